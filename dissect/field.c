@@ -3,7 +3,10 @@
 
 #include "dissect/pkt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
+#include <time.h>
 
 const char *vname_find(const struct vname *table, unsigned n, uint64_t value)
 {
@@ -88,10 +91,25 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     return true;
 }
 
-/* Print a number that is signed, a time or a frame number. */
-static void print_number(struct buf *b, const struct value *v)
+/* "Nov 21, 2026 01:25:52.060753000 UTC", in local time. */
+static void print_date(struct buf *b, ns_t t)
 {
-    if (v->type >= FT_INT8 && v->type <= FT_INT64)
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    ns_t frac = (t % NS_PER_S + NS_PER_S) % NS_PER_S;
+    time_t s = (time_t)((t - frac) / NS_PER_S);
+    struct tm tm = {0};
+
+    localtime_r(&s, &tm);
+    buf_printf(b, "%.3s %2d, %d %02d:%02d:%02d.%09lld %s", months + 3 * tm.tm_mon, tm.tm_mday, tm.tm_year + 1900,
+               tm.tm_hour, tm.tm_min, tm.tm_sec, (long long)frac, tm.tm_zone);
+}
+
+/* Print a number that is signed, a time or a frame number. */
+static void print_number(struct buf *b, const struct field *f, const struct value *v)
+{
+    if (f->base == BASE_DATE)
+        print_date(b, (ns_t)v->u);
+    else if (v->type >= FT_INT8 && v->type <= FT_INT64)
         buf_sdec(b, (int64_t)v->u);
     else if (v->type == FT_ABS_TIME || v->type == FT_REL_TIME)
         buf_time(b, (ns_t)v->u);
@@ -109,7 +127,7 @@ void value_print(struct buf *b, const struct field *f, const struct value *v)
         return;
     }
     if (ftype_is_number(v->type)) {
-        print_number(b, v);
+        print_number(b, f, v);
         return;
     }
     switch (v->type) {
@@ -188,19 +206,39 @@ static unsigned name_distance(const char *a, size_t na, const char *b, size_t nb
     return min_u32(row[nb], limit);
 }
 
+/* Words that people use for a protocol, and its name in filters. */
+static const char *const spoken[][2] = {
+    {"roce", "infiniband"},    {"rroce", "infiniband"}, {"rocev1", "infiniband"},    {"rocev2", "infiniband"},
+    {"rrocev2", "infiniband"}, {"ib", "infiniband"},    {"rdma_cm", "infiniband.cm"}};
+
 const char *field_nearest(const char *abbrev, size_t len)
 {
     const char *best = "";
     unsigned least = UINT32_MAX;
 
+    for (unsigned i = 0; i < ARRAY_LEN(spoken); i++)
+        if (strlen(spoken[i][0]) == len && strncasecmp(spoken[i][0], abbrev, len) == 0)
+            return spoken[i][1];
+
     for (const struct hdr *const *h = all_headers; *h; h++)
         for (unsigned i = 0; i <= (*h)->nfields; i++) {
             const char *name = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
             unsigned d = name_distance(abbrev, len, name, strlen(name), least);
-            if (d < least) {
+            if (d < least && 3 * d <= len) {
                 least = d;
                 best = name;
             }
         }
     return best;
+}
+
+const char *field_unknown(const char *abbrev, size_t len)
+{
+    static _Thread_local char text[120];
+    const char *near = field_nearest(abbrev, len);
+
+    if (!*near)
+        return "; `rdmatrace decode -G fields` lists the names";
+    snprintf(text, sizeof text, "; the nearest name is %s", near);
+    return text;
 }

@@ -42,6 +42,7 @@ enum fbase {
     BASE_NONE,
     BASE_DEC,
     BASE_HEX,
+    BASE_DATE, /* FT_ABS_TIME: as local date and time; else as seconds since 1970 */
 };
 
 /* The name of one value of a field. */
@@ -240,7 +241,11 @@ struct field_ref {
 /* Store up to `max` definitions of the name `abbrev` (`len` bytes) in `refs`. Returns the number stored, 0 for an
  * unknown name. */
 unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsigned max);
-/* The known name that is nearest to `abbrev` (`len` bytes), for error messages. */
+/* The name that is nearest to `abbrev` (`len` bytes), for error messages: at most a third of its characters differ, or
+ * it is another word for a protocol. "": none is. */
 const char *field_nearest(const char *abbrev, size_t len);
+/* The end of a message about an unknown name: "; the nearest name is ...", or what lists the names. It stays valid
+ * until the next call in the same thread. */
+const char *field_unknown(const char *abbrev, size_t len);
 
 #endif

@@ -2,6 +2,8 @@
 #include "dissect/frame_fields.h"
 
 #include "dissect/columns.h"
+#include "dissect/ip/tcp.h"
+#include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 
 #define GET(name, expr)                                                                                                \
@@ -29,6 +31,76 @@ static bool epoch_get(const struct pkt *p, const struct layer *l, struct value *
     return p->frame->has_ts;
 }
 
+static bool name_get(struct value *v, const char *name)
+{
+    v->p = (const uint8_t *)name;
+    v->len = name ? (uint32_t)strlen(name) : 0;
+    return name != NULL;
+}
+
+static bool file_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    return name_get(v, p->frame->file_name);
+}
+
+static bool iface_name_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    return name_get(v, p->frame->has_iface ? p->frame->iface_name : NULL);
+}
+
+static bool malformed_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = 1;
+    return p->flags & PKT_MALFORMED;
+}
+
+/* Captured bytes that no dissector takes: the payload of a RoCE packet, or of a TCP segment. */
+static bool data_len_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const struct layer *last = &p->layers[p->n_layers - 1];
+
+    (void)l;
+    v->u = 0;
+    if (last->hdr == &tcp_hdr)
+        v->u = tcp_payload_cap(p, last);
+    else if (p->have & H_BTH && !(p->have & H_MAD))
+        v->u = p->payload_cap;
+    return v->u > 0;
+}
+
+/* Append a protocol and what it says of the one that follows. Headers of one protocol in a row are one. */
+static void put_protocol(struct buf *b, const struct pkt *p, unsigned i)
+{
+    const struct hdr *h = p->layers[i].hdr;
+    bool ethertype = h == &eth_hdr || h == &vlan_hdr || strcmp(h->proto, "sll") == 0;
+
+    if (strcmp(h->proto, "rdma") == 0 || (p->layers[i - 1].hdr->proto == h->proto && strcmp(h->proto, "vlan") != 0))
+        return;
+    if (b->len)
+        buf_char(b, ':');
+    buf_puts(b, h->proto);
+    if (ethertype)
+        buf_puts(b, ":ethertype");
+}
+
+/* "eth:ethertype:ip:udp:infiniband:data". The text stays valid until the next call in the same thread. */
+static bool protocols_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    static _Thread_local struct buf text;
+
+    text.len = 0;
+    for (unsigned i = 1; i < p->n_layers; i++)
+        put_protocol(&text, p, i);
+    if (data_len_get(p, l, v))
+        buf_puts(&text, ":data");
+    v->p = (const uint8_t *)text.p;
+    v->len = (uint32_t)text.len;
+    return text.len > 0;
+}
+
 static bool comment_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     (void)l;
@@ -42,6 +114,38 @@ static bool relative_get(const struct pkt *p, const struct layer *l, struct valu
     (void)l;
     v->u = (uint64_t)p->since;
     return p->frame->has_ts;
+}
+
+static bool delta_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = (uint64_t)p->delta;
+    return p->frame->has_ts;
+}
+static bool delta_displayed_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = (uint64_t)p->delta_displayed;
+    return p->frame->has_ts;
+}
+
+void frame_times_see(struct frame_times *t, struct pkt *p)
+{
+    ns_t ts = p->frame->ts;
+
+    if (UNLIKELY(!t->begun))
+        t->first = t->before = ts;
+    t->begun = true;
+    p->since = ts - t->first;
+    p->delta = ts - t->before;
+    p->delta_displayed = LIKELY(t->any_displayed) ? ts - t->displayed : 0;
+    t->before = ts;
+}
+
+void frame_times_display(struct frame_times *t, const struct pkt *p)
+{
+    t->displayed = p->frame->ts;
+    t->any_displayed = true;
 }
 
 /* Text of the Info column. It stays valid until the next call in the same thread. */
@@ -72,6 +176,22 @@ static const struct field frame_fields[] = {
     FIELD_GET(epoch_get, FT_ABS_TIME, BASE_NONE, NULL, 0, "frame.time_epoch", "Epoch Time", "Seconds since 1970, UTC."),
     FIELD_GET(relative_get, FT_REL_TIME, BASE_NONE, NULL, 0, "frame.time_relative", "Time since first frame",
               "Seconds since the first frame."),
+    FIELD_GET(epoch_get, FT_ABS_TIME, BASE_DATE, NULL, FLD_HIDDEN, "frame.time", "Arrival Time",
+              "Local date and time of capture."),
+    FIELD_GET(delta_get, FT_REL_TIME, BASE_NONE, NULL, FLD_HIDDEN, "frame.time_delta",
+              "Time delta from previous captured frame", "Seconds since the frame before."),
+    FIELD_GET(delta_displayed_get, FT_REL_TIME, BASE_NONE, NULL, FLD_HIDDEN, "frame.time_delta_displayed",
+              "Time delta from previous displayed frame", "Seconds since the frame displayed before."),
+    FIELD_GET(protocols_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "frame.protocols", "Protocols in frame",
+              "Protocols, outermost first."),
+    FIELD_GET(iface_name_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "frame.interface_name", "Interface name",
+              "Name of the interface that captured it, if the file states it."),
+    FIELD_GET(file_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "frame.file", "File",
+              "Path of its file as given, or name of the interface of a live capture."),
+    FIELD_GET(malformed_get, FT_NONE, BASE_NONE, NULL, FLD_HIDDEN, "_ws.malformed", "Malformed Packet",
+              "Lengths or values contradict each other."),
+    FIELD_GET(data_len_get, FT_UINT32, BASE_DEC, NULL, FLD_HIDDEN, "data.len", "Length",
+              "Captured bytes of payload that no dissector takes."),
     FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.len", "Frame Length", "Bytes on the wire."),
     FIELD_GET(caplen_get, FT_UINT32, BASE_DEC, NULL, 0, "frame.cap_len", "Capture Length", "Bytes captured."),
     FIELD_GET(
@@ -143,21 +263,14 @@ static const struct pkt_mark *mark_of(const struct pkt *p, const struct layer *l
     return &p->note.marks[(l - p->layers) - p->note.first_mark];
 }
 
-static bool text_get(struct value *v, const char *text)
-{
-    v->p = (const uint8_t *)text;
-    v->len = text ? (uint32_t)strlen(text) : 0;
-    return text != NULL;
-}
-
 static bool finding_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    return text_get(v, mark_of(p, l)->finding);
+    return name_get(v, mark_of(p, l)->finding);
 }
 
 static bool cause_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    return text_get(v, mark_of(p, l)->cause);
+    return name_get(v, mark_of(p, l)->cause);
 }
 
 static bool incident_get(const struct pkt *p, const struct layer *l, struct value *v)

@@ -50,6 +50,18 @@ enum {
     NOTE_TWICE = 1u << 10,  /* an identical packet was captured before: captured twice, or duplicated by the network */
 };
 
+/* The times of the frames before, for frame.time_relative and frame.time_delta. Zero-initialise. */
+struct frame_times {
+    ns_t first;     /* time of the first frame */
+    ns_t before;    /* of the frame before */
+    ns_t displayed; /* of the frame displayed before */
+    bool begun, any_displayed;
+};
+/* A packet was decoded: set p->since, p->delta and p->delta_displayed. */
+void frame_times_see(struct frame_times *t, struct pkt *p);
+/* It is displayed. */
+void frame_times_display(struct frame_times *t, const struct pkt *p);
+
 /* Add a layer of rdma_mark_hdr for each of the `n` marks, up to PKT_LAYERS layers. `marks` must outlive `p`. */
 void pkt_marks(struct pkt *p, const struct pkt_mark *marks, unsigned n);
 

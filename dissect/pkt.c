@@ -1,6 +1,7 @@
 /* layer 1 (wire): decoding starts here, by link type. */
 #include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
+#include "dissect/ip/tcp.h"
 #include "dissect/link/eth.h"
 
 #include <stdio.h>
@@ -36,6 +37,18 @@ const uint8_t *pkt_need_slow(struct pkt *p, uint32_t off, uint32_t n, const char
     return NULL;
 }
 
+bool pkt_stream(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    unsigned n = 0;
+
+    for (const struct layer *k = p->layers; k < l; k++)
+        n += k->hdr == &udp_hdr || k->hdr == &tcp_hdr;
+    if (n >= p->n_streams || p->streams[n] == STREAM_NONE)
+        return false;
+    v->u = p->streams[n];
+    return true;
+}
+
 bool pkt_nest(struct pkt *p, uint32_t off)
 {
     if (LIKELY(p->n_layers < PKT_NEST_MAX))
@@ -57,7 +70,8 @@ static void pkt_begin(struct pkt *p, const struct frame *frame)
     p->vcrc = CRC_ABSENT;
     p->addr_len = 0;
     p->note.have = 0;
-    p->since = 0;
+    p->since = p->delta = p->delta_displayed = 0;
+    p->n_streams = 0;
     p->end = max_u32(frame->len, frame->caplen);
     pkt_layer(p, &frame_hdr, 0, frame->caplen);
 }

@@ -16,7 +16,8 @@ struct layer {
     uint32_t len; /* captured bytes of the header */
 };
 
-#define PKT_LAYERS 48 /* headers of a packet, at most */
+#define STREAM_NONE UINT32_MAX
+#define PKT_LAYERS  48 /* headers of a packet, at most */
 
 /* Flags of a packet; masks of these bits. */
 enum {
@@ -92,7 +93,14 @@ struct pkt {
     uint16_t vcrc_got;       /* the same for the VCRC, 2 bytes */
     uint16_t vcrc_want;
 
-    ns_t since;           /* time since the first frame, ns; pkt_decode() sets 0, the caller may set it */
+    /* ns since the first frame, the frame before, and the frame displayed before; pkt_decode() sets 0,
+     * frame_times_see() sets them */
+    ns_t since, delta, delta_displayed;
+    /* numbers of the conversations of its UDP and TCP headers, outermost first, from 0; STREAM_NONE: not known;
+     * pkt_decode() sets n_streams to 0 */
+#define PKT_STREAMS 4
+    uint32_t streams[PKT_STREAMS];
+    uint8_t n_streams;
     struct pkt_note note; /* note.have is always set */
 
     struct layer layers[PKT_LAYERS];
@@ -121,6 +129,9 @@ static inline unsigned response_type(const struct pkt *p)
 {
     return p->have & H_AETH ? aeth_type(p->aeth.syndrome) : AETH_ACK;
 }
+
+/* A getter: the number of the conversation of a UDP or TCP header. */
+bool pkt_stream(const struct pkt *p, const struct layer *l, struct value *v);
 
 /* Decode `frame` into `p`. It never fails: a packet that is malformed or cut is decoded as far as possible and marked
  * (PKT_MALFORMED, PKT_CUT). `p` refers to `frame`, which must outlive it. */

@@ -37,6 +37,8 @@ struct frame {
     uint32_t iface;
     uint32_t counts_for;    /* the tap that it counts for, if not its own: file and interface (conn_tap_of()) + 1 */
     bool longer;            /* longer RoCE frames of its interface are known: no mirror cut this one */
+    const char *file_name;  /* path of its file, or name of the interface of a live capture; NULL: none */
+    const char *iface_name; /* name of its interface, until the capture is closed; NULL: not recorded */
     bool has_iface;         /* the format records interfaces: pcapng, ERF, live capture */
     uint32_t iface_id;      /* number of the interface within its section of the file, from 0 */
     bool has_ts;            /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */

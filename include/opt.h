@@ -22,6 +22,13 @@ struct opt_clash {
     const char *why; /* with `other` 0: the message after the option's name */
 };
 
+/* An option letter of another program that users know; the table ends with an all-zero row. */
+struct opt_foreign {
+    char letter;
+    const char *of;      /* the program */
+    const char *instead; /* what does the same here, for the message */
+};
+
 struct opt_state {
     const struct opt_def *defs;
     bool *given; /* by row of `defs`: the option was given */
@@ -29,7 +36,8 @@ struct opt_state {
     char **argv;
     char *short_opts; /* for getopt_long; freed by opt_end() */
     void *long_opts;
-    int first; /* internal: getopt_long() has not been reset yet */
+    const struct opt_foreign *foreign; /* may be set after opt_start(); NULL: none */
+    int first;                         /* internal: getopt_long() has not been reset yet */
 };
 
 /* Start to parse argv[1..argc-1]; argv[0] is the name of the subcommand, for messages. */

@@ -25,6 +25,7 @@ struct command {
 struct program {
     const char *name;               /* "rdmatrace" */
     const char *usage;              /* first lines of its --help */
+    const char *for_file;           /* the command to propose where a file is named in place of one; NULL: none */
     const struct command *commands; /* ends with an all-zero row; cli_main() adds "help" */
 };
 

@@ -1,5 +1,6 @@
 /* layer 1 (wire): InfiniBand packets, from the LRH, GRH or BTH to the ICRC and VCRC. This is the hot path. */
 #include "dissect/dissectors.h"
+#include "dissect/ip/ip.h"
 
 #include <stdio.h>
 
@@ -19,6 +20,19 @@ const struct hdr bth_hdr = {
     .type = FT_BYTES,
     .info = bth_info,
 };
+
+/* Append what a switch or the peer should heed: AckReq, FECN, BECN, and the CE mark of the IP header. */
+static void bits_info(struct buf *b, const struct pkt *p)
+{
+    if (p->bth.ackreq)
+        buf_mem(b, " AckReq", 7);
+    if (p->bth.fecn)
+        buf_mem(b, " FECN", 5);
+    if (p->bth.becn)
+        buf_mem(b, " BECN", 5);
+    if (p->addr_len && (p->tos & ECN_CE) == ECN_CE)
+        buf_mem(b, " CE", 3);
+}
 
 /* Append the extended headers to "RC RDMA WRITE First QP 0x0001b4 PSN 10255594"; aeth_info() appends the AETH. */
 static void ext_info(struct buf *b, const struct pkt *p)
@@ -111,6 +125,7 @@ static void bth_info(struct buf *b, const struct pkt *p, const struct layer *l)
     q = (char *)memcpy(b->p + b->len, op_texts[i].text, OP_TEXT) + op_texts[i].len;
     q = FMT_LITERAL(fmt_hex(q, h->dqpn, 6), " PSN ");
     b->len = (size_t)(fmt_dec(q, h->psn) - b->p);
+    bits_info(b, p);
     if (p->have & (H_DETH | H_XRCETH | H_RETH | H_ATOMICETH | H_ATOMICACKETH | H_IMMDT | H_IETH))
         ext_info(b, p);
     if (p->have & H_AETH)

@@ -35,6 +35,18 @@ const char *nak_code_str(unsigned code)
     return code < ARRAY_LEN(names) ? names[code] : "reserved";
 }
 
+/* PSNs are decimal everywhere, P_Keys hexadecimal, whatever base tshark prints a field in. */
+static void psn_text(struct buf *b, uint64_t psn)
+{
+    buf_dec(b, psn);
+}
+const struct vdesc psn_desc = VDESC_TEXT(psn_text);
+static void pkey_text(struct buf *b, uint64_t pkey)
+{
+    buf_0x(b, pkey, 4);
+}
+const struct vdesc pkey_desc = VDESC_TEXT(pkey_text);
+
 static void aeth_nak_text(struct buf *b, uint64_t code)
 {
     buf_puts(b, nak_code_str((unsigned)code));

@@ -8,7 +8,7 @@
 #define UDP_PORT_ROCEV2 4791 /* UDP destination port of RoCEv2 (annex A17; IANA) */
 
 extern const struct vdesc opcode_desc, aeth_opcode_desc, aeth_credit_desc, aeth_timer_desc, aeth_nak_desc, lnh_desc,
-    feth_plt_desc, feth_sel_desc;
+    feth_plt_desc, feth_sel_desc, psn_desc, pkey_desc;
 
 /* How the InfiniBand transport is carried. */
 enum encap {
@@ -91,7 +91,7 @@ HDR_STRUCT(grh, GRH_FIELDS)
     U(uint8_t, padcnt, 10, 2, FT_UINT8, BASE_DEC, NULL, "infiniband.bth.padcnt", "Pad Count",                          \
       "Bytes appended to the payload to make it a multiple of 4.")                                                     \
     U(uint8_t, tver, 12, 4, FT_UINT8, BASE_DEC, NULL, "infiniband.bth.tver", "Header Version", "0 in this version.")   \
-    U(uint16_t, pkey, 16, 16, FT_UINT16, BASE_DEC, NULL, "infiniband.bth.p_key", "Partition Key",                      \
+    U(uint16_t, pkey, 16, 16, FT_UINT16, BASE_DEC, &pkey_desc, "infiniband.bth.p_key", "Partition Key",                \
       "Partition; the upper bit says full member.")                                                                    \
     U(uint8_t, fecn, 32, 1, FT_BOOL, BASE_NONE, NULL, "rdma.bth.fecn", "FECN",                                         \
       "Forward explicit congestion notification; unused on RoCEv2.")                                                   \

@@ -6,6 +6,7 @@
 
 #define IPPROTO_IPIP_ 4
 #define IPPROTO_UDP_  17
+#define ECN_CE        3 /* congestion experienced */
 
 extern const struct vdesc ipproto_desc, ecn_desc;
 

@@ -7,6 +7,18 @@ static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
 {
     return (p->data[l->off + 12] >> 4) * 4u;
 }
+static uint32_t payload_len(const struct pkt *p, const struct layer *l)
+{
+    uint32_t start = l->len < 20 ? p->end : l->off + header_bytes(p, l);
+
+    return p->end > start ? p->end - start : 0;
+}
+uint32_t tcp_payload_cap(const struct pkt *p, const struct layer *l)
+{
+    uint32_t start = l->len < 20 ? p->caplen : l->off + header_bytes(p, l);
+
+    return min_u32(payload_len(p, l), p->caplen > start ? p->caplen - start : 0);
+}
 static bool hdr_len_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     if (l->len < 20)
@@ -16,13 +28,14 @@ static bool hdr_len_get(const struct pkt *p, const struct layer *l, struct value
 }
 static bool len_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    uint32_t start;
-
-    if (l->len < 20)
-        return false;
-    start = l->off + header_bytes(p, l);
-    v->u = p->end > start ? p->end - start : 0;
-    return true;
+    v->u = payload_len(p, l);
+    return l->len >= 20;
+}
+static bool payload_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    v->len = tcp_payload_cap(p, l);
+    v->p = v->len ? p->data + l->off + header_bytes(p, l) : NULL;
+    return v->len > 0;
 }
 
 HDR_TABLE_PLUS(tcp, TCP_FIELDS,
@@ -30,7 +43,11 @@ HDR_TABLE_PLUS(tcp, TCP_FIELDS,
                FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "tcp.port", "Port", "Source or destination port."),
                FIELD_GET(hdr_len_get, FT_UINT8, BASE_DEC, NULL, 0, "tcp.hdr_len", "Header Length",
                          "Bytes, options included."),
-               FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "tcp.len", "TCP Segment Len", "Bytes of payload."))
+               FIELD_GET(len_get, FT_UINT32, BASE_DEC, NULL, 0, "tcp.len", "TCP Segment Len", "Bytes of payload."),
+               FIELD_GET(payload_get, FT_BYTES, BASE_NONE, NULL, FLD_HIDDEN, "tcp.payload", "TCP payload",
+                         "Captured bytes of payload."),
+               FIELD_GET(pkt_stream, FT_UINT32, BASE_DEC, NULL, FLD_HIDDEN, "tcp.stream", "Stream index",
+                         "Number of the TCP connection, from 0."))
 
 static void tcp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {

@@ -13,9 +13,22 @@ static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
     buf_printf(b, "%u > %u len %u", load_be16(h), load_be16(h + 2), len >= 8 ? len - 8 : 0);
 }
 
+static bool payload_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    uint32_t len = l->len < 8 ? 0 : load_be16(p->data + l->off + 4), start = l->off + 8;
+
+    v->len = len > 8 && p->caplen > start ? min_u32(len - 8, p->caplen - start) : 0;
+    v->p = p->data + start;
+    return v->len > 0;
+}
+
 HDR_TABLE_PLUS(udp, UDP_FIELDS,
                FIELD_ALIAS(0, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."),
-               FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."))
+               FIELD_ALIAS(16, 16, FT_UINT16, BASE_DEC, "udp.port", "Port", "Source or destination port."),
+               FIELD_GET(payload_get, FT_BYTES, BASE_NONE, NULL, FLD_HIDDEN, "udp.payload", "UDP payload",
+                         "Captured bytes of payload."),
+               FIELD_GET(pkt_stream, FT_UINT32, BASE_DEC, NULL, FLD_HIDDEN, "udp.stream", "Stream index",
+                         "Number of the conversation between two ports, from 0."))
 const struct hdr udp_hdr = {
     .abbrev = "udp",
     .name = "User Datagram Protocol",

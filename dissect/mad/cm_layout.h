@@ -3,6 +3,7 @@
 #define RDMATRACE_DISSECT_MAD_CM_LAYOUT_H
 
 #include "dissect/field.h"
+#include "dissect/ib/ib.h"
 
 extern const struct vdesc cm_time_desc, cm_ack_timeout_desc, cm_mtu_desc, cm_rate_desc, cm_transport_desc,
     cm_ext_transport_desc, cm_rnr_retry_desc, cm_service_desc, cm_port_space_desc, cm_port_desc, cm_rej_msg_desc,
@@ -149,7 +150,7 @@ bool cm_ari_version(const uint8_t *p, uint32_t len);
       "Transport Service Type", "0 RC, 1 UC, 2 RD, 3 as the extended transport says.")                                 \
     U(uint8_t, flow_ctrl, 351, 1, FT_UINT8, BASE_HEX, NULL, "infiniband.cm.req.e2eflowctrl",                           \
       "End-to-End Flow Control", "1: the active side sends end-to-end credits.")                                       \
-    U(uint32_t, psn, 352, 24, FT_UINT24, BASE_HEX, NULL, "infiniband.cm.req.startpsn", "Starting PSN",                 \
+    U(uint32_t, psn, 352, 24, FT_UINT24, BASE_HEX, &psn_desc, "infiniband.cm.req.startpsn", "Starting PSN",            \
       "PSN from which the passive side sends.")                                                                        \
     U(uint8_t, local_timeout, 376, 5, FT_UINT8, BASE_HEX, &cm_time_desc, "infiniband.cm.req.localresptout",            \
       "Local CM Response Timeout", "Exponent of the time within which the active side answers.")                       \
@@ -302,7 +303,7 @@ HDR_STRUCT(cm_rej, CM_REJ_FIELDS)
       "End-to-end context of the passive side; RD only.")                                                              \
     U(uint8_t, vendor_m, 152, 8, FT_UINT8, BASE_HEX, NULL, "rdma.cm.rep.vendorid_m", "ECE Vendor ID (15:8)",           \
       "Middle byte of the ECE vendor id.")                                                                             \
-    U(uint32_t, psn, 160, 24, FT_UINT24, BASE_HEX, NULL, "infiniband.cm.rep.startpsn", "Starting PSN",                 \
+    U(uint32_t, psn, 160, 24, FT_UINT24, BASE_HEX, &psn_desc, "infiniband.cm.rep.startpsn", "Starting PSN",            \
       "PSN from which the active side sends.")                                                                         \
     U(uint8_t, vendor_l, 184, 8, FT_UINT8, BASE_HEX, NULL, "rdma.cm.rep.vendorid_l", "ECE Vendor ID (7:0)",            \
       "Lower byte of the ECE vendor id.")                                                                              \

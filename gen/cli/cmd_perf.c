@@ -83,6 +83,18 @@ void cmd_perf_help(struct buf *b)
            "cannot be used.\n");
 }
 
+/* Options of perftest, and what does the same here. */
+static const struct opt_foreign foreign[] = {
+    {'a', "perftest", "-s sets one size: run it once for each"},
+    {'F', "perftest", "it is not needed: no cycles are counted, so the CPU's frequency does not matter"},
+    {'x', "perftest", "-I and --addr choose the address, and with it the GID"},
+    {'d', "perftest", "-I chooses the interface, no device is needed"},
+    {'u', "perftest", "--ack-timeout EXP is the ACK timeout"},
+    {'S', "perftest", "--vlan ID:PRIO sets a priority, --tos the traffic class"},
+    {'T', "perftest", "--tos BYTE is the traffic class"},
+    {0, NULL, NULL},
+};
+
 enum { WRONG_SIZE = AS_OWN, ONE_WAY = 2 * AS_OWN, SENDS = 4 * AS_OWN };
 
 static const struct opt_clash clashes[] = {
@@ -444,7 +456,7 @@ static void defaults(void *job)
 int cmd_perf(int argc, char **argv)
 {
     static const struct live_cmd cmd =
-        LIVE_CMD(cmd_perf_help, .clashes = clashes, .cases = cases, .begin = begin, .fail = fail);
+        LIVE_CMD(cmd_perf_help, .clashes = clashes, .foreign = foreign, .cases = cases, .begin = begin, .fail = fail);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -234,6 +234,10 @@ static int start_server(struct job *p)
 
     if (r >= 0)
         r = rdmacm_listen(p->verbs->cm, r, p->port, BACKLOG);
+    if (r >= 0 && !p->run.quiet) {
+        printf("serving at %s, port %u\n", live_addr_str(p->run.live.id.gid), p->port);
+        fflush(stdout);
+    }
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;
 }
 

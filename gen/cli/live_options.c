@@ -199,6 +199,8 @@ int live_cli_open(struct live *l, const struct live_config *c)
     if (live_open(l, c, &err) < 0)
         return cli_error("%s", err.msg);
     l->backend->say = live_cli_say;
+    if (c->mtu > l->mtu)
+        cli_error("-m %u: the interface carries a path MTU of %u", c->mtu, l->mtu);
     if (*l->backend->note)
         cli_error("%s", l->backend->note);
     return 0;

@@ -59,6 +59,7 @@ int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, 
     const char *arg;
 
     opt_start(&s, cmd->defs, argc, argv);
+    s.foreign = cmd->foreign;
     while (r == 0 && (key = opt_next(&s, &arg, &operand)) != 0)
         r = option(cmd, run, job, key, arg);
     if (r == 0)

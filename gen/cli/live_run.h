@@ -47,6 +47,8 @@ struct live_cmd {
     int (*operands)(void *job, int n, char **argv);
     /* combinations of options that are refused, besides those of LIVE_OPTS; NULL: none */
     const struct opt_clash *clashes;
+    /* options of another program, and what does the same here; NULL: none */
+    const struct opt_foreign *foreign;
     /* Returns the cases of struct opt_clash that apply, besides AS_CLIENT and AS_SERVER; called when all options were
      * read. NULL: none. */
     unsigned (*cases)(const void *job);

@@ -26,6 +26,7 @@ static const struct command commands[] = {
 static const struct program rdmagen = {
     "rdmagen",
     "Usage: rdmagen COMMAND [options] ...\n\nEndpoint and generator of RoCEv1, RoCEv2 and InfiniBand traffic.\n",
+    NULL,
     commands,
 };
 

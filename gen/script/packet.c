@@ -126,8 +126,8 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
         return packet_value(p, v, k, &got) && got == want;
     }
     if (!frame_field_find(&field, key.p, key.len))
-        return text_fail(&s->err, &key, "a packet has no '%.*s'; the nearest field is %s", (int)key.len, key.p,
-                         field_nearest(key.p, key.len)) -
+        return text_fail(&s->err, &key, "a packet has no '%.*s'%s", (int)key.len, key.p,
+                         field_unknown(key.p, key.len)) -
                1;
     if (!script_num(s, &val, UINT64_MAX, &want))
         return -1;

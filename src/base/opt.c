@@ -30,7 +30,7 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
     struct option *l = calloc(n + 1, sizeof *l);
     char *shorts = calloc(2 * n + 2, 1), *q = shorts;
 
-    *s = (struct opt_state){defs, calloc(n + 1, sizeof *s->given), argc, argv, shorts, l, 1};
+    *s = (struct opt_state){defs, calloc(n + 1, sizeof *s->given), argc, argv, shorts, l, .first = 1};
     if (!l || !shorts || !s->given)
         return;
     *q++ = ':'; /* getopt_long() returns ':' for a missing argument, '?' for a wrong option */
@@ -76,6 +76,11 @@ static void report_bad_option(const struct opt_state *s, int c)
                        : is_long && candidates(s, word) > 1           ? "is short for more than one option"
                                                                       : "is no option";
 
+    for (const struct opt_foreign *f = is_long ? NULL : s->foreign; f && f->letter; f++)
+        if (f->letter == optopt) {
+            cli_error("%s: -%c is an option of %s; here %s", s->argv[0], f->letter, f->of, f->instead);
+            return;
+        }
     cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
               cli_program(), s->argv[0]);
 }

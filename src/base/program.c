@@ -81,6 +81,8 @@ static void program_help(struct buf *b)
 
 static int no_command(const char *name)
 {
+    if (program->for_file && access(name, F_OK) == 0)
+        return cli_error("no command '%s', but a file: `%s %s %s`", name, program->name, program->for_file, name);
     return cli_error("no command '%s'; `%s help` lists them", name, program->name);
 }
 

@@ -90,6 +90,17 @@ void cap_text(struct cap *c, char **old, const uint8_t *p, size_t n)
         c->text += n;
 }
 
+/* Formats of compressed files that are recognised, but not read. */
+static const struct {
+    const char *program;
+    size_t n; /* bytes of `magic` */
+    const char *magic;
+} packers[] = {{"xz", 6,
+                "\xfd"
+                "7zXZ\0"},
+               {"bzip2", 3, "BZh"},
+               {"lz4", 4, "\x04\x22\x4d\x18"}};
+
 /* Recognise the format; 0 or a negative errno with c->error filled. */
 static int cap_begin(struct cap *c)
 {
@@ -105,6 +116,10 @@ static int cap_begin(struct cap *c)
     size_t left = source_left(&c->src);
     if (left == 0)
         return cap_fail(c, 0, "the file is empty, not a capture");
+    for (size_t i = 0; i < ARRAY_LEN(packers); i++)
+        if (left >= packers[i].n && memcmp(c->src.p, packers[i].magic, packers[i].n) == 0)
+            return cap_fail(c, 0, "compressed by %s, which is not read; unpack it: `%s -dc FILE | rdmatrace ... -`",
+                            packers[i].program, packers[i].program);
     for (size_t i = 0; i < left && i < 8; i++)
         snprintf(start + 3 * i, sizeof start - 3 * i, " %02x", c->src.p[i]);
     return cap_fail(c, 0, "not a capture file of a known format (pcap, pcapng, ERF): it begins with%s", start);
@@ -143,9 +158,16 @@ int cap_open(struct cap **out, const char *path, uint16_t file_index, const stru
 
 int cap_next(struct cap *c, struct frame *f)
 {
+    int rc;
+
     if (UNLIKELY(c->error.err))
         return c->error.err;
-    return c->next(c, f);
+    rc = c->next(c, f);
+    if (UNLIKELY(rc != 1))
+        return rc;
+    f->file_name = c->error.file;
+    f->iface_name = f->iface < c->n_ifaces ? c->ifaces[f->iface].name : NULL;
+    return 1;
 }
 
 const struct cap_error *cap_error(const struct cap *c)

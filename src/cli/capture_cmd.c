@@ -2,6 +2,7 @@
 #include "src/cli/capture_cmd.h"
 
 #include "dissect/pkt.h"
+#include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
@@ -90,6 +91,11 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
     case 'r':
         t->files[t->n_files++] = arg;
         return EXIT_OK;
+    case 'i':
+        t->iface = arg;
+        return EXIT_OK;
+    case 'a':
+        return cli_stop_option(arg, &t->stop);
     case 'Y':
         t->filter_text = arg;
         return EXIT_OK;
@@ -130,6 +136,12 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
         return status;
     while (operand < argc)
         t->files[t->n_files++] = argv[operand++];
+    if (t->iface && t->n_files)
+        return cli_error("%s: -i and files exclude each other", cmd->name);
+    if (t->stop.seconds + t->stop.packets && !t->iface)
+        return cli_error("%s: -a needs -i", cmd->name);
+    if (t->iface)
+        t->files[t->n_files++] = t->iface;
     return t->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", cmd->name);
 }
 
@@ -145,7 +157,12 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
     longest_note(&t->longest, &p);
     if (t->context)
         context_note(t->context, &p);
+    frame_times_see(&t->times, &p);
+    if (t->streams)
+        streams_see(t->streams, &p);
     match = !t->filter || filter_match(t->filter, &p);
+    if (match)
+        frame_times_display(&t->times, &p);
     if (cmd->packet)
         cmd->packet(t, &p, match);
     if (t->observer)
@@ -157,12 +174,15 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
 {
     const struct frame *out;
     struct frame f;
+    uint64_t read = 0;
     bool ok = true;
 
-    while (ok && cap_merge_next(m, &f) > 0) {
+    while (ok && (!t->stop.packets || read++ < t->stop.packets) && cap_merge_next(m, &f) > 0) {
         joins_apply(&t->joins, &f);
         longest_apply(&t->longest, &f);
         ok = window_put(w, &f);
+        if (t->iface)
+            window_own(w); /* the frame is overwritten by the next one */
         while (window_full(w) && (out = window_get(w)))
             deliver(cmd, t, out);
     }
@@ -250,6 +270,8 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
     t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
     if (t->notes && !(t->context = context_new()))
         return cli_error("out of memory");
+    if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_STREAM && !(t->streams = streams_new()))
+        return cli_error("out of memory");
     for (unsigned i = 0; i < t->n_pairs; i++) {
         conn_learn(conns_of(cmd, t), &t->pairs[i]);
         if (t->context)
@@ -279,11 +301,11 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 }
 
 /* Lines on standard error about evicted flows, and about each --pair without a packet. */
-static void report_notes(const struct trace_cmd *cmd, const struct trace *t, struct conn_table *conns)
+static void report_notes(const struct trace *t, struct conn_table *conns)
 {
     uint64_t evicted = conn_counts(conns).evicted;
 
-    if (evicted && !cmd->reports_evicted)
+    if (evicted)
         cli_error("%s evicted, the longest unused: more were active at a time than are kept",
                   count_str(evicted, "flow"));
     for (unsigned i = 0; i < t->n_pairs && !evicted && !t->failed; i++)
@@ -300,20 +322,33 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
                      : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
 }
 
+/* Open the live capture or the files. EXIT_OK, or EXIT_BAD after a message. */
+static int open_input(struct trace *t, struct window *w, struct cap **live, struct cap_merge **m)
+{
+    const struct cap_live_opts o = {.buffer = CLI_LIVE_BUFFER};
+    const struct cap_opts opts = {.moving = files_moving, .user = w};
+    struct cap_error err;
+
+    if (t->iface)
+        return cli_live_open(t->iface, &o, &t->stop, live, m);
+    if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
+        return cli_cap_error(&err);
+    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->longest);
+    return EXIT_OK;
+}
+
 /* Read the files and report: first the results of what could be read, then the errors. Without any frame there are no
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
-    const struct cap_opts opts = {.moving = files_moving, .user = w};
     struct cap_merge *m;
-    struct cap_error err;
+    struct cap *live = NULL;
     int status, end = EXIT_BAD;
 
-    if (cap_merge_open(&m, t->files, t->n_files, &opts, &err) < 0) {
+    if (open_input(t, w, &live, &m) != EXIT_OK) {
         t->out.len = 0;
-        return cli_cap_error(&err);
+        return EXIT_BAD;
     }
-    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->longest);
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;
@@ -321,9 +356,11 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         status = end;
     write_out(t);
     if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
-        report_notes(cmd, t, conns_of(cmd, t));
+        report_notes(t, conns_of(cmd, t));
     if (!t->silent)
         status = report_file_errors(m, status);
+    if (live)
+        cli_live_report(live, CLI_LIVE_BUFFER);
     cap_merge_close(m);
     return status;
 }
@@ -340,6 +377,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
     observer_free(t->observer);
     window_free(w);
     context_free(t->context);
+    streams_free(t->streams);
     filter_free(t->filter);
     return status;
 }

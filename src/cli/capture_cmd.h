@@ -3,9 +3,12 @@
 #define RDMATRACE_CLI_CAPTURE_CMD_H
 
 #include "dissect/decode_opts.h"
+#include "dissect/frame_fields.h"
 #include "opt.h"
+#include "src/cli/cli.h"
 #include "src/cli/first_frames.h"
 #include "src/conn/observer.h"
+#include "src/show/streams.h"
 
 #include <stdio.h>
 
@@ -15,6 +18,8 @@
 /* Option rows that all these commands have. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
+        {'i', "interface", "IFACE", "capture live from IFACE, in place of a file, until it is interrupted"},           \
+        {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"},                                \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
          "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
         {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
@@ -49,8 +54,10 @@ enum {
 
 /* One run of a command; the first member of the command's own state. */
 struct trace {
-    const char **files; /* paths, as given */
-    size_t n_files;     /* of `files` */
+    const char **files;   /* paths, as given */
+    size_t n_files;       /* of `files` */
+    const char *iface;    /* -i: a live capture in place of files, whose only name this is; NULL: not given */
+    struct cli_stop stop; /* -a */
     /* output: call trace_flush() now and then; the rest is written at the end */
     struct buf out;
     FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */
@@ -74,6 +81,8 @@ struct trace {
     struct longest longest;  /* RoCE frames of each interface */
     const char *filter_text; /* -Y */
     struct filter *filter;   /* compiled; NULL: all packets */
+    struct streams *streams; /* if the filter needs them */
+    struct frame_times times;
     struct context *context; /* with `notes`, or if the filter needs it */
     bool broken;             /* standard output cannot be written */
     bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
@@ -105,8 +114,6 @@ struct trace_cmd {
     const struct opt_clash *clashes; /* combinations of options that are refused; NULL: none */
     /* returns the cases of struct opt_clash that apply; called when all options were read. NULL: none */
     unsigned (*cases)(struct trace *t);
-    /* end() reports evicted flows itself; otherwise a line on standard error does */
-    bool reports_evicted;
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
 };

@@ -3,6 +3,13 @@
 
 #include "src/filter/filter.h"
 
+#include "src/cap/live.h"
+#include "src/cap/merge.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -53,4 +60,70 @@ struct terminal terminal_size(void)
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
         return (struct terminal){w.ws_col, w.ws_row};
     return (struct terminal){.columns = columns && opt_number(columns, 1, UINT32_MAX, &v) ? (unsigned)v : 0};
+}
+
+bool cli_utf8(void)
+{
+    locale_t l = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    bool utf8 = l && strcmp(nl_langinfo_l(CODESET, l), "UTF-8") == 0;
+
+    if (l)
+        freelocale(l);
+    return utf8;
+}
+
+/* --- Live capture ----------------------------------------------------------------------------- */
+
+int cli_stop_option(const char *arg, struct cli_stop *stop)
+{
+    static const char duration[] = "duration:", packets[] = "packets:";
+
+    if (strncmp(arg, duration, strlen(duration)) == 0 &&
+        opt_number(arg + strlen(duration), 1, UINT32_MAX, &stop->seconds))
+        return EXIT_OK;
+    if (strncmp(arg, packets, strlen(packets)) == 0 && opt_number(arg + strlen(packets), 1, UINT64_MAX, &stop->packets))
+        return EXIT_OK;
+    return cli_error("-a %s: expected duration:SECONDS or packets:N", arg);
+}
+
+static struct cap *live_capture; /* for the signal handler */
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    cap_live_break(live_capture);
+}
+
+int cli_live_open(const char *iface, const struct cap_live_opts *o, const struct cli_stop *stop, struct cap **live,
+                  struct cap_merge **in)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGALRM};
+    struct sigaction sa = {.sa_handler = on_signal};
+    struct cap_error err;
+
+    if (cap_live_open(live, iface, 0, o, &err) < 0)
+        return cli_cap_error(&err);
+    live_capture = *live;
+    for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
+        sigaction(signals[i], &sa, NULL);
+    if (stop->seconds)
+        alarm((unsigned)stop->seconds);
+    return cap_merge_caps(in, live, 1) < 0 ? cli_error("out of memory") : EXIT_OK;
+}
+
+void cli_live_report(struct cap *live, uint32_t buffer)
+{
+    struct cap_live_stats s;
+
+    if (cap_live_stats(live, &s) < 0)
+        return;
+    fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n", count_str(s.received, "frame"),
+            (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
+    if (s.dropped)
+        cli_error(
+            "WARNING: THE CAPTURE IS INCOMPLETE: the kernel dropped %s, for which its buffer of %u KiB had no room; "
+            "try a larger one (-B), a capture filter (-f) or a shorter snap length (-s)",
+            count_str(s.dropped, "frame"), buffer >> 10);
+    else if (s.if_dropped)
+        cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }

@@ -38,6 +38,27 @@ int cli_filter(struct filter **f, const char *text);
     }
 int cli_color(const char *when, bool *color);
 
+/* When a live capture ends by itself (-a); 0: not by that. */
+struct cli_stop {
+    uint64_t seconds, packets;
+};
+/* Parse the argument of -a, "duration:SECONDS" or "packets:N". EXIT_OK, or EXIT_BAD after a message. */
+int cli_stop_option(const char *arg, struct cli_stop *stop);
+/* Capture live from `iface`, until SIGINT, SIGTERM or stop->seconds are over: *in delivers the frames of *live.
+ * EXIT_OK, or EXIT_BAD after a message. */
+struct cap_live_opts;
+struct cap_merge;
+int cli_live_open(const char *iface, const struct cap_live_opts *o, const struct cli_stop *stop, struct cap **live,
+                  struct cap_merge **in);
+/* Report the kernel's counters of a live capture on standard error, with a warning if it dropped frames. `buffer`: its
+ * size in bytes. */
+void cli_live_report(struct cap *live, uint32_t buffer);
+/* Bytes of the kernel's buffer unless -B says otherwise. */
+#define CLI_LIVE_BUFFER (UINT32_C(16) << 20)
+
+/* Whether the locale's characters are UTF-8. */
+bool cli_utf8(void);
+
 /* Size of the terminal on standard output, else the columns of the environment variable COLUMNS. 0: not known. */
 struct terminal {
     unsigned columns, rows;

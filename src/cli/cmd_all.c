@@ -59,6 +59,7 @@ static int start_part(struct trace *t, unsigned i)
         return cli_error("%s: cannot keep its output: no memory, or no temporary file", parts[i]->name);
     p->files = t->files;
     p->n_files = t->n_files;
+    p->iface = t->iface;
     p->decode = t->decode;
     p->observer = t->observer;
     if (job->format == FORMAT_JSON && parts[i]->option(p, 'T', "json") != EXIT_OK)
@@ -168,8 +169,7 @@ static const struct trace_cmd all_cmd = {.name = "all",
                                          .packet = packet,
                                          .drops = drops,
                                          .end = end,
-                                         .stop = stop,
-                                         .reports_evicted = true};
+                                         .stop = stop};
 
 int cmd_all(int argc, char **argv)
 {

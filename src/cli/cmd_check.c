@@ -466,8 +466,7 @@ const struct trace_cmd check_cmd = {.name = "check",
                                     .end = end,
                                     .stop = stop,
                                     .clashes = clashes,
-                                    .cases = cases,
-                                    .reports_evicted = true};
+                                    .cases = cases};
 
 int cmd_check(int argc, char **argv)
 {

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BUFFER_SIZE (UINT32_C(16) << 20) /* -B without the option: bytes of the kernel's buffer */
-
 enum {
     KEY_UDP_PORT = 256,
     KEY_RD,
@@ -26,6 +24,7 @@ static const struct opt_def defs[] = {
     {'f', "capture-filter", "EXPR", "keep only frames that match this capture filter (pcap-filter(7))"},
     {'s', "snapshot-length", "N", "with -i: capture at most N bytes of a frame"},
     {'B', "buffer-size", "KIB", "with -i: size of the kernel's buffer in KiB (16384)"},
+    {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"},
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {'c', "count", "N", "stop after N frames"},
@@ -39,6 +38,9 @@ static const struct opt_def defs[] = {
      "aggregator=CHAR|/s, quote=d|s|n"},
     {'G', "glossary", "WHAT", "list what rdmatrace knows: fields"},
     {'V', "details", NULL, "show every field of every packet"},
+    {'O', "only-protocols", "PROTOCOLS",
+     "show the fields of these protocols (names in filters, separated by commas), of others the heading"},
+    {'P', "print", NULL, "with -V or -O: show the line of every packet as well"},
     {'x', "hex", NULL, "show the bytes of every packet as well"},
     {'t', "time", "FORMAT",
      "r since the first frame (default), d since the frame before, dd since the frame\n"
@@ -54,6 +56,17 @@ static const struct opt_def defs[] = {
     COLOR_OPTION,
     {'h', "help", NULL, "show this help"},
     {0, NULL, NULL, NULL},
+};
+
+/* Options of tshark, and what does the same here. */
+static const struct opt_foreign foreign[] = {
+    {'o', "tshark", "there are no preferences; --udp-port, --rd, --dc and --no-verify choose how packets are read"},
+    {'z', "tshark", "`rdmatrace flows`, `rdmatrace ops` and `rdmatrace decode -q` have the statistics"},
+    {'d', "tshark", "--udp-port PORT reads a further UDP port as RoCEv2"},
+    {'2', "tshark", "-Y reads the files twice by itself where a field needs that (rdma.finding, rdma.cause)"},
+    {'R', "tshark", "-Y filters"},
+    {'b', "tshark", "`split` and `tcpdump -C` write several files, which decode merges"},
+    {0, NULL, NULL},
 };
 
 void cmd_decode_help(struct buf *b)
@@ -96,6 +109,12 @@ static int parse_field_option(struct print_opts *o, const char *arg)
     return 0;
 }
 
+/* A message about a name that does not exist. */
+static int unknown_name(const char *option, const char *name, size_t n, const char *what)
+{
+    return cli_error("%s %.*s: no such %s%s", option, n < 80 ? (int)n : 80, name, what, field_unknown(name, n));
+}
+
 static int parse_column(struct print_opts *o, const char *name)
 {
     struct print_column *c;
@@ -106,8 +125,7 @@ static int parse_column(struct print_opts *o, const char *name)
     c->name = name;
     c->n_refs = field_find(name, strlen(name), c->refs, PRINT_REFS);
     if (!c->n_refs)
-        return cli_error("-e %s: no such field; the nearest name is %s (`-G fields` lists all)", name,
-                         field_nearest(name, strlen(name)));
+        return unknown_name("-e", name, strlen(name), "field");
     o->n_columns++;
     return 0;
 }
@@ -169,6 +187,23 @@ static int list_interfaces(void)
     return cli_show(&b);
 }
 
+/* Check the names of -O: each is that of a protocol or a header. */
+static int parse_protocols(struct print_opts *o, const char *arg)
+{
+    for (const char *s = arg; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+        size_t n = strcspn(s, ",");
+        bool known = false;
+        for (const struct hdr *const *h = all_headers; *h && !known; h++)
+            known = (strlen((*h)->proto) == n && memcmp(s, (*h)->proto, n) == 0) ||
+                    (strlen((*h)->abbrev) == n && memcmp(s, (*h)->abbrev, n) == 0);
+        if (!known)
+            return unknown_name("-O", s, n, "protocol");
+    }
+    o->protocols = arg;
+    o->tree = true;
+    return 0;
+}
+
 /* Options that only set a value. Returns 0, or the exit status of an error. */
 static int parse_simple(struct decode_job *job, int key, const char *arg)
 {
@@ -194,6 +229,8 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case 'p':
         job->no_promisc = true;
         break;
+    case 'a':
+        return cli_stop_option(arg, &job->stop);
     case 's':
         r = parse_number("-s", arg, 1, FRAME_MAX, &v);
         job->snaplen = (uint32_t)v;
@@ -229,6 +266,21 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     return r;
 }
 
+/* Formats of tshark, and what comes near them here. */
+static int parse_format(struct print_opts *o, const char *arg)
+{
+    static const char *const near[][2] = {
+        {"ek", "-T ndjson prints an object a line"},
+        {"pdml", "-T json has every field of every packet"},
+        {"psml", "-T text prints the columns of every packet"},
+        {"tabs", "-T fields -e _ws.col.Protocol -e _ws.col.Info ... separates by tabs"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(near); i++)
+        if (strcmp(arg, near[i][0]) == 0)
+            return cli_error("-T %s is a format of tshark; here %s", arg, near[i][1]);
+    return opt_choice("-T", arg, print_formats, &o->format);
+}
+
 /* Options about what is printed. */
 static int parse_print(struct decode_job *job, int key, const char *arg)
 {
@@ -236,7 +288,7 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
 
     switch (key) {
     case 'T':
-        return opt_choice("-T", arg, print_formats, &o->format);
+        return parse_format(o, arg);
     case 'e':
         return parse_column(o, arg);
     case 'E':
@@ -245,6 +297,11 @@ static int parse_print(struct decode_job *job, int key, const char *arg)
         return opt_choice("-t", arg, print_times, &o->time);
     case 'V':
         o->tree = true;
+        return 0;
+    case 'O':
+        return parse_protocols(o, arg);
+    case 'P':
+        o->line = true;
         return 0;
     case 'x':
         o->hex = true;
@@ -282,6 +339,10 @@ static const struct opt_clash clashes[] = {
     {'s', -'i', 0, NULL},
     {'B', -'i', 0, NULL},
     {'p', -'i', 0, NULL},
+    {'a', -'i', 0, NULL},
+    {'O', 0, ONLY_FIELDS | NO_BYTES, "is for -T text and tree"},
+    {'P', 0, ONLY_FIELDS | NO_BYTES, "is for -T text"},
+    {'O', 'q', 0, NULL},
     {'V', 0, ONLY_FIELDS, "shows every field, -T fields those of -e"},
     {'x', 0, NO_BYTES, "is for -T text and tree"},
     {'V', 'q', 0, NULL},
@@ -316,7 +377,7 @@ int cmd_decode(int argc, char **argv)
     struct decode_job job = {
         .files = calloc((size_t)argc + 1, sizeof *job.files),
         .decode.verify = true,
-        .buffer = BUFFER_SIZE,
+        .buffer = CLI_LIVE_BUFFER,
         .print = {.separator = '\t',
                   .aggregator = ',',
                   .occurrence = 'a',
@@ -329,7 +390,9 @@ int cmd_decode(int argc, char **argv)
     if (!job.files || !job.print.columns)
         return cli_error("out of memory");
     cli_color("auto", &job.print.color);
+    job.print.ascii = !cli_utf8();
     opt_start(&s, defs, argc, argv);
+    s.foreign = foreign;
     while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
         status = key < 0 ? EXIT_BAD : answer(key, arg);
         if (status < 0 && parse_print(&job, key, arg) != 0)
@@ -341,6 +404,7 @@ int cmd_decode(int argc, char **argv)
         while (operand < argc)
             job.files[job.n_files++] = argv[operand++];
         status = check_job(&job);
+        job.count = job.count && (!job.stop.packets || job.count < job.stop.packets) ? job.count : job.stop.packets;
         if (status == 0)
             status = decode_run(&job);
     }

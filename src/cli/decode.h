@@ -4,6 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "src/cap/cap.h"
+#include "src/cli/cli.h"
 #include "src/show/print.h"
 
 #define DECODE_COLUMNS_MAX 1024 /* options -e, at most */
@@ -17,6 +18,7 @@ struct decode_job {
     const char *write;          /* -w: path of the output capture; NULL: none */
     uint32_t snaplen;           /* -s, live capture: bytes kept of each frame */
     uint32_t buffer;            /* -B, live capture: size of the kernel's buffer in bytes */
+    struct cli_stop stop;       /* -a, live capture */
     bool no_promisc;            /* -p: no promiscuous mode */
     uint64_t count;             /* -c: stop after this many frames, 0: no limit */
     bool quiet;                 /* -q: only a summary at the end */

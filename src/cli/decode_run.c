@@ -8,13 +8,13 @@
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "src/cli/cli.h"
+#include "src/cli/first_frames.h"
 #include "src/cli/found.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
 #include "src/show/summary.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -37,7 +37,8 @@ struct run {
     struct printer printer;
     struct summary summary;
     struct buf text;
-    uint64_t n; /* frames read */
+    struct longest longest; /* RoCE frames of each interface */
+    uint64_t n;             /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
     /* standard output is a terminal: flush after each packet; the output of a live capture is written whenever it
@@ -49,14 +50,6 @@ struct run {
     bool broken;   /* stdout cannot be written any more */
     int status;
 };
-
-static struct cap *live_capture; /* for the signal handler */
-
-static void on_interrupt(int sig)
-{
-    (void)sig;
-    cap_live_break(live_capture);
-}
 
 static void flush_text(struct run *r)
 {
@@ -94,27 +87,20 @@ static int open_live(struct run *r)
                               .filter = r->job->capture_filter,
                               .idle = on_idle,
                               .user = r};
-    struct sigaction sa = {.sa_handler = on_interrupt};
-    struct cap_error err;
 
-    if (cap_live_open(&r->live, r->job->iface, 0, &o, &err) < 0)
-        return cli_cap_error(&err);
-    live_capture = r->live;
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    if (cap_merge_caps(&r->in, &r->live, 1) < 0)
-        return cli_error("out of memory");
-    return 0;
+    return cli_live_open(r->job->iface, &o, &r->job->stop, &r->live, &r->in);
 }
 
 static int open_input(struct run *r)
 {
+    struct joins joins = {0}; /* interfaces are not joined here */
     struct cap_error err;
 
     if (r->job->iface)
         return open_live(r);
     if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
         return cli_cap_error(&err);
+    first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->longest);
     if (r->job->capture_filter) {
         const struct cap_info *info = cap_info(cap_merge_file(r->in, 0));
         uint16_t linktype = info->n_ifaces ? info->ifaces[0].linktype : LINK_ETHERNET;
@@ -237,16 +223,15 @@ static void read_all(struct run *r)
         if (!captured(r, &f))
             continue;
         r->n++;
+        longest_apply(&r->longest, &f);
         pkt_decode(&p, &f, &r->decode);
+        longest_note(&r->longest, &p);
         if (r->noted)
             note(r, &p);
         print_seen(&r->printer, &p);
-        if (r->filter && !filter_match(r->filter, &p)) {
-            r->printer.before = f.ts;
+        if (r->filter && !filter_match(r->filter, &p))
             continue;
-        }
         show(r, &p);
-        r->printer.before = f.ts;
         if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
             show_progress(r);
     }
@@ -260,24 +245,6 @@ static void report_errors(struct run *r)
         if (e->err)
             r->status = cli_cap_error(e);
     }
-}
-
-/* Report the kernel's counters of a live capture, with a warning if it dropped frames. */
-static void report_live(struct run *r)
-{
-    struct cap_live_stats s;
-
-    if (!r->live || cap_live_stats(r->live, &s) < 0)
-        return;
-    fprintf(stderr, "%s received, %llu dropped by the kernel, %llu by the interface\n", count_str(s.received, "frame"),
-            (unsigned long long)s.dropped, (unsigned long long)s.if_dropped);
-    if (s.dropped)
-        cli_error(
-            "WARNING: THE CAPTURE IS INCOMPLETE: the kernel dropped %s, for which its buffer of %u KiB had no room; "
-            "try a larger one (-B), a capture filter (-f) or a shorter snap length (-s)",
-            count_str(s.dropped, "frame"), r->job->buffer >> 10);
-    else if (s.if_dropped)
-        cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }
 
 /* Copy the statistics of the inputs' interfaces to the output capture. */
@@ -303,7 +270,8 @@ static void finish(struct run *r)
         print_end(&r->printer, &r->text);
     flush_text(r);
     report_errors(r);
-    report_live(r);
+    if (r->live)
+        cli_live_report(r->live, r->job->buffer);
     if (r->out)
         write_stats(r);
     if (r->out && cap_writer_close(r->out, &err) < 0 && r->status == EXIT_OK)
@@ -331,6 +299,17 @@ static bool columns_show(const struct print_opts *o, const struct hdr *h)
         if (strcmp(o->columns[i].name, "_ws.col.Info") == 0)
             return true;
     return columns_name(o, h);
+}
+
+/* Whether the number of a conversation is printed, or the filter asks for it. */
+static bool needs_streams(const struct run *r)
+{
+    const struct print_opts *o = &r->job->print;
+
+    for (unsigned i = 0; i < o->n_columns; i++)
+        if (strcmp(o->columns[i].name, "udp.stream") == 0 || strcmp(o->columns[i].name, "tcp.stream") == 0)
+            return true;
+    return r->filter && filter_needs(r->filter) & FILTER_NEEDS_STREAM;
 }
 
 /* Whether anything that is printed depends on earlier packets. */
@@ -383,7 +362,8 @@ static bool headers_suffice(const struct run *r)
             unsigned h = 0;
             while (h < ARRAY_LEN(hdrs) && hdrs[h] != o->columns[i].refs[k].hdr)
                 h++;
-            if (h == ARRAY_LEN(hdrs) || strncmp(o->columns[i].name, "_ws.", 4) == 0)
+            if (h == ARRAY_LEN(hdrs) || strncmp(o->columns[i].name, "_ws.", 4) == 0 ||
+                strcmp(o->columns[i].name, "frame.protocols") == 0)
                 return false;
         }
     return true;
@@ -426,6 +406,8 @@ int decode_run(const struct decode_job *job)
         if (!r.context)
             r.status = cli_error("out of memory");
     }
+    if (r.status == EXIT_OK && needs_streams(&r) && !(r.printer.streams = streams_new()))
+        r.status = cli_error("out of memory");
     r.noted = r.context || r.marked;
     r.decode.headers_only = headers_suffice(&r);
     if (r.status == EXIT_OK) {
@@ -436,6 +418,7 @@ int decode_run(const struct decode_job *job)
     }
     cap_filter_free(r.capture_filter);
     context_free(r.context);
+    streams_free(r.printer.streams);
     marks_free(&r.marks);
     filter_free(r.filter);
     cap_merge_close(r.in);

@@ -134,6 +134,7 @@ struct explain_opts {
     unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;
+    bool once;  /* the packets cannot be read again: no command is proposed that would */
     bool color; /* text: with colour escape sequences */
     void *user;
     /* Append a time, ns since 1970; NULL: no times are printed. */

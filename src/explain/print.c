@@ -142,7 +142,7 @@ static void next_print(const struct explain_opts *o, const struct incident *s, s
         buf_printf(&text, "Counters: %s.", buf_str(&counters));
         put_lines(o, &text, 4, b);
     }
-    if (s->conn && s->n_frames && o->n_files && strcmp(o->files[0], "-") != 0)
+    if (s->conn && s->n_frames && !o->once)
         command_print(o, s, b);
     buf_free(&text);
     buf_free(&counters);

@@ -93,8 +93,7 @@ static bool no_field(struct parser *ps, const struct node *n)
     const char *s = ps->lx.text + n->pos;
 
     if (n->kind == N_LITERAL && n->tok == TOK_WORD && (isalpha((unsigned char)*s) || *s == '_' || *s == '.'))
-        lex_fail(&ps->lx, n->pos, n->len, "no field is called \"%.*s\"; the nearest name is \"%s\"",
-                 (int)min_u32(n->len, 80), s, field_nearest(s, n->len));
+        lex_fail_name(&ps->lx, n->pos, n->len, s);
     else
         fail_at(ps, n, "is neither a field nor compared with one");
     return false;

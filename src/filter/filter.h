@@ -22,6 +22,7 @@ enum {
     FILTER_NEEDS_NOTE = 1u << 0,   /* rdma.* of pkt_note: context across packets */
     FILTER_NEEDS_CRC = 1u << 1,    /* rdma.icrc.* or rdma.vcrc.*: decode_opts.verify */
     FILTER_NEEDS_COLUMN = 1u << 2, /* _ws.col.* */
+    FILTER_NEEDS_STREAM = 1u << 4, /* udp.stream, tcp.stream: streams_see() */
     FILTER_NEEDS_MARKS = 1u << 3,  /* rdma.finding, rdma.incident, rdma.cause: a first pass over the capture */
 };
 

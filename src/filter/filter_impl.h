@@ -63,6 +63,8 @@ struct lexer {
 void lex_next(struct lexer *lx);
 /* Set the error, unless one is set already. */
 void lex_fail(struct lexer *lx, uint32_t pos, uint32_t len, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* The same: there is no field with the name of `len` bytes at `name`. */
+void lex_fail_name(struct lexer *lx, uint32_t pos, uint32_t len, const char *name);
 
 /* A range of a slice or of layers: [i:j], [i-j], [i], [:j], [i:]. */
 struct range {

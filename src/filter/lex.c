@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+void lex_fail_name(struct lexer *lx, uint32_t pos, uint32_t len, const char *name)
+{
+    lex_fail(lx, pos, len, "no field is called \"%.*s\"%s", (int)min_u32(len, 80), name, field_unknown(name, len));
+}
+
 void lex_fail(struct lexer *lx, uint32_t pos, uint32_t len, const char *fmt, ...)
 {
     va_list ap;

@@ -21,12 +21,10 @@ struct literal {
 
 static bool fail(const struct literal *l, const char *what)
 {
-    const char *s = l->ps->lx.text + l->n->pos, *near;
+    const char *s = l->ps->lx.text + l->n->pos;
 
     if (l->n->tok == TOK_WORD && (isalpha((unsigned char)*l->s) || *l->s == '_') && memchr(l->s, '.', l->len)) {
-        near = field_nearest(l->s, l->len);
-        lex_fail(&l->ps->lx, l->n->pos, l->n->len, "no field is called \"%.*s\"; the nearest name is \"%s\"",
-                 (int)min_u32(l->n->len, SHOWN), s, near);
+        lex_fail_name(&l->ps->lx, l->n->pos, l->n->len, s);
     } else {
         lex_fail(&l->ps->lx, l->n->pos, l->n->len, "\"%.*s\" is %s", (int)min_u32(l->len, SHOWN), l->s, what);
     }

@@ -86,6 +86,8 @@ static unsigned needs_of(const struct field_ref *r)
         needs |= FILTER_NEEDS_CRC;
     if (strncmp(name, "_ws.col.", 8) == 0)
         needs |= FILTER_NEEDS_COLUMN;
+    if (strcmp(name, "udp.stream") == 0 || strcmp(name, "tcp.stream") == 0)
+        needs |= FILTER_NEEDS_STREAM;
     if (r->hdr == &rdma_mark_hdr)
         needs |= FILTER_NEEDS_MARKS;
     return needs;

@@ -17,27 +17,22 @@ void print_begin(struct printer *pr, struct buf *b)
 
 void print_seen(struct printer *pr, struct pkt *p)
 {
-    ns_t ts = p->frame->ts;
-
-    if (UNLIKELY(pr->n_seen == 0))
-        pr->first = pr->before = ts;
-    p->since = ts - pr->first;
-    if (UNLIKELY(pr->n_shown == 0))
-        pr->shown = ts; /* no frame was displayed before */
-    pr->n_seen++;
+    frame_times_see(&pr->times, p);
+    if (UNLIKELY(pr->streams != NULL))
+        streams_see(pr->streams, p);
 }
 
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p)
 {
     switch (pr->opts.format) {
     case PRINT_TEXT:
-        if (!pr->opts.tree)
+        if (!pr->opts.tree || pr->opts.line)
             print_line(pr, b, p);
-        else
-            print_tree(b, p);
+        if (pr->opts.tree)
+            print_tree(&pr->opts, b, p);
         break;
     case PRINT_TREE:
-        print_tree(b, p);
+        print_tree(&pr->opts, b, p);
         break;
     case PRINT_JSON:
         buf_puts(b, pr->n_shown ? ",\n" : "");
@@ -54,7 +49,7 @@ void print_packet(struct printer *pr, struct buf *b, const struct pkt *p)
     if (pr->opts.hex && pr->opts.format <= PRINT_TREE)
         print_hex(b, p->data, p->caplen);
     pr->n_shown++;
-    pr->shown = p->frame->ts;
+    frame_times_display(&pr->times, p);
 }
 
 void print_end(struct printer *pr, struct buf *b)

@@ -3,7 +3,8 @@
 #define RDMATRACE_SHOW_PRINT_H
 
 #include "buf.h"
-#include "dissect/field.h"
+#include "dissect/frame_fields.h"
+#include "src/show/streams.h"
 
 struct pkt;
 
@@ -53,6 +54,10 @@ struct print_opts {
     bool tree;  /* -V: print the tree, besides (text) or in place of the line */
     bool hex;   /* -x: also print the bytes */
     bool color; /* with colour escape sequences */
+    bool ascii; /* the terminal shows no UTF-8 */
+    bool line;  /* -P: with -V also the line */
+    /* -O: names of the protocols of which the tree shows the fields; of the others only the heading. NULL: of all */
+    const char *protocols;
     /* PRINT_FIELDS: */
     struct print_column *columns;
     unsigned n_columns;   /* of `columns` */
@@ -74,10 +79,8 @@ struct print_pair {
 /* State of a printer between packets. Zero-initialise, then set `opts`. */
 struct printer {
     struct print_opts opts;
-    ns_t first;                           /* time of the first frame read */
-    ns_t before;                          /* time of the previous frame read */
-    ns_t shown;                           /* time of the previous frame displayed */
-    uint64_t n_seen;                      /* frames read */
+    struct frame_times times;             /* of the frames read and displayed */
+    struct streams *streams;              /* NULL: udp.stream and tcp.stream are not needed */
     uint64_t n_shown;                     /* frames displayed */
     unsigned digits;                      /* decimals of seconds in the time column: 6 or 9 */
     struct print_pair pairs[PRINT_PAIRS]; /* of the latest packets */
@@ -91,7 +94,8 @@ void print_begin(struct printer *pr, struct buf *b);
 /* Append `ts` (ns since 1970) in the format `how`, with 6 or 9 decimals. TIME_RELATIVE and the deltas are printed as
  * the time since `first`. */
 void print_stamp(struct buf *b, ns_t ts, ns_t first, enum print_time how, unsigned digits);
-/* Call it for every frame read, displayed or not: relative and delta times depend on it. Sets p->since. */
+/* Call it for every frame read, displayed or not: relative and delta times depend on it. Sets the times and
+ * the streams of `p`. */
 void print_seen(struct printer *pr, struct pkt *p);
 /* Append one packet. */
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
@@ -107,7 +111,7 @@ static inline bool hdr_is_infiniband(const struct hdr *h)
 /* Append one line, with times and addresses. */
 void print_line(struct printer *pr, struct buf *b, const struct pkt *p);
 /* Append the tree of all layers and fields. */
-void print_tree(struct buf *b, const struct pkt *p);
+void print_tree(const struct print_opts *o, struct buf *b, const struct pkt *p);
 /* Append `len` bytes as a hex dump. */
 void print_hex(struct buf *b, const uint8_t *data, uint32_t len);
 /* Append a JSON object. */

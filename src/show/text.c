@@ -97,10 +97,10 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
         print_seconds(b, p->since, digits);
         break;
     case TIME_DELTA:
-        print_seconds(b, ts - pr->before, digits);
+        print_seconds(b, p->delta, digits);
         break;
     case TIME_DELTA_DISPLAYED:
-        print_seconds(b, ts - pr->shown, digits);
+        print_seconds(b, p->delta_displayed, digits);
         break;
     case TIME_EPOCH:
         print_seconds(b, ts, digits);
@@ -112,8 +112,9 @@ static void print_time(struct printer *pr, struct buf *b, const struct pkt *p)
 
 #define ADDRESS_WIDTH 12 /* width of an address in columns, at least */
 
-#define SPACES "            " /* ADDRESS_WIDTH spaces */
-#define ARROW  " \xe2\x86\x92 "
+#define SPACES      "            " /* ADDRESS_WIDTH spaces */
+#define ARROW       " \xe2\x86\x92 "
+#define ARROW_ASCII " -> "
 
 /* Columns missing from `n` to ADDRESS_WIDTH. */
 static size_t lacking(size_t n)
@@ -121,12 +122,12 @@ static size_t lacking(size_t n)
     return n < ADDRESS_WIDTH ? ADDRESS_WIDTH - n : 0;
 }
 
-static void write_pair(struct print_pair *c, const struct pkt *p)
+static void write_pair(struct print_pair *c, const struct pkt *p, bool ascii)
 {
     char *q = memcpy(c->text, SPACES, ADDRESS_WIDTH), *dst;
 
     q = fmt_ipv4(q + lacking(fmt_ipv4_len(p->src)), p->src);
-    dst = FMT_LITERAL(q, ARROW);
+    dst = ascii ? FMT_LITERAL(q, ARROW_ASCII) : FMT_LITERAL(q, ARROW);
     q = fmt_ipv4(dst, p->dst);
     memcpy(q, SPACES, ADDRESS_WIDTH);
     c->len = (uint32_t)(q + lacking((size_t)(q - dst)) - c->text);
@@ -141,7 +142,7 @@ static void print_ipv4_pair(struct printer *pr, struct buf *b, const struct pkt 
     if (UNLIKELY(c->src != src || c->dst != dst || !c->len)) {
         c->src = src;
         c->dst = dst;
-        write_pair(c, p);
+        write_pair(c, p, pr->opts.ascii);
     }
     memcpy(b->p + b->len, c->text, sizeof c->text);
     b->len += c->len;
@@ -163,7 +164,7 @@ static void print_addresses(struct printer *pr, struct buf *b, const struct pkt 
     buf_fill(b, ' ', lacking(n));
     memmove(b->p + start + lacking(n), b->p + start, n);
     memset(b->p + start, ' ', lacking(n));
-    buf_mem(b, ARROW, sizeof ARROW - 1);
+    buf_puts(b, pr->opts.ascii ? ARROW_ASCII : ARROW);
     start = b->len;
     pkt_destination(b, p);
     buf_fill(b, ' ', lacking(b->len - start));
@@ -237,23 +238,51 @@ static void tree_field(struct buf *b, const struct field *f, const struct value 
     b->len = (size_t)(q - b->p);
 }
 
+#define TREE_BYTES 36 /* bytes that the tree shows of a payload */
+
+/* Append the bytes of a layer without fields; of a long one the first. */
+static void tree_bytes(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    buf_mem(b, ": ", 2);
+    buf_dec(b, l->len);
+    buf_mem(b, " bytes: ", 8);
+    buf_bytes(b, p->data + l->off, min_u32(l->len, TREE_BYTES), 0);
+    if (l->len > TREE_BYTES)
+        buf_puts(b, o->ascii ? "..." : "\xe2\x80\xa6");
+}
+
+/* Whether a list of names, separated by commas, has this one. */
+static bool has_name(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *s = list; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
+        if (strncmp(s, name, n) == 0 && (s[n] == ',' || s[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Whether the tree shows the fields of a header (-O). */
+static bool is_detailed(const struct print_opts *o, const struct hdr *h)
+{
+    return !o->protocols || has_name(o->protocols, h->proto) || has_name(o->protocols, h->abbrev);
+}
+
 /* Append the fields of one layer; the bytes of a header without fields. */
-static void tree_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned level)
+static void tree_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
+                       unsigned level)
 {
     struct value v;
 
     indent(b, level);
     buf_puts(b, l->hdr->name);
     if (l->hdr->nfields == 0 && l->len) {
-        buf_mem(b, ": ", 2);
-        buf_dec(b, l->len);
-        buf_mem(b, " bytes: ", 8);
-        buf_bytes(b, p->data + l->off, l->len, 0);
+        tree_bytes(o, b, p, l);
     } else if (l->len < l->hdr->len) {
         buf_printf(b, " [%u of %u bytes]", l->len, l->hdr->len);
     }
     buf_char(b, '\n');
-    for (unsigned i = 0; i < l->hdr->nfields; i++) {
+    for (unsigned i = 0; i < l->hdr->nfields && is_detailed(o, l->hdr); i++) {
         const struct field *f = &l->hdr->fields[i];
         v.type = f->type;
         if (FIELD_PLAIN(f, p, l, &v.u) || (!(f->flags & FLD_HIDDEN) && field_value(f, p, l, &v)))
@@ -274,7 +303,7 @@ static void tree_marks(struct buf *b, const struct pkt *p)
         buf_puts(b, "[Service 0x40-0x5f taken for DC on RoCE, RD on InfiniBand: a guess; --rd or --dc decides]\n");
 }
 
-void print_tree(struct buf *b, const struct pkt *p)
+void print_tree(const struct print_opts *o, struct buf *b, const struct pkt *p)
 {
     const struct layer note = {&rdma_hdr, 0, 0};
     bool inside = false;
@@ -292,10 +321,10 @@ void print_tree(struct buf *b, const struct pkt *p)
         if (ib && !inside)
             buf_puts(b, "InfiniBand\n");
         inside = ib;
-        tree_layer(b, p, l, ib);
+        tree_layer(o, b, p, l, ib);
     }
     if (p->note.have)
-        tree_layer(b, p, &note, 0);
+        tree_layer(o, b, p, &note, 0);
     tree_marks(b, p);
     buf_char(b, '\n');
 }

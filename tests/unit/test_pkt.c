@@ -14,14 +14,15 @@ static void compare(struct frame f, const uint8_t *data, uint32_t caplen, const 
 {
     static struct pkt p, q;
     static struct buf a, b;
+    static const struct print_opts o;
 
     f.data = data;
     f.caplen = caplen;
     a.len = b.len = 0;
     pkt_decode(&p, &f, &opts);
     pkt_decode_general(&q, &f, &opts);
-    print_tree(&a, &p);
-    print_tree(&b, &q);
+    print_tree(&o, &a, &p);
+    print_tree(&o, &b, &q);
     cr_assert_str_eq(buf_str(&a), buf_str(&b), "%s frame %llu", name, (unsigned long long)f.number);
     cr_assert(p.have == q.have && p.flags == q.flags && p.n_layers == q.n_layers && p.encap == q.encap &&
               p.end == q.end);
