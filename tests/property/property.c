@@ -51,7 +51,7 @@ static void show(const struct play *p, const struct findings *r, const struct fi
 /* The fast path of usual packets leads to the same findings as the slow path. */
 static bool is_same_thoroughly(const struct trace *t, const struct judge_opts *o, const struct findings *r)
 {
-    const struct findings_opts all = {.assumptions = "", .inconclusive = true};
+    const struct findings_opts all = {.assumptions = ""};
     struct judge_opts thorough = *o;
     struct buf a = {0}, b = {0};
     struct judge *j;
