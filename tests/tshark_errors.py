@@ -60,8 +60,9 @@ KNOWN = [
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "31" in p.opcodes(),
           "behind an undefined opcode everything is vendor data, the ICRC included"),
     Known("infiniband[.]payload", lost, "payload is handed on to other dissectors and has this name only when it might be Ethernet or IPoIB"),
-    Known("data[.]len|frame[.]protocols", lambda a, b, p: "infiniband" in p.ours["frame.protocols"] and (a.startswith(b) or b.startswith(a)),
-          "what a payload is handed on to, and whether a cut one is data, depends on guesses"),
+    Known("frame[.]protocols", lambda a, b, p: a != "" and b != "" and (a.startswith(b) or b.startswith(a)),
+          "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
+    Known("data[.]len", lambda a, b, p: lost(a, b, p) or added(a, b, p), "likewise: what was handed on, cut or repeated is no data"),
     # Communication Management.
     Known("infiniband[.]cm[.]req[.]prim_flowlabel", lambda a, b, p: number(b) == number(a) >> 8,
           "the REQ's flow label lacks its low 8 bits: 20 bits are taken from 3 bytes with the mask for 4"),

@@ -154,9 +154,9 @@ static const struct {
     size_t pos, len;
     const char *message;
 } errors[] = {
-    {"infiniband.bth.pns == 1", 0, 18, "nearest name is \"infiniband.bth.psn\""},
-    {"udp && infiniband.bth.pns", 7, 18, "nearest name is \"infiniband.bth.psn\""},
-    {"infiniband.bth.psn == infiniband.bth.pns", 22, 18, "nearest name is \"infiniband.bth.psn\""},
+    {"infiniband.bth.pns == 1", 0, 18, "nearest name is infiniband.bth.psn"},
+    {"udp && infiniband.bth.pns", 7, 18, "nearest name is infiniband.bth.psn"},
+    {"infiniband.bth.psn == infiniband.bth.pns", 22, 18, "nearest name is infiniband.bth.psn"},
     {"infiniband.bth.psn ==", 21, 1, "ends too early"},
     {"infiniband.bth.psn == 0x1000000", 22, 9, "maximum 16777215"},
     {"infiniband.bth.psn = 3", 19, 1, "=="},
