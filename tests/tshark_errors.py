@@ -62,6 +62,8 @@ KNOWN = [
     Known("infiniband[.]payload", lost, "payload is handed on to other dissectors and has this name only when it might be Ethernet or IPoIB"),
     Known("frame[.]protocols", lambda a, b, p: a != "" and b != "" and (a.startswith(b) or b.startswith(a)),
           "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
+    Known("frame[.]protocols", lambda a, b, p: "ipv6." in b and re.sub(r"ipv6[.]\w+:", "", b) == a, "IPv6 extension headers count as protocols"),
+    Known("data[.]len", lambda a, b, p: 0 < number(b) - number(a) < 4, "the pad bytes are counted"),
     Known("data[.]len", lambda a, b, p: lost(a, b, p) or added(a, b, p), "likewise: what was handed on, cut or repeated is no data"),
     # Communication Management.
     Known("infiniband[.]cm[.]req[.]prim_flowlabel", lambda a, b, p: number(b) == number(a) >> 8,
