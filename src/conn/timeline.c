@@ -238,7 +238,7 @@ static void on_request(struct timeline *t, const struct event *e)
         timeline_back(t, d, e, now);
     else
         timeline_request(t, d, e, now);
-    if (UNLIKELY(t->n_pauses))
+    if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
     if (UNLIKELY(e->as == SEEN_GAP))
         note_gap(d, e, now);
@@ -383,7 +383,7 @@ static void on_response(struct timeline *t, const struct event *e)
         return;
     from = d->spans.at;
     timeline_pass_response(t, d, e, now);
-    if (UNLIKELY(t->n_pauses))
+    if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
     timeline_note_response(t, d, e);
@@ -415,10 +415,10 @@ static void on_response(struct timeline *t, const struct event *e)
 static void on_before(void *user, const struct event *e)
 {
     struct timeline *t = user;
-    ns_t now = e->p->frame->ts;
+    ns_t now = e->p->frame->ts, *last = timeline_last(t, conn_tap_of(e->p->frame));
 
-    if (now > t->last)
-        t->last = now;
+    if (now > *last)
+        *last = now;
     if (LIKELY(e->own != FLOW_NONE))
         note_seen(t, e->own, now);
     if (e->kind == EVENT_REQUEST && e->h)
@@ -452,6 +452,7 @@ static void release(struct timeline *t)
         free(t->dirs[i]);
     free(t->episodes);
     free(t->rows);
+    free(t->silences);
     free(t);
 }
 
@@ -526,10 +527,6 @@ uint32_t timeline_episodes(const struct timeline *t)
 const struct episode *timeline_episode(const struct timeline *t, uint32_t i)
 {
     return &t->episodes[i];
-}
-ns_t timeline_last(const struct timeline *t)
-{
-    return t->last;
 }
 
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES])

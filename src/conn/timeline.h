@@ -70,6 +70,14 @@ struct timeline;
 /* The timeline of `o`, which it subscribes to: made when it is asked for first, before the first packet; it lives as
  * long as `o`. NULL without memory. */
 struct timeline *timeline_of(struct observer *o);
+/* The capture has several taps: keep what timeline_share_pauses() needs. Before the first packet; false without memory.
+ */
+bool timeline_several(struct timeline *t);
+/* Convert time *ts of tap `from` to the clock of tap `to`; false: their clocks could not be compared. */
+typedef bool timeline_clock(void *user, uint32_t from, uint32_t to, ns_t *ts);
+/* Before timeline_end(): pause frames that one tap saw explain silences of the same connections at other taps, as far
+ * as both are still kept. */
+void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user);
 /* After the last packet: what is open gets its states. May be called again. */
 void timeline_end(struct timeline *t);
 
@@ -82,7 +90,5 @@ const struct episode *timeline_episode(const struct timeline *t, uint32_t i);
 /* How the time of a flow of requests between two points was spent, as far as it is known so far; adds up to to - from.
  */
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES]);
-/* Time of the latest packet of the capture. */
-ns_t timeline_last(const struct timeline *t);
 
 #endif

@@ -26,6 +26,15 @@ struct held {
     uint32_t ep;   /* episode of all such waits */
 };
 
+/* One of the first responses, until it is known how long one usually takes. */
+struct early_response {
+    ns_t from, to;         /* since the latest packet before it */
+    ns_t sent_ts;          /* time of its request; 0: not known */
+    uint32_t psn;          /* its PSN */
+    uint32_t sent, answer; /* frames of the latest request, and of the response */
+};
+#define SLOW_AFTER 8 /* after so many responses it is known how long one takes, without a REP */
+
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
     struct asked nak, rnr;
@@ -94,11 +103,13 @@ struct direction {
     ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
     ns_t least;        /* shortest time from a request sent once to its response; 0: not known */
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
-    uint16_t waited;   /* how many responses without trouble went into `usual` */
-    ns_t pace;         /* usual time between two new requests; 0: not known */
-    ns_t host_pace;    /* the same from any request of the host to one of this queue pair */
-    uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    ns_t last_new;     /* time of the latest new request */
+    struct early_response early[SLOW_AFTER];
+    unsigned n_early;
+    uint16_t waited; /* how many responses without trouble went into `usual` */
+    ns_t pace;       /* usual time between two new requests; 0: not known */
+    ns_t host_pace;  /* the same from any request of the host to one of this queue pair */
+    uint32_t host;   /* place in timeline.sent; HOSTS_SEEN: not known yet */
+    ns_t last_new;   /* time of the latest new request */
 };
 
 /* When a flow was seen last. */
@@ -117,13 +128,32 @@ struct host_seen {
 };
 #define HOSTS_SEEN 4096 /* further ones take the place of others */
 
-/* Pause frames of one station. */
+/* A pause that a station asked for. */
 struct paused {
     uint32_t tap, frame; /* frame: first one of the pause */
     uint8_t mac[6];
     ns_t since, until; /* until: as the latest pause frame says; at most */
 };
-#define PAUSES 16
+#define PAUSES 256 /* the latest ones */
+
+/* Nothing of a direction passed. */
+struct silence {
+    uint32_t flow;
+    ns_t from, to;
+};
+#define SILENCES      4096             /* the latest ones */
+#define SILENCE_LEAST (10 * NS_PER_US) /* shorter ones are not kept */
+
+#define LAST_FILES 64 /* further files share places */
+
+#define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
+#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
+#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
+
+static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
+{
+    return usual && took > SLOW_LEAST && took > SLOW_TIMES * usual && took > usual + SLOW_SPREAD * spread;
+}
 
 struct timeline {
     struct observer *observer;
@@ -136,10 +166,18 @@ struct timeline {
     struct host_seen hosts[HOSTS_SEEN];
     ns_t sent[HOSTS_SEEN]; /* time of the latest request of a host; hosts may share a place */
     struct paused pauses[PAUSES];
-    unsigned n_pauses;
-    ns_t last;
+    uint32_t n_pauses;        /* so far; the latest is at (n_pauses - 1) % PAUSES */
+    struct silence *silences; /* NULL: there is one tap only */
+    uint32_t n_silences;      /* so far, likewise */
+    ns_t last[LAST_FILES];    /* time of the latest packet, by file: each has a clock of its own */
     bool ended;
 };
+
+/* Time of the latest packet of the file of `tap`. */
+static inline ns_t *timeline_last(struct timeline *t, uint32_t tap)
+{
+    return &t->last[(tap >> 16) % LAST_FILES];
+}
 
 /* timeline.c. An episode begins; NO_EPISODE if there is no room. What episode_at() returned before is not valid any
  * more. */

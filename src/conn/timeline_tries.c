@@ -268,10 +268,11 @@ void timeline_die(struct timeline *t, struct direction *d, const struct req_dir 
 static void finish_tries(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
     ns_t expiry = d->spans.at + d->wait;
+    ns_t last = *timeline_last(t, conn_flow_at(observer_conns(t->observer), h->flow)->tap);
     bool silent = is_silent(t, d, h->flow);
 
-    if (expiry > t->last)
-        expiry = t->last;
+    if (expiry > last)
+        expiry = last;
     if (end > d->spans.at && end < expiry)
         expiry = end;
     timeline_bill(t, d, expiry, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, d->row);
@@ -283,17 +284,17 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
 /* Requests are outstanding, and no packet of theirs came any more. */
 static void finish_outstanding(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
-    ns_t left = t->last - d->spans.at;
+    ns_t last = *timeline_last(t, conn_flow_at(observer_conns(t->observer), h->flow)->tap), left = last - d->spans.at;
     bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
 
     if (!h->rsp_packets && !observer_heard(t->observer, h->flow))
-        spans_add(&d->spans, t->last, TIME_NOT_KNOWN, NO_EPISODE);
+        spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
     else if (d->refused != NO_EPISODE)
         timeline_bill(t, d, end, TIME_GIVEN_UP, d->refused);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
     else
-        spans_add(&d->spans, t->last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
+        spans_add(&d->spans, last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
 }
 
 /* The first and the last DREQ of the connection of `flow`; 0: none. */

@@ -5,6 +5,68 @@
 #include "dissect/pkt.h"
 #include "src/conn/timeline_impl.h"
 
+#include <stdlib.h>
+
+/* --- The first responses ---------------------------------------------------------------------- */
+
+static int by_length(const void *a, const void *b)
+{
+    const struct early_response *x = a, *y = b;
+    ns_t p = x->to - x->from, q = y->to - y->from;
+
+    return p < q ? -1 : p > q;
+}
+
+static void early_was_slow(struct timeline *t, struct direction *d, uint32_t flow, const struct early_response *r,
+                           ns_t usual)
+{
+    ns_t least = usual > d->least ? usual : d->least, due = r->sent_ts ? r->sent_ts + least : 0;
+    ns_t from = due > r->from ? due : r->from;
+    uint32_t ep = episode_new(t, flow, TROUBLE_SLOW, r->psn, from);
+    struct episode *x = episode_at(t, ep);
+
+    timeline_claim(t, d, from, r->to, 1u << TIME_TRANSFER | 1u << TIME_RESPONSE, TIME_PEER_SLOW, ep);
+    if (x) {
+        x->answer = r->answer;
+        x->sent = r->sent;
+    }
+}
+
+/* The longest of the first responses is held against the median of all, and the mean distance of the others from it. */
+static void settle_early(struct timeline *t, struct direction *d, uint32_t flow)
+{
+    struct early_response r[SLOW_AFTER];
+    ns_t usual, spread = 0, most;
+
+    memcpy(r, d->early, sizeof r);
+    qsort(r, SLOW_AFTER, sizeof *r, by_length);
+    usual = r[SLOW_AFTER / 2 - 1].to - r[SLOW_AFTER / 2 - 1].from;
+    most = r[SLOW_AFTER - 1].to - r[SLOW_AFTER - 1].from;
+    for (unsigned i = 0; i < SLOW_AFTER - 1; i++)
+        spread += llabs(r[i].to - r[i].from - usual) / (SLOW_AFTER - 1);
+    if (!timeline_is_slow(most, usual, spread) || most <= 2 * d->least_first)
+        return;
+    early_was_slow(t, d, flow, &r[SLOW_AFTER - 1], usual);
+    d->usual = usual;
+    d->spread = spread + usual / 2;
+}
+
+/* Response `e` came after nothing since `from`, as one of the first SLOW_AFTER; which of them were slow is told when the
+ * last one has come. */
+static void note_early(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    d->early[d->n_early++] = (struct early_response){.from = from,
+                                                     .to = now,
+                                                     .sent_ts = s ? s->ts : 0,
+                                                     .psn = e->p->bth.psn,
+                                                     .sent = e->h->last_frame,
+                                                     .answer = frame_u32(e->p)};
+    if (d->n_early == SLOW_AFTER && !d->by_rep)
+        settle_early(t, d, e->flow);
+}
+
 /* --- Pause frames ----------------------------------------------------------------------------- */
 
 /* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
@@ -13,18 +75,25 @@
 #define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
 #define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
 
-static struct paused *pauser_of(struct timeline *t, const struct pkt *p)
+/* The pause under way that a station asked for: its latest one. NULL: none. */
+static struct paused *pause_of(struct timeline *t, const struct pkt *p)
 {
     uint32_t tap = conn_tap_of(p->frame);
-    struct paused *x;
 
-    for (unsigned i = 0; i < t->n_pauses; i++)
-        if (t->pauses[i].tap == tap && memcmp(t->pauses[i].mac, p->data + 6, 6) == 0)
-            return &t->pauses[i];
-    if (t->n_pauses == PAUSES)
-        return NULL;
-    x = &t->pauses[t->n_pauses++];
-    *x = (struct paused){.tap = tap};
+    for (uint32_t i = 0; i < PAUSES && i < t->n_pauses; i++) {
+        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
+        if (x->tap == tap && memcmp(x->mac, p->data + 6, 6) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+/* A pause begins; it takes the place of the oldest one. */
+static struct paused *pause_new(struct timeline *t, const struct pkt *p)
+{
+    struct paused *x = &t->pauses[t->n_pauses++ % PAUSES];
+
+    *x = (struct paused){.tap = conn_tap_of(p->frame), .frame = frame_u32(p), .since = p->frame->ts};
     memcpy(x->mac, p->data + 6, 6);
     return x;
 }
@@ -49,27 +118,22 @@ void timeline_pause(struct timeline *t, const struct pkt *p)
 
     if (!pause_frame_of(&f, p) || !f.whole)
         return;
-    x = pauser_of(t, p);
-    if (!x)
-        return;
+    x = pause_of(t, p);
     quanta = quanta_of(&f);
-    if (quanta && now > x->until) {
-        x->since = now;
-        x->frame = frame_u32(p);
-    }
-    x->until = now + (ns_t)quanta * QUANTUM_MOST;
+    if (quanta && (!x || now > x->until))
+        x = pause_new(t, p);
+    if (x && (quanta || now < x->until))
+        x->until = now + (ns_t)quanta * QUANTUM_MOST;
 }
 
-/* Time may go to a pause that other causes explain as well: nothing could pass. */
-#define MAY_BE_PAUSED                                                                                                  \
-    (1u << TIME_TRANSFER | 1u << TIME_ACK_TIMEOUT | 1u << TIME_PEER_SLOW | 1u << TIME_LOSS_RETRANSMISSION |            \
-     1u << TIME_LOSS_RESEND | 1u << TIME_NOT_KNOWN)
+/* Time goes to a pause that other causes explain as well: nothing could pass. */
+#define MAY_BE_PAUSED ((BEFORE_RNR & ~(1u << TIME_IDLE)) | 1u << TIME_RNR | 1u << TIME_NOT_KNOWN)
 
 static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
-                        ns_t to, ns_t now)
+                        ns_t to, uint32_t over)
 {
-    uint32_t over = MAY_BE_PAUSED | (now - to < PAUSE_REACTION ? 1u << TIME_IDLE : 0);
-
+    if (to - from < PAUSE_LEAST)
+        return;
     if (d->pause_ep == NO_EPISODE || d->pause_since != x->since) {
         d->pause_ep = episode_new(t, flow, TROUBLE_PAUSE, 0, from);
         d->pause_since = x->since;
@@ -79,16 +143,104 @@ static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, 
     timeline_claim(t, d, from, to, over, TIME_PAUSED, d->pause_ep);
 }
 
+/* Pauses explain part of the time between `from` and `to`: what is left of a response that seemed slow is not slow. */
+static void settle_slow(struct direction *d, ns_t from, ns_t to)
+{
+    ns_t states[TIME_STATES];
+
+    spans_between(&d->spans, from, to, states);
+    if (states[TIME_PAUSED] && states[TIME_PEER_SLOW] <= SLOW_LEAST)
+        spans_change(&d->spans, from, to, 1u << TIME_PEER_SLOW, TIME_RESPONSE, NO_EPISODE);
+}
+
+/* The pause that began `back` pauses before the latest one; NULL: it is not kept. */
+static const struct paused *pause_back(const struct timeline *t, uint32_t back)
+{
+    return back < PAUSES && back < t->n_pauses ? &t->pauses[(t->n_pauses - 1 - back) % PAUSES] : NULL;
+}
+
+static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
+{
+    if (t->silences && to - from >= SILENCE_LEAST)
+        t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
+}
+
+/* Who has nothing outstanding was held back by a pause that ended just before it sent, or by the pauses before that one
+ * if they follow each other as closely. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
+    const struct paused *x;
+    ns_t held = now;
 
-    for (unsigned i = 0; i < t->n_pauses; i++) {
-        const struct paused *x = &t->pauses[i];
+    keep_silence(t, flow, from, now);
+    for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
         ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
-        if (x->tap == tap && x->frame && b - a >= PAUSE_LEAST)
-            claim_pause(t, d, flow, x, a, b, now);
+        bool holds = held - b < PAUSE_REACTION;
+        if (x->tap != tap || b <= a)
+            continue;
+        claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
+        held = holds && a < held ? a : held;
+        settle_slow(d, from, now);
     }
+}
+
+/* --- Pauses that another tap saw -------------------------------------------------------------- */
+
+bool timeline_several(struct timeline *t)
+{
+    t->silences = calloc(SILENCES, sizeof *t->silences);
+    return t->silences != NULL;
+}
+
+/* Whether tap `tap` saw the requests of flow `flow`, too. */
+static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
+{
+    struct conn_table *conns = observer_conns(t->observer);
+    const struct flow *f = conn_flow_at(conns, flow);
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        const struct flow *g = conn_flow_at(conns, i);
+        if (g->tap == tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
+            return true;
+    }
+    return false;
+}
+
+/* The silences of flow `flow`, at tap `tap`, that pause `x` of another tap explains. */
+static void share_pause(struct timeline *t, uint32_t flow, const struct paused *x, ns_t since, ns_t until)
+{
+    for (uint32_t i = 0; i < SILENCES && i < t->n_silences; i++) {
+        const struct silence *s = &t->silences[i];
+        ns_t a = since > s->from ? since : s->from, b = until < s->to ? until : s->to;
+        if (s->flow != flow || b <= a)
+            continue;
+        claim_pause(t, t->dirs[flow], flow, x, a, b, MAY_BE_PAUSED);
+        settle_slow(t->dirs[flow], s->from, s->to);
+    }
+}
+
+static void share_pauses_with(struct timeline *t, uint32_t flow, timeline_clock *clock, void *user)
+{
+    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap, seen = tap;
+    const struct paused *p;
+
+    for (uint32_t i = 0; (p = pause_back(t, i)); i++) {
+        struct paused x = *p;
+        if (x.tap == tap || (x.tap != seen && !is_seen_at(t, flow, x.tap)))
+            continue;
+        seen = x.tap;
+        x.frame = 0; /* it is none of this tap */
+        if (clock(user, x.tap, tap, &x.since) && clock(user, x.tap, tap, &x.until))
+            share_pause(t, flow, &x, x.since, x.until);
+    }
+}
+
+void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
+{
+    for (uint32_t i = 0; t->silences && t->n_pauses && i < OBSERVER_FLOWS; i++)
+        if (t->dirs[i])
+            share_pauses_with(t, i, clock, user);
 }
 
 /* --- CNPs ------------------------------------------------------------------------------------- */
@@ -377,10 +529,6 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 
 /* --- Slow responses --------------------------------------------------------------------------- */
 
-#define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
-#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
-#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this, */
-#define SLOW_AFTER  8 /* after so many that made progress: without a REP nothing else tells the usual time */
 #define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
 
 /* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. `counts`:
@@ -425,9 +573,8 @@ static ns_t due(const struct direction *d, const struct event *e)
  * a round trip, however close those to several requests follow each other. */
 static bool is_slow(const struct direction *d, const struct event *e, ns_t took)
 {
-    return took > SLOW_LEAST && took > SLOW_TIMES * d->usual && took > d->usual + SLOW_SPREAD * d->spread &&
-           took > 2 * d->least_first && d->usual && (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) &&
-           timeline_outstanding(d, e->h);
+    return timeline_is_slow(took, d->usual, d->spread) && took > 2 * d->least_first &&
+           (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) && timeline_outstanding(d, e->h);
 }
 
 static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -447,13 +594,16 @@ static void slow_response(struct timeline *t, struct direction *d, const struct 
 
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
-    ns_t took = now - d->spans.at;
+    ns_t from = d->spans.at, took = now - from;
 
     if (UNLIKELY(is_slow(d, e, took))) {
         slow_response(t, d, e, now);
         return;
     }
     timeline_pass(t, d, e->h, now, true);
-    if (d->waits && took > 0)
-        note_usual(d, took, !in_trouble(d, e));
+    if (!d->waits || took <= 0)
+        return;
+    note_usual(d, took, !in_trouble(d, e));
+    if (UNLIKELY(d->n_early < SLOW_AFTER && !in_trouble(d, e)))
+        note_early(t, d, e, from, now);
 }

@@ -410,20 +410,23 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         tell_in_vain(s, e, e->tries);
 }
 
-void bill_move(struct incident *to, struct incident *from)
+void bill_move(const struct explainer *x, struct incident *to, struct incident *from)
 {
+    ns_t begin = explain_clock(x, from->tap, to->tap, from->from),
+         end = explain_clock(x, from->tap, to->tap, from->stop);
+
     to->bill += from->bill;
     for (unsigned i = 0; i < TIME_STATES; i++) {
         to->states[i] += from->states[i];
         from->states[i] = 0;
     }
-    if (from->stop > to->stop)
-        to->stop = from->stop;
-    if (from->episodes && (!to->episodes || from->from < to->from))
-        to->from = from->from;
+    if (end > to->stop)
+        to->stop = end;
+    if (from->episodes && (!to->episodes || begin < to->from))
+        to->from = begin;
     if (from->worst_bill > to->worst_bill) {
         to->worst_bill = from->worst_bill;
-        to->worst = from->worst;
+        to->worst = explain_clock(x, from->tap, to->tap, from->worst);
     }
     to->episodes += from->episodes;
     from->bill = 0;
@@ -443,6 +446,12 @@ static void revise(const struct explainer *x, struct incident *s, const struct e
     incident_is(s, &f);
 }
 
+/* Several taps saw a direction that was paused, and the one incident about pause frames gathers what all saw. */
+static bool is_told_elsewhere(const struct explainer *x, const struct episode *e)
+{
+    return e->why == TROUBLE_PAUSE && !explain_counts(x, e->conn, e->flow, e->tap);
+}
+
 static void bill_all(struct billing *w)
 {
     uint32_t n = timeline_episodes(w->x->timeline);
@@ -451,7 +460,7 @@ static void bill_all(struct billing *w)
         const struct episode *e = timeline_episode(w->x->timeline, i);
         uint32_t *row;
         w->of[i] = w->lost[i] = NOT_FOUND;
-        if (e->bill <= 0)
+        if (e->bill <= 0 || is_told_elsewhere(w->x, e))
             continue;
         row = of_the_row(w, e);
         w->of[i] = *row == NOT_FOUND || is_failure(e) ? incident_of(w, e) : *row;

@@ -26,7 +26,7 @@ void cross_supersede(struct explainer *x, uint32_t by, uint32_t i)
     o->supersedes++;
     o->again += st->again;
     o->lost += st->lost > 0 ? st->lost : 0;
-    bill_move(o, st);
+    bill_move(x, o, st);
     if (o->flow == FLOW_NONE)
         o->conn = o->supersedes == 1 || o->conn == st->conn ? st->conn : 0;
     if (st->n_frames)

@@ -559,7 +559,7 @@ struct explainer *explain_new(struct observer *o)
 bool explain_align(struct explainer *x)
 {
     x->taps = taps_new(x->observer);
-    return x->taps != NULL;
+    return x->taps && timeline_several(x->timeline);
 }
 
 void explain_free(struct explainer *x)

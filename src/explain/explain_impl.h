@@ -358,6 +358,11 @@ void explain_pauses(struct explainer *x);
 /* Packets that are neither request nor response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
+/* merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be compared.
+ * 0, which is no time, stays 0. */
+ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts);
+/* merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared. */
+bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);
 /* merge_taps.c: convert the times of all incidents to the clock of the first tap. */
 void explain_set_clocks(struct explainer *x);
 /* Append a line for each tap whose clock differs from the first one's. */
@@ -369,8 +374,10 @@ void explain_share_bills(struct explainer *x);
 /* True if the account of a direction counts: of those of several taps the one of which least is not known, and of these
  * the one nearest to the requester, from whose side accounts are told. */
 bool account_counts(const struct explainer *x, const struct timeline_row *r);
-/* Move the bill of `from` to `to`. */
-void bill_move(struct incident *to, struct incident *from);
+/* The same of the account of flow `flow` of a connection at a tap; true if there is none. */
+bool explain_counts(const struct explainer *x, uint32_t conn, uint32_t flow, uint32_t tap);
+/* Move the bill of `from` to `to`, which may be an incident of another tap. */
+void bill_move(const struct explainer *x, struct incident *to, struct incident *from);
 /* Columns of text. */
 static inline unsigned explain_columns(const struct explain_opts *o)
 {

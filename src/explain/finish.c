@@ -112,6 +112,10 @@ void explain_end(struct explainer *x)
     struct conn_table *conns = observer_conns(x->observer);
     uint32_t flows = conn_counts(conns).flows;
 
+    if (x->taps) {
+        taps_end(x->taps);
+        timeline_share_pauses(x->timeline, explain_convert, x);
+    }
     timeline_end(x->timeline);
     for (uint32_t i = 0; i < x->n; i++)
         x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);

@@ -1,4 +1,5 @@
 /* layer 3 (explain): incidents of several taps about one event become one. */
+#include "bits.h"
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
@@ -328,19 +329,24 @@ bool account_counts(const struct explainer *x, const struct timeline_row *r)
     return true;
 }
 
-/* True if the bill of an incident is of an account that does not count. */
-static bool is_billed_elsewhere(const struct explainer *x, const struct incident *s)
+bool explain_counts(const struct explainer *x, uint32_t conn, uint32_t flow, uint32_t tap)
 {
     const struct timeline *t = x->timeline;
 
-    for (size_t i = first_row(t, s->conn); s->flow != FLOW_NONE && i < timeline_n(t); i++) {
+    for (size_t i = first_row(t, conn); flow != FLOW_NONE && i < timeline_n(t); i++) {
         const struct timeline_row *r = timeline_row(t, i);
-        if (r->conn != s->conn)
+        if (r->conn != conn)
             break;
-        if (r->flow == s->flow && r->tap == s->tap)
-            return !account_counts(x, r);
+        if (r->flow == flow && r->tap == tap)
+            return account_counts(x, r);
     }
-    return false;
+    return true;
+}
+
+/* True if the bill of an incident is of an account that does not count. */
+static bool is_billed_elsewhere(const struct explainer *x, const struct incident *s)
+{
+    return !explain_counts(x, s->conn, s->flow, s->tap);
 }
 
 /* True if `s`, made for lost time alone, and `o`, of another tap, are about the same lost time. */
@@ -406,7 +412,7 @@ static void share_bills(struct explainer *x)
         uint32_t j = s->event && s->merged ? chain_first(&events, s->event) : CHAIN_END;
         for (; j != CHAIN_END && s->bill; j = events.next[j])
             if (x->incidents[j].event == s->event && !x->incidents[j].merged && !x->incidents[j].moot)
-                bill_move(&x->incidents[j], s);
+                bill_move(x, &x->incidents[j], s);
     }
     incident_chains_free(&events);
 }
@@ -515,28 +521,35 @@ void explain_unreached(struct explainer *x, struct incident *st)
 
 #define FIRST_TAP 0 /* conn_tap_of() of the first interface of the first file */
 
-static void shift(ns_t *t, ns_t by)
+static bool convert(const struct taps *taps, uint32_t from, uint32_t to, ns_t *ts)
 {
-    if (*t)
-        *t -= by;
+    struct tap_offset o = taps_offset(taps, from, to, *ts);
+
+    *ts += o.known ? o.offset : 0;
+    return o.known;
+}
+
+bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts)
+{
+    const struct explainer *x = user;
+
+    return convert(x->taps, from, to, ts);
+}
+
+ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts)
+{
+    if (x->taps && ts)
+        convert(x->taps, from, to, &ts);
+    return ts;
 }
 
 void explain_set_clocks(struct explainer *x)
 {
-    if (!x->taps)
-        return;
-    taps_end(x->taps);
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
-        struct tap_offset o = {0};
-        if (s->tap != FIRST_TAP)
-            o = taps_offset(x->taps, FIRST_TAP, s->tap, s->episodes ? s->from : s->start);
-        if (!o.known)
-            continue;
-        shift(&s->start, o.offset);
-        shift(&s->from, o.offset);
-        shift(&s->stop, o.offset);
-        shift(&s->worst, o.offset);
+        ns_t *const times[] = {&s->start, &s->from, &s->stop, &s->worst};
+        for (unsigned k = 0; k < ARRAY_LEN(times); k++)
+            *times[k] = explain_clock(x, s->tap, FIRST_TAP, *times[k]);
     }
 }
 

@@ -20,6 +20,7 @@ struct talk {
     unsigned followed;
     ns_t now;
     uint64_t frame;
+    uint32_t file; /* that the next packets are in */
     struct meter_opts o;
 };
 
@@ -75,6 +76,7 @@ static inline uint64_t talk_to(struct talk *t, int from, ns_t after, uint32_t dq
     static const uint8_t none[64];
     struct frame f = {.ts = t->now += after,
                       .number = ++t->frame,
+                      .file = t->file,
                       .len = 60 + p.payload_len,
                       .caplen = 60,
                       .has_ts = true,

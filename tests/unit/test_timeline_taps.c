@@ -1,0 +1,205 @@
+/* layer 2b (conn) tests: where time went without a loss: pauses, first responses, taps whose clocks differ. */
+#include "src/conn/timeline_impl.h"
+#include "tests/unit/talk.h"
+
+#define AHEAD (5 * NS_PER_MS) /* the clock of the second tap */
+
+static struct talk t;
+
+static struct timeline *start(void)
+{
+    struct timeline *l;
+
+    talk_start(&t, true); /* without a REP */
+    l = timeline_of(t.observer);
+    cr_assert_not_null(l);
+    return l;
+}
+
+/* A station asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
+static void pause_for(ns_t after, uint16_t quanta)
+{
+    uint8_t data[60] = {0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0, 1, quanta >> 8, quanta & 0xff};
+    struct frame f = {.ts = t.now += after,
+                      .number = ++t.frame,
+                      .file = t.file,
+                      .len = sizeof data,
+                      .caplen = sizeof data,
+                      .has_ts = true,
+                      .linktype = LINK_ETHERNET,
+                      .data = data};
+    struct decode_opts o = {0};
+    struct pkt p;
+
+    pkt_decode(&p, &f, &o);
+    observer_packet(t.observer, &p);
+}
+
+/* The account of the first host's requests at the first tap. */
+static const struct timeline_row *account(struct timeline *l)
+{
+    timeline_end(l);
+    cr_assert_geq(timeline_n(l), 1);
+    cr_assert_eq(timeline_row(l, 0)->tap, 0);
+    return timeline_row(l, 0);
+}
+
+/* One request, whose response waits behind a pause of 250 us of the second tap's port. */
+static void paused_at_the_second_tap(void)
+{
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 300 * US, mk_ack(100, 0x1f, 1));
+    t.file = 1;
+    t.now += AHEAD - 300 * US;
+    talk(&t, 0, 10 * US, mk(OP_SEND_ONLY, 100, 10));
+    pause_for(10 * US, 0xffff);
+    pause_for(250 * US, 0);
+    talk(&t, 1, 20 * US, mk_ack(100, 0x1f, 1));
+}
+
+static bool clock_of(void *user, uint32_t from, uint32_t to, ns_t *ts)
+{
+    *ts += from == to ? 0 : from ? -AHEAD : AHEAD;
+    return user != NULL;
+}
+
+Test(timeline_waits, a_pause_that_another_tap_saw_explains_the_silence_at_this_one)
+{
+    struct timeline *l = start();
+
+    cr_assert(timeline_several(l));
+    paused_at_the_second_tap();
+    timeline_share_pauses(l, clock_of, l);
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 250 * US);
+    cr_expect_eq(account(l)->states[TIME_TRANSFER] + account(l)->states[TIME_RESPONSE], 50 * US);
+}
+
+Test(timeline_waits, a_pause_on_a_clock_that_is_not_known_explains_nothing)
+{
+    struct timeline *l = start();
+
+    cr_assert(timeline_several(l));
+    paused_at_the_second_tap();
+    timeline_share_pauses(l, clock_of, NULL);
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
+}
+
+Test(timeline_waits, a_pause_of_a_tap_that_never_saw_the_connection_explains_nothing)
+{
+    struct timeline *l = start();
+
+    cr_assert(timeline_several(l));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 300 * US, mk_ack(100, 0x1f, 1));
+    t.file = 1;
+    t.now += AHEAD - 300 * US;
+    pause_for(20 * US, 0xffff);
+    pause_for(250 * US, 0);
+    timeline_share_pauses(l, clock_of, l);
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
+}
+
+Test(timeline_waits, pauses_that_follow_each_other_hold_back_who_has_nothing_outstanding)
+{
+    struct timeline *l = start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(40 * US, 0xffff);
+    pause_for(100 * US, 0);
+    pause_for(5 * US, 0xffff);
+    pause_for(200 * US, 0);
+    talk(&t, 0, 5 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 300 * US);
+    cr_expect_eq(account(l)->states[TIME_IDLE], 50 * US);
+}
+
+Test(timeline_waits, a_pause_that_ended_long_before_the_next_request_held_nothing_back)
+{
+    struct timeline *l = start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(40 * US, 0xffff);
+    pause_for(100 * US, 0);
+    talk(&t, 0, 200 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
+    cr_expect_eq(account(l)->states[TIME_IDLE], 340 * US);
+}
+
+Test(timeline_waits, what_a_pause_leaves_of_a_slow_response_is_not_slow)
+{
+    struct timeline *l = start();
+
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 110, 10));
+    pause_for(5 * US, 0xffff);
+    pause_for(250 * US, 0);
+    talk(&t, 1, 30 * US, mk_ack(110, 0x1f, 11));
+    cr_expect_eq(account(l)->states[TIME_PAUSED], 250 * US);
+    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline_waits, the_last_try_waits_until_the_end_of_its_own_file)
+{
+    struct timeline *l = start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
+    t.file = 1;
+    talk_to(&t, 0, NS_PER_S, 0x31, mk(OP_SEND_ONLY, 700, 10)); /* its clock is a second ahead */
+    cr_expect_eq(account(l)->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
+    cr_expect_eq(account(l)->last - account(l)->first, 16 * NS_PER_MS + 8 * US);
+}
+
+/* Requests one after the other, acknowledged after `us[i]`; 0 ends the list. */
+static void answered_after(const unsigned *us)
+{
+    for (unsigned i = 0; us[i]; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, us[i] * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+}
+
+Test(timeline_waits, the_first_response_was_slow_as_the_ones_after_it_tell)
+{
+    struct timeline *l = start();
+
+    answered_after((unsigned[]){900, 10, 11, 9, 10, 12, 10, 10, 10, 0});
+    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 890 * US);
+    cr_assert_eq(timeline_episodes(l), 1);
+    cr_expect_eq(timeline_episode(l, 0)->why, TROUBLE_SLOW);
+    cr_expect_eq(timeline_episode(l, 0)->answer, 2);
+}
+
+Test(timeline_waits, of_fewer_responses_none_is_known_to_be_slow)
+{
+    struct timeline *l = start();
+
+    answered_after((unsigned[]){10, 900, 11, 9, 10, 12, 10, 0});
+    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline_waits, first_responses_that_differ_much_are_not_slow)
+{
+    struct timeline *l = start();
+
+    answered_after((unsigned[]){900, 10, 300, 9, 150, 12, 10, 10, 10, 0});
+    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+}
+
+Test(timeline_waits, a_slow_first_response_hides_no_later_one)
+{
+    struct timeline *l = start();
+
+    answered_after((unsigned[]){900, 10, 11, 9, 10, 12, 10, 10, 10, 10, 700, 10, 0});
+    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 890 * US + 690 * US);
+}
