@@ -179,11 +179,28 @@ static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
 
 /* --- What the time up to a packet was --------------------------------------------------------- */
 
+uint32_t timeline_reads(const struct direction *d, const struct req_dir *h)
+{
+    uint32_t n = 0;
+
+    for (uint32_t at = h->reads_at; d->have_rsp && at > d->reads_from && h->reads_at - at < TRACK_READS; at--) {
+        const struct read_req *a = &h->reads[(at - 1) % TRACK_READS];
+        if (a->again)
+            continue;
+        if (psn_diff(psn_add(a->psn, a->span), d->rsp_next) <= 0)
+            break;
+        n++;
+    }
+    return n;
+}
+
 bool timeline_outstanding(const struct direction *d, const struct req_dir *h)
 {
     if (UNLIKELY(d->again.on))
         return psn_diff(d->again.next, d->again.una) > 0;
-    return h->have_next && h->service != SVC_UC && (!h->have_una || psn_diff(h->next, h->una) > 0);
+    if (!h->have_next || h->service == SVC_UC)
+        return false;
+    return !h->have_una || psn_diff(h->next, h->una) > 0 || (h->reads_at && timeline_reads(d, h));
 }
 
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response)
@@ -331,15 +348,20 @@ static void note_least(struct direction *d, const struct event *e, ns_t now)
         d->least = now - s->ts;
 }
 
-/* The first response that skips one to a READ or atomic. */
-static void note_skip(struct direction *d, const struct event *e, ns_t now)
+bool timeline_skips(const struct direction *d, const struct event *e, ns_t now)
 {
     const struct read_req *a;
 
-    if (!d->have_rsp || d->stuck.open || psn_diff(e->p->bth.psn, d->rsp_next) <= 0 || is_to_copy_before(d, e, now))
-        return;
+    if (!d->have_rsp || psn_diff(e->p->bth.psn, d->rsp_next) <= 0 || is_to_copy_before(d, e, now))
+        return false;
     a = req_dir_read(e->h, d->rsp_next, 0);
-    if (!a || a->answered || psn_diff(e->p->bth.psn, a->psn) < 0)
+    return a && !a->answered && psn_diff(e->p->bth.psn, a->psn) >= 0;
+}
+
+/* The first response that skips one to a READ or atomic. */
+static void note_skip(struct direction *d, const struct event *e, ns_t now)
+{
+    if (d->stuck.open || !timeline_skips(d, e, now))
         return;
     d->stuck.open = true;
     d->stuck.ts = now;
@@ -350,8 +372,10 @@ static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
 
-    if (d->stuck.open && e->p->bth.psn == d->rsp_next)
+    if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false; /* it was only overtaken */
+        behind = d->rsp_high;
+    }
     if (!d->have_rsp || (!d->stuck.open && psn_diff(behind, d->rsp_next) > 0))
         d->rsp_next = behind;
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)

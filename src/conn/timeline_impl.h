@@ -20,10 +20,15 @@ struct asked {
 };
 
 /* A wait of the requester that a response ended: the next request tells whether it was held back. */
+#define HELD_BEFORE 4
 struct held {
     ns_t from, to; /* to 0: none */
-    ns_t over;     /* when a response let the requester go on; 0: none did yet */
-    uint32_t ep;   /* episode of all such waits */
+    struct {
+        ns_t from, to;
+    } before[HELD_BEFORE]; /* waits that ended with a response that the requester dropped */
+    unsigned n_before;
+    ns_t over;   /* when a response let the requester go on; 0: none did yet */
+    uint32_t ep; /* episode of all such waits */
 };
 
 /* One of the first responses, until it is known how long one usually takes. */
@@ -73,7 +78,7 @@ struct direction {
     bool have_first;    /* first */
     uint32_t first;     /* PSN of the first request */
     uint32_t progress;  /* responses that acknowledged more than the ones before */
-    uint32_t reads;     /* READs and atomics outstanding, as far as known */
+    uint32_t reads_from; /* req_dir.reads_at when the queue pair was used again */
     bool have_limit;    /* limit */
     bool have_msn;      /* msn_ahead */
     bool dead;          /* no response came to many tries */
@@ -91,8 +96,8 @@ struct direction {
     ns_t pause_since;  /* of that pause */
     bool waits;        /* the latest packet is a request */
     bool between;      /* UC: the latest packet ends a message */
-    bool have_rsp;     /* rsp_next, rsp_high */
-    uint32_t rsp_next; /* PSN behind the latest response to a READ or atomic that came in order */
+    bool have_rsp;     /* rsp_next, rsp_high: a READ or atomic was seen */
+    uint32_t rsp_next; /* PSN of the next response to a READ or atomic that the requester accepts */
     uint32_t rsp_high; /* PSN behind the highest one */
     uint32_t tail;     /* ACK timeouts since the latest response */
     ns_t wait;         /* silence before the latest of them */
@@ -192,6 +197,8 @@ void timeline_claim(struct timeline *t, struct direction *d, ns_t from, ns_t to,
 void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_state state, uint32_t ep);
 /* The time up to `now` has no trouble of its own; that of a retransmission under way is on the bill of that one. */
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response);
+/* READs and atomics that the requester waits for. */
+uint32_t timeline_reads(const struct direction *d, const struct req_dir *h);
 /* Whether requests are outstanding, as far as the tap has seen. */
 bool timeline_outstanding(const struct direction *d, const struct req_dir *h);
 /* Whether a silence is so long that the ACK timer of the requests in `f` may have run out. */
@@ -212,6 +219,8 @@ void timeline_late(struct timeline *t, struct direction *d, const struct event *
 
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* Whether response `e` skips one to a READ or atomic: its requester drops it. */
+bool timeline_skips(const struct direction *d, const struct event *e, ns_t now);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* The time up to response `e`: a response may be slow. */

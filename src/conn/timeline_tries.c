@@ -354,6 +354,7 @@ void timeline_again(struct direction *d, const struct event *e, ns_t now)
     d->again.from = from;
     d->again.to = now;
     d->again.next = d->again.una = psn;
+    d->reads_from = e->h->reads_at;
 }
 
 void timeline_note_request(struct direction *d, const struct event *e)

@@ -342,6 +342,25 @@ static ns_t reaction(const struct direction *d)
     return half > 5 * NS_PER_US ? half : 5 * NS_PER_US;
 }
 
+static void drop_wait(struct held *w)
+{
+    w->to = w->over = 0;
+    w->n_before = 0;
+}
+
+/* Nothing arrived between `from` and `to`, and what arrived then may not let the requester go on. */
+static void note_wait(struct held *w, ns_t from, ns_t to)
+{
+    if (w->over)
+        drop_wait(w);
+    if (w->to && w->to != from && w->n_before < HELD_BEFORE) {
+        w->before[w->n_before].from = w->from;
+        w->before[w->n_before++].to = w->to;
+    }
+    w->from = w->to && w->to == from ? w->from : from;
+    w->to = to;
+}
+
 /* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
 static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
                        enum trouble why, enum time_state state)
@@ -349,18 +368,19 @@ static void claim_wait(struct timeline *t, struct direction *d, const struct eve
     bool at_once = now - w->over <= reaction(d);
     struct episode *x;
 
-    w->over = 0;
     if (!at_once || w->to <= w->from) {
-        w->to = 0;
+        drop_wait(w);
         return;
     }
     if (w->ep == NO_EPISODE)
         w->ep = episode_new(t, e->flow, why, e->p->bth.psn, w->from);
+    for (unsigned i = 0; i < w->n_before; i++)
+        timeline_claim(t, d, w->before[i].from, w->before[i].to, BEFORE_THROTTLED, state, w->ep);
     timeline_claim(t, d, w->from, w->to, BEFORE_THROTTLED, state, w->ep);
     x = episode_at(t, w->ep);
     if (x)
         x->count++;
-    w->to = 0;
+    drop_wait(w);
 }
 
 static bool uses_depth(const struct pkt *p)
@@ -387,6 +407,21 @@ static void note_probe(struct direction *d, const struct event *e)
 
 #define TIMER_SHORTEST 4096 /* half the time of ACK timeout code 1, ns: no shorter silence can be that of a timer */
 
+/* A READ or atomic is sent. A requester that missed a response would have gone back before: it was the tap that lacks
+ * it.
+ */
+static void note_read(struct direction *d, const struct event *e, ns_t now)
+{
+    bool missed = e->as == SEEN_NEW && d->stuck.open && now - d->stuck.ts > reaction(d);
+
+    if (!d->have_rsp)
+        d->rsp_next = d->rsp_high = e->p->bth.psn;
+    else if (missed)
+        d->rsp_next = d->rsp_high;
+    d->stuck.open &= !missed;
+    d->have_rsp = true;
+}
+
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
@@ -398,10 +433,12 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         timeline_pass(t, d, e->h, now, false);
     if (UNLIKELY(e->as == SEEN_GAP))
         d->have_msn = false; /* it may have had messages */
+    if (UNLIKELY(uses_depth(e->p)))
+        note_read(d, e, now);
     if (e->as != SEEN_NEW)
         return;
     if (UNLIKELY(d->depth.to && !uses_depth(e->p)))
-        d->depth.to = d->depth.over = 0; /* work requests begin in order: none that the depth held back was the next */
+        drop_wait(&d->depth); /* work requests begin in order: none that the depth held back was the next */
     if (UNLIKELY(d->depth.over && uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     if (UNLIKELY(d->credit.over && e->p->op->flags & OPF_SEND))
@@ -409,8 +446,6 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     d->credit.over = 0; /* a SEND behind another request did not wait */
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
-    if (uses_depth(e->p))
-        d->reads++;
     watch_pace(t, d, e, from, now);
 }
 
@@ -421,16 +456,12 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     ns_t half = half_trip(d);
     uint32_t depth = c->have_depth ? c->depth : UINT32_MAX; /* a requester that has no more to ask looks the same */
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
+    bool full = timeline_reads(d, e->h) >= depth;
 
-    if (d->reads >= depth && half && now - from >= half) {
-        d->depth.from = d->depth.to == from ? d->depth.from : from;
-        d->depth.to = now;
-    }
-    if (!done)
-        return;
-    if (d->reads >= depth && d->depth.to)
+    if (full && half && now - from >= half)
+        note_wait(&d->depth, from, now);
+    if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e, now))
         d->depth.over = now;
-    d->reads--;
 }
 
 /* The message that request `psn` belongs to is a SEND, and goes on behind it. */
@@ -519,10 +550,8 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
 
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    if (d->reads)
+    if (d->have_rsp)
         watch_depth(t, d, e, from, now);
-    if (!timeline_outstanding(d, e->h))
-        d->reads = 0;
     if (e->p->have & H_AETH)
         watch_credits(t, d, e, now);
 }

@@ -297,3 +297,51 @@ Test(timeline, a_message_that_waited_for_a_response_is_not_throttled)
     talk(&t, 0, 100, mk(OP_SEND_ONLY, 120, 10));
     cr_expect_eq(account()->states[TIME_THROTTLED], 0);
 }
+
+/* Two READs; the response to the first one is lost before the tap, so that its requester drops the other one. */
+static void first_response_lost(void)
+{
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+}
+
+Test(timeline_waits, a_dropped_response_lets_no_read_go_on)
+{
+    struct timeline *l = start(); /* depth 2 */
+
+    first_response_lost();
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 100, mk_read(102, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    const struct timeline_row *r = account(l);
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 20 * US); /* until the response that was dropped */
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 30 * US + 100);
+    cr_expect_eq(r->states[TIME_IDLE], 0);
+}
+
+Test(timeline_waits, a_read_is_outstanding_though_a_later_response_was_seen)
+{
+    struct timeline *l = start();
+
+    first_response_lost();
+    talk(&t, 0, 8 * NS_PER_MS, mk_read(100, 0, 10));
+    cr_expect_eq(account(l)->states[TIME_IDLE], 0);
+    cr_expect_eq(account(l)->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+}
+
+Test(timeline_waits, who_reads_on_has_the_response_that_the_tap_lacks)
+{
+    struct timeline *l = start();
+
+    first_response_lost();
+    talk(&t, 0, 100 * US, mk_read(102, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    talk(&t, 0, 700 * US, mk_read(103, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 103, 10, 0x1f, 4));
+    cr_expect_eq(account(l)->states[TIME_IDLE], 700 * US);
+    cr_expect_eq(account(l)->states[TIME_READ_DEPTH], 0);
+}
