@@ -376,8 +376,10 @@ static void note_read_response(struct direction *d, const struct event *e)
         d->stuck.open = false; /* it was only overtaken */
         behind = d->rsp_high;
     }
-    if (!d->have_rsp || (!d->stuck.open && psn_diff(behind, d->rsp_next) > 0))
+    if (!d->have_rsp || (!d->stuck.open && psn_diff(behind, d->rsp_next) > 0)) {
         d->rsp_next = behind;
+        d->backs = 0;
+    }
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;

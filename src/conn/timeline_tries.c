@@ -28,6 +28,7 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     if (ep_at && !ep_at->back)
         ep_at->back = frame_u32(p);
     d->resend.ep = ep;
+    d->backs += !d->rnr.open;
     d->resend.psn = e->h->next;
     d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
     d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
@@ -281,6 +282,25 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
+/* A response skipped one to a READ, and the requester did not go back at once: it has no retry left. */
+static bool is_spent(const struct timeline *t, const struct direction *d, uint32_t flow)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
+
+    return (c->have_timeout || c->have_asked) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
+}
+
+static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow, ns_t end)
+{
+    uint32_t ep = episode_new(t, flow, TROUBLE_IMPLIED, d->rsp_next, d->stuck.ts);
+    struct episode *x = episode_at(t, ep);
+
+    if (x)
+        x->instead = d->stuck.frame;
+    timeline_claim(t, d, d->stuck.ts, d->spans.at, BEFORE_LOSS, TIME_GIVEN_UP, ep);
+    timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
+}
+
 /* Requests are outstanding, and no packet of theirs came any more. */
 static void finish_outstanding(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
@@ -291,6 +311,8 @@ static void finish_outstanding(struct timeline *t, struct direction *d, const st
         spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
     else if (d->refused != NO_EPISODE)
         timeline_bill(t, d, end, TIME_GIVEN_UP, d->refused);
+    else if (is_spent(t, d, h->flow))
+        finish_spent(t, d, h->flow, end);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
     else
@@ -401,6 +423,7 @@ void timeline_note_response(struct timeline *t, struct direction *d, const struc
     }
     if (!more)
         return;
+    d->backs = d->stuck.open ? d->backs : 0;
     d->progress += e->p->op->flags & (OPF_ACK | OPF_END) && d->progress < UINT32_MAX;
     if (UNLIKELY(d->again.on))
         d->again.una = proved;

@@ -345,3 +345,34 @@ Test(timeline_waits, who_reads_on_has_the_response_that_the_tap_lacks)
     cr_expect_eq(account(l)->states[TIME_IDLE], 700 * US);
     cr_expect_eq(account(l)->states[TIME_READ_DEPTH], 0);
 }
+
+/* The first READ never gets its response: its requester goes back `times` times, and the last response skips it again.
+ */
+static void skipped_each_time(unsigned times)
+{
+    first_response_lost();
+    for (unsigned i = 0; i < times; i++) {
+        talk(&t, 0, 100, mk_read(100, 0, 10));
+        talk(&t, 0, 0, mk_read(101, 0, 10));
+        talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    }
+    talk_to(&t, 1, 8 * NS_PER_MS, 0x11, mk(OP_SEND_ONLY, 900, 10));
+}
+
+Test(timeline_waits, who_has_gone_back_as_often_as_agreed_and_does_not_again_has_given_up)
+{
+    struct timeline *l = start(); /* 2 retries */
+
+    skipped_each_time(2);
+    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 8 * NS_PER_MS);
+    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 0);
+}
+
+Test(timeline_waits, who_has_a_retry_left_may_wait_for_its_timer)
+{
+    struct timeline *l = start();
+
+    skipped_each_time(1);
+    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 0);
+    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
+}
