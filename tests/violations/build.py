@@ -115,7 +115,7 @@ class Conn:
         opcode, headers, payload, ack = KINDS[kind]
         n = payload if f["n"] is None else f["n"]
         flags = ("a" if ack else "") if f["f"] is None else f["f"]
-        length = n if f["dl"] is None else f["dl"]
+        length = (64 if kind == "rd" else n) if f["dl"] is None else f["dl"]
         parts = {"R": struct.pack(">QII", f["va"], f["rk"], length), "A": struct.pack(">I", f["s"] << 24 | f["m"] & 0xffffff), "I": struct.pack(">I", f["imm"]),
                  "E": struct.pack(">I", f["ie"]), "T": struct.pack(">QIQQ", f["va"], f["rk"], f["add"], f["cmp"]), "O": struct.pack(">Q", f["orig"]),
                  "F": struct.pack(">I", 0x11), "X": struct.pack(">I", f["srq"])}

@@ -1,6 +1,105 @@
-"""Violations of the transport: requests, responses, ACKs and NAKs. Each line is a violation with its clean twin; build.py has the language."""
-from build import CM, case
+"""Violations of the transport: requests, responses, ACKs and NAKs. Each line is a violation with its clean twin, or one for each of several kinds of
+packets; build.py has the language, and the letters of the settings in which a violation has to be found."""
+from build import CM, EVERYWHERE, case
 
-CASES = [
-    case("ACK with an MSN too high", "ACK-06", CM + ">so 0; !<ack 0 m={5|1}; ?>so 1; ?<ack 1 m=2", "cQR", "nqr"),
-]
+MID = "".join(">so %d; <ack %d m=%d; " % (i, i, 7 + i) for i in range(-17, 1))  # mid-stream: so many answers prove who talks to whom
+ON = CM + ">so 0; <ack 0 m=1; "            # from the REQ on
+LOST = " at=100000"                        # after an ACK timeout
+REQUESTER, NOT_REQUESTER, RESPONDER, COMPLETE, NOT_COMPLETE = "qQ", "ncrR", "rR", "cQR", "nqr"
+ONLY = ("so", "soi", "soe", "wo", "woi")
+LAST = ("sl", "sli", "sle", "wl", "wli")
+BEFORE = {"sl": ">sf 1; >sm 2; ", "sli": ">sf 1; >sm 2; ", "sle": ">sf 1; >sm 2; ", "wl": ">wf 1 dl=576; >wm 2; ", "wli": ">wf 1 dl=576; >wm 2; "}
+
+# what an operation carries besides its payload, and two values of it
+CARRIED = [("soi", "imm", "{1|2}"), ("woi", "imm", "{1|2}"), ("soe", "ie", "{1|2}"), ("wo", "va", "{0x8000|0x9000}"), ("wo", "rk", "{7|8}"),
+           ("faa", "add", "{1|2}"), ("faa", "va", "{8|16}"), ("faa", "rk", "{7|8}"), ("cas", "add", "{1|2}"), ("cas", "cmp", "{1|2}")]
+
+
+def answer(kind, psn, m):
+    return "<%s %d m=%d" % ({"faa": "aack", "cas": "aack", "rd": "ro", "aw": "ro n=0"}.get(kind, "ack"), psn, m)
+
+
+CASES = []
+CASES += [case("%s that nobody asked for, before a %s" % (ghost, use), "RDA-05", MID + "!{<%s 1 m=7|}; >%s 1; <ack 1 m=8; >so 2; <ack 2 m=9" % (ghost, use))
+          for ghost in ("ro", "aack") for use in ONLY]
+CASES += [case("%s that nobody asked for, before the message of its PSN" % ghost, "RDA-05",
+               start + "!{<%s 2 m=%d|}; >%sf 1 dl=576; >%sm 2; >%sl 3; <ack 3 m=%d" % (ghost, m, k, k, k, m + 1))
+          for ghost in ("rf", "rm", "rl", "ro", "aack") for k in "sw" for start, m in ((MID, 7), (ON, 1))]
+CASES += [case("%s that answers a %s" % (ghost, use), "RDA-05", MID + ">%s 1; !{<%s 1 m=8|}; <ack 1 m=8" % (use, ghost)) for ghost in ("ro", "aack") for use in ("so", "wo")]
+CASES += [case("%s far ahead" % ghost, "RDA-05", ON + "!{<%s 900 m=1|}; >so 1; <ack 1 m=2; >so 2; <ack 2 m=3" % ghost, COMPLETE, NOT_COMPLETE) for ghost in ("ro", "aack")]
+
+CASES += [case("MSN stuck, %s" % k, "ACK-06", MID + ">%s 1; %s={7|8}" % (k, "!" + answer(k, 1, 0)[:-2])) for k in ONLY + ("faa", "cas")]
+CASES += [case("MSN jumps, %s" % k, "ACK-06", MID + ">%s 1; %s={12|8}" % (k, "!" + answer(k, 1, 0)[:-2])) for k in ONLY + ("faa", "cas")]
+CASES += [case("MSN counts packets, %s" % k, "ACK-06", MID + BEFORE[k] + ">%s 3; !<ack 3 m={10|8}" % k) for k in LAST]
+CASES += [case("MSN counts a message before its end, %s" % k, "ACK-06", MID + ">%sf 1 dl=576 f=a; !<ack 1 m={8|7}; >%sm 2; >%sl 3; <ack 3 m=8" % (k, k, k)) for k in "sw"]
+CASES += [case("MSN goes back by %d" % (7 - m), "ACK-06", MID + ">so 1; !<ack 1 m={%d|8}" % m) for m in (6, 3, -200)]
+CASES += [case("MSN stuck for many messages", "ACK-06", MID + "; ".join(">so %d; !<ack %d m={7|%d}" % (i, i, 7 + i) for i in range(1, 6)))]
+CASES += [case("MSN stuck across the wrap", "ACK-06", "".join(">so %d; <ack %d m=%d; " % (i, i, i - 1) for i in range(-17, 1)) + ">so 1; !<ack 1 m={0xffffff|0}; ?>so 2; ?<ack 2 m={0|1}")]
+CASES += [case("MSN stuck in a pipeline", "ACK-06", MID + ">so 1; >so 2; >so 3; >so 4; <ack 1 m=8; <ack 3 m=10; !<ack 4 m={10|11}")]
+CASES += [case("coalesced ACK whose MSN counts ACKs", "ACK-06", MID + ">so 1; >so 2; >so 3; !<ack 3 m={8|10}")]
+CASES += [case("MSN of a READ response %s, %s" % (what, kind), "ACK-07", MID + ">rd 1 dl=%d; " % size + text, EVERYWHERE)
+          for what, m in (("stuck", 7), ("jumps", 12)) for kind, size, text in (
+              ("Only", 64, "!<ro 1 m={%d|8}" % m), ("First", 576, "!<rf 1 m={%d|8}; <rm 2; ?<rl 3 m={%d|8}" % (m, m)), ("Last", 576, "<rf 1 m=8; <rm 2; !<rl 3 m={%d|8}" % m))]
+CASES += [case("an ACK after a READ counts its responses", "ACK-06", MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; >so 4; !<ack 4 m={11|9}")]
+CASES += [case("MSN of a NAK counts the message refused, code %d" % c, "ACK-06", MID + ">so 1; !<nak%d 1 m={8|7}" % c) for c in (1, 2, 3)]
+CASES += [case("MSN of an RNR NAK counts the message refused", "ACK-06", MID + ">%s 1; !<rnr14 1 m={8|7}; >%s 1 at=5000; <ack 1 m=8" % (k, k)) for k in ("so", "woi")]
+CASES += [case("MSN of a sequence NAK counts the message missing", "ACK-06", MID + ">so 1; >so 2; !<nak0 1 m={8|7}; >so 1; >so 2; <ack 2 m=9")]
+CASES += [case("from the REQ on: MSN %s" % what, "ACK-06", ON + ">so 1; !<ack 1 m={%d|2}" % m) for what, m in (("stuck", 1), ("jumps", 9), ("goes back", 0))]
+
+CASES += [case("%s sent again with another %s" % (kind, field), "SEQ-11", start + ">%s 1 %s=%s; !>%s 1 %s=2%s" % (kind, field, values, kind, field, LOST) + "; " + answer(kind, 1, m),
+               "nqQ") for start, m in ((MID, 8),) for kind, field, values in [(k, f, "{1|2}") for k, f, _ in CARRIED if f not in ("va",)]]
+CASES += [case("%s sent again to another address" % kind, "SEQ-11", MID + ">%s 1 va={0x8000|0x9000}; !>%s 1 va=0x9000%s; " % (kind, kind, LOST) + answer(kind, 1, 8), "nqQ")
+          for kind in ("wo", "woi", "faa", "cas")]
+CASES += [case("%s sent again with another %s, its ACK was lost" % (kind, field), "SEQ-11",
+               start + ">%s 1 %s={1|2}; %s; !>%s 1 %s=2%s; %s" % (kind, field, answer(kind, 1, m), kind, field, LOST, answer(kind, 1, m)), "rR")
+          for start, m in ((MID, 8), (ON, 2)) for kind, field in (("soi", "imm"), ("soe", "ie"), ("faa", "add"), ("cas", "cmp"))]
+CASES += [case("%s sent again with another %s" % (kind, field), "SEQ-11",
+               ON + BEFORE[kind] + ">%s 3 %s={1|2}; " % (kind, field) + BEFORE[kind].replace("1", "1" + LOST, 1) + "!>%s 3 %s=2; <ack 3 m=2" % (kind, field), "nqQ")
+          for kind, field in (("sli", "imm"), ("sle", "ie"), ("wli", "imm"))]
+CASES += [case("a PSN used again after its ACK for another operation, %s then %s" % (a, b), "SEQ-11",
+               ON + ">%s 1; %s; !>{%s|%s} 1%s; {%s|%s}" % (a, answer(a, 1, 2), b, a, LOST, answer(b, 1, 2), answer(a, 1, 2)), "rR")
+          for a, b in (("so", "wo"), ("wo", "so"), ("so", "soi"), ("soi", "soe"), ("wo", "rd"), ("faa", "cas"))]
+
+CASES += [case("%s with syndrome 0x%02x" % (kind, s), "ACK-01", MID + (">rd 1 dl=576; " if kind in ("rf", "rl") else ">rd 1 dl=64; " if kind == "ro" else ">faa 1; ") +
+               {"rf": "!<rf 1 m=8 s={%d|31}; <rm 2; <rl 3 m=8", "rl": "<rf 1 m=8; <rm 2; !<rl 3 m=8 s={%d|31}", "ro": "!<ro 1 m=8 s={%d|31}",
+                "aack": "!<aack 1 m=8 s={%d|31}"}[kind] % s) for kind in ("rf", "rl", "ro", "aack") for s in (0x2e, 0x60, 0x62)]
+
+CASES += [case("sequence NAK %d ahead of anything sent" % n, "NAK-01", MID + ">so 1; <ack 1 m=8; !{<nak0 %d m=8|}; >so 2; <ack 2 m=9" % n) for n in (500, 100000)]
+CASES += [case("from the REQ on: sequence NAK %d ahead of anything sent" % n, "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 %d m=2|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE)
+          for n in (5, 40)]
+
+CASES += [case("ATOMIC WRITE at an address of %d modulo 8" % n, "RDA-12", MID + "!>aw 1 va={%d|4096}; <ro 1 n=0 m=8" % (4096 + n)) for n in (1, 4)]
+CASES += [case("%s by an R_Key that was invalidated" % k, "RDA-13", MID + ">soe 1 ie=77; <ack 1 m=8; !>%s 2 rk={77|78}; " % k + answer(k, 2, 9), COMPLETE, NOT_COMPLETE)
+          for k in ("wo", "woi", "rd", "faa")]
+CASES += [case("%s to QP 1" % k, "SVC-02", MID + "!>%s 1{ q=1|}; " % k + "{|%s}" % answer(k, 1, 8)) for k in ("so", "wo", "rd", "faa")]
+CASES += [case("ACK to QP 1", "SVC-02", MID + ">so 1; !{<ack 1 m=8 q=1|}; <ack 1 m=8")]
+CASES += [case("UC %s to QP 1" % k, "SVC-02", "".join(">%s %d class=0x20 f=-; " % (k, i) for i in range(-17, 1)) + "!>%s 1 class=0x20 f=-{ q=1|}" % k) for k in ("so", "wo")]
+
+CASES += [case("%s after NAK code %d" % (k, c), "NAK-08", start + ">so 1; <nak%d 1 m=%d; !{>%s 2%s|}" % (c, m, k, LOST), REQUESTER, NOT_REQUESTER)
+          for c in (1, 2, 3) for k in ("so", "wo", "rd") for start, m in ((MID, 7), (ON, 1)) if c == 2 or k == "so"]
+CASES += [case("%s of a PSN never sent" % k, "NAK-09", ON + ">so 1; <ack 1 m=2; !{<%s 11 m=2|}; >so 2; <ack 2 m=3" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak1", "nak2", "nak3")]
+CASES += [case("%s of a PSN far beyond anything sent" % k, "NAK-09", MID + ">so 1; <ack 1 m=8; !{<%s 3000 m=8|}; >so 2; <ack 2 m=9" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak2")]
+CASES += [case("%s of a PSN acknowledged before" % k, "NAK-09", start + ">so 1; <ack 1 m=%d; >so 2; <ack 2 m=%d; !{<rnr14 %d m=%d|}; >so 3; <ack 3 m=%d" % (m, m + 1, psn, m + 1, m + 2))
+          for start, m in ((MID, 8), (ON, 2)) for k, psn in (("RNR NAK", 2), ("RNR NAK", 1))]
+CASES += [case("a gap that the responder does not answer, %s" % what, "NAK-10", start + "{|<ack 0 m=%d;} !>%s 2; {|<nak0 1 m=%d;} >so 3; >so 4 at=10000; >so 1%s; <ack 1 m=%d; >%s 2; >so 3; >so 4; <ack 4 m=%d"
+               % (m, k, m, LOST, m + 1, k, m + 4), "R", "r") for what, k in (("SEND", "so"), ("WRITE", "wo")) for start, m in ((MID, 7), (ON, 1))]
+CASES += [case("new %s while an RNR NAK is waited out" % k, "RTX-15", start + ">so 1; <rnr26 1 m=%d; !{>%s 2 at=20000|}; >so 1 at=90000; <ack 1 m=%d" % (m, k, m + 1), REQUESTER, NOT_REQUESTER)
+          for k in ("so", "wo", "rd") for start, m in ((MID, 7), (ON, 1))]
+
+CASES += [case("%s in a response, %s" % (what, kind), "SEQ-14", MID + text % ("{f=%s|}" % flag, )) for what, flag in (("SE", "s"), ("AckReq", "a")) for kind, text in (
+    ("ACK", ">so 1; !<ack 1 m=8 %s"), ("RNR NAK", ">so 1; !<rnr14 1 m=7 %s; >so 1 at=5000; <ack 1 m=8"), ("NAK", ">so 1; !<nak2 1 m=7 %s"), ("READ response Only", ">rd 1 dl=64; !<ro 1 m=8 %s"),
+    ("READ response Middle", ">rd 1 dl=576; <rf 1 m=8; !<rm 2 %s; <rl 3 m=8"), ("ATOMIC ACK", ">faa 1; !<aack 1 m=8 %s"))]
+CASES += [case("address range of a %s wraps" % k, "RDA-14", MID + "!>%s 1 dl=%d va={0xffffffffffffffc0|0xffffffffffff0000}; " % (k, n) + rest)
+          for k, n, rest in (("wo", 128, "<ack 1 m=8"), ("wf", 576, ">wm 2; >wl 3; <ack 3 m=8"), ("rd", 128, "<ro 1 n=128 m=8"), ("woi", 65, "<ack 1 m=8"))
+          for rest, k in ((rest, k + " n=%d" % n if k in ("wo", "woi") else k),)]
+CASES += [case("%s sent again with other payload" % k, "SEQ-13", MID + ">%s 1 fill={1|2}%s; !>%s 1 fill=2%s%s; " % (k, x, k, LOST, x) + rest, "nqQ")
+          for k, x, rest in (("so", "", "<ack 1 m=8"), ("soi", "", "<ack 1 m=8"), ("wo", "", "<ack 1 m=8"), ("sf", " f=a", ">sl 2; <ack 2 m=8"), ("wf", " dl=320", ">wl 2; <ack 2 m=8"))]
+CASES += [case("FETCH_ADDs that get the same value", "RDA-15", MID + ">faa 1 add=3; <aack 1 m=8 orig=5; >faa 2 add=3; !<aack 2 m=9 orig={5|8}")]
+
+# rules that are older, at places that are not those of the captures of tests/judge.test
+CASES += [case("%s without a First" % k, "SEQ-03", MID + ("{|>%sf 1 dl=%d;} " % (k[0], 576 if k[1] == "m" else 320)) + ("!>%s {1|2}; " % k) + ("{|>%sl 3; }" % k[0] if k[1] == "m" else "") +
+               "{|<ack %d m=8}" % (3 if k[1] == "m" else 2)) for k in ("sm", "sl", "wm", "wl")]
+CASES += [case("WRITE of other length than its RETH says", "SEQ-06", MID + "!>wo 1 dl={72|64}; {<nak1 1 m=7|<ack 1 m=8}")]
+CASES += [case("an ACK of a PSN never sent", "ACK-02", ON + ">so 1; <ack 1 m=2; !{<ack 9 m=2|}; >so 2; <ack 2 m=3", COMPLETE, NOT_COMPLETE)]
+CASES += [case("two sequence NAKs for one gap", "NAK-02", MID + ">so 2; <nak0 1 m=7; >so 3; !{<nak0 1 m=7|}; >so 1 at=100; >so 2; >so 3; <ack 3 m=10", "R", "r")]
+CASES += [case("an atomic at an address of 4 modulo 8, %s" % k, "RDA-08", MID + "!>%s 1 va={4|8}; {<nak1 1 m=7|<aack 1 m=8}" % k) for k in ("faa", "cas")]
