@@ -176,14 +176,25 @@ void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
         h->cursor = psn_add(last->psn, last->span); /* also if it is a retransmission */
 }
 
-uint32_t reth_hash(const struct pkt *p)
+uint32_t request_reth(const struct pkt *p)
 {
-    uint64_t v = p->have & H_RETH ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
-                 : p->have & H_ATOMICETH
-                     ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32 ^ p->atomiceth.swap ^ p->atomiceth.cmp << 7
-                     : 0;
+    uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
+                 : p->have & H_ATOMICETH ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32
+                                         : 0;
     v *= HASH_MULTIPLIER;
     return (uint32_t)(v >> 32);
+}
+
+uint32_t request_args(const struct pkt *p)
+{
+    uint64_t v = p->have & H_ATOMICETH ? p->atomiceth.swap ^ (p->atomiceth.cmp << 7 | p->atomiceth.cmp >> 57) : 0;
+
+    if (LIKELY(!(p->have & (H_ATOMICETH | H_IMMDT | H_IETH))))
+        return 0;
+    v ^= p->have & H_IMMDT ? (uint64_t)p->immdt.data << 32 | 1 : 0;
+    v ^= p->have & H_IETH ? (uint64_t)p->ieth.rkey << 32 | 2 : 0;
+    v *= HASH_MULTIPLIER;
+    return (uint32_t)(v >> 32) | 1;
 }
 
 uint16_t frame_ip_id(const struct pkt *p)
@@ -273,6 +284,7 @@ static void read_put(struct req_dir *h, const struct pkt *p, uint32_t span)
     } else if (p->have & H_ATOMICETH) {
         a->va = p->atomiceth.va;
         a->rkey = p->atomiceth.rkey;
+        a->add = p->atomiceth.swap;
         a->len = 8;
     }
 }
@@ -300,12 +312,16 @@ ALWAYS_INLINE void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg
                                              .last = frame_u32(p),
                                              .icrc = icrc_of(p),
                                              .icrc_first = icrc_of(p),
-                                             .reth = reth_hash(p),
+                                             .reth = request_reth(p),
+                                             .args = request_args(p),
                                              .ts = p->frame->ts,
                                              .ts_first = p->frame->ts,
                                              .msg = msg,
                                              .len = (uint16_t)p->payload_len,
                                              .ip_id = frame_ip_id(p),
+                                             .sport = p->sport,
+                                             .flags = p->data[p->bth_off + 1],
+                                             .ackreq = p->data[p->bth_off + 8],
                                              .opcode = p->bth.opcode,
                                              .copies = 1};
 }
@@ -398,6 +414,9 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         s->ts = p->frame->ts;
         s->icrc = icrc_of(p);
         s->ip_id = frame_ip_id(p);
+        s->sport = p->sport;
+        s->flags = p->data[p->bth_off + 1];
+        s->ackreq = p->data[p->bth_off + 8];
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
     }

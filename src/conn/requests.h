@@ -29,12 +29,16 @@ struct sent {
     uint32_t last;       /* of the latest copy */
     uint32_t icrc;       /* of the latest copy, as in the packet */
     uint32_t icrc_first; /* of the first copy */
-    uint32_t reth;       /* hash of its RETH or AtomicETH, 0 without one */
+    uint32_t reth;       /* request_reth() */
+    uint32_t args;       /* request_args() */
     ns_t ts;             /* of the latest copy */
     ns_t ts_first;       /* of the first copy */
     uint32_t msg;        /* number of its message, see req_dir.msgs; 0: not known */
     uint16_t len;        /* payload bytes */
     uint16_t ip_id;      /* of the latest copy; 0 for IPv6 */
+    uint16_t sport;      /* UDP source port of the latest copy */
+    uint8_t flags;       /* second byte of the BTH of the latest copy: SE, MigReq, pad count, version */
+    uint8_t ackreq;      /* ninth byte of its BTH: AckReq and reserved bits */
     uint8_t opcode;      /* BTH opcode */
     uint8_t copies;      /* times sent, 1 to 255; identical copies not counted */
     uint8_t same;        /* identical copies of the latest one: captured twice, or duplicated by the network */
@@ -51,6 +55,7 @@ struct read_req {
     uint32_t len;       /* bytes */
     uint32_t rkey;
     uint64_t va;        /* rkey, va: of the RETH or AtomicETH */
+    uint64_t add;       /* FETCH_ADD: what it adds; COMPARE_SWAP: the new value */
     uint64_t orig;      /* atomic: original value in the first response, with `answered` */
     uint32_t frame;     /* request */
     uint32_t rsp_first; /* frame of the first response seen, 0: none */
@@ -227,8 +232,10 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p);
 /* The path MTU became known: derive the spans of the remembered READs from it. No effect if `pmtu` is not a path MTU,
  * or if one is known. */
 void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu);
-/* Hash of a packet's RETH or AtomicETH, 0 without one. */
-uint32_t reth_hash(const struct pkt *p);
+/* Hash of a packet's RETH, or of address and R_Key of its AtomicETH; 0: it has neither. */
+uint32_t request_reth(const struct pkt *p);
+/* Hash of the operands of an atomic, an immediate and the R_Key of an IETH; 0: the packet has none of them. */
+uint32_t request_args(const struct pkt *p);
 /* Number of PSNs that request `p` takes; 1 if that depends on a path MTU which is not known. */
 uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p);
 /* Whether `p` is a READ request whose PSNs are not known because the path MTU is not: its responses may not be

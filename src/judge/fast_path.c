@@ -59,7 +59,8 @@ static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
 }
 
 /* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
- * payload and pad, AETH syndrome. Extension headers are ensured by learn_usual(), which requires RC. */
+ * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH. Extension headers are ensured by
+ * learn_usual(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -69,6 +70,8 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
     if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved: it must be 0, too */
+        return false;
+    if (UNLIKELY(flags & OPF_RESPONSE ? p->bth.se | p->bth.ackreq : p->have & H_RETH && reth_wraps(p)))
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }

@@ -33,6 +33,7 @@ struct kind_state {
 };
 enum { KIND_REQ, KIND_RSP };
 
+#define CALM_RESPONSES  3  /* so many responses to all that had been seen show that clocks of both directions agree */
 #define PENDING_PACKETS 16 /* a packet captured out of order is expected within this many packets of its flow */
 
 /* A failure that a packet captured out of order would refute. */
@@ -42,9 +43,10 @@ struct pending_fail {
     uint32_t frame;        /* the frame that shows the failure */
     uint32_t conn_packets; /* jflow.packets at that frame */
     uint8_t rule;
-    uint8_t opcode;
-    uint32_t other; /* second PSN for the finding's text */
-    ns_t ts;        /* time stamp of the response */
+    const char *what; /* name of the response */
+    bool calm;        /* of a response: the clocks of both directions agree, and no request was missed */
+    uint32_t other;   /* second PSN for the finding's text */
+    ns_t ts;          /* time stamp of the response */
 };
 
 /* Identifies a response, to recognise a copy of it. */
@@ -133,6 +135,7 @@ struct jflow {
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* skipped PSNs */
     struct pending_fail early; /* a response with a PSN that was not sent */
+    uint32_t calm;             /* responses that acknowledged all requests seen until then */
     /* Congestion: packets of this flow marked CE; CNPs in this flow. */
     uint64_t ce, cnps;
     uint64_t ce_data; /* packets marked CE for which the receiver should send CNPs: requests, READ responses */

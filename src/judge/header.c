@@ -218,9 +218,53 @@ static void check_syndrome(struct judge *j, const struct pkt *p)
 {
     unsigned s = p->aeth.syndrome;
 
-    if (p->have & H_AETH && UNLIKELY(s & 0x80 || aeth_is_undefined(p->aeth.syndrome)))
+    if (!(p->have & H_AETH))
+        return;
+    if (UNLIKELY(s & 0x80 || aeth_is_undefined(p->aeth.syndrome)))
         judge_bad(j, p, RULE_ACK_01, "a defined syndrome", say(j, "0x%02x", s),
                   "The requester cannot tell what the responder means.");
+    else if (UNLIKELY(p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK) && aeth_type(p->aeth.syndrome) != AETH_ACK))
+        judge_bad_as(
+            j, p,
+            (struct found){RULE_ACK_01, .wrong = "{expected} has AETH syndrome {seen}", .expected = p->op->name,
+                           .seen = say(j, "0x%02x, a NAK", s),
+                           .text = "A response that carries data has succeeded. Only an Acknowledge refuses."});
+}
+
+/* Requests raise events and ask for acknowledgements; responses do neither. */
+static void check_response_bits(struct judge *j, const struct pkt *p)
+{
+    if (p->op->flags & OPF_RESPONSE && UNLIKELY(p->bth.se | p->bth.ackreq))
+        judge_bad(j, p, RULE_SEQ_14, "neither Solicited Event nor AckReq", p->bth.se ? "Solicited Event" : "AckReq",
+                  "Both bits belong to requests.");
+}
+
+bool reth_wraps(const struct pkt *p)
+{
+    return p->reth.dmalen && p->reth.va + (p->reth.dmalen - 1) < p->reth.va;
+}
+
+/* A RETH names bytes from `va` to 2^64 at most. Without data nothing is accessed. */
+static void check_range(struct judge *j, const struct pkt *p)
+{
+    if (p->have & H_RETH && UNLIKELY(reth_wraps(p)))
+        judge_bad(j, p, RULE_RDA_14, "a range that ends at 2^64 at most",
+                  say(j, "%u bytes at 0x%llx", p->reth.dmalen, (unsigned long long)p->reth.va),
+                  "No memory region reaches beyond the last address, so the request cannot succeed.");
+}
+
+/* QP 1 takes datagrams of management. */
+static void check_gsi_service(struct judge *j, const struct pkt *p)
+{
+    bool connected = p->op->flags & (OPF_REQUEST | OPF_RESPONSE) && p->bth.opcode >> 5 != SVC_UD;
+
+    if (UNLIKELY(p->bth.dqpn == 1 && connected))
+        judge_bad_as(j, p,
+                     (struct found){RULE_SVC_02, .has = N_REQ,
+                                    .wrong = "{seen} is sent to QP 1, which takes {expected}", .expected = "datagrams",
+                                    .seen = p->op->name,
+                                    .text = "QP 1 is the general services interface, a datagram queue pair: it drops "
+                                            "the packet."});
 }
 
 static void check_nak_code(struct judge *j, const struct pkt *p)
@@ -243,6 +287,12 @@ static void check_placement(struct judge *j, const struct pkt *p)
                                     .wrong = "the ATOMIC WRITE carries {seen} bytes, expected {expected}",
                                     .expected = "8 bytes of payload", .seen = say(j, "%u", p->payload_len),
                                     .text = "An ATOMIC WRITE carries 8 bytes."});
+    if (UNLIKELY(flags & OPF_ATOMIC_WRITE && p->have & H_RETH && p->reth.va % 8))
+        judge_bad_as(j, p,
+                     (struct found){RULE_RDA_12, SEV_W, .wrong = "the ATOMIC WRITE has {seen}, expected {expected}",
+                                    .expected = "a multiple of 8",
+                                    .seen = say(j, "address 0x%llx", (unsigned long long)p->reth.va),
+                                    .text = "The address of an ATOMIC WRITE is a multiple of 8."});
     if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
         judge_bad_as(j, p,
                      (struct found){RULE_RDA_12, SEV_W,
@@ -270,7 +320,11 @@ const struct header_rule header_rules[] = {
     {RULE_FMT_14, READS(BTH_DQPN) | READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION), check_qpn},
     {RULE_FMT_13, READS(BTH_FECN) | READS(BTH_BECN) | READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION),
      note_fecn},
-    {RULE_ACK_01, READS(AETH), READS(AETH), check_syndrome},
+    {RULE_SEQ_14, READS(BTH_OPERATION) | READS(BTH_SE) | READS(BTH_ACKREQ),
+     READS(BTH_OPERATION) | READS(BTH_SE) | READS(BTH_ACKREQ), check_response_bits},
+    {RULE_SVC_02, READS(BTH_DQPN) | READS(BTH_SERVICE) | READS(BTH_OPERATION), READS(BTH_OPERATION), check_gsi_service},
+    {RULE_RDA_14, READS(EXT), READS(EXT), check_range},
+    {RULE_ACK_01, READS(AETH) | READS(BTH_OPERATION), READS(AETH) | READS(BTH_OPERATION), check_syndrome},
     {RULE_NAK_06, READS(AETH) | READS(BTH_SERVICE), READS(AETH), check_nak_code},
     {RULE_RDA_12, READS(BTH_OPERATION) | READS(PAYLOAD) | READS(EXT),
      READS(BTH_OPERATION) | READS(PAYLOAD) | READS(EXT), check_placement},

@@ -11,7 +11,8 @@ bool history_begin(struct jflow *f)
         return (f->history = calloc(1, sizeof *t)) != NULL;
     memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
-    t->late.have = t->msn_base.have = false;
+    t->late.have = false;
+    t->msn = (struct msn_known){0};
     t->have_syndrome = t->duplicates.have = false;
     return true;
 }
@@ -119,14 +120,15 @@ static void check_key(struct judge *j, const struct judged *a, struct history_ke
     if (response_type(p) != AETH_ACK ||
         (asks ? p->op->flags & OPF_ACK || p->bth.psn != k->use_psn : psn_diff(p->bth.psn, k->use_psn) < 0))
         return;
-    f.cause = k->frame;
+    f.frame = k->use_frame;
+    f.cause = p->frame->number;
     f.lacks = j->backwards || a->h->disorder ? N_COMPLETE : 0;
     f.expected = "NAK, remote access error";
     f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
     f.text = say(j,
-                 "R_Key 0x%x was invalidated, and %s in frame %u uses it with success. Nothing that its responder sent "
+                 "R_Key 0x%x was invalidated in frame %u, and %s uses it with success. Nothing that its responder sent "
                  "on this connection in between could have told of a new registration.",
-                 k->rkey, opcode_name(k->use_opcode), k->use_frame);
+                 k->rkey, k->frame, opcode_name(k->use_opcode));
     if (!may_have_sent_rkey(j, a, k->frame))
         judge_found(j, p, f);
     *k = (struct history_key){0};
@@ -171,21 +173,46 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* --- ACK-06: the MSN after a gap -------------------------------------------------------------- */
+/* --- ACK-06, ACK-07: the MSN ------------------------------------------------------------------- */
 
-/* Count the messages that end in PSNs `psn` to `last`; false if one of these packets is not known. */
-static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
+/* The messages that were seen up to and including PSN `psn`, counted from any: false if that is not known. */
+static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
 {
-    *ends = 0;
-    if (psn_diff(last, psn) >= TRACK_SENT)
+    const struct read_req *k = req_dir_read(h, psn, 0), *first = k;
+    const struct sent *s;
+
+    for (unsigned nth = 1; k && nth < 8; nth++, k = req_dir_read(h, psn, nth))
+        first = k;
+    s = req_dir_sent(h, first ? first->psn : psn);
+    if (!s || !s->msg || s->late)
         return false;
-    for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
-        const struct sent *s = req_dir_sent(h, psn);
-        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
-            return false;
-        *ends += !!(opcode_table[s->opcode].flags & OPF_END);
-    }
+    *n = s->msg - !(opcode_table[s->opcode].flags & OPF_END);
+    if (first && psn != psn_add(first->psn, first->span - 1))
+        --*n; /* inside a READ, which counts when its request is executed, or when it is complete */
     return true;
+}
+
+/* The PSN up to which the responder may have executed requests: what is behind a gap it drops, if nothing but what was
+ * seen can have arrived. */
+static uint32_t executed_end(const struct judge *j, const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+    bool certain = judge_have(j, a->flow, a->p) & N_COMPLETE && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
+
+    return certain ? h->gbn : h->next;
+}
+
+/* The least and the most messages that the MSN of `a->p` may count. A NAK excludes the message that it refuses. */
+static bool messages_counted(const struct judge *j, const struct judged *a, uint32_t *least, uint32_t *most)
+{
+    const struct pkt *p = a->p;
+    bool nak = p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
+    uint32_t last = nak ? psn_prev(p->bth.psn) : p->bth.psn;
+
+    if (!messages_to(a->h, last, least))
+        return false;
+    *most = *least;
+    return nak || messages_to(a->h, psn_prev(executed_end(j, a)), most);
 }
 
 /* True if nothing indicates that the responder received or sent packets in another order than captured. */
@@ -197,46 +224,128 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
 
-/* After a gap the replicas do not know the MSN. But between two ACKs it must advance by the messages that end
- * between their PSNs. */
-static void check_msn(struct judge *j, const struct judged *a)
+static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
-    const struct pkt *p = a->p;
-    struct history *t = a->f->history;
-    struct found f = found_of(RULE_ACK_06, a->flow);
-    uint32_t ends;
+    struct found f = found_of(a->p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, a->flow);
 
-    if (LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have || psn_diff(p->bth.psn, t->msn_base.psn) <= 0 ||
-        psn_diff(p->aeth.msn, t->msn_base.msn) < 0 ||
-        !count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
-        psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
-        return;
-    f.cause = t->msn_base.frame;
-    f.needs = N_COMPLETE | N_TAP_RSP; /* else packets that were not captured may explain the MSN */
-    f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
-    f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
-    f.seen = say(j, "MSN %u", p->aeth.msn);
-    f.text =
-        say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",
-            t->msn_base.frame, t->msn_base.msn,
-            ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
-    judge_found(j, p, f);
+    f.cause = a->f->history->msn.frame;
+    f.has = N_START; /* the response before tells how many messages came before the capture */
+    f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
+    f.needs = N_CLOCK;
+    f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");
+    f.seen = say(j, "%u", a->p->aeth.msn);
+    f.text = say(j,
+                 "Frame %u had MSN %u. By the messages seen since then this response counts %s. The MSN of one of the "
+                 "two is wrong.",
+                 a->f->history->msn.frame, a->f->history->msn.seen, above ? "too many" : "too few");
+    if (j->last_found_frame != a->p->frame->number) /* else it follows from another fault of this response */
+        judge_found(j, a->p, f);
 }
 
-static void note_msn(struct judge *j, const struct judged *a)
+/* What the MSN of a response says of the messages before those seen; false: nothing. */
+static bool msn_told(const struct judge *j, const struct judged *a, struct msn_range *told, uint32_t *least,
+                     uint32_t *most)
 {
     const struct pkt *p = a->p;
-    struct history *t = a->f->history;
 
-    if (!(p->op->flags & OPF_ACK) || response_type(p) != AETH_ACK || !(p->have & H_AETH))
+    if (!(p->have & H_AETH) || psn_diff(p->bth.psn, a->f->history->msn.from) < 0 || a->h->loose ||
+        aeth_is_undefined(p->aeth.syndrome) || !messages_counted(j, a, least, most))
+        return false;
+    *told = (struct msn_range){(p->aeth.msn - *most) & PSN_MASK, (p->aeth.msn - *least) & PSN_MASK};
+    return true;
+}
+
+static bool is_above(struct msn_range told, struct msn_range known)
+{
+    return psn_diff(told.least, known.most) > 0;
+}
+
+static bool contradicts(struct msn_range told, struct msn_range known)
+{
+    return is_above(told, known) || psn_diff(told.most, known.least) < 0;
+}
+
+/* What both say. */
+static struct msn_range common_range(struct msn_range a, struct msn_range b)
+{
+    return (struct msn_range){psn_diff(a.least, b.least) > 0 ? a.least : b.least,
+                              psn_diff(a.most, b.most) < 0 ? a.most : b.most};
+}
+
+bool history_msn_is_wrong(const struct judge *j, const struct judged *a)
+{
+    const struct msn_known *t = &a->f->history->msn;
+    struct msn_range told;
+    uint32_t least, most;
+
+    return t->have && msn_told(j, a, &told, &least, &most) && contradicts(told, t->known);
+}
+
+/* The MSN of each response limits how many messages were completed before the first one seen, and so what the next
+ * response may count: whatever the capture missed at its beginning. After a wrong one the next fits to the others, if
+ * one MSN was wrong, or to the wrong one, if counting went wrong there: reported once. */
+static void check_msn(struct judge *j, const struct judged *a)
+{
+    struct msn_known *t = &a->f->history->msn;
+    struct msn_range told;
+    uint32_t least, most;
+
+    if (!msn_told(j, a, &told, &least, &most))
         return;
-    check_msn(j, a);
-    if (psn_add(p->bth.psn, 1) != a->h->gbn)
+    if (LIKELY(t->have && !contradicts(told, t->known))) {
+        t->known = common_range(told, t->known);
+        t->odd = false;
+    } else if (t->odd && !contradicts(told, t->other)) {
+        t->known = common_range(told, t->other);
+        t->odd = false;
+    } else if (t->have) {
+        bool above = is_above(told, t->known);
+        report_msn(j, a, above ? t->known.most + most : t->known.least + least, above);
+        t->odd = true;
+        t->other = told;
+    } else {
+        t->have = true;
+        t->known = told;
+    }
+    if (t->odd)
         return;
-    t->msn_base.have = true;
-    t->msn_base.psn = p->bth.psn;
-    t->msn_base.msn = p->aeth.msn;
-    t->msn_base.frame = frame_u32(p);
+    t->frame = frame_u32(a->p);
+    t->seen = a->p->aeth.msn;
+}
+
+/* Messages were missed, or the queue pair may belong to a new connection: from PSN `from` on they are counted anew. */
+static void forget_msn(struct history *t, uint32_t from)
+{
+    t->msn = (struct msn_known){.from = from};
+}
+
+static void note_counted(const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+
+    if (a->as == SEEN_GAP)
+        forget_msn(a->f->history, a->p->bth.psn);
+    else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
+        forget_msn(a->f->history, h->next);
+}
+
+/* --- RDA-15: FETCH_ADDs that return one value ------------------------------------------------- */
+
+static void note_fetch_add(const struct judged *a)
+{
+    struct history *t = a->f->history;
+    const struct fetch_add before = t->add;
+    const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
+
+    t->add.have = k && k->opcode == OP_FETCH_ADD && !k->again;
+    if (!t->add.have)
+        return;
+    t->add = (struct fetch_add){true, k->psn, k->rkey, k->va, k->add, a->p->atomicacketh.orig};
+    if (!before.have || !before.add || before.va != k->va || before.rkey != k->rkey ||
+        k->psn != psn_add(before.psn, 1) || before.orig != t->add.orig)
+        return;
+    if (t->repeated++ == 0)
+        t->repeated_frame = frame_u32(a->p);
 }
 
 /* --- RTX-13, ACK-09: notes -------------------------------------------------------------------- */
@@ -318,8 +427,10 @@ void history_request(struct judge *j, const struct judged *a)
     (void)j;
     if (UNLIKELY(a->p->have & (H_IETH | H_RETH | H_ATOMICETH)))
         take_keys(a, as);
-    if (UNLIKELY(as != SEEN_NEW))
+    if (UNLIKELY(as != SEEN_NEW)) {
         note_late_request(a, as);
+        note_counted(a);
+    }
     if (UNLIKELY(as != SEEN_NEW && as != SEEN_GAP && as != SEEN_RESTART))
         note_duplicate(a);
 }
@@ -334,7 +445,9 @@ void history_response(struct judge *j, const struct judged *a)
     if (UNLIKELY(a->h->again))
         check_duplicates(j, a);
     note_unsolicited_ack(a);
-    note_msn(j, a);
+    check_msn(j, a);
+    if (UNLIKELY(a->p->op->flags & OPF_ATOMIC_ACK))
+        note_fetch_add(a);
     for (unsigned i = 0; i < HISTORY_KEYS && t->keys_at; i++)
         if (UNLIKELY(t->keys[i].use_frame))
             check_key(j, a, &t->keys[i]);
@@ -351,6 +464,11 @@ void history_end(struct judge *j, uint32_t flow)
                        ? "Responses to retransmitted READs are compared with the first ones: the memory has changed "
                          "in between, or the responder reads something else."
                        : "Retransmitted READs returned the same data as the first time.");
+    if (t->repeated)
+        judge_note(
+            j, RULE_RDA_15, flow, t->repeated_frame, count_str(t->repeated, "FETCH_ADD"),
+            "The FETCH_ADD before added something to the same address: it had no effect, or something else wrote "
+            "the old value again.");
     if (t->unsolicited)
         judge_note(j, RULE_ACK_09, flow, t->unsolicited_frame,
                    say(j, "%s, %llu with other credits", count_str(t->unsolicited, "ACK"),

@@ -19,6 +19,30 @@ struct history_key {
     uint32_t use_psn, use_frame; /* of the first request that used the key after that; frame 0: none */
     uint8_t use_opcode;
 };
+/* How many messages were completed before the first one seen, modulo 2^24. */
+struct msn_range {
+    uint32_t least, most;
+};
+/* What the MSNs of responses tell. */
+struct msn_known {
+    bool have;              /* a response told `known` */
+    bool odd;               /* the latest response contradicts `known`, and tells `other` */
+    uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
+    uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
+    struct msn_range known; /* of all responses together */
+    struct msn_range other; /* with `odd` */
+};
+/* A FETCH_ADD and the value that it returned. */
+struct fetch_add {
+    bool have;
+    uint32_t psn, rkey;
+    uint64_t va, add, orig;
+};
+/* A request that came at the responder behind missing ones. */
+struct gap_seen {
+    uint32_t psn, frame; /* the PSN that was missing, the frame that showed it; frame 0: none */
+    ns_t ts;             /* time of that frame */
+};
 struct history {
     struct read_payload payloads[HISTORY_PAYLOADS]; /* by PSN */
     struct history_key keys[HISTORY_KEYS];
@@ -28,10 +52,10 @@ struct history {
         uint32_t frame; /* of that request */
         uint32_t end;   /* PSN after all requests seen until then */
     } late;             /* a request that was seen after requests of later PSNs */
-    struct {
-        bool have;
-        uint32_t psn, msn, frame;
-    } msn_base; /* a plain ACK whose MSN counts exactly the messages up to its PSN */
+    struct msn_known msn;
+    struct gap_seen gap;
+    struct fetch_add add;              /* the FETCH_ADD answered last */
+    uint32_t after_fatal, in_rnr_wait; /* the NAK whose effect was reported last (NAK-08, RTX-15); 0: none */
     struct {
         bool have;
         uint32_t end; /* PSN after all requests seen until then */
@@ -42,7 +66,8 @@ struct history {
     uint64_t reread, differ;                   /* responses to retransmitted READs: all; with other data */
     uint64_t unsolicited, unsolicited_credits; /* ACKs that no request can have caused: all; with other credits */
     uint64_t reordered;                        /* requests that arrived out of order and caused no NAK */
-    uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame; /* first frame of each */
+    uint64_t repeated;                         /* FETCH_ADDs that returned the value of the one before */
+    uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame, repeated_frame; /* first frame of each */
 };
 
 struct judge;
@@ -54,6 +79,8 @@ bool history_begin(struct jflow *f);
 void history_request(struct judge *j, const struct judged *a);
 /* A response, before the observer updates its state; not for an identical copy, or if its request was not seen. */
 void history_response(struct judge *j, const struct judged *a);
+/* True if the MSN of a response contradicts those before it: history_response() reports it. */
+bool history_msn_is_wrong(const struct judge *j, const struct judged *a);
 /* At the end: write the notes. */
 void history_end(struct judge *j, uint32_t flow);
 

@@ -166,6 +166,8 @@ void judge_request_verdicts(struct judge *j, const struct judged *a);
 void judge_response_verdicts(struct judge *j, const struct judged *a);
 /* Name of an opcode; "another" if it is not defined. */
 const char *opcode_name(uint8_t opcode);
+/* "ACK", "RNR NAK", "sequence NAK", "NAK", or the name of the opcode of a response. */
+const char *response_name(const struct pkt *p);
 
 /* --- pending.c: failures that a packet captured out of order would refute --------------------- */
 

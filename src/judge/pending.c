@@ -23,6 +23,16 @@ void pending_gap(struct judge *j, const struct judged *a)
                                    .other = a->p->bth.psn};
 }
 
+/* The rule that a response breaks whose request was not sent. */
+static enum rule early_rule(const struct pkt *p)
+{
+    if (!(p->op->flags & OPF_ACK))
+        return RULE_RDA_05;
+    if (response_type(p) == AETH_ACK)
+        return RULE_ACK_02;
+    return response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? RULE_NAK_01 : RULE_NAK_09;
+}
+
 /* A response before its request: the request may be captured out of order. */
 void pending_early(struct judge *j, const struct judged *a)
 {
@@ -37,8 +47,9 @@ void pending_early(struct judge *j, const struct judged *a)
                                      .psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
-                                     .rule = a->p->op->flags & OPF_ACK ? RULE_ACK_02 : RULE_RDA_05,
-                                     .opcode = a->p->bth.opcode,
+                                     .rule = early_rule(a->p),
+                                     .calm = f->calm >= CALM_RESPONSES && !a->h->gaps && !a->h->late,
+                                     .what = response_name(a->p),
                                      .other = psn_prev(a->h->next),
                                      .ts = a->p->frame->ts};
 }
@@ -105,10 +116,23 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
         w->rule == RULE_ACK_02 && !judge_tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
-    f.needs = N_START; /* else it may answer a request from before the capture */
+    if (j->flows[flow].dir->packets < PENDING_PACKETS)
+        f.needs = N_START; /* else it may answer a request from before the capture */
+    if (w->rule == RULE_NAK_01)
+        f.has = N_TAP_RSP; /* wherever the tap is: nobody expects a PSN that was not sent */
     f.expected = say(j, "PSN %u at most", w->other);
-    f.seen = say(j, "%s of PSN %u", opcode_table[w->opcode].name, w->psn);
+    f.seen = say(j, "%s of PSN %u", w->what, w->psn);
     return f;
+}
+
+/* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
+ * the response: no request was missed, and the clocks of the two directions agree. */
+static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_fail *w)
+{
+    const struct req_dir *h = j->flows[flow].dir;
+
+    return w->calm && h->next != psn_add(w->other, 1) && psn_diff(w->psn, w->other) > 1 && !h->gaps && !h->late &&
+           !h->loose && !h->vague && !j->backwards;
 }
 
 static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
@@ -116,10 +140,26 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     struct found f = early_found(j, p, flow, w);
 
     w->have = false;
+    if (goes_on(j, flow, w))
+        f.has |= N_COMPLETE | N_START;
     if (!has_waited(&j->flows[flow], w, false) &&
         j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
         f.lacks = N_COMPLETE; /* the request may have been captured after the end of the file */
     f.text = "No such request was seen.";
+    judge_found(j, p, f);
+}
+
+/* The PSN of a READ response or ATOMIC ACK was used since: if by a SEND or WRITE, there never was a READ or atomic. */
+static void ghost_arrives(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+{
+    const struct sent *s = req_dir_sent(j->flows[flow].dir, w->psn);
+    struct found f = early_found(j, p, flow, w);
+
+    if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+        return;
+    f.has = N_COMPLETE | N_START;
+    f.cause = s->first;
+    f.text = say(j, "The PSN is that of a later %s, which asks for no data.", opcode_name(s->opcode));
     judge_found(j, p, f);
 }
 
@@ -133,9 +173,12 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     ns_t later = p->frame->ts - w->ts;
 
     w->have = false;
+    if (w->rule == RULE_RDA_05)
+        ghost_arrives(j, p, flow, w);
     if (w->rule == RULE_RDA_05 || later <= 0)
         return;
     f.cause = frame_u32(p);
+    f.has |= goes_on(j, flow, w) ? N_COMPLETE | N_START : 0;
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     /* `p` is a later request: the acknowledged one may have taken another path */

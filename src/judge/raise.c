@@ -208,7 +208,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         pairing_is_doubtful(j, f.flow)) {
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
-        if (p && p->op->flags & OPF_RESPONSE)
+        if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
             j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
     }
     v = verdict_weigh(v, have);

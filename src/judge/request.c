@@ -102,6 +102,184 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     f->mtu.have = f->mtu.pending = false;
 }
 
+/* --- Requests that follow a NAK --------------------------------------------------------------- */
+
+/* packets may leave an adapter for so long after a NAK has reached it */
+#define NAK_TAKES_EFFECT NS_PER_MS
+
+/* A request with a new PSN although the requester has received a fatal NAK: its queue pair has ended. */
+static void check_after_fatal(struct judge *j, const struct judged *a)
+{
+    const struct nak *n = &a->h->fatal;
+    struct found f = found_of(RULE_NAK_08, a->flow);
+
+    if (LIKELY(!n->have) || aeth_is_undefined(n->syndrome) || a->f->history->after_fatal == n->frame ||
+        psn_diff(a->p->bth.psn, n->psn) <= 0 ||
+        a->p->frame->ts - n->ts_first <= NAK_TAKES_EFFECT + judge_slack(j, a->p))
+        return;
+    a->f->history->after_fatal = n->frame;
+    f.cause = n->frame;
+    f.lacks = j->backwards ? N_CLOCK : 0;
+    f.expected = "silence";
+    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f.text = say(j, "%.3f ms before, the responder refused PSN %u for good (%s). The queue pair is in error.",
+                 (double)(a->p->frame->ts - n->ts_first) / 1e6, n->psn, nak_code_str(aeth_value(n->syndrome)));
+    judge_found(j, a->p, f);
+}
+
+/* A request with a new PSN while the requester waits out an RNR NAK. */
+static void check_rnr_wait(struct judge *j, const struct judged *a)
+{
+    const struct nak *n = &a->h->rnr;
+    ns_t elapsed = a->p->frame->ts - n->ts_first, slack = judge_slack(j, a->p) + CLOCK_SLACK, wait;
+    struct found f = found_of(RULE_RTX_15, a->flow);
+
+    if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
+        return;
+    wait = rnr_time(aeth_value(n->syndrome));
+    if (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack)
+        return;
+    a->f->history->in_rnr_wait = n->frame;
+    f.cause = n->frame;
+    f.expected = say(j, "silence for %.3f ms", (double)wait / 1e6);
+    f.seen = say(j, "%s of PSN %u after %.3f ms", a->p->op->name, a->p->bth.psn, (double)elapsed / 1e6);
+    f.text = "The responder drops whatever comes before the request that it was not ready for.";
+    judge_found(j, a->p, f);
+}
+
+/* --- Gaps ------------------------------------------------------------------------------------- */
+
+/* a sequence NAK is sent within this time, or else the requester had to wait for its timer */
+#define NAK_COMES_WITHIN (10 * NS_PER_MS)
+
+/* A request behind missing ones: a responder that receives it sends a sequence NAK. */
+static void note_gap(struct judge *j, const struct judged *a)
+{
+    struct gap_seen *g = &a->f->history->gap;
+
+    (void)j;
+    if (a->h->gbn != a->h->next || (g->frame && g->psn == a->h->gbn))
+        return;
+    *g = (struct gap_seen){.psn = a->h->gbn, .frame = frame_u32(a->p), .ts = a->p->frame->ts};
+}
+
+/* True if a NAK explains that the responder was silent about the gap: one for this PSN, or an earlier one. */
+static bool nak_explains(const struct nak *n, uint32_t psn)
+{
+    return n->have && psn_diff(n->psn, psn) <= 0 && (!n->resent || n->psn == psn);
+}
+
+/* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
+static void check_gap_answered(struct judge *j, const struct judged *a)
+{
+    struct gap_seen *g = &a->f->history->gap;
+    const struct req_dir *h = a->h;
+    ns_t elapsed = a->p->frame->ts - g->ts;
+    struct found f = found_of(RULE_NAK_10, a->flow);
+
+    if (!g->frame || g->psn != a->p->bth.psn)
+        return;
+    f.frame = g->frame;
+    g->frame = 0;
+    if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || h->loose || h->vague || j->backwards ||
+        j->o.profile == PROFILE_NV || nak_explains(&h->seq, g->psn) || nak_explains(&h->rnr, g->psn) || h->fatal.have ||
+        (h->have_una && psn_diff(h->una, g->psn) > 0))
+        return;
+    f.cause = a->p->frame->number;
+    f.expected = say(j, "sequence NAK %u", g->psn);
+    f.seen = say(j, "nothing for %.3f ms", (double)elapsed / 1e6);
+    f.text = say(j, "PSN %u was missing, and %s behind it came. The requester had to wait for its timer.", g->psn,
+                 count_str((h->next - g->psn - 1) & PSN_MASK, "PSN"));
+    judge_found(j, a->p, f);
+}
+
+/* --- Retransmissions that differ -------------------------------------------------------------- */
+
+/* True if the PSN of `a->p` was acknowledged, and nothing excludes that another connection of the same queue pairs uses
+ * it again. */
+static bool may_be_new_conn(const struct judge *j, const struct judged *a)
+{
+    bool acked = a->h->have_una && psn_diff(a->p->bth.psn, a->h->una) < 0;
+
+    return acked && conn_flow_at(j->conns, a->flow)->paired_by != PAIR_CM;
+}
+
+/* What the replicas do not remember of a request: operands of an atomic, immediate, key to invalidate. */
+static void check_args(struct judge *j, const struct judged *a)
+{
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+    struct found f = found_of(RULE_SEQ_11, a->flow);
+
+    if (!s || s->opcode != a->p->bth.opcode || LIKELY(s->args == request_args(a->p)))
+        return;
+    f.cause = s->first;
+    f.needs = may_be_new_conn(j, a) ? N_CM : 0;
+    f.expected = "the same";
+    f.seen = a->p->have & H_ATOMICETH ? "other operands" : a->p->have & H_IMMDT ? "another immediate" : "another R_Key";
+    f.text = "A packet that is sent again is the same packet.";
+    judge_found(j, a->p, f);
+}
+
+/* The ICRC that the latest copy `s` would have with the payload of `p`: the bits in which they may differ are those of
+ * `s`. 0: not to be told. */
+static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
+{
+    uint8_t copy[ICRC_IP_MAX + 64 + MTU_MAX + 256];
+    uint32_t n = p->icrc_off - p->ip_off, bth = p->bth_off - p->ip_off, udp = p->udp_off - p->ip_off;
+
+    if (!(p->have & H_UDP) || p->icrc_off <= p->ip_off || n > sizeof copy || p->icrc_off > p->caplen)
+        return 0;
+    memcpy(copy, p->data + p->ip_off, n);
+    if (p->have & H_IP4)
+        store_be16(copy + 4, s->ip_id);
+    store_be16(copy + udp, s->sport);
+    copy[bth + 1] = s->flags;
+    copy[bth + 8] = s->ackreq;
+    return __builtin_bswap32(icrc_rocev2(copy, copy + udp, n - udp)); /* as icrc_of() has it */
+}
+
+/* The application may have changed its buffer before the request was complete, or the adapter read another one. */
+static void check_payload(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    const struct sent *s = req_dir_sent(a->h, p->bth.psn);
+    struct found f = found_of(RULE_SEQ_13, a->flow);
+    uint32_t same;
+
+    if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || s->opcode != p->bth.opcode ||
+        s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) || may_be_new_conn(j, a))
+        return;
+    same = icrc_with_payload(p, s);
+    if (!same || same == s->icrc)
+        return;
+    f.cause = s->last;
+    f.expected = "the same";
+    f.seen = "other bytes";
+    f.text = "Headers and length are those of the copy before, but for the payload their ICRCs would be the same.";
+    judge_found(j, p, f);
+}
+
+/* A PSN that was acknowledged comes with another operation. Another connection of the same queue pairs may begin there,
+ * but not inside a connection of the connection manager, unless its messages were missed. */
+static void check_reuse(struct judge *j, const struct judged *a)
+{
+    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+    struct found f = found_of(RULE_SEQ_11, a->flow);
+
+    if (!s || c->paired_by != PAIR_CM || !c->have_psn || a->p->bth.psn == c->psn ||
+        s->opcode >> 5 != a->p->bth.opcode >> 5)
+        return;
+    f.cause = s->first;
+    f.needs = N_COMPLETE;
+    f.expected = opcode_name(s->opcode);
+    f.seen = a->p->op->name;
+    f.text = "This PSN was used, and acknowledged, for another operation of the same connection.";
+    judge_found(j, a->p, f);
+}
+
+/* --- The checks ------------------------------------------------------------------------------- */
+
 /* The checks of a request, in the order of their findings, for requests classified as one of `as` (enum seen_as);
  * they run before the observer updates its state. */
 #define AS(what) (1u << SEEN_##what)
@@ -114,6 +292,12 @@ static const struct {
     {AS_ANY & ~AS(COPY), judge_request_verdicts}, /* the transport's checks of a requester (verdict.c) */
     {AS(GAP), pending_gap},                       /* skipped PSNs (pending.c) */
     {AS(AGAIN), note_retransmission},             /* retransmissions: notes */
+    {AS(NEW), check_after_fatal},                 /* new requests after a fatal NAK */
+    {AS(NEW), check_rnr_wait},                    /* new requests while an RNR NAK is waited out */
+    {AS(AGAIN), check_payload},                   /* and payload */
+    {AS(AGAIN), check_args},                      /* retransmissions: immediate, keys, operands */
+    {AS(GAP), note_gap},                          /* a gap that the responder has to answer */
+    {AS(LATE), check_gap_answered},               /* and whether it did */
     {AS_ANY, history_request},                    /* invalidated R_Keys, order, duplicates (history.c) */
 };
 
@@ -141,6 +325,12 @@ static inline void take(const struct judged *a, bool unsettled)
         shadow_rsp_settle(&r->rsp);
 }
 
+/* True if the responder has refused a request for good, or for now. */
+static inline bool ends_or_waits(const struct req_dir *h)
+{
+    return h->fatal.have || (h->rnr.have && !h->rnr.resent);
+}
+
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -154,11 +344,12 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     a.h = e.h;
     a.as = e.as;
     a.why = e.why;
-    if (UNLIKELY(a.as == SEEN_RESTART))
+    if (UNLIKELY(a.as == SEEN_RESTART)) {
+        check_reuse(j, &a);
         begin_new_conn(j, p, flow, f);
-    else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
+    } else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(f->shadow, a.h->pmtu);
-    a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p);
+    a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h);
     if (UNLIKELY(!is_unremarkable(j, &a)))
         run_checks(j, &a);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;

@@ -183,11 +183,17 @@ static unsigned acknowledge_kind(const struct req_dir *h, const struct pkt *p)
     }
 }
 
+/* True for a sequence NAK, whose PSN need not have been sent. */
+static bool expects_psn(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
+}
+
 static unsigned kinds_of(const struct judged *a, bool copy)
 {
     const struct pkt *p = a->p;
     bool ack = p->op->flags & OPF_ACK, reliable = a->h->service != SVC_UC;
-    bool early = psn_diff(p->bth.psn, a->h->next) >= 0 && !(ack && response_type(p) != AETH_ACK);
+    bool early = psn_diff(p->bth.psn, a->h->next) >= (expects_psn(p) ? 1 : 0);
     unsigned kinds = (a->f->ack_wait.frame ? AWAITED : 0) | (a->f->acked ? 0 : FIRST);
 
     if (UNLIKELY(early && reliable))
@@ -249,5 +255,6 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     unsettled = a.h->unsettled;
     observer_take(j->observer, &e);
+    a.f->calm += a.h->have_una && a.h->una == a.h->next;
     take(j, &a, kinds, unsettled);
 }

@@ -14,7 +14,7 @@ const char *opcode_name(uint8_t opcode)
     return opcode_table[opcode].name ? opcode_table[opcode].name : "another";
 }
 
-static const char *response_name(const struct pkt *p)
+const char *response_name(const struct pkt *p)
 {
     static const char *const types[] = {[AETH_ACK] = "ACK", [AETH_RNR] = "RNR NAK", [AETH_NAK] = "NAK"};
     unsigned type = response_type(p);
@@ -249,6 +249,14 @@ static unsigned ahead_lacks(const struct req_dir *h, const struct verdict *v)
     return lacks | (h->late ? N_COMPLETE : 0);
 }
 
+/* A response of READ or atomic, where `s` was sent with its PSN; NULL: nothing is known of that PSN. */
+static void weigh_unsent(const struct sent *s, unsigned *has, unsigned *lacks)
+{
+    *lacks = s ? 0 : N_COMPLETE;
+    if (s && opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE))
+        *has = N_COMPLETE | N_START; /* whatever was missed, this PSN asks for no data */
+}
+
 /* Needs (N_*) that are certainly met, or missing, by the traits of the rule. */
 static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
@@ -258,7 +266,7 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
     if (traits & T_AHEAD)
         *lacks = ahead_lacks(a->h, v);
     if (traits & T_UNSENT)
-        *lacks = req_dir_sent(a->h, a->p->bth.psn) ? 0 : N_COMPLETE;
+        weigh_unsent(req_dir_sent(a->h, a->p->bth.psn), has, lacks);
     if (traits & T_REST) {
         v->needs |= N_RSP; /* the response must be of this connection */
         *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
@@ -311,7 +319,8 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
     unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule))
+        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) ||
+            (rule_table[v[i].rule].traits & T_MSN && history_msn_is_wrong(j, a)))
             continue;
         weigh_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);

@@ -295,12 +295,12 @@ static bool breaks_single_nak(const struct re_view *t, bool rnr, struct verdict 
     return true;
 }
 
-/* A fatal NAK for a request that was acknowledged; validator only, which does not know its reason. */
-static bool breaks_fatal_of_acked(const struct re_view *t, struct verdict *v)
+/* A fatal or RNR NAK for a request that was acknowledged; validator only, which does not know its reason. */
+static bool breaks_refusal_of_acked(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
 
-    if (t->type != AETH_NAK || !r->acked || psn_diff(t->p->bth.psn, r->ack_psn) > 0)
+    if (!r->acked || psn_diff(t->p->bth.psn, r->ack_psn) > 0)
         return false;
     return fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), t->p->bth.psn);
 }
@@ -314,7 +314,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     if (LIKELY(!is_nak(t)))
         return false;
     if (t->watched && !sequence)
-        return breaks_fatal_of_acked(t, v);
+        return breaks_refusal_of_acked(t, v);
     if (sequence && was_naked(t, &rnr))
         return breaks_single_nak(t, rnr, v);
     if (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0)

@@ -52,6 +52,7 @@ enum {
     T_ORDER = 1u << 10,  /* likewise: only a tap at the requester shows its sending order */
     T_AHEAD = 1u << 11,  /* an ACK of requests that were not seen: a gap in the capture may hide them */
     T_UNSENT = 1u << 12, /* a response to a request that was not seen */
+    T_MSN = 1u << 14,    /* the MSN of a response whose PSN fits */
     T_REST = 1u << 13,   /* may belong to a READ that began before the capture */
 };
 

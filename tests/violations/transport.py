@@ -39,7 +39,8 @@ CASES += [case("MSN stuck in a pipeline", "ACK-06", MID + ">so 1; >so 2; >so 3; 
 CASES += [case("coalesced ACK whose MSN counts ACKs", "ACK-06", MID + ">so 1; >so 2; >so 3; !<ack 3 m={8|10}")]
 CASES += [case("MSN of a READ response %s, %s" % (what, kind), "ACK-07", MID + ">rd 1 dl=%d; " % size + text, EVERYWHERE)
           for what, m in (("stuck", 7), ("jumps", 12)) for kind, size, text in (
-              ("Only", 64, "!<ro 1 m={%d|8}" % m), ("First", 576, "!<rf 1 m={%d|8}; <rm 2; ?<rl 3 m={%d|8}" % (m, m)), ("Last", 576, "<rf 1 m=8; <rm 2; !<rl 3 m={%d|8}" % m))]
+              ("Only", 64, "!<ro 1 m={%d|8}" % m), # a First may have the MSN before the READ, which may count only when it is complete: so stuck it breaks the rule in the Last
+              ("First", 576, "%s<rf 1 m={%d|8}; <rm 2; %s<rl 3 m={%d|8}" % (*(("?", m, "!") if m == 7 else ("!", m, "?")), m)), ("Last", 576, "<rf 1 m=8; <rm 2; !<rl 3 m={%d|8}" % m))]
 CASES += [case("an ACK after a READ counts its responses", "ACK-06", MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; >so 4; !<ack 4 m={11|9}")]
 CASES += [case("MSN of a NAK counts the message refused, code %d" % c, "ACK-06", MID + ">so 1; !<nak%d 1 m={8|7}" % c) for c in (1, 2, 3)]
 CASES += [case("MSN of an RNR NAK counts the message refused", "ACK-06", MID + ">%s 1; !<rnr14 1 m={8|7}; >%s 1 at=5000; <ack 1 m=8" % (k, k)) for k in ("so", "woi")]
@@ -51,13 +52,14 @@ CASES += [case("%s sent again with another %s" % (kind, field), "SEQ-11", start 
 CASES += [case("%s sent again to another address" % kind, "SEQ-11", MID + ">%s 1 va={0x8000|0x9000}; !>%s 1 va=0x9000%s; " % (kind, kind, LOST) + answer(kind, 1, 8), "nqQ")
           for kind in ("wo", "woi", "faa", "cas")]
 CASES += [case("%s sent again with another %s, its ACK was lost" % (kind, field), "SEQ-11",
-               start + ">%s 1 %s={1|2}; %s; !>%s 1 %s=2%s; %s" % (kind, field, answer(kind, 1, m), kind, field, LOST, answer(kind, 1, m)), "rR")
+               start + ">%s 1 %s={1|2}; %s; !>%s 1 %s=2%s; %s" % (kind, field, answer(kind, 1, m), kind, field, LOST, answer(kind, 1, m)), *("rR", "") if start == ON else ("", "rR"))
+          # from mid-stream on a PSN that was acknowledged may belong to a new connection
           for start, m in ((MID, 8), (ON, 2)) for kind, field in (("soi", "imm"), ("soe", "ie"), ("faa", "add"), ("cas", "cmp"))]
 CASES += [case("%s sent again with another %s" % (kind, field), "SEQ-11",
                ON + BEFORE[kind] + ">%s 3 %s={1|2}; " % (kind, field) + BEFORE[kind].replace("1", "1" + LOST, 1) + "!>%s 3 %s=2; <ack 3 m=2" % (kind, field), "nqQ")
           for kind, field in (("sli", "imm"), ("sle", "ie"), ("wli", "imm"))]
 CASES += [case("a PSN used again after its ACK for another operation, %s then %s" % (a, b), "SEQ-11",
-               ON + ">%s 1; %s; !>{%s|%s} 1%s; {%s|%s}" % (a, answer(a, 1, 2), b, a, LOST, answer(b, 1, 2), answer(a, 1, 2)), "rR")
+               ON + ">%s 1; %s; !>{%s|%s} 1%s; ?{%s|%s}" % (a, answer(a, 1, 2), b, a, LOST, answer(b, 1, 2), answer(a, 1, 2)), "R", "r")  # else the messages of CM between may be missing
           for a, b in (("so", "wo"), ("wo", "so"), ("so", "soi"), ("soi", "soe"), ("wo", "rd"), ("faa", "cas"))]
 
 CASES += [case("%s with syndrome 0x%02x" % (kind, s), "ACK-01", MID + (">rd 1 dl=576; " if kind in ("rf", "rl") else ">rd 1 dl=64; " if kind == "ro" else ">faa 1; ") +
@@ -71,19 +73,22 @@ CASES += [case("from the REQ on: sequence NAK %d ahead of anything sent" % n, "N
 CASES += [case("ATOMIC WRITE at an address of %d modulo 8" % n, "RDA-12", MID + "!>aw 1 va={%d|4096}; <ro 1 n=0 m=8" % (4096 + n)) for n in (1, 4)]
 CASES += [case("%s by an R_Key that was invalidated" % k, "RDA-13", MID + ">soe 1 ie=77; <ack 1 m=8; !>%s 2 rk={77|78}; " % k + answer(k, 2, 9), COMPLETE, NOT_COMPLETE)
           for k in ("wo", "woi", "rd", "faa")]
-CASES += [case("%s to QP 1" % k, "SVC-02", MID + "!>%s 1{ q=1|}; " % k + "{|%s}" % answer(k, 1, 8)) for k in ("so", "wo", "rd", "faa")]
+CASES += [case("%s to QP 1" % k, "SVC-02", MID + "!>%s 1{ q=1|}; " % k + "{|%s}" % answer(k, 1, 8)) for k in ("soi", "rd")]  # with those below five: what belongs to no connection is listed five times
 CASES += [case("ACK to QP 1", "SVC-02", MID + ">so 1; !{<ack 1 m=8 q=1|}; <ack 1 m=8")]
-CASES += [case("UC %s to QP 1" % k, "SVC-02", "".join(">%s %d class=0x20 f=-; " % (k, i) for i in range(-17, 1)) + "!>%s 1 class=0x20 f=-{ q=1|}" % k) for k in ("so", "wo")]
+CASES += [case("UC %s to QP 1" % k, "SVC-02", "".join(">%s %d class=0x20 f=-; " % (k, i) for i in range(-17, 1)) + "!>%s 1 class=0x20 f=-{ q=1|}" % k)
+          for k in ("so", "wo")]
 
-CASES += [case("%s after NAK code %d" % (k, c), "NAK-08", start + ">so 1; <nak%d 1 m=%d; !{>%s 2%s|}" % (c, m, k, LOST), REQUESTER, NOT_REQUESTER)
+# from mid-stream on nothing tells which end opened the connection, and so which one --tap requester means
+CASES += [case("%s after NAK code %d" % (k, c), "NAK-08", start + ">so 1; <nak%d 1 m=%d; !{>%s 2%s|}" % (c, m, k, LOST), *(REQUESTER, NOT_REQUESTER) if start == ON else ("", EVERYWHERE))
           for c in (1, 2, 3) for k in ("so", "wo", "rd") for start, m in ((MID, 7), (ON, 1)) if c == 2 or k == "so"]
 CASES += [case("%s of a PSN never sent" % k, "NAK-09", ON + ">so 1; <ack 1 m=2; !{<%s 11 m=2|}; >so 2; <ack 2 m=3" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak1", "nak2", "nak3")]
 CASES += [case("%s of a PSN far beyond anything sent" % k, "NAK-09", MID + ">so 1; <ack 1 m=8; !{<%s 3000 m=8|}; >so 2; <ack 2 m=9" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak2")]
-CASES += [case("%s of a PSN acknowledged before" % k, "NAK-09", start + ">so 1; <ack 1 m=%d; >so 2; <ack 2 m=%d; !{<rnr14 %d m=%d|}; >so 3; <ack 3 m=%d" % (m, m + 1, psn, m + 1, m + 2))
+CASES += [case("%s of a PSN acknowledged before" % k, # this is RTX-09, which was there before, and needs a complete capture: else the PSN may be used anew
+               "RTX-09", start + ">so 1; <ack 1 m=%d; >so 2; <ack 2 m=%d; !{<rnr14 %d m=%d|}; >so 3; <ack 3 m=%d" % (m, m + 1, psn, m + 1, m + 2), COMPLETE, NOT_COMPLETE)
           for start, m in ((MID, 8), (ON, 2)) for k, psn in (("RNR NAK", 2), ("RNR NAK", 1))]
 CASES += [case("a gap that the responder does not answer, %s" % what, "NAK-10", start + "{|<ack 0 m=%d;} !>%s 2; {|<nak0 1 m=%d;} >so 3; >so 4 at=10000; >so 1%s; <ack 1 m=%d; >%s 2; >so 3; >so 4; <ack 4 m=%d"
-               % (m, k, m, LOST, m + 1, k, m + 4), "R", "r") for what, k in (("SEND", "so"), ("WRITE", "wo")) for start, m in ((MID, 7), (ON, 1))]
-CASES += [case("new %s while an RNR NAK is waited out" % k, "RTX-15", start + ">so 1; <rnr26 1 m=%d; !{>%s 2 at=20000|}; >so 1 at=90000; <ack 1 m=%d" % (m, k, m + 1), REQUESTER, NOT_REQUESTER)
+               % (m, k, m, LOST, m + 1, k, m + 4), "R" if start == ON else "", "r" if start == ON else "rR") for what, k in (("SEND", "so"), ("WRITE", "wo")) for start, m in ((MID, 7), (ON, 1))]
+CASES += [case("new %s while an RNR NAK is waited out" % k, "RTX-15", start + ">so 1; <rnr26 1 m=%d; !{>%s 2 at=20000|}; >so 1 at=90000; <ack 1 m=%d" % (m, k, m + 1), *(REQUESTER, NOT_REQUESTER) if start == ON else ("", EVERYWHERE))
           for k in ("so", "wo", "rd") for start, m in ((MID, 7), (ON, 1))]
 
 CASES += [case("%s in a response, %s" % (what, kind), "SEQ-14", MID + text % ("{f=%s|}" % flag, )) for what, flag in (("SE", "s"), ("AckReq", "a")) for kind, text in (
@@ -100,6 +105,7 @@ CASES += [case("FETCH_ADDs that get the same value", "RDA-15", MID + ">faa 1 add
 CASES += [case("%s without a First" % k, "SEQ-03", MID + ("{|>%sf 1 dl=%d;} " % (k[0], 576 if k[1] == "m" else 320)) + ("!>%s {1|2}; " % k) + ("{|>%sl 3; }" % k[0] if k[1] == "m" else "") +
                "{|<ack %d m=8}" % (3 if k[1] == "m" else 2)) for k in ("sm", "sl", "wm", "wl")]
 CASES += [case("WRITE of other length than its RETH says", "SEQ-06", MID + "!>wo 1 dl={72|64}; {<nak1 1 m=7|<ack 1 m=8}")]
-CASES += [case("an ACK of a PSN never sent", "ACK-02", ON + ">so 1; <ack 1 m=2; !{<ack 9 m=2|}; >so 2; <ack 2 m=3", COMPLETE, NOT_COMPLETE)]
-CASES += [case("two sequence NAKs for one gap", "NAK-02", MID + ">so 2; <nak0 1 m=7; >so 3; !{<nak0 1 m=7|}; >so 1 at=100; >so 2; >so 3; <ack 3 m=10", "R", "r")]
+CASES += [case("an ACK of a PSN never sent", rule, ON + ">so 1; <ack 1 m=2; !{<ack 9 m=2|}; >so 2; <ack 2 m=3", must, may)
+          for rule, must, may in (("ACK-02", "R", ""), ("ACK-03", "cQ", "nqr"))]  # ACK-02 is for the responder's tap only
+CASES += [case("two sequence NAKs for one gap", "NAK-02", ON + ">so 2; <nak0 1 m=1; >so 3; !{<nak0 1 m=1 at=5000|}; >so 1 at=100; >so 2; >so 3; <ack 3 m=4", "R", "r")]
 CASES += [case("an atomic at an address of 4 modulo 8, %s" % k, "RDA-08", MID + "!>%s 1 va={4|8}; {<nak1 1 m=7|<aack 1 m=8}" % k) for k in ("faa", "cas")]
