@@ -23,8 +23,10 @@ KINDS = {
     "wf": (6, "R", MTU, 0), "wm": (7, "", MTU, 0), "wl": (8, "", 64, 1), "wli": (9, "I", 64, 1), "wo": (10, "R", 64, 1), "woi": (11, "RI", 64, 1),
     "rd": (12, "R", 0, 1), "rf": (13, "A", MTU, 0), "rm": (14, "", MTU, 0), "rl": (15, "A", 64, 0), "ro": (16, "A", 64, 0),
     "ack": (17, "A", 0, 0), "aack": (18, "AO", 0, 0), "cas": (19, "T", 0, 1), "faa": (20, "T", 0, 1), "sle": (22, "E", 64, 1), "soe": (23, "E", 64, 1),
-    "flush": (28, "FR", 0, 1), "aw": (29, "R", 8, 1),
+    "flush": (28, "FR", 0, 1), "aw": (29, "R", 8, 1), "cnp": (0x81, "", 16, 0),
 }
+# MAC control frames: opcode
+CONTROL = {"pause": 1, "pfc": 0x101}
 RESPONSES = ("rf", "rm", "rl", "ro", "ack", "aack")
 
 # of a packet: op opcode, q DestQP, f flags (s SE, a AckReq, m MigReq, "-" none), n payload bytes, fill their value, at microseconds since the packet before
@@ -66,6 +68,15 @@ def icrc(ip):
     """The ICRC of an IPv4 packet up to its ICRC: what routers change is ones, behind 8 bytes of ones."""
     m = bytearray(ip)
     for masked in (1, 8, 10, 11, 20 + 6, 20 + 7, 20 + 8 + 4):
+        m[masked] = 0xff
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(m)))
+
+
+def icrc6(ip):
+    """The ICRC of an IPv6 packet, or of a GRH and what is behind it, up to its ICRC."""
+    m = bytearray(ip)
+    m[0] |= 0x0f
+    for masked in (1, 2, 3, 7) + ((40 + 6, 40 + 7, 40 + 8 + 4) if m[6] == 17 else (40 + 4,)):
         m[masked] = 0xff
     return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(m)))
 
@@ -146,6 +157,16 @@ class Conn:
         return f["at"], self.send(host, ib + struct.pack(">II", f["qkd"], f["qsrc"]) + body.to_bytes(256, "big"), f)
 
 
+    def control(self, host, kind, given):
+        """A pause frame of `host`: op opcode, en class-enable vector, c0 to c7 quanta, mac and smac addresses, vlan tag."""
+        f = dict({"at": 10, "op": CONTROL[kind], "en": 1 << 3, "mac": "0180c2000001", "smac": "0200" + socket.inet_aton(self.addr[host]).hex(), "vlan": None},
+                 **dict({"c%d" % i: 0 for i in range(8)}, **given))
+        quanta = [f["c%d" % i] for i in range(8)]
+        body = struct.pack(">HH", f["op"], quanta[0]) if kind == "pause" else struct.pack(">HH8H", f["op"], f["en"], *quanta)
+        tag = struct.pack(">HH", 0x8100, f["vlan"]) if f["vlan"] is not None else b""
+        return f["at"], bytes.fromhex(f["mac"] + f["smac"]) + tag + b"\x88\x08" + body.ljust(46, b"\0")
+
+
 def packets(conn, text, bad):
     """[(microseconds since the one before, frame, its mark)] of a text in the language above."""
     text = re.sub(r"\{([^{}|]*)\|([^{}|]*)\}", lambda m: m.group(1 if bad else 2), text)
@@ -155,9 +176,12 @@ def packets(conn, text, bad):
             continue
         mark, side, kind = re.fullmatch(r"([!?]?)([<>])(\w+)", words[0]).groups()
         numbers = [w for w in words[1:] if "=" not in w]
-        given = {k: v if k in ("f", "mac", "src", "dst") else int(v, 0) for k, v in (w.split("=") for w in words[1:] if "=" in w)}
+        given = {k: v if k in ("f", "mac", "smac", "src", "dst") else int(v, 0) for k, v in (w.split("=") for w in words[1:] if "=" in w)}
         host = side == "<"
-        at, data = conn.mad(host, kind, given) if kind in MADS else conn.packet(host, kind, int(numbers[0], 0), given)
+        if kind in CONTROL:
+            at, data = conn.control(host, kind, given)
+        else:
+            at, data = conn.mad(host, kind, given) if kind in MADS else conn.packet(host, kind, int(numbers[0], 0), given)
         found.append((at, data, mark))
     return found
 
@@ -172,10 +196,11 @@ EVERYWHERE = "ncqQrR"
 
 class Case:
     """One violation: its name; the rule that it breaks; `make(conn, bad)`, its packets() with and without it; the settings in which it has to be found,
-    and others in which nothing is required of it. The clean twin must not fail in any of them."""
+    and others in which nothing is required of it. The clean twin must not fail in any of them. `apart`: what is found of it may belong to no
+    connection."""
 
-    def __init__(self, name, rule, make, must, may=""):
-        self.name, self.rule, self.make, self.must, self.may = name, rule, make, must, may
+    def __init__(self, name, rule, make, must, may="", apart=False):
+        self.name, self.rule, self.make, self.must, self.may, self.apart = name, rule, make, must, may, apart
 
 
 def case(name, rule, text, must=EVERYWHERE, may=""):
