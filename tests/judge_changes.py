@@ -1,5 +1,8 @@
 """Changes of captures: which packet is meant, and what becomes of it. A change is a function that gets the packets and returns the
 number of the frame that then breaks a rule, or None."""
+import struct
+import zlib
+
 from judge import Packet
 
 
@@ -310,6 +313,31 @@ def mra(p):
     p.put(p.bth + ATTR, 2, 0x11)
     p.data[p.bth + BODY + 8:p.bth + BODY + 232] = bytes((0, 20 << 3)) + bytes(222)
     p.ts -= 10 ** 6
+
+
+def as_v1(i):
+    """Packet i goes by RoCEv1, with the GIDs of its IPv4 addresses."""
+    def mutate(packets):
+        n = i(packets)
+        p = packets[n]
+        ib, mapped = bytes(p.data[p.bth:-4]), bytes(10) + b"\xff\xff"
+        grh = struct.pack(">IHBB", 6 << 28, len(ib) + 4, 0x1b, 64) + mapped + bytes(p.data[26:30]) + mapped + bytes(p.data[30:34])
+        m = bytearray(grh + ib)
+        m[0] |= 0x0f
+        m[1] = m[2] = m[3] = m[7] = m[40 + 4] = 0xff
+        data = bytes(p.data[:12]) + b"\x89\x15" + grh + ib + struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(m)))
+        packets[n] = Packet(p.ts, data)
+        return n + 1
+    return mutate
+
+
+def tagged(which):
+    """Some packets have a VLAN tag."""
+    def mutate(packets):
+        for n, p in enumerate(packets):
+            if p.roce and p.dqpn != 1 and which(p):
+                packets[n] = Packet(p.ts, bytes(p.data[:12]) + b"\x81\x00\x60\x05" + bytes(p.data[12:]))
+    return mutate
 
 
 def other_path(p):

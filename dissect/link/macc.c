@@ -108,6 +108,26 @@ bool pause_frame_of(struct pause_frame *f, const struct pkt *p)
            pause_frame_get(f, p->data + ETH_LEN, p->caplen - ETH_LEN);
 }
 
+uint32_t macc_opcode_at(const struct pkt *p)
+{
+    uint32_t at = ETH_LEN;
+
+    if (p->frame->linktype != LINK_ETHERNET)
+        return 0;
+    while (at + 2 <= p->caplen &&
+           (load_be16(p->data + at - 2) == ETHERTYPE_VLAN || load_be16(p->data + at - 2) == ETHERTYPE_QINQ))
+        at += 4;
+    return at + 2 <= p->caplen && load_be16(p->data + at - 2) == ETHERTYPE_MACC ? at : 0;
+}
+
+bool macc_opcode_known(uint16_t opcode)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(opcodes); i++)
+        if (opcodes[i].value == opcode)
+            return true;
+    return false;
+}
+
 uint8_t pause_frame_paused(const struct pause_frame *f)
 {
     unsigned mask = 0;

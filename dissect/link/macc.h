@@ -44,6 +44,11 @@ struct pause_frame {
 bool pause_frame_get(struct pause_frame *f, const uint8_t *q, uint32_t len);
 /* The same of a decoded packet; false also if it is no MAC control frame of Ethernet, without a tag. */
 bool pause_frame_of(struct pause_frame *f, const struct pkt *p);
+/* Offset of the opcode of a MAC control frame of Ethernet, also behind VLAN tags, where none belongs; 0: another frame,
+ * or cut before the end of the opcode. */
+uint32_t macc_opcode_at(const struct pkt *p);
+/* True if the opcode is defined. */
+bool macc_opcode_known(uint16_t opcode);
 /* The classes that the frame pauses, a mask: those whose quanta count and are not 0. */
 uint8_t pause_frame_paused(const struct pause_frame *f);
 

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmatrace rules`: the rule catalogue. */
 #include "src/cli/cli.h"
-#include "src/judge/rule_docs.h"
+#include "src/judge/judge.h"
 
 static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default), json, or man: the source of rdmatrace-rules(7)"},

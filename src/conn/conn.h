@@ -55,6 +55,8 @@ struct conn_params {
     uint8_t retry_cnt;
     uint8_t rnr_retry;             /* retries after an RNR NAK; 7: no limit */
     uint16_t pkey;                 /* of the REQ; 0: not known */
+    uint8_t transport;             /* with req_frame: enum cm_transport of the REQ */
+    uint8_t ext_transport;         /* with req_frame and CM_TRANSPORT_EXT: 1 is XRC */
     uint64_t req_frame, rep_frame; /* frames of REQ and REP; 0: no CM */
     ns_t req_ts, rep_ts;           /* of a flow: when they passed its tap; 0: they did not */
 };

@@ -142,6 +142,8 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
                                    .retry_cnt = m->retry_count,
                                    .rnr_retry = m->rnr_retry,
                                    .pkey = m->pkey,
+                                   .transport = m->transport,
+                                   .ext_transport = m->ext_transport,
                                    .req_frame = p->frame->number};
 }
 
@@ -187,6 +189,8 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
                                        .depth = req->depth < m->resp_res ? req->depth : m->resp_res,
                                        .rnr_retry = m->rnr_retry,
                                        .pkey = req->peer.pkey,
+                                       .transport = req->peer.transport,
+                                       .ext_transport = req->peer.ext_transport,
                                        .req_frame = req->peer.req_frame,
                                        .rep_frame = p->frame->number};
     k.setup[k.n_setup++] = (struct conn_setup){msg->half.tap, req->ts, p->frame->ts};

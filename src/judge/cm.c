@@ -3,11 +3,12 @@
  * reports failures with the frames that prove them. */
 #include "src/judge/judge_impl.h"
 
+#define CM_LATE_REJ "REJ of an established connection" /* verdict.about */
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time was duplicated by the network */
 
 static void report(struct judge *j, const struct pkt *p, struct found f)
 {
-    f.severity = rule_table[f.rule].severity;
+    f.severity = f.severity ? f.severity : rule_table[f.rule].severity;
     f.flow = FLOW_NONE;
     f.has |= N_CM | N_RSP | N_START;
     judge_found(j, p, f);
@@ -31,6 +32,10 @@ static const char *text_of(struct verdict v)
         {CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
         {"version", version},
         {"IP version", version},
+        {CM_LATE_REJ, "Its sender has established the connection: what ends it is a DREQ."},
+        {CM_SOURCE_QPN, "Messages of the connection manager come from QP 1, to which the answer goes."},
+        {"MAD status", "The status of a MAD that is no answer is 0."},
+        {"path MTU code", "The codes 1 to 5 are 256 to 4096 bytes; there is no other path MTU on RoCE."},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
@@ -50,6 +55,8 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
     const char *instead = rule_table[v.rule].reason.instead;
 
+    if (strcmp(v.about, CM_SOURCE_QPN) == 0)
+        f.severity = SEV_W;
     if (v.rule == RULE_CM_01 && v.expected == 0) {
         f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side"
                                                          : "a message that fits the state of its receiver";
@@ -96,15 +103,6 @@ static struct cm_exchange *exchange_find(struct judge *j, uint64_t key)
     return s->key == key ? s : NULL;
 }
 
-/* A message and its exchange. */
-struct cm_packet {
-    const struct pkt *p;
-    const struct cm_msg *m;
-    struct cm_exchange *s;
-    bool from_active;
-    struct conn_addr src, dst;
-};
-
 /* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
 static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
@@ -120,11 +118,13 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
 
 /* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the
  * capture: it may be a retransmission, and messages before it were not captured. Retransmissions are one response
- * timeout apart, and no packet is in flight for longer. */
+ * timeout apart, and no packet is in flight for longer. Once a REP and an RTU followed the REQ, nothing came before. */
 static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
 
+    if (s->established)
+        return 0;
     return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
 }
 
@@ -204,6 +204,7 @@ static void take_req(struct judge *j, struct cm_packet *c)
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
+    cm_ends_req(j, c);
 }
 
 static void take_rep(struct judge *j, struct cm_packet *c)
@@ -213,6 +214,7 @@ static void take_rep(struct judge *j, struct cm_packet *c)
     if (c->from_active)
         return;
     check_retransmission(j, &c->s->rep, c);
+    cm_ends_rep(j, c);
     c->s->passive_id = c->m->rep.local_id;
     v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);
     if (!verdict_ok(v))
@@ -224,6 +226,7 @@ static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
     uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
 
+    /* without a REP the queue pair may still be that of another connection */
     return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
 }
 
@@ -236,30 +239,31 @@ static void take_end(struct cm_packet *c)
 /* A DREQ or DREP: its sender sends no further requests. */
 static void take_close(struct judge *j, struct cm_packet *c)
 {
-    uint32_t flow = flow_from(j, c);
-
     take_end(c);
     c->s->closed = true;
     if (c->m->mad.attr_id == CM_DREP)
         c->s->drep[c->from_active] = true;
-    if (flow == FLOW_NONE || j->flows[flow].closed)
-        return;
-    j->flows[flow].closed = true;
-    j->flows[flow].closed_frame = frame_u32(c->p);
+    cm_ends_close(j, c, flow_from(j, c));
+}
+
+static void take_rej(struct judge *j, struct cm_packet *c)
+{
+    take_end(c);
+    cm_ends_close(j, c, flow_from(j, c));
 }
 
 static void take_dreq(struct judge *j, struct cm_packet *c)
 {
     struct verdict v = verdict_pass();
 
-    check_retransmission(j, &c->s->dreq[c->from_active], c);
     if (!c->from_active)
         v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
     else if (c->s->rep.copies)
         v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
     if (!verdict_ok(v)) {
         report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
-        c->s->drep[!c->from_active] = true; /* the receiver ignores this DREQ: no DREP is due */
+    } else { /* the receiver ignores the other one: no DREP is due */
+        check_retransmission(j, &c->s->dreq[c->from_active], c);
     }
     take_close(j, c);
 }
@@ -293,6 +297,7 @@ static void take_lap(struct judge *j, struct cm_packet *c)
 {
     struct lap *l = &j->lap[j->lap_at++ % LAPS];
 
+    cm_ends_of(j, c->s)->lap = true;
     if (!c->s->rep.copies)
         return;
     *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
@@ -326,6 +331,7 @@ static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
 {
     struct ud_dest *d;
 
+    cm_ends_sidr_rep(j, c);
     if (c->m->sidr_rep.status != CM_SIDR_SUCCESS)
         return;
     d = ud_dest(j, conn_tap_of(c->p->frame), &c->src, c->m->sidr_rep.qpn);
@@ -370,8 +376,19 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
 }
 
-/* Check that the message is permitted in the state of its exchange, and its communication ids. */
-static void check_order(struct judge *j, const struct cm_packet *c)
+/* A REJ of an end that has established the connection: the active side by its RTU, the passive side by what it sent on
+ * its queue pair. */
+static bool rejects_late(struct judge *j, const struct cm_packet *c)
+{
+    uint32_t flow = c->from_active ? FLOW_NONE : flow_from(j, c);
+
+    return c->m->mad.attr_id == CM_REJ && c->s->established && !c->s->ended &&
+           (c->from_active || (flow != FLOW_NONE && j->flows[flow].packets));
+}
+
+/* Check that the message is permitted in the state of its exchange, and its communication ids. False: it is not one of
+ * the exchange. */
+static bool check_order(struct judge *j, const struct cm_packet *c)
 {
     struct verdict v = cm_watch_check(&c->s->watch, c->m, c->from_active);
     bool wrong_side = !verdict_ok(v) && strcmp(v.about, CM_WRONG_SIDE) == 0,
@@ -384,16 +401,19 @@ static void check_order(struct judge *j, const struct cm_packet *c)
         c->s->early.frame = frame_u32(c->p);
         c->s->early.ts = c->p->frame->ts;
         c->s->early.from_active = c->from_active;
-        return;
+        return true;
     }
+    if (verdict_ok(v) && rejects_late(j, c))
+        v = verdict_fail(RULE_CM_01, CM_LATE_REJ, 0, CM_REJ);
     if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))
-        return;
+        return true;
     f = found_of_verdict(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
     report(j, c->p, f);
+    return wrong_side || out_of_order || c->m->mad.attr_id == CM_REJ;
 }
 
 static void take(struct judge *j, struct cm_packet *c)
@@ -403,7 +423,10 @@ static void take(struct judge *j, struct cm_packet *c)
         take_rep(j, c);
         break;
     case CM_REJ:
-        take_end(c);
+        take_rej(j, c);
+        break;
+    case CM_RTU:
+        c->s->established |= c->from_active && c->s->rep.copies;
         break;
     case CM_DREQ:
         take_dreq(j, c);
@@ -443,12 +466,19 @@ void judge_cm(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c.src, &c.dst);
     if (m.mad.attr_id == CM_REQ)
         take_req(j, &c);
+    if (m.mad.attr_id == CM_SIDR_REQ)
+        cm_ends_sidr_req(j, &c);
     if (m.mad.attr_id == CM_SIDR_REP)
         take_sidr_rep(j, &c);
-    if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP || !exchange_of(j, &c))
+    if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP)
         return;
+    if (!exchange_of(j, &c)) {
+        judge_cm_stray(j, &c);
+        return;
+    }
     settle_early(j, c.s, p->frame->ts);
-    check_order(j, &c);
+    if (!check_order(j, &c))
+        return;
     if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
         note_mra(j, c.s, p);
     take(j, &c);

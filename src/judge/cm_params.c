@@ -34,18 +34,6 @@ static void report_too_long(struct judge *j, const struct pkt *p, uint32_t flow,
     judge_found(j, p, g);
 }
 
-static void report_after_close(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    struct found g = found_of(RULE_CM_13, flow);
-
-    g.needs = N_TAP_REQ; /* else the packet may have been reordered with the DREQ or DREP */
-    g.cause = j->flows[flow].closed_frame;
-    g.expected = "silence";
-    g.seen = p->op->name;
-    g.text = "Its sender has said that the connection is over.";
-    judge_found(j, p, g);
-}
-
 void judge_cm_request(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -57,8 +45,8 @@ void judge_cm_request(struct judge *j, const struct judged *a)
         check_first_psn(j, p, a->flow, a->f);
     if (UNLIKELY(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu))
         report_too_long(j, p, a->flow, c);
-    if (UNLIKELY(a->f->closed && (a->as == SEEN_NEW || a->as == SEEN_GAP)))
-        report_after_close(j, p, a->flow);
+    if (UNLIKELY(a->f->closed.frame))
+        judge_cm_late_request(j, a);
 }
 
 /* A sequence NAK, before any request was acknowledged, with a PSN before the starting PSN that its sender announced. */
@@ -120,5 +108,146 @@ void judge_wrong_qpns(struct judge *j)
         const struct jflow *f = &j->flows[i];
         if (f->dir && f->dir->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
             check_wrong_qpn(j, i, f);
+    }
+}
+
+/* --- Flows that belong to another connection -------------------------------------------------- */
+
+/* The end of a connection that sends the requests of `flow`, from their first PSN on, but to another queue pair; NULL:
+ * none. *side is that end. */
+static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow, unsigned *side)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+
+    for (unsigned i = 0; i < 2 * CM_EXCHANGES; i++) {
+        const struct cm_ends *e = &j->cm_ends[i / 2];
+        *side = i % 2;
+        if (e->used && e->rep_frame && e->tap == c->tap && e->rep_frame < j->flows[flow].first_frame &&
+            e->psn[*side] == j->flows[flow].dir->start && e->qpn[!*side] != c->dqpn &&
+            conn_addr_eq(&e->addr[*side], &c->src) && conn_addr_eq(&e->addr[!*side], &c->dst))
+            return e;
+    }
+    return NULL;
+}
+
+/* True if responses to another queue pair than `qpn` came the other way whose requests are not known. */
+static bool hears_strays(const struct judge *j, const struct flow *c, uint32_t qpn)
+{
+    for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++) {
+        const struct flow *r = &j->flow[i];
+        if (j->flows[i].strays && r->peer == FLOW_NONE && r->tap == c->tap && r->dqpn != qpn &&
+            conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src))
+            return true;
+    }
+    return false;
+}
+
+/* Requests to a queue pair of which nothing is known, that nobody answers and that begin as those of a connection which
+ * has sent none. */
+static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    struct found g = found_of(RULE_CM_07, flow);
+    unsigned side;
+    const struct cm_ends *e = ends_of_first(j, flow, &side);
+    uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
+
+    if (!e || (named != FLOW_NONE && j->flows[named].dir) || hears_strays(j, c, e->qpn[side]))
+        return;
+    g.has = N_CM;
+    g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */
+    g.frame = f->first_frame;
+    g.cause = e->rep_frame;
+    g.expected = say(j, "QP 0x%06x for PSN %u", e->qpn[!side], f->dir->start);
+    g.seen = say(j, "QP 0x%06x", c->dqpn);
+    g.text =
+        "These requests begin with the PSN that CM has named for a connection between these hosts, which sends none; "
+        "nothing is known of the queue pair that they go to, and none is answered from there.";
+    judge_found(j, NULL, g);
+}
+
+/* True if all responses of `f` have PSNs of the requests in flow `of`, which were sent before. */
+static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t of)
+{
+    const struct req_dir *h = j->flows[of].dir;
+
+    return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
+           psn_in(f->stray_first, h->start, h->next - h->start) && psn_in(f->stray_last, h->start, h->next - h->start);
+}
+
+/* True if a connection is known of which both directions were captured at `tap`. */
+static bool hears_both(const struct judge *j, uint32_t tap)
+{
+    for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++)
+        if (j->flow[i].tap == tap && j->flow[i].peer != FLOW_NONE && j->flows[i].has_rsp)
+            return true;
+    return false;
+}
+
+/* Responses in `flow` whose requests go to another host, or come from another queue pair, which `of` is. */
+static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow), *q = conn_flow_at(j->conns, of);
+    bool address = !conn_addr_eq(&q->dst, &c->src);
+    struct found g = found_of(address ? RULE_FMT_25 : RULE_CM_07, of);
+    struct buf expected = {0}, seen = {0};
+
+    g.frame = j->flows[flow].first_frame;
+    g.cause = j->flows[of].first_frame;
+    g.needs = address && q->have_sqpn ? 0 : N_COMPLETE;
+    /* requests sent again show that their requester has got none of these */
+    g.lacks = q->have_sqpn || (j->flows[of].dir->again && j->flows[flow].strays > 1) || hears_both(j, c->tap)
+                  ? 0
+                  : N_COMPLETE;
+    g.has = N_CM;
+    if (address) {
+        conn_addr_put(&expected, &q->dst);
+        conn_addr_put(&seen, &c->src);
+        g.expected = say(j, "%s", buf_str(&expected));
+        g.seen = say(j, "%s", buf_str(&seen));
+        g.text = "The requests with these PSNs go to another address: the peer answers by another GID index, and the "
+                 "requester drops the answers.";
+    } else {
+        g.expected = say(j, "QP 0x%06x for PSN %u", q->sqpn, j->flows[flow].stray_first);
+        g.seen = say(j, "QP 0x%06x", c->dqpn);
+        g.text = "These answer requests of a connection whose other end is another queue pair.";
+    }
+    buf_free(&expected);
+    buf_free(&seen);
+    judge_found(j, NULL, g);
+}
+
+/* Responses in `flow`, whose requests are not known: those that have their PSNs. */
+static void check_strays(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    uint32_t found = FLOW_NONE, n = conn_counts(j->conns).flows;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *q = &j->flow[i];
+        bool same_host = conn_addr_eq(&q->dst, &c->src), same_qp = q->have_sqpn && q->sqpn == c->dqpn;
+        if (q->tap != c->tap || !conn_addr_eq(&q->src, &c->dst) || !has_answered(j, f, i) ||
+            (q->have_sqpn && same_qp == same_host) || (!same_host && !q->have_sqpn && q->peer != FLOW_NONE))
+            continue;
+        if (found != FLOW_NONE || (same_host && !q->have_sqpn))
+            return; /* which one is not certain */
+        found = i;
+    }
+    if (found != FLOW_NONE)
+        report_wrong_flow(j, flow, found);
+}
+
+void judge_wrong_flows(struct judge *j)
+{
+    uint32_t n = conn_counts(j->conns).flows;
+
+    for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
+        const struct jflow *f = &j->flows[i];
+        if (conn_flow_at(j->conns, i)->peer != FLOW_NONE || !f->packets)
+            continue;
+        if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm)
+            check_first_qpn(j, i, f);
+        else if (!f->dir && f->strays)
+            check_strays(j, i, f);
     }
 }

@@ -157,9 +157,10 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     judge_applies(j, ON_CNP);
     for (uint32_t i = 0; i < p->payload_cap; i++)
         sum |= p->data[p->payload_off + i];
-    if (p->bth.psn || p->bth.se || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
-        cnp_bad(j, p, flow, NULL, "PSN 0, no SE, no MigReq, 16 zero bytes",
-                say(j, "PSN %u, SE %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.migreq, sum ? ", other bytes" : ""),
+    if (p->bth.psn || p->bth.se || p->bth.ackreq || p->bth.fecn || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
+        cnp_bad(j, p, flow, NULL, "PSN 0, no SE, AckReq, FECN or MigReq, 16 zero bytes",
+                say(j, "PSN %u, SE %u, AckReq %u, FECN %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.ackreq,
+                    p->bth.fecn, p->bth.migreq, sum ? ", other bytes" : ""),
                 "A CNP is empty but for the queue pair it is for.");
     if (!f) {
         keep_unknown_cnp(j, p);

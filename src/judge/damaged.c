@@ -21,7 +21,7 @@ static bool is_truncated(const struct pkt *p)
 
 void judge_malformed(struct judge *j, const struct pkt *p)
 {
-    if ((p->icrc == CRC_BAD && !is_truncated(p)) || !(p->flags & PKT_MALFORMED))
+    if ((p->icrc == CRC_BAD && !is_truncated(p)) || !(p->flags & PKT_MALFORMED) || judge_lengths_differ(p))
         return; /* judge_icrc(); or cut before its BTH */
     j->malformed++;
     if (!(p->have & H_BTH) || p->why_off < p->bth_off)
@@ -156,7 +156,8 @@ void judge_icrc(struct judge *j, const struct pkt *p)
     struct conn_addr src, dst;
 
     check_cut(j, p);
-    if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p))
+    if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p) ||
+        (p->icrc == CRC_BAD && judge_lengths_differ(p)))
         return;
     conn_addr_of(p, &src, &dst);
     s = icrc_source(j, b.tap, &src);

@@ -59,8 +59,8 @@ static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
 }
 
 /* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
- * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH. Extension headers are ensured by
- * learn_usual(), which requires RC. */
+ * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH, MAC addresses. Extension headers are
+ * ensured by learn_usual(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -69,11 +69,19 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
                  load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
         return false;
+    if (UNLIKELY(p->have & H_ETH && (p->data[0] | p->data[6]) & 1)) /* to or from a group */
+        return false;
     if (p->have & H_AETH && UNLIKELY(p->aeth.syndrome >> 5 != AETH_ACK)) /* bit 7 is reserved: it must be 0, too */
         return false;
     if (UNLIKELY(flags & OPF_RESPONSE ? p->bth.se | p->bth.ackreq : p->have & H_RETH && reth_wraps(p)))
         return false;
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
+}
+
+/* The VLAN tag of a packet, and whether it has one. */
+static inline uint32_t tag_of(const struct pkt *p)
+{
+    return p->have & H_VLAN ? HAS_TAG | p->vlan : 0;
 }
 
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
@@ -90,7 +98,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     k = &f->kind[p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP];
     for (unsigned i = 0; i < USUAL_WORDS; i++)
         differ |= w[i] ^ k->usual[i];
-    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || !is_plain(p, f)))
+    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != tag_of(p) || !is_plain(p, f)))
         return FLOW_NONE;
     if (p->op->flags & OPF_REQUEST) {
         f->have_after = !(p->op->flags & OPF_READ_REQ);
@@ -343,7 +351,7 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
 {
     if (!p->addr_len || !(p->have & H_UDP))
         return;
-    if (UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
+    if (j->o.profile != PROFILE_NV && UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
         report_deviation(
             j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
             "Packets of one queue pair with several source ports take several paths, and overtake each other.");
@@ -374,6 +382,80 @@ static void check_migreq(struct judge *j, const struct pkt *p, uint32_t flow, st
                          "Packets of this queue pair before and after carry the opposite.");
 }
 
+static const char *encap_str(enum encap e)
+{
+    return e == ENCAP_ROCEV1 ? "RoCEv1" : "RoCEv2";
+}
+
+/* The encapsulation of a request against that of the request before, of a response against that of the requests. */
+static void check_encap(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    bool request = p->op->flags & OPF_REQUEST;
+    uint32_t of = request ? flow : conn_flow_at(j->conns, flow)->peer;
+    struct jflow *f = of == FLOW_NONE ? NULL : &j->flows[of];
+
+    (void)k;
+    (void)same;
+    if (UNLIKELY(p->encap == ENCAP_IB) || !f || (!request && !f->encap))
+        return;
+    if (UNLIKELY(f->encap && f->encap != p->encap && !(request && may_be_new_conn(j, p, flow)))) {
+        struct found g = found_of(RULE_FMT_24, of);
+        g.cause = f->encap_frame;
+        g.expected = say(j, "%s as the requests before", encap_str((enum encap)f->encap));
+        g.seen = encap_str((enum encap)p->encap);
+        g.text = "The type of its GID says which of the two a queue pair speaks.";
+        judge_found(j, p, g);
+        return;
+    }
+    if (request) {
+        f->encap = p->encap;
+        f->encap_frame = frame_u32(p);
+    }
+}
+
+/* Write how a packet is tagged. */
+static const char *tag_str(struct judge *j, uint32_t tag)
+{
+    return tag ? say(j, "VLAN %u priority %u", tag & 0xfff, (tag & 0xffff) >> 13) : "no VLAN tag";
+}
+
+static void check_vlan(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    uint32_t tag = tag_of(p);
+    unsigned dscp = p->tos >> 2;
+
+    (void)same;
+    if (tag && p->addr_len) {
+        uint8_t seen = j->dscp_class[dscp], class = 1 + (uint8_t)(p->vlan >> 13);
+        j->dscp_class[dscp] = seen && seen != class ? CLASS_VARIES : class;
+    }
+    if (UNLIKELY(k->tagged && tag != k->vlan && !k->hops_vary && !j->flows[flow].noted_vlan)) {
+        j->flows[flow].noted_vlan = true;
+        judge_note(j, RULE_FMT_22, flow, p->frame->number,
+                   say(j, "%s, before %s", tag_str(j, tag), tag_str(j, k->vlan)),
+                   "Packets of one queue pair with several tags may travel in several queues.");
+    }
+    k->vlan = tag;
+    k->tagged = true;
+}
+
+static void check_flow_label(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    uint32_t label;
+
+    (void)same;
+    if (LIKELY(!(p->have & H_IP6)) || !(p->have & H_UDP))
+        return;
+    label = load_be32(p->data + p->ip_off) & 0xfffff;
+    if (UNLIKELY(k->labelled && label != k->label && !j->flows[flow].noted_label)) {
+        j->flows[flow].noted_label = true;
+        judge_note(j, RULE_FMT_23, flow, p->frame->number, say(j, "flow label 0x%05x, before 0x%05x", label, k->label),
+                   "Switches may send packets of one queue pair along several paths.");
+    }
+    k->label = label;
+    k->labelled = true;
+}
+
 static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     (void)k;
@@ -382,11 +464,14 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, s
 }
 
 /* Values that must not change within a flow: the fields that each check reads, and those of them that is_plain()
- * checks (`plain`). In the order of their findings. */
+ * checks (`plain`). In the order of their findings. The fast path takes RoCEv2 over IPv4 with the tag before only. */
 static const struct {
     uint64_t reads, plain;
     void (*check)(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same);
 } values[] = {
+    {READS(LINK), READS(LINK), check_encap},
+    {READS(LINK), READS(LINK), check_vlan},
+    {READS(LINK), READS(LINK), check_flow_label},
     {READS(BTH_SERVICE), 0, check_service},
     {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu},
     {READS(IP_DSCP) | READS(IP_TTL), 0, check_dscp},
@@ -442,22 +527,52 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
                 .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
 }
 
-void judge_flow_silent(struct judge *j, uint32_t flow)
+void judge_flow_pkey(struct judge *j, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     struct jflow *f = &j->flows[flow];
     struct found g = found_of(RULE_FMT_15, flow);
 
-    if (LIKELY(!f->pkey.have || (c->peer != FLOW_NONE && j->flows[c->peer].pkey.have)) || c->paired_by != PAIR_CM ||
-        !c->params.pkey || !((c->params.pkey ^ f->pkey.value) & 0x7fff))
-        return;
-    catch_up(f);
-    g.frame = f->pkey.value_frame;
+    const struct jflow *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
+
+    if (LIKELY(!f->pkey.have || c->paired_by != PAIR_CM || !c->params.pkey ||
+               !((c->params.pkey ^ f->pkey.value) & 0x7fff)) ||
+        (peer && peer->pkey.have && (peer->pkey.value ^ f->pkey.value) & 0x7fff))
+        return; /* compare_ends() has said it */
+    g.frame = f->first_frame;
     g.cause = c->params.req_frame;
     g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);
     g.seen = say(j, "0x%04x", f->pkey.value);
-    g.text = "The REQ names the partition of the connection: its other end drops what comes from another one. No "
-             "packet of that end was seen.";
+    g.text = "The REQ names the partition of the connection: an end that is in no other drops what comes from one.";
+    judge_found(j, NULL, g);
+}
+
+/* Service of the packets of a connection whose REQ names `transport`; SVC_MANUF1: not known. */
+static enum service service_of(const struct conn_params *c)
+{
+    static const uint8_t of[] = {[CM_TRANSPORT_RC] = SVC_RC,
+                                 [CM_TRANSPORT_UC] = SVC_UC,
+                                 [CM_TRANSPORT_RD] = SVC_RD,
+                                 [CM_TRANSPORT_EXT] = SVC_XRC};
+
+    return c->transport == CM_TRANSPORT_EXT && c->ext_transport != 1 ? SVC_MANUF1 : (enum service)of[c->transport & 3];
+}
+
+void judge_flow_transport(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct jflow *f = &j->flows[flow];
+    enum service named = service_of(&c->params);
+    struct found g = found_of(RULE_CM_18, flow);
+
+    if (LIKELY(!f->service.have || c->paired_by != PAIR_CM || !c->params.req_frame || f->service.value == named) ||
+        named == SVC_MANUF1 || f->service.value == SVC_UD)
+        return;
+    g.frame = f->first_frame;
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "service %s as in the REQ", service_str(named));
+    g.seen = service_str((enum service)f->service.value);
+    g.text = "The REQ names the transport of the queue pairs that it is to connect.";
     judge_found(j, NULL, g);
 }
 
@@ -484,6 +599,20 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
                                    .text = "Requests and responses are treated differently on their way."});
 }
 
+/* Compare the tag of requests with that of their responses. */
+static void compare_vlan(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    const struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
+
+    if (!rsp || !rsp->tagged || req->vlan == rsp->vlan || req->hops_vary || rsp->hops_vary)
+        return;
+    judge_note(j, RULE_FMT_22, flow, p->frame->number,
+               say(j, "requests: %s, responses: %s", tag_str(j, req->vlan), tag_str(j, rsp->vlan)),
+               "The priority of the tag is the class that PFC protects: one direction may be lossless and the other "
+               "not. Routers change tags, and hosts may hide them.");
+}
+
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -498,7 +627,9 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
         values[i].check(j, p, flow, &f->kind[kind], same);
     if (UNLIKELY(!f->ends_compared))
         compare_ends(j, p, flow, f);
-    if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ))
+    if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ)) {
+        compare_vlan(j, p, flow, f);
         compare_dscp(j, p, flow, f);
+    }
     learn_usual(j, p, flow, j->n_found == j->n_found_before);
 }

@@ -20,12 +20,17 @@ struct steady {
 };
 #define STEADY_MOVED 64 /* packets with the other value after which it replaces `value` */
 
+#define HAS_TAG 0x10000 /* added to the tag control information, as a tag may be 0 */
+
 /* State of the requests, or of the responses, of a flow. */
 #define USUAL_WORDS (HEADER_BYTES / 8)
 struct kind_state {
     uint64_t usual[USUAL_WORDS]; /* masked headers of a packet that broke no rule (fast_path.c); usual[0] 0: none */
     uint32_t tap;                /* tap of that packet */
     uint32_t frame;              /* latest packet on the fast path since catch_up() (fast_path.c); 0: none */
+    uint32_t vlan;               /* with `tagged`: the tag of the latest packet, with HAS_TAG; 0: it had none */
+    uint32_t label;              /* with `labelled`: the IPv6 flow label of the latest packet */
+    bool tagged, labelled;
     bool seen;
     uint8_t ttl;    /* with `seen`: of the first packet */
     bool hops_vary; /* others had another: packets were captured on both sides of a router */
@@ -102,11 +107,18 @@ struct rate_mark {
     uint64_t bytes;
 };
 
+/* A DREQ, DREP or REJ. */
+struct cm_closed {
+    uint32_t frame; /* 0: none */
+    ns_t ts;
+};
+
 struct history; /* history.h */
 struct shadow;  /* shadow.h */
 
 struct jflow {
     /* Members used for every packet come first. */
+    struct cm_closed closed; /* its sender sent a DREQ, DREP or REJ */
     struct req_dir *dir;     /* requests in this flow, owned by the observer; NULL: none seen */
     struct shadow *shadow;   /* replicas of their requester and responder: what is permitted; set with `dir` */
     struct history *history; /* set with `dir` */
@@ -116,7 +128,7 @@ struct jflow {
     uint32_t ackreq_run, ackreq_run_max; /* consecutive requests without AckReq: now, at most */
     bool have_after;                     /* `after` is valid */
     bool has_rsp;                        /* responses were seen in this flow */
-    bool closed;                         /* its sender sent a DREQ or DREP */
+    bool refused;                        /* with `closed`: by a REJ */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
     /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
@@ -129,7 +141,9 @@ struct jflow {
     struct steady service, pkey, migreq;
     uint32_t first_frame;
     ns_t first_ts;
-    bool noted_port, ends_compared, dscp_compared;
+    bool noted_port, noted_vlan, noted_label, ends_compared, dscp_compared;
+    uint8_t encap;             /* enum encap of its latest request; 0: none */
+    uint32_t encap_frame;      /* with `encap`: that request */
     uint32_t rsp_frame;        /* with has_rsp: frame of the first response */
     uint64_t unproved_rsp;     /* number of the latest response that may belong to another queue pair */
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
@@ -150,7 +164,8 @@ struct jflow {
     ns_t nak_reaction; /* longest time from a sequence NAK to the retransmission, ns */
     struct rsp_id rsp; /* latest response to its requests */
     struct ack_wait ack_wait;
-    uint32_t closed_frame; /* with `closed`: frame of the DREQ or DREP */
+    uint32_t stray_first, stray_last; /* PSNs of the responses, as long as their requests are not known */
+    uint64_t strays;                  /* how many there were */
 };
 
 #endif

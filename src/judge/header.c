@@ -2,6 +2,11 @@
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
+static bool is_multicast(const struct pkt *p)
+{
+    return p->addr_len == 4 ? p->dst[0] >> 4 == 0xe : p->addr_len == 16 && p->dst[0] == 0xff;
+}
+
 /* --- IP, UDP ---------------------------------------------------------------------------------- */
 
 /* Sum of 16-bit words, without carry folding. */
@@ -49,15 +54,58 @@ static void check_ip4(struct judge *j, const struct pkt *p)
                                             "drop the pieces."});
 }
 
-static void check_lengths(struct judge *j, const struct pkt *p)
+/* The length of the UDP datagram as the IP header tells it. */
+static uint32_t ip_payload(const struct pkt *p)
 {
     const uint8_t *q = p->data + p->ip_off;
-    uint32_t udp = load_be16(p->data + p->udp_off + 4), ihl = (q[0] & 15) * 4u,
-             ip = p->have & H_IP4 ? load_be16(q + 2) - ihl : load_be16(q + 4) - (p->udp_off - p->ip_off - 40);
+    uint32_t headers = p->udp_off - p->ip_off;
 
-    if (UNLIKELY(ip != udp))
-        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", p->have & H_IP4 ? ip : load_be16(q + 4)),
-                  say(j, "%u", udp), "The IP packet and the UDP datagram in it differ in length.");
+    return p->have & H_IP4 ? load_be16(q + 2) - headers : load_be16(q + 4) - (headers - 40);
+}
+
+bool judge_lengths_differ(const struct pkt *p)
+{
+    return p->have & H_UDP && ip_payload(p) != load_be16(p->data + p->udp_off + 4);
+}
+
+static void check_lengths(struct judge *j, const struct pkt *p)
+{
+    if (UNLIKELY(judge_lengths_differ(p)))
+        judge_bad(j, p, RULE_FMT_07, say(j, "UDP length %u", ip_payload(p)),
+                  say(j, "%u", load_be16(p->data + p->udp_off + 4)),
+                  "The IP packet and the UDP datagram in it differ in length.");
+}
+
+void judge_lengths(struct judge *j, const struct pkt *p)
+{
+    if (!(p->flags & PKT_FRAGMENT))
+        check_lengths(j, p);
+}
+
+/* True if the address is that of a group, of all hosts, or of nobody. */
+static bool is_no_source(const uint8_t *a, unsigned len)
+{
+    static const uint8_t zero[16];
+
+    return (len == 4 ? a[0] >= 0xe0 && (a[0] < 0xf0 || load_be32(a) == UINT32_MAX) : a[0] == 0xff) ||
+           memcmp(a, zero, len) == 0;
+}
+
+static void check_addresses(struct judge *j, const struct pkt *p)
+{
+    bool mac = p->have & H_ETH && !(p->flags & PKT_TUNNEL) && p->frame->linktype == LINK_ETHERNET;
+
+    if (UNLIKELY(p->ttl == 0))
+        judge_warn(j, p, RULE_FMT_21, "TTL above 0", "TTL 0", "The next router drops the packet.");
+    if (UNLIKELY(is_no_source(p->src, p->addr_len)))
+        judge_warn(j, p, RULE_FMT_21, "the address of a host", "a source address that is none",
+                   "Nobody has this address, and nobody can answer it.");
+    if (UNLIKELY(mac && p->data[6] & 1))
+        judge_warn(j, p, RULE_FMT_21, "the MAC address of a station", "the source MAC address of a group",
+                   "Switches and adapters drop a frame that comes from a group.");
+    if (UNLIKELY(mac && p->data[0] & 1 && !is_multicast(p)))
+        judge_warn(j, p, RULE_FMT_21, "the MAC address of a station", "the destination MAC address of a group",
+                   "The packet is for one host, and every host of the subnet gets it.");
 }
 
 static void check_udp(struct judge *j, const struct pkt *p)
@@ -310,6 +358,7 @@ const struct header_rule header_rules[] = {
     {RULE_FMT_07, READS(IP_IHL) | READS(IP_LEN) | READS(UDP_LEN), READS(IP_LEN) | READS(UDP_LEN), check_lengths},
     /* FMT-09: the fast path takes only packets without a UDP checksum, so no other field is read */
     {RULE_FMT_09, READS(UDP_DPORT) | READS(UDP_SUM), 0, check_udp},
+    {RULE_FMT_21, READS(IP_TTL) | READS(IP_SRC) | READS(IP_DST) | READS(LINK), READS(LINK), check_addresses},
     {RULE_FMT_18, READS(LINK), 0, check_grh},
     {RULE_FMT_19, READS(LINK) | READS(BTH_DQPN), 0, check_lrh},
     {RULE_FMT_02, READS(BTH_TVER), 0, check_version},
@@ -407,11 +456,6 @@ bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr 
     uint64_t key = qp_key(tap, src, qpn);
 
     return j->ud_from[key >> 54] == key;
-}
-
-static bool is_multicast(const struct pkt *p)
-{
-    return p->addr_len == 4 ? p->dst[0] >> 4 == 0xe : p->addr_len == 16 && p->dst[0] == 0xff;
 }
 
 /* True if the destination MAC address is that of the multicast IP address, or is not known. */

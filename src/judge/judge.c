@@ -235,6 +235,7 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
     judge_first_packet, /* first packet of a flow: did its queue pair receive datagrams before? */
     judge_cm_path,      /* first packet of a flow: does it use an alternate path that was not accepted? */
+    judge_cm_opened,    /* first packet of a flow: was its connection closed before? */
     judge_while_paused, /* was its sender paused? */
     judge_flow,         /* values that must not change within a flow: P_Key, DSCP, path MTU, ... */
     judge_transport,    /* PSNs, operations, acknowledgements, retransmissions */
@@ -332,6 +333,7 @@ static const struct {
     {WITH_BTH, header_applies},           /* the rules that count as judged (header.c) */
     {WITH_BTH, judge_icrc},               /* wrong ICRCs, and whose ICRCs are right (damaged.c) */
     {WITH_BTH, judge_count},              /* counters of hosts (counters.c) */
+    {UNREADABLE, judge_lengths},          /* those of IP and UDP (header.c) */
     {UNREADABLE, judge_malformed},        /* ICRC, lengths (damaged.c) */
     {ANY, judge_short},                   /* the frame ends before its packet (damaged.c) */
     {READABLE, judge_headers},            /* rules about the headers of one packet (header.c) */
@@ -402,7 +404,8 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
 
     judge_congestion(j, flow);
-    judge_flow_silent(j, flow);
+    judge_flow_pkey(j, flow);
+    judge_flow_transport(j, flow);
     if (!f->dir)
         return;
     judge_request_end(j, flow);
@@ -437,6 +440,7 @@ void judge_end(struct judge *j)
     judge_icrc_end(j);
     judge_short_end(j);
     judge_wrong_qpns(j);
+    judge_wrong_flows(j);
     judge_unknown_cnps(j);
     judge_marks_end(j);
     judge_pause_end(j);

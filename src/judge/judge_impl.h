@@ -13,6 +13,8 @@
 #include "src/judge/shadow.h"
 #include "src/judge/tables.h"
 
+#define CLASS_VARIES    UINT8_MAX /* judge.dscp_class: several priorities */
+
 /* A frame that was read lately: finds its time. */
 struct recent {
     uint64_t number; /* 0: unused */
@@ -47,6 +49,8 @@ struct judge {
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;
     struct cm_exchange cm[CM_EXCHANGES];
+    struct cm_ends cm_ends[CM_EXCHANGES + CM_SIDRS]; /* by index in `cm`; then a ring of SIDR_REQs */
+    uint32_t sidr_at;
     struct lap lap[LAPS];
     uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
@@ -65,6 +69,7 @@ struct judge {
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
     struct notifier notifier[NOTIFIERS];
+    uint8_t dscp_class[64]; /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
     uint32_t n_unknown_cnp;
     struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
     uint16_t file;
@@ -121,8 +126,9 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p);
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
-/* At the end: if the other direction of the flow was not seen, compare its P_Key with that of the REQ. */
-void judge_flow_silent(struct judge *j, uint32_t flow);
+/* At the end: compare the P_Key and the service of the flow with those that the REQ names. */
+void judge_flow_pkey(struct judge *j, uint32_t flow);
+void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* --- damaged.c: frames shorter than their packets ---------------------------------------------- */
 
@@ -131,6 +137,13 @@ void judge_treat_as_incomplete(struct judge *j);
 void judge_short(struct judge *j, const struct pkt *p);
 /* At the end: those that no mirror has cut. */
 void judge_short_end(struct judge *j);
+
+/* --- header.c: lengths ------------------------------------------------------------------------ */
+
+/* True if the lengths in the IP and UDP headers differ: then nobody knows where the ICRC is. */
+bool judge_lengths_differ(const struct pkt *p);
+/* A damaged packet: report that they differ. */
+void judge_lengths(struct judge *j, const struct pkt *p);
 
 /* --- damaged.c: wrong ICRCs -------------------------------------------------------------------- */
 
@@ -196,12 +209,31 @@ void judge_cm_end(struct judge *j);
 void judge_cm_request(struct judge *j, const struct judged *a);
 static inline bool keeps_cm_params(const struct jflow *f, const struct flow *c, const struct pkt *p)
 {
-    return f->psn_checked && !f->closed && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
+    return f->psn_checked && !f->closed.frame && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
 }
 /* Compare a response with them, as long as no request of the flow was acknowledged. */
 void judge_cm_response(struct judge *j, const struct judged *a);
-/* At the end: packets sent to another queue pair than the one that CM announced. */
+/* At the end: packets sent to another queue pair, or from another address, than those of their connection. */
 void judge_wrong_qpns(struct judge *j);
+void judge_wrong_flows(struct judge *j);
+
+/* --- cm_ends.c: both ends of many exchanges ---------------------------------------------------- */
+
+struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s);
+/* A REQ that begins the exchange c->s; its REP; a DREQ, DREP or REJ, whose sender's packets are those of `flow`
+ * (FLOW_NONE: not known). */
+void cm_ends_req(struct judge *j, const struct cm_packet *c);
+void cm_ends_rep(struct judge *j, const struct cm_packet *c);
+void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow);
+void cm_ends_sidr_req(struct judge *j, const struct cm_packet *c);
+void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c);
+/* A message of no exchange: report it if it names one all the same. */
+void judge_cm_stray(struct judge *j, const struct cm_packet *c);
+/* The first packet of a flow: was its connection closed or refused before? */
+void judge_cm_opened(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A request, or a response in flow `own`, whose sender has closed or refused the connection. */
+void judge_cm_late_request(struct judge *j, const struct judged *a);
+void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own);
 
 /* --- pause.c, counters.c ---------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* layer 3 (judge): the judge: pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
+#include "dissect/link/eth.h"
 #include "dissect/link/macc.h"
 #include "src/judge/judge_impl.h"
 
@@ -21,6 +22,20 @@ static void bad_pause(struct judge *j, const struct pkt *p, const char *expected
     judge_found(j, p, f);
 }
 
+/* What is before the opcode of a MAC control frame, and the opcode. */
+static void check_macc(struct judge *j, const struct pkt *p, uint32_t at)
+{
+    uint16_t opcode = load_be16(p->data + at);
+
+    judge_applies(j, ON_PAUSE);
+    if (at > ETH_LEN)
+        bad_pause(j, p, "no VLAN tag", "a MAC control frame with a VLAN tag");
+    if (p->data[6] & 1)
+        bad_pause(j, p, "the MAC address of a port", "the source MAC address of a group");
+    if (!macc_opcode_known(opcode))
+        bad_pause(j, p, "a defined MAC control opcode", say(j, "0x%04x", opcode));
+}
+
 /* False if the frame is no pause frame that can be read. */
 static bool check_form(struct judge *j, const struct pkt *p, const struct pause_frame *f)
 {
@@ -35,6 +50,11 @@ static bool check_form(struct judge *j, const struct pkt *p, const struct pause_
                   say(j, "%02x:%02x:%02x:%02x:%02x:%02x", q[0], q[1], q[2], q[3], q[4], q[5]));
     if (f->classes & ~PAUSE_ALL)
         bad_pause(j, p, "a class-enable vector of 8 bits", say(j, "0x%04x", f->classes));
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        if (f->quanta[i] && !(f->classes >> i & 1)) {
+            bad_pause(j, p, "no quanta for a class that is not enabled", say(j, "%u for class %u", f->quanta[i], i));
+            break;
+        }
     return true;
 }
 
@@ -103,9 +123,13 @@ void judge_pause(struct judge *j, const struct pkt *p)
     struct pauser *s;
     struct pause_frame f;
 
+    uint32_t at = macc_opcode_at(p);
+
+    if (LIKELY(!at))
+        return;
+    check_macc(j, p, at);
     if (!pause_frame_of(&f, p))
         return;
-    judge_applies(j, ON_PAUSE);
     if (!check_form(j, p, &f) || !f.whole || !(s = pauser_of(j, p)))
         return;
     s->frames++;
@@ -117,12 +141,15 @@ void judge_pause(struct judge *j, const struct pkt *p)
     }
 }
 
-/* The latest pause if every class that the packet may belong to is paused: the class of its VLAN tag, or all classes
- * if it has no tag. NULL: one of them is not paused. */
+/* The latest pause if every class that the packet may belong to is paused: the class of its VLAN tag, without a
+ * tag that of its DSCP, or all classes if that is not known. NULL: one of them is not paused. */
 static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
     ns_t step = judge_step(j, p);
-    unsigned classes = p->have & H_VLAN ? 1u << (p->vlan >> 13) : PAUSE_ALL;
+    unsigned known = j->dscp_class[p->tos >> 2];
+    unsigned classes = p->have & H_VLAN                                ? 1u << (p->vlan >> 13)
+                       : p->addr_len && known && known != CLASS_VARIES ? 1u << (known - 1)
+                                                                       : PAUSE_ALL;
     const struct pause *latest = NULL;
 
     for (unsigned i = 0; i < PAUSE_CLASSES; i++) {

@@ -98,7 +98,7 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     begin_replicas(j, p, flow, f, true);
     history_begin(f);
     f->ack_wait.frame = 0;
-    f->closed = false;
+    f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;
 }
 

@@ -35,8 +35,8 @@ static void check_ack_wait(struct judge *j, const struct judged *a)
     struct found f = found_of(RULE_ACK_04, a->flow);
 
     a->f->ack_wait.frame = 0;
-    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed ||
-        j->flows[peer].closed)
+    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed.frame ||
+        j->flows[peer].closed.frame)
         return;
     f.has = N_CM; /* the timeout is known: from CM or the user */
     f.lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
@@ -221,6 +221,14 @@ static inline void take(const struct judge *j, const struct judged *a, unsigned 
         shadow_rsp_settle(&r->rsp);
 }
 
+/* A response whose requests are not known. */
+static void note_stray(struct jflow *f, const struct pkt *p)
+{
+    if (f->strays++ == 0)
+        f->stray_first = p->bth.psn;
+    f->stray_last = p->bth.psn;
+}
+
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct judged a = {.p = p};
@@ -232,8 +240,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         j->flows[flow].rsp_frame = frame_u32(p);
     j->flows[flow].has_rsp = true;
     observer_response(j->observer, p, flow, &e);
-    if (e.flow == FLOW_NONE)
+    if (UNLIKELY(e.flow == FLOW_NONE)) {
+        note_stray(&j->flows[flow], p);
         return;
+    }
     a.flow = e.flow;
     a.f = &j->flows[a.flow];
     if (UNLIKELY(a.f->bad_icrc))
@@ -248,6 +258,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
     kinds = kinds_of(&a, is_identical_copy(&a));
+    if (UNLIKELY(j->flows[flow].closed.frame))
+        judge_cm_late_response(j, &a, flow);
     run_checks(j, &a, kinds);
     if (UNLIKELY(kinds & BEFORE_CAPTURE)) {
         a.h->began = BEGAN_BEFORE;

@@ -1,5 +1,5 @@
 /* layer 3 (judge): output of the rule catalogue. */
-#include "src/judge/rule_docs.h"
+#include "src/judge/judge.h"
 
 /* Groups of rules, by the prefix of their ids. */
 static const struct {

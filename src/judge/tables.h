@@ -37,6 +37,7 @@ struct cm_exchange {
     bool req_retransmitted;   /* the REQ was seen more than once */
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
     bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
+    bool established;         /* a REP was seen, and then an RTU */
     bool ended;               /* a REJ, DREQ or DREP was seen */
     bool closed;              /* a DREQ or DREP was seen */
     ns_t ended_ts;            /* with `ended`: the latest of them */
@@ -53,6 +54,32 @@ struct cm_exchange {
     } mra;
 };
 #define CM_EXCHANGES 1024
+
+/* A message of a CM exchange, not a REQ. */
+struct cm_packet {
+    const struct pkt *p;
+    const struct cm_msg *m;
+    struct cm_exchange *s;
+    bool from_active;
+    struct conn_addr src, dst;
+};
+
+/* What both ends of an exchange have told, by side: [0] passive, [1] active. */
+struct cm_ends {
+    bool used;
+    bool sidr;           /* a SIDR_REQ: id[1] is its request id */
+    bool lap;            /* a LAP was seen: messages may come along another path */
+    bool refused;        /* with `closed`: by a REJ */
+    uint8_t ack_timeout; /* of the REQ, which is as long as time-wait: 4.096 us x 2^n */
+    uint32_t tap;
+    uint32_t frame, rep_frame; /* of the REQ and of the REP, SIDR_REQ and SIDR_REP; rep_frame 0: none */
+    struct conn_addr addr[2];
+    uint32_t id[2], qpn[2]; /* 0: not known */
+    uint32_t psn[2];        /* of the first request that this end sends; psn[1] with rep_frame */
+    uint64_t tid;
+    struct cm_closed closed[2]; /* the DREQ, DREP or REJ of this end */
+};
+#define CM_SIDRS 64 /* SIDR_REQs kept */
 
 /* A path that a LAP proposes. */
 struct lap {

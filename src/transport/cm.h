@@ -197,15 +197,16 @@ struct cm_wire {
     bool addr;       /* src and dst are known */
     uint8_t src[16]; /* GID, or IPv4-mapped address, of the packet */
     uint8_t dst[16];
-    uint32_t qkey;    /* of the DETH */
-    uint32_t mad_len; /* bytes of the datagram on the wire */
+    uint32_t qkey;       /* of the DETH */
+    uint32_t source_qpn; /* likewise */
+    uint32_t mad_len;    /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* Check one message alone: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs. The first rule that it breaks.
- * `w` may be NULL. */
+/* Check one message alone: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs, queue pairs, path MTU. The
+ * first rule that it breaks. `w` may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
 /* Check number `i` of these, below CM_MSG_CHECKS; check 0 reads m->mad only. */
-#define CM_MSG_CHECKS 4
+#define CM_MSG_CHECKS 5
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
 /* Check a REP against its REQ: same transaction id; initiator depth at most the REQ's responder resources. */
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
@@ -237,10 +238,11 @@ struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, 
 /* The message was sent. */
 void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active);
 
-/* verdict.about besides numbers: a message that this side never sends; a retransmission with other bytes; one that is
- * too early. */
+/* verdict.about: a message that this side never sends; a retransmission with other bytes; one that is too early; a
+ * source queue pair other than the GSI. */
 #define CM_WRONG_SIDE   "message of the other side"
 #define CM_COPY_DIFFERS "content of the copy"
 #define CM_COPY_EARLY   "ns since the one before"
+#define CM_SOURCE_QPN   "source QPN"
 
 #endif

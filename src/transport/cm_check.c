@@ -187,6 +187,8 @@ struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
 
 /* --- One message alone ------------------------------------------------------------------------ */
 
+#define CLASS_PORT_INFO 1 /* an attribute of every class, read by Get and Set */
+
 static struct verdict header_check(const struct cm_msg *m, const struct cm_wire *w)
 {
     const struct mad *h = &m->mad;
@@ -197,12 +199,36 @@ static struct verdict header_check(const struct cm_msg *m, const struct cm_wire 
         return verdict_fail(RULE_CM_02, "class", CM_CLASS, h->mgmt_class);
     if (h->class_version != CM_CLASS_VERSION)
         return verdict_fail(RULE_CM_02, "class version", CM_CLASS_VERSION, h->class_version);
-    if (h->method != CM_METHOD_SEND)
+    if (h->attr_id != CLASS_PORT_INFO && !cm_attr_str(h->attr_id))
+        return verdict_fail(RULE_CM_02, "attribute", 0, h->attr_id);
+    if (h->attr_id != CLASS_PORT_INFO && h->method != CM_METHOD_SEND)
         return verdict_fail(RULE_CM_02, "method", CM_METHOD_SEND, h->method);
+    if (h->attr_id != CLASS_PORT_INFO && h->status)
+        return verdict_fail(RULE_CM_02, "MAD status", 0, h->status);
     if (w && w->mad_len != MAD_LEN)
         return verdict_fail(RULE_CM_02, "MAD bytes", MAD_LEN, w->mad_len);
     if (w && w->qkey != GSI_QKEY)
         return verdict_fail(RULE_CM_02, "Q_Key", GSI_QKEY, w->qkey);
+    if (w && w->source_qpn != 1)
+        return verdict_fail(RULE_CM_02, CM_SOURCE_QPN, 1, w->source_qpn);
+    return verdict_pass();
+}
+
+/* True if a queue pair of a connection may have this number: 0 and 1 are those of management, 0xffffff is a group. */
+static bool is_qpn(uint32_t qpn)
+{
+    return qpn > 1 && qpn != 0xffffff;
+}
+
+/* What a REQ or REP names has to exist. */
+static struct verdict names_check(const struct cm_msg *m, const struct cm_wire *w)
+{
+    if (m->mad.attr_id == CM_REQ && !is_qpn(m->req.qpn))
+        return verdict_fail(RULE_CM_18, "queue pair", 0, m->req.qpn);
+    if (m->mad.attr_id == CM_REP && !is_qpn(m->rep.qpn))
+        return verdict_fail(RULE_CM_18, "queue pair", 0, m->rep.qpn);
+    if (m->mad.attr_id == CM_REQ && w && w->roce && !cm_mtu_bytes(m->req.mtu))
+        return verdict_fail(RULE_CM_18, "path MTU code", 0, m->req.mtu);
     return verdict_pass();
 }
 
@@ -288,7 +314,7 @@ static struct verdict path_check(const struct cm_msg *m, const struct cm_wire *w
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w)
 {
     static struct verdict (*const checks[CM_MSG_CHECKS])(const struct cm_msg *, const struct cm_wire *) = {
-        header_check, codes_check, service_check, path_check};
+        header_check, codes_check, service_check, path_check, names_check};
 
     return checks[i](m, w);
 }
@@ -317,6 +343,7 @@ void cm_wire_of(struct cm_wire *w, const struct pkt *p)
     w->roce = p->encap == ENCAP_ROCEV1 || p->encap == ENCAP_ROCEV2;
     w->mad_len = p->payload_len;
     w->qkey = p->have & H_DETH ? p->deth.qkey : 0;
+    w->source_qpn = p->have & H_DETH ? p->deth.srcqp : 0;
     w->addr = p->addr_len == 4 || p->addr_len == 16;
     if (w->addr) {
         gid_of(w->src, p->src, p->addr_len);

@@ -1,6 +1,6 @@
 /* layer 3 (judge) tests: what is said of a finding, and of every rule. */
 #include "src/judge/findings.h"
-#include "src/judge/rule_docs.h"
+#include "src/judge/judge.h"
 
 #include <criterion/criterion.h>
 

@@ -56,7 +56,7 @@ def gid(address):
 def v6(data, hops=64, src=None):
     """The frame over IPv6, from and to the addresses fd00::/96 of the same hosts."""
     ib = data[42:-4]
-    ip = struct.pack(">IHBB", 6 << 28 | 104 << 20, 8 + len(ib) + 4, 17, hops) + (src or b"\xfd" + bytes(11) + data[26:30]) + b"\xfd" + bytes(11) + data[30:34]
+    ip = struct.pack(">IHBB", 6 << 28 | 106 << 20, 8 + len(ib) + 4, 17, hops) + (src or b"\xfd" + bytes(11) + data[26:30]) + b"\xfd" + bytes(11) + data[30:34]
     udp = data[34:36] + struct.pack(">HHH", 4791, 8 + len(ib) + 4, 0)
     total = sum(struct.unpack(">%dH" % (len(ip[8:] + udp + ib) // 2), ip[8:] + udp + ib)) + 8 + len(ib) + 4 + 17
     packet = ip + udp[:6]
@@ -70,7 +70,7 @@ def v6(data, hops=64, src=None):
 def v1(data):
     """The frame as RoCEv1, with the GIDs of the IPv4 addresses."""
     ib = data[42:-4]
-    grh = struct.pack(">IHBB", 6 << 28 | 104 << 20, len(ib) + 4, 0x1b, 64) + gid(data[26:30]) + gid(data[30:34])
+    grh = struct.pack(">IHBB", 6 << 28 | 106 << 20, len(ib) + 4, 0x1b, 64) + gid(data[26:30]) + gid(data[30:34])
     return data[:12] + b"\x89\x15" + grh + ib + icrc6(grh + ib)
 
 
@@ -92,7 +92,7 @@ END = ">dreq at=1000; <drep at=1000; "
 
 CASES = [
     # a quiet time, so that nothing below is as near to the beginning of the capture as a late copy of a REQ
-    case("RTU without a REP, late in a capture", "CM-01", ">req at=5000000; {|%s;} {!|}%s" % (REP, RTU), MUST_COMPLETE, ELSE),
+    case("RTU without a REP, late in a capture", "CM-01", ">sreq service=0x4711; <srep qpn=77; >req at=5000000; {|%s;} {!|}%s" % (REP, RTU), MUST_COMPLETE, ELSE),
     case("DREP without a REP and DREQ", "CM-01", REQ + "; !{<drep|<rep} at=1000; {|>rtu}", MUST_COMPLETE, ELSE),
 
     # who sends a message
@@ -168,7 +168,6 @@ CASES = [
     case("method Get", "CM-02", ">req; <rep; !>rtu method={1|3}; " + DATA),
     case("method GetResp", "CM-02", ">req; !<rep method={0x81|3}; >rtu; " + DATA),
     case("transaction id of a REP", "CM-02", ">req tid=7; !<rep tid={8|7}; >rtu tid=7; " + DATA),
-    case("Q_Key of a REQ", "CM-02", "!>req qkd={0x01234567|0x80010000}; ?<rep; >rtu; " + DATA),
 
     # the contents of REJ, SIDR_REP, REP, REQ
     case("REJ reason 0", "CM-05", ">req; !<rej %s of=0 reason={0|28}" % BY_B),
@@ -222,16 +221,17 @@ CASES = [
     case("P_Key of one packet", "FMT-15", CM + DATA + "!>so 2 pkey={0x8002|0xffff}; ?<ack 2 m=3; >so 3; <ack 3 m=4"),
 
     # after the end
-    case("ACK long after the DREP", "CM-13", CM + DATA + "{%s|} >so 2; !<ack 2 m=3 at=3000000; {|%s}" % (END, END)),
+    case("ACK long after the DREP", "CM-13", CM + DATA + "{%s|} ?>so 2; !<ack 2 m=3 at=3000000; {|%s}" % (END, END)),
     case("a request long after the DREQ", "CM-13", CM + DATA + "{%s|} !>so 2 at=3000000; ?<ack 2 m=3; {|%s}" % (END, END)),
     case("a retransmission long after the DREQ", "CM-13", CM + DATA + ">so 2; {%s|<ack 2 m=3;} {!>so 2 at=3000000|}" % END),
     case("READ response long after the DREP", "CM-13", CM + DATA + ">rd 2 dl=64; {%s|} !<ro 2 m=3 at=3000000; {|%s}" % (END, END)),
     case("requests of the passive side long after its DREP", "CM-13", CM + DATA + BACK + "{%s|} !<so 1 at=3000000; ?>ack 1 m=2; {|%s}" % (END, END)),
     case("first request long after the DREQ", "CM-13", CM + "{%s|} !>so 0 at=3000000; ?<ack 0 m=1; {|%s}" % (END, END)),
     case("a request after the DREQ at its sender", "CM-13", CM + DATA + "{>dreq at=1000|}; !>so 2; {<drep|<ack 2 m=3}", "qQ", "ncrR"),
-    case("data of the active side after its REJ", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; !>so 0 at=3000000; ?<ack 0 m=1; ?>so 1"),
-    case("data of the passive side after its REJ", "CM-13", REQ + "; <rep at=1000; {<rej %s of=2|>rtu} at=1000; !<so 0 at=3000000; ?>ack 0 m=1" % BY_B),
-    case("data to the queue pair of a REQ that was refused", "CM-13", REQ + "; {<rej %s of=0|<rep at=1000; >rtu} at=1000; !<so 0 at=3000000; ?<so 1" % BY_B),
+    # another REQ may have been accepted where the capture has a gap, so these need a complete one
+    case("data of the active side after its REJ", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; !>so 0 at=3000000; ?<ack 0 m=1; ?>so 1", MUST_COMPLETE, ELSE),
+    case("data of the passive side after its REJ", "CM-13", REQ + "; <rep at=1000; {<rej %s of=2|>rtu} at=1000; !<so 0 at=3000000; ?>ack 0 m=1" % BY_B, MUST_COMPLETE, ELSE),
+    case("data to the queue pair of a REQ that was refused", "CM-13", REQ + "; {<rej %s of=0|<rep at=1000; >rtu} at=1000; !<so 0 at=3000000; ?<so 1" % BY_B, MUST_COMPLETE, ELSE),
     case("queue pair and PSN used again at once", "CM-13", CM + DATA + END + "!>req at=1000 lid=11 tid=2 timeout=19 {|qpn=0x700001 psn=0x123456}; <rep lid=12 rid=11 tid=2 qpn=0x700002; >rtu lid=11 rid=12 tid=2",
          EVERYWHERE),
     case("DREQ without a DREP", "CM-13", CM + DATA + "!>dreq at=1000; {>dreq at=5000000; >dreq at=5000000|<drep}", "R", "ncqQr"),
@@ -250,21 +250,21 @@ CASES = [
     case("TTL 0 in an ACK", "FMT-21", CM + DATA + ">so 2; !<ack 2 m=3 ttl={0|64}"),
     case("TTL 0 in a CM message", "FMT-21", "!>req ttl={0|64}; <rep; >rtu"),
     case("hop limit 0", "FMT-21", DATA + "!>so 2; <ack 2 m=3", change=as_v6(hops=0)),
-    case("multicast source address", "FMT-21", CM + DATA + "{!>so 2 src=239.1.2.3|>so 2}; <ack 2 m=3"),
-    case("broadcast source address", "FMT-21", CM + DATA + "{!>so 2 src=255.255.255.255|>so 2}; <ack 2 m=3"),
+    case("multicast source address", "FMT-21", CM + DATA + "{!>so 2 src=239.1.2.3|>so 2}; ?<ack 2 m=3"),
+    case("broadcast source address", "FMT-21", CM + DATA + "{!>so 2 src=255.255.255.255|>so 2}; ?<ack 2 m=3"),
     case("multicast source address of IPv6", "FMT-21", DATA + "{!>so 2|>so 2}; <ack 2 m=3", change=as_v6(src=b"\xff\x02" + bytes(13) + b"\1")),
     case("broadcast MAC address", "FMT-21", CM + DATA + "!>so 2 {mac=ffffffffffff|}; <ack 2 m=3"),
     case("multicast MAC address of a unicast packet", "FMT-21", CM + DATA + "!>so 2 {mac=01005e010203|}; <ack 2 m=3"),
     case("multicast MAC address as the source", "FMT-21", CM + DATA + "!>so 2; <ack 2 m=3", change=put(6, b"\x03")),
 
     # lengths
-    case("UDP length 8 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(38, -8)),
-    case("UDP length 4 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(38, -4)),
+    case("UDP length 8 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(38, -8)),
+    case("UDP length 4 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(38, -4)),
     case("UDP length 8 less, in an ACK", "FMT-07", CM + DATA + ">so 2; !<ack 2 m=3", change=add(38, -8)),
-    case("UDP length 4 more than the IP payload", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(38, 4)),
-    case("UDP length 1 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(38, -1)),
-    case("UDP length 12", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(38, 12 - 88)),
-    case("IP length 8 less than UDP's", "FMT-07", CM + DATA + "!>so 2; <ack 2 m=3", change=add(16, -8)),
+    case("UDP length 4 more than the IP payload", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(38, 4)),
+    case("UDP length 1 less than the IP payload", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(38, -1)),
+    case("UDP length 12", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(38, 12 - 88)),
+    case("IP length 8 less than UDP's", "FMT-07", CM + DATA + "!>so 2; ?<ack 2 m=3", change=add(16, -8)),
 
     # CNPs
     case("CNP with AckReq", "CC-01", CM + DATA + "!<cnp $zb fill=0 {f=a|}; " + MORE),
@@ -276,7 +276,8 @@ CASES = [
     case("CNP that is not empty", "CC-01", CM + DATA + "!<cnp $zb fill={1|0}; " + MORE),
     case("CNP of 12 bytes", "CC-01", CM + DATA + "!<cnp $zb fill=0 n={12|16}; " + MORE),
     case("CNP of another partition", "CC-01", CM + DATA + "!<cnp $zb fill=0 pkey={0x8002|0xffff}; " + MORE),
-    case("CNP for a queue pair that nobody has", "CC-02", CM + DATA + "!<cnp $zb fill=0 q={$x|$qa}; " + MORE, MUST_COMPLETE, ELSE),
+    # among so many hosts some sources of datagrams are forgotten, and with them who might have sent: inconclusive; alone it is found (tests/judge.test)
+    case("CNP for a queue pair that nobody has", "CC-02", ">req at=20000; " + CM[len(REQ) + 2:] + DATA + "!<cnp $zb fill=0 q={$x|$qa}; " + MORE, "", EVERYWHERE),
 
     # pause frames
     case("PFC with a VLAN tag", "CC-07", CM + DATA + "!<pfc c3=0xffff {vlan=0x6000|}; <pfc"),

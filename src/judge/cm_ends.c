@@ -1,0 +1,311 @@
+/* layer 3 (judge): rules about connection management that need both ends of many exchanges: whose message a stray one
+ * is, what was closed or refused, queue pairs used again. */
+#include "src/judge/judge_impl.h"
+
+#define FORGET_AFTER (10000 * NS_PER_MS) /* so long after its end an exchange may have lent its ids to another one */
+
+static const char *addr_str(struct judge *j, const struct conn_addr *a)
+{
+    struct buf b = {0};
+    const char *s;
+
+    conn_addr_put(&b, a);
+    s = say(j, "%s", buf_str(&b));
+    buf_free(&b);
+    return s;
+}
+
+struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s)
+{
+    return &j->cm_ends[s - j->cm];
+}
+
+/* --- What the exchanges tell ------------------------------------------------------------------ */
+
+/* A queue pair that was closed a moment ago is named again, by side `active` of message `c`, and so is a PSN that its
+ * peer may still have packets of. */
+static void check_timewait(struct judge *j, const struct cm_packet *c, bool active, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->dst, &c->src, qpn);
+    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
+
+    for (unsigned i = 0; i < CM_EXCHANGES; i++) {
+        const struct cm_ends *e = &j->cm_ends[i];
+        unsigned side = e->closed[0].frame ? 0 : 1;
+        ns_t since = c->p->frame->ts - e->closed[side].ts;
+        if (!e->used || !e->closed[side].frame || e->refused || e->tap != conn_tap_of(c->p->frame) ||
+            e->qpn[active] != qpn || !conn_addr_eq(&e->addr[active], &c->src) ||
+            !conn_addr_eq(&e->addr[!active], &c->dst) || since >= cm_time(e->ack_timeout))
+            continue;
+        if (psn != e->psn[!active] && !(h && h->have_next && psn_in(psn, h->start, h->next - h->start)))
+            continue;
+        struct found f = found_of(RULE_CM_13, FLOW_NONE);
+        f.has = N_CM;
+        f.cause = e->closed[side].frame;
+        f.wrong = "a queue pair is used again too early: {seen}, expected {expected}";
+        f.expected = say(j, "another PSN, or %.3f ms of time-wait", (double)cm_time(e->ack_timeout) / 1e6);
+        f.seen = say(j, "QP 0x%06x from PSN %u after %.3f ms", qpn, psn, (double)since / 1e6);
+        f.text = "A packet of the connection before that is still on its way is taken for one of this connection.";
+        judge_found(j, c->p, f);
+        return;
+    }
+}
+
+void cm_ends_req(struct judge *j, const struct cm_packet *c)
+{
+    const struct cm_req *m = &c->m->req;
+    struct cm_ends *e = cm_ends_of(j, c->s);
+
+    check_timewait(j, c, true, m->qpn, m->psn);
+    *e = (struct cm_ends){.used = true,
+                          .tap = conn_tap_of(c->p->frame),
+                          .addr = {c->dst, c->src},
+                          .id = {0, m->local_id},
+                          .qpn = {0, m->qpn},
+                          .psn = {m->psn, 0},
+                          .tid = c->m->mad.tid,
+                          .frame = frame_u32(c->p),
+                          .ack_timeout = m->prim_ack_timeout};
+}
+
+/* The queue pairs of the exchange are connected: what was closed was a connection before. */
+static void reopen(struct judge *j, const struct cm_ends *e)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t flow = conn_flow_named(j->conns, e->tap, &e->addr[i], &e->addr[!i], e->qpn[!i]);
+        if (flow != FLOW_NONE)
+            j->flows[flow].closed.frame = 0;
+    }
+}
+
+void cm_ends_rep(struct judge *j, const struct cm_packet *c)
+{
+    const struct cm_rep *m = &c->m->rep;
+    struct cm_ends *e = cm_ends_of(j, c->s);
+
+    if (!e->rep_frame)
+        check_timewait(j, c, false, m->qpn, m->psn);
+    e->id[0] = m->local_id;
+    e->qpn[0] = m->qpn;
+    e->psn[1] = m->psn;
+    if (!e->rep_frame)
+        reopen(j, e);
+    e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
+}
+
+void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow)
+{
+    struct cm_ends *e = cm_ends_of(j, c->s);
+    struct cm_closed *k = &e->closed[c->from_active];
+    bool refused = c->m->mad.attr_id == CM_REJ;
+
+    if (k->frame || (refused && c->m->rej.reason == CM_REJ_STALE_CONN))
+        return; /* a stale queue pair is that of another connection */
+    *k = (struct cm_closed){.frame = frame_u32(c->p), .ts = c->p->frame->ts};
+    e->refused = refused;
+    if (flow == FLOW_NONE || j->flows[flow].closed.frame)
+        return;
+    j->flows[flow].closed = *k;
+    j->flows[flow].refused = refused;
+}
+
+void judge_cm_opened(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct cm_ends *newest = NULL;
+    unsigned side = 0;
+
+    (void)p;
+    if (LIKELY(!j->have_cm || j->flows[flow].packets > 1))
+        return;
+    for (unsigned i = 0; i < 2 * CM_EXCHANGES; i++) {
+        const struct cm_ends *e = &j->cm_ends[i / 2];
+        if (e->used && e->tap == c->tap && e->qpn[!(i % 2)] == c->dqpn && conn_addr_eq(&e->addr[i % 2], &c->src) &&
+            conn_addr_eq(&e->addr[!(i % 2)], &c->dst) && (!newest || e->frame > newest->frame)) {
+            newest = e;
+            side = i % 2;
+        }
+    }
+    if (!newest || j->flows[flow].closed.frame)
+        return;
+    j->flows[flow].closed = newest->closed[side];
+    j->flows[flow].refused = newest->refused;
+}
+
+/* --- Messages that belong to no exchange ------------------------------------------------------ */
+
+enum misfit { FITS_NOT, OTHER_ADDRESS, OTHER_SIDE, OTHER_LOCAL_ID, OTHER_REMOTE_ID };
+
+/* Communication ids of a message, or its request id as that of the receiver. */
+static void ids_of(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
+{
+    cm_msg_ids(m, sender, receiver);
+    if (m->mad.attr_id == CM_SIDR_REP)
+        *receiver = m->sidr_rep.request_id;
+}
+
+/* What keeps the message from being one of the exchange `e`, sent by its active (else its passive) side. */
+static enum misfit misfit_of(const struct cm_ends *e, const struct cm_packet *c, bool active)
+{
+    bool to = conn_addr_eq(&e->addr[!active], &c->dst), from = conn_addr_eq(&e->addr[active], &c->src);
+    bool sidr = c->m->mad.attr_id == CM_SIDR_REP,
+         answer = sidr || c->m->mad.attr_id == CM_REP || c->m->mad.attr_id == CM_MRA;
+    bool tid = c->m->mad.tid && c->m->mad.tid == e->tid;
+    bool qpn = c->m->mad.attr_id == CM_DREQ && c->m->dreq.remote_qpn == e->qpn[!active];
+    uint32_t sender, receiver;
+    bool mine, theirs;
+
+    ids_of(c->m, &sender, &receiver);
+    mine = sender && sender == e->id[active];
+    theirs = receiver && receiver == e->id[!active];
+    if (!to || e->sidr != sidr)
+        return FITS_NOT;
+    if (sidr && active)
+        return from && receiver == e->id[1] ? OTHER_SIDE : FITS_NOT;
+    if (!from)
+        return theirs && (mine || tid || qpn) ? OTHER_ADDRESS : FITS_NOT;
+    if (c->m->mad.attr_id == CM_REJ)
+        return FITS_NOT;
+    if (theirs && e->id[active] && !mine)
+        return OTHER_LOCAL_ID;
+    return !theirs && (mine || (answer && !active && tid && !e->rep_frame)) ? OTHER_REMOTE_ID : FITS_NOT;
+}
+
+/* Report what is wrong with a message of `e`. */
+static void report_stray(struct judge *j, const struct cm_packet *c, const struct cm_ends *e, enum misfit how,
+                         bool active, bool sure)
+{
+    const char *what = cm_attr_str(c->m->mad.attr_id);
+    struct found f = found_of(RULE_CM_01, FLOW_NONE);
+    uint32_t sender, receiver;
+
+    ids_of(c->m, &sender, &receiver);
+    f.has = N_CM | N_RSP | N_START;
+    f.needs = sure ? 0 : N_COMPLETE;
+    f.cause = e->frame;
+    if (how == OTHER_ADDRESS) {
+        f.wrong = "the CM message comes from {seen}, expected {expected}";
+        f.expected = addr_str(j, &e->addr[active]);
+        f.seen = addr_str(j, &c->src);
+        f.text =
+            "It names a connection of two other hosts. Its receiver must not let a stranger answer, change or end it.";
+    } else if (how == OTHER_SIDE) {
+        f.expected = "a message of this side";
+        f.seen = what;
+        f.text = "Of two ends only the other one sends this message.";
+    } else {
+        bool local = how == OTHER_LOCAL_ID;
+        f.expected = say(j, "%s of the %s 0x%x",
+                         local     ? "local comm id"
+                         : e->sidr ? "request id"
+                                   : "remote comm id",
+                         what, local ? e->id[active] : e->id[!active]);
+        f.seen = say(j, "0x%x", local ? sender : receiver);
+        f.text =
+            "Messages of an exchange carry the communication ids that its ends have given it; this one belongs to no "
+            "connection.";
+    }
+    judge_found(j, c->p, f);
+}
+
+void judge_cm_stray(struct judge *j, const struct cm_packet *c)
+{
+    const struct cm_ends *of = NULL;
+    enum misfit how = FITS_NOT;
+    bool active = false;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < 2 * (CM_EXCHANGES + CM_SIDRS); i++) {
+        const struct cm_ends *e = &j->cm_ends[i / 2];
+        enum misfit m = e->used && e->tap == conn_tap_of(c->p->frame) ? misfit_of(e, c, i % 2) : FITS_NOT;
+        const struct cm_closed *k = &e->closed[e->closed[0].frame ? 0 : 1];
+        if (m == FITS_NOT || e->lap || (k->frame && c->p->frame->ts - k->ts > FORGET_AFTER))
+            continue;
+        if (n++ && m >= how)
+            continue;
+        of = e;
+        how = m;
+        active = i % 2;
+    }
+    if (n)
+        report_stray(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
+}
+
+/* --- SIDR ------------------------------------------------------------------------------------- */
+
+static struct cm_ends *sidr_find(struct judge *j, const struct cm_packet *c, bool active, uint32_t id)
+{
+    for (unsigned i = CM_EXCHANGES; i < CM_EXCHANGES + CM_SIDRS; i++) {
+        struct cm_ends *e = &j->cm_ends[i];
+        if (e->used && e->tap == conn_tap_of(c->p->frame) && e->id[1] == id &&
+            conn_addr_eq(&e->addr[active], &c->src) && conn_addr_eq(&e->addr[!active], &c->dst))
+            return e;
+    }
+    return NULL;
+}
+
+void cm_ends_sidr_req(struct judge *j, const struct cm_packet *c)
+{
+    struct cm_ends *e = sidr_find(j, c, true, c->m->sidr_req.request_id);
+
+    if (!e)
+        e = &j->cm_ends[CM_EXCHANGES + j->sidr_at++ % CM_SIDRS];
+    *e = (struct cm_ends){.used = true,
+                          .sidr = true,
+                          .tap = conn_tap_of(c->p->frame),
+                          .addr = {c->dst, c->src},
+                          .id = {0, c->m->sidr_req.request_id},
+                          .tid = c->m->mad.tid,
+                          .frame = frame_u32(c->p)};
+}
+
+void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
+{
+    struct cm_ends *e = sidr_find(j, c, false, c->m->sidr_rep.request_id);
+
+    if (!e)
+        judge_cm_stray(j, c);
+    else if (!e->rep_frame)
+        e->rep_frame = frame_u32(c->p);
+}
+
+/* --- After the end of a connection ------------------------------------------------------------ */
+
+#define LONG_AFTER (1000 * NS_PER_MS) /* no packet is on its way for so long */
+
+/* True if the packet is no late one of before its sender closed the connection. */
+static bool is_long_after(const struct judge *j, const struct pkt *p, const struct jflow *f)
+{
+    return p->frame->ts - f->closed.ts > LONG_AFTER + judge_step(j, p);
+}
+
+static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of, const struct jflow *f, unsigned needs)
+{
+    struct found g = found_of(RULE_CM_13, of);
+
+    g.needs = needs | (f->refused ? N_COMPLETE : 0); /* a further REQ may have been accepted */
+    g.has = N_CM;
+    g.wrong = f->refused ? "{seen} follows a REJ, expected {expected}" : NULL;
+    g.cause = f->closed.frame;
+    g.expected = "silence";
+    g.seen = p->op->name;
+    g.text = f->refused ? "Its sender has refused the connection." : "Its sender has said that the connection is over.";
+    judge_found(j, p, g);
+}
+
+void judge_cm_late_request(struct judge *j, const struct judged *a)
+{
+    bool late = is_long_after(j, a->p, a->f), fresh = a->as == SEEN_NEW || a->as == SEEN_GAP;
+
+    /* else the packet may have been reordered with the DREQ or DREP */
+    if (late ? fresh || a->as == SEEN_AGAIN : fresh)
+        report_after_close(j, a->p, a->flow, a->f, late ? 0 : N_TAP_REQ);
+}
+
+void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own)
+{
+    const struct jflow *f = &j->flows[own];
+
+    if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, a->h->next - a->h->start))
+        report_after_close(j, a->p, a->flow, f, 0);
+}
