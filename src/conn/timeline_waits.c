@@ -51,8 +51,8 @@ static void settle_early(struct timeline *t, struct direction *d, uint32_t flow)
     d->spread = spread + usual / 2;
 }
 
-/* Response `e` came after nothing since `from`, as one of the first SLOW_AFTER; which of them were slow is told when the
- * last one has come. */
+/* Response `e` came after nothing since `from`, as one of the first SLOW_AFTER; which of them were slow is told when
+ * the last one has come. */
 static void note_early(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
