@@ -176,6 +176,18 @@ void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
         h->cursor = psn_add(last->psn, last->span); /* also if it is a retransmission */
 }
 
+/* The second byte of the BTH: SE, MigReq, pad count, version. */
+static inline uint8_t bth_flags(const struct pkt *p)
+{
+    return (uint8_t)(p->bth.se << 7 | p->bth.migreq << 6 | p->bth.padcnt << 4 | p->bth.tver);
+}
+
+/* Its ninth byte: AckReq and reserved bits. */
+static inline uint8_t bth_ackreq(const struct pkt *p)
+{
+    return (uint8_t)(p->bth.ackreq << 7 | p->bth.resv7);
+}
+
 uint32_t request_reth(const struct pkt *p)
 {
     uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
@@ -320,8 +332,8 @@ ALWAYS_INLINE void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg
                                              .len = (uint16_t)p->payload_len,
                                              .ip_id = frame_ip_id(p),
                                              .sport = p->sport,
-                                             .flags = p->data[p->bth_off + 1],
-                                             .ackreq = p->data[p->bth_off + 8],
+                                             .flags = bth_flags(p),
+                                             .ackreq = bth_ackreq(p),
                                              .opcode = p->bth.opcode,
                                              .copies = 1};
 }
@@ -415,8 +427,8 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         s->icrc = icrc_of(p);
         s->ip_id = frame_ip_id(p);
         s->sport = p->sport;
-        s->flags = p->data[p->bth_off + 1];
-        s->ackreq = p->data[p->bth_off + 8];
+        s->flags = bth_flags(p);
+        s->ackreq = bth_ackreq(p);
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
     }
