@@ -3,7 +3,6 @@
  * reports failures with the frames that prove them. */
 #include "src/judge/judge_impl.h"
 
-#define CM_LATE_REJ "REJ of an established connection" /* verdict.about */
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time was duplicated by the network */
 
 static void report(struct judge *j, const struct pkt *p, struct found f)
@@ -54,12 +53,12 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
     const char *instead = rule_table[v.rule].reason.instead;
+    bool wrong_side = strcmp(v.about, CM_WRONG_SIDE) == 0;
 
     if (strcmp(v.about, CM_SOURCE_QPN) == 0)
         f.severity = SEV_W;
-    if (v.rule == RULE_CM_01 && v.expected == 0) {
-        f.expected = strcmp(v.about, CM_WRONG_SIDE) == 0 ? "a message of this side"
-                                                         : "a message that fits the state of its receiver";
+    if (wrong_side || strcmp(v.about, CM_MISPLACED) == 0 || strcmp(v.about, CM_LATE_REJ) == 0) {
+        f.expected = wrong_side ? "a message of this side" : "a message that fits the state of its receiver";
         f.seen = cm_attr_str(m->mad.attr_id);
     } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
         f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
@@ -404,7 +403,7 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
         return true;
     }
     if (verdict_ok(v) && rejects_late(j, c))
-        v = verdict_fail(RULE_CM_01, CM_LATE_REJ, 0, CM_REJ);
+        v = cm_late_rej();
     if (verdict_ok(v) && passive && c->m->mad.attr_id != CM_REP && c->m->mad.attr_id != CM_REJ)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))

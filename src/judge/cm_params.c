@@ -243,7 +243,8 @@ void judge_wrong_flows(struct judge *j)
 
     for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
         const struct jflow *f = &j->flows[i];
-        if (conn_flow_at(j->conns, i)->peer != FLOW_NONE || !f->packets)
+        const struct flow *c = conn_flow_at(j->conns, i);
+        if (c->peer != FLOW_NONE || c->dqpn <= 1 || !f->packets) /* QP 0 and 1: SVC-02 */
             continue;
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm)
             check_first_qpn(j, i, f);

@@ -59,8 +59,8 @@ static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
 }
 
 /* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
- * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH, MAC addresses. Extension headers are
- * ensured by learn_usual(), which requires RC. */
+ * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH, MAC addresses. Extension headers
+ * are ensured by learn_usual(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;

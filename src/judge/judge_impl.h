@@ -13,7 +13,7 @@
 #include "src/judge/shadow.h"
 #include "src/judge/tables.h"
 
-#define CLASS_VARIES    UINT8_MAX /* judge.dscp_class: several priorities */
+#define CLASS_VARIES UINT8_MAX /* judge.dscp_class: several priorities */
 
 /* A frame that was read lately: finds its time. */
 struct recent {

@@ -215,6 +215,8 @@ struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
 /* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known
  * yet), `remote` its receiver's. */
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);
+/* What is said of a REJ whose sender has established the connection. */
+struct verdict cm_late_rej(void);
 /* Hash of all 256 bytes of a message. */
 uint64_t cm_msg_hash(const struct cm_msg *m);
 /* Check a retransmitted message: identical bytes (transaction id included), at most `max_retries` retransmissions, none
@@ -241,6 +243,8 @@ void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active)
 /* verdict.about: a message that this side never sends; a retransmission with other bytes; one that is too early; a
  * source queue pair other than the GSI. */
 #define CM_WRONG_SIDE   "message of the other side"
+#define CM_MISPLACED    "message"
+#define CM_LATE_REJ     "REJ of an established connection"
 #define CM_COPY_DIFFERS "content of the copy"
 #define CM_COPY_EARLY   "ns since the one before"
 #define CM_SOURCE_QPN   "source QPN"

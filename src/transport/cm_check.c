@@ -74,8 +74,13 @@ static struct verdict order_check(enum cm_state s, bool active, unsigned attr)
     if (s != CM_ST_IDLE && side != 2 && side != active)
         return verdict_fail(RULE_CM_01, CM_WRONG_SIDE, 0, attr);
     if (attr < CM_REQ || attr > CM_APR || acts[s][attr - CM_REQ] == CM_ACT_BAD)
-        return verdict_fail(RULE_CM_01, "message", 0, attr);
+        return verdict_fail(RULE_CM_01, CM_MISPLACED, 0, attr);
     return verdict_pass();
+}
+
+struct verdict cm_late_rej(void)
+{
+    return verdict_fail(RULE_CM_01, CM_LATE_REJ, 0, CM_REJ);
 }
 
 uint64_t cm_msg_hash(const struct cm_msg *m)

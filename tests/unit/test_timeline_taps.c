@@ -63,7 +63,7 @@ static bool clock_of(void *user, uint32_t from, uint32_t to, ns_t *ts)
     return user != NULL;
 }
 
-Test(timeline_waits, a_pause_that_another_tap_saw_explains_the_silence_at_this_one)
+Test(timeline_taps, a_pause_that_another_tap_saw_explains_the_silence_at_this_one)
 {
     struct timeline *l = start();
 
@@ -74,7 +74,7 @@ Test(timeline_waits, a_pause_that_another_tap_saw_explains_the_silence_at_this_o
     cr_expect_eq(account(l)->states[TIME_TRANSFER] + account(l)->states[TIME_RESPONSE], 50 * US);
 }
 
-Test(timeline_waits, a_pause_on_a_clock_that_is_not_known_explains_nothing)
+Test(timeline_taps, a_pause_on_a_clock_that_is_not_known_explains_nothing)
 {
     struct timeline *l = start();
 
@@ -84,7 +84,7 @@ Test(timeline_waits, a_pause_on_a_clock_that_is_not_known_explains_nothing)
     cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
 }
 
-Test(timeline_waits, a_pause_of_a_tap_that_never_saw_the_connection_explains_nothing)
+Test(timeline_taps, a_pause_of_a_tap_that_never_saw_the_connection_explains_nothing)
 {
     struct timeline *l = start();
 
@@ -99,7 +99,7 @@ Test(timeline_waits, a_pause_of_a_tap_that_never_saw_the_connection_explains_not
     cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
 }
 
-Test(timeline_waits, pauses_that_follow_each_other_hold_back_who_has_nothing_outstanding)
+Test(timeline_taps, pauses_that_follow_each_other_hold_back_who_has_nothing_outstanding)
 {
     struct timeline *l = start();
 
@@ -115,7 +115,7 @@ Test(timeline_waits, pauses_that_follow_each_other_hold_back_who_has_nothing_out
     cr_expect_eq(account(l)->states[TIME_IDLE], 50 * US);
 }
 
-Test(timeline_waits, a_pause_that_ended_long_before_the_next_request_held_nothing_back)
+Test(timeline_taps, a_pause_that_ended_long_before_the_next_request_held_nothing_back)
 {
     struct timeline *l = start();
 
@@ -129,7 +129,7 @@ Test(timeline_waits, a_pause_that_ended_long_before_the_next_request_held_nothin
     cr_expect_eq(account(l)->states[TIME_IDLE], 340 * US);
 }
 
-Test(timeline_waits, what_a_pause_leaves_of_a_slow_response_is_not_slow)
+Test(timeline_taps, what_a_pause_leaves_of_a_slow_response_is_not_slow)
 {
     struct timeline *l = start();
 
@@ -145,7 +145,7 @@ Test(timeline_waits, what_a_pause_leaves_of_a_slow_response_is_not_slow)
     cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
 }
 
-Test(timeline_waits, the_last_try_waits_until_the_end_of_its_own_file)
+Test(timeline_taps, the_last_try_waits_until_the_end_of_its_own_file)
 {
     struct timeline *l = start();
 
@@ -169,7 +169,7 @@ static void answered_after(const unsigned *us)
     }
 }
 
-Test(timeline_waits, the_first_response_was_slow_as_the_ones_after_it_tell)
+Test(timeline_taps, the_first_response_was_slow_as_the_ones_after_it_tell)
 {
     struct timeline *l = start();
 
@@ -180,7 +180,7 @@ Test(timeline_waits, the_first_response_was_slow_as_the_ones_after_it_tell)
     cr_expect_eq(timeline_episode(l, 0)->answer, 2);
 }
 
-Test(timeline_waits, of_fewer_responses_none_is_known_to_be_slow)
+Test(timeline_taps, of_fewer_responses_none_is_known_to_be_slow)
 {
     struct timeline *l = start();
 
@@ -188,7 +188,7 @@ Test(timeline_waits, of_fewer_responses_none_is_known_to_be_slow)
     cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
 }
 
-Test(timeline_waits, first_responses_that_differ_much_are_not_slow)
+Test(timeline_taps, first_responses_that_differ_much_are_not_slow)
 {
     struct timeline *l = start();
 
@@ -196,10 +196,89 @@ Test(timeline_waits, first_responses_that_differ_much_are_not_slow)
     cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
 }
 
-Test(timeline_waits, a_slow_first_response_hides_no_later_one)
+Test(timeline_taps, a_slow_first_response_hides_no_later_one)
 {
     struct timeline *l = start();
 
     answered_after((unsigned[]){900, 10, 11, 9, 10, 12, 10, 10, 10, 10, 700, 10, 0});
     cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 890 * US + 690 * US);
+}
+
+/* Two READs; the response to the first one is lost before the tap, so that its requester drops the other one. */
+static void first_response_lost(void)
+{
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+}
+
+Test(timeline_taps, a_dropped_response_lets_no_read_go_on)
+{
+    struct timeline *l = start(); /* depth 2 */
+
+    first_response_lost();
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 0, 100, mk_read(102, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    const struct timeline_row *r = account(l);
+    cr_expect_eq(r->states[TIME_READ_DEPTH], 20 * US); /* until the response that was dropped */
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 30 * US + 100);
+    cr_expect_eq(r->states[TIME_IDLE], 0);
+}
+
+Test(timeline_taps, a_read_is_outstanding_though_a_later_response_was_seen)
+{
+    struct timeline *l = start();
+
+    first_response_lost();
+    talk(&t, 0, 8 * NS_PER_MS, mk_read(100, 0, 10));
+    cr_expect_eq(account(l)->states[TIME_IDLE], 0);
+    cr_expect_eq(account(l)->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+}
+
+Test(timeline_taps, who_reads_on_has_the_response_that_the_tap_lacks)
+{
+    struct timeline *l = start();
+
+    first_response_lost();
+    talk(&t, 0, 100 * US, mk_read(102, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    talk(&t, 0, 700 * US, mk_read(103, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 103, 10, 0x1f, 4));
+    cr_expect_eq(account(l)->states[TIME_IDLE], 700 * US);
+    cr_expect_eq(account(l)->states[TIME_READ_DEPTH], 0);
+}
+
+/* The first READ never gets its response: its requester goes back `times` times, and the last response skips it again.
+ */
+static void skipped_each_time(unsigned times)
+{
+    first_response_lost();
+    for (unsigned i = 0; i < times; i++) {
+        talk(&t, 0, 100, mk_read(100, 0, 10));
+        talk(&t, 0, 0, mk_read(101, 0, 10));
+        talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    }
+    talk_to(&t, 1, 8 * NS_PER_MS, 0x11, mk(OP_SEND_ONLY, 900, 10));
+}
+
+Test(timeline_taps, who_has_gone_back_as_often_as_agreed_and_does_not_again_has_given_up)
+{
+    struct timeline *l = start(); /* 2 retries */
+
+    skipped_each_time(2);
+    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 8 * NS_PER_MS);
+    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 0);
+}
+
+Test(timeline_taps, who_has_a_retry_left_may_wait_for_its_timer)
+{
+    struct timeline *l = start();
+
+    skipped_each_time(1);
+    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 0);
+    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
 }
