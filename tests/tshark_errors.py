@@ -63,6 +63,9 @@ KNOWN = [
     Known("frame[.]protocols", lambda a, b, p: a != "" and b != "" and (a.startswith(b) or b.startswith(a)),
           "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
     Known("frame[.]protocols", lambda a, b, p: "ipv6." in b and re.sub(r"ipv6[.]\w+:", "", b) == a, "IPv6 extension headers count as protocols"),
+    Known("frame[.]protocols", lambda a, b, p: b == "", "left empty for some packets that are decoded"),
+    Known("frame[.]interface_name", lambda a, b, p: a == "" and "ERF Interface" in b, "a port of an ERF file gets a name"),
+    Known("frame[.]time_delta(_displayed)?", lambda a, b, p: number(a) == 0 and b == p.ours["frame.time_epoch"], "a first packet without time counts as one of 1970"),
     Known("data[.]len", lambda a, b, p: 0 < number(b) - number(a) < 4, "the pad bytes are counted"),
     Known("data[.]len", lambda a, b, p: lost(a, b, p) or added(a, b, p), "likewise: what was handed on, cut or repeated is no data"),
     # Communication Management.

@@ -283,7 +283,7 @@ static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of
 {
     struct found g = found_of(RULE_CM_13, of);
 
-    g.needs = needs | (f->refused ? N_COMPLETE : 0); /* a further REQ may have been accepted */
+    g.needs = needs | (f->refused ? N_COMPLETE : 0); /* else a further REQ may have been accepted */
     g.has = N_CM;
     g.wrong = f->refused ? "{seen} follows a REJ, expected {expected}" : NULL;
     g.cause = f->closed.frame;
@@ -299,7 +299,7 @@ void judge_cm_late_request(struct judge *j, const struct judged *a)
 
     /* else the packet may have been reordered with the DREQ or DREP */
     if (late ? fresh || a->as == SEEN_AGAIN : fresh)
-        report_after_close(j, a->p, a->flow, a->f, late ? 0 : N_TAP_REQ);
+        report_after_close(j, a->p, a->flow, a->f, late ? N_COMPLETE : N_TAP_REQ);
 }
 
 void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own)
@@ -307,5 +307,5 @@ void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t ow
     const struct jflow *f = &j->flows[own];
 
     if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, a->h->next - a->h->start))
-        report_after_close(j, a->p, a->flow, f, 0);
+        report_after_close(j, a->p, a->flow, f, N_COMPLETE);
 }

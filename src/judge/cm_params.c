@@ -152,7 +152,7 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     const struct cm_ends *e = ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
 
-    if (!e || (named != FLOW_NONE && j->flows[named].dir) || hears_strays(j, c, e->qpn[side]))
+    if (!e || !f->dir->again || (named != FLOW_NONE && j->flows[named].dir) || hears_strays(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
     g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */
@@ -171,6 +171,8 @@ static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t 
 {
     const struct req_dir *h = j->flows[of].dir;
 
+    if (h && h->have_una && psn_diff(h->una, f->stray_first) > 0 && j->flow[of].paired_by != PAIR_CM)
+        return false; /* its own peer has */
     return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
            psn_in(f->stray_first, h->start, h->next - h->start) && psn_in(f->stray_last, h->start, h->next - h->start);
 }
@@ -184,6 +186,17 @@ static bool hears_both(const struct judge *j, uint32_t tap)
     return false;
 }
 
+/* True if the responses in `flow` are no others than those to the requests in `of`: only requests sent again show that
+ * their requester has got none of these. Another queue pair of the same host may always have requests of its own with
+ * these PSNs, from before the capture. */
+static bool is_sure(const struct judge *j, uint32_t flow, uint32_t of, bool address)
+{
+    const struct flow *q = &j->flow[of];
+    bool again = j->flows[of].dir->again && j->flows[flow].strays > 1;
+
+    return address && (q->have_sqpn || again || hears_both(j, q->tap));
+}
+
 /* Responses in `flow` whose requests go to another host, or come from another queue pair, which `of` is. */
 static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
 {
@@ -195,10 +208,7 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
     g.frame = j->flows[flow].first_frame;
     g.cause = j->flows[of].first_frame;
     g.needs = address && q->have_sqpn ? 0 : N_COMPLETE;
-    /* requests sent again show that their requester has got none of these */
-    g.lacks = q->have_sqpn || (j->flows[of].dir->again && j->flows[flow].strays > 1) || hears_both(j, c->tap)
-                  ? 0
-                  : N_COMPLETE;
+    g.lacks = is_sure(j, flow, of, address) ? 0 : N_COMPLETE;
     g.has = N_CM;
     if (address) {
         conn_addr_put(&expected, &q->dst);

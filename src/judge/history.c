@@ -11,7 +11,7 @@ bool history_begin(struct jflow *f)
         return (f->history = calloc(1, sizeof *t)) != NULL;
     memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
-    t->late.have = false;
+    t->late.have = t->msn_base.have = false;
     t->msn = (struct msn_known){0};
     t->have_syndrome = t->duplicates.have = false;
     return true;
@@ -197,16 +197,26 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
 static uint32_t executed_end(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
-    bool certain = judge_have(j, a->flow, a->p) & N_COMPLETE && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
+    bool certain = judge_tap_at_responder(j, a->flow, a->p) && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
 
     return certain ? h->gbn : h->next;
+}
+
+static bool is_plain_ack(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && response_type(p) == AETH_ACK && p->have & H_AETH;
+}
+
+static bool is_nak(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
 }
 
 /* The least and the most messages that the MSN of `a->p` may count. A NAK excludes the message that it refuses. */
 static bool messages_counted(const struct judge *j, const struct judged *a, uint32_t *least, uint32_t *most)
 {
     const struct pkt *p = a->p;
-    bool nak = p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
+    bool nak = is_nak(p);
     uint32_t last = nak ? psn_prev(p->bth.psn) : p->bth.psn;
 
     if (!messages_to(a->h, last, least))
@@ -224,14 +234,79 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
 
+/* Count the messages that end in PSNs `psn` to `last`; false if one of these packets is not known. */
+static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
+{
+    *ends = 0;
+    if (psn_diff(last, psn) >= TRACK_SENT)
+        return false;
+    for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
+        const struct sent *s = req_dir_sent(h, psn);
+        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+            return false;
+        *ends += !!(opcode_table[s->opcode].flags & OPF_END);
+    }
+    return true;
+}
+
+/* After a gap messages are not counted until all has been retransmitted. But between two ACKs the MSN must advance by
+ * the messages that end between their PSNs. */
+static void check_msn_after_gap(struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct history *t = a->f->history;
+    struct found f = found_of(RULE_ACK_06, a->flow);
+    uint32_t ends;
+
+    if (!is_plain_ack(p) || LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have ||
+        psn_diff(p->bth.psn, t->msn_base.psn) <= 0 || psn_diff(p->aeth.msn, t->msn_base.msn) < 0 ||
+        !count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
+        psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
+        return;
+    f.cause = t->msn_base.frame;
+    f.needs = N_COMPLETE | N_TAP_RSP; /* else packets that were not captured may explain the MSN */
+    f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
+    f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
+    f.seen = say(j, "MSN %u", p->aeth.msn);
+    f.text =
+        say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",
+            t->msn_base.frame, t->msn_base.msn,
+            ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
+    judge_found(j, p, f);
+}
+
+static void note_msn(const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    struct history *t = a->f->history;
+
+    if (!is_plain_ack(p) || psn_add(p->bth.psn, 1) != a->h->gbn)
+        return;
+    t->msn_base.have = true;
+    t->msn_base.psn = p->bth.psn;
+    t->msn_base.msn = p->aeth.msn;
+    t->msn_base.frame = frame_u32(p);
+}
+
+#define MSN_AGREED 16 /* responses that tell the same make the number of messages before the capture certain */
+
+/* False if requests that were missed, or that were captured behind the response that counts them, may explain its MSN.
+ */
+static bool is_sure(const struct judged *a, bool above)
+{
+    return !(a->p->op->flags & OPF_READ_RESP) && (!above || is_nak(a->p)) && a->f->history->msn.agreed >= MSN_AGREED;
+}
+
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
-    struct found f = found_of(a->p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06, a->flow);
+    bool read = a->p->op->flags & OPF_READ_RESP;
+    struct found f = found_of(read ? RULE_ACK_07 : RULE_ACK_06, a->flow);
 
     f.cause = a->f->history->msn.frame;
-    f.has = N_START; /* the response before tells how many messages came before the capture */
+    /* the response before tells how many messages came before the capture, if both belong to these requests */
+    f.has = read && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
     f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
-    f.needs = N_CLOCK;
+    f.needs = N_CLOCK | (is_sure(a, above) ? 0 : N_COMPLETE);
     f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");
     f.seen = say(j, "%u", a->p->aeth.msn);
     f.text = say(j,
@@ -278,7 +353,8 @@ bool history_msn_is_wrong(const struct judge *j, const struct judged *a)
     struct msn_range told;
     uint32_t least, most;
 
-    return t->have && msn_told(j, a, &told, &least, &most) && contradicts(told, t->known);
+    return t->have && msn_told(j, a, &told, &least, &most) && contradicts(told, t->known) &&
+           (is_sure(a, is_above(told, t->known)) || j->o.complete);
 }
 
 /* The MSN of each response limits how many messages were completed before the first one seen, and so what the next
@@ -289,8 +365,12 @@ static void check_msn(struct judge *j, const struct judged *a)
     struct msn_known *t = &a->f->history->msn;
     struct msn_range told;
     uint32_t least, most;
+    bool counted = msn_told(j, a, &told, &least, &most);
 
-    if (!msn_told(j, a, &told, &least, &most))
+    if (UNLIKELY(!counted || !t->have))
+        check_msn_after_gap(j, a);
+    note_msn(a);
+    if (!counted)
         return;
     if (LIKELY(t->have && !contradicts(told, t->known))) {
         t->known = common_range(told, t->known);
@@ -298,6 +378,7 @@ static void check_msn(struct judge *j, const struct judged *a)
     } else if (t->odd && !contradicts(told, t->other)) {
         t->known = common_range(told, t->other);
         t->odd = false;
+        t->agreed = 1;
     } else if (t->have) {
         bool above = is_above(told, t->known);
         report_msn(j, a, above ? t->known.most + most : t->known.least + least, above);
@@ -309,6 +390,7 @@ static void check_msn(struct judge *j, const struct judged *a)
     }
     if (t->odd)
         return;
+    t->agreed = told.least == told.most ? t->agreed + 1 : t->agreed;
     t->frame = frame_u32(a->p);
     t->seen = a->p->aeth.msn;
 }

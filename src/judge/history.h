@@ -29,6 +29,7 @@ struct msn_known {
     bool odd;               /* the latest response contradicts `known`, and tells `other` */
     uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
+    uint32_t agreed;        /* so many responses told exactly the same */
     struct msn_range known; /* of all responses together */
     struct msn_range other; /* with `odd` */
 };
@@ -53,6 +54,10 @@ struct history {
         uint32_t end;   /* PSN after all requests seen until then */
     } late;             /* a request that was seen after requests of later PSNs */
     struct msn_known msn;
+    struct {
+        bool have;
+        uint32_t psn, msn, frame;
+    } msn_base; /* a plain ACK whose MSN counts exactly the messages up to its PSN */
     struct gap_seen gap;
     struct fetch_add add;              /* the FETCH_ADD answered last */
     uint32_t after_fatal, in_rnr_wait; /* the NAK whose effect was reported last (NAK-08, RTX-15); 0: none */

@@ -116,8 +116,7 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
         w->rule == RULE_ACK_02 && !judge_tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)w->rule, flow);
 
     f.frame = w->frame;
-    if (j->flows[flow].dir->packets < PENDING_PACKETS)
-        f.needs = N_START; /* else it may answer a request from before the capture */
+    f.needs = N_START; /* else it may answer a request from before the capture */
     if (w->rule == RULE_NAK_01)
         f.has = N_TAP_RSP; /* wherever the tap is: nobody expects a PSN that was not sent */
     f.expected = say(j, "PSN %u at most", w->other);
@@ -126,13 +125,13 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
 }
 
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
- * the response: no request was missed, and the clocks of the two directions agree. */
+ * the response: no request was missed, the clocks of the two directions agree, and they belong together. */
 static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
     const struct req_dir *h = j->flows[flow].dir;
 
-    return w->calm && h->next != psn_add(w->other, 1) && psn_diff(w->psn, w->other) > 1 && !h->gaps && !h->late &&
-           !h->loose && !h->vague && !j->backwards;
+    return w->calm && j->flow[flow].paired_by != PAIR_PSN && h->next != psn_add(w->other, 1) &&
+           psn_diff(w->psn, w->other) > 1 && !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
 }
 
 static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)

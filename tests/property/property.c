@@ -279,6 +279,8 @@ static bool can_be_told(const struct play *p, const struct play *q, enum tap_pla
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 
+#define TIME_WAIT (3 * NS_PER_S) /* above the ACK timeouts of the REQs: up to code 19 */
+
 /* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair
  * numbers; the capture is changed if `change`. */
 static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r,
@@ -307,7 +309,8 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     p->corrupts |= q->corrupts;
     p->truncates |= q->truncates;
     if (in[0]->linktype == in[1]->linktype && in[0]->n && (!later || can_be_told(p, q, place, m))) {
-        trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + 1000 + prng_below(r, NS_PER_S) : 0);
+        /* the same queue pair and PSNs only after time-wait */
+        trace_delay(&q->tap[place], later ? in[0]->shot[in[0]->n - 1].ts + TIME_WAIT + prng_below(r, NS_PER_S) : 0);
         trace_merge(&t, &store, in, 2, false);
         trace_mutate(&t, m, r);
         snprintf(how, sizeof how, "another one %s, %s", later ? "later" : "beside it", mutation_str(m));

@@ -29,23 +29,23 @@ CASES += [case("%s that answers a %s" % (ghost, use), "RDA-05", MID + ">%s 1; !{
 CASES += [case("%s far ahead" % ghost, "RDA-05", ON + "!{<%s 900 m=1|}; >so 1; <ack 1 m=2; >so 2; <ack 2 m=3" % ghost, COMPLETE, NOT_COMPLETE) for ghost in ("ro", "aack")]
 
 CASES += [case("MSN stuck, %s" % k, "ACK-06", MID + ">%s 1; %s={7|8}" % (k, "!" + answer(k, 1, 0)[:-2])) for k in ONLY + ("faa", "cas")]
-CASES += [case("MSN jumps, %s" % k, "ACK-06", MID + ">%s 1; %s={12|8}" % (k, "!" + answer(k, 1, 0)[:-2])) for k in ONLY + ("faa", "cas")]
-CASES += [case("MSN counts packets, %s" % k, "ACK-06", MID + BEFORE[k] + ">%s 3; !<ack 3 m={10|8}" % k) for k in LAST]
-CASES += [case("MSN counts a message before its end, %s" % k, "ACK-06", MID + ">%sf 1 dl=576 f=a; !<ack 1 m={8|7}; >%sm 2; >%sl 3; <ack 3 m=8" % (k, k, k)) for k in "sw"]
+CASES += [case("MSN jumps, %s" % k, "ACK-06", MID + ">%s 1; %s={12|8}" % (k, "!" + answer(k, 1, 0)[:-2]), COMPLETE, NOT_COMPLETE) for k in ONLY + ("faa", "cas")]  # requests that the capture lacks may count, too
+CASES += [case("MSN counts packets, %s" % k, "ACK-06", MID + BEFORE[k] + ">%s 3; !<ack 3 m={10|8}" % k, COMPLETE, NOT_COMPLETE) for k in LAST]  # requests that the capture lacks may count, too
+CASES += [case("MSN counts a message before its end, %s" % k, "ACK-06", MID + ">%sf 1 dl=576 f=a; !<ack 1 m={8|7}; >%sm 2; >%sl 3; <ack 3 m=8" % (k, k, k), COMPLETE, NOT_COMPLETE) for k in "sw"]  # requests that the capture lacks may count, too
 CASES += [case("MSN goes back by %d" % (7 - m), "ACK-06", MID + ">so 1; !<ack 1 m={%d|8}" % m) for m in (6, 3, -200)]
 CASES += [case("MSN stuck for many messages", "ACK-06", MID + "; ".join(">so %d; !<ack %d m={7|%d}" % (i, i, 7 + i) for i in range(1, 6)))]
 CASES += [case("MSN stuck across the wrap", "ACK-06", "".join(">so %d; <ack %d m=%d; " % (i, i, i - 1) for i in range(-17, 1)) + ">so 1; !<ack 1 m={0xffffff|0}; ?>so 2; ?<ack 2 m={0|1}")]
 CASES += [case("MSN stuck in a pipeline", "ACK-06", MID + ">so 1; >so 2; >so 3; >so 4; <ack 1 m=8; <ack 3 m=10; !<ack 4 m={10|11}")]
 CASES += [case("coalesced ACK whose MSN counts ACKs", "ACK-06", MID + ">so 1; >so 2; >so 3; !<ack 3 m={8|10}")]
-CASES += [case("MSN of a READ response %s, %s" % (what, kind), "ACK-07", MID + ">rd 1 dl=%d; " % size + text, EVERYWHERE)
+CASES += [case("MSN of a READ response %s, %s" % (what, kind), "ACK-07", MID + ">rd 1 dl=%d; " % size + text, "", EVERYWHERE)  # likewise, and queue pairs paired by PSN may be others
           for what, m in (("stuck", 7), ("jumps", 12)) for kind, size, text in (
               ("Only", 64, "!<ro 1 m={%d|8}" % m), # a First may have the MSN before the READ, which may count only when it is complete: so stuck it breaks the rule in the Last
               ("First", 576, "%s<rf 1 m={%d|8}; <rm 2; %s<rl 3 m={%d|8}" % (*(("?", m, "!") if m == 7 else ("!", m, "?")), m)), ("Last", 576, "<rf 1 m=8; <rm 2; !<rl 3 m={%d|8}" % m))]
-CASES += [case("an ACK after a READ counts its responses", "ACK-06", MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; >so 4; !<ack 4 m={11|9}")]
+CASES += [case("an ACK after a READ counts its responses", "ACK-06", MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; >so 4; !<ack 4 m={11|9}", COMPLETE, NOT_COMPLETE)]  # requests that the capture lacks may count, too
 CASES += [case("MSN of a NAK counts the message refused, code %d" % c, "ACK-06", MID + ">so 1; !<nak%d 1 m={8|7}" % c) for c in (1, 2, 3)]
 CASES += [case("MSN of an RNR NAK counts the message refused", "ACK-06", MID + ">%s 1; !<rnr14 1 m={8|7}; >%s 1 at=5000; <ack 1 m=8" % (k, k)) for k in ("so", "woi")]
 CASES += [case("MSN of a sequence NAK counts the message missing", "ACK-06", MID + ">so 1; >so 2; !<nak0 1 m={8|7}; >so 1; >so 2; <ack 2 m=9")]
-CASES += [case("from the REQ on: MSN %s" % what, "ACK-06", ON + ">so 1; !<ack 1 m={%d|2}" % m) for what, m in (("stuck", 1), ("jumps", 9), ("goes back", 0))]
+CASES += [case("from the REQ on: MSN %s" % what, "ACK-06", ON + ">so 1; !<ack 1 m={%d|2}" % m, COMPLETE, NOT_COMPLETE) for what, m in (("stuck", 1), ("jumps", 9), ("goes back", 0))]
 
 CASES += [case("%s sent again with another %s" % (kind, field), "SEQ-11", start + ">%s 1 %s=%s; !>%s 1 %s=2%s" % (kind, field, values, kind, field, LOST) + "; " + answer(kind, 1, m),
                "nqQ") for start, m in ((MID, 8),) for kind, field, values in [(k, f, "{1|2}") for k, f, _ in CARRIED if f not in ("va",)]]
@@ -66,7 +66,7 @@ CASES += [case("%s with syndrome 0x%02x" % (kind, s), "ACK-01", MID + (">rd 1 dl
                {"rf": "!<rf 1 m=8 s={%d|31}; <rm 2; <rl 3 m=8", "rl": "<rf 1 m=8; <rm 2; !<rl 3 m=8 s={%d|31}", "ro": "!<ro 1 m=8 s={%d|31}",
                 "aack": "!<aack 1 m=8 s={%d|31}"}[kind] % s) for kind in ("rf", "rl", "ro", "aack") for s in (0x2e, 0x60, 0x62)]
 
-CASES += [case("sequence NAK %d ahead of anything sent" % n, "NAK-01", MID + ">so 1; <ack 1 m=8; !{<nak0 %d m=8|}; >so 2; <ack 2 m=9" % n) for n in (500, 100000)]
+CASES += [case("sequence NAK %d ahead of anything sent" % n, "NAK-01", MID + ">so 1; <ack 1 m=8; !{<nak0 %d m=8|}; >so 2; <ack 2 m=9" % n, "", EVERYWHERE) for n in (500, 100000)]  # a queue pair paired by PSN may be another one
 CASES += [case("from the REQ on: sequence NAK %d ahead of anything sent" % n, "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 %d m=2|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE)
           for n in (5, 40)]
 
@@ -82,7 +82,7 @@ CASES += [case("UC %s to QP 1" % k, "SVC-02", "".join(">%s %d class=0x20 f=-; " 
 CASES += [case("%s after NAK code %d" % (k, c), "NAK-08", start + ">so 1; <nak%d 1 m=%d; !{>%s 2%s|}" % (c, m, k, LOST), *(REQUESTER, NOT_REQUESTER) if start == ON else ("", EVERYWHERE))
           for c in (1, 2, 3) for k in ("so", "wo", "rd") for start, m in ((MID, 7), (ON, 1)) if c == 2 or k == "so"]
 CASES += [case("%s of a PSN never sent" % k, "NAK-09", ON + ">so 1; <ack 1 m=2; !{<%s 11 m=2|}; >so 2; <ack 2 m=3" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak1", "nak2", "nak3")]
-CASES += [case("%s of a PSN far beyond anything sent" % k, "NAK-09", MID + ">so 1; <ack 1 m=8; !{<%s 3000 m=8|}; >so 2; <ack 2 m=9" % k, COMPLETE, NOT_COMPLETE) for k in ("rnr14", "nak2")]
+CASES += [case("%s of a PSN far beyond anything sent" % k, "NAK-09", MID + ">so 1; <ack 1 m=8; !{<%s 3000 m=8|}; >so 2; <ack 2 m=9" % k, "", EVERYWHERE) for k in ("rnr14", "nak2")]  # likewise
 CASES += [case("%s of a PSN acknowledged before" % k, # this is RTX-09, which was there before, and needs a complete capture: else the PSN may be used anew
                "RTX-09", start + ">so 1; <ack 1 m=%d; >so 2; <ack 2 m=%d; !{<rnr14 %d m=%d|}; >so 3; <ack 3 m=%d" % (m, m + 1, psn, m + 1, m + 2), COMPLETE, NOT_COMPLETE)
           for start, m in ((MID, 8), (ON, 2)) for k, psn in (("RNR NAK", 2), ("RNR NAK", 1))]
