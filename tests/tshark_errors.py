@@ -64,8 +64,11 @@ KNOWN = [
           "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
     Known("frame[.]protocols", lambda a, b, p: "ipv6." in b and re.sub(r"ipv6[.]\w+:", "", b) == a, "IPv6 extension headers count as protocols"),
     Known("frame[.]protocols", lambda a, b, p: b == "", "left empty for some packets that are decoded"),
-    Known("frame[.]interface_name", lambda a, b, p: a == "" and "ERF Interface" in b, "a port of an ERF file gets a name"),
-    Known("frame[.]time_delta(_displayed)?", lambda a, b, p: number(a) == 0 and b == p.ours["frame.time_epoch"], "a first packet without time counts as one of 1970"),
+    Known("frame[.]protocols", lambda a, b, p: a.endswith(":data") and b.startswith(a[:-len("data")]), "the payload of TCP or UDP is decoded further"),
+    Known("frame[.]interface_name", lambda a, b, p: p.ours["frame.interface_id"] == p.theirs["frame.interface_id"] and a != "" and b != "",
+          "an interface of a later section has the name of the first section's"),
+    Known("frame[.]interface_name", lambda a, b, p: a == "" and ("ERF Interface" in b or b == "unknown"), "an interface that the file gives no name gets one"),
+    Known("frame[.]time_delta(_displayed)?", lambda a, b, p: float(a or 1) == 0 and b == p.ours["frame.time_epoch"], "a first packet without time counts as one of 1970"),
     Known("data[.]len", lambda a, b, p: 0 < number(b) - number(a) < 4, "the pad bytes are counted"),
     Known("data[.]len", lambda a, b, p: lost(a, b, p) or added(a, b, p), "likewise: what was handed on, cut or repeated is no data"),
     # Communication Management.
@@ -100,7 +103,7 @@ KNOWN = [
     Known("frame[.]time_relative", lambda a, b, p: a != "" and b == p.ours["frame.time_epoch"],
           "a first packet without time counts as one of 1970"),
     # Link types that rdmatrace does not decode: frame relay, Juniper; SUNATM, whose pseudo header of 4 bytes tshark does not count.
-    Known("(eth|ip)[.].*", lambda a, b, p: added(a, b, p) and undecoded(p), "a link type unknown to rdmatrace is decoded"),
+    Known("(eth|ip)[.].*|frame[.]protocols", lambda a, b, p: added(a, b, p) and undecoded(p), "a link type unknown to rdmatrace is decoded"),
     Known("frame[.](len|cap_len)", lambda a, b, p: undecoded(p) and number(b) == number(a) - 4,
           "the pseudo header of a link type unknown to rdmatrace is not counted"),
 ]
