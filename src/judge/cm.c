@@ -579,7 +579,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
 
 void judge_cm_end(struct judge *j)
 {
-    for (unsigned i = 0; i < CM_EXCHANGES; i++) {
+    for (unsigned i = 0; i < CM_EXCHANGES && j->have_cm; i++) { /* without CM nothing has touched the table */
         struct cm_exchange *s = &j->cm[i];
         if (!s->key)
             continue;
