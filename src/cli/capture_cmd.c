@@ -8,6 +8,7 @@
 #include "src/cli/cli.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
+#include "tokens.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -85,6 +86,18 @@ static int parse_conn(struct trace *t, const char *arg)
     return EXIT_OK;
 }
 
+#define MEMORY_MIN (UINT64_C(1) << 20)
+#define MEMORY_MAX (UINT64_C(1) << 40)
+
+static int parse_memory(struct trace *t, const char *arg)
+{
+    const struct token size = {arg, (uint32_t)strlen(arg), 0};
+
+    if (!token_size(&size, &t->memory) || t->memory < MEMORY_MIN || t->memory > MEMORY_MAX)
+        return cli_error("--memory %s: expected a size from 1M to 1024G", arg);
+    return EXIT_OK;
+}
+
 static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
 {
     switch (key) {
@@ -109,6 +122,8 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         return parse_udp_port(&t->decode, arg);
     case TRACE_KEY_CONN:
         return parse_conn(t, arg);
+    case TRACE_KEY_MEMORY:
+        return parse_memory(t, arg);
     case TRACE_KEY_JOIN:
         return joins_option(&t->joins, arg);
     case TRACE_KEY_NO_ICRC:
@@ -263,12 +278,12 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
         return EXIT_BAD;
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS)
         return cli_error("-Y: only decode knows rdma.finding, rdma.incident and rdma.cause");
-    if (!cmd->conns && !(t->observer = observer_new(NULL)))
+    if (!cmd->conns && !(t->observer = observer_new(&(struct observer_opts){.memory = t->memory})))
         return cli_error("out of memory");
     if (cmd->start && cmd->start(t) != EXIT_OK)
         return EXIT_BAD;
     t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
-    if (t->notes && !(t->context = context_new()))
+    if (t->notes && !(t->context = context_new(t->memory)))
         return cli_error("out of memory");
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_STREAM && !(t->streams = streams_new()))
         return cli_error("out of memory");
@@ -308,6 +323,8 @@ static void report_notes(const struct trace *t, struct conn_table *conns)
     if (evicted)
         cli_error("%s evicted, the longest unused: more were active at a time than are kept",
                   count_str(evicted, "flow"));
+    if (t->observer && observer_room(t->observer)->refused)
+        cli_error("not all that was known of the connections was kept: more --memory is needed");
     for (unsigned i = 0; i < t->n_pairs && !evicted && !t->failed; i++)
         if (!pair_seen(conns, &t->pairs[i]))
             cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);

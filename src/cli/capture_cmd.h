@@ -26,6 +26,9 @@
         {TRACE_KEY_JOIN, "join", "IFACES",                                                                             \
          "IFACE,IFACE: they have one direction each, or are members of a LAG, and count as one; with\n"                \
          "FILE:IFACE,FILE:IFACE those of files; may be repeated"},                                                     \
+        {TRACE_KEY_MEMORY, "memory", "SIZE",                                                                           \
+         "memory for connections and what is known of them (1G); beyond, those unused for longest are\n"               \
+         "forgotten"},                                                                                                 \
     {                                                                                                                  \
         TRACE_KEY_NO_ICRC, "no-icrc", NULL, "take packets whatever their ICRC is: captured before it was inserted"     \
     }
@@ -50,6 +53,7 @@ enum {
     TRACE_KEY_CONN,
     TRACE_KEY_NO_ICRC,
     TRACE_KEY_JOIN,
+    TRACE_KEY_MEMORY,
 };
 
 /* One run of a command; the first member of the command's own state. */
@@ -72,6 +76,7 @@ struct trace {
     /* gets each packet that passes -Y; the others are passed to observer_teach(). It exists before start(), which
      * subscribes. NULL: the command drives an observer of its own, see trace_cmd.conns. */
     struct observer *observer;
+    uint64_t memory; /* --memory in bytes, 0: not given; as in observer_opts */
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */

@@ -402,7 +402,7 @@ int decode_run(const struct decode_job *job)
     if (r.status == EXIT_OK)
         r.status = open_output(&r);
     if (r.status == EXIT_OK && needs_context(&r)) {
-        r.context = context_new();
+        r.context = context_new(0);
         if (!r.context)
             r.status = cli_error("out of memory");
     }

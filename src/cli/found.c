@@ -79,7 +79,7 @@ struct pass {
 static int start(struct trace *t)
 {
     struct pass *s = (struct pass *)t;
-    const struct judge_opts judge = {.ack_timeout = -1, .retry_cnt = -1};
+    const struct judge_opts judge = {.ack_timeout = -1, .retry_cnt = -1, .memory = t->memory};
 
     if (s->o->findings && !(s->judge = judge_new(&judge)))
         return cli_error("out of memory");

@@ -25,7 +25,7 @@ struct place {
 
 struct context {
     struct observer *observer;
-    struct place places[OBSERVER_FLOWS];
+    struct place *places; /* observer_flows() */
 };
 
 static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t packets, uint64_t bytes, bool whole)
@@ -287,15 +287,16 @@ static void forget(void *user, uint32_t flow, bool restart)
 
 /* --- The context ------------------------------------------------------------------------------ */
 
-struct context *context_new(void)
+struct context *context_new(uint64_t memory)
 {
     struct context *c = calloc(1, sizeof *c);
     const struct observer_sub s = {.user = c, .over = forget};
 
     if (!c)
         return NULL;
-    c->observer = observer_new(NULL);
-    if (!c->observer || !observer_subscribe(c->observer, &s)) {
+    c->observer = observer_new(&(struct observer_opts){.memory = memory, .per_flow = ROOM_JUDGED});
+    c->places = c->observer ? calloc(observer_flows(c->observer), sizeof *c->places) : NULL;
+    if (!c->places || !observer_subscribe(c->observer, &s)) {
         context_free(c);
         return NULL;
     }
@@ -307,6 +308,7 @@ void context_free(struct context *c)
     if (!c)
         return;
     observer_free(c->observer);
+    free(c->places);
     free(c);
 }
 

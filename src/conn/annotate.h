@@ -7,7 +7,7 @@
 struct context;
 
 /* The context has an observer of its own, which bounds the memory. NULL without memory. */
-struct context *context_new(void);
+struct context *context_new(uint64_t memory);
 void context_free(struct context *c);
 
 /* Fill p->note from the packets before, and learn from `p`. Frames must come in the order of the capture. A packet with

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#define CHAINS_MIN 4096       /* chains of the hash tables, at first */
 #define RENUMBERED (1u << 16) /* changes of numbers that are remembered */
 #define PAIR_LOOKS 32768      /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
@@ -91,27 +92,56 @@ void conn_tap_named(struct buf *b, const char *file, uint32_t iface)
         buf_printf(b, ":%u", iface);
 }
 
+static uint32_t key_hash(const struct flow *f)
+{
+    return hash_of(&f->src, &f->dst, f->dqpn);
+}
+
+static void link_flow(struct conn_table *t, uint32_t flow)
+{
+    struct flow *f = &t->flows[flow];
+    uint32_t *chain = &t->chains[f->hash & t->mask], *pairs = conn_pair_chain(t, &f->src, &f->dst);
+
+    f->next = *chain;
+    f->pair_next = *pairs;
+    *chain = *pairs = flow;
+}
+
+/* Use `n` chains, a power of two, from now on. False without memory: the chains remain. */
+static bool set_chains(struct conn_table *t, uint32_t n)
+{
+    uint32_t *chains = malloc(n * sizeof *chains), *pairs = malloc(n * sizeof *pairs);
+
+    if (!chains || !pairs) {
+        free(chains);
+        free(pairs);
+        return false;
+    }
+    free(t->chains);
+    free(t->pair_chains);
+    t->chains = memset(chains, 0xff, n * sizeof *chains);
+    t->pair_chains = memset(pairs, 0xff, n * sizeof *pairs);
+    t->mask = n - 1;
+    for (uint32_t i = 0; i < t->n; i++)
+        link_flow(t, i);
+    return true;
+}
+
 struct conn_table *conn_table_new(uint32_t max_flows)
 {
     struct conn_table *t = calloc(1, sizeof *t);
-    uint32_t size = 64;
 
-    while (size < max_flows)
-        size *= 2;
     if (!t)
         return NULL;
     t->max = max_flows;
-    t->mask = size - 1;
     t->newest = FLOW_NONE;
-    t->flows = malloc(max_flows * sizeof *t->flows);
-    t->chains = malloc(size * sizeof *t->chains);
-    t->pair_chains = malloc(size * sizeof *t->pair_chains);
-    if (!t->flows || !t->chains || !t->pair_chains) {
+    t->flows = calloc(max_flows, sizeof *t->flows);
+    t->known = known_new(max_flows);
+    t->psns = psn_index_new();
+    if (!t->flows || !t->known || !t->psns || !set_chains(t, CHAINS_MIN)) {
         conn_table_free(t);
         return NULL;
     }
-    memset(t->chains, 0xff, size * sizeof *t->chains);
-    memset(t->pair_chains, 0xff, size * sizeof *t->pair_chains);
     return t;
 }
 
@@ -122,6 +152,8 @@ void conn_table_free(struct conn_table *t)
     free(t->flows);
     free(t->chains);
     free(t->pair_chains);
+    known_free(t->known);
+    psn_index_free(t->psns);
     free(t->renumbered);
     free(t);
 }
@@ -143,11 +175,6 @@ struct flow *conn_flows(struct conn_table *t)
     return t->flows;
 }
 
-static uint32_t key_hash(const struct conn_key *k)
-{
-    return hash_of(&k->src, &k->dst, k->dqpn ^ k->tap << 24);
-}
-
 static inline bool key_fits(const struct conn_key *k, const struct flow *f)
 {
     return f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst);
@@ -155,7 +182,7 @@ static inline bool key_fits(const struct conn_key *k, const struct flow *f)
 
 uint32_t conn_find(const struct conn_table *t, const struct conn_key *k)
 {
-    uint32_t hash = key_hash(k);
+    uint32_t hash = hash_of(&k->src, &k->dst, k->dqpn);
 
     for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next)
         if (t->flows[i].hash == hash && key_fits(k, &t->flows[i]))
@@ -200,7 +227,7 @@ static uint32_t evict(struct conn_table *t)
 static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
                          uint32_t from, uint32_t to)
 {
-    for (uint32_t i = *conn_pair_chain(t, src, dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+    for (uint32_t i = conn_first_with(t, src, dst, dqpn); i != FLOW_NONE; i = t->flows[i].next) {
         struct flow *f = &t->flows[i];
         if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
             f->conn = to;
@@ -282,20 +309,16 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 
 static uint32_t flow_new(struct conn_table *t, const struct conn_key *k)
 {
-    uint32_t i = t->n < t->max ? t->n++ : evict(t), hash = key_hash(k);
-    uint32_t *chain = &t->chains[hash & t->mask], *pairs = conn_pair_chain(t, &k->src, &k->dst);
+    uint32_t i;
 
+    if (t->n > t->mask)
+        set_chains(t, 2 * (t->mask + 1));
+    i = t->n < t->max ? t->n++ : evict(t);
     if (t->over)
         t->over(t->user, i, false);
-    t->flows[i] = (struct flow){.src = k->src,
-                                .dst = k->dst,
-                                .tap = k->tap,
-                                .dqpn = k->dqpn,
-                                .hash = hash,
-                                .next = *chain,
-                                .pair_next = *pairs,
-                                .peer = FLOW_NONE};
-    *chain = *pairs = i;
+    t->flows[i] = (struct flow){.src = k->src, .dst = k->dst, .tap = k->tap, .dqpn = k->dqpn, .peer = FLOW_NONE};
+    t->flows[i].hash = key_hash(&t->flows[i]);
+    link_flow(t, i);
     t->newest = i;
     conn_recall(t, i);
     return i;
@@ -360,7 +383,7 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
 /* The connection number of the same traffic at another tap; 0: none. */
 static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
 {
-    for (uint32_t i = *conn_pair_chain(t, &f->src, &f->dst); i != FLOW_NONE; i = t->flows[i].pair_next) {
+    for (uint32_t i = conn_first_with(t, &f->src, &f->dst, f->dqpn); i != FLOW_NONE; i = t->flows[i].next) {
         const struct flow *g = &t->flows[i];
         bool same = g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst);
         if (same && g->conn && !(f->have_sqpn && g->have_sqpn && f->sqpn != g->sqpn))
@@ -401,23 +424,58 @@ static bool may_be_peer(const struct flow *f, const struct flow *g)
            !(g->have_sqpn && g->sqpn != f->dqpn);
 }
 
+/* Candidates for the peer of a flow. */
+struct candidates {
+    struct conn_table *t;
+    const struct flow *f;
+    uint32_t psn, found, n;
+};
+
+/* A flow that may have requested the PSN: with a peer it never fits again, and two are ambiguous. */
+static enum psn_sight examine(void *user, uint32_t flow)
+{
+    struct candidates *c = user;
+    const struct flow *g = &c->t->flows[flow];
+
+    if (g->peer != FLOW_NONE)
+        return SIGHT_DROP;
+    if (flow != c->found && may_be_peer(c->f, g) && c->t->has_psn(c->t->user, flow, c->psn)) {
+        c->found = flow;
+        c->n++;
+    }
+    return c->n > 1 ? SIGHT_STOP : SIGHT_KEEP;
+}
+
+void conn_note_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
+{
+    const struct flow *f = &t->flows[flow];
+
+    if (f->peer == FLOW_NONE)
+        psn_index_add(t->psns, &f->src, &f->dst, psn, flow);
+}
+
+/* Flows that have requested PSNs that conn_note_psn() was not told of: all of them are looked at. */
+static void examine_all(struct candidates *c, struct flow *f)
+{
+    for (uint32_t i = *conn_pair_chain(c->t, &f->dst, &f->src); i != FLOW_NONE && c->n < 2;
+         i = c->t->flows[i].pair_next) {
+        f->looks++;
+        examine(c, i);
+    }
+}
+
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 {
     struct flow *f = &t->flows[flow];
-    uint32_t found = FLOW_NONE;
+    struct candidates c = {.t = t, .f = f, .psn = psn, .found = FLOW_NONE};
 
-    if (f->peer != FLOW_NONE || f->looks >= PAIR_LOOKS || !t->has_psn)
+    if (f->peer != FLOW_NONE || !t->has_psn)
         return;
-    for (uint32_t i = *conn_pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = t->flows[i].pair_next) {
-        f->looks++;
-        if (!may_be_peer(f, &t->flows[i]) || !t->has_psn(t->user, i, psn))
-            continue;
-        if (found != FLOW_NONE)
-            return; /* ambiguous */
-        found = i;
-    }
-    if (found != FLOW_NONE)
-        conn_join(t, flow, found, f->have_sqpn ? (enum pairing)f->paired_by : PAIR_PSN);
+    psn_index_find(t->psns, &f->dst, &f->src, psn, examine, &c);
+    if (!c.n && f->looks < PAIR_LOOKS)
+        examine_all(&c, f);
+    if (c.n == 1)
+        conn_join(t, flow, c.found, f->have_sqpn ? (enum pairing)f->paired_by : PAIR_PSN);
 }
 
 struct conn_counts conn_counts(const struct conn_table *t)

@@ -76,7 +76,7 @@ struct flow {
     struct conn_addr src, dst;
     uint32_t tap; /* where it was captured, conn_tap_of(); the same traffic seen at two taps is two flows */
     uint32_t dqpn;
-    uint32_t hash;      /* of src, dst, tap and dqpn */
+    uint32_t hash;      /* of src, dst and dqpn */
     uint32_t next;      /* in the hash chain */
     uint32_t pair_next; /* next flow between the same two addresses in this direction */
     uint32_t peer;      /* flow of the other direction, FLOW_NONE while unpaired */
@@ -135,8 +135,8 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
 uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
 /* The flow of a packet with a BTH; FLOW_NONE: there is none. */
 uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p);
-/* Whether a learnt connection has the packet's addresses and destination queue pair. Linear search. */
-bool conn_is_known(struct conn_table *t, const struct pkt *p);
+/* Whether a learnt connection has the packet's addresses and destination queue pair. */
+bool conn_is_known(const struct conn_table *t, const struct pkt *p);
 /* The flow with these addresses and destination queue pair at `tap`; FLOW_NONE: there is none. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn);
@@ -145,7 +145,7 @@ struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 /* All flows, by index; the array does not move. */
 struct flow *conn_flows(struct conn_table *t);
 
-/* Learn a connection. Its flows seen so far are paired at once. The latest 4096 are kept. */
+/* Learn a connection. Its flows seen so far are paired at once. As many are kept as flows, the latest ones. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
 /* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
  * messages at this tap are another connection. */
@@ -153,6 +153,9 @@ void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end,
 /* Discard what was learnt of `flow` and its peer: it may describe an earlier connection of the same queue pairs. Both
  * remain paired. */
 void conn_unlearn(struct conn_table *t, uint32_t flow);
+/* The first request of `flow` with a PSN in this block of PSN_BLOCK PSNs was seen. */
+#define PSN_BLOCK 1024
+void conn_note_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 /* Pair `flow`, which carries a response with PSN `psn`, with the only unpaired flow of the other direction that has
  * requested this PSN. Does nothing if `flow` has a peer, or none or several fit. */
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);

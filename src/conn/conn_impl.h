@@ -2,14 +2,17 @@
 #ifndef RDMATRACE_CONN_CONN_IMPL_H
 #define RDMATRACE_CONN_CONN_IMPL_H
 
+#include "bits.h"
 #include "src/conn/conn.h"
 
-#define KNOWN_MAX 4096 /* connections learnt beforehand and kept */
-#define RECENT    64   /* flows that are found without a search; a power of two */
+struct known;
+struct psn_index;
+
+#define RECENT 64 /* flows that are found without a search; a power of two */
 
 struct conn_table {
     struct flow *flows;
-    uint32_t *chains;      /* by hash of the flow's key */
+    uint32_t *chains;      /* by hash of addresses and queue pair: the same flow at other taps is in the same chain */
     uint32_t *pair_chains; /* by hash of source and destination address */
     uint32_t mask;         /* of both */
     uint32_t n, max, hand;
@@ -18,8 +21,8 @@ struct conn_table {
     uint32_t newest;         /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
     uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
     uint64_t evicted;
-    struct conn_known known[KNOWN_MAX];
-    uint32_t n_known, known_at;
+    struct known *known;
+    struct psn_index *psns;
     struct renumbered *renumbered; /* by `from` if sorted */
     uint32_t n_renumbered, renumbered_cap;
     bool renumbered_sorted;
@@ -48,6 +51,13 @@ static inline uint32_t *conn_pair_chain(struct conn_table *t, const struct conn_
     return &t->pair_chains[hash_of(src, dst, UINT32_MAX) & t->mask];
 }
 
+/* The first of the flows among which are those from `src` to queue pair `dqpn` of `dst`; linked by flow.next. */
+static inline uint32_t conn_first_with(const struct conn_table *t, const struct conn_addr *src,
+                                       const struct conn_addr *dst, uint32_t dqpn)
+{
+    return t->chains[hash_of(src, dst, dqpn) & t->mask];
+}
+
 /* What identifies a flow. */
 struct conn_key {
     struct conn_addr src, dst;
@@ -59,5 +69,42 @@ uint32_t conn_find(const struct conn_table *t, const struct conn_key *k);
 void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how);
 /* Apply to a new flow what was learnt of its connection (conn_known.c). */
 void conn_recall(struct conn_table *t, uint32_t flow);
+
+/* --- Connections that were learnt --------------------------------------------------------------- */
+
+/* The latest `max` are kept. NULL without memory. */
+struct known *known_new(uint32_t max);
+void known_free(struct known *t);
+void known_add(struct known *t, const struct conn_known *k);
+/* Whether end `end` of `k` is queue pair `dqpn` of `dst`, and the other end is at `src`. */
+bool known_fits(const struct conn_known *k, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
+                unsigned end);
+/* The latest one with a queue pair `dqpn` at `dst`, and `src` at the other end; NULL: none. *end is the end at `dst`.
+ */
+struct conn_known *known_of(struct known *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
+                            unsigned *end);
+/* The latest one between the queue pairs of `k`, if it is `k`: setup messages are retransmitted, and seen at several
+ * taps. A later connection between them may begin with the same PSNs, but has other communication ids. */
+struct conn_known *known_already(struct known *t, const struct conn_known *k);
+/* The latest one that was learnt at `tap` and has queue pair `qpn` at `addr`; NULL: none. */
+struct conn_known *known_at_end(struct known *t, uint32_t tap, const struct conn_addr *addr, uint32_t qpn);
+
+/* --- Which flows have requested a PSN ------------------------------------------------------------ */
+
+enum psn_sight {
+    SIGHT_KEEP, /* and go on */
+    SIGHT_DROP, /* forget it, and go on */
+    SIGHT_STOP,
+};
+
+struct psn_index *psn_index_new(void);
+void psn_index_free(struct psn_index *x);
+/* `flow` from `src` to `dst` has requests in the block of `psn`. The latest SIGHTS are kept. */
+void psn_index_add(struct psn_index *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t psn,
+                   uint32_t flow);
+/* Call `examine` for the flows with requests in the block of `psn`; also for some of other addresses or PSNs, and for
+ * the same one twice. */
+void psn_index_find(struct psn_index *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t psn,
+                    enum psn_sight (*examine)(void *user, uint32_t flow), void *user);
 
 #endif

@@ -30,72 +30,37 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
         t->flows[peer].pmtu = k->pmtu;
 }
 
-/* Whether end `end` of `k` is the destination of `f`. */
-static bool known_fits(const struct conn_known *k, const struct flow *f, unsigned end)
-{
-    return k->qpn[end] == f->dqpn && addr_eq(&k->addr[end], &f->dst) && addr_eq(&k->addr[!end], &f->src);
-}
-
-/* The latest learnt connection of a flow, NULL: none. *end is the end that is the flow's destination. */
-static struct conn_known *known_of(struct conn_table *t, const struct flow *f, unsigned *end)
-{
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
-        for (*end = 0; *end < 2; ++*end)
-            if (known_fits(k, f, *end))
-                return k;
-    }
-    return NULL;
-}
-
 void conn_recall(struct conn_table *t, uint32_t flow)
 {
+    const struct flow *f = &t->flows[flow];
     unsigned end;
-    const struct conn_known *k = known_of(t, &t->flows[flow], &end);
+    const struct conn_known *k = known_of(t->known, &f->src, &f->dst, f->dqpn, &end);
 
     if (k)
         apply_known(t, flow, k, end);
 }
 
-bool conn_is_known(struct conn_table *t, const struct pkt *p)
+bool conn_is_known(const struct conn_table *t, const struct pkt *p)
 {
-    struct flow f = {.dqpn = p->bth.dqpn};
+    struct conn_addr src, dst;
     unsigned end;
 
-    conn_addr_of(p, &f.src, &f.dst);
-    return known_of(t, &f, &end) != NULL;
+    conn_addr_of(p, &src, &dst);
+    return known_of(t->known, &src, &dst, p->bth.dqpn, &end) != NULL;
 }
 
 /* Apply `k` to flows seen before it. They may carry an earlier connection of the same queue pairs, so the user's state
  * of them is reset. */
 static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)
 {
-    for (uint32_t i = *conn_pair_chain(t, &k->addr[!end], &k->addr[end]); i != FLOW_NONE; i = t->flows[i].pair_next)
-        if (known_fits(k, &t->flows[i], end)) {
+    uint32_t i = conn_first_with(t, &k->addr[!end], &k->addr[end], k->qpn[end]);
+
+    for (; i != FLOW_NONE; i = t->flows[i].next)
+        if (known_fits(k, &t->flows[i].src, &t->flows[i].dst, t->flows[i].dqpn, end)) {
             if (t->over)
                 t->over(t->user, i, true);
             apply_known(t, i, k, end);
         }
-}
-
-static bool same_ends(const struct conn_known *a, const struct conn_known *b)
-{
-    return a->qpn[0] == b->qpn[0] && a->qpn[1] == b->qpn[1] && addr_eq(&a->addr[0], &b->addr[0]) &&
-           addr_eq(&a->addr[1], &b->addr[1]);
-}
-
-/* The latest connection learnt between these queue pairs, if it is `k`: setup messages are retransmitted, and seen at
- * several taps. A later connection between them may begin with the same PSNs, but has other communication ids. */
-static struct conn_known *known_already(struct conn_table *t, const struct conn_known *k)
-{
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *o = &t->known[(t->known_at + i) % KNOWN_MAX];
-        bool same = o->psn[0] == k->psn[0] && o->psn[1] == k->psn[1] && o->id[0] == k->id[0] && o->id[1] == k->id[1] &&
-                    o->how == k->how;
-        if (same_ends(o, k))
-            return same && !(o->over && o->tap == k->tap) ? o : NULL;
-    }
-    return NULL;
 }
 
 /* Another tap saw the connection set up, too. */
@@ -110,32 +75,24 @@ static void note_setup(struct conn_known *o, const struct conn_known *k)
 
 void conn_learn(struct conn_table *t, const struct conn_known *k)
 {
-    struct conn_known *already = known_already(t, k);
-    uint32_t at;
+    struct conn_known *already = known_already(t->known, k);
 
     t->newest = FLOW_NONE;
     if (already) {
         note_setup(already, k);
         return;
     }
-    at = t->n_known < KNOWN_MAX ? t->n_known++ : t->known_at;
-    if (t->n_known == KNOWN_MAX && at == t->known_at)
-        t->known_at = (t->known_at + 1) % KNOWN_MAX;
-    t->known[at] = *k;
+    known_add(t->known, k);
     learn_seen(t, k, 0);
     learn_seen(t, k, 1);
 }
 
 void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn)
 {
-    for (uint32_t i = t->n_known; i-- > 0;) {
-        struct conn_known *k = &t->known[(t->known_at + i) % KNOWN_MAX];
-        for (unsigned e = 0; e < 2; e++)
-            if (k->tap == tap && k->qpn[e] == qpn && addr_eq(&k->addr[e], end)) {
-                k->over = true;
-                return;
-            }
-    }
+    struct conn_known *k = known_at_end(t->known, tap, end, qpn);
+
+    if (k)
+        k->over = true;
 }
 
 static void unlearn(struct flow *f)
@@ -149,9 +106,10 @@ static void unlearn(struct flow *f)
 
 void conn_unlearn(struct conn_table *t, uint32_t flow)
 {
-    uint32_t peer = t->flows[flow].peer;
+    const struct flow *f = &t->flows[flow];
+    uint32_t peer = f->peer;
     unsigned end;
-    struct conn_known *k = known_of(t, &t->flows[flow], &end);
+    struct conn_known *k = known_of(t->known, &f->src, &f->dst, f->dqpn, &end);
 
     if (k) { /* new flows between these queue pairs do not get it either */
         k->how = PAIR_PSN;

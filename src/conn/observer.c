@@ -2,6 +2,7 @@
 #include "src/conn/observer.h"
 
 #include "dissect/pkt.h"
+#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -27,13 +28,20 @@ struct listeners {
     } to[OBSERVER_SUBS];
 };
 
+/* What is kept of the requests of a flow. */
+struct evidence {
+    struct req_dir h; /* first */
+    struct go_backs go_backs;
+    uint32_t block; /* of the PSNs that conn_note_psn() was told of last */
+};
+
 struct observer {
     struct conn_table *conns;
     struct learner learner;
-    struct req_dir *dirs[OBSERVER_FLOWS]; /* by index of the requests' flow; NULL: no request seen */
-    struct go_backs go_backs[OBSERVER_FLOWS];
-    bool seen[OBSERVER_FLOWS]; /* a request or response was seen in the flow */
-    bool partial;              /* RDMA packets were passed to observer_teach() only */
+    struct room room;
+    struct evidence **dirs; /* by index of the requests' flow; NULL: no request seen */
+    bool *seen;             /* a request or response was seen in the flow */
+    bool partial;           /* RDMA packets were passed to observer_teach() only */
     struct ends others[ENDS];
     uint32_t others_at;
     struct observer_opts opts;
@@ -44,11 +52,11 @@ struct observer {
     uint64_t packets;
 };
 
-static void dir_free(struct req_dir *h)
+static void dir_free(struct evidence *v)
 {
-    if (h)
-        req_dir_end(h);
-    free(h);
+    if (v)
+        req_dir_end(&v->h);
+    free(v);
 }
 
 static void flow_over(void *user, uint32_t flow, bool restart)
@@ -59,13 +67,12 @@ static void flow_over(void *user, uint32_t flow, bool restart)
         o->over.to[i].over(o->over.to[i].user, flow, restart);
     dir_free(o->dirs[flow]);
     o->dirs[flow] = NULL;
-    o->go_backs[flow] = (struct go_backs){0};
     o->seen[flow] = false;
 }
 
 static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
-    struct req_dir *h = ((struct observer *)user)->dirs[flow];
+    struct req_dir *h = observer_req_dir(user, flow);
 
     return h && req_dir_has_psn(h, psn);
 }
@@ -78,9 +85,14 @@ struct observer *observer_new(const struct observer_opts *opts)
         return NULL;
     if (opts)
         o->opts = *opts;
-    o->conns = conn_table_new(OBSERVER_FLOWS);
-    if (!o->conns) {
-        free(o);
+    o->opts.memory = o->opts.memory ? o->opts.memory : ROOM_DEFAULT;
+    o->opts.per_flow = o->opts.per_flow ? o->opts.per_flow : ROOM_PER_FLOW;
+    o->room = room_of(o->opts.memory);
+    o->conns = conn_table_new(room_flows(o->opts.memory, o->opts.per_flow));
+    o->dirs = calloc(observer_flows(o), sizeof(struct evidence *));
+    o->seen = calloc(observer_flows(o), sizeof *o->seen);
+    if (!o->conns || !o->dirs || !o->seen) {
+        observer_free(o);
         return NULL;
     }
     conn_table_user(o->conns, o, flow_over, has_psn);
@@ -93,9 +105,11 @@ void observer_free(struct observer *o)
         return;
     if (o->timeline)
         o->release_timeline(o->timeline);
-    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+    for (uint32_t i = 0; o->conns && o->dirs && i < conn_counts(o->conns).flows; i++)
         dir_free(o->dirs[i]);
     conn_table_free(o->conns);
+    free(o->dirs);
+    free(o->seen);
     free(o);
 }
 
@@ -141,14 +155,26 @@ struct conn_table *observer_conns(struct observer *o)
     return o->conns;
 }
 
+uint32_t observer_flows(const struct observer *o)
+{
+    return room_flows(o->opts.memory, o->opts.per_flow);
+}
+
+struct room *observer_room(struct observer *o)
+{
+    return &o->room;
+}
+
 struct req_dir *observer_req_dir(struct observer *o, uint32_t flow)
 {
-    return o->dirs[flow];
+    return (struct req_dir *)o->dirs[flow]; /* its first member; NULL remains NULL */
 }
 
 const struct tries *observer_tries(const struct observer *o, uint32_t flow)
 {
-    return &o->go_backs[flow].tries;
+    static const struct tries none;
+
+    return o->dirs[flow] ? &o->dirs[flow]->go_backs.tries : &none;
 }
 
 /* Whether `src` sent packets other than RDMA to `dst`. */
@@ -200,13 +226,16 @@ static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flo
 static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(o->conns, flow);
-    struct req_dir *h = calloc(1, sizeof *h);
+    struct evidence *v = calloc(1, sizeof *v);
+    struct req_dir *h = &v->h;
 
-    if (!h || !req_dir_init(h, flow)) {
-        free(h);
+    if (!v || !req_dir_init(h, flow)) {
+        free(v);
         return NULL;
     }
-    o->dirs[flow] = h;
+    h->room = &o->room;
+    v->block = UINT32_MAX;
+    o->dirs[flow] = v;
     distrust_setup(o, p, flow);
     req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;
@@ -217,7 +246,7 @@ static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, con
 
 static inline struct req_dir *dir_of(struct observer *o, const struct pkt *p, uint32_t flow)
 {
-    struct req_dir *h = o->dirs[flow];
+    struct req_dir *h = observer_req_dir(o, flow);
 
     return LIKELY(h != NULL) ? h : dir_new(o, p, flow);
 }
@@ -262,7 +291,7 @@ static enum why_back why_back(struct observer *o, const struct event *e)
     const struct conn_params *c = &conn_flow_at(o->conns, e->flow)->params;
 
     e->h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
-    return go_back_why(&o->go_backs[e->flow], e->h, e->p);
+    return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
 }
 
 /* A request whose PSN is not the next one: decide whether the queue pair was reset, or why its requester goes back. */
@@ -276,11 +305,27 @@ static __attribute__((noinline)) void look_closer(struct observer *o, struct eve
         e->why = (uint8_t)why_back(o, e);
 }
 
+#define BLOCKS_OF_READ 64 /* blocks of PSNs of a READ that are noted; its first responses find their requests */
+
+/* Tell which PSNs the flow requests: responses show by them which flow they answer. */
+static __attribute__((noinline)) void note_psns(struct observer *o, const struct pkt *p, uint32_t flow)
+{
+    uint32_t psn = p->bth.psn, bytes = p->have & H_RETH && p->op->flags & OPF_READ_REQ ? p->reth.dmalen : 0;
+    /* a response for each 256 bytes, at most */
+    uint32_t blocks = (psn % PSN_BLOCK + bytes / 256) / PSN_BLOCK;
+
+    o->dirs[flow]->block = psn / PSN_BLOCK;
+    for (uint32_t i = 0; i <= min_u32(blocks, BLOCKS_OF_READ); i++)
+        conn_note_psn(o->conns, flow, psn_add(psn, i * PSN_BLOCK));
+}
+
 ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
     *e = (struct event){.p = p, .kind = EVENT_REQUEST, .own = flow, .flow = flow, .h = dir_of(o, p, flow)};
     if (UNLIKELY(!e->h))
         return;
+    if (UNLIKELY(p->bth.psn / PSN_BLOCK != o->dirs[flow]->block || p->op->flags & OPF_READ_REQ))
+        note_psns(o, p, flow);
     if (UNLIKELY(!e->h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         req_dir_set_pmtu(e->h, p->payload_len);
     e->as = (uint8_t)req_dir_classify(e->h, p);
@@ -306,7 +351,7 @@ ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_
     if (c->peer == FLOW_NONE || (p->op->flags & OPF_ACK && !(p->have & H_AETH)))
         return; /* an Acknowledge cut before its AETH may be an ACK or a NAK */
     e->flow = c->peer;
-    e->h = o->dirs[e->flow];
+    e->h = observer_req_dir(o, e->flow);
     if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP && p->op->flags & (OPF_FIRST | OPF_MIDDLE))) {
         req_dir_set_pmtu(e->h, p->payload_len);
         e->h->pmtu_from_response = e->h->pmtu != 0;
@@ -330,7 +375,7 @@ void observer_take(struct observer *o, const struct event *e)
     }
     req_dir_response(e->h, p);
     if (UNLIKELY(p->op->flags & OPF_ACK && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ)))
-        go_back_nak(&o->go_backs[e->flow], p->bth.psn);
+        go_back_nak(&o->dirs[e->flow]->go_backs, p->bth.psn);
 }
 
 static void note_other(struct observer *o, const struct pkt *p)
@@ -406,4 +451,54 @@ void observer_packet(struct observer *o, const struct pkt *p)
         return;
     observer_take(o, &e);
     hand_out(&o->after, &e);
+}
+
+/* --- Retries ---------------------------------------------------------------------------------- */
+
+#define STOPPED_AFTER 3 /* a requester that sends nothing for this many times its last ACK timeout has given up */
+
+uint32_t retries_used(const struct observer *w, const struct req_dir *h)
+{
+    return min_u32(h->retries, observer_tries(w, h->flow)->n);
+}
+
+/* Whether requests were unanswered although the capture has no response to compare with: the tap sees the other
+ * direction, the silence was long enough for an ACK timeout, and no new request followed. */
+static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
+{
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) &&
+           observer_tries(w, h->flow)->next == h->next && observer_heard(w, h->flow);
+}
+
+bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+                     ns_t now)
+{
+    uint32_t tries = retries_used(w, h);
+
+    if (!tries || (!h->rsp_packets && !is_unanswered(w, h, c, silence)))
+        return false;
+    if (tries >= RETRIES_MAX || (c->have_timeout && tries >= c->retry_cnt))
+        return true;
+    if (silence <= 0)
+        return false;
+    if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
+        return true; /* the ACK timer expired once more */
+    return now - h->last_ts > STOPPED_AFTER * silence;
+}
+
+bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c)
+{
+    const struct tries *t = observer_tries(w, h->flow);
+
+    return t->n && t->n >= (c->have_timeout || c->have_asked ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
+}
+
+bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
+{
+    ns_t timer = ack_timeout(c->timeout);
+
+    return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 &&
+           waited >= (closed ? timer_earliest(timer) : timer * 4);
 }

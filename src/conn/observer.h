@@ -14,8 +14,7 @@
 #include "src/conn/go_back.h"
 #include "src/conn/setup.h"
 
-#define OBSERVER_FLOWS 4096 /* flows kept at a time; beyond, the one unused for longest is evicted */
-#define OBSERVER_SUBS  16   /* subscribers of one observer at most */
+#define OBSERVER_SUBS 16 /* subscribers of one observer at most */
 
 struct observer;
 struct timeline;
@@ -60,6 +59,10 @@ struct observer_opts {
      * those remembered is taken for a retransmission, or for a gap. */
     bool cautious;
     bool complete; /* the capture lacks no frame, see observer_incomplete() */
+    /* bytes for flows and evidence about them, 0: ROOM_DEFAULT; one flow is kept for each `per_flow`, beyond that
+     * the one unused for longest is evicted */
+    uint64_t memory;
+    uint32_t per_flow; /* bytes, 0: ROOM_PER_FLOW */
 };
 
 /* NULL without memory. `opts` NULL: all false. */
@@ -94,6 +97,10 @@ void observer_response(struct observer *o, const struct pkt *p, uint32_t flow, s
 void observer_take(struct observer *o, const struct event *e);
 
 struct conn_table *observer_conns(struct observer *o);
+/* Number of flows kept at a time: every index of a flow is lower. */
+uint32_t observer_flows(const struct observer *o);
+/* The memory left for evidence; subscribers count there what they keep of a flow beyond a small constant. */
+struct room *observer_room(struct observer *o);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct req_dir *observer_req_dir(struct observer *o, uint32_t flow);
 /* The latest retransmissions of a flow after an ACK timeout. */
@@ -103,5 +110,25 @@ const struct tries *observer_tries(const struct observer *o, uint32_t flow);
 bool observer_heard(const struct observer *o, uint32_t flow);
 /* The same, by RDMA packets alone: other packets of the responder do not show that its responses would be captured. */
 bool observer_heard_rdma(const struct observer *o, uint32_t flow);
+
+/* --- How often a requester has retried, and whether it has given up --------------------------------- */
+
+#define RETRIES_MAX 7 /* largest retry count, a field of three bits: no requester retries more often */
+
+/* ACK timeouts in a row without progress, up to now. */
+uint32_t retries_used(const struct observer *w, const struct req_dir *h);
+/* Whether the requester has given up at `now`: its ACK timeouts without progress reached the retry count that CM
+ * states, or RETRIES_MAX; or they reached the retry count that its REQ sets for its peer, and it has sent nothing for
+ * `silence` since, the time that passed before one of the timeouts (0: not known); or it has sent nothing for several
+ * times `silence`. False if the capture may only lack the responses. */
+bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+                     ns_t now);
+/* Whether the requester used its last retry and sent nothing new: responses that the tap saw meanwhile did not reach it
+ * before that retry. */
+bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c);
+/* Whether a requester with retry count 0 has given up a request that had no response for `waited` ns: the ACK timer may
+ * run up to four times its nominal timeout (9.7.6.1.3), so that much must have passed; if the requester `closed` the
+ * connection, the nominal timeout is enough. */
+bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define SLOTS_MIN 16 /* slots for request packets, at first */
+#define READS_MIN 8  /* likewise for READs and atomics, with the first of them */
 
 #define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
@@ -19,6 +20,8 @@ static struct sent *slots_new(uint32_t n)
     return s;
 }
 
+static struct read_req no_read; /* the ring of a flow without READs and atomics; never written */
+
 bool req_dir_init(struct req_dir *h, uint32_t flow)
 {
     uint64_t restarts = h->restarts;
@@ -29,8 +32,12 @@ bool req_dir_init(struct req_dir *h, uint32_t flow)
     if (!h->sent) {
         h->sent = slots_new(SLOTS_MIN);
         h->slots = SLOTS_MIN;
+        h->reads = &no_read;
+        h->read_slots = 1;
         return h->sent != NULL;
     }
+    if (h->reads != &no_read)
+        memset(h->reads, 0, h->read_slots * sizeof *h->reads);
     for (uint32_t i = 0; i < h->slots; i++)
         h->sent[i].psn = UINT32_MAX;
     return true;
@@ -38,19 +45,30 @@ bool req_dir_init(struct req_dir *h, uint32_t flow)
 
 void req_dir_end(struct req_dir *h)
 {
+    if (!h->sent)
+        return;
+    room_give(h->room, (h->slots - SLOTS_MIN) * sizeof *h->sent);
     free(h->sent);
     h->sent = NULL;
+    if (h->reads == &no_read)
+        return;
+    room_give(h->room, (h->read_slots - READS_MIN) * sizeof *h->reads);
+    free(h->reads);
 }
 
-/* Double the slots; PSNs in different slots stay in different slots. False: there are TRACK_SENT slots already, or no
- * memory. */
-static bool slots_grow(struct req_dir *h)
+/* Double the slots; PSNs in different slots stay in different slots. `outstanding`: else `s`, acknowledged, would be
+ * replaced. False: there are TRACK_SENT slots already, or no room. */
+static __attribute__((noinline)) bool slots_grow(struct req_dir *h, const struct sent *s)
 {
     uint32_t slots = 2 * h->slots;
-    struct sent *grown = slots <= TRACK_SENT ? slots_new(slots) : NULL;
+    bool outstanding = h->service != SVC_UC && !req_dir_was_answered(h, s->psn);
+    struct sent *grown =
+        slots <= TRACK_SENT && room_take(h->room, h->slots * sizeof *s, outstanding) ? slots_new(slots) : NULL;
 
-    if (!grown)
+    if (!grown) {
+        h->replaced = true;
         return false;
+    }
     for (uint32_t i = 0; i < h->slots; i++)
         if (h->sent[i].psn != UINT32_MAX)
             grown[h->sent[i].psn & (slots - 1)] = h->sent[i];
@@ -60,20 +78,20 @@ static bool slots_grow(struct req_dir *h)
     return true;
 }
 
-/* The slot for `psn`; with TRACK_SENT slots it may hold another PSN, which is replaced. */
+/* The slot for `psn`; with TRACK_SENT slots, or without room, it may hold another PSN, which is replaced. */
 static inline struct sent *slot_for(struct req_dir *h, uint32_t psn)
 {
     struct sent *s = &h->sent[psn & (h->slots - 1)];
 
-    while (UNLIKELY(h->slots < TRACK_SENT && s->psn != UINT32_MAX && s->psn != psn) && slots_grow(h))
+    while (UNLIKELY(h->slots < TRACK_SENT && s->psn != UINT32_MAX && s->psn != psn) && slots_grow(h, s))
         s = &h->sent[psn & (h->slots - 1)];
     return s;
 }
 
 struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth)
 {
-    for (unsigned i = 1; i <= TRACK_READS; i++) {
-        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
+    for (uint32_t i = 1; i <= h->read_slots; i++) {
+        struct read_req *a = req_dir_latest_read(h, i);
         if (!a->span)
             return NULL;
         if (psn_in(psn, a->psn, a->span) && nth-- == 0)
@@ -89,8 +107,8 @@ uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest)
     uint32_t n = 0;
 
     *oldest = NULL;
-    for (unsigned i = 1; i <= TRACK_READS; i++) {
-        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
+    for (uint32_t i = 1; i <= h->read_slots; i++) {
+        struct read_req *a = req_dir_latest_read(h, i);
         if (!a->span)
             break;
         if (a->again || a->answered || (h->have_una && psn_diff(psn_add(a->psn, a->span), h->una) <= 0))
@@ -105,7 +123,7 @@ uint32_t req_dir_outstanding_at(const struct req_dir *h, const struct read_req *
 {
     uint32_t n = 0;
 
-    for (unsigned i = 0; i < TRACK_READS; i++) {
+    for (uint32_t i = 0; i < h->read_slots; i++) {
         const struct read_req *o = &h->reads[i];
         n += o->span && psn_diff(o->psn, a->psn) <= 0 && !(o->answered && o->done <= a->rsps);
     }
@@ -125,7 +143,7 @@ bool req_dir_was_hole(const struct req_dir *h, uint32_t psn, uint32_t *frame)
 
 bool req_dir_has_psn(struct req_dir *h, uint32_t psn)
 {
-    const struct read_req *latest = &h->reads[(h->reads_at - 1) % TRACK_READS];
+    const struct read_req *latest = req_dir_latest_read(h, 1);
 
     if (req_dir_sent(h, psn) || req_dir_read(h, psn, 0))
         return true;
@@ -154,12 +172,12 @@ void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu)
 
     if (h->pmtu || pmtu < 256 || pmtu > UINT16_MAX || pmtu & (pmtu - 1))
         return;
-    last = &h->reads[(h->reads_at - 1) % TRACK_READS];
+    last = req_dir_latest_read(h, 1);
     at_cursor = last->span && last->opcode == OP_READ_REQUEST && h->cursor == psn_add(last->psn, 1);
     h->pmtu = (uint16_t)pmtu;
     h->loose = false;
-    for (unsigned i = TRACK_READS; i > 0; i--) {
-        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS];
+    for (uint32_t i = h->read_slots; i > 0; i--) {
+        struct read_req *a = req_dir_latest_read(h, i);
         uint32_t end;
         if (!a->span || a->opcode != OP_READ_REQUEST)
             continue;
@@ -262,6 +280,8 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
     s = req_dir_sent(h, p->bth.psn);
     if (!s && p->op->flags & OPF_READ_REQ && req_dir_read(h, p->bth.psn, 0))
         return SEEN_AGAIN; /* a READ retry for the rest of a READ */
+    if (!s && h->replaced && d >= -TRACK_SENT && req_dir_was_answered(h, p->bth.psn))
+        return SEEN_AGAIN; /* it is acknowledged, and no longer remembered */
     if (!s)
         return d < -TRACK_SENT ? SEEN_OLD : SEEN_LATE;
     h->identical = s->opcode == p->bth.opcode && s->len == (uint16_t)p->payload_len && s->ip_id == frame_ip_id(p) &&
@@ -273,13 +293,42 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
     return SEEN_AGAIN;
 }
 
+/* Double the ring of READs and atomics, as long as there is room. */
+static void reads_grow(struct req_dir *h)
+{
+    bool first = h->reads == &no_read;
+    const struct read_req *oldest = req_dir_latest_read(h, h->read_slots);
+    bool outstanding = !oldest->answered && !req_dir_was_answered(h, oldest->psn);
+    uint32_t n = first ? READS_MIN : 2 * h->read_slots;
+    struct read_req *grown = n > TRACK_READS ? NULL
+                             : first || room_take(h->room, n / 2 * sizeof *grown, outstanding)
+                                 ? calloc(n, sizeof *grown)
+                                 : NULL;
+
+    if (!grown)
+        return;
+    for (uint32_t i = 1; i <= h->read_slots && !first; i++)
+        grown[(h->reads_at - i) & (n - 1)] = *req_dir_latest_read(h, i);
+    if (!first)
+        free(h->reads);
+    h->reads = grown;
+    h->read_slots = n;
+}
+
 static void read_put(struct req_dir *h, const struct pkt *p, uint32_t span)
 {
-    const struct read_req *before = req_dir_read(h, p->bth.psn, 0),
-                          *latest = &h->reads[(h->reads_at - 1) % TRACK_READS];
-    bool late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
-    struct read_req *a = &h->reads[h->reads_at++ % TRACK_READS];
+    const struct read_req *latest, *before;
+    struct read_req *a;
+    bool late;
 
+    if (h->reads == &no_read || req_dir_latest_read(h, h->read_slots)->span)
+        reads_grow(h);
+    if (h->reads == &no_read)
+        return;
+    before = req_dir_read(h, p->bth.psn, 0);
+    latest = req_dir_latest_read(h, 1);
+    late = latest->span && psn_diff(psn_add(p->bth.psn, span), h->next) < 0;
+    a = &h->reads[h->reads_at++ & (h->read_slots - 1)];
     *a = (struct read_req){.psn = p->bth.psn,
                            .span = span,
                            .frame = frame_u32(p),

@@ -11,11 +11,13 @@
  *                    go-back-N
  *                    responder expects
  *
- * Memory is bounded for each direction. */
+ * Memory is bounded for each direction: tables are small at first, and grow to the sizes below as long as there is
+ * room. Where there is little left, only what is outstanding makes them grow (include/room.h). */
 #ifndef RDMATRACE_CONN_REQUESTS_H
 #define RDMATRACE_CONN_REQUESTS_H
 
 #include "psn.h"
+#include "room.h"
 #include "src/conn/conn.h"
 
 #define TRACK_SENT  1024 /* request packets remembered in a direction */
@@ -192,12 +194,16 @@ struct req_dir {
     uint32_t hole_frames[TRACK_HOLES]; /* frame that showed the gap */
     uint32_t holes_at;                 /* gaps so far */
 
-    uint32_t reads_at; /* READs and atomics so far; the latest is at (reads_at - 1) % TRACK_READS */
-    struct read_req reads[TRACK_READS];
+    uint32_t reads_at; /* READs and atomics so far; req_dir_latest_read() */
+    bool replaced;     /* fewer than TRACK_SENT request packets are remembered: there was no room for more */
     /* Request packets, each in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs
-     * collide; from TRACK_SENT slots on a later PSN replaces an earlier one. */
+     * collide; from TRACK_SENT slots on, or without room, a later PSN replaces an earlier one. */
     uint32_t slots;
     struct sent *sent;
+    /* READs and atomics, in a ring of `read_slots`, a power of two, at most TRACK_READS; span 0: empty */
+    uint32_t read_slots;
+    struct read_req *reads;
+    struct room *room; /* from which the tables grow; NULL: no limit */
 };
 
 /* Reset *h to the requests of `flow`; only the count of restarts and the memory are kept. Before the first call *h must
@@ -205,6 +211,12 @@ struct req_dir {
 bool req_dir_init(struct req_dir *h, uint32_t flow);
 /* Release the memory of req_dir_init(). */
 void req_dir_end(struct req_dir *h);
+
+/* READ or atomic number `i`, counted from the latest, 1, to the earliest, `read_slots`; span 0: there is none. */
+static inline struct read_req *req_dir_latest_read(const struct req_dir *h, uint32_t i)
+{
+    return &h->reads[(h->reads_at - i) & (h->read_slots - 1)];
+}
 
 /* The request packet seen with this PSN; NULL: none is remembered. Valid until the next req_dir_request(). */
 static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)

@@ -65,7 +65,7 @@ static void take_late(struct req_dir *h, struct read_req *a)
     h->late_end = psn_add(a->psn, a->span);
     h->late_rsps = h->rsp_packets;
     a->early = false;
-    for (unsigned i = 0; i < TRACK_READS; i++) {
+    for (uint32_t i = 0; i < h->read_slots; i++) {
         struct read_req *b = &h->reads[i];
         b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
     }
@@ -101,8 +101,8 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
 /* A READ is complete, too, if its READ retry for the rest is. */
 static void settle_reads(struct req_dir *h)
 {
-    for (unsigned i = 1; i <= TRACK_READS; i++) {
-        struct read_req *a = &h->reads[(h->reads_at - i) % TRACK_READS], *rest;
+    for (uint32_t i = 1; i <= h->read_slots; i++) {
+        struct read_req *a = req_dir_latest_read(h, i), *rest;
         if (!a->span)
             return;
         if (a->answered || !a->got)

@@ -183,8 +183,8 @@ uint32_t timeline_reads(const struct direction *d, const struct req_dir *h)
 {
     uint32_t n = 0;
 
-    for (uint32_t at = h->reads_at; d->have_rsp && at > d->reads_from && h->reads_at - at < TRACK_READS; at--) {
-        const struct read_req *a = &h->reads[(at - 1) % TRACK_READS];
+    for (uint32_t at = h->reads_at; d->have_rsp && at > d->reads_from && h->reads_at - at < h->read_slots; at--) {
+        const struct read_req *a = req_dir_latest_read(h, h->reads_at - at + 1);
         if (a->again)
             continue;
         if (psn_diff(psn_add(a->psn, a->span), d->rsp_next) <= 0)
@@ -474,8 +474,10 @@ static void on_after(void *user, const struct event *e)
 
 static void release(struct timeline *t)
 {
-    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+    for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
         free(t->dirs[i]);
+    free(t->dirs);
+    free(t->seen);
     free(t->episodes);
     free(t->rows);
     free(t->silences);
@@ -493,7 +495,9 @@ struct timeline *timeline_of(struct observer *o)
     if (!t)
         return NULL;
     t->observer = o;
-    if (!observer_subscribe(o, &s)) {
+    t->dirs = calloc(observer_flows(o), sizeof(struct direction *));
+    t->seen = calloc(observer_flows(o), sizeof *t->seen);
+    if (!t->dirs || !t->seen || !observer_subscribe(o, &s)) {
         free(t);
         return NULL;
     }
@@ -528,7 +532,7 @@ void timeline_end(struct timeline *t)
     if (t->ended)
         return;
     t->ended = true;
-    for (uint32_t i = 0; i < OBSERVER_FLOWS; i++)
+    for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
         if (t->dirs[i]) {
             timeline_finish(t, i);
             keep_row(t, i);
@@ -557,7 +561,7 @@ const struct episode *timeline_episode(const struct timeline *t, uint32_t i)
 
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES])
 {
-    const struct direction *d = flow < OBSERVER_FLOWS ? t->dirs[flow] : NULL;
+    const struct direction *d = flow < observer_flows(t->observer) ? t->dirs[flow] : NULL;
 
     if (d) {
         spans_between(&d->spans, from, to, states);

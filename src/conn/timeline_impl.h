@@ -163,8 +163,8 @@ static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
 
 struct timeline {
     struct observer *observer;
-    struct direction *dirs[OBSERVER_FLOWS];
-    struct flow_times seen[OBSERVER_FLOWS];
+    struct direction **dirs; /* observer_flows() */
+    struct flow_times *seen; /* likewise */
     struct episode *episodes;
     uint32_t n, cap;
     struct timeline_row *rows;

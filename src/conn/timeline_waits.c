@@ -238,7 +238,7 @@ static void share_pauses_with(struct timeline *t, uint32_t flow, timeline_clock 
 
 void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
 {
-    for (uint32_t i = 0; t->silences && t->n_pauses && i < OBSERVER_FLOWS; i++)
+    for (uint32_t i = 0; t->silences && t->n_pauses && i < conn_counts(observer_conns(t->observer)).flows; i++)
         if (t->dirs[i])
             share_pauses_with(t, i, clock, user);
 }

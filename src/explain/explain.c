@@ -549,7 +549,8 @@ struct explainer *explain_new(struct observer *o)
     x->observer = o;
     x->room = INCIDENTS_EARLY;
     x->timeline = timeline_of(o);
-    if (!x->timeline || !observer_subscribe(o, &s)) {
+    x->notes = calloc(observer_flows(o), sizeof(struct flow_notes *));
+    if (!x->timeline || !x->notes || !observer_subscribe(o, &s)) {
         explain_free(x);
         return NULL;
     }
@@ -566,8 +567,9 @@ void explain_free(struct explainer *x)
 {
     if (!x)
         return;
-    for (unsigned i = 0; i < OBSERVER_FLOWS; i++)
+    for (uint32_t i = 0; x->notes && i < conn_counts(observer_conns(x->observer)).flows; i++)
         free(x->notes[i]);
+    free(x->notes);
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     taps_free(x->taps);

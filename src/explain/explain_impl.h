@@ -170,8 +170,8 @@ struct incident_chains {
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
-    struct taps *taps; /* NULL: clocks are not compared */
-    struct flow_notes *notes[OBSERVER_FLOWS];
+    struct taps *taps;         /* NULL: clocks are not compared */
+    struct flow_notes **notes; /* observer_flows() */
     struct incident *incidents;
     uint32_t n, cap;
     uint32_t room;                 /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */

@@ -1,5 +1,4 @@
 /* layer 3 (explain): end of the capture: incidents that never ended, and the order of all. */
-#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

@@ -299,7 +299,7 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
 /* The READ of which request `p` repeats the rest; NULL: none. */
 static const struct read_req *read_of_rest(const struct req_dir *h, const struct pkt *p)
 {
-    for (unsigned i = 0; i < TRACK_READS; i++) {
+    for (uint32_t i = 0; i < h->read_slots; i++) {
         const struct read_req *a = &h->reads[i];
         if (a->span && a->opcode == OP_READ_REQUEST && a->rkey == p->reth.rkey && a->va < p->reth.va &&
             a->va + a->len == p->reth.va + p->reth.dmalen)

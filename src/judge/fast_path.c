@@ -53,9 +53,26 @@ static inline bool usual_words(const struct judge *j, const struct pkt *p, uint6
 }
 
 /* The place of such a packet's flow in judge.usual: hash of source address and destination QP. */
-static inline uint16_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
+static inline uint32_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
 {
-    return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> 52];
+    return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> j->usual_shift];
+}
+
+size_t judge_usual_places(const struct judge *j)
+{
+    size_t n = (size_t)1 << USUAL_BITS;
+
+    while (n < (size_t)observer_flows(j->observer) * 4)
+        n *= 2;
+    return n;
+}
+
+/* Use more places once there are more flows. Those in places of before are found again when they are learnt again. */
+static void use_more_places(struct judge *j, uint32_t flow)
+{
+    while (flow * UINT64_C(4) > UINT64_C(1) << (64 - j->usual_shift) &&
+           UINT64_C(1) << (64 - j->usual_shift) < judge_usual_places(j))
+        j->usual_shift--;
 }
 
 /* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
@@ -156,7 +173,8 @@ static void learn_usual(struct judge *j, const struct pkt *p, uint32_t flow, boo
     else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(j, p, k->usual) &&
              !load_be16(p->data + p->udp_off + 6)) {
         k->tap = conn_tap_of(p->frame);
-        *usual_place(j, k->usual) = (uint16_t)flow;
+        use_more_places(j, flow);
+        *usual_place(j, k->usual) = flow;
     } else {
         k->usual[0] = 0;
     }

@@ -3,18 +3,42 @@
 
 #include <stdlib.h>
 
+#define PAYLOAD_BYTES (HISTORY_PAYLOADS * sizeof(struct read_payload))
+
 bool history_begin(struct jflow *f)
 {
     struct history *t = f->history;
 
     if (!t)
         return (f->history = calloc(1, sizeof *t)) != NULL;
-    memset(t->payloads, 0, sizeof t->payloads); /* the counts for the notes are kept */
+    if (t->payloads)
+        memset(t->payloads, 0, PAYLOAD_BYTES); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
     t->late.have = t->msn_base.have = false;
     t->msn = (struct msn_known){0};
     t->have_syndrome = t->duplicates.have = false;
     return true;
+}
+
+void history_end_flow(struct judge *j, struct jflow *f)
+{
+    if (f->history && f->history->payloads) {
+        room_give(observer_room(j->observer), PAYLOAD_BYTES);
+        free(f->history->payloads);
+    }
+    free(f->history);
+    f->history = NULL;
+}
+
+/* The place of the READ response with this PSN; NULL: no room. */
+static struct read_payload *payload_of(struct judge *j, struct history *t, uint32_t psn)
+{
+    if (UNLIKELY(!t->payloads) && room_take(observer_room(j->observer), PAYLOAD_BYTES, false)) {
+        t->payloads = calloc(1, PAYLOAD_BYTES);
+        if (!t->payloads)
+            room_give(observer_room(j->observer), PAYLOAD_BYTES);
+    }
+    return t->payloads ? &t->payloads[psn % HISTORY_PAYLOADS] : NULL;
 }
 
 /* --- RDA-10: retransmitted READs -------------------------------------------------------------- */
@@ -37,14 +61,17 @@ static uint32_t payload_hash(const struct pkt *p)
     return (uint32_t)(all >> 32);
 }
 
-static void compare_payload(const struct judged *a)
+static void compare_payload(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
-    struct read_payload now = {p->bth.psn, frame_u32(p), 0}, *old = &t->payloads[p->bth.psn % HISTORY_PAYLOADS];
+    struct read_payload now = {p->bth.psn, frame_u32(p), 0}, *old;
     const struct read_req *k = req_dir_read(a->h, p->bth.psn, 0), *first = k;
 
     if (!(p->op->flags & OPF_READ_RESP) || !k || p->payload_cap < p->payload_len || p->flags & PKT_CUT || !now.frame)
+        return;
+    old = payload_of(j, t, p->bth.psn);
+    if (!old)
         return;
     for (unsigned n = 1; n < 8 && (k = req_dir_read(a->h, p->bth.psn, n)) != NULL; n++)
         first = k;
@@ -155,8 +182,8 @@ static void check_duplicates(struct judge *j, const struct judged *a)
 
     if (!k || k->rsp_first || !(a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !is_sole_retransmission(h, k))
         return;
-    for (unsigned i = 1; i <= TRACK_READS; i++) {
-        b = &h->reads[(h->reads_at - i) % TRACK_READS];
+    for (uint32_t i = 1; i <= h->read_slots; i++) {
+        b = req_dir_latest_read(h, i);
         if (!b->span || b == k)
             return;
         if (b->rsp_first && psn_diff(b->psn, psn_add(k->psn, k->span)) >= 0 && is_sole_retransmission(h, b))
@@ -523,7 +550,7 @@ void history_response(struct judge *j, const struct judged *a)
 
     if (UNLIKELY(t->late.have))
         settle_late_request(j, a);
-    compare_payload(a);
+    compare_payload(j, a);
     if (UNLIKELY(a->h->again))
         check_duplicates(j, a);
     note_unsolicited_ack(a);

@@ -45,7 +45,7 @@ struct gap_seen {
     ns_t ts;             /* time of that frame */
 };
 struct history {
-    struct read_payload payloads[HISTORY_PAYLOADS]; /* by PSN */
+    struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
     struct history_key keys[HISTORY_KEYS];
     uint32_t keys_at; /* number of keys invalidated */
     struct {
@@ -80,6 +80,8 @@ struct judged;
 
 /* Create the history of flow `f`, or clear it for a new connection; false: out of memory. */
 bool history_begin(struct jflow *f);
+/* Release it. */
+void history_end_flow(struct judge *j, struct jflow *f);
 /* A request, before the observer updates its state. */
 void history_request(struct judge *j, const struct judged *a);
 /* A response, before the observer updates its state; not for an identical copy, or if its request was not seen. */

@@ -38,10 +38,10 @@ bool tap_parse(const char *s, enum tap_side *t)
     return i >= 0;
 }
 
-static void flow_reset(struct jflow *f)
+static void flow_reset(struct judge *j, struct jflow *f)
 {
-    free(f->shadow);
-    free(f->history);
+    shadow_free(f->shadow);
+    history_end_flow(j, f);
     memset(f, 0, sizeof *f);
 }
 
@@ -66,7 +66,7 @@ static void flow_over(void *user, uint32_t flow, bool restart)
         if (j->forgotten && (place = forgotten_place(j, flow, &bit)))
             *place |= bit;
     }
-    flow_reset(&j->flows[flow]);
+    flow_reset(j, &j->flows[flow]);
 }
 
 /* The first packet of a flow: another one of it was seen before, and what it told was forgotten. */
@@ -89,11 +89,14 @@ struct judge *judge_new(const struct judge_opts *o)
     if (!j)
         return NULL;
     j->o = *o;
-    j->observer = observer_new(&(struct observer_opts){.cautious = true, .complete = o->complete});
-    j->flows = calloc(JUDGE_FLOWS, sizeof *j->flows);
+    j->observer = observer_new(&(struct observer_opts){
+        .cautious = true, .complete = o->complete, .memory = o->memory, .per_flow = ROOM_JUDGED});
+    j->flows = j->observer ? calloc(observer_flows(j->observer), sizeof *j->flows) : NULL;
+    j->usual_shift = 64 - USUAL_BITS;
+    j->usual = j->observer ? calloc(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
     j->recent = calloc(RECENT_FRAMES, sizeof *j->recent);
-    if (!j->observer || !j->flows || !j->findings || !j->recent || !observer_subscribe(j->observer, &s)) {
+    if (!j->observer || !j->flows || !j->usual || !j->findings || !j->recent || !observer_subscribe(j->observer, &s)) {
         judge_free(j);
         return NULL;
     }
@@ -109,9 +112,10 @@ void judge_free(struct judge *j)
 {
     if (!j)
         return;
-    for (unsigned i = 0; j->flows && i < JUDGE_FLOWS; i++)
-        flow_reset(&j->flows[i]);
+    for (uint32_t i = 0; j->conns && i < conn_counts(j->conns).flows; i++)
+        flow_reset(j, &j->flows[i]);
     free(j->flows);
+    free(j->usual);
     free(j->forgotten);
     free(j->recent);
     observer_free(j->observer);
@@ -175,7 +179,7 @@ ns_t judge_step(const struct judge *j, const struct pkt *p)
 /* From now on treat the capture as incomplete. */
 void judge_treat_as_incomplete(struct judge *j)
 {
-    for (unsigned i = 0; i < JUDGE_FLOWS && !j->incomplete; i++)
+    for (uint32_t i = 0; i < conn_counts(j->conns).flows && !j->incomplete; i++)
         if (j->flows[i].shadow)
             j->flows[i].shadow->req.u.complete = false;
     j->incomplete = true;
@@ -448,7 +452,7 @@ void judge_end(struct judge *j)
     judge_fairness(j);
     judge_cm_end(j);
     note_capture_end(j);
-    if (j->flows_lost)
+    if (j->flows_lost || observer_room(j->observer)->refused)
         lose_rules(j);
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),

@@ -33,8 +33,7 @@ enum tap_side {
 const char *tap_str(enum tap_side t);
 bool tap_parse(const char *s, enum tap_side *t);
 
-#define JUDGE_FLOWS 4096 /* flows kept at a time */
-#define JUDGE_TAPS  64   /* interfaces that can have a tap position of their own */
+#define JUDGE_TAPS 64 /* interfaces that can have a tap position of their own */
 
 #define JUDGE_HOSTS  8
 #define JUDGE_COUNTS 11 /* number of counters of a host */
@@ -63,6 +62,7 @@ struct judge_opts {
     struct judge_tap taps[JUDGE_TAPS]; /* positions by file and interface; interfaces not listed: tap[] */
     unsigned n_taps;
     enum tap_side tap[JUDGE_TAPS];        /* by interface number; from JUDGE_TAPS on: TAP_UNKNOWN */
+    uint64_t memory;                      /* bytes, as in observer_opts */
     bool complete;                        /* the user says that the capture lost no frame */
     bool off[RULE_COUNT];                 /* rules that are not judged */
     int ack_timeout;                      /* exponent of the local ACK timeout if CM was not captured; -1: not known */

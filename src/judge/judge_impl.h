@@ -28,6 +28,7 @@ static inline uint32_t recent_slot(uint16_t file, uint64_t number)
 }
 
 #define FORGOTTEN_BYTES (1u << 21)
+#define USUAL_BITS      12 /* of the hash for the fast path, with few flows */
 
 struct judge {
     struct judge_opts o;
@@ -35,16 +36,18 @@ struct judge {
     struct conn_table *conns; /* of `observer` */
     struct flow *flow;        /* flows of `conns`, by index */
     struct findings *findings;
-    struct jflow *flows; /* JUDGE_FLOWS */
+    struct jflow *flows; /* observer_flows() */
     uint8_t *forgotten;  /* FORGOTTEN_BYTES: flows that were forgotten, a bit each; NULL: none was */
     bool flows_lost;     /* one of them came back */
     const struct header_rule *header_rules;
     unsigned n_header_rules;
     bool no_usual;                    /* the fast path is off: a header rule reads a field that is not compared */
     uint64_t usual_bits[USUAL_WORDS]; /* mask of the header bits that the fast path compares (load_le64()) */
-    uint16_t usual[JUDGE_FLOWS];      /* flow of the packets on the fast path, by a hash of their headers */
-    uint64_t n_found;                 /* number of failures and notes so far */
-    uint64_t n_found_before;          /* n_found before the current packet */
+    /* flow of the packets on the fast path, by a hash of their headers: its upper 64 - usual_shift bits */
+    uint32_t *usual;
+    unsigned usual_shift;
+    uint64_t n_found;        /* number of failures and notes so far */
+    uint64_t n_found_before; /* n_found before the current packet */
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;
@@ -122,6 +125,8 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
  * packet of the flow that broke no rule, and is_plain() holds for the other fields. judge_headers() and judge_flow()
  * would find nothing and are skipped. FLOW_NONE: the packet takes the slow path. */
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p);
+/* Size of judge.usual; most of it is not touched as long as flows are few. */
+size_t judge_usual_places(const struct judge *j);
 /* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */

@@ -55,9 +55,9 @@ static void note_retransmission(struct judge *j, const struct judged *a)
 /* The first request of a flow; false: out of memory. */
 static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
-    f->shadow = calloc(1, sizeof *f->shadow);
+    f->shadow = shadow_new(observer_room(j->observer));
     if (!f->shadow || !history_begin(f)) {
-        free(f->shadow);
+        shadow_free(f->shadow);
         f->shadow = NULL;
         return false;
     }
@@ -320,6 +320,8 @@ static inline void take(const struct judged *a, bool unsettled)
 {
     struct shadow *r = a->f->shadow;
 
+    if (UNLIKELY(shadow_is_full(r)))
+        a->f->shadow = r = shadow_grow(r);
     shadow_request(r, a->p, (enum seen_as)a->as, a->h, a->usual);
     if (UNLIKELY(unsettled && !a->h->unsettled))
         shadow_rsp_settle(&r->rsp);

@@ -74,7 +74,7 @@ static void check_refused_read(struct judge *j, const struct judged *a)
         return;
     if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_read(k, before))
         return;
-    for (unsigned i = 0; i < TRACK_READS; i++)
+    for (uint32_t i = 0; i < a->h->read_slots; i++)
         served |= a->h->reads[i].span && a->h->reads[i].answered &&
                   (a->h->reads[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
     f.severity = served ? SEV_E : SEV_W;

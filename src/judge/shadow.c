@@ -3,7 +3,98 @@
 
 #include "dissect/pkt.h"
 
+#include <stdlib.h>
+
 #define PMTU_MAX 4096
+
+#define MSGS_MIN 16 /* entries of the rings, at first */
+#define RES_MIN  8
+
+/* The rings of `msgs` entries and more behind a shadow. */
+static struct req_msg *msgs_of(struct shadow *r)
+{
+    return (struct req_msg *)(r + 1);
+}
+static struct rsp_res *res_of(struct shadow *r, uint32_t msgs)
+{
+    return (struct rsp_res *)(msgs_of(r) + msgs);
+}
+
+static size_t ring_bytes(uint32_t msgs, uint32_t res)
+{
+    return msgs * sizeof(struct req_msg) + res * sizeof(struct rsp_res);
+}
+
+static struct shadow *allocate(uint32_t msgs, uint32_t res)
+{
+    return calloc(1, sizeof(struct shadow) + ring_bytes(msgs, res));
+}
+
+struct shadow *shadow_new(struct room *room)
+{
+    struct shadow *r = allocate(MSGS_MIN, RES_MIN);
+
+    if (!r)
+        return NULL;
+    r->room = room;
+    r->req.r.msg_mask = MSGS_MIN - 1;
+    r->rsp.r.res_mask = RES_MIN - 1;
+    return r;
+}
+
+void shadow_free(struct shadow *r)
+{
+    if (r)
+        room_give(r->room, ring_bytes(r->req.r.msg_mask + 1, r->rsp.r.res_mask + 1) - ring_bytes(MSGS_MIN, RES_MIN));
+    free(r);
+}
+
+/* Replicas with larger rings, each entry at its number modulo the new size. */
+static struct shadow *moved(struct shadow *old, uint32_t msgs, uint32_t res)
+{
+    struct shadow *r = allocate(msgs, res);
+    struct requester *q;
+    struct responder *s;
+
+    if (!r)
+        return NULL;
+    *r = *old;
+    q = &r->req.r;
+    q->msg_off = (int32_t)((char *)msgs_of(r) - (char *)q);
+    q->msg_mask = msgs - 1;
+    s = &r->rsp.r;
+    s->res_off = (int32_t)((char *)res_of(r, msgs) - (char *)s);
+    s->res_mask = res - 1;
+    for (uint32_t i = 1; i <= old->req.r.msg_mask + 1; i++)
+        *req_msg(q, q->msg_tail - i) = *req_msg(&old->req.r, q->msg_tail - i);
+    for (uint32_t i = 1; i <= old->rsp.r.res_mask + 1; i++)
+        *rsp_res(s, s->res_tail - i) = *rsp_res(&old->rsp.r, s->res_tail - i);
+    return r;
+}
+
+struct shadow *shadow_grow(struct shadow *r)
+{
+    const struct requester *q = &r->req.r;
+    const struct responder *s = &r->rsp.r;
+    uint32_t had_msgs = q->msg_mask + 1, had_res = s->res_mask + 1, msgs = had_msgs, res = had_res;
+    bool open = !req_has_room(q);
+    struct shadow *grown;
+
+    if (msgs < SHADOW_MSGS && q->msg_tail >= msgs && room_take(r->room, ring_bytes(msgs, 0), open))
+        msgs *= 2;
+    if (res < SHADOW_RES && s->res_tail - s->res_head >= res &&
+        room_take(r->room, ring_bytes(0, res), s->res_next == s->res_head))
+        res *= 2;
+    if (msgs == had_msgs && res == had_res)
+        return r;
+    grown = moved(r, msgs, res);
+    if (!grown) {
+        room_give(r->room, ring_bytes(msgs - had_msgs, res - had_res));
+        return r;
+    }
+    free(r);
+    return grown;
+}
 
 void shadow_begin(struct shadow *r, const struct shadow_params *k)
 {
@@ -29,11 +120,13 @@ void shadow_begin(struct shadow *r, const struct shadow_params *k)
     };
     const struct rsp_unknown w = {.from_start = k->from_start, .pmtu_unknown = !k->pmtu};
 
+    const uint32_t msgs = r->req.r.msg_mask + 1, res = r->rsp.r.res_mask + 1;
+
     r->thorough = k->thorough;
     r->start = k->psn;
-    shadow_req_init(&r->req, &q, &u, r->msgs, SHADOW_MSGS);
-    shadow_rsp_init(&r->rsp, &s, &w, r->res, SHADOW_RES);
-    memset(&r->msgs[SHADOW_MSGS - 1], 0, sizeof r->msgs[0]); /* the entry before the first message: no open message */
+    shadow_req_init(&r->req, &q, &u, msgs_of(r), msgs);
+    shadow_rsp_init(&r->rsp, &s, &w, res_of(r, msgs), res);
+    memset(req_msg(&r->req.r, r->req.r.msg_tail - 1), 0, sizeof(struct req_msg)); /* no open message before the first */
 }
 
 unsigned shadow_check_request(const struct shadow *r, const struct pkt *p, struct verdict *out)

@@ -4,7 +4,9 @@
  * first checked, by the same checks that our own endpoint must pass, and then applied. A replica begins with the
  * parameters of CM, of a parameter exchange or of the user, or in mid-stream with the first request seen; unknown
  * values are learnt from packets. A shadow is for the requests of one direction: their requester and the responder at
- * the other end. It has a constant size, about 24 KiB, and is allocated when the first request of a direction is seen.
+ * the other end. It is allocated when the first request of a direction is seen, and its rings grow up to the sizes
+ * below as long as there is room; where there is little left, only what is outstanding makes them grow
+ * (include/room.h).
  *
  * Not judged by the replicas, but by the judge from what packets prove (src/conn/requests.h):
  * - skipped PSNs, and responses before their requests: packets captured out of order may explain them (pending.c);
@@ -13,11 +15,12 @@
 #ifndef RDMATRACE_JUDGE_SHADOW_H
 #define RDMATRACE_JUDGE_SHADOW_H
 
+#include "room.h"
 #include "src/conn/requests.h"
 #include "src/judge/shadow_ends.h"
 
-#define SHADOW_MSGS  256 /* messages of the requester */
-#define SHADOW_RES   128 /* READs and atomics of the responder */
+#define SHADOW_MSGS  256 /* messages of the requester, at most */
+#define SHADOW_RES   128 /* READs and atomics of the responder, at most */
 #define SHADOW_FOUND 12  /* maximum number of verdicts about one packet */
 
 /* Known parameters of a connection when its shadow begins. */
@@ -36,16 +39,29 @@ struct shadow_params {
 };
 
 struct shadow {
-    bool thorough;  /* as in shadow_params */
-    uint32_t start; /* first PSN that the replicas know */
+    bool thorough;     /* as in shadow_params */
+    uint32_t start;    /* first PSN that the replicas know */
+    struct room *room; /* from which the rings grow; NULL: no limit */
     struct shadow_req req;
     struct shadow_rsp rsp;
-    struct req_msg msgs[SHADOW_MSGS];
-    struct rsp_res res[SHADOW_RES];
+    /* behind it, in the same allocation, the rings: struct req_msg, then struct rsp_res */
 };
 
+/* Allocate the replicas of a flow; NULL without memory. */
+struct shadow *shadow_new(struct room *room);
+void shadow_free(struct shadow *r);
 /* Initialise; also for a new connection of the same queue pairs. */
 void shadow_begin(struct shadow *r, const struct shadow_params *k);
+/* Whether a ring has no empty place for what the next request may begin. */
+static inline bool shadow_is_full(const struct shadow *r)
+{
+    const struct requester *q = &r->req.r;
+
+    return !(q->msg_tail & q->msg_mask) || !req_has_room(q) ||
+           r->rsp.r.res_tail - r->rsp.r.res_head > r->rsp.r.res_mask;
+}
+/* With shadow_is_full(): enlarge what is full, if there is room. Returns `r`, or where it is now. */
+struct shadow *shadow_grow(struct shadow *r);
 /* The path MTU became known. */
 static inline void shadow_learn_pmtu(struct shadow *r, uint16_t pmtu)
 {

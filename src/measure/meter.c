@@ -290,7 +290,7 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
             conn_addr_eq(&r->src, &k.src) && conn_addr_eq(&r->dst, &k.dst))
             return i;
     }
-    if (m->n_ud == METER_FLOWS || !(m->ud[i] = malloc(sizeof k)))
+    if (m->n_ud == METER_UD || !(m->ud[i] = malloc(sizeof k)))
         return UD_SLOTS;
     m->n_ud++;
     row_init(m->ud[i], p, m->o.files);
@@ -417,11 +417,12 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
     m->work = (struct wqe_user){m, o->work.packet ? on_work_packet : NULL, on_over};
     m->observer = observer;
     m->conns = observer_conns(observer);
-    m->rows = calloc(METER_FLOWS, sizeof *m->rows);
-    m->sides = calloc(METER_FLOWS, sizeof(struct side *));
+    m->flows = observer_flows(observer);
+    m->rows = calloc(m->flows, sizeof *m->rows);
+    m->sides = calloc(m->flows, sizeof(struct side *));
     m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
     m->old = calloc(METER_OLD, sizeof(struct meter_row *));
-    m->active = calloc(METER_FLOWS * 2, sizeof(struct meter_row *));
+    m->active = calloc(ACTIVE_MAX(m), sizeof(struct meter_row *));
     if (!m->rows || !m->sides || !m->ud || !m->old || !m->active || !observer_subscribe(observer, &s)) {
         meter_free(m);
         return NULL;
@@ -433,7 +434,7 @@ void meter_free(struct meter *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; m->sides && i < METER_FLOWS; i++)
+    for (size_t i = 0; m->sides && i < conn_counts(m->conns).flows; i++)
         free(m->sides[i]);
     for (size_t i = 0; m->ud && i < UD_SLOTS; i++) {
         free(m->ud[i] ? m->ud[i]->grams : NULL);

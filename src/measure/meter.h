@@ -11,9 +11,9 @@
 #include "src/conn/ud_gaps.h"
 #include "src/measure/wqe.h"
 
-#define METER_FLOWS 4096       /* rows of connected queue pairs kept open at a time, and as many of datagrams */
-#define METER_OLD   16384      /* finished rows: the queue pair was reconnected, or the flow evicted */
-#define METER_NONE  UINT64_MAX /* a value that is not known */
+#define METER_UD   4096       /* rows of datagrams; of connected queue pairs: as many as the observer has flows */
+#define METER_OLD  16384      /* finished rows: the queue pair was reconnected, or the flow evicted */
+#define METER_NONE UINT64_MAX /* a value that is not known */
 
 /* Counts shown by `--interval`. */
 struct meter_counts {

@@ -6,8 +6,10 @@
 #include "src/measure/hist.h"
 #include "src/measure/meter.h"
 
-#define UD_SLOTS      (METER_FLOWS * 2) /* of the table of datagram rows, a power of two */
+#define UD_SLOTS      (METER_UD * 2) /* of the table of datagram rows, a power of two */
 #define UD_FLOW(slot) (UINT32_C(0x80000000) | (slot))
+
+#define ACTIVE_MAX(m) ((size_t)(m)->flows + METER_UD)
 
 /* State of rows with requests. */
 struct side {
@@ -20,13 +22,14 @@ struct meter {
     struct wqe_user work; /* callbacks of the ring */
     struct observer *observer;
     struct conn_table *conns; /* of `observer` */
-    struct meter_row *rows;   /* METER_FLOWS, by flow */
+    uint32_t flows;           /* observer_flows() */
+    struct meter_row *rows;   /* by flow */
     struct side **sides;
     struct meter_row **ud; /* UD_SLOTS */
     uint32_t n_ud;
     struct meter_row **old; /* METER_OLD */
     size_t n_old;
-    struct meter_row **active;
+    struct meter_row **active; /* ACTIVE_MAX() */
     size_t n_active;
     struct meter_row **all;       /* made by meter_rows() */
     ns_t tick_origin, tick_start; /* of the first interval, and of this one */

@@ -128,7 +128,7 @@ void meter_tick_to(struct meter *m, ns_t now)
 
 void meter_activate(struct meter *m, struct meter_row *r)
 {
-    if (r->active || !m->o.interval || m->n_active == METER_FLOWS * 2)
+    if (r->active || !m->o.interval || m->n_active == ACTIVE_MAX(m))
         return;
     r->active = true;
     m->active[m->n_active++] = r;
@@ -221,7 +221,8 @@ static void take_account(struct meter_row *r, const struct timeline *t)
 
 struct meter_row **meter_rows(struct meter *m, size_t *n)
 {
-    size_t room = m->n_old + METER_FLOWS + m->n_ud;
+    uint32_t flows = conn_counts(m->conns).flows;
+    size_t room = m->n_old + flows + m->n_ud;
 
     *n = 0;
     free(m->all);
@@ -230,7 +231,7 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
         return NULL;
     for (size_t i = 0; i < m->n_old; i++)
         m->all[(*n)++] = m->old[i];
-    for (size_t i = 0; i < METER_FLOWS; i++)
+    for (size_t i = 0; i < flows; i++)
         if (m->rows[i].used)
             m->all[(*n)++] = &m->rows[i];
     for (size_t i = 0; i < UD_SLOTS; i++)

@@ -7,7 +7,7 @@
 #ifndef RDMATRACE_MEASURE_WQE_H
 #define RDMATRACE_MEASURE_WQE_H
 
-#include "src/conn/retries.h"
+#include "src/conn/observer.h"
 #include "src/transport/verbs.h"
 
 #define WQE_MAX 256 /* work requests remembered for each direction */
@@ -39,7 +39,7 @@ enum wqe_reason {
     WQE_NO_ANSWER, /* responses to a READ or atomic are missing, although later requests were acknowledged */
     WQE_RNR_WAIT,  /* RNR NAK; no retransmission in the capture */
     WQE_RESTART,   /* the queue pair was reconnected */
-    WQE_FORGOTTEN, /* its flow was evicted: see METER_FLOWS */
+    WQE_FORGOTTEN, /* its flow was evicted: see observer_opts.memory */
     WQE_TOO_MANY,  /* no response although WQE_MAX later work requests were seen */
     WQE_LEFT,      /* either end sent a DREQ before the response */
     WQE_REPEATED,  /* acknowledged, but the requester used its last retry for it and sent nothing new */

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct pkt p;
     static struct buf b;
     static const struct decode_opts o;
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     uint64_t number = 0;
 
     while (c && size >= 2 && size - 2 >= data[1]) {

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     ns_t start = now(), budget = (ns_t)(atof(argv[1]) * 1e9);
     int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
     state.json = fopen(argv[3], "wb");
-    state.context = context_new();
+    state.context = context_new(0);
     if (fd < 0 || !state.json || !state.context) {
         perror(argv[fd < 0 ? 2 : 3]);
         return 2;

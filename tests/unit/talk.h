@@ -60,7 +60,7 @@ static inline void talk_start(struct talk *t, bool paired)
 
     t->o.work = (struct wqe_user){t, talk_packet, talk_over};
     t->now = NS_PER_S;
-    t->observer = observer_new(NULL);
+    t->observer = observer_new(&(struct observer_opts){.memory = 4096 * ROOM_PER_FLOW});
     cr_assert_not_null(t->observer);
     t->meter = meter_new(t->observer, &t->o);
     cr_assert_not_null(t->meter);

@@ -64,7 +64,7 @@ static struct pkt *reth(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t p
 
 Test(context, first_middle_last_are_one_message)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p = note(c, reth(1, OP_WRITE_FIRST, 7, 0xfffffe, 2500, 1024));
 
     cr_expect_eq(p->note.msg, 1);
@@ -85,7 +85,7 @@ Test(context, first_middle_last_are_one_message)
 
 Test(context, an_ack_names_the_frames_it_answers)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     uint64_t first;
     struct pkt *p;
 
@@ -104,7 +104,7 @@ Test(context, an_ack_names_the_frames_it_answers)
 
 Test(context, the_first_ack_answers_from_the_first_packet)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
     uint64_t first = frame_no + 1;
 
@@ -119,7 +119,7 @@ Test(context, the_first_ack_answers_from_the_first_packet)
 
 Test(context, the_same_frame_again_is_not_a_retransmission)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     ip_id = 77;
@@ -136,7 +136,7 @@ Test(context, the_same_frame_again_is_not_a_retransmission)
 
 Test(context, a_nak_answers_one_frame)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
@@ -149,7 +149,7 @@ Test(context, a_nak_answers_one_frame)
 
 Test(context, read_responses_name_their_request)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     uint8_t aeth[4] = {0x1f, 0, 0, 1};
     uint64_t request;
     struct pkt *p;
@@ -171,7 +171,7 @@ Test(context, read_responses_name_their_request)
 
 Test(context, a_psn_seen_twice_is_a_retransmission_and_keeps_its_message)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     note(c, reth(1, OP_WRITE_FIRST, 7, 5, 2048, 1024));
@@ -187,7 +187,7 @@ Test(context, a_psn_seen_twice_is_a_retransmission_and_keeps_its_message)
 
 Test(context, an_overtaken_packet_is_not_a_retransmission)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     note(c, packet(1, OP_SEND_FIRST, 7, 5, NULL, 0, 1024));
@@ -201,7 +201,7 @@ Test(context, an_overtaken_packet_is_not_a_retransmission)
 
 Test(context, the_rest_of_a_read_is_a_retransmission_of_its_message)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     uint8_t aeth[4] = {0x1f, 0, 0, 1};
     uint64_t again;
     struct pkt *p;
@@ -225,7 +225,7 @@ Test(context, the_rest_of_a_read_is_a_retransmission_of_its_message)
 
 Test(context, the_range_of_answered_frames_is_never_reversed)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     uint64_t first = frame_no + 1;
     struct pkt *p;
 
@@ -241,7 +241,7 @@ Test(context, the_range_of_answered_frames_is_never_reversed)
 
 Test(context, a_damaged_packet_is_no_part_of_a_message)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     note(c, packet(1, OP_SEND_FIRST, 7, 10, NULL, 0, 1024));
@@ -262,7 +262,7 @@ Test(context, a_damaged_packet_is_no_part_of_a_message)
 
 Test(context, two_candidates_are_not_paired)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct pkt *p;
 
     note(c, packet(1, OP_SEND_ONLY, 7, 10, NULL, 0, 8));
@@ -274,7 +274,7 @@ Test(context, two_candidates_are_not_paired)
 
 Test(context, what_was_learnt_beforehand_pairs_at_once)
 {
-    struct context *c = context_new();
+    struct context *c = context_new(0);
     struct conn_known k = {.qpn = {9, 7}, .pmtu = 512, .how = PAIR_CM, .upper = "NVMe/RDMA"};
     struct pkt *p;
 

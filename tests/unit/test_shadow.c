@@ -7,7 +7,7 @@
 
 #include "tests/unit/mkpkt.h"
 
-static struct shadow shadow;
+static struct shadow *shadow;
 static struct req_dir dir;
 static struct go_backs go_backs;
 static struct frame frame;
@@ -29,7 +29,9 @@ static void start_as(uint16_t pmtu, bool rxe)
     memset(&dir, 0, sizeof dir);
     cr_assert(req_dir_init(&dir, 0));
     go_backs = (struct go_backs){0};
-    shadow_begin(&shadow, &k);
+    shadow_free(shadow);
+    shadow = shadow_new(NULL);
+    shadow_begin(shadow, &k);
 }
 
 static void start(uint16_t pmtu)
@@ -47,9 +49,11 @@ static enum rule request(struct pkt p)
     frame.ts += 1000;
     p.frame = &frame;
     as = req_dir_classify(&dir, &p);
-    n = shadow_check_request(&shadow, &p, found);
+    n = shadow_check_request(shadow, &p, found);
     req_dir_request(&dir, &p, as, as == SEEN_AGAIN ? go_back_why(&go_backs, &dir, &p) : BACK_NONE);
-    shadow_request(&shadow, &p, as, &dir, false);
+    if (shadow_is_full(shadow))
+        shadow = shadow_grow(shadow);
+    shadow_request(shadow, &p, as, &dir, false);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
 
@@ -60,9 +64,9 @@ static enum rule response(struct pkt p, bool at_responder)
     frame.number++;
     frame.ts += 1000;
     p.frame = &frame;
-    n = shadow_check_response(&shadow, &p, at_responder, found);
+    n = shadow_check_response(shadow, &p, at_responder, found);
     req_dir_response(&dir, &p);
-    shadow_response(&shadow, &p);
+    shadow_response(shadow, &p);
     return n ? (enum rule)found[0].rule : RULE_NONE;
 }
 
@@ -71,7 +75,7 @@ Test(shadow, a_path_mtu_learnt_late_gives_reads_their_psns)
     start(0);
     cr_expect_eq(request(mk_read(100, 0x1000, 3000)), RULE_NONE);
     cr_expect_eq(request(mk_read(103, 0x2000, 100)), RULE_NONE, "where the READ ends is not known");
-    shadow_learn_pmtu(&shadow, 1024);
+    shadow_learn_pmtu(shadow, 1024);
     req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk(OP_READ_RESP_MIDDLE, 101, 1024), true), RULE_NONE);
@@ -86,7 +90,7 @@ Test(shadow, a_read_lost_before_the_tap_is_known_when_it_is_sent_again)
     cr_expect_eq(request(mk_read(104, 0x3000, 2048)), RULE_NONE,
                  "the READ of 102 was lost: this seems to take four PSNs");
     cr_expect_eq(request(mk_read(106, 0x4000, 2048)), RULE_NONE);
-    shadow_learn_pmtu(&shadow, 1024);
+    shadow_learn_pmtu(shadow, 1024);
     req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 1024, 0x1f, 1), true), RULE_NONE);
@@ -109,11 +113,11 @@ Test(shadow, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     frame.ts += 2 * DUPLICATE_WITHIN; /* no copies */
     cr_expect_eq(request(mk_read(100, 0x1000, 2048)), RULE_NONE);
     cr_expect_eq(request(mk_read(102, 0x1000, 2048)), RULE_NONE);
-    shadow_learn_pmtu(&shadow, 1024);
+    shadow_learn_pmtu(shadow, 1024);
     req_dir_set_pmtu(&dir, 1024);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1), true), RULE_NONE);
     cr_expect_eq(request(mk_read(104, 0x1000, 2048)), RULE_NONE);
-    cr_expect_eq(shadow.req.r.psn_next, 106);
+    cr_expect_eq(shadow->req.r.psn_next, 106);
 }
 
 Test(shadow, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)
@@ -122,7 +126,7 @@ Test(shadow, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_nex
     request(mk_read(100, 0x1000, 900));
     request(mk_read(102, 0x2000, 400));
     cr_expect_eq(request(mk_read(105, 0x3000, 400)), RULE_SEQ_01, "103 and 104 were lost");
-    shadow_learn_pmtu(&shadow, 512);
+    shadow_learn_pmtu(shadow, 512);
     req_dir_set_pmtu(&dir, 512);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_FIRST, 100, 512, 0x1f, 2), true), RULE_NONE);
     cr_expect_eq(response(mk_aeth(OP_READ_RESP_LAST, 101, 388, 0x1f, 2), true), RULE_NONE);

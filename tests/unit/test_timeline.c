@@ -226,9 +226,10 @@ Test(timeline, a_dead_peer_after_any_number_of_episodes_has_the_tries_of_the_las
 
 Test(timeline, a_flow_whose_place_was_given_to_another_one_keeps_its_account)
 {
-    const uint32_t flows = OBSERVER_FLOWS + 20;
+    uint32_t flows;
 
     start();
+    flows = observer_flows(t.observer) + 20;
     for (uint32_t i = 0; i < flows; i++)
         for (uint32_t psn = 0; psn < 2; psn++)
             talk_to(&t, 0, US, 0x100 + i, mk(psn ? OP_SEND_MIDDLE : OP_SEND_FIRST, psn, 1024));
