@@ -15,7 +15,7 @@ SOAK_PACKETS ?= 100000000
 SOAK_CONVERSATIONS ?= 1000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
-LIBS     = -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lm
+LIBS     = -Wl,--as-needed -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lsqlite3 -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)
@@ -23,7 +23,7 @@ WIRE  := $(wildcard dissect/*.c dissect/*/*.c)
 CAP   := $(wildcard src/cap/*.c)
 TRANS := $(wildcard src/transport/*.c)
 CONN  := $(wildcard src/conn/*.c src/taps/*.c src/counters/*.c)
-TRACE := $(foreach room,show filter judge explain measure ladder,$(wildcard src/$(room)/*.c))
+TRACE := $(foreach room,show filter judge explain measure ladder export,$(wildcard src/$(room)/*.c))
 GEN   := $(foreach room,verbs endpoint net live peers sim script,$(wildcard gen/$(room)/*.c))
 CLI   := $(wildcard src/cli/*.c)
 GENCLI := $(wildcard gen/cli/*.c)

@@ -14,6 +14,8 @@ int cmd_check(int argc, char **argv);
 void cmd_check_help(struct buf *b);
 int cmd_explain(int argc, char **argv);
 void cmd_explain_help(struct buf *b);
+int cmd_export(int argc, char **argv);
+void cmd_export_help(struct buf *b);
 int cmd_flows(int argc, char **argv);
 void cmd_flows_help(struct buf *b);
 int cmd_ops(int argc, char **argv);

@@ -114,6 +114,8 @@ const struct incident *explain_at(const struct explainer *x, size_t i);
 /* True if an incident is shown: those of connection `conn`; conn 0: one incident of each event, unless another explains
  * it. */
 bool explain_is_shown(const struct incident *i, uint32_t conn);
+/* What every output of an incident has, without its sentences and settings, which are NULL. */
+void explain_row(const struct incident *i, struct incident_row *row);
 /* Append the sentences of an incident. */
 void explain_text_of(const struct incident *i, struct buf *b);
 /* Append "at interface 1", or "in file 2" (with its interface unless 0) if tap `other` is in another file. */

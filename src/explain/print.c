@@ -376,23 +376,29 @@ static void more_json(struct explainer *x, const struct explain_opts *o, const s
     b->p[b->len - 1] = '}';
 }
 
+void explain_row(const struct incident *s, struct incident_row *row)
+{
+    *row = (struct incident_row){.number = s->number,
+                                 .conn = s->conn,
+                                 .cause = s->cause,
+                                 .certainty = s->certainty,
+                                 .place = s->place ? place_str((enum place)s->place) : NULL,
+                                 .start = s->episodes ? s->from : s->start,
+                                 .end = s->stop > s->start ? s->stop : s->start,
+                                 .bill = s->bill > 0 ? s->bill : 0,
+                                 .n_frames = s->n_frames,
+                                 .next = cause_table[s->cause].next};
+    memcpy(row->frames, s->frames, sizeof row->frames);
+    memcpy(row->roles, s->roles, sizeof row->roles);
+}
+
 static void incident_json(struct explainer *x, const struct explain_opts *o, uint32_t i, struct buf *b)
 {
     const struct incident *s = &x->incidents[i];
     struct buf text = {0}, setting = {0};
-    struct incident_row row = {.number = s->number,
-                               .conn = s->conn,
-                               .cause = s->cause,
-                               .certainty = s->certainty,
-                               .place = s->place ? place_str((enum place)s->place) : NULL,
-                               .start = s->episodes ? s->from : s->start,
-                               .end = s->stop > s->start ? s->stop : s->start,
-                               .bill = s->bill > 0 ? s->bill : 0,
-                               .n_frames = s->n_frames,
-                               .next = cause_table[s->cause].next};
+    struct incident_row row;
 
-    memcpy(row.frames, s->frames, sizeof row.frames);
-    memcpy(row.roles, s->roles, sizeof row.roles);
+    explain_row(s, &row);
     explain_text_of(s, &text);
     explain_setting(x, s, &setting);
     row.text = buf_str(&text);

@@ -181,69 +181,60 @@ void rows_sort(struct meter_row **rows, size_t n, const struct column *by)
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-static void put_milli(struct buf *b, uint64_t v)
+/* The value of column `c`; texts that are not constant are made in `text`. */
+static struct cell cell_of(const struct meter_row *r, const struct column *c, struct buf *text)
 {
-    buf_printf(b, "%llu.%03llu", (unsigned long long)(v / 1000), (unsigned long long)(v % 1000));
-}
+    struct cell v = {.name = c->name, .kind = CELL_TEXT, .known = true};
 
-static void put_tap(struct buf *b, const struct meter_row *r, bool json)
-{
-    struct buf name = {0};
-
-    conn_tap_put(&name, r->files, row_tap(r));
-    if (json)
-        buf_json(b, buf_str(&name), name.len);
-    else
-        buf_csv(b, buf_str(&name));
-    buf_free(&name);
+    text->len = 0;
+    switch (c->kind) {
+    case COL_ADDR:
+        conn_addr_put(text, value_at(r, c));
+        v.known = text->len != 0;
+        v.text = buf_str(text);
+        return v;
+    case COL_TAP:
+        conn_tap_put(text, r->files, row_tap(r));
+        v.text = buf_str(text);
+        return v;
+    case COL_TEXT:
+        v.text = column_text(r, c);
+        v.known = v.text != NULL;
+        return v;
+    default:
+        v.kind = c->kind == COL_TIME ? CELL_TIME : c->kind == COL_MILLI ? CELL_MILLI : CELL_NUMBER;
+        v.number = column_number(r, c);
+        v.known = c->kind == COL_TIME || v.number != METER_NONE;
+        return v;
+    }
 }
 
 bool column_put(struct buf *b, const struct meter_row *r, const struct column *c, bool json)
 {
-    const char *s;
-    size_t at;
+    struct buf text = {0};
+    struct cell v = cell_of(r, c, &text);
 
-    switch (c->kind) {
-    case COL_ADDR:
-        at = b->len;
-        if (json)
-            buf_char(b, '"');
-        conn_addr_put(b, value_at(r, c));
-        if (json)
-            buf_char(b, '"');
-        return b->len > at;
-    case COL_TEXT:
-        s = column_text(r, c);
-        if (!s)
-            return false;
-        if (json)
-            buf_json(b, s, strlen(s));
-        else
-            buf_puts(b, s);
-        return true;
-    case COL_TAP:
-        put_tap(b, r, json);
-        return true;
-    case COL_TIME:
-        buf_time(b, (ns_t)column_number(r, c));
-        return true;
-    case COL_MILLI:
-        if (column_number(r, c) != METER_NONE)
-            put_milli(b, column_number(r, c));
-        return column_number(r, c) != METER_NONE;
-    default:
-        if (column_number(r, c) != METER_NONE)
-            buf_dec(b, column_number(r, c));
-        return column_number(r, c) != METER_NONE;
+    (json ? cell_json : cell_csv)(b, &v);
+    buf_free(&text);
+    return v.known;
+}
+
+void row_cells(const struct meter_row *r, cell_take *take, void *user)
+{
+    struct buf text = {0};
+
+    for (const struct column *c = row_columns; c->name; c++) {
+        struct cell v = cell_of(r, c, &text);
+        take(user, &v);
     }
+    buf_free(&text);
 }
 
 static void print_json_row(struct buf *b, const struct meter_row *r)
 {
     for (const struct column *c = row_columns; c->name; c++) {
         buf_printf(b, "%s\"%s\":", c == row_columns ? "{" : ",", c->name);
-        if (!column_put(b, r, c, true))
-            buf_puts(b, "null");
+        column_put(b, r, c, true);
     }
     buf_puts(b, ",\"states\":");
     if (r->accounted)

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_MEASURE_COLUMNS_H
 #define RDMATRACE_MEASURE_COLUMNS_H
 
+#include "src/measure/cell.h"
 #include "src/measure/meter.h"
 #include "src/measure/table.h"
 
@@ -29,6 +30,8 @@ struct column {
 extern const struct column row_columns[];
 /* The column of that name; NULL if there is none. */
 const struct column *column_find(const char *name);
+/* The values of a row, one for each of row_columns. */
+void row_cells(const struct meter_row *r, cell_take *take, void *user);
 
 /* Sort rows by a column, larger numbers first (texts and addresses ascending); stable. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);

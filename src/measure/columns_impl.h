@@ -7,7 +7,7 @@
 /* The value of a column of numbers, METER_NONE: not known; of one of texts, NULL: none. */
 uint64_t column_number(const struct meter_row *r, const struct column *c);
 const char *column_text(const struct meter_row *r, const struct column *c);
-/* Append a value as JSON or CSV; false if there is none. */
+/* Append a value as JSON or CSV, a missing one as cell_json() and cell_csv() do; false if there is none. */
 bool column_put(struct buf *b, const struct meter_row *r, const struct column *c, bool json);
 /* The tap of a row: conn_tap_of() of its packets. */
 static inline uint32_t row_tap(const struct meter_row *r)

@@ -21,7 +21,7 @@ struct meter_counts {
     uint64_t bytes;      /* bytes of them on the wire, with all headers */
     uint64_t payload;    /* bytes of InfiniBand payload in them, without pad */
     uint64_t again;      /* retransmitted request packets */
-    uint64_t seq_naks;   /* RNR NAKs that answer the row's requests */
+    uint64_t seq_naks;   /* sequence NAKs that answer the row's requests */
     uint64_t rnr_naks;   /* RNR NAKs, likewise */
     uint64_t timeouts;   /* retransmissions on ACK timeout */
     uint64_t ce;         /* packets of the row marked CE in their IP header */

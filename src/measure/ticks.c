@@ -115,8 +115,7 @@ void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, ns_t sinc
             buf_printf(t->b, ",\"%s\":", tick_ids[i]);
         else
             buf_char(t->b, ',');
-        if (!column_put(t->b, r, column_find(tick_ids[i]), json) && json)
-            buf_puts(t->b, "null");
+        column_put(t->b, r, column_find(tick_ids[i]), json);
     }
     for (unsigned i = 0; i < ARRAY_LEN(tick_columns); i++)
         buf_printf(t->b, json ? ",\"%s\":%llu" : ",%s%llu", json ? tick_columns[i].name : "",

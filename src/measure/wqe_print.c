@@ -20,110 +20,120 @@ static bool has_latency(const struct wqe *w)
 
 /* --- For programs ----------------------------------------------------------------------------- */
 
-/* A row is written value by value, with keys in JSON and without in CSV. */
-struct writer {
-    struct buf *b;
-    bool json;
-    unsigned n;
+/* Whoever gets the values of a row. */
+struct taker {
+    cell_take *take;
+    void *user;
 };
 
-static void key(struct writer *w, const char *name)
+static void give_number(const struct taker *t, const char *name, uint64_t v, bool known)
 {
-    if (w->json)
-        buf_printf(w->b, "%s\"%s\":", w->n ? "," : "{", name);
-    else if (w->n)
-        buf_char(w->b, ',');
-    w->n++;
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_NUMBER, .known = known, .number = v});
 }
 
-static void put_number(struct writer *w, const char *name, uint64_t v, bool known)
+static void give_text(const struct taker *t, const char *name, const char *s)
 {
-    key(w, name);
-    if (known)
-        buf_dec(w->b, v);
-    else if (w->json)
-        buf_puts(w->b, "null");
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TEXT, .known = true, .text = s});
 }
 
-static void put_text(struct writer *w, const char *name, const char *s)
+static void give_addr(const struct taker *t, const char *name, const struct conn_addr *a)
 {
-    key(w, name);
-    if (w->json)
-        buf_json(w->b, s, strlen(s));
-    else
-        buf_csv(w->b, s);
+    struct buf text = {0};
+
+    conn_addr_put(&text, a);
+    give_text(t, name, buf_str(&text));
+    buf_free(&text);
 }
 
-static void put_addr(struct writer *w, const char *name, const struct conn_addr *a)
+static void give_time(const struct taker *t, const char *name, ns_t v, bool known)
 {
-    key(w, name);
-    if (w->json)
-        buf_char(w->b, '"');
-    conn_addr_put(w->b, a);
-    if (w->json)
-        buf_char(w->b, '"');
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TIME, .known = known, .number = (uint64_t)v});
 }
 
-static void put_time(struct writer *w, const char *name, ns_t t, bool known)
-{
-    key(w, name);
-    if (known)
-        buf_time(w->b, t);
-    else if (w->json)
-        buf_puts(w->b, "null");
-}
-
-static void put_tap(struct writer *w, const struct meter_row *r)
+static void give_tap(const struct taker *t, const struct meter_row *r)
 {
     struct buf name = {0};
 
     conn_tap_put(&name, r->files, (uint32_t)(r->file << 16 | r->iface));
-    put_text(w, "tap", buf_str(&name));
+    give_text(t, "tap", buf_str(&name));
     buf_free(&name);
 }
 
-static void write_row(struct writer *to, const struct wqe_row *q)
+void wqe_cells(const struct wqe_row *q, cell_take *take, void *user)
 {
+    const struct taker t = {take, user};
     const struct wqe *w = q->w;
     const struct meter_row *r = q->row;
 
-    put_number(to, "number", w->id, true);
-    put_number(to, "file", r->file, true);
-    put_number(to, "interface", r->iface, true);
-    put_tap(to, r);
-    put_number(to, "connection", r->conn, true);
-    put_addr(to, "source", &r->src);
-    put_number(to, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
-    put_addr(to, "destination", &r->dst);
-    put_number(to, "destination_qpn", r->dqpn, true);
-    put_text(to, "service", service_str((enum service)w->service));
-    put_text(to, "operation", wqe_op_str((enum wqe_op)w->op));
-    put_number(to, "bytes", w->bytes, true);
-    put_number(to, "remote_va", w->va, w->have_remote);
-    put_number(to, "rkey", w->rkey, w->have_remote);
-    put_number(to, "immediate", w->imm, has_imm(w));
-    put_number(to, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
-    put_number(to, "psn", w->psn, true);
-    put_number(to, "first_frame", w->first_frame, true);
-    put_number(to, "last_frame", w->last_frame, true);
-    put_number(to, "done_frame", w->done_frame, w->done_frame != 0);
-    put_time(to, "start", w->start, true);
-    put_time(to, "completed", w->done, w->done_frame != 0);
-    put_number(to, "latency_ns", (uint64_t)(w->done - w->start), has_latency(w));
-    put_number(to, "lost_ns", (uint64_t)q->lost, q->accounted);
-    put_number(to, "packets", w->packets, true);
-    put_number(to, "retransmitted_packets", w->again, true);
-    put_number(to, "packet_seq_err", w->seq_naks, true);
-    put_number(to, "rnr_nak_retry_err", w->rnr_naks, true);
-    put_text(to, "status", wqe_status_str(w));
-    put_text(to, "reason", wqe_reason_str((enum wqe_reason)w->reason));
+    give_number(&t, "number", w->id, true);
+    give_number(&t, "file", r->file, true);
+    give_number(&t, "interface", r->iface, true);
+    give_tap(&t, r);
+    give_number(&t, "connection", r->conn, true);
+    give_addr(&t, "source", &r->src);
+    give_number(&t, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
+    give_addr(&t, "destination", &r->dst);
+    give_number(&t, "destination_qpn", r->dqpn, true);
+    give_text(&t, "service", service_str((enum service)w->service));
+    give_text(&t, "operation", wqe_op_str((enum wqe_op)w->op));
+    give_number(&t, "bytes", w->bytes, true);
+    give_number(&t, "remote_va", w->va, w->have_remote);
+    give_number(&t, "rkey", w->rkey, w->have_remote);
+    give_number(&t, "immediate", w->imm, has_imm(w));
+    give_number(&t, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
+    give_number(&t, "psn", w->psn, true);
+    give_number(&t, "first_frame", w->first_frame, true);
+    give_number(&t, "last_frame", w->last_frame, true);
+    give_number(&t, "done_frame", w->done_frame, w->done_frame != 0);
+    give_time(&t, "start", w->start, true);
+    give_time(&t, "completed", w->done, w->done_frame != 0);
+    give_number(&t, "latency_ns", (uint64_t)(w->done - w->start), has_latency(w));
+    give_number(&t, "lost_ns", (uint64_t)q->lost, q->accounted);
+    give_number(&t, "packets", w->packets, true);
+    give_number(&t, "retransmitted_packets", w->again, true);
+    give_number(&t, "packet_seq_err", w->seq_naks, true);
+    give_number(&t, "rnr_nak_retry_err", w->rnr_naks, true);
+    give_text(&t, "status", wqe_status_str(w));
+    give_text(&t, "reason", wqe_reason_str((enum wqe_reason)w->reason));
 }
 
-static const char csv_head[] =
-    "number,file,interface,tap,connection,source,source_qpn,destination,destination_qpn,service,operation,bytes,remote_"
-    "va,"
-    "rkey,immediate,invalidated_rkey,psn,first_frame,last_frame,done_frame,start,completed,latency_ns,lost_ns,packets,"
-    "retransmitted_packets,packet_seq_err,rnr_nak_retry_err,status,reason\n";
+/* The cells of a row, written one after the other. */
+struct writer {
+    struct buf *b;
+    unsigned n;
+};
+
+static void write_json(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    buf_printf(w->b, "%s\"%s\":", w->n++ ? "," : "{", c->name);
+    cell_json(w->b, c);
+}
+
+static void write_csv(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    if (w->n++)
+        buf_char(w->b, ',');
+    cell_csv(w->b, c);
+}
+
+static void write_name(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    buf_printf(w->b, "%s%s", w->n++ ? "," : "", c->name);
+}
+
+void wqe_columns(cell_take *take, void *user)
+{
+    static const struct wqe none;
+    static const struct meter_row no_row;
+
+    wqe_cells(&(struct wqe_row){.w = &none, .row = &no_row}, take, user);
+}
 
 /* --- For people ------------------------------------------------------------------------------- */
 
@@ -291,20 +301,22 @@ static void print_text(struct buf *b, const struct table *t, const struct wqe_ro
 
 void wqe_print_head(struct buf *b, enum rows_format format, const struct table *t)
 {
-    if (format == ROWS_CSV)
-        buf_puts(b, csv_head);
-    else if (format == ROWS_TEXT)
+    if (format == ROWS_CSV) {
+        wqe_columns(write_name, &(struct writer){.b = b});
+        buf_char(b, '\n');
+    } else if (format == ROWS_TEXT) {
         table_head(t, b);
+    }
 }
 
 void wqe_print(struct buf *b, enum rows_format format, const struct table *t, const struct wqe_row *q)
 {
-    struct writer to = {.b = b, .json = format == ROWS_JSON};
+    struct writer to = {.b = b};
 
     if (format == ROWS_TEXT) {
         print_text(b, t, q);
         return;
     }
-    write_row(&to, q);
-    buf_char(b, to.json ? '}' : '\n');
+    wqe_cells(q, format == ROWS_JSON ? write_json : write_csv, &to);
+    buf_char(b, format == ROWS_JSON ? '}' : '\n');
 }

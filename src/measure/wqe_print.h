@@ -20,6 +20,10 @@ bool wqe_text_has(const char *name);
 /* Append the names of all columns of ROWS_TEXT. */
 void wqe_text_names(struct buf *b);
 
+/* The values of a work request; wqe_columns(): only their names and kinds, the values mean nothing. */
+void wqe_cells(const struct wqe_row *q, cell_take *take, void *user);
+void wqe_columns(cell_take *take, void *user);
+
 /* The head before the first row ("" for JSON, whose array the caller writes); `t` is of ROWS_TEXT. */
 void wqe_print_head(struct buf *b, enum rows_format format, const struct table *t);
 /* One row. No newline at the end of JSON's object. */

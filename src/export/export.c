@@ -1,0 +1,427 @@
+/* layer 3b (export): what the analyses found, as tables of a database. */
+#include "src/export/export.h"
+
+#include "dissect/pkt.h"
+#include "program.h"
+#include "src/export/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COLUMNS_MAX 128
+
+struct export
+{
+    struct store *s;
+    struct store_table *packet, *flow, *flow_time, *request, *request_time, *finding, *incident, *evidence;
+    uint64_t flows, findings; /* rows so far */
+    struct buf text, more;    /* of the value at hand */
+};
+
+    /* --- Tables ----------------------------------------------------------------------------------- */
+
+#define INTEGER(name)                                                                                                  \
+    {                                                                                                                  \
+        name, STORE_INTEGER                                                                                            \
+    }
+#define TEXT(name)                                                                                                     \
+    {                                                                                                                  \
+        name, STORE_TEXT                                                                                               \
+    }
+#define TABLE(x, name, columns, key) store_table((x)->s, name, columns, ARRAY_LEN(columns), key)
+
+static const struct store_column meta_columns[] = {TEXT("key"), TEXT("value")};
+static const struct store_column file_columns[] = {INTEGER("file"), TEXT("name")};
+static const struct store_column opcode_columns[] = {INTEGER("opcode"), TEXT("name")};
+static const struct store_column rule_columns[] = {TEXT("rule"), TEXT("severity"), TEXT("meaning"), TEXT("source")};
+static const struct store_column cause_columns[] = {TEXT("cause"), TEXT("meaning"), TEXT("next")};
+static const struct store_column packet_columns[] = {
+    INTEGER("file"),       INTEGER("frame"), INTEGER("interface"),   INTEGER("time_ns"),
+    INTEGER("connection"), TEXT("source"),   TEXT("destination"),    INTEGER("destination_qpn"),
+    INTEGER("opcode"),     INTEGER("psn"),   INTEGER("wire_bytes"),  INTEGER("payload_bytes"),
+    INTEGER("request"),    TEXT("kind"),     TEXT("seen"),           INTEGER("syndrome"),
+    INTEGER("msn"),        INTEGER("ecn"),   INTEGER("ack_request"), INTEGER("solicited"),
+    INTEGER("bad_icrc"),
+};
+static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("state"), INTEGER("time_ns")};
+static const struct store_column request_time_columns[] = {INTEGER("request"), TEXT("state"), INTEGER("time_ns")};
+static const struct store_column finding_columns[] = {
+    INTEGER("finding"),   TEXT("rule"),          TEXT("severity"),    TEXT("verdict"),  INTEGER("file"),
+    INTEGER("interface"), INTEGER("connection"), INTEGER("start_ns"), TEXT("headline"), TEXT("expected"),
+    TEXT("seen"),         TEXT("needs"),         TEXT("text"),        INTEGER("times"),
+};
+static const struct store_column incident_columns[] = {
+    INTEGER("incident"),   TEXT("cause"),
+    TEXT("certainty"),     TEXT("place"),
+    INTEGER("file"),       INTEGER("interface"),
+    INTEGER("connection"), TEXT("source"),
+    TEXT("destination"),   INTEGER("destination_qpn"),
+    INTEGER("start_ns"),   INTEGER("end_ns"),
+    INTEGER("bill_ns"),    INTEGER("retransmitted_packets"),
+    INTEGER("shown"),      TEXT("text"),
+    TEXT("setting"),
+};
+static const struct store_column evidence_columns[] = {
+    TEXT("of"), INTEGER("number"), TEXT("role"), INTEGER("file"), INTEGER("frame"),
+};
+
+/* Columns of a table whose rows are cells. */
+struct cell_columns {
+    struct store_column of[COLUMNS_MAX];
+    char names[COLUMNS_MAX][40];
+    unsigned n;
+};
+
+static void add_column(void *user, const struct cell *c)
+{
+    static const uint8_t types[] = {[CELL_NUMBER] = STORE_INTEGER,
+                                    [CELL_MILLI] = STORE_REAL,
+                                    [CELL_TIME] = STORE_INTEGER,
+                                    [CELL_TEXT] = STORE_TEXT};
+    struct cell_columns *k = user;
+
+    if (k->n == COLUMNS_MAX)
+        return;
+    snprintf(k->names[k->n], sizeof k->names[k->n], "%s%s", c->name, c->kind == CELL_TIME ? "_ns" : "");
+    k->of[k->n] = (struct store_column){k->names[k->n], (enum store_type)types[c->kind]};
+    k->n++;
+}
+
+static void put_cell(void *user, const struct cell *c)
+{
+    struct store_table *t = user;
+
+    if (!c->known)
+        store_null(t);
+    else if (c->kind == CELL_TEXT)
+        store_text(t, c->text);
+    else if (c->kind == CELL_MILLI)
+        store_real(t, (double)c->number / 1000);
+    else
+        store_number(t, c->number);
+}
+
+/* The tables of work requests and flows, whose columns are those of -T csv. */
+static void create_measures(struct export *x)
+{
+    static const struct meter_row none;
+    struct cell_columns k = {.n = 0};
+
+    wqe_columns(add_column, &k);
+    x->request = store_table(x->s, "request", k.of, k.n, "\"number\"");
+    k.n = 1;
+    k.of[0] = (struct store_column)INTEGER("flow");
+    row_cells(&none, add_column, &k);
+    x->flow = store_table(x->s, "flow", k.of, k.n, "\"flow\"");
+    x->request_time = TABLE(x, "request_time", request_time_columns, "request, state");
+    x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
+}
+
+/* --- What does not depend on the captures ----------------------------------------------------- */
+
+static void put_rules(struct export *x)
+{
+    struct store_table *t = TABLE(x, "rule", rule_columns, "rule");
+
+    for (unsigned i = RULE_NONE + 1; i < RULE_COUNT; i++) {
+        store_word(t, rule_table[i].id);
+        store_word(t, severity_str((enum severity)rule_table[i].severity));
+        store_word(t, rule_table[i].meaning);
+        store_word(t, rule_table[i].anchor);
+        store_insert(t);
+    }
+}
+
+static void put_causes(struct export *x)
+{
+    struct store_table *t = TABLE(x, "cause", cause_columns, "cause");
+
+    for (unsigned i = 0; i < CAUSE_COUNT; i++) {
+        store_word(t, cause_table[i].name);
+        store_word(t, cause_table[i].meaning);
+        store_word(t, cause_table[i].next);
+        store_insert(t);
+    }
+}
+
+static void put_opcodes(struct export *x)
+{
+    struct store_table *t = TABLE(x, "opcode", opcode_columns, "opcode");
+
+    for (unsigned i = 0; i < ARRAY_LEN(opcode_table); i++)
+        if (opcode_table[i].name) {
+            store_number(t, i);
+            store_word(t, opcode_table[i].name);
+            store_insert(t);
+        }
+}
+
+static void put_origin(struct export *x, const char *const *files, size_t n)
+{
+    struct store_table *meta = TABLE(x, "meta", meta_columns, "key"), *file = TABLE(x, "file", file_columns, "file");
+
+    store_text(meta, "program");
+    store_text(meta, "rdmatrace " RDMATRACE_VERSION);
+    store_insert(meta);
+    for (size_t i = 0; i < n; i++) {
+        store_number(file, i);
+        store_text(file, files[i]);
+        store_insert(file);
+    }
+}
+
+struct export *export_new(const char *path, const char *const *files, size_t n)
+{
+    struct export *x = calloc(1, sizeof *x);
+
+    if (!x || !(x->s = store_new(path))) {
+        free(x);
+        return NULL;
+    }
+    store_sql(x->s, "PRAGMA application_id=0x52444d41; PRAGMA user_version=" EXPORT_VERSION); /* "RDMA" */
+    put_origin(x, files, n);
+    put_opcodes(x);
+    put_rules(x);
+    put_causes(x);
+    x->packet = TABLE(x, "packet", packet_columns, NULL);
+    x->finding = TABLE(x, "finding", finding_columns, "finding");
+    x->incident = TABLE(x, "incident", incident_columns, "incident");
+    x->evidence = TABLE(x, "evidence", evidence_columns, NULL);
+    create_measures(x);
+    return x;
+}
+
+void export_free(struct export *x)
+{
+    if (!x)
+        return;
+    store_free(x->s);
+    buf_free(&x->text);
+    buf_free(&x->more);
+    free(x);
+}
+
+const char *export_error(const struct export *x)
+{
+    return store_error(x->s);
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+/* What a packet is to its connection; NULL: to none. */
+static const char *kind_str(const struct export_packet *e)
+{
+    static const char *const names[] = {[EVENT_OTHER] = NULL,
+                                        [EVENT_BAD_ICRC] = NULL,
+                                        [EVENT_CNP] = "cnp",
+                                        [EVENT_REQUEST] = "request",
+                                        [EVENT_RESPONSE] = "response"};
+
+    return names[e->kind];
+}
+
+/* What was seen of a request before, in the words of the columns of flows; NULL: nothing of it, nor is it known. */
+static const char *seen_str(const struct export_packet *e)
+{
+    static const char *const names[] = {
+        [SEEN_NEW] = "first",           [SEEN_GAP] = "out_of_sequence", [SEEN_LATE] = "out_of_order",
+        [SEEN_AGAIN] = "retransmitted", [SEEN_COPY] = "duplicate",      [SEEN_RESTART] = "restart",
+        [SEEN_OLD] = "retransmitted"};
+
+    return e->kind == EVENT_REQUEST ? names[e->as] : NULL;
+}
+
+static void put_addr(struct export *x, struct store_table *t, const struct conn_addr *a)
+{
+    x->text.len = 0;
+    conn_addr_put(&x->text, a);
+    store_text(t, buf_str(&x->text));
+}
+
+void export_packet(struct export *x, const struct export_packet *e)
+{
+    struct store_table *t = x->packet;
+    const struct pkt *p = e->p;
+    bool aeth = p->have & H_AETH;
+    struct conn_addr src, dst;
+
+    conn_addr_of(p, &src, &dst);
+    store_number(t, p->frame->file);
+    store_number(t, p->frame->number);
+    store_number(t, p->frame->iface);
+    store_number(t, (uint64_t)p->frame->ts);
+    store_if(t, e->conn, e->conn);
+    put_addr(x, t, &src);
+    put_addr(x, t, &dst);
+    store_number(t, p->bth.dqpn);
+    store_number(t, p->bth.opcode);
+    store_number(t, p->bth.psn);
+    store_number(t, pkt_wire_len(p));
+    store_if(t, !(p->flags & PKT_MALFORMED), p->payload_len);
+    store_if(t, e->request, e->request);
+    store_word(t, kind_str(e));
+    store_word(t, seen_str(e));
+    store_if(t, aeth, p->aeth.syndrome);
+    store_if(t, aeth, p->aeth.msn);
+    store_if(t, p->addr_len && p->have & (H_IP4 | H_IP6), p->tos & 3);
+    store_number(t, p->bth.ackreq);
+    store_number(t, p->bth.se);
+    store_if(t, p->icrc != CRC_UNKNOWN, p->icrc == CRC_BAD);
+    store_insert(t);
+}
+
+/* --- Measurements ----------------------------------------------------------------------------- */
+
+/* The states in which a flow or work request spent time. */
+static void put_states(struct store_table *t, uint64_t number, const ns_t states[TIME_STATES])
+{
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        if (states[i]) {
+            store_number(t, number);
+            store_word(t, time_state_str((enum time_state)i));
+            store_number(t, (uint64_t)states[i]);
+            store_insert(t);
+        }
+}
+
+void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES])
+{
+    wqe_cells(q, put_cell, x->request);
+    store_insert(x->request);
+    if (states)
+        put_states(x->request_time, q->w->id, states);
+}
+
+void export_flow(struct export *x, const struct meter_row *r)
+{
+    store_number(x->flow, ++x->flows);
+    row_cells(r, put_cell, x->flow);
+    store_insert(x->flow);
+    if (r->accounted)
+        put_states(x->flow_time, x->flows, r->states);
+}
+
+/* --- Findings and incidents ------------------------------------------------------------------- */
+
+static void put_evidence(struct export *x, const char *of, uint64_t number, const char *role, uint64_t file,
+                         uint64_t frame)
+{
+    store_word(x->evidence, of);
+    store_number(x->evidence, number);
+    store_word(x->evidence, role);
+    store_number(x->evidence, file);
+    store_number(x->evidence, frame);
+    store_insert(x->evidence);
+}
+
+/* The needs of a verdict that the capture does not provide, separated by commas. */
+static const char *needs_str(struct export *x, unsigned needs)
+{
+    x->more.len = 0;
+    for (unsigned bits = needs; bits; bits &= bits - 1)
+        buf_printf(&x->more, "%s%s", x->more.len ? ", " : "", need_str(bits & -bits));
+    return buf_str(&x->more);
+}
+
+static void put_finding(struct export *x, const struct findings *r, const struct finding *f)
+{
+    struct store_table *t = x->finding;
+
+    store_number(t, ++x->findings);
+    store_word(t, rule_table[f->rule].id);
+    store_word(t, severity_str((enum severity)f->severity));
+    store_word(t, f->severity == SEV_I ? NULL : result_str((enum result)f->result));
+    store_number(t, f->file);
+    store_number(t, f->tap);
+    store_if(t, f->conn, f->conn);
+    store_if(t, f->ts != FINDING_NO_TIME, (uint64_t)f->ts);
+    x->text.len = 0;
+    findings_headline(r, f, &x->text);
+    store_text(t, buf_str(&x->text));
+    store_text(t, findings_string(r, f->expected));
+    store_text(t, findings_string(r, f->seen));
+    store_text(t, needs_str(x, f->missing));
+    store_text(t, findings_string(r, f->text));
+    store_number(t, f->times);
+    store_insert(t);
+    for (unsigned i = 0; i < f->n_frames; i++)
+        put_evidence(x, "finding", x->findings, "frame", f->file, f->frames[i]);
+    for (unsigned i = 0; i < f->n_causes; i++)
+        put_evidence(x, "finding", x->findings, "cause", f->file, f->causes[i]);
+}
+
+void export_findings(struct export *x, const struct findings *r)
+{
+    for (size_t i = 0; i < findings_n(r); i++)
+        put_finding(x, r, findings_at(r, i));
+}
+
+static void put_incident(struct export *x, struct explainer *e, const struct incident *s)
+{
+    struct store_table *t = x->incident;
+    struct incident_row row;
+
+    explain_row(s, &row);
+    store_number(t, s->number);
+    store_word(t, cause_table[s->cause].name);
+    store_word(t, certainty_str((enum certainty)s->certainty));
+    store_word(t, row.place);
+    store_number(t, s->tap >> 16);
+    store_number(t, s->tap & 0xffff);
+    store_if(t, s->conn, s->conn);
+    put_addr(x, t, &s->src);
+    put_addr(x, t, &s->dst);
+    store_number(t, s->qpn);
+    store_number(t, (uint64_t)row.start);
+    store_number(t, (uint64_t)row.end);
+    store_number(t, (uint64_t)row.bill);
+    store_number(t, s->again);
+    store_number(t, explain_is_shown(s, 0));
+    x->text.len = x->more.len = 0;
+    explain_text_of(s, &x->text);
+    explain_setting(e, s, &x->more);
+    store_text(t, buf_str(&x->text));
+    store_text(t, buf_str(&x->more));
+    store_insert(t);
+    for (unsigned i = 0; i < s->n_frames; i++)
+        put_evidence(x, "incident", s->number, frame_role_str((enum frame_role)s->roles[i]), s->files[i], s->frames[i]);
+}
+
+void export_incidents(struct export *x, struct explainer *e)
+{
+    for (size_t i = 0; i < explain_n(e); i++)
+        put_incident(x, e, explain_at(e, i));
+}
+
+/* --- The end ---------------------------------------------------------------------------------- */
+
+void export_renumber(struct export *x, uint32_t number, uint32_t now)
+{
+    x->text.len = 0;
+    for (unsigned i = 0; i < 2; i++)
+        buf_printf(&x->text, "UPDATE %s SET connection = %u WHERE connection = %u;", i ? "request" : "packet", now,
+                   number);
+    store_sql(x->s, buf_str(&x->text));
+}
+
+bool export_end(struct export *x)
+{
+    store_sql(x->s,
+              "CREATE UNIQUE INDEX packet_frame ON packet(file, frame);"
+              "CREATE INDEX packet_connection ON packet(connection, time_ns);"
+              "CREATE INDEX request_connection ON request(connection, start_ns);"
+              "CREATE INDEX flow_connection ON flow(connection);"
+              "CREATE INDEX evidence_of ON evidence(of, number);"
+              "CREATE INDEX evidence_frame ON evidence(file, frame);"
+              /* as each tap saw it; the ends are those of the direction that was seen first */
+              "CREATE VIEW connection AS SELECT f.connection, f.file, f.interface, f.tap, f.service, f.source,"
+              " f.source_qpn, f.destination, f.destination_qpn, f.upper, f.setup, f.certainty, s.first_time_ns,"
+              " s.last_time_ns, s.packets, s.bytes, s.retransmitted_packets, s.lost_ns FROM"
+              " (SELECT connection, file, interface, min(first_time_ns) AS first_time_ns,"
+              " max(last_time_ns) AS last_time_ns, sum(packets) AS packets, sum(bytes) AS bytes,"
+              " sum(retransmitted_packets) AS retransmitted_packets, sum(lost_ns) AS lost_ns"
+              " FROM flow WHERE connection > 0 GROUP BY connection, file, interface) AS s"
+              " JOIN flow AS f ON f.flow = (SELECT flow FROM flow WHERE connection = s.connection AND file = s.file"
+              " AND interface = s.interface ORDER BY first_time_ns, flow LIMIT 1)");
+    return store_commit(x->s);
+}

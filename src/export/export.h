@@ -1,0 +1,47 @@
+/* layer 3b (export): what the analyses found, as tables of a database: packets, flows, work requests, findings,
+ * incidents, and where the time went. The tables and their columns: rdmatrace-export(1).
+ *
+ * The tables hold what check, explain, flows and ops say; nothing is computed here. Columns of flows and work requests
+ * have the names of -T csv; times are ns since 1970, and the names of their columns end with _ns. */
+#ifndef RDMATRACE_EXPORT_EXPORT_H
+#define RDMATRACE_EXPORT_EXPORT_H
+
+#include "src/conn/observer.h"
+#include "src/explain/explain.h"
+#include "src/judge/findings.h"
+#include "src/measure/wqe_print.h"
+
+#define EXPORT_VERSION "1" /* of the tables: PRAGMA user_version */
+
+struct export;
+
+/* A packet with a BTH. */
+struct export_packet {
+    const struct pkt *p;
+    uint32_t conn;    /* number of its connection; 0: none */
+    uint64_t request; /* number of the work request that it belongs to; 0: none */
+    uint8_t kind;     /* enum event_kind */
+    uint8_t as;       /* EVENT_REQUEST: enum seen_as */
+};
+
+/* Begin the database at `path`. `files`: names of the captures, `n` of them, which must outlive it. NULL without
+ * memory; any other error is that of export_error(). */
+struct export *export_new(const char *path, const char *const *files, size_t n);
+/* Release it; without export_end() no file is left. */
+void export_free(struct export *x);
+/* The first error, a line of text without line end; NULL: none. After an error all other calls do nothing. */
+const char *export_error(const struct export *x);
+
+/* Rows, each where its analysis has it. */
+void export_packet(struct export *x, const struct export_packet *e);
+/* `states` adds up to its time; NULL: not known. */
+void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES]);
+void export_flow(struct export *x, const struct meter_row *r);
+void export_findings(struct export *x, const struct findings *r);
+void export_incidents(struct export *x, struct explainer *e);
+/* Two directions turned out to be one connection after rows with `number` were written: it is `now`. */
+void export_renumber(struct export *x, uint32_t number, uint32_t now);
+/* All is written: the file gets its name. False after any error. */
+bool export_end(struct export *x);
+
+#endif

@@ -1,0 +1,51 @@
+/* layer 3b (export): an SQLite database that is written once, from its first table to its last.
+ *
+ * It is written beside its name and renamed when it is complete: a reader never sees half of it, and after an error the
+ * file that was there before is still there. */
+#ifndef RDMATRACE_EXPORT_STORE_H
+#define RDMATRACE_EXPORT_STORE_H
+
+#include "buf.h"
+
+struct store;
+
+/* A table and its statement that inserts a row. */
+struct store_table;
+
+enum store_type { STORE_INTEGER, STORE_REAL, STORE_TEXT };
+struct store_column {
+    const char *name;
+    enum store_type type;
+};
+
+/* Begin the database that store_commit() will give the name `path`. NULL without memory; any other error is that of
+ * store_error(). */
+struct store *store_new(const char *path);
+/* Release it; without store_commit() nothing is left of it. */
+void store_free(struct store *s);
+/* The first error, a line of text without line end; NULL: none. After an error all other calls do nothing. */
+const char *store_error(const struct store *s);
+
+/* Execute SQL that returns no rows. */
+void store_sql(struct store *s, const char *sql);
+/* Create a table. `key`: the columns of its primary key, by which it is stored if there are several; NULL: it has none.
+ * The table lives as long as `s`; NULL after an error, and then the calls below do nothing. */
+struct store_table *store_table(struct store *s, const char *name, const struct store_column *columns, unsigned n,
+                                const char *key);
+/* The next value of a row, in the order of the columns. Numbers above INT64_MAX are stored as negative ones, of the
+ * same 64 bits: SQLite has no others. */
+void store_number(struct store_table *t, uint64_t v);
+void store_real(struct store_table *t, double v);
+void store_text(struct store_table *t, const char *v);
+/* A text that lives as long as the program; NULL: null. */
+void store_word(struct store_table *t, const char *v);
+void store_null(struct store_table *t);
+/* The number if `known`, else null. */
+void store_if(struct store_table *t, bool known, uint64_t v);
+/* Insert the row. The values that were not set are null. */
+void store_insert(struct store_table *t);
+
+/* All is written: give the file its name. False after any error. */
+bool store_commit(struct store *s);
+
+#endif

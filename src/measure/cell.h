@@ -1,0 +1,28 @@
+/* layer 3 (measure): a value of a row, whatever it is written as. */
+#ifndef RDMATRACE_MEASURE_CELL_H
+#define RDMATRACE_MEASURE_CELL_H
+
+#include "buf.h"
+
+enum cell_kind {
+    CELL_NUMBER,
+    CELL_MILLI, /* in thousandths */
+    CELL_TIME,  /* ns since 1970 */
+    CELL_TEXT,
+};
+struct cell {
+    const char *name; /* of its column: key in JSON, head of the column in CSV and SQL */
+    uint8_t kind;     /* enum cell_kind, the same in all rows of a column */
+    bool known;       /* else it is null */
+    uint64_t number;  /* all kinds but CELL_TEXT */
+    const char *text; /* CELL_TEXT; valid as long as the call that gets the cell */
+};
+/* Gets the cells of a row, in the order of the columns. */
+typedef void cell_take(void *user, const struct cell *c);
+
+/* Append the value as JSON: null if it is not known. */
+void cell_json(struct buf *b, const struct cell *c);
+/* Append the value as a field of CSV: nothing if it is not known. */
+void cell_csv(struct buf *b, const struct cell *c);
+
+#endif
