@@ -285,7 +285,7 @@ static int start(struct trace *t)
 
     if (job->annotate && !annotate_possible(job->annotate, t->files, t->n_files))
         return EXIT_BAD;
-    job->o.off[RULE_FMT_01] |= !t->decode.verify;
+    job->o.no_icrc = !t->decode.verify;
     job->o.memory = t->memory;
     job->judge = judge_new(&job->o);
     job->matching = calloc(t->n_files, sizeof *job->matching);

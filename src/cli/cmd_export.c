@@ -89,7 +89,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow)};
     ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
 
-    q.accounted = flow < OBSERVER_FLOWS && (end == w->start || states[TIME_NOT_KNOWN] < end - w->start);
+    q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
     export_request(job->x, &q, q.accounted ? states : NULL);
 }
@@ -106,12 +106,12 @@ static int start(struct trace *t)
     struct job *job = job_of(t);
     const struct observer_sub s = {.user = job, .before = on_event, .after = on_done};
     const struct meter_opts o = {.files = t->files, .work = {job, on_work_packet, on_over}};
-    struct judge_opts judged = {.ack_timeout = -1, .retry_cnt = -1};
+    const struct judge_opts judged = {
+        .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
     struct timeline *timeline = timeline_of(t->observer);
 
     if (!job->path)
         return cli_error("export: --sqlite FILE is needed: where to write");
-    judged.off[RULE_FMT_01] = !t->decode.verify;
     job->x = export_new(job->path, t->files, t->n_files);
     if (job->x && export_error(job->x))
         return failed(job);

@@ -145,8 +145,7 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
     struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow), .origin = job->origin};
     ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
 
-    q.accounted =
-        flow < observer_flows(job->t.observer) && (end == w->start || states[TIME_NOT_KNOWN] < end - w->start);
+    q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
     wqe_print(&job->late_text, job->format, &job->table, &q);
     if (job->format != ROWS_CSV)

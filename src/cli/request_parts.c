@@ -114,3 +114,8 @@ ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t f
     drop(r, row);
     return end;
 }
+
+bool request_parts_known(const struct observer *o, uint32_t flow, const ns_t states[TIME_STATES], ns_t length)
+{
+    return flow < observer_flows(o) && (!length || states[TIME_NOT_KNOWN] < length);
+}

@@ -21,4 +21,7 @@ void request_parts_packet(struct request_parts *r, const struct wqe *w, const st
  * Returns that end, ns since 1970; states[] add up to it less w->start. The kept account is dropped. */
 ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t flow, ns_t states[TIME_STATES]);
 
+/* Whether the states of a request of `length` ns, of a flow of `o`, say anything: datagrams have none. */
+bool request_parts_known(const struct observer *o, uint32_t flow, const ns_t states[TIME_STATES], ns_t length);
+
 #endif

@@ -89,6 +89,7 @@ struct judge *judge_new(const struct judge_opts *o)
     if (!j)
         return NULL;
     j->o = *o;
+    j->o.off[RULE_FMT_01] |= o->no_icrc;
     j->observer = observer_new(&(struct observer_opts){
         .cautious = true, .complete = o->complete, .memory = o->memory, .per_flow = ROOM_JUDGED});
     j->flows = j->observer ? calloc(observer_flows(j->observer), sizeof *j->flows) : NULL;

@@ -64,6 +64,7 @@ struct judge_opts {
     enum tap_side tap[JUDGE_TAPS];        /* by interface number; from JUDGE_TAPS on: TAP_UNKNOWN */
     uint64_t memory;                      /* bytes, as in observer_opts */
     bool complete;                        /* the user says that the capture lost no frame */
+    bool no_icrc;                         /* ICRCs mean nothing: they are not judged */
     bool off[RULE_COUNT];                 /* rules that are not judged */
     int ack_timeout;                      /* exponent of the local ACK timeout if CM was not captured; -1: not known */
     int retry_cnt;                        /* retry count if CM was not captured; -1: not known */
