@@ -94,7 +94,7 @@ ns_t when_resolve(const struct when *w, ns_t first)
     else
         localtime_r(&s, &tm);
     midnight = first - ((tm.tm_hour * 60 + tm.tm_min) * 60 + tm.tm_sec) * NS_PER_S - first % NS_PER_S;
-    return midnight + w->ns + (midnight + w->ns < first - first % NS_PER_S ? DAY : 0);
+    return midnight + w->ns + (midnight + w->ns < first - DAY / 2 ? DAY : 0);
 }
 
 int when_option(const char *name, const char *text, struct when *w)

@@ -22,8 +22,8 @@ struct when {
 bool when_parse(const char *text, struct when *w);
 /* Parse the argument `text` of option `name`. EXIT_OK, or EXIT_BAD after a message. */
 int when_option(const char *name, const char *text, struct when *w);
-/* The time in ns since 1970, for a capture whose first frame came at `first`. A time of day before that of the first
- * frame belongs to the next day. */
+/* The time in ns since 1970, for a capture whose first frame came at `first`. A time of day more than 12 hours before
+ * that of the first frame belongs to the next day. */
 ns_t when_resolve(const struct when *w, ns_t first);
 
 /* Parse the argument of -t of a command that does not show frames one by one: r, e, a, ad, u or ud. EXIT_OK, or
