@@ -22,11 +22,18 @@ struct opt_clash {
     const char *why; /* with `other` 0: the message after the option's name */
 };
 
-/* An option letter of another program that users know; the table ends with an all-zero row. */
+/* An option letter of another program that users know and that is refused here; the table ends with an all-zero row. */
 struct opt_foreign {
     char letter;
-    const char *of;      /* the program */
+    const char *of;      /* the program, or what the letter means there */
     const char *instead; /* what does the same here, for the message */
+    const char *was;     /* long name that had this letter in the last release; NULL: none */
+};
+
+/* An option whose long name has changed: the old one works for one release, with a remark. The table ends with an
+ * all-zero row. */
+struct opt_renamed {
+    const char *old, *now; /* long names without dashes */
 };
 
 struct opt_state {

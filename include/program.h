@@ -23,10 +23,11 @@ struct command {
 };
 
 struct program {
-    const char *name;               /* "rdmatrace" */
-    const char *usage;              /* first lines of its --help */
-    const char *for_file;           /* the command to propose where a file is named in place of one; NULL: none */
-    const struct command *commands; /* ends with an all-zero row; cli_main() adds "help" */
+    const char *name;                  /* "rdmatrace" */
+    const char *usage;                 /* first lines of its --help */
+    const char *for_file;              /* the command to propose where a file is named in place of one; NULL: none */
+    const struct command *commands;    /* ends with an all-zero row; cli_main() adds "help" */
+    const struct opt_renamed *renamed; /* old names of options, for the commands that have the new one; NULL: none */
 };
 
 /* A program's main(): dispatch to a subcommand, "help", "--help" or "--version". Returns the exit status. */
@@ -34,6 +35,8 @@ int cli_main(const struct program *program, int argc, char **argv);
 
 /* Name of the program that cli_main() runs, for messages. */
 const char *cli_program(void);
+/* Old names of the program's options; NULL: none. */
+const struct opt_renamed *cli_renamed(void);
 /* Print one line to stderr: "PROGRAM: ...". Returns EXIT_BAD. */
 int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* The last message of cli_error(), without the program's name; "" if there is none. */

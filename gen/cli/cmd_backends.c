@@ -2,8 +2,8 @@
 #include "gen/cli/live_options.h"
 
 static const struct opt_def defs[] = {
-    {256, "json", NULL, "one JSON object a line"},
-    {'h', "help", NULL, "show this help"},
+    {OPT_JSON_LINES, "one JSON object a line"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 

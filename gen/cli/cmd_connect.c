@@ -8,28 +8,26 @@
 #define CONNECTIONS 1000
 #define MEMORY      (UINT64_C(1) << 30) /* bytes for all messages, at most */
 
-enum { KEY_TIMEOUT = 256, KEY_RECVS, KEY_PRIVATE, KEY_REJECT, KEY_HOLD };
-
 static const struct opt_def defs[] = {
-    {'s', "server", NULL, "be the server: wait for clients"},
-    {'u', "datagram", NULL, "UD: resolve a service by SIDR, as udaddy does"},
-    {'p', "port", "PORT", "port of RDMA-CM (7471; with -u 7174)"},
-    {'c', "connections", "N", "connections at once (1)"},
-    {'C', "count", "N", "messages each way and connection (10); 0: none"},
-    {'S', "size", "BYTES", "bytes of a message (100)"},
-    {'V', "validate", NULL, "compare the data echoed"},
-    {'d', "disconnect", NULL, "client: disconnect when done, without waiting for the server"},
-    {KEY_HOLD, "hold", "TIME", "keep the connections for so long after the messages (0)"},
-    {KEY_RECVS, "recvs", "N", "receives posted at a time (-C)"},
-    {KEY_PRIVATE, "private", "DATA", "private data: text, or hex:... (none)"},
-    {KEY_REJECT, "reject", "CODE", "server: refuse, with this reason (with -u: status)"},
-    {'v', "verbose", NULL, "show each connection, with the peer's private data"},
-    {'q', "quiet", NULL, "show nothing but errors"},
-    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "TIME", "longest time without a sign of the peer (10)"},
+    {OPT_SERVER, "be the server: wait for clients"},
+    {OPT_DATAGRAM, "UD: resolve a service by SIDR, as udaddy does"},
+    {OPT_PORT, "port of RDMA-CM (7471; with --datagram 7174)"},
+    {OPT_CONNECTIONS, "connections at once (1)"},
+    {OPT_COUNT, "messages each way and connection (10); 0: none"},
+    {OPT_PING_SIZE, "bytes of a message (100)"},
+    {OPT_VALIDATE, "compare the data echoed"},
+    {OPT_DISCONNECT, "client: disconnect when done, without waiting for the server"},
+    {OPT_HOLD, "keep the connections for so long after the messages (0)"},
+    {OPT_RX_DEPTH, "receives posted at a time (-C)"},
+    {OPT_PRIVATE, "private data: text, or hex:... (none)"},
+    {OPT_REJECT, "server: refuse, with this reason (with --datagram: status)"},
+    {OPT_VERBOSE, "show each connection, with the peer's private data"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_IPV6, "server: use the interface's IPv6 address"},
+    {OPT_TIMEOUT, "longest time without a sign of the peer (10)"},
     LIVE_PSN_OPT,
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -44,6 +42,11 @@ void cmd_connect_help(struct buf *b)
 }
 
 enum { DATAGRAMS = AS_OWN };
+
+static const struct opt_foreign letters[] = {
+    {'u', "perftest (--qp-timeout)", "write --datagram", "datagram"},
+    {0, NULL, NULL},
+};
 
 static const struct opt_clash clashes[] = {
     {'d', 0, AS_SERVER, "is for the client"},
@@ -79,7 +82,7 @@ static int option(void *job, int key, const char *arg)
     struct connect_job *j = job;
 
     switch (key) {
-    case 'u':
+    case KEY_DATAGRAM:
         j->talk.ud = true;
         break;
     case 'V':
@@ -101,8 +104,8 @@ static int option(void *job, int key, const char *arg)
         return live_number32("-C", arg, 0, 100000, &j->talk.count);
     case 'S':
         return live_number32("-S", arg, 1, 1u << 20, &j->talk.size);
-    case KEY_RECVS:
-        return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
+    case 'r':
+        return live_number32("-r", arg, 1, 100000, &j->talk.recvs);
     case KEY_HOLD:
         return live_time("--hold", arg, true, &j->hold);
     case KEY_REJECT:
@@ -188,6 +191,7 @@ int cmd_connect(int argc, char **argv)
         .option = option,
         .operands = operands,
         .clashes = clashes,
+        .foreign = letters,
         .cases = cases,
         .run = run,
         .stop = stop,

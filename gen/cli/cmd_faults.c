@@ -3,8 +3,8 @@
 #include "gen/endpoint/faults.h"
 
 static const struct opt_def defs[] = {
-    {256, "json", NULL, "one JSON object a line"},
-    {'h', "help", NULL, "show this help"},
+    {OPT_JSON_LINES, "one JSON object a line"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 

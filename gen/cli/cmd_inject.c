@@ -13,21 +13,17 @@
 #define BLOCKED_WAIT (100 * NS_PER_US)
 #define HOLD         (100 * NS_PER_MS)
 
-enum { KEY_EVENT = 256, KEY_DURATION, KEY_COUNT, KEY_JSON, KEY_SEED };
-
 static const struct opt_def defs[] = {
-    {KEY_EVENT, "event", "SPEC",
-     "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
-    {'w', "write", "FILE",
-     "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
-     "is the port of IF1, interface 1 that of IF2"},
-    {KEY_DURATION, "duration", "TIME", "end after TIME, seconds or such as 500ms (when interrupted)"},
-    {KEY_COUNT, "count", "N", "end when N frames have come in"},
-    {KEY_SEED, "seed", "N", "of the bits that corrupt flips (1)"},
-    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
-    {'v', "verbose", NULL, "tell each time that an event matches"},
-    {'q', "quiet", NULL, "tell nothing but errors"},
-    {'h', "help", NULL, "show this help"},
+    {OPT_EVENT, "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
+    {OPT_WRITE, "record both sides, with what was done as comments of the packets: pcapng, interface 0\n"
+                "is the port of IF1, interface 1 that of IF2"},
+    {OPT_DURATION, "end after TIME, seconds or such as 500ms (when interrupted)"},
+    {OPT_COUNT, "end when N frames have come in"},
+    {OPT_SEED, "of the bits that corrupt flips (1)"},
+    {OPT_JSON, "the result as JSON"},
+    {OPT_VERBOSE, "tell each time that an event matches"},
+    {OPT_PING_QUIET, "tell nothing but errors"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -281,10 +277,10 @@ static int option(void *job, int key, const char *arg)
     switch (key) {
     case KEY_EVENT:
         return add_event(j, arg);
-    case KEY_DURATION:
-        return live_time("--duration", arg, false, &j->duration);
-    case KEY_COUNT:
-        return live_number("--count", arg, 1, UINT64_MAX, &j->count);
+    case 'D':
+        return live_time("-D", arg, false, &j->duration);
+    case 'C':
+        return live_number("-C", arg, 1, UINT64_MAX, &j->count);
     case KEY_SEED:
         return live_number("--seed", arg, 0, UINT64_MAX, &j->seed);
     case KEY_JSON:

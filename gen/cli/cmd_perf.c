@@ -25,47 +25,34 @@ struct job {
     char error[200]; /* first error */
 };
 
-enum {
-    KEY_RATE = 256,
-    KEY_EXCHANGE,
-    KEY_TCP,
-    KEY_DEST_QP,
-    KEY_PSN,
-    KEY_RKEY,
-    KEY_VA,
-    KEY_QPN,
-    KEY_JSON,
-    KEY_QUIET,
-    KEY_TIMEOUT,
-};
-
 static const struct opt_def defs[] = {
-    {'s', "size", "BYTES", "bytes of a message (65536; with --latency 2; atomics: 8); K and M are powers of 1024"},
-    {'n', "iters", "N", "messages of each queue pair (1000)"},
-    {'D', "duration", "TIME", "so long instead of a number of messages"},
-    {'q', "qp", "N", "queue pairs (1)"},
-    {'c', "connection", "TYPE", "RC (default), UC or UD"},
-    {'t', "tx-depth", "N", "messages under way on each queue pair (128)"},
-    {'o', "outs", "N", "READs and atomics outstanding on each queue pair, 1 to 16 (16)"},
-    {'b', "batch", "N", "messages posted at a time, with one completion (1)"},
-    {KEY_RATE, "rate", "BPS", "bit/s of payload, all queue pairs together, with K, M or G (as fast as possible)"},
-    {'L', "latency", NULL, "one message at a time and the peer's answer, as ib_*_lat"},
-    {'V', "validate", NULL, "compare the data, as far as it can be known: see the manual"},
-    {'p', "port", "PORT", "port of the exchange: of TCP or, with -R, of RDMA-CM (18515)"},
-    {'R', "rdma-cm", NULL, "connect by RDMA-CM and exchange by SENDs, as perftest -R"},
-    {KEY_TCP, "tcp", "HOST", "exchange with HOST instead"},
-    {KEY_EXCHANGE, "exchange", "NAME", "perftest (default), or pingpong: as ibv_rc_pingpong and its kind do, for send"},
-    {KEY_DEST_QP, "dest-qp", "QPN", "no exchange, everything is known: the peer's queue pair"},
-    {KEY_PSN, "psn", "PSN[:PSN]", "with --dest-qp: the first PSN that we send, and that the peer sends (the same)"},
-    {KEY_QPN, "qpn", "QPN", "with --dest-qp: the number of our queue pair (random)"},
-    {KEY_RKEY, "rkey", "KEY", "with --dest-qp: key of the peer's memory"},
-    {KEY_VA, "va", "ADDRESS", "with --dest-qp: address of the peer's memory"},
-    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
-    {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
-    {KEY_TIMEOUT, "timeout", "TIME", "longest time without progress (10)"},
+    {OPT_SIZE, "bytes of a message (65536; with --latency 2; atomics: 8); K and M are powers of 1024"},
+    {OPT_ITERS, "messages of each queue pair (1000)"},
+    {OPT_DURATION, "so long instead of a number of messages"},
+    {OPT_QP, "queue pairs (1)"},
+    {OPT_CONNECTION, "RC (default), UC or UD"},
+    {OPT_TX_DEPTH, "messages under way on each queue pair (128)"},
+    {OPT_OUTS, "READs and atomics outstanding on each queue pair, 1 to 16 (16)"},
+    {OPT_POST_LIST, "messages posted at a time, with one completion (1)"},
+    {OPT_RATE_LIMIT, "bit/s of payload, all queue pairs together, with K, M or G (as fast as possible)"},
+    {OPT_LATENCY, "one message at a time and the peer's answer, as ib_*_lat"},
+    {OPT_PERF_VALIDATE, "compare the data, as far as it can be known: see the manual"},
+    {OPT_PORT, "port of the exchange: of TCP or, with -R, of RDMA-CM (18515)"},
+    {OPT_RDMA_CM, "connect by RDMA-CM and exchange by SENDs, as perftest -R"},
+    {OPT_TCP, "exchange with HOST instead"},
+    {OPT_EXCHANGE, "perftest (default), or pingpong: as ibv_rc_pingpong and its kind do, for send"},
+    {OPT_DEST_QP, "no exchange, everything is known: the peer's queue pair"},
+    {OPT_PSN_PAIR, "with --dest-qp: the first PSN that we send, and that the peer sends (the same)"},
+    {OPT_QPN, "with --dest-qp: the number of our queue pair (random)"},
+    {OPT_RKEY, "with --dest-qp: key of the peer's memory"},
+    {OPT_VA, "with --dest-qp: address of the peer's memory"},
+    {OPT_JSON, "the result as JSON"},
+    {OPT_QUIET, "show nothing but errors"},
+    {OPT_TIMEOUT, "longest time without progress (10)"},
+    {OPT_CPU_FREQ, "nothing: it is accepted because command lines of perftest have it"},
     LIVE_ACK_OPT,
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -83,28 +70,16 @@ void cmd_perf_help(struct buf *b)
            "cannot be used.\n");
 }
 
-/* Options of perftest, and what does the same here. */
-static const struct opt_foreign foreign[] = {
-    {'a', "perftest", "-s sets one size: run it once for each"},
-    {'F', "perftest", "it is not needed: no cycles are counted, so the CPU's frequency does not matter"},
-    {'x', "perftest", "-I and --addr choose the address, and with it the GID"},
-    {'d', "perftest", "-I chooses the interface, no device is needed"},
-    {'u', "perftest", "--ack-timeout EXP is the ACK timeout"},
-    {'S', "perftest", "--vlan ID:PRIO sets a priority, --tos the traffic class"},
-    {'T', "perftest", "--tos BYTE is the traffic class"},
-    {0, NULL, NULL},
-};
-
 enum { WRONG_SIZE = AS_OWN, ONE_WAY = 2 * AS_OWN, SENDS = 4 * AS_OWN };
 
 static const struct opt_clash clashes[] = {
     {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
     {'o', 0, ONE_WAY, "is for READs and atomics"},
     {'n', 'D', 0, NULL},
-    {'L', 't', 0, NULL}, /* latency: one message at a time */
-    {'L', 'b', 0, NULL},
-    {KEY_DEST_QP, -KEY_PSN, 0, NULL},
-    {KEY_PSN, -KEY_DEST_QP, 0, NULL},
+    {KEY_LATENCY, 't', 0, NULL}, /* latency: one message at a time */
+    {KEY_LATENCY, 'l', 0, NULL},
+    {KEY_DEST_QP, -KEY_PSN_PAIR, 0, NULL},
+    {KEY_PSN_PAIR, -KEY_DEST_QP, 0, NULL},
     {KEY_QPN, -KEY_DEST_QP, 0, NULL},
     {KEY_RKEY, -KEY_DEST_QP, 0, NULL},
     {KEY_VA, -KEY_DEST_QP, 0, NULL},
@@ -144,7 +119,7 @@ static int option_rate(struct load_config *c, const char *arg)
 {
     struct token t = token_of(arg);
 
-    return token_rate(&t, &c->rate) && c->rate ? 0 : cli_error("--rate %s: expected bit/s, as 100M", arg);
+    return token_rate(&t, &c->rate) && c->rate ? 0 : cli_error("--rate_limit %s: expected bit/s, as 100M", arg);
 }
 
 static int option_exchange(struct perf_client *p, const char *arg)
@@ -177,14 +152,14 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
     uint64_t v = 0;
     int r = 0;
 
-    *mine = key >= KEY_DEST_QP && key <= KEY_QPN;
+    *mine = key == KEY_DEST_QP || key == KEY_PSN_PAIR || key == KEY_QPN || key == KEY_RKEY || key == KEY_VA;
     if (!*mine)
         return 0;
     if (key == KEY_DEST_QP)
         j->perf.exchange = PERF_BY_HAND;
     if (key == KEY_RKEY || key == KEY_VA)
         j->memory[key == KEY_VA] = true;
-    if (key == KEY_PSN)
+    if (key == KEY_PSN_PAIR)
         return option_psn(&j->perf, arg);
     if (key == KEY_QPN) {
         r = live_number("--qpn", arg, 2, 0xfffffe, &v);
@@ -230,16 +205,16 @@ static int option(void *job, int key, const char *arg)
         return live_number32("-t", arg, 1, 16384, &c->depth);
     case 'o':
         return option_outs(c, arg);
-    case 'b':
-        return live_number32("-b", arg, 1, 16384, &c->batch);
+    case 'l':
+        return live_number32("-l", arg, 1, 16384, &c->batch);
     case 'c':
         return live_type(arg, &c->type);
-    case KEY_RATE:
+    case KEY_RATE_LIMIT:
         return option_rate(c, arg);
-    case 'L':
+    case KEY_LATENCY:
         c->latency = true;
         break;
-    case 'V':
+    case KEY_VALIDATE:
         c->validate = true;
         break;
     case 'p':
@@ -301,7 +276,7 @@ static int settle(struct job *j)
     if (p->rdma_cm && c->type != QPT_RC)
         return cli_error("-R: RC only");
     if (c->batch > c->depth)
-        return cli_error("-b %u: more than the %u messages under way (-t)", c->batch, c->depth);
+        return cli_error("-l %u: more than the %u messages under way (-t)", c->batch, c->depth);
     if (atomic)
         c->size = 8;
     else if (!c->size)
@@ -455,8 +430,8 @@ static void defaults(void *job)
 
 int cmd_perf(int argc, char **argv)
 {
-    static const struct live_cmd cmd =
-        LIVE_CMD(cmd_perf_help, .clashes = clashes, .foreign = foreign, .cases = cases, .begin = begin, .fail = fail);
+    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .foreign = perftest_letters,
+                                                .cases = cases, .begin = begin, .fail = fail);
 
     return live_cmd_main(&cmd, argc, argv);
 }

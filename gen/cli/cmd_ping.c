@@ -31,22 +31,20 @@ struct job {
     ns_t min, max, sum;
 };
 
-enum { KEY_TIMEOUT = 256 };
-
 static const struct opt_def defs[] = {
-    {'s', "server", NULL, "be the server: wait for a client"},
-    {'p', "port", "PORT", "port of RDMA-CM (7174)"},
-    {'C', "count", "N", "end after N pings (client: without end)"},
-    {'S', "size", "BYTES", "bytes of a ping, 26 to 65536 (64)"},
-    {'V', "validate", NULL, "compare the data echoed; server: the data of rping"},
-    {'v', "verbose", NULL, "show the data"},
-    {'q', "quiet", NULL, "show nothing but errors"},
-    {'P', "persistent", NULL, "server: serve one client after another"},
-    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "TIME", "longest time that connecting, or a ping, may take (10)"},
+    {OPT_SERVER, "be the server: wait for a client"},
+    {OPT_PORT, "port of RDMA-CM (7174)"},
+    {OPT_COUNT, "end after N pings (client: without end)"},
+    {OPT_PING_SIZE, "bytes of a ping, 26 to 65536 (64)"},
+    {OPT_VALIDATE, "compare the data echoed; server: the data of rping"},
+    {OPT_VERBOSE, "show the data"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_PERSISTENT, "server: serve one client after another"},
+    {OPT_IPV6, "server: use the interface's IPv6 address"},
+    {OPT_TIMEOUT, "longest time that connecting, or a ping, may take (10)"},
     LIVE_PSN_OPT,
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 

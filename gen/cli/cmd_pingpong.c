@@ -22,25 +22,23 @@ struct job {
     ns_t began, ended;
 };
 
-enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_RECVS };
-
 static const struct opt_def defs[] = {
-    {'s', "server", NULL, "be the server: wait for a client"},
-    {'c', "connection", "TYPE", "RC (default), UC, UD, or SRQ: RC with a shared receive queue"},
-    {'Q', "qps", "N", "SRQ: queue pairs (16)"},
-    {'S', "size", "BYTES", "bytes of a message (4096; UD: the path MTU at most)"},
-    {'n', "iters", "N", "messages each way (1000), on all queue pairs together"},
-    {KEY_RECVS, "recvs", "N", "receives posted at a time (16; SRQ: 4 for each queue pair)"},
-    {'p', "port", "PORT", "TCP port of the exchange of addresses (18515)"},
-    {KEY_TCP, "tcp", "HOST", "exchange addresses with HOST instead"},
-    {'V', "validate", NULL, "compare the data that arrives"},
-    {'q', "quiet", NULL, "show nothing but errors"},
-    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
-    {KEY_TIMEOUT, "timeout", "TIME", "longest time between two messages (10)"},
+    {OPT_SERVER, "be the server: wait for a client"},
+    {OPT_CONNECTION, "RC (default), UC, UD, or SRQ: RC with a shared receive queue"},
+    {OPT_PING_QP, "SRQ: queue pairs (16)"},
+    {OPT_PING_SIZE, "bytes of a message (4096; UD: the path MTU at most)"},
+    {OPT_ITERS, "messages each way (1000), on all queue pairs together"},
+    {OPT_RX_DEPTH, "receives posted at a time (16; SRQ: 4 for each queue pair)"},
+    {OPT_PORT, "TCP port of the exchange of addresses (18515)"},
+    {OPT_TCP, "exchange addresses with HOST instead"},
+    {OPT_VALIDATE, "compare the data that arrives"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_IPV6, "server: use the interface's IPv6 address"},
+    {OPT_TIMEOUT, "longest time between two messages (10)"},
     LIVE_ACK_OPT,
     LIVE_PSN_OPT,
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -59,9 +57,14 @@ void cmd_pingpong_help(struct buf *b)
 
 enum { ONE_QUEUE_PAIR = AS_OWN };
 
+static const struct opt_foreign letters[] = {
+    {'Q', "perftest (--cq-mod)", "--qp is the number of queue pairs", "qps"},
+    {0, NULL, NULL},
+};
+
 static const struct opt_clash clashes[] = {
     {KEY_TCP, 0, AS_SERVER, "is for the client"},
-    {'Q', 0, ONE_QUEUE_PAIR, "is for -c SRQ"},
+    {KEY_QP, 0, ONE_QUEUE_PAIR, "is for -c SRQ"},
     {0, 0, 0, NULL},
 };
 
@@ -267,12 +270,12 @@ static int option(void *job, int key, const char *arg)
         return live_number32("-S", arg, 1, 1u << 30, &j->talk.size);
     case 'n':
         return live_number("-n", arg, 1, UINT64_MAX, &j->talk.iters);
-    case 'Q':
-        return live_number32("-Q", arg, 1, PINGPONG_QPS, &j->talk.qps);
+    case KEY_QP:
+        return live_number32("--qp", arg, 1, PINGPONG_QPS, &j->talk.qps);
     case 'p':
         return live_port("-p", arg, 1, &j->port);
-    case KEY_RECVS:
-        return live_number32("--recvs", arg, 1, 100000, &j->talk.recvs);
+    case 'r':
+        return live_number32("-r", arg, 1, 100000, &j->talk.recvs);
     case KEY_TIMEOUT:
         return live_time("--timeout", arg, false, &j->timeout);
     }
@@ -313,7 +316,8 @@ static void defaults(void *job)
 
 int cmd_pingpong(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_pingpong_help, .sides = true, .clashes = clashes, .cases = cases);
+    static const struct live_cmd cmd =
+        LIVE_CMD(cmd_pingpong_help, .sides = true, .clashes = clashes, .foreign = letters, .cases = cases);
 
     return live_cmd_main(&cmd, argc, argv);
 }

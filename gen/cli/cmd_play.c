@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PATIENCE  10   /* seconds */
+#define PATIENCE  (10 * NS_PER_S)
 #define TOLERANCE 1000 /* microseconds */
 
 struct job {
@@ -19,31 +19,29 @@ struct job {
     const char *tcp;
     char **files;
     int n_files;
-    bool persistent, verbose, pingpong, has_psn;
-    uint64_t port, psn, timeout, tolerance, rkey, va;
+    bool persistent, verbose, pingpong;
+    uint64_t port, tolerance, rkey, va;
+    ns_t timeout;
     bool has_va;
 };
 
-enum { KEY_TCP = 256, KEY_TIMEOUT, KEY_TOLERANCE, KEY_EXCHANGE, KEY_RKEY, KEY_VA, KEY_PSN };
-
 static const struct opt_def defs[] = {
-    {'s', "server", NULL, "be host b of the scenario that the other rdmagen plays"},
-    {'P', "persistent", NULL, "server: serve one client after another"},
-    {KEY_EXCHANGE, "exchange", "KIND",
-     "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
-     "ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong"},
-    {'p', "port", "PORT", "TCP port (18516; pingpong: 18515)"},
-    {KEY_TCP, "tcp", "HOST", "speak TCP with HOST instead"},
-    {KEY_TOLERANCE, "tolerance", "US", "microseconds by which times may be off (1000)"},
-    {KEY_TIMEOUT, "timeout", "SECONDS", "longest wait of an expectation (10)"},
-    {KEY_PSN, "psn", "N", "first PSN of queue pairs without psn= (random)"},
-    {KEY_RKEY, "rkey", "KEY", "pingpong: R_Key of the peer's memory"},
-    {KEY_VA, "va", "ADDRESS", "pingpong: its address"},
-    {'v', "verbose", NULL, "show every packet"},
-    {'q', "quiet", NULL, "show nothing but errors"},
-    {'6', "ipv6", NULL, "server: use the interface's IPv6 address"},
+    {OPT_SERVER, "be host b of the scenario that the other rdmagen plays"},
+    {OPT_PERSISTENT, "server: serve one client after another"},
+    {OPT_EXCHANGE, "who the peer is: rdmagen (default; `rdmagen play -s`), or pingpong:\n"
+                   "ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong"},
+    {OPT_PORT, "TCP port (18516; pingpong: 18515)"},
+    {OPT_TCP, "speak TCP with HOST instead"},
+    {OPT_TOLERANCE, "microseconds by which times may be off (1000)"},
+    {OPT_TIMEOUT, "longest wait of an expectation (10)"},
+    {OPT_PSN, "first PSN of queue pairs without psn= (random)"},
+    {OPT_RKEY, "pingpong: R_Key of the peer's memory"},
+    {OPT_VA, "pingpong: its address"},
+    {OPT_VERBOSE, "show every packet"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_IPV6, "server: use the interface's IPv6 address"},
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -73,7 +71,8 @@ static const struct opt_clash clashes[] = {
 /* Fill the configuration of a scenario before its first line. */
 static void begin(struct job *j, struct script_opts *o)
 {
-    *o = (struct script_opts){.has_psn = j->has_psn, .psn = (uint32_t)j->psn, .verbose = j->verbose};
+    *o = (struct script_opts){
+        .has_psn = j->given.policies.psn != NULL, .psn = (uint32_t)j->given.policies.psn_arg, .verbose = j->verbose};
     sim_config_init(&o->sim, j->given.seed ? j->given.seed : 1);
     o->sim.events = j->given.events;
     j->given.events = NULL;
@@ -88,7 +87,7 @@ static void begin(struct job *j, struct script_opts *o)
     if (!o->sim.events)
         o->sim.events = event_list_new();
     j->peer.live = &j->run.live;
-    j->peer.patience = (ns_t)j->timeout * NS_PER_S;
+    j->peer.patience = j->timeout;
     j->peer.tolerance = (ns_t)j->tolerance * NS_PER_US;
     j->peer.has_memory = j->has_va;
     j->peer.va = j->va;
@@ -240,14 +239,11 @@ static int option(void *job, int key, const char *arg)
         j->tcp = arg;
         return 0;
     case 'p':
-        return live_number("--port", arg, 1, 65535, &j->port);
+        return live_number("-p", arg, 1, 65535, &j->port);
     case KEY_TOLERANCE:
         return live_number("--tolerance", arg, 0, 1000000000, &j->tolerance);
     case KEY_TIMEOUT:
-        return live_number("--timeout", arg, 1, 86400, &j->timeout);
-    case KEY_PSN:
-        j->has_psn = true;
-        return live_number("--psn", arg, 0, 0xffffff, &j->psn);
+        return live_time("--timeout", arg, false, &j->timeout);
     case KEY_RKEY:
         return live_number("--rkey", arg, 0, UINT32_MAX, &j->rkey);
     default:

@@ -19,26 +19,22 @@ struct job {
     uint64_t wrong;
 };
 
-enum { KEY_ROOM = 256, KEY_ONCE, KEY_MAX, KEY_RPING_PORT, KEY_QUIET, KEY_TIMEOUT, KEY_TCP };
-
 static const struct opt_def defs[] = {
-    {'p', "port", "PORT", "port of the exchange, of TCP and of RDMA-CM (18515)"},
-    {KEY_TCP, "tcp", "ADDR", "an address of this host at which the exchange by TCP is to be (all)"},
-    {KEY_RPING_PORT, "rping-port", "PORT", "port of RDMA-CM for rping (7174); 0: none"},
-    {'c', "connection", "TYPE", "type of queue pairs that are exchanged by TCP: RC (default), UC or UD"},
-    {'s', "size", "BYTES", "bytes of the messages of ib_write_lat, which does not tell them (2)"},
-    {KEY_ROOM, "room", "BYTES",
-     "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
-    {'L', "latency", NULL,
-     "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},
-    {KEY_ONCE, "once", NULL, "end after one client"},
-    {KEY_MAX, "max", "N", "end after N clients"},
-    {'6', "ipv6", NULL, "use the interface's IPv6 address"},
-    {KEY_QUIET, "quiet", NULL, "show nothing but errors"},
-    {KEY_TIMEOUT, "timeout", "TIME", "longest silence of a client (10)"},
+    {OPT_PORT, "port of the exchange, of TCP and of RDMA-CM (18515)"},
+    {OPT_TCP, "an address of this host at which the exchange by TCP is to be (all)"},
+    {OPT_RPING_PORT, "port of RDMA-CM for rping (7174); 0: none"},
+    {OPT_CONNECTION, "type of queue pairs that are exchanged by TCP: RC (default), UC or UD"},
+    {OPT_SIZE, "bytes of the messages of ib_write_lat, which does not tell them (2)"},
+    {OPT_ROOM, "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
+    {OPT_LATENCY, "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},
+    {OPT_ONCE, "end after one client"},
+    {OPT_MAX, "end after N clients"},
+    {OPT_IPV6, "use the interface's IPv6 address"},
+    {OPT_QUIET, "show nothing but errors"},
+    {OPT_TIMEOUT, "longest silence of a client (10)"},
     LIVE_ACK_OPT,
     LIVE_OPTS,
-    {'h', "help", NULL, "show this help"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -134,7 +130,7 @@ static int option(void *job, int key, const char *arg)
         break;
     case KEY_ROOM:
         return option_bytes("--room", arg, ROOM_MIN, &j->options.room);
-    case 'L':
+    case KEY_LATENCY:
         j->options.latency = true;
         break;
     case KEY_ONCE:
@@ -179,7 +175,7 @@ static void defaults(void *job)
 
 int cmd_serve(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes);
+    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters);
 
     return live_cmd_main(&cmd, argc, argv);
 }

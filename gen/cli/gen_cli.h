@@ -1,8 +1,192 @@
-/* layer 4 (tool): functions shared by the subcommands of rdmagen. */
+/* layer 4 (tool): the options of all commands of rdmagen, each once; functions shared by the commands. */
 #ifndef RDMATRACE_GEN_CLI_H
 #define RDMATRACE_GEN_CLI_H
 
 #include "program.h"
+
+/* Keys of options without a letter. */
+enum {
+    KEY_ACK = 256,
+    KEY_ADDR,
+    KEY_BACKEND,
+    KEY_CAPTURE_DROP,
+    KEY_CLOCK_OFFSET,
+    KEY_CLOCK_SKEW,
+    KEY_CNP_CUT,
+    KEY_COMPLETIONS,
+    KEY_CREDITS,
+    KEY_DATAGRAM,
+    KEY_DELAY,
+    KEY_DEST_QP,
+    KEY_DIE,
+    KEY_ERF,
+    KEY_EVENT,
+    KEY_EXCHANGE,
+    KEY_FAULT,
+    KEY_GRH,
+    KEY_HOLD,
+    KEY_HOP_LIMIT,
+    KEY_IB,
+    KEY_IMM,
+    KEY_JSON,
+    KEY_LATENCY,
+    KEY_LINK_RATE,
+    KEY_LOSS,
+    KEY_MAC,
+    KEY_MAX,
+    KEY_NET,
+    KEY_NO_CM,
+    KEY_ONCE,
+    KEY_PEER_MAC,
+    KEY_PRIVATE,
+    KEY_PROFILE,
+    KEY_PSN,
+    KEY_PSN_PAIR,
+    KEY_QP,
+    KEY_QPN,
+    KEY_QUIET,
+    KEY_RATE_LIMIT,
+    KEY_RECV_DELAY,
+    KEY_REJECT,
+    KEY_RETRY_COUNT,
+    KEY_RKEY,
+    KEY_RNR_RETRY,
+    KEY_RNR_TIMER,
+    KEY_ROCEV1,
+    KEY_ROOM,
+    KEY_RPING_PORT,
+    KEY_SEED,
+    KEY_SLOW,
+    KEY_SNAPLEN,
+    KEY_SPORT,
+    KEY_TCP,
+    KEY_TIMEOUT,
+    KEY_TIME_LIMIT,
+    KEY_TOLERANCE,
+    KEY_TRUTH,
+    KEY_VA,
+    KEY_VALIDATE,
+    KEY_VARY,
+    KEY_VIA,
+    KEY_VLAN,
+    KEY_WINDOW,
+};
+
+/*
+ * Letter or key, long name and argument of each option; a command adds what it does there: {OPT_SIZE, "bytes of ..."}.
+ * A long name means the same in all commands. A letter means what it means in the program whose place the command
+ * takes: perftest, or rping, ucmatose and ibv_rc_pingpong. In all of them -I is the interface and -w the file of the
+ * capture, which perftest calls --inline_size and --limit_bw.
+ */
+/* In all commands. */
+#define OPT_HELP       'h', "help", NULL
+#define OPT_INTERFACE  'I', "interface", "IFACE"
+#define OPT_WRITE      'w', "write", "FILE"
+#define OPT_IPV6       '6', "ipv6", NULL
+#define OPT_VERBOSE    'v', "verbose", NULL
+#define OPT_PORT       'p', "port", "PORT"
+#define OPT_MTU        'm', "mtu", "BYTES"
+#define OPT_ITERS      'n', "iters", "N"
+#define OPT_RX_DEPTH   'r', "rx-depth", "N"
+#define OPT_TOS        'T', "tos", "BYTE"
+#define OPT_QP_TIMEOUT 'u', "qp-timeout", "CODE"
+#define OPT_DURATION   'D', "duration", "TIME"
+#define OPT_CONNECTION 'c', "connection", "TYPE"
+
+/* As perftest: sim, write and its kind, serve. */
+#define OPT_SIZE          's', "size", "BYTES"
+#define OPT_QP            'q', "qp", "N"
+#define OPT_TX_DEPTH      't', "tx-depth", "N"
+#define OPT_OUTS          'o', "outs", "N"
+#define OPT_POST_LIST     'l', "post_list", "N"
+#define OPT_BIDIRECTIONAL 'b', "bidirectional", NULL
+#define OPT_CQ_MOD        'Q', "cq-mod", "N"
+#define OPT_SL            'S', "sl", "N"
+#define OPT_RDMA_CM       'R', "rdma_cm", NULL
+#define OPT_CPU_FREQ      'F', "CPU-freq", NULL
+#define OPT_QUIET         KEY_QUIET, "quiet", NULL
+#define OPT_LATENCY       KEY_LATENCY, "latency", NULL
+#define OPT_PERF_VALIDATE KEY_VALIDATE, "validate", NULL
+
+/* As rping, ucmatose and ibv_rc_pingpong: ping, connect, pingpong, play, inject. */
+#define OPT_SERVER      's', "server", NULL
+#define OPT_PING_SIZE   'S', "size", "BYTES"
+#define OPT_PING_QUIET  'q', "quiet", NULL
+#define OPT_COUNT       'C', "count", "N"
+#define OPT_CONNECTIONS 'c', "connections", "N"
+#define OPT_VALIDATE    'V', "validate", NULL
+#define OPT_PERSISTENT  'P', "persistent", NULL
+#define OPT_DISCONNECT  'd', "disconnect", NULL
+#define OPT_PING_QP     KEY_QP, "qp", "N"
+
+/* Without a letter. */
+#define OPT_ACK          KEY_ACK, "ack", "POLICY"
+#define OPT_ADDR         KEY_ADDR, "addr", "ADDR"
+#define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
+#define OPT_CAPTURE_DROP KEY_CAPTURE_DROP, "capture-drop", "P"
+#define OPT_CLOCK_OFFSET KEY_CLOCK_OFFSET, "clock-offset", "TIME"
+#define OPT_CLOCK_SKEW   KEY_CLOCK_SKEW, "clock-skew", "PPB"
+#define OPT_CNP_CUT      KEY_CNP_CUT, "cnp-cut", "N/TIME"
+#define OPT_COMPLETIONS  KEY_COMPLETIONS, "completions", "FILE"
+#define OPT_CREDITS      KEY_CREDITS, "credits", NULL
+#define OPT_DATAGRAM     KEY_DATAGRAM, "datagram", NULL
+#define OPT_DELAY        KEY_DELAY, "delay", "TIME"
+#define OPT_DEST_QP      KEY_DEST_QP, "dest-qp", "QPN"
+#define OPT_DIE          KEY_DIE, "die", "[HOST:]WHEN"
+#define OPT_ERF          KEY_ERF, "erf", NULL
+#define OPT_EVENT        KEY_EVENT, "event", "SPEC"
+#define OPT_EXCHANGE     KEY_EXCHANGE, "exchange", "NAME"
+#define OPT_FAULT        KEY_FAULT, "fault", "RULE"
+#define OPT_HOST_FAULT   KEY_FAULT, "fault", "[HOST:]RULE"
+#define OPT_GRH          KEY_GRH, "grh", NULL
+#define OPT_HOLD         KEY_HOLD, "hold", "TIME"
+#define OPT_HOP_LIMIT    KEY_HOP_LIMIT, "hop_limit", "N"
+#define OPT_IB           KEY_IB, "ib", NULL
+#define OPT_IMM          KEY_IMM, "imm", NULL
+#define OPT_JSON         KEY_JSON, "json", "[=FILE]"
+#define OPT_JSON_LINES   KEY_JSON, "json", NULL
+#define OPT_LINK_RATE    KEY_LINK_RATE, "link-rate", "BPS"
+#define OPT_LOSS         KEY_LOSS, "loss", "P"
+#define OPT_MAC          KEY_MAC, "mac", "MAC"
+#define OPT_MAX          KEY_MAX, "max", "N"
+#define OPT_NET          KEY_NET, "net", "[DIR:]WORDS"
+#define OPT_NO_CM        KEY_NO_CM, "no-cm", NULL
+#define OPT_ONCE         KEY_ONCE, "once", NULL
+#define OPT_PEER_MAC     KEY_PEER_MAC, "peer-mac", "MAC"
+#define OPT_PRIVATE      KEY_PRIVATE, "private", "DATA"
+#define OPT_PROFILE      KEY_PROFILE, "profile", "NAME"
+#define OPT_PSN          KEY_PSN, "psn", "N"
+#define OPT_PSN_PAIR     KEY_PSN_PAIR, "psn", "PSN[:PSN]"
+#define OPT_QPN          KEY_QPN, "qpn", "QPN"
+#define OPT_RATE_LIMIT   KEY_RATE_LIMIT, "rate_limit", "BPS"
+#define OPT_RECV_DELAY   KEY_RECV_DELAY, "recv-delay", "TIME"
+#define OPT_REJECT       KEY_REJECT, "reject", "CODE"
+#define OPT_RETRY_COUNT  KEY_RETRY_COUNT, "retry_count", "N"
+#define OPT_RKEY         KEY_RKEY, "rkey", "KEY"
+#define OPT_RNR_RETRY    KEY_RNR_RETRY, "rnr_retry", "N"
+#define OPT_RNR_TIMER    KEY_RNR_TIMER, "rnr_timer", "CODE"
+#define OPT_ROCEV1       KEY_ROCEV1, "rocev1", NULL
+#define OPT_ROOM         KEY_ROOM, "room", "BYTES"
+#define OPT_RPING_PORT   KEY_RPING_PORT, "rping-port", "PORT"
+#define OPT_SEED         KEY_SEED, "seed", "N"
+#define OPT_SLOW         KEY_SLOW, "slow", "P/TIME"
+#define OPT_SNAPLEN      KEY_SNAPLEN, "snaplen", "N"
+#define OPT_SPORT        KEY_SPORT, "sport", "PORT"
+#define OPT_TCP          KEY_TCP, "tcp", "HOST"
+#define OPT_TIMEOUT      KEY_TIMEOUT, "timeout", "TIME"
+#define OPT_TIME_LIMIT   KEY_TIME_LIMIT, "time-limit", "TIME"
+#define OPT_TOLERANCE    KEY_TOLERANCE, "tolerance", "US"
+#define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
+#define OPT_VA           KEY_VA, "va", "ADDRESS"
+#define OPT_VARY         KEY_VARY, "vary", NULL
+#define OPT_VIA          KEY_VIA, "via", "ADDR"
+#define OPT_VLAN         KEY_VLAN, "vlan", "ID[:PRIO]"
+#define OPT_VLAN_ID      KEY_VLAN, "vlan", "ID"
+#define OPT_WINDOW       KEY_WINDOW, "window", "N"
+
+/* Letters of perftest that mean nothing here, and those that meant something else in the last release; for
+ * opt_state.foreign. */
+extern const struct opt_foreign perftest_letters[];
 
 /* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. More of them are in
  * live_options.h and perf_cli.h. */

@@ -136,47 +136,51 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
     case 'w':
         c->record = arg;
         break;
-    case LIVE_BACKEND:
+    case KEY_BACKEND:
         c->backend = arg;
         break;
-    case LIVE_ADDR:
+    case KEY_ADDR:
         c->addr = arg;
         break;
-    case LIVE_MAC:
+    case KEY_MAC:
         c->mac = arg;
         break;
-    case LIVE_PEER_MAC:
+    case KEY_PEER_MAC:
         c->peer_mac = arg;
         break;
-    case LIVE_VIA:
+    case KEY_VIA:
         c->via = arg;
         break;
-    case LIVE_VLAN:
+    case KEY_VLAN:
         return option_vlan(c, arg);
     case 'm':
         return option_mtu(c, arg);
-    case LIVE_PROFILE:
+    case KEY_PROFILE:
         return option_profile(c, arg);
-    case LIVE_EVENT:
+    case KEY_EVENT:
         return option_event(c, arg);
-    case LIVE_NET:
+    case KEY_NET:
         c->net = &given.net;
         return specs_net(&given.net, "--net", arg);
-    case LIVE_FAULT:
+    case KEY_FAULT:
         return option_fault(c, arg);
-    case LIVE_TOS:
-        r = live_number("--tos", arg, 0, 255, &v);
+    case 'T':
+        r = live_number("-T", arg, 0, 255, &v);
         c->tclass = (uint8_t)v;
         break;
-    case LIVE_PSN:
+    case KEY_PSN:
         r = live_number("--psn", arg, 0, 0xffffff, &c->policies.psn_arg);
         c->policies.psn = &number_fixed;
         break;
-    case LIVE_ACK_TIMEOUT:
-        r = live_number("--ack-timeout", arg, 1, 31, &v);
+    case 'u':
+        r = live_number("-u", arg, 1, 31, &v);
         c->ack_timeout = (uint8_t)v;
         break;
-    case LIVE_SEED:
+    case KEY_HOP_LIMIT:
+        r = live_number("--hop_limit", arg, 1, 255, &v);
+        c->hop_limit = (uint8_t)v;
+        break;
+    case KEY_SEED:
         r = live_number("--seed", arg, 1, UINT64_MAX, &c->seed);
         break;
     default:

@@ -2,60 +2,39 @@
 #ifndef RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 #define RDMATRACE_GEN_CLI_LIVE_OPTIONS_H
 
+#include "gen/cli/gen_cli.h"
 #include "gen/live/live.h"
-#include "program.h"
-
-/* Keys of options without a letter. */
-enum {
-    LIVE_BACKEND = 1000,
-    LIVE_ADDR,
-    LIVE_MAC,
-    LIVE_PEER_MAC,
-    LIVE_VLAN,
-    LIVE_VIA,
-    LIVE_TOS,
-    LIVE_SEED,
-    LIVE_PROFILE,
-    LIVE_EVENT,
-    LIVE_NET,
-    LIVE_FAULT,
-    LIVE_PSN,
-    LIVE_ACK_TIMEOUT,
-    LIVE_KEYS,
-};
 
 /* Option row for commands with a choosable starting PSN. */
 #define LIVE_PSN_OPT                                                                                                   \
     {                                                                                                                  \
-        LIVE_PSN, "psn", "N", "first PSN of this side's queue pairs (random)"                                          \
+        OPT_PSN, "first PSN of this side's queue pairs (random)"                                                       \
     }
 
 /* Option row for commands whose queue pairs may have a slow peer. */
 #define LIVE_ACK_OPT                                                                                                   \
     {                                                                                                                  \
-        LIVE_ACK_TIMEOUT, "ack-timeout", "EXP",                                                                        \
-            "wait 4.096 us times 2 to the EXP for an ACK (14; by RDMA-CM: as agreed)"                                  \
+        OPT_QP_TIMEOUT, "wait 4.096 us times 2^CODE for an ACK (14; by RDMA-CM: as agreed)"                            \
     }
 
 /* Option rows for all commands that talk to real peers. */
 #define LIVE_OPTS                                                                                                      \
-    {'I', "interface", "IFACE", "the interface to use (that of the route to HOST)"},                                   \
-        {LIVE_BACKEND, "backend", "NAME[:ARGS]", "how frames are sent and received: see `rdmagen backends` (packet)"}, \
-        {LIVE_ADDR, "addr", "ADDR", "an IPv4 or IPv6 address of your own, which this host does not have"},             \
-        {LIVE_MAC, "mac", "MAC", "with --addr: its MAC address (made from ADDR)"},                                     \
-        {LIVE_PEER_MAC, "peer-mac", "MAC",                                                                             \
-         "the MAC address of all peers, or of the router to them (it is asked for)"},                                  \
-        {LIVE_VLAN, "vlan", "ID[:PRIO]", "802.1Q tag"},                                                                \
-        {LIVE_VIA, "via", "ADDR", "the router to HOST (none: HOST is a neighbour)"},                                   \
-        {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"},      \
-        {LIVE_TOS, "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},           \
-        {LIVE_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},                   \
-        {LIVE_SEED, "seed", "N", "of all random numbers (from the clock)"},                                            \
-        {LIVE_EVENT, "event", "SPEC", "an exact event on frames sent or received, rdmagen-scenario(5): 'psn=5 drop'"}, \
-        {LIVE_NET, "net", "[DIR:]WORDS", "nodes that frames meet on their way, rdmagen-scenario(5); DIR: req or rsp"}, \
-        {LIVE_FAULT, "fault", "RULE", "break this rule (`rdmagen faults` lists them)"},                                \
+    {OPT_INTERFACE, "the interface to use (that of the route to HOST)"},                                               \
+        {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},                            \
+        {OPT_ADDR, "an IPv4 or IPv6 address of your own, which this host does not have"},                              \
+        {OPT_MAC, "with --addr: its MAC address (made from ADDR)"},                                                    \
+        {OPT_PEER_MAC, "the MAC address of all peers, or of the router to them (it is asked for)"},                    \
+        {OPT_VLAN, "802.1Q tag"}, {OPT_VIA, "the router to HOST (none: HOST is a neighbour)"},                         \
+        {OPT_MTU, "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"},                  \
+        {OPT_TOS, "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},                           \
+        {OPT_HOP_LIMIT, "TTL or hop limit, 1 to 255 (64); by RDMA-CM, servers take the client's"},                     \
+        {OPT_PROFILE, "strict (default) or rxe: the habits of Linux soft-RoCE"},                                       \
+        {OPT_SEED, "of all random numbers (from the clock)"},                                                          \
+        {OPT_EVENT, "an exact event on frames sent or received, rdmagen-scenario(5): 'psn=5 drop'"},                   \
+        {OPT_NET, "nodes that frames meet on their way, rdmagen-scenario(5); DIR: req or rsp"},                        \
+        {OPT_FAULT, "break this rule (`rdmagen faults` lists them)"},                                                  \
     {                                                                                                                  \
-        'w', "write", "FILE", "record all frames; pcapng, or pcap if FILE ends in .pcap"                               \
+        OPT_WRITE, "record all frames; pcapng, or pcap if FILE ends in .pcap"                                          \
     }
 
 /* Read an option into *c: 0, or the exit status after a message. *mine: it is LIVE_PSN_OPT, LIVE_ACK_OPT or one of

@@ -40,7 +40,7 @@ static int option(const struct live_cmd *cmd, struct live_run *run, void *job, i
 /* Refuse combinations of options without a meaning: 0 or the exit status. */
 static int refuse(const struct live_cmd *cmd, const struct live_run *run, const void *job, const struct opt_state *s)
 {
-    static const struct opt_clash common[] = {{LIVE_MAC, -LIVE_ADDR, 0, NULL}, {0, 0, 0, NULL}};
+    static const struct opt_clash common[] = {{KEY_MAC, -KEY_ADDR, 0, NULL}, {0, 0, 0, NULL}};
     static const struct opt_clash sides[] = {{'6', 0, AS_CLIENT, "is for the server (-s): HOST tells the family"},
                                              {0, 0, 0, NULL}};
     unsigned cases = (cmd->cases ? cmd->cases(job) : 0) | (cmd->sides ? run->server ? AS_SERVER : AS_CLIENT : 0);

@@ -23,11 +23,34 @@ static const struct command commands[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* Names of the options in the release before this one. */
+static const struct opt_renamed renamed[] = {
+    {"ack-timeout", "qp-timeout"}, {"batch", "post_list"}, {"count", "iters"},    {"qps", "qp"},
+    {"rate", "rate_limit"},        {"rdma-cm", "rdma_cm"}, {"recvs", "rx-depth"}, {NULL, NULL},
+};
+
+const struct opt_foreign perftest_letters[] = {
+    {'a', "perftest (--all)", "-s sets one size: run it once for each"},
+    {'A', "perftest (--atomic_type)", "`rdmagen cas` and `rdmagen faa` are the two types"},
+    {'b', "perftest (--bidirectional)", "traffic goes one way, and -l (--post_list) is the batch", "batch"},
+    {'d', "perftest (--ib-dev)", "-I chooses the interface, no device is needed"},
+    {'e', "perftest (--events)", "it is not needed: the program sleeps while nothing arrives"},
+    {'i', "perftest (--ib-port)", "-I chooses the interface, and with it the port"},
+    {'L', "perftest (--hop_limit)", "write --hop_limit or --latency, whichever you mean", "latency"},
+    {'N', "perftest (--noPeak)", "it is not needed: no peak is measured"},
+    {'Q', "perftest (--cq-mod)", "-l N asks for one completion of N messages"},
+    {'S', "perftest (--sl)", "--vlan ID:PRIO sets a priority, -T the traffic class"},
+    {'V', "perftest (--version)", "write --validate; `rdmagen --version` shows the version", "validate"},
+    {'x', "perftest (--gid-index)", "-I and --addr choose the address, and with it the GID"},
+    {0, NULL, NULL},
+};
+
 static const struct program rdmagen = {
     "rdmagen",
     "Usage: rdmagen COMMAND [options] ...\n\nEndpoint and generator of RoCEv1, RoCEv2 and InfiniBand traffic.\n",
     NULL,
     commands,
+    renamed,
 };
 
 int main(int argc, char **argv)

@@ -2,110 +2,64 @@
 #include "gen/cli/sim_cli.h"
 #include "gen/cli/specs.h"
 
-enum {
-    KEY_COUNT = 256,
-    KEY_SEED,
-    KEY_NO_CM,
-    KEY_FAULT,
-    KEY_LOSS,
-    KEY_EVENT,
-    KEY_NET,
-    KEY_DELAY,
-    KEY_LINK_RATE,
-    KEY_JSON,
-    KEY_PSN,
-    KEY_IPV6,
-    KEY_ROCEV1,
-    KEY_VLAN,
-    KEY_IB,
-    KEY_GRH,
-    KEY_ERF,
-    KEY_TOS,
-    KEY_RETRY,
-    KEY_RNR_RETRY,
-    KEY_RNR_TIMER,
-    KEY_VARY,
-    KEY_IMM,
-    KEY_ACK,
-    KEY_WINDOW,
-    KEY_RATE_LIMIT,
-    KEY_SPORT,
-    KEY_PROFILE,
-    KEY_CREDITS,
-    KEY_SNAPLEN,
-    KEY_CAP_DROP,
-    KEY_CLOCK_OFFSET,
-    KEY_CLOCK_SKEW,
-    KEY_LIMIT,
-    KEY_COMPLETIONS,
-    KEY_TRUTH,
-    KEY_SLOW,
-    KEY_DIE,
-    KEY_CNP_CUT,
-    KEY_RECV_DELAY,
-};
-
 const struct opt_def sim_options[] = {
-    {'s', "size", "BYTES", "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
-    {'m', "mtu", "BYTES", "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
-    {'n', "iters", "N", "messages per connection and direction (1000)"},
-    {KEY_COUNT, "count", "N", "the same as --iters"},
-    {'q', "qp", "N", "connections (1)"},
-    {'c', "connection", "TYPE", "RC (default), UC or UD"},
-    {'t', "tx-depth", "N", "messages under way per connection (128)"},
-    {'r', "rx-depth", "N", "receives posted per connection (twice the tx depth)"},
-    {KEY_RECV_DELAY, "recv-delay", "TIME", "a receive queue that ran empty is filled again TIME later (at once)"},
-    {'o', "outs", "N", "READs and atomics outstanding, the initiator depth (16)"},
-    {'b', "bidirectional", NULL, "the second host does the same to the first"},
-    {'u', "qp-timeout", "CODE", "local ACK timeout, 4.096 us x 2^CODE (14)"},
-    {KEY_RETRY, "retry_count", "N", "retries after a timeout, 0 to 7 (7)"},
-    {KEY_RNR_RETRY, "rnr_retry", "N", "retries after an RNR NAK, 0 to 7, 7 is for ever (7)"},
-    {KEY_RNR_TIMER, "rnr_timer", "CODE", "code of the time that RNR NAKs ask to wait, 0 to 31 (12)"},
-    {'Q', "cq-mod", "N", "ask for a completion of every N-th message only (1)"},
-    {'S', "sl", "N", "service level; VLAN priority on Ethernet (0)"},
-    {'T', "tos", "BYTE", "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
-    {KEY_VARY, "vary", NULL, "sizes from 0 to --size, by chance"},
-    {KEY_IMM, "imm", NULL, "SEND and WRITE with immediate data"},
-    {KEY_SEED, "seed", "N", "of all random numbers (1): the same seed gives the same packets"},
-    {KEY_NO_CM, "no-cm", NULL, "no connection management: the queue pairs are joined before the start"},
-    {KEY_PSN, "psn", "N", "first PSN of both hosts (random)"},
-    {KEY_ACK, "ack", "POLICY", "when the responder acknowledges: every (default), coalesce=N or delay=NS"},
-    {KEY_WINDOW, "window", "N", "packets outstanding per connection (128)"},
-    {KEY_RATE_LIMIT, "rate_limit", "BPS", "bit/s of each connection, with K, M or G (none)"},
-    {KEY_SPORT, "sport", "PORT", "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
-    {KEY_PROFILE, "profile", "NAME", "strict (default) or rxe: the habits of Linux soft-RoCE"},
-    {KEY_CREDITS, "credits", NULL, "end-to-end flow control"},
-    {KEY_SLOW, "slow", "P/TIME", "with probability P per request the responder sends nothing for TIME"},
-    {KEY_DIE, "die", "[HOST:]WHEN", "HOST (responder) stops for good, after a time or after N frames that it sent"},
-    {KEY_CNP_CUT, "cnp-cut", "N/TIME",
-     "receivers of marked packets send CNPs (at most one in 50 us); who gets one\n"
-     "sends N times slower for TIME"},
-    {KEY_FAULT, "fault", "[HOST:]RULE", "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
-    {KEY_EVENT, "event", "SPEC", "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
-    {KEY_LOSS, "loss", "P", "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
-    {KEY_NET, "net", "[DIR:]WORDS", "nodes of the network, rdmagen-scenario(5): 'rate=10G ecn=20K', 'req:dup=1%'"},
-    {KEY_DELAY, "delay", "TIME", "one way delay (1us)"},
-    {KEY_LINK_RATE, "link-rate", "BPS", "rate of the hosts' ports (100G)"},
-    {KEY_LIMIT, "time-limit", "TIME", "give up at this (virtual) time"},
-    {KEY_IPV6, "ipv6", NULL, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
-    {KEY_ROCEV1, "rocev1", NULL, "RoCEv1"},
-    {KEY_VLAN, "vlan", "ID", "802.1Q tags"},
-    {KEY_IB, "ib", NULL, "native InfiniBand: frames from the LRH on, link type 247"},
-    {KEY_GRH, "grh", NULL, "with --ib: packets have a GRH"},
-    {KEY_ERF, "erf", NULL, "with --ib: captures hold ERF records, link type 197"},
-    {'w', "write", "[TAP:]FILE",
-     "write a capture; TAP: requester (default), middle or responder; pcapng, or pcap if\n"
-     "FILE ends in .pcap; may be repeated"},
-    {KEY_SNAPLEN, "snaplen", "N", "captures keep N bytes of a frame"},
-    {KEY_CAP_DROP, "capture-drop", "P", "captures miss frames with probability P"},
-    {KEY_CLOCK_OFFSET, "clock-offset", "TIME", "the captures' clock is ahead by TIME"},
-    {KEY_CLOCK_SKEW, "clock-skew", "PPB", "and runs faster by PPB parts per billion"},
-    {'v', "verbose", NULL, "with a scenario: show every packet"},
-    {KEY_JSON, "json", "[=FILE]", "the result as JSON"},
-    {KEY_COMPLETIONS, "completions", "FILE", "status of each work request, as CSV"},
-    {KEY_TRUTH, "truth", "FILE",
-     "where the time of each connection really went, and what became of each frame, as JSON"},
-    {'h', "help", NULL, "show this help"},
+    {OPT_SIZE, "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
+    {OPT_MTU, "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
+    {OPT_ITERS, "messages per connection and direction (1000)"},
+    {OPT_QP, "connections (1)"},
+    {OPT_CONNECTION, "RC (default), UC or UD"},
+    {OPT_TX_DEPTH, "messages under way per connection (128)"},
+    {OPT_RX_DEPTH, "receives posted per connection (twice the tx depth)"},
+    {OPT_RECV_DELAY, "a receive queue that ran empty is filled again TIME later (at once)"},
+    {OPT_OUTS, "READs and atomics outstanding, the initiator depth (16)"},
+    {OPT_BIDIRECTIONAL, "the second host does the same to the first"},
+    {OPT_QP_TIMEOUT, "local ACK timeout, 4.096 us x 2^CODE (14)"},
+    {OPT_RETRY_COUNT, "retries after a timeout, 0 to 7 (7)"},
+    {OPT_RNR_RETRY, "retries after an RNR NAK, 0 to 7, 7 is for ever (7)"},
+    {OPT_RNR_TIMER, "code of the time that RNR NAKs ask to wait, 0 to 31 (12)"},
+    {OPT_CQ_MOD, "ask for a completion of every N-th message only (1)"},
+    {OPT_SL, "service level; VLAN priority on Ethernet (0)"},
+    {OPT_TOS, "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
+    {OPT_HOP_LIMIT, "TTL or hop limit, 1 to 255 (64)"},
+    {OPT_VARY, "sizes from 0 to --size, by chance"},
+    {OPT_IMM, "SEND and WRITE with immediate data"},
+    {OPT_SEED, "of all random numbers (1): the same seed gives the same packets"},
+    {OPT_NO_CM, "no connection management: the queue pairs are joined before the start"},
+    {OPT_PSN, "first PSN of both hosts (random)"},
+    {OPT_ACK, "when the responder acknowledges: every (default), coalesce=N or delay=NS"},
+    {OPT_WINDOW, "packets outstanding per connection (128)"},
+    {OPT_RATE_LIMIT, "bit/s of each connection, with K, M or G (none)"},
+    {OPT_SPORT, "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
+    {OPT_PROFILE, "strict (default) or rxe: the habits of Linux soft-RoCE"},
+    {OPT_CREDITS, "end-to-end flow control"},
+    {OPT_SLOW, "with probability P per request the responder sends nothing for TIME"},
+    {OPT_DIE, "HOST (responder) stops for good, after a time or after N frames that it sent"},
+    {OPT_CNP_CUT, "receivers of marked packets send CNPs (at most one in 50 us); who gets one\n"
+                  "sends N times slower for TIME"},
+    {OPT_HOST_FAULT, "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
+    {OPT_EVENT, "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
+    {OPT_LOSS, "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
+    {OPT_NET, "nodes of the network, rdmagen-scenario(5): 'rate=10G ecn=20K', 'req:dup=1%'"},
+    {OPT_DELAY, "one way delay (1us)"},
+    {OPT_LINK_RATE, "rate of the hosts' ports (100G)"},
+    {OPT_TIME_LIMIT, "give up at this (virtual) time"},
+    {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
+    {OPT_ROCEV1, "RoCEv1"},
+    {OPT_VLAN_ID, "802.1Q tags"},
+    {OPT_IB, "native InfiniBand: frames from the LRH on, link type 247"},
+    {OPT_GRH, "with --ib: packets have a GRH"},
+    {OPT_ERF, "with --ib: captures hold ERF records, link type 197"},
+    {OPT_WRITE, "write a capture; TAP: requester (default), middle or responder; pcapng, or pcap if\n"
+                "FILE ends in .pcap; may be repeated"},
+    {OPT_SNAPLEN, "captures keep N bytes of a frame"},
+    {OPT_CAPTURE_DROP, "captures miss frames with probability P"},
+    {OPT_CLOCK_OFFSET, "the captures' clock is ahead by TIME"},
+    {OPT_CLOCK_SKEW, "and runs faster by PPB parts per billion"},
+    {OPT_VERBOSE, "with a scenario: show every packet"},
+    {OPT_JSON, "the result as JSON"},
+    {OPT_COMPLETIONS, "status of each work request, as CSV"},
+    {OPT_TRUTH, "where the time of each connection really went, and what became of each frame, as JSON"},
+    {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
@@ -126,7 +80,6 @@ static const struct opt_clash clashes[] = {
     {'v', 0, TRAFFIC, "is for scenarios"},
     {'s', 0, SCENARIO, scripted},
     {'n', 0, SCENARIO, scripted},
-    {KEY_COUNT, 0, SCENARIO, scripted},
     {'q', 0, SCENARIO, scripted},
     {'c', 0, SCENARIO, scripted},
     {'t', 0, SCENARIO, scripted},
@@ -134,16 +87,17 @@ static const struct opt_clash clashes[] = {
     {'o', 0, SCENARIO, scripted},
     {'b', 0, SCENARIO, scripted},
     {'u', 0, SCENARIO, scripted},
-    {KEY_RETRY, 0, SCENARIO, scripted},
+    {KEY_RETRY_COUNT, 0, SCENARIO, scripted},
     {KEY_RNR_RETRY, 0, SCENARIO, scripted},
     {KEY_RNR_TIMER, 0, SCENARIO, scripted},
     {'Q', 0, SCENARIO, scripted},
     {'S', 0, SCENARIO, scripted},
     {'T', 0, SCENARIO, scripted},
+    {KEY_HOP_LIMIT, 0, SCENARIO, scripted},
     {KEY_VARY, 0, SCENARIO, scripted},
     {KEY_IMM, 0, SCENARIO, scripted},
     {KEY_GRH, 0, SCENARIO, scripted},
-    {KEY_LIMIT, 0, SCENARIO, scripted},
+    {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
     {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* only RoCEv2 has CNPs */
@@ -155,10 +109,9 @@ static const struct opt_clash clashes[] = {
     {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
     {KEY_RECV_DELAY, 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
     {KEY_RECV_DELAY, 0, SCENARIO, scripted},
-    {'n', KEY_COUNT, 0, NULL},
     {'o', 0, UNRELIABLE, reliable},
     {'u', 0, UNRELIABLE, reliable},
-    {KEY_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RETRY_COUNT, 0, UNRELIABLE, reliable},
     {KEY_RNR_RETRY, 0, UNRELIABLE, reliable},
     {KEY_RNR_TIMER, 0, UNRELIABLE, reliable},
     {KEY_ACK, 0, UNRELIABLE, reliable},
@@ -173,7 +126,7 @@ static const struct opt_clash clashes[] = {
     {KEY_ERF, -KEY_IB, 0, NULL},
     {KEY_ERF, -'w', 0, NULL},
     {KEY_SNAPLEN, -'w', 0, NULL},
-    {KEY_CAP_DROP, -'w', 0, NULL},
+    {KEY_CAPTURE_DROP, -'w', 0, NULL},
     {KEY_CLOCK_OFFSET, -'w', 0, NULL},
     {KEY_CLOCK_SKEW, -'w', 0, NULL},
     {0, 0, 0, NULL},
@@ -210,11 +163,12 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
         {KEY_PSN, 0, 0xffffff, &job->psn, 0},
         {'o', 1, 128, NULL, offsetof(struct ep_peer, max_rd_atomic)},
         {'u', 0, 31, NULL, offsetof(struct ep_peer, timeout)},
-        {KEY_RETRY, 0, 7, NULL, offsetof(struct ep_peer, retry_cnt)},
+        {KEY_RETRY_COUNT, 0, 7, NULL, offsetof(struct ep_peer, retry_cnt)},
         {KEY_RNR_RETRY, 0, 7, NULL, offsetof(struct ep_peer, rnr_retry)},
         {KEY_RNR_TIMER, 0, 31, NULL, offsetof(struct ep_peer, min_rnr_timer)},
         {'S', 0, 15, NULL, offsetof(struct ep_peer, av.sl)},
         {'T', 0, 255, NULL, offsetof(struct ep_peer, av.tclass)},
+        {KEY_HOP_LIMIT, 1, 255, NULL, offsetof(struct ep_peer, av.hop_limit)},
     };
     uint64_t v;
 
@@ -419,11 +373,11 @@ static int parse_amount(struct sim_job *job, int key, const char *arg)
         bool positive;
     } table[] = {
         {KEY_DELAY, &job->sim.net.delay, NULL, NULL, false},
-        {KEY_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
+        {KEY_TIME_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
         {KEY_RECV_DELAY, &job->traffic.recv_delay, NULL, NULL, false},
         {KEY_CLOCK_OFFSET, &job->tap.offset, NULL, NULL, false},
         {KEY_LINK_RATE, NULL, &job->sim.port_rate, NULL, true},
-        {KEY_CAP_DROP, NULL, NULL, &job->tap.drop_ppb, false},
+        {KEY_CAPTURE_DROP, NULL, NULL, &job->tap.drop_ppb, false},
     };
     struct token t = token_of(arg);
     char name[OPT_NAME];
@@ -463,7 +417,7 @@ static int parse_link(struct sim_job *job, int key, const char *arg)
             a->vlan = (uint16_t)v;
         } else if (key == KEY_GRH) {
             job->traffic.conn.peer[h].av.grh = true;
-        } else if (key == KEY_IPV6) {
+        } else if (key == '6') {
             memcpy(a->gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
         } else {
             a->encap = key == KEY_ROCEV1 ? ENCAP_ROCEV1 : ENCAP_IB;
@@ -522,7 +476,6 @@ int sim_option(struct sim_job *job, int key, const char *arg)
         return r;
     switch (key) {
     case 'n':
-    case KEY_COUNT:
         return parse_iters(job, arg);
     case 'm':
         return parse_mtu(job, arg);
@@ -552,13 +505,13 @@ int sim_option(struct sim_job *job, int key, const char *arg)
         return parse_policy(job, key, arg);
     case KEY_DELAY:
     case KEY_LINK_RATE:
-    case KEY_LIMIT:
+    case KEY_TIME_LIMIT:
     case KEY_RECV_DELAY:
-    case KEY_CAP_DROP:
+    case KEY_CAPTURE_DROP:
     case KEY_CLOCK_OFFSET:
     case KEY_CLOCK_SKEW:
         return parse_amount(job, key, arg);
-    case KEY_IPV6:
+    case '6':
     case KEY_ROCEV1:
     case KEY_VLAN:
     case KEY_IB:

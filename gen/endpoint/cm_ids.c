@@ -264,6 +264,7 @@ static void announce(struct cm_agent *a, const struct agent_id *id, const struct
     own->init_depth = p->initiator_depth;
     own->path.flow = chance & 0xfffff;
     own->path.tclass = id->av.tclass;
+    own->path.hop = id->av.hop_limit ? id->av.hop_limit : own->path.hop;
     own->path.sl = id->av.sl;
     own->path.slid = addr->encap == ENCAP_IB ? addr->lid : own->path.slid;
     own->path.dlid = addr->encap == ENCAP_IB ? id->av.dlid : own->path.dlid;

@@ -248,6 +248,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
     if (c->mtu && c->mtu < l->mtu)
         l->mtu = c->mtu;
     l->tclass = c->tclass;
+    l->hop_limit = c->hop_limit;
     if ((r = open_identity(l, c, iface, err)) < 0 || (r = open_record(l, c, iface, err)) < 0)
         return r;
     host_drop_capabilities();
@@ -556,7 +557,7 @@ static bool hop_mac(const struct live *l, const uint8_t gid[16], uint8_t mac[6])
 
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av)
 {
-    *av = (struct av){.tclass = l->tclass, .sl = l->id.pcp};
+    *av = (struct av){.tclass = l->tclass, .hop_limit = l->hop_limit, .sl = l->id.pcp};
     memcpy(av->dgid, gid, 16);
     return (l->has_via && hop_mac(l, l->via, av->dmac)) || hop_mac(l, gid, av->dmac);
 }

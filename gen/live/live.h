@@ -32,7 +32,8 @@ struct live_config {
     const uint8_t *peer; /* GID of the peer, which selects interface and family; NULL: none, `want6` selects */
     bool want6;          /* passive: the interface's IPv6 address */
     uint16_t mtu;        /* path MTU in bytes; 0: the largest that the interface allows */
-    uint8_t tclass;      /* of management datagrams */
+    uint8_t tclass;      /* TOS or traffic class of all packets */
+    uint8_t hop_limit;   /* TTL or hop limit of all packets; 0: 64 */
     uint8_t profile;     /* enum ep_profile */
     uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or that negotiated by RDMA-CM */
     uint64_t seed;       /* 0: from the clock */
@@ -64,10 +65,10 @@ struct live {
     bool has_via;
     uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
     bool has_peer_mac;
-    uint8_t tclass;
-    uint16_t mtu; /* path MTU: the one asked for, or as much as the interface carries */
-    int udp;      /* socket that holds UDP port 4791, or -1 */
-    ns_t epoch;   /* time of the day at live_now() 0 */
+    uint8_t tclass, hop_limit; /* live_config */
+    uint16_t mtu;              /* path MTU: the one asked for, or as much as the interface carries */
+    int udp;                   /* socket that holds UDP port 4791, or -1 */
+    ns_t epoch;                /* time of the day at live_now() 0 */
     /* set by the caller: frames that a step receives at most; 0: the default */
     unsigned burst;
     bool blocked;    /* the backend's queue is full */

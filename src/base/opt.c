@@ -24,10 +24,33 @@ static int arg_kind(const struct opt_def *d)
     return strncmp(d->arg, "[=", 2) == 0 ? optional_argument : required_argument;
 }
 
+static const struct opt_def *def_named(const struct opt_def *defs, const char *name)
+{
+    for (const struct opt_def *d = defs; d->key; d++)
+        if (d->name && strcmp(d->name, name) == 0)
+            return d;
+    return NULL;
+}
+
+/* The command of `defs` has the option by its new name, and no other by the old one. */
+static const struct opt_def *renamed_def(const struct opt_def *defs, const struct opt_renamed *r)
+{
+    return def_named(defs, r->old) ? NULL : def_named(defs, r->now);
+}
+
+static unsigned renamed_count(void)
+{
+    unsigned n = 0;
+
+    for (const struct opt_renamed *r = cli_renamed(); r && r->old; r++)
+        n++;
+    return n;
+}
+
 void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char **argv)
 {
     unsigned n = defs_count(defs), longs = 0;
-    struct option *l = calloc(n + 1, sizeof *l);
+    struct option *l = calloc(n + renamed_count() + 1, sizeof *l);
     char *shorts = calloc(2 * n + 2, 1), *q = shorts;
 
     *s = (struct opt_state){defs, calloc(n + 1, sizeof *s->given), argc, argv, shorts, l, .first = 1};
@@ -43,6 +66,20 @@ void opt_start(struct opt_state *s, const struct opt_def *defs, int argc, char *
         if (defs[i].name)
             l[longs++] = (struct option){defs[i].name, arg_kind(&defs[i]), NULL, defs[i].key};
     }
+    for (const struct opt_renamed *r = cli_renamed(); r && r->old; r++) {
+        const struct opt_def *d = renamed_def(defs, r);
+        if (d)
+            l[longs++] = (struct option){r->old, arg_kind(d), NULL, d->key};
+    }
+}
+
+/* Say that the option has a new name, if the long one that getopt_long() found, `found`, is an old one. */
+static void remark_renamed(const struct opt_state *s, const char *found)
+{
+    for (const struct opt_renamed *r = cli_renamed(); r && r->old; r++)
+        if (strcmp(r->old, found) == 0 && renamed_def(s->defs, r))
+            cli_error("%s: --%s is called --%s now; the old name goes with the next release", s->argv[0], r->old,
+                      r->now);
 }
 
 static const struct opt_def *def_of(const struct opt_def *defs, int key)
@@ -78,7 +115,8 @@ static void report_bad_option(const struct opt_state *s, int c)
 
     for (const struct opt_foreign *f = is_long ? NULL : s->foreign; f && f->letter; f++)
         if (f->letter == optopt) {
-            cli_error("%s: -%c is an option of %s; here %s", s->argv[0], f->letter, f->of, f->instead);
+            cli_error("%s: -%c is an option of %s%s%s; here %s", s->argv[0], f->letter, f->of,
+                      f->was ? ", and no longer --" : "", f->was ? f->was : "", f->instead);
             return;
         }
     cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
@@ -87,7 +125,7 @@ static void report_bad_option(const struct opt_state *s, int c)
 
 int opt_next(struct opt_state *s, const char **arg, int *operand)
 {
-    int c;
+    int c, found = -1;
 
     *arg = NULL;
     *operand = s->argc;
@@ -100,7 +138,7 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
         opterr = 0; /* its messages would name the subcommand as the program */
         s->first = 0;
     }
-    c = getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, NULL);
+    c = getopt_long(s->argc, s->argv, s->short_opts, s->long_opts, &found);
     *arg = optarg;
     *operand = optind;
     if (c == -1)
@@ -109,6 +147,8 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
         report_bad_option(s, c);
         return -1;
     }
+    if (found >= 0)
+        remark_renamed(s, ((const struct option *)s->long_opts)[found].name);
     s->given[def_of(s->defs, c) - s->defs] = true;
     return c;
 }

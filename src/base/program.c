@@ -14,6 +14,11 @@ const char *cli_program(void)
     return program ? program->name : "rdmatrace";
 }
 
+const struct opt_renamed *cli_renamed(void)
+{
+    return program ? program->renamed : NULL;
+}
+
 int cli_error(const char *fmt, ...)
 {
     va_list ap;

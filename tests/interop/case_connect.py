@@ -15,7 +15,7 @@ def client(lab, guest, name, tool, connections, count, size, address, *extra):
     server = guest.start("%s -c %d -C %d -S %d -b %s" % (tool, connections, count, size, address))
     guest.listening(tool)
     us = Rdmagen(lab, guest, name, "connect", address, "-c", str(connections), "-C", str(count), "-S", str(size), "-V", "-v",
-                 *(["-u"] if tool == "udaddy" else []), *extra)
+                 *(["--datagram"] if tool == "udaddy" else []), *extra)
     out = us.wait()
     assert COUNTS % (connections, "s" if connections != 1 else "", connections * count, connections * count) in out, out
     status, seen = server.wait()
@@ -26,7 +26,7 @@ def client(lab, guest, name, tool, connections, count, size, address, *extra):
 def server(lab, guest, name, tool, connections, count, size, own, *extra, status=0):
     """The guest connects."""
     us = Rdmagen(lab, guest, name, "connect", "-s", "-c", str(connections), "-C", str(count), "-S", str(size), "-V", "-v",
-                 *(["-u"] if tool == "udaddy" else []), "--addr", own, *extra)
+                 *(["--datagram"] if tool == "udaddy" else []), "--addr", own, *extra)
     got, seen = guest.run("%s -c %d -C %d -S %d -s %s" % (tool, connections, count, size, own))
     out = us.wait()
     assert got == status, "status %d: %s%s" % (got, seen, out)
@@ -69,7 +69,7 @@ def case_connect_udaddy_client_ipv6_four_services(lab, wire, guest):
 
 
 def case_connect_service_without_listener_is_refused(lab, wire, guest):
-    out = Rdmagen(lab, guest, "noservice", "connect", guest.ip, "-u").wait(status=1)
+    out = Rdmagen(lab, guest, "noservice", "connect", guest.ip, "--datagram").wait(status=1)
     assert "the service was refused" in out, out
 
 
@@ -100,7 +100,7 @@ def case_connect_crossing_disconnects(lab, wire, guest):
 def case_connect_with_few_receives(lab, wire, guest):
     """Our RNR NAKs: the guest sends again."""
     lab.expect(rcvd_rnr_err=range(1, 200))
-    server(lab, guest, "rnr", "ucmatose", 1, 50, 3000, OWN, "--recvs", "1")
+    server(lab, guest, "rnr", "ucmatose", 1, 50, 3000, OWN, "-r", "1")
 
 
 def case_connect_peer_without_receives(lab, wire, guest):

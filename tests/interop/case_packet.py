@@ -97,7 +97,7 @@ def case_packet_connect_ucmatose(lab, guest):
 
 
 def case_packet_connect_udaddy(lab, guest):
-    us = Rdmagen(lab, guest, "udaddy", "connect", "-s", "-u", "-V")
+    us = Rdmagen(lab, guest, "udaddy", "connect", "-s", "--datagram", "-V")
     status, seen = guest.run("udaddy -s %s" % HOST)
     out = us.wait()
     assert status == 0 and "1 connection, 10 sent, 10 received, 0 wrong" in out, out + seen

@@ -27,7 +27,7 @@ def client(lab, guest, port, index, op, tool, size=65536, family="4", qps=1, kin
     peer = guest.start(command)
     guest.listening(tool if cm else "tcp:18515")
     us = Rdmagen(lab, guest, name, op, guest.ip if family == "4" else guest.ip6, "-s", str(size), "-n", str(N), "-q", str(qps), "-c", kind,
-                 "-m", str(mtu), "--ack-timeout", "19", *(["-R"] if cm else ["--tcp", "127.0.0.1", "-p", str(port)]), "-V", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more,
+                 "-m", str(mtu), "-u", "19", *(["-R"] if cm else ["--tcp", "127.0.0.1", "-p", str(port)]), "--validate", "--profile", "rxe", "--json=" + lab.path(name + ".json"), *more,
                  mtu=1500 if mtu <= 1024 else 4200)
     out = us.wait()
     status, seen = peer.wait()
@@ -80,19 +80,19 @@ def case_perftest_faa(*args):
 
 
 def case_perftest_write_lat(*args):
-    client(*args, "write", "ib_write_lat", size=64, more=("-L",))
+    client(*args, "write", "ib_write_lat", size=64, more=("--latency",))
 
 
 def case_perftest_send_lat(*args):
-    client(*args, "send", "ib_send_lat", size=64, more=("-L",))
+    client(*args, "send", "ib_send_lat", size=64, more=("--latency",))
 
 
 def case_perftest_read_lat(*args):
-    client(*args, "read", "ib_read_lat", size=64, more=("-L",))
+    client(*args, "read", "ib_read_lat", size=64, more=("--latency",))
 
 
 def case_perftest_atomic_lat(*args):
-    client(*args, "faa", "ib_atomic_lat", size=8, more=("-L",))
+    client(*args, "faa", "ib_atomic_lat", size=8, more=("--latency",))
 
 
 def case_perftest_write_bw_cm(*args):
@@ -120,11 +120,11 @@ def case_perftest_faa_cm_2_queue_pairs(*args):
 
 
 def case_perftest_send_lat_cm(*args):
-    client(*args, "send", "ib_send_lat", size=64, cm=True, more=("-L",))
+    client(*args, "send", "ib_send_lat", size=64, cm=True, more=("--latency",))
 
 
 def case_perftest_write_lat_cm(*args):
-    client(*args, "write", "ib_write_lat", size=64, cm=True, more=("-L",))
+    client(*args, "write", "ib_write_lat", size=64, cm=True, more=("--latency",))
 
 
 def path_mtu(args, op, tool, mtu):

@@ -8,7 +8,7 @@ from counters import SILENCE
 from frames import ACK, BTH, OURS, PAYLOAD, SEND, SEND_MIDDLE, THEIRS, UC_SEND_MIDDLE, Silence, opcode, with_icrc
 
 FILL = 500  # messages each way
-PATIENT = ("--ack-timeout", "19")  # 2 s: with 67 ms, seven retries are over in half a second, for which a busy machine may well stop
+PATIENT = ("-u", "19")  # 2 s: with 67 ms, seven retries are over in half a second, for which a busy machine may well stop
 
 
 def free_port():
@@ -80,13 +80,13 @@ for role_ in (client, server):
 
 
 def case_pingpong_srq_sixty_queue_pairs(lab, *at):
-    client(lab, *at, "SRQ", 2000, ours=("-Q", "60"), theirs="-q 60", count=1000)
+    client(lab, *at, "SRQ", 2000, ours=("--qp", "60"), theirs="-q 60", count=1000)
 
 
 def case_pingpong_srq_rdmagen_with_few_receives(lab, wire, guest, *at):
     """Our RNR NAKs: the guest sends again."""
     lab.expect(rcvd_rnr_err=range(1, 5000))
-    server(lab, wire, guest, *at, "SRQ", 2000, ours=("-Q", "8", "--recvs", "1"), theirs="-q 8")
+    server(lab, wire, guest, *at, "SRQ", 2000, ours=("--qp", "8", "-r", "1"), theirs="-q 8")
 
 
 def case_pingpong_psn_wraps_client(lab, *at):

@@ -15,7 +15,7 @@ def guests(lab):
 def serve(lab, guest, name, clients, own=OWN, ours=(), mtu=1500, timeout=60):
     """Serve these clients, (command, text in its output) each; {port} and {peer} are filled in. Our output."""
     port = free_port()
-    us = Rdmagen(lab, guest, name, "serve", "--max", str(len(clients)), "-p", str(port), "--profile", "rxe", "--ack-timeout", "19", "--addr", own, *ours, mtu=mtu)
+    us = Rdmagen(lab, guest, name, "serve", "--max", str(len(clients)), "-p", str(port), "--profile", "rxe", "-u", "19", "--addr", own, *ours, mtu=mtu)
     for command, text in clients:
         status, seen = guest.run(command.format(port=port, peer=own), timeout=timeout)
         assert status == 0 and text in seen, "status %d: %s\n%s" % (status, seen, us.text())
@@ -99,11 +99,11 @@ def case_serve_send_lat_is_found_out(*args):
 
 
 def case_serve_send_lat_told(*args):
-    counted(client(*args, "ib_send_lat", "", "SEND with answers", size=64, ours=("-L",)), N, N * 64)
+    counted(client(*args, "ib_send_lat", "", "SEND with answers", size=64, ours=("--latency",)), N, N * 64)
 
 
 def case_serve_send_lat_ud(*args):
-    client(*args, "ib_send_lat", "-c UD", "SEND with answers", size=64, ours=("-L", "-c", "UD"))
+    client(*args, "ib_send_lat", "-c UD", "SEND with answers", size=64, ours=("--latency", "-c", "UD"))
 
 
 def case_serve_read_lat(*args):
