@@ -2,6 +2,7 @@
 #include "dissect/field.h"
 
 #include "dissect/pkt.h"
+#include "tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,27 +186,6 @@ unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsi
     return n;
 }
 
-/* Levenshtein distance between two names, at most `limit`. */
-static unsigned name_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
-{
-    unsigned row[128];
-
-    if (nb >= ARRAY_LEN(row) || na >= ARRAY_LEN(row))
-        return limit;
-    for (unsigned j = 0; j <= nb; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= na; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= nb; j++) {
-            unsigned best = min_u32(min_u32(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return min_u32(row[nb], limit);
-}
-
 /* Words that people use for a protocol, and its name in filters. */
 static const char *const spoken[][2] = {
     {"roce", "infiniband"},    {"rroce", "infiniband"}, {"rocev1", "infiniband"},    {"rocev2", "infiniband"},
@@ -223,7 +203,7 @@ const char *field_nearest(const char *abbrev, size_t len)
     for (const struct hdr *const *h = all_headers; *h; h++)
         for (unsigned i = 0; i <= (*h)->nfields; i++) {
             const char *name = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
-            unsigned d = name_distance(abbrev, len, name, strlen(name), least);
+            unsigned d = text_distance(abbrev, len, name, strlen(name), least);
             if (d < least && 3 * d <= len) {
                 least = d;
                 best = name;

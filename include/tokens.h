@@ -17,13 +17,16 @@ typedef void told_fn(void *user, const char *line);
 
 /* An error in a line: message and column. */
 struct text_error {
-    uint32_t col;  /* column, from 1; 0: the error is about the whole line */
+    uint32_t col;  /* column, from 1, also of an error about the whole line */
     char msg[240]; /* one line without a newline, printable */
 };
 /* Fill *e with a message about word `t` (NULL: about the whole line). Always returns false, so that a parser can return
  * the call. */
 bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* The number of characters to insert, delete or change that turn `a` (`na` bytes) into `b` (`nb` bytes), at most
+ * `limit`; `limit` for names of more than 127 bytes. */
+unsigned text_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit);
 /* Split `line` at white space into at most `max` words; a word that starts with # starts a comment. Returns the number
  * of words, or max + 1 if there are more than `max`. */
 unsigned text_split(const char *line, struct token *t, unsigned max);

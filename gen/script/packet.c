@@ -83,6 +83,8 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
     }
     if (n == 0)
         return text_fail(&s->err, NULL, "expected the name of a packet");
+    if (!packet_name_known(s, t))
+        return false;
     e->name = *t;
     e->t = t + 1;
     e->n = n - 1;
@@ -97,14 +99,6 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
             return false;
     }
     return true;
-}
-
-/* Whether `want` is the name, or, with a * at its end, the beginning of the name. */
-static bool name_matches(const struct token *want, const char *name)
-{
-    if (want->len && want->p[want->len - 1] == '*')
-        return strncmp(name, want->p, want->len - 1) == 0;
-    return token_is(want, name);
 }
 
 /* Compare a word with a packet. 1: it matches, 0: it does not, -1: syntax error. */
@@ -149,7 +143,7 @@ static int packet_matches(struct script *s, const struct expected *e, uint32_t i
     frame_decode(&p, &f, x->data, x->len, s->sim.net.linktype);
     conns_view(event_conns(s->sim.events), e->host, &p, &v);
     packet_name(name, sizeof name, &p);
-    if (!name_matches(&e->name, name))
+    if (!packet_name_matches(&e->name, name))
         return 0;
     if (e->has_psn && (!v.has_psn || v.psn != ((e->first + i) & PSN_MASK)))
         return 0;

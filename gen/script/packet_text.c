@@ -8,6 +8,11 @@
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
+/* Names by syndrome: the NAKs with their codes first. */
+enum { NAKS = 5 };
+static const char *const answers[] = {"NAK_SEQ", "NAK_INVALID", "NAK_ACCESS", "NAK_OPERATIONAL", "NAK_RD",
+                                      "NAK",     "RNR",         "ACK",        "UNKNOWN"};
+
 void packet_op_name(char *out, size_t size, const char *name)
 {
     static const struct {
@@ -45,7 +50,6 @@ void packet_op_name(char *out, size_t size, const char *name)
 
 void packet_name(char *out, size_t size, const struct pkt *p)
 {
-    static const char *const naks[] = {"NAK_SEQ", "NAK_INVALID", "NAK_ACCESS", "NAK_OPERATIONAL", "NAK_RD"};
     struct cm_msg m;
 
     if (!(p->have & H_BTH) || !p->op->name) {
@@ -56,11 +60,55 @@ void packet_name(char *out, size_t size, const struct pkt *p)
         unsigned type = aeth_type(p->aeth.syndrome), code = aeth_value(p->aeth.syndrome);
         snprintf(out, size, "%s",
                  type == AETH_RNR   ? "RNR"
-                 : type == AETH_NAK ? (code < ARRAY_LEN(naks) ? naks[code] : "NAK")
+                 : type == AETH_NAK ? (code < NAKS ? answers[code] : "NAK")
                                     : "ACK");
     } else {
         packet_op_name(out, size, p->op->name);
     }
+}
+
+/* The name number `i` that a packet may have; NULL: there are no more names. `room`: for names that are made. */
+static const char *name_number(unsigned i, char *room, size_t size)
+{
+    enum { OPCODES = 256, CM_ATTRS = 64 };
+
+    *room = '\0';
+    if (i < OPCODES && opcode_table[i].name) {
+        packet_op_name(room, size, opcode_table[i].name);
+    } else if (i >= OPCODES && i < OPCODES + CM_ATTRS) {
+        if (cm_attr_str(i - OPCODES))
+            snprintf(room, size, "CM_%s", cm_attr_str(i - OPCODES));
+    } else if (i >= OPCODES + CM_ATTRS) {
+        i -= OPCODES + CM_ATTRS;
+        return i < ARRAY_LEN(answers) ? answers[i] : NULL;
+    }
+    return room;
+}
+
+bool packet_name_matches(const struct token *want, const char *name)
+{
+    if (want->len && want->p[want->len - 1] == '*')
+        return strncmp(name, want->p, want->len - 1) == 0;
+    return token_is(want, name);
+}
+
+bool packet_name_known(struct script *s, const struct token *t)
+{
+    char room[64], best[64] = "";
+    const char *name;
+    unsigned least = t->len / 3 + 1;
+
+    for (unsigned i = 0; (name = name_number(i, room, sizeof room)) != NULL; i++) {
+        unsigned d = text_distance(t->p, t->len, name, strlen(name), least);
+        if (*name && packet_name_matches(t, name))
+            return true;
+        if (*name && d < least) {
+            least = d;
+            snprintf(best, sizeof best, "%s", name);
+        }
+    }
+    return text_fail(&s->err, t, "no packet has the name '%.*s'%s%s", (int)t->len, t->p,
+                     *best ? "; the nearest name is " : "", best);
 }
 
 /* --- Values ----------------------------------------------------------------------------------- */

@@ -110,6 +110,10 @@ bool packet_value_given(struct script *s, unsigned host, enum value_kind k, cons
 void packet_op_name(char *out, size_t size, const char *name);
 /* Name of a packet: of an acknowledgement by its syndrome, of a CM message by its type. */
 void packet_name(char *out, size_t size, const struct pkt *p);
+/* Whether a packet of any service has the name `t`, or, with a * at its end, one that begins so. False: an error. */
+bool packet_name_known(struct script *s, const struct token *t);
+/* Whether `want` is the name, or, with a * at its end, the beginning of the name. */
+bool packet_name_matches(const struct token *want, const char *name);
 /* Append a packet with its values. `host`: its sender. */
 void script_packet_text(struct script *s, struct buf *b, unsigned host, const uint8_t *data, uint32_t len);
 

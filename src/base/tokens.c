@@ -12,7 +12,7 @@ bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...
     struct buf shown = {0};
     va_list ap;
 
-    e->col = t ? t->col : 0;
+    e->col = t ? t->col : 1;
     va_start(ap, fmt);
     vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
@@ -20,6 +20,26 @@ bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...
     snprintf(e->msg, sizeof e->msg, "%s", buf_str(&shown));
     buf_free(&shown);
     return false;
+}
+
+unsigned text_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit)
+{
+    unsigned row[128];
+
+    if (nb >= ARRAY_LEN(row) || na >= ARRAY_LEN(row))
+        return limit;
+    for (unsigned j = 0; j <= nb; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= na; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= nb; j++) {
+            unsigned best = min_u32(min_u32(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return min_u32(row[nb], limit);
 }
 
 unsigned text_split(const char *line, struct token *t, unsigned max)
