@@ -315,6 +315,18 @@ static void show_keys(void *user, const struct load *l)
     }
 }
 
+static void show_ends(void *user, const struct load *l)
+{
+    const struct job *j = user;
+
+    for (unsigned i = 0; i < l->config.qps && !j->run.quiet && !report_file_alone(&j->json); i++) {
+        const struct perftest_keys *k = &l->qp[i].peer;
+        struct live_end peer = {.qpn = k->qpn, .psn = k->psn};
+        memcpy(peer.gid, k->gid, 16);
+        live_cli_joined(&j->run.live, l->qp[i].qp, j->perf.rdma_cm ? NULL : &peer);
+    }
+}
+
 static int report(struct job *j)
 {
     struct buf b = {0};
@@ -384,6 +396,7 @@ static int measure(struct job *j)
     p->gid = j->run.gid;
     p->progress = show ? show_progress : NULL;
     p->made = show_keys;
+    p->joined = show_ends;
     p->user = j;
     r = perf_client_run(p);
     if (show)

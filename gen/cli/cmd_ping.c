@@ -107,6 +107,8 @@ static void on_event(struct job *p, const struct rdmacm_event *e)
         return;
     if (e->type == RDMACM_ESTABLISHED) {
         p->connected = true;
+        if (!p->run.quiet)
+            live_cli_joined(&p->run.live, p->rping.qp, NULL);
     } else if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE || e->type == RDMACM_DISCONNECTED) {
         if (!p->gone && e->type != RDMACM_DISCONNECTED)
             rdmacm_why(e, p->why, sizeof p->why);
@@ -232,16 +234,26 @@ static int start_server(struct job *p)
 
     if (r >= 0)
         r = rdmacm_listen(p->verbs->cm, r, p->port, BACKLOG);
-    if (r >= 0 && !p->run.quiet) {
-        printf("serving at %s, port %u\n", live_addr_str(p->run.live.id.gid), p->port);
-        fflush(stdout);
-    }
+    if (r >= 0 && !p->run.quiet)
+        live_cli_ready(&p->run.live, p->port);
     return r < 0 ? cli_error("%s", strerror(-r)) : 0;
 }
 
 static bool finished(const struct job *p)
 {
     return p->count && p->done >= p->count;
+}
+
+/* Poll the completions; true: they completed a ping. */
+static bool take_completions(struct job *p)
+{
+    bool any = false;
+
+    while (p->busy && rping_poll(&p->rping, live_now())) {
+        account(p);
+        any = true;
+    }
+    return any;
 }
 
 /* Run pings until their number is reached, the peer disconnects, or something fails: 0, or a negative errno. */
@@ -251,6 +263,7 @@ static int run_pings(struct job *p)
     bool idle = true;
     int r = 0;
 
+    take_completions(p); /* the first SEND may have come with the RTU */
     while (!finished(p) && !p->gone && p->rping.state != RPING_FAILED) {
         if (!p->run.server && p->rping.state == RPING_IDLE) {
             rping_start(&p->rping, live_now());
@@ -263,10 +276,7 @@ static int run_pings(struct job *p)
             idle = false;
         }
         r = step(p, deadline);
-        while (p->busy && rping_poll(&p->rping, live_now())) {
-            account(p);
-            idle = true; /* the next one may have begun already */
-        }
+        idle |= take_completions(p); /* the next one may have begun already */
         if (r < 0)
             break;
         if (p->rping.state != RPING_IDLE && live_now() > deadline)

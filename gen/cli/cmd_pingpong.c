@@ -88,6 +88,11 @@ static int join(struct job *j)
             break;
         r = pingpong_connect(&j->pp, i, &j->own[i], &j->peer[i], &av, j->run.live.mtu, live_now());
     }
+    for (unsigned i = 0; r == 0 && i < j->talk.qps && !j->run.quiet; i++) {
+        struct live_end peer = {.qpn = j->peer[i].qpn, .psn = j->peer[i].psn};
+        memcpy(peer.gid, j->peer[i].gid, 16);
+        live_cli_joined(&j->run.live, j->pp.q[i].qp, &peer);
+    }
     if (r == 0)
         pingpong_ready(&j->pp, live_now());
     return r;
@@ -140,6 +145,8 @@ static int exchange(struct job *j)
     struct chan c;
     int listener = j->run.server ? chan_listen(NULL, j->port) : -1, r = j->run.server ? listener : 0;
 
+    if (listener >= 0 && !j->run.quiet)
+        live_cli_ready(&j->run.live, j->port);
     if (listener >= 0) {
         r = chan_accept(&c, &j->run.live, listener, CHAN_WAIT);
         close(listener);

@@ -203,6 +203,8 @@ static int serve(struct job *j)
 
     if (listener < 0)
         return cli_error("TCP port %llu: %s", (unsigned long long)j->port, strerror(-listener));
+    if (!j->run.quiet)
+        live_cli_ready(&j->run.live, (unsigned)j->port);
     do {
         r = serve_one(j, listener);
         if (r < 0 && r != -EINTR)

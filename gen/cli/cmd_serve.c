@@ -74,6 +74,19 @@ static void on_over(void *user, const struct serve_session *s, uint64_t messages
     fflush(stdout);
 }
 
+static void on_joined(void *user, int qp, const struct perftest_keys *peer)
+{
+    struct job *j = user;
+    struct live_end there;
+
+    if (peer) {
+        there = (struct live_end){.qpn = peer->qpn, .psn = peer->psn};
+        memcpy(there.gid, peer->gid, 16);
+    }
+    if (!j->run.quiet)
+        live_cli_joined(&j->run.live, qp, peer ? &there : NULL);
+}
+
 static bool enough(const struct job *j)
 {
     return j->max && j->serve.served + j->serve.failed >= j->max;
@@ -87,10 +100,8 @@ static int run(void *job)
     if (r < 0)
         return cli_error("port %u: %s%s", j->options.port, strerror(-r),
                          r == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
-    if (!j->run.quiet) {
-        printf("serving at %s, port %u\n", live_addr_str(j->run.live.id.gid), j->options.port);
-        fflush(stdout);
-    }
+    if (!j->run.quiet)
+        live_cli_ready(&j->run.live, j->options.port);
     while (r == 0 && !enough(j))
         r = live_step(&j->run.live, serve_poll(&j->serve, live_now()));
     serve_close(&j->serve);
@@ -169,6 +180,7 @@ static void defaults(void *job)
     j->options = (struct serve_config){
         .port = PERFTEST_PORT, .rping_port = RPING_PORT, .room = 1 << 20, .size = 2, .wait = 10 * NS_PER_S};
     j->serve.over = on_over;
+    j->serve.joined = on_joined;
     j->serve.user = j;
     j->run.server = true;
 }

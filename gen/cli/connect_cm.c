@@ -118,7 +118,11 @@ static int listen_for_clients(struct connect_job *j)
 {
     int r = j->listener = rdmacm_id_create(cm_of(j), j->channel, j->talk.ud ? CM_PS_UDP : CM_PS_TCP);
 
-    return r < 0 ? r : rdmacm_listen(cm_of(j), j->listener, j->port, BACKLOG);
+    if (r >= 0)
+        r = rdmacm_listen(cm_of(j), j->listener, j->port, BACKLOG);
+    if (r >= 0 && !j->run.quiet)
+        live_cli_ready(&j->run.live, j->port);
+    return r;
 }
 
 /* --- The client ------------------------------------------------------------------------------- */

@@ -210,6 +210,31 @@ int live_cli_open(struct live *l, const struct live_config *c)
     return 0;
 }
 
+void live_cli_ready(const struct live *l, unsigned port)
+{
+    printf("serving at %s, port %u, path MTU %u\n", live_addr_str(l->id.gid), port, l->mtu);
+    fflush(stdout);
+}
+
+static void print_end(const char *side, const struct live_end *e, unsigned mtu)
+{
+    printf("%6s address: QPN 0x%06x PSN 0x%06x GID %s MTU %u\n", side, e->qpn, e->psn, live_addr_str(e->gid), mtu);
+}
+
+void live_cli_joined(const struct live *l, int qp, const struct live_end *peer)
+{
+    const struct qp *q = ep_qp(l->ep, qp);
+    struct live_end own = {.qpn = q->qpn, .psn = q->attr.sq_psn},
+                    there = {.qpn = q->attr.dest_qpn, .psn = q->attr.rq_psn};
+    unsigned mtu = q->attr.path_mtu ? q->attr.path_mtu : l->mtu;
+
+    memcpy(own.gid, l->id.gid, 16);
+    memcpy(there.gid, q->attr.av.dgid, 16);
+    print_end("local", &own, mtu);
+    print_end("remote", peer ? peer : &there, mtu);
+    fflush(stdout);
+}
+
 /* Report received packets that were dropped. */
 static void report_dropped(struct live *l)
 {

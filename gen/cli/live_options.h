@@ -57,6 +57,16 @@ int live_cli_open(struct live *l, const struct live_config *c);
 /* Close `l`; report frames that were lost, and events and faults that were never triggered. Returns `status`;
  * EXIT_FOUND in place of EXIT_OK if one was never triggered; EXIT_BAD if the output capture is incomplete. */
 int live_cli_close(struct live *l, const struct live_config *c, int status);
+/* The other end of a queue pair. */
+struct live_end {
+    uint32_t qpn, psn; /* psn: the first that it sends */
+    uint8_t gid[16];
+};
+/* Print that a server is ready: its address, the port on which it listens, and the path MTU. */
+void live_cli_ready(const struct live *l, unsigned port);
+/* Print QPN, first PSN, GID and path MTU of both ends of a queue pair. `peer`: what it is joined to; NULL: it is
+ * connected. */
+void live_cli_joined(const struct live *l, int qp, const struct live_end *peer);
 /* Report an error of live_step() or live_resolve() for `host`. Returns the exit status. */
 int live_cli_error(int err, const char *host);
 

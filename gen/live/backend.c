@@ -1,7 +1,10 @@
 /* layer 3 (live): the table of backends, and their common functions. */
 #include "gen/live/backend.h"
 
+#include "buf.h"
+
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -36,6 +39,22 @@ const struct backend_ops *backend_find(const char *spec)
     return NULL;
 }
 
+/* Say which interfaces can be given. */
+static int needs_iface(struct backend_error *err)
+{
+    struct if_nameindex *all = if_nameindex();
+    struct buf names = {0};
+
+    for (struct if_nameindex *i = all; i && i->if_index; i++)
+        if (strcmp(i->if_name, "lo") != 0)
+            buf_printf(&names, "%s%s", names.len ? ", " : ", one of ", i->if_name);
+    if (all)
+        if_freenameindex(all);
+    backend_fail(err, -EINVAL, "-I needed: the interface to use%.120s", buf_str(&names));
+    buf_free(&names);
+    return -EINVAL;
+}
+
 int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
 {
     const struct backend_ops *k = backend_find(spec);
@@ -44,7 +63,7 @@ int backend_open(struct backend **out, const char *spec, const char *iface, stru
     if (!k)
         return backend_fail(err, -ENOENT, "there is no backend '%.*s'", (int)n, spec);
     if (k->needs_iface && !iface)
-        return backend_fail(err, -EINVAL, "backend %s needs an interface (-I)", k->name);
+        return needs_iface(err);
     return k->open(out, spec[n] ? spec + n + 1 : "", iface, err);
 }
 

@@ -431,6 +431,8 @@ int perf_client_run(struct perf_client *p)
     r = p->exchange == PERF_PERFTEST   ? setup_perftest(p)
         : p->exchange == PERF_PINGPONG ? setup_pingpong(p)
                                        : setup_by_hand(p);
+    if (r == 0 && p->joined)
+        p->joined(p->user, &p->load);
     if (r == 0)
         r = run(p);
     if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)

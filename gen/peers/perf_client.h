@@ -28,6 +28,8 @@ struct perf_client {
     void (*progress)(void *user, const struct load *load);
     /* Called when the queue pairs exist; may be NULL. */
     void (*made)(void *user, const struct load *load);
+    /* Called when all queue pairs are connected, and load->qp[].peer is known but for RDMA-CM; may be NULL. */
+    void (*joined)(void *user, const struct load *load);
     void *user; /* argument of the callbacks */
     /* Results and state. */
     struct chan chan;

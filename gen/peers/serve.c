@@ -266,6 +266,19 @@ static void ended(struct serve *v, int id)
     }
 }
 
+/* The connection of an id stands. */
+static void established(struct serve *v, int id)
+{
+    for (unsigned i = 0; i < SERVE_SESSIONS && v->joined; i++) {
+        const struct serve_session *s = &v->session[i];
+        if (s->used && s->stage == SERVE_RPING && s->id == id)
+            v->joined(v->user, s->rping.qp, NULL);
+        for (unsigned k = 0; s->used && k < s->n_qps; k++)
+            if (s->qp[k].id == id)
+                v->joined(v->user, s->qp[k].qp, NULL);
+    }
+}
+
 static void take_events(struct serve *v)
 {
     struct rdmacm_event e;
@@ -273,6 +286,8 @@ static void take_events(struct serve *v)
     while (rdmacm_get_event(v->verbs->cm, v->channel, &e)) {
         if (e.type == RDMACM_CONNECT_REQUEST)
             request(v, &e);
+        else if (e.type == RDMACM_ESTABLISHED)
+            established(v, e.id);
         else if (e.type == RDMACM_DISCONNECTED || e.type == RDMACM_REJECTED || e.type == RDMACM_UNREACHABLE)
             ended(v, e.id);
     }

@@ -109,7 +109,9 @@ struct serve {
     uint64_t served, failed; /* number of sessions that ended */
     /* Called when a session ends, before it is freed; `messages` as serve_messages(). May be NULL. */
     void (*over)(void *user, const struct serve_session *s, uint64_t messages);
-    void *user; /* argument of over() */
+    /* Called when a queue pair is connected to `peer`; NULL: by RDMA-CM. May be NULL. */
+    void (*joined)(void *user, int qp, const struct perftest_keys *peer);
+    void *user; /* argument of over() and joined() */
 };
 
 /* Listen. 0 or a negative errno. */

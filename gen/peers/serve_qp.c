@@ -142,6 +142,8 @@ void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, n
     r = verbs_qp_connect(v->verbs, q->qp, &e, now);
     if (r < 0)
         session_fail(s, "its queue pair cannot be connected: %s", strerror(-r));
+    else if (v->joined)
+        v->joined(v->user, q->qp, &q->peer);
 }
 
 /* Check the result of posting receives. */
