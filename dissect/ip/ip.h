@@ -24,6 +24,7 @@ extern const struct vdesc ipproto_desc, ecn_desc;
  *   |                     destination address                       |
  *   +---------------------------------------------------------------+
  */
+#define IP4_LEN 20 /* without options */
 #define IP4_FIELDS(U, A, V)                                                                                            \
     U(uint8_t, version, 0, 4, FT_UINT8, BASE_DEC, NULL, "ip.version", "Version", "4.")                                 \
     U(uint8_t, ihl, 4, 4, FT_UINT8, BASE_DEC, NULL, "rdma.ip.ihl", "Header Length in words", "In 4-byte words.")       \
@@ -57,6 +58,7 @@ HDR_STRUCT(ip4, IP4_FIELDS)
  *   |          source address, destination address (16 each)      |
  *   +-------------------------------------------------------------+
  */
+#define IP6_LEN 40
 #define IP6_FIELDS(U, A, V)                                                                                            \
     U(uint8_t, version, 0, 4, FT_UINT8, BASE_DEC, NULL, "ipv6.version", "Version", "6.")                               \
     V(NULL, 4, 8, FT_UINT32, BASE_HEX, NULL, "ipv6.tclass", "Traffic Class", "DSCP and ECN.")                          \
@@ -81,6 +83,7 @@ HDR_STRUCT(ip6, IP6_FIELDS)
  *   |            length            |           checksum           |
  *   +------------------------------+------------------------------+
  */
+#define UDP_LEN 8
 #define UDP_FIELDS(U, A, V)                                                                                            \
     U(uint16_t, sport, 0, 16, FT_UINT16, BASE_DEC, NULL, "udp.srcport", "Source Port",                                 \
       "On RoCEv2: entropy for load balancing.")                                                                        \

@@ -15,6 +15,7 @@
  *   |        checksum          |         urgent pointer         |
  *   +--------------------------+--------------------------------+
  */
+#define TCP_LEN 20 /* without options */
 #define TCP_FIELDS(U, A, V)                                                                                            \
     U(uint16_t, sport, 0, 16, FT_UINT16, BASE_DEC, NULL, "tcp.srcport", "Source Port", "Source port.")                 \
     U(uint16_t, dport, 16, 16, FT_UINT16, BASE_DEC, NULL, "tcp.dstport", "Destination Port", "Destination port.")      \

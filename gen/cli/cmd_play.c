@@ -126,6 +126,7 @@ static int connect_rdmagen(struct job *j, struct script_opts *o)
 
     do {
         r = chan_dial(&j->peer.control, &j->run.live, j->peer.host, j->peer.port, j->peer.patience);
+        j->peer.control.stream.live = NULL; /* only rdmagen understands this channel */
         if (r == 0 && (r = script_live_init(&j->peer, o)) < 0)
             chan_close(&j->peer.control);
         for (ns_t next = live_now() + NS_PER_S / 50; is_not_listening(r) && live_now() < next;)
@@ -187,6 +188,7 @@ static int serve_one(struct job *j, int listener)
     memset(&j->peer, 0, sizeof j->peer);
     begin(j, &o);
     r = chan_accept(&j->peer.control, &j->run.live, listener, CHAN_WAIT);
+    j->peer.control.stream.live = NULL;
     if (r < 0) {
         event_list_free(o.sim.events);
         return r;

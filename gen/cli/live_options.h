@@ -34,7 +34,7 @@
         {OPT_NET, "nodes that frames meet on their way, rdmagen-scenario(5); DIR: req or rsp"},                        \
         {OPT_FAULT, "break this rule (`rdmagen faults` lists them)"},                                                  \
     {                                                                                                                  \
-        OPT_WRITE, "record all frames; pcapng, or pcap if FILE ends in .pcap"                                          \
+        OPT_WRITE, "record all frames, and the exchange by TCP; pcapng, or pcap if FILE ends in .pcap"                 \
     }
 
 /* Read an option into *c: 0, or the exit status after a message. *mine: it is LIVE_PSN_OPT, LIVE_ACK_OPT or one of

@@ -7,9 +7,6 @@
 #include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 
-#define UDP_LEN  8
-#define IP4_LEN  20
-#define IP6_LEN  40
 #define BTH_LEN  12
 #define ICRC_LEN 4
 #define VCRC_LEN 2

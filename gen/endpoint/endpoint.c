@@ -174,6 +174,7 @@ static const struct {
     COUNTER(rx_payload),
     COUNTER(messages),
     COUNTER(served),
+    COUNTER(fetched),
     COUNTER(retransmitted),
     COUNTER(out_of_sequence),
     COUNTER(packet_seq_err),

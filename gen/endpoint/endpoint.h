@@ -82,6 +82,7 @@ struct ep_stats {
     uint64_t tx_payload, rx_payload; /* payload bytes, without retransmissions and duplicates */
     uint64_t messages;               /* requests completed with success */
     uint64_t served;                 /* requests of the peer executed up to their last packet */
+    uint64_t fetched;                /* of these, READs and atomics */
     uint64_t retransmitted;          /* request packets retransmitted */
     uint64_t out_of_sequence;        /* requests ahead of the expected PSN */
     uint64_t packet_seq_err;         /* sequence NAKs received */

@@ -412,6 +412,8 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
         }
         if (p->op->flags & OPF_END)
             COUNT(q, served);
+        if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+            COUNT(q, fetched);
         if (e.flags & EFF_RECV_DONE)
             finish_receive(q, &e, p, now);
         if (UNLIKELY(q->pol.refill != &refill_none))

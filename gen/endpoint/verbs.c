@@ -117,6 +117,7 @@ static int qp_counters(struct verbs *v, int qp, struct verbs_counters *c)
     *c = (struct verbs_counters){.rx_packets = s->rx_packets,
                                  .rx_payload = s->rx_payload,
                                  .served = s->served,
+                                 .fetched = s->fetched,
                                  .rnr_nak_retry_err = s->rnr_nak_retry_err,
                                  .other_service = s->other_service};
     return 0;

@@ -260,16 +260,35 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
     return open_endpoint(l, c, seed, err);
 }
 
+static void write_frame(struct live *l, struct frame *f, ns_t ts)
+{
+    if (!l->record || l->record_err)
+        return;
+    f->ts = ts ? ts : clock_now(CLOCK_REALTIME);
+    f->number = ++l->frames;
+    l->record_err = cap_write(l->record, f, &l->record_iface);
+}
+
 static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, bool inbound)
 {
     struct frame f = {
         .data = data, .caplen = len, .len = len, .linktype = LINK_ETHERNET, .has_ts = true, .flags = inbound ? 1 : 2};
 
-    if (!l->record || l->record_err)
-        return;
-    f.ts = ts ? ts : clock_now(CLOCK_REALTIME);
-    f.number = ++l->frames;
-    l->record_err = cap_write(l->record, &f, &l->record_iface);
+    write_frame(l, &f, ts);
+}
+
+void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment)
+{
+    struct frame f = {.data = data,
+                      .caplen = len,
+                      .len = len,
+                      .linktype = LINK_ETHERNET,
+                      .has_ts = true,
+                      .flags = inbound ? 1 : 2,
+                      .comment = comment,
+                      .comment_len = (uint32_t)strlen(comment)};
+
+    write_frame(l, &f, 0);
 }
 
 /* Send an ARP or neighbour discovery frame; if the queue is full the frame is lost, and the next request repeats it. */

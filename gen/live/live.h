@@ -87,6 +87,8 @@ void live_close(struct live *l);
 
 /* Monotonic time. */
 ns_t live_now(void);
+/* Write a frame that did not pass the backend to the capture file, if there is one, with a comment. */
+void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment);
 /* Receive frames, run timers, send what is due. If there was nothing to do, wait until there is, or until `deadline`.
  * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
  * errno: the backend failed. */

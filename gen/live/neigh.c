@@ -16,7 +16,6 @@
 #define ND_SOURCE   1 /* options: link-layer address of the source, of the target */
 #define ND_TARGET   2
 #define ND_HOP      255
-#define IP6_LEN     40
 
 /* Flags of a neighbour advertisement. */
 enum { NA_SOLICITED = 0x40, NA_OVERRIDE = 0x20 };

@@ -64,6 +64,7 @@ int chan_recv(struct chan *c, void *data, size_t len)
             return n == 0 ? -ECONNRESET : -errno;
         got += (size_t)n;
     }
+    record_tcp(&c->stream, c->fd, false, data, len);
     return 0;
 }
 
@@ -74,7 +75,10 @@ int chan_send(struct chan *c, const void *data, size_t len)
     if (c->rdma)
         return rchan_send(c->rdma, data, len, live_now());
     n = send(c->fd, data, len, MSG_NOSIGNAL);
-    return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
+    if (n != (ssize_t)len)
+        return n < 0 ? -errno : -EIO;
+    record_tcp(&c->stream, c->fd, true, data, len);
+    return 0;
 }
 
 int chan_swap(struct chan *c, bool client, const void *mine, void *theirs, size_t len)
@@ -102,7 +106,7 @@ int chan_dial(struct chan *c, struct live *l, const char *host, uint16_t port, n
     socklen_t len = sizeof err;
     char text[8];
 
-    *c = (struct chan){.live = l, .fd = -1, .wait = wait};
+    *c = (struct chan){.live = l, .fd = -1, .wait = wait, .stream.live = l};
     snprintf(text, sizeof text, "%u", port);
     if (getaddrinfo(host, text, &hints, &a) != 0)
         return -EADDRNOTAVAIL;
@@ -143,7 +147,7 @@ int chan_accept(struct chan *c, struct live *l, int listener, ns_t wait)
 {
     int r;
 
-    *c = (struct chan){.live = l, .fd = -1, .wait = wait};
+    *c = (struct chan){.live = l, .fd = -1, .wait = wait, .stream.live = l};
     r = wait_socket(l, listener, POLLIN, NS_NEVER);
     if (r == 0)
         c->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -4,16 +4,17 @@
 #ifndef RDMATRACE_GEN_PEERS_OOB_TCP_H
 #define RDMATRACE_GEN_PEERS_OOB_TCP_H
 
-#include "gen/live/live.h"
+#include "gen/live/record_tcp.h"
 #include "gen/peers/oob_rdma.h"
 
 #define CHAN_WAIT (20 * NS_PER_S) /* for one message, unless the caller sets another time */
 
 struct chan {
-    struct live *live;  /* its event loop runs while a call waits */
-    int fd;             /* of the TCP connection; -1: none */
-    struct rchan *rdma; /* SENDs instead of TCP; NULL: TCP. Owned by the caller */
-    ns_t wait;          /* longest time that a call may take */
+    struct live *live;        /* its event loop runs while a call waits */
+    int fd;                   /* of the TCP connection; -1: none */
+    struct rchan *rdma;       /* SENDs instead of TCP; NULL: TCP. Owned by the caller */
+    ns_t wait;                /* longest time that a call may take */
+    struct tcp_stream stream; /* of the TCP connection in the capture */
 };
 
 /* Connect to `port` of `host` (name or address). 0; -EADDRNOTAVAIL: no such host; -ETIMEDOUT; the errno of the system

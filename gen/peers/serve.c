@@ -31,12 +31,21 @@ unsigned serve_active(const struct serve *v)
     return n;
 }
 
+/* Requests other than SENDs that were executed. A client that WRITEs may READ what it has written: that is no message.
+ */
+static uint64_t executed(const struct serve *v, const struct serve_session *s, const struct serve_qp *q)
+{
+    struct verbs_counters c = verbs_qp_counters(v->verbs, q->qp);
+
+    return s->kind == SERVE_WRITE ? c.served - c.fetched : c.served;
+}
+
 uint64_t serve_messages(const struct serve *v, const struct serve_session *s)
 {
     uint64_t n = 0;
 
     for (unsigned i = 0; i < s->n_qps; i++)
-        n += s->kind == SERVE_SEND ? s->qp[i].received : verbs_qp_counters(v->verbs, s->qp[i].qp).served;
+        n += s->kind == SERVE_SEND ? s->qp[i].received : executed(v, s, &s->qp[i]);
     return n;
 }
 
@@ -306,6 +315,7 @@ static void accept_clients(struct serve *v, ns_t now)
             return;
         s = session_new(v, now);
         s->fd = fd;
+        s->stream.live = v->live;
         host_gid((struct sockaddr *)&from, s->gid); /* replaced by the address in its keys */
     }
 }
@@ -328,6 +338,7 @@ static void receive_tcp(struct serve *v, struct serve_session *s, ns_t now)
         if (s->got == msg_wanted(s)) {
             if (!msg_is_ready(v, s, now))
                 return;
+            record_tcp(&s->stream, s->fd, false, s->in, s->got);
             msg_take(v, s, s->in, s->got, now);
             s->got = 0;
         }

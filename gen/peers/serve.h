@@ -68,6 +68,7 @@ struct serve_qp {
 struct serve_session {
     bool used, cm;             /* cm: the control channel is an RDMA-CM connection */
     int fd;                    /* TCP; -1: none, or closed */
+    struct tcp_stream stream;  /* of it in the capture */
     int id;                    /* RDMA-CM id of `control` or `rping`; -1: none */
     struct rchan control;      /* cm */
     struct rping rping;        /* SERVE_RPING */
@@ -122,7 +123,7 @@ void serve_close(struct serve *s);
 ns_t serve_poll(struct serve *s, ns_t now);
 /* Number of clients being served. */
 unsigned serve_active(const struct serve *s);
-/* Messages of a session: SENDs received, or other requests executed. */
+/* Messages of a session: SENDs received, or WRITEs, or READs and atomics executed. */
 uint64_t serve_messages(const struct serve *s, const struct serve_session *session);
 /* Messages of a session with wrong data. */
 uint64_t serve_wrong(const struct serve_session *s);

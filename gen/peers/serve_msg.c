@@ -95,6 +95,8 @@ static void reply(struct serve_session *s, const void *data, size_t len, ns_t no
         r = rchan_send(&s->control, data, len, now);
     else if (send(s->fd, data, len, MSG_NOSIGNAL) != (ssize_t)len)
         r = -errno;
+    else
+        record_tcp(&s->stream, s->fd, true, data, len);
     if (r < 0)
         session_fail(s, "it does not listen: %s", strerror(-r));
 }

@@ -75,6 +75,7 @@ struct verbs_counters {
     uint64_t rx_packets;        /* packets that arrived for it */
     uint64_t rx_payload;        /* payload bytes of new (not repeated) packets */
     uint64_t served;            /* requests of the peer's carried out to their last packet */
+    uint64_t fetched;           /* of these, READs and atomics */
     uint64_t rnr_nak_retry_err; /* RNR NAKs received */
     uint64_t other_service;     /* packets of another service than the queue pair's */
 };
