@@ -69,6 +69,7 @@ static void pkt_begin(struct pkt *p, const struct frame *frame)
     p->icrc = CRC_ABSENT;
     p->vcrc = CRC_ABSENT;
     p->addr_len = 0;
+    p->network = 0;
     p->note.have = 0;
     p->since = p->delta = p->delta_displayed = 0;
     p->n_streams = 0;

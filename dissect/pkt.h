@@ -63,6 +63,9 @@ struct pkt {
     uint32_t udp_off; /* with H_UDP: offset of the innermost UDP header */
     uint16_t sport;   /* with H_UDP, or after a TCP header: ports */
     uint16_t dport;
+    /* always set: the network in which the addresses are valid, 0: need not be told apart; pkt_decode() sets 0,
+     * networks_apply() (src/taps/networks.h) sets it */
+    uint64_t network;
     uint16_t vlan; /* with H_VLAN: tag control information of the innermost tag: PCP (3 bits), DEI (1), VID (12) */
 
     /* InfiniBand headers: each is valid if its H_* bit is set in `have`. */

@@ -23,6 +23,7 @@ bool trace_address(const char *text, struct conn_addr *a)
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
     memcpy(a->b, mapped, 12);
+    a->network = 0;
     return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
 }
 
@@ -169,7 +170,8 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
 
     t->frames++;
     pkt_decode(&p, f, &t->decode);
-    longest_note(&t->longest, &p);
+    networks_apply(t->first.networks, &p);
+    longest_note(&t->first.longest, &p);
     if (t->context)
         context_note(t->context, &p);
     frame_times_see(&t->times, &p);
@@ -194,7 +196,7 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
 
     while (ok && (!t->stop.packets || read++ < t->stop.packets) && cap_merge_next(m, &f) > 0) {
         joins_apply(&t->joins, &f);
-        longest_apply(&t->longest, &f);
+        longest_apply(&t->first.longest, &f);
         ok = window_put(w, &f);
         if (t->iface)
             window_own(w); /* the frame is overwritten by the next one */
@@ -310,7 +312,8 @@ static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 
     for (const struct flow *f = conn_flows(conns), *end = f + n; f < end; f++)
         for (unsigned to = 0; to < 2; to++)
-            if (f->dqpn == k->qpn[to] && conn_addr_eq(&f->dst, &k->addr[to]) && conn_addr_eq(&f->src, &k->addr[!to]))
+            if (f->dqpn == k->qpn[to] && conn_addr_alike(&f->dst, &k->addr[to]) &&
+                conn_addr_alike(&f->src, &k->addr[!to]))
                 return true;
     return false;
 }
@@ -350,7 +353,7 @@ static int open_input(struct trace *t, struct window *w, struct cap **live, stru
         return cli_live_open(t->iface, &o, &t->stop, live, m);
     if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
-    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->longest);
+    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);
     return EXIT_OK;
 }
 
@@ -396,6 +399,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
     context_free(t->context);
     streams_free(t->streams);
     filter_free(t->filter);
+    networks_free(t->first.networks);
     return status;
 }
 

@@ -25,7 +25,7 @@
         {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
         {TRACE_KEY_JOIN, "join", "IFACES",                                                                             \
          "IFACE,IFACE: they have one direction each, or are members of a LAG, and count as one; with\n"                \
-         "FILE:IFACE,FILE:IFACE those of files; may be repeated"},                                                     \
+         "FILE:IFACE,FILE:IFACE those of files; \"all\" joins all of all files; may be repeated"},                     \
         {TRACE_KEY_MEMORY, "memory", "SIZE",                                                                           \
          "memory for connections and what is known of them (1G); beyond, those unused for longest are\n"               \
          "forgotten"},                                                                                                 \
@@ -82,11 +82,11 @@ struct trace {
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
     const char *pair_args[TRACE_PAIRS];   /* as given */
     unsigned n_pairs;
-    struct joins joins;      /* --join, and those found */
-    struct longest longest;  /* RoCE frames of each interface */
-    const char *filter_text; /* -Y */
-    struct filter *filter;   /* compiled; NULL: all packets */
-    struct streams *streams; /* if the filter needs them */
+    struct joins joins;        /* --join, and those found */
+    struct first_frames first; /* what was learnt of the first frames, and of frames since */
+    const char *filter_text;   /* -Y */
+    struct filter *filter;     /* compiled; NULL: all packets */
+    struct streams *streams;   /* if the filter needs them */
     struct frame_times times;
     struct context *context; /* with `notes`, or if the filter needs it */
     bool broken;             /* standard output cannot be written */

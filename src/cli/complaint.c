@@ -269,14 +269,14 @@ int complaint_read(const char *path, struct complaints *all)
 
 static bool is_one_of(const struct conn_addr *x, const struct conn_addr *a, const struct conn_addr *b)
 {
-    return conn_addr_eq(x, a) || conn_addr_eq(x, b);
+    return conn_addr_alike(x, a) || conn_addr_alike(x, b);
 }
 
 bool complaint_matches(const struct complaint *c, const struct conn_addr *a, const struct conn_addr *b)
 {
     if (c->have_local && c->have_remote)
-        return (conn_addr_eq(&c->gid[0], a) && conn_addr_eq(&c->gid[1], b)) ||
-               (conn_addr_eq(&c->gid[0], b) && conn_addr_eq(&c->gid[1], a));
+        return (conn_addr_alike(&c->gid[0], a) && conn_addr_alike(&c->gid[1], b)) ||
+               (conn_addr_alike(&c->gid[0], b) && conn_addr_alike(&c->gid[1], a));
     if (c->have_local || c->have_remote)
         return is_one_of(&c->gid[c->have_remote], a, b);
     return !c->have_peer || is_one_of(&c->peer, a, b);

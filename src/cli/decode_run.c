@@ -37,8 +37,8 @@ struct run {
     struct printer printer;
     struct summary summary;
     struct buf text;
-    struct longest longest; /* RoCE frames of each interface */
-    uint64_t n;             /* frames read */
+    struct first_frames first; /* what was learnt of the first frames, and of frames since */
+    uint64_t n;                /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
     /* standard output is a terminal: flush after each packet; the output of a live capture is written whenever it
@@ -100,7 +100,7 @@ static int open_input(struct run *r)
         return open_live(r);
     if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
         return cli_cap_error(&err);
-    first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->longest);
+    first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->first);
     if (r->job->capture_filter) {
         const struct cap_info *info = cap_info(cap_merge_file(r->in, 0));
         uint16_t linktype = info->n_ifaces ? info->ifaces[0].linktype : LINK_ETHERNET;
@@ -223,9 +223,10 @@ static void read_all(struct run *r)
         if (!captured(r, &f))
             continue;
         r->n++;
-        longest_apply(&r->longest, &f);
+        longest_apply(&r->first.longest, &f);
         pkt_decode(&p, &f, &r->decode);
-        longest_note(&r->longest, &p);
+        networks_apply(r->first.networks, &p);
+        longest_note(&r->first.longest, &p);
         if (r->noted)
             note(r, &p);
         print_seen(&r->printer, &p);
@@ -421,6 +422,7 @@ int decode_run(const struct decode_job *job)
     streams_free(r.printer.streams);
     marks_free(&r.marks);
     filter_free(r.filter);
+    networks_free(r.first.networks);
     cap_merge_close(r.in);
     buf_free(&r.text);
     return r.status;

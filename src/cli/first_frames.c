@@ -1,4 +1,5 @@
-/* layer 4 (tool): the beginning of the files: interfaces that have one direction each, the longest RoCE frames. */
+/* layer 4 (tool): the beginning of the files: interfaces that have one direction each, the longest RoCE frames,
+ * networks of tenants. */
 #include "src/cli/first_frames.h"
 
 #include "dissect/pkt.h"
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 
 #define FIRST_FRAMES 4096
+#define MOST_FRAMES  (1u << 20) /* to find the networks of tenants */
 
 static unsigned longest_place(const struct frame *f)
 {
@@ -37,28 +39,42 @@ static bool are_regular(const char *const *files, size_t n)
     return true;
 }
 
-void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
-                       struct longest *l)
+/* Read on until the networks have been compared: what is at stake are the first frames of each. */
+static void read_first(struct cap_merge *m, const struct decode_opts *o, const struct joins *j,
+                       struct first_frames *first, struct ways *w)
 {
-    struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
-    struct decode_opts headers = *o;
-    struct cap_merge *m = NULL;
-    struct cap_error err;
+    struct networks *n = first->networks;
     struct frame f;
 
-    headers.verify = false;
-    headers.headers_only = true;
-    if (!w || cap_merge_open(&m, files, n, NULL, &err) < 0) {
-        free(w);
-        return;
-    }
-    for (unsigned i = 0; i < FIRST_FRAMES && cap_merge_next(m, &f) > 0; i++) {
+    for (unsigned i = 0;
+         (i < FIRST_FRAMES || (i < MOST_FRAMES && networks_are_several(n))) && cap_merge_next(m, &f) > 0; i++) {
         struct pkt p;
-        pkt_decode(&p, &f, &headers);
-        longest_note(l, &p);
+        joins_apply(j, &f);
+        pkt_decode(&p, &f, o);
+        networks_note(n, &p);
+        if (i >= FIRST_FRAMES)
+            continue;
+        longest_note(&first->longest, &p);
         ways_note(w, &p);
     }
-    cap_merge_close(m);
-    joins_find(j, w);
+    networks_decide(n);
+}
+
+void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
+                       struct first_frames *first)
+{
+    struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
+    struct decode_opts unverified = *o;
+    struct cap_merge *m = NULL;
+    struct cap_error err;
+
+    unverified.verify = false;
+    unverified.headers_only = false; /* the ICRC tells packets apart */
+    first->networks = w ? networks_new() : NULL;
+    if (first->networks && cap_merge_open(&m, files, n, NULL, &err) >= 0) {
+        read_first(m, &unverified, j, first, w);
+        cap_merge_close(m);
+        joins_find(j, w);
+    }
     free(w);
 }

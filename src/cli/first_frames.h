@@ -4,6 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "src/cli/join.h"
+#include "src/taps/networks.h"
 
 /* The longest RoCE frame of each interface, bytes; interfaces may share a place. A switch that mirrors packets cuts all
  * at one length, and sends no longer frame. Zero-initialise. */
@@ -16,9 +17,16 @@ void longest_note(struct longest *l, const struct pkt *p);
 /* Set f->longer. */
 void longest_apply(const struct longest *l, struct frame *f);
 
-/* Read the first 4096 frames of the files: fill `l`, and join interfaces that have one direction each. `o`: how they
- * are decoded. Does nothing if any of them is no regular file, cannot be read, or without memory. */
+/* What is learnt of the first frames. */
+struct first_frames {
+    struct longest longest;
+    struct networks *networks; /* those of tenants, NULL: need not be told apart; networks_free() */
+};
+
+/* Read the first 4096 frames of the files, and, if they have several VLANs or overlays, up to 2^20: fill `first`, and
+ * join interfaces that have one direction each. `o`: how they are decoded. Does nothing if any of them is no regular
+ * file, cannot be read, or without memory. */
 void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
-                       struct longest *l);
+                       struct first_frames *first);
 
 #endif

@@ -44,9 +44,13 @@ int joins_option(struct joins *j, const char *arg)
     const char *comma = strchr(arg, ',');
     uint32_t to, of;
 
+    if (strcmp(arg, "all") == 0) {
+        j->all = true;
+        return EXIT_OK;
+    }
     if (!comma || !parse_tap(arg, (size_t)(comma - arg), &to) || !parse_tap(comma + 1, strlen(comma + 1), &of) ||
         to == of)
-        return cli_error("--join %s: expected IFACE,IFACE, or FILE:IFACE,FILE:IFACE of several files", arg);
+        return cli_error("--join %s: expected IFACE,IFACE, FILE:IFACE,FILE:IFACE of several files, or all", arg);
     if (has_join(j, of) || has_join(j, to))
         return cli_error("--join %s: name the interface first that is joined with several", arg);
     if (j->n == JOINS_MAX)
@@ -59,8 +63,8 @@ void joins_apply(const struct joins *j, struct frame *f)
 {
     uint32_t tap;
 
-    f->counts_for = 0;
-    if (LIKELY(!j->n))
+    f->counts_for = j->all; /* file 0, interface 0, and 1 */
+    if (LIKELY(!j->n || j->all))
         return;
     tap = conn_tap_of(f);
     for (unsigned i = 0; i < j->n; i++)

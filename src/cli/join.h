@@ -11,10 +11,11 @@ struct joins {
         uint32_t of, to; /* taps, see conn_tap_of(): frames of `of` count as those of `to` */
     } join[JOINS_MAX];
     unsigned n;
+    bool all; /* all interfaces of all files are one tap */
 };
 
-/* Take the argument of --join: "IFACE,IFACE" of the first file, or "FILE:IFACE,FILE:IFACE", files from 1. EXIT_OK, or
- * EXIT_BAD after a message. */
+/* Take the argument of --join: "IFACE,IFACE" of the first file, "FILE:IFACE,FILE:IFACE", files from 1, or "all".
+ * EXIT_OK, or EXIT_BAD after a message. */
 int joins_option(struct joins *j, const char *arg);
 /* Set f->counts_for: the tap that the frame counts for. */
 void joins_apply(const struct joins *j, struct frame *f);

@@ -9,15 +9,29 @@ struct pkt;
 /* An address of 16 bytes: IPv6 or GID as they are, IPv4 mapped (::ffff:a.b.c.d), a LID as ::lid. */
 struct conn_addr {
     uint8_t b[16];
+    uint64_t network; /* in which it is valid, 0: need not be told apart (pkt.network) */
 };
 /* Source and destination of a packet: its IP addresses or GIDs, else its LIDs; without any, ::. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);
-/* Whether two addresses are equal. */
+/* Whether two addresses are equal, in the same network. */
 static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return memcmp(a->b, b->b, sizeof a->b) == 0 && a->network == b->network;
+}
+/* Whether two addresses are equal, whatever their networks: one that was read elsewhere (in an option, in a log) names
+ * none. */
+static inline bool conn_addr_alike(const struct conn_addr *a, const struct conn_addr *b)
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
-/* Append an address: IPv4, IPv6, or "lid 5". */
+/* The 64-bit numbers of an address, for hashes. */
+#define CONN_ADDR_WORDS 3
+static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_ADDR_WORDS])
+{
+    memcpy(v, a->b, sizeof a->b);
+    v[2] = a->network;
+}
+/* Append an address without its network: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* Append an end of a connection: "10.0.0.1 0x000011", address and QPN; the address alone without a QPN. */
 void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn);

@@ -20,7 +20,7 @@ const char *pairing_str(enum pairing p)
 }
 
 /* Stored as two 64-bit halves, because the comparison and hash right after load the same halves. */
-static inline void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
+static inline void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len, uint64_t network)
 {
     uint64_t upper = 0, lower;
 
@@ -32,19 +32,20 @@ static inline void addr_set(struct conn_addr *a, const uint8_t *p, unsigned len)
     }
     memcpy(a->b, &upper, 8);
     memcpy(a->b + 8, &lower, 8);
+    a->network = network;
 }
 
 static inline void addr_lid(struct conn_addr *a, uint16_t lid)
 {
-    memset(a->b, 0, sizeof a->b);
+    memset(a, 0, sizeof *a);
     store_be16(a->b + 14, lid);
 }
 
 static inline void addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
 {
     if (LIKELY(p->addr_len)) {
-        addr_set(src, p->src, p->addr_len);
-        addr_set(dst, p->dst, p->addr_len);
+        addr_set(src, p->src, p->addr_len, p->network);
+        addr_set(dst, p->dst, p->addr_len, p->network);
     } else {
         addr_lid(src, p->have & H_LRH ? p->lrh.slid : 0);
         addr_lid(dst, p->have & H_LRH ? p->lrh.dlid : 0);
@@ -193,7 +194,7 @@ uint32_t conn_find(const struct conn_table *t, const struct conn_key *k)
 /* Slot of a flow in conn_table.recent. The two directions of a connection differ in QPN or source address. */
 static inline uint32_t recent_slot(const struct conn_key *k)
 {
-    return (k->dqpn ^ k->src.b[15]) % RECENT;
+    return (k->dqpn ^ k->src.b[15] ^ (uint32_t)k->src.network) % RECENT;
 }
 
 static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, bool pair)

@@ -42,7 +42,7 @@ static inline uint32_t hash_of(const struct conn_addr *src, const struct conn_ad
 
 static inline bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
 {
-    return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b);
+    return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b) && a->network == b->network;
 }
 
 /* Head of the chain of the flows from `src` to `dst` (flow.pair_next). */

@@ -113,7 +113,10 @@ void known_add(struct known *t, const struct conn_known *k)
 bool known_fits(const struct conn_known *k, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
                 unsigned end)
 {
-    return k->qpn[end] == dqpn && addr_eq(&k->addr[end], dst) && addr_eq(&k->addr[!end], src);
+    bool (*fits)(const struct conn_addr *, const struct conn_addr *) =
+        k->how == PAIR_USER ? conn_addr_alike : conn_addr_eq; /* the user names no network */
+
+    return k->qpn[end] == dqpn && fits(&k->addr[end], dst) && fits(&k->addr[!end], src);
 }
 
 struct conn_known *known_of(struct known *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,

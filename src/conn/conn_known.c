@@ -6,7 +6,7 @@
 static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_known *k, unsigned end)
 {
     struct flow *f = &t->flows[flow];
-    const struct conn_key reverse = {k->addr[end], k->addr[!end], f->tap, k->qpn[!end]};
+    const struct conn_key reverse = {f->dst, f->src, f->tap, k->qpn[!end]};
     uint32_t peer;
 
     f->sqpn = k->qpn[!end];

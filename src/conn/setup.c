@@ -133,6 +133,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
                             .pmtu = cm_mtu_bytes(m->mtu),
                             .upper = ulp_of_service(m->service_id),
                             .depth = m->init_depth};
+    r->gid[0].network = r->gid[1].network = p->network;
     memcpy(r->gid[0].b, m->prim_lgid, sizeof r->gid[0].b);
     memcpy(r->gid[1].b, m->prim_rgid, sizeof r->gid[1].b);
     r->peer = (struct conn_params){.have_timeout = true,

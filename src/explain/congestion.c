@@ -30,13 +30,15 @@ static void check_keys(struct explainer *x, const struct pkt *p)
 {
     struct conn_addr src, dst;
     struct qkey_seen *q;
-    uint64_t key = conn_tap_of(p->frame), a[2];
+    uint64_t key = conn_tap_of(p->frame), a[CONN_ADDR_WORDS];
 
     if (p->bth.dqpn == 1)
         return;
     conn_addr_of(p, &src, &dst);
-    memcpy(a, dst.b, 16);
-    key = ((((key ^ a[0]) * HASH_MULTIPLIER) ^ a[1]) * HASH_MULTIPLIER ^ p->bth.dqpn) * HASH_MULTIPLIER | 1;
+    conn_addr_words(&dst, a);
+    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
+        key = (key ^ a[i]) * HASH_MULTIPLIER;
+    key = (key ^ p->bth.dqpn) * HASH_MULTIPLIER | 1;
     q = &x->qkeys[key >> 56];
     if (q->key != key) {
         *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p), p->bth.pkey, NO_INCIDENT, NO_INCIDENT};

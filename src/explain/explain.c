@@ -498,6 +498,8 @@ static void on_over(void *user, uint32_t flow, bool restart)
 /* Counters and times that every packet updates. */
 static inline void count_packet(struct explainer *x, const struct pkt *p)
 {
+    uint32_t file;
+
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
     if (p->frame->has_ts && p->frame->ts > x->last) {
@@ -505,9 +507,10 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
             explain_quiet(x, p);
         x->last = p->frame->ts;
     }
-    if (UNLIKELY(p->frame->file < EXPLAIN_FILES && !x->begun[p->frame->file])) {
-        x->begun[p->frame->file] = true;
-        x->began[p->frame->file] = p->frame->ts;
+    file = conn_tap_of(p->frame) >> 16;
+    if (UNLIKELY(file < EXPLAIN_FILES && !x->begun[file])) {
+        x->begun[file] = true;
+        x->began[file] = p->frame->ts;
     }
 }
 

@@ -154,14 +154,15 @@ static uint64_t key_of_packet(struct explainer *x, const struct incident *s)
 static uint64_t key_about_packet(struct explainer *x, const struct incident *s)
 {
     const struct flow *f;
-    uint64_t ends[4], about = (uint64_t)s->psn << 16 | (s->has_psn ? 256u : s->cause) << 1 | s->is_request;
+    uint64_t ends[2 * CONN_ADDR_WORDS],
+        about = (uint64_t)s->psn << 16 | (s->has_psn ? 256u : s->cause) << 1 | s->is_request;
 
     if (s->flow == FLOW_NONE)
         return 0;
     f = conn_flow_at(observer_conns(x->observer), requests_of(x, s));
-    memcpy(ends, f->src.b, 16);
-    memcpy(ends + 2, f->dst.b, 16);
-    for (unsigned i = 0; i < 4; i++)
+    conn_addr_words(&f->src, ends);
+    conn_addr_words(&f->dst, ends + CONN_ADDR_WORDS);
+    for (unsigned i = 0; i < ARRAY_LEN(ends); i++)
         about += ends[i] * HASH_MULTIPLIER; /* the same in both directions */
     return kinds[s->cause] & BOTH_WAYS ? about : about + ((uint64_t)f->dqpn << 40);
 }

@@ -76,6 +76,7 @@ static bool icmp_error_of(const struct pkt *p, struct icmp_error *e)
                                  .ts = p->frame->ts,
                                  .n = 1};
         conn_addr_of(p, &e->router, &to);
+        e->src.network = e->dst.network = to.network;
         return (is_refused(e->code) || is_too_big(e->code)) && quoted_ends(p, l->off, e);
     }
     return false;

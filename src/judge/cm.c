@@ -79,10 +79,10 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
 
 static uint64_t mix(uint64_t h, const struct conn_addr *a)
 {
-    uint64_t v[2];
+    uint64_t v[CONN_ADDR_WORDS];
 
-    memcpy(v, a->b, 16);
-    for (unsigned i = 0; i < 2; i++)
+    conn_addr_words(a, v);
+    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
         h = (h ^ v[i]) * HASH_MULTIPLIER, h ^= h >> 31;
     return h;
 }
@@ -300,6 +300,7 @@ static void take_lap(struct judge *j, struct cm_packet *c)
     if (!c->s->rep.copies)
         return;
     *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
+    l->addr[0].network = l->addr[1].network = c->p->network;
     memcpy(l->addr[0].b, c->m->lap.lgid, 16);
     memcpy(l->addr[1].b, c->m->lap.rgid, 16);
     l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : c->s->rep.m.rep.qpn;

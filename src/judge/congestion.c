@@ -13,7 +13,7 @@
 
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
 {
-    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ tap) * HASH_MULTIPLIER;
+    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ addr->network ^ tap) * HASH_MULTIPLIER;
     struct notifier *n = &j->notifier[(key >> 32) % NOTIFIERS];
 
     if (!n->used)

@@ -114,9 +114,9 @@ void judge_count(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     for (unsigned i = 0; i < j->o.n_hosts; i++) {
         struct judge_host *h = &j->o.hosts[i];
-        if (conn_addr_eq(&h->addr, &src))
+        if (conn_addr_alike(&h->addr, &src))
             count_sent(h, p);
-        if (conn_addr_eq(&h->addr, &dst))
+        if (conn_addr_alike(&h->addr, &dst))
             count_received(h, p);
     }
 }
@@ -129,7 +129,7 @@ static bool tap_is_at_host(const struct judge *j, const struct judge_host *h)
 
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *f = conn_flow_at(j->conns, i);
-        bool from = conn_addr_eq(&f->src, &h->addr), to = conn_addr_eq(&f->dst, &h->addr);
+        bool from = conn_addr_alike(&f->src, &h->addr), to = conn_addr_alike(&f->dst, &h->addr);
         if (!(from || to) || !j->flows[i].dir)
             continue;
         if (!(judge_have(j, i, NULL) & (from ? N_TAP_REQ : N_TAP_RSP)))

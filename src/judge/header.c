@@ -416,10 +416,10 @@ void judge_headers(struct judge *j, const struct pkt *p)
 
 static uint64_t qp_key(uint32_t tap, const struct conn_addr *at, uint32_t qpn)
 {
-    uint64_t key = tap, a[2];
+    uint64_t key = tap, a[CONN_ADDR_WORDS];
 
-    memcpy(a, at->b, 16);
-    for (unsigned i = 0; i < 2; i++)
+    conn_addr_words(at, a);
+    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
         key = (key ^ a[i]) * HASH_MULTIPLIER, key ^= key >> 31;
     return (key ^ qpn) * HASH_MULTIPLIER | 1;
 }

@@ -3,6 +3,7 @@
 #include "dissect/ib/opcode.h"
 #include "dissect/mad/cm.h"
 #include "src/ladder/ladder_impl.h"
+#include "src/taps/networks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,11 +317,14 @@ static void ends_draw(const char *left, const char *right, const struct columns 
 }
 
 /* The connection, its taps, their clock offset. */
-static void title_draw(const struct ladder *l, unsigned width, struct buf *b)
+static void title_draw(const struct ladder *l, uint64_t network, unsigned width, struct buf *b)
 {
     struct buf text = {0};
 
     buf_printf(&text, "connection %u, ", l->conn);
+    network_put(&text, network);
+    if (network)
+        buf_puts(&text, ", ");
     if (l->n_taps < 2) {
         buf_printf(&text, "interface %u", l->tap[0] & 0xffff);
         if (l->o.files && l->o.files[0] && l->o.files[1])
@@ -354,7 +358,7 @@ static void head_draw(const struct ladder *l, const struct flow *f, const struct
 
     end_name(&left, &f->src, f->have_sqpn, f->sqpn);
     end_name(&right, &f->dst, true, f->dqpn);
-    title_draw(l, c->width, b);
+    title_draw(l, f->src.network, c->width, b);
     ends_draw(buf_str(&left), buf_str(&right), c, b);
     buf_free(&left);
     buf_free(&right);

@@ -1,5 +1,6 @@
 /* layer 3 (measure): the columns of measurements and how they are written. */
 #include "src/measure/columns_impl.h"
+#include "src/taps/networks.h"
 
 #include <stdlib.h>
 
@@ -29,6 +30,8 @@ const struct column row_columns[] = {
     N(sqpn, "source_qpn", "its queue pair"),
     COLUMN(COL_ADDR, dst, "destination", "address of the receiver"),
     N(dqpn, "destination_qpn", "its queue pair"),
+    COLUMN(COL_NETWORK, src.network, "network",
+           "VNI and VLAN of both, if other ends have the same addresses in another network"),
     COLUMN(COL_TEXT, service, "service", "transport service"),
     COLUMN(COL_TEXT, upper, "upper", "upper protocol"),
     COLUMN(COL_TEXT, setup, "setup", "how the two directions were paired"),
@@ -190,6 +193,11 @@ static struct cell cell_of(const struct meter_row *r, const struct column *c, st
     switch (c->kind) {
     case COL_ADDR:
         conn_addr_put(text, value_at(r, c));
+        v.known = text->len != 0;
+        v.text = buf_str(text);
+        return v;
+    case COL_NETWORK:
+        network_put(text, column_number(r, c));
         v.known = text->len != 0;
         v.text = buf_str(text);
         return v;

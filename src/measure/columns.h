@@ -12,13 +12,14 @@ extern const char *const rows_formats[];
 
 /* How a column's value is read and written. */
 enum column_kind {
-    COL_NUMBER, /* uint64_t; METER_NONE is null */
-    COL_MILLI,  /* uint64_t, in thousandths */
-    COL_NS,     /* uint64_t, nanoseconds; METER_NONE is null */
-    COL_TIME,   /* ns_t since the epoch */
-    COL_TEXT,   /* const char *, NULL is null */
-    COL_ADDR,   /* struct conn_addr */
-    COL_TAP,    /* name of the tap: meter_row.files, file and iface */
+    COL_NUMBER,  /* uint64_t; METER_NONE is null */
+    COL_MILLI,   /* uint64_t, in thousandths */
+    COL_NS,      /* uint64_t, nanoseconds; METER_NONE is null */
+    COL_TIME,    /* ns_t since the epoch */
+    COL_TEXT,    /* const char *, NULL is null */
+    COL_ADDR,    /* struct conn_addr */
+    COL_NETWORK, /* uint64_t, as in conn_addr.network; 0 is null */
+    COL_TAP,     /* name of the tap: meter_row.files, file and iface */
 };
 struct column {
     const char *name; /* key in JSON and CSV, --sort FIELD */

@@ -12,7 +12,7 @@ void row_init(struct meter_row *r, const struct pkt *p, const char *const *files
 {
     *r = (struct meter_row){.used = true,
                             .files = files,
-                            .file = p->frame->file,
+                            .file = conn_tap_of(p->frame) >> 16,
                             .iface = conn_tap_of(p->frame) & 0xffff,
                             .sqpn = METER_NONE,
                             .dqpn = p->bth.dqpn,

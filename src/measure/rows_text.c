@@ -1,5 +1,6 @@
 /* layer 3 (measure): rows as a table for people. */
 #include "src/measure/columns_impl.h"
+#include "src/taps/networks.h"
 
 #include <stdlib.h>
 
@@ -42,6 +43,9 @@ void row_ends(struct buf *b, const struct meter_row *r)
     put_end(b, &r->src, r->sqpn);
     buf_puts(b, " > ");
     put_end(b, &r->dst, r->dqpn);
+    if (r->src.network)
+        buf_puts(b, ", ");
+    network_put(b, r->src.network);
 }
 
 /* The name of a tap: the interface alone if there is one file only. */
@@ -97,7 +101,7 @@ static bool worth_showing(const struct meter_row *r, const struct column *c)
 {
     if (c->kind == COL_TEXT)
         return column_text(r, c) != NULL;
-    if (c->kind == COL_ADDR || c->kind == COL_TIME || c->kind == COL_TAP)
+    if (c->kind == COL_ADDR || c->kind == COL_NETWORK || c->kind == COL_TIME || c->kind == COL_TAP)
         return false;
     return column_number(r, c) != METER_NONE && column_number(r, c) != 0;
 }
@@ -128,7 +132,7 @@ static struct text_column named_column(const char *name)
         }
     c = column_find(name);
     return (struct text_column){
-        .name = name, .title = name, .left = c->kind == COL_TEXT || c->kind == COL_ADDR || c->kind == COL_TAP};
+        .name = name, .title = name, .left = c->kind == COL_TEXT || c->kind == COL_ADDR || c->kind == COL_NETWORK || c->kind == COL_TAP};
 }
 
 static bool one_tap(struct meter_row *const *rows, size_t n)
