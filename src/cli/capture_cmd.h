@@ -133,7 +133,22 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
-extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd;
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd;
+
+/* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
+ * and members of struct trace_cmd that not every command has. */
+#define TRACE_CMD(command, ...)                                                                                        \
+    const struct trace_cmd command##_cmd = {.name = #command,                                                          \
+                                            .size = sizeof(struct job),                                                \
+                                            .defs = defs,                                                              \
+                                            .help = cmd_##command##_help,                                              \
+                                            .start = start,                                                            \
+                                            .end = end,                                                                \
+                                            __VA_ARGS__};                                                              \
+    int cmd_##command(int argc, char **argv)                                                                           \
+    {                                                                                                                  \
+        return trace_main(&command##_cmd, argc, argv);                                                                 \
+    }
 
 /* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
 bool trace_address(const char *text, struct conn_addr *a);

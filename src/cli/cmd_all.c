@@ -161,18 +161,4 @@ static void stop(struct trace *t)
     }
 }
 
-static const struct trace_cmd all_cmd = {.name = "all",
-                                         .size = sizeof(struct job),
-                                         .defs = defs,
-                                         .help = cmd_all_help,
-                                         .option = option,
-                                         .start = start,
-                                         .packet = packet,
-                                         .drops = drops,
-                                         .end = end,
-                                         .stop = stop};
-
-int cmd_all(int argc, char **argv)
-{
-    return trace_main(&all_cmd, argc, argv);
-}
+TRACE_CMD(all, .option = option, .packet = packet, .drops = drops, .stop = stop)

@@ -454,22 +454,5 @@ static void init(struct trace *t)
     cli_color("auto", &job_of(t)->color);
 }
 
-const struct trace_cmd check_cmd = {.name = "check",
-                                    .size = sizeof(struct job),
-                                    .init = init,
-                                    .defs = defs,
-                                    .help = cmd_check_help,
-                                    .option = option,
-                                    .start = start,
-                                    .conns = conns,
-                                    .packet = packet,
-                                    .drops = drops,
-                                    .end = end,
-                                    .stop = stop,
-                                    .clashes = clashes,
-                                    .cases = cases};
-
-int cmd_check(int argc, char **argv)
-{
-    return trace_main(&check_cmd, argc, argv);
-}
+TRACE_CMD(check, .init = init, .option = option, .conns = conns, .packet = packet, .drops = drops, .stop = stop,
+          .clashes = clashes, .cases = cases)

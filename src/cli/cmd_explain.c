@@ -344,19 +344,4 @@ static void stop(struct trace *t)
         fclose(job->requests);
 }
 
-const struct trace_cmd explain_cmd = {.name = "explain",
-                                      .size = sizeof(struct job),
-                                      .init = init,
-                                      .defs = defs,
-                                      .help = cmd_explain_help,
-                                      .option = option,
-                                      .start = start,
-                                      .packet = packet,
-                                      .filter_shows = true,
-                                      .end = end,
-                                      .stop = stop};
-
-int cmd_explain(int argc, char **argv)
-{
-    return trace_main(&explain_cmd, argc, argv);
-}
+TRACE_CMD(explain, .init = init, .option = option, .packet = packet, .filter_shows = true, .stop = stop)

@@ -174,18 +174,4 @@ static void stop(struct trace *t)
     meter_free(job_of(t)->meter);
 }
 
-const struct trace_cmd flows_cmd = {.name = "flows",
-                                    .size = sizeof(struct job),
-                                    .defs = defs,
-                                    .help = cmd_flows_help,
-                                    .option = option,
-                                    .start = start,
-                                    .end = end,
-                                    .stop = stop,
-                                    .clashes = clashes,
-                                    .cases = cases};
-
-int cmd_flows(int argc, char **argv)
-{
-    return trace_main(&flows_cmd, argc, argv);
-}
+TRACE_CMD(flows, .option = option, .stop = stop, .clashes = clashes, .cases = cases)

@@ -239,18 +239,4 @@ static void stop(struct trace *t)
     free(job_of(t)->offsets);
 }
 
-const struct trace_cmd ladder_cmd = {.name = "ladder",
-                                     .size = sizeof(struct job),
-                                     .defs = defs,
-                                     .help = cmd_ladder_help,
-                                     .option = option,
-                                     .start = start,
-                                     .packet = packet,
-                                     .filter_shows = true,
-                                     .end = end,
-                                     .stop = stop};
-
-int cmd_ladder(int argc, char **argv)
-{
-    return trace_main(&ladder_cmd, argc, argv);
-}
+TRACE_CMD(ladder, .option = option, .packet = packet, .filter_shows = true, .stop = stop)

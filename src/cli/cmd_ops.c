@@ -279,17 +279,4 @@ static void stop(struct trace *t)
     buf_free(&job->frames);
 }
 
-const struct trace_cmd ops_cmd = {.name = "ops",
-                                  .size = sizeof(struct job),
-                                  .defs = defs,
-                                  .help = cmd_ops_help,
-                                  .option = option,
-                                  .start = start,
-                                  .packet = packet,
-                                  .end = end,
-                                  .stop = stop};
-
-int cmd_ops(int argc, char **argv)
-{
-    return trace_main(&ops_cmd, argc, argv);
-}
+TRACE_CMD(ops, .option = option, .packet = packet, .stop = stop)

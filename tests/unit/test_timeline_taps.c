@@ -1,20 +1,7 @@
 /* layer 2b (conn) tests: where time went without a loss: pauses, first responses, taps whose clocks differ. */
-#include "src/conn/timeline_impl.h"
-#include "tests/unit/talk.h"
+#include "tests/unit/timeline_talk.h"
 
 #define AHEAD (5 * NS_PER_MS) /* the clock of the second tap */
-
-static struct talk t;
-
-static struct timeline *start(void)
-{
-    struct timeline *l;
-
-    talk_start(&t, true); /* without a REP */
-    l = timeline_of(t.observer);
-    cr_assert_not_null(l);
-    return l;
-}
 
 /* A station asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
 static void pause_for(ns_t after, uint16_t quanta)
@@ -33,15 +20,6 @@ static void pause_for(ns_t after, uint16_t quanta)
 
     pkt_decode(&p, &f, &o);
     observer_packet(t.observer, &p);
-}
-
-/* The account of the first host's requests at the first tap. */
-static const struct timeline_row *account(struct timeline *l)
-{
-    timeline_end(l);
-    cr_assert_geq(timeline_n(l), 1);
-    cr_assert_eq(timeline_row(l, 0)->tap, 0);
-    return timeline_row(l, 0);
 }
 
 /* One request, whose response waits behind a pause of 250 us of the second tap's port. */
@@ -70,8 +48,8 @@ Test(timeline_taps, a_pause_that_another_tap_saw_explains_the_silence_at_this_on
     cr_assert(timeline_several(l));
     paused_at_the_second_tap();
     timeline_share_pauses(l, clock_of, l);
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 250 * US);
-    cr_expect_eq(account(l)->states[TIME_TRANSFER] + account(l)->states[TIME_RESPONSE], 50 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 250 * US);
+    cr_expect_eq(account()->states[TIME_TRANSFER] + account()->states[TIME_RESPONSE], 50 * US);
 }
 
 Test(timeline_taps, a_pause_on_a_clock_that_is_not_known_explains_nothing)
@@ -81,7 +59,7 @@ Test(timeline_taps, a_pause_on_a_clock_that_is_not_known_explains_nothing)
     cr_assert(timeline_several(l));
     paused_at_the_second_tap();
     timeline_share_pauses(l, clock_of, NULL);
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
 }
 
 Test(timeline_taps, a_pause_of_a_tap_that_never_saw_the_connection_explains_nothing)
@@ -96,12 +74,12 @@ Test(timeline_taps, a_pause_of_a_tap_that_never_saw_the_connection_explains_noth
     pause_for(20 * US, 0xffff);
     pause_for(250 * US, 0);
     timeline_share_pauses(l, clock_of, l);
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
 }
 
 Test(timeline_taps, pauses_that_follow_each_other_hold_back_who_has_nothing_outstanding)
 {
-    struct timeline *l = start();
+    start();
 
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
@@ -111,13 +89,13 @@ Test(timeline_taps, pauses_that_follow_each_other_hold_back_who_has_nothing_outs
     pause_for(200 * US, 0);
     talk(&t, 0, 5 * US, mk(OP_SEND_ONLY, 101, 10));
     talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 300 * US);
-    cr_expect_eq(account(l)->states[TIME_IDLE], 50 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 300 * US);
+    cr_expect_eq(account()->states[TIME_IDLE], 50 * US);
 }
 
 Test(timeline_taps, a_pause_that_ended_long_before_the_next_request_held_nothing_back)
 {
-    struct timeline *l = start();
+    start();
 
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
@@ -125,13 +103,13 @@ Test(timeline_taps, a_pause_that_ended_long_before_the_next_request_held_nothing
     pause_for(100 * US, 0);
     talk(&t, 0, 200 * US, mk(OP_SEND_ONLY, 101, 10));
     talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 0);
-    cr_expect_eq(account(l)->states[TIME_IDLE], 340 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
+    cr_expect_eq(account()->states[TIME_IDLE], 340 * US);
 }
 
 Test(timeline_taps, what_a_pause_leaves_of_a_slow_response_is_not_slow)
 {
-    struct timeline *l = start();
+    start();
 
     for (unsigned i = 0; i < 10; i++) {
         talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
@@ -141,13 +119,13 @@ Test(timeline_taps, what_a_pause_leaves_of_a_slow_response_is_not_slow)
     pause_for(5 * US, 0xffff);
     pause_for(250 * US, 0);
     talk(&t, 1, 30 * US, mk_ack(110, 0x1f, 11));
-    cr_expect_eq(account(l)->states[TIME_PAUSED], 250 * US);
-    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(account()->states[TIME_PAUSED], 250 * US);
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
 }
 
 Test(timeline_taps, the_last_try_waits_until_the_end_of_its_own_file)
 {
-    struct timeline *l = start();
+    start();
 
     talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
     talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
@@ -156,8 +134,8 @@ Test(timeline_taps, the_last_try_waits_until_the_end_of_its_own_file)
     talk(&t, 0, 8 * NS_PER_MS, mk(OP_SEND_ONLY, 101, 10));
     t.file = 1;
     talk_to(&t, 0, NS_PER_S, 0x31, mk(OP_SEND_ONLY, 700, 10)); /* its clock is a second ahead */
-    cr_expect_eq(account(l)->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
-    cr_expect_eq(account(l)->last - account(l)->first, 16 * NS_PER_MS + 8 * US);
+    cr_expect_eq(account()->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
+    cr_expect_eq(account()->last - account()->first, 16 * NS_PER_MS + 8 * US);
 }
 
 /* Requests one after the other, acknowledged after `us[i]`; 0 ends the list. */
@@ -171,37 +149,36 @@ static void answered_after(const unsigned *us)
 
 Test(timeline_taps, the_first_response_was_slow_as_the_ones_after_it_tell)
 {
-    struct timeline *l = start();
+    start();
 
     answered_after((unsigned[]){900, 10, 11, 9, 10, 12, 10, 10, 10, 0});
-    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 890 * US);
-    cr_assert_eq(timeline_episodes(l), 1);
-    cr_expect_eq(timeline_episode(l, 0)->why, TROUBLE_SLOW);
-    cr_expect_eq(timeline_episode(l, 0)->answer, 2);
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 890 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_SLOW);
+    cr_expect_eq(only_episode()->answer, 2);
 }
 
 Test(timeline_taps, of_fewer_responses_none_is_known_to_be_slow)
 {
-    struct timeline *l = start();
+    start();
 
     answered_after((unsigned[]){10, 900, 11, 9, 10, 12, 10, 0});
-    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
 }
 
 Test(timeline_taps, first_responses_that_differ_much_are_not_slow)
 {
-    struct timeline *l = start();
+    start();
 
     answered_after((unsigned[]){900, 10, 300, 9, 150, 12, 10, 10, 10, 0});
-    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 0);
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 0);
 }
 
 Test(timeline_taps, a_slow_first_response_hides_no_later_one)
 {
-    struct timeline *l = start();
+    start();
 
     answered_after((unsigned[]){900, 10, 11, 9, 10, 12, 10, 10, 10, 10, 700, 10, 0});
-    cr_expect_eq(account(l)->states[TIME_PEER_SLOW], 890 * US + 690 * US);
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 890 * US + 690 * US);
 }
 
 /* Two READs; the response to the first one is lost before the tap, so that its requester drops the other one. */
@@ -214,7 +191,7 @@ static void first_response_lost(void)
 
 Test(timeline_taps, a_dropped_response_lets_no_read_go_on)
 {
-    struct timeline *l = start(); /* depth 2 */
+    start(); /* depth 2 */
 
     first_response_lost();
     talk(&t, 0, 0, mk_read(100, 0, 10));
@@ -223,7 +200,7 @@ Test(timeline_taps, a_dropped_response_lets_no_read_go_on)
     talk(&t, 0, 100, mk_read(102, 0, 10));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
-    const struct timeline_row *r = account(l);
+    const struct timeline_row *r = account();
     cr_expect_eq(r->states[TIME_READ_DEPTH], 20 * US); /* until the response that was dropped */
     cr_expect_eq(r->states[TIME_LOSS_RESEND], 30 * US + 100);
     cr_expect_eq(r->states[TIME_IDLE], 0);
@@ -231,25 +208,25 @@ Test(timeline_taps, a_dropped_response_lets_no_read_go_on)
 
 Test(timeline_taps, a_read_is_outstanding_though_a_later_response_was_seen)
 {
-    struct timeline *l = start();
+    start();
 
     first_response_lost();
     talk(&t, 0, 8 * NS_PER_MS, mk_read(100, 0, 10));
-    cr_expect_eq(account(l)->states[TIME_IDLE], 0);
-    cr_expect_eq(account(l)->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+    cr_expect_eq(account()->states[TIME_IDLE], 0);
+    cr_expect_eq(account()->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
 }
 
 Test(timeline_taps, who_reads_on_has_the_response_that_the_tap_lacks)
 {
-    struct timeline *l = start();
+    start();
 
     first_response_lost();
     talk(&t, 0, 100 * US, mk_read(102, 0, 10));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
     talk(&t, 0, 700 * US, mk_read(103, 0, 10));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 103, 10, 0x1f, 4));
-    cr_expect_eq(account(l)->states[TIME_IDLE], 700 * US);
-    cr_expect_eq(account(l)->states[TIME_READ_DEPTH], 0);
+    cr_expect_eq(account()->states[TIME_IDLE], 700 * US);
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
 }
 
 /* The first READ never gets its response: its requester goes back `times` times, and the last response skips it again.
@@ -267,18 +244,18 @@ static void skipped_each_time(unsigned times)
 
 Test(timeline_taps, who_has_gone_back_as_often_as_agreed_and_does_not_again_has_given_up)
 {
-    struct timeline *l = start(); /* 2 retries */
+    start(); /* 2 retries */
 
     skipped_each_time(2);
-    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 8 * NS_PER_MS);
-    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 0);
+    cr_expect_eq(account()->states[TIME_GIVEN_UP], 8 * NS_PER_MS);
+    cr_expect_eq(account()->states[TIME_NOT_KNOWN], 0);
 }
 
 Test(timeline_taps, who_has_a_retry_left_may_wait_for_its_timer)
 {
-    struct timeline *l = start();
+    start();
 
     skipped_each_time(1);
-    cr_expect_eq(account(l)->states[TIME_GIVEN_UP], 0);
-    cr_expect_eq(account(l)->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
+    cr_expect_eq(account()->states[TIME_GIVEN_UP], 0);
+    cr_expect_eq(account()->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
 }

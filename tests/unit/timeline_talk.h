@@ -7,13 +7,14 @@
 
 static struct talk t;
 
-static inline void start(void)
+static inline struct timeline *start(void)
 {
-    talk_start(&t, true);
+    talk_start(&t, true); /* without a REP */
     cr_assert_not_null(timeline_of(t.observer));
+    return timeline_of(t.observer);
 }
 
-/* The account of the first host's requests; its sum is checked. */
+/* The account of the first host's requests at the first tap; its sum is checked. */
 static inline const struct timeline_row *account(void)
 {
     struct timeline *l = timeline_of(t.observer);
@@ -23,6 +24,7 @@ static inline const struct timeline_row *account(void)
     timeline_end(l);
     cr_assert_geq(timeline_n(l), 1);
     r = timeline_row(l, 0);
+    cr_assert_eq(r->tap, 0);
     for (unsigned i = 0; i < TIME_STATES; i++)
         sum += r->states[i];
     cr_assert_eq(sum, r->last - r->first, "%lld is not %lld", (long long)sum, (long long)(r->last - r->first));
