@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_CONN_ADDR_H
 #define RDMATRACE_CONN_ADDR_H
 
+#include "bits.h"
 #include "buf.h"
 
 struct pkt;
@@ -25,11 +26,11 @@ static inline bool conn_addr_alike(const struct conn_addr *a, const struct conn_
     return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
 /* The 64-bit numbers of an address, for hashes. */
-#define CONN_ADDR_WORDS 3
+#define CONN_ADDR_WORDS 2
 static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_ADDR_WORDS])
 {
     memcpy(v, a->b, sizeof a->b);
-    v[2] = a->network;
+    v[0] ^= a->network * HASH_MULTIPLIER;
 }
 /* Append an address without its network: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);

@@ -14,7 +14,7 @@ static struct host_seen *host_place(struct explainer *x, const struct conn_addr 
     uint64_t h[CONN_ADDR_WORDS];
 
     conn_addr_words(a, h);
-    return &x->hosts[((h[0] ^ h[1] ^ h[2]) * HASH_MULTIPLIER) >> 56 & (HOSTS_SEEN - 1)];
+    return &x->hosts[((h[0] ^ h[1]) * HASH_MULTIPLIER) >> 56 & (HOSTS_SEEN - 1)];
 }
 
 void explain_host(struct explainer *x, const struct pkt *p)
