@@ -171,6 +171,10 @@ static void patch_ip4(const struct path *path, uint8_t *ip, uint32_t len, uint16
         ip[6] &= (uint8_t)~0x40;
         sum -= 0x4000;
     }
+    if (UNLIKELY(t->ttl_0)) {
+        sum -= (uint32_t)ip[8] << 8;
+        ip[8] = 0;
+    }
     if (UNLIKELY(t->tos_xor)) {
         sum += (uint32_t)(ip[1] ^ t->tos_xor) - ip[1];
         ip[1] ^= t->tos_xor;
@@ -182,6 +186,7 @@ static void patch_ip6(uint8_t *ip, uint32_t payload, const struct build_tweak *t
 {
     store_be16(ip + 4, (uint16_t)payload);
     ip[6] ^= t->grh_nxthdr_xor;
+    ip[7] = t->ttl_0 ? 0 : ip[7];
     ip[0] ^= t->tos_xor >> 4;
     ip[1] ^= (uint8_t)(t->tos_xor << 4);
 }
@@ -269,6 +274,8 @@ void build_end(struct frame_out *out, const struct path *path, const struct pkt 
     uint32_t pad = -payload_len & 3, icrc_off = out->len - path->wire_extra - ICRC_LEN;
 
     (void)p;
+    if (UNLIKELY(t->payload_xor && payload_len))
+        out->payload[0] ^= t->payload_xor;
     if (pad)
         memset(out->payload + payload_len, t->pad_byte, pad);
     if (UNLIKELY(t->trailing))

@@ -56,6 +56,8 @@ struct build_tweak {
     uint16_t udp_dport; /* UDP destination port, 0: 4791 */
     uint16_t udp_sport_xor;
     uint8_t tos_xor;
+    bool ttl_0;             /* TTL or hop limit 0 */
+    uint8_t payload_xor;    /* first byte of the payload, under a right ICRC */
     uint8_t grh_nxthdr_xor; /* GRH: next header */
     uint8_t lver;           /* LRH: link version */
     uint8_t mac_xor;        /* last byte of the destination MAC address */

@@ -83,6 +83,14 @@ bool fault_cm_wrong_gid(struct cm_msg *m)
     return true;
 }
 
+bool fault_cm_wrong_mtu(struct cm_msg *m)
+{
+    if (m->mad.attr_id != CM_REQ)
+        return false;
+    m->req.mtu = 0;
+    return true;
+}
+
 bool fault_cm_wrong_sidr(struct cm_msg *m)
 {
     if (m->mad.attr_id != CM_SIDR_REP)

@@ -26,6 +26,7 @@ bool fault_other_pkey(struct fault_ctx *c);
 bool fault_other_migreq(struct fault_ctx *c);
 bool fault_wrong_next_header(struct fault_ctx *c);
 bool fault_wrong_link_version(struct fault_ctx *c);
+bool fault_ttl_0(struct fault_ctx *c);
 
 /* Of requests. */
 bool fault_skipped_psn(struct fault_ctx *c);
@@ -39,6 +40,8 @@ bool fault_reth_too_long(struct fault_ctx *c);
 bool fault_solicited_write(struct fault_ctx *c);
 bool fault_window_too_large(struct fault_ctx *c);
 bool fault_changed_repeat(struct fault_ctx *c);
+bool fault_changed_payload(struct fault_ctx *c);
+bool fault_wrapping_range(struct fault_ctx *c);
 bool fault_missing_immediate(struct fault_ctx *c);
 bool fault_inside_read(struct fault_ctx *c);
 bool fault_wrong_reread(struct fault_ctx *c);
@@ -65,6 +68,7 @@ bool fault_ack_too_far(struct fault_ctx *c);
 bool fault_wrong_msn(struct fault_ctx *c);
 bool fault_wrong_read_msn(struct fault_ctx *c);
 bool fault_unannounced_credits(struct fault_ctx *c);
+bool fault_ack_that_asks(struct fault_ctx *c);
 bool fault_wrong_nak_psn(struct fault_ctx *c);
 bool fault_nak_twice(struct fault_ctx *c);
 bool fault_nak_without_gap(struct fault_ctx *c);
@@ -97,6 +101,7 @@ bool fault_cm_wrong_qpn(struct cm_msg *m);
 bool fault_cm_too_deep(struct cm_msg *m);
 bool fault_cm_wrong_port(struct cm_msg *m);
 bool fault_cm_wrong_gid(struct cm_msg *m);
+bool fault_cm_wrong_mtu(struct cm_msg *m);
 bool fault_cm_wrong_sidr(struct cm_msg *m);
 bool fault_cm_no_drep(struct cm_msg *m);
 

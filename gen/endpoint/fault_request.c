@@ -136,6 +136,14 @@ bool fault_wrong_link_version(struct fault_ctx *c)
     return true;
 }
 
+bool fault_ttl_0(struct fault_ctx *c)
+{
+    if (c->encap != ENCAP_ROCEV2)
+        return false;
+    c->tweak->ttl_0 = true;
+    return true;
+}
+
 /* --- Requests --------------------------------------------------------------------------------- */
 
 bool fault_skipped_psn(struct fault_ctx *c)
@@ -240,6 +248,22 @@ bool fault_window_too_large(struct fault_ctx *c)
     if (c->repeat || fault_op(c) != OP_READ_REQUEST || c->req->p.pmtu != 256)
         return false;
     c->p->reth.dmalen = UINT32_C(1) << 31;
+    return true;
+}
+
+bool fault_changed_payload(struct fault_ctx *c)
+{
+    if (!c->repeat || !(c->p->op->flags & (OPF_SEND | OPF_WRITE)) || !c->p->payload_len)
+        return false;
+    c->tweak->payload_xor = 1;
+    return true;
+}
+
+bool fault_wrapping_range(struct fault_ctx *c)
+{
+    if (c->repeat || !(c->p->op->ext & H_RETH) || c->p->reth.dmalen <= 8)
+        return false;
+    c->p->reth.va = UINT64_MAX - 7;
     return true;
 }
 

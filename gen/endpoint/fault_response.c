@@ -78,6 +78,14 @@ bool fault_reserved_syndrome(struct fault_ctx *c)
     return true;
 }
 
+bool fault_ack_that_asks(struct fault_ctx *c)
+{
+    if (!is_ack(c))
+        return false;
+    c->p->bth.ackreq = 1;
+    return true;
+}
+
 bool fault_ack_too_far(struct fault_ctx *c)
 {
     if (!is_ack(c))

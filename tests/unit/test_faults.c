@@ -104,10 +104,11 @@ static void play(struct pair *p, enum variant v)
 /* Faults that only the bytes of the frame, or only time, show: the checks of the transport do not see them. */
 static bool below_the_transport(enum rule rule)
 {
-    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
-                                      RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17,
-                                      RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,
-                                      RULE_RTX_04, RULE_RTX_08, RULE_ACK_04};
+    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09,
+                                      RULE_FMT_10, RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15,
+                                      RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12,
+                                      RULE_SVC_05, RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08,
+                                      RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14, RULE_RDA_14};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)
