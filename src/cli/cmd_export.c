@@ -180,19 +180,4 @@ static void stop(struct trace *t)
     export_free(job->x);
 }
 
-static const struct trace_cmd export_cmd = {.name = "export",
-                                            .size = sizeof(struct job),
-                                            .defs = defs,
-                                            .help = cmd_export_help,
-                                            .option = option,
-                                            .start = start,
-                                            .packet = packet,
-                                            .drops = drops,
-                                            .filter_shows = true,
-                                            .end = end,
-                                            .stop = stop};
-
-int cmd_export(int argc, char **argv)
-{
-    return trace_main(&export_cmd, argc, argv);
-}
+TRACE_CMD(export, .option = option, .packet = packet, .drops = drops, .filter_shows = true, .stop = stop)

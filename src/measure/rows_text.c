@@ -131,8 +131,10 @@ static struct text_column named_column(const char *name)
             return t;
         }
     c = column_find(name);
-    return (struct text_column){
-        .name = name, .title = name, .left = c->kind == COL_TEXT || c->kind == COL_ADDR || c->kind == COL_NETWORK || c->kind == COL_TAP};
+    return (struct text_column){.name = name,
+                                .title = name,
+                                .left = c->kind == COL_TEXT || c->kind == COL_ADDR || c->kind == COL_NETWORK ||
+                                        c->kind == COL_TAP};
 }
 
 static bool one_tap(struct meter_row *const *rows, size_t n)
