@@ -23,7 +23,7 @@ static const char *text_of(struct verdict v)
         const char *about, *text;
     } texts[] = {
         {CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
-        {"message",
+        {CM_MISPLACED,
          "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
         {"MAD bytes", "Every MAD is 256 bytes long."},
         {"transaction id", "A message that is sent again, and an answer, keep the transaction id of the first."},
@@ -532,7 +532,7 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
 
-    for (unsigned i = 0; i < LAPS && j->flows[flow].packets == 1; i++) {
+    for (unsigned i = 0; i < LAPS; i++) {
         const struct lap *l = &j->lap[i];
         if (!l->frame || l->accepted || l->tap != c->tap)
             continue;

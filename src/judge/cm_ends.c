@@ -109,14 +109,13 @@ void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow)
     j->flows[flow].refused = refused;
 }
 
-void judge_cm_opened(struct judge *j, const struct pkt *p, uint32_t flow)
+void judge_cm_opened(struct judge *j, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     const struct cm_ends *newest = NULL;
     unsigned side = 0;
 
-    (void)p;
-    if (LIKELY(!j->have_cm || j->flows[flow].packets > 1))
+    if (LIKELY(!j->have_cm))
         return;
     for (unsigned i = 0; i < 2 * CM_EXCHANGES; i++) {
         const struct cm_ends *e = &j->cm_ends[i / 2];

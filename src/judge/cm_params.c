@@ -262,3 +262,54 @@ void judge_wrong_flows(struct judge *j)
             check_strays(j, i, f);
     }
 }
+
+/* --- The P_Key and the service that the REQ names --------------------------------------------- */
+
+void judge_flow_pkey(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    struct jflow *f = &j->flows[flow];
+    struct found g = found_of(RULE_FMT_15, flow);
+
+    const struct jflow *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
+
+    if (LIKELY(!f->pkey.have || c->paired_by != PAIR_CM || !c->params.pkey ||
+               !((c->params.pkey ^ f->pkey.value) & 0x7fff)) ||
+        (peer && peer->pkey.have && (peer->pkey.value ^ f->pkey.value) & 0x7fff))
+        return; /* that both ends differ is said by compare_ends(), fast_path.c */
+    g.frame = f->first_frame;
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);
+    g.seen = say(j, "0x%04x", f->pkey.value);
+    g.text = "The REQ names the partition of the connection: an end that is in no other drops what comes from one.";
+    judge_found(j, NULL, g);
+}
+
+/* Service of the packets of a connection whose REQ names `transport`; SVC_MANUF1: not known. */
+static enum service service_of(const struct conn_params *c)
+{
+    static const uint8_t of[] = {[CM_TRANSPORT_RC] = SVC_RC,
+                                 [CM_TRANSPORT_UC] = SVC_UC,
+                                 [CM_TRANSPORT_RD] = SVC_RD,
+                                 [CM_TRANSPORT_EXT] = SVC_XRC};
+
+    return c->transport == CM_TRANSPORT_EXT && c->ext_transport != 1 ? SVC_MANUF1 : (enum service)of[c->transport & 3];
+}
+
+void judge_flow_transport(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct jflow *f = &j->flows[flow];
+    enum service named = service_of(&c->params);
+    struct found g = found_of(RULE_CM_18, flow);
+
+    if (LIKELY(!f->service.have || c->paired_by != PAIR_CM || !c->params.req_frame || f->service.value == named) ||
+        named == SVC_MANUF1 || f->service.value == SVC_UD)
+        return;
+    g.frame = f->first_frame;
+    g.cause = c->params.req_frame;
+    g.expected = say(j, "service %s as in the REQ", service_str(named));
+    g.seen = service_str((enum service)f->service.value);
+    g.text = "The REQ names the transport of the queue pairs that it is to connect.";
+    judge_found(j, NULL, g);
+}

@@ -540,16 +540,12 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
     return flow;
 }
 
-void judge_first_packet(struct judge *j, const struct pkt *p, uint32_t flow)
+void judge_ud_flow(struct judge *j, uint32_t flow)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
     struct steady *s = &j->flows[flow].service;
-    const struct ud_dest *d;
+    const struct ud_dest *d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
 
-    (void)p;
-    if (LIKELY(j->flows[flow].packets > 1))
-        return;
-    d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
     if (UNLIKELY(d && d->have && !s->have))
         *s = (struct steady){.value = SVC_UD, .value_frame = d->frame, .have = true};
 }

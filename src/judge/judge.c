@@ -238,24 +238,27 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* Checks of a packet of a connection, in this order. */
 static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
-    judge_first_packet, /* first packet of a flow: did its queue pair receive datagrams before? */
-    judge_cm_path,      /* first packet of a flow: does it use an alternate path that was not accepted? */
-    judge_cm_opened,    /* first packet of a flow: was its connection closed before? */
     judge_while_paused, /* was its sender paused? */
     judge_flow,         /* values that must not change within a flow: P_Key, DSCP, path MTU, ... */
     judge_transport,    /* PSNs, operations, acknowledgements, retransmissions */
 };
 
+static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    j->flows[flow].first_frame = frame_u32(p);
+    j->flows[flow].first_ts = p->frame->ts;
+    check_forgotten(j, flow);
+    judge_ud_flow(j, flow);    /* did its queue pair receive datagrams before? */
+    judge_cm_path(j, p, flow); /* does it use an alternate path that was not accepted? */
+    judge_cm_opened(j, flow);  /* was its connection closed before? */
+}
+
 static void judge_connected(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow(j->conns, p);
-    struct jflow *f = &j->flows[flow];
 
-    if (UNLIKELY(f->packets++ == 0)) {
-        f->first_frame = frame_u32(p);
-        f->first_ts = p->frame->ts;
-        check_forgotten(j, flow);
-    }
+    if (UNLIKELY(j->flows[flow].packets++ == 0))
+        begin_flow(j, p, flow);
     for (unsigned i = 0; i < ARRAY_LEN(connected_checks); i++)
         connected_checks[i](j, p, flow);
 }

@@ -131,9 +131,6 @@ size_t judge_usual_places(const struct judge *j);
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
-/* At the end: compare the P_Key and the service of the flow with those that the REQ names. */
-void judge_flow_pkey(struct judge *j, uint32_t flow);
-void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* --- damaged.c: frames shorter than their packets ---------------------------------------------- */
 
@@ -161,8 +158,8 @@ void judge_icrc_end(struct judge *j);
 /* --- header.c: datagrams ---------------------------------------------------------------------- */
 
 void judge_datagram(struct judge *j, const struct pkt *p);
-/* The first packet of a flow: if its destination received datagrams before, the queue pair has service UD. */
-void judge_first_packet(struct judge *j, const struct pkt *p, uint32_t flow);
+/* At the first packet of a flow: if its destination received datagrams before, the queue pair has service UD. */
+void judge_ud_flow(struct judge *j, uint32_t flow);
 /* The entry of a queue pair that receives datagrams. ud_dest_find(): NULL if there is none; ud_dest() creates it. */
 struct ud_dest *ud_dest_find(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
 struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *dst, uint32_t qpn);
@@ -221,6 +218,9 @@ void judge_cm_response(struct judge *j, const struct judged *a);
 /* At the end: packets sent to another queue pair, or from another address, than those of their connection. */
 void judge_wrong_qpns(struct judge *j);
 void judge_wrong_flows(struct judge *j);
+/* At the end: compare the P_Key and the service of the flow with those that the REQ names. */
+void judge_flow_pkey(struct judge *j, uint32_t flow);
+void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* --- cm_ends.c: both ends of many exchanges ---------------------------------------------------- */
 
@@ -234,8 +234,8 @@ void cm_ends_sidr_req(struct judge *j, const struct cm_packet *c);
 void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c);
 /* A message of no exchange: report it if it names one all the same. */
 void judge_cm_stray(struct judge *j, const struct cm_packet *c);
-/* The first packet of a flow: was its connection closed or refused before? */
-void judge_cm_opened(struct judge *j, const struct pkt *p, uint32_t flow);
+/* At the first packet of a flow: was its connection closed or refused before? */
+void judge_cm_opened(struct judge *j, uint32_t flow);
 /* A request, or a response in flow `own`, whose sender has closed or refused the connection. */
 void judge_cm_late_request(struct judge *j, const struct judged *a);
 void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own);
