@@ -8,8 +8,6 @@
 #define SLOTS_MIN 16 /* slots for request packets, at first */
 #define READS_MIN 8  /* likewise for READs and atomics, with the first of them */
 
-#define FAR INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
-
 /* An array of empty slots; NULL without memory. */
 static struct sent *slots_new(uint32_t n)
 {
@@ -273,7 +271,7 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p)
         return SEEN_NEW;
     if (LIKELY(d == 0))
         return SEEN_NEW;
-    if (d > FAR || d < -FAR || p->bth.opcode >> 5 != h->service)
+    if (d > TRACK_FAR || d < -TRACK_FAR || p->bth.opcode >> 5 != h->service)
         return SEEN_RESTART;
     if (d > 0)
         return h->loose && d < (1 << 16) ? SEEN_NEW : SEEN_GAP;

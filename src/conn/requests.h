@@ -20,9 +20,10 @@
 #include "room.h"
 #include "src/conn/conn.h"
 
-#define TRACK_SENT  1024 /* request packets remembered in a direction */
-#define TRACK_READS 128  /* READ and atomic requests remembered in a direction */
-#define TRACK_HOLES 16   /* gaps remembered in a direction */
+#define TRACK_SENT  1024              /* request packets remembered in a direction */
+#define TRACK_READS 128               /* READ and atomic requests remembered in a direction */
+#define TRACK_HOLES 16                /* gaps remembered in a direction */
+#define TRACK_FAR   INT32_C(0x100000) /* a PSN further away than this belongs to another connection */
 
 /* A request packet seen. */
 struct sent {

@@ -1,21 +1,23 @@
 /* layer 3 (judge): rules that compare a packet with much earlier packets. */
 #include "src/judge/judge_impl.h"
+#include "src/transport/transport_impl.h"
 
 #include <stdlib.h>
 
 #define PAYLOAD_BYTES (HISTORY_PAYLOADS * sizeof(struct read_payload))
 
-bool history_begin(struct jflow *f)
+bool history_begin(struct jflow *f, uint32_t psn, bool from_start)
 {
-    struct history *t = f->history;
+    struct history *t = f->history ? f->history : calloc(1, sizeof *t);
 
     if (!t)
-        return (f->history = calloc(1, sizeof *t)) != NULL;
+        return false;
+    f->history = t;
+    t->msn = (struct msn_known){.have = from_start, .from_start = from_start, .from = psn};
     if (t->payloads)
         memset(t->payloads, 0, PAYLOAD_BYTES); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
     t->late.have = t->msn_base.have = false;
-    t->msn = (struct msn_known){0};
     t->have_syndrome = t->duplicates.have = false;
     return true;
 }
@@ -39,6 +41,17 @@ static struct read_payload *payload_of(struct judge *j, struct history *t, uint3
             room_give(observer_room(j->observer), PAYLOAD_BYTES);
     }
     return t->payloads ? &t->payloads[psn % HISTORY_PAYLOADS] : NULL;
+}
+
+/* The later one of two PSNs; `psn` if the other one is that of another connection. */
+static uint32_t later(uint32_t psn, uint32_t other)
+{
+    return psn_in(other, psn, TRACK_FAR) ? other : psn;
+}
+
+uint32_t history_new_psn(const struct jflow *f, uint32_t psn)
+{
+    return later(later(psn, f->dir->next), f->history->msn.from);
 }
 
 /* --- RDA-10: retransmitted READs -------------------------------------------------------------- */
@@ -211,8 +224,9 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
     for (unsigned nth = 1; k && nth < 8; nth++, k = req_dir_read(h, psn, nth))
         first = k;
     s = req_dir_sent(h, first ? first->psn : psn);
+    *n = 0;
     if (!s || !s->msg || s->late)
-        return false;
+        return !s && psn == psn_prev(h->start); /* before all of them */
     *n = s->msg - !(opcode_table[s->opcode].flags & OPF_END);
     if (first && psn != psn_add(first->psn, first->span - 1))
         --*n; /* inside a READ, which counts when its request is executed, or when it is complete */
@@ -321,25 +335,35 @@ static void note_msn(const struct judged *a)
  */
 static bool is_sure(const struct judged *a, bool above)
 {
-    return !(a->p->op->flags & OPF_READ_RESP) && (!above || is_nak(a->p)) && a->f->history->msn.agreed >= MSN_AGREED;
+    const struct msn_known *t = &a->f->history->msn;
+    bool known = t->from_start || (t->agreed >= MSN_AGREED && !(a->p->op->flags & OPF_READ_RESP));
+
+    return known && (!above || is_nak(a->p));
+}
+
+/* Needs (N_*) of the verdict. Messages counted from the first one on need no other response. */
+static unsigned msn_needs(const struct judged *a, bool above)
+{
+    return (a->f->history->msn.from_start ? 0 : N_CLOCK) | (is_sure(a, above) ? 0 : N_COMPLETE);
 }
 
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
-    bool read = a->p->op->flags & OPF_READ_RESP;
-    struct found f = found_of(read ? RULE_ACK_07 : RULE_ACK_06, a->flow);
+    const struct msn_known *t = &a->f->history->msn;
+    struct found f = found_of(rsp_msn_rule(a->p), a->flow);
 
-    f.cause = a->f->history->msn.frame;
+    f.cause = t->frame;
     /* the response before tells how many messages came before the capture, if both belong to these requests */
-    f.has = read && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
+    f.has = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
     f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
-    f.needs = N_CLOCK | (is_sure(a, above) ? 0 : N_COMPLETE);
+    f.needs = msn_needs(a, above);
     f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");
     f.seen = say(j, "%u", a->p->aeth.msn);
-    f.text = say(j,
-                 "Frame %u had MSN %u. By the messages seen since then this response counts %s. The MSN of one of the "
-                 "two is wrong.",
-                 a->f->history->msn.frame, a->f->history->msn.seen, above ? "too many" : "too few");
+    f.text = !t->frame ? rule_table[f.rule].reason.text
+                       : say(j,
+                             "Frame %u had MSN %u. By the messages seen since then this response counts %s. The MSN "
+                             "of one of the two is wrong.",
+                             t->frame, t->seen, above ? "too many" : "too few");
     if (j->last_found_frame != a->p->frame->number) /* else it follows from another fault of this response */
         judge_found(j, a->p, f);
 }
@@ -350,8 +374,8 @@ static bool msn_told(const struct judge *j, const struct judged *a, struct msn_r
 {
     const struct pkt *p = a->p;
 
-    if (!(p->have & H_AETH) || psn_diff(p->bth.psn, a->f->history->msn.from) < 0 || a->h->loose ||
-        aeth_is_undefined(p->aeth.syndrome) || !messages_counted(j, a, least, most))
+    if (!rsp_has_msn(p) || psn_diff(p->bth.psn, a->f->history->msn.from) < 0 || a->h->loose ||
+        !messages_counted(j, a, least, most))
         return false;
     *told = (struct msn_range){(p->aeth.msn - *most) & PSN_MASK, (p->aeth.msn - *least) & PSN_MASK};
     return true;
@@ -390,21 +414,27 @@ bool history_msn_is_wrong(const struct judge *j, const struct judged *a)
 static void check_msn(struct judge *j, const struct judged *a)
 {
     struct msn_known *t = &a->f->history->msn;
+    const struct jflow *peer = &j->flows[j->flow[a->flow].peer];
     struct msn_range told;
     uint32_t least, most;
-    bool counted = msn_told(j, a, &told, &least, &most);
+    bool counted;
 
+    if (UNLIKELY(!t->have && peer->strays)) /* responses that came before these requests: as in history_early() */
+        t->from = later(t->from, psn_add(peer->stray_last, 1));
+    counted = msn_told(j, a, &told, &least, &most);
     if (UNLIKELY(!counted || !t->have))
         check_msn_after_gap(j, a);
     note_msn(a);
     if (!counted)
         return;
+    if (UNLIKELY(psn_diff(a->p->bth.psn, t->from) > (int32_t)PSN_HALF / 2))
+        t->from = a->p->bth.psn; /* PSNs wrap */
     if (LIKELY(t->have && !contradicts(told, t->known))) {
         t->known = common_range(told, t->known);
         t->odd = false;
     } else if (t->odd && !contradicts(told, t->other)) {
         t->known = common_range(told, t->other);
-        t->odd = false;
+        t->odd = t->from_start = false;
         t->agreed = 1;
     } else if (t->have) {
         bool above = is_above(told, t->known);
@@ -425,7 +455,7 @@ static void check_msn(struct judge *j, const struct judged *a)
 /* Messages were missed, or the queue pair may belong to a new connection: from PSN `from` on they are counted anew. */
 static void forget_msn(struct history *t, uint32_t from)
 {
-    t->msn = (struct msn_known){.from = from};
+    t->msn = (struct msn_known){.from = later(from, t->msn.from)};
 }
 
 static void note_counted(const struct judged *a)
@@ -436,6 +466,15 @@ static void note_counted(const struct judged *a)
         forget_msn(a->f->history, a->p->bth.psn);
     else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
         forget_msn(a->f->history, h->next);
+}
+
+void history_early(struct judge *j, const struct judged *a)
+{
+    struct history *t = a->f->history;
+
+    (void)j;
+    if (!t->msn.from_start)
+        forget_msn(t, response_proves(a->p));
 }
 
 /* --- RDA-15: FETCH_ADDs that return one value ------------------------------------------------- */

@@ -27,6 +27,7 @@ struct msn_range {
 struct msn_known {
     bool have;              /* a response told `known` */
     bool odd;               /* the latest response contradicts `known`, and tells `other` */
+    bool from_start;        /* the first message of the queue pair was seen: `known` is 0 */
     uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
     uint32_t agreed;        /* so many responses told exactly the same */
@@ -78,14 +79,21 @@ struct history {
 struct judge;
 struct judged;
 
-/* Create the history of flow `f`, or clear it for a new connection; false: out of memory. */
-bool history_begin(struct jflow *f);
+/* Create the history of flow `f`, or clear it for a new connection, whose new requests have PSNs from `psn` on.
+ * `from_start`: the first of them is the first one of the queue pair. False: out of memory. */
+bool history_begin(struct jflow *f, uint32_t psn, bool from_start);
 /* Release it. */
 void history_end_flow(struct judge *j, struct jflow *f);
+/* The PSN from which on requests are new, if the one with `psn` begins a new connection, or is retransmitted from so
+ * far behind that its PSN is no longer remembered: up to the latest PSN all may be retransmitted. */
+uint32_t history_new_psn(const struct jflow *f, uint32_t psn);
 /* A request, before the observer updates its state. */
 void history_request(struct judge *j, const struct judged *a);
 /* A response, before the observer updates its state; not for an identical copy, or if its request was not seen. */
 void history_response(struct judge *j, const struct judged *a);
+/* A response whose request was not seen yet, likewise: the requests up to its PSN may be retransmitted, and may have
+ * been counted before the capture. */
+void history_early(struct judge *j, const struct judged *a);
 /* True if the MSN of a response contradicts those before it: history_response() reports it. */
 bool history_msn_is_wrong(const struct judge *j, const struct judged *a);
 /* At the end: write the notes. */

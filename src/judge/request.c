@@ -56,7 +56,7 @@ static void note_retransmission(struct judge *j, const struct judged *a)
 static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
     f->shadow = shadow_new(observer_room(j->observer));
-    if (!f->shadow || !history_begin(f)) {
+    if (!f->shadow || !history_begin(f, e->p->bth.psn, e->h->from_start)) {
         shadow_free(f->shadow);
         f->shadow = NULL;
         return false;
@@ -95,8 +95,10 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
 /* Request `p` may be the first one of a new connection: reset the state of the old one. */
 static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
+    const struct flow *c = conn_flow_at(j->conns, flow);
+
     begin_replicas(j, p, flow, f, true);
-    history_begin(f);
+    history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
     f->ack_wait.frame = 0;
     f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;

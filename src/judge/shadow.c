@@ -168,14 +168,10 @@ void shadow_request(struct shadow *r, const struct pkt *p, enum seen_as as, cons
 
 unsigned shadow_check_response(struct shadow *r, const struct pkt *p, bool at_responder, struct verdict *out)
 {
-    unsigned n;
-
     r->rsp.u.all_seen = at_responder;
-    n = LIKELY(shadow_rsp_tx_is_usual(&r->rsp, p) && !r->thorough)
-            ? 0
-            : rsp_tx_check_all(&r->rsp.r, &r->rsp.u, p, p->frame->ts, out, SHADOW_FOUND - 1);
-    out[n] = req_rx_check_msn(&r->req.r, &r->req.u, p);
-    return n + !verdict_ok(out[n]);
+    if (LIKELY(shadow_rsp_tx_is_usual(&r->rsp, p) && !r->thorough))
+        return 0;
+    return rsp_tx_check_all(&r->rsp.r, &r->rsp.u, p, p->frame->ts, out, SHADOW_FOUND);
 }
 
 void shadow_response(struct shadow *r, const struct pkt *p)

@@ -135,10 +135,6 @@ unsigned req_tx_check_all(const struct requester *r, const struct req_unknown *u
 /* `p` was sent. Also for a packet that the check rejected; never asserts. An endpoint begins a message only if
  * req_has_room(). */
 struct effects req_tx(struct requester *r, const struct pkt *p, ns_t now);
-/* Validator: does the MSN of response `p` match the messages sent? At least those that its PSN completes, at most those
- * whose last packet was sent; a NAK counts the messages before the one that it rejects. Passes where messages could not
- * be counted. */
-struct verdict req_rx_check_msn(const struct requester *r, const struct req_unknown *u, const struct pkt *p);
 /* The response `p` arrived. */
 struct effects req_rx(struct requester *r, const struct pkt *p, ns_t now);
 /* Begin a local message (bind, invalidate): it completes in the order of the send queue. */

@@ -473,32 +473,3 @@ struct verdict req_tx_check(const struct requester *r, const struct pkt *p, ns_t
 
     return req_tx_check_all(r, NULL, p, now, &v, 1) ? v : verdict_pass();
 }
-
-struct verdict req_rx_check_msn(const struct requester *r, const struct req_unknown *u, const struct pkt *p)
-{
-    bool nak = p->op->flags & OPF_ACK && aeth_type(p->aeth.syndrome) != AETH_ACK, open;
-    uint32_t n, low, high, msn = p->aeth.msn;
-    const struct req_msg *m;
-    struct verdict v;
-    enum rule rule = rsp_msn_rule(p);
-
-    if (!u->counted || !rsp_has_msn(p) || r->msg_tail == r->msg_head)
-        return verdict_pass();
-    n = req_find_remembered(r, p->bth.psn);
-    if (n == r->msg_tail)
-        return verdict_pass();
-    m = req_msg(r, n);
-    open = req_msg(r, r->msg_tail - 1)->open;
-    low = psn_prev(m->ssn);
-    high = open ? psn_prev(r->ssn) : r->ssn;
-    if (nak)
-        high = low;
-    else if (!(p->op->flags & OPF_READ_RESP) && !m->open &&
-             (req_takes_response(m) || p->bth.psn == psn_add(m->psn, m->span - 1)))
-        low = m->ssn;
-    if (LIKELY(psn_diff(msn, low) >= 0 && psn_diff(msn, high) <= 0))
-        return verdict_pass();
-    v = verdict_fail(rule, "MSN", psn_diff(msn, low) < 0 ? low : high, msn);
-    v.needs = psn_diff(msn, low) < 0 ? 0 : N_COMPLETE; /* requests that were missed count, too */
-    return v;
-}

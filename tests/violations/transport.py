@@ -19,6 +19,16 @@ def answer(kind, psn, m):
     return "<%s %d m=%d" % ({"faa": "aack", "cas": "aack", "rd": "ro", "aw": "ro n=0"}.get(kind, "ack"), psn, m)
 
 
+def acked(first, last, m):
+    """New SENDs, each of which is acknowledged; m messages are complete with the first one."""
+    return "".join(">so %d; <ack %d m=%d; " % (i, i, m + i - first) for i in range(first, last + 1))
+
+
+def answered_again(first, last, m, wait=""):
+    """SENDs that are retransmitted, each of which is acknowledged once more; m messages are complete."""
+    return "".join(">so %d%s; <ack %d m=%d; " % (i, wait * (i == first), i, m) for i in range(first, last + 1))
+
+
 CASES = []
 CASES += [case("%s that nobody asked for, before a %s" % (ghost, use), "RDA-05", MID + "!{<%s 1 m=7|}; >%s 1; <ack 1 m=8; >so 2; <ack 2 m=9" % (ghost, use))
           for ghost in ("ro", "aack") for use in ONLY]
@@ -35,6 +45,9 @@ CASES += [case("MSN counts a message before its end, %s" % k, "ACK-06", MID + ">
 CASES += [case("MSN goes back by %d" % (7 - m), "ACK-06", MID + ">so 1; !<ack 1 m={%d|8}" % m) for m in (6, 3, -200)]
 CASES += [case("MSN stuck for many messages", "ACK-06", MID + "; ".join(">so %d; !<ack %d m={7|%d}" % (i, i, 7 + i) for i in range(1, 6)))]
 CASES += [case("MSN stuck across the wrap", "ACK-06", "".join(">so %d; <ack %d m=%d; " % (i, i, i - 1) for i in range(-17, 1)) + ">so 1; !<ack 1 m={0xffffff|0}; ?>so 2; ?<ack 2 m={0|1}")]
+CASES += [case("MSN stuck in the upper half of the PSNs, before all is sent again from far behind", "ACK-06",
+               acked(0x783000 - 17, 0x783000, -10) + ">so 0x783001; !<ack 0x783001 m={7|8}; " + answered_again(0x780000 - 17, 0x780000, 8, LOST))]
+CASES += [case("MSN stuck behind what was sent before the capture", "ACK-06", ">so -18; <ack 0 m=8; " + answered_again(-17, 0, 8) + ">so 1; <ack 1 m=9; >so 2; !<ack 2 m={9|10}", COMPLETE, NOT_COMPLETE)]
 CASES += [case("MSN stuck in a pipeline", "ACK-06", MID + ">so 1; >so 2; >so 3; >so 4; <ack 1 m=8; <ack 3 m=10; !<ack 4 m={10|11}")]
 CASES += [case("coalesced ACK whose MSN counts ACKs", "ACK-06", MID + ">so 1; >so 2; >so 3; !<ack 3 m={8|10}")]
 CASES += [case("MSN of a READ response %s, %s" % (what, kind), "ACK-07", MID + ">rd 1 dl=%d; " % size + text, "", EVERYWHERE)  # likewise, and queue pairs paired by PSN may be others
