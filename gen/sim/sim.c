@@ -119,6 +119,13 @@ static ns_t port_open_at(const struct sim *s, unsigned h)
     return s->port_free[h] > s->net.stopped_until[h] ? s->port_free[h] : s->net.stopped_until[h];
 }
 
+ns_t sim_frame_time(const struct sim *s, uint32_t len)
+{
+    uint64_t bits = ((uint64_t)len + 24) * 8; /* with preamble, frame check sequence and gap */
+
+    return (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+}
+
 /* Send what the hosts have due, as fast as their ports allow; at most `most` frames. */
 static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {
@@ -127,9 +134,8 @@ static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 
     while (most-- && port_open_at(s, h) <= s->now && !has_stopped(s, h) &&
            (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
-        uint64_t bits = ((uint64_t)n + 24) * 8; /* with preamble, frame check sequence and gap */
         if (!s->wire)
-            s->port_free[h] = s->now + (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+            s->port_free[h] = s->now + sim_frame_time(s, (uint32_t)n);
         s->last_frame = s->now;
         s->frames++;
         s->sent[h]++;

@@ -129,7 +129,7 @@ static void sent(struct truth *t, const struct net_frame *nf, ns_t now)
     if (!truth_grow(t, &t->frames, &t->cap_frames, t->n_frames, sizeof *t->frames))
         return;
     f = &t->frames[t->n_frames++];
-    *f = (struct truth_frame){.sent = now, .arrived = NS_NEVER, .from = nf->dir};
+    *f = (struct truth_frame){.sent = now, .arrived = NS_NEVER, .len = nf->len, .from = nf->dir};
     decode(t, nf, false, &p);
     describe(t, nf, &p, f);
     if (!f->conn)

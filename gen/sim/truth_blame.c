@@ -65,12 +65,13 @@ static bool passed_by_later(const struct truth *t, uint64_t serial, ns_t until)
     return false;
 }
 
-/* The first lost response, sent from `after` on, for `psn` or a later PSN. */
+/* The first response, sent from `after` on, for `psn` or a later PSN, that was lost or that others overtook. */
 static uint64_t lost_answer(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t after, ns_t until)
 {
     for (size_t i = sent_before(t, after); i < t->n_frames && t->frames[i].sent < until; i++) {
         const struct truth_frame *f = &t->frames[i];
-        if (is_of(f, conn, host, false) && is_lost(f) && psn_diff(f->psn, psn) >= 0)
+        bool missed = is_lost(f) || f->fates & 1u << NET_BEHIND;
+        if (is_of(f, conn, host, false) && missed && psn_diff(f->psn, psn) >= 0)
             return i + 1;
     }
     return 0;
@@ -90,6 +91,8 @@ static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned h
     if (!answer)
         return CAUSE_EARLY_TIMEOUT;
     f = truth_frame(t, answer);
+    if (!is_lost(f))
+        return CAUSE_REORDER; /* its requester dropped it, or the ones that came before it */
     return fate_of(f, e->at, f->class == PC_RESP ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK);
 }
 

@@ -12,6 +12,7 @@ struct truth_frame {
     ns_t sent, arrived; /* virtual time; arrived: undamaged at the other host; NS_NEVER: never */
     uint32_t conn;      /* number; 0: none */
     uint32_t psn, span; /* span: PSNs of a request */
+    uint32_t len;       /* bytes, without preamble and frame check sequence */
     uint16_t class;     /* one of PC_* */
     uint16_t cm;        /* attribute of a CM message */
     uint16_t ip_id;     /* with has_ip_id */

@@ -43,6 +43,7 @@ struct walk {
     bool dead;   /* the queue pair has failed */
     ns_t busy_since;
     uint64_t response; /* serial of the latest response */
+    uint64_t sent;     /* serial of the latest request; 0: none */
     bool any_response;
     uint32_t newest; /* with any_response: PSN of the newest READ response or ATOMIC ACK */
     struct went_back back;
@@ -95,6 +96,37 @@ static uint32_t incident_new(struct walk *w, enum cause cause, const struct trut
 
 /* --- Waits without a loss --------------------------------------------------------------------- */
 
+/* Whether the connection of request `serial` sent another one since request `from`. */
+static bool had_turn(const struct truth *t, uint64_t from, uint64_t serial)
+{
+    const struct truth_frame *f = truth_frame(t, serial);
+
+    for (uint64_t i = from; i < serial; i++) {
+        const struct truth_frame *g = truth_frame(t, i);
+        if (g->from == f->from && g->conn == f->conn && g->request)
+            return true;
+    }
+    return false;
+}
+
+/* When the requester would have sent without CNPs: its port is free at w->wait_from, and each other connection of its
+ * host that sends meanwhile has a turn first. To wait for those is not to wait for CNPs: queue pairs that fill a link
+ * together send at the same times if each of them is slowed down to its share, and no tap tells a quarter
+ * of a frame's time from that of the responses that pass the port meanwhile. */
+static ns_t its_turn(const struct walk *w, const struct truth_event *e)
+{
+    ns_t at = w->wait_from, least = w->sent ? sim_frame_time(w->t->s, truth_frame(w->t, w->sent)->len) / 4 : 0;
+
+    for (uint64_t i = w->sent + 1; w->sent && i <= w->t->n_frames && at < e->at; i++) {
+        const struct truth_frame *f = truth_frame(w->t, i);
+        if (f->sent >= e->at)
+            break;
+        if (f->from == w->host && !had_turn(w->t, w->sent, i))
+            at += sim_frame_time(w->t->s, f->len);
+    }
+    return e->at - at > least ? at : e->at;
+}
+
 /* The requester stops waiting for something other than a response. */
 static void wait_ends(struct walk *w, const struct truth_event *e)
 {
@@ -106,6 +138,8 @@ static void wait_ends(struct walk *w, const struct truth_event *e)
     uint32_t *bill = &w->wait_bill[w->wait];
     bool counts = w->wait != EP_WAIT_DEPTH || e->at - w->wait_from >= w->rtt / 2;
 
+    if (w->wait == EP_WAIT_CUT)
+        w->wait_from = its_turn(w, e);
     if (w->wait == EP_WAIT_NONE || w->wait_from >= e->at || !counts)
         return;
     if (!*bill)
@@ -359,6 +393,7 @@ static void sent(struct walk *w, const struct truth_event *e)
 
     wait_over(w, e);
     packet(w, e);
+    w->sent = e->frame;
     if (w->back.on)
         retransmitted(w, e, f);
     if (!w->resend.responses && !e->going)
@@ -428,12 +463,33 @@ static enum cause cause_of_status(enum wc_status status)
     }
 }
 
-/* True for an incident that was never repaired: the peer is not heard any more. */
+/* How often the connections of the requester's host tried in vain since `since`, as far as frames show it: requests
+ * sent again on timeout, and DREQs sent again behind such a request. */
+static unsigned vain_tries(const struct walk *w, ns_t since)
+{
+    unsigned n = 0, dreqs = 0;
+
+    for (size_t i = w->host; i < w->t->n_flows; i += NET_HOSTS) {
+        const struct truth_flow *f = &w->t->flows[i];
+        for (size_t j = 0; j < f->n; j++) {
+            const struct truth_event *e = &f->ev[j];
+            if (e->at <= since || e->at > f->last)
+                continue;
+            n += e->what == AT_EFFECT && e->why == WHY_TIMEOUT && e->flags & EFF_RETRANSMIT;
+            dreqs += e->what == AT_CM && truth_frame(w->t, e->frame)->cm == CM_DREQ;
+        }
+    }
+    return n && dreqs > 1 ? n + dreqs - 1 : n;
+}
+
+/* True for an incident that was never repaired: the peer is not heard any more, and at least two tries were in vain.
+ * Where only one was, its response may have been lost, and no tap tells that the peer is dead. */
 static bool peer_is_dead(const struct walk *w)
 {
     ns_t heard = w->t->heard[w->host];
 
-    return w->unanswered != NS_NEVER && (heard == NS_NEVER || heard < w->unanswered);
+    return w->unanswered != NS_NEVER && (heard == NS_NEVER || heard < w->unanswered) &&
+           vain_tries(w, heard == NS_NEVER ? 0 : heard) >= 2;
 }
 
 static void failed(struct walk *w, const struct truth_event *e)

@@ -1,5 +1,6 @@
 /* layer 2b (conn): the observer: what each packet is to its connection. */
 #include "src/conn/observer.h"
+#include "src/transport/verbs.h"
 
 #include "dissect/pkt.h"
 #include "src/transport/verbs.h"

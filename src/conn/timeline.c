@@ -408,10 +408,14 @@ static void on_response(struct timeline *t, const struct event *e)
     if (!d)
         return;
     from = d->spans.at;
+    if (UNLIKELY(t->n_cnps && !d->last_rsp))
+        timeline_early_cnps(t, d, e);
     timeline_pass_response(t, d, e, now);
     if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
+    if (e->h->reads_at)
+        note_skip(d, e, now);
     timeline_note_response(t, d, e);
     if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0))
         d->resend.responses = false; /* a later request is answered */
@@ -419,8 +423,6 @@ static void on_response(struct timeline *t, const struct event *e)
     d->tail = 0;
     d->last_rsp = d->spans.at;
     note_least(d, e, now);
-    if (e->h->reads_at)
-        note_skip(d, e, now);
     if (UNLIKELY(d->row != NO_EPISODE))
         end_row(t, d, e);
     if (!(e->p->op->flags & OPF_ACK)) {

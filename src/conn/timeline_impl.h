@@ -66,6 +66,11 @@ struct direction {
         uint32_t ep, frame;
         ns_t ts; /* of the latest; 0: none */
     } cnp;
+    /* The spacing of packets after CNPs, as packets within a message show it: they wait for nothing else. */
+    struct {
+        uint32_t len; /* bytes of a request; 0: not known */
+        ns_t gap;     /* behind it; 0: as usual */
+    } cut;
     struct held depth, credit;
     /* The queue pair is used again from its first PSN on. */
     struct {
@@ -111,11 +116,11 @@ struct direction {
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
-    uint16_t waited; /* how many responses without trouble went into `usual` */
-    ns_t pace;       /* usual time between two new requests; 0: not known */
-    ns_t host_pace;  /* the same from any request of the host to one of this queue pair */
-    uint32_t host;   /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    ns_t last_new;   /* time of the latest new request */
+    uint16_t waited;   /* how many responses without trouble went into `usual` */
+    ns_t pace;         /* usual time from a request of any queue pair of the host to a new one of this; 0: not known */
+    uint32_t host;     /* place in timeline.ports; HOSTS_SEEN: not known yet */
+    ns_t last_new;     /* time of the latest new request */
+    uint32_t last_len; /* its bytes */
 };
 
 /* When a flow was seen last. */
@@ -133,6 +138,29 @@ struct host_seen {
     bool any;
 };
 #define HOSTS_SEEN 4096 /* further ones take the place of others */
+
+/* What is known of the port of a host by its requests; hosts may share a place. */
+struct port {
+    ns_t last;     /* time of the latest one */
+    uint32_t len;  /* its bytes */
+    ns_t shortest; /* shortest time of PORT_BYTES; 0: not known */
+};
+#define PORT_BYTES (1 << 16)
+
+/* A CNP to a queue pair whose requests are not known yet: its first packet. */
+struct early_cnp {
+    uint32_t tap, qpn, frame;
+    struct conn_addr src, dst;
+    ns_t ts;
+};
+#define EARLY_CNPS 16 /* the latest ones */
+
+/* A request: queue pairs of a host send in turn. */
+struct turn {
+    uint32_t host;   /* place in timeline.ports */
+    ns_t ts, before; /* time, and that of the request before of its queue pair */
+};
+#define TURNS 256 /* the latest ones */
 
 /* A pause that a station asked for. */
 struct paused {
@@ -153,7 +181,7 @@ struct silence {
 #define LAST_FILES 64 /* further files share places */
 
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
-#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
+#define SLOW_SPREAD 8                 /* so many times the usual spread more than the usual time, */
 #define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
 
 static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
@@ -170,7 +198,11 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    ns_t sent[HOSTS_SEEN]; /* time of the latest request of a host; hosts may share a place */
+    struct port ports[HOSTS_SEEN];
+    struct turn turns[TURNS];
+    uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
+    struct early_cnp cnps[EARLY_CNPS];
+    uint32_t n_cnps; /* so far, likewise */
     struct paused pauses[PAUSES];
     uint32_t n_pauses;        /* so far; the latest is at (n_pauses - 1) % PAUSES */
     struct silence *silences; /* NULL: there is one tap only */
@@ -226,13 +258,19 @@ bool timeline_skips(const struct direction *d, const struct event *e, ns_t now);
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* The time up to response `e`: a response may be slow. */
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+
+/* timeline_waits.c */
 void timeline_cnp(struct timeline *t, const struct event *e);
+/* The first response `e` of a direction tells whose the first CNPs were. */
+void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e);
+
+/* timeline_pauses.c */
 /* A packet that may be a pause frame. */
 void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 
-/* timeline_tries.c. The place of a host in timeline.hosts and timeline.sent. */
+/* timeline_tries.c. The place of a host in timeline.hosts and timeline.ports. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);

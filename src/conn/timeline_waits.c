@@ -1,7 +1,6 @@
-/* layer 2b (conn): where the time of each direction of requests went: waits without a loss: pauses, CNPs, credits, the
- * depth of READs, slow responses. */
+/* layer 2b (conn): where the time of each direction of requests went: waits without a loss: credits, the depth of
+ * READs, slow responses. */
 #include "bits.h"
-#include "dissect/link/macc.h"
 #include "dissect/pkt.h"
 #include "src/conn/timeline_impl.h"
 
@@ -67,213 +66,54 @@ static void note_early(struct timeline *t, struct direction *d, const struct eve
         settle_early(t, d, e->flow);
 }
 
-/* --- Pause frames ----------------------------------------------------------------------------- */
-
-/* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
- */
-#define QUANTUM_MOST   PAUSE_QUANTUM_BITS
-#define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
-#define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
-
-/* The pause under way that a station asked for: its latest one. NULL: none. */
-static struct paused *pause_of(struct timeline *t, const struct pkt *p)
-{
-    uint32_t tap = conn_tap_of(p->frame);
-
-    for (uint32_t i = 0; i < PAUSES && i < t->n_pauses; i++) {
-        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
-        if (x->tap == tap && memcmp(x->mac, p->data + 6, 6) == 0)
-            return x;
-    }
-    return NULL;
-}
-
-/* A pause begins; it takes the place of the oldest one. */
-static struct paused *pause_new(struct timeline *t, const struct pkt *p)
-{
-    struct paused *x = &t->pauses[t->n_pauses++ % PAUSES];
-
-    *x = (struct paused){.tap = conn_tap_of(p->frame), .frame = frame_u32(p), .since = p->frame->ts};
-    memcpy(x->mac, p->data + 6, 6);
-    return x;
-}
-
-/* The longest time that the frame asks for, of all classes; 0: it ends a pause. */
-static unsigned quanta_of(const struct pause_frame *f)
-{
-    unsigned most = 0;
-
-    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
-        if (f->classes >> i & 1 && f->quanta[i] > most)
-            most = f->quanta[i];
-    return most;
-}
-
-void timeline_pause(struct timeline *t, const struct pkt *p)
-{
-    ns_t now = p->frame->ts;
-    struct paused *x;
-    struct pause_frame f;
-    unsigned quanta;
-
-    if (!pause_frame_of(&f, p) || !f.whole)
-        return;
-    x = pause_of(t, p);
-    quanta = quanta_of(&f);
-    if (quanta && (!x || now > x->until))
-        x = pause_new(t, p);
-    if (x && (quanta || now < x->until))
-        x->until = now + (ns_t)quanta * QUANTUM_MOST;
-}
-
-/* Time goes to a pause that other causes explain as well: nothing could pass. */
-#define MAY_BE_PAUSED ((BEFORE_RNR & ~(1u << TIME_IDLE)) | 1u << TIME_RNR | 1u << TIME_NOT_KNOWN)
-
-static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
-                        ns_t to, uint32_t over)
-{
-    if (to - from < PAUSE_LEAST)
-        return;
-    if (d->pause_ep == NO_EPISODE || d->pause_since != x->since) {
-        d->pause_ep = episode_new(t, flow, TROUBLE_PAUSE, 0, from);
-        d->pause_since = x->since;
-        if (d->pause_ep != NO_EPISODE)
-            t->episodes[d->pause_ep].nak = x->frame;
-    }
-    timeline_claim(t, d, from, to, over, TIME_PAUSED, d->pause_ep);
-}
-
-/* Pauses explain part of the time between `from` and `to`: what is left of a response that seemed slow is not slow. */
-static void settle_slow(struct direction *d, ns_t from, ns_t to)
-{
-    ns_t states[TIME_STATES];
-
-    spans_between(&d->spans, from, to, states);
-    if (states[TIME_PAUSED] && states[TIME_PEER_SLOW] <= SLOW_LEAST)
-        spans_change(&d->spans, from, to, 1u << TIME_PEER_SLOW, TIME_RESPONSE, NO_EPISODE);
-}
-
-/* The pause that began `back` pauses before the latest one; NULL: it is not kept. */
-static const struct paused *pause_back(const struct timeline *t, uint32_t back)
-{
-    return back < PAUSES && back < t->n_pauses ? &t->pauses[(t->n_pauses - 1 - back) % PAUSES] : NULL;
-}
-
-static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
-{
-    if (t->silences && to - from >= SILENCE_LEAST)
-        t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
-}
-
-/* Who has nothing outstanding was held back by a pause that ended just before it sent, or by the pauses before that one
- * if they follow each other as closely. */
-void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
-{
-    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
-    const struct paused *x;
-    ns_t held = now;
-
-    keep_silence(t, flow, from, now);
-    for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
-        ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
-        bool holds = held - b < PAUSE_REACTION;
-        if (x->tap != tap || b <= a)
-            continue;
-        claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
-        held = holds && a < held ? a : held;
-        settle_slow(d, from, now);
-    }
-}
-
-/* --- Pauses that another tap saw -------------------------------------------------------------- */
-
-bool timeline_several(struct timeline *t)
-{
-    t->silences = calloc(SILENCES, sizeof *t->silences);
-    return t->silences != NULL;
-}
-
-/* Whether tap `tap` saw the requests of flow `flow`, too. */
-static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
-{
-    struct conn_table *conns = observer_conns(t->observer);
-    const struct flow *f = conn_flow_at(conns, flow);
-
-    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
-        const struct flow *g = conn_flow_at(conns, i);
-        if (g->tap == tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
-            return true;
-    }
-    return false;
-}
-
-/* The silences of flow `flow`, at tap `tap`, that pause `x` of another tap explains. */
-static void share_pause(struct timeline *t, uint32_t flow, const struct paused *x, ns_t since, ns_t until)
-{
-    for (uint32_t i = 0; i < SILENCES && i < t->n_silences; i++) {
-        const struct silence *s = &t->silences[i];
-        ns_t a = since > s->from ? since : s->from, b = until < s->to ? until : s->to;
-        if (s->flow != flow || b <= a)
-            continue;
-        claim_pause(t, t->dirs[flow], flow, x, a, b, MAY_BE_PAUSED);
-        settle_slow(t->dirs[flow], s->from, s->to);
-    }
-}
-
-static void share_pauses_with(struct timeline *t, uint32_t flow, timeline_clock *clock, void *user)
-{
-    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap, seen = tap;
-    const struct paused *p;
-
-    for (uint32_t i = 0; (p = pause_back(t, i)); i++) {
-        struct paused x = *p;
-        if (x.tap == tap || (x.tap != seen && !is_seen_at(t, flow, x.tap)))
-            continue;
-        seen = x.tap;
-        x.frame = 0; /* it is none of this tap */
-        if (clock(user, x.tap, tap, &x.since) && clock(user, x.tap, tap, &x.until))
-            share_pause(t, flow, &x, x.since, x.until);
-    }
-}
-
-void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
-{
-    for (uint32_t i = 0; t->silences && t->n_pauses && i < conn_counts(observer_conns(t->observer)).flows; i++)
-        if (t->dirs[i])
-            share_pauses_with(t, i, clock, user);
-}
-
-/* --- CNPs ------------------------------------------------------------------------------------- */
+/* --- How fast the requester sends, and CNPs --------------------------------------------------- */
 
 #define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
 #define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
 
-void timeline_cnp(struct timeline *t, const struct event *e)
+static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t frame)
 {
-    ns_t now = e->p->frame->ts;
-    uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
-    struct direction *d = peer == FLOW_NONE ? NULL : t->dirs[peer];
-
-    if (!d)
-        return;
     if (d->cnp.ep == NO_EPISODE || now - d->cnp.ts > CNP_SERIES) {
         d->cnp.ep = NO_EPISODE;
-        d->cnp.frame = frame_u32(e->p);
+        d->cnp.frame = frame;
     } else {
         t->episodes[d->cnp.ep].count++;
     }
     d->cnp.ts = now;
 }
 
-/* What a new request comes later than the host could have sent it, after CNPs. The first packet of a message that
- * follows a response at once waited for that instead. */
-static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+void timeline_cnp(struct timeline *t, const struct event *e)
 {
-    ns_t pace = d->host_pace + d->host_pace / 8; /* as far as the median may be from it */
-    bool at_once = from > d->last_new && now - from <= pace;
+    uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
+    ns_t now = e->p->frame->ts;
+    struct early_cnp *x;
 
-    if ((e->p->op->flags & OPF_START && at_once) || d->last_new + pace >= now)
+    if (peer != FLOW_NONE && t->dirs[peer]) {
+        note_cnp(t, t->dirs[peer], now, frame_u32(e->p));
         return;
+    }
+    x = &t->cnps[t->n_cnps++ % EARLY_CNPS];
+    *x =
+        (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
+    conn_addr_of(e->p, &x->src, &x->dst);
+}
+
+void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
+{
+    uint32_t tap = conn_tap_of(e->p->frame);
+    struct conn_addr src, dst;
+
+    conn_addr_of(e->p, &src, &dst);
+    for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
+        const struct early_cnp *x = &t->cnps[i];
+        if (x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src) && conn_addr_eq(&x->dst, &dst))
+            note_cnp(t, d, x->ts, x->frame);
+    }
+}
+
+/* A new request is sent more than its due after CNPs. */
+static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t now)
+{
     if (d->cnp.ep == NO_EPISODE) {
         d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
         if (d->cnp.ep != NO_EPISODE) {
@@ -281,7 +121,7 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
             t->episodes[d->cnp.ep].count = 1;
         }
     }
-    timeline_claim(t, d, d->last_new + pace, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+    timeline_claim(t, d, due, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
 }
 
 /* *pace follows the median of what it took. */
@@ -295,32 +135,89 @@ static void note_pace(ns_t *pace, ns_t took)
         *pace -= *pace / 16;
 }
 
-/* The time since the latest request of the host. */
-static ns_t since_host(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+/* A new request: the time since the latest request of the host. */
+static ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
-    ns_t before;
+    struct port *port;
+    ns_t near, time;
 
     if (UNLIKELY(d->host == HOSTS_SEEN))
         d->host = timeline_host(&f->src, f->tap);
-    before = t->sent[d->host];
-    t->sent[d->host] = now;
-    return now - before;
+    port = &t->ports[d->host];
+    near = now - port->last;
+    time = port->len && near < NS_PER_S ? near * PORT_BYTES / port->len : 0;
+    if (time > 0 && (!port->shortest || time < port->shortest))
+        port->shortest = time;
+    port->last = now;
+    port->len = e->p->frame->len;
+    t->turns[t->n_turns++ % TURNS] = (struct turn){.host = d->host, .ts = now, .before = d->last_new};
+    return near;
 }
 
-static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+/* How many other queue pairs of the host sent since the latest request of this one. */
+static uint32_t others_between(const struct timeline *t, const struct direction *d)
 {
-    ns_t took = now - d->last_new, near = since_host(t, d, e, now);
-    bool goes_on = !(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h);
+    uint32_t n = 0;
+
+    for (uint32_t i = 1; i < TURNS && i < t->n_turns; i++) {
+        const struct turn *x = &t->turns[(t->n_turns - 1 - i) % TURNS];
+        if (x->ts <= d->last_new)
+            break;
+        n += x->host == d->host && x->before <= d->last_new;
+    }
+    return n;
+}
+
+/* When the requester might send its next packet, if nothing held it back: its latest one has left the port, and after
+ * CNPs the spacing is over. */
+static ns_t may_follow(const struct timeline *t, const struct direction *d)
+{
+    ns_t time = d->host == HOSTS_SEEN ? 0 : t->ports[d->host].shortest * d->last_len / PORT_BYTES;
+    bool cut = d->cut.len && d->last_new - d->cnp.ts < CNP_LASTS;
+    ns_t spacing = cut ? d->cut.gap * d->last_len / d->cut.len : 0;
+
+    return d->last_new + (spacing > time ? spacing : time);
+}
+
+/* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
+ * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
+ * none was answered just now. */
+static bool is_spacing(const struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    bool at_once = from > d->last_new && now - from <= d->pace + d->pace / 8;
+    ns_t spacing = d->cut.len ? d->cut.gap * d->last_len / d->cut.len : 0;
+
+    return d->cut.len ? now - d->last_new <= spacing + spacing / 8 : timeline_outstanding(d, e->h) && !at_once;
+}
+
+/* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
+static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    bool first = e->p->op->flags & OPF_START;
+    ns_t due = d->last_new + d->pace * (1 + others_between(t, d));
+    bool wide = now - due > d->pace / 4;
+
+    if (wide && (!first || is_spacing(d, e, from, now)))
+        claim_throttled(t, d, e, due, now);
+    if (first)
+        return;
+    d->cut.len = d->last_len;
+    d->cut.gap = wide ? now - d->last_new : 0;
+}
+
+/* A new request `e`, after nothing since `from`: how fast they follow each other. `held`: it waited for a credit. */
+static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
+{
+    ns_t near = take_turn(t, d, e, now);
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
 
-    if (d->last_new && goes_on && after_cnp && d->pace && took > d->pace + d->pace / 2) {
-        claim_throttled(t, d, e, from, now);
-    } else if (d->last_new && goes_on && !after_cnp) {
-        note_pace(&d->pace, took);
-        note_pace(&d->host_pace, near);
-    }
+    if (d->last_new && after_cnp && d->pace && !held)
+        watch_spacing(t, d, e, from, now);
+    else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
+        note_pace(&d->pace, near);
     d->last_new = now;
+    d->last_len = e->p->frame->len;
 }
 
 /* --- Credits and the depth of READs ----------------------------------------------------------- */
@@ -425,6 +322,7 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
+    bool held;
 
     if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_outstanding(d, e->h) &&
         timeline_is_silence(flow_of(t, e), d, now - from))
@@ -441,12 +339,13 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         drop_wait(&d->depth); /* work requests begin in order: none that the depth held back was the next */
     if (UNLIKELY(d->depth.over && uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
-    if (UNLIKELY(d->credit.over && e->p->op->flags & OPF_SEND))
+    held = d->credit.over && e->p->op->flags & OPF_SEND;
+    if (UNLIKELY(held))
         claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
     d->credit.over = 0; /* a SEND behind another request did not wait */
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
-    watch_pace(t, d, e, from, now);
+    watch_pace(t, d, e, from, now, held);
 }
 
 /* As many READs and atomics as may be outstanding are: nothing arrived for long, or one of them is done. */
@@ -517,7 +416,7 @@ static void claim_held(struct timeline *t, struct direction *d, const struct eve
     d->credit.over = 0;
     if (psn_add(e->p->bth.psn, 1) != d->probe.psn || !is_open_send(e->h, e->p->bth.psn))
         return;
-    d->credit.from = d->last_new;
+    d->credit.from = may_follow(t, d);
     d->credit.to = d->credit.over = now;
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
 }
@@ -541,7 +440,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
     held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
-        d->credit.from = d->last_new;
+        d->credit.from = may_follow(t, d);
         d->credit.to = d->credit.over = now;
     }
     d->limit = limit;
@@ -566,6 +465,8 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
 {
     ns_t off = took > d->usual ? took - d->usual : d->usual - took;
 
+    if (off > 2 * d->usual)
+        off = 2 * d->usual; /* a slow response does not make others usual */
     if (d->usual)
         d->spread += (off - d->spread) / 4;
     if (!d->usual)

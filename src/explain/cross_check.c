@@ -59,6 +59,15 @@ static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsign
     return 0;
 }
 
+/* True if the first copy at `a` is the first copy that `b` saw, so that it was only late. False, too, for senders whose
+ * retransmissions are identical: then both are possible. */
+static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
+{
+    const struct sent *o = req_dir_sent(a, psn);
+
+    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
+}
+
 /* The other tap has the request `s` too (`o`): did it see the response? */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
@@ -67,6 +76,8 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     uint32_t there = tap_of(x, other), tap = fact_tap(there);
 
     incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
+    if (o->late && !same_copy(observer_req_dir(x->observer, st->flow), o, st->psn))
+        return; /* it is late as a retransmission is */
     if (o->late) {
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
         st->cause = CAUSE_REORDER;
@@ -148,15 +159,6 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
         compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
 }
 
-/* True if the first copy at `a` is the first copy that `b` saw, so that it was only late. False, too, for senders whose
- * retransmissions are identical: then both are possible. */
-static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
-{
-    const struct sent *o = req_dir_sent(a, psn);
-
-    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
-}
-
 /* The incident about the loss of the packet of `st`; NULL if there is none. */
 static struct incident *known_loss(struct explainer *x, const struct incident *st)
 {
@@ -219,6 +221,8 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
     struct fact f = {.other = there->first, .tap = fact_tap(tap_of(x, other))};
 
+    if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED)
+        return; /* a later copy is missed, and the other tap's first one says nothing about that */
     f.sentence = neither ? SENTENCE_TAP_NO_SOONER : late ? SENTENCE_TAP_NOT_LOST : SENTENCE_TAP_LOST;
     incident_add(st, &f);
     if (neither)

@@ -21,6 +21,7 @@ class Network:
         self.silent = False  # the peer does not answer: soft-RoCE, which retries for ever, has no place there
         self.least = 1       # messages of a connection
         self.hidden = {}     # tap: states that it cannot tell from others
+        self.holds = False   # the network holds frames back: no tap at one end tells that from a responder that is slow
 
     def option(self, name, value=None):
         """Give an option once: the first who wants it wins."""
@@ -95,6 +96,7 @@ def every(n):
 
 
 def reorder(n):
+    n.holds = True
     n.net(way(n) + "reorder=%s/%d" % (percent(n), n.rng.choice((1, 2, 3, 8))))
 
 
@@ -128,10 +130,12 @@ def credit(n):
 
 
 def rate(n):
+    n.holds = True
     n.net(way(n) + "rate=%s queue=%s" % (n.rng.choice(("1G", "2G", "5G")), n.rng.choice(("16K", "64K", "1M"))))
 
 
 def rate_change(n):
+    n.holds = True
     n.net(way(n) + "rate=%s queue=1M change=%s" % (n.rng.choice(("10G", "25G")), n.rng.choice(("1G/50us", "2G/200us"))))
 
 

@@ -13,7 +13,7 @@ SAID = {
     "packet-loss": {"packet-loss", "bad-icrc", "reorder", "mtu-black-hole", "lost-last-packet"},
     "lost-last-packet": LOST,
     "lost-ack": {"lost-ack", "lost-last-packet", "bad-icrc", "reorder", "lost-read-response"},
-    "lost-read-response": {"lost-read-response", "lost-ack", "lost-last-packet", "bad-icrc", "reorder"},
+    "lost-read-response": {"lost-read-response", "lost-ack", "lost-last-packet", "bad-icrc", "reorder", "mtu-black-hole"},
     "retry-exceeded": DEAD | LOST, "silent-peer": DEAD, "half-open": DEAD, "host-silent": DEAD, "mtu-black-hole": {"mtu-black-hole"},
     "rnr": {"rnr", "rnr-exceeded"}, "rnr-exceeded": {"rnr-exceeded"},
 }
@@ -32,10 +32,12 @@ class Share:
     def __init__(self):
         self.lost = self.right = self.unknown = self.wrong = self.over = 0
 
-    def add(self, true, said, hidden=()):
+    def add(self, true, said, hidden=(), holds=False):
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
-        does not see what tells these states from others; it may say anything of that time."""
-        spare = sum(true.get(s, 0) for s in hidden)
+        does not see what tells these states from others; it may say anything of that time. If the network `holds` frames back, a response that
+        comes later than usual is late, by the definition of peer_slow, but no responder was slow."""
+        late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds else 0
+        spare = max(0, min(late, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
         true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
         right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
@@ -64,13 +66,13 @@ def row_of(rows, account):
     return same[0] if same else None
 
 
-def share(truth, explained, hidden=(), taps=("requester", "responder")):
+def share(truth, explained, hidden=(), taps=("requester", "responder"), holds=False):
     """Of the accounts whose requester is at one of the taps."""
     s = Share()
     for a in truth["account"]:
         if asked_at(a) in taps:
             r = row_of(explained["account"], a)
-            s.add(a["states"], r and r["states"], hidden)
+            s.add(a["states"], r and r["states"], hidden, holds)
     return s
 
 
@@ -98,17 +100,30 @@ def frame_suffered(truth, frame):
     return b is None or any(f["psn"] == b[0] and f["opcode"] == b[1] and f.get("ip_id") in (b[2], None) for f in truth["lost_frames"])
 
 
+def lost_one_suffered(truth, incident, view):
+    """Whether a frame that the incident calls lost is one of those: the truth has one incident for a loss and for what is lost while it is
+    repaired."""
+    files = dict(zip(view.paths, view.captures))
+    for n, name in zip(incident.get("frame_list", []), incident.get("files", view.paths * len(incident.get("frame_list", [])))):
+        frames = files[name].frames if name in files else []
+        if n in incident["frames"].get("lost", []) and n <= len(frames) and bth(frames[n - 1][2]) and frame_suffered(truth, frames[n - 1][2]):
+            return True
+    return False
+
+
 def judge(truth, explained, incident, view, slack):
     """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
     cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
     ends = {r["requester"] for r in rows}
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends) and
             overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
-    if cause in NOT_JUDGED:
+    if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
         return None, ""
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
+    if not good and near and cause in LOST and lost_one_suffered(truth, incident, view):
+        return True, ""
     if not good:
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
     for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []:

@@ -1,0 +1,180 @@
+/* layer 2b (conn): where the time of each direction of requests went: pause frames, of its own tap and of another. */
+#include "dissect/link/macc.h"
+#include "dissect/pkt.h"
+#include "src/conn/timeline_impl.h"
+
+#include <stdlib.h>
+
+/* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
+ */
+#define QUANTUM_MOST   PAUSE_QUANTUM_BITS
+#define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
+#define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
+
+/* The pause under way that a station asked for: its latest one. NULL: none. */
+static struct paused *pause_of(struct timeline *t, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+
+    for (uint32_t i = 0; i < PAUSES && i < t->n_pauses; i++) {
+        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
+        if (x->tap == tap && memcmp(x->mac, p->data + 6, 6) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+/* A pause begins; it takes the place of the oldest one. */
+static struct paused *pause_new(struct timeline *t, const struct pkt *p)
+{
+    struct paused *x = &t->pauses[t->n_pauses++ % PAUSES];
+
+    *x = (struct paused){.tap = conn_tap_of(p->frame), .frame = frame_u32(p), .since = p->frame->ts};
+    memcpy(x->mac, p->data + 6, 6);
+    return x;
+}
+
+/* The longest time that the frame asks for, of all classes; 0: it ends a pause. */
+static unsigned quanta_of(const struct pause_frame *f)
+{
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        if (f->classes >> i & 1 && f->quanta[i] > most)
+            most = f->quanta[i];
+    return most;
+}
+
+void timeline_pause(struct timeline *t, const struct pkt *p)
+{
+    ns_t now = p->frame->ts;
+    struct paused *x;
+    struct pause_frame f;
+    unsigned quanta;
+
+    if (!pause_frame_of(&f, p) || !f.whole)
+        return;
+    x = pause_of(t, p);
+    quanta = quanta_of(&f);
+    if (quanta && (!x || now > x->until))
+        x = pause_new(t, p);
+    if (x && (quanta || now < x->until))
+        x->until = now + (ns_t)quanta * QUANTUM_MOST;
+}
+
+/* Time goes to a pause that other causes explain as well: nothing could pass. */
+#define MAY_BE_PAUSED ((BEFORE_RNR & ~(1u << TIME_IDLE)) | 1u << TIME_RNR | 1u << TIME_NOT_KNOWN)
+
+static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
+                        ns_t to, uint32_t over)
+{
+    if (to - from < PAUSE_LEAST)
+        return;
+    if (d->pause_ep == NO_EPISODE || d->pause_since != x->since) {
+        d->pause_ep = episode_new(t, flow, TROUBLE_PAUSE, 0, from);
+        d->pause_since = x->since;
+        if (d->pause_ep != NO_EPISODE)
+            t->episodes[d->pause_ep].nak = x->frame;
+    }
+    timeline_claim(t, d, from, to, over, TIME_PAUSED, d->pause_ep);
+}
+
+/* Pauses explain part of the time between `from` and `to`: what is left of a response that seemed slow is not slow. */
+static void settle_slow(struct direction *d, ns_t from, ns_t to)
+{
+    ns_t states[TIME_STATES];
+
+    spans_between(&d->spans, from, to, states);
+    if (states[TIME_PAUSED] && states[TIME_PEER_SLOW] <= SLOW_LEAST)
+        spans_change(&d->spans, from, to, 1u << TIME_PEER_SLOW, TIME_RESPONSE, NO_EPISODE);
+}
+
+/* The pause that began `back` pauses before the latest one; NULL: it is not kept. */
+static const struct paused *pause_back(const struct timeline *t, uint32_t back)
+{
+    return back < PAUSES && back < t->n_pauses ? &t->pauses[(t->n_pauses - 1 - back) % PAUSES] : NULL;
+}
+
+static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
+{
+    if (t->silences && to - from >= SILENCE_LEAST)
+        t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
+}
+
+/* Who has nothing outstanding was held back by a pause that ended just before it sent, or by the pauses before that one
+ * if they follow each other as closely. */
+void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
+{
+    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
+    const struct paused *x;
+    ns_t held = now;
+
+    keep_silence(t, flow, from, now);
+    for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
+        ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
+        bool holds = held - b < PAUSE_REACTION;
+        if (x->tap != tap || b <= a)
+            continue;
+        claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
+        held = holds && a < held ? a : held;
+        settle_slow(d, from, now);
+    }
+}
+
+/* --- Pauses that another tap saw -------------------------------------------------------------- */
+
+bool timeline_several(struct timeline *t)
+{
+    t->silences = calloc(SILENCES, sizeof *t->silences);
+    return t->silences != NULL;
+}
+
+/* Whether tap `tap` saw the requests of flow `flow`, too. */
+static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
+{
+    struct conn_table *conns = observer_conns(t->observer);
+    const struct flow *f = conn_flow_at(conns, flow);
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        const struct flow *g = conn_flow_at(conns, i);
+        if (g->tap == tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
+            return true;
+    }
+    return false;
+}
+
+/* The silences of flow `flow`, at tap `tap`, that pause `x` of another tap explains. */
+static void share_pause(struct timeline *t, uint32_t flow, const struct paused *x, ns_t since, ns_t until)
+{
+    for (uint32_t i = 0; i < SILENCES && i < t->n_silences; i++) {
+        const struct silence *s = &t->silences[i];
+        ns_t a = since > s->from ? since : s->from, b = until < s->to ? until : s->to;
+        if (s->flow != flow || b <= a)
+            continue;
+        claim_pause(t, t->dirs[flow], flow, x, a, b, MAY_BE_PAUSED);
+        settle_slow(t->dirs[flow], s->from, s->to);
+    }
+}
+
+static void share_pauses_with(struct timeline *t, uint32_t flow, timeline_clock *clock, void *user)
+{
+    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap, seen = tap;
+    const struct paused *p;
+
+    for (uint32_t i = 0; (p = pause_back(t, i)); i++) {
+        struct paused x = *p;
+        if (x.tap == tap || (x.tap != seen && !is_seen_at(t, flow, x.tap)))
+            continue;
+        seen = x.tap;
+        x.frame = 0; /* it is none of this tap */
+        if (clock(user, x.tap, tap, &x.since) && clock(user, x.tap, tap, &x.until))
+            share_pause(t, flow, &x, x.since, x.until);
+    }
+}
+
+void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
+{
+    for (uint32_t i = 0; t->silences && t->n_pauses && i < conn_counts(observer_conns(t->observer)).flows; i++)
+        if (t->dirs[i])
+            share_pauses_with(t, i, clock, user);
+}
