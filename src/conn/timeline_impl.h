@@ -181,7 +181,7 @@ struct silence {
 #define LAST_FILES 64 /* further files share places */
 
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
-#define SLOW_SPREAD 8                 /* so many times the usual spread more than the usual time, */
+#define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
 #define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
 
 static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
