@@ -24,10 +24,12 @@
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
  *   peer_dead           at least two tries were in vain, and the peer's host sends nothing until the end of the
- * capture, on no queue pair, not even CM messages: from the first request without a response, or from the latest packet
- * of the host if that was later given_up            from the error completion (or the DREQ after retries without a
- * response) to the end cm                  from the first message of connection management to the RTU or the first
- * request; from the DREQ to the last message of connection management not_known           the tap cannot decide
+ *                       capture, on no queue pair, not even CM messages: from the first request without a response,
+ *                       or from the latest packet of the host if that was later
+ *   given_up            from the error completion (or the DREQ after retries without a response) to the end
+ *   cm                  from the first message of connection management to the RTU or the first request; from the DREQ
+ *                       to the last message of connection management
+ *   not_known           the tap cannot decide
  *
  * Time in any state but idle, transfer, response, cm and not_known is lost time, and billed to exactly one incident. */
 #ifndef RDMATRACE_CONN_ACCOUNT_H

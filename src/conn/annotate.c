@@ -5,6 +5,7 @@
 #include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 #include "src/conn/observer.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -295,7 +296,7 @@ struct context *context_new(uint64_t memory)
     if (!c)
         return NULL;
     c->observer = observer_new(&(struct observer_opts){.memory = memory, .per_flow = ROOM_JUDGED});
-    c->places = c->observer ? calloc(observer_flows(c->observer), sizeof *c->places) : NULL;
+    c->places = c->observer ? zeros_new(observer_flows(c->observer), sizeof *c->places) : NULL;
     if (!c->places || !observer_subscribe(c->observer, &s)) {
         context_free(c);
         return NULL;
@@ -307,8 +308,9 @@ void context_free(struct context *c)
 {
     if (!c)
         return;
+    if (c->observer)
+        zeros_free(c->places, observer_flows(c->observer), sizeof *c->places);
     observer_free(c->observer);
-    free(c->places);
     free(c);
 }
 

@@ -1,6 +1,7 @@
 /* layer 2b (conn): flows and connections. */
 #include "dissect/pkt.h"
 #include "src/conn/conn_impl.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -136,7 +137,7 @@ struct conn_table *conn_table_new(uint32_t max_flows)
         return NULL;
     t->max = max_flows;
     t->newest = FLOW_NONE;
-    t->flows = calloc(max_flows, sizeof *t->flows);
+    t->flows = zeros_new(max_flows, sizeof *t->flows);
     t->known = known_new(max_flows);
     t->psns = psn_index_new();
     if (!t->flows || !t->known || !t->psns || !set_chains(t, CHAINS_MIN)) {
@@ -150,7 +151,7 @@ void conn_table_free(struct conn_table *t)
 {
     if (!t)
         return;
-    free(t->flows);
+    zeros_free(t->flows, t->max, sizeof *t->flows);
     free(t->chains);
     free(t->pair_chains);
     known_free(t->known);

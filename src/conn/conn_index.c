@@ -1,5 +1,6 @@
 /* layer 2b (conn): connections learnt beforehand, found by an end; flows found by a PSN that they requested. */
 #include "src/conn/conn_impl.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ struct known *known_new(uint32_t max)
     if (!t)
         return NULL;
     t->max = max;
-    t->entries = calloc(max, sizeof *t->entries);
+    t->entries = zeros_new(max, sizeof *t->entries);
     if (!t->entries) {
         known_free(t);
         return NULL;
@@ -39,7 +40,7 @@ void known_free(struct known *t)
 {
     if (!t)
         return;
-    free(t->entries);
+    zeros_free(t->entries, t->max, sizeof *t->entries);
     free(t->chains);
     free(t);
 }
@@ -182,12 +183,12 @@ struct psn_index {
 
 struct psn_index *psn_index_new(void)
 {
-    return calloc(1, sizeof(struct psn_index));
+    return zeros_new(1, sizeof(struct psn_index));
 }
 
 void psn_index_free(struct psn_index *x)
 {
-    free(x);
+    zeros_free(x, 1, sizeof *x);
 }
 
 static void drop(struct psn_index *x, struct sight *s)

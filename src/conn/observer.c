@@ -1,9 +1,9 @@
 /* layer 2b (conn): the observer: what each packet is to its connection. */
 #include "src/conn/observer.h"
-#include "src/transport/verbs.h"
 
 #include "dissect/pkt.h"
 #include "src/transport/verbs.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -90,8 +90,8 @@ struct observer *observer_new(const struct observer_opts *opts)
     o->opts.per_flow = o->opts.per_flow ? o->opts.per_flow : ROOM_PER_FLOW;
     o->room = room_of(o->opts.memory);
     o->conns = conn_table_new(room_flows(o->opts.memory, o->opts.per_flow));
-    o->dirs = calloc(observer_flows(o), sizeof(struct evidence *));
-    o->seen = calloc(observer_flows(o), sizeof *o->seen);
+    o->dirs = zeros_new(observer_flows(o), sizeof(struct evidence *));
+    o->seen = zeros_new(observer_flows(o), sizeof *o->seen);
     if (!o->conns || !o->dirs || !o->seen) {
         observer_free(o);
         return NULL;
@@ -108,9 +108,9 @@ void observer_free(struct observer *o)
         o->release_timeline(o->timeline);
     for (uint32_t i = 0; o->conns && o->dirs && i < conn_counts(o->conns).flows; i++)
         dir_free(o->dirs[i]);
+    zeros_free(o->dirs, observer_flows(o), sizeof(struct evidence *));
+    zeros_free(o->seen, observer_flows(o), sizeof *o->seen);
     conn_table_free(o->conns);
-    free(o->dirs);
-    free(o->seen);
     free(o);
 }
 

@@ -118,7 +118,7 @@ struct direction {
     unsigned n_early;
     uint16_t waited;   /* how many responses without trouble went into `usual` */
     ns_t pace;         /* usual time from a request of any queue pair of the host to a new one of this; 0: not known */
-    uint32_t host;     /* place in timeline.ports; HOSTS_SEEN: not known yet */
+    uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     ns_t last_new;     /* time of the latest new request */
     uint32_t last_len; /* its bytes */
 };
@@ -139,14 +139,6 @@ struct host_seen {
 };
 #define HOSTS_SEEN 4096 /* further ones take the place of others */
 
-/* What is known of the port of a host by its requests; hosts may share a place. */
-struct port {
-    ns_t last;     /* time of the latest one */
-    uint32_t len;  /* its bytes */
-    ns_t shortest; /* shortest time of PORT_BYTES; 0: not known */
-};
-#define PORT_BYTES (1 << 16)
-
 /* A CNP to a queue pair whose requests are not known yet: its first packet. */
 struct early_cnp {
     uint32_t tap, qpn, frame;
@@ -157,7 +149,7 @@ struct early_cnp {
 
 /* A request: queue pairs of a host send in turn. */
 struct turn {
-    uint32_t host;   /* place in timeline.ports */
+    uint32_t host;   /* place in timeline.sent */
     ns_t ts, before; /* time, and that of the request before of its queue pair */
 };
 #define TURNS 256 /* the latest ones */
@@ -198,7 +190,7 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    struct port ports[HOSTS_SEEN];
+    ns_t sent[HOSTS_SEEN]; /* by host, which may share a place: time of the latest request */
     struct turn turns[TURNS];
     uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
     struct early_cnp cnps[EARLY_CNPS];
@@ -270,7 +262,7 @@ void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 
-/* timeline_tries.c. The place of a host in timeline.hosts and timeline.ports. */
+/* timeline_tries.c. The place of a host in timeline.hosts and timeline.sent. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);

@@ -139,18 +139,12 @@ static void note_pace(ns_t *pace, ns_t took)
 static ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
-    struct port *port;
-    ns_t near, time;
+    ns_t near;
 
     if (UNLIKELY(d->host == HOSTS_SEEN))
         d->host = timeline_host(&f->src, f->tap);
-    port = &t->ports[d->host];
-    near = now - port->last;
-    time = port->len && near < NS_PER_S ? near * PORT_BYTES / port->len : 0;
-    if (time > 0 && (!port->shortest || time < port->shortest))
-        port->shortest = time;
-    port->last = now;
-    port->len = e->p->frame->len;
+    near = now - t->sent[d->host];
+    t->sent[d->host] = now;
     t->turns[t->n_turns++ % TURNS] = (struct turn){.host = d->host, .ts = now, .before = d->last_new};
     return near;
 }
@@ -169,17 +163,6 @@ static uint32_t others_between(const struct timeline *t, const struct direction 
     return n;
 }
 
-/* When the requester might send its next packet, if nothing held it back: its latest one has left the port, and after
- * CNPs the spacing is over. */
-static ns_t may_follow(const struct timeline *t, const struct direction *d)
-{
-    ns_t time = d->host == HOSTS_SEEN ? 0 : t->ports[d->host].shortest * d->last_len / PORT_BYTES;
-    bool cut = d->cut.len && d->last_new - d->cnp.ts < CNP_LASTS;
-    ns_t spacing = cut ? d->cut.gap * d->last_len / d->cut.len : 0;
-
-    return d->last_new + (spacing > time ? spacing : time);
-}
-
 /* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
  * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
  * none was answered just now. */
@@ -195,7 +178,8 @@ static bool is_spacing(const struct direction *d, const struct event *e, ns_t fr
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     bool first = e->p->op->flags & OPF_START;
-    ns_t due = d->last_new + d->pace * (1 + others_between(t, d));
+    ns_t turn = d->pace + d->pace / 16,
+         due = d->last_new + turn * (1 + others_between(t, d)); /* as exact as it is known */
     bool wide = now - due > d->pace / 4;
 
     if (wide && (!first || is_spacing(d, e, from, now)))
@@ -416,7 +400,7 @@ static void claim_held(struct timeline *t, struct direction *d, const struct eve
     d->credit.over = 0;
     if (psn_add(e->p->bth.psn, 1) != d->probe.psn || !is_open_send(e->h, e->p->bth.psn))
         return;
-    d->credit.from = may_follow(t, d);
+    d->credit.from = d->last_new;
     d->credit.to = d->credit.over = now;
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
 }
@@ -440,7 +424,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
     held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
-        d->credit.from = may_follow(t, d);
+        d->credit.from = d->last_new;
         d->credit.to = d->credit.over = now;
     }
     d->limit = limit;

@@ -3,6 +3,7 @@
 
 #include "bits.h"
 #include "src/conn/conn.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ struct findings *findings_new(void)
 
     if (!r)
         return NULL;
-    r->tallies = calloc(TALLIES, sizeof *r->tallies);
+    r->tallies = zeros_new(TALLIES, sizeof *r->tallies);
     buf_char(&r->strings, '\0');
     if (!r->tallies || r->strings.err) {
         findings_free(r);
@@ -49,7 +50,7 @@ void findings_free(struct findings *r)
     if (!r)
         return;
     free(r->findings);
-    free(r->tallies);
+    zeros_free(r->tallies, TALLIES, sizeof *r->tallies);
     buf_free(&r->strings);
     free(r);
 }

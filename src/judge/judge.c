@@ -1,5 +1,6 @@
 /* layer 3 (judge): the judge: which checks a packet goes through, and in which order; notes about the capture. */
 #include "src/judge/judge_impl.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -83,7 +84,7 @@ static void check_forgotten(struct judge *j, uint32_t flow)
  * would cost its fast path 7 % more instructions. */
 struct judge *judge_new(const struct judge_opts *o)
 {
-    struct judge *j = calloc(1, sizeof *j);
+    struct judge *j = zeros_new(1, sizeof *j);
     const struct observer_sub s = {.user = j, .over = flow_over};
 
     if (!j)
@@ -92,11 +93,11 @@ struct judge *judge_new(const struct judge_opts *o)
     j->o.off[RULE_FMT_01] |= o->no_icrc;
     j->observer = observer_new(&(struct observer_opts){
         .cautious = true, .complete = o->complete, .memory = o->memory, .per_flow = ROOM_JUDGED});
-    j->flows = j->observer ? calloc(observer_flows(j->observer), sizeof *j->flows) : NULL;
+    j->flows = j->observer ? zeros_new(observer_flows(j->observer), sizeof *j->flows) : NULL;
     j->usual_shift = 64 - USUAL_BITS;
-    j->usual = j->observer ? calloc(judge_usual_places(j), sizeof *j->usual) : NULL;
+    j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
-    j->recent = calloc(RECENT_FRAMES, sizeof *j->recent);
+    j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
     if (!j->observer || !j->flows || !j->usual || !j->findings || !j->recent || !observer_subscribe(j->observer, &s)) {
         judge_free(j);
         return NULL;
@@ -115,13 +116,15 @@ void judge_free(struct judge *j)
         return;
     for (uint32_t i = 0; j->conns && i < conn_counts(j->conns).flows; i++)
         flow_reset(j, &j->flows[i]);
-    free(j->flows);
-    free(j->usual);
+    if (j->observer) {
+        zeros_free(j->flows, observer_flows(j->observer), sizeof *j->flows);
+        zeros_free(j->usual, judge_usual_places(j), sizeof *j->usual);
+    }
     free(j->forgotten);
-    free(j->recent);
+    zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
     observer_free(j->observer);
     findings_free(j->findings);
-    free(j);
+    zeros_free(j, 1, sizeof *j);
 }
 
 struct conn_table *judge_conns(struct judge *j)

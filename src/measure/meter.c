@@ -2,6 +2,7 @@
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 #include "src/measure/meter_impl.h"
+#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -418,7 +419,7 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
     m->observer = observer;
     m->conns = observer_conns(observer);
     m->flows = observer_flows(observer);
-    m->rows = calloc(m->flows, sizeof *m->rows);
+    m->rows = zeros_new(m->flows, sizeof *m->rows);
     m->sides = calloc(m->flows, sizeof(struct side *));
     m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
     m->old = calloc(METER_OLD, sizeof(struct meter_row *));
@@ -443,7 +444,7 @@ void meter_free(struct meter *m)
     for (size_t i = 0; i < m->n_old; i++)
         free(m->old[i]);
     free(m->sides);
-    free(m->rows);
+    zeros_free(m->rows, m->flows, sizeof *m->rows);
     free(m->ud);
     free(m->old);
     free(m->active);
