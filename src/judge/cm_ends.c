@@ -270,12 +270,10 @@ void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
 
 /* --- After the end of a connection ------------------------------------------------------------ */
 
-#define LONG_AFTER (1000 * NS_PER_MS) /* no packet is on its way for so long */
-
 /* True if the packet is no late one of before its sender closed the connection. */
 static bool is_long_after(const struct judge *j, const struct pkt *p, const struct jflow *f)
 {
-    return p->frame->ts - f->closed.ts > LONG_AFTER + judge_step(j, p);
+    return p->frame->ts - f->closed.ts > CLOSED_FOR + judge_step(j, p);
 }
 
 static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of, const struct jflow *f, unsigned needs)

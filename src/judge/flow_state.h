@@ -113,6 +113,13 @@ struct cm_closed {
     ns_t ts;
 };
 
+/* Whether packets may be those of another connection of the same queue pairs, whose beginning was not recognised. */
+struct another {
+    enum { ANOTHER_NO, ANOTHER_MAYBE, ANOTHER_LIKELY } is;
+    uint32_t end;  /* with ANOTHER_MAYBE: PSN after all requests seen when it came up */
+    uint32_t msgs; /* likewise: messages begun since then */
+};
+
 struct history; /* history.h */
 struct shadow;  /* shadow.h */
 
@@ -122,6 +129,7 @@ struct jflow {
     struct req_dir *dir;     /* requests in this flow, owned by the observer; NULL: none seen */
     struct shadow *shadow;   /* replicas of their requester and responder: what is permitted; set with `dir` */
     struct history *history; /* set with `dir` */
+    struct another another;  /* of the requests of this flow */
     uint64_t packets;        /* packets of the flow */
     uint32_t after;          /* PSN after that of the latest request */
     uint32_t frame;          /* latest packet on the fast path since catch_up() (fast_path.c); 0: none */

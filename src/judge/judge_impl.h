@@ -170,6 +170,8 @@ bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr 
 
 /* --- request.c, response.c: connected packets ------------------------------------------------- */
 
+/* A response, before its checks: does its MSN show that another connection of the same queue pairs has begun? */
+void judge_another_answered(const struct judged *a);
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: notes about the requests of a flow. */

@@ -189,6 +189,24 @@ static void keep(struct judge *j, struct finding *f, const struct finding_text *
     findings_add(j->findings, f, t);
 }
 
+unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
+{
+    const struct jflow *f = &j->flows[flow];
+    bool by_cm = conn_flow_at(j->conns, flow)->paired_by == PAIR_CM && !f->closed.frame;
+
+    if (LIKELY(f->another.is == ANOTHER_NO))
+        return 0;
+    return !by_cm ? N_CM : f->another.is == ANOTHER_LIKELY ? N_COMPLETE : 0; /* its REQ and REP may be missing */
+}
+
+/* What a failure needs that compares packets of a connection: they may be those of two. */
+static unsigned needs_of_another(const struct judge *j, const struct found *f)
+{
+    bool compares = rule_table[f->rule].applies & (ON_RC | ON_CONN) && rule_table[f->rule].needs & (N_REQ | N_RSP);
+
+    return f->flow == FLOW_NONE || !compares ? 0 : judge_needs_of_another(j, f->flow);
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -198,7 +216,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
                         .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
-    unsigned doubtful = 0;
+    unsigned doubtful = 0, another;
 
     if (!judge_wants(j, f.rule))
         return;
@@ -211,6 +229,9 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
             j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
     }
+    another = needs_of_another(j, &f);
+    f.needs |= another;
+    have &= ~(another & N_CM);
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.unpaired = (uint16_t)(g.missing & doubtful);

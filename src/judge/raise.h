@@ -27,6 +27,9 @@ static inline struct found found_of(enum rule rule, uint32_t flow)
 {
     return (struct found){.rule = rule, .severity = rule_table[rule].severity, .flow = flow};
 }
+/* What a failure of the requests in `flow` needs (N_*), as long as its packets may be those of another connection of
+ * the same queue pairs; 0: nothing, they are not. */
+unsigned judge_needs_of_another(const struct judge *j, uint32_t flow);
 /* Add a failure to the findings: inconclusive if the capture does not provide what the rule needs. `p` may be NULL. */
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
 /* Rules that apply to `on` (ON_*) count as judged from now on. */

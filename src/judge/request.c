@@ -92,6 +92,58 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
     a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
 }
 
+/* --- Another connection of the same queue pairs ----------------------------------------------- */
+
+/* True if the sender of the requests of `a`, or its peer, has closed the connection, and the request is no late one of
+ * that connection. */
+static bool follows_close(const struct judge *j, const struct judged *a)
+{
+    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    const struct cm_closed *k = a->f->closed.frame || peer == FLOW_NONE ? &a->f->closed : &j->flows[peer].closed;
+    bool elsewhere = a->as == SEEN_GAP || a->as == SEEN_LATE || a->as == SEEN_OLD;
+
+    return k->frame && (elsewhere || a->p->frame->ts - k->ts > CLOSED_FOR);
+}
+
+/* True if a requester sends the request either because the response to it was lost, or as one of the first of a new
+ * connection: it was answered in full, or its PSN is before the first one seen. */
+static bool may_begin_anew(const struct judged *a)
+{
+    const struct req_dir *h = a->h;
+    uint32_t psn = a->p->bth.psn;
+    const struct read_req *k = req_dir_read(a->h, psn, 0);
+    bool behind = a->as == SEEN_AGAIN || a->as == SEEN_LATE || a->as == SEEN_OLD;
+
+    return behind && !(k && !k->answered) &&
+           ((h->have_una && psn_diff(psn, h->una) < 0) || psn_diff(psn, h->start) < 0);
+}
+
+/* A request, before its checks: another connection may have begun, of which neither CM nor the PSN tells. */
+static void note_another(const struct judge *j, const struct judged *a)
+{
+    struct another *n = &a->f->another;
+
+    if (follows_close(j, a))
+        n->is = ANOTHER_LIKELY;
+    else if (n->is == ANOTHER_NO && may_begin_anew(a))
+        *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};
+    n->msgs += n->is == ANOTHER_MAYBE && a->p->op->flags & OPF_START;
+}
+
+void judge_another_answered(const struct judged *a)
+{
+    struct another *n = &a->f->another;
+    const struct pkt *p = a->p;
+    uint32_t known = a->f->shadow->rsp.r.msn_lo;
+
+    if (!(p->have & H_AETH))
+        return;
+    if (psn_diff(p->bth.psn, n->end) >= 0 || psn_diff(p->aeth.msn, n->msgs & PSN_MASK) > 0)
+        n->is = ANOTHER_NO; /* a new connection counts its messages from 1 */
+    else if (known && psn_diff(p->aeth.msn, known) < 0)
+        n->is = ANOTHER_LIKELY;
+}
+
 /* Request `p` may be the first one of a new connection: reset the state of the old one. */
 static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
@@ -100,14 +152,12 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     begin_replicas(j, p, flow, f, true);
     history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
     f->ack_wait.frame = 0;
+    f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* what CM said was of the old one */
     f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;
 }
 
 /* --- Requests that follow a NAK --------------------------------------------------------------- */
-
-/* packets may leave an adapter for so long after a NAK has reached it */
-#define NAK_TAKES_EFFECT NS_PER_MS
 
 /* A request with a new PSN although the requester has received a fatal NAK: its queue pair has ended. */
 static void check_after_fatal(struct judge *j, const struct judged *a)
@@ -197,15 +247,6 @@ static void check_gap_answered(struct judge *j, const struct judged *a)
 
 /* --- Retransmissions that differ -------------------------------------------------------------- */
 
-/* True if the PSN of `a->p` was acknowledged, and nothing excludes that another connection of the same queue pairs uses
- * it again. */
-static bool may_be_new_conn(const struct judge *j, const struct judged *a)
-{
-    bool acked = a->h->have_una && psn_diff(a->p->bth.psn, a->h->una) < 0;
-
-    return acked && conn_flow_at(j->conns, a->flow)->paired_by != PAIR_CM;
-}
-
 /* What the replicas do not remember of a request: operands of an atomic, immediate, key to invalidate. */
 static void check_args(struct judge *j, const struct judged *a)
 {
@@ -215,7 +256,6 @@ static void check_args(struct judge *j, const struct judged *a)
     if (!s || s->opcode != a->p->bth.opcode || LIKELY(s->args == request_args(a->p)))
         return;
     f.cause = s->first;
-    f.needs = may_be_new_conn(j, a) ? N_CM : 0;
     f.expected = "the same";
     f.seen = a->p->have & H_ATOMICETH ? "other operands" : a->p->have & H_IMMDT ? "another immediate" : "another R_Key";
     f.text = "A packet that is sent again is the same packet.";
@@ -249,7 +289,8 @@ static void check_payload(struct judge *j, const struct judged *a)
     uint32_t same;
 
     if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || s->opcode != p->bth.opcode ||
-        s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) || may_be_new_conn(j, a))
+        s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) ||
+        judge_needs_of_another(j, a->flow))
         return;
     same = icrc_with_payload(p, s);
     if (!same || same == s->icrc)
@@ -351,6 +392,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(a.as == SEEN_RESTART)) {
         check_reuse(j, &a);
         begin_new_conn(j, p, flow, f);
+    if (UNLIKELY(a.as != SEEN_NEW || f->another.is || f->closed.frame))
+        note_another(j, &a);
     } else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(f->shadow, a.h->pmtu);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h);

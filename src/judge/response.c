@@ -261,6 +261,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     kinds = kinds_of(&a, is_identical_copy(&a));
     if (UNLIKELY(j->flows[flow].closed.frame))
         judge_cm_late_response(j, &a, flow);
+    if (UNLIKELY(a.f->another.is == ANOTHER_MAYBE))
+        judge_another_answered(&a);
     run_checks(j, &a, kinds);
     if (UNLIKELY(kinds & BEFORE_CAPTURE)) {
         a.h->began = BEGAN_BEFORE;

@@ -186,6 +186,10 @@ struct icrc_source {
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
  * microseconds before or after the packet is on the wire. */
 #define CLOCK_SLACK (100 * NS_PER_US)
+/* packets may leave an adapter for so long after a NAK has passed the tap beside it */
+#define NAK_TAKES_EFFECT NS_PER_MS
+/* no packet of a closed connection is on its way for so long */
+#define CLOSED_FOR (1000 * NS_PER_MS)
 
 /* Resolution of the time stamps of an interface: the largest power of ten ns that divides all of them so far. */
 struct ts_step {
