@@ -192,6 +192,34 @@ static bool may_be_copy(const struct judged *a)
     return a->h->identical || (a->h->copies && !frame_ip_id(a->p));
 }
 
+/* True if a request that was sent `since` this time may be sent again because its ACK timeout has run out. */
+static bool may_time_out(const struct judge *j, const struct judged *a, ns_t since)
+{
+    ns_t wait = ack_timeout(a->f->shadow->req.r.p.timeout);
+
+    return !judge_has_timeout(j, a->flow) ||
+           (wait != NS_NEVER && a->p->frame->ts - since >= wait - judge_slack(j, a->p));
+}
+
+/* True if NAK `n` may have passed the tap, but not reached the requester yet when it sent something at time `ts`. */
+static bool is_under_way(const struct judge *j, const struct judged *a, const struct nak *n, ns_t ts)
+{
+    return n->have && ts >= n->ts && ts - n->ts <= NAK_TAKES_EFFECT + judge_slack(j, a->p);
+}
+
+/* True if a timeout and the NAK that a retransmission seems to ignore may have crossed between tap and requester. */
+static bool may_have_crossed(const struct judge *j, const struct judged *a, enum rule rule)
+{
+    const struct req_dir *h = a->h;
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+
+    if (rule == RULE_RTX_02) /* the timeout came first; now the NAK takes effect */
+        return h->seq.have && a->p->bth.psn == h->seq.psn && psn_diff(h->back_psn, h->seq.psn) < 0 &&
+               is_under_way(j, a, &h->seq, h->back_ts);
+    return (rule == RULE_RTX_01 || rule == RULE_RTX_05) && s && may_time_out(j, a, s->ts) &&
+           is_under_way(j, a, rule == RULE_RTX_05 ? &h->rnr : &h->seq, a->p->frame->ts);
+}
+
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
 static void weigh_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
                           unsigned *lacks)
@@ -208,6 +236,8 @@ static void weigh_request(const struct judge *j, const struct judged *a, const s
     } else if (traits & T_ORDER && unsure) {
         *lacks = N_TAP_REQ;
     }
+    if (may_have_crossed(j, a, (enum rule)v->rule))
+        *lacks |= N_TAP_REQ;
 }
 
 void judge_request_verdicts(struct judge *j, const struct judged *a)

@@ -187,6 +187,7 @@ def packets(conn, text, bad):
 
 
 CM = ">req at=1000; <rep at=1000; >rtu at=1000; "  # a connection set up, of which host a was the active side
+ON = CM + ">so 0; <ack 0 m=1; "  # and its first message
 
 # where a capture was made: options of rdmatrace check
 SETTINGS = {"n": [], "c": ["--complete"], "q": ["--tap", "requester"], "Q": ["--tap", "requester", "--complete"],

@@ -1,9 +1,8 @@
 """Violations of the transport: requests, responses, ACKs and NAKs. Each line is a violation with its clean twin, or one for each of several kinds of
 packets; build.py has the language, and the letters of the settings in which a violation has to be found."""
-from build import CM, EVERYWHERE, case
+from build import EVERYWHERE, ON, case
 
 MID = "".join(">so %d; <ack %d m=%d; " % (i, i, 7 + i) for i in range(-17, 1))  # mid-stream: so many answers prove who talks to whom
-ON = CM + ">so 0; <ack 0 m=1; "            # from the REQ on
 LOST = " at=100000"                        # after an ACK timeout
 REQUESTER, NOT_REQUESTER, RESPONDER, COMPLETE, NOT_COMPLETE = "qQ", "ncrR", "rR", "cQR", "nqr"
 ONLY = ("so", "soi", "soe", "wo", "woi")
