@@ -215,10 +215,11 @@ static void note_gap(struct judge *j, const struct judged *a)
     *g = (struct gap_seen){.psn = a->h->gbn, .frame = frame_u32(a->p), .ts = a->p->frame->ts};
 }
 
-/* True if a NAK explains that the responder was silent about the gap: one for this PSN, or an earlier one. */
-static bool nak_explains(const struct nak *n, uint32_t psn)
+/* True if a NAK explains that the responder was silent about gap `g`: one for its PSN, or one for an earlier PSN that
+ * was still missing, or that the responder named behind the gap. */
+static bool nak_explains(const struct nak *n, const struct gap_seen *g)
 {
-    return n->have && psn_diff(n->psn, psn) <= 0 && (!n->resent || n->psn == psn);
+    return n->have && psn_diff(n->psn, g->psn) <= 0 && (!n->resent || n->psn == g->psn || n->ts >= g->ts);
 }
 
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
@@ -234,7 +235,7 @@ static void check_gap_answered(struct judge *j, const struct judged *a)
     f.frame = g->frame;
     g->frame = 0;
     if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || h->loose || h->vague || j->backwards ||
-        j->o.profile == PROFILE_NV || nak_explains(&h->seq, g->psn) || nak_explains(&h->rnr, g->psn) || h->fatal.have ||
+        j->o.profile == PROFILE_NV || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g) || h->fatal.have ||
         (h->have_una && psn_diff(h->una, g->psn) > 0))
         return;
     f.cause = a->p->frame->number;
@@ -392,10 +393,10 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(a.as == SEEN_RESTART)) {
         check_reuse(j, &a);
         begin_new_conn(j, p, flow, f);
-    if (UNLIKELY(a.as != SEEN_NEW || f->another.is || f->closed.frame))
-        note_another(j, &a);
     } else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(f->shadow, a.h->pmtu);
+    if (UNLIKELY(a.as != SEEN_NEW || f->another.is || f->closed.frame))
+        note_another(j, &a);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h);
     if (UNLIKELY(!is_unremarkable(j, &a)))
         run_checks(j, &a);
