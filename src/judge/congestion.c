@@ -9,6 +9,9 @@
 /* a CNP within this time before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
 #define CNP_WITHIN (10 * NS_PER_MS)
 
+/* the first mark is answered at once */
+#define FIRST_CNP_WITHIN NS_PER_MS
+
 /* --- CE marks and the CNPs that they require -------------------------------------------------- */
 
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
@@ -37,7 +40,8 @@ void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of
 
     conn_addr_of(p, &src, &dst);
     n = notifier_of(j, conn_tap_of(p->frame), &dst);
-    j->flows[flow].ce_data++;
+    if (j->flows[flow].ce_data++ == 0)
+        j->flows[flow].ce_ts = p->frame->ts;
     if (n->wait.frame && p->frame->ts - n->wait.ts > CNP_WITHIN)
         missed(n);
     if (n->wait.frame || (n->cnps && p->frame->ts - n->cnp_ts <= CNP_WITHIN))
@@ -331,11 +335,15 @@ void judge_congestion(struct judge *j, uint32_t flow)
     uint32_t peer = conn_flow_at(j->conns, flow)->peer;
     const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
 
+    bool ends = j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - f->ce_ts < FIRST_CNP_WITHIN;
+
     if (f->ce_data && g && (g->has_rsp || g->dir) && !sends_cnps(j, flow))
         judge_found(j, NULL,
                     (struct found){.rule = RULE_CC_03,
                                    .severity = SEV_W,
                                    .flow = f->dir ? flow : peer,
+                                   .needs = ends ? N_COMPLETE : 0, /* the CNP may be behind the end */
+                                   .lacks = ends ? N_COMPLETE : 0,
                                    .frame = f->ce_frame,
                                    .expected = "CNPs",
                                    .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),

@@ -161,6 +161,7 @@ struct jflow {
     /* Congestion: packets of this flow marked CE; CNPs in this flow. */
     uint64_t ce, cnps;
     uint64_t ce_data; /* packets marked CE for which the receiver should send CNPs: requests, READ responses */
+    ns_t ce_ts;       /* with ce_data: time of the first one */
     uint32_t ce_frame, cnp_frame;         /* frames of the first ones */
     ns_t cnp_ts, cnp_gap;                 /* time of the latest CNP; shortest time between two */
     struct rate_mark cnp_first, cnp_last; /* first and latest CNP for the sender of this flow */
