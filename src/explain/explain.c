@@ -28,8 +28,12 @@ static void tell_copy(struct explainer *x, const struct event *e, struct flow_no
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
 }
 
-static void note_flow(struct flow_notes *t, const struct pkt *p)
+static void note_flow(struct explainer *x, struct flow_notes *t, const struct pkt *p)
 {
+    if (UNLIKELY(!t->headers.right_icrc) && p->icrc == CRC_GOOD) {
+        t->headers.right_icrc = true;
+        icrc_sources_count(&x->icrcs, p);
+    }
     if (!t->headers.seen) {
         t->headers.seen = true;
         t->headers.pkey = p->bth.pkey;
@@ -171,7 +175,7 @@ static void on_request(struct explainer *x, const struct event *e)
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
     rounds_request(&t->rounds, e);
-    note_flow(t, e->p);
+    note_flow(x, t, e->p);
     if (UNLIKELY(e->why != BACK_NONE))
         t->requests.owed = t->requests.asked && !is_answered(e->h, t->requests.asked_psn);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
@@ -408,7 +412,7 @@ static void on_response(struct explainer *x, const struct event *e)
     if (own && UNLIKELY(!own->headers.packets))
         adopt_strays(x, e->own, own);
     if (own)
-        note_flow(own, e->p);
+        note_flow(x, own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
         explain_read_response(x, e, t);
     note_answer(x, e, t);
@@ -452,6 +456,8 @@ static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
     struct incident *st = incident_new(x, CAUSE_BAD_ICRC, flow, p);
     struct flow_notes *t = flow == FLOW_NONE ? NULL : notes_of(x, flow);
 
+    if (p->have & H_BTH)
+        icrc_sources_count(&x->icrcs, p);
     if (st) {
         incident_frame(st, ROLE_LOST, frame_u32(p));
         st->place = PLACE_BEFORE;
@@ -482,7 +488,9 @@ static void on_stranger(struct explainer *x, const struct event *e)
     struct flow_notes *own = e->own == FLOW_NONE ? NULL : notes_of(x, e->own);
 
     if (own)
-        note_flow(own, e->p);
+        note_flow(x, own, e->p);
+    else if (e->p->icrc == CRC_GOOD)
+        icrc_sources_count(&x->icrcs, e->p);
     explain_stranger(x, e->p);
 }
 
@@ -536,6 +544,8 @@ static void on_event(void *user, const struct event *e)
         on_bad_icrc(x, e->p, e->own);
         break;
     default:
+        if (e->p->icrc == CRC_GOOD)
+            icrc_sources_count(&x->icrcs, e->p);
         explain_other(x, e->p, e->own);
     }
 }

@@ -6,6 +6,7 @@
 #include "src/conn/ud_gaps.h"
 #include "src/explain/explain.h"
 #include "src/explain/notes.h"
+#include "src/taps/icrc_sources.h"
 #include "src/taps/taps.h"
 
 /* A CM message as captured; frame 0: none. */
@@ -189,6 +190,11 @@ struct explainer {
     bool more_datagrams; /* more than DATAGRAM_FLOWS */
     struct stray strays[NOTED_BAD];
     uint32_t strays_at;
+    struct icrc_sources icrcs;
+    struct {
+        uint64_t packets; /* with wrong ICRCs, captured before these were inserted: nothing in them is analysed */
+        uint32_t senders, first; /* their senders; the first of them */
+    } early;
     struct stray_nak naks[STRAY_NAKS];
     uint32_t naks_at;
     struct passed passed[PASSED];
@@ -303,6 +309,10 @@ void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
+/* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append what
+ * there is to say of them; nothing if there are none. */
+void explain_early_icrcs(struct explainer *x);
+void explain_early_put(const struct explainer *x, struct buf *b);
 /* Append what is open about connections without any packet, or without any response (unused_conns.c): sentences
  * separated by `sep`; nothing if there are none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
@@ -405,6 +415,7 @@ struct summary {
     uint32_t n;
     uint32_t incidents;  /* in all groups */
     ns_t lost, time;     /* lost time, and all time, of the connections shown */
+    ns_t setup;          /* until messages of connection management that set connections up were answered, or given up */
     uint32_t conns, hit; /* connections; those with lost time */
 };
 

@@ -123,6 +123,7 @@ void explain_end(struct explainer *x)
     explain_taps(x);
     explain_cm_end(x);
     explain_datagrams_end(x);
+    explain_early_icrcs(x);
     drop_moot(x);
     explain_once(x);
     explain_bill(x);

@@ -136,6 +136,7 @@ struct odd_key {
 /* Header fields of all packets of a flow. */
 struct noted_headers {
     bool seen, migreq, have_dscp, have_sl;
+    bool right_icrc; /* a packet with a right ICRC was counted */
     uint16_t pkey;
     uint16_t vlan;                 /* VID of the first packet; 0: no tag */
     uint8_t dscp, sl;              /* of the first packet, if it has IP or an LRH */

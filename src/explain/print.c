@@ -268,15 +268,31 @@ static void print_groups(struct explainer *x, const struct explain_opts *o, cons
     buf_free(&text);
 }
 
+/* Packets that were not analysed come first: that nothing went wrong in them is not known. */
+static void early_print(const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    struct buf text = {0};
+
+    explain_early_put(x, &text);
+    if (text.len) {
+        put_lines(o, &text, 0, b);
+        buf_char(b, '\n');
+    }
+    buf_free(&text);
+}
+
 static void nothing_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
 
+    if (x->early.packets && x->early.packets == x->rdma_packets)
+        return;
     if (x->n && (o->since || o->until || o->wanted))
         buf_puts(&text, "Nothing went wrong in what was asked for.");
     else
-        buf_puts(&text, x->rdma_packets ? "Nothing went wrong that this capture shows."
-                                        : "There is no RDMA traffic in this capture.");
+        buf_puts(&text, x->early.packets ? "Nothing else went wrong that this capture shows."
+                        : x->rdma_packets ? "Nothing went wrong that this capture shows."
+                                          : "There is no RDMA traffic in this capture.");
     put_lines(o, &text, 0, b);
     buf_free(&text);
 }
@@ -303,6 +319,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         buf_puts(b, "Out of memory.\n");
         return;
     }
+    early_print(x, o, b);
     summary_put(&s, x, o, b);
     if (o->all)
         print_all(x, o, b);
@@ -464,6 +481,8 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     accounts_json(x, o, b);
     buf_puts(b, "],\n");
     incidents_json(x, o, b);
+    explain_early_put(x, &remarks);
+    buf_puts(&remarks, remarks.len ? " " : "");
     explain_remarks(x, " ", &remarks);
     json_string(b, "remarks", buf_str(&remarks));
     buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(observer_conns(x->observer)).evicted);

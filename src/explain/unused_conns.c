@@ -1,6 +1,60 @@
-/* layer 3 (explain): connections with too few packets in the capture to say that all went well. */
+/* layer 3 (explain): packets and connections of which the capture does not tell whether all went well: ICRCs that were
+ * not inserted yet; connections with too few packets. */
 #include "dissect/ib/opcode.h"
 #include "src/explain/explain_impl.h"
+
+/* --- ICRCs that were not inserted yet --------------------------------------------------------- */
+
+/* True if responses to a sender were captured. */
+static bool is_answered(struct explainer *x, const struct icrc_source *s)
+{
+    for (uint32_t i = 0; i < x->n_strangers; i++)
+        if (x->strangers[i].tap == s->tap && conn_addr_eq(&x->strangers[i].dst, &s->addr))
+            return true;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        if (x->notes[i] && x->notes[i]->responses.last_frame && f->tap == s->tap && conn_addr_eq(&f->src, &s->addr))
+            return true;
+    }
+    return false;
+}
+
+/* The packets of a sender were captured before its adapter inserted the ICRC: withdraw that they were damaged. */
+static void withdraw_damage(struct explainer *x, const struct icrc_source *s)
+{
+    uint64_t kept = 0;
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        if (st->cause != CAUSE_BAD_ICRC || st->tap != s->tap || !conn_addr_eq(&st->src, &s->addr))
+            continue;
+        st->moot = true;
+        kept++;
+    }
+    x->more -= kept < s->bad && s->bad - kept <= x->more ? s->bad - kept : 0;
+    x->early.packets += s->bad;
+    x->early.first = x->early.senders++ && x->early.first < s->first ? x->early.first : s->first;
+}
+
+void explain_early_icrcs(struct explainer *x)
+{
+    for (const struct icrc_source *s = x->icrcs.of; s < x->icrcs.of + ICRC_SOURCES; s++)
+        if (s->bad && icrc_source_is_early(&x->icrcs, s, is_answered(x, s)))
+            withdraw_damage(x, s);
+}
+
+void explain_early_put(const struct explainer *x, struct buf *b)
+{
+    if (x->early.packets)
+        buf_printf(b,
+                   "None of %s from %u address%s has a right ICRC (first: frame %u): captured before the adapter "
+                   "inserted it, or with rewritten addresses. Nothing in them was analysed: --no-icrc takes them as "
+                   "they are.",
+                   count_str(x->early.packets, "packet"), x->early.senders, x->early.senders == 1 ? "" : "es",
+                   x->early.first);
+}
+
+/* --- Connections with too few packets --------------------------------------------------------- */
 
 /* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */
 static bool is_used(struct explainer *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn)

@@ -47,26 +47,6 @@ void judge_malformed(struct judge *j, const struct pkt *p)
 
 /* --- Wrong ICRCs ------------------------------------------------------------------------------ */
 
-#define BEFORE_INSERTION 3 /* so many wrong ICRCs of a sender without a right one are no damage on the way */
-
-/* The place of address `a` at `tap`; NULL: there is no room for another one. */
-static struct icrc_source *icrc_source(struct judge *j, uint32_t tap, const struct conn_addr *a)
-{
-    uint64_t upper, lower, h;
-
-    memcpy(&upper, a->b, 8);
-    memcpy(&lower, a->b + 8, 8);
-    h = ((upper * 31 ^ lower) * 31 ^ tap) * HASH_MULTIPLIER;
-    for (unsigned i = 0; i < ICRC_SOURCES; i++) {
-        struct icrc_source *s = &j->icrc_source[((h >> 56) + i) % ICRC_SOURCES];
-        if (!s->used)
-            *s = (struct icrc_source){.addr = *a, .tap = tap, .used = true};
-        if (s->tap == tap && conn_addr_eq(&s->addr, a))
-            return s;
-    }
-    return NULL;
-}
-
 static void icrc_found(struct judge *j, const struct bad_icrc *b, unsigned needs)
 {
     struct found f = found_of(RULE_FMT_01, b->flow);
@@ -93,28 +73,10 @@ static unsigned icrc_captured(const struct judge *j, const struct icrc_source *s
     return captured;
 }
 
-/* Whether no ICRC of the capture is right, of packets of both ends, or of many. */
-static bool is_none_right(const struct judge *j)
-{
-    uint64_t senders = 0, packets = 0;
-
-    for (unsigned i = 0; i < ICRC_SOURCES; i++) {
-        const struct icrc_source *s = &j->icrc_source[i];
-        if (s->good)
-            return false;
-        senders += s->bad != 0;
-        packets += s->bad;
-    }
-    return senders > 1 || packets >= BEFORE_INSERTION;
-}
-
-/* Whether the capture is from before the adapter of `s` inserts the ICRC, or addresses were rewritten in it: no ICRC of
- * its packets is right, and none of others either, or all are 0, or its peers answer them. */
+/* Whether the packets of a sender were captured before its adapter inserted the ICRC. */
 static bool is_before_insertion(const struct judge *j, const struct icrc_source *s)
 {
-    if (s->good || !s->bad)
-        return false;
-    return !s->other || is_none_right(j) || (s->bad >= BEFORE_INSERTION && icrc_captured(j, s) == CAPTURED_RESPONSES);
+    return icrc_source_is_early(&j->icrc_sources, s, s->bad && icrc_captured(j, s) == CAPTURED_RESPONSES);
 }
 
 /* Wrong ICRC `number` is of a request of `f` that may be acknowledged. */
@@ -128,7 +90,7 @@ static void icrc_await(struct judge *j, struct jflow *f, uint32_t number)
  * acknowledgement can come, or the table is full. Not reported: the table is full, and the sender has no right ICRC. */
 static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_icrc b)
 {
-    b.source = (uint32_t)(s - j->icrc_source);
+    b.source = (uint32_t)(s - j->icrc_sources.of);
     if (s->good && (b.flow == FLOW_NONE || j->n_bad_icrc == BAD_ICRCS)) {
         icrc_found(j, &b, 0);
     } else if (j->n_bad_icrc < BAD_ICRCS) {
@@ -152,32 +114,21 @@ void judge_icrc(struct judge *j, const struct pkt *p)
 {
     bool request = p->op->flags & OPF_REQUEST && !(p->op->ext & H_DETH) && p->bth.opcode >> 5 != SVC_UC;
     struct bad_icrc b = {frame_u32(p), conn_tap_of(p->frame), 0, FLOW_NONE, p->bth.psn, p->icrc_got, p->icrc_want, 0};
-    struct icrc_source *s, *to;
-    struct conn_addr src, dst;
+    struct icrc_source *s;
 
     check_cut(j, p);
     if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p) ||
         (p->icrc == CRC_BAD && judge_lengths_differ(p)))
         return;
-    conn_addr_of(p, &src, &dst);
-    s = icrc_source(j, b.tap, &src);
-    if (s && p->icrc == CRC_GOOD)
-        s->good = true;
+    s = icrc_sources_count(&j->icrc_sources, p);
     if (p->icrc == CRC_GOOD)
         return;
     j->last_found_frame = p->frame->number;
     b.flow = request ? conn_flow_find(j->conns, p) : FLOW_NONE;
-    if (!s) {
+    if (s)
+        icrc_keep(j, s, b);
+    else
         icrc_found(j, &b, 0);
-        return;
-    }
-    s->other |= p->icrc_got != 0;
-    if (s->bad++ == 0)
-        s->first = b.frame;
-    icrc_keep(j, s, b);
-    to = p->op->flags & OPF_RESPONSE ? icrc_source(j, b.tap, &dst) : NULL;
-    if (to)
-        to->answered = true;
 }
 
 /* A request with a wrong ICRC was acknowledged. */
@@ -214,7 +165,7 @@ void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f)
 /* What a finding about wrong ICRCs of `s` needs: without captured responses the packets may have been acknowledged. */
 static unsigned icrc_needs(const struct judge *j, const struct icrc_source *s)
 {
-    return !s->good && s->bad >= BEFORE_INSERTION && icrc_captured(j, s) == CAPTURED_NOTHING ? N_RSP : 0;
+    return icrc_source_all_wrong(s) && icrc_captured(j, s) == CAPTURED_NOTHING ? N_RSP : 0;
 }
 
 void judge_icrc_end(struct judge *j)
@@ -224,17 +175,18 @@ void judge_icrc_end(struct judge *j)
 
     for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
         const struct bad_icrc *b = &j->bad_icrc[i];
-        if (!b->settled && !is_before_insertion(j, &j->icrc_source[b->source]))
-            icrc_found(j, b, icrc_needs(j, &j->icrc_source[b->source]));
+        if (!b->settled && !is_before_insertion(j, &j->icrc_sources.of[b->source]))
+            icrc_found(j, b, icrc_needs(j, &j->icrc_sources.of[b->source]));
     }
     for (unsigned i = 0; i < ICRC_SOURCES; i++) {
-        const struct icrc_source *s = &j->icrc_source[i];
+        const struct icrc_source *s = &j->icrc_sources.of[i];
         if (!is_before_insertion(j, s))
             continue;
         packets += s->bad;
         senders++;
         first = min_u32(first, s->first);
     }
+    findings_unjudged(j->findings, packets);
     if (senders)
         judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
                       say(j, "none of %s from %llu address%s", count_str(packets, "packet"),

@@ -24,7 +24,7 @@ struct findings {
     struct buf strings;
     bool judged[RULE_COUNT], lost[RULE_COUNT];
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
-    uint64_t packets;
+    uint64_t packets, unjudged;
     uint32_t connections, highest;
     void (*left_out)(void *user, const struct finding *f); /* NULL: no callback */
     void *user;
@@ -156,6 +156,11 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
     to->text = string_put(r, t->text);
 }
 
+void findings_unjudged(struct findings *r, uint64_t packets)
+{
+    r->unjudged += packets;
+}
+
 void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest)
 {
     r->packets = packets;
@@ -175,7 +180,7 @@ enum worst findings_worst(const struct findings *r, enum rule rule)
 
 struct findings_totals findings_totals(const struct findings *r)
 {
-    struct findings_totals t = {.packets = r->packets, .connections = r->connections, .highest = r->highest};
+    struct findings_totals t = {.packets = r->packets, .unjudged = r->unjudged, .connections = r->connections, .highest = r->highest};
 
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         enum worst w = findings_worst(r, (enum rule)i);

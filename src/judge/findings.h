@@ -57,6 +57,7 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
  * verdict. Notes count in none. */
 struct findings_totals {
     uint64_t packets;
+    uint64_t unjudged; /* of these, by findings_unjudged() */
     uint32_t connections;
     /* highest number of a connection: above `connections` if two flows that had numbers of their own were paired
      * later */
@@ -66,6 +67,8 @@ struct findings_totals {
 };
 struct findings_totals findings_totals(const struct findings *r);
 void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest);
+/* Packets that no rule judged, because their ICRCs were not inserted yet. */
+void findings_unjudged(struct findings *r, uint64_t packets);
 /* The worst verdict of a rule; WORST_NONE: it was not judged, or is a note. */
 enum worst { WORST_NONE, WORST_PASS, WORST_UNSURE, WORST_WARN, WORST_FAIL };
 enum worst findings_worst(const struct findings *r, enum rule rule);

@@ -214,6 +214,21 @@ static void hidden_print(const struct findings *r, const struct findings_opts *o
         buf_printf(b, "%s not shown (-Y)\n", count_str(hidden, "finding"));
 }
 
+/* Write a line for the packets that no rule judged: that nothing failed in them says nothing. */
+static void unjudged_print(const struct findings_totals *t, struct buf *b)
+{
+    struct buf line = {0};
+
+    if (!t->unjudged)
+        return;
+    buf_printf(&line,
+               "Not judged: %s without a right ICRC, captured before the adapter inserted it, or with rewritten "
+               "addresses; --no-icrc judges the rest of them",
+               count_str(t->unjudged, "packet"));
+    buf_paragraph(b, buf_str(&line), 0, COLUMNS);
+    buf_free(&line);
+}
+
 void findings_text(const struct findings *r, const struct findings_opts *o, struct buf *b)
 {
     struct findings_totals t = findings_totals(r);
@@ -223,6 +238,7 @@ void findings_text(const struct findings *r, const struct findings_opts *o, stru
             finding_print(r, o, findings_at(r, i), b);
     if (!o->quiet && !o->verbose)
         unsure_print(r, o, b);
+    unjudged_print(&t, b);
     lost_print(r, b);
     if (!o->quiet)
         hidden_print(r, o, b);

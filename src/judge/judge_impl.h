@@ -12,6 +12,7 @@
 #include "src/judge/raise.h"
 #include "src/judge/shadow.h"
 #include "src/judge/tables.h"
+#include "src/taps/icrc_sources.h"
 
 #define CLASS_VARIES UINT8_MAX /* judge.dscp_class: several priorities */
 
@@ -65,7 +66,7 @@ struct judge {
     struct short_frames short_frames[SHORT_LENS];
     bool short_lost; /* there were more lengths */
     struct bad_icrc bad_icrc[BAD_ICRCS];
-    struct icrc_source icrc_source[ICRC_SOURCES];
+    struct icrc_sources icrc_sources;
     uint32_t n_bad_icrc;             /* wrong ICRCs kept */
     struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
     struct pauser pauser[PAUSERS];

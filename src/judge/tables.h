@@ -160,7 +160,7 @@ struct short_frames {
 struct bad_icrc {
     uint32_t frame;
     uint32_t tap;
-    uint32_t source; /* index of its sender in icrc_source */
+    uint32_t source; /* index of its sender in icrc_sources */
     uint32_t flow;   /* with a request of a connection: its flow, else FLOW_NONE */
     uint32_t psn;
     uint32_t got, want;
@@ -168,18 +168,6 @@ struct bad_icrc {
     bool settled;
 };
 #define BAD_ICRCS 4096
-
-/* A sender, and whether any of its ICRCs is right. */
-struct icrc_source {
-    struct conn_addr addr;
-    uint32_t tap;
-    uint32_t first;  /* frame of the first wrong one */
-    bool used, good; /* good: one is right */
-    bool other;      /* one is wrong and not 0 */
-    bool answered;   /* responses came to it that have wrong ICRCs, too */
-    uint64_t bad;
-};
-#define ICRC_SOURCES 256
 
 /* --- Time stamps (judge.c) -------------------------------------------------------------------- */
 
