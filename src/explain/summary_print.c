@@ -25,6 +25,14 @@ static void put_share(struct buf *b, ns_t part, ns_t all)
         buf_printf(b, " (%.*f %%)", p < 99.95 ? 1 : 0, p);
 }
 
+/* How certain the cause is, by the worst incident: "most likely "; nothing if it is certain. */
+static const char *certainty_of(const struct group *g, const struct explainer *x)
+{
+    static const char *const words[] = {[CERTAIN] = "", [PROBABLE] = "most likely ", [POSSIBLE] = "possibly "};
+
+    return words[x->incidents[g->of[0]].certainty];
+}
+
 static void put_cause(struct buf *b, const struct group *g)
 {
     buf_puts(b, cause_table[g->cause].name);
@@ -52,11 +60,57 @@ static void put_where(struct buf *b, const struct group *g, const struct explain
     }
 }
 
-/* One sentence: how many failures, how much lost time, and its main causes. */
+/* "17 s of 17.1 s of 6 connections together (99.4 %) were lost on 2 of them, 85 % of that most likely to packet-loss."
+ * `part`: of the time only a part was asked for. */
+static void put_lost(const struct summary *s, const struct explainer *x, const struct group *worst, bool part,
+                     struct buf *b)
+{
+    bool several = !part && s->conns > 1;
+
+    buf_rounded(b, s->lost);
+    if (!part) {
+        buf_puts(b, " of ");
+        buf_rounded(b, s->time);
+        if (several)
+            buf_printf(b, " of %u connections together", s->conns);
+        put_share(b, s->lost, s->time);
+    }
+    buf_puts(b, " were lost");
+    if (several)
+        buf_printf(b, " on %u of them", s->hit);
+    if (worst->bill) {
+        buf_printf(b, ", %.0f %% of that %sto ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost),
+                   certainty_of(worst, x));
+        put_cause(b, worst);
+    }
+    buf_char(b, '.');
+}
+
+/* What was noticed cost nothing. */
+static void put_harmless(const struct summary *s, const struct explainer *x, struct buf *b)
+{
+    buf_printf(b, "Neither a failure nor lost time was seen, but %s", certainty_of(&s->groups[0], x));
+    put_cause(b, &s->groups[0]);
+    put_where(b, &s->groups[0], x);
+    if (s->n > 1)
+        buf_printf(b, ", and %s", count_str(s->n - 1, "more kind"));
+    buf_char(b, '.');
+}
+
+/* Lost messages of connection management: that time is none of a connection yet. */
+static void put_setup(const struct summary *s, struct buf *b)
+{
+    if (!s->setup)
+        return;
+    buf_printf(b, "%sConnection management waited ", b->len ? " " : "");
+    buf_rounded(b, s->setup);
+    buf_printf(b, " for answers to messages that it sent again (%s).", cause_table[CAUSE_CM_TIMEOUT].name);
+}
+
+/* The verdict: how many failures, how much lost time, and its main causes. */
 static void put_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const struct group *worst = &s->groups[0], *failed = &s->groups[0];
-    bool part = o->since || o->until;
     struct buf text = {0};
 
     for (uint32_t i = 1; i < s->n; i++) {
@@ -66,28 +120,17 @@ static void put_verdict(const struct summary *s, const struct explainer *x, cons
             failed = &s->groups[i];
     }
     if (failed->failure) {
+        buf_puts(&text, certainty_of(failed, x));
         put_cause(&text, failed);
         put_where(&text, failed, x);
         buf_puts(&text, s->lost ? "; " : ".");
     }
-    if (s->lost) {
-        buf_rounded(&text, s->lost);
-        if (!part) {
-            buf_puts(&text, " of ");
-            buf_rounded(&text, s->time);
-            put_share(&text, s->lost, s->time);
-        }
-        buf_puts(&text, " were lost");
-        if (!part && s->conns > 1)
-            buf_printf(&text, " on %u of %u connections", s->hit, s->conns);
-        if (worst->bill) {
-            buf_printf(&text, ", %.0f %% of that to ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost));
-            put_cause(&text, worst);
-        }
-        buf_char(&text, '.');
-    }
-    if (text.len)
-        buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
+    if (s->lost)
+        put_lost(s, x, worst, o->since || o->until, &text);
+    else if (!failed->failure && !s->setup)
+        put_harmless(s, x, &text);
+    put_setup(s, &text);
+    buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
     buf_free(&text);
 }
 
