@@ -414,6 +414,7 @@ struct summary {
     struct group *groups; /* worst first */
     uint32_t n;
     uint32_t incidents;  /* in all groups */
+    uint64_t count;      /* how often they happened, likewise */
     ns_t lost, time;     /* lost time, and all time, of the connections shown */
     ns_t setup;          /* until messages of connection management that set connections up were answered, or given up */
     uint32_t conns, hit; /* connections; those with lost time */

@@ -55,9 +55,13 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
 {
     unsigned code = code_of(st->silence);
 
+    if (c->have_timeout && !c->timeout) {
+        buf_printf(b, "ACK timeout code 0, no timer, retry count %u, by CM", c->retry_cnt);
+        return;
+    }
     if (c->have_timeout) {
         buf_printf(b, "ACK timeout code %u, ", c->timeout);
-        buf_duration(b, (ns_t)TIMEOUT_UNIT << c->timeout);
+        buf_rounded(b, (ns_t)TIMEOUT_UNIT << c->timeout);
         buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
         return;
     }
@@ -74,7 +78,7 @@ static void put_rnr(struct buf *b, const struct conn_params *c, const struct req
 {
     if (h && h->rnr.have) {
         buf_printf(b, "RNR timer code %u of the responder, ", aeth_value(h->rnr.syndrome));
-        buf_duration(b, rnr_time(aeth_value(h->rnr.syndrome)));
+        buf_rounded(b, rnr_time(aeth_value(h->rnr.syndrome)));
     }
     if (c->have_rnr)
         buf_printf(b, c->rnr_retry == 7 ? "; RNR retry count 7, for ever, by CM" : "; RNR retry count %u, by CM",

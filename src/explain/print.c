@@ -305,6 +305,8 @@ static void end_print(struct explainer *x, const struct explain_opts *o, const s
     buf_printf(&text, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(&text, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
     buf_printf(&text, "; %s", count_str(s->incidents, "incident"));
+    if (s->count != s->incidents)
+        buf_printf(&text, ", %s in all", count_str(s->count, "time"));
     put_lines(o, &text, 0, b);
     buf_free(&text);
 }

@@ -1,7 +1,7 @@
 /* layer 3 (explain): sentences: the templates of hypotheses.def, and the values that they name.
  *
  * "PSN {psn}[ (frame {lost})] ..." is written from left to right; a part in brackets is removed if a value in it
- * is 0. A name may be followed by a colon and a unit, "{time:ms}", or by a noun, which gets its plural: "{n:packet}".
+ * is 0. A name may be followed by a colon and a noun, which gets its plural: "{n:packet}".
  */
 #include "dissect/ib/ib.h"
 #include "dissect/ib/opcode.h"
@@ -22,7 +22,7 @@ static const char *const templates[SENTENCES] = {
 /* How a value is printed. */
 enum form {
     FORM_COUNT, /* decimal; with a noun after the colon; with a comma there, in groups of three digits */
-    FORM_TIME,  /* a duration; "1.250 ms" with a unit after the colon, "1.3 ms" with a 1 */
+    FORM_TIME,  /* a duration, three significant digits */
     FORM_CLOCK, /* time of day */
     FORM_HEX,
     FORM_HEX4, /* with four digits */
@@ -157,18 +157,6 @@ static const char *code_text(enum form form, uint64_t n)
     return s ? s : "not defined";
 }
 
-static void put_time(struct buf *b, ns_t t, const char *unit, size_t len)
-{
-    if (!len)
-        buf_duration(b, t);
-    else if (unit[0] == 'u' || (unit[0] == '1' && t < NS_PER_MS))
-        buf_printf(b, unit[0] == '1' ? "%.1f us" : "%.3f us", (double)t / 1e3);
-    else if (unit[0] == 'm' || (unit[0] == '1' && t < NS_PER_S))
-        buf_printf(b, unit[0] == '1' ? "%.1f ms" : "%.3f ms", (double)t / 1e6);
-    else
-        buf_printf(b, unit[0] == '1' ? "%.1f s" : "%.3f s", (double)t / 1e9);
-}
-
 /* "12:00:01.234". */
 static void put_clock(struct buf *b, ns_t t)
 {
@@ -221,7 +209,7 @@ static void put_value(struct buf *b, const struct incident *i, enum form form, u
         put_count(b, n, more, len);
         break;
     case FORM_TIME:
-        put_time(b, (ns_t)n, more, len);
+        buf_rounded(b, (ns_t)n);
         break;
     case FORM_CLOCK:
         put_clock(b, (ns_t)n);

@@ -123,6 +123,14 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
     }
 }
 
+/* How long a lost message delayed the setup of a connection. */
+static ns_t setup_wait(const struct incident *i)
+{
+    const struct fact *f = &i->facts[0];
+
+    return i->n_facts && f->sentence == SENTENCE_CM_AGAIN && f->attr != CM_DREQ ? i->lost : 0;
+}
+
 /* Put each incident that is shown into its group. False: no memory. */
 static bool make_groups(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
@@ -135,7 +143,9 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
         if (!g)
             return false;
         group_add(g, x, i);
+        s->setup += setup_wait(&x->incidents[i]);
         s->incidents++;
+        s->count += occurrences(&x->incidents[i]);
     }
     return s->groups != NULL;
 }
