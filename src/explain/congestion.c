@@ -52,6 +52,22 @@ static void check_keys(struct explainer *x, const struct pkt *p)
 
 /* --- Congestion ------------------------------------------------------------------------------- */
 
+/* The requests of the latest slices, and the time since the first of these began, or since the first request. */
+static void first_cnp(struct marks *m, const struct pkt *p)
+{
+    uint64_t at = (uint64_t)p->frame->ts / CNP_SLICE, first = at - (CNP_SLICES - 1);
+    ns_t from = (ns_t)(first * CNP_SLICE);
+
+    m->cnp_frame = frame_u32(p);
+    m->cnp_ts = p->frame->ts;
+    if (!m->first_ts)
+        return;
+    m->look = p->frame->ts - (m->first_ts > from ? m->first_ts : from);
+    for (unsigned i = 0; i < CNP_SLICES; i++)
+        if (m->slices[i].n && (uint32_t)at - m->slices[i].at < CNP_SLICES)
+            m->before_cnp += m->slices[i].n;
+}
+
 static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
     uint32_t peer = flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), flow)->peer;
@@ -59,12 +75,8 @@ static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
 
     if (!t)
         return;
-    if (t->marks.cnps++ == 0) {
-        t->marks.cnp_frame = frame_u32(p);
-        t->marks.cnp_ts = p->frame->ts;
-        for (unsigned i = 0; i < ARRAY_LEN(t->marks.recent) && i < t->marks.recent_at; i++)
-            t->marks.before_cnp += p->frame->ts - t->marks.recent[i] < CNP_LOOK;
-    }
+    if (t->marks.cnps++ == 0)
+        first_cnp(&t->marks, p);
 }
 
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)

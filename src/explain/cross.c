@@ -138,7 +138,7 @@ static void explain_unheeded(struct explainer *x, uint32_t number)
     if (losses < CNP_LOSSES)
         return;
     incident_is(st, SAY(CNP_IGNORED, .n = (uint32_t)t->marks.cnps, .other = t->marks.cnp_frame,
-                        .m = t->marks.before_cnp, .k = t->marks.after_cnp));
+                        .m = t->marks.before_cnp, .k = t->marks.after_cnp, .time = t->marks.look));
     for (uint32_t i = 0; i < x->n; i++)
         if (x->incidents[i].flow == st->flow && is_loss(&x->incidents[i]) && x->incidents[i].start >= st->start)
             cross_supersede(x, number, i);

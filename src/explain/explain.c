@@ -51,7 +51,7 @@ static void note_flow(struct explainer *x, struct flow_notes *t, const struct pk
         t->headers.odd[t->headers.n_odd++] = (struct odd_key){p->bth.psn, frame_u32(p), p->bth.pkey};
     t->headers.packets++;
     t->headers.last_ts = p->frame->ts;
-    if ((p->tos & 3) == 3 && p->addr_len) {
+    if ((p->tos & 3) == 3 && p->addr_len && !(p->op->flags & OPF_ACK)) { /* no CNP is due for an ACK */
         if (t->marks.ce_packets < NOTED_CE)
             t->marks.ce_frames[t->marks.ce_packets] = frame_u32(p);
         t->marks.ce_packets++;
@@ -164,6 +164,22 @@ static void on_copy(struct explainer *x, const struct event *e, struct flow_note
         tell_copy(x, e, t);
 }
 
+/* Count a request before or behind the first CNP. */
+static void note_rate(struct marks *m, ns_t ts)
+{
+    uint32_t at = (uint32_t)((uint64_t)ts / CNP_SLICE);
+
+    if (m->cnps) {
+        m->after_cnp += ts - m->cnp_ts < m->look;
+        return;
+    }
+    if (!m->first_ts)
+        m->first_ts = ts;
+    if (m->slices[at % CNP_SLICES].at != at)
+        m->slices[at % CNP_SLICES] = (struct cnp_slice){at, 0};
+    m->slices[at % CNP_SLICES].n++;
+}
+
 static void on_request(struct explainer *x, const struct event *e)
 {
     struct flow_notes *t = notes_of(x, e->flow);
@@ -180,9 +196,7 @@ static void on_request(struct explainer *x, const struct event *e)
         t->requests.owed = t->requests.asked && !is_answered(e->h, t->requests.asked_psn);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
-    t->marks.recent[t->marks.recent_at++ % ARRAY_LEN(t->marks.recent)] = e->p->frame->ts;
-    if (t->marks.cnps && e->p->frame->ts - t->marks.cnp_ts < CNP_LOOK)
-        t->marks.after_cnp++;
+    note_rate(&t->marks, e->p->frame->ts);
     if (e->p->have & (H_RETH | H_ATOMICETH))
         note_keys(t, e->p);
     if (e->as == SEEN_COPY) {

@@ -4,6 +4,15 @@
 
 #include <stdlib.h>
 
+/* True if the account of the flow says that CNPs slowed it down. */
+static bool is_throttled(const struct explainer *x, uint32_t flow)
+{
+    for (size_t i = 0; i < timeline_n(x->timeline); i++)
+        if (timeline_row(x->timeline, i)->flow == flow)
+            return timeline_row(x->timeline, i)->states[TIME_THROTTLED] > 0;
+    return false;
+}
+
 /* `heard`: packets of the other direction were captured; CNPs come in that direction. */
 static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool heard)
 {
@@ -19,14 +28,16 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct flow
         st->start = t->headers.ts;
         incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
     }
-    if (t->marks.cnps && t->marks.before_cnp >= 16 && t->marks.after_cnp >= t->marks.before_cnp) {
+    if (t->marks.look >= CNP_LOOK && t->marks.before_cnp >= 16 && t->marks.after_cnp >= t->marks.before_cnp &&
+        !is_throttled(x, flow)) {
         st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
         if (!st)
             return;
         incident_frame(st, ROLE_EVIDENCE, t->marks.cnp_frame);
         st->start = t->marks.cnp_ts;
         incident_is(st,
-                    SAY(CNP_UNHEEDED, .n = t->marks.before_cnp, .other = t->marks.cnp_frame, .m = t->marks.after_cnp));
+                    SAY(CNP_UNHEEDED, .n = t->marks.before_cnp, .other = t->marks.cnp_frame, .m = t->marks.after_cnp,
+                        .time = t->marks.look));
     }
 }
 

@@ -116,16 +116,24 @@ struct hypotheses {
     uint32_t rsp_lost, rsp_reorder; /* the response to the latest READ retransmitted; a reordered one */
 };
 
+/* Requests of a short time: number of that time since 1970, and how many. */
+struct cnp_slice {
+    uint32_t at, n;
+};
+#define CNP_SLICE  (25 * NS_PER_US)
+#define CNP_SLICES 9 /* slices before the first CNP, that of the CNP included */
+#define CNP_LOOK   (100 * NS_PER_US) /* the least time before the first CNP that tells the rate */
+
 /* ECN marks on the packets of a flow, and CNPs for it. */
 struct marks {
     uint64_t ce_packets, cnps;
     uint32_t ce_frames[NOTED_CE], cnp_frame;
     ns_t cnp_ts;
-    uint32_t before_cnp, after_cnp; /* requests within CNP_LOOK of the first CNP */
-    ns_t recent[64];                /* times of the latest requests */
-    uint32_t recent_at;
+    ns_t first_ts;                  /* of the first request */
+    ns_t look;                      /* time before the first CNP in which its requests are known, up to 225 us */
+    uint32_t before_cnp, after_cnp; /* requests in that time before the first CNP, and after it */
+    struct cnp_slice slices[CNP_SLICES];
 };
-#define CNP_LOOK (200 * NS_PER_US)
 
 /* A packet with another P_Key than the first one. */
 struct odd_key {
