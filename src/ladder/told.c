@@ -52,6 +52,15 @@ static int by_frame(const void *a, const void *b)
     return x->incident < y->incident ? -1 : x->incident > y->incident;
 }
 
+/* The frame that a loss is about: that which another tap lacks, if one does; else the one named first. */
+static uint32_t frame_of(const struct incident *s, unsigned k)
+{
+    for (unsigned i = 0; i < s->n_facts; i++)
+        if (s->facts[i].sentence == SENTENCE_TAP_LACKS)
+            return s->facts[i].lost;
+    return s->frames[k];
+}
+
 bool told_prepare(struct ladder *l)
 {
     size_t room = 1;
@@ -64,7 +73,7 @@ bool told_prepare(struct ladder *l)
     for (size_t i = 0; i < explain_n(l->explain); i++) {
         const struct incident *s = explain_at(l->explain, i);
         for (unsigned k = 0; is_itself(s) && k < n_concerned(s); k++)
-            l->told[l->n_told++] = (struct told){s->frames[k], s->files[k], (uint32_t)i};
+            l->told[l->n_told++] = (struct told){frame_of(s, k), s->files[k], (uint32_t)i};
     }
     qsort(l->told, l->n_told, sizeof *l->told, by_frame);
     return true;
