@@ -298,6 +298,19 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     incident_add(st, &f);
 }
 
+/* Duplicates: did the other tap see the first of them only once? */
+static void compare_copies(struct explainer *x, struct incident *st, uint32_t other)
+{
+    struct req_dir *b = observer_req_dir(x->observer, other);
+    const struct sent *o = b && b->have_next ? req_dir_sent(b, st->psn) : NULL;
+
+    if (!o || o->same || o->copies > 1)
+        return;
+    st->proved = true;
+    incident_frame_at(st, ROLE_EVIDENCE, tap_of(x, other), o->first);
+    incident_add(st, SAY(TAP_ONCE, .psn = st->psn, .other = o->first, .tap = fact_tap(tap_of(x, other))));
+}
+
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
@@ -313,11 +326,15 @@ void explain_taps(struct explainer *x)
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
-             open = st->flow != FLOW_NONE && (st->has_psn || silent);
+             copies = st->cause == CAUSE_DUPLICATE && st->is_request,
+             open = st->flow != FLOW_NONE && (st->has_psn || silent || copies);
         st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
         for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
-            (silent ? compare_silence : st->is_request ? compare_request : compare_response)(x, st, k);
+            (silent           ? compare_silence
+             : copies         ? compare_copies
+             : st->is_request ? compare_request
+                              : compare_response)(x, st, k);
     }
 }

@@ -20,6 +20,7 @@ static void tell_copy(struct explainer *x, const struct event *e, struct flow_no
             return;
         t->hypotheses.dup = incident_number(x, st);
         st->is_request = true;
+        st->psn = e->p->bth.psn;
         if (frame_ip_id(e->p))
             incident_is(st, SAY(REQUESTS_TWICE));
         else
