@@ -76,6 +76,7 @@ struct job {
     bool begun, match;     /* begun: a frame was read; match: the packet that the observer gets next passes -Y */
     ns_t first;            /* time of the first frame */
     struct bitset matches; /* -Y: connections, by number */
+    bool passes;           /* -Y: there is one */
 };
 
 static struct job *job_of(struct trace *t)
@@ -183,8 +184,10 @@ static void on_event(void *user, const struct event *e)
     struct job *job = user;
     uint32_t conn = e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(job->t.observer), e->own)->conn;
 
-    if (job->match && conn)
+    if (job->match && conn) {
         bitset_add(&job->matches, conn);
+        job->passes = true;
+    }
 }
 
 static bool is_in_log(const struct job *job, const struct incident *i)
@@ -252,6 +255,7 @@ static void set_print_options(struct job *job)
     o->put_time = put_time;
     o->by_count = job->sort == SORT_COUNT;
     o->wanted = is_wanted;
+    o->none_passes = job->t.filter && !job->passes;
     o->since = job->since.kind ? when_resolve(&job->since, job->first) : 0;
     o->until = job->until.kind ? when_resolve(&job->until, job->first) : 0;
     o->columns = w.columns && w.columns < COLUMNS_MIN ? COLUMNS_MIN : w.columns;

@@ -1,4 +1,5 @@
 /* layer 3 (explain): what went wrong outside of connections: datagrams, congestion, pause frames. */
+#include "dissect/ip/mpa.h"
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
@@ -86,7 +87,9 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
         explain_host(x, p);
     }
     if (!(p->have & H_BTH)) {
-        if (p->addr_len)
+        if (p->addr_len && mpa_is_request(p))
+            x->mpa_frame = x->mpa++ ? x->mpa_frame : frame_u32(p);
+        else if (p->addr_len)
             explain_icmp(x, p);
         else
             explain_pause(x, p);

@@ -525,6 +525,8 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
 
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
+    if (UNLIKELY(p->frame->has_ts && (!x->first || p->frame->ts < x->first)))
+        x->first = p->frame->ts;
     if (p->frame->has_ts && p->frame->ts > x->last) {
         if (UNLIKELY(p->frame->ts - x->last >= QUIET_MIN))
             explain_quiet(x, p);

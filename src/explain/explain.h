@@ -141,6 +141,7 @@ struct explain_opts {
     void *user;
     /* Append a time, ns since 1970; NULL: no times are printed. */
     void (*put_time)(void *user, struct buf *b, ns_t t);
+    bool none_passes; /* no packet of a connection passes the filter */
     /* True if an incident is asked for; NULL: all are. */
     bool (*wanted)(void *user, const struct incident *i);
 };

@@ -209,7 +209,9 @@ struct explainer {
     uint32_t n_pausers;
     uint64_t packets;
     uint64_t rdma_packets;
-    ns_t last; /* time of the latest frame */
+    uint64_t mpa; /* MPA requests: TCP streams that become iWARP */
+    uint32_t mpa_frame; /* the first of them */
+    ns_t first, last; /* times of the earliest and of the latest frame; 0: none has one */
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
 };

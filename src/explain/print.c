@@ -281,18 +281,46 @@ static void early_print(const struct explainer *x, const struct explain_opts *o,
     buf_free(&text);
 }
 
+/* What was asked for is not in the capture: what is. False if it is. */
+static bool unselected_put(const struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    bool beyond = x->last && ((o->since && o->since > x->last) || (o->until && o->until < x->first));
+
+    if (!beyond && !o->none_passes)
+        return false;
+    buf_puts(b, o->none_passes ? "Nothing was selected: no packet of a connection passes the filter. The capture has "
+                               : "Nothing was selected: the capture has nothing at that time. It has ");
+    conn_number_put(b, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
+    if (o->put_time && x->last) {
+        buf_puts(b, " and lasts from ");
+        o->put_time(o->user, b, x->first);
+        buf_puts(b, " to ");
+        o->put_time(o->user, b, x->last);
+    }
+    buf_char(b, '.');
+    return true;
+}
+
+/* Nothing that a RoCE or InfiniBand analyzer knows. */
+static void foreign_put(const struct explainer *x, struct buf *b)
+{
+    buf_puts(b, "There is no RoCE or InfiniBand traffic in this capture.");
+    if (x->mpa)
+        buf_printf(b, " It has iWARP, RDMA over TCP, which is not analysed: %s, the first in frame %u.",
+                   count_str(x->mpa, "MPA request"), x->mpa_frame);
+}
+
 static void nothing_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
 
     if (x->early.packets && x->early.packets == x->rdma_packets)
         return;
-    if (x->n && (o->since || o->until || o->wanted))
-        buf_puts(&text, "Nothing went wrong in what was asked for.");
-    else
-        buf_puts(&text, x->early.packets ? "Nothing else went wrong that this capture shows."
-                        : x->rdma_packets ? "Nothing went wrong that this capture shows."
-                                          : "There is no RDMA traffic in this capture.");
+    if (!x->rdma_packets)
+        foreign_put(x, &text);
+    else if (!unselected_put(x, o, &text))
+        buf_printf(&text, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
+                   x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
     put_lines(o, &text, 0, b);
     buf_free(&text);
 }
