@@ -274,6 +274,18 @@ static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
     return found;
 }
 
+/* What dropped responses led to: a request was sent several times, and nothing follows. */
+static void tell_spent(struct explainer *x, struct incident *st, struct req_dir *h)
+{
+    const struct sent *s = req_dir_sent(h, observer_tries(x->observer, st->flow)->psn);
+
+    if (!s || s->copies < 2 || observer_tries(x->observer, st->flow)->next != h->next)
+        return;
+    incident_frame(st, ROLE_RETRANSMISSION, s->last);
+    incident_add(st, SAY(SPENT_DROPPED, .psn = s->psn, .n = s->copies, .time = s->ts - s->ts_first, .again = s->last,
+                         .m = retries_used(x->observer, h) >= RETRIES_MAX));
+}
+
 static void end_stranger(struct explainer *x, const struct stranger *k)
 {
     uint32_t flow = flow_of_stranger(x, k), by;
@@ -291,6 +303,7 @@ static void end_stranger(struct explainer *x, const struct stranger *k)
     st->times = k->n - 1;
     incident_is(
         st, SAY(WRONG_ADDRESS, .n = k->others ? 0 : k->n, .m = k->others ? k->n : 0, .end = k->src, .other = k->frame));
+    tell_spent(x, st, observer_req_dir(x->observer, flow));
     for (uint32_t i = 0; i < by; i++)
         if (x->incidents[i].flow == flow && is_unheard(&x->incidents[i]))
             cross_supersede(x, by, i);

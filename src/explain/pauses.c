@@ -66,6 +66,13 @@ static bool is_of_pause(const struct incident *st, const struct pauser *a)
     return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
 }
 
+/* True if an incident gathers the time that pause frames took, of which another tap than its own saw the frames. */
+static bool is_time_of_pause(const struct incident *st, const struct pauser *a)
+{
+    return st->cause == CAUSE_PAUSE && st->of_time && !st->n_frames && !st->merged && !st->superseded_by &&
+           st->tap != a->tap;
+}
+
 /* True if a packet was lost while the port was paused. */
 static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
 {
@@ -88,15 +95,17 @@ static void end_pauser(struct explainer *x, struct pauser *a)
     incident_frame(st, ROLE_EVIDENCE, a->frame);
     st->times = a->n - 1;
     if (a->paused < PAUSE_LONG) {
-        incident_is(st, SAY(PAUSED, .n = a->classes ? MACC_PFC : MACC_PAUSE, .address = a->mac, .other = a->frame));
-        return;
+        incident_is(st, SAY(PAUSED, .n = a->classes ? MACC_PFC : MACC_PAUSE, .code = a->classes, .address = a->mac,
+                            .other = a->frame));
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            lost |= is_loss_meanwhile(&x->incidents[i], a);
+        incident_is(st,
+                    a->classes ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
+                               : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
     }
     for (uint32_t i = 0; i < n; i++)
-        lost |= is_loss_meanwhile(&x->incidents[i], a);
-    incident_is(st, a->classes ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
-                               : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
-    for (uint32_t i = 0; i < n; i++)
-        if (is_of_pause(&x->incidents[i], a))
+        if (is_time_of_pause(&x->incidents[i], a) || (a->paused >= PAUSE_LONG && is_of_pause(&x->incidents[i], a)))
             cross_supersede(x, by, i);
 }
 

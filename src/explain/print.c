@@ -116,6 +116,12 @@ static void command_print(const struct explain_opts *o, const struct incident *s
 {
     size_t start = b->len;
 
+    if (!s->conn) {
+        buf_printf(b, "    Next: rdmatrace decode -Y 'frame.number == %u'", s->frames[0]);
+        put_argument(b, o, s->files[0] < o->n_files ? o->files[s->files[0]] : "", &start);
+        buf_char(b, '\n');
+        return;
+    }
     buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
     if (b->len - start > explain_columns(o)) {
         b->len = start;
@@ -142,7 +148,7 @@ static void next_print(const struct explain_opts *o, const struct incident *s, s
         buf_printf(&text, "Counters: %s.", buf_str(&counters));
         put_lines(o, &text, 4, b);
     }
-    if (s->conn && s->n_frames && !o->once)
+    if (s->n_frames && !o->once)
         command_print(o, s, b);
     buf_free(&text);
     buf_free(&counters);
