@@ -124,7 +124,8 @@ static void explain_classes(struct explainer *x)
 /* --- CNPs
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* A requester that does not slow down after CNPs, and loses packets. */
+/* A requester that does not slow down after CNPs: what little time its account calls throttled is no slowdown. If it
+ * loses packets, they follow from it. */
 static void explain_unheeded(struct explainer *x, uint32_t number)
 {
     struct incident *st = &x->incidents[number];
@@ -135,6 +136,9 @@ static void explain_unheeded(struct explainer *x, uint32_t number)
         return;
     for (uint32_t i = 0; i < x->n; i++)
         losses += x->incidents[i].flow == st->flow && is_loss(&x->incidents[i]) && x->incidents[i].start >= st->start;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->incidents[i].flow == st->flow && x->incidents[i].cause == CAUSE_THROTTLED)
+            cross_supersede(x, number, i);
     if (losses < CNP_LOSSES)
         return;
     incident_is(st, SAY(CNP_IGNORED, .n = (uint32_t)t->marks.cnps, .other = t->marks.cnp_frame,

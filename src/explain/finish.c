@@ -4,12 +4,16 @@
 
 #include <stdlib.h>
 
-/* True if the account of the flow says that CNPs slowed it down. */
-static bool is_throttled(const struct explainer *x, uint32_t flow)
+#define THROTTLED_PART 10 /* of the time behind the first CNP: less is no slowdown */
+
+/* True if the account of the flow says that CNPs, the first at `since`, slowed it down for a good part of the time. */
+static bool is_throttled(const struct explainer *x, uint32_t flow, ns_t since)
 {
-    for (size_t i = 0; i < timeline_n(x->timeline); i++)
-        if (timeline_row(x->timeline, i)->flow == flow)
-            return timeline_row(x->timeline, i)->states[TIME_THROTTLED] > 0;
+    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
+        const struct timeline_row *r = timeline_row(x->timeline, i);
+        if (r->flow == flow)
+            return r->states[TIME_THROTTLED] > (r->last - since) / THROTTLED_PART;
+    }
     return false;
 }
 
@@ -29,7 +33,7 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct flow
         incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
     }
     if (t->marks.look >= CNP_LOOK && t->marks.before_cnp >= 16 && t->marks.after_cnp >= t->marks.before_cnp &&
-        !is_throttled(x, flow)) {
+        !is_throttled(x, flow, t->marks.cnp_ts)) {
         st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
         if (!st)
             return;
@@ -135,6 +139,7 @@ void explain_end(struct explainer *x)
     explain_cm_end(x);
     explain_datagrams_end(x);
     explain_early_icrcs(x);
+    explain_stranger_naks(x);
     drop_moot(x);
     explain_once(x);
     explain_bill(x);
