@@ -269,15 +269,20 @@ static void suppose_refused(struct incident *st, const struct event *e, const st
     incident_is(st, &f);
 }
 
+enum cause explain_refusal(unsigned code)
+{
+    return code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
+           : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
+                                         : CAUSE_OPERATION_ERROR;
+}
+
 static void tell_refusal(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
     uint32_t pmtu = conn_flow_at(observer_conns(x->observer), e->flow)->pmtu;
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     unsigned code = aeth_value(e->p->aeth.syndrome);
-    enum cause cause = code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
-                       : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
-                                                     : CAUSE_OPERATION_ERROR;
+    enum cause cause = explain_refusal(code);
     struct incident *st;
 
     if (cause == CAUSE_INVALID_REQUEST && t->requests.deep && t->requests.deep_psn == e->p->bth.psn)
@@ -506,7 +511,7 @@ static void on_stranger(struct explainer *x, const struct event *e)
         note_flow(x, own, e->p);
     else if (e->p->icrc == CRC_GOOD)
         icrc_sources_count(&x->icrcs, e->p);
-    explain_stranger(x, e->p);
+    explain_stranger(x, e->p, e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(x->observer), e->own)->conn);
 }
 
 static void on_over(void *user, uint32_t flow, bool restart)

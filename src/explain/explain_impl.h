@@ -124,11 +124,15 @@ struct icmp_error {
 };
 #define ICMP_ERRORS 16
 
+/* Kinds of NAKs: a PSN is missing; not ready; refused. */
+enum { STRANGER_MISSES, STRANGER_WAITS, STRANGER_REFUSES, STRANGER_NAKS };
+
 /* Responses without requests in the capture: the first frame, the PSN of the latest, how many. */
 struct stranger {
     struct conn_addr src, dst;
     uint32_t tap, dqpn, psn, frame, n;
     uint32_t others; /* of these: READ responses and ATOMIC ACKs */
+    uint32_t naks[STRANGER_NAKS]; /* by kind: the number of the incident about its NAKs, plus 1; 0: none */
 };
 #define STRANGERS 64
 
@@ -355,7 +359,11 @@ bool is_unheard(const struct incident *i);
 void explain_cross(struct explainer *x);
 /* Paths (paths.c): an ICMP error; a response without captured requests; the end of the capture. */
 void explain_icmp(struct explainer *x, const struct pkt *p);
-void explain_stranger(struct explainer *x, const struct pkt *p);
+void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn);
+/* NAKs of such responses are told unless another tap saw the requests; before moot incidents are dropped. */
+void explain_stranger_naks(struct explainer *x);
+/* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */
+enum cause explain_refusal(unsigned code);
 void explain_paths(struct explainer *x);
 /* Hosts and links (hosts.c): a packet of no connection; a time without frames; the end of the capture. */
 void explain_host(struct explainer *x, const struct pkt *p);

@@ -235,7 +235,52 @@ static void end_mtu(struct explainer *x, uint32_t flow)
 
 /* --- Responses dropped because of where they come from ----------------------------------------- */
 
-void explain_stranger(struct explainer *x, const struct pkt *p)
+/* What a NAK says, by its kind. */
+static void suppose_nak(struct incident *st, const struct pkt *p, unsigned kind)
+{
+    static const uint8_t sentences[STRANGER_NAKS] = {[STRANGER_MISSES] = SENTENCE_STRANGER_MISSING,
+                                                     [STRANGER_WAITS] = SENTENCE_STRANGER_NOT_READY,
+                                                     [STRANGER_REFUSES] = SENTENCE_STRANGER_REFUSED};
+    unsigned code = aeth_value(p->aeth.syndrome);
+    struct fact f = {.sentence = sentences[kind],
+                     .psn = p->bth.psn,
+                     .nak = frame_u32(p),
+                     .code = (uint8_t)code,
+                     .time = kind == STRANGER_WAITS ? rnr_time(code) : 0};
+
+    incident_is(st, &f);
+}
+
+/* A NAK to requests that were not captured. */
+static void tell_nak(struct explainer *x, struct stranger *k, const struct pkt *p, uint32_t conn)
+{
+    bool rnr = response_type(p) == AETH_RNR;
+    unsigned code = aeth_value(p->aeth.syndrome),
+             kind = rnr                   ? STRANGER_WAITS
+                    : code == NAK_PSN_SEQ ? STRANGER_MISSES
+                                          : STRANGER_REFUSES;
+    struct incident *st = k->naks[kind] ? incident_at(x, k->naks[kind] - 1) : NULL;
+
+    if (!(p->op->flags & OPF_ACK) || (!rnr && response_type(p) != AETH_NAK))
+        return;
+    if (!st) {
+        st = incident_new(x,
+                          rnr                   ? CAUSE_RNR
+                          : code == NAK_PSN_SEQ ? CAUSE_PACKET_LOSS
+                                                : explain_refusal(code),
+                          FLOW_NONE, p);
+        if (!st)
+            return;
+        k->naks[kind] = incident_number(x, st) + 1;
+        st->conn = conn;
+        st->src = k->dst;
+        st->dst = k->src;
+        suppose_nak(st, p, kind);
+    }
+    incident_frame(st, ROLE_NAK, frame_u32(p));
+}
+
+void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn)
 {
     struct stranger k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p)};
 
@@ -246,6 +291,7 @@ void explain_stranger(struct explainer *x, const struct pkt *p)
             o->n++;
             o->others += !(p->op->flags & OPF_ACK);
             o->psn = k.psn;
+            tell_nak(x, o, p, conn);
             return;
         }
     }
@@ -254,6 +300,7 @@ void explain_stranger(struct explainer *x, const struct pkt *p)
     k.n = 1;
     k.others = !(p->op->flags & OPF_ACK);
     x->strangers[x->n_strangers++] = k;
+    tell_nak(x, &x->strangers[x->n_strangers - 1], p, conn);
 }
 
 /* A flow of requests without any response whose PSNs fit the unmatched responses; FLOW_NONE. */
@@ -284,6 +331,26 @@ static void tell_spent(struct explainer *x, struct incident *st, struct req_dir 
     incident_frame(st, ROLE_RETRANSMISSION, s->last);
     incident_add(st, SAY(SPENT_DROPPED, .psn = s->psn, .n = s->copies, .time = s->ts - s->ts_first, .again = s->last,
                          .m = retries_used(x->observer, h) >= RETRIES_MAX));
+}
+
+/* True if a tap saw the requests that a stranger answers. */
+static bool is_known(struct explainer *x, const struct stranger *k)
+{
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        const struct req_dir *h = observer_req_dir(x->observer, i);
+        if (h && h->have_next && conn_addr_eq(&f->src, &k->dst) && conn_addr_eq(&f->dst, &k->src))
+            return true;
+    }
+    return flow_of_stranger(x, k) != FLOW_NONE;
+}
+
+void explain_stranger_naks(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_strangers; i++)
+        for (unsigned kind = 0; kind < STRANGER_NAKS; kind++)
+            if (x->strangers[i].naks[kind] && is_known(x, &x->strangers[i]))
+                x->incidents[x->strangers[i].naks[kind] - 1].moot = true;
 }
 
 static void end_stranger(struct explainer *x, const struct stranger *k)

@@ -1,6 +1,8 @@
 /* layer 3 (explain): the ten lines above the statements, and the heading of a statement about several incidents. */
 #include "src/explain/explain_impl.h"
 
+#include <ctype.h>
+
 #define TABLE_ROWS  6
 #define WORST_TOLD  3
 #define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
@@ -122,6 +124,7 @@ static void put_verdict(const struct summary *s, const struct explainer *x, cons
     if (failed->failure) {
         buf_puts(&text, certainty_of(failed, x));
         put_cause(&text, failed);
+        text.p[0] = (char)(*certainty_of(failed, x) ? toupper(text.p[0]) : text.p[0]);
         put_where(&text, failed, x);
         buf_puts(&text, s->lost ? "; " : ".");
     }
