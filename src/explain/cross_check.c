@@ -307,7 +307,6 @@ static void compare_copies(struct explainer *x, struct incident *st, uint32_t ot
     if (!o || o->same || o->copies > 1)
         return;
     st->proved = true;
-    incident_frame_at(st, ROLE_EVIDENCE, tap_of(x, other), o->first);
     incident_add(st, SAY(TAP_ONCE, .psn = st->psn, .other = o->first, .tap = fact_tap(tap_of(x, other))));
 }
 

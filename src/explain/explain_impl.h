@@ -131,7 +131,7 @@ enum { STRANGER_MISSES, STRANGER_WAITS, STRANGER_REFUSES, STRANGER_NAKS };
 struct stranger {
     struct conn_addr src, dst;
     uint32_t tap, dqpn, psn, frame, n;
-    uint32_t others; /* of these: READ responses and ATOMIC ACKs */
+    uint32_t others;              /* of these: READ responses and ATOMIC ACKs */
     uint32_t naks[STRANGER_NAKS]; /* by kind: the number of the incident about its NAKs, plus 1; 0: none */
 };
 #define STRANGERS 64
@@ -213,9 +213,9 @@ struct explainer {
     uint32_t n_pausers;
     uint64_t packets;
     uint64_t rdma_packets;
-    uint64_t mpa; /* MPA requests: TCP streams that become iWARP */
+    uint64_t mpa;       /* MPA requests: TCP streams that become iWARP */
     uint32_t mpa_frame; /* the first of them */
-    ns_t first, last; /* times of the earliest and of the latest frame; 0: none has one */
+    ns_t first, last;   /* times of the earliest and of the latest frame; 0: none has one */
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
 };
@@ -315,8 +315,8 @@ void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
-/* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append what
- * there is to say of them; nothing if there are none. */
+/* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append
+ * what there is to say of them; nothing if there are none. */
 void explain_early_icrcs(struct explainer *x);
 void explain_early_put(const struct explainer *x, struct buf *b);
 /* Append what is open about connections without any packet, or without any response (unused_conns.c): sentences
@@ -423,10 +423,10 @@ struct group {
 struct summary {
     struct group *groups; /* worst first */
     uint32_t n;
-    uint32_t incidents;  /* in all groups */
-    uint64_t count;      /* how often they happened, likewise */
-    ns_t lost, time;     /* lost time, and all time, of the connections shown */
-    ns_t setup;          /* until messages of connection management that set connections up were answered, or given up */
+    uint32_t incidents; /* in all groups */
+    uint64_t count;     /* how often they happened, likewise */
+    ns_t lost, time;    /* lost time, and all time, of the connections shown */
+    ns_t setup;         /* until messages of connection management that set connections up were answered, or given up */
     uint32_t conns, hit; /* connections; those with lost time */
 };
 

@@ -39,9 +39,8 @@ static void end_congestion(struct explainer *x, uint32_t flow, const struct flow
             return;
         incident_frame(st, ROLE_EVIDENCE, t->marks.cnp_frame);
         st->start = t->marks.cnp_ts;
-        incident_is(st,
-                    SAY(CNP_UNHEEDED, .n = t->marks.before_cnp, .other = t->marks.cnp_frame, .m = t->marks.after_cnp,
-                        .time = t->marks.look));
+        incident_is(st, SAY(CNP_UNHEEDED, .n = t->marks.before_cnp, .other = t->marks.cnp_frame,
+                            .m = t->marks.after_cnp, .time = t->marks.look));
     }
 }
 

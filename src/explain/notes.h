@@ -121,7 +121,7 @@ struct cnp_slice {
     uint32_t at, n;
 };
 #define CNP_SLICE  (25 * NS_PER_US)
-#define CNP_SLICES 9 /* slices before the first CNP, that of the CNP included */
+#define CNP_SLICES 9                 /* slices before the first CNP, that of the CNP included */
 #define CNP_LOOK   (100 * NS_PER_US) /* the least time before the first CNP that tells the rate */
 
 /* ECN marks on the packets of a flow, and CNPs for it. */

@@ -255,10 +255,9 @@ static void suppose_nak(struct incident *st, const struct pkt *p, unsigned kind)
 static void tell_nak(struct explainer *x, struct stranger *k, const struct pkt *p, uint32_t conn)
 {
     bool rnr = response_type(p) == AETH_RNR;
-    unsigned code = aeth_value(p->aeth.syndrome),
-             kind = rnr                   ? STRANGER_WAITS
-                    : code == NAK_PSN_SEQ ? STRANGER_MISSES
-                                          : STRANGER_REFUSES;
+    unsigned code = aeth_value(p->aeth.syndrome), kind = rnr                   ? STRANGER_WAITS
+                                                         : code == NAK_PSN_SEQ ? STRANGER_MISSES
+                                                                               : STRANGER_REFUSES;
     struct incident *st = k->naks[kind] ? incident_at(x, k->naks[kind] - 1) : NULL;
 
     if (!(p->op->flags & OPF_ACK) || (!rnr && response_type(p) != AETH_NAK))

@@ -100,9 +100,9 @@ static void end_pauser(struct explainer *x, struct pauser *a)
     } else {
         for (uint32_t i = 0; i < n; i++)
             lost |= is_loss_meanwhile(&x->incidents[i], a);
-        incident_is(st,
-                    a->classes ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
-                               : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
+        incident_is(st, a->classes
+                            ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
+                            : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
     }
     for (uint32_t i = 0; i < n; i++)
         if (is_time_of_pause(&x->incidents[i], a) || (a->paused >= PAUSE_LONG && is_of_pause(&x->incidents[i], a)))

@@ -111,17 +111,26 @@ static void put_argument(struct buf *b, const struct explain_opts *o, const char
     buf_free(&word);
 }
 
-/* The command that shows the place. */
+/* The command that shows a frame of no connection, or of several. */
+static void frame_command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf filter = {0};
+    size_t start = b->len;
+
+    buf_printf(&filter, "frame.number == %u", s->frames[0]);
+    buf_puts(b, "    Next: rdmatrace decode -Y");
+    put_argument(b, o, buf_str(&filter), &start);
+    if (s->files[0] < o->n_files)
+        put_argument(b, o, o->files[s->files[0]], &start);
+    buf_char(b, '\n');
+    buf_free(&filter);
+}
+
+/* The command that shows the place of a connection. */
 static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
     size_t start = b->len;
 
-    if (!s->conn) {
-        buf_printf(b, "    Next: rdmatrace decode -Y 'frame.number == %u'", s->frames[0]);
-        put_argument(b, o, s->files[0] < o->n_files ? o->files[s->files[0]] : "", &start);
-        buf_char(b, '\n');
-        return;
-    }
     buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
     if (b->len - start > explain_columns(o)) {
         b->len = start;
@@ -149,7 +158,7 @@ static void next_print(const struct explain_opts *o, const struct incident *s, s
         put_lines(o, &text, 4, b);
     }
     if (s->n_frames && !o->once)
-        command_print(o, s, b);
+        (s->conn ? command_print : frame_command_print)(o, s, b);
     buf_free(&text);
     buf_free(&counters);
 }

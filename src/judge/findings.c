@@ -180,7 +180,8 @@ enum worst findings_worst(const struct findings *r, enum rule rule)
 
 struct findings_totals findings_totals(const struct findings *r)
 {
-    struct findings_totals t = {.packets = r->packets, .unjudged = r->unjudged, .connections = r->connections, .highest = r->highest};
+    struct findings_totals t = {
+        .packets = r->packets, .unjudged = r->unjudged, .connections = r->connections, .highest = r->highest};
 
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         enum worst w = findings_worst(r, (enum rule)i);

@@ -1,6 +1,6 @@
-/* layer 2b (taps): the senders that a tap sees, and whether their ICRCs are right: a tap may stand before the place where
- * the adapter inserts the ICRC, and then no ICRC of a sender is. Memory is bounded: senders beyond ICRC_SOURCES are not
- * counted. */
+/* layer 2b (taps): the senders that a tap sees, and whether their ICRCs are right: a tap may stand before the place
+ * where the adapter inserts the ICRC, and then no ICRC of a sender is. Memory is bounded: senders beyond ICRC_SOURCES
+ * are not counted. */
 #ifndef RDMATRACE_TAPS_ICRC_SOURCES_H
 #define RDMATRACE_TAPS_ICRC_SOURCES_H
 
@@ -12,10 +12,10 @@
 struct icrc_source {
     struct conn_addr addr;
     uint32_t tap;
-    uint32_t first; /* frame of its first packet with a wrong ICRC; 0: none */
-    uint64_t bad;   /* its packets with a wrong ICRC */
+    uint32_t first;         /* frame of its first packet with a wrong ICRC; 0: none */
+    uint64_t bad;           /* its packets with a wrong ICRC */
     bool used, good, other; /* the place is used; a packet had a right ICRC; one had a wrong ICRC other than 0 */
-    bool answered;  /* responses to it were captured, with wrong ICRCs */
+    bool answered;          /* responses to it were captured, with wrong ICRCs */
 };
 
 /* All zero: empty. */
@@ -23,7 +23,8 @@ struct icrc_sources {
     struct icrc_source of[ICRC_SOURCES];
 };
 
-/* Count a packet whose ICRC is right (CRC_GOOD) or wrong (CRC_BAD). Returns its sender; NULL: there is no room for it. */
+/* Count a packet whose ICRC is right (CRC_GOOD) or wrong (CRC_BAD). Returns its sender; NULL: there is no room for it.
+ */
 struct icrc_source *icrc_sources_count(struct icrc_sources *t, const struct pkt *p);
 /* Whether a sender's packets were captured before its adapter inserted the ICRC, or their addresses were rewritten: no
  * ICRC of its packets is right, and none of others either, or all are 0, or its peers answer them. `answered`: good
