@@ -199,6 +199,8 @@ static void take_req(struct judge *j, struct cm_packet *c)
         return;
     }
     c->s = &j->cm[key >> 54];
+    if (!c->s->key)
+        j->cm_used[j->n_cm_used++] = (uint16_t)(key >> 54);
     *c->s = (struct cm_exchange){
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
@@ -580,10 +582,8 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
 
 void judge_cm_end(struct judge *j)
 {
-    for (unsigned i = 0; i < CM_EXCHANGES && j->have_cm; i++) { /* without CM nothing has touched the table */
-        struct cm_exchange *s = &j->cm[i];
-        if (!s->key)
-            continue;
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        struct cm_exchange *s = &j->cm[j->cm_used[i]];
         settle_early(j, s, NS_NEVER);
         check_unanswered(j, s, false);
         check_unanswered(j, s, true);

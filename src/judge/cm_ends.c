@@ -29,8 +29,8 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->dst, &c->src, qpn);
     const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
 
-    for (unsigned i = 0; i < CM_EXCHANGES; i++) {
-        const struct cm_ends *e = &j->cm_ends[i];
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
         unsigned side = e->closed[0].frame ? 0 : 1;
         ns_t since = c->p->frame->ts - e->closed[side].ts;
         if (!e->used || !e->closed[side].frame || e->refused || e->tap != conn_tap_of(c->p->frame) ||
@@ -117,8 +117,8 @@ void judge_cm_opened(struct judge *j, uint32_t flow)
 
     if (LIKELY(!j->have_cm))
         return;
-    for (unsigned i = 0; i < 2 * CM_EXCHANGES; i++) {
-        const struct cm_ends *e = &j->cm_ends[i / 2];
+    for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
         if (e->used && e->tap == c->tap && e->qpn[!(i % 2)] == c->dqpn && conn_addr_eq(&e->addr[i % 2], &c->src) &&
             conn_addr_eq(&e->addr[!(i % 2)], &c->dst) && (!newest || e->frame > newest->frame)) {
             newest = e;
@@ -214,11 +214,12 @@ void judge_cm_stray(struct judge *j, const struct cm_packet *c)
     bool active = false;
     unsigned n = 0;
 
-    for (unsigned i = 0; i < 2 * (CM_EXCHANGES + CM_SIDRS); i++) {
-        const struct cm_ends *e = &j->cm_ends[i / 2];
+    for (unsigned i = 0; i < 2 * (j->n_cm_used + CM_SIDRS); i++) {
+        unsigned k = i / 2, at = k < j->n_cm_used ? j->cm_used[k] : CM_EXCHANGES + k - j->n_cm_used;
+        const struct cm_ends *e = &j->cm_ends[at];
         enum misfit m = e->used && e->tap == conn_tap_of(c->p->frame) ? misfit_of(e, c, i % 2) : FITS_NOT;
-        const struct cm_closed *k = &e->closed[e->closed[0].frame ? 0 : 1];
-        if (m == FITS_NOT || e->lap || (k->frame && c->p->frame->ts - k->ts > FORGET_AFTER))
+        const struct cm_closed *end = &e->closed[e->closed[0].frame ? 0 : 1];
+        if (m == FITS_NOT || e->lap || (end->frame && c->p->frame->ts - end->ts > FORGET_AFTER))
             continue;
         if (n++ && m >= how)
             continue;

@@ -119,8 +119,8 @@ static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow,
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
 
-    for (unsigned i = 0; i < 2 * CM_EXCHANGES; i++) {
-        const struct cm_ends *e = &j->cm_ends[i / 2];
+    for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
         *side = i % 2;
         if (e->used && e->rep_frame && e->tap == c->tap && e->rep_frame < j->flows[flow].first_frame &&
             e->psn[*side] == j->flows[flow].dir->start && e->qpn[!*side] != c->dqpn &&

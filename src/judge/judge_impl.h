@@ -53,6 +53,8 @@ struct judge {
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;
     struct cm_exchange cm[CM_EXCHANGES];
+    uint16_t cm_used[CM_EXCHANGES]; /* indices in `cm`, and in `cm_ends`, of the exchanges there are */
+    uint32_t n_cm_used;
     struct cm_ends cm_ends[CM_EXCHANGES + CM_SIDRS]; /* by index in `cm`; then a ring of SIDR_REQs */
     uint32_t sidr_at;
     struct lap lap[LAPS];
