@@ -54,8 +54,7 @@ struct pending_fail {
     ns_t ts;          /* time stamp of the response */
 };
 
-/* Identifies a response, to recognise a copy of it, which a mirror may bring after some later ones. */
-#define RSP_IDS 16
+/* Identifies a response, to recognise a copy of it. */
 struct rsp_id {
     bool have;
     uint8_t opcode;
@@ -171,8 +170,8 @@ struct jflow {
     bool rnr_codes_differ;
     uint64_t spurious; /* packets retransmitted although a response to them was seen */
     uint32_t spurious_frame;
-    ns_t nak_reaction;          /* longest time from a sequence NAK to the retransmission, ns */
-    struct rsp_id rsp[RSP_IDS]; /* latest responses to its requests, by PSN modulo RSP_IDS */
+    ns_t nak_reaction; /* longest time from a sequence NAK to the retransmission, ns */
+    struct rsp_id rsp; /* latest response to its requests */
     struct ack_wait ack_wait;
     uint32_t stray_first, stray_last; /* PSNs of the responses, as long as their requests are not known */
     uint64_t strays;                  /* how many there were */

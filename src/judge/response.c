@@ -115,16 +115,16 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 
 /* --- A response ------------------------------------------------------------------------------- */
 
-/* True if the response is identical to the latest one of its PSN: captured twice, or duplicated by the network. */
+/* True if the response is identical to the previous one: captured twice, or duplicated by the network. */
 static bool is_identical_copy(const struct judged *a)
 {
     const struct pkt *p = a->p;
     const struct rsp_id now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
-                        *t = &a->f->rsp[p->bth.psn % RSP_IDS];
+                        *t = &a->f->rsp;
     bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode &&
                 t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < DUPLICATE_WITHIN);
 
-    a->f->rsp[p->bth.psn % RSP_IDS] = now;
+    a->f->rsp = now;
     return same;
 }
 
