@@ -358,7 +358,7 @@ static int parse_die(struct sim_job *job, const char *arg)
     if (colon && h && strncmp(arg, "responder:", 10) != 0)
         return cli_error("--die %s: expected requester: or responder: before the time", arg);
     *e = (struct sim_end){0};
-    if ((token_u64(&t, &e->frames) && e->frames) || (token_time(&t, &e->at) && e->at))
+    if ((token_time(&t, &e->at) && e->at) || (token_u64(&t, &e->frames) && e->frames))
         return 0;
     return cli_error("--die %s: expected a time such as 5ms, or a number of frames", arg);
 }
