@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* The order of src/conn/account.h: a higher rank wins. */
+/* The order of src/account/account.h: a higher rank wins. */
 static const uint8_t ranks[TIME_STATES] = {
     [TIME_IDLE] = 0,        [TIME_TRANSFER] = 1,     [TIME_RESPONSE] = 2,
     [TIME_PEER_SLOW] = 3,   [TIME_READ_DEPTH] = 4,   [TIME_CREDIT] = 5,

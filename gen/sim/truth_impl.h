@@ -4,7 +4,7 @@
 
 #include "gen/sim/truth.h"
 #include "psn.h"
-#include "src/conn/account.h"
+#include "src/account/account.h"
 #include "src/conn/addr.h"
 
 /* A frame that a host sent. */

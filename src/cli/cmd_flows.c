@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmatrace flows`: throughput, latency and recovery of each connection. */
+#include "src/account/timeline.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
-#include "src/conn/timeline.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
 

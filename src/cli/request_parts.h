@@ -6,7 +6,7 @@
 #ifndef RDMATRACE_CLI_REQUEST_PARTS_H
 #define RDMATRACE_CLI_REQUEST_PARTS_H
 
-#include "src/conn/timeline.h"
+#include "src/account/timeline.h"
 #include "src/measure/wqe.h"
 
 struct request_parts;

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_COUNTERS_CAUSE_COUNTERS_H
 #define RDMATRACE_COUNTERS_CAUSE_COUNTERS_H
 
-#include "src/conn/account.h"
+#include "src/account/account.h"
 #include "src/counters/counters.h"
 
 /* Counters of `driver` that confirm a cause: write at most `max` to `out`, the most important first. `responder`: those

@@ -1,4 +1,4 @@
-/* layer 3 (explain): bills: each episode of lost time (src/conn/timeline.c) goes to the bill of one incident. */
+/* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* layer 3 (explain): at the end of a capture: requests without a response, and exhausted retries. */
 #include "dissect/ib/ib.h"
 #include "dissect/ib/opcode.h"
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

@@ -8,7 +8,7 @@
 #ifndef RDMATRACE_EXPLAIN_EXPLAIN_H
 #define RDMATRACE_EXPLAIN_EXPLAIN_H
 
-#include "src/conn/timeline.h"
+#include "src/account/timeline.h"
 
 /* On which side of the tap a packet was lost. */
 enum place {

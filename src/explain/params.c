@@ -1,5 +1,6 @@
 /* layer 3 (explain): the settings of both ends and of the network that matter to a cause. */
 #include "dissect/ib/ib.h"
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

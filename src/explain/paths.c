@@ -2,6 +2,7 @@
  * back from another address, or in another VLAN. */
 #include "dissect/ip/icmp.h"
 #include "dissect/pkt.h"
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 
 /* --- ICMP errors

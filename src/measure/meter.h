@@ -6,7 +6,7 @@
 #ifndef RDMATRACE_MEASURE_METER_H
 #define RDMATRACE_MEASURE_METER_H
 
-#include "src/conn/account.h"
+#include "src/account/account.h"
 #include "src/conn/conn.h"
 #include "src/conn/ud_gaps.h"
 #include "src/measure/wqe.h"

@@ -1,6 +1,6 @@
 /* layer 3 (measure): measurements: rows from their start to their end, intervals, order. */
 #include "dissect/pkt.h"
-#include "src/conn/timeline.h"
+#include "src/account/timeline.h"
 #include "src/measure/meter_impl.h"
 #include "src/transport/verbs.h"
 

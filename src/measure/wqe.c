@@ -1,5 +1,6 @@
 /* layer 3 (measure): work requests, put together from packets and their evidence. */
 #include "dissect/pkt.h"
+#include "src/conn/retries.h"
 #include "src/measure/wqe_impl.h"
 
 const char *wqe_op_str(enum wqe_op op)

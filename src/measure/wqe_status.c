@@ -1,5 +1,6 @@
 /* layer 3 (measure): work requests: their status when they are over. */
 #include "dissect/ib/opcode.h"
+#include "src/conn/retries.h"
 #include "src/measure/wqe_impl.h"
 
 /* True if `w` was sent once, its ACK timeout passed without a response, and the retry count is 0. */

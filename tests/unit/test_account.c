@@ -1,7 +1,7 @@
 /* layer 2b (conn) tests: states of accounts, and the JSON of accounts and incidents. */
 #include <criterion/criterion.h>
 
-#include "src/conn/account.h"
+#include "src/account/account.h"
 
 Test(account, states_have_names_and_tell_whether_time_is_lost)
 {

@@ -1,7 +1,7 @@
 /* layer 2b (conn) tests: the time of one direction, in spans. */
 #include <criterion/criterion.h>
 
-#include "src/conn/spans.h"
+#include "src/account/spans.h"
 
 static ns_t total(const ns_t states[TIME_STATES])
 {

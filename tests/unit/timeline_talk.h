@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_TEST_TIMELINE_TALK_H
 #define RDMATRACE_TEST_TIMELINE_TALK_H
 
-#include "src/conn/timeline_impl.h"
+#include "src/account/timeline_impl.h"
 #include "tests/unit/talk.h"
 
 static struct talk t;

@@ -1,11 +1,11 @@
-/* layer 2b (conn): the time of one direction of requests, in spans of one state each.
+/* layer 2b (account): the time of one direction of requests, in spans of one state each.
  *
  * The latest spans are kept one by one, so that time can still get another state when a later packet tells what it was
  * lost to; older ones are only added up. */
-#ifndef RDMATRACE_CONN_SPANS_H
-#define RDMATRACE_CONN_SPANS_H
+#ifndef RDMATRACE_ACCOUNT_SPANS_H
+#define RDMATRACE_ACCOUNT_SPANS_H
 
-#include "src/conn/account.h"
+#include "src/account/account.h"
 
 #define SPANS_MAX  256
 #define NO_EPISODE UINT32_MAX

@@ -1,5 +1,5 @@
-/* layer 2b (conn): the time of one direction of requests, in spans of one state each. */
-#include "src/conn/spans.h"
+/* layer 2b (account): the time of one direction of requests, in spans of one state each. */
+#include "src/account/spans.h"
 
 void spans_init(struct spans *s, ns_t first, span_bill *bill, void *user)
 {

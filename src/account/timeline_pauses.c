@@ -1,7 +1,8 @@
-/* layer 2b (conn): where the time of each direction of requests went: pause frames, of its own tap and of another. */
+/* layer 2b (account): where the time of each direction of requests went: pause frames, of its own tap and of another.
+ */
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"
-#include "src/conn/timeline_impl.h"
+#include "src/account/timeline_impl.h"
 
 #include <stdlib.h>
 

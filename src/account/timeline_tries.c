@@ -1,8 +1,8 @@
-/* layer 2b (conn): where the time of each direction of requests went: the requester goes back, and gives up; a queue
+/* layer 2b (account): where the time of each direction of requests went: the requester goes back, and gives up; a queue
  * pair that is used again; the end. */
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
-#include "src/conn/timeline_impl.h"
+#include "src/account/timeline_impl.h"
 #include "src/transport/verbs.h"
 
 /* --- Going back ------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* layer 2b (conn): where the time of a connection went: the states of an account, incidents, and the JSON of both.
+/* layer 2b (account): where the time of a connection went: the states of an account, incidents, and the JSON of both.
  *
  * An account covers one direction of requests of a connection, from the requester's view: `arrives` means that a packet
  * reaches the requester, or in place of it the tap. Each nanosecond from first_ns to last_ns is in exactly one state,
@@ -32,14 +32,14 @@
  *   not_known           the tap cannot decide
  *
  * Time in any state but idle, transfer, response, cm and not_known is lost time, and billed to exactly one incident. */
-#ifndef RDMATRACE_CONN_ACCOUNT_H
-#define RDMATRACE_CONN_ACCOUNT_H
+#ifndef RDMATRACE_ACCOUNT_ACCOUNT_H
+#define RDMATRACE_ACCOUNT_ACCOUNT_H
 
 #include "buf.h"
 
 enum time_state {
 #define TIME_STATE(name, text, costs, words) TIME_##name,
-#include "src/conn/time_states.def"
+#include "src/account/time_states.def"
 #undef TIME_STATE
     TIME_STATES
 };
@@ -61,10 +61,10 @@ enum certainty {
 /* "certain", "likely", "possible". */
 const char *certainty_str(enum certainty c);
 
-/* Causes of incidents: src/conn/causes.def. */
+/* Causes of incidents: src/account/causes.def. */
 enum cause {
 #define CAUSE(name, text, weight, meaning, next) CAUSE_##name,
-#include "src/conn/causes.def"
+#include "src/account/causes.def"
 #undef CAUSE
     CAUSE_COUNT
 };

@@ -1,11 +1,11 @@
-/* layer 2b (conn): names of states, causes and roles; accounts and incidents as JSON. */
-#include "src/conn/account.h"
+/* layer 2b (account): names of states, causes and roles; accounts and incidents as JSON. */
+#include "src/account/account.h"
 
 #include "bits.h"
 
 const struct cause_info cause_table[CAUSE_COUNT] = {
 #define CAUSE(name, text, weight, meaning, next) [CAUSE_##name] = {text, weight, meaning, next},
-#include "src/conn/causes.def"
+#include "src/account/causes.def"
 #undef CAUSE
 };
 
@@ -15,7 +15,7 @@ static const struct {
     const char *words;
 } states[TIME_STATES] = {
 #define TIME_STATE(name, text, costs, words) [TIME_##name] = {text, costs, words},
-#include "src/conn/time_states.def"
+#include "src/account/time_states.def"
 #undef TIME_STATE
 };
 

@@ -1,8 +1,8 @@
-/* layer 2b (conn): where the time of each direction of requests went: waits without a loss: credits, the depth of
+/* layer 2b (account): where the time of each direction of requests went: waits without a loss: credits, the depth of
  * READs, slow responses. */
 #include "bits.h"
 #include "dissect/pkt.h"
-#include "src/conn/timeline_impl.h"
+#include "src/account/timeline_impl.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* layer 2b (conn): where the time of each direction of requests went: requests and responses as they pass. */
+/* layer 2b (account): where the time of each direction of requests went: requests and responses as they pass. */
 #include "dissect/pkt.h"
-#include "src/conn/timeline_impl.h"
+#include "src/account/timeline_impl.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* layer 2b (conn): the accounts of a capture: where the time of each direction of requests went, and the episodes of
+/* layer 2b (account): the accounts of a capture: where the time of each direction of requests went, and the episodes of
  * trouble to which lost time is billed.
  *
  * Subscribes to the observer. Time gets its state when the packet that ends it passes; a NAK, a retransmission or the
@@ -10,11 +10,11 @@
  *                                 |retransmission
  *
  * The states are those of account.h. Memory is bounded by the number of connections, and EPISODES_MAX. */
-#ifndef RDMATRACE_CONN_TIMELINE_H
-#define RDMATRACE_CONN_TIMELINE_H
+#ifndef RDMATRACE_ACCOUNT_TIMELINE_H
+#define RDMATRACE_ACCOUNT_TIMELINE_H
 
+#include "src/account/spans.h"
 #include "src/conn/observer.h"
-#include "src/conn/spans.h"
 
 #define EPISODES_MAX (1u << 18) /* the time of further ones is not known */
 

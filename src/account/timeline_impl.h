@@ -1,8 +1,8 @@
-/* layer 2b (conn): internal: what is kept of each direction of requests for its account. */
-#ifndef RDMATRACE_CONN_TIMELINE_IMPL_H
-#define RDMATRACE_CONN_TIMELINE_IMPL_H
+/* layer 2b (account): internal: what is kept of each direction of requests for its account. */
+#ifndef RDMATRACE_ACCOUNT_TIMELINE_IMPL_H
+#define RDMATRACE_ACCOUNT_TIMELINE_IMPL_H
 
-#include "src/conn/timeline.h"
+#include "src/account/timeline.h"
 
 /* States over which the later ones of account.h win: a wait of the requester, a loss. */
 #define BEFORE_THROTTLED (SPANS_GOOD | 1u << TIME_PEER_SLOW | 1u << TIME_READ_DEPTH)

@@ -1,0 +1,52 @@
+/* layer 2b (conn): how often a requester has retried, and whether it has given up. */
+#include "src/conn/retries.h"
+
+#include "src/transport/verbs.h"
+
+#define STOPPED_AFTER 3 /* a requester that sends nothing for this many times its last ACK timeout has given up */
+
+uint32_t retries_used(const struct observer *w, const struct req_dir *h)
+{
+    return min_u32(h->retries, observer_tries(w, h->flow)->n);
+}
+
+/* Whether requests were unanswered although the capture has no response to compare with: the tap sees the other
+ * direction, the silence was long enough for an ACK timeout, and no new request followed. */
+static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
+{
+    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+
+    return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) &&
+           observer_tries(w, h->flow)->next == h->next && observer_heard(w, h->flow);
+}
+
+bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+                     ns_t now)
+{
+    uint32_t tries = retries_used(w, h);
+
+    if (!tries || (!h->rsp_packets && !is_unanswered(w, h, c, silence)))
+        return false;
+    if (tries >= RETRIES_MAX || (c->have_timeout && tries >= c->retry_cnt))
+        return true;
+    if (silence <= 0)
+        return false;
+    if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
+        return true; /* the ACK timer expired once more */
+    return now - h->last_ts > STOPPED_AFTER * silence;
+}
+
+bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c)
+{
+    const struct tries *t = observer_tries(w, h->flow);
+
+    return t->n && t->n >= (c->have_timeout || c->have_asked ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
+}
+
+bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
+{
+    ns_t timer = ack_timeout(c->timeout);
+
+    return (c->have_timeout || c->have_asked) && c->timeout && c->retry_cnt == 0 &&
+           waited >= (closed ? timer_earliest(timer) : timer * 4);
+}

@@ -1,0 +1,25 @@
+/* layer 2b (conn): how often a requester has retried, and whether it has given up. */
+#ifndef RDMATRACE_CONN_RETRIES_H
+#define RDMATRACE_CONN_RETRIES_H
+
+#include "src/conn/observer.h"
+
+#define RETRIES_MAX 7 /* largest retry count, a field of three bits: no requester retries more often */
+
+/* ACK timeouts in a row without progress, up to now. */
+uint32_t retries_used(const struct observer *w, const struct req_dir *h);
+/* Whether the requester has given up at `now`: its ACK timeouts without progress reached the retry count that CM
+ * states, or RETRIES_MAX; or they reached the retry count that its REQ sets for its peer, and it has sent nothing for
+ * `silence` since, the time that passed before one of the timeouts (0: not known); or it has sent nothing for several
+ * times `silence`. False if the capture may only lack the responses. */
+bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
+                     ns_t now);
+/* Whether the requester used its last retry and sent nothing new: responses that the tap saw meanwhile did not reach it
+ * before that retry. */
+bool retries_spent(const struct observer *w, const struct req_dir *h, const struct conn_params *c);
+/* Whether a requester with retry count 0 has given up a request that had no response for `waited` ns: the ACK timer may
+ * run up to four times its nominal timeout (9.7.6.1.3), so that much must have passed; if the requester `closed` the
+ * connection, the nominal timeout is enough. */
+bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed);
+
+#endif
