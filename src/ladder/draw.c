@@ -381,7 +381,7 @@ static uint32_t choose(struct ladder *l)
     for (uint32_t i = 0; i < l->n; i++)
         if (l->rungs[i].flow != FLOW_NONE)
             return conn_flow_at(conns, l->rungs[i].flow)->conn;
-    return 0;
+    return conn_counts(conns).flows ? conn_flow_at(conns, 0)->conn : 0; /* of messages of CM alone, say */
 }
 
 /* The flow of the end that sent first: that end is on the left. */
