@@ -186,6 +186,33 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
         (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, &p);
 }
 
+/* A live capture waits for frames: those of the window are all that came. */
+struct waiting {
+    const struct trace_cmd *cmd;
+    struct trace *t;
+    struct window *w;
+};
+
+static void drain(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+{
+    const struct frame *out;
+
+    while (!t->enough && (out = window_get(w)))
+        deliver(cmd, t, out);
+}
+
+static void on_waiting(void *user)
+{
+    const struct waiting *i = user;
+
+    if (!i->cmd->idle)
+        return;
+    drain(i->cmd, i->t, i->w);
+    i->cmd->idle(i->t);
+    if (i->t->enough && i->t->live)
+        cap_live_break(i->t->live);
+}
+
 /* Deliver all frames through the window, which sorts them by time. */
 static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
@@ -194,17 +221,16 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
     uint64_t read = 0;
     bool ok = true;
 
-    while (ok && (!t->stop.packets || read++ < t->stop.packets) && cap_merge_next(m, &f) > 0) {
+    while (ok && !t->enough && (!t->stop.packets || read++ < t->stop.packets) && cap_merge_next(m, &f) > 0) {
         joins_apply(&t->joins, &f);
         longest_apply(&t->first.longest, &f);
         ok = window_put(w, &f);
         if (t->iface)
             window_own(w); /* the frame is overwritten by the next one */
-        while (window_full(w) && (out = window_get(w)))
+        while (!t->enough && window_full(w) && (out = window_get(w)))
             deliver(cmd, t, out);
     }
-    while ((out = window_get(w)))
-        deliver(cmd, t, out);
+    drain(cmd, t, w);
     return ok ? EXIT_OK : cli_error("out of memory");
 }
 
@@ -343,14 +369,14 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
 }
 
 /* Open the live capture or the files. EXIT_OK, or EXIT_BAD after a message. */
-static int open_input(struct trace *t, struct window *w, struct cap **live, struct cap_merge **m)
+static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
 {
-    const struct cap_live_opts o = {.buffer = CLI_LIVE_BUFFER};
-    const struct cap_opts opts = {.moving = files_moving, .user = w};
+    const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
+    const struct cap_opts opts = {.moving = files_moving, .user = i->w};
     struct cap_error err;
 
     if (t->iface)
-        return cli_live_open(t->iface, &o, &t->stop, live, m);
+        return cli_live_open(t->iface, &o, &t->stop, &t->live, m);
     if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);
@@ -361,11 +387,11 @@ static int open_input(struct trace *t, struct window *w, struct cap **live, stru
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
+    struct waiting waiting = {cmd, t, w};
     struct cap_merge *m;
-    struct cap *live = NULL;
     int status, end = EXIT_BAD;
 
-    if (open_input(t, w, &live, &m) != EXIT_OK) {
+    if (open_input(t, &waiting, &m) != EXIT_OK) {
         t->out.len = 0;
         return EXIT_BAD;
     }
@@ -379,8 +405,8 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         report_notes(t, conns_of(cmd, t));
     if (!t->silent)
         status = report_file_errors(m, status);
-    if (live)
-        cli_live_report(live, CLI_LIVE_BUFFER);
+    if (t->live)
+        cli_live_report(t->live, t->ring ? t->ring : CLI_LIVE_BUFFER);
     cap_merge_close(m);
     return status;
 }

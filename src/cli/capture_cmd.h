@@ -67,7 +67,11 @@ struct trace {
     FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */
     uint32_t conn; /* --conn, 0: not given; end() is called only if this connection exists */
     bool answered; /* an option such as --help was answered: only `out` is written, no file is read */
-    bool notes;    /* set by start(): pkt.note is to be filled */
+    bool enough;   /* set by the command: no more frames are read, then end() is called */
+    uint32_t ring; /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
+    /* -i: the capture, for cap_live_stats(); else NULL */
+    struct cap *live;
+    bool notes; /* set by start(): pkt.note is to be filled */
     /* set before end(): a file could not be read to its end; the error is reported after end() */
     bool failed;
     uint64_t frames;       /* frames read */
@@ -109,6 +113,8 @@ struct trace_cmd {
     struct conn_table *(*conns)(struct trace *t);
     /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
+    /* -i: no packet is left that has arrived; called at least ten times a second */
+    void (*idle)(struct trace *t);
     /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
     /* After the last packet: append the results to t->out. Returns an exit status; EXIT_BAD of a file that could not be
@@ -133,7 +139,7 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
-extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd;
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */

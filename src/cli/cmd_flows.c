@@ -120,7 +120,7 @@ static unsigned cases(struct trace *t)
     return job_of(t)->rows.format != ROWS_TEXT ? NO_TEXT : 0;
 }
 
-static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
+static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
 {
     struct job *job = user;
 

@@ -26,6 +26,7 @@ _rdmatrace() {
             case $command in
                 check) _rdmatrace_words "text json junit" ;;
                 all | explain) _rdmatrace_words "text json" ;;
+                top) _rdmatrace_words "text ndjson prom" ;;
                 flows | ops) _rdmatrace_words "text json csv" ;;
                 *) _rdmatrace_words "text tree json ndjson fields" ;;
             esac
@@ -33,6 +34,7 @@ _rdmatrace() {
         --sort)
             case $command in
                 explain) _rdmatrace_words "time count" ;;
+                top) _rdmatrace_words "payload_1s_bps payload_10s_bps payload_60s_bps packets retransmitted_packets message_latency_p99_ns state connection" ;;
                 *) _rdmatrace_words "$(_rdmatrace_fields "$program")" ;;
             esac
             ;;
@@ -41,9 +43,10 @@ _rdmatrace() {
         -E | --field-option) _rdmatrace_words "header=y separator=/t separator=/s occurrence=f occurrence=l aggregator=/s quote=d quote=s" ;;
         -t | --time) _rdmatrace_words "r d dd e a ad u ud" ;;
         --fail-on) _rdmatrace_words "bad-icrc malformed" ;;
+        --device) _rdmatrace_words "$(ls /sys/class/infiniband 2>/dev/null)" ;;
         --color) _rdmatrace_words "auto always never" ;;
         -i | --interface) _rdmatrace_words "$(ls /sys/class/net 2>/dev/null)" ;;
-        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | --udp-port | --interval | --top | --since | --until) ;;
+        -f | --capture-filter | -Y | --display-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | --udp-port | --interval | --top | --iterations | --delay | --ring | --since | --until) ;;
         *)
             if [[ $cur == -* ]]; then
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"

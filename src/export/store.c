@@ -1,11 +1,11 @@
 /* layer 3b (export): an SQLite database that is written once. */
 #include "src/export/store.h"
 
+#include "beside.h"
+
 #include <errno.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TABLES_MAX 32
@@ -57,20 +57,16 @@ void store_sql(struct store *s, const char *sql)
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* A new file beside `path`, readable as any other new file. */
+/* A new file beside `path`. */
 static bool create_file(struct store *s)
 {
-    int fd = asprintf(&s->unfinished, "%s.XXXXXX", s->path) < 0 ? -1 : mkstemp(s->unfinished);
-    mode_t mask = umask(0);
+    int fd;
 
-    umask(mask);
-    if (fd < 0) {
+    s->unfinished = beside_new(s->path, &fd);
+    if (!s->unfinished) {
         fail(s, strerror(errno));
-        free(s->unfinished);
-        s->unfinished = NULL;
         return false;
     }
-    fchmod(fd, 0666 & ~mask);
     close(fd);
     return true;
 }
@@ -96,9 +92,7 @@ void store_free(struct store *s)
     for (unsigned i = 0; i < s->n_tables; i++)
         sqlite3_finalize(s->tables[i].insert);
     sqlite3_close(s->db);
-    if (s->unfinished)
-        unlink(s->unfinished);
-    free(s->unfinished);
+    beside_drop(s->unfinished);
     free(s->path);
     buf_free(&s->error);
     free(s);
@@ -224,11 +218,10 @@ bool store_commit(struct store *s)
     s->n_tables = 0;
     if (!s->error.len && good(s, sqlite3_close(s->db)))
         s->db = NULL;
-    if (!s->error.len && rename(s->unfinished, s->path) < 0)
-        fail(s, strerror(errno));
     if (s->error.len)
         return false;
-    free(s->unfinished);
+    if (!beside_done(s->unfinished, s->path))
+        fail(s, strerror(errno));
     s->unfinished = NULL;
-    return true;
+    return !s->error.len;
 }

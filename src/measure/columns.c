@@ -227,15 +227,19 @@ bool column_put(struct buf *b, const struct meter_row *r, const struct column *c
     return v.known;
 }
 
-void row_cells(const struct meter_row *r, cell_take *take, void *user)
+void column_cell(const struct meter_row *r, const struct column *c, cell_take *take, void *user)
 {
     struct buf text = {0};
+    struct cell v = cell_of(r, c, &text);
 
-    for (const struct column *c = row_columns; c->name; c++) {
-        struct cell v = cell_of(r, c, &text);
-        take(user, &v);
-    }
+    take(user, &v);
     buf_free(&text);
+}
+
+void row_cells(const struct meter_row *r, cell_take *take, void *user)
+{
+    for (const struct column *c = row_columns; c->name; c++)
+        column_cell(r, c, take, user);
 }
 
 static void print_json_row(struct buf *b, const struct meter_row *r)

@@ -49,6 +49,8 @@ void rows_print(struct buf *b, const struct rows_opts *o, struct meter_row *cons
 /* Whether text output can have a column of this name: one of row_columns, or "ends". */
 bool rows_text_has(const char *name);
 
+/* Append the ends of a row: "10.0.0.1 0x000011 > 10.0.0.2 0x000012". */
+void row_ends(struct buf *b, const struct meter_row *r);
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
 void row_tap_after(struct buf *b, const struct meter_row *r);
 

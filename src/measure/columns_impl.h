@@ -9,6 +9,8 @@ uint64_t column_number(const struct meter_row *r, const struct column *c);
 const char *column_text(const struct meter_row *r, const struct column *c);
 /* Append a value as JSON or CSV, a missing one as cell_json() and cell_csv() do; false if there is none. */
 bool column_put(struct buf *b, const struct meter_row *r, const struct column *c, bool json);
+/* Pass the value of a column. */
+void column_cell(const struct meter_row *r, const struct column *c, cell_take *take, void *user);
 /* The tap of a row: conn_tap_of() of its packets. */
 static inline uint32_t row_tap(const struct meter_row *r)
 {
@@ -21,7 +23,5 @@ void totals_json(struct buf *b, const struct meter_totals *t);
 /* rows_text.c: ROWS_TEXT of rows_print(). */
 void rows_text(struct buf *b, const struct rows_opts *o, struct meter_row *const *rows, size_t n,
                const struct meter_totals *t);
-/* "10.0.0.1 0x000011 > 10.0.0.2 0x000012" */
-void row_ends(struct buf *b, const struct meter_row *r);
 
 #endif

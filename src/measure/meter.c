@@ -452,13 +452,18 @@ void meter_free(struct meter *m)
     free(m);
 }
 
-const struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
+struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
 {
     if (flow >= UD_FLOW(0))
         return m->ud[flow - UD_FLOW(0)];
     if (m->rows[flow].used)
         row_identify(&m->rows[flow], conn_flow_at(m->conns, flow));
     return &m->rows[flow];
+}
+
+void meter_time(struct meter *m, ns_t now)
+{
+    meter_tick_to(m, now);
 }
 
 struct meter_totals meter_totals(const struct meter *m)

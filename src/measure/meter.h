@@ -88,6 +88,7 @@ struct meter_row {
     bool accounted;           /* it has one */
     ns_t states[TIME_STATES]; /* with accounted: time in each, ns */
     uint64_t lost;            /* time in the states that cost, ns; METER_NONE: no account */
+    void *of_user;            /* for the user of tick(), who may set it; NULL in a new row */
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
@@ -97,8 +98,7 @@ struct meter_row {
 };
 
 /* One interval of a row: `added` has its counts, `start` is its start, `since` likewise, from the first frame. */
-typedef void meter_tick(void *user, const struct meter_row *row, ns_t start, ns_t since,
-                        const struct meter_counts *added);
+typedef void meter_tick(void *user, struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added);
 
 struct meter_opts {
     ns_t interval;            /* 0: none */
@@ -120,7 +120,9 @@ void meter_end(struct meter *m);
 struct meter_row **meter_rows(struct meter *m, size_t *n);
 /* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */
-const struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
+struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
+/* No packet before `now` follows: report the intervals that have ended by then. */
+void meter_time(struct meter *m, ns_t now);
 
 struct meter_totals {
     uint64_t packets;   /* all */

@@ -1,0 +1,17 @@
+/* layer 0 (base): a file that is written beside its name, and renamed when it is complete. */
+#ifndef RDMATRACE_BESIDE_H
+#define RDMATRACE_BESIDE_H
+
+#include "buf.h"
+
+/* Create a file in the directory of `path`, readable as any other new file. Returns its name, to be released by
+ * beside_done() or beside_drop(), and its descriptor in *fd. NULL with errno set. */
+char *beside_new(const char *path, int *fd);
+/* The file is complete: it replaces `path`. False with errno set; then it is removed. */
+bool beside_done(char *name, const char *path);
+/* Remove the file; NULL is allowed. */
+void beside_drop(char *name);
+/* All of it: replace `path` by a file that holds `text`. False with errno set; then `path` is as it was. */
+bool beside_write(const char *path, struct buf *text);
+
+#endif
