@@ -130,6 +130,13 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
     case TRACE_KEY_NO_ICRC:
         t->decode.verify = false;
         return EXIT_OK;
+    case 'T':
+        if (cmd->rows && strcmp(arg, "ndjson") == 0) {
+            t->ndjson = true;
+            t->lines = (struct json_lines){.rows = cmd->rows, .rest = cmd->name};
+            arg = "json";
+        }
+        return cmd->option(t, key, arg);
     default:
         return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
     }
@@ -186,6 +193,26 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
         (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, &p);
 }
 
+static void flush_now(struct trace *t)
+{
+    if (t->ndjson)
+        json_lines_take(&t->lines, &t->out, false);
+    if (t->spool && !t->broken) {
+        t->broken = fwrite(t->out.p, 1, t->out.len, t->spool) != t->out.len;
+        t->out.len = 0;
+    } else if (t->broken) {
+        t->out.len = 0;
+    } else {
+        t->broken = cli_show(&t->out) != EXIT_OK;
+    }
+}
+
+void trace_flush(struct trace *t)
+{
+    if (t->out.len >= FLUSH_AT)
+        flush_now(t);
+}
+
 /* A live capture waits for frames: those of the window are all that came. */
 struct waiting {
     const struct trace_cmd *cmd;
@@ -205,10 +232,13 @@ static void on_waiting(void *user)
 {
     const struct waiting *i = user;
 
-    if (!i->cmd->idle)
+    if (!i->cmd->idle && !i->t->ndjson)
         return;
     drain(i->cmd, i->t, i->w);
-    i->cmd->idle(i->t);
+    if (i->t->ndjson && i->t->out.len)
+        flush_now(i->t);
+    if (i->cmd->idle)
+        i->cmd->idle(i->t);
     if (i->t->enough && i->t->live)
         cap_live_break(i->t->live);
 }
@@ -281,20 +311,6 @@ static int report_file_errors(const struct cap_merge *m, int status)
 
 /* --- The command ------------------------------------------------------------------------------ */
 
-void trace_flush(struct trace *t)
-{
-    if (t->out.len < FLUSH_AT)
-        return;
-    if (t->spool && !t->broken) {
-        t->broken = fwrite(t->out.p, 1, t->out.len, t->spool) != t->out.len;
-        t->out.len = 0;
-    } else if (t->broken) {
-        t->out.len = 0;
-    } else {
-        t->broken = cli_show(&t->out) != EXIT_OK;
-    }
-}
-
 static struct conn_table *conns_of(const struct trace_cmd *cmd, struct trace *t)
 {
     return cmd->conns ? cmd->conns(t) : observer_conns(t->observer);
@@ -325,6 +341,8 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
 
 static void write_out(struct trace *t)
 {
+    if (t->ndjson && !t->answered)
+        json_lines_take(&t->lines, &t->out, true);
     if (t->broken)
         buf_free(&t->out);
     else

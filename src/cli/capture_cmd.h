@@ -4,6 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "dissect/frame_fields.h"
+#include "json_lines.h"
 #include "opt.h"
 #include "src/cli/cli.h"
 #include "src/cli/first_frames.h"
@@ -67,6 +68,7 @@ struct trace {
     FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */
     uint32_t conn; /* --conn, 0: not given; end() is called only if this connection exists */
     bool answered; /* an option such as --help was answered: only `out` is written, no file is read */
+    bool ndjson;   /* -T ndjson: what the command writes as JSON leaves as lines */
     bool enough;   /* set by the command: no more frames are read, then end() is called */
     uint32_t ring; /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
@@ -87,6 +89,7 @@ struct trace {
     const char *pair_args[TRACE_PAIRS];   /* as given */
     unsigned n_pairs;
     struct joins joins;        /* --join, and those found */
+    struct json_lines lines;   /* with `ndjson` */
     struct first_frames first; /* what was learnt of the first frames, and of frames since */
     const char *filter_text;   /* -Y */
     struct filter *filter;     /* compiled; NULL: all packets */
@@ -103,6 +106,7 @@ struct trace_cmd {
     size_t size;                   /* size of its state in bytes, which is zeroed */
     void (*init)(struct trace *t); /* sets defaults in it; NULL: none */
     const struct opt_def *defs;    /* table of its options */
+    const char *rows;              /* type of the rows of -T ndjson; NULL: it has no -T ndjson */
     void (*help)(struct buf *b);   /* append its help */
     /* An option other than those above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
     int (*option)(struct trace *t, int key, const char *arg);

@@ -50,7 +50,7 @@ static const struct opt_def defs[] = {
     {'Y', "display-filter", "FILTER",
      "show only findings of which a frame matches this display filter (rdmatrace-filter(7)); all\n"
      "packets are judged, and the totals are those of all"},
-    {'T', "format", "FORMAT", "text (default), json or junit"},
+    {'T', "format", "FORMAT", "text (default), json, ndjson or junit"},
     WHEN_FORMAT_OPTION,
     COLOR_OPTION,
     {'v', "verbose", NULL, "with -T text: list notes and inconclusive verdicts, too"},
@@ -227,7 +227,7 @@ static int parse_format(struct job *job, const char *arg)
             job->format = (enum format)i;
             return EXIT_OK;
         }
-    return cli_error("-T %s: expected text, json or junit", arg);
+    return cli_error("-T %s: expected text, json, ndjson or junit", arg);
 }
 
 static int option(struct trace *t, int key, const char *arg)
@@ -454,5 +454,5 @@ static void init(struct trace *t)
     cli_color("auto", &job_of(t)->color);
 }
 
-TRACE_CMD(check, .init = init, .option = option, .conns = conns, .packet = packet, .drops = drops, .stop = stop,
-          .clashes = clashes, .cases = cases)
+TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .packet = packet, .drops = drops,
+          .stop = stop, .clashes = clashes, .cases = cases)

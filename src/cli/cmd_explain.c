@@ -43,7 +43,7 @@ static const struct opt_def defs[] = {
      "only connections that a message of NCCL, UCX or perftest in FILE complains of;\n- is standard input"},
     {KEY_CAUSES, "causes", NULL, "list the causes"},
     ANNOTATE_OPTION(KEY_ANNOTATE, "incidents"),
-    {'T', "format", "FORMAT", "text (default) or json"},
+    {'T', "format", "FORMAT", "text (default), json or ndjson"},
     TRACE_OPTIONS_END,
 };
 
@@ -84,7 +84,7 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-static const char *const formats[] = {"text", "json", NULL}, *const sorts[] = {"time", "count", NULL};
+static const char *const formats[] = {"text", "json", "ndjson", NULL}, *const sorts[] = {"time", "count", NULL};
 
 static void init(struct trace *t)
 {
@@ -348,4 +348,5 @@ static void stop(struct trace *t)
         fclose(job->requests);
 }
 
-TRACE_CMD(explain, .init = init, .option = option, .packet = packet, .filter_shows = true, .stop = stop)
+TRACE_CMD(explain, .rows = "incident", .init = init, .option = option, .packet = packet, .filter_shows = true,
+          .stop = stop)

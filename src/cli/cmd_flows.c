@@ -20,7 +20,7 @@ static const struct opt_def defs[] = {
      "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"
      "message_latency_p99_ns; default connection"},
     {KEY_INTERVAL, "interval", "TIME", "show what each interval added instead: a time such as 10ms, 500us or 1s"},
-    {'T', "format", "FORMAT", "text (default), json or csv"},
+    {'T', "format", "FORMAT", "text (default), json, ndjson or csv"},
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas: names of -T csv, and ends (source and\n"
      "destination); default: those that fit the terminal"},
@@ -174,4 +174,4 @@ static void stop(struct trace *t)
     meter_free(job_of(t)->meter);
 }
 
-TRACE_CMD(flows, .option = option, .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(flows, .rows = "flow", .option = option, .stop = stop, .clashes = clashes, .cases = cases)

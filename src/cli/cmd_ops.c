@@ -21,7 +21,7 @@ static const struct opt_def defs[] = {
     {KEY_WHY, "why", "N", "say where the time of work request N went"},
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas; default: those that fit the terminal"},
-    {'T', "format", "FORMAT", "text (default), json or csv"},
+    {'T', "format", "FORMAT", "text (default), json, ndjson or csv"},
     TRACE_OPTIONS_END,
 };
 
@@ -279,4 +279,4 @@ static void stop(struct trace *t)
     buf_free(&job->frames);
 }
 
-TRACE_CMD(ops, .option = option, .packet = packet, .stop = stop)
+TRACE_CMD(ops, .rows = "request", .option = option, .packet = packet, .stop = stop)

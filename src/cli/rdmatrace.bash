@@ -24,10 +24,11 @@ _rdmatrace() {
     case $prev in
         -T | --format)
             case $command in
-                check) _rdmatrace_words "text json junit" ;;
-                all | explain) _rdmatrace_words "text json" ;;
+                check) _rdmatrace_words "text json ndjson junit" ;;
+                all) _rdmatrace_words "text json" ;;
+                explain) _rdmatrace_words "text json ndjson" ;;
                 top) _rdmatrace_words "text ndjson prom" ;;
-                flows | ops) _rdmatrace_words "text json csv" ;;
+                flows | ops) _rdmatrace_words "text json ndjson csv" ;;
                 *) _rdmatrace_words "text tree json ndjson fields" ;;
             esac
             ;;

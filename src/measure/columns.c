@@ -112,7 +112,7 @@ const struct column row_columns[] = {
     {NULL, COL_NUMBER, 0, NULL},
 };
 
-const char *const rows_formats[] = {"text", "json", "csv", NULL};
+const char *const rows_formats[] = {"text", "json", "csv", "ndjson", NULL};
 
 const struct column *column_find(const char *name)
 {

@@ -7,7 +7,7 @@
 #include "src/measure/table.h"
 
 enum rows_format { ROWS_TEXT, ROWS_JSON, ROWS_CSV };
-/* Names of the formats, in this order; NULL-terminated. */
+/* Names of the formats, in this order, then ndjson: the same as ROWS_JSON, in lines; NULL-terminated. */
 extern const char *const rows_formats[];
 
 /* How a column's value is read and written. */
