@@ -345,7 +345,7 @@ static struct {
 } ticks[8];
 static unsigned n_ticks;
 
-static void on_tick(void *user, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added)
+static void on_tick(void *user, struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added)
 {
     (void)user;
     cr_expect_eq(start - since, NS_PER_S, "counted from the first frame");
