@@ -481,6 +481,8 @@ static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
     if (st) {
         incident_frame(st, ROLE_LOST, frame_u32(p));
         st->place = PLACE_BEFORE;
+        st->is_request = p->op->flags & OPF_REQUEST;
+        st->psn = p->bth.psn;
         incident_is(st, SAY(DAMAGED, .lost = frame_u32(p), .key = p->icrc_got, .key2 = p->icrc_want));
     }
     if (t && p->have & H_BTH)

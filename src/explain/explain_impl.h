@@ -199,6 +199,9 @@ struct explainer {
         uint64_t packets; /* with wrong ICRCs, captured before these were inserted: nothing in them is analysed */
         uint32_t senders, first; /* their senders; the first of them */
     } early;
+    struct {
+        uint32_t packets, first; /* requests whose ICRC is wrong in the capture only; the frame of the first */
+    } in_capture;
     struct stray_nak naks[STRAY_NAKS];
     uint32_t naks_at;
     struct passed passed[PASSED];

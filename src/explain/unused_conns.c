@@ -1,5 +1,5 @@
 /* layer 3 (explain): packets and connections of which the capture does not tell whether all went well: ICRCs that were
- * not inserted yet; connections with too few packets. */
+ * not inserted yet, or are wrong in the capture only; connections with too few packets. */
 #include "dissect/ib/opcode.h"
 #include "src/explain/explain_impl.h"
 
@@ -36,8 +36,23 @@ static void withdraw_damage(struct explainer *x, const struct icrc_source *s)
     x->early.first = x->early.senders++ && x->early.first < s->first ? x->early.first : s->first;
 }
 
+/* True if the damaged request was acknowledged, and was not sent again: its receiver got it undamaged. */
+static bool was_taken(struct explainer *x, const struct incident *st)
+{
+    struct req_dir *h = st->flow == FLOW_NONE ? NULL : observer_req_dir(x->observer, st->flow);
+
+    return st->cause == CAUSE_BAD_ICRC && !st->moot && st->is_request && h && h->have_una &&
+           st->facts[0].sentence == SENTENCE_DAMAGED && psn_in(st->psn, h->start, h->una - h->start) &&
+           h->next - st->psn < TRACK_SENT && !req_dir_sent(h, st->psn);
+}
+
 void explain_early_icrcs(struct explainer *x)
 {
+    for (uint32_t i = 0; i < x->n; i++)
+        if (was_taken(x, &x->incidents[i])) {
+            x->incidents[i].moot = true;
+            x->in_capture.first = x->in_capture.packets++ ? x->in_capture.first : x->incidents[i].frames[0];
+        }
     for (const struct icrc_source *s = x->icrcs.of; s < x->icrcs.of + ICRC_SOURCES; s++)
         if (s->bad && icrc_source_is_early(&x->icrcs, s, is_answered(x, s)))
             withdraw_damage(x, s);
@@ -52,6 +67,12 @@ void explain_early_put(const struct explainer *x, struct buf *b)
                    "they are.",
                    count_str(x->early.packets, "packet"), x->early.senders, x->early.senders == 1 ? "" : "es",
                    x->early.first);
+    if (x->in_capture.packets)
+        buf_printf(b,
+                   "%s%s with a wrong ICRC (first: frame %u) %s acknowledged and not sent again: it is wrong in the "
+                   "capture only.",
+                   b->len ? " " : "", count_str(x->in_capture.packets, "request"), x->in_capture.first,
+                   x->in_capture.packets == 1 ? "was" : "were");
 }
 
 /* --- Connections with too few packets --------------------------------------------------------- */

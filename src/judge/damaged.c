@@ -134,14 +134,18 @@ void judge_icrc(struct judge *j, const struct pkt *p)
 /* A request with a wrong ICRC was acknowledged. */
 static void icrc_settle(struct judge *j, struct bad_icrc *b)
 {
+    struct jflow *f = &j->flows[b->flow];
+
     b->settled = true;
-    if (j->flows[b->flow].dir && req_dir_sent(j->flows[b->flow].dir, b->psn))
+    if (f->dir && req_dir_sent(f->dir, b->psn)) {
         icrc_found(j, b, 0); /* it was sent again */
-    else
+    } else {
+        f->lacking = true;
         judge_note_as(j, RULE_FMT_01, b->flow, b->frame, "wrong ICRC {seen} in the capture only",
                       say(j, "0x%08x", b->got),
                       "The packet was acknowledged, and was not sent again: its ICRC was right on the wire. What the "
                       "capture has of it was not judged.");
+    }
 }
 
 void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f)

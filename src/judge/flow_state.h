@@ -142,6 +142,7 @@ struct jflow {
     /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
      * judge.bad_icrc; 0: none */
     uint32_t bad_icrc, bad_icrc_last;
+    bool lacking; /* the ICRC of a request that was acknowledged is wrong in the capture only: this lacks the request */
     struct steady mtu;
     uint32_t long_frame; /* frame of a Last or Only packet longer than the path MTU; 0: none */
     uint32_t long_len;   /* its payload in bytes */

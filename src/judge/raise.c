@@ -98,7 +98,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     have |=
         (f->peer != FLOW_NONE && j->flows[f->peer].packets) || (have & N_COMPLETE && f->params.rep_frame) ? N_RSP : 0;
     have |= f->paired_by == PAIR_CM ? N_CM : 0;
-    return have;
+    return j->flows[flow].lacking ? have & ~(unsigned)N_COMPLETE : have;
 }
 
 static bool same_direction(const struct flow *a, const struct flow *b)
