@@ -54,9 +54,10 @@ struct pending_fail {
     ns_t ts;          /* time stamp of the response */
 };
 
-/* Identifies a response, to recognise a copy of it. */
+/* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */
+#define RSP_IDS 16
 struct rsp_id {
-    bool have;
+    uint64_t number; /* of the responses to the requests of its flow, from 1; 0: unused */
     uint8_t opcode;
     uint16_t ip_id;
     uint32_t psn, icrc;
@@ -171,8 +172,10 @@ struct jflow {
     bool rnr_codes_differ;
     uint64_t spurious; /* packets retransmitted although a response to them was seen */
     uint32_t spurious_frame;
-    ns_t nak_reaction; /* longest time from a sequence NAK to the retransmission, ns */
-    struct rsp_id rsp; /* latest response to its requests */
+    ns_t nak_reaction;          /* longest time from a sequence NAK to the retransmission, ns */
+    struct rsp_id rsp[RSP_IDS]; /* latest responses to its requests, by PSN modulo RSP_IDS */
+    uint64_t n_rsp;             /* responses to its requests */
+    uint64_t alike;             /* number of the latest one that equals an earlier one; 0: none */
     struct ack_wait ack_wait;
     uint32_t stray_first, stray_last; /* PSNs of the responses, as long as their requests are not known */
     uint64_t strays;                  /* how many there were */

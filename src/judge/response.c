@@ -115,17 +115,21 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 
 /* --- A response ------------------------------------------------------------------------------- */
 
-/* True if the response is identical to the previous one: captured twice, or duplicated by the network. */
+/* True if the response is identical to the previous one: captured twice, or duplicated by the network. One that is
+ * identical to an earlier one may also be sent again: then the order of responses is not certain for a while. */
 static bool is_identical_copy(const struct judged *a)
 {
     const struct pkt *p = a->p;
-    const struct rsp_id now = {true, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
-                        *t = &a->f->rsp;
-    bool same = t->have && t->psn == now.psn && t->icrc == now.icrc && t->opcode == now.opcode &&
-                t->ip_id == now.ip_id && (now.ip_id || now.ts - t->ts < DUPLICATE_WITHIN);
+    struct jflow *f = a->f;
+    const struct rsp_id now = {++f->n_rsp, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
+                        was = f->rsp[p->bth.psn % RSP_IDS];
+    bool same = was.number && was.psn == now.psn && was.icrc == now.icrc && was.opcode == now.opcode &&
+                was.ip_id == now.ip_id && (now.ip_id || now.ts - was.ts < DUPLICATE_WITHIN);
 
-    a->f->rsp = now;
-    return same;
+    f->rsp[p->bth.psn % RSP_IDS] = now;
+    if (UNLIKELY(same))
+        f->alike = now.number;
+    return same && was.number + 1 == now.number;
 }
 
 /* Kinds of a response, which select its checks. */

@@ -339,8 +339,9 @@ static void weigh_response(const struct judged *a, struct verdict *v, unsigned *
 static bool at_responder(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
+    bool alike = a->f->alike && a->f->n_rsp - a->f->alike < RSP_IDS;
 
-    return !h->unsettled && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
+    return !h->unsettled && !alike && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
 }
 
 void judge_response_verdicts(struct judge *j, const struct judged *a)
