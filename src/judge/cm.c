@@ -107,11 +107,13 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
     /* every message except REQ and SIDR messages begins with the two communication ids */
     const struct cm_rtu *ids = &c->m->rtu;
+    struct cm_exchange *own = exchange_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id)),
+                       *peers = exchange_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+    /* peer to peer an end may give the id of its own REQ, which lost, to the exchange that its peer began */
+    bool lost = own && peers && (c->m->mad.attr_id == CM_REP || (peers->rep.copies && !own->rep.copies));
 
-    c->s = exchange_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id));
-    c->from_active = c->s != NULL;
-    if (!c->s)
-        c->s = exchange_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+    c->from_active = own && !lost;
+    c->s = c->from_active ? own : peers;
     return c->s != NULL;
 }
 
