@@ -284,17 +284,29 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
         f->long_frame = frame_u32(p), f->long_len = len;
 }
 
+/* True if `p` goes on where its connection was before packets of another service came: it begins no other one. */
+static bool resumes(const struct jflow *f, const struct pkt *p)
+{
+    if (p->op->flags & OPF_REQUEST && f->dir)
+        return psn_in(p->bth.psn, f->service_psn, f->service.n_other + 1u);
+    return p->frame->ts - f->service_ts < CLOSED_FOR;
+}
+
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct steady *s = &j->flows[flow].service;
+    struct jflow *f = &j->flows[flow];
+    struct steady *s = &f->service;
     unsigned service = p->bth.opcode >> 5;
-    bool news;
+    bool news, was = s->pending;
 
-    catch_up(&j->flows[flow]);
+    catch_up(f);
     news = steady_put(s, service, frame_u32(p), false);
-    if (UNLIKELY(s->pending))
-        forget_usual(&j->flows[flow]);
-    if (LIKELY(!news) || s->n_other > 8)
+    if (UNLIKELY(s->pending)) {
+        forget_usual(f);
+        f->service_psn = was || !f->dir ? f->service_psn : f->dir->next;
+        f->service_ts = was ? f->service_ts : p->frame->ts;
+    }
+    if (LIKELY(!news) || s->n_other > 8 || !resumes(f, p))
         return; /* so many packets may belong to a new connection */
     judge_found(
         j, p,

@@ -149,6 +149,8 @@ struct jflow {
     uint32_t long_len;   /* its payload in bytes */
     struct kind_state kind[2];
     struct steady service, pkey, migreq;
+    uint32_t service_psn; /* with service.pending: PSN that the requests of the service before would go on with */
+    ns_t service_ts;      /* likewise: when the other service came */
     uint32_t first_frame;
     ns_t first_ts;
     bool noted_port, noted_vlan, noted_label, ends_compared, dscp_compared;
