@@ -137,6 +137,7 @@ struct jflow {
     uint32_t ackreq_run, ackreq_run_max; /* consecutive requests without AckReq: now, at most */
     bool have_after;                     /* `after` is valid */
     bool has_rsp;                        /* responses were seen in this flow */
+    bool crossing;                       /* history.crossing is valid */
     bool refused;                        /* with `closed`: by a REJ */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */

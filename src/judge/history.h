@@ -45,7 +45,24 @@ struct gap_seen {
     uint32_t psn, frame; /* the PSN that was missing, the frame that showed it; frame 0: none */
     ns_t ts;             /* time of that frame */
 };
+/* A failure that a response refutes which is captured shortly behind the request. */
+struct crossing {
+    uint8_t rule;
+    uint32_t frame, cause; /* as in struct found */
+    uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
+    unsigned needs, has, lacks;
+    ns_t ts; /* of the request */
+    char expected[64], seen[64];
+};
+/* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */
+struct demand {
+    bool have, told; /* told: it was reported that the requester ignores it */
+    uint32_t psn;
+    ns_t ts; /* of the first new request behind the NAK */
+};
 struct history {
+    struct crossing crossing; /* with jflow.crossing */
+    struct demand demand;
     struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
     struct history_key keys[HISTORY_KEYS];
     uint32_t keys_at; /* number of keys invalidated */

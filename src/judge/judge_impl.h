@@ -197,6 +197,11 @@ void pending_gap(struct judge *j, const struct judged *a);
 void pending_early(struct judge *j, const struct judged *a);
 /* An ACK during go-back-N recovery. */
 void pending_gbn_ack(struct judge *j, const struct judged *a);
+/* Failure `f` of request `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */
+void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen);
+/* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
+ * drop it. */
+void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
 /* A sequence NAK: it proves that the PSN it names was skipped. */
 void pending_nak(struct judge *j, const struct judged *a);
 /* After a packet of `flow`, or at the end (`now`): report pending failures that no packet refuted in time. `p` may

@@ -2,7 +2,10 @@
  * request, are a failure only if packets were captured in the order in which they were on the wire. So a flow keeps
  * the first failure of each kind, and reports it after PENDING_PACKETS more packets, when another packet proves it,
  * or at the end. */
+#include <stdio.h>
+
 #include "src/judge/judge_impl.h"
+#include "src/transport/transport_impl.h"
 
 /* --- New failures ----------------------------------------------------------------------------- */
 
@@ -70,6 +73,27 @@ void pending_gbn_ack(struct judge *j, const struct judged *a)
     f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
     f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
     judge_found(j, a->p, f);
+}
+
+void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen)
+{
+    struct crossing *t = &a->f->history->crossing;
+
+    if (a->f->crossing && t->number >= seen)
+        return;
+    a->f->crossing = true;
+    j->last_found_frame = a->p->frame->number;
+    *t = (struct crossing){.rule = (uint8_t)f->rule,
+                           .frame = frame_u32(a->p),
+                           .cause = (uint32_t)f->cause,
+                           .needs = f->needs,
+                           .has = f->has,
+                           .lacks = f->lacks,
+                           .psn = a->p->bth.psn,
+                           .number = (uint32_t)seen + (a->p->op->flags & OPF_SEND && !(a->p->op->flags & OPF_START)),
+                           .ts = a->p->frame->ts};
+    snprintf(t->expected, sizeof t->expected, "%s", f->expected);
+    snprintf(t->seen, sizeof t->seen, "%s", f->seen);
 }
 
 /* --- Failures proved or refuted --------------------------------------------------------------- */
@@ -187,12 +211,59 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     judge_found(j, p, f);
 }
 
+/* READs and atomics up to PSN `psn` that no response has answered. */
+static uint32_t unanswered_to(const struct shadow_req *q, uint32_t psn)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = q->r.msg_tail; i != q->r.msg_head; i--) {
+        const struct req_msg *m = req_msg(&q->r, i - 1);
+        if (psn_diff(psn_add(m->psn, m->span), q->u.answered) <= 0)
+            break;
+        n += psn_diff(m->psn, psn) <= 0 && req_takes_depth(m);
+    }
+    return n;
+}
+
+/* True if the responses that came since would have permitted the request. */
+static bool is_permitted_now(const struct crossing *t, const struct shadow_req *q)
+{
+    if (rule_table[t->rule].traits & T_CREDITS)
+        return q->r.unlimited || psn_diff(t->number, q->r.limit) <= 1;
+    return unanswered_to(q, t->psn) <= q->r.p.max_rd;
+}
+
+void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+    const struct crossing *t = &f->history->crossing;
+    bool near = p && p->frame->ts - t->ts <= CROSSES_WITHIN + judge_step(j, p);
+    struct found g = found_of((enum rule)t->rule, flow);
+
+    if (near && p->op->flags & OPF_REQUEST)
+        return;
+    f->crossing = near && !is_permitted_now(t, &f->shadow->req);
+    if (near)
+        return;
+    g.frame = t->frame;
+    g.cause = t->cause;
+    g.needs = t->needs;
+    g.has = t->has;
+    g.lacks = t->lacks;
+    g.expected = t->expected;
+    g.seen = t->seen;
+    g.text = rule_table[g.rule].reason.text;
+    judge_found(j, NULL, g);
+}
+
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
 {
     struct jflow *f = &j->flows[flow];
 
     if (!f->dir)
         return;
+    if (f->crossing && now)
+        pending_crossed(j, NULL, flow);
     if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
         f->gap.have = false;
     if (f->gap.have && has_waited(f, &f->gap, now))

@@ -390,6 +390,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     a.h = e.h;
     a.as = e.as;
     a.why = e.why;
+    if (UNLIKELY(f->crossing))
+        pending_crossed(j, p, flow);
     if (UNLIKELY(a.as == SEEN_RESTART)) {
         check_reuse(j, &a);
         begin_new_conn(j, p, flow, f);

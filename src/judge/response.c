@@ -276,4 +276,6 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     observer_take(j->observer, &e);
     a.f->calm += a.h->have_una && a.h->una == a.h->next;
     take(j, &a, kinds, unsettled);
+    if (UNLIKELY(a.f->crossing))
+        pending_crossed(j, p, a.flow);
 }

@@ -150,18 +150,19 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
 {
     enum rule rule = (enum rule)v->rule;
     uint32_t cause = cause_of(a, rule_table[rule].reason.cause);
+    struct found f = found_of(rule, a->flow);
 
-    judge_found(j, a->p,
-                (struct found){.rule = rule,
-                               .severity = rule_table[rule].severity,
-                               .flow = a->flow,
-                               .needs = v->needs,
-                               .lacks = lacks,
-                               .has = has,
-                               .cause = cause == a->p->frame->number ? 0 : cause,
-                               .expected = permitted(j, a, v),
-                               .seen = value(j, a, v, false),
-                               .text = rule_table[rule].reason.text});
+    f.needs = v->needs;
+    f.lacks = lacks;
+    f.has = has;
+    f.cause = cause == a->p->frame->number ? 0 : cause;
+    f.expected = permitted(j, a, v);
+    f.seen = value(j, a, v, false);
+    f.text = rule_table[rule].reason.text;
+    if (rule_table[rule].traits & T_CROSSES && !judge_tap_at_responder(j, a->flow, a->p))
+        pending_crossing(j, a, &f, v->seen);
+    else
+        judge_found(j, a->p, f);
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */

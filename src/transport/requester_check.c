@@ -132,10 +132,13 @@ static bool may_have_room(const struct tx_view *t)
     return t->watched && unanswered(t) < t->r->p.max_rd;
 }
 
-/* True if credits permit message `ssn`; a validator that may have missed messages always permits it. */
+/* True if credits permit the packet of message `ssn`: of a message that they do not permit one packet may be sent, to
+ * ask for news. A validator that may have missed messages always permits it. */
 static bool may_have_credit(const struct tx_view *t, uint32_t ssn)
 {
-    return t->watched ? !t->u->counted || psn_diff(ssn, t->r->limit) <= 1 : req_has_credit(t->r, ssn);
+    int32_t probes = t->flags & OPF_START || !(t->flags & OPF_SEND) ? 1 : 0;
+
+    return t->watched ? !t->u->counted || psn_diff(ssn, t->r->limit) <= probes : req_has_credit(t->r, ssn);
 }
 
 /* --- PSN -------------------------------------------------------------------------------------- */
@@ -350,7 +353,8 @@ static bool breaks_credit(const struct tx_view *t, struct verdict *v)
 
     if (LIKELY(r->unlimited) || t->repeat)
         return false;
-    if (!(t->flags & OPF_SEND && t->flags & OPF_START) && !(t->flags & OPF_WRITE && t->p->op->ext & H_IMMDT))
+    if (!(t->flags & OPF_SEND && (t->watched || t->flags & OPF_START)) &&
+        !(t->flags & OPF_WRITE && t->p->op->ext & H_IMMDT))
         return false;
     ssn = t->flags & OPF_START ? psn_add(r->ssn, 1) : r->ssn;
     if (may_have_credit(t, ssn))

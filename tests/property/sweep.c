@@ -16,6 +16,7 @@ struct stage {
     uint16_t mtu, iters, rx;
     uint32_t size;
     uint8_t depth, retry, encap;
+    ns_t delay; /* one way */
     bool imm, credits, multicast;
 };
 
@@ -27,9 +28,10 @@ static const struct stage stages[] = {
     {"mixed, every 9th packet lost, path MTU 256", .net = "every=9", .iters = 30, .mtu = 256},
     {"READs, every 7th packet lost", .net = "every=7", .op = TRAFFIC_READ + 1, .iters = 20},
     {"atomics, every 7th packet lost", .net = "every=7", .op = TRAFFIC_FAA + 1, .iters = 20},
-    {"READs, depth 1", .op = TRAFFIC_READ + 1, .depth = 1},
+    {"READs, depth 1", .op = TRAFFIC_READ + 1, .depth = 1, .delay = 20 * NS_PER_US},
     {"SENDs, few receives", .op = TRAFFIC_SEND + 1, .rx = 1},
-    {"SENDs, few receives, credits", .op = TRAFFIC_SEND + 1, .rx = 2, .credits = true, .size = 100},
+    {"SENDs, few receives, credits", .op = TRAFFIC_SEND + 1, .rx = 2, .credits = true, .size = 100,
+     .delay = 20 * NS_PER_US},
     {"WRITEs, the network fails", .op = TRAFFIC_WRITE + 1, .event = "dir=req psn=6- iter=* drop", .retry = 2},
     {"a SEND without a receive", "qp 1 rc cm timeout=10 rnr_timer=1 rnr_retry=2\nmem a.src 64 fill=seq\nconnect 1\na "
                                  "up 1\nb up 1\na post send 1 src\na wc 1 RNR_RETRY_EXC_ERR\n"},
@@ -89,6 +91,8 @@ static bool play_stage(struct play *p, const struct stage *s)
     t->iters = s->iters ? s->iters : 10;
     t->rx_depth = s->rx;
     t->with_imm = s->imm;
+    if (s->delay)
+        p->sim.net.delay = s->delay;
     if (s->net)
         play_net(p, s->net, 3);
     if (s->event)
