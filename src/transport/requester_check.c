@@ -77,11 +77,11 @@ static bool may_follow_missed(const struct tx_view *t)
     return t->watched && t->p->bth.psn != t->r->psn_next;
 }
 
-/* Whether the message was completely acknowledged in the capture; a request inside it may then belong to a new
- * connection. */
+/* Whether the message was completely acknowledged in the capture, and nothing tells how the queue pair began; a request
+ * inside it may then belong to a new connection. */
 static bool is_answered(const struct tx_view *t)
 {
-    return t->watched && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
+    return t->watched && !t->u->from_start && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
 }
 
 /* True if the packet has the PSN from which a NAK requires a retransmission, or a later one not acknowledged since. The
@@ -398,6 +398,8 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
         return false;
     if (m->kind == MSG_READ && t->flags & OPF_READ_REQ)
         return breaks_reread(t, v);
+    if (m->kind == MSG_READ && t->off)
+        return false; /* breaks_psn() */
     op = opcode_at(m, t->off, t->r->p.service);
     if (op != t->p->bth.opcode)
         return fail(v, RULE_SEQ_11, "opcode", op, t->p->bth.opcode);

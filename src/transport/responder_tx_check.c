@@ -232,6 +232,9 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
         return false;
     if (may_be_withheld(t, due))
         return false;
+    if (is_plain_ack(t) && psn_in(t->p->bth.psn, due->psn, due->span))
+        return fail(v, RULE_RDA_11, "opcode", due->span == 1 ? OP_READ_RESP_ONLY : OP_READ_RESP_FIRST,
+                    t->p->bth.opcode & 31u);
     if (psn_diff(t->p->bth.psn, due->psn) < 0)
         return is_data(t) && !t->watched ? fail(v, RULE_RTX_10, "PSN", due->psn, t->p->bth.psn) : false;
     return fail(v, RULE_RDA_11, "PSN", psn_add(due->psn, due->next), t->p->bth.psn);

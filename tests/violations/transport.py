@@ -122,6 +122,9 @@ CASES += [case("an ACK of a PSN never sent", rule, ON + ">so 1; <ack 1 m=2; !{<a
 CASES += [case("two sequence NAKs for one gap", "NAK-02", ON + ">so 2; <nak0 1 m=1; >so 3; !{<nak0 1 m=1 at=5000|}; >so 1 at=100; >so 2; >so 3; <ack 3 m=4", "R", "r")]
 CASES += [case("an atomic at an address of 4 modulo 8, %s" % k, "RDA-08", MID + "!>%s 1 va={4|8}; {<nak1 1 m=7|<aack 1 m=8}" % k) for k in ("faa", "cas")]
 
+CASES += [case("%s inside the PSNs of a READ that was answered" % k, "RDA-01", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; {!>%s 2|>%s 4}; ?<ack {2|4} m=3" % (k, k))
+          for k in ("so", "wo")]
+CASES += [case("a READ is answered by a plain ACK", "RDA-11", ON + ">rd 1; {!<ack 1 m=2|<ro 1 m=2}; >so 2; <ack 2 m=3", "R", "r")]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
 CASES += [case("READs beyond the depth", "RDA-06", ON.replace(">req", ">req resources=1 depth=1").replace("<rep", "<rep resources=1 depth=1") +
