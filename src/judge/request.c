@@ -199,6 +199,47 @@ static void check_rnr_wait(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* a requester that has received a NAK goes back within this time */
+#define NAK_IS_HEEDED (10 * NS_PER_MS)
+
+/* True if nothing that was seen since makes the retransmission needless that is demanded. */
+static bool is_still_due(const struct judged *a, const struct req_unknown *u)
+{
+    const struct read_req *k = req_dir_read(a->h, u->resume_psn_lo, 0);
+
+    if (u->resume_why == WHY_SEQUENCE_NAK)
+        return a->h->have_una && a->h->una == u->resume_psn_lo && a->h->seq.psn == u->resume_psn_lo;
+    return u->resume_why == WHY_IMPLIED_NAK && k && !k->answered;
+}
+
+/* New requests, although a NAK or an implied NAK demands that the requester goes back. */
+static void check_demand(struct judge *j, const struct judged *a)
+{
+    const struct req_unknown *u = &a->f->shadow->req.u;
+    struct demand *t = &a->f->history->demand;
+    bool implied = u->resume_why == WHY_IMPLIED_NAK;
+    struct found f = found_of(req_demand_rule(u->resume_why), a->flow);
+
+    if (LIKELY(!u->may_resume) || !is_still_due(a, u) || j->o.profile == PROFILE_NV) {
+        t->have = false;
+        return;
+    }
+    if (!t->have || t->psn != u->resume_psn_lo)
+        *t = (struct demand){.have = true, .psn = u->resume_psn_lo, .ts = a->p->frame->ts};
+    if (t->told || a->p->frame->ts - t->ts <= NAK_IS_HEEDED + judge_slack(j, a->p))
+        return;
+    t->told = true;
+    f.cause = implied ? req_dir_read(a->h, t->psn, 0)->frame : a->h->seq.frame;
+    f.lacks = j->backwards || a->h->disorder || a->h->vague || a->h->loose ? N_COMPLETE : 0;
+    f.wrong = "the requester goes on with {seen}, expected {expected}";
+    f.expected = say(j, "PSN %u again", t->psn);
+    f.seen = say(j, "PSN %u", a->p->bth.psn);
+    f.text = implied ? "What follows the READ or atomic was acknowledged and its own response was lost: it has to be "
+                       "requested again."
+                     : rule_table[f.rule].reason.text;
+    judge_found(j, a->p, f);
+}
+
 /* --- Gaps ------------------------------------------------------------------------------------- */
 
 /* a sequence NAK is sent within this time, or else the requester had to wait for its timer */
@@ -322,6 +363,24 @@ static void check_reuse(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+/* A PSN before the first one, which CM has named: no request of the connection has it. */
+static void check_before_first(struct judge *j, const struct judged *a)
+{
+    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct req_dir *h = a->h;
+    struct found f = found_of(RULE_CM_06, a->flow);
+
+    if (!h->from_start || c->paired_by != PAIR_CM || psn_diff(a->p->bth.psn, c->psn) >= 0 || h->start != c->psn ||
+        psn_diff(h->next, h->start) < 0 || a->f->another.is == ANOTHER_LIKELY || a->f->closed.frame)
+        return;
+    f.cause = c->params.rep_frame;
+    f.wrong = "a request has PSN {seen}, expected {expected}";
+    f.expected = say(j, "PSN %u or later", c->psn);
+    f.seen = say(j, "%u", a->p->bth.psn);
+    f.text = "The requests of a connection begin with the PSN that the REQ or REP of their receiver has named.";
+    judge_found(j, a->p, f);
+}
+
 /* --- The checks ------------------------------------------------------------------------------- */
 
 /* The checks of a request, in the order of their findings, for requests classified as one of `as` (enum seen_as);
@@ -338,6 +397,8 @@ static const struct {
     {AS(AGAIN), note_retransmission},             /* retransmissions: notes */
     {AS(NEW), check_after_fatal},                 /* new requests after a fatal NAK */
     {AS(NEW), check_rnr_wait},                    /* new requests while an RNR NAK is waited out */
+    {AS(NEW), check_demand},                      /* new requests although a NAK demands others */
+    {AS(LATE) | AS(OLD), check_before_first},     /* PSNs before the first one that CM has named */
     {AS(AGAIN), check_payload},                   /* and payload */
     {AS(AGAIN), check_args},                      /* retransmissions: immediate, keys, operands */
     {AS(GAP), note_gap},                          /* a gap that the responder has to answer */
@@ -399,7 +460,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         shadow_learn_pmtu(f->shadow, a.h->pmtu);
     if (UNLIKELY(a.as != SEEN_NEW || f->another.is || f->closed.frame))
         note_another(j, &a);
-    a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h);
+    a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h) && !f->shadow->req.u.may_resume;
     if (UNLIKELY(!is_unremarkable(j, &a)))
         run_checks(j, &a);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;

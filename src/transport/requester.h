@@ -124,6 +124,9 @@ uint32_t req_find(const struct requester *r, uint32_t psn);
 /* Likewise, complete messages included, as far as they are still in the ring. */
 uint32_t req_find_remembered(const struct requester *r, uint32_t psn);
 
+/* The rule that a requester breaks which does not resume where a response demands it, for the reason `why` (enum
+ * eff_reason). */
+enum rule req_demand_rule(unsigned why);
 /* The rule that a packet of service `got` breaks which belongs to a queue pair of another service (enum service). */
 enum rule service_rule(unsigned service, unsigned got);
 /* May `p` be sent now? Only `have`, `bth`, `op`, `payload_len` and the headers in `have` must be set. */

@@ -143,12 +143,9 @@ static bool may_have_credit(const struct tx_view *t, uint32_t ssn)
 
 /* --- PSN -------------------------------------------------------------------------------------- */
 
-/* The rule that permits r->psn_tx only: an endpoint knows why it went back. */
-static enum rule resume_rule(const struct tx_view *t)
+enum rule req_demand_rule(unsigned why)
 {
-    if (t->watched || !req_going_back(t->r))
-        return RULE_SEQ_01;
-    switch (t->r->cause) {
+    switch (why) {
     case WHY_IMPLIED_NAK:
         return RULE_RTX_11;
     case WHY_RNR_NAK:
@@ -156,6 +153,12 @@ static enum rule resume_rule(const struct tx_view *t)
     default:
         return RULE_RTX_01;
     }
+}
+
+/* The rule that permits r->psn_tx only: an endpoint knows why it went back. */
+static enum rule resume_rule(const struct tx_view *t)
+{
+    return t->watched || !req_going_back(t->r) ? RULE_SEQ_01 : req_demand_rule(t->r->cause);
 }
 
 /* True if the packet is the one that an RNR NAK rejected. */
