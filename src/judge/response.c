@@ -204,7 +204,7 @@ static unsigned kinds_of(const struct judged *a, bool copy)
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
     else if (UNLIKELY(psn_diff(response_proves(p), a->f->shadow->start) < 0 && reliable &&
-                      !req_dir_sent(a->h, p->bth.psn)))
+                      !(a->h->from_start && a->f->acked) && !req_dir_sent(a->h, p->bth.psn)))
         return kinds | BEFORE_CAPTURE;
     else if (LIKELY(!copy || !reliable))
         kinds |= JUDGED;

@@ -125,6 +125,9 @@ CASES += [case("an atomic at an address of 4 modulo 8, %s" % k, "RDA-08", MID + 
 CASES += [case("%s inside the PSNs of a READ that was answered" % k, "RDA-01", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; {!>%s 2|>%s 4}; ?<ack {2|4} m=3" % (k, k))
           for k in ("so", "wo")]
 CASES += [case("a READ is answered by a plain ACK", "RDA-11", ON + ">rd 1; {!<ack 1 m=2|<ro 1 m=2}; >so 2; <ack 2 m=3", "R", "r")]
+CASES += [case("an ACK of a PSN before the first one", "ACK-02", ON + ">so 1; <ack 1 m=2; !{<ack -%d m=2 at=2000|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
+CASES += [case("a sequence NAK of a PSN before the first one", "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 -%d m=2|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
+CASES += [case("a READ response of a PSN before the first one", "RDA-05", ON + ">so 1; <ack 1 m=2; !{<ro -%d m=2|}; >so 2; <ack 2 m=3" % n, "", EVERYWHERE) for n in (4, 300)]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
 CASES += [case("a sequence NAK is ignored", "RTX-01", ON + ">so 1; >so 2; <nak0 1 m=1; {|>so 1; >so 2;} >so 3 at=5000; {|<ack 3 m=4;} {!>so 4 at=20000|>so 4 at=20000; <ack 4 m=5}", "Q", "ncqrR")]
