@@ -142,8 +142,16 @@ static bool hears_strays(const struct judge *j, const struct flow *c, uint32_t q
     return false;
 }
 
-/* Requests to a queue pair of which nothing is known, that nobody answers and that begin as those of a connection which
- * has sent none. */
+/* True if the end `side` of `e` has received responses. */
+static bool is_answered(const struct judge *j, const struct cm_ends *e, unsigned side)
+{
+    uint32_t flow = conn_flow_named(j->conns, e->tap, &e->addr[!side], &e->addr[side], e->qpn[side]);
+
+    return flow != FLOW_NONE && j->flows[flow].has_rsp;
+}
+
+/* Requests to a queue pair of which nothing is known, that begin as those of a connection which has sent none. Nobody
+ * answers them from there; or the answers go to the end of that connection. */
 static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = conn_flow_at(j->conns, flow);
@@ -152,7 +160,8 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     const struct cm_ends *e = ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
 
-    if (!e || !f->dir->again || (named != FLOW_NONE && j->flows[named].dir) || hears_strays(j, c, e->qpn[side]))
+    if (!e || !(f->dir->again || is_answered(j, e, side)) || (named != FLOW_NONE && j->flows[named].dir) ||
+        hears_strays(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
     g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */
@@ -161,8 +170,11 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     g.expected = say(j, "QP 0x%06x for PSN %u", e->qpn[!side], f->dir->start);
     g.seen = say(j, "QP 0x%06x", c->dqpn);
     g.text =
-        "These requests begin with the PSN that CM has named for a connection between these hosts, which sends none; "
-        "nothing is known of the queue pair that they go to, and none is answered from there.";
+        is_answered(j, e, side)
+            ? "These requests begin with the PSN that CM has named for a connection between these hosts, which sends "
+              "none, and the queue pair that it has named for their sender gets answers."
+            : "These requests begin with the PSN that CM has named for a connection between these hosts, which sends "
+              "none; nothing is known of the queue pair that they go to, and none is answered from there.";
     judge_found(j, NULL, g);
 }
 

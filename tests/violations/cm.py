@@ -199,7 +199,7 @@ CASES = [
     case("DREQ that names another queue pair", "CM-07", CM + DATA + "!>dreq qpn={$x|$qb}; {>dreq at=1000|}; <drep"),
     case("everything to another queue pair, unanswered", "CM-07", CM + "!>so 0 q={$x|$qb}; {?>so 0 q=$x at=70000; ?>so 0 q=$x at=70000|<ack 0 m=1}", MUST_COMPLETE, ELSE),
     case("everything to another queue pair, two packets", "CM-07", CM + "!>sf 0 q={$x|$qb}; ?>sl 1 q={$x|$qb}; {?>sf 0 q=$x at=70000; ?>sl 1 q=$x|<ack 1 m=1}", MUST_COMPLETE, ELSE),
-    case("everything to another queue pair, and answered", "CM-07", CM + "!>so 0 q={$x|$qb}; ?<ack 0 m=1; ?>so 1 q={$x|$qb}; ?<ack 1 m=2", "", EVERYWHERE),  # may be those of another queue pair from before the capture
+    case("everything to another queue pair, and answered", "CM-07", CM + "!>so 0 q={$x|$qb}; ?<ack 0 m=1; ?>so 1 q={$x|$qb}; ?<ack 1 m=2", MUST_COMPLETE, ELSE),
     case("everything of the passive side to another queue pair", "CM-07", CM + DATA + "!<so 0 q={$x|$qa}; {?<so 0 q=$x at=70000; ?<so 0 q=$x at=70000|>ack 0 m=1}", MUST_COMPLETE, ELSE),
     case("everything to the own queue pair of the sender", "CM-07", CM + "!>so 0 q={$qa|$qb}; {?>so 0 q=$qa at=70000; ?>so 0 q=$qa at=70000|<ack 0 m=1}", MUST_COMPLETE, ELSE),
     case("a READ to another queue pair", "CM-07", CM + "!>rd 0 dl=64 q={$x|$qb}; {?>rd 0 dl=64 q=$x at=70000|<ro 0 m=1}", MUST_COMPLETE, ELSE),
