@@ -27,6 +27,19 @@ bool text_fail(struct text_error *e, const struct token *t, const char *fmt, ...
 /* The number of characters to insert, delete or change that turn `a` (`na` bytes) into `b` (`nb` bytes), at most
  * `limit`; `limit` for names of more than 127 bytes. */
 unsigned text_distance(const char *a, size_t na, const char *b, size_t nb, unsigned limit);
+/* The name nearest to a mistyped word among those that were tried. */
+struct text_nearest {
+    const char *word;
+    size_t len;
+    unsigned least;   /* a name has to be nearer than this */
+    const char *name; /* NULL: none is near; as long as the names tried live */
+};
+static inline struct text_nearest text_nearest_to(const char *word, size_t len)
+{
+    return (struct text_nearest){word, len, (unsigned)(len + 4) / 3, NULL};
+}
+/* Try one more name; true if it is the nearest so far. */
+bool text_nearest_try(struct text_nearest *n, const char *name);
 /* Split `line` at white space into at most `max` words; a word that starts with # starts a comment. Returns the number
  * of words, or max + 1 if there are more than `max`. */
 unsigned text_split(const char *line, struct token *t, unsigned max);

@@ -96,16 +96,13 @@ bool packet_name_known(struct script *s, const struct token *t)
 {
     char room[64], best[64] = "";
     const char *name;
-    unsigned least = t->len / 3 + 1;
+    struct text_nearest near = text_nearest_to(t->p, t->len);
 
     for (unsigned i = 0; (name = name_number(i, room, sizeof room)) != NULL; i++) {
-        unsigned d = text_distance(t->p, t->len, name, strlen(name), least);
         if (*name && packet_name_matches(t, name))
             return true;
-        if (*name && d < least) {
-            least = d;
+        if (*name && text_nearest_try(&near, name))
             snprintf(best, sizeof best, "%s", name);
-        }
     }
     return text_fail(&s->err, t, "no packet has the name '%.*s'%s%s", (int)t->len, t->p,
                      *best ? "; the nearest name is " : "", best);

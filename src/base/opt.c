@@ -1,5 +1,6 @@
 /* layer 0 (base): option tables on getopt_long. */
 #include "program.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -101,6 +102,19 @@ static unsigned candidates(const struct opt_state *s, const char *word)
     return n;
 }
 
+/* The long option nearest to the mistyped `word` of `len` bytes, "--" included, as "; the nearest is --name"; "" if
+ * none is near. */
+static const char *nearest(const struct opt_state *s, const char *word, size_t len, char text[OPT_NAME + 32])
+{
+    struct text_nearest near = text_nearest_to(word + 2, len - 2);
+
+    for (const struct opt_def *d = s->defs; d->key; d++)
+        if (d->name)
+            text_nearest_try(&near, d->name);
+    snprintf(text, OPT_NAME + 32, near.name ? "; the nearest is --%s" : "", near.name);
+    return text;
+}
+
 /* Report the option for which getopt_long() returned `c`. */
 static void report_bad_option(const struct opt_state *s, int c)
 {
@@ -108,6 +122,7 @@ static void report_bad_option(const struct opt_state *s, int c)
     bool is_long = strncmp(word, "--", 2) == 0;
     int len = is_long ? (int)strcspn(word, "=") : 2;
     const char shorts[] = {'-', (char)optopt, '\0'};
+    char near[OPT_NAME + 32];
     const char *what = c == ':'                                       ? "needs an argument"
                        : is_long && optopt && def_of(s->defs, optopt) ? "takes no argument"
                        : is_long && candidates(s, word) > 1           ? "is short for more than one option"
@@ -119,8 +134,9 @@ static void report_bad_option(const struct opt_state *s, int c)
                       f->was ? ", and no longer --" : "", f->was ? f->was : "", f->instead);
             return;
         }
-    cli_error("%s: %.*s %s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
-              cli_program(), s->argv[0]);
+    cli_error("%s: %.*s %s%s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
+              is_long && !optopt && candidates(s, word) == 0 ? nearest(s, word, (size_t)len, near) : "", cli_program(),
+              s->argv[0]);
 }
 
 int opt_next(struct opt_state *s, const char **arg, int *operand)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tokens.h"
+
 static const struct program *program;
 static char said[400];
 
@@ -86,8 +88,15 @@ static void program_help(struct buf *b)
 
 static int no_command(const char *name)
 {
+    struct text_nearest near = text_nearest_to(name, strlen(name));
+
     if (program->for_file && access(name, F_OK) == 0)
         return cli_error("no command '%s', but a file: `%s %s %s`", name, program->name, program->for_file, name);
+    for (const struct command *c = program->commands; c->name; c++)
+        text_nearest_try(&near, c->name);
+    if (near.name)
+        return cli_error("no command '%s'; the nearest is '%s', and `%s help` lists them", name, near.name,
+                         program->name);
     return cli_error("no command '%s'; `%s help` lists them", name, program->name);
 }
 

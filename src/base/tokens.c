@@ -42,6 +42,17 @@ unsigned text_distance(const char *a, size_t na, const char *b, size_t nb, unsig
     return min_u32(row[nb], limit);
 }
 
+bool text_nearest_try(struct text_nearest *n, const char *name)
+{
+    unsigned d = text_distance(n->word, n->len, name, strlen(name), n->least);
+
+    if (d >= n->least)
+        return false;
+    n->least = d;
+    n->name = name;
+    return true;
+}
+
 unsigned text_split(const char *line, struct token *t, unsigned max)
 {
     unsigned n = 0;
