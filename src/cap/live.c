@@ -199,7 +199,9 @@ static int live_activate(struct cap *c, const char *iface, const struct cap_live
                          "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
     if (rc < 0) {
         const char *detail = pcap_geterr(l->pcap);
-        return live_fail(c, live_errno(rc), detail && *detail ? detail : pcap_statustostr(rc));
+        snprintf(text, sizeof text, "%s%s", detail && *detail ? detail : pcap_statustostr(rc),
+                 live_errno(rc) == -EPERM ? " (CAP_NET_RAW is needed)" : "");
+        return live_fail(c, live_errno(rc), text);
     }
     l->nano = pcap_get_tstamp_precision(l->pcap) == PCAP_TSTAMP_PRECISION_NANO;
     if (o->inbound && pcap_setdirection(l->pcap, PCAP_D_IN) < 0)
