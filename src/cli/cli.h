@@ -22,6 +22,8 @@ int cmd_ops(int argc, char **argv);
 void cmd_ops_help(struct buf *b);
 int cmd_ladder(int argc, char **argv);
 void cmd_ladder_help(struct buf *b);
+int cmd_report(int argc, char **argv);
+void cmd_report_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 

@@ -6,10 +6,10 @@
 #include "src/cli/cli.h"
 #include "src/cli/complaint.h"
 #include "src/cli/found.h"
-#include "src/cli/request_parts.h"
 #include "src/cli/when.h"
 #include "src/explain/explain.h"
 #include "src/measure/meter.h"
+#include "src/measure/request_parts.h"
 #include "src/show/print.h"
 
 #include <stdlib.h>

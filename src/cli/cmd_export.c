@@ -3,9 +3,9 @@
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
-#include "src/cli/request_parts.h"
 #include "src/export/export.h"
 #include "src/judge/judge.h"
+#include "src/measure/request_parts.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
-#include "src/cli/request_parts.h"
+#include "src/measure/request_parts.h"
 #include "src/measure/wqe_print.h"
 #include "src/show/print.h"
 

@@ -1,5 +1,5 @@
-/* layer 4 (tool): the account of each work request, kept from its completion until the meter hands it over. */
-#include "src/cli/request_parts.h"
+/* layer 3 (measure): the account of each work request, kept from its completion until the meter hands it over. */
+#include "src/measure/request_parts.h"
 
 #include "bits.h"
 #include "dissect/pkt.h"

@@ -1,10 +1,10 @@
-/* layer 4 (tool): the account of each work request.
+/* layer 3 (measure): the account of each work request.
  *
  * The meter hands a work request over (wqe_user.over()) up to WQE_MAX requests after its completion. By then the
  * timeline may have dropped the spans of its time, so its account is kept from its completion on. Memory is bounded by
  * the work requests not yet handed over: WQE_MAX for each direction of a connection. */
-#ifndef RDMATRACE_CLI_REQUEST_PARTS_H
-#define RDMATRACE_CLI_REQUEST_PARTS_H
+#ifndef RDMATRACE_MEASURE_REQUEST_PARTS_H
+#define RDMATRACE_MEASURE_REQUEST_PARTS_H
 
 #include "src/account/timeline.h"
 #include "src/measure/wqe.h"
