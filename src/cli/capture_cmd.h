@@ -111,6 +111,9 @@ struct trace_cmd {
     void (*help)(struct buf *b);   /* append its help */
     /* An option other than those above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
     int (*option)(struct trace *t, int key, const char *arg);
+    /* All arguments were read: what is done in place of reading files, if they ask for that; then it sets t->answered.
+     * EXIT_OK, or EXIT_BAD after a message. NULL: files are always read. */
+    int (*instead)(struct trace *t);
     /* All options were read: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
     /* The table of connections that --pair adds to and --conn selects from. NULL: that of t->observer, which exists
@@ -147,7 +150,7 @@ struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
 extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd,
-    tui_cmd;
+    tui_cmd, report_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */

@@ -1,0 +1,308 @@
+/* layer 4 (tool): `rdmatrace report`: what check, explain, flows and ops say, and figures, as one HTML page. */
+#include "dissect/pkt.h"
+#include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
+#include "src/cli/found.h"
+#include "src/judge/judge.h"
+#include "src/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_BASELINE = 256, KEY_FROM };
+
+#define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
+
+static const struct opt_def defs[] = {
+    TRACE_OPTIONS,
+    {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
+    {KEY_FROM, "from", "FILE.json", "without captures: the results that explain or all printed with -T json"},
+    {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
+    TRACE_OPTIONS_END,
+};
+
+void cmd_report_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmatrace report -o FILE.html [options] FILE...\n\n"
+                "Write one HTML page with what check, explain, flows and ops find, and with figures: PSNs, rates,\n"
+                "latencies, congestion, requests, and a ladder of each incident. The page needs no network, no server\n"
+                "and no other file. The captures are read twice.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read; also if the page was not written.\n");
+}
+
+/* --- The first reading ------------------------------------------------------------------------ */
+
+struct pass {
+    struct trace t; /* first */
+    struct report *report;
+    struct judge *judge;
+    struct explainer *explainer;
+    struct meter *meter;
+};
+
+static struct pass *pass_of(struct trace *t)
+{
+    return (struct pass *)t;
+}
+
+static int pass_start(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+    const struct judge_opts judged = {
+        .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
+    const struct meter_opts o = {.files = t->files};
+
+    s->judge = judge_new(&judged);
+    s->explainer = explain_new(t->observer);
+    s->meter = meter_new(t->observer, &o);
+    if (!s->judge || !s->explainer || !s->meter || !timeline_of(t->observer) ||
+        (t->n_files > 1 && !explain_align(s->explainer)))
+        return cli_error("out of memory");
+    for (unsigned k = 0; k < t->n_pairs; k++)
+        conn_learn(judge_conns(s->judge), &t->pairs[k]);
+    return EXIT_OK;
+}
+
+static void pass_packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    judge_packet(pass_of(t)->judge, p);
+}
+
+static void pass_drops(struct trace *t, uint16_t file, uint64_t n)
+{
+    judge_drops(pass_of(t)->judge, file, n);
+}
+
+static int pass_end(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+    struct report_found f = {.explainer = s->explainer, .findings = judge_findings(s->judge), .ifaces = t->ifaces};
+
+    judge_end(s->judge);
+    explain_end(s->explainer);
+    meter_end(s->meter);
+    f.timeline = observer_timeline(t->observer);
+    f.conns = observer_conns(t->observer);
+    f.totals = meter_totals(s->meter);
+    f.rows = meter_rows(s->meter, &f.n_rows);
+    report_overview(s->report, &f);
+    return EXIT_OK;
+}
+
+static void pass_stop(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+
+    meter_free(s->meter);
+    explain_free(s->explainer);
+    judge_free(s->judge);
+}
+
+/* Read files, with the options of `t`, for what does not need to be drawn. */
+static int first_pass(const struct trace *t, const char **files, size_t n, struct report *report)
+{
+    static const struct trace_cmd cmd = {.name = "report",
+                                         .size = sizeof(struct pass),
+                                         .start = pass_start,
+                                         .packet = pass_packet,
+                                         .drops = pass_drops,
+                                         .end = pass_end,
+                                         .stop = pass_stop};
+    struct pass *s = (struct pass *)trace_new(&cmd);
+    int status;
+
+    if (!s)
+        return cli_error("out of memory");
+    s->report = report;
+    s->t.memory = t->memory;
+    s->t.joins = t->joins;
+    s->t.n_pairs = t->n_pairs;
+    memcpy(s->t.pairs, t->pairs, sizeof s->t.pairs);
+    memcpy(s->t.pair_args, t->pair_args, sizeof s->t.pair_args);
+    status = trace_first_pass(&cmd, &s->t, files, n, &t->decode);
+    free(s);
+    return status;
+}
+
+/* --- The command ------------------------------------------------------------------------------ */
+
+struct job {
+    struct trace t;    /* first */
+    const char *path;  /* -o */
+    const char *other; /* --baseline; NULL: not given */
+    const char *from;  /* --from; NULL: not given */
+    struct report *report, *baseline;
+    struct meter *meter;
+};
+
+static struct job *job_of(struct trace *t)
+{
+    return (struct job *)t;
+}
+
+static int option(struct trace *t, int key, const char *arg)
+{
+    *(key == 'o' ? &job_of(t)->path : key == KEY_FROM ? &job_of(t)->from : &job_of(t)->other) = arg;
+    return EXIT_OK;
+}
+
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
+{
+    struct job *job = user;
+    const struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow)};
+
+    report_request(job->report, &q);
+}
+
+/* Write the page, under its name only when all of it is there. */
+static int write_file(const char *path, const struct buf *page)
+{
+    struct buf part = {0};
+    FILE *f;
+    bool ok;
+
+    buf_printf(&part, "%s.part", path);
+    f = fopen(buf_str(&part), "w");
+    ok = f && fwrite(page->p, 1, page->len, f) == page->len;
+    ok = f && fclose(f) == 0 && ok && rename(buf_str(&part), path) == 0;
+    if (!ok) {
+        cli_error("%s: %s", path, strerror(errno));
+        unlink(buf_str(&part));
+    }
+    buf_free(&part);
+    return ok ? EXIT_OK : EXIT_BAD;
+}
+
+static int write_page(struct trace *t, const struct buf *page)
+{
+    if (page->err)
+        return cli_error("out of memory");
+    if (strcmp(job_of(t)->path, "-") != 0)
+        return write_file(job_of(t)->path, page);
+    buf_mem(&t->out, page->p, page->len);
+    return EXIT_OK;
+}
+
+/* --- Stored results --------------------------------------------------------------------------- */
+
+static int read_stored(const char *path, struct buf *json)
+{
+    FILE *f = fopen(path, "r");
+    size_t n;
+
+    if (!f)
+        return cli_error("%s: %s", path, strerror(errno));
+    while (json->len <= STORED_MAX && buf_need(json, 65536) && (n = fread(json->p + json->len, 1, 65536, f)) > 0)
+        json->len += n;
+    n = (size_t)ferror(f);
+    fclose(f);
+    if (n || json->err)
+        return cli_error("%s: it cannot be read", path);
+    if (json->len > STORED_MAX)
+        return cli_error("%s: larger than %u MiB", path, STORED_MAX >> 20);
+    return json->len && *json->p == '{' && strstr(buf_str(json), "\"incidents\"")
+               ? EXIT_OK
+               : cli_error("%s: not what explain or all print with -T json", path);
+}
+
+/* With --from no capture is read. */
+static int instead(struct trace *t)
+{
+    struct job *job = job_of(t);
+    struct buf json = {0}, page = {0};
+    int status;
+
+    if (!job->path)
+        return cli_error("report: -o FILE is needed: where to write");
+    if (!job->from)
+        return EXIT_OK;
+    if (t->n_files || t->iface || job->other)
+        return cli_error("report: --from excludes captures: it makes the page of what is stored");
+    t->answered = true;
+    status = read_stored(job->from, &json);
+    if (status == EXIT_OK) {
+        report_stored(&page, &json);
+        status = write_page(t, &page);
+    }
+    buf_free(&json);
+    buf_free(&page);
+    return status;
+}
+
+/* Whether the page would replace one of the captures. */
+static bool is_input(const struct trace *t, const char *path)
+{
+    struct stat out, in;
+
+    for (size_t i = 0; stat(path, &out) == 0 && i < t->n_files; i++)
+        if (stat(t->files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}
+
+/* Read the capture of --baseline. */
+static int read_baseline(struct job *job)
+{
+    const struct report_opts o = {.files = &job->other, .n_files = 1, .decode = job->t.decode};
+
+    if (!(job->baseline = report_new(&o)))
+        return cli_error("out of memory");
+    report_baseline(job->report, job->baseline);
+    return first_pass(&job->t, &job->other, 1, job->baseline);
+}
+
+static int start(struct trace *t)
+{
+    struct job *job = job_of(t);
+    const struct report_opts o = {.files = t->files, .n_files = t->n_files, .decode = t->decode};
+    struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
+
+    if (t->iface)
+        return cli_error("report: the packets are read twice; save them first: rdmatrace decode -i %s -w FILE",
+                         t->iface);
+    if (is_input(t, job->path))
+        return cli_error("report: -o %s is one of the captures", job->path);
+    if (!found_readable_twice("report", t->files, t->n_files))
+        return EXIT_BAD;
+    if (!(job->report = report_new(&o)))
+        return cli_error("out of memory");
+    if (first_pass(t, t->files, t->n_files, job->report) != EXIT_OK || (job->other && read_baseline(job) != EXIT_OK))
+        return EXIT_BAD;
+    measured.interval = report_interval(job->report);
+    measured.user = job->report;
+    job->meter = meter_new(t->observer, &measured);
+    if (!job->meter || !report_watch(job->report, t->observer))
+        return cli_error("out of memory");
+    return EXIT_OK;
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    report_packet(job_of(t)->report, p);
+}
+
+static int end(struct trace *t)
+{
+    struct job *job = job_of(t);
+    struct buf page = {0};
+    int status;
+
+    meter_end(job->meter);
+    status = report_page(job->report, &page) ? write_page(t, &page) : cli_error("out of memory");
+    buf_free(&page);
+    return status;
+}
+
+static void stop(struct trace *t)
+{
+    meter_free(job_of(t)->meter);
+    report_free(job_of(t)->report);
+    report_free(job_of(t)->baseline);
+}
+
+TRACE_CMD(report, .option = option, .instead = instead, .packet = packet, .stop = stop)
