@@ -46,6 +46,11 @@ int cli_filter(struct filter **f, const char *text);
     }
 int cli_color(const char *when, bool *color);
 
+/* Read `--counters ADDRESS=FILE` or `ADDRESS=BEFORE,AFTER`, files with the counters of an adapter, into *o. EXIT_OK, or
+ * EXIT_BAD after a message. */
+struct judge_opts;
+int counters_option(struct judge_opts *o, const char *arg);
+
 /* When a live capture ends by itself (-a); 0: not by that. */
 struct cli_stop {
     uint64_t seconds, packets;

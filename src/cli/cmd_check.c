@@ -5,7 +5,6 @@
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
-#include "src/cli/counters.h"
 #include "src/cli/found.h"
 #include "src/cli/when.h"
 #include "src/judge/judge.h"

@@ -1,8 +1,7 @@
 /* layer 4 (tool): files with the counters of an adapter. */
-#include "src/cli/counters.h"
-
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/judge/judge.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

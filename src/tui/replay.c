@@ -188,7 +188,7 @@ void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at)
 
 /* --- Rates ------------------------------------------------------------------------------------ */
 
-static void on_tick(void *user, const struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
+static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
 {
     struct tui *t = user;
     struct lines *l = &t->views[SCREEN_RATES].lines;
