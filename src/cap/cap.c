@@ -186,6 +186,20 @@ const struct cap_info *cap_info(struct cap *c)
     return &c->info;
 }
 
+uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f)
+{
+    switch (i->format) {
+    case CAP_PCAP:
+        return f->offset + 16;
+    case CAP_PCAP_MODIFIED:
+        return f->offset + 24;
+    case CAP_PCAPNG: /* only a Simple Packet Block has no time: its head is shorter than those of the others */
+        return f->offset + (f->has_ts ? 28 : 12);
+    default:
+        return f->offset;
+    }
+}
+
 void cap_close(struct cap *c)
 {
     if (!c)

@@ -29,6 +29,11 @@ struct cap_opts {
     void (*moving)(void *user);
     /* Argument of moving(). */
     void *user;
+    /* Called, if not NULL, again and again while a pipe has no bytes to read; it waits a little. False: the file ends
+     * here. */
+    bool (*idle)(void *idle_user);
+    /* Argument of idle(). */
+    void *idle_user;
 };
 
 /* Why a file could not be opened or read further. */
@@ -111,6 +116,9 @@ const struct cap_error *cap_error(const struct cap *c);
 
 /* Information so far; valid until the next call of cap_next(). */
 const struct cap_info *cap_info(struct cap *c);
+
+/* Byte of the uncompressed file at which the data of a frame of a pcap, pcapng or ERF file begin. */
+uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f);
 
 /* Release everything; NULL is allowed. */
 void cap_close(struct cap *c);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,10 +23,23 @@ static int source_ended(struct source *s)
     return -EIO;
 }
 
+/* Wait for bytes of a pipe. False: nobody wants them any more. */
+static bool source_wait(struct source *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+
+    while (s->idle && poll(&p, 1, 0) == 0)
+        if (!s->idle(s->idle_user))
+            return false;
+    return true;
+}
+
 ssize_t source_read_fd(struct source *s, void *p, size_t n)
 {
     ssize_t got;
 
+    if (!source_wait(s))
+        return 0;
     do
         got = read(s->fd, p, n);
     while (got < 0 && errno == EINTR);
@@ -154,6 +168,8 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
 
     memset(s, 0, sizeof *s);
     s->moving = opts->moving;
+    s->idle = opts->idle;
+    s->idle_user = opts->idle_user;
     s->user = opts->user;
     s->own_fd = strcmp(path, "-") != 0;
     s->fd = s->own_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;

@@ -31,6 +31,8 @@ struct source {
     struct unpacker *unpacker;  /* decompressor, NULL for plain files */
     void (*moving)(void *user); /* as in struct cap_opts */
     void *user;
+    bool (*idle)(void *idle_user);
+    void *idle_user;
 };
 
 /* Open `path` ("-": standard input). 0 or a negative errno with s->why set; source_close() is allowed in both cases. */

@@ -238,12 +238,45 @@ static void missing_draw(struct ladder *l, uint32_t at, const struct columns *c,
     below(c, text, b);
 }
 
+static enum ladder_role role_of(const struct row *row)
+{
+    const struct rung *r = row->r;
+
+    if (row->lost)
+        return LADDER_LOST;
+    if (row->what)
+        return LADDER_TOLD;
+    if (r->aeth && aeth_type(r->syndrome) != AETH_ACK)
+        return LADDER_NAK;
+    if (r->again)
+        return LADDER_AGAIN;
+    if (r->attr)
+        return LADDER_CM;
+    return opcode_table[r->opcode].flags & OPF_RESPONSE ? LADDER_RESPONSE : LADDER_REQUEST;
+}
+
+/* Tell the caller of the line that follows. */
+static void hand_out(const struct ladder *l, const struct row *row)
+{
+    const struct rung *other = row->at[row->at[0] == row->r];
+    struct ladder_line line = {
+        .frame = row->r->frame, .file = (uint16_t)(row->r->tap >> 16), .role = (uint8_t)role_of(row)};
+
+    if (other) {
+        line.other = other->frame;
+        line.other_file = (uint16_t)(other->tap >> 16);
+    }
+    if (l->o.line)
+        l->o.line(l->o.user, &line);
+}
+
 static void line_draw(struct ladder *l, const struct line *line, const struct columns *c, struct buf *b)
 {
     const struct row *row = &l->rows[line->row];
     const char *state = state_after(l, row->r);
     char frame[64], seconds[64];
 
+    hand_out(l, row);
     if (line->silence)
         silence_draw(c, line->silence, b);
     missing_draw(l, line->row, c, b);
@@ -463,11 +496,14 @@ void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
     struct columns c;
     struct part part;
 
-    explain_end(l->explain);
-    l->conn = choose(l);
+    if (!l->arranged) {
+        explain_end(l->explain);
+        l->conn = choose(l);
+    }
     width = max_u32(width, LADDER_WIDTH_MIN);
     f = left_flow(l);
-    if (!f || !ladder_arrange(l, f)) {
+    l->arranged = l->arranged || (f && ladder_arrange(l, f));
+    if (!f || !l->arranged) {
         buf_paragraph(b, "There is no connection to draw in this capture.", 0, width);
         return;
     }

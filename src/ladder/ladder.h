@@ -7,6 +7,26 @@
 #define LADDER_WIDTH_MIN 40
 #define LADDER_ROWS_MAX  100000 /* packets kept, and lines drawn, at most */
 
+/* What a line of the diagram is about. */
+enum ladder_role {
+    LADDER_REQUEST,
+    LADDER_RESPONSE,
+    LADDER_AGAIN, /* a retransmitted request */
+    LADDER_NAK,   /* of any kind, RNR NAKs too */
+    LADDER_LOST,  /* the packet was lost */
+    LADDER_TOLD,  /* explain says something of it */
+    LADDER_CM,
+};
+
+/* A line: the packet that it shows, or the first of a run. */
+struct ladder_line {
+    uint32_t frame;      /* at the tap that it passed first */
+    uint32_t other;      /* at the other tap; 0: none */
+    uint16_t file;       /* of `frame`, from 0 */
+    uint16_t other_file; /* of `other` */
+    uint8_t role;        /* enum ladder_role */
+};
+
 /* What is drawn, and how. */
 struct ladder_opts {
     uint32_t conn;            /* 0: that of the frame `around`, else the one with the worst incident, else the first */
@@ -17,6 +37,9 @@ struct ladder_opts {
     const char *const *files; /* names of the capture files, ended by NULL */
     bool unaligned;           /* times of several taps are not aligned */
     const ns_t *ahead;        /* with `unaligned`: how much the clock of each file is ahead, ns; NULL: not at all */
+    /* called before what is drawn of each line is appended to the buffer; NULL: nothing is */
+    void (*line)(void *user, const struct ladder_line *l);
+    void *user; /* of line */
 };
 
 struct ladder;
@@ -30,7 +53,7 @@ void ladder_between(struct ladder *l, ns_t from, ns_t to);
 void ladder_show(struct ladder *l, bool show);
 /* After the last packet: true if the frame `around` was found, or none was asked for. */
 bool ladder_reached(const struct ladder *l);
-/* After the last packet: draw; no line is longer than `width`, at least LADDER_WIDTH_MIN. */
+/* After the last packet: draw; no line is longer than `width`, at least LADDER_WIDTH_MIN. It may be drawn again. */
 void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
 
 #endif

@@ -86,6 +86,7 @@ struct ladder {
     struct line *lines;
     uint32_t n_lines;
     bool nanoseconds; /* times have nine decimals */
+    bool arranged;    /* rows and lines are made */
 };
 
 /* --- rows.c --- */

@@ -7,6 +7,7 @@
 #include "src/show/streams.h"
 
 struct pkt;
+struct layer;
 
 /* Output format (-T). */
 enum print_format {
@@ -58,6 +59,9 @@ struct print_opts {
     bool line;  /* -P: with -V also the line */
     /* -O: names of the protocols of which the tree shows the fields; of the others only the heading. NULL: of all */
     const char *protocols;
+    /* called before each line of the tree is appended; `layer` and `field` NULL: a line about none. NULL: nothing is */
+    void (*tree_line)(void *user, const struct layer *layer, const struct field *field);
+    void *user; /* of tree_line */
     /* PRINT_FIELDS: */
     struct print_column *columns;
     unsigned n_columns;   /* of `columns` */

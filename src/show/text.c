@@ -268,12 +268,20 @@ static bool is_detailed(const struct print_opts *o, const struct hdr *h)
     return !o->protocols || has_name(o->protocols, h->proto) || has_name(o->protocols, h->abbrev);
 }
 
+/* Tell the caller of the line that follows. */
+static void hand_out(const struct print_opts *o, const struct layer *l, const struct field *f)
+{
+    if (UNLIKELY(o->tree_line != NULL))
+        o->tree_line(o->user, l, f);
+}
+
 /* Append the fields of one layer; the bytes of a header without fields. */
 static void tree_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
                        unsigned level)
 {
     struct value v;
 
+    hand_out(o, l, NULL);
     indent(b, level);
     buf_puts(b, l->hdr->name);
     if (l->hdr->nfields == 0 && l->len) {
@@ -285,8 +293,10 @@ static void tree_layer(const struct print_opts *o, struct buf *b, const struct p
     for (unsigned i = 0; i < l->hdr->nfields && is_detailed(o, l->hdr); i++) {
         const struct field *f = &l->hdr->fields[i];
         v.type = f->type;
-        if (FIELD_PLAIN(f, p, l, &v.u) || (!(f->flags & FLD_HIDDEN) && field_value(f, p, l, &v)))
-            tree_field(b, f, &v, level + 1);
+        if (!FIELD_PLAIN(f, p, l, &v.u) && (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v)))
+            continue;
+        hand_out(o, l, f);
+        tree_field(b, f, &v, level + 1);
     }
 }
 
@@ -308,6 +318,7 @@ void print_tree(const struct print_opts *o, struct buf *b, const struct pkt *p)
     const struct layer note = {&rdma_hdr, 0, 0};
     bool inside = false;
 
+    hand_out(o, NULL, NULL);
     buf_mem(b, "Frame ", 6);
     buf_dec(b, p->frame->number);
     buf_mem(b, ": ", 2);
@@ -318,13 +329,16 @@ void print_tree(const struct print_opts *o, struct buf *b, const struct pkt *p)
     for (unsigned i = 0; i < p->n_layers; i++) {
         const struct layer *l = &p->layers[i];
         bool ib = hdr_is_infiniband(l->hdr);
-        if (ib && !inside)
+        if (ib && !inside) {
+            hand_out(o, NULL, NULL);
             buf_puts(b, "InfiniBand\n");
+        }
         inside = ib;
         tree_layer(o, b, p, l, ib);
     }
     if (p->note.have)
         tree_layer(o, b, p, &note, 0);
+    hand_out(o, NULL, NULL);
     tree_marks(b, p);
     buf_char(b, '\n');
 }
