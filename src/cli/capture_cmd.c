@@ -243,6 +243,15 @@ static void on_waiting(void *user)
         cap_live_break(i->t->live);
 }
 
+/* The same for a pipe. */
+static bool on_pipe_waiting(void *user)
+{
+    const struct waiting *i = user;
+
+    on_waiting(user);
+    return !i->t->enough;
+}
+
 /* Deliver all frames through the window, which sorts them by time. */
 static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
@@ -390,7 +399,8 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
 static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
 {
     const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
-    const struct cap_opts opts = {.moving = files_moving, .user = i->w};
+    const struct cap_opts opts = {
+        .moving = files_moving, .user = i->w, .idle = i->cmd->pipes ? on_pipe_waiting : NULL, .idle_user = i};
     struct cap_error err;
 
     if (t->iface)
@@ -413,6 +423,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
         t->out.len = 0;
         return EXIT_BAD;
     }
+    t->in = m;
     status = read_files(cmd, t, m, w);
     if (t->failed && !t->frames)
         t->out.len = 0;

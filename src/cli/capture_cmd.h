@@ -73,7 +73,8 @@ struct trace {
     uint32_t ring; /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
     struct cap *live;
-    bool notes; /* set by start(): pkt.note is to be filled */
+    struct cap_merge *in; /* the open files, from the first packet to end() */
+    bool notes;           /* set by start(): pkt.note is to be filled */
     /* set before end(): a file could not be read to its end; the error is reported after end() */
     bool failed;
     uint64_t frames;       /* frames read */
@@ -119,6 +120,8 @@ struct trace_cmd {
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* -i: no packet is left that has arrived; called at least ten times a second */
     void (*idle)(struct trace *t);
+    /* idle() is called for a pipe, too, and waits a little */
+    bool pipes;
     /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
     /* After the last packet: append the results to t->out. Returns an exit status; EXIT_BAD of a file that could not be
@@ -143,7 +146,8 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
-extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd;
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd,
+    tui_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */

@@ -26,6 +26,8 @@ int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
+int cmd_tui(int argc, char **argv);
+void cmd_tui_help(struct buf *b);
 
 /* Print the error of a capture file's reader or writer in one line on stderr. Returns EXIT_BAD. */
 int cli_cap_error(const struct cap_error *e);

@@ -9,6 +9,7 @@ static const struct command commands[] = {
     {"explain", "say what went wrong, in plain words", cmd_explain, cmd_explain_help},
     {"ladder", "draw a connection as a sequence diagram", cmd_ladder, cmd_ladder_help},
     {"top", "show what the connections do now, again and again", cmd_top, cmd_top_help},
+    {"tui", "look around in a capture on the terminal", cmd_tui, cmd_tui_help},
     {"all", "check, explain, flows, ops and ladder in one reading of the files", cmd_all, cmd_all_help},
     {"export", "write packets, measurements, findings and incidents as a database", cmd_export, cmd_export_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},

@@ -1,0 +1,443 @@
+/* layer 3b (tui): what keys do: actions, and the prompts for filter, search and command. */
+#include "src/tui/tui_impl.h"
+
+/* --- Moving ----------------------------------------------------------------------------------- */
+
+static struct view *view(struct tui *t)
+{
+    return &t->views[t->screen];
+}
+
+/* Move in the pane that has the cursor. */
+static void move_by(struct tui *t, int64_t by)
+{
+    uint64_t at = view(t)->at;
+
+    if (t->pane != PANE_LIST)
+        detail_move(t, by, 0);
+    else
+        move_to(t, by < 0 && at < (uint64_t)-by ? 0 : at + (uint64_t)by);
+}
+
+static unsigned page(const struct tui *t)
+{
+    const struct area *a = t->pane == PANE_TREE    ? &t->layout.tree
+                           : t->pane == PANE_BYTES ? &t->layout.bytes
+                                                   : &t->layout.list;
+
+    return a->rows > 1 ? a->rows - 1 : 1;
+}
+
+static void on_up(struct tui *t)
+{
+    move_by(t, -1);
+}
+
+static void on_down(struct tui *t)
+{
+    move_by(t, 1);
+}
+
+static void on_page_up(struct tui *t)
+{
+    move_by(t, -(int64_t)page(t));
+}
+
+static void on_page_down(struct tui *t)
+{
+    move_by(t, page(t));
+}
+
+static void on_half_up(struct tui *t)
+{
+    move_by(t, -(int64_t)(page(t) + 1) / 2);
+}
+
+static void on_half_down(struct tui *t)
+{
+    move_by(t, (page(t) + 1) / 2);
+}
+
+static void on_top(struct tui *t)
+{
+    move_by(t, -(INT64_C(1) << 40));
+}
+
+static void on_bottom(struct tui *t)
+{
+    move_by(t, INT64_C(1) << 40);
+}
+
+static void sideways(struct tui *t, int by)
+{
+    if (t->pane == PANE_BYTES)
+        detail_move(t, 0, by);
+    else if (t->pane == PANE_LIST && (by > 0 || view(t)->left))
+        view(t)->left = by > 0 ? min_u32(view(t)->left + 8, SCREEN_COLUMNS_MAX) : view(t)->left - 8;
+}
+
+static void on_left(struct tui *t)
+{
+    sideways(t, -1);
+}
+
+static void on_right(struct tui *t)
+{
+    sideways(t, 1);
+}
+
+static bool is_event(struct tui *t, uint64_t row)
+{
+    const struct screen *s = &screens[t->screen];
+
+    return s->event ? s->event(t, row) : row < view(t)->lines.n && view(t)->lines.v[row].event;
+}
+
+static void to_event(struct tui *t, bool up)
+{
+    uint64_t n = row_count(t), row = view(t)->at;
+    struct view *v = view(t);
+
+    t->pane = PANE_LIST;
+    while (up ? row-- > 0 : ++row < n)
+        if (is_event(t, row)) {
+            move_to(t, row);
+            if (screens[t->screen].place == IN_TEXT && row >= v->top + t->layout.list.rows / 2)
+                v->top = row; /* what is said of it is below */
+            return;
+        }
+    tui_say(t, LOOK_NOTE, up ? "No event before this one." : "No event behind this one.");
+}
+
+static void on_next_event(struct tui *t)
+{
+    to_event(t, false);
+}
+
+static void on_previous_event(struct tui *t)
+{
+    to_event(t, true);
+}
+
+/* --- Screens ---------------------------------------------------------------------------------- */
+
+/* Go to a frame in the ladder: in the present one, if it has it. */
+static void to_ladder(struct tui *t, const struct spot *p)
+{
+    const struct lines *l = &t->views[SCREEN_LADDER].lines;
+    size_t i = lines_find(l, p->file, p->frame);
+    const struct spot *at = lines_place(l, i);
+    bool there = t->ladder && t->ladder_conn == p->conn && at && (at->frame == p->frame || at->other == p->frame);
+
+    if (!there)
+        ladder_ask(t, p->conn, p);
+    go_to(t, SCREEN_LADDER, true);
+    if (there)
+        move_to(t, i);
+}
+
+/* Another screen; ladder and packets at the frame that is selected. */
+static void open_screen(struct tui *t, enum screen_id s)
+{
+    struct spot p;
+    bool about = row_about(t, view(t)->at, &p) && p.frame, in_ladder = t->screen == SCREEN_LADDER;
+
+    if (s == t->screen)
+        return;
+    if (s == SCREEN_LADDER && about && p.conn) {
+        to_ladder(t, &p);
+        return;
+    }
+    if (s == SCREEN_LADDER && !t->ladder && !t->tasks[TASK_LADDER].active)
+        ladder_ask(t, 0, NULL);
+    go_to(t, s, true);
+    if (s == SCREEN_PACKETS && in_ladder && about)
+        packets_go(t, p.file, p.frame);
+}
+
+#define OPEN(name, id)                                                                                                 \
+    static void on_##name(struct tui *t)                                                                               \
+    {                                                                                                                  \
+        open_screen(t, id);                                                                                            \
+    }
+OPEN(conns, SCREEN_CONNS)
+OPEN(ladder, SCREEN_LADDER)
+OPEN(packets, SCREEN_PACKETS)
+OPEN(requests, SCREEN_REQUESTS)
+OPEN(verdicts, SCREEN_VERDICTS)
+OPEN(incidents, SCREEN_INCIDENTS)
+OPEN(rates, SCREEN_RATES)
+
+/* The first packet kept that was captured at `ts` or later. */
+static uint64_t packet_from(struct tui *t, ns_t ts)
+{
+    uint64_t low = keep_first(t->keep), high = keep_end(t->keep);
+
+    while (low < high) {
+        uint64_t half = low + (high - low) / 2;
+        if (keep_get(t->keep, half, &t->stored) && t->stored.frame.ts < ts)
+            low = half + 1;
+        else
+            high = half;
+    }
+    return low;
+}
+
+void go_to_time(struct tui *t, ns_t ts)
+{
+    uint64_t i = packet_from(t, ts);
+
+    go_to(t, SCREEN_PACKETS, true);
+    move_to(t, packets_row(t, i));
+}
+
+void show_place(struct tui *t, const struct spot *p)
+{
+    if (p->frame && p->conn) {
+        to_ladder(t, p);
+    } else if (p->frame) {
+        go_to(t, SCREEN_PACKETS, true);
+        packets_go(t, p->file, p->frame);
+    } else if (p->ts) {
+        go_to_time(t, p->ts);
+    } else {
+        tui_say(t, LOOK_NOTE, "This line is about no frame.");
+    }
+}
+
+static void on_pane(struct tui *t)
+{
+    if (t->layout.rule.rows)
+        t->pane = (t->pane + 1) % PANES;
+}
+
+static void on_pane_back(struct tui *t)
+{
+    if (t->layout.rule.rows)
+        t->pane = (t->pane + PANES - 1) % PANES;
+}
+
+static void on_enter(struct tui *t)
+{
+    struct spot p;
+
+    if (screens[t->screen].place & IN_PACKETS) {
+        t->split = true;
+        t->layout = layout_of(t->columns, t->lines, true);
+        on_pane(t);
+    } else if (row_about(t, view(t)->at, &p)) {
+        show_place(t, &p);
+    } else {
+        tui_say(t, LOOK_NOTE, "This line is about no frame.");
+    }
+}
+
+static void on_back(struct tui *t)
+{
+    if (t->pane != PANE_LIST)
+        t->pane = PANE_LIST;
+    else
+        go_back(t);
+}
+
+static void on_quit(struct tui *t)
+{
+    t->quit = true;
+}
+
+static void on_split(struct tui *t)
+{
+    t->split = !t->split;
+    t->pane = PANE_LIST;
+}
+
+static void on_verbose(struct tui *t)
+{
+    t->verbose = !t->verbose;
+    t->views[SCREEN_VERDICTS].made = false;
+}
+
+static void on_time(struct tui *t)
+{
+    static const enum print_time next[] = {
+        [TIME_RELATIVE] = TIME_DELTA, [TIME_DELTA] = TIME_ABSOLUTE_DATE, [TIME_ABSOLUTE_DATE] = TIME_RELATIVE};
+
+    t->printer.opts.time = next[t->printer.opts.time];
+    t->views[SCREEN_VERDICTS].made = t->views[SCREEN_INCIDENTS].made = false;
+}
+
+static void on_fold(struct tui *t)
+{
+    struct spot p;
+    bool about = row_about(t, view(t)->at, &p);
+
+    t->unfolded = !t->unfolded;
+    ladder_ask(t, t->ladder_conn, about && p.frame ? &p : NULL);
+}
+
+static void on_pause(struct tui *t)
+{
+    t->paused = t->o.live && !t->paused;
+    t->stopped = keep_end(t->keep);
+}
+
+static void on_end_capture(struct tui *t)
+{
+    t->enough = t->o.live;
+}
+
+static void on_redraw(struct tui *t)
+{
+    t->anew = true;
+}
+
+static void on_help(struct tui *t)
+{
+    t->help = true;
+    t->help_top = 0;
+}
+
+/* --- Copying and filtering -------------------------------------------------------------------- */
+
+/* A filter for what is selected: the field, else the frame. */
+static bool selected_filter(struct tui *t, struct buf *b)
+{
+    struct spot p;
+
+    if (screens[t->screen].place & IN_PACKETS && t->pane != PANE_LIST)
+        return detail_filter(t, b);
+    if (!row_about(t, view(t)->at, &p) || (!p.frame && !p.conn))
+        return false;
+    if (p.frame)
+        buf_printf(b, "frame.number == %llu", (unsigned long long)p.frame);
+    else
+        buf_printf(b, "rdma.conn == %u", p.conn);
+    return true;
+}
+
+static void on_copy(struct tui *t)
+{
+    struct buf text = {0};
+
+    if (!selected_filter(t, &text)) {
+        tui_say(t, LOOK_NOTE, "There is no filter for this line.");
+    } else {
+        term_copy(text.p, text.len);
+        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(&text));
+    }
+    buf_free(&text);
+}
+
+static void on_field_filter(struct tui *t)
+{
+    struct buf text = {0};
+
+    t->pane = t->pane == PANE_LIST ? PANE_TREE : t->pane;
+    if (!selected_filter(t, &text)) {
+        tui_say(t, LOOK_NOTE, "There is no filter for this line.");
+    } else if (packets_filter(t, buf_str(&text))) {
+        t->pane = PANE_LIST;
+        go_to(t, SCREEN_PACKETS, true);
+    }
+    buf_free(&text);
+}
+
+static void (*const act[ACTIONS])(struct tui *t) = {
+    [ACTION_HELP] = on_help,
+    [ACTION_QUIT] = on_quit,
+    [ACTION_BACK] = on_back,
+    [ACTION_ENTER] = on_enter,
+    [ACTION_NEXT_EVENT] = on_next_event,
+    [ACTION_PREV_EVENT] = on_previous_event,
+    [ACTION_FILTER] = on_filter,
+    [ACTION_FIELD_FILTER] = on_field_filter,
+    [ACTION_SEARCH] = on_search,
+    [ACTION_AGAIN] = on_search_next,
+    [ACTION_BEFORE] = on_search_previous,
+    [ACTION_COPY] = on_copy,
+    [ACTION_COMMAND] = on_command,
+    [ACTION_PANE] = on_pane,
+    [ACTION_PANE_BACK] = on_pane_back,
+    [ACTION_SPLIT] = on_split,
+    [ACTION_VERBOSE] = on_verbose,
+    [ACTION_TIME] = on_time,
+    [ACTION_FOLD] = on_fold,
+    [ACTION_PAUSE] = on_pause,
+    [ACTION_END_CAPTURE] = on_end_capture,
+    [ACTION_REDRAW] = on_redraw,
+    [ACTION_UP] = on_up,
+    [ACTION_DOWN] = on_down,
+    [ACTION_LEFT] = on_left,
+    [ACTION_RIGHT] = on_right,
+    [ACTION_PAGE_UP] = on_page_up,
+    [ACTION_PAGE_DOWN] = on_page_down,
+    [ACTION_HALF_UP] = on_half_up,
+    [ACTION_HALF_DOWN] = on_half_down,
+    [ACTION_TOP] = on_top,
+    [ACTION_BOTTOM] = on_bottom,
+    [ACTION_CONNS] = on_conns,
+    [ACTION_LADDER] = on_ladder,
+    [ACTION_PACKETS] = on_packets,
+    [ACTION_REQUESTS] = on_requests,
+    [ACTION_VERDICTS] = on_verdicts,
+    [ACTION_INCIDENTS] = on_incidents,
+    [ACTION_RATES] = on_rates,
+};
+
+void perform(struct tui *t, enum action a)
+{
+    if (act[a])
+        act[a](t);
+}
+
+/* --- All keys --------------------------------------------------------------------------------- */
+
+static bool is_in(const struct area *a, unsigned y, unsigned x)
+{
+    return y >= a->y && y < a->y + a->rows && x >= a->x && x < a->x + a->columns;
+}
+
+/* A click selects a row, the wheel moves. */
+static void mouse(struct tui *t)
+{
+    unsigned y, x;
+    int wheel;
+
+    term_mouse(&y, &x, &wheel);
+    if (wheel) {
+        move_by(t, 3 * wheel);
+    } else if (is_in(&t->layout.list, y, x)) {
+        t->pane = PANE_LIST;
+        move_to(t, view(t)->top + y - t->layout.list.y);
+    } else if (is_in(&t->layout.tree, y, x)) {
+        t->pane = PANE_TREE;
+        detail_move(t, (int64_t)t->detail.top + y - t->layout.tree.y - t->detail.at, 0);
+    }
+}
+
+static void help_key(struct tui *t, enum action a)
+{
+    if (a == ACTION_DOWN || a == ACTION_PAGE_DOWN)
+        t->help_top += a == ACTION_DOWN ? 1 : page(t);
+    else if (a == ACTION_UP || a == ACTION_PAGE_UP)
+        t->help_top -= min_u32(t->help_top, a == ACTION_UP ? 1 : page(t));
+    else
+        t->help = false;
+}
+
+void press(struct tui *t, uint32_t key)
+{
+    enum action a = keys_action(t->keys, key, screens[t->screen].place);
+
+    if (key == KEYS_RESIZE)
+        return;
+    t->status.len = 0;
+    if (t->prompt)
+        prompt_key(t, key);
+    else if (t->help)
+        help_key(t, a);
+    else if (key == KEYS_MOUSE)
+        mouse(t);
+    else
+        perform(t, a);
+}

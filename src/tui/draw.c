@@ -1,0 +1,202 @@
+/* layer 3b (tui): the screen. */
+#include "src/tui/tui_impl.h"
+
+#include <stdio.h>
+
+#define DIGITS_COLUMNS 100 /* from this width on times have nine decimals */
+
+static void put(const struct area *a, unsigned x, const char *s, enum look role)
+{
+    if (x < a->columns)
+        term_put(a->y, a->x + x, a->columns - x, s, strlen(s), 0, role);
+}
+
+/* What is being done, and how far it is: "reading 62 %". */
+static void put_progress(struct tui *t, struct buf *b)
+{
+    double part = t->ended ? 1 : t->o.progress(t->o.user);
+
+    if (!t->ended && t->o.live)
+        buf_puts(b, t->paused ? "  live, paused" : "  live");
+    else if (!t->ended && part >= 0)
+        buf_printf(b, "  reading %.0f %%", 100 * part);
+    else if (!t->ended)
+        buf_puts(b, "  reading");
+    for (unsigned i = 0; i < TASKS; i++) {
+        const struct task *k = &t->tasks[i];
+        uint64_t first = k->rows ? 0 : keep_first(t->keep), end = k->rows ? k->to : keep_end(t->keep);
+        if (k->active && end > first && k->at < end)
+            buf_printf(b, "  %s %.0f %%", k->doing,
+                       100 * (double)(k->at > first ? k->at - first : 0) / (double)(end - first));
+    }
+    if (t->failed)
+        buf_puts(b, "  not read to its end");
+    if (t->full)
+        buf_puts(b, "  packets could not be kept");
+}
+
+static void draw_title(struct tui *t)
+{
+    const struct findings_totals sums = findings_totals(judge_findings(t->judge));
+    struct buf text = {0};
+    const char *name = strrchr(t->o.files[0], '/') ? strrchr(t->o.files[0], '/') + 1 : t->o.files[0];
+
+    buf_printf(&text, " %s", name);
+    if (t->o.n_files > 1)
+        buf_printf(&text, " + %s", count_str(t->o.n_files - 1, "file"));
+    buf_printf(&text, "  %s", count_str(t->seen, "packet"));
+    if (t->ended) {
+        size_t n = 0;
+        for (size_t i = 0; i < explain_n(t->explainer); i++)
+            n += explain_is_shown(explain_at(t->explainer, i), 0);
+        buf_printf(&text, "  %u FAIL  %u ?  %s", sums.fail, sums.inconclusive, count_str(n, "incident"));
+    }
+    put_progress(t, &text);
+    buf_fill(&text, ' ', t->columns > text.len ? t->columns - text.len : 0);
+    put(&t->layout.title, 0, buf_str(&text), LOOK_TITLE);
+    buf_free(&text);
+}
+
+static void draw_tabs(struct tui *t)
+{
+    unsigned x = 1;
+
+    for (unsigned i = 0; i < SCREENS; i++) {
+        bool here = i == t->screen;
+        char text[32];
+        int n = snprintf(text, sizeof text, here ? "[%u %s]" : " %u %s ", i + 1, screens[i].name);
+        if (x + (unsigned)n > t->columns)
+            n = snprintf(text, sizeof text, here ? "[%u]" : " %u ", i + 1);
+        put(&t->layout.tabs, x, text, here ? LOOK_KEY : LOOK_NORMAL);
+        x += (unsigned)n;
+    }
+}
+
+static void draw_line(struct tui *t, const struct lines *l, uint64_t row, const struct area *a)
+{
+    const struct line *line = &l->v[row];
+
+    term_put(a->y, a->x, a->columns, l->text.p + line->at, line->len, t->views[t->screen].left, (enum look)line->role);
+}
+
+static void draw_list(struct tui *t)
+{
+    struct view *v = &t->views[t->screen];
+    const struct area *list = &t->layout.list;
+    uint64_t n = row_count(t);
+
+    v->top = layout_scroll(v->top, v->at, n, list->rows);
+    for (unsigned y = 0; y < list->rows && v->top + y < n; y++) {
+        const struct area a = {list->y + y, list->x, 1, list->columns};
+        if (screens[t->screen].draw)
+            screens[t->screen].draw(t, v->top + y, &a);
+        else
+            draw_line(t, &v->lines, v->top + y, &a);
+        if (v->top + y == v->at)
+            term_mark(a.y, a.x, a.columns, t->pane == PANE_LIST ? LOOK_SELECTED : LOOK_FIELD);
+    }
+}
+
+static void draw_prompt(struct tui *t)
+{
+    static const char *const names[] = {
+        [PROMPT_NONE] = "", [PROMPT_FILTER] = "filter: ", [PROMPT_SEARCH] = "/", [PROMPT_COMMAND] = ":"};
+    const struct area *a = &t->layout.status;
+    const char *name = names[t->prompt], *text = buf_str(&t->input);
+    unsigned x = (unsigned)strlen(name), room = a->columns - x - 1;
+    unsigned skip = t->input.len > room ? (unsigned)t->input.len - room : 0;
+    struct filter_error e;
+    struct filter *f = t->prompt == PROMPT_FILTER ? filter_compile(text, &e) : NULL;
+
+    put(a, 0, name, LOOK_KEY);
+    x += term_put(a->y, x, room, text, t->input.len, skip,
+                  t->prompt != PROMPT_FILTER ? LOOK_NORMAL
+                  : f                        ? LOOK_GOOD
+                                             : LOOK_FAIL);
+    filter_free(f);
+    term_cursor(a->y, x);
+}
+
+static void draw_status(struct tui *t)
+{
+    struct buf text = {0};
+
+    if (t->prompt) {
+        draw_prompt(t);
+        return;
+    }
+    if (t->status.len) {
+        put(&t->layout.status, 1, buf_str(&t->status), t->status_role);
+    } else if (t->pane != PANE_LIST) {
+        detail_filter(t, &text);
+        put(&t->layout.status, 1, buf_str(&text), LOOK_KEY);
+    } else if (t->filter && t->screen == SCREEN_PACKETS) {
+        buf_printf(&text, "filter: %s", buf_str(&t->filter_text));
+        put(&t->layout.status, 1, buf_str(&text), LOOK_NOTE);
+    }
+    buf_free(&text);
+}
+
+static void draw_hint(struct tui *t)
+{
+    struct buf text = {0};
+
+    keys_hints(t->keys, &text, screens[t->screen].place, t->columns - 2);
+    put(&t->layout.hint, 1, buf_str(&text), LOOK_NOTE);
+    buf_free(&text);
+}
+
+static void draw_help(struct tui *t)
+{
+    const struct area *a = &t->layout.list;
+    unsigned rows = t->lines - 3, n = 0;
+    struct buf text = {0};
+
+    keys_help(t->keys, &text, screens[t->screen].place, t->columns - 1);
+    for (const char *s = buf_str(&text); *s; s += strcspn(s, "\n") + 1)
+        n++;
+    t->help_top = (unsigned)layout_scroll(t->help_top, t->help_top, n, rows);
+    n = 0;
+    for (const char *s = buf_str(&text); *s; s += strcspn(s, "\n") + 1, n++)
+        if (n >= t->help_top && n < t->help_top + rows)
+            term_put(a->y + n - t->help_top, 0, a->columns, s, strcspn(s, "\n"), 0, LOOK_NORMAL);
+    put(&t->layout.hint, 1, "Down and Up scroll, any other key leaves the help", LOOK_KEY);
+    buf_free(&text);
+}
+
+static void draw_too_small(const struct tui *t)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%ux%u is too small: %ux%u needed", t->columns, t->lines, SCREEN_COLUMNS_MIN,
+             SCREEN_ROWS_MIN);
+    put(&t->layout.title, 0, text, LOOK_NORMAL);
+}
+
+void draw(struct tui *t)
+{
+    t->columns = min_u32(term_columns(), SCREEN_COLUMNS_MAX);
+    t->lines = min_u32(term_rows(), SCREEN_ROWS_MAX);
+    t->printer.digits = t->columns < DIGITS_COLUMNS ? 6 : 9;
+    t->layout = layout_of(t->columns, t->lines, t->split && screens[t->screen].place & IN_PACKETS && !t->help);
+    term_clear();
+    if (t->layout.too_small) {
+        draw_too_small(t);
+        term_show(t->anew);
+        return;
+    }
+    prepare(t);
+    draw_title(t);
+    draw_tabs(t);
+    if (t->help) {
+        draw_help(t);
+    } else {
+        draw_list(t);
+        detail_show(t, selected(t));
+        detail_draw(t);
+        draw_status(t);
+        draw_hint(t);
+    }
+    term_show(t->anew);
+    t->anew = false;
+}

@@ -1,0 +1,393 @@
+/* layer 3b (tui): packets kept: an index in memory, rows in a temporary file, bytes in the capture files. */
+#include "src/tui/keep.h"
+
+#include "buf.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK       65536u /* packets of an allocation of the index */
+#define PENDING     65536  /* bytes of rows not written yet, at most about that many */
+#define TAPS_RECENT 256
+#define ROW_MAX     256 /* bytes of a row without the bytes of its packet, at most */
+#define FILES_MAX   64  /* capture files that are kept open; the bytes of others are kept */
+
+/* Rows that are forgotten together: all of them without a ring, else half of its packets. */
+struct part {
+    uint64_t first, n; /* packets */
+    uint64_t **chunks; /* index: offset of the row << 8 | kind */
+    size_t n_chunks;
+    FILE *file;
+    uint64_t written;   /* bytes in it */
+    struct buf pending; /* bytes behind those */
+};
+
+struct keep {
+    const char *const *files;
+    size_t n_files;
+    int fds[FILES_MAX]; /* of the capture files; -1: not open */
+    uint64_t ring;
+    struct part parts[2]; /* the older one is parts[0], which is empty without a ring */
+    struct frame *taps;   /* what all frames of an interface have in common */
+    uint32_t n_taps;
+    uint32_t recent[TAPS_RECENT]; /* in `taps`: found last, by interface */
+    uint8_t *data;                /* of the latest keep_get() */
+};
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+static void put(struct buf *b, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        buf_char(b, (char)(v | 0x80));
+    buf_char(b, (char)v);
+}
+
+/* A row is read from here; beyond its end there are zeros. */
+struct reader {
+    const uint8_t *p, *end;
+};
+
+static uint64_t take(struct reader *r)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; r->p < r->end && shift < 64; shift += 7) {
+        uint8_t byte = *r->p++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            break;
+    }
+    return v;
+}
+
+/* The members of a note, by the bit that says whether they are there; the second of two that share one bit behind. */
+static void note_put(struct buf *b, const struct pkt_note *n)
+{
+    put(b, n->have);
+    put(b, n->have & NOTE_RETRANS && n->retransmission);
+    if (n->have & NOTE_CONN)
+        put(b, n->conn);
+    if (n->have & NOTE_SRC_QPN)
+        put(b, n->src_qpn);
+    if (n->have & NOTE_PMTU)
+        put(b, n->pmtu);
+    if (n->have & NOTE_UPPER)
+        put(b, (uint64_t)(uintptr_t)n->upper);
+    if (n->have & NOTE_MSG) {
+        put(b, n->msg);
+        put(b, n->msg_packet);
+    }
+    if (n->have & NOTE_MSG_PACKETS)
+        put(b, n->msg_packets);
+    if (n->have & NOTE_MSG_BYTES)
+        put(b, n->msg_bytes);
+    if (n->have & NOTE_REQUEST)
+        put(b, n->request_frame);
+    if (n->have & NOTE_ACKED) {
+        put(b, n->acked_first);
+        put(b, n->acked_last);
+    }
+}
+
+static void note_take(struct reader *r, struct pkt_note *n)
+{
+    *n = (struct pkt_note){.have = (uint32_t)take(r)};
+    n->retransmission = take(r);
+    if (n->have & NOTE_CONN)
+        n->conn = (uint32_t)take(r);
+    if (n->have & NOTE_SRC_QPN)
+        n->src_qpn = (uint32_t)take(r);
+    if (n->have & NOTE_PMTU)
+        n->pmtu = (uint32_t)take(r);
+    if (n->have & NOTE_UPPER)
+        n->upper = (const char *)(uintptr_t)take(r);
+    if (n->have & NOTE_MSG) {
+        n->msg = (uint32_t)take(r);
+        n->msg_packet = (uint32_t)take(r);
+    }
+    if (n->have & NOTE_MSG_PACKETS)
+        n->msg_packets = (uint32_t)take(r);
+    if (n->have & NOTE_MSG_BYTES)
+        n->msg_bytes = take(r);
+    if (n->have & NOTE_REQUEST)
+        n->request_frame = take(r);
+    if (n->have & NOTE_ACKED) {
+        n->acked_first = take(r);
+        n->acked_last = take(r);
+    }
+}
+
+/* --- Interfaces ------------------------------------------------------------------------------- */
+
+static bool same_tap(const struct frame *a, const struct frame *b)
+{
+    bool place = a->file == b->file && a->iface == b->iface && a->counts_for == b->counts_for;
+
+    return place && a->linktype == b->linktype && a->fcs_len == b->fcs_len && a->iface_name == b->iface_name &&
+           a->has_ts == b->has_ts && a->longer == b->longer;
+}
+
+/* The number of what `f` has in common with others; UINT32_MAX without memory. */
+static uint32_t tap_of(struct keep *s, const struct frame *f)
+{
+    uint32_t *recent = &s->recent[(f->iface * 31u + f->file) % TAPS_RECENT];
+    struct frame *grown;
+
+    if (*recent < s->n_taps && same_tap(&s->taps[*recent], f))
+        return *recent;
+    for (uint32_t i = s->n_taps; i-- > 0;)
+        if (same_tap(&s->taps[i], f))
+            return *recent = i;
+    grown = realloc(s->taps, (s->n_taps + 1) * sizeof *grown);
+    if (!grown)
+        return UINT32_MAX;
+    s->taps = grown;
+    s->taps[s->n_taps] = *f;
+    s->taps[s->n_taps].comment = NULL;
+    s->taps[s->n_taps].comment_len = 0;
+    s->taps[s->n_taps].options = NULL;
+    s->taps[s->n_taps].options_len = 0;
+    return s->n_taps++;
+}
+
+/* --- Parts ------------------------------------------------------------------------------------ */
+
+static void part_end(struct part *p)
+{
+    for (size_t i = 0; i < p->n_chunks; i++)
+        free(p->chunks[i]);
+    free(p->chunks);
+    buf_free(&p->pending);
+    if (p->file)
+        fclose(p->file);
+    *p = (struct part){.n = 0};
+}
+
+static bool part_begin(struct part *p, uint64_t first)
+{
+    *p = (struct part){.first = first, .file = tmpfile()};
+    return p->file != NULL;
+}
+
+static bool part_write(struct part *p)
+{
+    size_t done = 0;
+
+    while (done < p->pending.len) {
+        ssize_t n = pwrite(fileno(p->file), p->pending.p + done, p->pending.len - done, (off_t)(p->written + done));
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    p->written += done;
+    p->pending.len = 0;
+    return true;
+}
+
+/* Index the packet whose row was appended at `offset`. */
+static bool part_index(struct part *p, uint64_t offset, enum kind kind)
+{
+    if (p->n == p->n_chunks * (uint64_t)CHUNK) {
+        uint64_t **grown = realloc(p->chunks, (p->n_chunks + 1) * sizeof *grown);
+        if (!grown)
+            return false;
+        p->chunks = grown;
+        if (!(p->chunks[p->n_chunks] = malloc(CHUNK * sizeof **p->chunks)))
+            return false;
+        p->n_chunks++;
+    }
+    p->chunks[p->n / CHUNK][p->n % CHUNK] = offset << 8 | (uint64_t)kind;
+    p->n++;
+    return true;
+}
+
+static uint64_t part_entry(const struct part *p, uint64_t i)
+{
+    return p->chunks[(i - p->first) / CHUNK][(i - p->first) % CHUNK];
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring)
+{
+    struct keep *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->files = files;
+    s->n_files = n_files;
+    s->ring = ring;
+    for (unsigned i = 0; i < FILES_MAX; i++)
+        s->fds[i] = -1;
+    s->data = malloc(FRAME_MAX);
+    if (!s->data || !part_begin(&s->parts[1], 0)) {
+        keep_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void keep_free(struct keep *s)
+{
+    if (!s)
+        return;
+    part_end(&s->parts[0]);
+    part_end(&s->parts[1]);
+    for (unsigned i = 0; i < FILES_MAX; i++)
+        if (s->fds[i] >= 0)
+            close(s->fds[i]);
+    free(s->taps);
+    free(s->data);
+    free(s);
+}
+
+/* The ring's newer part is full: forget the older one. */
+static bool turn(struct keep *s)
+{
+    uint64_t next = keep_end(s);
+
+    if (!s->ring || s->parts[1].n < s->ring)
+        return true;
+    part_end(&s->parts[0]);
+    s->parts[0] = s->parts[1];
+    return part_begin(&s->parts[1], next);
+}
+
+bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at)
+{
+    uint32_t tap = tap_of(s, f);
+    bool keep = at == KEEP_BYTES || f->file >= FILES_MAX;
+    struct part *p = &s->parts[1];
+    struct buf *b = &p->pending;
+    uint64_t offset;
+
+    if (tap == UINT32_MAX || !turn(s))
+        return false;
+    offset = p->written + b->len;
+    buf_mem(b, &f->ts, sizeof f->ts);
+    put(b, tap);
+    put(b, f->number);
+    put(b, f->len);
+    put(b, f->caplen);
+    put(b, f->flags);
+    put(b, f->drops);
+    put(b, keep ? 0 : at + 1);
+    note_put(b, note);
+    if (keep)
+        buf_mem(b, f->data, f->caplen);
+    return !b->err && (b->len < PENDING || part_write(p)) && part_index(p, offset, kind);
+}
+
+uint64_t keep_first(const struct keep *s)
+{
+    return s->parts[0].n ? s->parts[0].first : s->parts[1].first;
+}
+
+uint64_t keep_end(const struct keep *s)
+{
+    return s->parts[1].first + s->parts[1].n;
+}
+
+static const struct part *part_of(const struct keep *s, uint64_t i)
+{
+    return &s->parts[i >= s->parts[1].first];
+}
+
+enum kind keep_kind(const struct keep *s, uint64_t i)
+{
+    return (enum kind)(part_entry(part_of(s, i), i) & 0xff);
+}
+
+/* The capture file of a frame; -1: it cannot be opened again. */
+static int fd_of(struct keep *s, uint16_t file)
+{
+    if (file >= FILES_MAX || file >= s->n_files)
+        return -1;
+    if (s->fds[file] < 0)
+        s->fds[file] = open(s->files[file], O_RDONLY | O_CLOEXEC);
+    return s->fds[file];
+}
+
+/* Fill s->data with `n` bytes of a file; what is not there is zero. */
+static bool read_at(struct keep *s, int fd, uint64_t at, size_t n)
+{
+    ssize_t got = fd < 0 ? -1 : pread(fd, s->data, n, (off_t)at);
+
+    if (got < 0)
+        return false;
+    memset(s->data + got, 0, n - (size_t)got);
+    return true;
+}
+
+bool keep_get(struct keep *s, uint64_t i, struct kept *out)
+{
+    struct part *p = (struct part *)part_of(s, i);
+    uint8_t row[ROW_MAX];
+    struct reader r = {row + sizeof out->frame.ts, row};
+    uint64_t entry, offset, at;
+    uint32_t tap;
+    ssize_t got;
+
+    if (i < keep_first(s) || i >= keep_end(s) || !part_write(p))
+        return false;
+    entry = part_entry(p, i);
+    got = pread(fileno(p->file), row, sizeof row, (off_t)(entry >> 8));
+    if (got < (ssize_t)sizeof out->frame.ts)
+        return false;
+    r.end = row + got;
+    tap = (uint32_t)take(&r);
+    if (tap >= s->n_taps)
+        return false;
+    out->frame = s->taps[tap];
+    memcpy(&out->frame.ts, row, sizeof out->frame.ts);
+    out->frame.number = take(&r);
+    out->frame.len = (uint32_t)take(&r);
+    out->frame.caplen = min_u32((uint32_t)take(&r), FRAME_MAX);
+    out->frame.flags = (uint32_t)take(&r);
+    out->frame.drops = take(&r);
+    at = take(&r);
+    note_take(&r, &out->note);
+    offset = (entry >> 8) + (uint64_t)(r.p - row);
+    out->frame.data = s->data;
+    out->kind = (enum kind)(entry & 0xff);
+    return at ? read_at(s, fd_of(s, out->frame.file), at - 1, out->frame.caplen)
+              : read_at(s, fileno(p->file), offset, out->frame.caplen);
+}
+
+/* The nearest packet of `file` at `i` or before. */
+static uint64_t back_to(struct keep *s, uint16_t file, uint64_t i, struct kept *p)
+{
+    while (keep_get(s, i, p) && p->frame.file != file && i > keep_first(s))
+        i--;
+    return i;
+}
+
+#define NEAR 256u /* packets around, that may have changed places */
+
+uint64_t keep_find(struct keep *s, uint16_t file, uint64_t number)
+{
+    uint64_t low = keep_first(s), high = keep_end(s);
+    struct kept p;
+
+    if (low == high)
+        return UINT64_MAX;
+    while (high - low > 1) {
+        uint64_t half = low + (high - low) / 2, at = back_to(s, file, half, &p);
+        if (at <= low && p.frame.file != file)
+            low = half;
+        else if (p.frame.number <= number)
+            low = half;
+        else
+            high = half;
+    }
+    if (keep_get(s, low, &p) && p.frame.file == file && p.frame.number == number)
+        return low;
+    high = low;
+    for (uint64_t i = high > NEAR ? high - NEAR : 0; i < high + NEAR; i++)
+        if (i >= keep_first(s) && keep_get(s, i, &p) && p.frame.file == file && p.frame.number == number)
+            return i;
+    return low;
+}

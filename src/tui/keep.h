@@ -1,0 +1,58 @@
+/* layer 3b (tui): the packets read so far, to be read again in any order.
+ *
+ * In memory a packet takes 8 bytes: its kind, and where its row begins in a temporary file without a name. The row has
+ * the time, the lengths, what earlier packets tell of it, and where its bytes are: in the capture file itself if that
+ * is a plain file, else behind the row. A ring forgets the oldest packets. */
+#ifndef RDMATRACE_TUI_KEEP_H
+#define RDMATRACE_TUI_KEEP_H
+
+#include "dissect/frame_fields.h"
+#include "frame.h"
+
+/* What a packet is, for its colour and for the next event. */
+enum kind {
+    KIND_OTHER, /* of no connection */
+    KIND_REQUEST,
+    KIND_RESPONSE,
+    KIND_CM,
+    /* from here on events */
+    KIND_AGAIN, /* a retransmitted request */
+    KIND_NAK,   /* of any kind, RNR NAKs too */
+    KIND_GAP,   /* requests before it were not seen */
+    KIND_CNP,
+    KIND_BAD, /* a bad ICRC, or malformed */
+};
+static inline bool kind_is_event(enum kind k)
+{
+    return k >= KIND_AGAIN;
+}
+
+#define KEEP_BYTES UINT64_MAX /* keep_add(): the bytes cannot be read again, keep them */
+
+/* A packet read again; valid until the next call of keep_get(). */
+struct kept {
+    struct frame frame;
+    struct pkt_note note;
+    enum kind kind;
+};
+
+struct keep;
+
+/* `files`: paths of the capture files, by frame.file, which must outlive it; `ring`: keep at least so many of
+ * the latest packets and forget older ones, 0: keep all. NULL without memory or temporary file. */
+struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring);
+void keep_free(struct keep *s);
+/* Keep a packet; `at`: where its bytes begin in its file, or KEEP_BYTES. False without memory or room on the disk. */
+bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at);
+/* The packets kept have the numbers from keep_first() to before keep_end(); the first packet read is number 0. */
+uint64_t keep_first(const struct keep *s);
+uint64_t keep_end(const struct keep *s);
+/* Kind of packet `i`, which is kept. */
+enum kind keep_kind(const struct keep *s, uint64_t i);
+/* Read packet `i` again. False if it is not kept, or cannot be read. */
+bool keep_get(struct keep *s, uint64_t i, struct kept *out);
+/* The packet that was frame `number` of `file`, or the one before it; frames of a file are nearly in the order of their
+ * numbers. UINT64_MAX: none is kept. */
+uint64_t keep_find(struct keep *s, uint16_t file, uint64_t number);
+
+#endif

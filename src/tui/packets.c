@@ -1,0 +1,221 @@
+/* layer 3b (tui): the list of packets, as decode prints them, under a display filter. */
+#include "src/tui/tui_impl.h"
+
+#include <stdlib.h>
+
+#define PASSING_MAX (UINT64_C(1) << 28) /* packets that pass a filter, at most */
+
+enum look role_of_kind(enum kind k)
+{
+    static const uint8_t role[] = {
+        [KIND_OTHER] = LOOK_NOTE, [KIND_REQUEST] = LOOK_NORMAL, [KIND_RESPONSE] = LOOK_RESPONSE,
+        [KIND_CM] = LOOK_CM,      [KIND_AGAIN] = LOOK_AGAIN,    [KIND_NAK] = LOOK_NAK,
+        [KIND_GAP] = LOOK_LOST,   [KIND_CNP] = LOOK_UNSURE,     [KIND_BAD] = LOOK_FAIL};
+
+    return (enum look)role[k];
+}
+
+/* The letter in front of a line: the second sign of its role. */
+static char sign_of(enum kind k)
+{
+    static const char sign[] = {
+        [KIND_OTHER] = ' ', [KIND_REQUEST] = ' ', [KIND_RESPONSE] = ' ', [KIND_CM] = ' ', [KIND_AGAIN] = '=',
+        [KIND_NAK] = 'N',   [KIND_GAP] = 'X',     [KIND_CNP] = 'C',      [KIND_BAD] = '!'};
+
+    return sign[k];
+}
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+static uint64_t end_shown(const struct tui *t)
+{
+    uint64_t end = keep_end(t->keep);
+
+    return t->paused && t->stopped < end ? t->stopped : end;
+}
+
+/* Of a ring, the first ones that passed may be forgotten. */
+static uint64_t passing_first(const struct tui *t)
+{
+    uint64_t low = 0, high = t->n_passing, first = keep_first(t->keep);
+
+    while (low < high) {
+        uint64_t half = low + (high - low) / 2;
+        if (t->passing[half] < first)
+            low = half + 1;
+        else
+            high = half;
+    }
+    return low;
+}
+
+uint64_t packets_rows(struct tui *t)
+{
+    uint64_t first = keep_first(t->keep), end = end_shown(t);
+
+    if (t->filter)
+        return t->n_passing - passing_first(t);
+    return end > first ? end - first : 0;
+}
+
+uint64_t packets_at(struct tui *t, uint64_t row)
+{
+    if (row >= packets_rows(t))
+        return UINT64_MAX;
+    return t->filter ? t->passing[passing_first(t) + row] : keep_first(t->keep) + row;
+}
+
+uint64_t packets_row(struct tui *t, uint64_t i)
+{
+    uint64_t first = keep_first(t->keep), from = t->filter ? passing_first(t) : 0, low = from, high = t->n_passing;
+
+    if (!t->filter)
+        return i > first ? i - first : 0;
+    while (low < high) {
+        uint64_t half = low + (high - low) / 2;
+        if (t->passing[half] <= i)
+            low = half + 1;
+        else
+            high = half;
+    }
+    return low > from ? low - from - 1 : 0;
+}
+
+static void put_line(struct tui *t, uint64_t i, struct buf *b)
+{
+    struct kept before;
+
+    if (!load(t, i)) {
+        buf_puts(b, "this packet cannot be read again");
+        return;
+    }
+    t->pkt.since = t->pkt.frame->ts - t->first;
+    if (t->printer.opts.time == TIME_DELTA) {
+        ns_t ts = t->pkt.frame->ts;
+        t->pkt.delta = i > keep_first(t->keep) && keep_get(t->keep, i - 1, &before) ? ts - before.frame.ts : 0;
+        if (!load(t, i))
+            return;
+        t->pkt.delta = ts - (i > keep_first(t->keep) ? before.frame.ts : ts);
+    }
+    print_line(&t->printer, b, &t->pkt);
+    b->len -= b->len && b->p[b->len - 1] == '\n';
+}
+
+void packets_text(struct tui *t, uint64_t row, struct buf *b)
+{
+    put_line(t, packets_at(t, row), b);
+}
+
+void packets_draw(struct tui *t, uint64_t row, const struct area *a)
+{
+    uint64_t i = packets_at(t, row);
+    const struct view *v = &t->views[SCREEN_PACKETS];
+    enum look role;
+    char sign;
+
+    if (i == UINT64_MAX)
+        return;
+    role = role_of_kind(keep_kind(t->keep, i));
+    sign = sign_of(keep_kind(t->keep, i));
+    t->row.len = 0;
+    put_line(t, i, &t->row);
+    term_put(a->y, 0, 1, &sign, 1, 0, role);
+    term_put(a->y, 1, a->columns - 1, t->row.p, t->row.len, v->left, role);
+}
+
+bool packets_about(struct tui *t, uint64_t row, struct spot *p)
+{
+    uint64_t i = packets_at(t, row);
+
+    if (i == UINT64_MAX || !keep_get(t->keep, i, &t->stored))
+        return false;
+    *p = (struct spot){.frame = t->stored.frame.number,
+                       .file = t->stored.frame.file,
+                       .conn = t->stored.note.have & NOTE_CONN ? t->stored.note.conn : 0,
+                       .ts = t->stored.frame.ts};
+    return true;
+}
+
+bool packets_event(struct tui *t, uint64_t row)
+{
+    uint64_t i = packets_at(t, row);
+
+    return i != UINT64_MAX && kind_is_event(keep_kind(t->keep, i));
+}
+
+void packets_go(struct tui *t, uint16_t file, uint64_t number)
+{
+    uint64_t i = keep_find(t->keep, file, number);
+
+    if (i == UINT64_MAX)
+        return;
+    move_to(t, packets_row(t, i));
+    if (!keep_get(t->keep, packets_at(t, packets_row(t, i)), &t->stored) || t->stored.frame.number != number)
+        tui_say(t, LOOK_UNSURE,
+                t->filter ? "Frame %llu does not pass the filter, or is not kept."
+                          : "There is no frame %llu among those kept.",
+                (unsigned long long)number);
+}
+
+/* --- The filter ------------------------------------------------------------------------------- */
+
+static bool add_passing(struct tui *t, uint64_t i)
+{
+    if (t->n_passing == t->cap_passing) {
+        uint64_t cap = t->cap_passing ? t->cap_passing * 2 : 4096;
+        uint32_t *grown = cap > PASSING_MAX ? NULL : realloc(t->passing, cap * sizeof *grown);
+        if (!grown)
+            return false;
+        t->passing = grown;
+        t->cap_passing = cap;
+    }
+    t->passing[t->n_passing++] = (uint32_t)i;
+    return true;
+}
+
+static bool filter_step(struct tui *t, uint64_t i)
+{
+    if (i > UINT32_MAX || !load(t, i) || !filter_match(t->filter, &t->pkt))
+        return i <= UINT32_MAX;
+    if (add_passing(t, i))
+        return true;
+    tui_say(t, LOOK_UNSURE, "No memory for more packets that pass.");
+    return false;
+}
+
+static void filter_done(struct tui *t)
+{
+    tui_say(t, LOOK_GOOD, "%s", count_str(t->n_passing, "packet"));
+    buf_puts(&t->status, " pass.");
+}
+
+bool packets_filter(struct tui *t, const char *text)
+{
+    static const struct task task = {.doing = "filtering", .to = UINT64_MAX, .step = filter_step, .done = filter_done};
+    struct filter_error e;
+    struct filter *f = NULL;
+    uint64_t was = selected(t);
+
+    if (*text && !(f = filter_compile(text, &e))) {
+        tui_say(t, LOOK_FAIL, "Column %zu: %s", e.pos + 1, e.msg);
+        return false;
+    }
+    if (f && filter_needs(f) & (FILTER_NEEDS_MARKS | FILTER_NEEDS_STREAM)) {
+        tui_say(t, LOOK_FAIL,
+                "rdma.finding, rdma.incident, rdma.cause and streams are known to `rdmatrace decode` only.");
+        filter_free(f);
+        return false;
+    }
+    filter_free(t->filter);
+    t->filter = f;
+    t->n_passing = 0;
+    t->filter_text.len = 0;
+    buf_puts(&t->filter_text, text);
+    t->tasks[TASK_FILTER].active = false;
+    if (f)
+        task_start(t, TASK_FILTER, &task);
+    t->views[SCREEN_PACKETS].at = t->views[SCREEN_PACKETS].top = 0;
+    if (!f && was != UINT64_MAX)
+        t->views[SCREEN_PACKETS].at = packets_row(t, was);
+    return true;
+}

@@ -1,0 +1,299 @@
+/* layer 3b (tui): connections, requests, verdicts and incidents: the text of flows, ops, check and explain. */
+#include "src/tui/tui_impl.h"
+
+#include <stdlib.h>
+
+#define REQUESTS_MAX 200000 /* requests kept */
+#define BAR_MIN      20     /* columns of the bar of an account, at least */
+
+static void put_time(void *user, struct buf *b, ns_t ts)
+{
+    const struct tui *t = user;
+    struct buf text = {0};
+
+    print_stamp(&text, ts, t->first, t->printer.opts.time == TIME_ABSOLUTE_DATE ? TIME_ABSOLUTE_DATE : TIME_RELATIVE,
+                6);
+    buf_puts(b, buf_str(&text) + strspn(buf_str(&text), " "));
+    buf_puts(b, t->printer.opts.time == TIME_ABSOLUTE_DATE ? "" : " s");
+    buf_free(&text);
+}
+
+/* --- Connections ------------------------------------------------------------------------------ */
+
+/* Byte behind the `n`-th line end of a text. */
+static size_t behind_line(const struct buf *b, size_t n)
+{
+    size_t at = 0;
+
+    while (n-- && at < b->len) {
+        const char *end = memchr(b->p + at, '\n', b->len - at);
+        at = end ? (size_t)(end - b->p) + 1 : b->len;
+    }
+    return at;
+}
+
+/* A head, a line for each row, and totals. */
+void conns_make(struct tui *t)
+{
+    struct lines *l = &t->views[SCREEN_CONNS].lines;
+    const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
+    struct meter_totals sums = meter_totals(t->meter);
+    size_t at;
+
+    rows_print(&l->text, &o, t->rows, t->n_rows, &sums);
+    lines_item(l, 0, NULL, LOOK_KEY, false);
+    at = behind_line(&l->text, 1);
+    for (size_t i = 0; i < t->n_rows; i++) {
+        const struct meter_row *r = t->rows[i];
+        const struct spot p = {
+            .frame = r->first_frame, .file = (uint16_t)r->file, .conn = (uint32_t)r->conn, .ts = r->first};
+        bool trouble = r->accounted && r->lost;
+        const char *end = memchr(l->text.p + at, '\n', l->text.len - at);
+        lines_item(l, at, &p, trouble ? LOOK_UNSURE : LOOK_NORMAL, trouble);
+        at = end ? (size_t)(end - l->text.p) + 1 : l->text.len;
+    }
+    lines_item(l, at, NULL, LOOK_NOTE, false);
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* A request that is over; its line is in requests_text. */
+struct request {
+    uint64_t id;
+    size_t at;
+    uint32_t len;
+    bool failed, trouble;
+    struct spot place;
+};
+
+static struct request *new_request(struct tui *t)
+{
+    if (t->n_requests == t->cap_requests) {
+        size_t cap = t->cap_requests ? t->cap_requests * 2 : 256;
+        struct request *grown = realloc(t->requests, cap * sizeof *grown);
+        if (!grown)
+            return NULL;
+        t->requests = grown;
+        t->cap_requests = cap;
+    }
+    return &t->requests[t->n_requests++];
+}
+
+void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
+{
+    struct wqe_row q = {.w = w, .row = meter_row_of(t->meter, flow), .origin = t->first};
+    ns_t states[TIME_STATES], end = request_parts_over(t->parts, w, flow, states);
+    struct request *r = t->n_requests < REQUESTS_MAX ? new_request(t) : NULL;
+
+    if (!r) {
+        t->requests_left_out++;
+        return;
+    }
+    q.accounted = request_parts_known(t->observer, flow, states, end - w->start);
+    q.lost = states_lost(states);
+    *r = (struct request){.id = w->id, .at = t->requests_text.len};
+    r->place = (struct spot){
+        .frame = w->first_frame, .file = (uint16_t)q.row->file, .conn = (uint32_t)q.row->conn, .ts = w->start};
+    r->failed = w->status != WQE_STATUS_UNKNOWN && w->status != WC_SUCCESS;
+    r->trouble = r->failed || w->again || (q.accounted && q.lost);
+    wqe_print(&t->requests_text, ROWS_TEXT, &t->requests_table, &q);
+    r->len = (uint32_t)(t->requests_text.len - r->at);
+    t->views[SCREEN_REQUESTS].made = false;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct request *x = a, *y = b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void requests_make(struct tui *t)
+{
+    struct lines *l = &t->views[SCREEN_REQUESTS].lines;
+
+    if (t->n_requests)
+        qsort(t->requests, t->n_requests, sizeof *t->requests, by_id);
+    wqe_print_head(&l->text, ROWS_TEXT, &t->requests_table);
+    lines_item(l, 0, NULL, LOOK_KEY, false);
+    for (size_t i = 0; i < t->n_requests; i++) {
+        const struct request *r = &t->requests[i];
+        lines_item(l, l->text.len, &r->place,
+                   r->failed    ? LOOK_FAIL
+                   : r->trouble ? LOOK_UNSURE
+                                : LOOK_NORMAL,
+                   r->trouble);
+        buf_mem(&l->text, t->requests_text.p + r->at, r->len);
+    }
+    lines_item(l, l->text.len, NULL, LOOK_NOTE, false);
+    if (t->requests_left_out)
+        buf_printf(&l->text, "%s not kept: `rdmatrace ops` lists all.\n",
+                   count_str(t->requests_left_out, "further request"));
+    if (!t->ended)
+        buf_puts(&l->text, "Requests come here when they are over.\n");
+}
+
+/* --- Verdicts --------------------------------------------------------------------------------- */
+
+/* findings_text() asks before it appends a finding, and once more for the totals. */
+struct asked {
+    struct tui *t;
+    const struct finding *last;
+};
+
+static enum look role_of_finding(const struct finding *f)
+{
+    return f->severity == SEV_I                                  ? LOOK_NOTE
+           : f->result == V_INCONCLUSIVE || f->severity == SEV_W ? LOOK_UNSURE
+                                                                 : LOOK_FAIL;
+}
+
+static bool on_finding(void *user, const struct finding *f)
+{
+    struct asked *a = user;
+    struct lines *l = &a->t->views[SCREEN_VERDICTS].lines;
+    bool listed = a->t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
+    struct spot p = {.file = f->file, .conn = f->conn, .ts = f->ts == FINDING_NO_TIME ? 0 : f->ts};
+
+    if (!listed || (a->last && f <= a->last))
+        return true;
+    a->last = f;
+    p.frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
+    lines_item(l, l->text.len, &p, role_of_finding(f), true);
+    return true;
+}
+
+static void put_finding_time(void *user, struct buf *b, ns_t ts)
+{
+    put_time(((struct asked *)user)->t, b, ts);
+}
+
+void verdicts_make(struct tui *t)
+{
+    struct asked a = {.t = t};
+    const struct findings_opts o = {
+        .files = t->o.files,
+        .n_files = t->o.n_files,
+        .ifaces = t->ifaces,
+        .assumptions = t->verbose ? "profile strict; tap unknown; v hides notes and inconclusive verdicts"
+                                  : "profile strict; tap unknown; v shows notes and inconclusive verdicts",
+        .verbose = t->verbose,
+        .user = &a,
+        .put_time = put_finding_time,
+        .wanted = on_finding};
+
+    t->n_findings = findings_n(judge_findings(t->judge));
+    findings_text(judge_findings(t->judge), &o, &t->views[SCREEN_VERDICTS].lines.text);
+}
+
+/* --- Incidents -------------------------------------------------------------------------------- */
+
+/* explain_text() asks about all incidents more than once, the last time before it appends each. */
+static bool on_incident(void *user, const struct incident *i)
+{
+    struct tui *t = user;
+    struct lines *l = &t->views[SCREEN_INCIDENTS].lines;
+    struct spot p = {.conn = i->conn, .ts = i->start};
+    bool failed = cause_table[i->cause].weight >= WEIGHT_FAILED;
+
+    if (i->number == t->first_incident)
+        l->n_marks = t->marks_above;
+    if (i->n_frames) {
+        p.frame = i->frames[0];
+        p.file = i->files[0];
+    }
+    lines_item(l, l->text.len, &p, failed ? LOOK_FAIL : i->certainty == CERTAIN ? LOOK_LOST : LOOK_UNSURE, true);
+    return true;
+}
+
+void incidents_make(struct tui *t)
+{
+    struct lines *l = &t->views[SCREEN_INCIDENTS].lines;
+    const struct explain_opts o = {.all = true,
+                                   .columns = t->columns,
+                                   .rows = t->lines,
+                                   .files = t->o.files,
+                                   .n_files = t->o.n_files,
+                                   .once = true,
+                                   .user = t,
+                                   .put_time = put_time,
+                                   .wanted = on_incident};
+
+    account_bar(t, &l->text, t->columns);
+    lines_item(l, 0, NULL, LOOK_KEY, false);
+    t->marks_above = l->n_marks;
+    t->first_incident = 0;
+    for (size_t i = 0; i < explain_n(t->explainer) && !t->first_incident; i++)
+        if (explain_is_shown(explain_at(t->explainer, i), 0))
+            t->first_incident = explain_at(t->explainer, i)->number;
+    explain_text(t->explainer, &o, &l->text);
+}
+
+/* The letter of a state in the bar. */
+static char letter_of(enum time_state s)
+{
+    static const char letters[TIME_STATES] = {
+        [TIME_IDLE] = '.',        [TIME_TRANSFER] = '=',    [TIME_RESPONSE] = '-',
+        [TIME_PEER_SLOW] = 'S',   [TIME_READ_DEPTH] = 'D',  [TIME_CREDIT] = 'C',
+        [TIME_THROTTLED] = 'T',   [TIME_LOSS_NAK] = 'N',    [TIME_LOSS_RETRANSMISSION] = 'R',
+        [TIME_LOSS_RESEND] = 'A', [TIME_ACK_TIMEOUT] = 'O', [TIME_RNR] = 'W',
+        [TIME_PAUSED] = 'P',      [TIME_PEER_DEAD] = 'X',   [TIME_GIVEN_UP] = 'G',
+        [TIME_CM] = 'm',
+    };
+
+    return letters[s] ? letters[s] : '?';
+}
+
+/* The bar of an account in `width` columns; append what its letters mean to `legend`. */
+static void put_bar(struct buf *b, const struct timeline_row *r, unsigned width, struct buf *legend)
+{
+    ns_t all = r->last - r->first, so_far = 0;
+    unsigned drawn = 0;
+
+    buf_char(b, '[');
+    for (unsigned s = 0; s < TIME_STATES && all > 0; s++) {
+        unsigned upto;
+        so_far += r->states[s];
+        upto = (unsigned)((double)width * (double)so_far / (double)all + 0.5);
+        for (; drawn < upto && drawn < width; drawn++)
+            buf_char(b, letter_of((enum time_state)s));
+        if (r->states[s] <= 0)
+            continue;
+        buf_printf(legend, "%s%c %s ", legend->len ? ", " : "", letter_of((enum time_state)s),
+                   time_state_words((enum time_state)s));
+        buf_rounded(legend, r->states[s]);
+    }
+    buf_puts(b, "]\n");
+}
+
+/* The account with the most lost time; NULL: there is none. */
+static const struct timeline_row *worst_account(const struct timeline *line)
+{
+    const struct timeline_row *worst = NULL;
+
+    for (size_t i = 0; i < timeline_n(line); i++) {
+        const struct timeline_row *r = timeline_row(line, i);
+        if (!worst || states_lost(r->states) > states_lost(worst->states))
+            worst = r;
+    }
+    return worst;
+}
+
+void account_bar(struct tui *t, struct buf *b, unsigned columns)
+{
+    const struct timeline *line = observer_timeline(t->observer);
+    const struct timeline_row *r = line ? worst_account(line) : NULL;
+    struct buf legend = {0};
+
+    if (!r || r->last <= r->first)
+        return;
+    buf_printf(b, "Connection %u, ", r->conn);
+    conn_addr_put(b, &r->src);
+    buf_puts(b, " > ");
+    conn_addr_put(b, &r->dst);
+    buf_puts(b, timeline_n(line) > 1 ? ", the account with the most lost time:\n" : ":\n");
+    put_bar(b, r, columns > BAR_MIN + 2 ? columns - 2 : BAR_MIN, &legend);
+    buf_paragraph(b, buf_str(&legend), 1, columns);
+    buf_char(b, '\n');
+    buf_free(&legend);
+}

@@ -1,0 +1,431 @@
+/* layer 3b (tui): the UI as a whole: packets in, keys between them, the end. */
+#include "src/tui/tui_impl.h"
+
+#include "program.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POLL_EVERY (4 * NS_PER_MS)   /* while packets are read: between looks for keys */
+#define DRAW_EVERY (100 * NS_PER_MS) /* while something goes on: between screens */
+#define POLL_CHECK 16                /* packets between looks at the clock */
+#define FIRST_ROWS 200               /* packets before the first screen: more than it has lines */
+#define IDLE_MS    50                /* to wait for a key while there is no packet */
+
+const struct screen screens[SCREENS] = {
+    [SCREEN_CONNS] = {.name = "Conns", .place = IN_TEXT, .late = true, .make = conns_make},
+    [SCREEN_LADDER] = {.name = "Ladder", .place = IN_LADDER, .make = ladder_make},
+    [SCREEN_PACKETS] = {.name = "Packets",
+                        .place = IN_LIST,
+                        .rows = packets_rows,
+                        .draw = packets_draw,
+                        .about = packets_about,
+                        .event = packets_event,
+                        .text = packets_text},
+    [SCREEN_REQUESTS] = {.name = "Requests", .place = IN_TEXT, .make = requests_make},
+    [SCREEN_VERDICTS] = {.name = "Verdicts", .place = IN_TEXT, .make = verdicts_make},
+    [SCREEN_INCIDENTS] = {.name = "Incidents", .place = IN_TEXT, .late = true, .make = incidents_make},
+    [SCREEN_RATES] = {.name = "Rates", .place = IN_TEXT, .make = rates_make},
+};
+
+void tui_say(struct tui *t, enum look role, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    t->status.len = 0;
+    buf_puts(&t->status, text);
+    t->status_role = role;
+}
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+bool load(struct tui *t, uint64_t i)
+{
+    if (!keep_get(t->keep, i, &t->stored))
+        return false;
+    t->o.decode(t->o.user, &t->pkt, &t->stored.frame);
+    t->pkt.note = t->stored.note;
+    return true;
+}
+
+uint64_t row_count(struct tui *t)
+{
+    const struct screen *s = &screens[t->screen];
+
+    return s->rows ? s->rows(t) : t->views[t->screen].lines.n;
+}
+
+bool row_about(struct tui *t, uint64_t row, struct spot *p)
+{
+    const struct screen *s = &screens[t->screen];
+    const struct spot *of;
+
+    if (s->about)
+        return s->about(t, row, p);
+    of = lines_place(&t->views[t->screen].lines, row);
+    if (of)
+        *p = *of;
+    return of != NULL;
+}
+
+uint64_t selected(struct tui *t)
+{
+    struct spot p;
+    uint64_t i;
+
+    if (t->screen == SCREEN_PACKETS)
+        return packets_at(t, t->views[SCREEN_PACKETS].at);
+    if (t->screen != SCREEN_LADDER || !row_about(t, t->views[SCREEN_LADDER].at, &p))
+        return UINT64_MAX;
+    i = keep_find(t->keep, p.file, p.frame);
+    return i != UINT64_MAX && keep_get(t->keep, i, &t->stored) && t->stored.frame.number == p.frame ? i : UINT64_MAX;
+}
+
+void move_to(struct tui *t, uint64_t row)
+{
+    uint64_t n = row_count(t);
+    struct view *v = &t->views[t->screen];
+
+    v->at = !n ? 0 : row < n ? row : n - 1;
+    t->follow = t->o.live && !t->ended && t->screen == SCREEN_PACKETS && v->at + 1 >= n;
+}
+
+void prepare(struct tui *t)
+{
+    struct view *v = &t->views[t->screen];
+    const struct screen *s = &screens[t->screen];
+
+    if (t->screen == SCREEN_VERDICTS && t->n_findings != findings_n(judge_findings(t->judge)))
+        v->made = false;
+    if (s->make && (!v->made || v->width != t->columns)) {
+        const struct spot *at = lines_place(&v->lines, v->at);
+        struct spot was = at ? *at : (struct spot){.frame = 0};
+        lines_clear(&v->lines);
+        v->made = true;
+        v->width = t->columns;
+        if (s->late && !t->ended)
+            buf_puts(&v->lines.text,
+                     t->o.live ? "Shown when the capture has ended.\n" : "Shown when all packets were read.\n");
+        else
+            s->make(t);
+        lines_end(&v->lines);
+        if (was.frame)
+            v->at = lines_find(&v->lines, was.file, was.frame);
+    } else if (t->tasks[TASK_RATES].active && t->screen == SCREEN_RATES) {
+        lines_end(&v->lines);
+    }
+    if (t->follow && !t->paused && t->screen == SCREEN_PACKETS && row_count(t))
+        v->at = row_count(t) - 1;
+    if (v->at >= row_count(t))
+        v->at = row_count(t) ? row_count(t) - 1 : 0;
+}
+
+/* --- Screens ---------------------------------------------------------------------------------- */
+
+void go_to(struct tui *t, enum screen_id s, bool back)
+{
+    if (s == t->screen)
+        return;
+    if (back && t->n_back == BACK_MAX)
+        memmove(t->back, t->back + 1, --t->n_back * sizeof *t->back);
+    if (back)
+        t->back[t->n_back++] = (struct was){(uint8_t)t->screen, t->views[t->screen].at};
+    t->screen = s;
+    t->pane = PANE_LIST;
+    t->tasks[TASK_SEARCH].active = false;
+    prepare(t);
+}
+
+void go_back(struct tui *t)
+{
+    if (!t->n_back) {
+        t->quit = true;
+        return;
+    }
+    go_to(t, (enum screen_id)t->back[--t->n_back].screen, false);
+    move_to(t, t->back[t->n_back].at);
+}
+
+/* --- Keys ------------------------------------------------------------------------------------- */
+
+/* A word of the script: a size, or a key, or text that is typed. */
+static void take_word(struct tui *t, const char *s, size_t n)
+{
+    unsigned columns, rows;
+
+    t->n_typed = t->typed_at = 0;
+    if (n == 5 && memcmp(s, "@dump", n) == 0) {
+        if (t->o.dump)
+            term_dump(t->o.dump);
+    } else if (*s == '@' && sscanf(s, "@%ux%u", &columns, &rows) == 2 && columns && rows &&
+               columns <= SCREEN_COLUMNS_MAX && rows <= SCREEN_ROWS_MAX) {
+        term_resize(columns, rows);
+    } else if (keys_parse(s, n)) {
+        t->typed[t->n_typed++] = keys_parse(s, n);
+    } else {
+        for (size_t i = 0; i < n && t->n_typed < ARRAY_LEN(t->typed); i++)
+            t->typed[t->n_typed++] = (uint8_t)s[i];
+    }
+}
+
+/* Take the next word of the script. False at its end. */
+static bool next_word(struct tui *t)
+{
+    size_t n;
+
+    t->script += strspn(t->script, " ");
+    n = strcspn(t->script, " ");
+    if (!n)
+        return false;
+    take_word(t, t->script, n);
+    t->script += n;
+    while (t->typed_at < t->n_typed && !t->quit)
+        press(t, t->typed[t->typed_at++]);
+    return true;
+}
+
+/* The terminal is taken when there is something to show. False: it cannot be. */
+static bool turn_on(struct tui *t)
+{
+    if (t->on)
+        return true;
+    t->on = term_start(&t->o.term);
+    t->quit |= !t->on;
+    if (t->on)
+        draw(t);
+    return t->on;
+}
+
+/* Look for keys for `ms`, work on tasks, draw if there is something new. */
+static void look(struct tui *t, int ms)
+{
+    uint32_t key = term_key(ms);
+    bool any = key != KEY_NOTHING, work = tasks_left(t);
+
+    for (; key != KEY_NOTHING && !t->quit; key = term_key(0))
+        press(t, key);
+    tasks_run(t, 0);
+    if (term_signal())
+        t->quit = true;
+    if (any || now_ns() >= t->next_draw || (work && !tasks_left(t))) {
+        draw(t);
+        t->next_draw = now_ns() + (uint64_t)DRAW_EVERY;
+    }
+    t->next_look = now_ns() + (uint64_t)POLL_EVERY;
+}
+
+/* Between two packets. */
+static void between(struct tui *t)
+{
+    if (t->script) {
+        if (t->o.slice && t->seen % t->o.slice == 0 && turn_on(t)) {
+            next_word(t);
+            tasks_run(t, t->o.slice);
+            draw(t);
+        }
+    } else if ((t->seen == FIRST_ROWS || (t->seen % POLL_CHECK == 0 && now_ns() >= t->next_look)) && turn_on(t)) {
+        look(t, 0);
+    }
+}
+
+bool tui_idle(struct tui *t)
+{
+    if ((t->seen || t->o.live) && !t->script && turn_on(t))
+        look(t, IDLE_MS);
+    else
+        poll(NULL, 0, IDLE_MS);
+    return !t->quit && !t->enough;
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+static enum kind kind_of(const struct event *e)
+{
+    const struct pkt *p = e->p;
+
+    if (e->kind == EVENT_BAD_ICRC || (p->flags & PKT_MALFORMED && p->have & H_BTH))
+        return KIND_BAD;
+    if (p->have & H_MAD)
+        return KIND_CM;
+    if (e->kind == EVENT_CNP)
+        return KIND_CNP;
+    if (e->kind == EVENT_RESPONSE)
+        return response_type(p) == AETH_ACK ? KIND_RESPONSE : KIND_NAK;
+    if (e->kind != EVENT_REQUEST)
+        return KIND_OTHER;
+    return e->as == SEEN_AGAIN ? KIND_AGAIN : e->as == SEEN_GAP ? KIND_GAP : KIND_REQUEST;
+}
+
+static void on_event(void *user, const struct event *e)
+{
+    struct tui *t = user;
+
+    if (!t->full && !keep_add(t->keep, e->p->frame, &e->p->note, kind_of(e), t->o.place(t->o.user, e->p->frame)))
+        t->full = true;
+}
+
+bool tui_packet(struct tui *t, struct pkt *p)
+{
+    if (!t->seen++)
+        t->first = p->frame->ts;
+    judge_packet(t->judge, p);
+    between(t);
+    return !t->quit && !t->enough;
+}
+
+void tui_drops(struct tui *t, uint16_t file, uint64_t n)
+{
+    judge_drops(t->judge, file, n);
+}
+
+/* --- The end ---------------------------------------------------------------------------------- */
+
+/* Once: there are no more packets. */
+static void end_analyses(struct tui *t)
+{
+    struct view *v = t->views;
+
+    judge_end(t->judge);
+    explain_end(t->explainer);
+    timeline_end(observer_timeline(t->observer));
+    meter_end(t->meter);
+    t->rows = meter_rows(t->meter, &t->n_rows);
+    t->ended = true;
+    for (unsigned i = 0; i < SCREENS; i++)
+        v[i].made = false;
+}
+
+/* The script, with all work done after each key. */
+static void run_script(struct tui *t)
+{
+    do {
+        while (!t->o.slice && tasks_left(t))
+            tasks_run(t, 0);
+        tasks_run(t, t->o.slice);
+        draw(t);
+    } while (!t->quit && next_word(t));
+}
+
+void tui_end(struct tui *t, bool failed, uint32_t ifaces)
+{
+    t->failed = failed;
+    t->ifaces = ifaces;
+    if (t->quit)
+        return;
+    end_analyses(t);
+    if (!turn_on(t))
+        return;
+    if (t->script) {
+        run_script(t);
+        if (t->o.dump)
+            term_dump(t->o.dump);
+    }
+    t->next_draw = 0;
+    while (!t->script && !t->quit)
+        look(t, tasks_left(t) ? 0 : t->next_draw ? 500 : 0);
+    term_end();
+}
+
+/* --- Making it -------------------------------------------------------------------------------- */
+
+static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
+{
+    request_parts_packet(((struct tui *)user)->parts, w, p, flow);
+}
+
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
+{
+    requests_add(user, w, flow);
+}
+
+/* The analyses. False without memory. */
+static bool subscribe(struct tui *t, struct observer *o)
+{
+    const struct observer_sub s = {.user = t, .before = on_event};
+    const struct meter_opts measured = {.files = t->o.files, .work = {t, on_work_packet, on_over}};
+    const struct judge_opts judged = {
+        .ack_timeout = -1, .retry_cnt = -1, .memory = t->o.memory, .no_icrc = t->o.no_icrc};
+    struct timeline *timeline = timeline_of(o);
+
+    t->judge = judge_new(&judged);
+    t->explainer = explain_new(o);
+    t->parts = timeline ? request_parts_new(timeline) : NULL;
+    t->meter = meter_new(o, &measured);
+    if (!t->judge || !t->explainer || !t->parts || !t->meter || !observer_subscribe(o, &s) ||
+        (t->o.n_files > 1 && !explain_align(t->explainer)))
+        return false;
+    t->o.learn(t->o.user, judge_conns(t->judge));
+    return true;
+}
+
+/* Bind the user's keys. False after a message. */
+static bool take_bindings(struct tui *t)
+{
+    const char *why;
+    unsigned line;
+
+    if (!t->o.bindings || keys_bind(t->keys, t->o.bindings, strlen(t->o.bindings), &line, &why))
+        return true;
+    cli_error("%s: line %u: %s: expected a key and an action, such as \"^N down\"", t->o.bindings_file, line, why);
+    return false;
+}
+
+struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
+{
+    struct tui *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    t->o = *opts;
+    t->script = opts->script;
+    t->observer = o;
+    t->screen = SCREEN_PACKETS;
+    t->split = true;
+    t->follow = opts->live;
+    t->ifaces = 1;
+    t->detail.index = UINT64_MAX;
+    t->printer.opts.ascii = opts->term.ascii;
+    t->printer.digits = 9;
+    t->keys = keys_new();
+    t->keep = keep_new(opts->files, opts->n_files, opts->ring);
+    wqe_table(&t->requests_table, NULL, opts->term.columns);
+    if (!t->keys || !t->keep || !subscribe(t, o))
+        cli_error("tui: out of memory, or no temporary file");
+    else if (take_bindings(t))
+        return t;
+    tui_free(t);
+    return NULL;
+}
+
+void tui_free(struct tui *t)
+{
+    if (!t)
+        return;
+    term_end();
+    replay_stop(t);
+    meter_free(t->meter);
+    request_parts_free(t->parts);
+    explain_free(t->explainer);
+    judge_free(t->judge);
+    keep_free(t->keep);
+    keys_free(t->keys);
+    filter_free(t->filter);
+    for (unsigned i = 0; i < SCREENS; i++)
+        lines_free(&t->views[i].lines);
+    buf_free(&t->status);
+    buf_free(&t->row);
+    buf_free(&t->input);
+    buf_free(&t->filter_text);
+    buf_free(&t->search);
+    buf_free(&t->requests_text);
+    buf_free(&t->detail.text);
+    free(t->requests);
+    free(t->passing);
+    free(t);
+}

@@ -1,0 +1,264 @@
+/* layer 3b (tui): what the parts of the UI share. */
+#ifndef RDMATRACE_TUI_TUI_IMPL_H
+#define RDMATRACE_TUI_TUI_IMPL_H
+
+#include "dissect/pkt.h"
+#include "src/explain/explain.h"
+#include "src/filter/filter.h"
+#include "src/judge/judge.h"
+#include "src/ladder/ladder.h"
+#include "src/measure/columns.h"
+#include "src/measure/meter.h"
+#include "src/measure/request_parts.h"
+#include "src/measure/wqe_print.h"
+#include "src/show/print.h"
+#include "src/tui/keep.h"
+#include "src/tui/keys.h"
+#include "src/tui/layout.h"
+#include "src/tui/lines.h"
+#include "src/tui/tui.h"
+
+enum screen_id {
+    SCREEN_CONNS,
+    SCREEN_LADDER,
+    SCREEN_PACKETS,
+    SCREEN_REQUESTS,
+    SCREEN_VERDICTS,
+    SCREEN_INCIDENTS,
+    SCREEN_RATES,
+    SCREENS
+};
+
+/* What a screen shows and where its cursor is. */
+struct view {
+    uint64_t at, top;   /* row of the cursor, first row shown */
+    unsigned left;      /* columns scrolled to the right */
+    bool made;          /* `lines` are up to date for `width` */
+    unsigned width;     /* columns that they were made for */
+    struct lines lines; /* of all screens but packets */
+};
+
+/* A screen: rows, what each is about, and keys of its own. NULL: as for lines of text. */
+struct screen {
+    const char *name;
+    unsigned place;              /* IN_* of keys.h */
+    bool late;                   /* shown only after the last packet */
+    void (*make)(struct tui *t); /* fill the lines of its view */
+    uint64_t (*rows)(struct tui *t);
+    void (*draw)(struct tui *t, uint64_t row, const struct area *a); /* one row */
+    bool (*about)(struct tui *t, uint64_t row, struct spot *p);      /* false: nothing */
+    bool (*event)(struct tui *t, uint64_t row);
+    void (*text)(struct tui *t, uint64_t row, struct buf *b); /* of a row, for the search */
+};
+extern const struct screen screens[SCREENS];
+
+/* A line of the tree. */
+struct tree_line {
+    size_t at;                 /* in detail.text */
+    const struct layer *layer; /* in detail.pkt; NULL: none */
+    const struct field *field; /* NULL: none */
+    uint32_t bit, bits;        /* in the frame; bits 0: none */
+};
+
+#define TREE_LINES 4096 /* lines of a tree, at most */
+
+/* Fields and bytes of the selected packet. */
+struct detail {
+    uint64_t index; /* of the packet among those kept, UINT64_MAX: none */
+    struct kept stored;
+    struct pkt pkt;
+    struct buf text;
+    struct tree_line lines[TREE_LINES];
+    unsigned n;
+    unsigned at, top; /* line of the cursor, first one shown */
+    uint32_t byte;    /* of the cursor */
+    uint32_t byte_top;
+};
+
+enum pane { PANE_LIST, PANE_TREE, PANE_BYTES, PANES };
+
+/* Work on the packets kept, done in slices between keys. */
+enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_RATES, TASKS };
+struct task {
+    bool active;
+    bool waits;        /* until the whole capture was read */
+    const char *doing; /* "filtering" */
+    bool rows;         /* `at` counts rows of the screen, not packets of those kept */
+    uint64_t at, to;   /* next one; the one after the last; UINT64_MAX: all there will be */
+    /* one packet or row; false: the work is done */
+    bool (*step)(struct tui *t, uint64_t at);
+    void (*done)(struct tui *t); /* after the last one; NULL: nothing */
+};
+
+enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND };
+
+#define BACK_MAX 32
+
+/* A screen to go back to. */
+struct was {
+    uint8_t screen;
+    uint64_t at;
+};
+
+struct tui {
+    struct tui_opts o;
+    struct observer *observer;
+    struct keys *keys;
+    struct keep *keep;
+    uint64_t seen; /* packets handed over */
+    ns_t first;    /* time of the first packet, valid with `seen` */
+    bool full;     /* packets could not be kept */
+    /* the analyses */
+    struct judge *judge;
+    struct explainer *explainer;
+    struct meter *meter;
+    struct request_parts *parts;
+    struct table requests_table; /* columns of the requests */
+    struct request *requests;    /* those that are over */
+    size_t n_requests, cap_requests;
+    struct buf requests_text; /* a line of each */
+    uint64_t requests_left_out;
+    size_t n_findings; /* on the screen of verdicts */
+    struct meter_row **rows;
+    size_t n_rows;
+    bool ended, failed;      /* all was read and explained; not to its end */
+    uint32_t first_incident; /* internal of incidents_make() */
+    size_t marks_above;      /* likewise */
+    uint32_t ifaces;
+    /* the screen */
+    bool on, quit, enough; /* the terminal was taken; the user quits; ends a live capture */
+    unsigned columns, lines;
+    struct layout layout;
+    enum screen_id screen;
+    struct view views[SCREENS];
+    struct was back[BACK_MAX];
+    unsigned n_back;
+    enum pane pane;
+    bool split, verbose, unfolded, paused, help, anew;
+    bool follow;      /* the last packet stays selected */
+    uint64_t stopped; /* with `paused`: packets shown */
+    unsigned help_top;
+    uint64_t next_look; /* ns: when keys are looked for, and the screen is drawn */
+    uint64_t next_draw;
+    struct buf status; /* what the status line says until the next key */
+    enum look status_role;
+    struct buf row; /* scratch: text of a row */
+    struct printer printer;
+    struct pkt pkt;     /* scratch */
+    struct kept stored; /* of `pkt` */
+    struct detail detail;
+    /* the prompt */
+    enum prompt_kind prompt;
+    struct buf input;
+    const char *script; /* rest of tui_opts.script */
+    uint32_t typed[64]; /* keys of a word of it */
+    unsigned n_typed, typed_at;
+    /* packets that pass the filter */
+    struct filter *filter; /* NULL: all do */
+    struct buf filter_text;
+    uint32_t *passing; /* numbers of packets kept, ascending */
+    uint64_t n_passing, cap_passing;
+    struct buf search; /* the text */
+    uint64_t search_from;
+    bool search_up, found;
+    struct task tasks[TASKS];
+    /* the ladder that is shown, and the one that is about to replace it: each with an observer of its own */
+    struct ladder *ladder, *ladder_next;
+    struct observer *ladder_observer, *again;
+    struct ladder_opts ladder_opts;
+    uint32_t ladder_conn;  /* asked for; 0: any */
+    struct spot ladder_at; /* frame asked for */
+    /* the rates, while they are measured */
+    struct observer *rates_observer;
+    struct meter *rates_meter;
+    struct ticks ticks;
+};
+
+/* --- tui.c ------------------------------------------------------------------------------------ */
+/* Say something in the status line. */
+void tui_say(struct tui *t, enum look role, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Read packet `i` of those kept into t->pkt, with all that earlier packets tell of it. */
+bool load(struct tui *t, uint64_t i);
+/* Go to a screen; `back`: remember this one. */
+void go_to(struct tui *t, enum screen_id s, bool back);
+void go_back(struct tui *t);
+/* Place the cursor. */
+void move_to(struct tui *t, uint64_t row);
+/* Make the lines of the present screen, if they are not. */
+void prepare(struct tui *t);
+/* Rows of the present screen. */
+uint64_t row_count(struct tui *t);
+bool row_about(struct tui *t, uint64_t row, struct spot *p);
+/* The packet that the present screen has selected, as a number among those kept; UINT64_MAX: none. */
+uint64_t selected(struct tui *t);
+
+/* --- actions.c ------------------------------------------------------------------------------------ */
+/* A key was pressed. */
+void press(struct tui *t, uint32_t key);
+void perform(struct tui *t, enum action a);
+/* Show a frame: in the ladder of its connection, or among the packets. */
+void show_place(struct tui *t, const struct spot *p);
+/* Show the first packet at `ts` or later. */
+void go_to_time(struct tui *t, ns_t ts);
+
+/* --- prompt.c: filter, search, command ------------------------------------------------------------- */
+void prompt_key(struct tui *t, uint32_t key);
+void on_filter(struct tui *t);
+void on_search(struct tui *t);
+void on_search_next(struct tui *t);
+void on_search_previous(struct tui *t);
+void on_command(struct tui *t);
+
+/* --- draw.c ------------------------------------------------------------------------------------- */
+void draw(struct tui *t);
+
+/* --- packets.c: the list of packets, and the filter -------------------------------------------------- */
+uint64_t packets_rows(struct tui *t);
+void packets_draw(struct tui *t, uint64_t row, const struct area *a);
+bool packets_about(struct tui *t, uint64_t row, struct spot *p);
+bool packets_event(struct tui *t, uint64_t row);
+void packets_text(struct tui *t, uint64_t row, struct buf *b);
+/* The packet of a row, as a number among those kept; UINT64_MAX: none. */
+uint64_t packets_at(struct tui *t, uint64_t row);
+/* The row of packet `i`, or the one before it. */
+uint64_t packets_row(struct tui *t, uint64_t i);
+/* Show only what passes `text`; "": all. False after saying what is wrong. */
+bool packets_filter(struct tui *t, const char *text);
+enum look role_of_kind(enum kind k);
+/* Go to frame `number` of file `file`. */
+void packets_go(struct tui *t, uint16_t file, uint64_t number);
+
+/* --- detail.c: fields and bytes --------------------------------------------------------------------- */
+/* Show packet `i` of those kept. */
+void detail_show(struct tui *t, uint64_t i);
+void detail_draw(struct tui *t);
+/* Move the cursor of the pane by lines (bytes: of 16) and columns. */
+void detail_move(struct tui *t, int64_t lines, int columns);
+/* Append a filter that the packet passes because of the selected field; false: there is none. */
+bool detail_filter(struct tui *t, struct buf *b);
+
+/* --- texts.c: screens of text: connections, requests, verdicts, incidents ------------------------------ */
+void conns_make(struct tui *t);
+void verdicts_make(struct tui *t);
+void incidents_make(struct tui *t);
+void requests_make(struct tui *t);
+/* A work request is over. */
+void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
+/* The account of all connections as a bar of `columns`, and what its letters mean. */
+void account_bar(struct tui *t, struct buf *b, unsigned columns);
+
+/* --- replay.c: the ladder and the rates; tasks ------------------------------------------------------------ */
+void ladder_make(struct tui *t);
+void rates_make(struct tui *t);
+/* Draw the ladder of connection `conn`, or of that of a frame (`at` not NULL). */
+void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at);
+void task_start(struct tui *t, enum task_id id, const struct task *task);
+/* Work for some time, or on `packets` packets (0: for a time). */
+void tasks_run(struct tui *t, uint64_t packets);
+bool tasks_left(const struct tui *t);
+void replay_stop(struct tui *t);
+
+/* ns of a clock that does not go back. */
+uint64_t now_ns(void);
+
+#endif

@@ -1,0 +1,182 @@
+/* layer 5 (test): the terminal UI's parts: packets kept, lines, geometry, keys. */
+#include "src/tui/keep.h"
+#include "src/tui/keys.h"
+#include "src/tui/layout.h"
+#include "src/tui/lines.h"
+
+#include <criterion/criterion.h>
+
+static struct frame frame_of(uint64_t number, const uint8_t *data, uint32_t len)
+{
+    return (struct frame){.number = number,
+                          .ts = (ns_t)number * 1000 - 5,
+                          .data = data,
+                          .caplen = len,
+                          .len = len + 7,
+                          .linktype = LINK_ETHERNET,
+                          .iface = (uint32_t)(number % 3),
+                          .has_ts = true};
+}
+
+Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
+{
+    static const char *const files[] = {"none", NULL};
+    struct keep *k = keep_new(files, 1, 0);
+    const struct pkt_note note = {.have =
+                                      NOTE_CONN | NOTE_UPPER | NOTE_MSG | NOTE_ACKED | NOTE_RETRANS | NOTE_MSG_BYTES,
+                                  .conn = 70000,
+                                  .upper = "iSER",
+                                  .msg = 3,
+                                  .msg_packet = 9,
+                                  .msg_bytes = UINT64_C(1) << 50,
+                                  .acked_first = 128,
+                                  .acked_last = UINT64_MAX,
+                                  .retransmission = true};
+    const struct pkt_note none = {.have = 0};
+    uint8_t data[300];
+    struct kept p;
+
+    for (unsigned i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)i;
+    for (uint64_t i = 1; i <= 5000; i++) {
+        const struct frame f = frame_of(i, data + i % 7, (uint32_t)(i % 256));
+        cr_assert(keep_add(k, &f, i % 2 ? &note : &none, i % 2 ? KIND_NAK : KIND_OTHER, KEEP_BYTES));
+    }
+    cr_assert_eq(keep_first(k), 0);
+    cr_assert_eq(keep_end(k), 5000);
+    for (uint64_t i = 5000; i-- > 0; i -= i > 40 ? 37 : 0) {
+        cr_assert(keep_get(k, i, &p));
+        cr_assert_eq(p.frame.number, i + 1);
+        cr_assert_eq(p.frame.ts, (ns_t)(i + 1) * 1000 - 5);
+        cr_assert_eq(p.frame.caplen, (i + 1) % 256);
+        cr_assert_eq(p.frame.len, p.frame.caplen + 7);
+        cr_assert_eq(p.frame.iface, (i + 1) % 3);
+        cr_assert_arr_eq(p.frame.data, data + (i + 1) % 7, p.frame.caplen);
+        cr_assert_eq(p.kind, i % 2 ? KIND_OTHER : KIND_NAK);
+        cr_assert_eq(keep_kind(k, i), p.kind);
+        cr_assert_eq(p.note.have, i % 2 ? 0 : note.have);
+    }
+    cr_assert(keep_get(k, 0, &p));
+    cr_assert_eq(p.note.conn, note.conn);
+    cr_assert_str_eq(p.note.upper, "iSER");
+    cr_assert_eq(p.note.msg_packet, 9);
+    cr_assert_eq(p.note.msg_bytes, note.msg_bytes);
+    cr_assert_eq(p.note.acked_last, UINT64_MAX);
+    cr_assert(p.note.retransmission);
+    cr_assert_not(keep_get(k, 5000, &p));
+    cr_assert_eq(keep_find(k, 0, 1234), 1233);
+    keep_free(k);
+}
+
+Test(keep, a_ring_forgets_the_oldest)
+{
+    static const char *const files[] = {"none", NULL};
+    struct keep *k = keep_new(files, 1, 10);
+    const struct pkt_note none = {.have = 0};
+    struct kept p;
+
+    for (uint64_t i = 1; i <= 95; i++) {
+        const struct frame f = frame_of(i, (const uint8_t *)"abc", 3);
+        cr_assert(keep_add(k, &f, &none, KIND_REQUEST, KEEP_BYTES));
+        cr_assert_geq(keep_end(k) - keep_first(k), i < 10 ? i : 10);
+        cr_assert_leq(keep_end(k) - keep_first(k), 20);
+    }
+    cr_assert_not(keep_get(k, keep_first(k) - 1, &p));
+    cr_assert(keep_get(k, keep_first(k), &p));
+    cr_assert_eq(p.frame.number, keep_first(k) + 1);
+    cr_assert_eq(keep_find(k, 0, 95), 94);
+    cr_assert_eq(keep_find(k, 0, 3), keep_first(k));
+    keep_free(k);
+}
+
+Test(keep, nothing_is_kept_at_first)
+{
+    static const char *const files[] = {"none", NULL};
+    struct keep *k = keep_new(files, 1, 0);
+    struct kept p;
+
+    cr_assert_not(keep_get(k, 0, &p));
+    cr_assert_eq(keep_find(k, 0, 1), UINT64_MAX);
+    keep_free(k);
+}
+
+Test(lines, an_item_ends_at_an_empty_line_or_at_the_next_one)
+{
+    const struct spot a = {.frame = 4}, b = {.frame = 9, .other = 12};
+    struct lines l = {.n = 0};
+
+    buf_puts(&l.text, "head\nfirst\n  more\n\nbetween\n");
+    lines_item(&l, 0, NULL, LOOK_KEY, false);
+    lines_item(&l, 5, &a, LOOK_FAIL, true);
+    lines_item(&l, l.text.len, &b, LOOK_LOST, true);
+    buf_puts(&l.text, "second\n");
+    lines_end(&l);
+    cr_assert_eq(l.n, 6);
+    cr_assert_null(lines_place(&l, 0));
+    cr_assert_eq(lines_place(&l, 1)->frame, 4);
+    cr_assert_eq(lines_place(&l, 2)->frame, 4);
+    cr_assert_null(lines_place(&l, 3));
+    cr_assert_null(lines_place(&l, 4));
+    cr_assert_eq(lines_place(&l, 5)->frame, 9);
+    cr_assert(l.v[1].event && !l.v[2].event && l.v[5].event);
+    cr_assert_eq(l.v[1].role, LOOK_FAIL);
+    cr_assert_eq(l.v[2].role, LOOK_NORMAL);
+    cr_assert_eq(lines_find(&l, 0, 9), 5);
+    cr_assert_eq(lines_find(&l, 0, 12), 5);
+    cr_assert_eq(lines_find(&l, 0, 0), 1);
+    lines_free(&l);
+}
+
+Test(layout, everything_fits_any_screen)
+{
+    for (unsigned columns = 1; columns <= SCREEN_COLUMNS_MAX; columns += 3)
+        for (unsigned rows = 1; rows <= 120; rows++)
+            for (int split = 0; split < 2; split++) {
+                const struct layout l = layout_of(columns, rows, split);
+                const struct area all[] = {l.title, l.tabs, l.list, l.rule, l.tree, l.bytes, l.status, l.hint};
+                unsigned used = 0;
+                for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+                    cr_assert_leq(all[i].y + all[i].rows, rows);
+                    cr_assert_leq(all[i].x + all[i].columns, columns);
+                    used += l.bytes.x && i == 5 ? 0 : all[i].rows;
+                }
+                cr_assert_eq(l.too_small, columns < SCREEN_COLUMNS_MIN || rows < SCREEN_ROWS_MIN);
+                cr_assert(l.too_small || (used == rows && l.list.rows >= 5));
+            }
+}
+
+Test(layout, the_cursor_stays_on_the_screen)
+{
+    cr_assert_eq(layout_scroll(0, 0, 0, 10), 0);
+    cr_assert_eq(layout_scroll(5, 3, 8, 10), 0);
+    cr_assert_eq(layout_scroll(0, 10, 100, 10), 1);
+    cr_assert_eq(layout_scroll(50, 20, 100, 10), 20);
+    cr_assert_eq(layout_scroll(95, 99, 100, 10), 90);
+}
+
+Test(keys, names_are_read_as_they_are_written)
+{
+    cr_assert_eq(keys_parse("j", 1), 'j');
+    cr_assert_eq(keys_parse("^L", 2), 12);
+    cr_assert_eq(keys_parse("PgDn", 4), KEYS_PGDN);
+    cr_assert_eq(keys_parse("F12", 3), KEYS_F0 + 12);
+    cr_assert_eq(keys_parse("F13", 3), 0);
+    cr_assert_eq(keys_parse("nonsense", 8), 0);
+}
+
+Test(keys, the_user_binds_and_frees_keys)
+{
+    static const char text[] = "# comment\n\n w  incidents \n# help\nj none\n";
+    struct keys *k = keys_new();
+    const char *why;
+    unsigned line;
+
+    cr_assert(keys_bind(k, text, strlen(text), &line, &why));
+    cr_assert_eq(keys_action(k, 'w', IN_TEXT), ACTION_INCIDENTS);
+    cr_assert_eq(keys_action(k, '#', IN_TEXT), ACTION_HELP);
+    cr_assert_eq(keys_action(k, 'j', IN_TEXT), ACTION_NONE);
+    cr_assert_eq(keys_action(k, KEYS_TAB, IN_TEXT), ACTION_NONE, "there are no panes");
+    cr_assert_not(keys_bind(k, "a down\nb dwn", 12, &line, &why));
+    cr_assert_eq(line, 2);
+    keys_free(k);
+}
