@@ -213,6 +213,11 @@ bool req_dir_init(struct req_dir *h, uint32_t flow);
 /* Release the memory of req_dir_init(). */
 void req_dir_end(struct req_dir *h);
 
+/* PSNs of requests that were seen and not acknowledged. */
+static inline uint32_t req_dir_in_flight(const struct req_dir *h)
+{
+    return (h->next - (h->have_una ? h->una : h->start)) & PSN_MASK;
+}
 /* READ or atomic number `i`, counted from the latest, 1, to the earliest, `read_slots`; span 0: there is none. */
 static inline struct read_req *req_dir_latest_read(const struct req_dir *h, uint32_t i)
 {

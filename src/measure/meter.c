@@ -170,7 +170,7 @@ static void on_requested(struct meter *m, const struct event *w)
     wqe_request(&m->sides[w->flow]->ring, &e, w->p, w->as == SEEN_RESTART ? SEEN_NEW : (enum seen_as)w->as);
     r->retry_seen = r->retry_seen > h->retries ? r->retry_seen : h->retries;
     if (w->p->bth.opcode >> 5 != SVC_UC) {
-        uint32_t out = (h->next - (h->have_una ? h->una : h->start)) & PSN_MASK;
+        uint32_t out = req_dir_in_flight(h);
         r->in_flight = r->in_flight > out ? r->in_flight : out;
     }
 }
