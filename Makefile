@@ -49,6 +49,7 @@ TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property)
 MAN  = $(wildcard man/*.[1-8])
 COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
 SCHEMAS = $(wildcard share/*.schema.json)
+WIRESHARK = $(wildcard src/wireshark/*)
 
 all: $(PROGRAMS) ## build the programs into build/
 
@@ -139,14 +140,15 @@ install: all ## install into DESTDIR and PREFIX (/usr/local)
 	for f in $(COMPLETIONS); do \
 	 install -m 644 $$f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash) || exit 1; done
 	install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) src/packaging/_rdmatrace
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rdmatrace $(SCHEMAS)
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/rdmatrace $(SCHEMAS) $(filter %.lua,$(WIRESHARK))
+	install -m 755 $(filter-out %.lua,$(WIRESHARK)) $(DESTDIR)$(PREFIX)/share/rdmatrace
 
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(BUILD)/%=$(DESTDIR)$(PREFIX)/bin/%)
 	for f in $(MAN); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f#man/}; done
 	for f in $(COMPLETIONS); do rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$(basename $$f .bash); done
 	rm -f $(DESTDIR)$(ZSH_COMPLETIONS)/_rdmatrace
-	rm -f $(SCHEMAS:share/%=$(DESTDIR)$(PREFIX)/share/rdmatrace/%)
+	rm -f $(SCHEMAS:share/%=$(DESTDIR)$(PREFIX)/share/rdmatrace/%) $(WIRESHARK:src/wireshark/%=$(DESTDIR)$(PREFIX)/share/rdmatrace/%)
 
 dist: ## pack the committed sources: build/packages/rdmatrace-VERSION.tar.gz
 	@src/packaging/build dist $(BUILD)/packages

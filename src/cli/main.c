@@ -11,7 +11,7 @@ static const struct command commands[] = {
     {"top", "show what the connections do now, again and again", cmd_top, cmd_top_help},
     {"tui", "look around in a capture on the terminal", cmd_tui, cmd_tui_help},
     {"all", "check, explain, flows, ops and ladder in one reading of the files", cmd_all, cmd_all_help},
-    {"export", "write packets, measurements, findings and incidents as a database or a trace", cmd_export, cmd_export_help},
+    {"export", "write packets, requests, findings, incidents as a database or a trace", cmd_export, cmd_export_help},
     {"report", "write all that is found, with figures, as one HTML page", cmd_report, cmd_report_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
