@@ -33,6 +33,10 @@ FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS) $(CONN)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
+# The page of `rdmatrace report`, and the library that draws in it: a package, see tests/deps.
+DYGRAPHS ?= /usr/share/javascript/dygraphs
+PAGE := $(BUILD)/src/report/page_text.o
+
 HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
  src/cli/capture_cmd% src/cli/decode_run%
@@ -48,17 +52,17 @@ SCHEMAS = $(wildcard share/*.schema.json)
 all: $(PROGRAMS) ## build the programs into build/
 
 $(BUILD)/rdmatrace: TOGETHER = $(LTO) $(CFLAGS)
-$(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI))
+$(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI)) $(PAGE)
 	$(LINK)
 $(BUILD)/rdmagen: $(call obj,$(CORE) $(GEN) $(GENCLI))
 	$(LINK)
-$(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT))
+$(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT)) $(PAGE)
 	$(LINK) -lcriterion
 $(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
 	$(LINK) -lcriterion
-$(BUILD)/hostile: $(call obj,$(READER)) $(BUILD)/tests/hostile/hostile.o
+$(BUILD)/hostile: $(call obj,$(READER)) $(PAGE) $(BUILD)/tests/hostile/hostile.o
 	$(LINK)
-$(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY))
+$(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY)) $(PAGE)
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
@@ -68,12 +72,19 @@ $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
 	$(LINK)
-$(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(BUILD)/tests/fuzz/fuzz_%.o
+$(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(PAGE) $(BUILD)/tests/fuzz/fuzz_%.o
 	$(LINK) -fsanitize=fuzzer
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(if $(filter $(HOT),$<),$(LTO:%=% -ffat-lto-objects)) -c -o $@ $<
+
+$(BUILD)/report.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
+	@mkdir -p $(@D)
+	src/report/page.sh $(DYGRAPHS) >$@.part && mv $@.part $@
+$(PAGE): src/report/page_text.S $(BUILD)/report.html
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/report.html"' -c -o $@ $<
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build

@@ -143,7 +143,8 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
-extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd;
+extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd,
+    report_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */

@@ -24,6 +24,8 @@ int cmd_ladder(int argc, char **argv);
 void cmd_ladder_help(struct buf *b);
 int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
+int cmd_report(int argc, char **argv);
+void cmd_report_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
 

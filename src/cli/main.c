@@ -11,6 +11,7 @@ static const struct command commands[] = {
     {"top", "show what the connections do now, again and again", cmd_top, cmd_top_help},
     {"all", "check, explain, flows, ops and ladder in one reading of the files", cmd_all, cmd_all_help},
     {"export", "write packets, measurements, findings and incidents as a database", cmd_export, cmd_export_help},
+    {"report", "write all that is found, with figures, as one HTML page", cmd_report, cmd_report_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,0 +1,240 @@
+/* layer 4 (tool): `rdmatrace report`: what check, explain, flows and ops say, and figures, as one HTML page. */
+#include "dissect/pkt.h"
+#include "src/cli/capture_cmd.h"
+#include "src/cli/cli.h"
+#include "src/cli/found.h"
+#include "src/judge/judge.h"
+#include "src/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct opt_def defs[] = {
+    TRACE_OPTIONS,
+    {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
+    TRACE_OPTIONS_END,
+};
+
+void cmd_report_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmatrace report -o FILE.html [options] FILE...\n\n"
+                "Write one HTML page with what check, explain, flows and ops find, and with figures: PSNs, rates,\n"
+                "latencies, congestion, requests, and a ladder of each incident. The page needs no network, no server\n"
+                "and no other file. The captures are read twice.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read; also if the page was not written.\n");
+}
+
+/* --- The first reading ------------------------------------------------------------------------ */
+
+struct pass {
+    struct trace t; /* first */
+    struct report *report;
+    struct judge *judge;
+    struct explainer *explainer;
+    struct meter *meter;
+};
+
+static struct pass *pass_of(struct trace *t)
+{
+    return (struct pass *)t;
+}
+
+static int pass_start(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+    const struct judge_opts judged = {
+        .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
+    const struct meter_opts o = {.files = t->files};
+
+    s->judge = judge_new(&judged);
+    s->explainer = explain_new(t->observer);
+    s->meter = meter_new(t->observer, &o);
+    if (!s->judge || !s->explainer || !s->meter || !timeline_of(t->observer) ||
+        (t->n_files > 1 && !explain_align(s->explainer)))
+        return cli_error("out of memory");
+    for (unsigned k = 0; k < t->n_pairs; k++)
+        conn_learn(judge_conns(s->judge), &t->pairs[k]);
+    return EXIT_OK;
+}
+
+static void pass_packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    judge_packet(pass_of(t)->judge, p);
+}
+
+static void pass_drops(struct trace *t, uint16_t file, uint64_t n)
+{
+    judge_drops(pass_of(t)->judge, file, n);
+}
+
+static int pass_end(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+    struct report_found f = {.explainer = s->explainer, .findings = judge_findings(s->judge), .ifaces = t->ifaces};
+
+    judge_end(s->judge);
+    explain_end(s->explainer);
+    meter_end(s->meter);
+    f.timeline = observer_timeline(t->observer);
+    f.conns = observer_conns(t->observer);
+    f.totals = meter_totals(s->meter);
+    f.rows = meter_rows(s->meter, &f.n_rows);
+    report_overview(s->report, &f);
+    return EXIT_OK;
+}
+
+static void pass_stop(struct trace *t)
+{
+    struct pass *s = pass_of(t);
+
+    meter_free(s->meter);
+    explain_free(s->explainer);
+    judge_free(s->judge);
+}
+
+/* Read the files of `t` for what does not need to be drawn. */
+static int first_pass(const struct trace *t, struct report *report)
+{
+    static const struct trace_cmd cmd = {.name = "report",
+                                         .size = sizeof(struct pass),
+                                         .start = pass_start,
+                                         .packet = pass_packet,
+                                         .drops = pass_drops,
+                                         .end = pass_end,
+                                         .stop = pass_stop};
+    struct pass *s = (struct pass *)trace_new(&cmd);
+    int status;
+
+    if (!s)
+        return cli_error("out of memory");
+    s->report = report;
+    s->t.memory = t->memory;
+    s->t.joins = t->joins;
+    s->t.n_pairs = t->n_pairs;
+    memcpy(s->t.pairs, t->pairs, sizeof s->t.pairs);
+    memcpy(s->t.pair_args, t->pair_args, sizeof s->t.pair_args);
+    status = trace_first_pass(&cmd, &s->t, t->files, t->n_files, &t->decode);
+    free(s);
+    return status;
+}
+
+/* --- The command ------------------------------------------------------------------------------ */
+
+struct job {
+    struct trace t;   /* first */
+    const char *path; /* -o */
+    struct report *report;
+    struct meter *meter;
+};
+
+static struct job *job_of(struct trace *t)
+{
+    return (struct job *)t;
+}
+
+static int option(struct trace *t, int key, const char *arg)
+{
+    (void)key; /* -o alone */
+    job_of(t)->path = arg;
+    return EXIT_OK;
+}
+
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
+{
+    struct job *job = user;
+    const struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow)};
+
+    report_request(job->report, &q);
+}
+
+/* Whether the page would replace one of the captures. */
+static bool is_input(const struct trace *t, const char *path)
+{
+    struct stat out, in;
+
+    for (size_t i = 0; stat(path, &out) == 0 && i < t->n_files; i++)
+        if (stat(t->files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}
+
+static int start(struct trace *t)
+{
+    struct job *job = job_of(t);
+    const struct report_opts o = {.files = t->files, .n_files = t->n_files, .decode = t->decode};
+    struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
+
+    if (!job->path)
+        return cli_error("report: -o FILE is needed: where to write");
+    if (t->iface)
+        return cli_error("report: the packets are read twice; save them first: rdmatrace decode -i %s -w FILE",
+                         t->iface);
+    if (is_input(t, job->path))
+        return cli_error("report: -o %s is one of the captures", job->path);
+    if (!found_readable_twice("report", t->files, t->n_files))
+        return EXIT_BAD;
+    if (!(job->report = report_new(&o)))
+        return cli_error("out of memory");
+    if (first_pass(t, job->report) != EXIT_OK)
+        return EXIT_BAD;
+    measured.interval = report_interval(job->report);
+    measured.user = job->report;
+    job->meter = meter_new(t->observer, &measured);
+    if (!job->meter || !report_watch(job->report, t->observer))
+        return cli_error("out of memory");
+    return EXIT_OK;
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    (void)match; /* no -Y */
+    report_packet(job_of(t)->report, p);
+}
+
+/* Write the page, under its name only when all of it is there. */
+static int write_page(const char *path, const struct buf *page)
+{
+    struct buf part = {0};
+    FILE *f;
+    bool ok;
+
+    buf_printf(&part, "%s.part", path);
+    f = fopen(buf_str(&part), "w");
+    ok = f && fwrite(page->p, 1, page->len, f) == page->len;
+    ok = f && fclose(f) == 0 && ok && rename(buf_str(&part), path) == 0;
+    if (!ok) {
+        cli_error("%s: %s", path, strerror(errno));
+        unlink(buf_str(&part));
+    }
+    buf_free(&part);
+    return ok ? EXIT_OK : EXIT_BAD;
+}
+
+static int end(struct trace *t)
+{
+    struct job *job = job_of(t);
+    struct buf page = {0};
+    int status;
+
+    meter_end(job->meter);
+    if (!report_page(job->report, &page))
+        status = cli_error("out of memory");
+    else if (strcmp(job->path, "-") == 0)
+        status = (buf_mem(&t->out, page.p, page.len), EXIT_OK);
+    else
+        status = write_page(job->path, &page);
+    buf_free(&page);
+    return status;
+}
+
+static void stop(struct trace *t)
+{
+    meter_free(job_of(t)->meter);
+    report_free(job_of(t)->report);
+}
+
+TRACE_CMD(report, .option = option, .packet = packet, .stop = stop)

@@ -1,0 +1,397 @@
+/* layer 3b (report): what the first reading found, as members of the page's data, and what is to be drawn. */
+#include "src/report/report_impl.h"
+
+#include <stdlib.h>
+
+/* --- The verdict, the account, the incidents -------------------------------------------------- */
+
+static const char verdict_end[] = "\n\n";
+
+/* The first paragraph of what explain prints. */
+static void verdict_json(const struct report *r, struct explainer *x, struct buf *b)
+{
+    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .columns = 2000, .top = 1};
+    struct buf text = {0};
+    const char *all, *end;
+
+    explain_text(x, &o, &text);
+    all = buf_str(&text);
+    end = strstr(all, verdict_end);
+    buf_puts(b, "\"verdict\":");
+    buf_json(b, all, end ? (size_t)(end - all) : strcspn(all, "\n"));
+    b->err |= text.err;
+    buf_free(&text);
+}
+
+/* The lost time of the incidents with one cause at one place. */
+struct bill {
+    uint64_t n, lost;
+};
+
+static void causes_json(const struct explainer *x, struct buf *b)
+{
+    struct bill of[CAUSE_COUNT][PLACE_AFTER + 1] = {0};
+    const char *sep = "";
+
+    for (size_t i = 0; i < explain_n(x); i++) {
+        const struct incident *s = explain_at(x, i);
+        struct bill *to = &of[s->cause][s->place];
+        if (!explain_is_shown(s, 0))
+            continue;
+        to->n += 1 + s->times;
+        to->lost += s->bill > 0 ? (uint64_t)s->bill : 0;
+    }
+    buf_puts(b, ",\n\"causes\":[");
+    for (unsigned i = 0; i < CAUSE_COUNT * (PLACE_AFTER + 1); i++) {
+        const struct bill *at = &of[i / (PLACE_AFTER + 1)][i % (PLACE_AFTER + 1)];
+        if (!at->n)
+            continue;
+        buf_printf(b, "%s\n{\"cause\":\"%s\",\"where\":\"%s\",\"count\":%llu,\"bill_ns\":%llu,\"meaning\":", sep,
+                   cause_table[i / (PLACE_AFTER + 1)].name, place_str((enum place)(i % (PLACE_AFTER + 1))),
+                   (unsigned long long)at->n, (unsigned long long)at->lost);
+        buf_json(b, cause_table[i / (PLACE_AFTER + 1)].meaning, strlen(cause_table[i / (PLACE_AFTER + 1)].meaning));
+        buf_char(b, '}');
+        sep = ",";
+    }
+    buf_char(b, ']');
+}
+
+/* What explain -T json prints, but for the work requests; of the accounts and the incidents only the first ones. Its
+ * accounts are one a line. */
+static void explain_member(const struct report *r, const struct report_found *f, struct buf *b)
+{
+    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .top = REPORT_INCIDENTS};
+    static const char behind[] = "],\n\"incidents\":[";
+    struct buf all = {0};
+    const char *at, *end;
+
+    explain_json(f->explainer, &o, &all);
+    at = strchr(buf_str(&all), '\n');
+    end = strstr(buf_str(&all), behind);
+    buf_printf(b, ",\n\"account_count\":%zu,\"explain\":", timeline_n(f->timeline));
+    if (timeline_n(f->timeline) <= REPORT_INCIDENTS || !at || !end) {
+        buf_mem(b, all.p, all.len);
+    } else {
+        for (unsigned i = 0; i < REPORT_INCIDENTS; i++)
+            at = strchr(at + 1, '\n');
+        buf_mem(b, all.p, (size_t)(at - all.p) - strlen(","));
+        buf_puts(b, end);
+    }
+    b->err |= all.err;
+    buf_free(&all);
+}
+
+/* --- check, flows ----------------------------------------------------------------------------- */
+
+/* At most REPORT_INCIDENTS findings; notes give way to what is wrong. */
+struct chosen {
+    bool notes;
+    unsigned n;
+};
+
+static bool is_wanted(void *user, const struct finding *f)
+{
+    struct chosen *c = user;
+
+    return (c->notes || f->severity != SEV_I) && c->n++ < REPORT_INCIDENTS;
+}
+
+static void check_member(const struct report *r, const struct report_found *f, struct buf *b)
+{
+    struct chosen chosen = {.notes = findings_n(f->findings) <= REPORT_INCIDENTS};
+    const struct findings_opts o = {.files = r->o.files,
+                                    .n_files = r->o.n_files,
+                                    .ifaces = f->ifaces,
+                                    .assumptions = "profile strict; tap unknown; capture not declared complete",
+                                    .user = &chosen,
+                                    .wanted = is_wanted};
+
+    buf_printf(b, ",\n\"finding_count\":%zu,\"check\":", findings_n(f->findings));
+    findings_json(f->findings, &o, b);
+}
+
+static void flows_member(const struct report_found *f, struct buf *b)
+{
+    const struct rows_opts o = {.format = ROWS_JSON};
+    size_t n = f->n_rows;
+
+    if (n > REPORT_INCIDENTS) {
+        rows_sort(f->rows, n, column_find("bytes"));
+        n = REPORT_INCIDENTS;
+    }
+    buf_printf(b, ",\n\"flow_count\":%zu,\"flows\":", f->n_rows);
+    rows_print(b, &o, f->rows, n, &f->totals);
+}
+
+/* --- Host by host ----------------------------------------------------------------------------- */
+
+#define PAIRS_MAX 256
+
+/* What one host sent to another at one tap. */
+struct host_pair {
+    const struct meter_row *row; /* names them */
+    uint64_t packets, bytes, again, ce, lost, p99;
+};
+
+static uint32_t tap_of(const struct meter_row *m)
+{
+    return (uint32_t)(m->file << 16 | m->iface);
+}
+
+static struct host_pair *pair_of(struct host_pair *all, unsigned *n, const struct meter_row *m)
+{
+    for (unsigned i = 0; i < *n; i++)
+        if (tap_of(all[i].row) == tap_of(m) && conn_addr_eq(&all[i].row->src, &m->src) &&
+            conn_addr_eq(&all[i].row->dst, &m->dst))
+            return &all[i];
+    if (*n == PAIRS_MAX)
+        return NULL;
+    all[*n] = (struct host_pair){.row = m};
+    return &all[(*n)++];
+}
+
+static void add_row(struct host_pair *p, const struct meter_row *m)
+{
+    p->packets += m->c.packets;
+    p->bytes += m->c.bytes;
+    p->again += m->c.again;
+    p->ce += m->c.ce;
+    p->lost += m->lost == METER_NONE ? 0 : m->lost;
+    if (m->latency.n && m->latency.p99 > p->p99)
+        p->p99 = m->latency.p99;
+}
+
+static void pair_json(const struct report *r, const struct host_pair *p, struct buf *b)
+{
+    struct buf tap = {0};
+
+    conn_tap_put(&tap, r->o.files, tap_of(p->row));
+    buf_puts(b, "{\"tap\":");
+    buf_json(b, tap.p, tap.len);
+    buf_puts(b, ",\"source\":");
+    report_addr_json(b, &p->row->src);
+    buf_puts(b, ",\"destination\":");
+    report_addr_json(b, &p->row->dst);
+    buf_printf(b,
+               ",\"packets\":%llu,\"bytes\":%llu,\"retransmitted_packets\":%llu,\"np_ecn_marked_roce_packets\":%llu,"
+               "\"lost_ns\":%llu,\"message_latency_p99_ns\":%llu}",
+               (unsigned long long)p->packets, (unsigned long long)p->bytes, (unsigned long long)p->again,
+               (unsigned long long)p->ce, (unsigned long long)p->lost, (unsigned long long)p->p99);
+    buf_free(&tap);
+}
+
+/* The host that most others send to. */
+static void choose_receiver(struct report *r, const struct host_pair *all, unsigned n)
+{
+    unsigned most = 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned senders = 0;
+        for (unsigned k = 0; k < n; k++)
+            senders += tap_of(all[k].row) == tap_of(all[i].row) && conn_addr_eq(&all[k].row->dst, &all[i].row->dst);
+        if (senders <= most)
+            continue;
+        most = senders;
+        r->have_receiver = true;
+        r->receiver = all[i].row->dst;
+        r->receiver_tap = tap_of(all[i].row);
+    }
+}
+
+static void hosts_member(struct report *r, const struct report_found *f, struct buf *b)
+{
+    struct host_pair *all = calloc(PAIRS_MAX, sizeof *all), *to;
+    uint64_t left_out = 0;
+    unsigned n = 0;
+
+    b->err |= !all;
+    for (size_t i = 0; all && i < f->n_rows; i++)
+        if ((to = pair_of(all, &n, f->rows[i])))
+            add_row(to, f->rows[i]);
+        else
+            left_out += f->rows[i]->c.bytes;
+    buf_printf(b, ",\n\"host_bytes_left_out\":%llu,\"hosts\":[", (unsigned long long)left_out);
+    for (unsigned i = 0; i < n; i++) {
+        buf_puts(b, i ? ",\n" : "\n");
+        pair_json(r, &all[i], b);
+    }
+    buf_char(b, ']');
+    choose_receiver(r, all, n);
+    free(all);
+}
+
+/* --- Episodes --------------------------------------------------------------------------------- */
+
+#define EPISODES_DRAWN 1000
+
+static const char *const trouble_names[TROUBLES] = {
+    [TROUBLE_SEQ_NAK] = "sequence NAK", [TROUBLE_IMPLIED] = "implied NAK", [TROUBLE_RNR] = "RNR",
+    [TROUBLE_TIMEOUT] = "ACK timeout",  [TROUBLE_DEAD] = "peer dead",      [TROUBLE_REFUSED] = "refused",
+    [TROUBLE_SLOW] = "peer slow",       [TROUBLE_PAUSE] = "paused",        [TROUBLE_THROTTLED] = "throttled",
+    [TROUBLE_CREDIT] = "no credits",    [TROUBLE_DEPTH] = "READ depth",
+};
+
+/* The cost from which on an episode is drawn, so that there are not too many. */
+static ns_t least_drawn(struct report *r, const struct timeline *t)
+{
+    for (ns_t least = 1;; least *= 2) {
+        unsigned n = 0;
+        for (uint32_t i = 0; i < timeline_episodes(t); i++) {
+            const struct episode *e = timeline_episode(t, i);
+            n += e->bill >= least && report_drawn(r, e->conn, e->tap);
+        }
+        if (n <= EPISODES_DRAWN)
+            return least;
+    }
+}
+
+static void episodes_member(struct report *r, const struct timeline *t, struct buf *b)
+{
+    ns_t least = least_drawn(r, t);
+    const char *sep = "";
+
+    buf_printf(b, ",\n\"episode_count\":%u,\"episode_least_ns\":%lld,\"episodes\":[", timeline_episodes(t),
+               (long long)least);
+    for (uint32_t i = 0; i < timeline_episodes(t); i++) {
+        const struct episode *e = timeline_episode(t, i);
+        struct drawn *d = report_drawn(r, e->conn, e->tap);
+        if (!d || e->bill < least)
+            continue;
+        buf_printf(b,
+                   "%s\n{\"connection\":%u,\"tap\":%u,\"why\":\"%s\",\"start\":%lld,\"end\":%lld,\"bill_ns\":%lld,"
+                   "\"frame\":%u}",
+                   sep, d->conn, e->tap, trouble_names[e->why], (long long)report_time(r, e->start),
+                   (long long)report_time(r, e->end), (long long)e->bill,
+                   e->back     ? e->back
+                   : e->nak    ? e->nak
+                   : e->answer ? e->answer
+                               : e->sent);
+        sep = ",";
+    }
+    buf_char(b, ']');
+}
+
+/* --- What is drawn ---------------------------------------------------------------------------- */
+
+static void draw(struct report *r, struct conn_table *c, uint32_t conn, uint32_t tap)
+{
+    struct drawn *d;
+
+    conn = conn ? conn_number_now(c, conn) : 0;
+    if (!conn || r->n_drawn == REPORT_CONNS || report_drawn(r, conn, tap))
+        return;
+    if (!(d = calloc(1, sizeof *d))) {
+        r->failed = true;
+        return;
+    }
+    d->conn = conn;
+    d->tap = tap;
+    r->drawn[r->n_drawn++] = d;
+}
+
+/* Connections with the worst incidents, then those with most bytes. */
+static void choose_drawn(struct report *r, const struct report_found *f)
+{
+    struct meter_row **rows = malloc((f->n_rows + 1) * sizeof *rows);
+
+    for (size_t i = 0; i < explain_n(f->explainer) && i < REPORT_INCIDENTS; i++) {
+        const struct incident *s = explain_at(f->explainer, i);
+        if (explain_is_shown(s, 0))
+            draw(r, f->conns, s->conn, s->tap);
+    }
+    r->failed |= !rows;
+    for (size_t i = 0; rows && i < f->n_rows; i++)
+        rows[i] = f->rows[i];
+    if (rows && f->n_rows)
+        rows_sort(rows, f->n_rows, column_find("bytes"));
+    for (size_t i = 0; rows && i < f->n_rows; i++)
+        draw(r, f->conns, (uint32_t)rows[i]->conn, tap_of(rows[i]));
+    free(rows);
+    for (uint32_t n = 1; r->n_aliases < ALIASES && n <= conn_counts(f->conns).conns; n++)
+        for (unsigned i = 0; i < r->n_drawn; i++)
+            if (conn_number_now(f->conns, n) == r->drawn[i]->conn && n != r->drawn[i]->conn && r->n_aliases < ALIASES) {
+                r->alias[r->n_aliases].conn = n;
+                r->alias[r->n_aliases++].now = r->drawn[i]->conn;
+            }
+}
+
+#define NEAR (20 * NS_PER_US) /* before and behind an incident, where every point is kept */
+
+static void choose_windows(struct report *r, const struct explainer *x)
+{
+    for (size_t i = 0; i < explain_n(x) && r->n_windows < REPORT_INCIDENTS; i++) {
+        const struct incident *s = explain_at(x, i);
+        struct incident_row row;
+        explain_row(s, &row);
+        if (explain_is_shown(s, 0))
+            r->windows[r->n_windows++] = (struct window){.number = s->number,
+                                                         .conn = s->conn,
+                                                         .tap = s->tap,
+                                                         .from = report_time(r, row.start - NEAR),
+                                                         .to = report_time(r, row.end + NEAR)};
+    }
+}
+
+static void windows_json(const struct report *r, struct buf *b)
+{
+    buf_puts(b, ",\n\"windows\":[");
+    for (unsigned i = 0; i < r->n_windows; i++)
+        buf_printf(b, "%s{\"incident\":%u,\"connection\":%u,\"from\":%lld,\"to\":%lld}", i ? "," : "",
+                   r->windows[i].number, r->windows[i].conn, (long long)r->windows[i].from,
+                   (long long)r->windows[i].to);
+    buf_char(b, ']');
+}
+
+static void choose_taps(struct report *r, const struct report_found *f)
+{
+    for (size_t i = 0; i < f->n_rows; i++) {
+        unsigned k = 0;
+        while (k < r->n_taps && r->tap_list[k] != tap_of(f->rows[i]))
+            k++;
+        if (k == r->n_taps && k < ARRAY_LEN(r->tap_list))
+            r->tap_list[r->n_taps++] = tap_of(f->rows[i]);
+    }
+}
+
+/* The shortest length of 1, 2 or 5 times a power of ten that needs no more than REPORT_INTERVALS. */
+static ns_t interval_of(ns_t length)
+{
+    static const ns_t steps[] = {1, 2, 5};
+
+    for (ns_t ten = 1000;; ten *= 10)
+        for (unsigned i = 0; i < ARRAY_LEN(steps); i++)
+            if (length / (ten * steps[i]) < REPORT_INTERVALS)
+                return ten * steps[i];
+}
+
+static void files_json(const struct report *r, struct buf *b)
+{
+    buf_puts(b, ",\n\"files\":[");
+    for (size_t i = 0; i < r->o.n_files; i++) {
+        buf_puts(b, i ? "," : "");
+        buf_json(b, r->o.files[i], strlen(r->o.files[i]));
+    }
+    buf_printf(b, "],\n\"start\":\"%lld\",\"duration_ns\":%lld", (long long)r->first, (long long)r->length);
+}
+
+void report_overview(struct report *r, const struct report_found *f)
+{
+    struct buf *b = &r->overview;
+
+    r->first = f->totals.first;
+    r->length = f->totals.last > f->totals.first ? f->totals.last - f->totals.first : 1;
+    r->interval = interval_of(r->length);
+    choose_drawn(r, f);
+    choose_windows(r, f->explainer);
+    choose_taps(r, f);
+    ladders_choose(r, f->explainer);
+    verdict_json(r, f->explainer, b);
+    files_json(r, b);
+    causes_json(f->explainer, b);
+    explain_member(r, f, b);
+    check_member(r, f, b);
+    flows_member(f, b);
+    hosts_member(r, f, b);
+    episodes_member(r, f->timeline, b);
+    windows_json(r, b);
+}

@@ -1,0 +1,66 @@
+/* layer 3b (report): what the analyses found, as one HTML page that needs nothing else: verdict, tables, figures.
+ *
+ * The files are read twice. The first reading is that of check, explain and flows: report_overview() keeps what they
+ * say, and chooses the connections that are drawn, the worst first. The second one collects the points of their
+ * figures: it knows by then how long the capture is, and which frames matter, so that its memory is bounded and every
+ * spike is kept.
+ *
+ *     first:   judge, explainer, meter         -> report_overview()
+ *     second:  observer -> report_watch()      meter -> report_tick(), report_request()     -> report_page()
+ *
+ * The page is src/report/page.sh's: a frame, a style, a script, and the data as one JSON object, which report_page()
+ * puts in. Nothing is computed here that a command does not print. */
+#ifndef RDMATRACE_REPORT_REPORT_H
+#define RDMATRACE_REPORT_REPORT_H
+
+#include "src/explain/explain.h"
+#include "src/judge/findings.h"
+#include "src/measure/meter.h"
+#include "src/measure/wqe_print.h"
+
+#define REPORT_CONNS     8   /* connections that are drawn, each at one tap */
+#define REPORT_LADDERS   16  /* incidents with a ladder */
+#define REPORT_INCIDENTS 200 /* incidents, findings, rows of flows and of accounts in tables, at most */
+#define REPORT_INTERVALS 400 /* of rates, at least half of it */
+
+struct report;
+
+struct report_opts {
+    const char *const *files; /* names of the captures */
+    size_t n_files;
+    struct decode_opts decode; /* how packets are decoded */
+};
+
+/* What the first reading found. All analyses have ended. */
+struct report_found {
+    struct explainer *explainer;
+    const struct findings *findings;
+    struct timeline *timeline;
+    struct conn_table *conns;
+    struct meter_row **rows;
+    size_t n_rows;
+    struct meter_totals totals;
+    uint32_t ifaces; /* largest number of interfaces of a file */
+};
+
+/* NULL without memory. What `o` points to must outlive it. */
+struct report *report_new(const struct report_opts *o);
+void report_free(struct report *r);
+
+/* After the first reading. Rows are sorted anew. */
+void report_overview(struct report *r, const struct report_found *f);
+/* The length of an interval of rates, ns; after report_overview(). */
+ns_t report_interval(const struct report *r);
+
+/* Before the second reading: subscribe to `o`. False without memory. */
+bool report_watch(struct report *r, struct observer *o);
+/* A packet of the second reading, before the observer gets it. */
+void report_packet(struct report *r, const struct pkt *p);
+/* For meter_opts.tick of the second reading; `user` is the report. */
+meter_tick report_tick;
+/* A work request of the second reading whose status is decided. */
+void report_request(struct report *r, const struct wqe_row *q);
+/* After the second reading: append the page. False if memory was missing. */
+bool report_page(struct report *r, struct buf *b);
+
+#endif

@@ -1,0 +1,187 @@
+/* The report: its sections, in the order in which a reader asks. */
+
+const explain = data.explain, incidents = explain.incidents;
+
+document.title = "rdmatrace report: " + data.files.map((f) => f.replace(/.*\//, "")).join(", ");
+document.getElementById("about").textContent = data.files.join(", ") + ": " + plain(explain.packets) + " packets, " + plain(explain.rdma_packets) + " of RDMA, "
+    + duration(data.duration_ns) + ".";
+
+/* --- Verdict, account, incidents ------------------------------------------------------------------ */
+
+const STATE_COLORS = {transfer: 2, response: 0, idle: 7, not_known: 7, cm: 5};
+
+/* The states of an account as one bar, and as words. */
+function stateBar(states) {
+    const all = Object.values(states).reduce((a, b) => a + b, 0) || 1;
+    const svg = makeSvg("svg", {class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true"});
+    let x = 0;
+    Object.entries(states).forEach(([name, ns], i) => {
+        const width = ns / all * 1000;
+        const part = makeSvg("rect", {x, y: 0, width, height: 10, "stroke-width": 0, class: "k" + (STATE_COLORS[name] ?? [1, 3, 6, 4][i % 4]), "fill-opacity": name === "idle" ? 0.25 : 0.85});
+        part.append(makeSvg("title", {}, name + " " + duration(ns)));
+        svg.append(part);
+        x += width;
+    });
+    return make("div", {}, svg, Object.entries(states).map(([name, ns]) => name + " " + duration(ns)).join(", "));
+}
+
+function goTo(incident) {
+    const w = data.windows.find((x) => x.incident === incident.number);
+    if (!w)
+        return;
+    const drawn = data.drawn.findIndex((d) => d.connection === incident.connection);
+    if (drawn >= 0)
+        pick(drawn);
+    show(w.from - (w.to - w.from) / 2, w.to + (w.to - w.from) / 2);
+    document.getElementById("connection").scrollIntoView();
+}
+
+function incidentBox(i) {
+    const l = data.ladders.find((x) => x.incident === i.number);
+    const frames = i.frame_list.map((f, k) => [k ? ", " : "", make("button", {type: "button", onclick: () => choose(f, i.cause)}, String(f))]).flat();
+    return make("article", {class: "incident " + i.certainty, id: "incident-" + i.number, "data-incident": i.number},
+        make("h3", {}, i.number + ". " + i.cause + (i.place ? " " + i.place : "") + (i.connection ? ", connection " + i.connection : "") + (i.certainty === "certain" ? "" : " (" + i.certainty + ")")),
+        make("p", {}, i.text),
+        make("p", {class: "facts"}, "Cost: " + duration(i.bill_ns) + (i.packets_again ? ", " + plain(i.packets_again) + " packets sent again" : "") + (i.setting ? ". Setting: " + i.setting : "") + "."),
+        i.next ? make("p", {class: "facts"}, "Look at: " + i.next + ".") : null,
+        make("p", {}, frames.length ? "Frames: " : "", ...frames, " ", data.windows.some((w) => w.incident === i.number) ? make("button", {type: "button", onclick: () => goTo(i)}, "Show this time in the figures") : null),
+        l && l.steps.length ? ladder(l) : null);
+}
+
+const INCIDENTS_OPEN = 16; /* the others are in the table only */
+
+section("verdict", "Verdict", make("p", {class: "verdict"}, data.verdict),
+    explain.remarks ? make("p", {}, explain.remarks) : null,
+    make("p", {}, "Assumptions: " + data.check.assumptions + "."));
+
+section("account", "Where the time went",
+    tableBox("Time lost by cause", [text("cause", (c) => c.cause), text("where", (c) => c.where), number("incidents", (c) => c.count), number("lost", (c) => c.bill_ns, time),
+        text("meaning", (c) => c.meaning)], data.causes.sort((a, b) => b.bill_ns - a.bill_ns)),
+    tableBox("Account of each direction of requests" + (data.account_count > explain.account.length ? ", the first " + explain.account.length + " of " + plain(data.account_count) : ""),
+        [number("connection", (a) => a.connection), text("tap", (a) => a.tap), text("requester", (a) => a.requester), text("responder", (a) => a.responder),
+            text("time in each state", (a) => Object.entries(a.states).map(([n, v]) => n + " " + v).join(" "), (v, a) => stateBar(a.states))], explain.account));
+
+section("incidents", "Incidents",
+    make("p", {}, plain(explain.incident_count) + (explain.incident_count === 1 ? " incident" : " incidents")
+        + (explain.incident_count > incidents.length ? ", the worst " + incidents.length + " of which are in this report" : "") + ", worst first."),
+    incidents.length > 3 ? tableBox("Incidents", [number("number", (i) => i.number, (v) => make("a", {href: v <= INCIDENTS_OPEN ? "#incident-" + v : null}, String(v))), text("cause", (i) => i.cause), text("where", (i) => i.place || ""),
+        number("connection", (i) => i.connection || null), number("lost", (i) => i.bill_ns, time), text("certainty", (i) => i.certainty), text("what", (i) => i.text)], incidents) : null,
+    ...incidents.slice(0, INCIDENTS_OPEN).map(incidentBox));
+
+/* --- One connection ------------------------------------------------------------------------------- */
+
+const members = []; /* of the connection shown */
+
+function start(made) {
+    for (const m of made) {
+        m.member.start();
+        join(m.member);
+    }
+}
+
+function pick(i) {
+    const box = document.getElementById("connection-figures");
+    leave((m) => members.includes(m));
+    members.forEach((m) => m.graph && m.graph.destroy());
+    members.length = 0;
+    document.getElementById("pick").value = String(i);
+    const d = data.drawn[i], made = connectionFigures(d);
+    if (d.sides.some((s) => s.requests.length))
+        made.push(requestLanes(d));
+    box.replaceChildren(...made.map((m) => m.element));
+    members.push(...made.map((m) => m.member));
+    start(made);
+}
+
+function connectionName(d) {
+    return "connection " + d.connection + (d.sides.length ? ": " + way(d.sides[0]) : "") + ", " + d.tap;
+}
+
+if (data.drawn.length) {
+    const conns = new Set(data.flows.flows.map((f) => f.connection + f.tap)).size;
+    section("connection", "Connections over time",
+        make("p", {}, make("label", {for: "pick"}, "Shown: "), make("select", {id: "pick", onchange: (e) => pick(Number(e.target.value))},
+            ...data.drawn.map((d, i) => make("option", {value: i}, connectionName(d)))), " " + data.drawn.length + " of " + conns
+            + ": those with the worst incidents, then those with most bytes. Drag to zoom, double click for all, click a point for its frame; incidents are shaded."),
+        make("div", {id: "connection-figures"}));
+    pick(0);
+}
+
+/* --- The whole capture ---------------------------------------------------------------------------- */
+
+const overall = [];
+if (data.episodes.length)
+    overall.push(stallLanes());
+if (data.pauses.length)
+    overall.push(pauseLanes());
+if (data.incast && data.incast.senders.length > 1)
+    overall.push(plot("incast", "Several hosts send to " + data.incast.receiver, data.incast.senders.length + " hosts send to one: bytes on the wire of each, in each " + duration(data.interval_ns) + ", and their sum.",
+        [{key: "sum", name: "all together", color: 7, step: true, points: incastSum()}, ...data.incast.senders.map((s, i) => ({...rate(s, "bytes", s.source, i % 7, bits()), key: "sender" + i}))],
+        {value: (v) => amount(v, "bit/s"), ylabel: "rate"}));
+for (const [i, c] of data.clocks.entries())
+    if (c.points.length)
+        overall.push(plot("clock-" + i, "Clock of " + c.other + " against " + c.tap, "How much it is ahead; the true offset is between the two other lines.",
+            [[1, 0, "offset"], [2, 3, "at least"], [3, 3, "at most"]].map(([k, colour, name]) => ({key: "clock" + k, name, color: colour, points: {n: c.points.length, t: c.points.map((p) => p[0]),
+                v: c.points.map((p) => p[1] + (k === 2 ? -p[2] : k === 3 ? p[2] : 0)), f: c.points.map(() => 0)}})), {value: (v) => duration(v), free: true, ylabel: "offset"}));
+
+function incastSum() {
+    const n = Math.max(...data.incast.senders.map((s) => (s.rates.bytes || []).length));
+    const v = Array.from({length: n}, (x, i) => data.incast.senders.reduce((sum, s) => sum + ((s.rates.bytes || [])[i] || 0), 0) * bits());
+    return {n, t: v.map((x, i) => i * data.interval_ns), v, f: v.map(() => 0)};
+}
+
+if (overall.length) {
+    section("capture", "The whole capture", ...overall.map((m) => m.element));
+    start(overall);
+}
+if (data.latency.length)
+    section("latencies", "Latencies", latencyFigure(), data.heat.cells.length ? heatFigure() : null);
+
+/* --- Tables --------------------------------------------------------------------------------------- */
+
+const rate_of = (v) => (v === null ? "-" : amount(v, "bit/s"));
+const ends = (r) => r.source + (r.source_qpn === null ? "" : " 0x" + r.source_qpn.toString(16)) + " > " + r.destination + " 0x" + r.destination_qpn.toString(16);
+
+section("hosts", "Host by host", tableBox("What hosts sent to hosts" + (data.host_bytes_left_out ? ", without " + amount(data.host_bytes_left_out, "B") + " between others" : ""),
+    [text("tap", (h) => h.tap), text("source", (h) => h.source), text("destination", (h) => h.destination), number("packets", (h) => h.packets), number("bytes", (h) => h.bytes),
+        number("retransmitted", (h) => h.retransmitted_packets), number("marked CE", (h) => h.np_ecn_marked_roce_packets), number("time lost", (h) => h.lost_ns, time),
+        number("latency 99 %, worst", (h) => h.message_latency_p99_ns || null, time)], data.hosts));
+
+section("flows", "Flows", tableBox("What flows measures" + (data.flow_count > data.flows.flows.length ? ", the " + data.flows.flows.length + " of " + plain(data.flow_count) + " with most bytes" : ""),
+    [number("connection", (r) => r.connection || null), text("type", (r) => r.service), text("source > destination", ends), text("tap", (r) => r.tap), number("packets", (r) => r.packets), number("bytes", (r) => r.bytes),
+        number("messages", (r) => r.messages), number("goodput", (r) => r.goodput_bps, rate_of), number("time lost", (r) => r.lost_ns, time), number("retransmitted", (r) => r.retransmitted_packets),
+        number("sequence NAKs", (r) => r.packet_seq_err), number("RNR NAKs", (r) => r.rnr_nak_retry_err), number("ACK timeouts", (r) => r.local_ack_timeout_err), number("out of order", (r) => r.out_of_order),
+        number("missing PSNs", (r) => r.missing_psns), number("latency median", (r) => r.message_latency_median_ns, time), number("99 %", (r) => r.message_latency_p99_ns, time),
+        number("longest", (r) => r.message_latency_max_ns, time)], data.flows.flows));
+
+const unreliable = data.flows.flows.filter((r) => r.service === "UC" || r.service === "UD");
+if (unreliable.length)
+    section("unreliable", "Unreliable services", make("p", {}, "UC and UD are not acknowledged: what is missing is known by PSNs that were skipped only."),
+        tableBox("UC and UD", [text("type", (r) => r.service), text("source > destination", ends), number("packets", (r) => r.packets), number("messages", (r) => r.messages),
+            number("missing PSNs", (r) => r.missing_psns), number("out of order", (r) => r.out_of_order), number("duplicates", (r) => r.duplicates)], unreliable));
+
+const s = data.check.summary;
+section("check", "Rules", make("p", {}, `${s.rules} rules were judged: ${s.pass} passed, ${s.inconclusive} inconclusive, ${s.warnings} warnings, ${s.fail} failed.`
+    + (data.finding_count > data.check.findings.length ? ` ${data.check.findings.length} of ${plain(data.finding_count)} findings are listed.` : "")),
+    tableBox("Findings of check", [text("rule", (f) => f.rule), text("severity", (f) => f.severity), text("verdict", (f) => f.verdict || "note"), number("connection", (f) => f.connection || null),
+        text("tap", (f) => f.tap), number("frame", (f) => f.frames[0] ?? null, (v) => (v === null ? "-" : make("button", {type: "button", onclick: () => choose(v)}, String(v)))), text("what", (f) => f.headline + (f.text ? ". " + f.text : ""))], data.check.findings));
+
+/* --- The time shown ------------------------------------------------------------------------------- */
+
+const step = (from, to) => () => show(view.from + (view.to - view.from) * from, view.to + (view.to - view.from) * to);
+for (const [name, act] of [["All", () => show(...whole)], ["Zoom in", step(0.25, -0.25)], ["Zoom out", step(-0.5, 0.5)], ["Earlier", step(-0.5, -0.5)], ["Later", step(0.5, 0.5)]])
+    document.getElementById("toolbar").append(make("button", {type: "button", onclick: act}, name));
+document.getElementById("toolbar").append(make("output", {id: "range"}));
+show(...whole);
+
+/* Colours are read when a figure is made. */
+function redraw() {
+    const again = overall.filter((m) => m.member.graph).map((m) => m.member);
+    again.forEach((m) => { m.graph.destroy(); m.start(); });
+    if (data.drawn.length)
+        pick(Number(document.getElementById("pick").value));
+    show(view.from, view.to);
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("resize", () => show(view.from, view.to));
+document.body.dataset.ready = "yes";
