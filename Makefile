@@ -79,12 +79,12 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(if $(filter $(HOT),$<),$(LTO:%=% -ffat-lto-objects)) -c -o $@ $<
 
-$(BUILD)/report.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
+$(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
 	@mkdir -p $(@D)
 	src/report/page.sh $(DYGRAPHS) >$@.part && mv $@.part $@
-$(PAGE): src/report/page_text.S $(BUILD)/report.html
+$(PAGE): src/report/page_text.S $(BUILD)/page.html
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/report.html"' -c -o $@ $<
+	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -c -o $@ $<
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build

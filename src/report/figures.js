@@ -71,7 +71,7 @@ function signCallback(sign) {
 }
 
 const LEGEND_SIGNS = {dot: "M5 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0", cross: "M3 1l8 8M3 9l8-8", triangle: "M7 0l5 9h-10z", square: "M3 1h8v8h-8z",
-    diamond: "M7 0l5 5l-5 5l-5-5z", line: "M0 5h14", step: "M0 8h6v-6h8"};
+    diamond: "M7 0l5 5l-5 5l-5-5z", line: "M0 5h14", bar: "M1 1h12v8h-12z", step: "M0 8h6v-6h8"};
 
 function legend(series) {
     return make("ul", {class: "legend"}, ...series.map((s) => make("li", {},

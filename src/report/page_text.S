@@ -1,4 +1,4 @@
-/* layer 3b (report): the page of build/report.html (src/report/page.sh), as a part of the program. */
+/* layer 3b (report): the page of build/page.html (src/report/page.sh), as a part of the program. */
     .section .rodata
     .global report_page_text
     .global report_page_end

@@ -98,10 +98,10 @@ function connectionName(d) {
 }
 
 if (data.drawn.length) {
-    const conns = new Set(data.flows.flows.map((f) => f.connection + f.tap)).size;
+    const conns = new Set(data.flows.flows.filter((f) => f.connection).map((f) => f.connection + f.tap)).size;
     section("connection", "Connections over time",
         make("p", {}, make("label", {for: "pick"}, "Shown: "), make("select", {id: "pick", onchange: (e) => pick(Number(e.target.value))},
-            ...data.drawn.map((d, i) => make("option", {value: i}, connectionName(d)))), " " + data.drawn.length + " of " + conns
+            ...data.drawn.map((d, i) => make("option", {value: i}, connectionName(d)))), " " + data.drawn.length + " of " + Math.max(conns, data.drawn.length)
             + ": those with the worst incidents, then those with most bytes. Drag to zoom, double click for all, click a point for its frame; incidents are shaded."),
         make("div", {id: "connection-figures"}));
     pick(0);

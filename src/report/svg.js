@@ -8,11 +8,12 @@ function chosenBy(element, frame, what) {
     return element;
 }
 
-/* Bars in lanes, over the time shown: lanes are {name, bars: [{from, to, k, title, frame, again}]}. */
-function lanes(id, title, sentence, list, table) {
+/* Bars in lanes, over the time shown: lanes are {name, bars: [{from, to, k, title, frame, again}]}; `kinds`: what the
+ * colours mean. */
+function lanes(id, title, sentence, list, table, kinds) {
     const box = make("div", {class: "lanes", role: "img", "aria-label": title + ". " + sentence});
     const line = make("div", {class: "cursor"});
-    const element = figure(id, title, sentence, box, table);
+    const element = figure(id, title, sentence, box, kinds ? legend(kinds) : null, table);
     const left = 8, state = {width: 0, down: null};
     const timeAt = (x) => view.from + (x - left) / Math.max(state.width - 2 * left, 1) * (view.to - view.from);
     const place = (t) => left + (t - view.from) / (view.to - view.from) * (state.width - 2 * left);
@@ -70,15 +71,18 @@ function lanes(id, title, sentence, list, table) {
 
 const TROUBLES = ["sequence NAK", "implied NAK", "RNR", "ACK timeout", "peer dead", "refused", "peer slow", "paused", "throttled", "no credits", "READ depth"];
 
+const kindOf = (why) => TROUBLES.indexOf(why) % 7 + 1;
+
 /* Where time was lost, a lane for each connection. */
 function stallLanes() {
     const conns = [...new Set(data.episodes.map((e) => e.connection + "/" + e.tap))];
     const list = conns.map((key) => ({name: "connection " + key.split("/")[0], bars: data.episodes.filter((e) => e.connection + "/" + e.tap === key).map((e) => ({
-        from: e.start, to: e.end, k: TROUBLES.indexOf(e.why) % 7 + 1, frame: e.frame, title: e.why + ", " + duration(e.bill_ns) + ", connection " + e.connection}))}));
+        from: e.start, to: e.end, k: kindOf(e.why), frame: e.frame, title: e.why + ", " + duration(e.bill_ns) + ", connection " + e.connection}))}));
     const sentence = data.episodes.length + " of " + data.episode_count + " waits in which a connection lost time"
         + (data.episode_least_ns > 1 ? ", those of " + duration(data.episode_least_ns) + " and more" : "") + ", coloured by what they waited for.";
     return lanes("stalls", "Stalls", sentence, list, numbers("Stalls", [number("connection", (e) => e.connection), text("waited for", (e) => e.why),
-        number("start", (e) => e.start, time), number("lost", (e) => e.bill_ns, time), number("frame", (e) => e.frame)], data.episodes));
+        number("start", (e) => e.start, time), number("lost", (e) => e.bill_ns, time), number("frame", (e) => e.frame)], data.episodes),
+        TROUBLES.filter((why) => data.episodes.some((e) => e.why === why)).map((why) => ({name: why, color: kindOf(why), sign: "bar"})));
 }
 
 /* The longest request of each moment. */
@@ -135,7 +139,7 @@ function latencyFigure() {
     const list = data.latency;
     const all = list.flatMap((l) => l.latency.map(([, ns]) => Math.max(ns, 1)));
     const low = 10 ** Math.floor(Math.log10(Math.min(...all))), high = 10 ** Math.ceil(Math.log10(Math.max(...all) + 1));
-    const box = {left: 46, top: 8, width: 740, height: 200};
+    const box = {left: 46, top: 8, width: 724, height: 200};
     const svg = makeSvg("svg", {viewBox: "0 0 800 236", role: "img", "aria-label": "Distribution of latencies"});
     const x = logAxis(svg, box, low, high);
     const y = (permille) => box.top + box.height - permille / 1000 * box.height;
@@ -198,7 +202,7 @@ const ROLE_COLORS = {lost: 1, instead: 3, nak: 6, retransmission: 4, answer: 2, 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
     const width = 760, left = 150, right = width - 40, top = 30, pitch = 24;
-    const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), role: "img", "aria-label": "Ladder of incident " + l.incident});
+    const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
         const label = makeSvg("text", {x, y: 14, "text-anchor": anchor, "font-weight": "bold"});

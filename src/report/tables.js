@@ -63,9 +63,15 @@ function order(a, b) {
 const text = (title, value, show) => ({title, value, show: show || ((v) => (v === null || v === undefined ? "-" : String(v)))});
 const number = (title, value, show) => ({title, value, show: show || plain, number: true});
 
+/* Short texts stay in one line, long ones get room. */
+function cell(column, shown) {
+    const length = (shown.textContent || shown).length;
+    return make("td", {class: column.number ? "number" : length <= 22 ? "word" : length > 60 && "words"}, shown);
+}
+
 function fillRows(body, columns, rows) {
     body.replaceChildren(...rows.map((row) => make("tr", {}, ...columns.map((c) =>
-        make("td", {class: c.number && "number"}, c.show(c.value(row), row))))));
+        cell(c, c.show(c.value(row), row))))));
 }
 
 /* A table whose heads sort it. */
