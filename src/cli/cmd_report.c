@@ -11,8 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { KEY_BASELINE = 256 };
+
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
     TRACE_OPTIONS_END,
 };
@@ -96,8 +99,8 @@ static void pass_stop(struct trace *t)
     judge_free(s->judge);
 }
 
-/* Read the files of `t` for what does not need to be drawn. */
-static int first_pass(const struct trace *t, struct report *report)
+/* Read files, with the options of `t`, for what does not need to be drawn. */
+static int first_pass(const struct trace *t, const char **files, size_t n, struct report *report)
 {
     static const struct trace_cmd cmd = {.name = "report",
                                          .size = sizeof(struct pass),
@@ -117,7 +120,7 @@ static int first_pass(const struct trace *t, struct report *report)
     s->t.n_pairs = t->n_pairs;
     memcpy(s->t.pairs, t->pairs, sizeof s->t.pairs);
     memcpy(s->t.pair_args, t->pair_args, sizeof s->t.pair_args);
-    status = trace_first_pass(&cmd, &s->t, t->files, t->n_files, &t->decode);
+    status = trace_first_pass(&cmd, &s->t, files, n, &t->decode);
     free(s);
     return status;
 }
@@ -125,9 +128,10 @@ static int first_pass(const struct trace *t, struct report *report)
 /* --- The command ------------------------------------------------------------------------------ */
 
 struct job {
-    struct trace t;   /* first */
-    const char *path; /* -o */
-    struct report *report;
+    struct trace t;    /* first */
+    const char *path;  /* -o */
+    const char *other; /* --baseline; NULL: not given */
+    struct report *report, *baseline;
     struct meter *meter;
 };
 
@@ -138,8 +142,7 @@ static struct job *job_of(struct trace *t)
 
 static int option(struct trace *t, int key, const char *arg)
 {
-    (void)key; /* -o alone */
-    job_of(t)->path = arg;
+    *(key == 'o' ? &job_of(t)->path : &job_of(t)->other) = arg;
     return EXIT_OK;
 }
 
@@ -162,6 +165,17 @@ static bool is_input(const struct trace *t, const char *path)
     return false;
 }
 
+/* Read the capture of --baseline. */
+static int read_baseline(struct job *job)
+{
+    const struct report_opts o = {.files = &job->other, .n_files = 1, .decode = job->t.decode};
+
+    if (!(job->baseline = report_new(&o)))
+        return cli_error("out of memory");
+    report_baseline(job->report, job->baseline);
+    return first_pass(&job->t, &job->other, 1, job->baseline);
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -179,7 +193,7 @@ static int start(struct trace *t)
         return EXIT_BAD;
     if (!(job->report = report_new(&o)))
         return cli_error("out of memory");
-    if (first_pass(t, job->report) != EXIT_OK)
+    if (first_pass(t, t->files, t->n_files, job->report) != EXIT_OK || (job->other && read_baseline(job) != EXIT_OK))
         return EXIT_BAD;
     measured.interval = report_interval(job->report);
     measured.user = job->report;
@@ -235,6 +249,7 @@ static void stop(struct trace *t)
 {
     meter_free(job_of(t)->meter);
     report_free(job_of(t)->report);
+    report_free(job_of(t)->baseline);
 }
 
 TRACE_CMD(report, .option = option, .packet = packet, .stop = stop)

@@ -123,6 +123,45 @@ static void flows_member(const struct report_found *f, struct buf *b)
     rows_print(b, &o, f->rows, n, &f->totals);
 }
 
+/* What all rows of flows, and all accounts, come to. */
+static const struct {
+    const char *name;
+    size_t off;
+} totals_table[] = {
+    {"packets", offsetof(struct meter_row, c.packets)},
+    {"bytes", offsetof(struct meter_row, c.bytes)},
+    {"messages", offsetof(struct meter_row, messages)},
+    {"message_bytes", offsetof(struct meter_row, message_bytes)},
+    {"failed", offsetof(struct meter_row, failed)},
+    {"retransmitted_packets", offsetof(struct meter_row, c.again)},
+    {"packet_seq_err", offsetof(struct meter_row, c.seq_naks)},
+    {"implied_nak_seq_err", offsetof(struct meter_row, implied_naks)},
+    {"rnr_nak_retry_err", offsetof(struct meter_row, c.rnr_naks)},
+    {"local_ack_timeout_err", offsetof(struct meter_row, c.timeouts)},
+    {"np_ecn_marked_roce_packets", offsetof(struct meter_row, c.ce)},
+    {"np_cnp_sent", offsetof(struct meter_row, c.cnps)},
+};
+
+static void totals_member(const struct report_found *f, struct buf *b)
+{
+    ns_t states[TIME_STATES] = {0};
+
+    buf_puts(b, ",\n\"totals\":{");
+    for (unsigned i = 0; i < ARRAY_LEN(totals_table); i++) {
+        uint64_t sum = 0, v;
+        for (size_t k = 0; k < f->n_rows; k++) {
+            memcpy(&v, (const uint8_t *)f->rows[k] + totals_table[i].off, sizeof v);
+            sum += v;
+        }
+        buf_printf(b, "%s\"%s\":%llu", i ? "," : "", totals_table[i].name, (unsigned long long)sum);
+    }
+    for (size_t i = 0; i < timeline_n(f->timeline); i++)
+        for (unsigned k = 0; k < TIME_STATES; k++)
+            states[k] += timeline_row(f->timeline, i)->states[k];
+    buf_puts(b, "},\"states\":");
+    states_json(b, states);
+}
+
 /* --- Host by host ----------------------------------------------------------------------------- */
 
 #define PAIRS_MAX 256
@@ -391,6 +430,7 @@ void report_overview(struct report *r, const struct report_found *f)
     explain_member(r, f, b);
     check_member(r, f, b);
     flows_member(f, b);
+    totals_member(f, b);
     hosts_member(r, f, b);
     episodes_member(r, f->timeline, b);
     windows_json(r, b);

@@ -40,6 +40,11 @@ void report_free(struct report *r)
     free(r);
 }
 
+void report_baseline(struct report *r, const struct report *other)
+{
+    r->baseline = other;
+}
+
 ns_t report_interval(const struct report *r)
 {
     return r->interval;
@@ -138,6 +143,12 @@ bool report_page(struct report *r, struct buf *b)
         taps_end(r->taps);
     buf_char(&data, '{');
     buf_mem(&data, r->overview.p, r->overview.len);
+    if (r->baseline) {
+        buf_puts(&data, ",\n\"baseline\":{");
+        buf_mem(&data, r->baseline->overview.p, r->baseline->overview.len);
+        buf_char(&data, '}');
+        r->failed |= r->baseline->failed || r->baseline->overview.err;
+    }
     buf_printf(&data, ",\n\"interval_ns\":%lld", (long long)r->interval);
     series_json(r, &data);
     requests_json(r, &data);

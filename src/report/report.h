@@ -49,6 +49,9 @@ void report_free(struct report *r);
 
 /* After the first reading. Rows are sorted anew. */
 void report_overview(struct report *r, const struct report_found *f);
+/* Put what the first reading of other captures found beside it; before report_page(). `other` must outlive the report.
+ */
+void report_baseline(struct report *r, const struct report *other);
 /* The length of an interval of rates, ns; after report_overview(). */
 ns_t report_interval(const struct report *r);
 

@@ -61,6 +61,21 @@ section("account", "Where the time went",
         [number("connection", (a) => a.connection), text("tap", (a) => a.tap), text("requester", (a) => a.requester), text("responder", (a) => a.responder),
             text("time in each state", (a) => Object.entries(a.states).map(([n, v]) => n + " " + v).join(" "), (v, a) => stateBar(a.states))], explain.account));
 
+/* Two runs beside each other: what all of their flows, accounts and incidents come to. */
+function baselineTable(other) {
+    const sums = (d) => ({...d.totals, ...Object.fromEntries(Object.entries(d.states).map(([k, v]) => ["time: " + k, v])),
+        ...Object.fromEntries(d.causes.map((c) => ["lost to " + c.cause + (c.where ? " " + c.where : ""), c.bill_ns])), incidents: d.explain.incident_count,
+        "rules failed": d.check.summary.fail, "time: of the capture": d.duration_ns});
+    const mine = sums(data), its = sums(other);
+    const rows = [...new Set([...Object.keys(mine), ...Object.keys(its)])].map((what) => ({what, mine: mine[what] ?? 0, its: its[what] ?? 0, time: /^(time|lost)/.test(what)}));
+    const shown = (v, r) => (r.time ? duration(v) : plain(v));
+    return tableBox("Sums of all connections: this capture and the baseline", [text("what", (r) => r.what), number("here", (r) => r.mine, shown), number("baseline", (r) => r.its, shown),
+        number("difference", (r) => r.mine - r.its, (v, r) => (v > 0 ? "+" : "") + shown(v, r))], rows.filter((r) => r.mine || r.its));
+}
+
+if (data.baseline)
+    section("baseline", "Beside the baseline", make("p", {}, "Here: " + data.verdict), make("p", {}, data.baseline.files.join(", ") + ": " + data.baseline.verdict), baselineTable(data.baseline));
+
 section("incidents", "Incidents",
     make("p", {}, plain(explain.incident_count) + (explain.incident_count === 1 ? " incident" : " incidents")
         + (explain.incident_count > incidents.length ? ", the worst " + incidents.length + " of which are in this report" : "") + ", worst first."),

@@ -102,8 +102,9 @@ struct sender {
 
 struct report {
     struct report_opts o;
-    struct buf overview; /* JSON members of the first reading */
-    ns_t first, length;  /* of the capture */
+    const struct report *baseline; /* of other captures; NULL: none */
+    struct buf overview;           /* JSON members of the first reading */
+    ns_t first, length;            /* of the capture */
     ns_t interval;
     struct drawn *drawn[REPORT_CONNS];
     unsigned n_drawn;
