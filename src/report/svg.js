@@ -201,7 +201,7 @@ const ROLE_COLORS = {lost: 1, instead: 3, nak: 6, retransmission: 4, answer: 2, 
 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
-    const width = 760, left = 150, right = width - 40, top = 30, pitch = 24;
+    const width = 820, left = 130, right = width - 20, top = 30, pitch = 24;
     const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
@@ -209,16 +209,24 @@ function ladder(l) {
         label.append(name);
         svg.append(label);
     }
+    const span = l.steps.length ? l.steps[l.steps.length - 1][0] - l.steps[0][0] : 0;
     l.steps.forEach(([t, frame, toRight, role, again, info], i) => {
-        const y = top + i * pitch + pitch - 6, lost = role === "lost", k = role ? ROLE_COLORS[role] : 7;
+        const waited = i ? t - l.steps[i - 1][0] : 0;
+        const y = top + i * pitch + pitch - 4, lost = role === "lost", k = role ? ROLE_COLORS[role] : 7;
         const from = toRight ? left : right, to = lost ? (left + right) / 2 + (toRight ? 100 : -100) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
         const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 3, "text-anchor": "middle", class: role ? "k" + k : ""});
         stamp.append(frame + "  " + moment(t, 1e6));
-        words.append((info.length > 78 ? info.slice(0, 76) + ".." : info) + (role ? " [" + role + "]" : again ? " [retransmitted]" : ""));
+        const note = role ? " [" + role + "]" : again ? " [retransmitted]" : "", room = 84 - note.length;
+        words.append((info.length > room ? info.slice(0, room - 2) + ".." : info) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),
             makeSvg("path", {d: lost ? `M${to - 5} ${y - 5}l10 10m0-10l-10 10` : `M${to + tip} ${y - 4}L${to} ${y}L${to + tip} ${y + 4}`, class: "k" + k, fill: "none", "stroke-width": 2}), words,
             makeSvg("title", {}, info));
+        if (waited > span / 8) { /* a long wait, written where it is */
+            const wait = makeSvg("text", {x: right + 4, y: y - 9, "text-anchor": "end", class: "faint"});
+            wait.append("+" + duration(waited, 3));
+            row.append(wait);
+        }
         svg.append(chosenBy(row, frame, info));
     });
     const packets = l.steps.map(([t, frame, , role, again, info, fields]) => make("details", {}, make("summary", {},
