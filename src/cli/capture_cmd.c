@@ -155,10 +155,12 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
     if (status == EXIT_OK && !t->answered)
         status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
     opt_end(&s);
-    if (status != EXIT_OK || t->answered)
-        return status;
     while (operand < argc)
         t->files[t->n_files++] = argv[operand++];
+    if (status == EXIT_OK && !t->answered && cmd->instead)
+        status = cmd->instead(t);
+    if (status != EXIT_OK || t->answered)
+        return status;
     if (t->iface && t->n_files)
         return cli_error("%s: -i and files exclude each other", cmd->name);
     if (t->stop.seconds + t->stop.packets && !t->iface)

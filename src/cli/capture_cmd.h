@@ -110,6 +110,9 @@ struct trace_cmd {
     void (*help)(struct buf *b);   /* append its help */
     /* An option other than those above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
     int (*option)(struct trace *t, int key, const char *arg);
+    /* All arguments were read: what is done in place of reading files, if they ask for that; then it sets t->answered.
+     * EXIT_OK, or EXIT_BAD after a message. NULL: files are always read. */
+    int (*instead)(struct trace *t);
     /* All options were read: prepare. EXIT_OK, or EXIT_BAD after a message (then only stop() follows). */
     int (*start)(struct trace *t);
     /* The table of connections that --pair adds to and --conn selects from. NULL: that of t->observer, which exists

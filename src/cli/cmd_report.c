@@ -11,11 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_BASELINE = 256 };
+enum { KEY_BASELINE = 256, KEY_FROM };
+
+#define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
+    {KEY_FROM, "from", "FILE.json", "without captures: the results that explain or all printed with -T json"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
     TRACE_OPTIONS_END,
 };
@@ -131,6 +134,7 @@ struct job {
     struct trace t;    /* first */
     const char *path;  /* -o */
     const char *other; /* --baseline; NULL: not given */
+    const char *from;  /* --from; NULL: not given */
     struct report *report, *baseline;
     struct meter *meter;
 };
@@ -142,7 +146,7 @@ static struct job *job_of(struct trace *t)
 
 static int option(struct trace *t, int key, const char *arg)
 {
-    *(key == 'o' ? &job_of(t)->path : &job_of(t)->other) = arg;
+    *(key == 'o' ? &job_of(t)->path : key == KEY_FROM ? &job_of(t)->from : &job_of(t)->other) = arg;
     return EXIT_OK;
 }
 
@@ -152,6 +156,81 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     const struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow)};
 
     report_request(job->report, &q);
+}
+
+/* Write the page, under its name only when all of it is there. */
+static int write_file(const char *path, const struct buf *page)
+{
+    struct buf part = {0};
+    FILE *f;
+    bool ok;
+
+    buf_printf(&part, "%s.part", path);
+    f = fopen(buf_str(&part), "w");
+    ok = f && fwrite(page->p, 1, page->len, f) == page->len;
+    ok = f && fclose(f) == 0 && ok && rename(buf_str(&part), path) == 0;
+    if (!ok) {
+        cli_error("%s: %s", path, strerror(errno));
+        unlink(buf_str(&part));
+    }
+    buf_free(&part);
+    return ok ? EXIT_OK : EXIT_BAD;
+}
+
+static int write_page(struct trace *t, const struct buf *page)
+{
+    if (page->err)
+        return cli_error("out of memory");
+    if (strcmp(job_of(t)->path, "-") != 0)
+        return write_file(job_of(t)->path, page);
+    buf_mem(&t->out, page->p, page->len);
+    return EXIT_OK;
+}
+
+/* --- Stored results --------------------------------------------------------------------------- */
+
+static int read_stored(const char *path, struct buf *json)
+{
+    FILE *f = fopen(path, "r");
+    size_t n;
+
+    if (!f)
+        return cli_error("%s: %s", path, strerror(errno));
+    while (json->len <= STORED_MAX && buf_need(json, 65536) && (n = fread(json->p + json->len, 1, 65536, f)) > 0)
+        json->len += n;
+    n = (size_t)ferror(f);
+    fclose(f);
+    if (n || json->err)
+        return cli_error("%s: it cannot be read", path);
+    if (json->len > STORED_MAX)
+        return cli_error("%s: larger than %u MiB", path, STORED_MAX >> 20);
+    return json->len && *json->p == '{' && strstr(buf_str(json), "\"incidents\"")
+               ? EXIT_OK
+               : cli_error("%s: not what explain or all print with -T json", path);
+}
+
+/* With --from no capture is read. */
+static int instead(struct trace *t)
+{
+    struct job *job = job_of(t);
+    struct buf json = {0}, page = {0};
+    int status;
+
+    if (!job->path)
+        return cli_error("report: -o FILE is needed: where to write");
+    if (!job->from)
+        return EXIT_OK;
+    if (t->n_files || t->iface || job->other)
+        return cli_error("report: --from excludes captures: it makes the page of what is stored");
+    t->answered = true;
+    status = read_stored(job->from, &json);
+    if (status == EXIT_OK) {
+        report_stored(&page, &json);
+        status = write_page(t, &page);
+    }
+    buf_free(&json);
+    buf_free(&page);
+    return status;
 }
 
 /* Whether the page would replace one of the captures. */
@@ -182,8 +261,6 @@ static int start(struct trace *t)
     const struct report_opts o = {.files = t->files, .n_files = t->n_files, .decode = t->decode};
     struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
 
-    if (!job->path)
-        return cli_error("report: -o FILE is needed: where to write");
     if (t->iface)
         return cli_error("report: the packets are read twice; save them first: rdmatrace decode -i %s -w FILE",
                          t->iface);
@@ -209,25 +286,6 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     report_packet(job_of(t)->report, p);
 }
 
-/* Write the page, under its name only when all of it is there. */
-static int write_page(const char *path, const struct buf *page)
-{
-    struct buf part = {0};
-    FILE *f;
-    bool ok;
-
-    buf_printf(&part, "%s.part", path);
-    f = fopen(buf_str(&part), "w");
-    ok = f && fwrite(page->p, 1, page->len, f) == page->len;
-    ok = f && fclose(f) == 0 && ok && rename(buf_str(&part), path) == 0;
-    if (!ok) {
-        cli_error("%s: %s", path, strerror(errno));
-        unlink(buf_str(&part));
-    }
-    buf_free(&part);
-    return ok ? EXIT_OK : EXIT_BAD;
-}
-
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -235,12 +293,7 @@ static int end(struct trace *t)
     int status;
 
     meter_end(job->meter);
-    if (!report_page(job->report, &page))
-        status = cli_error("out of memory");
-    else if (strcmp(job->path, "-") == 0)
-        status = (buf_mem(&t->out, page.p, page.len), EXIT_OK);
-    else
-        status = write_page(job->path, &page);
+    status = report_page(job->report, &page) ? write_page(t, &page) : cli_error("out of memory");
     buf_free(&page);
     return status;
 }
@@ -252,4 +305,4 @@ static void stop(struct trace *t)
     report_free(job_of(t)->baseline);
 }
 
-TRACE_CMD(report, .option = option, .packet = packet, .stop = stop)
+TRACE_CMD(report, .option = option, .instead = instead, .packet = packet, .stop = stop)

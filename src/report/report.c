@@ -166,3 +166,12 @@ bool report_page(struct report *r, struct buf *b)
     buf_free(&data);
     return !r->failed && !b->err;
 }
+
+void report_stored(struct buf *b, const struct buf *json)
+{
+    page_head(b);
+    buf_puts(b, "{\"stored\":");
+    put_data(b, json);
+    buf_char(b, '}');
+    page_tail(b);
+}

@@ -65,5 +65,7 @@ meter_tick report_tick;
 void report_request(struct report *r, const struct wqe_row *q);
 /* After the second reading: append the page. False if memory was missing. */
 bool report_page(struct report *r, struct buf *b);
+/* Append a page of results that were stored: `json` is what explain or all print with -T json. */
+void report_stored(struct buf *b, const struct buf *json);
 
 #endif

@@ -157,12 +157,14 @@ if (data.latency.length)
 const rate_of = (v) => (v === null ? "-" : amount(v, "bit/s"));
 const ends = (r) => r.source + (r.source_qpn === null ? "" : " 0x" + r.source_qpn.toString(16)) + " > " + r.destination + " 0x" + r.destination_qpn.toString(16);
 
-section("hosts", "Host by host", tableBox("What hosts sent to hosts" + (data.host_bytes_left_out ? ", without " + amount(data.host_bytes_left_out, "B") + " between others" : ""),
+if (data.hosts.length)
+    section("hosts", "Host by host", tableBox("What hosts sent to hosts" + (data.host_bytes_left_out ? ", without " + amount(data.host_bytes_left_out, "B") + " between others" : ""),
     [text("tap", (h) => h.tap), text("source", (h) => h.source), text("destination", (h) => h.destination), number("packets", (h) => h.packets), number("bytes", (h) => h.bytes),
         number("retransmitted", (h) => h.retransmitted_packets), number("marked CE", (h) => h.np_ecn_marked_roce_packets), number("time lost", (h) => h.lost_ns, time),
         number("latency 99 %, worst", (h) => h.message_latency_p99_ns || null, time)], data.hosts));
 
-section("flows", "Flows", tableBox("What flows measures" + (data.flow_count > data.flows.flows.length ? ", the " + data.flows.flows.length + " of " + plain(data.flow_count) + " with most bytes" : ""),
+if (data.flows.flows.length)
+    section("flows", "Flows", tableBox("What flows measures" + (data.flow_count > data.flows.flows.length ? ", the " + data.flows.flows.length + " of " + plain(data.flow_count) + " with most bytes" : ""),
     [number("connection", (r) => r.connection || null), text("type", (r) => r.service), text("source > destination", ends), text("tap", (r) => r.tap), number("packets", (r) => r.packets), number("bytes", (r) => r.bytes),
         number("messages", (r) => r.messages), number("goodput", (r) => r.goodput_bps, rate_of), number("time lost", (r) => r.lost_ns, time), number("retransmitted", (r) => r.retransmitted_packets),
         number("sequence NAKs", (r) => r.packet_seq_err), number("RNR NAKs", (r) => r.rnr_nak_retry_err), number("ACK timeouts", (r) => r.local_ack_timeout_err), number("out of order", (r) => r.out_of_order),
@@ -176,7 +178,8 @@ if (unreliable.length)
             number("missing PSNs", (r) => r.missing_psns), number("out of order", (r) => r.out_of_order), number("duplicates", (r) => r.duplicates)], unreliable));
 
 const s = data.check.summary;
-section("check", "Rules", make("p", {}, `${s.rules} rules were judged: ${s.pass} passed, ${s.inconclusive} inconclusive, ${s.warnings} warnings, ${s.fail} failed.`
+if (s)
+    section("check", "Rules", make("p", {}, `${s.rules} rules were judged: ${s.pass} passed, ${s.inconclusive} inconclusive, ${s.warnings} warnings, ${s.fail} failed.`
     + (data.finding_count > data.check.findings.length ? ` ${data.check.findings.length} of ${plain(data.finding_count)} findings are listed.` : "")),
     tableBox("Findings of check", [text("rule", (f) => f.rule), text("severity", (f) => f.severity), text("verdict", (f) => f.verdict || "note"), number("connection", (f) => f.connection || null),
         text("tap", (f) => f.tap), number("frame", (f) => f.frames[0] ?? null, (v) => (v === null ? "-" : make("button", {type: "button", onclick: () => choose(v)}, String(v)))), text("what", (f) => f.headline + (f.text ? ". " + f.text : ""))], data.check.findings));
@@ -185,7 +188,7 @@ section("check", "Rules", make("p", {}, `${s.rules} rules were judged: ${s.pass}
 
 const step = (from, to) => () => show(view.from + (view.to - view.from) * from, view.to + (view.to - view.from) * to);
 for (const [name, act] of [["All", () => show(...whole)], ["Zoom in", step(0.25, -0.25)], ["Zoom out", step(-0.5, 0.5)], ["Earlier", step(-0.5, -0.5)], ["Later", step(0.5, 0.5)]])
-    document.getElementById("toolbar").append(make("button", {type: "button", onclick: act}, name));
+    document.getElementById("toolbar").append(make("button", {type: "button", onclick: act, disabled: !data.drawn.length}, name));
 document.getElementById("toolbar").append(make("output", {id: "range"}));
 show(...whole);
 

@@ -1,7 +1,24 @@
 "use strict";
 /* Elements, numbers and tables of the report. All text of the data becomes text nodes: nothing in it is read as HTML. */
 
-const data = JSON.parse(document.getElementById("data").textContent);
+/* What is stored of explain, or of all, as the data of a page: without figures, for which the packets are needed. */
+function complete(stored) {
+    const explain = stored.explain || stored;
+    const first = Math.min(...explain.account.map((a) => a.first_ns)), last = Math.max(...explain.account.map((a) => a.last_ns));
+    const causes = new Map();
+    for (const i of explain.incidents) {
+        const key = i.cause + "/" + i.where;
+        const c = causes.get(key) || {cause: i.cause, where: i.where, count: 0, bill_ns: 0, meaning: i.meaning};
+        causes.set(key, {...c, count: c.count + 1 + i.more_frames, bill_ns: c.bill_ns + i.bill_ns});
+    }
+    const flows = stored.flows || {flows: []}, check = stored.check || {findings: [], assumptions: "not stored", summary: null};
+    return {verdict: explain.incident_count + (explain.incident_count === 1 ? " incident was" : " incidents were") + " stored.", files: [...new Set(explain.account.map((a) => a.tap))],
+        duration_ns: explain.account.length ? last - first : 1, causes: [...causes.values()], explain, account_count: explain.account.length, check,
+        finding_count: check.findings.length, flows, flow_count: flows.flows.length, hosts: [], episodes: [], windows: [], drawn: [], latency: [], pauses: [], clocks: [], ladders: [], incast: null};
+}
+
+const given = JSON.parse(document.getElementById("data").textContent);
+const data = given.stored ? complete(given.stored) : given;
 
 /* An element: make("td", {class: "number"}, "text", child, ...). */
 function make(name, attributes, ...children) {
