@@ -18,7 +18,7 @@ enum { KEY_BASELINE = 256, KEY_FROM };
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
-    {KEY_FROM, "from", "FILE.json", "without captures: the results that explain or all printed with -T json"},
+    {KEY_FROM, "from", "RESULTS", "without captures: the page of what explain or all printed with -T json to a file"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
     TRACE_OPTIONS_END,
 };

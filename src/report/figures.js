@@ -96,14 +96,14 @@ function merge(series) {
     return [...rows.values()].sort((a, b) => a.t - b.t);
 }
 
-/* What the incidents of the page mark in a figure. */
-function drawWindows(connection) {
+/* Shades the times of the incidents of a connection. */
+function drawWindows({connection, tap}) {
     return (context, area, g) => {
         context.save();
         context.fillStyle = color(1);
         context.globalAlpha = 0.1;
         for (const w of data.windows)
-            if (!connection || w.connection === connection) {
+            if (connection && w.connection === connection && w.tap === tap) {
                 const from = g.toDomXCoord(w.from), to = g.toDomXCoord(w.to);
                 context.fillRect(from, area.y, Math.max(to - from, 1), area.h);
             }
@@ -147,7 +147,7 @@ function plot(id, title, sentence, series, options) {
                 dateWindow: [view.from, view.to], colors: used.map((s) => color(s.color)), ylabel: options.ylabel,
                 gridLineColor: getComputedStyle(document.documentElement).getPropertyValue("--line").trim(), axisLineColor: color(7),
                 includeZero: !options.free, highlightCircleSize: 4, xRangePad: 4, yRangePad: 8,
-                underlayCallback: drawWindows(options.connection),
+                underlayCallback: drawWindows(options),
                 series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
                 axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
@@ -213,7 +213,7 @@ const SIDE_FIGURES = [
             + (row && row.depth_negotiated !== null ? " (agreed depth " + row.depth_negotiated + ")" : "") + "; credits granted.",
         series: (s, row) => [series(s, "psns_outstanding", "PSNs outstanding", 0, {step: true}), series(s, "reads_outstanding", "READs and atomics outstanding", 4, {step: true}),
             series(s, "credits", "credits", 2, {step: true}),
-            {name: "agreed depth", color: 7, points: row && row.depth_negotiated !== null ? constant(row.depth_negotiated) : null}],
+            {name: "agreed depth", color: 7, points: row && s.series.reads_outstanding && row.depth_negotiated !== null ? constant(row.depth_negotiated) : null}],
         options: {ylabel: "outstanding"},
     },
 ];
@@ -264,10 +264,10 @@ function connectionFigures(d) {
             if (f.wants(s)) {
                 const row = rowOf(d, s);
                 made.push(plot(f.id + "-" + d.connection + "-" + d.sides.indexOf(s), f.title + ": " + way(s), f.sentence(s, row), f.series(s, row),
-                    {...f.options, connection: d.connection}));
+                    {...f.options, connection: d.connection, tap: d.tap}));
             }
     for (const f of CONNECTION_FIGURES)
         if (!f.wants || f.wants(d))
-            made.push(plot(f.id + "-" + d.connection, f.title, f.sentence(d), f.series(d), {...f.options, connection: d.connection}));
+            made.push(plot(f.id + "-" + d.connection, f.title, f.sentence(d), f.series(d), {...f.options, connection: d.connection, tap: d.tap}));
     return made.filter((m) => m.used.length);
 }

@@ -172,6 +172,17 @@ struct host_pair {
     uint64_t packets, bytes, again, ce, lost, p99;
 };
 
+/* Append the name of a tap as a JSON string. */
+static void tap_json(const struct report *r, uint32_t tap, struct buf *b)
+{
+    struct buf name = {0};
+
+    conn_tap_put(&name, r->o.files, tap);
+    buf_json(b, name.p, name.len);
+    b->err |= name.err;
+    buf_free(&name);
+}
+
 static uint32_t tap_of(const struct meter_row *m)
 {
     return (uint32_t)(m->file << 16 | m->iface);
@@ -202,11 +213,8 @@ static void add_row(struct host_pair *p, const struct meter_row *m)
 
 static void pair_json(const struct report *r, const struct host_pair *p, struct buf *b)
 {
-    struct buf tap = {0};
-
-    conn_tap_put(&tap, r->o.files, tap_of(p->row));
     buf_puts(b, "{\"tap\":");
-    buf_json(b, tap.p, tap.len);
+    tap_json(r, tap_of(p->row), b);
     buf_puts(b, ",\"source\":");
     report_addr_json(b, &p->row->src);
     buf_puts(b, ",\"destination\":");
@@ -216,7 +224,6 @@ static void pair_json(const struct report *r, const struct host_pair *p, struct 
                "\"lost_ns\":%llu,\"message_latency_p99_ns\":%llu}",
                (unsigned long long)p->packets, (unsigned long long)p->bytes, (unsigned long long)p->again,
                (unsigned long long)p->ce, (unsigned long long)p->lost, (unsigned long long)p->p99);
-    buf_free(&tap);
 }
 
 /* The host that most others send to. */
@@ -296,11 +303,11 @@ static void episodes_member(struct report *r, const struct timeline *t, struct b
         struct drawn *d = report_drawn(r, e->conn, e->tap);
         if (!d || e->bill < least)
             continue;
-        buf_printf(b,
-                   "%s\n{\"connection\":%u,\"tap\":%u,\"why\":\"%s\",\"start\":%lld,\"end\":%lld,\"bill_ns\":%lld,"
-                   "\"frame\":%u}",
-                   sep, d->conn, e->tap, trouble_names[e->why], (long long)report_time(r, e->start),
-                   (long long)report_time(r, e->end), (long long)e->bill,
+        buf_printf(b, "%s\n{\"connection\":%u,\"tap\":", sep, d->conn);
+        tap_json(r, e->tap, b);
+        buf_printf(b, ",\"why\":\"%s\",\"start\":%lld,\"end\":%lld,\"bill_ns\":%lld,\"frame\":%u}",
+                   trouble_names[e->why], (long long)report_time(r, e->start), (long long)report_time(r, e->end),
+                   (long long)e->bill,
                    e->back     ? e->back
                    : e->nak    ? e->nak
                    : e->answer ? e->answer
@@ -374,10 +381,13 @@ static void choose_windows(struct report *r, const struct explainer *x)
 static void windows_json(const struct report *r, struct buf *b)
 {
     buf_puts(b, ",\n\"windows\":[");
-    for (unsigned i = 0; i < r->n_windows; i++)
-        buf_printf(b, "%s{\"incident\":%u,\"connection\":%u,\"from\":%lld,\"to\":%lld}", i ? "," : "",
-                   r->windows[i].number, r->windows[i].conn, (long long)r->windows[i].from,
-                   (long long)r->windows[i].to);
+    for (unsigned i = 0; i < r->n_windows; i++) {
+        const struct window *w = &r->windows[i];
+        buf_printf(b, "%s\n{\"incident\":%u,\"connection\":%u,\"from\":%lld,\"to\":%lld,\"tap\":", i ? "," : "",
+                   w->number, w->conn, (long long)w->from, (long long)w->to);
+        tap_json(r, w->tap, b);
+        buf_char(b, '}');
+    }
     buf_char(b, ']');
 }
 

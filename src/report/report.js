@@ -29,7 +29,7 @@ function goTo(incident) {
     const w = data.windows.find((x) => x.incident === incident.number);
     if (!w)
         return;
-    const drawn = data.drawn.findIndex((d) => d.connection === incident.connection);
+    const drawn = data.drawn.findIndex((d) => d.connection === w.connection && d.tap === w.tap);
     if (drawn >= 0)
         pick(drawn);
     show(w.from - (w.to - w.from) / 2, w.to + (w.to - w.from) / 2);
@@ -55,7 +55,7 @@ section("verdict", "Verdict", make("p", {class: "verdict"}, data.verdict),
     make("p", {}, "Assumptions: " + data.check.assumptions + "."));
 
 section("account", "Where the time went",
-    tableBox("Time lost by cause", [text("cause", (c) => c.cause), text("where", (c) => c.where), number("incidents", (c) => c.count), number("lost", (c) => c.bill_ns, time),
+    !data.causes.length ? make("p", {}, "No connection lost time.") : tableBox("Time lost by cause", [text("cause", (c) => c.cause), text("where", (c) => c.where), number("incidents", (c) => c.count), number("lost", (c) => c.bill_ns, time),
         text("meaning", (c) => c.meaning)], data.causes.sort((a, b) => b.bill_ns - a.bill_ns)),
     tableBox("Account of each direction of requests" + (data.account_count > explain.account.length ? ", the first " + explain.account.length + " of " + plain(data.account_count) : ""),
         [number("connection", (a) => a.connection), text("tap", (a) => a.tap), text("requester", (a) => a.requester), text("responder", (a) => a.responder),

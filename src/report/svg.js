@@ -75,12 +75,12 @@ const kindOf = (why) => TROUBLES.indexOf(why) % 7 + 1;
 
 /* Where time was lost, a lane for each connection. */
 function stallLanes() {
-    const conns = [...new Set(data.episodes.map((e) => e.connection + "/" + e.tap))];
-    const list = conns.map((key) => ({name: "connection " + key.split("/")[0], bars: data.episodes.filter((e) => e.connection + "/" + e.tap === key).map((e) => ({
+    const nameOf = (e) => "connection " + e.connection + ", " + e.tap;
+    const list = [...new Set(data.episodes.map(nameOf))].map((name) => ({name, bars: data.episodes.filter((e) => nameOf(e) === name).map((e) => ({
         from: e.start, to: e.end, k: kindOf(e.why), frame: e.frame, title: e.why + ", " + duration(e.bill_ns) + ", connection " + e.connection}))}));
     const sentence = data.episodes.length + " of " + data.episode_count + " waits in which a connection lost time"
         + (data.episode_least_ns > 1 ? ", those of " + duration(data.episode_least_ns) + " and more" : "") + ", coloured by what they waited for.";
-    return lanes("stalls", "Stalls", sentence, list, numbers("Stalls", [number("connection", (e) => e.connection), text("waited for", (e) => e.why),
+    return lanes("stalls", "Stalls", sentence, list, numbers("Stalls", [number("connection", (e) => e.connection), text("tap", (e) => e.tap), text("waited for", (e) => e.why),
         number("start", (e) => e.start, time), number("lost", (e) => e.bill_ns, time), number("frame", (e) => e.frame)], data.episodes),
         TROUBLES.filter((why) => data.episodes.some((e) => e.why === why)).map((why) => ({name: why, color: kindOf(why), sign: "bar"})));
 }
@@ -172,7 +172,7 @@ function heatFigure() {
     const svg = makeSvg("svg", {viewBox: "0 0 800 " + (box.height + 34), role: "img", "aria-label": "Latencies over time"});
     const w = box.width / data.heat.columns, h = box.height / (high - low);
     const ns = (row) => 2 ** Math.floor(row / 2) * (row % 2 ? 1.5 : 1);
-    for (let row = low; row <= high; row += Math.max(1, Math.round((high - low) / 6))) {
+    for (let row = low; row <= high; row += Math.ceil(16 / h)) {
         const label = makeSvg("text", {x: box.left - 6, y: box.top + box.height - (row - low) * h + 4, "text-anchor": "end", class: "faint"});
         label.append(duration(ns(row), 3));
         svg.append(label);
