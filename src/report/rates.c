@@ -78,7 +78,7 @@ static struct sender *sender_of(struct report *r, const struct conn_addr *src)
     return &r->senders[r->n_senders++];
 }
 
-void report_tick(void *user, const struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added)
+void report_tick(void *user, struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added)
 {
     struct report *r = user;
     uint32_t tap = (uint32_t)(row->file << 16 | row->iface);
