@@ -112,7 +112,7 @@ struct direction {
     ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
     ns_t spread;       /* usual difference of that time from `usual` */
     ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
-    ns_t least;        /* shortest time from a request sent once to its response; 0: not known */
+    ns_t least;        /* req_dir.rtt */
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
@@ -245,7 +245,7 @@ void timeline_late(struct timeline *t, struct direction *d, const struct event *
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Whether response `e` skips one to a READ or atomic: its requester drops it. */
-bool timeline_skips(const struct direction *d, const struct event *e, ns_t now);
+bool timeline_skips(const struct direction *d, const struct event *e);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* The time up to response `e`: a response may be slow. */
