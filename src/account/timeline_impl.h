@@ -80,16 +80,19 @@ struct direction {
         uint32_t msgs;      /* messages begun since */
         uint32_t next, una; /* PSN behind the last request, and behind the last one that was acknowledged */
     } again;
-    bool have_first;     /* first */
-    uint32_t first;      /* PSN of the first request */
-    uint32_t progress;   /* responses that acknowledged more than the ones before */
-    uint32_t backs;      /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
-    uint32_t reads_from; /* req_dir.reads_at when the queue pair was used again */
-    bool have_limit;     /* limit */
-    bool have_msn;       /* msn_ahead */
-    bool dead;           /* no response came to many tries */
-    uint32_t limit;      /* number of the last message that the credits permit, 24 bits */
-    uint32_t msn_ahead;  /* what the MSN counts more than the messages seen */
+    bool have_first;      /* first */
+    uint32_t first;       /* PSN of the first request */
+    uint32_t progress;    /* responses that acknowledged more than the ones before */
+    uint32_t backs;       /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
+    uint32_t reads_from;  /* req_dir.reads_at when the queue pair was used again */
+    bool have_limit;      /* limit */
+    bool have_msn;        /* msn_ahead */
+    bool dead;            /* no response came to many tries */
+    uint32_t limit;       /* number of the last message that the credits permit, 24 bits */
+    uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
+    uint8_t window_times; /* how often as many as that held back the next one; at most WINDOW_SURE */
+    ns_t freed;           /* since when they are fewer; 0: they are as many */
+    uint32_t msn_ahead;   /* what the MSN counts more than the messages seen */
     /* The one packet of a SEND that may be sent without a credit. */
     struct {
         bool on;      /* neither acknowledged nor permitted by credits yet */
