@@ -47,6 +47,29 @@ static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause drop
     return CAUSE_REORDER;
 }
 
+/* Whether request `f`, which arrived, was dropped because it had overtaken one before it. */
+static bool overtook(const struct truth *t, uint64_t serial)
+{
+    const struct truth_frame *f = truth_frame(t, serial);
+
+    for (uint64_t i = serial; i > 1; i--) {
+        const struct truth_frame *before = truth_frame(t, i - 1);
+        bool own = is_of(before, f->conn, f->from, true) && psn_diff(before->psn, f->psn) < 0;
+        if (own && before->fates & 1u << NET_BEHIND && before->arrived != NS_NEVER && before->arrived >= f->arrived)
+            return true;
+        if (f->sent - before->sent > NS_PER_MS)
+            break;
+    }
+    return false;
+}
+
+static enum cause blame_nak(const struct truth *t, uint64_t request, ns_t now)
+{
+    enum cause cause = fate_of(truth_frame(t, request), now, CAUSE_PACKET_LOSS);
+
+    return cause == CAUSE_COUNT && overtook(t, request) ? CAUSE_REORDER : cause;
+}
+
 static bool is_lost(const struct truth_frame *f)
 {
     return f->arrived == NS_NEVER && f->fates & (1u << NET_DROPPED | 1u << NET_DAMAGED);
@@ -107,7 +130,7 @@ enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, cons
         return CAUSE_RNR;
     case WHY_SEQUENCE_NAK:
         *frame = latest(t, conn, host, true, e->una, sent);
-        return *frame ? fate_of(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
+        return *frame ? blame_nak(t, *frame, sent) : CAUSE_CANNOT_TELL;
     case WHY_IMPLIED_NAK:
         *frame = latest(t, conn, host ^ 1, false, e->una, sent);
         if (*frame && truth_frame(t, *frame)->class == PC_RESP)

@@ -26,6 +26,7 @@ struct resend {
     bool on;
     bool responses; /* READ: until response `until` arrives */
     ns_t from;
+    uint64_t request; /* serial of the first one */
     uint32_t until;
     uint32_t incident;
 };
@@ -383,6 +384,7 @@ static void retransmitted(struct walk *w, const struct truth_event *e, const str
     w->resend = (struct resend){.on = true,
                                 .responses = f->class == PC_READ && w->any_response && psn_diff(w->newest, f->psn) >= 0,
                                 .from = e->at,
+                                .request = e->frame,
                                 .until = w->newest,
                                 .incident = incident};
 }
@@ -405,6 +407,13 @@ static void sent(struct walk *w, const struct truth_event *e)
     complete(w, e); /* UC, UD: what is sent is complete */
 }
 
+/* Whether response `f` was sent when the retransmission had arrived, or is the next one that the requester accepts:
+ * others that were under way come in vain. */
+static bool answers_resend(const struct walk *w, const struct truth_event *e, const struct truth_frame *f)
+{
+    return f->sent >= truth_frame(w->t, w->resend.request)->arrived || f->psn == e->una;
+}
+
 static void arrived(struct walk *w, const struct truth_event *e)
 {
     const struct truth_frame *f = truth_frame(w->t, e->frame);
@@ -419,7 +428,7 @@ static void arrived(struct walk *w, const struct truth_event *e)
         w->newest = !w->any_response || psn_diff(f->psn, w->newest) > 0 ? f->psn : w->newest;
         w->any_response = true;
     }
-    if (w->resend.on && w->resend.responses && psn_diff(f->psn, w->resend.until) >= 0) {
+    if (w->resend.on && w->resend.responses && psn_diff(f->psn, w->resend.until) >= 0 && answers_resend(w, e, f)) {
         w->resend.responses = false;
         if (!e->going)
             resend_ends(w, e->at);

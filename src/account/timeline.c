@@ -330,29 +330,19 @@ static void take_fatal_nak(struct timeline *t, struct direction *d, const struct
     x->sent = s ? s->last : 0;
 }
 
-/* Whether a response comes too soon after the latest copy of its request to answer that one. */
-static bool is_to_copy_before(const struct direction *d, const struct event *e, ns_t now)
-{
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-
-    return s && s->copies > 1 && now - s->ts < d->least - d->least / 8;
-}
-
 static void note_least(struct direction *d, const struct event *e, ns_t now)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
 
     if (s && now > s->ts_first && (!d->least_first || now - s->ts_first < d->least_first))
         d->least_first = now - s->ts_first;
-    if (s && s->copies == 1 && now > s->ts && (!d->least || now - s->ts < d->least))
-        d->least = now - s->ts;
 }
 
-bool timeline_skips(const struct direction *d, const struct event *e, ns_t now)
+bool timeline_skips(const struct direction *d, const struct event *e)
 {
     const struct read_req *a;
 
-    if (!d->have_rsp || psn_diff(e->p->bth.psn, d->rsp_next) <= 0 || is_to_copy_before(d, e, now))
+    if (!d->have_rsp || psn_diff(e->p->bth.psn, d->rsp_next) <= 0)
         return false;
     a = req_dir_read(e->h, d->rsp_next, 0);
     return a && !a->answered && psn_diff(e->p->bth.psn, a->psn) >= 0;
@@ -361,7 +351,7 @@ bool timeline_skips(const struct direction *d, const struct event *e, ns_t now)
 /* The first response that skips one to a READ or atomic. */
 static void note_skip(struct direction *d, const struct event *e, ns_t now)
 {
-    if (d->stuck.open || !timeline_skips(d, e, now))
+    if (d->stuck.open || req_dir_is_under_way(e->h, e->p) || !timeline_skips(d, e))
         return;
     d->stuck.open = true;
     d->stuck.ts = now;
@@ -371,19 +361,20 @@ static void note_skip(struct direction *d, const struct event *e, ns_t now)
 static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
+    bool dropped = req_dir_is_under_way(e->h, e->p) && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false; /* it was only overtaken */
         behind = d->rsp_high;
     }
-    if (!d->have_rsp || (!d->stuck.open && psn_diff(behind, d->rsp_next) > 0)) {
+    if (!d->have_rsp || (!d->stuck.open && !dropped && psn_diff(behind, d->rsp_next) > 0)) {
         d->rsp_next = behind;
         d->backs = 0;
     }
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;
-    if (d->resend.responses && psn_diff(behind, d->resend.rsp) >= 0)
+    if (d->resend.responses && psn_diff(behind, d->resend.rsp) >= 0 && !dropped)
         d->resend.responses = false;
 }
 
@@ -417,7 +408,8 @@ static void on_response(struct timeline *t, const struct event *e)
     if (e->h->reads_at)
         note_skip(d, e, now);
     timeline_note_response(t, d, e);
-    if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0))
+    if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0 &&
+                 !req_dir_is_under_way(e->h, e->p)))
         d->resend.responses = false; /* a later request is answered */
     d->waits = d->dead = false;
     d->tail = 0;
@@ -466,6 +458,8 @@ static void on_after(void *user, const struct event *e)
     struct timeline *t = user;
     struct direction *d = t->dirs[e->flow];
 
+    if (d)
+        d->least = e->h->rtt;
     if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
         d->resend.requests = false;
     if (UNLIKELY(d && d->resend.requests && !timeline_outstanding(d, e->h)))

@@ -80,16 +80,19 @@ struct direction {
         uint32_t msgs;      /* messages begun since */
         uint32_t next, una; /* PSN behind the last request, and behind the last one that was acknowledged */
     } again;
-    bool have_first;     /* first */
-    uint32_t first;      /* PSN of the first request */
-    uint32_t progress;   /* responses that acknowledged more than the ones before */
-    uint32_t backs;      /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
-    uint32_t reads_from; /* req_dir.reads_at when the queue pair was used again */
-    bool have_limit;     /* limit */
-    bool have_msn;       /* msn_ahead */
-    bool dead;           /* no response came to many tries */
-    uint32_t limit;      /* number of the last message that the credits permit, 24 bits */
-    uint32_t msn_ahead;  /* what the MSN counts more than the messages seen */
+    bool have_first;      /* first */
+    uint32_t first;       /* PSN of the first request */
+    uint32_t progress;    /* responses that acknowledged more than the ones before */
+    uint32_t backs;       /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
+    uint32_t reads_from;  /* req_dir.reads_at when the queue pair was used again */
+    bool have_limit;      /* limit */
+    bool have_msn;        /* msn_ahead */
+    bool dead;            /* no response came to many tries */
+    uint32_t limit;       /* number of the last message that the credits permit, 24 bits */
+    uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
+    uint8_t window_times; /* how often as many as that held back the next one; at most WINDOW_SURE */
+    ns_t freed;           /* since when they are fewer; 0: they are as many */
+    uint32_t msn_ahead;   /* what the MSN counts more than the messages seen */
     /* The one packet of a SEND that may be sent without a credit. */
     struct {
         bool on;      /* neither acknowledged nor permitted by credits yet */
@@ -112,7 +115,7 @@ struct direction {
     ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
     ns_t spread;       /* usual difference of that time from `usual` */
     ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
-    ns_t least;        /* shortest time from a request sent once to its response; 0: not known */
+    ns_t least;        /* req_dir.rtt */
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
@@ -245,7 +248,7 @@ void timeline_late(struct timeline *t, struct direction *d, const struct event *
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Whether response `e` skips one to a READ or atomic: its requester drops it. */
-bool timeline_skips(const struct direction *d, const struct event *e, ns_t now);
+bool timeline_skips(const struct direction *d, const struct event *e);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* The time up to response `e`: a response may be slow. */

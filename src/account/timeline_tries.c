@@ -423,7 +423,7 @@ void timeline_note_response(struct timeline *t, struct direction *d, const struc
     }
     if (!more)
         return;
-    d->backs = d->stuck.open ? d->backs : 0;
+    d->backs = d->stuck.open || req_dir_is_under_way(e->h, e->p) ? d->backs : 0;
     d->progress += e->p->op->flags & (OPF_ACK | OPF_END) && d->progress < UINT32_MAX;
     if (UNLIKELY(d->again.on))
         d->again.una = proved;

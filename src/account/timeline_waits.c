@@ -286,6 +286,33 @@ static void note_probe(struct direction *d, const struct event *e)
     d->probe.msg = msg;
 }
 
+/* The messages behind `una` that were begun; 0: not known. */
+static uint32_t messages_behind(struct req_dir *h, uint32_t una)
+{
+    const struct sent *s = req_dir_sent(h, una);
+    const struct read_req *a = s ? NULL : req_dir_read(h, una, 0);
+
+    s = a ? req_dir_sent(h, a->psn) : s;
+    return s && s->msg ? h->msgs - s->msg + 1 : 0;
+}
+
+#define WINDOW_SURE 4 /* as many messages again and again are no chance */
+
+/* A WRITE needs neither a credit nor a READ to be over. If it follows a response at once, again and again behind as
+ * many messages, the requester keeps no more under way: the next one waits until one of them is complete. */
+static void note_window(struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t n = e->h->have_una ? messages_behind(e->h, e->h->una) + 1 : 0;
+    bool at_once = !d->waits && now - d->last_rsp <= reaction(d);
+
+    if (n > d->window) {
+        d->window = n;
+        d->window_times = 0;
+    }
+    d->window_times += e->p->op->flags & OPF_WRITE && at_once && n == d->window && d->window_times < WINDOW_SURE;
+    d->freed = n < d->window ? now : 0;
+}
+
 #define TIMER_SHORTEST 4096 /* half the time of ACK timeout code 1, ns: no shorter silence can be that of a timer */
 
 /* A READ or atomic is sent. A requester that missed a response would have gone back before: it was the tap that lacks
@@ -329,6 +356,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     d->credit.over = 0; /* a SEND behind another request did not wait */
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
+    if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_START))
+        note_window(d, e, now);
     watch_pace(t, d, e, from, now, held);
 }
 
@@ -343,7 +372,7 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
 
     if (full && half && now - from >= half)
         note_wait(&d->depth, from, now);
-    if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e, now))
+    if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e))
         d->depth.over = now;
 }
 
@@ -394,13 +423,33 @@ static void begin_credits(struct direction *d, const struct req_dir *h, uint32_t
     d->probe.msg = h->msgs;
 }
 
+/* A response: whether the requester has room for one more message now. */
+static void note_freed(struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t una = response_proves(e->p);
+
+    if (e->h->have_una && psn_diff(e->h->una, una) > 0)
+        una = e->h->una;
+    if (!d->freed && messages_behind(e->h, una) < d->window)
+        d->freed = now;
+}
+
+/* Since when the next packet of a SEND, which comes when credits do at `now`, had waited for them: before the requester
+ * had room for one more message it was not asked for. */
+static ns_t waits_since(const struct direction *d, struct req_dir *h, ns_t now)
+{
+    if (d->window_times < WINDOW_SURE || is_open_send(h, psn_prev(h->next)))
+        return d->last_new;
+    return d->freed ? d->freed : now;
+}
+
 /* An RNR NAK comes for the packet that was sent without a credit: the rest of its message waited until now. */
 static void claim_held(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     d->credit.over = 0;
     if (psn_add(e->p->bth.psn, 1) != d->probe.psn || !is_open_send(e->h, e->p->bth.psn))
         return;
-    d->credit.from = d->last_new;
+    d->credit.from = waits_since(d, e->h, now);
     d->credit.to = d->credit.over = now;
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
 }
@@ -424,7 +473,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
     held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
-        d->credit.from = d->last_new;
+        d->credit.from = waits_since(d, e->h, now);
         d->credit.to = d->credit.over = now;
     }
     d->limit = limit;
@@ -435,6 +484,8 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 {
     if (d->have_rsp)
         watch_depth(t, d, e, from, now);
+    if (d->have_limit)
+        note_freed(d, e, now);
     if (e->p->have & H_AETH)
         watch_credits(t, d, e, now);
 }

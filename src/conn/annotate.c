@@ -176,20 +176,23 @@ static void advance_acked(struct place *w, uint32_t psn)
     }
 }
 
-/* A READ or atomic response: note its latest request, and its position among the responses to the original request. */
+/* A READ or atomic response: note its request, and its position among the responses to the original request. */
 static void note_answer(struct place *w, struct pkt *p, const struct event *e)
 {
-    const struct read_req *latest = req_dir_read(e->h, p->bth.psn, 0), *a;
+    const struct read_req *answers = req_dir_answered(e->h, p), *a;
     const struct sent *s;
 
-    if (!latest)
+    if (!answers)
         return;
     if (p->op->flags & OPF_END)
         advance_acked(w, p->bth.psn);
-    s = req_dir_sent(e->h, latest->psn);
-    p->note.request_frame = s && s->last ? s->last : latest->frame; /* the latest copy, if it was captured twice */
+    s = req_dir_sent(e->h, answers->psn);
+    if (s && s->last > answers->frame && req_dir_read(e->h, p->bth.psn, 0) == answers)
+        p->note.request_frame = s->last; /* it was captured twice */
+    else
+        p->note.request_frame = answers->frame;
     p->note.have |= p->note.request_frame ? NOTE_REQUEST : 0;
-    a = latest->again ? original(e->h, p->bth.psn) : latest;
+    a = answers->again ? original(e->h, p->bth.psn) : answers;
     s = req_dir_sent(e->h, a->psn);
     if (s && s->note_packet)
         note_message(p, s->note_msg, ((p->bth.psn - a->psn) & PSN_MASK) + 1, e->h->pmtu || a->len <= 256 ? a->span : 0,

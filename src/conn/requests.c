@@ -451,6 +451,7 @@ static void go_back(struct req_dir *h, const struct pkt *p, enum why_back why)
     h->retries = why == BACK_SILENCE ? h->retries + 1 : 0;
     h->back_psn = p->bth.psn;
     h->back_ts = p->frame->ts;
+    h->under_way = true;
     h->back_rsps = h->rsp_packets;
 }
 

@@ -151,6 +151,7 @@ struct req_dir {
     uint32_t back_psn; /* PSN to which it went back last */
     uint32_t retries;  /* ACK timeouts in a row without progress */
     ns_t back_ts;      /* when it went back last */
+    bool under_way;    /* all responses since then were under way before: req_dir_is_under_way() */
 
     /* Responses. */
     /* the latest progress is an ACK that covers a READ or atomic whose response was not seen before it: an implied
@@ -188,6 +189,7 @@ struct req_dir {
     uint32_t first_rsp_frame;                      /* of the first response */
     ns_t first_ts, first_rsp_ts;                   /* times of the first request and the first response */
     ns_t rsp_ts;                                   /* of the latest response */
+    ns_t rtt; /* shortest time from a request that was sent once to its response; 0: not known */
 
     /* Gaps. */
     /* values of gbn when later PSNs came; the latest is at (holes_at - 1) % TRACK_HOLES */
@@ -234,6 +236,11 @@ static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
 /* The READ or atomic request with a response of PSN `psn`: the latest (`nth` 0), or the one before it (1, 2, ...);
  * NULL: none. */
 struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth);
+/* Whether response `p` was sent before the responder had the request with which the requester went back last: it comes
+ * sooner than a round trip, or it goes on where the response before it ended. Before req_dir_response(). */
+bool req_dir_is_under_way(const struct req_dir *h, const struct pkt *p);
+/* The READ or atomic request that response `p` answers, after req_dir_response(); NULL: none. */
+const struct read_req *req_dir_answered(struct req_dir *h, const struct pkt *p);
 /* Number of outstanding READs and atomics: neither the last response nor a later one was seen; retransmissions are not
  * counted. *oldest is set to the oldest of them, or NULL. */
 uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest);

@@ -2,6 +2,8 @@
 #include "dissect/pkt.h"
 #include "src/conn/requests_impl.h"
 
+#define COPIES 8 /* requests of a READ that are told apart, the latest ones */
+
 uint32_t response_proves(const struct pkt *p)
 {
     return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
@@ -71,18 +73,35 @@ static void take_late(struct req_dir *h, struct read_req *a)
     }
 }
 
+bool req_dir_is_under_way(const struct req_dir *h, const struct pkt *p)
+{
+    bool goes_on = !(p->op->flags & OPF_ACK) && p->bth.psn == h->proves && p->bth.psn != h->back_psn;
+
+    return h->under_way && (goes_on || p->frame->ts - h->back_ts < h->rtt - h->rtt / 8);
+}
+
+const struct read_req *req_dir_answered(struct req_dir *h, const struct pkt *p)
+{
+    const struct read_req *latest = req_dir_read(h, p->bth.psn, 0), *a = latest;
+
+    for (unsigned n = 1; a && a->rsp_last != frame_u32(p) && n < COPIES; n++)
+        a = req_dir_read(h, p->bth.psn, n);
+    return a ? a : latest;
+}
+
 static void take_answer(struct req_dir *h, const struct pkt *p)
 {
     bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
     uint32_t psn = p->bth.psn;
 
-    for (unsigned n = 0; n < 8; n++) {
+    for (unsigned n = 0; n < COPIES; n++) {
         struct read_req *a = req_dir_read(h, psn, n);
         if (!a)
             return;
-        if (!a->rsp_first)
-            a->rsp_first = frame_u32(p);
-        a->rsp_last = frame_u32(p);
+        if (LIKELY(!h->under_way || !a->again || a->ts < h->back_ts)) {
+            a->rsp_first = a->rsp_first ? a->rsp_first : frame_u32(p);
+            a->rsp_last = frame_u32(p);
+        }
         if (psn == psn_add(a->psn, a->got))
             a->got++;
         if (a->got == a->span && !a->answered) {
@@ -125,6 +144,20 @@ static bool begins_here(struct req_dir *h, const struct pkt *p)
     return h->first_is_start && s && p->aeth.msn <= s->msg;
 }
 
+/* A READ retry for the rest of a READ is sent once, too, but what comes may answer the READ. */
+static inline void note_rtt(struct req_dir *h, const struct pkt *p)
+{
+    const struct sent *s = req_dir_sent(h, p->bth.psn);
+    ns_t took = s && s->copies == 1 ? p->frame->ts - s->ts : 0;
+    const struct read_req *a = h->again ? req_dir_read(h, p->bth.psn, 0) : NULL;
+
+    if (a && a->again)
+        return;
+
+    if (took > 0 && (!h->rtt || took < h->rtt))
+        h->rtt = took;
+}
+
 void req_dir_response(struct req_dir *h, const struct pkt *p)
 {
     uint32_t proves = response_proves(p);
@@ -133,6 +166,8 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
         h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
     if (h->retries && psn_diff(proves, h->back_psn) > 0)
         h->retries = 0; /* the response to the latest retry; those to earlier ones may have been lost after the tap */
+    h->under_way = req_dir_is_under_way(h, p);
+    note_rtt(h, p);
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
     h->rsp_ts = p->frame->ts;

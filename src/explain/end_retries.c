@@ -118,12 +118,22 @@ static void tell_stopped(struct incident *st, const struct flow_notes *t, const 
                         .other = left ? t->closing.left_frame : 0));
 }
 
+/* A response never passed the tap, and nothing came since it was asked for again: the responder may have stopped before
+ * it sent it. */
+static void doubt_lost_response(struct incident *st, const struct req_dir *h)
+{
+    if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->place == PLACE_BEFORE && h->why == BACK_SILENCE &&
+        h->rsp_packets == h->back_rsps)
+        st->certainty = POSSIBLE;
+}
+
 /* The requester was never answered any more. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
     const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
 
+    doubt_lost_response(st, h);
     if (!is_without_end(x, flow, st, h))
         return;
     st->lost = h->last_ts - st->start;

@@ -94,10 +94,16 @@ def bth(frame):
     return struct.unpack_from(">I", frame, at + 8)[0] & 0xffffff, frame[at], ident
 
 
-def frame_suffered(truth, frame):
-    """Whether a captured frame is one of those that the network lost, damaged or overtook."""
+def overtook(lost, psn, at):
+    """Whether a packet that was sent at `at` (ns) arrived before a held back one that should have come first: its receiver dropped it."""
+    return "reordered" in lost["fates"] and 0 < (psn - lost["psn"]) % (1 << 24) < 1 << 23 and lost["sent_ns"] <= at <= (lost["arrived_ns"] or 0)
+
+
+def frame_suffered(truth, frame, at=0):
+    """Whether a captured frame (sent at `at`, ns) is one of those that the network lost, damaged or overtook, or that overtook another."""
     b = bth(frame)
-    return b is None or any(f["psn"] == b[0] and f["opcode"] == b[1] and f.get("ip_id") in (b[2], None) for f in truth["lost_frames"])
+    return b is None or any((f["psn"] == b[0] and f["opcode"] == b[1] and f.get("ip_id") in (b[2], None)) or overtook(f, b[0], at)
+                            for f in truth["lost_frames"])
 
 
 def lost_one_suffered(truth, incident, view):
@@ -127,7 +133,8 @@ def judge(truth, explained, incident, view, slack):
     if not good:
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
     for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []:
-        if n > len(view.captures[0].frames) or not frame_suffered(truth, view.captures[0].frames[n - 1][2]):
+        frames = view.captures[0].frames
+        if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], view.clock.true(frames[n - 1][0])):
             return False, "frame %d arrived" % n
     places = {x["place"] for x in good if x["place"]}
     if incident.get("place") in ("requester to middle", "middle to responder", "responder to middle", "middle to requester") and places:

@@ -146,3 +146,32 @@ Test(observer, a_cautious_one_begins_anew_where_nothing_is_proved)
         observer_free(o);
     }
 }
+
+/* The READ takes 101 to 104; it is asked for again from 102 on, and 103 and 104 are under way. */
+Test(observer, a_read_that_is_sent_again_is_answered_by_what_begins_anew)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+    struct req_dir *h;
+    uint64_t first, rest;
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    first = talk(&t, 0, 0, mk_read(101, 0, 4096));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_FIRST, 101, 1024, 0x1f, 2));
+    talk(&t, 1, 1 * US, mk(OP_READ_RESP_MIDDLE, 103, 1024));
+    rest = talk(&t, 0, 0, mk_read(102, 1024, 3072));
+    h = observer_req_dir(t.observer, a.last.flow);
+    talk(&t, 1, 9 * US, mk_aeth(OP_READ_RESP_LAST, 104, 1024, 0x1f, 2)); /* as late as an answer, but it goes on */
+    cr_expect_eq(h->rtt, 10 * US);
+    cr_expect(h->under_way);
+    cr_expect_eq(req_dir_read(h, 104, 0)->frame, rest);
+    cr_expect_eq(req_dir_read(h, 104, 0)->rsp_first, 0);
+    cr_expect_eq(req_dir_read(h, 104, 1)->frame, first);
+    talk(&t, 1, 1 * US, mk(OP_READ_RESP_MIDDLE, 102, 1024));
+    cr_expect_not(h->under_way);
+    cr_expect_eq(req_dir_read(h, 102, 0)->rsp_first, t.frame);
+    talk_stop(&t);
+}

@@ -121,6 +121,26 @@ Test(timeline, responses_to_a_read_sent_again_come_again_though_later_ones_prove
     cr_expect_eq(r->states[TIME_IDLE], 0);
 }
 
+/* READs 101 to 103 of one response each; the response to 101 is lost, so that to 102 brings all back, while that to 103
+ * is under way. */
+Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
+{
+    start();
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1)); /* the round trip */
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 0, 0, mk_read(102, 0, 10));
+    talk(&t, 0, 0, mk_read(103, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    for (unsigned i = 0; i < 3; i++)
+        talk(&t, 0, 0, mk_read(101 + i, 0, 10));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_ONLY, 103, 10, 0x1f, 4));
+    for (unsigned i = 0; i < 3; i++)
+        talk(&t, 1, i ? 0 : 9 * US, mk_aeth(OP_READ_RESP_ONLY, 101 + i, 10, 0x1f, 4));
+    cr_expect_eq(account()->states[TIME_LOSS_RESEND], 10 * US);
+    cr_expect_eq(only_episode()->bill, 10 * US);
+}
+
 Test(timeline, a_sequence_nak_changes_nothing_in_an_rnr_wait)
 {
     start();

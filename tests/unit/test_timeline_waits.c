@@ -75,6 +75,23 @@ static void quick(unsigned n)
     }
 }
 
+/* Two messages are under way at a time, so that a SEND waits for room first, and then for a credit. */
+Test(timeline, a_requester_that_keeps_no_more_messages_under_way_waits_for_a_credit_only_behind_one)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 100, 10, 0, 1, 10));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 101, 10, 0, 1, 10));
+    for (unsigned i = 0; i < 4; i++) {
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x01, i + 1));
+        talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 102 + i, 10, 0, 1, 10));
+    }
+    talk(&t, 1, 10 * US, mk_ack(104, 0x00, 5)); /* there is room, and no credit */
+    talk(&t, 1, 10 * US, mk_ack(105, 0x01, 6));
+    talk(&t, 0, 100, mk(OP_SEND_ONLY, 106, 10));
+    cr_expect_eq(account()->states[TIME_CREDIT], 10 * US);
+    cr_expect_eq(only_episode()->why, TROUBLE_CREDIT);
+}
+
 Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer_since_it_was_due)
 {
     start();
