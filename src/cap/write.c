@@ -45,6 +45,11 @@ static int writer_fail(struct cap_writer *w, int err, const char *fmt, ...)
     return err;
 }
 
+uint64_t cap_writer_size(const struct cap_writer *w)
+{
+    return w->offset + w->out.len;
+}
+
 int cap_writer_flush(struct cap_writer *w)
 {
     size_t done = 0;

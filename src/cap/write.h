@@ -47,6 +47,9 @@ int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const 
  * cap_write(). */
 int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const struct cap_iface *stats);
 
+/* Bytes written so far, buffered ones included. */
+uint64_t cap_writer_size(const struct cap_writer *w);
+
 /* Write the buffered bytes to the file. 0 or a negative errno. */
 int cap_writer_flush(struct cap_writer *w);
 

@@ -109,7 +109,9 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         t->iface = arg;
         return EXIT_OK;
     case 'a':
-        return cli_stop_option(arg, &t->stop);
+        if (cli_stop_option(arg, &t->stop) != EXIT_OK)
+            return EXIT_BAD;
+        return t->stop.kilobytes ? cli_error("-a %s: only `decode -w` writes a file", arg) : EXIT_OK;
     case 'Y':
         t->filter_text = arg;
         return EXIT_OK;

@@ -76,14 +76,19 @@ bool cli_utf8(void)
 
 int cli_stop_option(const char *arg, struct cli_stop *stop)
 {
-    static const char duration[] = "duration:", packets[] = "packets:";
+    const struct {
+        const char *what;
+        uint64_t max, *to;
+    } kinds[] = {{"duration:", UINT32_MAX, &stop->seconds},
+                 {"packets:", UINT64_MAX, &stop->packets},
+                 {"filesize:", UINT32_MAX, &stop->kilobytes}};
 
-    if (strncmp(arg, duration, strlen(duration)) == 0 &&
-        opt_number(arg + strlen(duration), 1, UINT32_MAX, &stop->seconds))
-        return EXIT_OK;
-    if (strncmp(arg, packets, strlen(packets)) == 0 && opt_number(arg + strlen(packets), 1, UINT64_MAX, &stop->packets))
-        return EXIT_OK;
-    return cli_error("-a %s: expected duration:SECONDS or packets:N", arg);
+    for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t n = strlen(kinds[i].what);
+        if (strncmp(arg, kinds[i].what, n) == 0 && opt_number(arg + n, 1, kinds[i].max, kinds[i].to))
+            return EXIT_OK;
+    }
+    return cli_error("-a %s: expected duration:SECONDS, packets:N or filesize:KB", arg);
 }
 
 static struct cap *live_capture; /* for the signal handler */

@@ -54,8 +54,9 @@ int counters_option(struct judge_opts *o, const char *arg);
 /* When a live capture ends by itself (-a); 0: not by that. */
 struct cli_stop {
     uint64_t seconds, packets;
+    uint64_t kilobytes; /* of the file that is written; 1000 bytes each, as tshark has them */
 };
-/* Parse the argument of -a, "duration:SECONDS" or "packets:N". EXIT_OK, or EXIT_BAD after a message. */
+/* Parse the argument of -a, "duration:SECONDS", "packets:N" or "filesize:KB". EXIT_OK, or EXIT_BAD after a message. */
 int cli_stop_option(const char *arg, struct cli_stop *stop);
 /* Capture live from `iface`, until SIGINT, SIGTERM or stop->seconds are over: *in delivers the frames of *live.
  * EXIT_OK, or EXIT_BAD after a message. */

@@ -24,7 +24,7 @@ static const struct opt_def defs[] = {
     {'f', "capture-filter", "EXPR", "keep only frames that match this capture filter (pcap-filter(7))"},
     {'s', "snapshot-length", "N", "with -i: capture at most N bytes of a frame"},
     {'B', "buffer-size", "KIB", "with -i: size of the kernel's buffer in KiB (16384)"},
-    {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"},
+    {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N; with -w: filesize:KB"},
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {'c', "count", "N", "stop after N frames"},
@@ -365,6 +365,8 @@ static int check_job(const struct decode_job *job)
         return cli_error("decode: no capture file; name one, or - for standard input, or -i IFACE");
     if (job->n_files && job->iface)
         return cli_error("decode: -i and files exclude each other");
+    if (job->stop.kilobytes && !job->write)
+        return cli_error("decode: -a filesize needs -w");
     if (job->fail_bad_icrc && !job->decode.verify)
         return cli_error("decode: --fail-on bad-icrc and --no-verify exclude each other");
     if (!job->print.n_columns && job->print.format == PRINT_FIELDS)

@@ -213,13 +213,22 @@ static inline void note(struct run *r, struct pkt *p)
         pkt_marks(p, marks, n);
 }
 
+/* As many frames as -c says, or as many bytes as -a says, are there. */
+static bool is_done(const struct run *r)
+{
+    const struct decode_job *job = r->job;
+
+    return (job->count && r->n >= job->count) ||
+           (job->stop.kilobytes && cap_writer_size(r->out) >= job->stop.kilobytes * 1000);
+}
+
 static void read_all(struct run *r)
 {
     struct frame f;
     struct pkt p;
     int got = 0;
 
-    while (!r->broken && (!r->job->count || r->n < r->job->count) && (got = cap_merge_next(r->in, &f)) > 0) {
+    while (!r->broken && !is_done(r) && (got = cap_merge_next(r->in, &f)) > 0) {
         if (!captured(r, &f))
             continue;
         r->n++;
