@@ -24,7 +24,7 @@ enum series {
 };
 
 /* Rates of one direction of packets: what `flows --interval` prints, interval by interval. */
-struct rates {
+struct intervals {
     struct meter_counts *of; /* REPORT_INTERVALS */
     uint32_t n;              /* intervals up to the last one with packets */
 };
@@ -46,7 +46,7 @@ struct side {
     bool have_psn;
     int64_t psn; /* the highest PSN of its requests, counted on beyond 2^24 */
     struct thin series[SERIES_COUNT];
-    struct rates rates;
+    struct intervals rates;
     struct bar *bars; /* REQUESTS_BUCKETS */
     uint64_t requests;
 };
@@ -97,7 +97,7 @@ struct window {
 
 struct sender {
     struct conn_addr src;
-    struct rates rates;
+    struct intervals rates;
 };
 
 struct report {
@@ -153,9 +153,9 @@ static inline ns_t report_time(const struct report *r, ns_t ts)
 void series_event(struct report *r, const struct event *e);
 void series_json(struct report *r, struct buf *b);
 
-/* --- rates.c --- */
-void rates_add(struct report *r, struct rates *to, ns_t since, const struct meter_counts *c);
-void rates_json(const struct rates *x, struct buf *b);
+/* --- intervals.c --- */
+void intervals_add(struct report *r, struct intervals *to, ns_t since, const struct meter_counts *c);
+void intervals_json(const struct intervals *x, struct buf *b);
 void incast_json(const struct report *r, struct buf *b);
 
 /* --- requests.c --- */

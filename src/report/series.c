@@ -131,7 +131,7 @@ static void side_json(struct buf *b, const struct side *s)
             sep = ",";
         }
     buf_puts(b, "},\n\"rates\":");
-    rates_json(&s->rates, b);
+    intervals_json(&s->rates, b);
     buf_printf(b, ",\n\"request_count\":%llu,\"requests\":[", (unsigned long long)s->requests);
     side_bars_json(s, b);
     buf_puts(b, "]}");

@@ -21,12 +21,12 @@ static uint64_t *count_of(struct meter_counts *c, unsigned i)
     return (uint64_t *)(void *)((uint8_t *)c + counts[i].off);
 }
 
-static uint64_t count_in(const struct rates *x, uint32_t interval, unsigned i)
+static uint64_t count_in(const struct intervals *x, uint32_t interval, unsigned i)
 {
     return *count_of(&x->of[interval], i);
 }
 
-void rates_add(struct report *r, struct rates *to, ns_t since, const struct meter_counts *c)
+void intervals_add(struct report *r, struct intervals *to, ns_t since, const struct meter_counts *c)
 {
     struct meter_counts add = *c;
     uint64_t at = since > 0 ? (uint64_t)(since / r->interval) : 0;
@@ -43,7 +43,7 @@ void rates_add(struct report *r, struct rates *to, ns_t since, const struct mete
         to->n = (uint32_t)at + 1;
 }
 
-void rates_json(const struct rates *x, struct buf *b)
+void intervals_json(const struct intervals *x, struct buf *b)
 {
     const char *sep = "";
 
@@ -88,12 +88,12 @@ void report_tick(void *user, struct meter_row *row, ns_t start, ns_t since, cons
 
     (void)start;
     if (s)
-        rates_add(r, &s->rates, since, added);
+        intervals_add(r, &s->rates, since, added);
     if (!r->have_receiver || tap != r->receiver_tap || !conn_addr_eq(&row->dst, &r->receiver))
         return;
     from = sender_of(r, &row->src);
     if (from)
-        rates_add(r, &from->rates, since, added);
+        intervals_add(r, &from->rates, since, added);
     else
         r->senders_left_out += added->bytes;
 }
@@ -112,7 +112,7 @@ void incast_json(const struct report *r, struct buf *b)
         buf_puts(b, i ? ",\n{\"source\":" : "\n{\"source\":");
         report_addr_json(b, &r->senders[i].src);
         buf_puts(b, ",\"rates\":");
-        rates_json(&r->senders[i].rates, b);
+        intervals_json(&r->senders[i].rates, b);
         buf_char(b, '}');
     }
     buf_puts(b, "]}");
