@@ -11,6 +11,7 @@
 
 #define FLUSH_AT   65536
 #define TRACKS_MAX (1u << 20) /* events of further ones are left out */
+#define LANES_MAX  4096       /* of a track; slices that would need more are left out */
 #define SEQUENCE   1          /* trusted_packet_sequence_id: all packets are from one writer */
 
 /* Numbers of fields: Trace; TracePacket; TrackDescriptor and ProcessDescriptor; TrackEvent; DebugAnnotation. */
@@ -251,6 +252,8 @@ uint64_t track_lane(struct tracks *x, enum track_kind kind, const struct ends *e
 
     while (t && i < t->n_lanes && t->lanes[i] > start)
         i++;
+    if (i == LANES_MAX)
+        return 0;
     if (t && i == t->n_lanes) {
         more = realloc(t->lanes, (i + 1) * sizeof *more);
         if (!more)
