@@ -98,7 +98,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
         struct read_req *a = req_dir_read(h, psn, n);
         if (!a)
             return;
-        if (LIKELY(!h->under_way || !a->again || a->ts < h->back_ts)) {
+        if (LIKELY(!h->under_way || !a->again || a->replay || a->ts < h->back_ts)) {
             a->rsp_first = a->rsp_first ? a->rsp_first : frame_u32(p);
             a->rsp_last = frame_u32(p);
         }
