@@ -199,8 +199,9 @@ static void check_rnr_wait(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* a requester that has received a NAK goes back within this time */
-#define NAK_IS_HEEDED (10 * NS_PER_MS)
+/* A requester that has received a NAK goes back within this time: soft-RoCE goes on with what is posted for tens of ms
+ * when its completer runs late. */
+#define NAK_IS_HEEDED NS_PER_S
 
 /* True if nothing that was seen since makes the retransmission needless that is demanded. */
 static bool is_still_due(const struct judged *a, const struct req_unknown *u)

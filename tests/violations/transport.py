@@ -130,8 +130,8 @@ CASES += [case("a sequence NAK of a PSN before the first one", "NAK-01", ON + ">
 CASES += [case("a READ response of a PSN before the first one", "RDA-05", ON + ">so 1; <ack 1 m=2; !{<ro -%d m=2|}; >so 2; <ack 2 m=3" % n, "", EVERYWHERE) for n in (4, 300)]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
-CASES += [case("a sequence NAK is ignored", "RTX-01", ON + ">so 1; >so 2; <nak0 1 m=1; {|>so 1; >so 2;} >so 3 at=5000; {|<ack 3 m=4;} {!>so 4 at=20000|>so 4 at=20000; <ack 4 m=5}", "Q", "ncqrR")]
-CASES += [case("%s is never answered, nor sent again" % k, "RTX-11", ON + ">%s 1; >so 2; {|%s; }?<ack 2 m=3; >so 3 at=5000; <ack 3 m=4; {!|}>so 4 at=20000; <ack 4 m=5" % (k, answer(k, 1, 2)), "Q", "ncqrR")
+CASES += [case("a sequence NAK is ignored", "RTX-01", ON + ">so 1; >so 2; <nak0 1 m=1; {|>so 1; >so 2;} >so 3 at=5000; {|<ack 3 m=4;} {!>so 4 at=2000000|>so 4 at=2000000; <ack 4 m=5}", "Q", "ncqrR")]
+CASES += [case("%s is never answered, nor sent again" % k, "RTX-11", ON + ">%s 1; >so 2; {|%s; }?<ack 2 m=3; >so 3 at=5000; <ack 3 m=4; {!|}>so 4 at=2000000; <ack 4 m=5" % (k, answer(k, 1, 2)), "Q", "ncqrR")
           for k in ("rd", "faa")]
 CASES += [case("a request of a PSN before the first one, %d" % n, "CM-06", ON + ">so 1; <ack 1 m=2; !{>so -%d|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE) for n in (4, 300)]
 CASES += [case("READs beyond the depth", "RDA-06", ON.replace(">req", ">req resources=1 depth=1").replace("<rep", "<rep resources=1 depth=1") +
