@@ -111,7 +111,9 @@ static const char *nearest(const struct opt_state *s, const char *word, size_t l
     for (const struct opt_def *d = s->defs; d->key; d++)
         if (d->name)
             text_nearest_try(&near, d->name);
-    snprintf(text, OPT_NAME + 32, near.name ? "; the nearest is --%s" : "", near.name);
+    text[0] = 0;
+    if (near.name)
+        snprintf(text, OPT_NAME + 32, "; the nearest is --%s", near.name);
     return text;
 }
 
