@@ -174,6 +174,11 @@ bool cm_msg_of(struct cm_msg *m, const struct pkt *p);
  * SIDR_REQ and SIDR_REP have neither, a REQ has only the sender's. */
 void cm_msg_ids(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver);
 
+/* Queue pair of a REP: of XRC its number is in the EE context number, and the QPN is 0 (so Linux fills them in). */
+static inline uint32_t cm_rep_qpn(const struct cm_rep *m)
+{
+    return m->qpn ? m->qpn : m->eecn;
+}
 /* ECE vendor id, 24 bits, from its parts in a REP or SIDR_REP. */
 static inline uint32_t cm_rep_vendor(const struct cm_rep *m)
 {

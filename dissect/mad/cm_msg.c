@@ -120,7 +120,7 @@ static void req_info(struct buf *b, const struct cm_msg *m)
 static void rep_info(struct buf *b, const struct cm_msg *m)
 {
     ids_info(b, m);
-    buf_printf(b, " QPN 0x%06x PSN %u", m->rep.qpn, m->rep.psn);
+    buf_printf(b, " QPN 0x%06x PSN %u", cm_rep_qpn(&m->rep), m->rep.psn);
     vendor_info(b, m, cm_rep_vendor(&m->rep));
 }
 

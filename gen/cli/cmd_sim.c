@@ -5,7 +5,7 @@
 
 void cmd_sim_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|mixed [options]\n"
+    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mixed [options]\n"
                 "       rdmagen sim FILE.rdma [options]\n\n"
                 "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
     opt_help(b, sim_options);
@@ -73,7 +73,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         t->size = mtu;
     if (t->type == QPT_UD && t->size > mtu)
         return cli_error("sim %s: a datagram of %u bytes does not fit the MTU of %u", what, t->size, mtu);
-    if (traffic_is_atomic(t->op))
+    if (traffic_has_8_bytes(t->op))
         t->size = 8;
     if (t->signal_every > t->tx_depth)
         return cli_error("sim %s: -Q %u: more than the %u messages under way (-t)", what, t->signal_every, t->tx_depth);
@@ -103,9 +103,9 @@ int cmd_sim(int argc, char **argv)
         }
     }
     if (status < 0 && operand + 1 != s.argc)
-        status = operand == s.argc
-                     ? cli_error("sim: expected an operation (write, send, read, cas, faa, mixed) or a scenario file")
-                     : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
+        status = operand == s.argc ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
+                                               "flush, mixed) or a scenario file")
+                                   : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);

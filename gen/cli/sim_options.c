@@ -7,7 +7,7 @@ const struct opt_def sim_options[] = {
     {OPT_MTU, "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
     {OPT_ITERS, "messages per connection and direction (1000)"},
     {OPT_QP, "connections (1)"},
-    {OPT_CONNECTION, "RC (default), UC or UD"},
+    {OPT_CONNECTION, "RC (default), UC, UD or XRC"},
     {OPT_TX_DEPTH, "messages under way per connection (128)"},
     {OPT_RX_DEPTH, "receives posted per connection (twice the tx depth)"},
     {OPT_RECV_DELAY, "a receive queue that ran empty is filled again TIME later (at once)"},
@@ -68,13 +68,13 @@ enum {
     TRAFFIC = 2,
     ATOMICS = 4,
     WRONG_SIZE = 8, /* -s is not 8, for atomics */
-    FETCHES = 16,   /* READs or atomics */
+    FETCHES = 16,   /* READs, atomics, ATOMIC WRITEs or FLUSHes */
     NO_RECEIVES = 32,
     UNRELIABLE = 64, /* UC or UD */
 };
 
 static const char scripted[] = "is for traffic: a scenario says it itself";
-static const char reliable[] = "is for -c RC";
+static const char reliable[] = "is for -c RC and XRC";
 
 static const struct opt_clash clashes[] = {
     {'v', 0, TRAFFIC, "is for scenarios"},
@@ -214,12 +214,12 @@ static int parse_mtu(struct sim_job *job, const char *arg)
 
 static int parse_type(struct sim_job *job, const char *arg)
 {
-    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
-        if (strcmp(arg, qp_type_str(t)) == 0) {
-            job->traffic.type = job->traffic.conn.type = (uint8_t)t;
-            return 0;
-        }
-    return cli_error("-c %s: expected RC, UC or UD", arg);
+    enum qp_type t = qp_type_of_service(arg);
+
+    if (t == QP_TYPES)
+        return cli_error("-c %s: expected RC, UC, UD or XRC", arg);
+    job->traffic.type = job->traffic.conn.type = (uint8_t)t;
+    return 0;
 }
 
 static int parse_file(struct sim_job *job, const char *arg)
@@ -525,13 +525,13 @@ int sim_option(struct sim_job *job, int key, const char *arg)
 /* The cases of struct opt_clash that apply. */
 static unsigned cases(const struct traffic_config *t)
 {
-    bool atomics = traffic_is_atomic(t->op);
+    bool atomics = traffic_has_8_bytes(t->op);
 
     if (t->op == TRAFFIC_OPS)
         return SCENARIO;
     return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
-           (atomics || t->op == TRAFFIC_READ ? FETCHES : 0) | (traffic_receives(t) ? 0 : NO_RECEIVES) |
-           (t->type != QPT_RC ? UNRELIABLE : 0);
+           (atomics || t->op == TRAFFIC_READ || t->op == TRAFFIC_FLUSH ? FETCHES : 0) |
+           (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE);
 }
 
 int sim_refuse(const struct opt_state *s, const struct traffic_config *t)

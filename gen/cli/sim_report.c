@@ -1,4 +1,5 @@
 /* layer 4 (tool): results of `rdmagen sim`: a table like perftest's, statistics per queue pair, JSON. */
+#include "dissect/ib/opcode.h"
 #include "gen/cli/sim_cli.h"
 
 #define TABLE_MAX 32 /* connections listed in text */
@@ -23,6 +24,12 @@ static const struct {
     {"ooo_rx", offsetof(struct ep_stats, out_of_sequence)},
     {"drop", offsetof(struct ep_stats, dropped)},
 };
+
+/* Service of the connections: "RC", "XRC" ... */
+static const char *type_str(const struct sim_job *job)
+{
+    return service_str((enum service)qp_service((enum qp_type)job->traffic.type));
+}
 
 static uint64_t value_of(const struct ep_stats *s, unsigned column)
 {
@@ -101,7 +108,7 @@ void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, 
 {
     unsigned __int128 ns = (unsigned __int128)(r->end - r->start);
 
-    buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", qp_type_str(job->traffic.type), traffic_op_str(job->traffic.op),
+    buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", type_str(job), traffic_op_str(job->traffic.op),
                count_str(job->traffic.qps, "connection"), job->traffic.conn.peer[0].path_mtu,
                (unsigned long long)job->sim.seed);
     buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]",
@@ -182,7 +189,7 @@ void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, 
         {"frames", s->frames},
     };
 
-    buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\"", traffic_op_str(job->traffic.op), qp_type_str(job->traffic.type));
+    buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\"", traffic_op_str(job->traffic.op), type_str(job));
     for (size_t i = 0; i < ARRAY_LEN(results); i++)
         buf_printf(b, ",\"%s\":%llu", results[i].name, (unsigned long long)results[i].v);
     buf_printf(b, ",\"gave_up\":%s,\"first_error\":\"%s\"", r->gave_up ? "true" : "false",

@@ -50,7 +50,7 @@ int specs_fault(const char *arg, const char *id, enum rule *rule)
 {
     *rule = rule_find(id);
     if (*rule == RULE_NONE)
-        return cli_error("--fault %s: there is no rule '%s'", arg, id);
+        return cli_error("--fault %s: there is no rule '%s'; `rdmagen faults` lists those that can be broken", arg, id);
     if (!fault_find(*rule))
         return cli_error("--fault %s: this rule cannot be broken on purpose; `rdmagen faults` lists those that can",
                          arg);

@@ -179,6 +179,10 @@ static void patch_ip4(const struct path *path, uint8_t *ip, uint32_t len, uint16
         sum += (uint32_t)(ip[1] ^ t->tos_xor) - ip[1];
         ip[1] ^= t->tos_xor;
     }
+    if (UNLIKELY(t->src_xor)) {
+        sum += (uint32_t)(ip[15] ^ t->src_xor) - ip[15];
+        ip[15] ^= t->src_xor;
+    }
     store_be16(ip + 10, ip_checksum(sum));
 }
 
@@ -186,6 +190,7 @@ static void patch_ip6(uint8_t *ip, uint32_t payload, const struct build_tweak *t
 {
     store_be16(ip + 4, (uint16_t)payload);
     ip[6] ^= t->grh_nxthdr_xor;
+    ip[23] ^= t->src_xor;
     ip[7] = t->ttl_0 ? 0 : ip[7];
     ip[0] ^= t->tos_xor >> 4;
     ip[1] ^= (uint8_t)(t->tos_xor << 4);

@@ -61,6 +61,8 @@ struct build_tweak {
     uint8_t grh_nxthdr_xor; /* GRH: next header */
     uint8_t lver;           /* LRH: link version */
     uint8_t mac_xor;        /* last byte of the destination MAC address */
+    uint8_t src_xor;        /* last byte of the source IP address or GID */
+    bool other_roce;        /* RoCEv1 on a path of RoCEv2, or the reverse: the caller builds on that path */
 };
 
 /* A frame being written. */

@@ -66,12 +66,13 @@ struct ep_qp_init {
     uint16_t max_recv_sge; /* 0: 1 */
     /* bytes of SEND_INLINE, whose SGEs hold pointers of the caller, not addresses of a region */
     uint32_t max_inline;
-    /* RC: responder resources (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
+    /* RC, XRC_TGT: responder resources (limit of max_dest_rd_atomic), 1 to 128; 0: 16 */
     uint16_t max_dest_rd;
     bool sq_sig_all;                 /* every send is signaled */
     int send_cq, recv_cq;            /* handles */
-    int srq;                         /* handle, or EP_NO_SRQ */
+    int srq;                         /* handle, or EP_NO_SRQ; XRC: EP_NO_SRQ */
     uint32_t pd;                     /* from ep_pd_alloc() */
+    uint32_t xrcd;                   /* XRC_TGT: from ep_xrcd_alloc() */
     const struct policies *policies; /* NULL: the endpoint's; copied */
 };
 
@@ -151,6 +152,13 @@ void ep_cq_destroy(struct endpoint *ep, int cq);
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only);
 /* A shared receive queue of `depth` receives with up to `max_sge` pieces. */
 int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge);
+/* An XRC domain; numbers from 1. */
+uint32_t ep_xrcd_alloc(struct endpoint *ep);
+/* Make a shared receive queue one of the XRC domain `xrcd`: XRC_TGT queue pairs of the domain take its receives for
+ * requests that name its number, and complete them in `cq`. It must not be that of a queue pair. */
+int ep_srq_to_xrc(struct endpoint *ep, int srq, uint32_t xrcd, int cq);
+/* Number of a shared receive queue, 24 bits; 0 for a wrong handle. */
+uint32_t ep_srq_number(const struct endpoint *ep, int srq);
 /* EP_EV_SRQ_LIMIT once when fewer than `limit` receives are left; 0: off. */
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit);
 int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now);

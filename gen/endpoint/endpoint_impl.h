@@ -16,8 +16,11 @@ struct ep_swqe {
     uint32_t len; /* bytes of all pieces */
     uint32_t rkey, imm_data, inv_rkey;
     uint32_t remote_qpn, remote_qkey, ah;
+    uint32_t remote_srqn;
     uint32_t mr_key;
-    uint8_t opcode, flags, mw_access;
+    uint32_t flush_length;
+    uint8_t opcode, flags, mw_access, placement;
+    bool whole_region;
     uint8_t num_sge;
     bool checked;   /* its L_Keys passed the check */
     uint8_t status; /* local operations: enum wc_status */
@@ -29,6 +32,8 @@ struct ep_rwqe {
     uint32_t len; /* bytes of all pieces */
     uint16_t num_sge;
 };
+
+#define RQ_SGE_MAX 64 /* pieces of a receive, at most */
 
 /* A receive queue, of one queue pair or shared. */
 struct ep_rq {
@@ -42,6 +47,8 @@ struct ep_srq {
     struct ep_rq rq;
     uint32_t pd;
     uint32_t limit; /* 0: off */
+    uint32_t xrcd;  /* 0: none */
+    int cq;         /* with `xrcd`: of its receives */
 };
 
 struct ep_cq {
@@ -86,8 +93,8 @@ struct ep_qp {
     struct ep_rq rq;
     struct ep_rwqe cur;
     struct sge *cur_sge;
-    int srq;
-    uint32_t pd;
+    int srq; /* XRC_TGT: that of the latest request which used one */
+    uint32_t pd, xrcd;
     int send_cq, recv_cq;
     uint64_t refill_id;
     struct sge refill_sge;
@@ -123,7 +130,7 @@ struct endpoint {
     struct prng rng;
     uint32_t psn_n, qpn_n; /* numbers picked so far */
     uint16_t ip_id;
-    uint32_t pds;
+    uint32_t pds, xrcds;
 
     struct ep_qp **qp; /* by handle */
     uint32_t n_qp, cap_qp;
@@ -183,9 +190,22 @@ static inline struct ep_rq *rq_of(struct ep_qp *q)
     return q->srq == EP_NO_SRQ ? &q->rq : &q->ep->srq[q->srq]->rq;
 }
 
+/* True if `q` has receives of its own. */
+static inline bool has_own_receives(const struct ep_qp *q)
+{
+    return q->srq == EP_NO_SRQ && q->qp.type < QPT_XRC_INI;
+}
+/* Protection domain of its receives. */
+static inline uint32_t recv_pd(const struct ep_qp *q)
+{
+    return q->srq == EP_NO_SRQ ? q->pd : q->ep->srq[q->srq]->pd;
+}
+
 /* resources.c */
 void ep_complete(struct endpoint *ep, int cq, const struct wc *wc, bool solicited);
 void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now);
+/* The shared receive queue of this number in an XRC domain; EP_NO_SRQ: none. */
+int ep_srq_of_number(const struct endpoint *ep, uint32_t number, uint32_t xrcd);
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
 void rq_free(struct ep_rq *rq);
 int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
@@ -217,6 +237,18 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
 /* Post the receives that the refill policy asks for. */
 void ep_refill(struct ep_qp *q, ns_t now);
+
+/* What a work request is. */
+struct wr_info {
+    uint8_t kind;                      /* enum msg_kind */
+    bool receive;                      /* it uses a receive of the peer */
+    bool data;                         /* its pieces are sent */
+    bool fills;                        /* its pieces receive what the response brings */
+    bool eight;                        /* its pieces have 8 bytes */
+    uint8_t first, middle, last, only; /* operations */
+};
+/* By enum wr_opcode (send.c). */
+const struct wr_info *wr_info_of(unsigned opcode);
 
 /* send.c, respond.c: the next frame of `q`; 0: none; -ENOSPC. */
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);

@@ -43,6 +43,9 @@ bool fault_changed_repeat(struct fault_ctx *c);
 bool fault_changed_payload(struct fault_ctx *c);
 bool fault_wrapping_range(struct fault_ctx *c);
 bool fault_missing_immediate(struct fault_ctx *c);
+bool fault_unaligned_atomic_write(struct fault_ctx *c);
+bool fault_plain_ack_for_place(struct fault_ctx *c);
+bool fault_missing_xrceth(struct fault_ctx *c);
 bool fault_inside_read(struct fault_ctx *c);
 bool fault_wrong_reread(struct fault_ctx *c);
 bool fault_unaligned_atomic(struct fault_ctx *c);
@@ -72,6 +75,9 @@ bool fault_ack_that_asks(struct fault_ctx *c);
 bool fault_wrong_nak_psn(struct fault_ctx *c);
 bool fault_nak_twice(struct fault_ctx *c);
 bool fault_nak_without_gap(struct fault_ctx *c);
+bool fault_nak_of_nothing(struct fault_ctx *c);
+bool fault_other_roce(struct fault_ctx *c);
+bool fault_other_address(struct fault_ctx *c);
 bool fault_success_after_fatal(struct fault_ctx *c);
 bool fault_rd_nak_code(struct fault_ctx *c);
 bool fault_cnp_with_psn(struct fault_ctx *c);
@@ -89,6 +95,11 @@ static inline void fault_set_opcode(struct pkt *p, uint8_t opcode)
     p->bth.opcode = opcode;
     p->op = &opcode_table[opcode];
     p->have = H_BTH | p->op->ext;
+}
+/* Likewise within its service. */
+static inline void fault_set_operation(struct pkt *p, uint8_t operation)
+{
+    fault_set_opcode(p, OPCODE(p->bth.opcode >> 5, operation));
 }
 
 /* Of messages of the connection manager. */

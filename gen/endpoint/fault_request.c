@@ -4,9 +4,11 @@
 #include "src/transport/requester.h"
 #include "src/transport/ud.h"
 
-static bool is_rc(const struct fault_ctx *c)
+static bool is_reliable(const struct fault_ctx *c)
 {
-    return c->p->bth.opcode >> 5 == SVC_RC;
+    unsigned svc = c->p->bth.opcode >> 5;
+
+    return svc == SVC_RC || svc == SVC_XRC;
 }
 
 /* --- Any packet ------------------------------------------------------------------------------- */
@@ -27,7 +29,7 @@ bool fault_undefined_opcode(struct fault_ctx *c)
 {
     if (c->p->op->ext)
         return false;
-    fault_set_opcode(c->p, OPCODE(c->p->bth.opcode >> 5, 0x1f));
+    fault_set_operation(c->p, 0x1f);
     return true;
 }
 
@@ -148,7 +150,7 @@ bool fault_ttl_0(struct fault_ctx *c)
 
 bool fault_skipped_psn(struct fault_ctx *c)
 {
-    if (c->repeat || !is_rc(c))
+    if (c->repeat || !is_reliable(c))
         return false;
     c->p->bth.psn = psn_add(c->p->bth.psn, 1);
     return true;
@@ -164,7 +166,7 @@ static bool other_operation(struct fault_ctx *c)
 
     if (!swap[fault_op(c)])
         return false;
-    fault_set_opcode(c->p, OPCODE(c->p->bth.opcode >> 5, swap[fault_op(c)]));
+    fault_set_operation(c->p, swap[fault_op(c)]);
     return true;
 }
 
@@ -182,7 +184,7 @@ bool fault_no_first(struct fault_ctx *c)
 
     if (c->repeat || !later[fault_op(c)] || c->p->payload_len == 0 || c->p->bth.opcode >> 5 == SVC_UD)
         return false;
-    fault_set_opcode(c->p, OPCODE(c->p->bth.opcode >> 5, later[fault_op(c)]));
+    fault_set_operation(c->p, later[fault_op(c)]);
     return true;
 }
 
@@ -293,6 +295,16 @@ bool fault_missing_immediate(struct fault_ctx *c)
     return true;
 }
 
+/* Where the length shows it: in a First or Middle, and without payload. */
+bool fault_missing_xrceth(struct fault_ctx *c)
+{
+    if (!(c->p->op->ext & H_XRCETH) || (c->p->op->flags & OPF_PAYLOAD && !(c->p->op->flags & (OPF_FIRST | OPF_MIDDLE))))
+        return false;
+    c->p->op = &opcode_table[OPCODE(SVC_RC, fault_op(c))];
+    c->p->have &= ~(uint32_t)H_XRCETH;
+    return true;
+}
+
 bool fault_inside_read(struct fault_ctx *c)
 {
     const struct requester *r = c->req;
@@ -317,6 +329,14 @@ bool fault_unaligned_atomic(struct fault_ctx *c)
     if (!(c->p->op->flags & OPF_ATOMIC_REQ))
         return false;
     c->p->atomiceth.va += 4;
+    return true;
+}
+
+bool fault_unaligned_atomic_write(struct fault_ctx *c)
+{
+    if (!(c->p->op->flags & OPF_ATOMIC_WRITE))
+        return false;
+    c->p->reth.va += 4;
     return true;
 }
 
@@ -355,7 +375,7 @@ bool fault_unannounced_qkey(struct fault_ctx *c)
 /* Not the first packet: the packets around it show which connection it belongs to. */
 bool fault_other_queue_pair(struct fault_ctx *c)
 {
-    if (c->repeat || !is_rc(c) || c->req->msg_tail < 2)
+    if (c->repeat || !is_reliable(c) || c->req->msg_tail < 2)
         return false;
     c->p->bth.dqpn ^= 0x800000;
     return true;
@@ -394,7 +414,7 @@ bool fault_wrong_group(struct fault_ctx *c)
 
 bool fault_unreliable_repeat(struct fault_ctx *c)
 {
-    if (is_rc(c) || c->req->msg_tail == 0)
+    if (is_reliable(c) || c->req->msg_tail == 0)
         return false;
     c->p->bth.psn = psn_prev(c->p->bth.psn);
     return true;

@@ -38,7 +38,7 @@ bool fault_ghost_answer(struct fault_ctx *c)
 {
     if (!is_ack(c) || c->rsp->last_is_res)
         return false;
-    fault_set_opcode(c->p, OP_READ_RESP_ONLY);
+    fault_set_operation(c->p, OP_READ_RESP_ONLY);
     return true;
 }
 
@@ -46,7 +46,7 @@ bool fault_refused_read(struct fault_ctx *c)
 {
     if (!(c->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK)) || !(c->p->op->flags & OPF_START))
         return false;
-    fault_set_opcode(c->p, OP_ACKNOWLEDGE);
+    fault_set_operation(c->p, OP_ACKNOWLEDGE);
     c->p->aeth.syndrome = SYNDROME_NAK(NAK_INVALID_REQUEST);
     c->p->payload_len = 0;
     return true;
@@ -56,7 +56,18 @@ bool fault_plain_ack_for_atomic(struct fault_ctx *c)
 {
     if (!(c->p->op->flags & OPF_ATOMIC_ACK))
         return false;
-    fault_set_opcode(c->p, OP_ACKNOWLEDGE);
+    fault_set_operation(c->p, OP_ACKNOWLEDGE);
+    return true;
+}
+
+/* A READ response without data that answers no READ. */
+bool fault_plain_ack_for_place(struct fault_ctx *c)
+{
+    uint32_t n = c->rsp->res_next;
+
+    if (!(c->p->op->flags & OPF_READ_RESP) || n == c->rsp->res_tail || rsp_res(c->rsp, n)->opcode == OP_READ_REQUEST)
+        return false;
+    fault_set_operation(c->p, OP_ACKNOWLEDGE);
     return true;
 }
 
@@ -138,6 +149,31 @@ bool fault_nak_without_gap(struct fault_ctx *c)
         return false;
     c->p->aeth.syndrome = SYNDROME_NAK(NAK_PSN_SEQ);
     c->p->bth.psn = c->rsp->epsn_hi;
+    return true;
+}
+
+#define FAR_PSNS 1000 /* ahead of all that was sent */
+
+bool fault_nak_of_nothing(struct fault_ctx *c)
+{
+    if (!is_ack(c))
+        return false;
+    c->p->aeth.syndrome = SYNDROME_RNR(c->rsp->p.rnr_timer);
+    c->p->bth.psn = psn_add(c->rsp->seen_hi, FAR_PSNS);
+    return true;
+}
+
+bool fault_other_roce(struct fault_ctx *c)
+{
+    c->tweak->other_roce = is_ack(c) && c->encap != ENCAP_IB;
+    return c->tweak->other_roce;
+}
+
+bool fault_other_address(struct fault_ctx *c)
+{
+    if (!is_ack(c) || c->encap == ENCAP_IB)
+        return false;
+    c->tweak->src_xor = 0x40;
     return true;
 }
 

@@ -27,6 +27,7 @@ enum fault_choice {
     CHOICE_EARLY_RNR_RETRY, /* retransmit before the RNR timer expires */
     CHOICE_MUTE,            /* send no responses */
     CHOICE_UC_ACK,          /* acknowledge a UC packet */
+    CHOICE_NO_NAK,          /* send no sequence NAK for a gap */
     CHOICE_ACK_BEFORE_READ, /* acknowledge a later request before the response of a READ */
     CHOICE_COUNT
 };

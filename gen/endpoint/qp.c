@@ -101,17 +101,25 @@ static bool handle_ok(int handle, uint32_t n)
     return handle >= 0 && (uint32_t)handle < n;
 }
 
+/* True if the XRC domain is one, and an SRQ is given only to a queue pair that has no XRC domain. */
+static bool init_xrc_ok(const struct endpoint *ep, const struct ep_qp_init *i)
+{
+    bool xrcd_ok = i->type == QPT_XRC_TGT ? i->xrcd >= 1 && i->xrcd <= ep->xrcds : i->xrcd == 0;
+
+    return xrcd_ok && (i->srq == EP_NO_SRQ || (i->type < QPT_XRC_INI && !ep->srq[i->srq]->xrcd));
+}
+
 /* True if the PD, the CQs and the SRQ exist. */
 static bool init_resources_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 {
     return i->pd >= 1 && i->pd <= ep->pds && handle_ok(i->send_cq, ep->n_cq) && handle_ok(i->recv_cq, ep->n_cq) &&
-           (i->srq == EP_NO_SRQ || handle_ok(i->srq, ep->n_srq));
+           (i->srq == EP_NO_SRQ || handle_ok(i->srq, ep->n_srq)) && init_xrc_ok(ep, i);
 }
 
 static bool init_limits_ok(const struct ep_qp_init *i)
 {
-    return i->type <= QPT_UD && i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 && i->max_dest_rd <= 128 &&
-           i->qpn <= PSN_MASK;
+    return i->type < QP_TYPES && i->max_send_wr <= UINT32_C(1) << 20 && i->max_send_sge <= 64 &&
+           i->max_dest_rd <= 128 && i->qpn <= PSN_MASK;
 }
 
 static int pick_qpn(struct endpoint *ep, uint32_t *qpn)
@@ -129,7 +137,9 @@ static int pick_qpn(struct endpoint *ep, uint32_t *qpn)
 static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
 {
     uint32_t n = q->sq_mask + 1;
-    uint16_t max_rsge = init->srq == EP_NO_SRQ ? init->max_recv_sge : q->ep->srq[init->srq]->rq.max_sge;
+    uint16_t max_rsge = init->type == QPT_XRC_TGT ? RQ_SGE_MAX
+                        : init->srq == EP_NO_SRQ  ? init->max_recv_sge
+                                                  : q->ep->srq[init->srq]->rq.max_sge;
 
     q->max_ssge = init->max_send_sge ? init->max_send_sge : 1;
     q->max_inline = init->max_inline;
@@ -140,7 +150,7 @@ static int qp_queues(struct ep_qp *q, const struct ep_qp_init *init)
         q->inline_data = malloc((size_t)n * q->max_inline);
     if (!q->swqe || !q->ssge || !q->cur_sge || (q->max_inline && !q->inline_data))
         return -ENOMEM;
-    return init->srq == EP_NO_SRQ ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
+    return has_own_receives(q) ? rq_init(&q->rq, init->max_recv_wr ? init->max_recv_wr : 16, init->max_recv_sge) : 0;
 }
 
 /* Responder resources of a queue pair if the caller gives none. */
@@ -155,7 +165,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
                              .rxe = ep->cfg.profile == EP_RXE,
                              .port_mtu = ep->cfg.mtu};
 
-    if (init->type == QPT_RC)
+    if (init->type == QPT_RC || init->type == QPT_XRC_TGT)
         n_res = init->max_dest_rd ? round_up(init->max_dest_rd) : RES_DEFAULT;
     q = calloc(1, offsetof(struct ep_qp, qp) + qp_size(n_msg, n_res) + 8);
     if (!q)
@@ -166,6 +176,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     q->sig_all = init->sq_sig_all;
     q->srq = init->srq;
     q->pd = init->pd;
+    q->xrcd = init->xrcd;
     q->send_cq = init->send_cq;
     q->recv_cq = init->recv_cq;
     q->pol = init->policies ? *init->policies : ep->cfg.policies;
@@ -285,7 +296,7 @@ void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now)
 {
     wc->qpn = q->qp.qpn;
     wc->when = now;
-    ep_complete(q->ep, q->recv_cq, wc, wc->flags & WC_SOLICITED);
+    ep_complete(q->ep, q->xrcd ? q->ep->srq[q->srq]->cq : q->recv_cq, wc, wc->flags & WC_SOLICITED);
 }
 
 static void flush_recv(struct ep_qp *q, ns_t now)
@@ -297,8 +308,8 @@ static void flush_recv(struct ep_qp *q, ns_t now)
         ep_recv_complete(q, &wc, now);
         q->qp.rsp.recv_taken = false;
     }
-    if (q->srq != EP_NO_SRQ) {
-        if (!q->last_wqe)
+    if (!has_own_receives(q)) {
+        if (!q->last_wqe && q->qp.type != QPT_XRC_INI)
             ep_raise(q->ep, EP_EV_LAST_WQE, q->handle, now);
         q->last_wqe = true;
         return;
@@ -330,7 +341,7 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now)
         return;
     if (UNLIKELY(q->ep->watch))
         q->ep->watch->failed(q->ep->watch->user, q->handle, status, now);
-    if (q->qp.type != QPT_RC && status != WC_SUCCESS) {
+    if (!qp_is_reliable(q->qp.type) && status != WC_SUCCESS) {
         q->qp.state = q->qp.attr.state = QPS_SQE;
         flush_send(q, status, now);
         q->qp.req.dead = false;
@@ -394,15 +405,19 @@ int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32
     return 0;
 }
 
-static int step(struct endpoint *ep, int qp, struct qp_attr *a, enum qp_state to, uint32_t mask, ns_t now)
+/* Change to state `to` with the attributes that this transition requires. */
+static int step(struct ep_qp *q, struct qp_attr *a, enum qp_state to, ns_t now)
 {
+    uint32_t required, optional;
+
     a->state = (uint8_t)to;
-    return ep_qp_modify(ep, qp, a, mask | QPA_STATE, now);
+    qp_transition((enum qp_type)q->qp.type, (enum qp_state)q->qp.state, to, &required, &optional);
+    return ep_qp_modify(q->ep, q->handle, a, required | QPA_STATE, now);
 }
 
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
 {
-    const struct ep_qp *q = qp_of(ep, qp);
+    struct ep_qp *q = qp_of(ep, qp);
     struct qp_attr a = {.access = peer->access,
                         .port = 1,
                         .pkey = ep->cfg.pkey,
@@ -413,40 +428,26 @@ int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
                         .max_dest_rd_atomic = peer->max_dest_rd_atomic,
                         .min_rnr_timer = peer->min_rnr_timer,
                         .av = peer->av};
-    uint32_t conn = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
     int err;
 
     if (!q)
         return -EINVAL;
     if (q->qp.qpn == 1)
         a.qkey = QKEY_GSI;
-    err = q->qp.state == QPS_INIT
-              ? 0
-              : step(ep, qp, &a, QPS_INIT,
-                     QPA_PKEY_INDEX | QPA_PORT | (q->qp.type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS), now);
-    if (err)
-        return err;
-    if (q->qp.type == QPT_UD)
-        return step(ep, qp, &a, QPS_RTR, 0, now);
-    return step(ep, qp, &a, QPS_RTR, conn | (q->qp.type == QPT_RC ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0),
-                now);
+    err = q->qp.state == QPS_INIT ? 0 : step(q, &a, QPS_INIT, now);
+    return err ? err : step(q, &a, QPS_RTR, now);
 }
 
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
 {
-    const struct ep_qp *q = qp_of(ep, qp);
+    struct ep_qp *q = qp_of(ep, qp);
     struct qp_attr a = {.sq_psn = peer->sq_psn,
                         .timeout = ep->cfg.timeout ? ep->cfg.timeout : peer->timeout,
                         .retry_cnt = peer->retry_cnt,
                         .rnr_retry = peer->rnr_retry,
                         .max_rd_atomic = peer->max_rd_atomic};
 
-    if (!q)
-        return -EINVAL;
-    return step(ep, qp, &a, QPS_RTS,
-                QPA_SQ_PSN |
-                    (q->qp.type == QPT_RC ? QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC : 0),
-                now);
+    return q ? step(q, &a, QPS_RTS, now) : -EINVAL;
 }
 
 int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)
@@ -462,7 +463,10 @@ static bool wr_allowed(const struct ep_qp *q, const struct send_wr *wr)
 {
     switch (q->qp.type) {
     case QPT_RC:
+    case QPT_XRC_INI:
         return wr->opcode <= WR_LOCAL_INV;
+    case QPT_XRC_TGT:
+        return false;
     case QPT_UC:
         return wr->opcode <= WR_SEND_WITH_IMM || wr->opcode == WR_RDMA_WRITE || wr->opcode == WR_RDMA_WRITE_WITH_IMM ||
                wr->opcode >= WR_BIND_MW;
@@ -490,7 +494,7 @@ static int copy_pieces(struct ep_qp *q, struct ep_swqe *w, uint32_t slot, const 
             memcpy(&q->ssge[(size_t)slot * q->max_ssge], wr->sg_list, wr->num_sge * sizeof *wr->sg_list);
         return 0;
     }
-    if (len > q->max_inline || wr->opcode == WR_RDMA_READ || wr->opcode >= WR_ATOMIC_CMP_AND_SWP)
+    if (len > q->max_inline || !wr_info_of(wr->opcode)->data)
         return -E2BIG;
     for (unsigned i = 0; i < wr->num_sge; i++) { /* inline: addresses are the caller's own pointers */
         memcpy(q->inline_data + (size_t)slot * q->max_inline + off, (const void *)(uintptr_t)wr->sg_list[i].addr,
@@ -526,9 +530,13 @@ int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now
     w->remote_qpn = wr->remote_qpn;
     w->remote_qkey = wr->remote_qkey;
     w->ah = wr->ah;
+    w->remote_srqn = wr->remote_srqn;
     w->mr_key = wr->mr_key;
     w->mw_length = wr->mw_length;
     w->mw_access = wr->mw_access;
+    w->flush_length = wr->flush_length;
+    w->placement = wr->placement;
+    w->whole_region = wr->whole_region;
     w->checked = false;
     w->status = WC_SUCCESS;
     q->sq_tail++;
@@ -546,7 +554,7 @@ int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now
     struct ep_qp *q = qp_of(ep, qp);
     int err;
 
-    if (!q || q->srq != EP_NO_SRQ || q->qp.state == QPS_RESET)
+    if (!q || !has_own_receives(q) || q->qp.state == QPS_RESET)
         return -EINVAL;
     err = rq_post(&q->rq, wr);
     if (err)
@@ -565,7 +573,7 @@ int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece)
 {
     struct ep_qp *q = qp_of(ep, qp);
 
-    if (!q || q->srq != EP_NO_SRQ)
+    if (!q || !has_own_receives(q))
         return -EINVAL;
     q->refill_sge = *piece;
     return 0;
@@ -578,7 +586,7 @@ void ep_refill(struct ep_qp *q, ns_t now)
     uint32_t n;
     ns_t when;
 
-    if (q->srq != EP_NO_SRQ || q->pol.refill == &refill_none || (!due && q->refill_at != NS_NEVER))
+    if (!has_own_receives(q) || q->pol.refill == &refill_none || (!due && q->refill_at != NS_NEVER))
         return;
     q->refill_at = NS_NEVER;
     n = q->pol.refill->post(rq_count(&q->rq), q->rq.max, now, &when, q->pol.refill_arg);

@@ -215,7 +215,7 @@ static bool put_network_header(struct ep_qp *q, const struct pkt *p)
         memcpy(h + 20, p->data + p->ip_off, 20);
     else if (p->addr_len == 16)
         memcpy(h, p->data + p->ip_off, UD_GRH_BYTES);
-    return sge_copy(q->ep, q->pd, q->cur_sge, q->cur.num_sge, 0, h, sizeof h, true);
+    return sge_copy(q->ep, recv_pd(q), q->cur_sge, q->cur.num_sge, 0, h, sizeof h, true);
 }
 
 static void run_atomic(struct ep_qp *q, const struct effects *e, const struct pkt *p)
@@ -242,7 +242,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
 {
     uint8_t *data = (uint8_t *)(uintptr_t)p->data + p->payload_off, *mem;
 
-    if (e->flags & EFF_WRITE && e->len) {
+    if (e->flags & EFF_WRITE && e->len) { /* ATOMIC WRITE, too: nobody looks while it is copied */
         mem = ep_remote_mem(q->ep, q, e->rkey, e->va, e->len, ACCESS_REMOTE_WRITE);
         *status = WC_LOC_ACCESS_ERR;
         if (!mem)
@@ -253,7 +253,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
         *status = WC_LOC_PROT_ERR;
         if (q->qp.type == QPT_UD && !put_network_header(q, p))
             return false;
-        if (e->len && !sge_copy(q->ep, q->pd, q->cur_sge, q->cur.num_sge, e->offset, data, e->len, true))
+        if (e->len && !sge_copy(q->ep, recv_pd(q), q->cur_sge, q->cur.num_sge, e->offset, data, e->len, true))
             return false;
     }
     if (e->flags & EFF_INVALIDATE) {
@@ -272,7 +272,7 @@ static void execution_failed(struct ep_qp *q, const struct effects *e, enum wc_s
 {
     if (e->flags & (EFF_RECV_DATA | EFF_RECV_DONE))
         fail_receive(q, status, now);
-    if (q->qp.type != QPT_RC || status == WC_REM_INV_REQ_ERR) {
+    if (!qp_is_reliable(q->qp.type) || status == WC_REM_INV_REQ_ERR) {
         ep_qp_fail(q, WC_SUCCESS, now);
         return;
     }
@@ -379,15 +379,43 @@ static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
     ep_ready(q);
 }
 
+/* XRC: receives come from the shared receive queue that the request names, until the message is complete. */
+static void select_srq(struct ep_qp *q, const struct pkt *p)
+{
+    bool receives = p->op->flags & OPF_SEND || p->op->ext & H_IMMDT;
+
+    if (receives && !q->qp.rsp.recv_taken && p->have & H_XRCETH)
+        q->srq = ep_srq_of_number(q->ep, p->xrceth.srqn, q->xrcd);
+}
+
+/* What the responder may use for a request. */
+static struct rsp_env env_of(struct ep_qp *q)
+{
+    const struct ep_rq *rq = rq_of(q);
+    uint32_t avail = rq_count(rq);
+
+    return (struct rsp_env){.mrs = &q->ep->mrs,
+                            .pd = q->pd,
+                            .qpn = q->qp.qpn,
+                            .no_srq = q->xrcd && q->srq == EP_NO_SRQ,
+                            .rq_avail = avail,
+                            .rq_len = q->qp.rsp.recv_taken ? q->cur.len
+                                      : avail              ? rq->wqe[rq->head & rq->mask].len
+                                                           : 0};
+}
+
 static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct endpoint *ep = q->ep;
-    const struct ep_rq *rq = rq_of(q);
-    struct rsp_env env = {.mrs = &ep->mrs, .pd = q->pd, .qpn = q->qp.qpn, .rq_avail = rq_count(rq)};
     enum wc_status status;
+    struct rsp_env env;
     struct effects e;
 
-    env.rq_len = q->qp.rsp.recv_taken ? q->cur.len : env.rq_avail ? rq->wqe[rq->head & rq->mask].len : 0;
+    if (UNLIKELY(q->qp.type == QPT_XRC_INI)) /* it has no responder */
+        return false;
+    if (UNLIKELY(q->xrcd))
+        select_srq(q, p);
+    env = env_of(q);
     e = rsp_rx(&q->qp.rsp, &env, p, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_DUPLICATE)))
         count_request(q, &e, p);

@@ -144,7 +144,7 @@ int ep_poll(struct endpoint *ep, int handle, struct wc *wc, int n)
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge)
 {
     memset(rq, 0, sizeof *rq);
-    if (depth > UINT32_C(1) << 20 || max_sge > 64)
+    if (depth > UINT32_C(1) << 20 || max_sge > RQ_SGE_MAX)
         return -EINVAL;
     rq->max = depth ? depth : 1;
     rq->mask = round_up(rq->max) - 1;
@@ -208,6 +208,34 @@ int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max
     srq->pd = pd;
     ep->srq[ep->n_srq] = srq;
     return (int)ep->n_srq++;
+}
+
+uint32_t ep_xrcd_alloc(struct endpoint *ep)
+{
+    return ++ep->xrcds;
+}
+
+int ep_srq_to_xrc(struct endpoint *ep, int srq, uint32_t xrcd, int cq)
+{
+    if (srq < 0 || (uint32_t)srq >= ep->n_srq || xrcd == 0 || xrcd > ep->xrcds || cq < 0 || (uint32_t)cq >= ep->n_cq)
+        return -EINVAL;
+    ep->srq[srq]->xrcd = xrcd;
+    ep->srq[srq]->cq = cq;
+    return 0;
+}
+
+#define SRQN_FIRST 0x40
+
+uint32_t ep_srq_number(const struct endpoint *ep, int srq)
+{
+    return srq < 0 || (uint32_t)srq >= ep->n_srq ? 0 : SRQN_FIRST + (uint32_t)srq;
+}
+
+int ep_srq_of_number(const struct endpoint *ep, uint32_t number, uint32_t xrcd)
+{
+    uint32_t i = number - SRQN_FIRST;
+
+    return i < ep->n_srq && ep->srq[i]->xrcd == xrcd ? (int)i : EP_NO_SRQ;
 }
 
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit)

@@ -23,7 +23,10 @@ static uint8_t credits_now(struct ep_qp *q)
 
 static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_owed *o)
 {
-    ep_fill_bth(q, p, OPCODE(SVC_RC, o->opcode), o->psn);
+    /* fault CHOICE_UC_ACK: UC has no ACK of its own */
+    unsigned service = qp_is_reliable(q->qp.type) ? q->qp.rsp.p.service : (unsigned)SVC_RC;
+
+    ep_fill_bth(q, p, OPCODE(service, o->opcode), o->psn);
     p->payload_len = o->len;
     p->bth.padcnt = -o->len & 3;
     if (p->op->ext & H_AETH) {
@@ -70,6 +73,15 @@ static void repeat_response(struct ep_qp *q, const struct rsp_owed *o, bool as_a
     }
 }
 
+/* A fault: the path as the other version of RoCE. */
+static const struct path *other_path(const struct ep_qp *q, struct path *other)
+{
+    struct link_addr own = q->ep->cfg.addr;
+
+    own.encap = own.encap == ENCAP_ROCEV1 ? ENCAP_ROCEV2 : ENCAP_ROCEV1;
+    return path_init(other, &own, &q->qp.attr.av) ? &q->path : other;
+}
+
 /* Send the response in ep->tx; `o`: location of a READ's data. */
 static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
 {
@@ -80,6 +92,8 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     struct pkt *p = &ep->tx, honest;
     struct fault_ctx c = {
         .p = p, .tweak = &tweak, .req = &q->qp.req, .rsp = r, .now = now, .encap = q->path.encap, .ip4 = q->path.ip4};
+    const struct path *path = &q->path;
+    struct path other;
     const uint8_t *mem = NULL;
 
     if (o->kind == OWED_READ && o->len) {
@@ -93,8 +107,9 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     if (UNLIKELY(ep->n_fault)) {
         honest = *p;
         ep_fault_packet(q, FAULT_RESPONSE, &c);
+        path = tweak.other_roce ? other_path(q, &other) : path;
     }
-    if (build_begin(&out, &q->path, p, p->payload_len, ep->ip_id, &tweak))
+    if (build_begin(&out, path, p, p->payload_len, ep->ip_id, &tweak))
         return -ENOSPC;
     if (!ep->cfg.no_self_check)
         ep_self_check(q, rsp_tx_check(r, p, now));
@@ -102,7 +117,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
         memcpy(out.payload, mem, min_u32(p->payload_len, o->len));
     if (UNLIKELY(p->payload_len > o->len))
         memset(out.payload + o->len, 0, p->payload_len - o->len);
-    build_end(&out, &q->path, p, p->payload_len, &tweak);
+    build_end(&out, path, p, p->payload_len, &tweak);
     ep->ip_id++;
     if (!q->repeat_again)
         rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
@@ -140,6 +155,15 @@ static void ack_before_read_response(struct ep_qp *q, struct rsp_owed *o)
                            .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
                            .psn = psn_prev(r->epsn_lo),
                            .msn = r->msn_lo};
+}
+
+/* Fault CHOICE_NO_NAK: true if the sequence NAK that is due is not sent. */
+static bool withholds_nak(struct ep_qp *q, const struct rsp_owed *o)
+{
+    if (o->kind != OWED_NAK || o->syndrome != SYNDROME_NAK(NAK_PSN_SEQ) || !ep_fault_choice(q, CHOICE_NO_NAK))
+        return false;
+    q->qp.rsp.nak_owed = false;
+    return true;
 }
 
 /* True while the policy delays the response to the oldest READ or atomic; later responses wait for it. */
@@ -191,7 +215,7 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         return send_cnp(q, buf, cap);
     if (UNLIKELY(q->ps.slow_until > now))
         return 0;
-    if (q->qp.type != QPT_RC ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
+    if (!qp_is_reliable(q->qp.type) ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
         return 0;
     if (UNLIKELY(q->mute) && is_mute(q, now))
         return 0;
@@ -199,6 +223,8 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
         if (o.kind == OWED_NOTHING || read_response_waits(q, &o, now))
             return 0;
+        if (UNLIKELY(ep_may_choose(q->ep, CHOICE_NO_NAK)) && withholds_nak(q, &o))
+            continue;
         if (UNLIKELY(ep_may_choose(q->ep, CHOICE_ACK_BEFORE_READ)))
             ack_before_read_response(q, &o);
         n = send_response(q, &o, buf, cap, now);

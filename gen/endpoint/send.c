@@ -17,47 +17,34 @@ void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn)
 
 /* --- What to send ----------------------------------------------------------------------------- */
 
-static enum msg_kind wr_kind(uint8_t opcode)
+const struct wr_info *wr_info_of(unsigned opcode)
 {
-    static const uint8_t kinds[] = {
-        [WR_SEND] = MSG_SEND,
-        [WR_SEND_WITH_IMM] = MSG_SEND,
-        [WR_SEND_WITH_INV] = MSG_SEND,
-        [WR_RDMA_WRITE] = MSG_WRITE,
-        [WR_RDMA_WRITE_WITH_IMM] = MSG_WRITE,
-        [WR_RDMA_READ] = MSG_READ,
-        [WR_ATOMIC_CMP_AND_SWP] = MSG_ATOMIC,
-        [WR_ATOMIC_FETCH_AND_ADD] = MSG_ATOMIC,
-        [WR_BIND_MW] = MSG_LOCAL,
-        [WR_LOCAL_INV] = MSG_LOCAL,
+    static const struct wr_info infos[] = {
+        [WR_SEND] = {MSG_SEND, .receive = true, .data = true, .first = OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST,
+                     OP_SEND_ONLY},
+        [WR_SEND_WITH_IMM] = {MSG_SEND, .receive = true, .data = true, .first = OP_SEND_FIRST, OP_SEND_MIDDLE,
+                              OP_SEND_LAST_IMM, OP_SEND_ONLY_IMM},
+        [WR_SEND_WITH_INV] = {MSG_SEND, .receive = true, .data = true, .first = OP_SEND_FIRST, OP_SEND_MIDDLE,
+                              OP_SEND_LAST_INV, OP_SEND_ONLY_INV},
+        [WR_RDMA_WRITE] = {MSG_WRITE, .data = true, .first = OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST,
+                           OP_WRITE_ONLY},
+        [WR_RDMA_WRITE_WITH_IMM] = {MSG_WRITE, .receive = true, .data = true, .first = OP_WRITE_FIRST, OP_WRITE_MIDDLE,
+                                    OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
+        [WR_RDMA_READ] = {MSG_READ, .fills = true, .only = OP_READ_REQUEST},
+        [WR_ATOMIC_CMP_AND_SWP] = {MSG_ATOMIC, .fills = true, .eight = true, .only = OP_COMPARE_SWAP},
+        [WR_ATOMIC_FETCH_AND_ADD] = {MSG_ATOMIC, .fills = true, .eight = true, .only = OP_FETCH_ADD},
+        [WR_ATOMIC_WRITE] = {MSG_PLACE, .data = true, .eight = true, .only = OP_ATOMIC_WRITE},
+        [WR_FLUSH] = {MSG_PLACE, .only = OP_FLUSH},
+        [WR_BIND_MW] = {MSG_LOCAL},
+        [WR_LOCAL_INV] = {MSG_LOCAL},
     };
-    return (enum msg_kind)kinds[opcode];
+    return &infos[opcode];
 }
 
-static bool wr_uses_receive(uint8_t opcode)
+/* Opcode of a packet of a work request: First, Last, Only or Middle. */
+static uint8_t packet_op(const struct wr_info *i, bool first, bool last)
 {
-    return opcode <= WR_SEND_WITH_INV || opcode == WR_RDMA_WRITE_WITH_IMM;
-}
-
-/* Opcode of a packet of `w`: First, Last, Only or Middle. */
-static uint8_t packet_op(const struct ep_swqe *w, bool first, bool last)
-{
-    static const struct {
-        uint8_t first, middle, last, only;
-    } ops[] = {
-        [WR_SEND] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST, OP_SEND_ONLY},
-        [WR_SEND_WITH_IMM] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST_IMM, OP_SEND_ONLY_IMM},
-        [WR_SEND_WITH_INV] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST_INV, OP_SEND_ONLY_INV},
-        [WR_RDMA_WRITE] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST, OP_WRITE_ONLY},
-        [WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
-        [WR_RDMA_READ] = {0, 0, 0, OP_READ_REQUEST},
-        [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_COMPARE_SWAP},
-        [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
-    };
-    return first && last ? ops[w->opcode].only
-           : first       ? ops[w->opcode].first
-           : last        ? ops[w->opcode].last
-                         : ops[w->opcode].middle;
+    return first && last ? i->only : first ? i->first : last ? i->last : i->middle;
 }
 
 static uint32_t window_of(const struct ep_qp *q)
@@ -67,7 +54,7 @@ static uint32_t window_of(const struct ep_qp *q)
 
 static bool has_depth(struct ep_qp *q)
 {
-    return q->qp.req.rd_out < q->qp.req.p.max_rd || ep_fault_choice(q, CHOICE_EXTRA_READ);
+    return req_resources(&q->qp.req) < q->qp.req.p.max_rd || ep_fault_choice(q, CHOICE_EXTRA_READ);
 }
 
 /* True if work request `w` may begin now. A work request that failed, or needs no packet, never begins: settle_local()
@@ -75,23 +62,24 @@ static bool has_depth(struct ep_qp *q)
 static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
 {
     const struct requester *r = &q->qp.req;
-    enum msg_kind kind = wr_kind(w->opcode);
+    const struct wr_info *i = wr_info_of(w->opcode);
+    enum msg_kind kind = (enum msg_kind)i->kind;
     uint32_t span;
 
     if (!req_has_room(r) || q->qp.state != QPS_RTS)
         return false;
     if (UNLIKELY(w->status != WC_SUCCESS || kind == MSG_LOCAL))
         return false;
-    if (w->flags & SEND_FENCE && r->rd_out)
+    if (w->flags & SEND_FENCE && req_resources(r))
         return false;
     span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
     if (req_outstanding(r) && req_outstanding(r) + span > window_of(q))
         return false;
     q->waits = EP_WAIT_DEPTH;
-    if ((kind == MSG_READ || kind == MSG_ATOMIC) && !has_depth(q))
+    if ((kind == MSG_READ || kind == MSG_ATOMIC || kind == MSG_PLACE) && !has_depth(q))
         return false;
     q->waits = EP_WAIT_CREDIT;
-    if (LIKELY(r->unlimited) || !wr_uses_receive(w->opcode) || req_has_credit(r, psn_add(r->ssn, 1)))
+    if (LIKELY(r->unlimited) || !i->receive || req_has_credit(r, psn_add(r->ssn, 1)))
         return true;
     return r->limit && ep_fault_choice(q, CHOICE_NO_CREDIT); /* without credits until the first ACK */
 }
@@ -123,7 +111,7 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
         *off = m->span;
         bool held = r->probing && m->credit; /* its latest packet is the one that was sent without credit */
         q->waits = held ? EP_WAIT_CREDIT : EP_WAIT_NONE;
-        if (held || (r->p.service == SVC_RC && req_outstanding(r) >= window_of(q)))
+        if (held || (q->qp.type != QPT_UC && req_outstanding(r) >= window_of(q)))
             return false;
         return true;
     }
@@ -152,20 +140,21 @@ static bool settle_local(struct ep_qp *q, ns_t now)
 
     while (r->msg_tail != q->sq_tail && !req_going_back(r) && q->qp.state == QPS_RTS) {
         struct ep_swqe *w = swqe_of(q, r->msg_tail);
+        const struct wr_info *i = wr_info_of(w->opcode);
         struct effects e;
         bool open = r->msg_tail != r->msg_head && req_msg(r, r->msg_tail - 1)->open;
         uint32_t first = r->msg_head;
-        bool local = w->opcode >= WR_BIND_MW;
-        if (open || !req_has_room(r) || (w->flags & SEND_FENCE && r->rd_out))
+        bool local = i->kind == MSG_LOCAL;
+        if (open || !req_has_room(r) || (w->flags & SEND_FENCE && req_resources(r)))
             return true;
         if (local && w->status == WC_SUCCESS)
             run_local(q, w);
-        if (!local && !w->checked && !(w->flags & SEND_INLINE)) {
+        if (i->eight && w->len != 8)
+            w->status = WC_LOC_LEN_ERR;
+        else if (!local && !w->checked && !(w->flags & SEND_INLINE)) {
             w->checked = true;
-            if (w->opcode >= WR_ATOMIC_CMP_AND_SWP && w->len != 8)
-                w->status = WC_LOC_LEN_ERR;
-            else if (!sge_check(q->ep, q->pd, &q->ssge[(size_t)(r->msg_tail & q->sq_mask) * q->max_ssge], w->num_sge,
-                                w->opcode >= WR_RDMA_READ ? ACCESS_LOCAL_WRITE : 0))
+            if (!sge_check(q->ep, q->pd, &q->ssge[(size_t)(r->msg_tail & q->sq_mask) * q->max_ssge], w->num_sge,
+                           i->fills ? ACCESS_LOCAL_WRITE : 0))
                 w->status = WC_LOC_PROT_ERR;
         }
         if (UNLIKELY(w->status != WC_SUCCESS)) {
@@ -190,7 +179,7 @@ static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
     const struct requester *r = &q->qp.req;
 
     q->ps.since_ackreq++;
-    if (r->p.service != SVC_RC)
+    if (!qp_is_reliable(q->qp.type))
         return false;
     if (last || q->ps.since_ackreq >= q->pol.ackreq_every || req_outstanding(r) + span >= window_of(q) ||
         (UNLIKELY(!r->unlimited) && psn_diff(r->ssn, r->limit) >= 0)) {
@@ -205,8 +194,13 @@ static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe 
 {
     uint32_t ext = p->op->ext;
 
+    if (ext & H_XRCETH)
+        p->xrceth = (struct xrceth){.srqn = w->remote_srqn};
+    if (ext & H_FETH)
+        p->feth = (struct feth){.plt = w->placement, .sel = w->whole_region};
     if (ext & H_RETH)
-        p->reth = (struct reth){.va = w->remote_addr + skip, .rkey = w->rkey, .dmalen = w->len - skip};
+        p->reth = (struct reth){
+            .va = w->remote_addr + skip, .rkey = w->rkey, .dmalen = ext & H_FETH ? w->flush_length : w->len - skip};
     if (ext & H_ATOMICETH) {
         bool cas = w->opcode == WR_ATOMIC_CMP_AND_SWP;
         p->atomiceth = (struct atomiceth){.va = w->remote_addr,
@@ -230,20 +224,20 @@ static void fill_packet(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off
 {
     const struct ep_swqe *w = swqe_of(q, n);
     const struct requester *r = &q->qp.req;
-    bool data = w->opcode <= WR_RDMA_WRITE_WITH_IMM;
+    const struct wr_info *i = wr_info_of(w->opcode);
     uint32_t left;
     bool last;
 
     *skip = off * r->p.pmtu;
     left = w->len - *skip;
-    last = !data || left <= r->p.pmtu || q->qp.type == QPT_UD;
-    ep_fill_bth(q, p, OPCODE(r->p.service, packet_op(w, !data || off == 0, last)), r->psn_tx);
-    if (data)
+    last = !i->data || left <= r->p.pmtu || q->qp.type == QPT_UD;
+    ep_fill_bth(q, p, OPCODE(r->p.service, packet_op(i, !i->data || off == 0, last)), r->psn_tx);
+    if (i->data)
         p->payload_len = last ? left : r->p.pmtu;
     fill_ext(q, p, w, *skip);
     if (q->qp.type == QPT_UD)
         p->bth.dqpn = w->remote_qpn;
-    p->bth.se = last && w->flags & SEND_SOLICITED && wr_uses_receive(w->opcode);
+    p->bth.se = last && w->flags & SEND_SOLICITED && i->receive;
     p->bth.ackreq = wants_ackreq(q, last, w->opcode == WR_RDMA_READ ? psn_span(left, r->p.pmtu) : 1);
     p->bth.padcnt = -p->payload_len & 3;
 }
@@ -393,6 +387,7 @@ static bool may_send(struct ep_qp *q, ns_t now)
     const struct requester *r = &q->qp.req;
 
     q->waits = EP_WAIT_NONE;
+    q->paced = false; /* what waits for something else has no deadline of the pacing */
     if (!qp_can_send(&q->qp) || r->dead)
         return false;
     if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, CHOICE_EARLY_RNR_RETRY))

@@ -49,6 +49,8 @@ static int wc_word(struct script *s, const struct token *t, unsigned host, const
         return wc->byte_len == u;
     if (token_is(&key, "imm"))
         return (wc->flags & WC_WITH_IMM) && wc->imm_data == u;
+    if (token_is(&key, "conn"))
+        return u - 1 < s->sim.n_conns && ep_qp(s->sim.ep[host], s->sim.conn[u - 1]->qp[host])->qpn == wc->qpn;
     if (token_is(&key, "src"))
         return wc->src_qp == u;
     return text_fail(&s->err, &key, "a completion has no '%.*s'", (int)key.len, key.p) - 1;
@@ -72,18 +74,34 @@ static bool wc_mismatch(struct script *s, unsigned host, const struct token *t, 
     return false;
 }
 
+/* The completion queue of a connection (a number), or of the receives of an XRC shared receive queue (a name). */
+static bool cq_of(struct script *s, unsigned host, const struct token *t, int *cq)
+{
+    const struct script_srq *q;
+    struct sim_conn *c;
+    uint64_t number;
+
+    if (token_u64(t, &number)) {
+        if (!script_conn_of(s, t, &c))
+            return false;
+        *cq = c->cq[host];
+        return true;
+    }
+    q = script_srq_of(s, host, t);
+    *cq = q ? q->cq : -1;
+    return *cq >= 0 || (q && text_fail(&s->err, t, "wc: its receives complete at their queue pairs"));
+}
+
 /* "wc CONN STATUS [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh]" and "wc CONN none TIME". */
 static bool expect_wc(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct wc_wait w = {.ep = s->sim.ep[host]};
-    struct sim_conn *c;
     ns_t time;
 
     if (n < 2)
         return text_fail(&s->err, NULL, "wc: expected a connection and a status");
-    if (!script_conn_of(s, t, &c))
+    if (!cq_of(s, host, t, &w.cq))
         return false;
-    w.cq = c->cq[host];
     if (token_is(&t[1], "none")) {
         if (n != 3 || !token_time(&t[2], &time))
             return text_fail(&s->err, &t[1], "wc: expected 'none' and a time");

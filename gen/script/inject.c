@@ -74,6 +74,9 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
     case VAL_RKEY:
         p->reth.rkey = p->atomiceth.rkey = (uint32_t)u;
         break;
+    case VAL_SRQN:
+        p->xrceth.srqn = (uint32_t)u;
+        break;
     case VAL_DMALEN:
         p->reth.dmalen = (uint32_t)u;
         break;
@@ -119,7 +122,6 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host, c
 /* "inject a > b NAME conn=N psn=N ...": send a packet that bypasses the endpoint of the host. */
 bool script_inject(struct script *s, const struct token *t, unsigned n)
 {
-    static const uint8_t services[] = {SVC_RC, SVC_UC, SVC_UD};
     struct handmade h;
     struct token key, v;
     struct sim_conn *c = s->sim.n_conns ? s->sim.conn[0] : NULL;
@@ -135,13 +137,14 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     if (!c)
         return text_fail(&s->err, NULL, "inject: there is no connection yet");
     memset(&h, 0, sizeof h);
-    if (!find_op(s, &t[3], services[c->type], &h.p.op, &opcode))
+    if (!find_op(s, &t[3], qp_service((enum qp_type)c->type), &h.p.op, &opcode))
         return false;
     h.p.have = H_BTH | h.p.op->ext;
     h.p.bth.opcode = opcode;
     h.p.bth.pkey = 0xffff;
     h.p.bth.dqpn = c->peer[host].qpn;
     h.p.aeth.syndrome = AETH_CREDIT_INVALID;
+    h.p.xrceth.srqn = c->remote_srqn;
     h.p.deth.qkey = c->remote_qkey[host];
     h.p.deth.srcqp = ep_qp(s->sim.ep[host], c->qp[host])->qpn;
     for (unsigned i = 4; i < n; i++) {

@@ -110,8 +110,9 @@ bool packet_name_known(struct script *s, const struct token *t)
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-static const char *const value_names[] = {"conn", "psn",    "len", "frame", "msn",  "credit", "timer", "ackreq", "se",
-                                          "va",   "dmalen", "imm", "pad",   "orig", "ecn",    "dqpn",  "rkey"};
+static const char *const value_names[] = {"conn",  "psn",    "len", "frame", "msn",    "credit",
+                                          "timer", "ackreq", "se",  "va",    "dmalen", "imm",
+                                          "pad",   "orig",   "ecn", "dqpn",  "rkey",   "srqn"};
 
 enum value_kind value_find(const struct token *t)
 {
@@ -158,6 +159,9 @@ bool packet_value(const struct pkt *p, const struct conns_view *v, enum value_ki
     case VAL_RKEY:
         *u = p->have & H_ATOMICETH ? p->atomiceth.rkey : p->reth.rkey;
         return (p->have & (H_RETH | H_ATOMICETH)) != 0;
+    case VAL_SRQN:
+        *u = p->xrceth.srqn;
+        return (p->have & H_XRCETH) != 0;
     case VAL_DMALEN:
         *u = p->reth.dmalen;
         return (p->have & H_RETH) != 0;

@@ -59,6 +59,7 @@ static bool take_remote(struct script *s, unsigned host, const struct token *t, 
         return false;
     wr->remote_addr = p.m->iova + p.off;
     wr->rkey = p.m->key;
+    wr->flush_length = (uint32_t)p.len;
     return true;
 }
 
@@ -74,6 +75,12 @@ static bool post_flag(struct post_line *l, const struct token *t)
             l->wr.flags |= flags[i].flag;
             return true;
         }
+    if (token_is(t, "global") || token_is(t, "persistent")) {
+        l->wr.placement |= token_is(t, "global") ? FLUSH_GLOBAL : FLUSH_PERSISTENT;
+        return true;
+    }
+    if (token_is(t, "whole"))
+        return l->wr.whole_region = true;
     if (!token_is(t, "unsignaled"))
         return false;
     l->wr.flags &= (uint8_t)~SEND_SIGNALED;
@@ -96,6 +103,27 @@ static bool take_key(struct script *s, unsigned host, const struct token *v, uin
     return true;
 }
 
+/* Parse the number of a shared receive queue, or "HOST.NAME". */
+static bool take_srqn(struct script *s, const struct token *v, uint32_t *srqn)
+{
+    const struct script_srq *q;
+    struct token h, name;
+    unsigned host;
+    uint64_t u;
+
+    if (token_u64(v, &u)) {
+        *srqn = (uint32_t)u & 0xffffff;
+        return true;
+    }
+    if (!token_cut(v, '.', &h, &name))
+        return text_fail(&s->err, v, "srq: expected a number or HOST.NAME");
+    if (!script_host_of(s, &h, &host))
+        return false;
+    q = script_srq_of(s, host, &name);
+    *srqn = q ? ep_srq_number(s->sim.ep[host], q->handle) : 0;
+    return q != NULL;
+}
+
 static bool post_key(struct script *s, struct post_line *l, const struct token *key, const struct token *v)
 {
     struct send_wr *wr = &l->wr;
@@ -115,6 +143,8 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
     }
     if (token_is(key, "access"))
         return script_access(s, v, &wr->mw_access);
+    if (token_is(key, "srq"))
+        return take_srqn(s, v, &wr->remote_srqn);
     if (!token_u64(v, &u))
         return text_fail(&s->err, v, "expected a number, found '%.*s'", (int)v->len, v->p);
     if (token_is(key, "id"))
@@ -236,6 +266,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
                {"read", WR_RDMA_READ},
                {"cas", WR_ATOMIC_CMP_AND_SWP},
                {"faa", WR_ATOMIC_FETCH_AND_ADD},
+               {"awrite", WR_ATOMIC_WRITE},
+               {"flush", WR_FLUSH},
                {"inv", WR_LOCAL_INV},
                {"bind", WR_BIND_MW}};
     struct post_line l = {.host = host, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
@@ -243,8 +275,9 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     bool good;
 
     if (n < 2)
-        return text_fail(&s->err, NULL,
-                         "post: expected send, write, read, cas, faa, recv, srq, inv or bind and a connection");
+        return text_fail(
+            &s->err, NULL,
+            "post: expected send, write, read, cas, faa, awrite, flush, recv, srq, inv or bind and a connection");
     if (token_is(t, "recv") || token_is(t, "srq"))
         return post_recv(s, host, t + 1, n - 1, token_is(t, "srq"));
     while (i < ARRAY_LEN(ops) && !token_is(t, ops[i].name))
@@ -255,6 +288,7 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
         return false;
     l.wr.opcode = (uint8_t)ops[i].op;
     l.wr.sg_list = l.sge;
+    l.wr.remote_srqn = l.c->remote_srqn;
     if (l.c->type == QPT_UD) {
         l.wr.ah = (uint32_t)l.c->ah[host];
         l.wr.remote_qpn = l.c->remote_qpn[host];
@@ -262,6 +296,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     }
     if (ops[i].op >= WR_BIND_MW)
         good = post_local(s, &l, t + 1, n - 1);
+    else if (ops[i].op == WR_FLUSH)
+        good = post_words(s, &l, t + 2, n - 2);
     else
         good = n > 2 ? take_pieces(s, host, &t[2], l.sge, &l.wr.num_sge) && post_words(s, &l, t + 3, n - 3)
                      : text_fail(&s->err, t, "post: which memory?");

@@ -6,7 +6,7 @@
 
 #define SCRIPT_WORDS  48 /* words of a line */
 #define SCRIPT_MEMS   64 /* regions and windows, both hosts together */
-#define SCRIPT_PDS    8  /* protection domains of a host */
+#define SCRIPT_PDS    8  /* protection domains of a host, and XRC domains */
 #define SCRIPT_SRQS   8  /* both hosts together */
 #define SCRIPT_EVENTS 64 /* asynchronous events kept of a host */
 
@@ -23,7 +23,9 @@ struct script_mem {
 struct script_srq {
     char name[24];
     unsigned host;
-    int handle; /* of the endpoint */
+    int handle;    /* of the endpoint */
+    int cq;        /* XRC: of its receives; else -1 */
+    uint32_t xrcd; /* its XRC domain; 0: none */
 };
 
 /* A frame that a host has sent, and that no line has matched or skipped yet. */
@@ -51,6 +53,7 @@ struct script {
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS]; /* by host: queue of sent frames */
     struct prng prng;                                           /* starting PSNs and the like */
     uint32_t pd[NET_HOSTS][SCRIPT_PDS];                         /* handles; 0: not allocated yet */
+    uint32_t xrcd[NET_HOSTS][SCRIPT_PDS];                       /* XRC domains likewise */
     struct script_mem mem[SCRIPT_MEMS];
     unsigned n_mem;
     struct script_srq srq[SCRIPT_SRQS];
@@ -98,6 +101,7 @@ enum value_kind {
     VAL_ECN,
     VAL_DQPN,
     VAL_RKEY,
+    VAL_SRQN,
     VAL_COUNT
 };
 /* The value with name `t`; VAL_COUNT: there is none. */

@@ -152,6 +152,13 @@ struct qp_line {
     bool cm;    /* "cm": connect later by the connection manager */
 };
 
+static uint32_t xrcd_of(struct script *s, unsigned host, unsigned i)
+{
+    if (!s->xrcd[host][i])
+        s->xrcd[host][i] = ep_xrcd_alloc(s->sim.ep[host]);
+    return s->xrcd[host][i];
+}
+
 /* Parse "A/B" for hosts a and b, or one value for both. */
 static bool both_hosts(struct script *s, const struct token *v, uint64_t max, uint64_t u[2])
 {
@@ -195,6 +202,7 @@ static bool qp_srq(struct script *s, struct sim_conn_config *c, const struct tok
     if (!q)
         return false;
     c->srq[h] = q->handle;
+    c->xrcd = c->xrcd ? c->xrcd : q->xrcd;
     return true;
 }
 
@@ -213,6 +221,12 @@ static bool qp_key(struct script *s, struct sim_conn_config *c, const struct tok
         }
     if (token_is(key, "srq"))
         return qp_srq(s, c, v);
+    if (token_is(key, "xrc")) {
+        if (!script_num(s, v, SCRIPT_PDS - 1, u))
+            return false;
+        c->xrcd = xrcd_of(s, c->initiator ^ 1, (unsigned)u[0]);
+        return true;
+    }
     if (token_is(key, "access")) {
         if (!script_access(s, v, &access))
             return false;
@@ -259,6 +273,8 @@ static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line
             l->fresh = true;
         else if (token_is(&t[i], "cm"))
             l->cm = true;
+        else if (token_is(&t[i], "back") && c->type == QPT_XRC_INI)
+            c->initiator = 1;
         else if (token_is(&t[i], "grh"))
             c->peer[0].av.grh = c->peer[1].av.grh = true;
         else if (!token_key(&t[i], &key, &v))
@@ -271,7 +287,7 @@ static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line
 
 bool script_qp(struct script *s, const struct token *t, unsigned n)
 {
-    static const char *const types[] = {"rc", "uc", "ud"};
+    static const char *const types[] = {"rc", "uc", "ud", "xrc"};
     struct sim_conn_config c;
     struct qp_line l = {0};
     struct sim_conn *conn;
@@ -280,11 +296,11 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     int err;
 
     if (n < 2 || !token_u64(t, &number) || number != s->sim.n_conns + 1)
-        return text_fail(&s->err, n ? t : NULL, "qp: expected the number %u and rc, uc or ud", s->sim.n_conns + 1);
-    while (type < 3 && !token_is(&t[1], types[type]))
+        return text_fail(&s->err, n ? t : NULL, "qp: expected the number %u and rc, uc, ud or xrc", s->sim.n_conns + 1);
+    while (type < ARRAY_LEN(types) && !token_is(&t[1], types[type]))
         type++;
-    if (type == 3)
-        return text_fail(&s->err, &t[1], "qp: expected rc, uc or ud, found '%.*s'", (int)t[1].len, t[1].p);
+    if (type == ARRAY_LEN(types))
+        return text_fail(&s->err, &t[1], "qp: expected rc, uc, ud or xrc, found '%.*s'", (int)t[1].len, t[1].p);
     sim_conn_config_init(&c, (enum qp_type)type, 1024);
     c.max_sge = 4;
     c.max_inline = 256;
@@ -390,7 +406,7 @@ static bool mem_fill(struct script *s, struct script_mem *m, const struct token 
 bool script_mem_add(struct script *s, const struct token *t, unsigned n)
 {
     struct script_mem *m = &s->mem[s->n_mem];
-    uint8_t access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND;
+    uint8_t access = (ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND) & ~ACCESS_FLUSH_PERSISTENT;
     struct token key, v;
     unsigned pd = 0;
     int r;
@@ -421,7 +437,7 @@ bool script_srq_add(struct script *s, const struct token *t, unsigned n)
 {
     struct script_srq *q = &s->srq[s->n_srq];
     struct token key, v;
-    uint64_t depth, limit = 0;
+    uint64_t depth, limit = 0, xrc = UINT64_MAX;
     unsigned pd = 0;
 
     if (n < 2 || s->n_srq == SCRIPT_SRQS)
@@ -431,12 +447,17 @@ bool script_srq_add(struct script *s, const struct token *t, unsigned n)
     for (unsigned i = 2; i < n; i++)
         if (!token_key(&t[i], &key, &v) || (token_is(&key, "limit") ? !script_num(s, &v, 65536, &limit)
                                             : token_is(&key, "pd")  ? !take_pd(s, &v, &pd)
+                                            : token_is(&key, "xrc") ? !script_num(s, &v, SCRIPT_PDS - 1, &xrc)
                                                                     : true))
             return text_fail(&s->err, &t[i], "srq: '%.*s' is not understood", (int)t[i].len, t[i].p);
     q->handle = ep_srq_create(s->sim.ep[q->host], pd_of(s, q->host, pd), (uint32_t)depth, 4);
     if (q->handle < 0)
         return text_fail(&s->err, t, "the shared receive queue cannot be created: %s", strerror(-q->handle));
     s->n_srq++;
+    q->xrcd = xrc == UINT64_MAX ? 0 : xrcd_of(s, q->host, (unsigned)xrc);
+    q->cq = q->xrcd ? ep_cq_create(s->sim.ep[q->host], (uint32_t)depth) : -1;
+    if (q->xrcd && ep_srq_to_xrc(s->sim.ep[q->host], q->handle, q->xrcd, q->cq))
+        return text_fail(&s->err, t, "the shared receive queue cannot be one of an XRC domain");
     ep_srq_limit(s->sim.ep[q->host], q->handle, (uint32_t)limit);
     return true;
 }

@@ -19,10 +19,20 @@ void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t
     }
 }
 
+/* XRC: a domain, and a shared receive queue whose receives complete in the connection's completion queue. */
+static int create_xrc(struct endpoint *ep, struct sim_conn *c, const struct sim_conn_config *cfg, unsigned h,
+                      uint32_t *xrcd)
+{
+    *xrcd = ep_xrcd_alloc(ep);
+    c->srq[h] = ep_srq_create(ep, cfg->pd[h], cfg->max_recv_wr, cfg->max_sge);
+    return c->srq[h] < 0 ? c->srq[h] : ep_srq_to_xrc(ep, c->srq[h], *xrcd, c->cq[h]);
+}
+
 static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg, unsigned h)
 {
     uint32_t depth = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
-    struct ep_qp_init init = {.type = cfg->type,
+    bool target = !sim_conn_requests(c, h), xrc = cfg->type == QPT_XRC_INI;
+    struct ep_qp_init init = {.type = target ? QPT_XRC_TGT : cfg->type,
                               .qpn = cfg->qpn[h],
                               .max_send_wr = cfg->max_send_wr,
                               .max_recv_wr = cfg->max_recv_wr,
@@ -30,12 +40,20 @@ static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_co
                               .max_recv_sge = cfg->max_sge,
                               .max_inline = cfg->max_inline,
                               .sq_sig_all = cfg->sig_all,
-                              .srq = cfg->srq[h],
+                              .srq = xrc ? EP_NO_SRQ : cfg->srq[h],
+                              .xrcd = target ? cfg->xrcd : 0,
                               .pd = cfg->pd[h]};
 
     c->cq[h] = init.send_cq = init.recv_cq = ep_cq_create(s->ep[h], depth);
     if (c->cq[h] < 0)
         return c->cq[h];
+    if (target && !init.xrcd) {
+        int err = create_xrc(s->ep[h], c, cfg, h, &init.xrcd);
+        if (err < 0)
+            return err;
+    }
+    if (target)
+        c->remote_srqn = ep_srq_number(s->ep[h], c->srq[h]);
     c->qp[h] = ep_qp_create(s->ep[h], &init);
     if (c->qp[h] >= 0)
         ep_qp_set_user(s->ep[h], c->qp[h], c);
@@ -73,8 +91,8 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     struct conn_id id = {.psn = {cfg->psn[0], cfg->psn[1]}, .ud = cfg->type == QPT_UD};
 
     c->type = cfg->type;
-    for (unsigned h = 0; h < NET_HOSTS; h++)
-        c->srq[h] = cfg->srq[h] != EP_NO_SRQ;
+    c->initiator = cfg->initiator;
+    memcpy(c->srq, cfg->srq, sizeof c->srq);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         int r = create_qp(s, c, cfg, h);
         if (r < 0)
@@ -150,6 +168,7 @@ static uint16_t port_of(const struct sim_conn *c)
 
 static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
 {
+    static const uint8_t transports[QP_TYPES] = {[QPT_UC] = CM_TRANSPORT_UC, [QPT_XRC_INI] = CM_TRANSPORT_EXT};
     const struct ep_peer *peer = &c->peer[h];
 
     cm_params_linux(p);
@@ -158,7 +177,8 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     p->qpn = qpn_of(s, c, h);
     p->psn = peer->rq_psn;
     p->qkey = peer->qkey;
-    p->transport = c->type == QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+    p->transport = transports[c->type];
+    p->ext_transport = c->type == QPT_XRC_INI;
     p->mtu = (uint8_t)cm_mtu_code(peer->path_mtu);
     p->resp_res = peer->max_dest_rd_atomic;
     p->init_depth = peer->max_rd_atomic;
@@ -167,7 +187,11 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     p->ack_timeout = peer->timeout;
     p->ack_delay = 0;
     p->flow_ctrl = s->credits[h];
-    p->srq = c->srq[h];
+    p->srq = c->srq[h] != EP_NO_SRQ;
+    if (!sim_conn_requests(c, h)) { /* as librdmacm's examples do */
+        p->private_len = 4;
+        store_be32(p->private_data, ep_srq_number(s->ep[h], c->srq[h]));
+    }
     p->path.life = life_of(peer->timeout);
     p->path.flow = peer->av.flow;
     p->path.tclass = peer->av.tclass;
@@ -245,6 +269,8 @@ static void happened(struct sim *s, unsigned h, int qp, enum cm_event e, const s
     s->news[c->number - 1] = 1;
     if (e == CM_EV_CONNECTED) {
         c->state[h] = SIM_CONN_UP;
+        if (c->type == QPT_XRC_INI && c->initiator == h)
+            c->remote_srqn = load_be32(cm->peer.private_data);
     } else if (e == CM_EV_SIDR_RESPONSE) {
         bool good = cm->sidr_status == CM_SIDR_SUCCESS && ep_qp_connect(s->ep[h], qp, &c->peer[h], s->now) == 0;
         c->state[h] = good ? SIM_CONN_UP : SIM_CONN_FAILED;

@@ -40,7 +40,9 @@ struct sim_config {
 
 /* Parameters of a connection (or of a pair of datagram queue pairs) between the hosts; index: host. */
 struct sim_conn_config {
-    uint8_t type;            /* enum qp_type */
+    uint8_t type;            /* enum qp_type; QPT_XRC_INI: the other host has the target */
+    uint8_t initiator;       /* XRC: the host with the initiator */
+    uint32_t xrcd;           /* XRC: domain of the target; 0: a new one, with a shared receive queue of its own */
     uint32_t psn[NET_HOSTS]; /* first PSN that the host sends */
     uint32_t qpn[NET_HOSTS]; /* 0: the policy chooses */
     uint32_t max_send_wr, max_recv_wr;
@@ -48,7 +50,7 @@ struct sim_conn_config {
     uint32_t max_inline;
     uint32_t cq_depth; /* 0: as many as work requests */
     bool sig_all;
-    int srq[NET_HOSTS]; /* or EP_NO_SRQ */
+    int srq[NET_HOSTS]; /* or EP_NO_SRQ; XRC: the one that requests name unless they say otherwise */
     uint32_t pd[NET_HOSTS];
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
@@ -66,16 +68,24 @@ enum sim_conn_state {
 
 struct sim_conn {
     unsigned number;                /* from 1; what events call conn=N */
-    uint8_t type;                   /* enum qp_type */
+    uint8_t type;                   /* enum qp_type, of the queue pair that `initiator` has */
+    uint8_t initiator;              /* XRC: the host whose queue pair sends requests */
     uint8_t state[NET_HOSTS];       /* enum sim_conn_state, as the host sees it */
     int qp[NET_HOSTS];              /* handles */
     int cq[NET_HOSTS];              /* sends and receives of the queue pair */
-    bool srq[NET_HOSTS];            /* receives are posted to a shared queue */
+    int srq[NET_HOSTS];             /* handle of the shared queue that receives are posted to; or EP_NO_SRQ */
     int ah[NET_HOSTS];              /* UD: address handle of the other host */
     uint32_t remote_qpn[NET_HOSTS]; /* UD: queue pair to send to */
     uint32_t remote_qkey[NET_HOSTS];
+    uint32_t remote_srqn; /* XRC: number of the target's shared receive queue */
     struct ep_peer peer[NET_HOSTS];
 };
+
+/* Whether `host` sends requests on the connection: an XRC target does not. */
+static inline bool sim_conn_requests(const struct sim_conn *c, unsigned host)
+{
+    return c->type != QPT_XRC_INI || c->initiator == host;
+}
 
 /* The application; each member may be NULL. */
 struct sim_app {

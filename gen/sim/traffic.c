@@ -22,7 +22,7 @@ static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, siz
 
     d->recvs = (struct receives){.verbs = ep_verbs(t->s->ep[other]),
                                  .qp = d->c->qp[other],
-                                 .srq = t->c.conn.srq[other],
+                                 .srq = d->c->srq[other],
                                  .mem = d->rx + at,
                                  .iova = RX_IOVA + at,
                                  .lkey = d->s.rkey,
@@ -83,20 +83,21 @@ static int traffic_open(struct traffic *t)
     prng_seed(&prng, t->c.seed ^ 0x7e57);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         t->c.conn.pd[h] = verbs_pd_alloc(ep_verbs(t->s->ep[h]));
-        if (t->c.srq &&
+        if (t->c.srq && t->c.type != QPT_XRC_INI &&
             (r = t->c.conn.srq[h] = verbs_srq_create(ep_verbs(t->s->ep[h]), t->c.conn.pd[h], t->rx_slots, 1)) < 0)
             return r;
     }
     for (uint32_t i = 0; i < t->c.qps; i++) {
         for (unsigned h = 0; h < NET_HOSTS && !t->c.psn_given; h++)
             t->c.conn.psn[h] = (uint32_t)prng_next(&prng) & 0xffffff;
+        t->c.conn.initiator = i & t->alternate;
         struct sim_conn *c = sim_conn_add(t->s, &t->c.conn, &r);
         if (!c)
             return r;
-        for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
+        for (unsigned h = c->initiator; h <= (unsigned)(c->initiator | t->c.bidirectional); h++)
             if ((r = dir_init(t, &t->dirs[t->n_dirs++], c, h)) < 0)
                 return r;
-        r = t->c.use_cm ? sim_conn_connect(t->s, c, 0) : sim_conn_join(t->s, c);
+        r = t->c.use_cm ? sim_conn_connect(t->s, c, c->initiator) : sim_conn_join(t->s, c);
         if (r < 0)
             return r;
     }
@@ -112,18 +113,23 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
         return NULL;
     t->s = s;
     t->c = *c;
+    if (c->type == QPT_XRC_INI && c->bidirectional) {
+        t->c.qps *= 2;
+        t->c.bidirectional = false;
+        t->alternate = 1;
+    }
     t->refill = NS_NEVER;
     t->stride = (max_u32(c->size, 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
     /* else the send queue would fill up without a completion */
     t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth);
-    for (t->ring = c->type == QPT_RC ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
+    for (t->ring = qp_is_reliable(c->type) ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
         t->ring *= 2;
     t->c.conn.max_send_wr = c->tx_depth;
     t->c.conn.max_recv_wr = t->rx_slots;
-    t->dirs = calloc((size_t)c->qps * 2, sizeof *t->dirs);
-    t->conn_done = calloc(c->qps, 1);
-    t->through = calloc(c->qps, sizeof *t->through);
+    t->dirs = calloc((size_t)t->c.qps * 2, sizeof *t->dirs);
+    t->conn_done = calloc(t->c.qps, 1);
+    t->through = calloc(t->c.qps, sizeof *t->through);
     *err = t->dirs && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
     if (*err == 0)
         return t;
@@ -147,7 +153,9 @@ void traffic_free(struct traffic *t)
 
 struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host)
 {
-    return t->c.bidirectional ? &t->dirs[conn * 2 + host] : host == 0 ? &t->dirs[conn] : NULL;
+    if (t->c.bidirectional)
+        return &t->dirs[conn * 2 + host];
+    return host == t->s->conn[conn]->initiator ? &t->dirs[conn] : NULL;
 }
 
 /* Process the completions of connection `i` at host `h`. */
@@ -172,7 +180,7 @@ static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
 {
     if (d->dead)
         return true;
-    return d->s.completed == t->c.iters && (d->c->type != QPT_RC || d->await_head == d->await_tail);
+    return d->s.completed == t->c.iters && (!qp_is_reliable(d->c->type) || d->await_head == d->await_tail);
 }
 
 /* With recv_delay: true if receives may not be posted yet. */
@@ -213,11 +221,13 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
         t->conn_done[i] = 1;
         return true;
     }
-    for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-        done &= dir_done(t, traffic_dir_of(t, i, h));
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        const struct traffic_dir *d = traffic_dir_of(t, i, h);
+        done &= !d || dir_done(t, d);
+    }
     if (!done)
         return false;
-    if (c->type != QPT_RC) {
+    if (!qp_is_reliable(c->type)) {
         if (!t->drain)
             t->drain = now + DRAIN_TIME;
         if (now < t->drain)
@@ -270,8 +280,11 @@ static ns_t traffic_step(void *user, ns_t now)
         for (unsigned h = 0; h < NET_HOSTS; h++)
             poll_cq(t, i, h);
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
-        for (unsigned h = 0; h <= (unsigned)t->c.bidirectional; h++)
-            dir_run(t, traffic_dir_of(t, i, h), now);
+        for (unsigned h = 0; h < NET_HOSTS; h++) {
+            struct traffic_dir *d = traffic_dir_of(t, i, h);
+            if (d)
+                dir_run(t, d, now);
+        }
     for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
         t->s->news[i] = 0;
         if (conn_run(t, i, now) && !t->through[i]) {

@@ -9,7 +9,7 @@
 
 struct traffic_config {
     uint8_t op;         /* enum traffic_op */
-    uint8_t type;       /* enum qp_type */
+    uint8_t type;       /* enum qp_type; not QPT_XRC_TGT */
     uint32_t size;      /* bytes of a message; atomics: 8 */
     bool vary;          /* random sizes from 0 to `size` */
     uint64_t iters;     /* messages per connection and direction */
@@ -17,7 +17,7 @@ struct traffic_config {
     uint32_t tx_depth;  /* messages outstanding per connection and direction */
     uint32_t rx_depth;  /* receives posted; 0: twice tx_depth */
     ns_t recv_delay;    /* an empty receive queue is refilled after this time */
-    bool bidirectional; /* host 1 does the same towards host 0 */
+    bool bidirectional; /* host 1 does the same towards host 0; XRC: over as many further connections */
     bool with_imm;      /* SENDs and WRITEs carry immediate data */
     bool solicited;
     uint32_t signal_every; /* every n-th work request is signaled; 0: 1 */

@@ -41,6 +41,7 @@ struct traffic {
     uint32_t rx_slots, ring;  /* receives of a direction; size of traffic_dir.await, a power of two */
     struct traffic_dir *dirs; /* qps, times 2 if bidirectional */
     unsigned n_dirs;
+    unsigned alternate; /* XRC in both directions: 1: every other connection has its initiator at host 1 */
     uint8_t *conn_done; /* per connection: 1 counted as failed or closing */
     bool *through;      /* per connection: finished */
     uint32_t n_through;

@@ -55,7 +55,7 @@ static enum traffic_op pick_op(const struct traffic *t, struct traffic_dir *d)
         return t->c.op;
     if (t->c.type == QPT_UD)
         return TRAFFIC_SEND;
-    return reliable[prng_below(&d->prng, t->c.type == QPT_RC ? 5 : 2)];
+    return reliable[prng_below(&d->prng, qp_is_reliable(t->c.type) ? 5 : 2)];
 }
 
 static uint32_t qpn_of(const struct traffic *t, const struct traffic_dir *d, unsigned host)
@@ -107,16 +107,17 @@ bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now)
 
     if (t->c.vary)
         m.len = prng_below(&d->prng, t->c.size + 1);
-    if (atomic) {
+    if (traffic_has_8_bytes(m.op))
         m.len = 8;
+    if (atomic)
         remote = d->rx + (m.op == TRAFFIC_CAS ? 8 : 0);
-    }
     if (atomic || m.op == TRAFFIC_READ)
         memset(local, 0xee, m.len);
     if (!atomic)
         pattern_put(d, k, m.op == TRAFFIC_READ ? remote : local, m.len);
     d->s.remote_qpn = d->c->remote_qpn[d->host];
     d->s.remote_qkey = d->c->remote_qkey[d->host];
+    d->s.remote_srqn = d->c->remote_srqn;
     if (sender_post(&d->s, &m, TX_IOVA + (uint64_t)(local - d->tx), RX_IOVA + (uint64_t)(remote - d->rx), now) < 0)
         return false;
     posted(t, d, &m, RX_IOVA + (uint64_t)(remote - d->rx), now);
@@ -129,10 +130,11 @@ static bool message_good(const struct traffic *t, const struct traffic_dir *d, c
 {
     uint64_t k = d->s.completed - 1;
 
-    if (d->c->type != QPT_RC)
+    if (!qp_is_reliable(d->c->type))
         return true;
     switch ((enum traffic_op)m->op) {
     case TRAFFIC_WRITE:
+    case TRAFFIC_ATOMIC_WRITE:
         return pattern_is(d, k, remote_slot(t, d, k), m->len);
     case TRAFFIC_READ:
         return pattern_is(d, k, tx_slot(t, d, k), m->len);
@@ -222,7 +224,7 @@ void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const stru
     }
     t->r.received++;
     good = (wc->wr_id & ~RECV_ID) == i; /* receives complete in the order in which they were posted */
-    if (d->c->type != QPT_RC)
+    if (!qp_is_reliable(d->c->type))
         good &= was_sent(t, d, wc, data, len);
     else
         good &= d->await_head < d->await_tail && is_awaited(t, d, d->await_head++, wc, data, len);

@@ -47,7 +47,7 @@ static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause drop
     return CAUSE_REORDER;
 }
 
-/* Whether request `f`, which arrived, was dropped because it had overtaken one before it. */
+/* Whether the request in frame `serial`, which arrived, was dropped because it had overtaken one before it. */
 static bool overtook(const struct truth *t, uint64_t serial)
 {
     const struct truth_frame *f = truth_frame(t, serial);

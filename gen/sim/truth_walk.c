@@ -122,7 +122,7 @@ static ns_t its_turn(const struct walk *w, const struct truth_event *e)
         const struct truth_frame *f = truth_frame(w->t, i);
         if (f->sent >= e->at)
             break;
-        if (f->from == w->host && !had_turn(w->t, w->sent, i))
+        if (f->from == w->host && f->sent >= w->wait_from && !had_turn(w->t, w->sent, i))
             at += sim_frame_time(w->t->s, f->len);
     }
     return e->at - at > least ? at : e->at;
@@ -148,9 +148,11 @@ static void wait_ends(struct walk *w, const struct truth_event *e)
     paint(w, (enum time_state)as[w->wait].state, w->wait_from, e->at, *bill);
 }
 
+/* If the spacing after CNPs ended without a request, there was none that it held back. */
 static void wait_begins(struct walk *w, const struct truth_event *e)
 {
-    wait_ends(w, e);
+    if (w->wait != EP_WAIT_CUT)
+        wait_ends(w, e);
     w->wait = (enum ep_wait)e->why;
     w->wait_from = e->other;
 }
@@ -617,7 +619,7 @@ void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_span
                      .slow_from = NS_NEVER,
                      .cm_from = NS_NEVER,
                      .start_mask = qp->req.msg_mask,
-                     .reliable = qp->type == QPT_RC};
+                     .reliable = qp_is_reliable(qp->type)};
 
     w.start = calloc((size_t)w.start_mask + 1, sizeof *w.start);
     if (!w.start || f->first == NS_NEVER)

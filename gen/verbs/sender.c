@@ -17,7 +17,7 @@ int sender_post(struct sender *s, const struct sender_message *m, uint64_t local
     struct send_wr wr = {.wr_id = s->id + s->posted,
                          .opcode = (uint8_t)traffic_opcode(m->op, s->imm),
                          .flags = (uint8_t)((signaled ? SEND_SIGNALED : 0) | (s->solicited ? SEND_SOLICITED : 0)),
-                         .num_sge = m->len ? 1 : 0,
+                         .num_sge = m->len && m->op != TRAFFIC_FLUSH ? 1 : 0,
                          .sg_list = &sge,
                          .imm_data = (uint32_t)s->posted,
                          .remote_addr = remote,
@@ -26,6 +26,9 @@ int sender_post(struct sender *s, const struct sender_message *m, uint64_t local
                          .swap = expect + 1,
                          .remote_qpn = s->remote_qpn,
                          .remote_qkey = s->remote_qkey,
+                         .remote_srqn = s->remote_srqn,
+                         .flush_length = m->len,
+                         .placement = FLUSH_GLOBAL,
                          .ah = (uint32_t)s->ah};
     int r = verbs_post_send(s->verbs, s->qp, &wr, now);
 

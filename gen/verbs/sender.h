@@ -25,6 +25,7 @@ struct sender {
     bool imm, solicited;              /* SENDs and WRITEs with immediate data: the number; with a solicited event */
     uint32_t lkey, rkey;              /* of the memory here, and at the peer */
     uint32_t remote_qpn, remote_qkey; /* UD */
+    uint32_t remote_srqn;             /* XRC */
     /* State, at first zero. */
     uint64_t posted, completed;     /* messages */
     uint64_t next[2];               /* what the next FETCH & ADD, and the next COMPARE & SWAP, must return */

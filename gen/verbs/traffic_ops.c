@@ -10,6 +10,8 @@ static const struct {
     [TRAFFIC_READ] = {"read", WR_RDMA_READ, WR_RDMA_READ},
     [TRAFFIC_CAS] = {"cas", WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_CMP_AND_SWP},
     [TRAFFIC_FAA] = {"faa", WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_FETCH_AND_ADD},
+    [TRAFFIC_ATOMIC_WRITE] = {"atomic_write", WR_ATOMIC_WRITE, WR_ATOMIC_WRITE},
+    [TRAFFIC_FLUSH] = {"flush", WR_FLUSH, WR_FLUSH},
     [TRAFFIC_MIXED] = {.name = "mixed"},
 };
 

@@ -11,17 +11,24 @@ enum traffic_op {
     TRAFFIC_READ,
     TRAFFIC_CAS,
     TRAFFIC_FAA,
-    TRAFFIC_MIXED, /* each message one of the others, by chance */
+    TRAFFIC_MIXED, /* each message one of those before, by chance */
+    TRAFFIC_ATOMIC_WRITE,
+    TRAFFIC_FLUSH, /* of as many bytes as a WRITE would have */
     TRAFFIC_OPS
 };
-/* "write", "send", "read", "cas", "faa", "mixed". */
+/* "write", "send", "read", "cas", "faa", "mixed", "atomic_write", "flush". */
 const char *traffic_op_str(enum traffic_op op);
 /* TRAFFIC_OPS: none of this name. */
 enum traffic_op traffic_op_find(const char *name);
-/* COMPARE & SWAP or FETCH & ADD, whose messages have 8 bytes. */
+/* COMPARE & SWAP or FETCH & ADD. */
 static inline bool traffic_is_atomic(enum traffic_op op)
 {
     return op == TRAFFIC_CAS || op == TRAFFIC_FAA;
+}
+/* Operations whose messages have 8 bytes. */
+static inline bool traffic_has_8_bytes(enum traffic_op op)
+{
+    return traffic_is_atomic(op) || op == TRAFFIC_ATOMIC_WRITE;
 }
 /* The work request for `op`, which is not TRAFFIC_MIXED; SEND and WRITE: with immediate data if `imm`. */
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm);

@@ -112,6 +112,12 @@ void cm_build_rep(struct cm_conn *c)
     r->vendor_h = (uint8_t)(o->vendor_id >> 16);
     r->vendor_m = (uint8_t)(o->vendor_id >> 8);
     r->vendor_l = (uint8_t)o->vendor_id;
+    if (o->transport == CM_TRANSPORT_EXT) { /* XRC: the target has no send queue */
+        r->eecn = o->qpn;
+        r->qpn = 0;
+        r->init_depth = r->flow_ctrl = 0;
+        r->srq = 1;
+    }
     memcpy(r->private_data, o->private_data, o->private_len);
 }
 
@@ -125,6 +131,7 @@ void cm_params_of_rep(struct cm_params *p, const struct cm_msg *m)
 #define X(member) p->member = r->member;
     REP_SAME(X)
 #undef X
+    p->qpn = cm_rep_qpn(r);
     p->vendor_id = cm_rep_vendor(r);
     p->private_len = sizeof r->private_data;
     memcpy(p->private_data, r->private_data, sizeof r->private_data);

@@ -230,8 +230,8 @@ static struct verdict names_check(const struct cm_msg *m, const struct cm_wire *
 {
     if (m->mad.attr_id == CM_REQ && !is_qpn(m->req.qpn))
         return verdict_fail(RULE_CM_18, "queue pair", 0, m->req.qpn);
-    if (m->mad.attr_id == CM_REP && !is_qpn(m->rep.qpn))
-        return verdict_fail(RULE_CM_18, "queue pair", 0, m->rep.qpn);
+    if (m->mad.attr_id == CM_REP && !is_qpn(cm_rep_qpn(&m->rep)))
+        return verdict_fail(RULE_CM_18, "queue pair", 0, cm_rep_qpn(&m->rep));
     if (m->mad.attr_id == CM_REQ && w && w->roce && !cm_mtu_bytes(m->req.mtu))
         return verdict_fail(RULE_CM_18, "path MTU code", 0, m->req.mtu);
     return verdict_pass();

@@ -159,16 +159,23 @@ enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint
 struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
                        uint8_t access)
 {
+    return len ? mr_check_flush(t, key, pd, qpn, va, len, false, access) : (struct mr_hit){MR_OK, 0, 0};
+}
+
+struct mr_hit mr_check_flush(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va,
+                             uint64_t len, bool whole, uint8_t access)
+{
+    const struct mr *m = entry_of(t, key);
     struct mr_hit hit = {MR_OK, 0, 0};
-    const struct mr *m;
     uint64_t off;
 
-    if (len == 0)
-        return hit;
-    m = entry_of(t, key);
     if (!m || !m->valid) {
         hit.status = MR_BAD_KEY;
         return hit;
+    }
+    if (whole) {
+        va = m->iova;
+        len = m->len;
     }
     off = va - m->iova;
     hit.index = m->kind == MR_REGION ? KEY_INDEX(key) : m->parent;

@@ -76,5 +76,8 @@ enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint
  * windows. */
 struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
                        uint8_t access);
+/* Likewise for a FLUSH, whose key is checked also if `len` is 0; `whole`: of all that the key stands for. */
+struct mr_hit mr_check_flush(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va,
+                             uint64_t len, bool whole, uint8_t access);
 
 #endif

@@ -23,16 +23,17 @@ void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uin
     qp->opt = *opt;
 }
 
-/* One row per transition: required and optional attributes, for RC, UC, UD. QPA_STATE is always required. */
+/* One row per transition: required and optional attributes, by enum qp_type. QPA_STATE is always required. */
 struct transition {
     uint8_t from, to;
-    uint32_t required[3], optional[3];
+    uint32_t required[QP_TYPES], optional[QP_TYPES];
 };
 
 #define INIT_CONN (QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS)
 #define INIT_UD   (QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY)
 #define RTR_UC    (QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN)
 #define RTR_RC    (RTR_UC | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
+#define RTS_TGT   (QPA_TIMEOUT | QPA_SQ_PSN)
 #define RTS_RC    (QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC)
 #define RUN_UC    (QPA_CUR_STATE | QPA_ACCESS_FLAGS)
 #define RUN_RC    (RUN_UC | QPA_MIN_RNR_TIMER)
@@ -41,18 +42,30 @@ struct transition {
     (QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | \
      QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER)
 
+#define SQD_UC   (QPA_AV | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX)
+#define RTR_MORE (QPA_ACCESS_FLAGS | QPA_PKEY_INDEX)
+#define RUN_ALL                                                                                                        \
+    {                                                                                                                  \
+        RUN_RC, RUN_UC, RUN_UD, RUN_UC, RUN_RC                                                                         \
+    }
+#define INIT_ALL                                                                                                       \
+    {                                                                                                                  \
+        INIT_CONN, INIT_CONN, INIT_UD, INIT_CONN, INIT_CONN                                                            \
+    }
+#define NOTIFY QPA_EN_SQD_ASYNC_NOTIFY
+
 static const struct transition transitions[] = {
-    {QPS_RESET, QPS_INIT, {INIT_CONN, INIT_CONN, INIT_UD}, {0}},
-    {QPS_INIT, QPS_INIT, {0}, {INIT_CONN, INIT_CONN, INIT_UD}},
+    {QPS_RESET, QPS_INIT, INIT_ALL, {0}},
+    {QPS_INIT, QPS_INIT, {0}, INIT_ALL},
     {QPS_INIT,
      QPS_RTR,
-     {RTR_RC, RTR_UC, 0},
-     {QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_PKEY_INDEX | QPA_QKEY}},
-    {QPS_RTR, QPS_RTS, {RTS_RC, QPA_SQ_PSN, QPA_SQ_PSN}, {RUN_RC, RUN_UC, RUN_UD}},
-    {QPS_RTS, QPS_RTS, {0}, {RUN_RC, RUN_UC, RUN_UD}},
-    {QPS_RTS, QPS_SQD, {0}, {QPA_EN_SQD_ASYNC_NOTIFY, QPA_EN_SQD_ASYNC_NOTIFY, QPA_EN_SQD_ASYNC_NOTIFY}},
-    {QPS_SQD, QPS_RTS, {0}, {RUN_RC, RUN_UC, RUN_UD}},
-    {QPS_SQD, QPS_SQD, {0}, {SQD_RC, QPA_AV | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX, QPA_PKEY_INDEX | QPA_QKEY}},
+     {RTR_RC, RTR_UC, 0, RTR_UC, RTR_RC},
+     {RTR_MORE, RTR_MORE, QPA_PKEY_INDEX | QPA_QKEY, RTR_MORE, RTR_MORE}},
+    {QPS_RTR, QPS_RTS, {RTS_RC, QPA_SQ_PSN, QPA_SQ_PSN, RTS_RC, RTS_TGT}, RUN_ALL},
+    {QPS_RTS, QPS_RTS, {0}, RUN_ALL},
+    {QPS_RTS, QPS_SQD, {0}, {NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY}},
+    {QPS_SQD, QPS_RTS, {0}, RUN_ALL},
+    {QPS_SQD, QPS_SQD, {0}, {SQD_RC, SQD_UC, QPA_PKEY_INDEX | QPA_QKEY, SQD_RC, SQD_RC}},
 };
 
 bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t *required, uint32_t *optional)
@@ -60,7 +73,7 @@ bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint
     *required = *optional = 0;
     if (to == QPS_RESET || to == QPS_ERR)
         return true;
-    if (from == QPS_SQE && to == QPS_RTS && type != QPT_RC) {
+    if (from == QPS_SQE && to == QPS_RTS && !qp_is_reliable(type)) {
         *optional = type == QPT_UC ? RUN_UC : RUN_UD;
         return true;
     }
@@ -121,12 +134,10 @@ static void take_values(struct qp *qp, const struct qp_attr *a, uint32_t mask)
     qp->attr_set |= mask;
 }
 
-static const uint8_t services[] = {[QPT_RC] = SVC_RC, [QPT_UC] = SVC_UC, [QPT_UD] = SVC_UD};
-
 static void responder_start(struct qp *qp)
 {
     struct rsp_params p = {
-        .service = services[qp->type],
+        .service = (uint8_t)qp_service((enum qp_type)qp->type),
         .access = qp->attr.access,
         .max_rd = qp->attr.max_dest_rd_atomic,
         .rnr_timer = qp->attr.min_rnr_timer,
@@ -144,7 +155,7 @@ static void responder_start(struct qp *qp)
 static void requester_start(struct qp *qp)
 {
     struct req_params p = {
-        .service = services[qp->type],
+        .service = (uint8_t)qp_service((enum qp_type)qp->type),
         .timeout = qp->attr.timeout,
         .retry_cnt = qp->attr.retry_cnt,
         .rnr_retry = qp->attr.rnr_retry,

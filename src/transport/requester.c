@@ -51,8 +51,7 @@ static void forget_oldest(struct requester *r)
     const struct req_msg *m = req_msg(r, r->msg_head);
     uint32_t end = psn_add(m->psn, m->span);
 
-    if (req_takes_depth(m))
-        r->rd_out--;
+    req_release(r, m);
     if (psn_diff(end, r->una_hi) > 0)
         r->una_hi = end;
     r->msg_head++;
@@ -101,6 +100,8 @@ void req_count(struct requester *r, const struct req_msg *m, const struct pkt *p
 {
     if (p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         r->rd_out++;
+    if (UNLIKELY(p->op->flags & (OPF_ATOMIC_WRITE | OPF_FLUSH)))
+        r->place_out++;
     if (UNLIKELY(!r->unlimited) && m->credit && psn_diff(m->ssn, r->limit) > 0) {
         r->probing = true;
         r->probe_end = psn_add(p->bth.psn, 1);

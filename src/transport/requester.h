@@ -40,7 +40,7 @@ struct req_msg {
 
 /* Parameters of a requester, constant while it sends. */
 struct req_params {
-    uint8_t service;   /* enum service: SVC_RC, SVC_UC, SVC_UD */
+    uint8_t service;   /* enum service: SVC_RC, SVC_UC, SVC_UD, SVC_XRC */
     uint8_t timeout;   /* local ACK timeout, 4.096 us x 2^n; 0: none */
     uint8_t retry_cnt; /* 0 to 7 */
     uint8_t rnr_retry; /* 0 to 7; 7: no limit */
@@ -57,13 +57,14 @@ struct requester {
     struct req_params p;
 
     /* What is sent. Message numbers count from 0 and wrap at 2^32. */
-    uint32_t psn_next; /* first PSN never used */
-    uint32_t psn_tx;   /* next PSN due: psn_next, or an earlier one during go-back-N */
-    uint32_t msg_head; /* oldest incomplete message */
-    uint32_t msg_tx;   /* message of psn_tx; msg_tail when that begins a new message */
-    uint32_t msg_tail; /* number of the next message */
-    uint32_t ssn;      /* send sequence number of the latest message (0: none) */
-    uint32_t rd_out;   /* READs and atomics outstanding */
+    uint32_t psn_next;  /* first PSN never used */
+    uint32_t psn_tx;    /* next PSN due: psn_next, or an earlier one during go-back-N */
+    uint32_t msg_head;  /* oldest incomplete message */
+    uint32_t msg_tx;    /* message of psn_tx; msg_tail when that begins a new message */
+    uint32_t msg_tail;  /* number of the next message */
+    uint32_t ssn;       /* send sequence number of the latest message (0: none) */
+    uint32_t rd_out;    /* READs and atomics outstanding */
+    uint32_t place_out; /* ATOMIC WRITEs and FLUSHes outstanding */
 
     /* Acknowledged: every PSN before una_lo, none from una_hi on; those in between may be. Equal at an endpoint. */
     uint32_t una_lo;
@@ -118,6 +119,11 @@ static inline bool req_has_room(const struct requester *r)
 static inline bool req_has_credit(const struct requester *r, uint32_t ssn)
 {
     return r->unlimited || psn_diff(ssn, r->limit) <= (r->probing ? 0 : 1);
+}
+/* Requests outstanding that use a responder resource. */
+static inline uint32_t req_resources(const struct requester *r)
+{
+    return r->rd_out + r->place_out;
 }
 /* The message of PSN `psn`, by binary search; r->msg_tail if it was not sent or is complete. */
 uint32_t req_find(const struct requester *r, uint32_t psn);

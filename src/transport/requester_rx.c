@@ -44,8 +44,7 @@ static bool advance(struct requester *r, uint32_t to, bool missed, struct effect
             r->una_hi = psn_diff(to, end) < 0 ? to : end;
             break;
         }
-        if (req_takes_depth(m))
-            r->rd_out--;
+        req_release(r, m);
         r->una_hi = end;
         r->msg_head++;
         e->completed++;
@@ -168,8 +167,9 @@ static bool is_answered_by(const struct req_msg *m, const struct pkt *p)
 static bool is_bad_read_response(const struct requester *r, const struct req_msg *m, const struct pkt *p)
 {
     bool last = m->got + 1 == m->span;
+    uint32_t len = m->kind == MSG_READ ? m->len : 0;
 
-    return last != !!(p->op->flags & OPF_END) || p->payload_len != (last ? m->len - m->got * r->p.pmtu : r->p.pmtu);
+    return last != !!(p->op->flags & OPF_END) || p->payload_len != (last ? len - m->got * r->p.pmtu : r->p.pmtu);
 }
 
 static void take_data(struct requester *r, const struct pkt *p, bool missed, struct effects *e)
@@ -185,14 +185,15 @@ static void take_data(struct requester *r, const struct pkt *p, bool missed, str
         drop(e, WHY_GHOST);
         return;
     }
-    if (m->kind == MSG_READ && UNLIKELY(is_bad_read_response(r, m, p))) {
+    if (m->kind != MSG_ATOMIC && UNLIKELY(is_bad_read_response(r, m, p))) {
         demand_failure(r, e, WC_BAD_RESP_ERR);
         return;
     }
-    e->flags |= m->kind == MSG_READ ? EFF_READ_DATA : EFF_ATOMIC_DATA;
+    if (LIKELY(m->kind != MSG_PLACE))
+        e->flags |= m->kind == MSG_READ ? EFF_READ_DATA : EFF_ATOMIC_DATA;
     e->msg = r->msg_head;
     e->offset = m->got * r->p.pmtu;
-    e->len = m->kind == MSG_READ ? p->payload_len : 8;
+    e->len = m->kind == MSG_ATOMIC ? 8 : p->payload_len;
     m->got++;
     advance(r, psn_add(p->bth.psn, 1), missed, e);
     if (p->have & H_AETH)
@@ -332,7 +333,7 @@ struct effects req_settle(struct requester *r)
 {
     struct effects e = {0};
 
-    if (r->p.service == SVC_RC) {
+    if (!is_unreliable(r->p.service)) {
         advance(r, r->una_hi, false, &e);
         return e;
     }

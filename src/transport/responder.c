@@ -79,9 +79,7 @@ void rsp_remember(struct responder *r, const struct pkt *p, struct effects *e)
     if (r->res_tail == 0 || further > 0 || further < -(1 << 20))
         r->res_end = psn_add(res->psn, res->span);
     e->msg = r->res_tail++;
-    e->flags |= EFF_RESPOND;
-    if (!read)
-        e->flags |= EFF_ATOMIC;
+    e->flags |= EFF_RESPOND | (atomic ? EFF_ATOMIC : 0);
 }
 
 static void execute_send(struct responder *r, const struct pkt *p, struct effects *e)
@@ -136,6 +134,12 @@ void rsp_execute(struct responder *r, const struct pkt *p, struct effects *e)
         execute_write(r, p, e);
     else
         rsp_remember(r, p, e);
+    if (UNLIKELY(flags & OPF_ATOMIC_WRITE)) {
+        e->flags |= EFF_WRITE;
+        e->va = p->reth.va;
+        e->rkey = p->reth.rkey;
+        e->len = p->payload_len;
+    }
     r->started = true;
     r->last_is_res = !(flags & (OPF_SEND | OPF_WRITE));
     if (flags & OPF_END) {

@@ -44,7 +44,7 @@ struct rsp_res {
 };
 
 struct rsp_params {
-    uint8_t service;   /* enum service: SVC_RC, SVC_UC, SVC_UD */
+    uint8_t service;   /* enum service: SVC_RC, SVC_UC, SVC_UD, SVC_XRC */
     uint8_t access;    /* ACCESS_REMOTE_* of the queue pair */
     uint8_t max_rd;    /* responder resources */
     uint8_t rnr_timer; /* 5-bit code of RNR NAKs */
@@ -61,6 +61,7 @@ struct rsp_env {
     const struct mr_table *mrs;
     uint32_t pd;
     uint32_t qpn;
+    bool no_srq;       /* XRC: the request names no shared receive queue of the queue pair's XRC domain */
     uint32_t rq_avail; /* receives posted and unused */
     uint64_t rq_len;   /* bytes of the receive in progress, else of the next one */
 };

@@ -50,20 +50,34 @@ static bool bad_sequence(const struct rx_view *t, struct verdict *v)
                   t->p->bth.opcode);
 }
 
+/* Rights that a request needs; ACCESS_*. */
+static uint8_t rights_of(const struct rx_view *t)
+{
+    if (t->flags & (OPF_WRITE | OPF_ATOMIC_WRITE))
+        return ACCESS_REMOTE_WRITE;
+    if (t->flags & OPF_FLUSH)
+        return (t->p->feth.plt & FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0) |
+               (t->p->feth.plt & FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0);
+    return t->flags & OPF_READ_REQ ? ACCESS_REMOTE_READ : t->flags & OPF_ATOMIC_REQ ? ACCESS_REMOTE_ATOMIC : 0;
+}
+
 static bool not_supported(const struct rx_view *t, struct verdict *v)
 {
-    uint8_t access = t->r->p.access;
+    return rights_of(t) & ~t->r->p.access ? refuse(v, ANS_NAK_INVALID, RULE_NONE, NULL, 0, 0) : false;
+}
 
-    if (t->flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || (t->flags & OPF_WRITE && !(access & ACCESS_REMOTE_WRITE)) ||
-        (t->flags & OPF_READ_REQ && !(access & ACCESS_REMOTE_READ)) ||
-        (t->flags & OPF_ATOMIC_REQ && !(access & ACCESS_REMOTE_ATOMIC)))
-        return refuse(v, ANS_NAK_INVALID, RULE_NONE, NULL, 0, 0);
-    return false;
+/* ATOMIC WRITE and FLUSH: at an endpoint they use a responder resource; a validator lets them pass, because not every
+ * requester counts them. */
+static bool is_place(const struct rx_view *t)
+{
+    return t->flags & (OPF_ATOMIC_WRITE | OPF_FLUSH);
 }
 
 static bool no_resource(const struct rx_view *t, struct verdict *v)
 {
-    if (t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ)) {
+    if (UNLIKELY(is_place(t)) && !t->env)
+        return false;
+    if (t->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ | OPF_ATOMIC_WRITE | OPF_FLUSH)) {
         if (LIKELY(rsp_pending(t->r) < t->r->p.max_rd))
             return false;
         return refuse(v, ANS_NAK_INVALID, RULE_RDA_06, "READs and atomics outstanding", t->r->p.max_rd,
@@ -71,8 +85,8 @@ static bool no_resource(const struct rx_view *t, struct verdict *v)
     }
     if (!t->env || t->r->recv_taken || t->env->rq_avail)
         return false;
-    if (t->flags & OPF_SEND || t->p->op->ext & H_IMMDT)
-        return refuse(v, ANS_RNR, RULE_NONE, NULL, 0, 0);
+    if (t->flags & OPF_SEND || t->p->op->ext & H_IMMDT) /* the NAK code for a wrong XRCETH is unconfirmed */
+        return refuse(v, t->env->no_srq ? ANS_NAK_INVALID : ANS_RNR, RULE_NONE, NULL, 0, 0);
     return false;
 }
 
@@ -88,6 +102,19 @@ static bool bad_length(const struct rx_view *t, struct verdict *v)
     if (t->p->op->ext & H_RETH && UNLIKELY(t->p->reth.dmalen > UINT32_C(1) << 31))
         return refuse(v, ANS_NAK_INVALID, RULE_SEQ_07, "RETH length", UINT32_C(1) << 31, t->p->reth.dmalen);
     return UNLIKELY(breaks_alignment(t->p, v)) ? nak_invalid(v) : false;
+}
+
+/* An ATOMIC WRITE or FLUSH that asks for what is not defined. */
+static bool bad_place(const struct rx_view *t, struct verdict *v)
+{
+    const struct pkt *p = t->p;
+    bool flush = t->flags & OPF_FLUSH, write = t->flags & OPF_ATOMIC_WRITE;
+
+    if (LIKELY(!is_place(t)))
+        return false;
+    flush = flush && (p->feth.sel > 1 || !p->feth.plt || p->feth.plt & ~(FLUSH_GLOBAL | FLUSH_PERSISTENT));
+    write = write && (t->len != 8 || p->reth.dmalen != 8 || p->reth.va % 8);
+    return flush || write ? nak_invalid(v) : false;
 }
 
 static bool bad_write_length(const struct rx_view *t, struct verdict *v)
@@ -114,14 +141,15 @@ static bool receive_too_short(const struct rx_view *t, struct verdict *v)
 static bool bad_key(const struct rx_view *t, struct verdict *v)
 {
     const struct pkt *p = t->p;
-    uint8_t access = t->flags & OPF_WRITE      ? ACCESS_REMOTE_WRITE
-                     : t->flags & OPF_READ_REQ ? ACCESS_REMOTE_READ
-                                               : ACCESS_REMOTE_ATOMIC;
+    uint8_t access = rights_of(t);
     struct mr_hit hit;
 
     if (!t->env)
         return false;
-    if (p->op->ext & H_RETH)
+    if (UNLIKELY(t->flags & OPF_FLUSH))
+        hit = mr_check_flush(t->env->mrs, p->reth.rkey, t->env->pd, t->env->qpn, p->reth.va, p->reth.dmalen,
+                             p->feth.sel == 1, access);
+    else if (p->op->ext & H_RETH)
         hit = mr_check(t->env->mrs, p->reth.rkey, t->env->pd, t->env->qpn, p->reth.va, p->reth.dmalen, access);
     else if (p->op->ext & H_ATOMICETH)
         hit = mr_check(t->env->mrs, p->atomiceth.rkey, t->env->pd, t->env->qpn, p->atomiceth.va, 8, access);
@@ -131,8 +159,8 @@ static bool bad_key(const struct rx_view *t, struct verdict *v)
 }
 
 /* Order in which the specification validates a request, after its PSN. */
-static const rx_rule validation[] = {bad_sequence,     not_supported,     no_resource, bad_length,
-                                     bad_write_length, receive_too_short, bad_key};
+static const rx_rule validation[] = {bad_sequence, not_supported,    no_resource,       bad_length,
+                                     bad_place,    bad_write_length, receive_too_short, bad_key};
 
 void rsp_validate(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct verdict *v)
 {

@@ -10,7 +10,7 @@ static void owed_res(const struct responder *r, struct rsp_owed *o)
     o->psn = psn_add(res->psn, res->next);
     o->syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
     o->rkey = res->rkey;
-    if (res->opcode != OP_READ_REQUEST) {
+    if (rsp_is_atomic(res)) {
         o->kind = OWED_ATOMIC;
         o->opcode = OP_ATOMIC_ACKNOWLEDGE;
         o->orig = res->orig;

@@ -38,7 +38,7 @@ static bool is_data(const struct re_view *t)
 
 static bool breaks_service_of(const struct re_view *t, struct verdict *v)
 {
-    if (t->r->p.service == SVC_UC || t->r->p.service == SVC_UD)
+    if (is_unreliable(t->r->p.service))
         return fail(v, RULE_SVC_03, NULL, 0, 0);
     if (LIKELY(t->p->op->name && t->flags & OPF_RESPONSE && t->p->bth.opcode >> 5 == t->r->p.service))
         return false;
@@ -89,11 +89,6 @@ static bool may_be_forgotten(const struct re_view *t)
     return t->watched && r->res_head && psn_diff(t->p->bth.psn, rsp_res(r, r->res_head)->psn) < 0;
 }
 
-static bool is_atomic(const struct rsp_res *res)
-{
-    return res->opcode == OP_COMPARE_SWAP || res->opcode == OP_FETCH_ADD;
-}
-
 static bool breaks_ghost(const struct re_view *t, struct verdict *v)
 {
     if (!is_data(t) || (!t->res && may_be_forgotten(t)))
@@ -101,8 +96,8 @@ static bool breaks_ghost(const struct re_view *t, struct verdict *v)
     if (UNLIKELY(!t->res))
         return fail(v, RULE_RDA_05, "PSN", t->r->res_next == t->r->res_tail ? 0 : rsp_res(t->r, t->r->res_next)->psn,
                     t->p->bth.psn);
-    if (UNLIKELY(is_atomic(t->res) != !!(t->flags & OPF_ATOMIC_ACK)))
-        return fail(v, RULE_RDA_08, "opcode", is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
+    if (UNLIKELY(rsp_is_atomic(t->res) != !!(t->flags & OPF_ATOMIC_ACK)))
+        return fail(v, RULE_RDA_08, "opcode", rsp_is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
                     t->p->bth.opcode & 31);
     return false;
 }
@@ -134,7 +129,7 @@ static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t
 /* True if it responds to a READ, or (a READ response without data) to an ATOMIC WRITE or FLUSH. */
 static bool answers_read(const struct re_view *t)
 {
-    return t->flags & OPF_READ_RESP && t->res && !is_atomic(t->res);
+    return t->flags & OPF_READ_RESP && t->res && !rsp_is_atomic(t->res);
 }
 
 /* A response has the opcode and length that its PSN requires, in the original READ or the restarted one. After several
@@ -226,8 +221,8 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
         return false;
     due = rsp_res(t->r, t->r->res_next);
     if (is_plain_ack(t) && t->p->bth.psn == due->psn && due->opcode != OP_READ_REQUEST && !due->replay)
-        return fail(v, is_atomic(due) ? RULE_RDA_08 : RULE_RDA_12, "opcode",
-                    is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
+        return fail(v, rsp_is_atomic(due) ? RULE_RDA_08 : RULE_RDA_12, "opcode",
+                    rsp_is_atomic(due) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY, t->p->bth.opcode & 31);
     if (is_data(t) && t->n == t->r->res_next)
         return false;
     if (may_be_withheld(t, due))
@@ -357,6 +352,8 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
         return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
+    if (t->watched && psn_diff(msn, r->msn_hi) > 0 && psn_diff(t->p->bth.psn, r->epsn_hi) >= 0)
+        return false; /* it counts what it acknowledges, and breaks_ack() says that that has not come */
     fail(v, rsp_msn_rule(t->p), "MSN", r->msn_lo, msn);
     v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were missed count, too */
     return true;

@@ -124,6 +124,12 @@ static inline bool req_takes_response(const struct req_msg *m)
 {
     return req_takes_depth(m) || m->kind == MSG_PLACE;
 }
+/* The message is complete: it uses no responder resource any more. */
+static inline void req_release(struct requester *r, const struct req_msg *m)
+{
+    r->rd_out -= req_takes_depth(m);
+    r->place_out -= m->kind == MSG_PLACE;
+}
 /* Skip local messages, which have no PSN: msg_tx is the message of psn_tx. */
 static inline void req_skip_local(struct requester *r)
 {
@@ -221,6 +227,11 @@ static inline void rsp_note_seen(struct responder *r, uint32_t end)
 {
     if (psn_diff(end, r->epsn_hi) > 0 && (psn_diff(end, r->seen_hi) > 0 || psn_diff(r->seen_hi, r->epsn_hi) < 0))
         r->seen_hi = end;
+}
+/* True if `res` is of a COMPARE & SWAP or FETCH & ADD. */
+static inline bool rsp_is_atomic(const struct rsp_res *res)
+{
+    return res->opcode == OP_COMPARE_SWAP || res->opcode == OP_FETCH_ADD;
 }
 /* True if a response of `res` is due. */
 static inline bool rsp_is_due(const struct rsp_res *res)

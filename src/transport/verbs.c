@@ -1,14 +1,21 @@
 /* layer 2 (transport): names of the verbs' enumerations. */
 #include "src/transport/verbs.h"
 
+#include "dissect/ib/opcode.h"
 #include "src/transport/effects.h"
 
 #define NAME_OF(names, v) ((unsigned)(v) < ARRAY_LEN(names) && names[v] ? names[v] : "?")
 
 const char *qp_type_str(enum qp_type t)
 {
-    static const char *const names[] = {"RC", "UC", "UD"};
+    static const char *const names[] = {"RC", "UC", "UD", "XRC_INI", "XRC_TGT"};
     return NAME_OF(names, t);
+}
+
+unsigned qp_service(enum qp_type t)
+{
+    static const uint8_t services[QP_TYPES] = {SVC_RC, SVC_UC, SVC_UD, SVC_XRC, SVC_XRC};
+    return services[t];
 }
 
 const char *qp_state_str(enum qp_state s)
@@ -20,8 +27,9 @@ const char *qp_state_str(enum qp_state s)
 const char *wr_opcode_str(enum wr_opcode op)
 {
     static const char *const names[] = {
-        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE", "RDMA_WRITE_WITH_IMM",
-        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "BIND_MW",    "LOCAL_INV"};
+        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE",   "RDMA_WRITE_WITH_IMM",
+        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
+        "BIND_MW",   "LOCAL_INV"};
     return NAME_OF(names, op);
 }
 
@@ -40,8 +48,9 @@ const char *wc_status_str(enum wc_status s)
 
 const char *wc_opcode_str(enum wc_opcode op)
 {
-    static const char *const names[] = {"SEND",    "RDMA_WRITE", "RDMA_READ", "COMP_SWAP",         "FETCH_ADD",
-                                        "BIND_MW", "LOCAL_INV",  "RECV",      "RECV_RDMA_WITH_IMM"};
+    static const char *const names[] = {
+        "SEND",  "RDMA_WRITE", "RDMA_READ", "COMP_SWAP", "FETCH_ADD",         "ATOMIC_WRITE",
+        "FLUSH", "BIND_MW",    "LOCAL_INV", "RECV",      "RECV_RDMA_WITH_IMM"};
     return NAME_OF(names, op);
 }
 
@@ -56,10 +65,21 @@ enum wc_opcode wc_opcode_of(enum wr_opcode op)
         [WR_RDMA_READ] = WC_RDMA_READ,
         [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
         [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+        [WR_ATOMIC_WRITE] = WC_ATOMIC_WRITE,
+        [WR_FLUSH] = WC_FLUSH,
         [WR_BIND_MW] = WC_BIND_MW,
         [WR_LOCAL_INV] = WC_LOCAL_INV,
     };
     return (enum wc_opcode)map[op];
+}
+
+enum qp_type qp_type_of_service(const char *name)
+{
+    enum qp_type t = QPT_RC;
+
+    while (t < QPT_XRC_TGT && strcmp(name, service_str((enum service)qp_service(t))) != 0)
+        t++;
+    return t < QPT_XRC_TGT ? t : QP_TYPES;
 }
 
 ns_t ack_timeout(unsigned n)

@@ -6,12 +6,24 @@
 #include "types.h"
 
 enum qp_type {
-    QPT_RC, /* reliable connection */
-    QPT_UC, /* unreliable connection */
-    QPT_UD, /* unreliable datagram; QP 1 (GSI) is one, too */
+    QPT_RC,      /* reliable connection */
+    QPT_UC,      /* unreliable connection */
+    QPT_UD,      /* unreliable datagram; QP 1 (GSI) is one, too */
+    QPT_XRC_INI, /* extended reliable connection, initiator: it has no receive queue */
+    QPT_XRC_TGT, /* its target: no send queue; requests name a shared receive queue of its XRC domain */
+    QP_TYPES
 };
-/* "RC", "UC", "UD". */
+/* "RC", "UC", "UD", "XRC_INI", "XRC_TGT". */
 const char *qp_type_str(enum qp_type t);
+/* The type of a queue pair that sends requests, by the name of its service: "RC", "UC", "UD", "XRC"; QP_TYPES: none. */
+enum qp_type qp_type_of_service(const char *name);
+/* The transport service of its packets, enum service. */
+unsigned qp_service(enum qp_type t);
+/* True if requests are acknowledged: RC and XRC. */
+static inline bool qp_is_reliable(unsigned type)
+{
+    return type != QPT_UC && type != QPT_UD;
+}
 
 enum qp_state {
     QPS_RESET,
@@ -32,8 +44,11 @@ enum {
     ACCESS_REMOTE_READ = 1u << 2,
     ACCESS_REMOTE_ATOMIC = 1u << 3,
     ACCESS_MW_BIND = 1u << 4,
+    ACCESS_FLUSH_GLOBAL = 1u << 5,     /* FLUSH: to global visibility */
+    ACCESS_FLUSH_PERSISTENT = 1u << 6, /* FLUSH: to persistence; of a region: its memory is persistent */
 };
-#define ACCESS_REMOTE (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
+#define ACCESS_REMOTE                                                                                                  \
+    (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)
 
 /* Attributes of qp_modify(); masks. Values of the kernel (uapi/rdma/ib_user_verbs.h), so that its traces can be
  * read. */
@@ -101,8 +116,10 @@ enum wr_opcode {
     WR_RDMA_READ,
     WR_ATOMIC_CMP_AND_SWP,
     WR_ATOMIC_FETCH_AND_ADD,
-    WR_BIND_MW,   /* local: bind a type 2 memory window */
-    WR_LOCAL_INV, /* local: invalidate a key */
+    WR_ATOMIC_WRITE, /* 8 bytes, written at once */
+    WR_FLUSH,        /* earlier WRITEs become visible or persistent at the peer */
+    WR_BIND_MW,      /* local: bind a type 2 memory window */
+    WR_LOCAL_INV,    /* local: invalidate a key */
 };
 /* "SEND", "RDMA_WRITE_WITH_IMM", ... as in ibverbs without the prefix. */
 const char *wr_opcode_str(enum wr_opcode op);
@@ -113,6 +130,12 @@ enum {
     SEND_SIGNALED = 1u << 1,  /* generate a completion */
     SEND_SOLICITED = 1u << 2, /* solicited event at the peer */
     SEND_INLINE = 1u << 3,    /* the data is copied when posted; no L_Key is needed */
+};
+
+/* Placement types of FLUSH; masks, as in the FETH. */
+enum {
+    FLUSH_GLOBAL = 1u << 0,
+    FLUSH_PERSISTENT = 1u << 1,
 };
 
 /* Scatter/gather element: a piece of local memory. */
@@ -130,15 +153,19 @@ struct send_wr {
     const struct sge *sg_list; /* copied when posted */
     uint32_t imm_data;         /* WITH_IMM: host order */
     uint32_t inv_rkey;         /* WITH_INV: the peer's key; LOCAL_INV: the key; BIND_MW: the window's current key */
-    uint64_t remote_addr;      /* RDMA, atomics; BIND_MW: start of the window */
-    uint32_t rkey;             /* RDMA, atomics; BIND_MW: the new key (its low 8 bits may change) */
+    uint64_t remote_addr;      /* RDMA, atomics, FLUSH; BIND_MW: start of the window */
+    uint32_t rkey;             /* RDMA, atomics, FLUSH; BIND_MW: the new key (its low 8 bits may change) */
     uint64_t compare_add;      /* atomics: value compared, or added */
     uint64_t swap;             /* COMPARE & SWAP: value stored */
     uint32_t remote_qpn;       /* UD */
     uint32_t remote_qkey;      /* UD; upper bit set: the queue pair's own key is used */
     uint32_t ah;               /* UD: address handle */
+    uint32_t remote_srqn;      /* XRC: number of the peer's shared receive queue, 24 bits */
     uint32_t mr_key;           /* BIND_MW: L_Key of the region */
     uint64_t mw_length;        /* BIND_MW: bytes of the window */
+    uint32_t flush_length;     /* FLUSH: bytes from remote_addr on, up to 2^31 */
+    uint8_t placement;         /* FLUSH: FLUSH_GLOBAL, FLUSH_PERSISTENT or both */
+    bool whole_region;         /* FLUSH: all of the region of `rkey`; address and length do not matter */
     uint8_t mw_access;         /* BIND_MW: ACCESS_REMOTE_* */
 };
 
@@ -182,6 +209,8 @@ enum wc_opcode {
     WC_RDMA_READ,
     WC_COMP_SWAP,
     WC_FETCH_ADD,
+    WC_ATOMIC_WRITE,
+    WC_FLUSH,
     WC_BIND_MW,
     WC_LOCAL_INV,
     WC_RECV,

@@ -28,6 +28,7 @@ typedef int (*pair_hook)(struct pair *p, int from, uint8_t *frame, uint32_t len,
 struct pair {
     struct endpoint *ep[2];
     int cq[2], qp[2];
+    int srq[2]; /* XRC: of the second side */
     uint32_t pd[2], key[2];
     uint8_t *mem[2];
     ns_t now;
@@ -53,7 +54,7 @@ struct pair_opts {
     struct ep_qp_init init;  /* handles are filled in */
     struct ep_peer peer;     /* numbers and addresses are filled in; all zero: defaults */
     uint32_t psn[2];         /* starting PSN of each side */
-    uint8_t type;            /* enum qp_type */
+    uint8_t type;            /* enum qp_type; QPT_XRC_INI: the second side has the target */
     bool own_psn;            /* psn[] is given */
 };
 
@@ -94,6 +95,15 @@ static inline struct av pair_av(const struct pair_opts *o, int to)
     return av;
 }
 
+/* XRC: the second side's target, and its shared receive queue. */
+static inline void pair_xrc_target(struct pair *p, int side, struct ep_qp_init *init)
+{
+    init->type = QPT_XRC_TGT;
+    init->xrcd = ep_xrcd_alloc(p->ep[side]);
+    p->srq[side] = ep_srq_create(p->ep[side], p->pd[side], init->max_recv_wr, init->max_recv_sge);
+    ep_srq_to_xrc(p->ep[side], p->srq[side], init->xrcd, p->cq[side]);
+}
+
 static inline struct pair *pair_new(const struct pair_opts *o)
 {
     struct pair *p = calloc(1, sizeof *p);
@@ -113,6 +123,9 @@ static inline struct pair *pair_new(const struct pair_opts *o)
         init.send_cq = init.recv_cq = p->cq[i];
         if (init.srq != EP_NO_SRQ)
             init.srq = ep_srq_create(p->ep[i], p->pd[i], 64, 4);
+        p->srq[i] = EP_NO_SRQ;
+        if (i && o->type == QPT_XRC_INI)
+            pair_xrc_target(p, i, &init);
         p->qp[i] = ep_qp_create(p->ep[i], &init);
         psn[i] = o->own_psn ? o->psn[i] : ep_pick_psn(p->ep[i]);
     }
@@ -260,6 +273,7 @@ static inline int pair_post(struct pair *p, int side, struct send_wr wr, uint32_
 
     wr.sg_list = &sge;
     wr.num_sge = len ? 1 : 0;
+    wr.remote_srqn = ep_srq_number(p->ep[!side], p->srq[!side]);
     return ep_post_send(p->ep[side], p->qp[side], &wr, p->now);
 }
 
@@ -268,7 +282,8 @@ static inline int pair_recv(struct pair *p, int side, uint64_t wr_id, uint32_t o
     struct sge sge = pair_sge(p, side, off, len);
     struct recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = len ? 1 : 0};
 
-    return ep_post_recv(p->ep[side], p->qp[side], &wr, p->now);
+    return p->srq[side] == EP_NO_SRQ ? ep_post_recv(p->ep[side], p->qp[side], &wr, p->now)
+                                     : ep_post_srq_recv(p->ep[side], p->srq[side], &wr, p->now);
 }
 
 static inline void pair_fill(struct pair *p, int side, uint32_t off, uint32_t len, uint64_t seed)

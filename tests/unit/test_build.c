@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "dissect/ip/ip.h"
+#include "gen/endpoint/rewrite.h"
 
 static const struct decode_opts verify = {.verify = true};
 
@@ -193,6 +194,24 @@ Test(build, changed_frame_gets_its_crcs_right_again)
         cr_expect_neq(p.vcrc, CRC_BAD);
     }
     cr_expect(!build_fix_crc((uint8_t[60]){0}, 60, LINK_ETHERNET));
+}
+
+Test(build, congestion_is_marked_by_fecn_where_there_is_no_ip_header_and_no_grh)
+{
+    struct link_addr own = addr(ENCAP_IB, true);
+    struct av av = to(&own);
+    uint8_t buf[EP_FRAME_MAX], other[64] = {0};
+    struct frame f;
+    struct pkt p;
+
+    build(&p, &f, buf, &own, &av, 20, NULL);
+    cr_expect_not(p.bth.fecn);
+    cr_expect(frame_mark_ce(buf, f.len, f.linktype, true));
+    pkt_decode(&p, &f, &verify);
+    cr_expect(p.bth.fecn);
+    cr_expect_eq(p.icrc, CRC_GOOD);
+    cr_expect_eq(p.vcrc, CRC_GOOD);
+    cr_expect_not(frame_mark_ce(other, sizeof other, LINK_ETHERNET, false), "nothing to mark");
 }
 
 Test(build, frame_lengths_are_those_of_the_published_walk_through)

@@ -20,6 +20,7 @@ enum variant {
     CREDITS,
     RETRIES,     /* nothing arrives */
     RNR_RETRIES, /* no receive at all */
+    V_XRC,
     V_UC,
     V_UD,
     V_ROCEV1,
@@ -34,7 +35,7 @@ static struct pair_opts options(enum variant v, const enum rule *rule)
 
     o.peer.timeout = 8;
     o.peer.min_rnr_timer = 5;
-    o.type = v == V_UC ? QPT_UC : v == V_UD || v == V_MULTICAST ? QPT_UD : QPT_RC;
+    o.type = v == V_XRC ? QPT_XRC_INI : v == V_UC ? QPT_UC : v == V_UD || v == V_MULTICAST ? QPT_UD : QPT_RC;
     o.peer.path_mtu = v == PMTU_256 ? 256 : 1024;
     o.cfg[0].mtu = o.cfg[1].mtu = 1024;
     if (v == RETRIES || v == RNR_RETRIES)
@@ -70,6 +71,7 @@ static void rc_work(struct pair *p, int round)
         p, 0,
         (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .remote_addr = remote, .rkey = rkey, .compare_add = 1}, 0,
         8);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_ATOMIC_WRITE, .remote_addr = remote, .rkey = rkey}, 0, 8);
     pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_IMM, .imm_data = (uint32_t)round}, 0, 100);
 }
 
@@ -104,11 +106,11 @@ static void play(struct pair *p, enum variant v)
 /* Faults that only the bytes of the frame, or only time, show: the checks of the transport do not see them. */
 static bool below_the_transport(enum rule rule)
 {
-    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09,
-                                      RULE_FMT_10, RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15,
-                                      RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12,
-                                      RULE_SVC_05, RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08,
-                                      RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14, RULE_RDA_14};
+    static const enum rule rules[] = {
+        RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10, RULE_FMT_11, RULE_FMT_12,
+        RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05,
+        RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
+        RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04, RULE_RDA_12};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)

@@ -165,7 +165,8 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     static const uint16_t mtus[] = {256, 512, 1024, 2048, 4096};
     struct pair_opts o = pair_defaults();
     struct soak *s = calloc(1, sizeof *s);
-    bool reliable = type == QPT_RC;
+    bool reliable = qp_is_reliable(type);
+    int senders = type == QPT_XRC_INI ? 1 : 2;
 
     s->seed = seed;
     prng_seed(&s->rng, seed);
@@ -193,12 +194,12 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     prng_seed(&s->p->rng, seed);
     for (int side = 0; side < 2; side++) {
         pair_fill(s->p, side, CONST_AT, SLOT * 2, 77);
-        for (uint32_t i = 0; i < s->receives; i++)
+        for (uint32_t i = 0; i < s->receives && (side || senders == 2); i++)
             pair_recv(s->p, side, i, SLOT * 44 + SLOT * i, SLOT);
     }
-    while (s->done[0] + s->done[1] < 2 * operations) {
+    while (s->done[0] + s->done[1] < (uint32_t)senders * operations) {
         uint64_t before = s->done[0] + s->done[1];
-        for (int side = 0; side < 2; side++)
+        for (int side = 0; side < senders; side++)
             while (s->posted[side] < operations && s->posted[side] - s->done[side] < 8)
                 post(s, side, type);
         pair_run(s->p, s->p->now + 50000);
@@ -233,6 +234,12 @@ Test(soak, rc_delivers_everything_exactly_once_and_in_order)
 {
     for (uint64_t seed = 1; seed <= seeds(40); seed++)
         soak(seed, QPT_RC, 150);
+}
+
+Test(soak, xrc_delivers_everything_exactly_once_and_in_order)
+{
+    for (uint64_t seed = 1; seed <= seeds(15); seed++)
+        soak(seed, QPT_XRC_INI, 150);
 }
 
 Test(soak, uc_never_delivers_a_broken_message)
