@@ -189,7 +189,8 @@ struct req_dir {
     uint32_t first_rsp_frame;                      /* of the first response */
     ns_t first_ts, first_rsp_ts;                   /* times of the first request and the first response */
     ns_t rsp_ts;                                   /* of the latest response */
-    ns_t rtt; /* shortest time from a request that was sent once to its response; 0: not known */
+    /* shortest time from a request that was sent once to its response, and from the first copy of one; 0: not known */
+    ns_t rtt, rtt_first;
 
     /* Gaps. */
     /* values of gbn when later PSNs came; the latest is at (holes_at - 1) % TRACK_HOLES */

@@ -144,18 +144,30 @@ static bool begins_here(struct req_dir *h, const struct pkt *p)
     return h->first_is_start && s && p->aeth.msn <= s->msg;
 }
 
-/* A READ retry for the rest of a READ is sent once, too, but what comes may answer the READ. */
+/* Whether the response may answer a READ retry for the rest of a READ: that is sent once, too, but what comes may be
+ * part of the first execution. */
+static bool may_answer_retry(struct req_dir *h, const struct pkt *p)
+{
+    const struct read_req *a = h->again ? req_dir_read(h, p->bth.psn, 0) : NULL;
+
+    return a && a->again;
+}
+
+static inline bool is_shorter(ns_t took, ns_t shortest)
+{
+    return took > 0 && (!shortest || took < shortest);
+}
+
 static inline void note_rtt(struct req_dir *h, const struct pkt *p)
 {
     const struct sent *s = req_dir_sent(h, p->bth.psn);
-    ns_t took = s && s->copies == 1 ? p->frame->ts - s->ts : 0;
-    const struct read_req *a = h->again ? req_dir_read(h, p->bth.psn, 0) : NULL;
 
-    if (a && a->again)
+    if (!s)
         return;
-
-    if (took > 0 && (!h->rtt || took < h->rtt))
-        h->rtt = took;
+    if (UNLIKELY(is_shorter(p->frame->ts - s->ts_first, h->rtt_first)))
+        h->rtt_first = p->frame->ts - s->ts_first;
+    if (UNLIKELY(is_shorter(p->frame->ts - s->ts, h->rtt)) && s->copies == 1 && !may_answer_retry(h, p))
+        h->rtt = p->frame->ts - s->ts;
 }
 
 void req_dir_response(struct req_dir *h, const struct pkt *p)

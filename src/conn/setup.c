@@ -18,7 +18,7 @@ static void half_cm(struct setup_half *h, const struct cm_msg *m)
         h->kind = SETUP_REP;
         h->id = m->rep.local_id;
         h->peer_id = m->rep.remote_id;
-        h->qpn = m->rep.qpn;
+        h->qpn = cm_rep_qpn(&m->rep);
         h->psn = m->rep.psn;
     } else if (m->mad.attr_id == CM_SIDR_REQ) {
         h->kind = SETUP_SIDR_REQ;

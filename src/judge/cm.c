@@ -77,38 +77,13 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
 
 /* --- Exchanges -------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, const struct conn_addr *a)
-{
-    uint64_t v[CONN_ADDR_WORDS];
-
-    conn_addr_words(a, v);
-    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
-        h = (h ^ v[i]) * HASH_MULTIPLIER, h ^= h >> 31;
-    return h;
-}
-
-static uint64_t key_of(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive,
-                       uint32_t id)
-{
-    uint64_t h = mix(mix(conn_tap_of(p->frame), active), passive);
-
-    return (h ^ id) * HASH_MULTIPLIER | 1;
-}
-
-static struct cm_exchange *exchange_find(struct judge *j, uint64_t key)
-{
-    struct cm_exchange *s = &j->cm[key >> 54];
-
-    return s->key == key ? s : NULL;
-}
-
 /* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
 static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
     /* every message except REQ and SIDR messages begins with the two communication ids */
     const struct cm_rtu *ids = &c->m->rtu;
-    struct cm_exchange *own = exchange_find(j, key_of(c->p, &c->src, &c->dst, ids->local_id)),
-                       *peers = exchange_find(j, key_of(c->p, &c->dst, &c->src, ids->remote_id));
+    struct cm_exchange *own = cm_exchange_find(j, cm_key(c->p, &c->src, &c->dst, ids->local_id)),
+                       *peers = cm_exchange_find(j, cm_key(c->p, &c->dst, &c->src, ids->remote_id));
     /* peer to peer an end may give the id of its own REQ, which lost, to the exchange that its peer began */
     bool lost = own && peers && (c->m->mad.attr_id == CM_REP || (peers->rep.copies && !own->rep.copies));
 
@@ -191,18 +166,22 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
 
 static void take_req(struct judge *j, struct cm_packet *c)
 {
-    uint64_t key = key_of(c->p, &c->src, &c->dst, c->m->req.local_id);
+    uint64_t key = cm_key(c->p, &c->src, &c->dst, c->m->req.local_id);
 
     c->from_active = true;
-    c->s = exchange_find(j, key);
+    c->s = cm_exchange_find(j, key);
     if (c->s && !begins_anew(j, c)) {
         check_retransmission(j, &c->s->req, c);
         c->s->req_retransmitted = true;
         return;
     }
-    c->s = &j->cm[key >> 54];
+    if (!c->s)
+        c->s = cm_exchange_place(j, key);
+    j->cm_lost |= !c->s || (c->s->key && c->s->key != key);
+    if (!c->s)
+        return;
     if (!c->s->key)
-        j->cm_used[j->n_cm_used++] = (uint16_t)(key >> 54);
+        j->cm_used[j->n_cm_used++] = (uint16_t)(c->s - j->cm);
     *c->s = (struct cm_exchange){
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
@@ -227,7 +206,7 @@ static void take_rep(struct judge *j, struct cm_packet *c)
 /* The flow of the connection whose packets the sender of message `c` sends; FLOW_NONE: not known. */
 static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
-    uint32_t qpn = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+    uint32_t qpn = c->from_active ? cm_rep_qpn(&c->s->rep.m.rep) : c->s->req.m.req.qpn;
 
     /* without a REP the queue pair may still be that of another connection */
     return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
@@ -262,7 +241,7 @@ static void take_dreq(struct judge *j, struct cm_packet *c)
     if (!c->from_active)
         v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
     else if (c->s->rep.copies)
-        v = cm_dreq_check(c->m, c->s->rep.m.rep.qpn);
+        v = cm_dreq_check(c->m, cm_rep_qpn(&c->s->rep.m.rep));
     if (!verdict_ok(v)) {
         report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
     } else { /* the receiver ignores the other one: no DREP is due */
@@ -307,8 +286,8 @@ static void take_lap(struct judge *j, struct cm_packet *c)
     l->addr[0].network = l->addr[1].network = c->p->network;
     memcpy(l->addr[0].b, c->m->lap.lgid, 16);
     memcpy(l->addr[1].b, c->m->lap.rgid, 16);
-    l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : c->s->rep.m.rep.qpn;
-    l->qpn[1] = c->from_active ? c->s->rep.m.rep.qpn : c->s->req.m.req.qpn;
+    l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : cm_rep_qpn(&c->s->rep.m.rep);
+    l->qpn[1] = c->from_active ? cm_rep_qpn(&c->s->rep.m.rep) : c->s->req.m.req.qpn;
 }
 
 static void take_apr(struct judge *j, struct cm_packet *c)
@@ -526,7 +505,7 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c.src, &c.dst);
     if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
         return;
-    check_data_before_rep(j, &c, &c.dst, &c.src, m.rep.qpn, m.rep.psn);
+    check_data_before_rep(j, &c, &c.dst, &c.src, cm_rep_qpn(&m.rep), m.rep.psn);
     check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
 }
 

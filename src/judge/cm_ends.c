@@ -1,7 +1,10 @@
-/* layer 3 (judge): rules about connection management that need both ends of many exchanges: whose message a stray one
- * is, what was closed or refused, queue pairs used again. */
+/* layer 3 (judge): the table of CM exchanges, and the rules that need both ends of many: whose message a stray one is,
+ * what was closed or refused, queue pairs used again. */
 #include "src/judge/judge_impl.h"
+#include "zeros.h"
 
+#define REJECTED_REP 1                           /* what an MRA or a REJ answers: 0 a REQ, 1 a REP */
+#define REQ_AGAIN    (4096 * (INT64_C(1) << 20)) /* ns: after so long Linux sends a REQ again that is not answered */
 #define FORGET_AFTER (10000 * NS_PER_MS) /* so long after its end an exchange may have lent its ids to another one */
 
 static const char *addr_str(struct judge *j, const struct conn_addr *a)
@@ -13,6 +16,54 @@ static const char *addr_str(struct judge *j, const struct conn_addr *a)
     s = say(j, "%s", buf_str(&b));
     buf_free(&b);
     return s;
+}
+
+/* --- The table of exchanges ------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const struct conn_addr *a)
+{
+    uint64_t v[CONN_ADDR_WORDS];
+
+    conn_addr_words(a, v);
+    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
+        h = (h ^ v[i]) * HASH_MULTIPLIER, h ^= h >> 31;
+    return h;
+}
+
+uint64_t cm_key(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id)
+{
+    uint64_t h = mix(mix(conn_tap_of(p->frame), active), passive);
+
+    return (h ^ id) * HASH_MULTIPLIER | 1;
+}
+
+/* The places where an exchange can be. */
+static struct cm_exchange *group_of(const struct judge *j, uint64_t key)
+{
+    return &j->cm[(key >> 32) % (CM_EXCHANGES / CM_WAYS) * CM_WAYS];
+}
+
+struct cm_exchange *cm_exchange_find(struct judge *j, uint64_t key)
+{
+    struct cm_exchange *s = j->cm ? group_of(j, key) : NULL;
+
+    for (unsigned i = 0; s && i < CM_WAYS; i++)
+        if (s[i].key == key)
+            return &s[i];
+    return NULL;
+}
+
+struct cm_exchange *cm_exchange_place(struct judge *j, uint64_t key)
+{
+    struct cm_exchange *s, *to;
+
+    if (!j->cm && !(j->cm = zeros_new(CM_EXCHANGES, sizeof *j->cm)))
+        return NULL;
+    s = to = group_of(j, key);
+    for (unsigned i = 0; i < CM_WAYS && to->key; i++)
+        if (!s[i].key || (s[i].ended == to->ended ? s[i].begun < to->begun : s[i].ended))
+            to = &s[i];
+    return to;
 }
 
 struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s)
@@ -84,9 +135,9 @@ void cm_ends_rep(struct judge *j, const struct cm_packet *c)
     struct cm_ends *e = cm_ends_of(j, c->s);
 
     if (!e->rep_frame)
-        check_timewait(j, c, false, m->qpn, m->psn);
+        check_timewait(j, c, false, cm_rep_qpn(m), m->psn);
     e->id[0] = m->local_id;
-    e->qpn[0] = m->qpn;
+    e->qpn[0] = cm_rep_qpn(m);
     e->psn[1] = m->psn;
     if (!e->rep_frame)
         reopen(j, e);
@@ -207,6 +258,61 @@ static void report_stray(struct judge *j, const struct cm_packet *c, const struc
     judge_found(j, c->p, f);
 }
 
+/* True if the message cannot be without a REQ of a moment ago: a REP, an RTU, or what answers a REQ or a REP. */
+static bool follows_req(const struct cm_msg *m)
+{
+    switch (m->mad.attr_id) {
+    case CM_REP:
+    case CM_RTU:
+        return true;
+    case CM_MRA:
+        return m->mra.about <= REJECTED_REP;
+    case CM_REJ: /* with the other two the REQ, or what is answered, need not have passed the tap */
+        return m->rej.about <= REJECTED_REP && m->rej.reason != CM_REJ_TIMEOUT &&
+               m->rej.reason != CM_REJ_INVALID_COMM_ID;
+    default:
+        return false;
+    }
+}
+
+/* True if the message repeats, or answers, an earlier one of no exchange. */
+static bool follows_stray(const struct judge *j, const struct cm_stray *now)
+{
+    for (unsigned i = 0; i < CM_STRAYS && i < j->n_cm_stray; i++) {
+        const struct cm_stray *s = &j->cm_stray[i];
+        bool same = conn_addr_eq(&s->src, &now->src) && conn_addr_eq(&s->dst, &now->dst),
+             back = conn_addr_eq(&s->src, &now->dst) && conn_addr_eq(&s->dst, &now->src);
+        if (s->tap == now->tap && ((same && s->sender == now->sender && s->receiver == now->receiver) ||
+                                   (back && s->sender == now->receiver)))
+            return true;
+    }
+    return false;
+}
+
+/* A message with ids that nothing has given: if its REQ had been sent, and not only before the capture, it would be
+ * there, once more by now. */
+static void report_unknown(struct judge *j, const struct cm_packet *c)
+{
+    struct cm_stray now = {.tap = conn_tap_of(c->p->frame), .src = c->src, .dst = c->dst};
+    struct found f = found_of(RULE_CM_01, FLOW_NONE);
+    uint32_t iface = c->p->frame->iface;
+    bool known;
+
+    ids_of(c->m, &now.sender, &now.receiver);
+    known = follows_stray(j, &now);
+    j->cm_stray[j->n_cm_stray++ % CM_STRAYS] = now;
+    if (known || !follows_req(c->m) || iface >= JUDGE_TAPS || c->p->frame->ts - j->first_ts[iface] <= REQ_AGAIN)
+        return;
+    f.severity = SEV_W; /* an MRA before the capture may have asked for more time */
+    f.has = N_CM | N_RSP | N_START;
+    f.needs = N_COMPLETE;
+    f.lacks = j->cm_lost || j->malformed ? N_COMPLETE : 0;
+    f.expected = "a REQ first";
+    f.seen = cm_attr_str(c->m->mad.attr_id);
+    f.text = "No REQ and no REP gave the communication ids that it names: there is no such exchange.";
+    judge_found(j, c->p, f);
+}
+
 void judge_cm_stray(struct judge *j, const struct cm_packet *c)
 {
     const struct cm_ends *of = NULL;
@@ -229,6 +335,8 @@ void judge_cm_stray(struct judge *j, const struct cm_packet *c)
     }
     if (n)
         report_stray(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
+    else
+        report_unknown(j, c);
 }
 
 /* --- SIDR ------------------------------------------------------------------------------------- */

@@ -161,6 +161,13 @@ void findings_unjudged(struct findings *r, uint64_t packets)
     r->unjudged += packets;
 }
 
+void findings_renumber(struct findings *r, struct conn_table *conns)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->findings[i].conn)
+            r->findings[i].conn = conn_number_now(conns, r->findings[i].conn);
+}
+
 void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest)
 {
     r->packets = packets;

@@ -66,6 +66,9 @@ struct findings_totals {
     uint32_t pass, inconclusive, fail, warnings;
 };
 struct findings_totals findings_totals(const struct findings *r);
+/* After the last one: connections have the numbers that they have now, see conn_number_now(). */
+struct conn_table;
+void findings_renumber(struct findings *r, struct conn_table *conns);
 void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest);
 /* Packets that no rule judged, because their ICRCs were not inserted yet. */
 void findings_unjudged(struct findings *r, uint64_t packets);

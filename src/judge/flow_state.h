@@ -48,10 +48,12 @@ struct pending_fail {
     uint32_t frame;        /* the frame that shows the failure */
     uint32_t conn_packets; /* jflow.packets at that frame */
     uint8_t rule;
-    const char *what; /* name of the response */
-    bool calm;        /* of a response: the clocks of both directions agree, and no request was missed */
-    uint32_t other;   /* second PSN for the finding's text */
-    ns_t ts;          /* time stamp of the response */
+    const char *what;   /* name of the response */
+    bool calm;          /* of a response: the clocks of both directions agree, and no request was missed */
+    uint32_t other;     /* second PSN for the finding's text */
+    uint32_t ack_psn;   /* of skipped PSNs: that of the first ACK that covers them, with `ack_frame` */
+    uint32_t ack_frame; /* frame of that ACK; 0: none yet */
+    ns_t ts;            /* time stamp of the response, or of that ACK */
 };
 
 /* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */

@@ -341,7 +341,7 @@ static void check_placement(struct judge *j, const struct pkt *p)
                                     .expected = "a multiple of 8",
                                     .seen = say(j, "address 0x%llx", (unsigned long long)p->reth.va),
                                     .text = "The address of an ATOMIC WRITE is a multiple of 8."});
-    if (UNLIKELY(flags & OPF_FLUSH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
+    if (UNLIKELY(p->have & H_FETH && (p->feth.sel > 1 || !(p->feth.plt & 3) || p->feth.plt > 3)))
         judge_bad_as(j, p,
                      (struct found){RULE_RDA_12, SEV_W,
                                     .wrong = "the FLUSH has placement type and selectivity {seen}, expected {expected}",

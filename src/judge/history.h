@@ -47,7 +47,7 @@ struct gap_seen {
 };
 /* A failure that a response refutes which is captured shortly behind the request. */
 struct crossing {
-    uint8_t rule;
+    uint8_t rule, severity;
     uint32_t frame, cause; /* as in struct found */
     uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
     unsigned needs, has, lacks;

@@ -121,6 +121,7 @@ void judge_free(struct judge *j)
         zeros_free(j->usual, judge_usual_places(j), sizeof *j->usual);
     }
     free(j->forgotten);
+    zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
     zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
     observer_free(j->observer);
     findings_free(j->findings);
@@ -464,5 +465,6 @@ void judge_end(struct judge *j)
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");
+    findings_renumber(j->findings, j->conns);
     findings_set(j->findings, j->packets, conn_number(j->conns), n.conns);
 }

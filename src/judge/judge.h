@@ -95,6 +95,8 @@ struct findings *judge_findings(struct judge *j);
 void needs_text(struct buf *b, unsigned needs);
 
 void catalog_table(struct buf *b);
+/* The rows of the rules whose ids begin with `family` and a hyphen, such as "SEQ"; false: there are none. */
+bool catalog_family(struct buf *b, const char *family);
 void catalog_json(struct buf *b);
 /* rdmatrace-rules(7). */
 void catalog_man(struct buf *b);

@@ -52,11 +52,14 @@ struct judge {
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;
-    struct cm_exchange cm[CM_EXCHANGES];
+    struct cm_exchange *cm;         /* CM_EXCHANGES; NULL: no REQ was seen, or there is no memory */
     uint16_t cm_used[CM_EXCHANGES]; /* indices in `cm`, and in `cm_ends`, of the exchanges there are */
     uint32_t n_cm_used;
     struct cm_ends cm_ends[CM_EXCHANGES + CM_SIDRS]; /* by index in `cm`; then a ring of SIDR_REQs */
     uint32_t sidr_at;
+    struct cm_stray cm_stray[CM_STRAYS]; /* a ring */
+    uint32_t n_cm_stray;
+    bool cm_lost; /* there was no room for an exchange, or another one had to give way to it */
     struct lap lap[LAPS];
     uint32_t lap_at;
     uint64_t packets, cut, untimed, backwards, drops, malformed;
@@ -202,6 +205,8 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
 /* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
  * drop it. */
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A plain ACK while a PSN is skipped: does it acknowledge what never came? */
+void pending_gap_acked(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves that the PSN it names was skipped. */
 void pending_nak(struct judge *j, const struct judged *a);
 /* After a packet of `flow`, or at the end (`now`): report pending failures that no packet refuted in time. `p` may
@@ -232,8 +237,14 @@ void judge_wrong_flows(struct judge *j);
 void judge_flow_pkey(struct judge *j, uint32_t flow);
 void judge_flow_transport(struct judge *j, uint32_t flow);
 
-/* --- cm_ends.c: both ends of many exchanges ---------------------------------------------------- */
+/* --- cm_ends.c: the exchanges, and both ends of many of them ---------------------------------------------------- */
 
+/* Key of an exchange: its tap, its addresses, and the active side's communication id. */
+uint64_t cm_key(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id);
+struct cm_exchange *cm_exchange_find(struct judge *j, uint64_t key);
+/* A place for a new exchange: a free one, else that of the exchange which began first, of those that ended if there is
+ * one. NULL without memory. */
+struct cm_exchange *cm_exchange_place(struct judge *j, uint64_t key);
 struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s);
 /* A REQ that begins the exchange c->s; its REP; a DREQ, DREP or REJ, whose sender's packets are those of `flow`
  * (FLOW_NONE: not known). */

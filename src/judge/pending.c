@@ -42,6 +42,7 @@ void pending_early(struct judge *j, const struct judged *a)
     struct jflow *f = a->f;
 
     (void)j;
+    f->unproved_rsp++; /* it fits no request: it does not prove whose responses these are */
     /* it may be a response to a READ with an unknown number of PSNs, reordered with earlier responses */
     a->h->disorder |= a->h->loose;
     if (f->early.have)
@@ -75,6 +76,19 @@ void pending_gbn_ack(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
+void pending_gap_acked(struct judge *j, const struct judged *a)
+{
+    struct pending_fail *w = &a->f->gap;
+    struct req_dir *h = a->h;
+
+    if (w->ack_frame || psn_diff(a->p->bth.psn, w->psn) < 0 || h->loose || h->vague || req_dir_sent(h, w->psn) ||
+        !judge_tap_at_responder(j, a->flow, a->p))
+        return;
+    w->ack_frame = frame_u32(a->p);
+    w->ack_psn = a->p->bth.psn;
+    w->ts = a->p->frame->ts;
+}
+
 void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen)
 {
     struct crossing *t = &a->f->history->crossing;
@@ -84,6 +98,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
     a->f->crossing = true;
     j->last_found_frame = a->p->frame->number;
     *t = (struct crossing){.rule = (uint8_t)f->rule,
+                           .severity = (uint8_t)f->severity,
                            .frame = frame_u32(a->p),
                            .cause = (uint32_t)f->cause,
                            .needs = f->needs,
@@ -120,11 +135,34 @@ static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool
     return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
 }
 
+/* True if no later packet shows that the capture went on behind the response: its request may come after the end. */
+static bool ends_behind(const struct judge *j, uint32_t flow, const struct pending_fail *w)
+{
+    return !has_waited(&j->flows[flow], w, false) &&
+           j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK;
+}
+
+/* At the responder: an ACK covers the skipped PSN, whose packet has never come. */
+static void gap_acked(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+{
+    struct found f = found_of(RULE_ACK_02, flow);
+
+    f.frame = w->ack_frame;
+    f.cause = w->frame;
+    f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
+    f.expected = say(j, "PSN %u at most", psn_prev(w->psn));
+    f.seen = say(j, "ACK of PSN %u", w->ack_psn);
+    f.text = say(j, "PSN %u has not arrived, neither before the ACK nor behind it.", w->psn);
+    judge_found(j, p, f);
+}
+
 static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
 {
     struct found f = found_of((enum rule)w->rule, flow);
 
     w->have = false;
+    if (w->ack_frame)
+        gap_acked(j, p, flow, w);
     f.frame = w->frame;
     f.expected = say(j, "PSN %u", w->psn);
     f.seen = say(j, "PSN %u", w->other);
@@ -165,9 +203,7 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
     w->have = false;
     if (goes_on(j, flow, w))
         f.has |= N_COMPLETE | N_START;
-    if (!has_waited(&j->flows[flow], w, false) &&
-        j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK)
-        f.lacks = N_COMPLETE; /* the request may have been captured after the end of the file */
+    f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
     f.text = "No such request was seen.";
     judge_found(j, p, f);
 }
@@ -245,6 +281,7 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     f->crossing = near && !is_permitted_now(t, &f->shadow->req);
     if (near)
         return;
+    g.severity = (enum severity)t->severity;
     g.frame = t->frame;
     g.cause = t->cause;
     g.needs = t->needs;

@@ -145,6 +145,7 @@ enum {
     FATAL_NAK = 1u << 8, /* any other NAK code */
     FRESH = 1u << 9,     /* neither early nor an identical copy */
     FIRST = 1u << 10,    /* no request of its flow was acknowledged before */
+    GAP = 1u << 11,      /* an ACK while a PSN is skipped */
 };
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
@@ -156,6 +157,7 @@ static const struct {
     {AWAITED, check_ack_wait},         /* was the ACK later than the ACK timeout? */
     {EARLY, pending_early},            /* its request may be captured out of order (pending.c) */
     {EARLY, history_early},            /* or it was sent before the capture (history.c) */
+    {GAP, pending_gap_acked},          /* does it cover a PSN that never came? (pending.c) */
     {JUDGED, judge_response_verdicts}, /* the transport's checks of a responder (verdict.c) */
     {CREDITS, check_credits},          /* credits without end-to-end flow control */
     {UNSETTLED, pending_gbn_ack},      /* an ACK during go-back-N recovery (pending.c) */
@@ -174,11 +176,12 @@ static void run_checks(struct judge *j, const struct judged *a, unsigned kinds)
             checks[i].check(j, a);
 }
 
-static unsigned acknowledge_kind(const struct req_dir *h, const struct pkt *p)
+static unsigned acknowledge_kind(const struct judged *a, const struct pkt *p)
 {
     switch (response_type(p)) {
     case AETH_ACK:
-        return (aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID ? CREDITS : 0) | (h->unsettled ? UNSETTLED : 0);
+        return (aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID ? CREDITS : 0) | (a->h->unsettled ? UNSETTLED : 0) |
+               (UNLIKELY(a->f->gap.have) ? GAP : 0);
     case AETH_RNR:
         return RNR_NAK;
     case AETH_NAK:
@@ -209,7 +212,7 @@ static unsigned kinds_of(const struct judged *a, bool copy)
     else if (LIKELY(!copy || !reliable))
         kinds |= JUDGED;
     if (ack && p->have & H_AETH && !early)
-        kinds |= acknowledge_kind(a->h, p);
+        kinds |= acknowledge_kind(a, p);
     return LIKELY(!early && !copy) ? kinds | FRESH : kinds;
 }
 

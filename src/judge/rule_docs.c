@@ -37,12 +37,28 @@ void needs_text(struct buf *b, unsigned needs)
     }
 }
 
+static void put_row(struct buf *b, const struct rule_info *r)
+{
+    buf_printf(b, "%-7s %-8s %s [%s]\n", r->id, severity_str(r->severity), r->meaning, r->anchor);
+}
+
 void catalog_table(struct buf *b)
 {
-    for (unsigned i = 1; i < RULE_COUNT; i++) {
-        const struct rule_info *r = &rule_table[i];
-        buf_printf(b, "%-7s %-8s %s [%s]\n", r->id, severity_str(r->severity), r->meaning, r->anchor);
-    }
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        put_row(b, &rule_table[i]);
+}
+
+bool catalog_family(struct buf *b, const char *family)
+{
+    size_t n = strlen(family);
+    bool any = false;
+
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        if (strncasecmp(rule_table[i].id, family, n) == 0 && rule_table[i].id[n] == '-') {
+            put_row(b, &rule_table[i]);
+            any = true;
+        }
+    return any;
 }
 
 static void json_pair(struct buf *b, const char *key, const char *value)

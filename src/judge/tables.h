@@ -25,7 +25,7 @@ struct cm_copies {
     uint8_t copies;  /* number of copies, up to 255; 0: not seen yet */
 };
 
-/* A CM exchange. The table is like that of struct ud_dest. */
+/* A CM exchange. An exchange is in one of the CM_WAYS places of a group, which its key selects. */
 struct cm_exchange {
     uint64_t key; /* of tap, addresses and the active side's communication id; 0: unused */
     uint16_t file;
@@ -53,7 +53,8 @@ struct cm_exchange {
         bool from_active;
     } mra;
 };
-#define CM_EXCHANGES 1024
+#define CM_EXCHANGES 4096
+#define CM_WAYS      16
 
 /* A message of a CM exchange, not a REQ. */
 struct cm_packet {
@@ -80,6 +81,14 @@ struct cm_ends {
     struct cm_closed closed[2]; /* the DREQ, DREP or REJ of this end */
 };
 #define CM_SIDRS 64 /* SIDR_REQs kept */
+
+/* A message whose communication ids no REQ and REP have given. */
+struct cm_stray {
+    uint32_t tap;
+    uint32_t sender, receiver; /* communication ids */
+    struct conn_addr src, dst;
+};
+#define CM_STRAYS 16
 
 /* A path that a LAP proposes. */
 struct lap {

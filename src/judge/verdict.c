@@ -145,6 +145,13 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     }
 }
 
+/* True if the packet continues the message that asks for news of credits. That this message is one packet only is not
+ * confirmed, and Linux' rdmavt sends all of it. */
+static bool continues_probe(const struct verdict *v)
+{
+    return rule_table[v->rule].traits & T_CREDITS && v->seen <= v->expected;
+}
+
 /* Report the failure `v` with the frames that prove it; `has` and `lacks` are N_* as in struct found. */
 static void report(struct judge *j, const struct judged *a, const struct verdict *v, unsigned has, unsigned lacks)
 {
@@ -156,6 +163,8 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
     f.lacks = lacks;
     f.has = has;
     f.cause = cause == a->p->frame->number ? 0 : cause;
+    if (continues_probe(v))
+        f.severity = SEV_W;
     f.expected = permitted(j, a, v);
     f.seen = value(j, a, v, false);
     f.text = rule_table[rule].reason.text;
@@ -280,10 +289,17 @@ static unsigned ahead_lacks(const struct req_dir *h, const struct verdict *v)
     return lacks | (h->late ? N_COMPLETE : 0);
 }
 
-/* A response of READ or atomic, where `s` was sent with its PSN; NULL: nothing is known of that PSN. */
-static void weigh_unsent(const struct sent *s, unsigned *has, unsigned *lacks)
+/* True if the PSN is before the first one of the connection, whose first request was captured. */
+static bool is_before_first(const struct req_dir *h, uint32_t psn)
 {
-    *lacks = s ? 0 : N_COMPLETE;
+    return h->from_start && psn_diff(psn, h->start) < 0 && psn_diff(h->next, h->start) >= 0;
+}
+
+/* A response of READ or atomic, where `s` was sent with its PSN; NULL: nothing is known of that PSN, unless `never`
+ * anything was sent with it. */
+static void weigh_unsent(const struct sent *s, bool never, unsigned *has, unsigned *lacks)
+{
+    *lacks = s || never ? 0 : N_COMPLETE;
     if (s && opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE))
         *has = N_COMPLETE | N_START; /* whatever was missed, this PSN asks for no data */
 }
@@ -297,7 +313,7 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
     if (traits & T_AHEAD)
         *lacks = ahead_lacks(a->h, v);
     if (traits & T_UNSENT)
-        weigh_unsent(req_dir_sent(a->h, a->p->bth.psn), has, lacks);
+        weigh_unsent(req_dir_sent(a->h, a->p->bth.psn), is_before_first(a->h, a->p->bth.psn), has, lacks);
     if (traits & T_REST) {
         v->needs |= N_RSP; /* the response must be of this connection */
         *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
@@ -345,13 +361,19 @@ static bool at_responder(const struct judge *j, const struct judged *a)
     return !h->unsettled && !alike && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
 }
 
+/* True if the failure is reported once the skipped PSNs have not come late (pending.c). */
+static bool is_pending(const struct judged *a, const struct verdict *v)
+{
+    return rule_table[v->rule].traits & T_AHEAD && a->f->gap.have && a->f->gap.ack_frame == frame_u32(a->p);
+}
+
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
     unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) ||
+        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_pending(a, &v[i]) ||
             (rule_table[v[i].rule].traits & T_MSN && history_msn_is_wrong(j, a)))
             continue;
         weigh_response(a, &v[i], &has, &lacks);

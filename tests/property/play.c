@@ -82,13 +82,12 @@ static void random_service(struct play *p, struct prng *r)
     uint32_t dice = prng_below(r, 100);
     uint16_t mtu = (uint16_t)PICK(r, 256, 256, 512, 1024, 1024, 2048, 4096);
 
-    t->type = dice < 75 ? QPT_RC : dice < 88 ? QPT_UC : QPT_UD;
-    p->xrc = dice < 8;
+    t->type = dice < 12 ? QPT_XRC_INI : dice < 75 ? QPT_RC : dice < 88 ? QPT_UC : QPT_UD;
     sim_conn_config_init(&t->conn, (enum qp_type)t->type, mtu);
     for (unsigned h = 0; h < NET_HOSTS; h++)
         p->sim.ep[h].mtu = mtu;
     t->op = t->type == QPT_UD ? TRAFFIC_SEND : (uint8_t)prng_below(r, t->type == QPT_UC ? 2 : TRAFFIC_OPS);
-    if (t->type == QPT_RC && percent(r, 40))
+    if (qp_is_reliable(t->type) && percent(r, 40))
         t->op = TRAFFIC_MIXED;
     t->size = PICK(r, 0, 5, mtu - 1u, mtu, mtu + 1u, 2u * mtu, 4u * mtu + 9, 9u * mtu + 1);
     if (t->type == QPT_UD)
@@ -103,9 +102,8 @@ static void random_service(struct play *p, struct prng *r)
     t->signal_every = PICK(r, 1, 1, 4);
     if (percent(r, 30))
         t->rx_depth = 1 + prng_below(r, 3); /* RNR NAKs */
-    about(p, "%s%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", p->xrc ? "XRC as " : "", qp_type_str((enum qp_type)t->type),
-          t->size, t->vary ? "-" : "", (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "",
-          t->with_imm ? " imm" : "", t->rx_depth);
+    about(p, "%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", qp_type_str((enum qp_type)t->type), t->size, t->vary ? "-" : "",
+          (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "", t->with_imm ? " imm" : "", t->rx_depth);
     about(p, " op=%s", traffic_op_str((enum traffic_op)t->op));
 }
 
@@ -128,7 +126,7 @@ static void random_connection(struct play *p, struct prng *r)
         for (unsigned h = 0; h < NET_HOSTS; h++)
             c->psn[h] = (1u << 24) - 1 - prng_below(r, 40);
     }
-    p->sim.no_cm = p->xrc || percent(r, 35);
+    p->sim.no_cm = percent(r, 35);
     p->traffic.use_cm = !p->sim.no_cm;
     p->traffic.disconnect = percent(r, 80);
     if (p->traffic.qps == 1 && p->traffic.type == QPT_RC && percent(r, 10))
@@ -139,8 +137,8 @@ static void random_connection(struct play *p, struct prng *r)
 
 static void random_hosts(struct play *p, struct prng *r)
 {
-    uint32_t encap = p->xrc ? prng_below(r, 90) : prng_below(r, 100);
-    bool credits = percent(r, 20), vlan = !p->xrc && percent(r, 5);
+    uint32_t encap = prng_below(r, 100);
+    bool credits = percent(r, 20), vlan = percent(r, 5);
     uint32_t ack = prng_below(r, 4), window = PICK(r, 1, 3, 16, 128), every = PICK(r, 1, 4, 64);
     uint32_t arg = ack == 1 ? PICK(r, 2, 4, 16) : PICK(r, 500, 20000);
 
@@ -194,8 +192,6 @@ static void random_net(struct play *p, struct prng *r)
         char words[64];
         unsigned i = prng_below(r, ARRAY_LEN(nodes)), dirs = PICK(r, 1, 2, 3, 3);
         bool bad = nodes[i][0] == 'c' || nodes[i][0] == 't';
-        if (bad && p->xrc)
-            continue;
         p->corrupts |= bad;
         p->truncates |= nodes[i][0] == 't';
         snprintf(words, sizeof words, "%s%s", nodes[i], percent(r, 30) ? " before" : "");
@@ -282,9 +278,6 @@ bool play_run(struct play *p)
     }
     traffic_free(t);
     sim_free(&s);
-    for (unsigned i = 0; p->xrc && i < TAP_PLACES; i++)
-        if (!trace_to_xrc(&p->tap[i]))
-            fail("not to be made XRC:", p->about);
     return t != NULL;
 }
 

@@ -9,7 +9,6 @@
 struct play {
     struct sim_config sim;
     struct traffic_config traffic;
-    bool xrc;       /* played as RC, then made XRC */
     bool rxe;       /* habits of soft-RoCE */
     bool corrupts;  /* the network corrupts packets: bad ICRCs */
     bool truncates; /* and cuts packets: lengths do not agree */

@@ -110,11 +110,11 @@ static void judge_snapped(const struct play *p, struct trace *t, const struct ju
 }
 
 /* Where connection management was not captured, the requester is the end whose request was captured first; here it may
- * be either. */
+ * be either. XRC in both directions has initiators at both hosts. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return p->traffic.bidirectional &&
-           (!p->traffic.use_cm || first == CUT || second == CUT || (p->traffic.type == QPT_UC && first));
+    return p->traffic.bidirectional && (p->traffic.type == QPT_XRC_INI || !p->traffic.use_cm || first == CUT ||
+                                        second == CUT || (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */

@@ -15,7 +15,7 @@ struct stage {
     uint8_t type; /* enum qp_type */
     uint16_t mtu, iters, rx;
     uint32_t size;
-    uint8_t depth, retry, encap;
+    uint8_t depth, retry, encap, timeout;
     ns_t delay; /* one way */
     bool imm, credits, multicast;
 };
@@ -33,6 +33,7 @@ static const struct stage stages[] = {
     {"SENDs, few receives, credits", .op = TRAFFIC_SEND + 1, .rx = 2, .credits = true, .size = 100,
      .delay = 20 * NS_PER_US},
     {"WRITEs, the network fails", .op = TRAFFIC_WRITE + 1, .event = "dir=req psn=6- iter=* drop", .retry = 2},
+    {"WRITEs, one packet lost, a long timeout", .op = TRAFFIC_WRITE + 1, .event = "dir=req psn=5 drop", .timeout = 14},
     {"a SEND without a receive", "qp 1 rc cm timeout=10 rnr_timer=1 rnr_retry=2\nmem a.src 64 fill=seq\nconnect 1\na "
                                  "up 1\nb up 1\na post send 1 src\na wc 1 RNR_RETRY_EXC_ERR\n"},
     {"a WRITE with a wrong R_Key", "qp 1 rc cm timeout=10\nmem a.src 64\nmem b.dst 64\nconnect 1\na up 1\nb up 1\na "
@@ -46,6 +47,8 @@ static const struct stage stages[] = {
                                   "a post read 1 to from from\na post send 1 src\na wc 1 SUCCESS\na wc 1 SUCCESS\n"},
     {"the REQ is lost", .event = "class=cm nth=1 drop"},
     {"the REP is lost", .event = "class=cm nth=2 drop"},
+    {"ATOMIC WRITEs", .op = TRAFFIC_ATOMIC_WRITE + 1, .iters = 20},
+    {"XRC", .type = QPT_XRC_INI, .iters = 20},
     {"UC", .type = QPT_UC, .iters = 20},
     {"UD", .type = QPT_UD, .op = TRAFFIC_SEND + 1, .size = 500},
     {"RoCEv1", .encap = ENCAP_ROCEV1},
@@ -77,7 +80,7 @@ static bool play_stage(struct play *p, const struct stage *s)
         struct ep_peer *peer = &t->conn.peer[h];
         p->sim.ep[h].addr.encap = s->encap ? s->encap : ENCAP_ROCEV2;
         p->sim.ep[h].credits = s->credits;
-        peer->timeout = 10;
+        peer->timeout = s->timeout ? s->timeout : 10;
         peer->min_rnr_timer = 5;
         peer->retry_cnt = s->retry ? s->retry : 7;
         peer->path_mtu = s->mtu ? s->mtu : 1024;

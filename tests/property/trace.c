@@ -311,46 +311,6 @@ void trace_merge(struct trace *t, struct store *store, const struct trace *const
     }
 }
 
-/* --- XRC -------------------------------------------------------------------------------------- */
-
-/* One frame; RoCEv2 over Ethernet with IPv4 or IPv6. */
-static bool frame_to_xrc(struct trace *t, struct shot *s)
-{
-    uint8_t out[EP_FRAME_MAX + 4];
-    struct pkt p;
-    struct frame f;
-    uint32_t ip, more, behind;
-
-    memcpy(out, t->store->b + s->off, s->len);
-    frame_decode(&p, &f, out, s->len, t->linktype);
-    if (!(p.have & H_BTH) || p.bth.opcode >> 5 != SVC_RC)
-        return true;
-    if (p.encap != ENCAP_ROCEV2 || p.flags & PKT_MALFORMED)
-        return false;
-    ip = p.ip_off;
-    more = p.op->flags & OPF_REQUEST ? 4 : 0;
-    behind = p.bth_off + 12;
-    out[p.bth_off] = (uint8_t)(SVC_XRC << 5 | (p.bth.opcode & 31));
-    memmove(out + behind + more, out + behind, s->len - behind);
-    if (more)
-        store_be32(out + behind, 7); /* reserved byte, number of the shared receive queue */
-    store_be16(out + p.udp_off + 4, (uint16_t)(load_be16(out + p.udp_off + 4) + more));
-    ip += p.have & H_IP4 ? 2 : 4;
-    store_be16(out + ip, (uint16_t)(load_be16(out + ip) + more));
-    frame_fix(out, s->len + more, t->linktype);
-    s->off = store_put(t->store, out, s->len + more);
-    s->len += more;
-    return true;
-}
-
-bool trace_to_xrc(struct trace *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (!frame_to_xrc(t, &t->shot[i]))
-            return false;
-    return true;
-}
-
 /* --- Judging, writing ------------------------------------------------------------------------- */
 
 static struct frame frame_of(const struct trace *t, size_t i)

@@ -72,8 +72,6 @@ void trace_round(struct trace *t, ns_t step);
 void trace_set_back(struct trace *t, size_t at, ns_t by);
 /* Delay all of it by `by` ns. */
 void trace_delay(struct trace *t, ns_t by);
-/* Make RC packets XRC packets: opcodes, and an XRCETH in requests. False if a frame does not fit. */
-bool trace_to_xrc(struct trace *t);
 
 /* Judge it; the judge is the caller's to free. */
 struct judge *trace_judge(const struct trace *t, const struct judge_opts *o);

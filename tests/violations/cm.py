@@ -88,6 +88,7 @@ MORE = ">so 2; <ack 2 m=3; "
 BACK = "<so 0; >ack 0 m=1; "
 REQ, REP, RTU = CM.split("; ")[:3]
 BY_B = "lid=2 rid=1"  # a message of host b
+QUIET = ">sreq service=0x4711; <srep qpn=77; "  # something, long before what follows
 END = ">dreq at=1000; <drep at=1000; "
 
 CASES = [
@@ -297,4 +298,12 @@ CASES = [
     case("data of a class that is paused, by a DSCP that was seen with a tag", "CC-07",
          CM + ">so 0 vlan=0x6000; <ack 0 m=1 vlan=0x6000; >so 1; <ack 1 m=2; <pfc c3={0xffff|0}; !>so 2 at=20; <ack 2 m=3; <pfc", "rR", "ncqQ"),
     case("data while every class is paused", "CC-07", CM + ">so 0; <ack 0 m=1; <pause c0={0xffff|0}; !>so 1 at=20; <ack 1 m=2; <pause", "rR", "ncqQ"),
+
+    # messages of an exchange that no REQ began
+    case("REP without a REQ", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; {|>rtu}", MUST_COMPLETE, ELSE),
+    case("REP without a REQ, which is answered", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; >rtu; >so 0; <ack 0 m=1", MUST_COMPLETE, ELSE),
+    case("REP without a REQ, which is sent again and refused", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; <rep at=5000000; >rej of=1", MUST_COMPLETE, ELSE),
+    case("RTU without a REQ and REP", "CM-01", QUIET + "{|>req at=5000000; <rep at=1000;} !>rtu at={5000000|1000}", MUST_COMPLETE, ELSE),
+    case("REJ without a REQ", "CM-01", QUIET + "{|>req at=5000000;} !<rej %s of=0 at={5000000|1000}" % BY_B, MUST_COMPLETE, ELSE),
+    case("MRA without a REQ", "CM-01", QUIET + "{|>req at=5000000;} !<mra %s of=0 at={5000000|1000}; {|<rep at=1000; >rtu}" % BY_B, MUST_COMPLETE, ELSE),
 ]

@@ -1,6 +1,6 @@
 """Violations of the transport: requests, responses, ACKs and NAKs. Each line is a violation with its clean twin, or one for each of several kinds of
 packets; build.py has the language, and the letters of the settings in which a violation has to be found."""
-from build import EVERYWHERE, ON, case
+from build import CM, EVERYWHERE, ON, case
 
 MID = "".join(">so %d; <ack %d m=%d; " % (i, i, 7 + i) for i in range(-17, 1))  # mid-stream: so many answers prove who talks to whom
 LOST = " at=100000"                        # after an ACK timeout
@@ -127,7 +127,11 @@ CASES += [case("%s inside the PSNs of a READ that was answered" % k, "RDA-01", O
 CASES += [case("a READ is answered by a plain ACK", "RDA-11", ON + ">rd 1; {!<ack 1 m=2|<ro 1 m=2}; >so 2; <ack 2 m=3", "R", "r")]
 CASES += [case("an ACK of a PSN before the first one", "ACK-02", ON + ">so 1; <ack 1 m=2; !{<ack -%d m=2 at=2000|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
 CASES += [case("a sequence NAK of a PSN before the first one", "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 -%d m=2|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
-CASES += [case("a READ response of a PSN before the first one", "RDA-05", ON + ">so 1; <ack 1 m=2; !{<ro -%d m=2|}; >so 2; <ack 2 m=3" % n, "", EVERYWHERE) for n in (4, 300)]
+CASES += [case("a READ response of a PSN before the first one", "RDA-05", ON + ">so 1; <ack 1 m=2; !{<ro -%d m=2|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE) for n in (4, 300)]
+CASES += [case("a READ response before the first PSN of the only READ", "RDA-05", CM + ">rd 0 dl=576; {!<rf -1 m=1;|} <rf 0 m=1; <rm 1; <rl 2 m=1; >so 3; <ack 3 m=2", COMPLETE, NOT_COMPLETE)]
+CASES += [case("a gap that is acknowledged and never filled, %s" % what, "ACK-02", ON + text, "R", "ncqQr") for what, text in (
+    ("a message", ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 3 m=4; >so 4; <ack 4 m=5"), ("the Middle of one", ">sf 1; {|>sm 2;} ?>sl 3; !<ack 3 m=2; >so 4; <ack 4 m=3"),
+    ("by a later ACK", ">so 1; {|>so 2;} ?>so 3 f=-; >so 4; !<ack 4 m=5; >so 5; <ack 5 m=6"))]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
 CASES += [case("a sequence NAK is ignored", "RTX-01", ON + ">so 1; >so 2; <nak0 1 m=1; {|>so 1; >so 2;} >so 3 at=5000; {|<ack 3 m=4;} {!>so 4 at=2000000|>so 4 at=2000000; <ack 4 m=5}", "Q", "ncqrR")]
