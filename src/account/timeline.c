@@ -330,14 +330,6 @@ static void take_fatal_nak(struct timeline *t, struct direction *d, const struct
     x->sent = s ? s->last : 0;
 }
 
-static void note_least(struct direction *d, const struct event *e, ns_t now)
-{
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
-
-    if (s && now > s->ts_first && (!d->least_first || now - s->ts_first < d->least_first))
-        d->least_first = now - s->ts_first;
-}
-
 bool timeline_skips(const struct direction *d, const struct event *e)
 {
     const struct read_req *a;
@@ -409,12 +401,11 @@ static void on_response(struct timeline *t, const struct event *e)
         note_skip(d, e, now);
     timeline_note_response(t, d, e);
     if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0 &&
-                 !req_dir_is_under_way(e->h, e->p)))
-        d->resend.responses = false; /* a later request is answered */
+                 !req_dir_is_under_way(e->h, e->p) && !timeline_skips(d, e)))
+        d->resend.responses = false; /* a later request is answered, and the requester accepts that */
     d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
-    note_least(d, e, now);
     if (UNLIKELY(d->row != NO_EPISODE))
         end_row(t, d, e);
     if (!(e->p->op->flags & OPF_ACK)) {
@@ -458,8 +449,10 @@ static void on_after(void *user, const struct event *e)
     struct timeline *t = user;
     struct direction *d = t->dirs[e->flow];
 
-    if (d)
+    if (d) {
         d->least = e->h->rtt;
+        d->least_first = e->h->rtt_first;
+    }
     if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
         d->resend.requests = false;
     if (UNLIKELY(d && d->resend.requests && !timeline_outstanding(d, e->h)))

@@ -48,11 +48,12 @@ struct episode {
     ns_t wait;                /* TIMEOUT: silence before the retransmission; RNR: time waited */
     uint32_t sent;            /* frame of the copy that was sent before */
     uint32_t instead;         /* frame that showed the gap */
-    uint32_t nak;             /* frame of the NAK; PAUSE, THROTTLED: of the pause frame, the CNP */
-    uint32_t back;            /* frame of the retransmission */
-    uint32_t answer;          /* frame of the response that ended it */
-    ns_t rtt;                 /* TIMEOUT: no response came sooner after the first copy of its request; 0: not known */
-    uint32_t count;           /* RNR NAKs, CNPs or waits in it */
+    /* frame of the NAK; TIMEOUT: of one that was not heeded; PAUSE, THROTTLED: of the pause frame, the CNP */
+    uint32_t nak;
+    uint32_t back;   /* frame of the retransmission */
+    uint32_t answer; /* frame of the response that ended it */
+    ns_t rtt;        /* TIMEOUT: no response came sooner after the first copy of its request; 0: not known */
+    uint32_t count;  /* RNR NAKs, CNPs or waits in it */
 };
 
 /* The account of one direction at one tap. */

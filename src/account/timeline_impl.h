@@ -27,9 +27,15 @@ struct held {
         ns_t from, to;
     } before[HELD_BEFORE]; /* waits that ended with a response that the requester dropped */
     unsigned n_before;
-    ns_t over;   /* when a response let the requester go on; 0: none did yet */
+    ns_t over; /* when a response let the requester go on; 0: none did yet */
+    /* credits: when fewer messages were under way than the most so far, if it is not sure that no more are kept so; 0:
+     * they were fewer all the time, or it is sure */
+    ns_t freed;
     uint32_t ep; /* episode of all such waits */
 };
+
+#define UNSURE_WAITS 8  /* the first ones */
+#define PACE_EARLY   16 /* so many gaps bring the pace near at once: the first ones may have been waits */
 
 /* One of the first responses, until it is known how long one usually takes. */
 struct early_response {
@@ -92,7 +98,13 @@ struct direction {
     uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
     uint8_t window_times; /* how often as many as that held back the next one; at most WINDOW_SURE */
     ns_t freed;           /* since when they are fewer; 0: they are as many */
-    uint32_t msn_ahead;   /* what the MSN counts more than the messages seen */
+    /* Waits for credits in which as many messages were under way, while that was not sure. */
+    struct {
+        ns_t from, to;
+        uint32_t window; /* so many */
+    } unsure[UNSURE_WAITS];
+    uint8_t n_unsure;
+    uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
     /* The one packet of a SEND that may be sent without a credit. */
     struct {
         bool on;      /* neither acknowledged nor permitted by credits yet */
@@ -114,16 +126,18 @@ struct direction {
     ns_t last_rsp;     /* time of the latest response; 0: none */
     ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
     ns_t spread;       /* usual difference of that time from `usual` */
-    ns_t least_first;  /* shortest time from the first copy of a request to a response to it; 0: not known */
-    ns_t least;        /* req_dir.rtt */
+    ns_t least;        /* as in req_dir: rtt, */
+    ns_t least_first;  /* rtt_first */
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
-    uint16_t waited;   /* how many responses without trouble went into `usual` */
-    ns_t pace;         /* usual time from a request of any queue pair of the host to a new one of this; 0: not known */
+    uint16_t waited; /* how many responses without trouble went into `usual` */
+    /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
+    ns_t pace;
+    uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     ns_t last_new;     /* time of the latest new request */
-    uint32_t last_len; /* its bytes */
+    uint32_t last_len; /* its bytes; PACE_BYTES at most */
 };
 
 /* When a flow was seen last. */
@@ -153,6 +167,7 @@ struct early_cnp {
 /* A request: queue pairs of a host send in turn. */
 struct turn {
     uint32_t host;   /* place in timeline.sent */
+    uint32_t len;    /* its bytes */
     ns_t ts, before; /* time, and that of the request before of its queue pair */
 };
 #define TURNS 256 /* the latest ones */
@@ -193,7 +208,11 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    ns_t sent[HOSTS_SEEN]; /* by host, which may share a place: time of the latest request */
+    /* By host, which may share a place: time and bytes of the latest request. */
+    struct {
+        ns_t ts;
+        uint32_t len;
+    } sent[HOSTS_SEEN];
     struct turn turns[TURNS];
     uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
     struct early_cnp cnps[EARLY_CNPS];
@@ -254,10 +273,14 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 /* The time up to response `e`: a response may be slow. */
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 
-/* timeline_waits.c */
+/* timeline_pace.c. A CNP. */
 void timeline_cnp(struct timeline *t, const struct event *e);
 /* The first response `e` of a direction tells whose the first CNPs were. */
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e);
+/* A new request `e`, after nothing since `from`: how fast they follow each other. `held`: it waited for a credit. */
+void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held);
+/* Time that a frame of `len` bytes of the requester's host takes; 0: not known. */
+ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 
 /* timeline_pauses.c */
 /* A packet that may be a pause frame. */

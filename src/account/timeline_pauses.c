@@ -1,4 +1,4 @@
-/* layer 2b (account): where the time of each direction of requests went: pause frames, of its own tap and of another.
+/* layer 2b (account): where the time of each direction of requests went: pause frames of its own tap, and of another.
  */
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"

@@ -62,6 +62,7 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
         x->wait = d->wait;
         x->rtt = d->least_first;
         x->sent = s ? s->last : 0;
+        x->nak = d->nak.open && d->nak.psn == e->p->bth.psn && d->nak.ep != NO_EPISODE ? t->episodes[d->nak.ep].nak : 0;
     }
     timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
     if (d->tail == TAIL_DEAD)

@@ -66,144 +66,6 @@ static void note_early(struct timeline *t, struct direction *d, const struct eve
         settle_early(t, d, e->flow);
 }
 
-/* --- How fast the requester sends, and CNPs --------------------------------------------------- */
-
-#define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
-#define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
-
-static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t frame)
-{
-    if (d->cnp.ep == NO_EPISODE || now - d->cnp.ts > CNP_SERIES) {
-        d->cnp.ep = NO_EPISODE;
-        d->cnp.frame = frame;
-    } else {
-        t->episodes[d->cnp.ep].count++;
-    }
-    d->cnp.ts = now;
-}
-
-void timeline_cnp(struct timeline *t, const struct event *e)
-{
-    uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
-    ns_t now = e->p->frame->ts;
-    struct early_cnp *x;
-
-    if (peer != FLOW_NONE && t->dirs[peer]) {
-        note_cnp(t, t->dirs[peer], now, frame_u32(e->p));
-        return;
-    }
-    x = &t->cnps[t->n_cnps++ % EARLY_CNPS];
-    *x =
-        (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
-    conn_addr_of(e->p, &x->src, &x->dst);
-}
-
-void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
-{
-    uint32_t tap = conn_tap_of(e->p->frame);
-    struct conn_addr src, dst;
-
-    conn_addr_of(e->p, &src, &dst);
-    for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
-        const struct early_cnp *x = &t->cnps[i];
-        if (x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src) && conn_addr_eq(&x->dst, &dst))
-            note_cnp(t, d, x->ts, x->frame);
-    }
-}
-
-/* A new request is sent more than its due after CNPs. */
-static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t now)
-{
-    if (d->cnp.ep == NO_EPISODE) {
-        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
-        if (d->cnp.ep != NO_EPISODE) {
-            t->episodes[d->cnp.ep].nak = d->cnp.frame;
-            t->episodes[d->cnp.ep].count = 1;
-        }
-    }
-    timeline_claim(t, d, due, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
-}
-
-/* *pace follows the median of what it took. */
-static void note_pace(ns_t *pace, ns_t took)
-{
-    if (!*pace)
-        *pace = took + 1;
-    else if (took > *pace)
-        *pace += *pace / 16 + 1;
-    else if (took < *pace)
-        *pace -= *pace / 16;
-}
-
-/* A new request: the time since the latest request of the host. */
-static ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
-{
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
-    ns_t near;
-
-    if (UNLIKELY(d->host == HOSTS_SEEN))
-        d->host = timeline_host(&f->src, f->tap);
-    near = now - t->sent[d->host];
-    t->sent[d->host] = now;
-    t->turns[t->n_turns++ % TURNS] = (struct turn){.host = d->host, .ts = now, .before = d->last_new};
-    return near;
-}
-
-/* How many other queue pairs of the host sent since the latest request of this one. */
-static uint32_t others_between(const struct timeline *t, const struct direction *d)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 1; i < TURNS && i < t->n_turns; i++) {
-        const struct turn *x = &t->turns[(t->n_turns - 1 - i) % TURNS];
-        if (x->ts <= d->last_new)
-            break;
-        n += x->host == d->host && x->before <= d->last_new;
-    }
-    return n;
-}
-
-/* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
- * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
- * none was answered just now. */
-static bool is_spacing(const struct direction *d, const struct event *e, ns_t from, ns_t now)
-{
-    bool at_once = from > d->last_new && now - from <= d->pace + d->pace / 8;
-    ns_t spacing = d->cut.len ? d->cut.gap * d->last_len / d->cut.len : 0;
-
-    return d->cut.len ? now - d->last_new <= spacing + spacing / 8 : timeline_outstanding(d, e->h) && !at_once;
-}
-
-/* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
-static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
-{
-    bool first = e->p->op->flags & OPF_START;
-    ns_t turn = d->pace + d->pace / 16,
-         due = d->last_new + turn * (1 + others_between(t, d)); /* as exact as it is known */
-    bool wide = now - due > d->pace / 4;
-
-    if (wide && (!first || is_spacing(d, e, from, now)))
-        claim_throttled(t, d, e, due, now);
-    if (first)
-        return;
-    d->cut.len = d->last_len;
-    d->cut.gap = wide ? now - d->last_new : 0;
-}
-
-/* A new request `e`, after nothing since `from`: how fast they follow each other. `held`: it waited for a credit. */
-static void watch_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
-{
-    ns_t near = take_turn(t, d, e, now);
-    bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
-
-    if (d->last_new && after_cnp && d->pace && !held)
-        watch_spacing(t, d, e, from, now);
-    else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
-        note_pace(&d->pace, near);
-    d->last_new = now;
-    d->last_len = e->p->frame->len;
-}
-
 /* --- Credits and the depth of READs ----------------------------------------------------------- */
 
 /* Half a round trip; 0: not known. A tap at the responder sees no time between a request and its response. A REP has no
@@ -298,6 +160,29 @@ static uint32_t messages_behind(struct req_dir *h, uint32_t una)
 
 #define WINDOW_SURE 4 /* as many messages again and again are no chance */
 
+/* A WRITE shows how many messages the requester keeps under way: while there were as many it waited for no credit. */
+static void settle_unsure(struct direction *d)
+{
+    for (unsigned i = 0; i < d->n_unsure; i++)
+        if (d->unsure[i].window == d->window)
+            spans_change(&d->spans, d->unsure[i].from, d->unsure[i].to, 1u << TIME_CREDIT, TIME_RESPONSE, NO_EPISODE);
+    d->n_unsure = 0;
+}
+
+/* A wait for a credit that the request sent at `now` shows. Part of it may be that the requester keeps no more messages
+ * under way: that is told later. */
+static void claim_credit(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t from = d->credit.from, freed = d->credit.freed;
+
+    claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+    if (!freed || d->n_unsure == UNSURE_WAITS)
+        return;
+    d->unsure[d->n_unsure].from = from;
+    d->unsure[d->n_unsure].to = freed;
+    d->unsure[d->n_unsure++].window = d->window;
+}
+
 /* A WRITE needs neither a credit nor a READ to be over. If it follows a response at once, again and again behind as
  * many messages, the requester keeps no more under way: the next one waits until one of them is complete. */
 static void note_window(struct direction *d, const struct event *e, ns_t now)
@@ -309,7 +194,10 @@ static void note_window(struct direction *d, const struct event *e, ns_t now)
         d->window = n;
         d->window_times = 0;
     }
-    d->window_times += e->p->op->flags & OPF_WRITE && at_once && n == d->window && d->window_times < WINDOW_SURE;
+    if (UNLIKELY(e->p->op->flags & OPF_WRITE && at_once && n == d->window && d->window_times < WINDOW_SURE)) {
+        d->window_times++;
+        settle_unsure(d);
+    }
     d->freed = n < d->window ? now : 0;
 }
 
@@ -327,6 +215,7 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
     else if (missed)
         d->rsp_next = d->rsp_high;
     d->stuck.open &= !missed;
+    d->resend.responses &= !missed;
     d->have_rsp = true;
 }
 
@@ -352,13 +241,13 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     held = d->credit.over && e->p->op->flags & OPF_SEND;
     if (UNLIKELY(held))
-        claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+        claim_credit(t, d, e, now);
     d->credit.over = 0; /* a SEND behind another request did not wait */
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_START))
         note_window(d, e, now);
-    watch_pace(t, d, e, from, now, held);
+    timeline_pace(t, d, e, from, now, held);
 }
 
 /* As many READs and atomics as may be outstanding are: nothing arrived for long, or one of them is done. */
@@ -412,12 +301,13 @@ static void watch_msn(struct direction *d, const struct event *e)
 }
 
 /* The first response tells that there are credits. A queue pair begins without any. */
-static void begin_credits(struct direction *d, const struct req_dir *h, uint32_t limit)
+static void begin_credits(struct direction *d, struct req_dir *h, uint32_t limit)
 {
     bool whole = d->have_msn && d->msn_ahead == 0;
 
     d->have_limit = true;
     d->limit = whole ? 0 : limit;
+    d->window = h->have_una ? messages_behind(h, h->una) : h->msgs;
     d->probe.on = whole;
     d->probe.psn = h->next;
     d->probe.msg = h->msgs;
@@ -436,11 +326,18 @@ static void note_freed(struct direction *d, const struct event *e, ns_t now)
 
 /* Since when the next packet of a SEND, which comes when credits do at `now`, had waited for them: before the requester
  * had room for one more message it was not asked for. */
-static ns_t waits_since(const struct direction *d, struct req_dir *h, ns_t now)
+static ns_t waits_since(struct direction *d, struct req_dir *h, ns_t now)
 {
-    if (d->window_times < WINDOW_SURE || is_open_send(h, psn_prev(h->next)))
-        return d->last_new;
-    return d->freed ? d->freed : now;
+    ns_t own = d->paces == PACE_EARLY ? timeline_frame_takes(d, d->last_len) : 0;
+    ns_t turn = d->last_new + own, freed = d->freed ? d->freed : now;
+
+    d->credit.freed = 0;
+    if (freed <= turn || is_open_send(h, psn_prev(h->next)))
+        return turn;
+    if (d->window_times == WINDOW_SURE)
+        return freed;
+    d->credit.freed = freed;
+    return turn;
 }
 
 /* An RNR NAK comes for the packet that was sent without a credit: the rest of its message waited until now. */

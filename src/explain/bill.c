@@ -363,14 +363,18 @@ static void gather(struct incident *s, const struct episode *e)
     }
 }
 
-/* The retransmission was lost as well: say so for each of the first VAIN_TOLD, then count. */
+/* The retransmission was lost as well, or the NAK that asked for it: say so for each of the first VAIN_TOLD, then
+ * count. */
 static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t nth)
 {
-    struct fact f = {
-        .sentence = SENTENCE_AGAIN_IN_VAIN, .psn = e->psn, .lost = e->sent, .again = e->back, .time = e->wait};
+    struct fact f = {.sentence = SENTENCE_AGAIN_IN_VAIN,
+                     .psn = e->psn,
+                     .lost = e->nak ? 0 : e->sent,
+                     .again = e->back,
+                     .time = e->wait};
     struct fact *last = &s->facts[s->n_facts - 1];
 
-    incident_frame(s, ROLE_LOST, e->sent);
+    incident_frame(s, ROLE_LOST, f.lost);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
     if (nth <= VAIN_TOLD) {
         incident_add(s, &f);

@@ -167,7 +167,7 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
         copy_add(c, &(const struct cm_seen){CM_REP, p->bth.pkey, frame_u32(p), icrc_of(p), p->frame->ts});
     else
         c = cm_sent(x, p, CM_REP, m->local_id);
-    c->qpn = m->qpn;
+    c->qpn = cm_rep_qpn(m);
     c->answers = m->remote_id;
     if (c->n == 1 && !c->answer.frame)
         find_early_rtu(x, c);

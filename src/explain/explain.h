@@ -133,6 +133,7 @@ struct explain_opts {
     bool all;                 /* each incident; else one statement for similar ones */
     bool by_count;            /* most frequent first; else most expensive first */
     uint32_t top;             /* statements, of JSON incidents at most; 0: as many as fit two screens of `rows`, all */
+    uint32_t accounts;        /* of JSON at most; 0: all */
     unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;
@@ -147,6 +148,8 @@ struct explain_opts {
 };
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* Append the verdict with which explain_text() begins, without line ends. */
+void explain_verdict(struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* The list of causes, for --causes and the manual page. */
 void explain_causes(struct buf *b);
 

@@ -436,6 +436,8 @@ struct summary {
 /* Group the incidents that `o` shows (summary.c). False: no memory. */
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
 void summary_free(struct summary *s);
+/* Append the verdict (summary_print.c), without line ends: how many failures, how much lost time, its main causes. */
+void summary_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* Append about ten lines (summary_print.c): the verdict, the cost by cause, the most expensive incidents. */
 void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* Append the heading of a group of several incidents: what they have in common. */

@@ -174,7 +174,8 @@ static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn,
 
 /* Which round (0: the latest, 1: the one before) a sequence NAK for `psn` answers. The packet that triggered it has a
  * later PSN and passed about one round trip before. A NAK that comes sooner after the latest round answers the one
- * before. Without a round trip: the latest round, if that was NAKed itself or has had any response.
+ * before. Without a round trip: the latest round, if that was NAKed itself or has had any response. If the latest round
+ * answers an RNR NAK for an earlier PSN, the responder has received that one since: it is the latest round.
  *
  *   request  4 5 6 7   5 6 7                    5 is lost, and retransmitted on ACK timeout
  *   response               ^ NAK 5              sooner than a round trip after the second 6: the first 5, round 1
@@ -190,6 +191,8 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
     /* else the missing part may have passed before the capture began */
     bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0;
 
+    if (e->h->why == BACK_RNR && psn_diff(psn, e->h->back_psn) > 0)
+        return 0;
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 

@@ -325,17 +325,28 @@ static void foreign_put(const struct explainer *x, struct buf *b)
                    count_str(x->mpa, "MPA request"), x->mpa_frame);
 }
 
+static void nothing_put(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    if (!x->rdma_packets)
+        foreign_put(x, b);
+    else if (!unselected_put(x, o, b))
+        buf_printf(b, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
+                   x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
+}
+
+/* True if the ICRCs of all packets were not inserted yet: that is all that is said. */
+static bool is_early(const struct explainer *x)
+{
+    return x->early.packets && x->early.packets == x->rdma_packets;
+}
+
 static void nothing_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
 
-    if (x->early.packets && x->early.packets == x->rdma_packets)
+    if (is_early(x))
         return;
-    if (!x->rdma_packets)
-        foreign_put(x, &text);
-    else if (!unselected_put(x, o, &text))
-        buf_printf(&text, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
-                   x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
+    nothing_put(x, o, &text);
     put_lines(o, &text, 0, b);
     buf_free(&text);
 }
@@ -378,6 +389,21 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         remarks_print(x, o, b);
     explain_clocks_put(x, o, b);
     end_print(x, o, &s, b);
+    summary_free(&s);
+}
+
+void explain_verdict(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    struct summary s;
+
+    if (!summary_make(&s, x, o))
+        b->err = true;
+    else if (s.n)
+        summary_verdict(&s, x, o, b);
+    else if (is_early(x))
+        explain_early_put(x, b);
+    else
+        nothing_put(x, o, b);
     summary_free(&s);
 }
 
@@ -491,15 +517,14 @@ static void row_json(struct buf *b, const struct explain_opts *o, const struct t
 
 static void accounts_json(const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
-    const char *sep = "\n";
+    uint32_t n = 0;
 
-    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
+    for (size_t i = 0; i < timeline_n(x->timeline) && (n < o->accounts || !o->accounts); i++) {
         const struct timeline_row *r = timeline_row(x->timeline, i);
         if (o->conn && r->conn != o->conn)
             continue;
-        buf_puts(b, sep);
+        buf_puts(b, n++ ? ",\n" : "\n");
         row_json(b, o, r);
-        sep = ",\n";
     }
 }
 

@@ -109,11 +109,10 @@ static void put_setup(const struct summary *s, struct buf *b)
     buf_printf(b, " for answers to messages that it sent again (%s).", cause_table[CAUSE_CM_TIMEOUT].name);
 }
 
-/* The verdict: how many failures, how much lost time, and its main causes. */
-static void put_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
+void summary_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const struct group *worst = &s->groups[0], *failed = &s->groups[0];
-    struct buf text = {0};
+    size_t begin = b->len;
 
     for (uint32_t i = 1; i < s->n; i++) {
         if (s->groups[i].bill > worst->bill)
@@ -122,19 +121,18 @@ static void put_verdict(const struct summary *s, const struct explainer *x, cons
             failed = &s->groups[i];
     }
     if (failed->failure) {
-        buf_puts(&text, certainty_of(failed, x));
-        put_cause(&text, failed);
-        text.p[0] = (char)(*certainty_of(failed, x) ? toupper(text.p[0]) : text.p[0]);
-        put_where(&text, failed, x);
-        buf_puts(&text, s->lost ? "; " : ".");
+        buf_puts(b, certainty_of(failed, x));
+        put_cause(b, failed);
+        if (*certainty_of(failed, x) && b->len > begin)
+            b->p[begin] = (char)toupper(b->p[begin]);
+        put_where(b, failed, x);
+        buf_puts(b, s->lost ? "; " : ".");
     }
     if (s->lost)
-        put_lost(s, x, worst, o->since || o->until, &text);
+        put_lost(s, x, worst, o->since || o->until, b);
     else if (!failed->failure && !s->setup)
-        put_harmless(s, x, &text);
-    put_setup(s, &text);
-    buf_paragraph(b, buf_str(&text), 0, explain_columns(o));
-    buf_free(&text);
+        put_harmless(s, x, b);
+    put_setup(s, b);
 }
 
 /* "1: 10.0.0.1 > 10.0.0.2"; the addresses alone if it is not about one connection. */
@@ -298,9 +296,13 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
 
 void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
+    struct buf verdict = {0};
+
     if (!s->n)
         return;
-    put_verdict(s, x, o, b);
+    summary_verdict(s, x, o, &verdict);
+    buf_paragraph(b, buf_str(&verdict), 0, explain_columns(o));
+    buf_free(&verdict);
     put_table(s, x, o, b);
     put_worst(s, x, o, b);
     buf_char(b, '\n');

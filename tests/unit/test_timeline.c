@@ -121,15 +121,21 @@ Test(timeline, responses_to_a_read_sent_again_come_again_though_later_ones_prove
     cr_expect_eq(r->states[TIME_IDLE], 0);
 }
 
-/* READs 101 to 103 of one response each; the response to 101 is lost, so that to 102 brings all back, while that to 103
- * is under way. */
-Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
+/* READ 100 is answered after 10 us, which is the round trip; then READs 101 and 102 are sent. */
+static void reads_behind_a_round_trip(void)
 {
     start();
     talk(&t, 0, 0, mk_read(100, 0, 10));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1)); /* the round trip */
     talk(&t, 0, 0, mk_read(101, 0, 10));
     talk(&t, 0, 0, mk_read(102, 0, 10));
+}
+
+/* READs 101 to 103 of one response each; the response to 101 is lost, so that to 102 brings all back, while that to 103
+ * is under way. */
+Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
+{
+    reads_behind_a_round_trip();
     talk(&t, 0, 0, mk_read(103, 0, 10));
     talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
     for (unsigned i = 0; i < 3; i++)
@@ -139,6 +145,20 @@ Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
         talk(&t, 1, i ? 0 : 9 * US, mk_aeth(OP_READ_RESP_ONLY, 101 + i, 10, 0x1f, 4));
     cr_expect_eq(account()->states[TIME_LOSS_RESEND], 10 * US);
     cr_expect_eq(only_episode()->bill, 10 * US);
+}
+
+Test(timeline, a_nak_that_passes_the_answer_to_a_repeated_read_does_not_end_the_repetition)
+{
+    reads_behind_a_round_trip();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3)); /* the response to 101 is lost */
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 0, 0, mk_read(102, 0, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 103, 10));
+    talk(&t, 1, 20 * US, mk_ack(103, 0x60, 3)); /* for the first copy of 103 */
+    talk(&t, 1, 30 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    talk(&t, 1, 0, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    cr_expect_eq(account()->states[TIME_LOSS_RESEND], 50 * US);
 }
 
 Test(timeline, a_sequence_nak_changes_nothing_in_an_rnr_wait)

@@ -92,6 +92,20 @@ Test(timeline, a_requester_that_keeps_no_more_messages_under_way_waits_for_a_cre
     cr_expect_eq(only_episode()->why, TROUBLE_CREDIT);
 }
 
+Test(timeline, a_wait_for_a_credit_is_none_if_the_requester_turns_out_to_keep_no_more_messages_under_way)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 100, 10, 0, 1, 10));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 101, 10, 0, 1, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 102, 10));
+    cr_expect_eq(only_episode()->bill, 10 * US);
+    talk(&t, 1, 10 * US, mk_ack(101, 0x02, 2));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 103, 10, 0, 1, 10));
+    cr_expect_eq(account()->states[TIME_CREDIT], 0);
+    cr_expect_eq(only_episode()->bill, 0);
+}
+
 Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer_since_it_was_due)
 {
     start();
@@ -287,20 +301,37 @@ Test(timeline, a_wait_for_the_depth_is_no_slow_peer)
     cr_expect_eq(r->states[TIME_READ_DEPTH], 950 * US);
 }
 
-Test(timeline, after_a_cnp_a_wider_gap_is_throttled_but_for_the_usual_gap)
+/* 20 packets of a WRITE of `packets`, from PSN 100 on, one each microsecond; then a CNP. */
+static void write_up_to_a_cnp(unsigned packets)
 {
     start();
-    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 40 * 1024));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, packets * 1024));
     for (unsigned i = 1; i < 20; i++)
         talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
     talk(&t, 1, 0, mk_ack(110, 0x1f, 0));
     talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+}
+
+Test(timeline, after_a_cnp_a_wider_gap_is_throttled_but_for_the_usual_gap)
+{
+    write_up_to_a_cnp(40);
     for (unsigned i = 20; i < 30; i++)
         talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
     const struct timeline_row *r = account();
     cr_expect_gt(r->states[TIME_THROTTLED], 27 * US); /* 3 us each, less an eighth of the usual gap */
     cr_expect_leq(r->states[TIME_THROTTLED], 30 * US);
     cr_expect_eq(only_episode()->why, TROUBLE_THROTTLED);
+}
+
+Test(timeline, a_short_packet_is_followed_sooner_than_a_long_one)
+{
+    write_up_to_a_cnp(22);
+    talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 120, 1024));
+    talk(&t, 0, 4 * US, mk(OP_WRITE_LAST, 121, 100));
+    talk(&t, 0, US / 2, mk_reth(OP_WRITE_FIRST, 122, 1024, 0, 1, 2 * 1024));
+    ns_t throttled = account()->states[TIME_THROTTLED]; /* but for the sixth part of 1 us that the short packet takes */
+    cr_expect_geq(throttled, 6 * US + US / 4, "%lld", (long long)throttled);
+    cr_expect_lt(throttled, 6 * US + US / 2, "%lld", (long long)throttled);
 }
 
 Test(timeline, a_message_that_waited_for_a_response_is_not_throttled)

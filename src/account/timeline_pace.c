@@ -1,0 +1,181 @@
+/* layer 2b (account): where the time of each direction of requests went: how fast a requester sends, and slows down
+ * after CNPs. */
+#include "dissect/pkt.h"
+#include "src/account/timeline_impl.h"
+
+#include <stdlib.h>
+
+/* --- CNPs ------------------------------------------------------------------------------------- */
+
+#define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
+#define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
+
+static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t frame)
+{
+    if (d->cnp.ep == NO_EPISODE || now - d->cnp.ts > CNP_SERIES) {
+        d->cnp.ep = NO_EPISODE;
+        d->cnp.frame = frame;
+    } else {
+        t->episodes[d->cnp.ep].count++;
+    }
+    d->cnp.ts = now;
+}
+
+void timeline_cnp(struct timeline *t, const struct event *e)
+{
+    uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
+    ns_t now = e->p->frame->ts;
+    struct early_cnp *x;
+
+    if (peer != FLOW_NONE && t->dirs[peer]) {
+        note_cnp(t, t->dirs[peer], now, frame_u32(e->p));
+        return;
+    }
+    x = &t->cnps[t->n_cnps++ % EARLY_CNPS];
+    *x =
+        (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
+    conn_addr_of(e->p, &x->src, &x->dst);
+}
+
+void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
+{
+    uint32_t tap = conn_tap_of(e->p->frame);
+    struct conn_addr src, dst;
+
+    conn_addr_of(e->p, &src, &dst);
+    for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
+        const struct early_cnp *x = &t->cnps[i];
+        if (x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src) && conn_addr_eq(&x->dst, &dst))
+            note_cnp(t, d, x->ts, x->frame);
+    }
+}
+
+/* A new request is sent more than its due after CNPs. */
+static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t now)
+{
+    if (d->cnp.ep == NO_EPISODE) {
+        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
+        if (d->cnp.ep != NO_EPISODE) {
+            t->episodes[d->cnp.ep].nak = d->cnp.frame;
+            t->episodes[d->cnp.ep].count = 1;
+        }
+    }
+    timeline_claim(t, d, due, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+}
+
+/* --- How fast the host sends ------------------------------------------------------------------ */
+
+#define PACE_BYTES  65536    /* as many bytes of frames as a pace is the time of */
+#define FRAME_EXTRA 24       /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
+#define PACE_MOST   NS_PER_S /* a gap that is longer does not tell how fast the host sends */
+
+ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
+{
+    return d->pace * (len + FRAME_EXTRA) / PACE_BYTES;
+}
+
+/* The pace follows the median of what it took: `gap` behind a frame of `len` bytes. */
+static void note_pace(struct direction *d, ns_t gap, uint32_t len)
+{
+    ns_t took, off, step = d->pace / 16;
+
+    if (gap < 0 || gap >= PACE_MOST)
+        return;
+    took = gap * PACE_BYTES / (len + FRAME_EXTRA) + 1;
+    off = took - d->pace;
+    if (!d->pace || llabs(off) <= step)
+        d->pace = took;
+    else if (off < 0 && d->paces < PACE_EARLY)
+        d->pace = took > d->pace / 2 ? took : d->pace / 2;
+    else
+        d->pace += off > 0 ? step + 1 : -step;
+    d->paces += d->paces < PACE_EARLY;
+}
+
+/* Bytes of a request; a capture may claim any number. */
+static uint32_t bytes_of(const struct event *e)
+{
+    return e->p->frame->len < PACE_BYTES ? e->p->frame->len : PACE_BYTES;
+}
+
+/* A new request: the time since the latest request of the host, of *len bytes. */
+static ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now, uint32_t *len)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    ns_t near;
+
+    if (UNLIKELY(d->host == HOSTS_SEEN))
+        d->host = timeline_host(&f->src, f->tap);
+    near = now - t->sent[d->host].ts;
+    *len = t->sent[d->host].len;
+    t->sent[d->host].ts = now;
+    t->sent[d->host].len = bytes_of(e);
+    return near;
+}
+
+static void note_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    d->last_len = bytes_of(e);
+    t->turns[t->n_turns++ % TURNS] =
+        (struct turn){.host = d->host, .len = d->last_len, .ts = now, .before = d->last_new};
+    d->last_new = now;
+}
+
+/* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
+ * the host that sent later sends a frame. */
+static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t since)
+{
+    ns_t at = since;
+
+    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
+        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
+        if (x->ts <= since)
+            break;
+        if (x->host == d->host && x->before <= since)
+            at += timeline_frame_takes(d, x->len);
+    }
+    return at;
+}
+
+/* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
+ * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
+ * none was answered just now. `own`: time of the frame before. */
+static bool is_spacing(const struct timeline *t, const struct direction *d, const struct event *e, ns_t from, ns_t now,
+                       ns_t own)
+{
+    ns_t spacing = d->cut.len ? d->cut.gap * d->last_len / d->cut.len : 0;
+    bool at_once;
+
+    if (d->cut.len)
+        return now - d->last_new <= spacing + spacing / 8;
+    at_once = from > d->last_new && now <= its_turn(t, d, from) + own + own / 8;
+    return timeline_outstanding(d, e->h) && !at_once;
+}
+
+/* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
+static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    bool first = e->p->op->flags & OPF_START;
+    ns_t own = timeline_frame_takes(d, d->last_len), due = its_turn(t, d, d->last_new) + own;
+    bool wide = now - due > own / 4;
+
+    if (wide && (!first || is_spacing(t, d, e, from, now, own)))
+        claim_throttled(t, d, e, due, now);
+    if (first)
+        return;
+    d->cut.len = d->last_len;
+    d->cut.gap = wide ? now - d->last_new : 0;
+}
+
+void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
+{
+    uint32_t len;
+    ns_t near = take_turn(t, d, e, now, &len);
+    bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
+
+    if (d->last_new && after_cnp && d->pace && !held)
+        watch_spacing(t, d, e, from, now);
+    else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
+        note_pace(d, near, len);
+    note_turn(t, d, e, now);
+}
