@@ -4,8 +4,9 @@
 
 #include "buf.h"
 
-/* Create a file in the directory of `path`, readable as any other new file. Returns its name, to be released by
- * beside_done() or beside_drop(), and its descriptor in *fd. NULL with errno set. */
+/* Create a file in the directory of `path`, readable as any other new file; what is no regular file, such as a device
+ * or a pipe, is opened instead. Returns its name, to be released by beside_done() or beside_drop(), and its descriptor
+ * in *fd. NULL with errno set. */
 char *beside_new(const char *path, int *fd);
 /* The file is complete: it replaces `path`. False with errno set; then it is removed. */
 bool beside_done(char *name, const char *path);

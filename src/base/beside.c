@@ -4,17 +4,32 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A device or pipe is written itself: to replace it would remove it. */
+static bool is_special(const char *path)
+{
+    struct stat s;
+
+    return stat(path, &s) == 0 && !S_ISREG(s.st_mode);
+}
+
 char *beside_new(const char *path, int *fd)
 {
-    char *name;
+    char *name = NULL;
     mode_t mask = umask(0);
 
     umask(mask);
+    if (is_special(path)) {
+        *fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (*fd >= 0 && !(name = strdup(path)))
+            close(*fd);
+        return name;
+    }
     *fd = asprintf(&name, "%s.XXXXXX", path) < 0 ? -1 : mkstemp(name);
     if (*fd < 0) {
         int error = errno;
@@ -28,7 +43,7 @@ char *beside_new(const char *path, int *fd)
 
 bool beside_done(char *name, const char *path)
 {
-    bool good = rename(name, path) == 0;
+    bool good = is_special(name) || rename(name, path) == 0;
     int error = errno;
 
     if (good)
@@ -41,7 +56,7 @@ bool beside_done(char *name, const char *path)
 
 void beside_drop(char *name)
 {
-    if (name)
+    if (name && !is_special(name))
         unlink(name);
     free(name);
 }

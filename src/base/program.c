@@ -92,8 +92,13 @@ static int no_command(const char *name)
 
     if (program->for_file && access(name, F_OK) == 0)
         return cli_error("no command '%s', but a file: `%s %s %s`", name, program->name, program->for_file, name);
+    if (*name == '-')
+        return cli_error("%s comes behind a command%s%s%s; `%s help` lists them", name,
+                         program->for_file ? ", such as `decode " : "", program->for_file ? name : "",
+                         program->for_file ? "`" : "", program->name);
     for (const struct command *c = program->commands; c->name; c++)
-        text_nearest_try(&near, c->name);
+        if (!text_nearest_try(&near, c->name) && strstr(name, c->name))
+            near.name = c->name; /* ib_write_bw: write */
     if (near.name)
         return cli_error("no command '%s'; the nearest is '%s', and `%s help` lists them", name, near.name,
                          program->name);
@@ -127,7 +132,7 @@ int cli_main(const struct program *p, int argc, char **argv)
         return help(NULL);
     if (strcmp(argv[1], "help") == 0)
         return help(argc > 2 ? argv[2] : NULL);
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-v") == 0) {
         struct buf b = {0};
         buf_printf(&b, "%s " RDMATRACE_VERSION "\n", p->name);
         return cli_show(&b);

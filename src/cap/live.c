@@ -18,9 +18,19 @@
 /* libpcap's DLT of raw IP, which differs from the value in files (LINK_RAW). */
 #define PCAP_RAW 12
 
-struct live {
+/* An interface of a live capture. */
+struct tap {
     pcap_t *pcap;
     bool nano;
+    bool has;       /* `f` is its next frame, which was not delivered yet */
+    struct frame f; /* of several interfaces */
+};
+
+struct live {
+    struct tap taps[CAP_LIVE_IFACES];
+    unsigned n; /* of `taps` */
+    bool taken; /* the frame of taps[latest] was delivered */
+    unsigned latest;
     bool polls;               /* libpcap never waits for frames, live_wait() does; else libpcap waits */
     void (*idle)(void *user); /* as in struct cap_live_opts */
     void *user;
@@ -37,33 +47,45 @@ static int dlt_of(uint16_t linktype)
     return linktype == LINK_RAW ? PCAP_RAW : linktype;
 }
 
-int cap_live_poll(struct cap *c, struct frame *f)
+/* Get a frame of interface `i`: 1 with *f filled but for its number, 0, or a negative errno. */
+static int tap_poll(struct cap *c, unsigned i, struct frame *f)
 {
     struct live *l = c->live;
+    struct tap *t = &l->taps[i];
     struct pcap_pkthdr *h;
     const u_char *data;
-    int rc = pcap_next_ex(l->pcap, &h, &data);
+    int rc = pcap_next_ex(t->pcap, &h, &data);
 
     if (rc == 0)
         return 0;
     if (rc == PCAP_ERROR_BREAK)
         return l->ended = true, 0;
     if (rc != 1) {
-        cap_fail(c, 0, "%s", pcap_geterr(l->pcap));
+        cap_fail(c, 0, "%s", pcap_geterr(t->pcap));
         return c->error.err = -EIO;
     }
     *f = (struct frame){
-        .ts = (ns_t)h->ts.tv_sec * NS_PER_S + (ns_t)h->ts.tv_usec * (l->nano ? 1 : NS_PER_US),
+        .ts = (ns_t)h->ts.tv_sec * NS_PER_S + (ns_t)h->ts.tv_usec * (t->nano ? 1 : NS_PER_US),
         .data = data,
         .caplen = min_u32(h->caplen, FRAME_MAX),
         .len = h->len,
-        .number = ++c->frames,
-        .linktype = c->ifaces[0].linktype,
+        .linktype = c->ifaces[i].linktype,
+        .iface = i,
+        .iface_id = i,
         .file = c->file,
         .has_iface = true,
         .has_ts = true,
     };
     return 1;
+}
+
+int cap_live_poll(struct cap *c, struct frame *f)
+{
+    int rc = tap_poll(c, 0, f);
+
+    if (rc == 1)
+        f->number = ++c->frames;
+    return rc;
 }
 
 static ns_t live_clock(clockid_t id)
@@ -80,15 +102,48 @@ static void live_idle(struct live *l)
         l->idle(l->user);
 }
 
+/* The same for several interfaces: the earliest frame, as soon as each interface has one, or none that is earlier can
+ * arrive any more. */
+static int live_earliest(struct cap *c, struct frame *f)
+{
+    struct live *l = c->live;
+    struct tap *first = NULL;
+    bool all = true;
+
+    if (l->taken)
+        l->taps[l->latest].has = l->taken = false;
+    for (unsigned i = 0; i < l->n; i++) {
+        struct tap *t = &l->taps[i];
+        int rc = t->has ? 1 : tap_poll(c, i, &t->f);
+        if (rc < 0)
+            return rc;
+        t->has = rc > 0;
+        all &= t->has;
+        if (t->has && (!first || t->f.ts < first->f.ts))
+            first = t;
+    }
+    if (!first || (!all && live_clock(CLOCK_REALTIME) - first->f.ts < 2 * WAIT_MS * NS_PER_MS))
+        return 0;
+    *f = first->f;
+    f->number = ++c->frames;
+    l->latest = (unsigned)(first - l->taps);
+    l->taken = true;
+    return 1;
+}
+
 /* No frame has arrived: wait for some. */
 static void live_wait(struct live *l)
 {
-    struct pollfd p = {.fd = pcap_get_selectable_fd(l->pcap), .events = POLLIN};
+    struct pollfd p[CAP_LIVE_IFACES];
+    nfds_t n = 0;
 
+    for (unsigned i = 0; i < l->n; i++)
+        if (!l->taps[i].has)
+            p[n++] = (struct pollfd){.fd = pcap_get_selectable_fd(l->taps[i].pcap), .events = POLLIN};
     l->ended |= l->last && live_clock(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
         live_idle(l);
-        poll(&p, 1, WAIT_MS); /* not without limit: cap_live_break() may be called just before */
+        poll(p, n, WAIT_MS); /* not without limit: cap_live_break() may be called just before */
     }
 }
 
@@ -101,11 +156,11 @@ static int live_next(struct cap *c, struct frame *f)
     while (r == 0 && !l->ended) {
         if (UNLIKELY(l->stop && !l->last)) {
             l->last = live_clock(CLOCK_REALTIME);
-            l->deadline = live_clock(CLOCK_MONOTONIC) + 2 * WAIT_MS * NS_PER_MS;
+            l->deadline = live_clock(CLOCK_MONOTONIC) + (l->n > 1 ? 4 : 2) * WAIT_MS * NS_PER_MS;
         }
         if (!l->polls)
             live_idle(l);
-        r = cap_live_poll(c, f);
+        r = l->n > 1 ? live_earliest(c, f) : cap_live_poll(c, f);
         if (r == 0)
             live_wait(l);
         l->ended |= r > 0 && l->last && f->ts > l->last;
@@ -120,15 +175,16 @@ int cap_live_fd(const struct cap *c)
 {
     const struct live *l = c->live;
 
-    return pcap_get_selectable_fd(l->pcap);
+    return pcap_get_selectable_fd(l->taps[0].pcap);
 }
 
 static void live_close(struct cap *c)
 {
     struct live *l = c->live;
 
-    if (l && l->pcap)
-        pcap_close(l->pcap);
+    for (unsigned i = 0; l && i < CAP_LIVE_IFACES; i++)
+        if (l->taps[i].pcap)
+            pcap_close(l->taps[i].pcap);
     free(l);
 }
 
@@ -177,90 +233,112 @@ static int live_filter(struct cap *c, pcap_t *p, const char *filter)
     return rc < 0 ? live_fail(c, -EIO, pcap_geterr(p)) : 0;
 }
 
-static int live_activate(struct cap *c, const char *iface, const struct cap_live_opts *o)
+static int live_activate(struct cap *c, struct tap *t, const char *iface, const struct cap_live_opts *o)
 {
     struct live *l = c->live;
     char text[PCAP_ERRBUF_SIZE] = "";
 
-    l->pcap = pcap_create(iface, text);
-    if (!l->pcap)
+    t->pcap = pcap_create(iface, text);
+    if (!t->pcap)
         return live_fail(c, -ENODEV, text);
-    pcap_set_snaplen(l->pcap, (int)(o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX));
-    pcap_set_promisc(l->pcap, !o->no_promisc);
-    pcap_set_timeout(l->pcap, WAIT_MS);
+    pcap_set_snaplen(t->pcap, (int)(o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX));
+    pcap_set_promisc(t->pcap, !o->no_promisc);
+    pcap_set_timeout(t->pcap, WAIT_MS);
     /* In immediate mode the ring has a slot of the snap length for each frame, so few slots; else frames are packed. */
-    pcap_set_immediate_mode(l->pcap, o->no_wait);
+    pcap_set_immediate_mode(t->pcap, o->no_wait);
     if (o->buffer)
-        pcap_set_buffer_size(l->pcap, (int)min_u32(o->buffer, INT32_MAX));
-    pcap_set_tstamp_precision(l->pcap, PCAP_TSTAMP_PRECISION_NANO);
-    int rc = pcap_activate(l->pcap);
+        pcap_set_buffer_size(t->pcap, (int)min_u32(o->buffer, INT32_MAX));
+    pcap_set_tstamp_precision(t->pcap, PCAP_TSTAMP_PRECISION_NANO);
+    int rc = pcap_activate(t->pcap);
     if (rc < 0 && rc != PCAP_ERROR_PERM_DENIED && live_is_rdma(iface))
         return live_fail(c, -ENOTSUP,
                          "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
     if (rc < 0) {
-        const char *detail = pcap_geterr(l->pcap);
+        const char *detail = pcap_geterr(t->pcap);
         snprintf(text, sizeof text, "%s%s", detail && *detail ? detail : pcap_statustostr(rc),
                  live_errno(rc) == -EPERM ? " (CAP_NET_RAW is needed)" : "");
         return live_fail(c, live_errno(rc), text);
     }
-    l->nano = pcap_get_tstamp_precision(l->pcap) == PCAP_TSTAMP_PRECISION_NANO;
-    if (o->inbound && pcap_setdirection(l->pcap, PCAP_D_IN) < 0)
-        return live_fail(c, -EIO, pcap_geterr(l->pcap));
-    if (!live_is_rdma(iface) && pcap_get_selectable_fd(l->pcap) >= 0)
-        l->polls = pcap_setnonblock(l->pcap, 1, text) == 0;
+    t->nano = pcap_get_tstamp_precision(t->pcap) == PCAP_TSTAMP_PRECISION_NANO;
+    if (o->inbound && pcap_setdirection(t->pcap, PCAP_D_IN) < 0)
+        return live_fail(c, -EIO, pcap_geterr(t->pcap));
+    l->polls = !live_is_rdma(iface) && pcap_get_selectable_fd(t->pcap) >= 0 && pcap_setnonblock(t->pcap, 1, text) == 0;
     if (o->no_wait && !l->polls)
         return live_fail(c, -EIO, text);
-    return o->filter ? live_filter(c, l->pcap, o->filter) : 0;
+    return o->filter ? live_filter(c, t->pcap, o->filter) : 0;
 }
 
-static int live_interface(struct cap *c, const char *name, const char *filter)
+static int live_interface(struct cap *c, const struct tap *t, const char *name, const char *filter)
 {
-    struct live *l = c->live;
-    struct cap_iface *i = cap_iface_add(c, 0);
-    int dlt = pcap_datalink(l->pcap);
+    struct cap_iface *i = cap_iface_add(c, c->info.n_ifaces);
+    int dlt = pcap_datalink(t->pcap);
 
     if (!i)
         return c->error.err;
     i->linktype = dlt == PCAP_RAW ? LINK_RAW : (uint16_t)dlt;
-    i->snaplen = (uint32_t)pcap_snapshot(l->pcap);
-    i->tsresol = l->nano ? 9 : 6;
+    i->snaplen = (uint32_t)pcap_snapshot(t->pcap);
+    i->tsresol = t->nano ? 9 : 6;
     cap_text(c, &i->name, (const uint8_t *)name, strlen(name));
     if (filter)
         cap_text(c, &i->filter, (const uint8_t *)filter, strlen(filter));
     c->info.n_sections = 1;
-    c->info.nanoseconds = l->nano;
+    c->info.nanoseconds = t->nano;
     return 0;
+}
+
+/* Open a further interface of the capture. */
+static int live_open_tap(struct cap *c, const char *iface, const struct cap_live_opts *o, struct cap_error *err)
+{
+    struct live *l = c->live;
+    struct tap *t = &l->taps[l->n];
+    bool polls = l->polls || !l->n;
+    int rc;
+
+    c->error.file = iface;
+    rc = live_activate(c, t, iface, o);
+    if (rc == 0 && l->n && !(polls && l->polls))
+        rc = live_fail(c, -ENOTSUP, "an RDMA device is captured from alone");
+    if (rc == 0)
+        rc = live_interface(c, t, iface, o->filter);
+    l->n += rc == 0;
+    *err = c->error;
+    err->frame = 0;
+    return rc;
 }
 
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err)
 {
+    return cap_live_open_all(out, &iface, 1, file_index, opts, err);
+}
+
+int cap_live_open_all(struct cap **out, const char *const *ifaces, unsigned n, uint16_t file_index,
+                      const struct cap_live_opts *opts, struct cap_error *err)
+{
     static const struct cap_live_opts none;
     const struct cap_live_opts *o = opts ? opts : &none;
     struct cap *c = calloc(1, sizeof *c);
+    int rc = 0;
 
     if (!c || !(c->live = calloc(1, sizeof(struct live)))) {
         free(c);
-        *err = (struct cap_error){.file = iface, .err = -ENOMEM, .msg = "out of memory"};
+        *err = (struct cap_error){.file = ifaces[0], .err = -ENOMEM, .msg = "out of memory"};
         return -ENOMEM;
     }
     c->src.fd = -1;
     c->info.format = CAP_LIVE;
     c->file = file_index;
-    c->error.file = iface;
     ((struct live *)c->live)->idle = o->idle;
     ((struct live *)c->live)->user = o->user;
     c->next = live_next;
     c->close = live_close;
-    int rc = live_activate(c, iface, o);
-    if (rc == 0)
-        rc = live_interface(c, iface, o->filter);
+    for (unsigned i = 0; i < n && rc == 0; i++)
+        rc = live_open_tap(c, ifaces[i], o, err);
     if (rc < 0) {
-        *err = c->error;
-        err->frame = 0;
         cap_close(c);
         return rc;
     }
+    c->error.file = ifaces[0];
     *out = c;
     return 0;
 }
@@ -271,7 +349,7 @@ void cap_live_break(struct cap *c)
 
     l->stop = 1;
     if (!l->polls)
-        pcap_breakloop(l->pcap);
+        pcap_breakloop(l->taps[0].pcap);
 }
 
 int cap_live_stats(struct cap *c, struct cap_live_stats *out)
@@ -279,13 +357,18 @@ int cap_live_stats(struct cap *c, struct cap_live_stats *out)
     struct live *l = c->live;
     struct pcap_stat st;
 
-    if (pcap_stats(l->pcap, &st) < 0)
-        return -EIO;
-    c->ifaces[0].received = st.ps_recv;
-    c->ifaces[0].dropped = st.ps_ifdrop;
-    c->ifaces[0].os_dropped = st.ps_drop;
-    c->ifaces[0].has_drops = true;
-    *out = (struct cap_live_stats){.received = st.ps_recv, .dropped = st.ps_drop, .if_dropped = st.ps_ifdrop};
+    *out = (struct cap_live_stats){0};
+    for (unsigned i = 0; i < l->n; i++) {
+        if (pcap_stats(l->taps[i].pcap, &st) < 0)
+            return -EIO;
+        c->ifaces[i].received = st.ps_recv;
+        c->ifaces[i].dropped = st.ps_ifdrop;
+        c->ifaces[i].os_dropped = st.ps_drop;
+        c->ifaces[i].has_drops = true;
+        out->received += st.ps_recv;
+        out->dropped += st.ps_drop;
+        out->if_dropped += st.ps_ifdrop;
+    }
     return 0;
 }
 

@@ -18,7 +18,7 @@ struct cap_live_opts {
     void *user;
 };
 
-/* Counters of the kernel since the capture began. */
+/* Counters of the kernel since the capture began, of all interfaces. */
 struct cap_live_stats {
     uint64_t received;   /* frames that passed the filter */
     uint64_t dropped;    /* frames dropped because the buffer was full */
@@ -31,6 +31,12 @@ struct cap_live_stats {
  * libpcap was built without rdmasniff, -EINVAL for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
+/* The same for up to CAP_LIVE_IFACES interfaces, of which each has a buffer of its own: the frames of all in the order
+ * of time, at most 0.3 s after their arrival; frame.iface is the index in `ifaces`. Of several none may be an RDMA
+ * device: -ENOTSUP. */
+#define CAP_LIVE_IFACES 16
+int cap_live_open_all(struct cap **out, const char *const *ifaces, unsigned n, uint16_t file_index,
+                      const struct cap_live_opts *opts, struct cap_error *err);
 /* With no_wait, in place of cap_next(): 1 with *f filled as by cap_next(); 0: no frame has arrived; a negative
  * errno. */
 int cap_live_poll(struct cap *c, struct frame *f);
@@ -38,7 +44,7 @@ int cap_live_poll(struct cap *c, struct frame *f);
 int cap_live_fd(const struct cap *c);
 /* Make cap_next() return 0 soon, after the frames that arrived before. May be called from a signal handler. */
 void cap_live_break(struct cap *c);
-/* Get the counters so far; the interface in cap_info() has them from then on, too. 0 or a negative errno. */
+/* Get the counters so far; the interfaces in cap_info() have them from then on, too. 0 or a negative errno. */
 int cap_live_stats(struct cap *c, struct cap_live_stats *out);
 /* Append a line for each interface that can be captured from: name, tab, description. 0, or a negative errno with *err
  * filled. */

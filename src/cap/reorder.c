@@ -20,7 +20,8 @@ struct clock {
     ns_t steps;  /* ns by which it was set back, in total */
 };
 
-#define CLOCKS 64 /* clocks remembered at a time, a power of two */
+#define COMMENT_MAX 4096 /* bytes of a comment that are kept */
+#define CLOCKS      64   /* clocks remembered at a time, a power of two */
 
 struct window {
     struct slot slots[WINDOW_FRAMES];
@@ -94,17 +95,20 @@ static bool slot_fit(struct window *w, struct slot *s, uint32_t n)
     return true;
 }
 
-/* Copy the data of a frame that is held. */
+/* Copy the data and the comment of a frame that is held. */
 static void slot_own(struct window *w, struct slot *s)
 {
     if (s->own)
         return;
-    if (slot_fit(w, s, s->f.caplen)) {
+    if (slot_fit(w, s, s->f.caplen + s->f.comment_len)) {
         memcpy(s->data, s->f.data, s->f.caplen);
+        if (s->f.comment_len)
+            s->f.comment = memcpy(s->data + s->f.caplen, s->f.comment, s->f.comment_len);
     } else {
         w->failed = true;
         w->bytes -= s->f.caplen;
-        s->f.caplen = 0;
+        s->f.caplen = s->f.comment_len = 0;
+        s->f.comment = NULL;
     }
     w->bytes -= s->f.caplen;
     s->f.data = s->data;
@@ -146,9 +150,9 @@ bool window_put(struct window *w, const struct frame *f)
     s->f = *f;
     s->own = false;
     w->bytes += f->caplen;
-    s->f.comment = NULL;
+    s->f.comment_len = f->comment ? min_u32(f->comment_len, COMMENT_MAX) : 0;
     s->f.options = NULL;
-    s->f.comment_len = s->f.options_len = 0;
+    s->f.options_len = 0;
     s->key = w->key = f->has_ts ? steady_time(w, f) : w->key;
     for (at = w->head + w->n++; at != w->head; at--) {
         uint16_t before = w->order[(at - 1) % WINDOW_FRAMES];

@@ -77,16 +77,6 @@ static int parse_udp_port(struct decode_opts *o, const char *arg)
     return EXIT_OK;
 }
 
-static int parse_conn(struct trace *t, const char *arg)
-{
-    uint64_t v;
-
-    if (!opt_number(arg, 1, UINT32_MAX, &v))
-        return cli_error("--conn %s: expected the number of a connection", arg);
-    t->conn = (uint32_t)v;
-    return EXIT_OK;
-}
-
 #define MEMORY_MIN (UINT64_C(1) << 20)
 #define MEMORY_MAX (UINT64_C(1) << 40)
 
@@ -106,12 +96,12 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         t->files[t->n_files++] = arg;
         return EXIT_OK;
     case 'i':
-        t->iface = arg;
-        return EXIT_OK;
+        t->iface = t->ifaces_given.all;
+        return cli_iface_option(&t->ifaces_given, arg);
     case 'a':
         if (cli_stop_option(arg, &t->stop) != EXIT_OK)
             return EXIT_BAD;
-        return t->stop.kilobytes ? cli_error("-a %s: only `decode -w` writes a file", arg) : EXIT_OK;
+        return t->stop.kilobytes + t->stop.files ? cli_error("-a %s: only `decode -w` writes a file", arg) : EXIT_OK;
     case 'Y':
         t->filter_text = arg;
         return EXIT_OK;
@@ -124,7 +114,7 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
     case TRACE_KEY_UDP_PORT:
         return parse_udp_port(&t->decode, arg);
     case TRACE_KEY_CONN:
-        return parse_conn(t, arg);
+        return cli_conn_option(arg, &t->conn);
     case TRACE_KEY_MEMORY:
         return parse_memory(t, arg);
     case TRACE_KEY_JOIN:
@@ -169,7 +159,8 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
         return cli_error("%s: -a needs -i", cmd->name);
     if (t->iface)
         t->files[t->n_files++] = t->iface;
-    return t->n_files ? EXIT_OK : cli_error("%s: no capture file; name one, or - for standard input", cmd->name);
+    return t->n_files ? EXIT_OK
+                      : cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
 }
 
 /* --- Reading ---------------------------------------------------------------------------------- */
@@ -390,13 +381,13 @@ static void report_notes(const struct trace *t, struct conn_table *conns)
             cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);
 }
 
-/* Report the results; a message if connection --conn does not exist. */
+/* Report the results; nothing but a message if connection --conn does not exist. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
     if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
         return cmd->end(t);
-    return t->failed ? EXIT_OK
-                     : cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", t->conn);
+    t->out.len = 0;
+    return t->failed ? EXIT_OK : cli_no_conn(t->conn);
 }
 
 /* Open the live capture or the files. EXIT_OK, or EXIT_BAD after a message. */
@@ -408,7 +399,7 @@ static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
     struct cap_error err;
 
     if (t->iface)
-        return cli_live_open(t->iface, &o, &t->stop, &t->live, m);
+        return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, m);
     if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);

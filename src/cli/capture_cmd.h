@@ -19,8 +19,10 @@
 /* Option rows that all these commands have. */
 #define TRACE_OPTIONS                                                                                                  \
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
-        {'i', "interface", "IFACE", "capture live from IFACE, in place of a file, until it is interrupted"},           \
+        {'i', "interface", "IFACE",                                                                                    \
+         "capture live from IFACE, in place of a file, until it is interrupted; may be repeated"},                     \
         {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"},                                \
+        {TRACE_KEY_CONN, "conn", "N", CONN_HELP},                                                                      \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
          "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
         {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
@@ -33,14 +35,10 @@
     {                                                                                                                  \
         TRACE_KEY_NO_ICRC, "no-icrc", NULL, "take packets whatever their ICRC is: captured before it was inserted"     \
     }
-/* Rows of two options that a command may have. `what`: its verb for packets that match; `text`: help for --conn. */
+/* Row of an option that a command may have. `what`: its verb for packets that match. */
 #define TRACE_FILTER(what)                                                                                             \
     {                                                                                                                  \
         'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
-    }
-#define TRACE_CONN(text)                                                                                               \
-    {                                                                                                                  \
-        TRACE_KEY_CONN, "conn", "N", text                                                                              \
     }
 /* The last rows of a command's table. */
 #define TRACE_OPTIONS_END                                                                                              \
@@ -59,10 +57,11 @@ enum {
 
 /* One run of a command; the first member of the command's own state. */
 struct trace {
-    const char **files;   /* paths, as given */
-    size_t n_files;       /* of `files` */
-    const char *iface;    /* -i: a live capture in place of files, whose only name this is; NULL: not given */
-    struct cli_stop stop; /* -a */
+    const char **files;             /* paths, as given */
+    size_t n_files;                 /* of `files` */
+    const char *iface;              /* -i: a live capture in place of files, whose only name this is; NULL: not given */
+    struct cli_ifaces ifaces_given; /* its interfaces */
+    struct cli_stop stop;           /* -a */
     /* output: call trace_flush() now and then; the rest is written at the end */
     struct buf out;
     FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */

@@ -39,6 +39,21 @@ int cli_filter(struct filter **f, const char *text)
     return EXIT_BAD;
 }
 
+int cli_conn_option(const char *arg, uint32_t *conn)
+{
+    uint64_t v;
+
+    if (!opt_number(arg, 1, UINT32_MAX, &v))
+        return cli_error("--conn %s: expected the number of a connection", arg);
+    *conn = (uint32_t)v;
+    return EXIT_OK;
+}
+
+int cli_no_conn(uint32_t conn)
+{
+    return cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", conn);
+}
+
 int cli_color(const char *when, bool *color)
 {
     static const char *const whens[] = {"auto", "always", "never", NULL};
@@ -74,21 +89,40 @@ bool cli_utf8(void)
 
 /* --- Live capture ----------------------------------------------------------------------------- */
 
+bool limit_take(const struct limit *limits, unsigned n, const char *arg)
+{
+    for (unsigned i = 0; i < n; i++) {
+        size_t len = strlen(limits[i].what);
+        if (strncmp(arg, limits[i].what, len) == 0)
+            return opt_number(arg + len, 1, limits[i].max, limits[i].to);
+    }
+    return false;
+}
+
 int cli_stop_option(const char *arg, struct cli_stop *stop)
 {
-    const struct {
-        const char *what;
-        uint64_t max, *to;
-    } kinds[] = {{"duration:", UINT32_MAX, &stop->seconds},
-                 {"packets:", UINT64_MAX, &stop->packets},
-                 {"filesize:", UINT32_MAX, &stop->kilobytes}};
+    const struct limit limits[] = {{"duration:", UINT32_MAX, &stop->seconds},
+                                   {"packets:", UINT64_MAX, &stop->packets},
+                                   {"filesize:", UINT32_MAX, &stop->kilobytes},
+                                   {"files:", UINT32_MAX, &stop->files}};
 
-    for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
-        size_t n = strlen(kinds[i].what);
-        if (strncmp(arg, kinds[i].what, n) == 0 && opt_number(arg + n, 1, kinds[i].max, kinds[i].to))
-            return EXIT_OK;
-    }
-    return cli_error("-a %s: expected duration:SECONDS, packets:N or filesize:KB", arg);
+    if (limit_take(limits, ARRAY_LEN(limits), arg))
+        return EXIT_OK;
+    return cli_error("-a %s: expected duration:SECONDS, packets:N, or of `decode -w` filesize:KB or files:N", arg);
+}
+
+int cli_iface_option(struct cli_ifaces *i, const char *arg)
+{
+    size_t len = strlen(i->all);
+
+    for (unsigned k = 0; k < i->n; k++)
+        if (strcmp(i->names[k], arg) == 0)
+            return cli_error("-i %s: given twice", arg);
+    if (i->n == CLI_IFACES || len + strlen(arg) + 2 > sizeof i->all)
+        return cli_error("-i %s: at most %d interfaces", arg, CLI_IFACES);
+    snprintf(i->all + len, sizeof i->all - len, "%s%s", i->n ? "," : "", arg);
+    i->names[i->n++] = arg;
+    return EXIT_OK;
 }
 
 static struct cap *live_capture; /* for the signal handler */
@@ -99,14 +133,14 @@ static void on_signal(int sig)
     cap_live_break(live_capture);
 }
 
-int cli_live_open(const char *iface, const struct cap_live_opts *o, const struct cli_stop *stop, struct cap **live,
-                  struct cap_merge **in)
+int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o, const struct cli_stop *stop,
+                  struct cap **live, struct cap_merge **in)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGALRM};
     struct sigaction sa = {.sa_handler = on_signal};
     struct cap_error err;
 
-    if (cap_live_open(live, iface, 0, o, &err) < 0)
+    if (cap_live_open_all(live, ifaces->names, ifaces->n, 0, o, &err) < 0)
         return cli_cap_error(&err);
     live_capture = *live;
     for (unsigned i = 0; i < ARRAY_LEN(signals); i++)

@@ -37,6 +37,12 @@ int cli_cap_error(const struct cap_error *e);
 struct filter;
 int cli_filter(struct filter **f, const char *text);
 
+/* --conn: its help, and its argument: into *conn the number of a connection. EXIT_OK, or EXIT_BAD after a message. */
+#define CONN_HELP "only connection N; its number is the same in every command: `rdmatrace flows` lists them"
+int cli_conn_option(const char *arg, uint32_t *conn);
+/* The message that there is no connection `conn`. Returns EXIT_BAD. */
+int cli_no_conn(uint32_t conn);
+
 /* Row of the option --color, which commands with coloured text have, and its argument: into *color whether to colour.
  * EXIT_OK, or EXIT_BAD after a message. */
 #define KEY_COLOR 2000
@@ -51,19 +57,39 @@ int cli_color(const char *when, bool *color);
 struct judge_opts;
 int counters_option(struct judge_opts *o, const char *arg);
 
+/* A limit of -a or -b: what it is called, such as "packets:", its largest number, and where that goes. */
+struct limit {
+    const char *what;
+    uint64_t max, *to;
+};
+/* Parse "packets:N": true if it is one of the limits. */
+bool limit_take(const struct limit *limits, unsigned n, const char *arg);
+
+/* The interfaces of a live capture: -i. */
+#define CLI_IFACES 16
+struct cli_ifaces {
+    const char *names[CLI_IFACES]; /* as given */
+    unsigned n;                    /* of `names` */
+    char all[1200];                /* all of them, separated by commas: the name of the capture */
+};
+/* Add the argument of -i. EXIT_OK, or EXIT_BAD after a message. */
+int cli_iface_option(struct cli_ifaces *i, const char *arg);
+
 /* When a live capture ends by itself (-a); 0: not by that. */
 struct cli_stop {
     uint64_t seconds, packets;
     uint64_t kilobytes; /* of the file that is written; 1000 bytes each, as tshark has them */
+    uint64_t files;     /* of -b */
 };
-/* Parse the argument of -a, "duration:SECONDS", "packets:N" or "filesize:KB". EXIT_OK, or EXIT_BAD after a message. */
+/* Parse the argument of -a, "duration:SECONDS", "packets:N", "filesize:KB" or "files:N". EXIT_OK, or EXIT_BAD after a
+ * message. */
 int cli_stop_option(const char *arg, struct cli_stop *stop);
-/* Capture live from `iface`, until SIGINT, SIGTERM or stop->seconds are over: *in delivers the frames of *live.
+/* Capture live from the interfaces, until SIGINT, SIGTERM or stop->seconds are over: *in delivers the frames of *live.
  * EXIT_OK, or EXIT_BAD after a message. */
 struct cap_live_opts;
 struct cap_merge;
-int cli_live_open(const char *iface, const struct cap_live_opts *o, const struct cli_stop *stop, struct cap **live,
-                  struct cap_merge **in);
+int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o, const struct cli_stop *stop,
+                  struct cap **live, struct cap_merge **in);
 /* Report the kernel's counters of a live capture on standard error, with a warning if it dropped frames. `buffer`: its
  * size in bytes. */
 void cli_live_report(struct cap *live, uint32_t buffer);

@@ -63,6 +63,7 @@ static int start_part(struct trace *t, unsigned i)
     p->decode = t->decode;
     p->observer = t->observer;
     p->memory = t->memory;
+    p->conn = t->conn;
     if (job->format == FORMAT_JSON && parts[i]->option(p, 'T', "json") != EXIT_OK)
         return EXIT_BAD;
     if (parts[i]->start(p) != EXIT_OK)

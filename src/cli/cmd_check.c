@@ -95,6 +95,7 @@ static const struct opt_clash clashes[] = {
     {'q', 0, NO_TEXT, "is for -T text"},
     {'t', 0, NO_TEXT, "is for -T text"},
     {'Y', 0, JUNIT, "is for -T text and json"},
+    {TRACE_KEY_CONN, 0, JUNIT, "is for -T text and json"},
     {0, 0, 0, NULL},
 };
 
@@ -384,6 +385,8 @@ static bool is_wanted(void *user, const struct finding *f)
     const struct job *job = user;
     const struct bitset *s = &job->matching[f->file];
 
+    if (job->t.conn && f->conn != job->t.conn)
+        return false;
     return !job->t.filter || !(f->n_frames + f->n_causes) || any_matches(s, f->frames, f->n_frames) ||
            any_matches(s, f->causes, f->n_causes);
 }

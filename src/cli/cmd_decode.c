@@ -15,18 +15,24 @@ enum {
     KEY_NO_CONTEXT,
     KEY_NO_VERIFY,
     KEY_FAIL_ON,
+    KEY_CONN,
 };
 
 static const struct opt_def defs[] = {
     {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},
-    {'i', "interface", "IFACE", "capture live from IFACE"},
+    {'i', "interface", "IFACE", "capture live from IFACE; may be repeated"},
     {'D', "list-interfaces", NULL, "list the interfaces that -i takes"},
     {'f', "capture-filter", "EXPR", "keep only frames that match this capture filter (pcap-filter(7))"},
     {'s', "snapshot-length", "N", "with -i: capture at most N bytes of a frame"},
-    {'B', "buffer-size", "KIB", "with -i: size of the kernel's buffer in KiB (16384)"},
-    {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N; with -w: filesize:KB"},
+    {'B', "buffer-size", "MIB", "with -i: size of the kernel's buffer in MiB (16)"},
+    {'a', "autostop", "WHEN",
+     "with -i: stop after duration:SECONDS or packets:N; with -w: filesize:KB, with -b: files:N"},
+    {'b', "ring-buffer", "WHEN",
+     "with -i and -w: write a further file after filesize:KB, duration:SECONDS or packets:N; keep the\n"
+     "latest files:N; may be repeated"},
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
+    {KEY_CONN, "conn", "N", CONN_HELP},
     {'c', "count", "N", "stop after N frames"},
     {'w', "write", "FILE",
      "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
@@ -46,6 +52,7 @@ static const struct opt_def defs[] = {
      "r since the first frame (default), d since the frame before, dd since the frame\n"
      "shown before, e epoch, a or ad local time, u or ud UTC"},
     {'n', "no-names", NULL, "do not look up names (never done: accepted for tshark's sake)"},
+    {'l', "line-buffered", NULL, "write at once (a live capture always does: accepted for tshark's sake)"},
     {'q', "quiet", NULL, "decode and verify, print only a summary"},
     {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
     {KEY_RD, "rd", NULL, "read opcodes 0x40-0x5f as reliable datagram"},
@@ -65,7 +72,11 @@ static const struct opt_foreign foreign[] = {
     {'d', "tshark", "--udp-port PORT reads a further UDP port as RoCEv2"},
     {'2', "tshark", "-Y reads the files twice by itself where a field needs that (rdma.finding, rdma.cause)"},
     {'R', "tshark", "-Y filters"},
-    {'b', "tshark", "`split` and `tcpdump -C` write several files, which decode merges"},
+    {'F', "tshark", "-w FILE.pcap writes pcap, any other name pcapng"},
+    {'N', "tshark", "names are never looked up: leave it out"},
+    {'j', "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
+    {'J', "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
+    {'Q', "tshark", "-q prints a summary only"},
     {0, NULL, NULL},
 };
 
@@ -204,6 +215,19 @@ static int parse_protocols(struct print_opts *o, const char *arg)
     return 0;
 }
 
+/* Parse the argument of -b. */
+static int parse_rotation(struct rotation *r, const char *arg)
+{
+    const struct limit limits[] = {{"filesize:", UINT32_MAX, &r->kilobytes},
+                                   {"duration:", UINT32_MAX, &r->seconds},
+                                   {"packets:", UINT64_MAX, &r->packets},
+                                   {"files:", ROTATE_FILES_MAX, &r->files}};
+
+    if (limit_take(limits, ARRAY_LEN(limits), arg))
+        return EXIT_OK;
+    return cli_error("-b %s: expected filesize:KB, duration:SECONDS, packets:N or files:N", arg);
+}
+
 /* Options that only set a value. Returns 0, or the exit status of an error. */
 static int parse_simple(struct decode_job *job, int key, const char *arg)
 {
@@ -215,8 +239,7 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         job->files[job->n_files++] = arg;
         break;
     case 'i':
-        job->iface = arg;
-        break;
+        return cli_iface_option(&job->ifaces, arg);
     case 'f':
         job->capture_filter = arg;
         break;
@@ -231,13 +254,17 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         break;
     case 'a':
         return cli_stop_option(arg, &job->stop);
+    case 'b':
+        return parse_rotation(&job->rotation, arg);
     case 's':
         r = parse_number("-s", arg, 1, FRAME_MAX, &v);
         job->snaplen = (uint32_t)v;
         break;
     case 'B':
-        r = parse_number("-B", arg, 1, INT32_MAX >> 10, &v);
-        job->buffer = (uint32_t)v << 10;
+        if (!opt_number(arg, 1, INT32_MAX >> 20, &v))
+            return cli_error("-B %s: expected MiB, from 1 to %d, as tshark has it (earlier versions took KiB)", arg,
+                             INT32_MAX >> 20);
+        job->buffer = (uint32_t)v << 20;
         break;
     case 'c':
         r = parse_number("-c", arg, 1, UINT64_MAX, &v);
@@ -258,10 +285,12 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case KEY_NO_VERIFY:
         job->decode.verify = false;
         break;
+    case KEY_CONN:
+        return cli_conn_option(arg, &job->conn);
     case KEY_FAIL_ON:
         return parse_fail_on(job, arg);
     default:
-        break; /* -n */
+        break; /* -n, -l */
     }
     return r;
 }
@@ -340,6 +369,8 @@ static const struct opt_clash clashes[] = {
     {'B', -'i', 0, NULL},
     {'p', -'i', 0, NULL},
     {'a', -'i', 0, NULL},
+    {'b', -'i', 0, NULL},
+    {'b', -'w', 0, NULL},
     {'O', 0, ONLY_FIELDS | NO_BYTES, "is for -T text and tree"},
     {'P', 0, ONLY_FIELDS | NO_BYTES, "is for -T text"},
     {'O', 'q', 0, NULL},
@@ -348,6 +379,7 @@ static const struct opt_clash clashes[] = {
     {'V', 'q', 0, NULL},
     {'x', 'q', 0, NULL},
     {KEY_RD, KEY_DC, 0, NULL},
+    {KEY_CONN, KEY_NO_CONTEXT, 0, NULL},
     {0, 0, 0, NULL},
 };
 
@@ -361,17 +393,29 @@ static unsigned cases(const struct decode_job *job)
 /* Refuse options that contradict each other. */
 static int check_job(const struct decode_job *job)
 {
-    if (!job->n_files && !job->iface)
+    if (!job->n_files && !job->ifaces.n)
         return cli_error("decode: no capture file; name one, or - for standard input, or -i IFACE");
-    if (job->n_files && job->iface)
+    if (job->n_files && job->ifaces.n)
         return cli_error("decode: -i and files exclude each other");
     if (job->stop.kilobytes && !job->write)
         return cli_error("decode: -a filesize needs -w");
+    if (job->rotation.files && !rotation_limited(&job->rotation))
+        return cli_error("decode: -b files needs another -b, filesize, duration or packets: when a file ends");
+    if (rotation_limited(&job->rotation) && strcmp(job->write, "-") == 0)
+        return cli_error("decode: -b writes files, -w - none");
+    if (job->stop.files && !rotation_limited(&job->rotation))
+        return cli_error("decode: -a files needs -b");
     if (job->fail_bad_icrc && !job->decode.verify)
         return cli_error("decode: --fail-on bad-icrc and --no-verify exclude each other");
     if (!job->print.n_columns && job->print.format == PRINT_FIELDS)
         return cli_error("decode: -T fields needs at least one -e FIELD");
     return 0;
+}
+
+static void job_free(struct decode_job *job)
+{
+    free(job->files);
+    free(job->print.columns);
 }
 
 int cmd_decode(int argc, char **argv)
@@ -411,7 +455,6 @@ int cmd_decode(int argc, char **argv)
             status = decode_run(&job);
     }
     opt_end(&s);
-    free(job.files);
-    free(job.print.columns);
+    job_free(&job);
     return status;
 }

@@ -1,33 +1,37 @@
 /* layer 4 (tool): `rdmatrace export`: packets, connections, work requests, findings and incidents as an SQLite
- * database, or as a trace for Perfetto, in one reading of the files. */
+ * database, as a trace for Perfetto, or as the data of figures, in one reading of the files. */
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/when.h"
 #include "src/export/export.h"
+#include "src/export/figures.h"
 #include "src/export/perfetto.h"
 #include "src/judge/judge.h"
+#include "src/measure/columns.h"
 #include "src/measure/request_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { KEY_SQLITE = 256, KEY_PERFETTO };
+enum { KEY_SQLITE = 256, KEY_PERFETTO, KEY_CSV, KEY_INTERVAL };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     TRACE_FILTER("write"),
     {KEY_SQLITE, "sqlite", "FILE", "write the database FILE; what it held before is replaced"},
     {KEY_PERFETTO, "perfetto", "FILE", "write the trace FILE for ui.perfetto.dev"},
+    {KEY_CSV, "csv", "DIR", "write a CSV file for each figure, and scripts for gnuplot, to directory DIR"},
+    {KEY_INTERVAL, "interval", "TIME", "length of the intervals of rates: a time such as 10ms, 500us or 1s (1ms)"},
     TRACE_OPTIONS_END,
 };
 
 void cmd_export_help(struct buf *b)
 {
-    buf_puts(
-        b,
-        "Usage: rdmatrace export --sqlite FILE | --perfetto FILE [options] FILE...\n\n"
-        "Write what check, explain, flows and ops find, and a row for each packet, as tables of an SQLite\n"
-        "database; or requests, lost time and rates as a trace for Perfetto: rdmatrace-export(1) describes both.\n\n");
+    buf_puts(b, "Usage: rdmatrace export --sqlite FILE | --perfetto FILE | --csv DIR [options] FILE...\n\n"
+                "Write what check, explain, flows and ops find, and a row for each packet, as tables of an SQLite\n"
+                "database; requests, lost time and rates as a trace for Perfetto; or the data behind the figures of\n"
+                "report as CSV files, with scripts that draw them: rdmatrace-export(1) describes all three.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read; also if FILE was not written.\n");
 }
@@ -36,8 +40,11 @@ struct job {
     struct trace t;
     const char *path;          /* --sqlite; NULL: not given */
     const char *trace;         /* --perfetto; NULL: not given */
+    const char *dir;           /* --csv; NULL: not given */
+    ns_t interval;             /* of rates; 0: not given */
     struct export *x;          /* with `path` */
     struct perfetto *perfetto; /* with `trace` */
+    struct figures *figures;   /* with `dir` */
     struct judge *judge;
     struct explainer *explainer;
     struct meter *meter;
@@ -53,8 +60,18 @@ static struct job *job_of(struct trace *t)
 
 static int option(struct trace *t, int key, const char *arg)
 {
-    *(key == KEY_SQLITE ? &job_of(t)->path : &job_of(t)->trace) = arg;
+    struct job *job = job_of(t);
+
+    if (key == KEY_INTERVAL)
+        return when_interval(arg, &job->interval);
+    *(key == KEY_SQLITE ? &job->path : key == KEY_CSV ? &job->dir : &job->trace) = arg;
     return EXIT_OK;
+}
+
+/* Whether --conn asks for what is told of connection `conn`. */
+static bool is_asked_for(const struct job *job, uint64_t conn)
+{
+    return !job->t.conn || conn == job->t.conn;
 }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -70,21 +87,34 @@ static void trace_packet(struct job *job, const struct event *e)
         perfetto_outstanding(job->perfetto, conn_flow_at(conns, e->flow), e->h, e->p->frame->ts);
 }
 
+/* The same in the figures. */
+static void draw_packet(struct job *job, const struct event *e)
+{
+    struct conn_table *conns = observer_conns(job->t.observer);
+
+    if (e->own != FLOW_NONE)
+        figures_packet(job->figures, &job->packet, conn_flow_at(conns, e->own));
+    if (e->h && e->flow != FLOW_NONE)
+        figures_outstanding(job->figures, e->p, conn_flow_at(conns, e->flow), e->h);
+}
+
 /* The observer and the meter are done with the packet: write its row. */
 static void on_done(void *user, const struct event *e)
 {
     struct job *job = user;
 
-    if (!job->match || !(e->p->have & H_BTH))
-        return;
     job->packet.p = e->p;
     job->packet.conn = e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(job->t.observer), e->own)->conn;
+    if (!job->match || !(e->p->have & H_BTH) || !is_asked_for(job, job->packet.conn))
+        return;
     job->packet.kind = e->kind;
     job->packet.as = e->as;
     if (job->x)
         export_packet(job->x, &job->packet);
     if (job->perfetto)
         trace_packet(job, e);
+    if (job->figures)
+        draw_packet(job, e);
 }
 
 /* on_done() follows only for packets that are evidence about requests. */
@@ -111,16 +141,27 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 
     q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
+    if (!is_asked_for(job, q.row->conn))
+        return;
     if (job->x)
         export_request(job->x, &q, q.accounted ? states : NULL);
     if (job->perfetto)
         perfetto_request(job->perfetto, &q);
+    if (job->figures)
+        figures_request(job->figures, &q);
 }
 
 static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
 {
+    struct job *job = user;
+
     (void)since;
-    perfetto_rate(((struct job *)user)->perfetto, row, begin, added);
+    if (!is_asked_for(job, row->conn))
+        return;
+    if (job->perfetto)
+        perfetto_rate(job->perfetto, row, begin, added);
+    if (job->figures)
+        figures_rate(job->figures, row, begin, added);
 }
 
 /* --- The command ------------------------------------------------------------------------------ */
@@ -135,14 +176,20 @@ static int open_files(struct job *job)
 {
     struct trace *t = &job->t;
 
-    if (!job->path && !job->trace)
-        return cli_error("export: --sqlite FILE or --perfetto FILE is needed: where to write");
+    if (!job->path && !job->trace && !job->dir)
+        return cli_error("export: --sqlite FILE, --perfetto FILE or --csv DIR is needed: where to write");
+    if (job->interval && !job->trace && !job->dir)
+        return cli_error("export: --interval is for --perfetto and --csv");
+    if (!job->interval)
+        job->interval = EXPORT_INTERVAL;
     if (job->path && !(job->x = export_new(job->path, t->files, t->n_files)))
         return cli_error("out of memory");
     if (job->path && export_error(job->x))
         return failed(job);
-    if (job->trace && !(job->perfetto = perfetto_new(job->trace, t->files)))
+    if (job->trace && !(job->perfetto = perfetto_new(job->trace, t->files, job->interval)))
         return cli_error("%s: %s", job->trace, strerror(errno));
+    if (job->dir && !(job->figures = figures_new(job->dir, job->interval)))
+        return cli_error("%s: %s", job->dir, strerror(errno));
     return EXIT_OK;
 }
 
@@ -150,17 +197,14 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
     const struct observer_sub s = {.user = job, .before = on_event, .after = on_done};
-    const struct meter_opts o = {.interval = job->trace ? PERFETTO_INTERVAL : 0,
-                                 .tick = on_tick,
-                                 .files = t->files,
-                                 .work = {job, on_work_packet, on_over},
-                                 .user = job};
+    struct meter_opts o = {.tick = on_tick, .files = t->files, .work = {job, on_work_packet, on_over}, .user = job};
     const struct judge_opts judged = {
         .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
     struct timeline *timeline = timeline_of(t->observer);
 
     if (open_files(job) != EXIT_OK)
         return EXIT_BAD;
+    o.interval = job->perfetto || job->figures ? job->interval : 0;
     job->judge = judge_new(&judged);
     job->explainer = explain_new(t->observer);
     job->parts = timeline ? request_parts_new(timeline) : NULL;
@@ -179,6 +223,8 @@ static void packet(struct trace *t, struct pkt *p, bool match)
 
     job->match = match;
     job->packet.request = 0;
+    if (job->figures)
+        figures_frame(job->figures, p);
     judge_packet(job->judge, p);
 }
 
@@ -203,19 +249,31 @@ static int end_sqlite(struct job *job)
     size_t n;
     struct meter_row **rows = meter_rows(job->meter, &n);
 
+    n = rows_of_conn(rows, n, job->t.conn);
     for (size_t i = 0; i < n; i++)
         export_flow(job->x, rows[i]);
-    export_findings(job->x, judge_findings(job->judge));
-    export_incidents(job->x, job->explainer);
+    export_findings(job->x, judge_findings(job->judge), job->t.conn);
+    export_incidents(job->x, job->explainer, job->t.conn);
     renumber(job);
     return export_end(job->x) ? EXIT_OK : failed(job);
 }
 
 static int end_perfetto(struct job *job)
 {
-    perfetto_incidents(job->perfetto, job->explainer);
-    perfetto_findings(job->perfetto, judge_findings(job->judge));
+    perfetto_incidents(job->perfetto, job->explainer, job->t.conn);
+    perfetto_findings(job->perfetto, judge_findings(job->judge), job->t.conn);
     return perfetto_end(job->perfetto) ? EXIT_OK : cli_error("%s: %s", job->trace, strerror(errno));
+}
+
+static int end_figures(struct job *job)
+{
+    size_t n;
+    struct meter_row **rows = meter_rows(job->meter, &n);
+
+    figures_incidents(job->figures, job->explainer, job->t.conn);
+    figures_hosts(job->figures, rows, rows_of_conn(rows, n, job->t.conn));
+    return figures_end(job->figures, observer_conns(job->t.observer)) ? EXIT_OK
+                                                                      : cli_error("%s: %s", job->dir, strerror(errno));
 }
 
 static int end(struct trace *t)
@@ -230,6 +288,8 @@ static int end(struct trace *t)
         status = end_sqlite(job);
     if (job->perfetto && end_perfetto(job) != EXIT_OK)
         status = EXIT_BAD;
+    if (job->figures && end_figures(job) != EXIT_OK)
+        status = EXIT_BAD;
     return status;
 }
 
@@ -243,6 +303,7 @@ static void stop(struct trace *t)
     judge_free(job->judge);
     export_free(job->x);
     perfetto_free(job->perfetto);
+    figures_free(job->figures);
 }
 
 TRACE_CMD(export, .option = option, .packet = packet, .drops = drops, .filter_shows = true, .stop = stop)

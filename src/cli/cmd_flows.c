@@ -2,8 +2,10 @@
 #include "src/account/timeline.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/when.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
+#include "tokens.h"
 
 #include <stdlib.h>
 
@@ -64,24 +66,6 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
-/* Parse a number and a unit of time. */
-static int parse_interval(struct job *job, const char *arg)
-{
-    static const struct {
-        const char *name;
-        ns_t ns;
-    } units[] = {{"ns", 1}, {"us", NS_PER_US}, {"ms", NS_PER_MS}, {"s", NS_PER_S}};
-    char *end;
-    double v = strtod(arg, &end);
-
-    for (unsigned i = 0; end != arg && i < ARRAY_LEN(units); i++)
-        if (strcmp(end, units[i].name) == 0 && v * (double)units[i].ns >= 1 && v * (double)units[i].ns < 1e18) {
-            job->o.interval = (ns_t)(v * (double)units[i].ns);
-            return EXIT_OK;
-        }
-    return cli_error("--interval %s: expected a time such as 10ms, 500us or 1s", arg);
-}
-
 static int take_columns(struct job *job, const char *arg)
 {
     if (!column_names_parse(&job->columns, arg))
@@ -94,6 +78,16 @@ static int take_columns(struct job *job, const char *arg)
     return EXIT_OK;
 }
 
+static int no_field(const char *name)
+{
+    struct text_nearest near = text_nearest_to(name, strlen(name));
+
+    for (const struct column *c = row_columns; c->name; c++)
+        text_nearest_try(&near, c->name);
+    return cli_error("--sort %s: there is no such field%s%s; the first line of -T csv names them", name,
+                     near.name ? ", the nearest is " : "", near.name ? near.name : "");
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
@@ -101,10 +95,9 @@ static int option(struct trace *t, int key, const char *arg)
     switch (key) {
     case KEY_SORT:
         job->sort = column_find(arg);
-        return job->sort ? EXIT_OK
-                         : cli_error("--sort %s: there is no such field; the first line of -T csv names them", arg);
+        return job->sort ? EXIT_OK : no_field(arg);
     case KEY_INTERVAL:
-        return parse_interval(job, arg);
+        return when_interval(arg, &job->o.interval);
     case KEY_COLUMNS:
         return take_columns(job, arg);
     case 'T':
@@ -124,7 +117,8 @@ static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, c
 {
     struct job *job = user;
 
-    ticks_add(&job->ticks, row, begin, since, added);
+    if (!job->t.conn || row->conn == job->t.conn)
+        ticks_add(&job->ticks, row, begin, since, added);
     trace_flush(&job->t);
 }
 
@@ -163,6 +157,7 @@ static int end(struct trace *t)
     if (observer_timeline(t->observer))
         timeline_end(observer_timeline(t->observer));
     rows = meter_rows(job->meter, &n);
+    n = rows_of_conn(rows, n, t->conn);
     if (job->sort)
         rows_sort(rows, n, job->sort);
     rows_print(&t->out, &job->rows, rows, n, &sums);

@@ -23,7 +23,6 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
-    TRACE_CONN("draw connection N; else the one with the worst trouble, or the first"),
     TRACE_FILTER("draw"),
     {KEY_AROUND, "around", "FRAME",
      "draw the place of this frame: as many lines as the terminal has, or 20 before it and\n"
@@ -45,7 +44,7 @@ void cmd_ladder_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace ladder [options] FILE...\n\n"
                 "Draw a connection as a sequence diagram: both ends, time, PSNs, lost and retransmitted packets "
-                "(=).\n\n");
+                "(=).\nWithout --conn it is the connection with the worst trouble, or the first.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }

@@ -152,10 +152,11 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
         put_states(job, states, end - w->start);
 }
 
-/* Whether the row of request `id` is written. */
-static bool is_selected(const struct job *job, uint64_t id)
+/* Whether the row of request `id`, of connection `conn`, is written. */
+static bool is_selected(const struct job *job, uint64_t id, uint64_t conn)
 {
-    return (!job->follow || id == job->follow) && (!job->why || id == job->why);
+    return (!job->follow || id == job->follow) && (!job->why || id == job->why) &&
+           (!job->t.conn || conn == job->t.conn);
 }
 
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
@@ -163,7 +164,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     struct job *job = user;
     size_t off;
 
-    if (!is_selected(job, w->id))
+    if (!is_selected(job, w->id, meter_row_of(job->meter, flow)->conn))
         return;
     if (!job->ending)
         job->late_text.len = 0;
@@ -184,7 +185,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 {
     struct job *job = user;
 
-    if (is_selected(job, w->id))
+    if (is_selected(job, w->id, meter_row_of(job->meter, flow)->conn))
         request_parts_packet(job->parts, w, p, flow);
     if (w->id != job->follow)
         return;

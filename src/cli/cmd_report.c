@@ -1,17 +1,18 @@
 /* layer 4 (tool): `rdmatrace report`: what check, explain, flows and ops say, and figures, as one HTML page. */
+#include "beside.h"
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/judge/judge.h"
+#include "src/measure/columns.h"
 #include "src/report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { KEY_BASELINE = 256, KEY_FROM };
+enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL };
 
 #define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
 
@@ -19,6 +20,8 @@ static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
     {KEY_FROM, "from", "RESULTS", "without captures: the page of what explain or all printed with -T json to a file"},
+    {KEY_TUTORIAL, "tutorial", NULL,
+     "without captures: the page of rdma-on-the-wire(7), what verbs become on the wire"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
     TRACE_OPTIONS_END,
 };
@@ -38,6 +41,7 @@ void cmd_report_help(struct buf *b)
 struct pass {
     struct trace t; /* first */
     struct report *report;
+    uint32_t selected; /* --conn, 0: all; not t.conn, which must exist in each of the readings */
     struct judge *judge;
     struct explainer *explainer;
     struct meter *meter;
@@ -89,6 +93,7 @@ static int pass_end(struct trace *t)
     f.conns = observer_conns(t->observer);
     f.totals = meter_totals(s->meter);
     f.rows = meter_rows(s->meter, &f.n_rows);
+    f.n_rows = rows_of_conn(f.rows, f.n_rows, s->selected);
     report_overview(s->report, &f);
     return EXIT_OK;
 }
@@ -102,8 +107,9 @@ static void pass_stop(struct trace *t)
     judge_free(s->judge);
 }
 
-/* Read files, with the options of `t`, for what does not need to be drawn. */
-static int first_pass(const struct trace *t, const char **files, size_t n, struct report *report)
+/* Read files, with the options of `t`, for what does not need to be drawn; `conn`: only of this connection, 0: of all.
+ */
+static int first_pass(const struct trace *t, const char **files, size_t n, uint32_t conn, struct report *report)
 {
     static const struct trace_cmd cmd = {.name = "report",
                                          .size = sizeof(struct pass),
@@ -118,6 +124,7 @@ static int first_pass(const struct trace *t, const char **files, size_t n, struc
     if (!s)
         return cli_error("out of memory");
     s->report = report;
+    s->selected = conn;
     s->t.memory = t->memory;
     s->t.joins = t->joins;
     s->t.n_pairs = t->n_pairs;
@@ -135,6 +142,7 @@ struct job {
     const char *path;  /* -o */
     const char *other; /* --baseline; NULL: not given */
     const char *from;  /* --from; NULL: not given */
+    bool tutorial;     /* --tutorial */
     struct report *report, *baseline;
     struct meter *meter;
 };
@@ -146,7 +154,12 @@ static struct job *job_of(struct trace *t)
 
 static int option(struct trace *t, int key, const char *arg)
 {
-    *(key == 'o' ? &job_of(t)->path : key == KEY_FROM ? &job_of(t)->from : &job_of(t)->other) = arg;
+    struct job *job = job_of(t);
+
+    if (key == KEY_TUTORIAL)
+        job->tutorial = true;
+    else
+        *(key == 'o' ? &job->path : key == KEY_FROM ? &job->from : &job->other) = arg;
     return EXIT_OK;
 }
 
@@ -158,31 +171,14 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     report_request(job->report, &q);
 }
 
-/* Write the page, under its name only when all of it is there. */
-static int write_file(const char *path, const struct buf *page)
+static int write_page(struct trace *t, struct buf *page)
 {
-    struct buf part = {0};
-    FILE *f;
-    bool ok;
+    const char *path = job_of(t)->path;
 
-    buf_printf(&part, "%s.part", path);
-    f = fopen(buf_str(&part), "w");
-    ok = f && fwrite(page->p, 1, page->len, f) == page->len;
-    ok = f && fclose(f) == 0 && ok && rename(buf_str(&part), path) == 0;
-    if (!ok) {
-        cli_error("%s: %s", path, strerror(errno));
-        unlink(buf_str(&part));
-    }
-    buf_free(&part);
-    return ok ? EXIT_OK : EXIT_BAD;
-}
-
-static int write_page(struct trace *t, const struct buf *page)
-{
     if (page->err)
         return cli_error("out of memory");
-    if (strcmp(job_of(t)->path, "-") != 0)
-        return write_file(job_of(t)->path, page);
+    if (strcmp(path, "-") != 0)
+        return beside_write(path, page) ? EXIT_OK : cli_error("%s: %s", path, strerror(errno));
     buf_mem(&t->out, page->p, page->len);
     return EXIT_OK;
 }
@@ -209,25 +205,27 @@ static int read_stored(const char *path, struct buf *json)
                : cli_error("%s: not what explain or all print with -T json", path);
 }
 
-/* With --from no capture is read. */
+/* With --from and --tutorial no capture is read. */
 static int instead(struct trace *t)
 {
     struct job *job = job_of(t);
+    const char *name = job->from ? "--from" : "--tutorial";
     struct buf json = {0}, page = {0};
-    int status;
+    int status = EXIT_OK;
 
     if (!job->path)
         return cli_error("report: -o FILE is needed: where to write");
-    if (!job->from)
+    if (!job->from && !job->tutorial)
         return EXIT_OK;
-    if (t->n_files || t->iface || job->other)
-        return cli_error("report: --from excludes captures: it makes the page of what is stored");
+    if (t->n_files || t->iface || job->other || (job->from && job->tutorial))
+        return cli_error("report: %s alone makes a page: it excludes captures and other results", name);
     t->answered = true;
-    status = read_stored(job->from, &json);
-    if (status == EXIT_OK) {
+    if (job->tutorial)
+        report_tutorial(&page);
+    else if ((status = read_stored(job->from, &json)) == EXIT_OK)
         report_stored(&page, &json);
+    if (status == EXIT_OK)
         status = write_page(t, &page);
-    }
     buf_free(&json);
     buf_free(&page);
     return status;
@@ -252,13 +250,13 @@ static int read_baseline(struct job *job)
     if (!(job->baseline = report_new(&o)))
         return cli_error("out of memory");
     report_baseline(job->report, job->baseline);
-    return first_pass(&job->t, &job->other, 1, job->baseline);
+    return first_pass(&job->t, &job->other, 1, 0, job->baseline);
 }
 
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    const struct report_opts o = {.files = t->files, .n_files = t->n_files, .decode = t->decode};
+    const struct report_opts o = {.files = t->files, .n_files = t->n_files, .conn = t->conn, .decode = t->decode};
     struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
 
     if (t->iface)
@@ -270,7 +268,8 @@ static int start(struct trace *t)
         return EXIT_BAD;
     if (!(job->report = report_new(&o)))
         return cli_error("out of memory");
-    if (first_pass(t, t->files, t->n_files, job->report) != EXIT_OK || (job->other && read_baseline(job) != EXIT_OK))
+    if (first_pass(t, t->files, t->n_files, t->conn, job->report) != EXIT_OK ||
+        (job->other && read_baseline(job) != EXIT_OK))
         return EXIT_BAD;
     measured.interval = report_interval(job->report);
     measured.user = job->report;

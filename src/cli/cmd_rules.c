@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmatrace rules`: the rule catalogue. */
 #include "src/cli/cli.h"
 #include "src/judge/judge.h"
+#include "tokens.h"
 
 static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default), json, or man: the source of rdmatrace-rules(7)"},
@@ -10,17 +11,30 @@ static const struct opt_def defs[] = {
 
 void cmd_rules_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmatrace rules [options] [ID...]\n\n"
-                "List the rules that `rdmatrace check` judges a capture by, or explain those named.\n\n");
+    buf_puts(b, "Usage: rdmatrace rules [options] [ID | FAMILY...]\n\n"
+                "List the rules that `rdmatrace check` judges a capture by, or those of a family\nsuch as SEQ, or "
+                "explain those named.\n\n");
     opt_help(b, defs);
+}
+
+static int no_rule(const char *id)
+{
+    struct text_nearest near = text_nearest_to(id, strlen(id));
+
+    for (unsigned i = 1; i < RULE_COUNT; i++)
+        text_nearest_try(&near, rule_table[i].id);
+    return cli_error("rules: there is no rule '%s'%s%s; `rdmatrace rules` lists them", id,
+                     near.name ? ", the nearest is " : "", near.name ? near.name : "");
 }
 
 static int print_named(struct buf *b, char **ids, int n)
 {
     for (int i = 0; i < n; i++) {
         enum rule rule = rule_find(ids[i]);
+        if (rule == RULE_NONE && catalog_family(b, ids[i]))
+            continue;
         if (rule == RULE_NONE)
-            return cli_error("rules: there is no rule '%s'; `rdmatrace rules` lists them", ids[i]);
+            return no_rule(ids[i]);
         if (i)
             buf_char(b, '\n');
         catalog_rule(b, rule);

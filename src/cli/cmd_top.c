@@ -188,6 +188,8 @@ static void see_capture(struct job *job)
 static void list(struct job *job)
 {
     job->top.rates = rates_list(job->rates, &job->top.n);
+    if (job->t.conn)
+        job->top.n = rates_of_conn(job->top.rates, job->top.n, job->t.conn);
     rates_sort(job->top.rates, job->top.n, job->sort);
 }
 

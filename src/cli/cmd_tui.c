@@ -5,6 +5,7 @@
 #include "src/cap/merge.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/found.h"
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
 #include "src/tui/layout.h"
@@ -55,7 +56,7 @@ struct job {
     struct trace t;
     struct tui_opts o;
     struct tui *tui;
-    struct buf dumped, bindings, bindings_file;
+    struct buf dumped, bindings, bindings_file, filter;
     bool dump;
 };
 
@@ -153,6 +154,14 @@ static void learn(void *user, struct conn_table *c)
         conn_learn(c, &t->pairs[k]);
 }
 
+static void mark(void *user, struct marks *m, const struct findings *findings, const struct explainer *explainer)
+{
+    (void)user;
+    found_findings(m, findings, false);
+    found_incidents(m, explainer, 0);
+    marks_sort(m);
+}
+
 static double progress(void *user)
 {
     const struct trace *t = user;
@@ -223,11 +232,15 @@ static int start(struct trace *t)
     o->memory = t->memory;
     o->live = t->iface != NULL;
     o->no_icrc = !t->decode.verify;
+    if (t->conn)
+        buf_printf(&job->filter, "rdma.conn == %u", t->conn);
+    o->filter = t->conn ? buf_str(&job->filter) : NULL;
     o->dump = job->dump ? &job->dumped : NULL;
     o->user = t;
     o->decode = decode;
     o->place = place;
     o->learn = learn;
+    o->mark = mark;
     o->progress = progress;
     job->tui = tui_new(o, t->observer);
     t->notes = true;
@@ -264,6 +277,7 @@ static void stop(struct trace *t)
 
     tui_free(job->tui);
     buf_free(&job->dumped);
+    buf_free(&job->filter);
     buf_free(&job->bindings);
     buf_free(&job->bindings_file);
 }

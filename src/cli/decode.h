@@ -4,6 +4,7 @@
 
 #include "dissect/decode_opts.h"
 #include "src/cap/cap.h"
+#include "src/cap/rotate.h"
 #include "src/cli/cli.h"
 #include "src/show/print.h"
 
@@ -12,13 +13,15 @@
 struct decode_job {
     const char **files; /* n_files names */
     size_t n_files;
-    const char *iface;          /* -i: live capture in place of files; NULL: not given */
+    struct cli_ifaces ifaces;   /* -i: live capture in place of files; none: not given */
     const char *capture_filter; /* -f; NULL: all frames */
     const char *display_filter; /* -Y; NULL: all packets */
     const char *write;          /* -w: path of the output capture; NULL: none */
+    uint32_t conn;              /* --conn; 0: all packets */
     uint32_t snaplen;           /* -s, live capture: bytes kept of each frame */
     uint32_t buffer;            /* -B, live capture: size of the kernel's buffer in bytes */
     struct cli_stop stop;       /* -a, live capture */
+    struct rotation rotation;   /* -b, live capture; with none of its limits: one file */
     bool no_promisc;            /* -p: no promiscuous mode */
     uint64_t count;             /* -c: stop after this many frames, 0: no limit */
     bool quiet;                 /* -q: only a summary at the end */

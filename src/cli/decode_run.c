@@ -28,6 +28,8 @@ struct run {
     struct cap_merge *in;
     struct cap *live; /* live capture, one of those in `in`; NULL: none */
     struct cap_writer *out;
+    struct rotation rotation; /* -b */
+    uint64_t files, held;     /* files begun; packets in the one at hand */
     struct cap_filter *capture_filter;
     struct context *context;
     struct marks marks;    /* from a first pass over the files */
@@ -48,6 +50,7 @@ struct run {
     bool progress; /* show progress: stderr is a terminal and stdout is not written to it */
     bool found;    /* a packet matched --fail-on */
     bool broken;   /* stdout cannot be written any more */
+    bool bounded;  /* -c, -b or, but for its duration, -a is given */
     int status;
 };
 
@@ -66,52 +69,9 @@ static void write_failed(struct run *r)
     r->broken = true;
 }
 
-/* A live capture waits for frames: print what was decoded so far, and flush the output capture. */
-static void on_idle(void *user)
-{
-    struct run *r = user;
-
-    if (r->text.len)
-        flush_text(r);
-    if (r->out && !r->broken && cap_writer_flush(r->out) < 0)
-        write_failed(r);
-    if (r->broken)
-        cap_live_break(r->live);
-}
-
-static int open_live(struct run *r)
-{
-    struct cap_live_opts o = {.snaplen = r->job->snaplen,
-                              .buffer = r->job->buffer,
-                              .no_promisc = r->job->no_promisc,
-                              .filter = r->job->capture_filter,
-                              .idle = on_idle,
-                              .user = r};
-
-    return cli_live_open(r->job->iface, &o, &r->job->stop, &r->live, &r->in);
-}
-
-static int open_input(struct run *r)
-{
-    struct joins joins = {0}; /* interfaces are not joined here */
-    struct cap_error err;
-
-    if (r->job->iface)
-        return open_live(r);
-    if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
-        return cli_cap_error(&err);
-    first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->first);
-    if (r->job->capture_filter) {
-        const struct cap_info *info = cap_info(cap_merge_file(r->in, 0));
-        uint16_t linktype = info->n_ifaces ? info->ifaces[0].linktype : LINK_ETHERNET;
-        if (cap_filter_compile(&r->capture_filter, r->job->capture_filter, linktype, 0, &err) < 0)
-            return cli_cap_error(&err);
-    }
-    return 0;
-}
-
 static int open_output(struct run *r)
 {
+    const char *path = r->job->write;
     struct cap_writer_opts o = {0};
     struct cap **inputs;
     struct cap_error err;
@@ -127,9 +87,116 @@ static int open_output(struct run *r)
         inputs[o.n_inputs] = cap_merge_file(r->in, o.n_inputs);
         o.n_inputs++;
     }
-    rc = cap_writer_open(&r->out, r->job->write, &o, &err) < 0 ? cli_cap_error(&err) : 0;
+    if (rotation_limited(&r->rotation))
+        path = rotation_next(&r->rotation, path);
+    rc = !path                                          ? cli_error("out of memory")
+         : cap_writer_open(&r->out, path, &o, &err) < 0 ? cli_cap_error(&err)
+                                                        : EXIT_OK;
+    r->files++;
+    r->held = 0;
     free(inputs);
     return rc;
+}
+
+/* Copy the statistics of the inputs' interfaces to the output capture. */
+static void write_stats(struct run *r)
+{
+    for (size_t i = 0; i < cap_merge_count(r->in); i++) {
+        const struct cap_info *info = cap_info(cap_merge_file(r->in, i));
+        for (uint32_t k = 0; k < info->n_ifaces; k++)
+            if (info->ifaces[k].has_drops || info->ifaces[k].received)
+                cap_write_stats(r->out, (uint16_t)i, k, &info->ifaces[k]);
+    }
+}
+
+/* Close the output capture; its error, if there was none before, becomes the exit status. */
+static void close_output(struct run *r)
+{
+    struct cap_live_stats s;
+    struct cap_error err;
+
+    if (r->live)
+        cap_live_stats(r->live, &s);
+    if (r->out)
+        write_stats(r);
+    if (r->out && cap_writer_close(r->out, &err) < 0 && r->status == EXIT_OK)
+        r->status = cli_cap_error(&err);
+    r->out = NULL;
+}
+
+/* Whether the file at hand is full, as -b says. */
+static bool is_full(const struct run *r)
+{
+    return UNLIKELY(r->bounded) && rotation_limited(&r->rotation) && r->out &&
+           rotation_is_full(&r->rotation, cap_writer_size(r->out), r->held);
+}
+
+/* As many frames as -c says, or as many bytes or files as -a says, are there. */
+static inline bool is_done(const struct run *r)
+{
+    const struct decode_job *job = r->job;
+
+    if (LIKELY(!r->bounded))
+        return false;
+    return (job->count && r->n >= job->count) ||
+           (job->stop.kilobytes && !rotation_limited(&r->rotation) &&
+            cap_writer_size(r->out) >= job->stop.kilobytes * 1000) ||
+           (job->stop.files && r->files >= job->stop.files && is_full(r));
+}
+
+/* -b: if the file at hand is full, begin the next one. */
+static void turn(struct run *r)
+{
+    if (LIKELY(!is_full(r)) || r->broken || is_done(r))
+        return;
+    close_output(r);
+    if (open_output(r) != EXIT_OK)
+        r->broken = true;
+}
+
+/* A live capture waits for frames: print what was decoded so far, and flush the output capture. */
+static void on_idle(void *user)
+{
+    struct run *r = user;
+
+    if (r->text.len)
+        flush_text(r);
+    if (r->out && !r->broken && cap_writer_flush(r->out) < 0)
+        write_failed(r);
+    turn(r);
+    if (r->broken || is_done(r))
+        cap_live_break(r->live);
+}
+
+static int open_live(struct run *r)
+{
+    struct cap_live_opts o = {.snaplen = r->job->snaplen,
+                              .buffer = r->job->buffer,
+                              .no_promisc = r->job->no_promisc,
+                              .filter = r->job->capture_filter,
+                              .idle = on_idle,
+                              .user = r};
+
+    return cli_live_open(&r->job->ifaces, &o, &r->job->stop, &r->live, &r->in);
+}
+
+static int open_input(struct run *r)
+{
+    struct joins joins = {0}; /* interfaces are not joined here */
+    struct cap_error err;
+
+    if (r->job->ifaces.n)
+        return open_live(r);
+    if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
+        return cli_cap_error(&err);
+    first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->first);
+    if (r->job->capture_filter) {
+        const struct cap_info *info = cap_info(cap_merge_file(r->in, 0));
+        uint16_t linktype = info->n_ifaces ? info->ifaces[0].linktype : LINK_ETHERNET;
+        if (cap_filter_compile(&r->capture_filter, r->job->capture_filter, linktype, 0, &err) < 0)
+            return cli_cap_error(&err);
+    }
+    return 0;
 }
 
 static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
@@ -157,8 +224,10 @@ static void show(struct run *r, struct pkt *p)
     const struct frame *f = p->frame;
 
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
+    turn(r);
     if (r->out && cap_write(r->out, f, iface_of(r, f)) < 0)
         write_failed(r);
+    r->held++;
     if (r->silent)
         return;
     if (r->job->quiet) {
@@ -213,13 +282,14 @@ static inline void note(struct run *r, struct pkt *p)
         pkt_marks(p, marks, n);
 }
 
-/* As many frames as -c says, or as many bytes as -a says, are there. */
-static bool is_done(const struct run *r)
+/* Whether the packet passes --conn and -Y. */
+static inline bool is_shown(struct run *r, struct pkt *p)
 {
-    const struct decode_job *job = r->job;
+    uint32_t conn = r->job->conn;
 
-    return (job->count && r->n >= job->count) ||
-           (job->stop.kilobytes && cap_writer_size(r->out) >= job->stop.kilobytes * 1000);
+    if (UNLIKELY(conn) && (!(p->note.have & NOTE_CONN) || p->note.conn != conn))
+        return false;
+    return !r->filter || filter_match(r->filter, p);
 }
 
 static void read_all(struct run *r)
@@ -239,7 +309,7 @@ static void read_all(struct run *r)
         if (r->noted)
             note(r, &p);
         print_seen(&r->printer, &p);
-        if (r->filter && !filter_match(r->filter, &p))
+        if (!is_shown(r, &p))
             continue;
         show(r, &p);
         if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
@@ -257,21 +327,8 @@ static void report_errors(struct run *r)
     }
 }
 
-/* Copy the statistics of the inputs' interfaces to the output capture. */
-static void write_stats(struct run *r)
-{
-    for (size_t i = 0; i < cap_merge_count(r->in); i++) {
-        const struct cap_info *info = cap_info(cap_merge_file(r->in, i));
-        for (uint32_t k = 0; k < info->n_ifaces; k++)
-            if (info->ifaces[k].has_drops || info->ifaces[k].received)
-                cap_write_stats(r->out, (uint16_t)i, k, &info->ifaces[k]);
-    }
-}
-
 static void finish(struct run *r)
 {
-    struct cap_error err;
-
     if (r->progress && r->n >= PROGRESS_EVERY)
         fputs("\r\033[K", stderr);
     if (r->job->quiet && !r->silent)
@@ -280,12 +337,11 @@ static void finish(struct run *r)
         print_end(&r->printer, &r->text);
     flush_text(r);
     report_errors(r);
+    if (r->job->conn && r->status == EXIT_OK && !conn_exists(context_conns(r->context), r->job->conn))
+        r->status = cli_no_conn(r->job->conn);
     if (r->live)
         cli_live_report(r->live, r->job->buffer);
-    if (r->out)
-        write_stats(r);
-    if (r->out && cap_writer_close(r->out, &err) < 0 && r->status == EXIT_OK)
-        r->status = cli_cap_error(&err);
+    close_output(r);
     if (r->status == EXIT_OK && r->broken && errno != EPIPE)
         r->status = EXIT_BAD;
     if (r->status == EXIT_OK && r->found)
@@ -329,6 +385,8 @@ static bool needs_context(const struct run *r)
 
     if (job->no_context)
         return false;
+    if (job->conn)
+        return true;
     if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN))
         return true;
     if (job->quiet || r->silent)
@@ -351,8 +409,8 @@ static int find_marks(struct run *r)
                 (!job->quiet && columns_name(&job->print, &rdma_mark_hdr));
     if (!r->marked)
         return EXIT_OK;
-    return job->iface ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
-                      : found_first_pass(&o, &r->marks);
+    return job->ifaces.n ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
+                         : found_first_pass(&o, &r->marks);
 }
 
 /* Whether decoding up to the extended transport headers is enough for all fields that are printed. */
@@ -398,11 +456,13 @@ int decode_run(const struct decode_job *job)
     static struct run r; /* zero, and too large for some stacks */
 
     r.job = job;
+    r.rotation = job->rotation;
+    r.bounded = job->count || job->stop.kilobytes || job->stop.files || rotation_limited(&job->rotation);
     r.printer.opts = job->print;
     r.decode = job->decode;
-    r.flush_each = !job->iface && isatty(STDOUT_FILENO);
+    r.flush_each = !job->ifaces.n && isatty(STDOUT_FILENO);
     r.silent = job->write && strcmp(job->write, "-") == 0;
-    r.progress = isatty(STDERR_FILENO) && !job->iface && (job->quiet || !isatty(STDOUT_FILENO));
+    r.progress = isatty(STDERR_FILENO) && !job->ifaces.n && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
     r.decode.verify = needs_crc(&r);
     if (r.status == EXIT_OK)
@@ -433,6 +493,7 @@ int decode_run(const struct decode_job *job)
     filter_free(r.filter);
     networks_free(r.first.networks);
     cap_merge_close(r.in);
+    rotation_free(&r.rotation);
     buf_free(&r.text);
     return r.status;
 }

@@ -2,6 +2,7 @@
 #include "src/cli/when.h"
 
 #include "src/cli/cli.h"
+#include "tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,4 +121,13 @@ void when_put(struct buf *b, ns_t t, ns_t first, enum print_time how)
     print_stamp(&text, t, first, how, 6);
     buf_puts(b, buf_str(&text) + strspn(buf_str(&text), " "));
     buf_free(&text);
+}
+
+int when_interval(const char *text, ns_t *interval)
+{
+    struct token t = token_of(text);
+
+    return token_time(&t, interval) && *interval > 0
+               ? EXIT_OK
+               : cli_error("--interval %s: expected a time such as 10ms, 500us or 1s", text);
 }

@@ -31,6 +31,8 @@ ns_t when_resolve(const struct when *w, ns_t first);
 int when_format(const char *text, enum print_time *how);
 /* Append the time `t` in that format, without spaces before it; `first`: time of the first frame. */
 void when_put(struct buf *b, ns_t t, ns_t first, enum print_time how);
+/* Parse the argument of --interval, such as 10ms, 500us or 1s. EXIT_OK, or EXIT_BAD after a message. */
+int when_interval(const char *text, ns_t *interval);
 /* The row of this option. */
 #define WHEN_FORMAT_OPTION                                                                                             \
     {                                                                                                                  \

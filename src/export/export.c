@@ -208,8 +208,7 @@ const char *export_error(const struct export *x)
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* What a packet is to its connection; NULL: to none. */
-static const char *kind_str(const struct export_packet *e)
+const char *export_kind_str(const struct export_packet *e)
 {
     static const char *const names[] = {[EVENT_OTHER] = NULL,
                                         [EVENT_BAD_ICRC] = NULL,
@@ -220,8 +219,7 @@ static const char *kind_str(const struct export_packet *e)
     return names[e->kind];
 }
 
-/* What was seen of a request before, in the words of the columns of flows; NULL: nothing of it, nor is it known. */
-static const char *seen_str(const struct export_packet *e)
+const char *export_seen_str(const struct export_packet *e)
 {
     static const char *const names[] = {
         [SEEN_NEW] = "first",           [SEEN_GAP] = "out_of_sequence", [SEEN_LATE] = "out_of_order",
@@ -259,8 +257,8 @@ void export_packet(struct export *x, const struct export_packet *e)
     store_number(t, pkt_wire_len(p));
     store_if(t, !(p->flags & PKT_MALFORMED), p->payload_len);
     store_if(t, e->request, e->request);
-    store_word(t, kind_str(e));
-    store_word(t, seen_str(e));
+    store_word(t, export_kind_str(e));
+    store_word(t, export_seen_str(e));
     store_if(t, aeth, p->aeth.syndrome);
     store_if(t, aeth, p->aeth.msn);
     store_if(t, p->addr_len && p->have & (H_IP4 | H_IP6), p->tos & 3);
@@ -350,10 +348,11 @@ static void put_finding(struct export *x, const struct findings *r, const struct
         put_evidence(x, "finding", x->findings, "cause", f->file, f->causes[i]);
 }
 
-void export_findings(struct export *x, const struct findings *r)
+void export_findings(struct export *x, const struct findings *r, uint32_t conn)
 {
     for (size_t i = 0; i < findings_n(r); i++)
-        put_finding(x, r, findings_at(r, i));
+        if (!conn || findings_at(r, i)->conn == conn)
+            put_finding(x, r, findings_at(r, i));
 }
 
 static void put_incident(struct export *x, struct explainer *e, const struct incident *s)
@@ -387,10 +386,11 @@ static void put_incident(struct export *x, struct explainer *e, const struct inc
         put_evidence(x, "incident", s->number, frame_role_str((enum frame_role)s->roles[i]), s->files[i], s->frames[i]);
 }
 
-void export_incidents(struct export *x, struct explainer *e)
+void export_incidents(struct export *x, struct explainer *e, uint32_t conn)
 {
     for (size_t i = 0; i < explain_n(e); i++)
-        put_incident(x, e, explain_at(e, i));
+        if (!conn || explain_at(e, i)->conn == conn)
+            put_incident(x, e, explain_at(e, i));
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */

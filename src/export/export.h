@@ -11,7 +11,14 @@
 #include "src/judge/findings.h"
 #include "src/measure/wqe_print.h"
 
-#define EXPORT_VERSION "1" /* of the tables: PRAGMA user_version */
+#define EXPORT_VERSION  "1"       /* of the tables: PRAGMA user_version */
+#define EXPORT_INTERVAL NS_PER_MS /* of rates, unless another is asked for */
+
+/* Bits per second of `bytes` in `interval` ns. */
+static inline uint64_t rate_bps(uint64_t bytes, ns_t interval)
+{
+    return (uint64_t)((double)bytes * 8 * NS_PER_S / (double)interval);
+}
 
 struct export;
 
@@ -23,6 +30,11 @@ struct export_packet {
     uint8_t kind;     /* enum event_kind */
     uint8_t as;       /* EVENT_REQUEST: enum seen_as */
 };
+
+/* What a packet is to its connection: "request", "response" or "cnp"; NULL: nothing. */
+const char *export_kind_str(const struct export_packet *e);
+/* What was seen of a request before, in the words of the columns of flows; NULL: nothing of it, nor is it known. */
+const char *export_seen_str(const struct export_packet *e);
 
 /* Begin the database at `path`. `files`: names of the captures, `n` of them, which must outlive it. NULL without
  * memory; any other error is that of export_error(). */
@@ -37,8 +49,9 @@ void export_packet(struct export *x, const struct export_packet *e);
 /* `states` adds up to its time; NULL: not known. */
 void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES]);
 void export_flow(struct export *x, const struct meter_row *r);
-void export_findings(struct export *x, const struct findings *r);
-void export_incidents(struct export *x, struct explainer *e);
+/* Those of connection `conn`; 0: all. */
+void export_findings(struct export *x, const struct findings *r, uint32_t conn);
+void export_incidents(struct export *x, struct explainer *e, uint32_t conn);
 /* Two directions turned out to be one connection after rows with `number` were written: it is `now`. */
 void export_renumber(struct export *x, uint32_t number, uint32_t now);
 /* All is written: the file gets its name. False after any error. */

@@ -11,6 +11,7 @@
 
 struct perfetto {
     char *path, *unfinished;
+    ns_t interval; /* of rates */
     struct tracks t;
 };
 
@@ -18,7 +19,7 @@ struct perfetto {
 
 static struct ends ends_of_row(const struct meter_row *r)
 {
-    return (struct ends){(uint32_t)(r->file << 16 | r->iface), (uint32_t)r->conn, &r->src, &r->dst, (uint32_t)r->dqpn};
+    return (struct ends){row_tap(r), (uint32_t)r->conn, &r->src, &r->dst, (uint32_t)r->dqpn};
 }
 
 void perfetto_request(struct perfetto *x, const struct wqe_row *q)
@@ -109,8 +110,8 @@ void perfetto_rate(struct perfetto *x, const struct meter_row *r, ns_t start, co
         return;
     if (t->value && t->value_at < start)
         event_value(&x->t, t, t->value_at, 0); /* nothing passed in between */
-    event_value(&x->t, t, start, added->payload * 8 * (uint64_t)(NS_PER_S / PERFETTO_INTERVAL));
-    t->value_at = start + PERFETTO_INTERVAL;
+    event_value(&x->t, t, start, rate_bps(added->payload, x->interval));
+    t->value_at = start + x->interval;
 }
 
 /* --- Incidents and findings ------------------------------------------------------------------- */
@@ -146,13 +147,13 @@ static void put_incident(struct perfetto *x, const struct incident *i)
     buf_free(&text);
 }
 
-void perfetto_incidents(struct perfetto *x, struct explainer *e)
+void perfetto_incidents(struct perfetto *x, struct explainer *e, uint32_t conn)
 {
     size_t n = 0;
     const struct incident **shown = calloc(explain_n(e) + 1, sizeof(struct incident *));
 
     for (size_t i = 0; shown && i < explain_n(e); i++)
-        if (explain_is_shown(explain_at(e, i), 0))
+        if (explain_is_shown(explain_at(e, i), conn))
             shown[n++] = explain_at(e, i);
     if (n)
         qsort(shown, n, sizeof(struct incident *), by_start);
@@ -189,13 +190,14 @@ static void put_finding(struct perfetto *x, const struct findings *r, const stru
     buf_free(&headline);
 }
 
-void perfetto_findings(struct perfetto *x, const struct findings *r)
+void perfetto_findings(struct perfetto *x, const struct findings *r, uint32_t conn)
 {
     const struct finding **timed = calloc(findings_n(r) + 1, sizeof(struct finding *));
     size_t n = 0;
 
     for (size_t i = 0; timed && i < findings_n(r); i++)
-        if (findings_at(r, i)->ts != FINDING_NO_TIME && findings_at(r, i)->severity != SEV_I)
+        if (findings_at(r, i)->ts != FINDING_NO_TIME && findings_at(r, i)->severity != SEV_I &&
+            (!conn || findings_at(r, i)->conn == conn))
             timed[n++] = findings_at(r, i);
     if (n)
         qsort(timed, n, sizeof(struct finding *), by_time);
@@ -206,7 +208,7 @@ void perfetto_findings(struct perfetto *x, const struct findings *r)
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
-struct perfetto *perfetto_new(const char *path, const char *const *files)
+struct perfetto *perfetto_new(const char *path, const char *const *files, ns_t interval)
 {
     struct perfetto *x = calloc(1, sizeof *x);
 
@@ -219,6 +221,7 @@ struct perfetto *perfetto_new(const char *path, const char *const *files)
         return NULL;
     }
     x->t.files = files;
+    x->interval = interval;
     return x;
 }
 

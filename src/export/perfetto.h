@@ -8,12 +8,11 @@
 
 #include "src/export/export.h"
 
-#define PERFETTO_INTERVAL NS_PER_MS /* of the rates */
-
 struct perfetto;
 
-/* Begin the trace at `path`; `files`: names of the captures, which must outlive it. NULL with errno set. */
-struct perfetto *perfetto_new(const char *path, const char *const *files);
+/* Begin the trace at `path`; `files`: names of the captures, which must outlive it; `interval`: of rates, ns. NULL with
+ * errno set. */
+struct perfetto *perfetto_new(const char *path, const char *const *files, ns_t interval);
 /* Release it; without perfetto_end() no file is left. */
 void perfetto_free(struct perfetto *x);
 
@@ -24,11 +23,11 @@ void perfetto_packet(struct perfetto *x, const struct export_packet *e, const st
 void perfetto_outstanding(struct perfetto *x, const struct flow *f, const struct req_dir *h, ns_t at);
 /* A work request, and the response that completes it. Those of a direction come in the order of their beginnings. */
 void perfetto_request(struct perfetto *x, const struct wqe_row *q);
-/* What a row added in the PERFETTO_INTERVAL that begins at `start`. */
+/* What a row added in the interval that begins at `start`. */
 void perfetto_rate(struct perfetto *x, const struct meter_row *r, ns_t start, const struct meter_counts *added);
-/* After the last packet: the time that incidents cost; the findings. */
-void perfetto_incidents(struct perfetto *x, struct explainer *e);
-void perfetto_findings(struct perfetto *x, const struct findings *r);
+/* After the last packet: the time that incidents cost; the findings. Those of connection `conn`; 0: all. */
+void perfetto_incidents(struct perfetto *x, struct explainer *e, uint32_t conn);
+void perfetto_findings(struct perfetto *x, const struct findings *r, uint32_t conn);
 /* All is written: the file gets its name. False with errno set: there was an error. */
 bool perfetto_end(struct perfetto *x);
 

@@ -182,6 +182,16 @@ void rows_sort(struct meter_row **rows, size_t n, const struct column *by)
     free(tmp);
 }
 
+size_t rows_of_conn(struct meter_row **rows, size_t n, uint32_t conn)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!conn || rows[i]->conn == conn)
+            rows[kept++] = rows[i];
+    return kept;
+}
+
 /* --- Values ----------------------------------------------------------------------------------- */
 
 /* The value of column `c`; texts that are not constant are made in `text`. */

@@ -36,6 +36,8 @@ void row_cells(const struct meter_row *r, cell_take *take, void *user);
 
 /* Sort rows by a column, larger numbers first (texts and addresses ascending); stable. */
 void rows_sort(struct meter_row **rows, size_t n, const struct column *by);
+/* Keep the rows of connection `conn` in the array, all if it is 0; returns how many they are. */
+size_t rows_of_conn(struct meter_row **rows, size_t n, uint32_t conn);
 /* How rows are printed; all but `format` are of ROWS_TEXT. */
 struct rows_opts {
     enum rows_format format;
@@ -53,6 +55,10 @@ bool rows_text_has(const char *name);
 void row_ends(struct buf *b, const struct meter_row *r);
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
 void row_tap_after(struct buf *b, const struct meter_row *r);
+
+/* The members of struct meter_counts, by number: the name in JSON and CSV, NULL behind the last one; the value. */
+const char *count_name(unsigned i);
+uint64_t count_value(const struct meter_counts *c, unsigned i);
 
 /* Intervals, printed as they end: head, intervals, totals. */
 struct ticks {

@@ -11,11 +11,6 @@ const char *column_text(const struct meter_row *r, const struct column *c);
 bool column_put(struct buf *b, const struct meter_row *r, const struct column *c, bool json);
 /* Pass the value of a column. */
 void column_cell(const struct meter_row *r, const struct column *c, cell_take *take, void *user);
-/* The tap of a row: conn_tap_of() of its packets. */
-static inline uint32_t row_tap(const struct meter_row *r)
-{
-    return (uint32_t)(r->file << 16 | r->iface);
-}
 
 /* Append the member "totals" and the brace that ends the object. */
 void totals_json(struct buf *b, const struct meter_totals *t);

@@ -28,6 +28,7 @@ struct meter_counts {
     uint64_t fecn, becn; /* packets with these bits in their BTH, which mean nothing on RoCEv2 */
     uint64_t cnps;       /* CNPs in the row */
 };
+void meter_counts_add(struct meter_counts *to, const struct meter_counts *from);
 
 /* A distribution (ns); METER_NONE without values. */
 struct meter_times {
@@ -96,6 +97,12 @@ struct meter_row {
     struct datagrams *grams; /* of a row of datagrams, or NULL */
     bool active, have_good, used;
 };
+
+/* The tap of a row: conn_tap_of() of its packets. */
+static inline uint32_t row_tap(const struct meter_row *r)
+{
+    return (uint32_t)(r->file << 16 | r->iface);
+}
 
 /* One interval of a row: `added` has its counts, `start` is its start, `since` likewise, from the first frame. */
 typedef void meter_tick(void *user, struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added);

@@ -199,7 +199,7 @@ static bool is_account_of(const struct timeline_row *a, const struct meter_row *
 {
     bool same_ends = a->dqpn == r->dqpn && conn_addr_eq(&a->src, &r->src) && conn_addr_eq(&a->dst, &r->dst);
 
-    return same_ends && a->tap == (r->file << 16 | r->iface) && a->first <= r->last && a->last >= r->first;
+    return same_ends && a->tap == row_tap(r) && a->first <= r->last && a->last >= r->first;
 }
 
 static void take_account(struct meter_row *r, const struct timeline *t)
@@ -241,4 +241,14 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
         take_account(m->all[i], observer_timeline(m->observer));
     qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
     return m->all;
+}
+
+void meter_counts_add(struct meter_counts *to, const struct meter_counts *from)
+{
+    uint64_t *sum = (uint64_t *)to;
+    const uint64_t *add = (const uint64_t *)from;
+
+    _Static_assert(sizeof *to % sizeof *sum == 0, "all members are counts");
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+        sum[i] += add[i];
 }

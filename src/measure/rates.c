@@ -146,17 +146,14 @@ static struct rate_second *second_of(struct rate *k, uint64_t second)
 void rates_tick(struct rates *r, struct meter_row *row, ns_t since, const struct meter_counts *added)
 {
     struct rate *k = rate_of(r, row);
-    const uint64_t *from = (const uint64_t *)added;
     struct rate_second *s;
-    uint64_t *to, *naks;
+    uint64_t *naks;
 
     if (!k)
         return;
     identify(k, row);
     naks = &k->naks[k->of[1] == row];
-    to = (uint64_t *)&k->row.c;
-    for (size_t i = 0; i < sizeof *added / sizeof *to; i++)
-        to[i] += from[i];
+    meter_counts_add(&k->row.c, added);
     s = second_of(k, (uint64_t)(since / NS_PER_S) + 1);
     s->payload += added->payload;
     s->seen |= seen_in(added);
@@ -279,6 +276,19 @@ struct rate **rates_list(struct rates *r, size_t *n)
         }
     *n = shown;
     return r->of;
+}
+
+size_t rates_of_conn(struct rate **list, size_t n, uint32_t conn)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (list[i]->row.conn == conn) {
+            struct rate *k = list[i];
+            list[i] = list[first];
+            list[first++] = k;
+        }
+    return first;
 }
 
 static int by_name(const void *a, const void *b, void *name)

@@ -63,6 +63,8 @@ void rates_packet(struct rates *r, struct meter_row *row, const struct wqe *w, c
 void rates_at(struct rates *r, ns_t since, bool ended);
 /* The connections after rates_at(), by tap and number; *n is set. Valid until the next call of any function here. */
 struct rate **rates_list(struct rates *r, size_t *n);
+/* Put those of connection `conn` first in such a list; returns how many they are. */
+size_t rates_of_conn(struct rate **list, size_t n, uint32_t conn);
 /* Sort such a list by a name of rate_cells(): numbers with the largest first, states with the worst first, else as
  * above. */
 void rates_sort(struct rate **list, size_t n, const char *name);

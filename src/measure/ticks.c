@@ -4,7 +4,7 @@
 static const struct {
     const char *name;
     size_t off;
-} tick_columns[] = {
+} counts[] = {
     {"packets", offsetof(struct meter_counts, packets)},
     {"bytes", offsetof(struct meter_counts, bytes)},
     {"payload", offsetof(struct meter_counts, payload)},
@@ -21,11 +21,16 @@ static const struct {
 static const char *const tick_ids[] = {"file",       "interface",   "connection",      "source",
                                        "source_qpn", "destination", "destination_qpn", "service"};
 
-static uint64_t tick_value(const struct meter_counts *c, unsigned i)
+const char *count_name(unsigned i)
+{
+    return i < ARRAY_LEN(counts) ? counts[i].name : NULL;
+}
+
+uint64_t count_value(const struct meter_counts *c, unsigned i)
 {
     uint64_t v;
 
-    memcpy(&v, (const uint8_t *)c + tick_columns[i].off, sizeof v);
+    memcpy(&v, (const uint8_t *)c + counts[i].off, sizeof v);
     return v;
 }
 
@@ -55,8 +60,8 @@ void ticks_begin(struct ticks *t)
         buf_puts(t->b, "start,since");
         for (unsigned i = 0; i < ARRAY_LEN(tick_ids); i++)
             buf_printf(t->b, ",%s", tick_ids[i]);
-        for (unsigned i = 0; i < ARRAY_LEN(tick_columns); i++)
-            buf_printf(t->b, ",%s", tick_columns[i].name);
+        for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
+            buf_printf(t->b, ",%s", counts[i].name);
         buf_char(t->b, '\n');
     } else {
         table_of(&t->table, text_columns, ARRAY_LEN(text_columns));
@@ -79,7 +84,7 @@ static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t 
     else if (i == 3)
         row_ends(b, r);
     else
-        buf_dec(b, tick_value(c, i - 4));
+        buf_dec(b, count_value(c, i - 4));
 }
 
 static void tick_text(struct ticks *t, const struct meter_row *r, ns_t since, const struct meter_counts *c)
@@ -117,9 +122,9 @@ void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, ns_t sinc
             buf_char(t->b, ',');
         column_put(t->b, r, column_find(tick_ids[i]), json);
     }
-    for (unsigned i = 0; i < ARRAY_LEN(tick_columns); i++)
-        buf_printf(t->b, json ? ",\"%s\":%llu" : ",%s%llu", json ? tick_columns[i].name : "",
-                   (unsigned long long)tick_value(c, i));
+    for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
+        buf_printf(t->b, json ? ",\"%s\":%llu" : ",%s%llu", json ? counts[i].name : "",
+                   (unsigned long long)count_value(c, i));
     buf_puts(t->b, json ? "}" : "\n");
 }
 

@@ -1,34 +1,11 @@
 /* layer 3b (report): rates: what each interval added to a direction, and to what several hosts send to one. */
+#include "src/measure/columns.h"
 #include "src/report/report_impl.h"
 
 #include <stdlib.h>
 
-/* Keys in the data, one array each: what each interval added. */
-static const struct {
-    const char *name;
-    size_t off;
-} counts[] = {
-    {"packets", offsetof(struct meter_counts, packets)},
-    {"bytes", offsetof(struct meter_counts, bytes)},
-    {"payload", offsetof(struct meter_counts, payload)},
-    {"retransmitted_packets", offsetof(struct meter_counts, again)},
-    {"np_ecn_marked_roce_packets", offsetof(struct meter_counts, ce)},
-    {"np_cnp_sent", offsetof(struct meter_counts, cnps)},
-};
-
-static uint64_t *count_of(struct meter_counts *c, unsigned i)
-{
-    return (uint64_t *)(void *)((uint8_t *)c + counts[i].off);
-}
-
-static uint64_t count_in(const struct intervals *x, uint32_t interval, unsigned i)
-{
-    return *count_of(&x->of[interval], i);
-}
-
 void intervals_add(struct report *r, struct intervals *to, ns_t since, const struct meter_counts *c)
 {
-    struct meter_counts add = *c;
     uint64_t at = since > 0 ? (uint64_t)(since / r->interval) : 0;
 
     if (at >= REPORT_INTERVALS)
@@ -37,27 +14,27 @@ void intervals_add(struct report *r, struct intervals *to, ns_t since, const str
         r->failed = true;
         return;
     }
-    for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
-        *count_of(&to->of[at], i) += *count_of(&add, i);
+    meter_counts_add(&to->of[at], c);
     if (to->n <= at)
         to->n = (uint32_t)at + 1;
 }
 
+/* One array for each count: what each interval added. */
 void intervals_json(const struct intervals *x, struct buf *b)
 {
     const char *sep = "";
 
     buf_char(b, '{');
-    for (unsigned i = 0; i < ARRAY_LEN(counts); i++) {
+    for (unsigned i = 0; count_name(i); i++) {
         uint64_t sum = 0;
         for (uint32_t k = 0; k < x->n; k++)
-            sum += count_in(x, k, i);
+            sum += count_value(&x->of[k], i);
         if (!sum)
             continue;
-        buf_printf(b, "%s\n\"%s\":[", sep, counts[i].name);
+        buf_printf(b, "%s\n\"%s\":[", sep, count_name(i));
         for (uint32_t k = 0; k < x->n; k++) {
             buf_puts(b, k ? "," : "");
-            buf_dec(b, count_in(x, k, i));
+            buf_dec(b, count_value(&x->of[k], i));
         }
         buf_char(b, ']');
         sep = ",";
@@ -81,7 +58,7 @@ static struct sender *sender_of(struct report *r, const struct conn_addr *src)
 void report_tick(void *user, struct meter_row *row, ns_t start, ns_t since, const struct meter_counts *added)
 {
     struct report *r = user;
-    uint32_t tap = (uint32_t)(row->file << 16 | row->iface);
+    uint32_t tap = row_tap(row);
     struct drawn *d = report_drawn(r, (uint32_t)row->conn, tap);
     struct side *s = d ? report_side(d, &row->src, &row->dst, (uint32_t)row->dqpn) : NULL;
     struct sender *from;

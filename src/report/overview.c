@@ -1,24 +1,19 @@
 /* layer 3b (report): what the first reading found, as members of the page's data, and what is to be drawn. */
+#include "src/measure/hosts.h"
 #include "src/report/report_impl.h"
 
 #include <stdlib.h>
 
 /* --- The verdict, the account, the incidents -------------------------------------------------- */
 
-static const char verdict_end[] = "\n\n";
-
-/* The first paragraph of what explain prints. */
 static void verdict_json(const struct report *r, struct explainer *x, struct buf *b)
 {
-    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .columns = 2000, .top = 1};
+    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .conn = r->o.conn};
     struct buf text = {0};
-    const char *all, *end;
 
-    explain_text(x, &o, &text);
-    all = buf_str(&text);
-    end = strstr(all, verdict_end);
+    explain_verdict(x, &o, &text);
     buf_puts(b, "\"verdict\":");
-    buf_json(b, all, end ? (size_t)(end - all) : strcspn(all, "\n"));
+    buf_json(b, text.p, text.len);
     b->err |= text.err;
     buf_free(&text);
 }
@@ -28,7 +23,7 @@ struct bill {
     uint64_t n, lost;
 };
 
-static void causes_json(const struct explainer *x, struct buf *b)
+static void causes_json(const struct report *r, const struct explainer *x, struct buf *b)
 {
     struct bill of[CAUSE_COUNT][PLACE_AFTER + 1] = {0};
     const char *sep = "";
@@ -36,7 +31,7 @@ static void causes_json(const struct explainer *x, struct buf *b)
     for (size_t i = 0; i < explain_n(x); i++) {
         const struct incident *s = explain_at(x, i);
         struct bill *to = &of[s->cause][s->place];
-        if (!explain_is_shown(s, 0))
+        if (!explain_is_shown(s, r->o.conn))
             continue;
         to->n += 1 + s->times;
         to->lost += s->bill > 0 ? (uint64_t)s->bill : 0;
@@ -56,35 +51,34 @@ static void causes_json(const struct explainer *x, struct buf *b)
     buf_char(b, ']');
 }
 
-/* What explain -T json prints, but for the work requests; of the accounts and the incidents only the first ones. Its
- * accounts are one a line. */
+/* Accounts of what the page is about. */
+static size_t accounts(const struct report *r, const struct timeline *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < timeline_n(t); i++)
+        n += !r->o.conn || timeline_row(t, i)->conn == r->o.conn;
+    return n;
+}
+
+/* What explain -T json prints, but for the work requests; of the accounts and the incidents only the first ones. */
 static void explain_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
-    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .top = REPORT_INCIDENTS};
-    static const char behind[] = "],\n\"incidents\":[";
-    struct buf all = {0};
-    const char *at, *end;
+    const struct explain_opts o = {.files = r->o.files,
+                                   .n_files = r->o.n_files,
+                                   .conn = r->o.conn,
+                                   .top = REPORT_INCIDENTS,
+                                   .accounts = REPORT_INCIDENTS};
 
-    explain_json(f->explainer, &o, &all);
-    at = strchr(buf_str(&all), '\n');
-    end = strstr(buf_str(&all), behind);
-    buf_printf(b, ",\n\"account_count\":%zu,\"explain\":", timeline_n(f->timeline));
-    if (timeline_n(f->timeline) <= REPORT_INCIDENTS || !at || !end) {
-        buf_mem(b, all.p, all.len);
-    } else {
-        for (unsigned i = 0; i < REPORT_INCIDENTS; i++)
-            at = strchr(at + 1, '\n');
-        buf_mem(b, all.p, (size_t)(at - all.p) - strlen(","));
-        buf_puts(b, end);
-    }
-    b->err |= all.err;
-    buf_free(&all);
+    buf_printf(b, ",\n\"account_count\":%zu,\"explain\":", accounts(r, f->timeline));
+    explain_json(f->explainer, &o, b);
 }
 
 /* --- check, flows ----------------------------------------------------------------------------- */
 
 /* At most REPORT_INCIDENTS findings; notes give way to what is wrong. */
 struct chosen {
+    uint32_t conn; /* 0: all */
     bool notes;
     unsigned n;
 };
@@ -93,12 +87,12 @@ static bool is_wanted(void *user, const struct finding *f)
 {
     struct chosen *c = user;
 
-    return (c->notes || f->severity != SEV_I) && c->n++ < REPORT_INCIDENTS;
+    return (!c->conn || f->conn == c->conn) && (c->notes || f->severity != SEV_I) && c->n++ < REPORT_INCIDENTS;
 }
 
 static void check_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
-    struct chosen chosen = {.notes = findings_n(f->findings) <= REPORT_INCIDENTS};
+    struct chosen chosen = {.notes = findings_n(f->findings) <= REPORT_INCIDENTS, .conn = r->o.conn};
     const struct findings_opts o = {.files = r->o.files,
                                     .n_files = r->o.n_files,
                                     .ifaces = f->ifaces,
@@ -142,7 +136,7 @@ static const struct {
     {"np_cnp_sent", offsetof(struct meter_row, c.cnps)},
 };
 
-static void totals_member(const struct report_found *f, struct buf *b)
+static void totals_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
     ns_t states[TIME_STATES] = {0};
 
@@ -156,21 +150,13 @@ static void totals_member(const struct report_found *f, struct buf *b)
         buf_printf(b, "%s\"%s\":%llu", i ? "," : "", totals_table[i].name, (unsigned long long)sum);
     }
     for (size_t i = 0; i < timeline_n(f->timeline); i++)
-        for (unsigned k = 0; k < TIME_STATES; k++)
+        for (unsigned k = 0; k < TIME_STATES && (!r->o.conn || timeline_row(f->timeline, i)->conn == r->o.conn); k++)
             states[k] += timeline_row(f->timeline, i)->states[k];
     buf_puts(b, "},\"states\":");
     states_json(b, states);
 }
 
 /* --- Host by host ----------------------------------------------------------------------------- */
-
-#define PAIRS_MAX 256
-
-/* What one host sent to another at one tap. */
-struct host_pair {
-    const struct meter_row *row; /* names them */
-    uint64_t packets, bytes, again, ce, lost, p99;
-};
 
 /* Append the name of a tap as a JSON string. */
 static void tap_json(const struct report *r, uint32_t tap, struct buf *b)
@@ -183,38 +169,10 @@ static void tap_json(const struct report *r, uint32_t tap, struct buf *b)
     buf_free(&name);
 }
 
-static uint32_t tap_of(const struct meter_row *m)
-{
-    return (uint32_t)(m->file << 16 | m->iface);
-}
-
-static struct host_pair *pair_of(struct host_pair *all, unsigned *n, const struct meter_row *m)
-{
-    for (unsigned i = 0; i < *n; i++)
-        if (tap_of(all[i].row) == tap_of(m) && conn_addr_eq(&all[i].row->src, &m->src) &&
-            conn_addr_eq(&all[i].row->dst, &m->dst))
-            return &all[i];
-    if (*n == PAIRS_MAX)
-        return NULL;
-    all[*n] = (struct host_pair){.row = m};
-    return &all[(*n)++];
-}
-
-static void add_row(struct host_pair *p, const struct meter_row *m)
-{
-    p->packets += m->c.packets;
-    p->bytes += m->c.bytes;
-    p->again += m->c.again;
-    p->ce += m->c.ce;
-    p->lost += m->lost == METER_NONE ? 0 : m->lost;
-    if (m->latency.n && m->latency.p99 > p->p99)
-        p->p99 = m->latency.p99;
-}
-
 static void pair_json(const struct report *r, const struct host_pair *p, struct buf *b)
 {
     buf_puts(b, "{\"tap\":");
-    tap_json(r, tap_of(p->row), b);
+    tap_json(r, row_tap(p->row), b);
     buf_puts(b, ",\"source\":");
     report_addr_json(b, &p->row->src);
     buf_puts(b, ",\"destination\":");
@@ -234,35 +192,32 @@ static void choose_receiver(struct report *r, const struct host_pair *all, unsig
     for (unsigned i = 0; i < n; i++) {
         unsigned senders = 0;
         for (unsigned k = 0; k < n; k++)
-            senders += tap_of(all[k].row) == tap_of(all[i].row) && conn_addr_eq(&all[k].row->dst, &all[i].row->dst);
+            senders += row_tap(all[k].row) == row_tap(all[i].row) && conn_addr_eq(&all[k].row->dst, &all[i].row->dst);
         if (senders <= most)
             continue;
         most = senders;
         r->have_receiver = true;
         r->receiver = all[i].row->dst;
-        r->receiver_tap = tap_of(all[i].row);
+        r->receiver_tap = row_tap(all[i].row);
     }
 }
 
 static void hosts_member(struct report *r, const struct report_found *f, struct buf *b)
 {
-    struct host_pair *all = calloc(PAIRS_MAX, sizeof *all), *to;
-    uint64_t left_out = 0;
-    unsigned n = 0;
+    struct host_pairs *all = calloc(1, sizeof *all);
 
-    b->err |= !all;
-    for (size_t i = 0; all && i < f->n_rows; i++)
-        if ((to = pair_of(all, &n, f->rows[i])))
-            add_row(to, f->rows[i]);
-        else
-            left_out += f->rows[i]->c.bytes;
-    buf_printf(b, ",\n\"host_bytes_left_out\":%llu,\"hosts\":[", (unsigned long long)left_out);
-    for (unsigned i = 0; i < n; i++) {
+    if (!all) {
+        b->err = true;
+        return;
+    }
+    host_pairs_add(all, f->rows, f->n_rows);
+    buf_printf(b, ",\n\"host_bytes_left_out\":%llu,\"hosts\":[", (unsigned long long)all->left_out);
+    for (unsigned i = 0; i < all->n; i++) {
         buf_puts(b, i ? ",\n" : "\n");
-        pair_json(r, &all[i], b);
+        pair_json(r, &all->of[i], b);
     }
     buf_char(b, ']');
-    choose_receiver(r, all, n);
+    choose_receiver(r, all->of, all->n);
     free(all);
 }
 
@@ -324,7 +279,7 @@ static void draw(struct report *r, struct conn_table *c, uint32_t conn, uint32_t
     struct drawn *d;
 
     conn = conn ? conn_number_now(c, conn) : 0;
-    if (!conn || r->n_drawn == REPORT_CONNS || report_drawn(r, conn, tap))
+    if (!conn || (r->o.conn && conn != r->o.conn) || r->n_drawn == REPORT_CONNS || report_drawn(r, conn, tap))
         return;
     if (!(d = calloc(1, sizeof *d))) {
         r->failed = true;
@@ -342,7 +297,7 @@ static void choose_drawn(struct report *r, const struct report_found *f)
 
     for (size_t i = 0; i < explain_n(f->explainer) && i < REPORT_INCIDENTS; i++) {
         const struct incident *s = explain_at(f->explainer, i);
-        if (explain_is_shown(s, 0))
+        if (explain_is_shown(s, r->o.conn))
             draw(r, f->conns, s->conn, s->tap);
     }
     r->failed |= !rows;
@@ -351,7 +306,7 @@ static void choose_drawn(struct report *r, const struct report_found *f)
     if (rows && f->n_rows)
         rows_sort(rows, f->n_rows, column_find("bytes"));
     for (size_t i = 0; rows && i < f->n_rows; i++)
-        draw(r, f->conns, (uint32_t)rows[i]->conn, tap_of(rows[i]));
+        draw(r, f->conns, (uint32_t)rows[i]->conn, row_tap(rows[i]));
     free(rows);
     for (uint32_t n = 1; r->n_aliases < ALIASES && n <= conn_counts(f->conns).conns; n++)
         for (unsigned i = 0; i < r->n_drawn; i++)
@@ -369,7 +324,7 @@ static void choose_windows(struct report *r, const struct explainer *x)
         const struct incident *s = explain_at(x, i);
         struct incident_row row;
         explain_row(s, &row);
-        if (explain_is_shown(s, 0))
+        if (explain_is_shown(s, r->o.conn))
             r->windows[r->n_windows++] = (struct window){.number = s->number,
                                                          .conn = s->conn,
                                                          .tap = s->tap,
@@ -395,10 +350,10 @@ static void choose_taps(struct report *r, const struct report_found *f)
 {
     for (size_t i = 0; i < f->n_rows; i++) {
         unsigned k = 0;
-        while (k < r->n_taps && r->tap_list[k] != tap_of(f->rows[i]))
+        while (k < r->n_taps && r->tap_list[k] != row_tap(f->rows[i]))
             k++;
         if (k == r->n_taps && k < ARRAY_LEN(r->tap_list))
-            r->tap_list[r->n_taps++] = tap_of(f->rows[i]);
+            r->tap_list[r->n_taps++] = row_tap(f->rows[i]);
     }
 }
 
@@ -436,11 +391,11 @@ void report_overview(struct report *r, const struct report_found *f)
     ladders_choose(r, f->explainer);
     verdict_json(r, f->explainer, b);
     files_json(r, b);
-    causes_json(f->explainer, b);
+    causes_json(r, f->explainer, b);
     explain_member(r, f, b);
     check_member(r, f, b);
     flows_member(f, b);
-    totals_member(f, b);
+    totals_member(r, f, b);
     hosts_member(r, f, b);
     episodes_member(r, f->timeline, b);
     windows_json(r, b);

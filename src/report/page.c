@@ -1,9 +1,10 @@
-/* layer 3b (report): the page that src/report/page.sh makes when the program is built, as a part of it. */
+/* layer 3b (report): the pages that src/report/page.sh makes when the program is built, as parts of it. */
 #include "src/report/report_impl.h"
 
 #define DATA_MARK "@DATA@" /* where the data belong */
 
-extern const char report_page_text[], report_page_end[]; /* page_text.S */
+/* page_text.S */
+extern const char report_page_text[], report_page_end[], report_tutorial_text[], report_tutorial_end[];
 
 static const char *mark_of(void)
 {
@@ -25,4 +26,9 @@ void page_tail(struct buf *b)
     if (at < report_page_end)
         at += strlen(DATA_MARK);
     buf_mem(b, at, (size_t)(report_page_end - at));
+}
+
+void report_tutorial(struct buf *b)
+{
+    buf_mem(b, report_tutorial_text, (size_t)(report_tutorial_end - report_tutorial_text));
 }

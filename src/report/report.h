@@ -28,6 +28,7 @@ struct report;
 struct report_opts {
     const char *const *files; /* names of the captures */
     size_t n_files;
+    uint32_t conn;             /* only this connection; 0: all */
     struct decode_opts decode; /* how packets are decoded */
 };
 
@@ -67,5 +68,7 @@ void report_request(struct report *r, const struct wqe_row *q);
 bool report_page(struct report *r, struct buf *b);
 /* Append a page of results that were stored: `json` is what explain or all print with -T json. */
 void report_stored(struct buf *b, const struct buf *json);
+/* Append the page of rdma-on-the-wire(7). */
+void report_tutorial(struct buf *b);
 
 #endif

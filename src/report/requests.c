@@ -85,7 +85,7 @@ static void add_bar(struct report *r, struct side *s, const struct wqe *w)
 
 void report_request(struct report *r, const struct wqe_row *q)
 {
-    uint32_t tap = (uint32_t)(q->row->file << 16 | q->row->iface);
+    uint32_t tap = row_tap(q->row);
     struct drawn *d = report_drawn(r, (uint32_t)q->row->conn, tap);
     struct side *s = d ? report_side(d, &q->row->src, &q->row->dst, (uint32_t)q->row->dqpn) : NULL;
     struct latency l = {.known = false};

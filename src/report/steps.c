@@ -12,7 +12,7 @@ void ladders_choose(struct report *r, struct explainer *x)
     for (size_t i = 0; i < explain_n(x) && r->n_ladders < REPORT_LADDERS; i++) {
         const struct incident *s = explain_at(x, i);
         struct ladder_of *l;
-        if (!explain_is_shown(s, 0) || !s->own)
+        if (!explain_is_shown(s, r->o.conn) || !s->own)
             continue;
         if (!(l = calloc(1, sizeof *l))) {
             r->failed = true;

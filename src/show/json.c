@@ -2,10 +2,16 @@
 #include "dissect/pkt.h"
 #include "src/show/print.h"
 
-static void key(struct buf *b, const char *name, size_t len, unsigned occurrence)
+#include <time.h>
+
+/* What is behind the name of a header or of a field whose parts follow. */
+#define TREE "_tree"
+
+static void key(struct buf *b, const char *name, size_t len, const char *behind, unsigned occurrence)
 {
     buf_char(b, '"');
     buf_mem(b, name, len);
+    buf_puts(b, behind);
     if (occurrence > 1) {
         buf_char(b, '#');
         buf_dec(b, occurrence);
@@ -83,7 +89,7 @@ static void json_repeated_fields(struct buf *b, const struct pkt *p, const struc
         if (!first)
             buf_char(b, ',');
         first = false;
-        key(b, f->abbrev, field_abbrev_len(f), 1);
+        key(b, f->abbrev, field_abbrev_len(f), "", 1);
         unsigned k = next_named(p, l, i + 1, f->abbrev, &next);
         bool several = k < l->hdr->nfields;
         if (several)
@@ -98,10 +104,19 @@ static void json_repeated_fields(struct buf *b, const struct pkt *p, const struc
     }
 }
 
-/* Append the members of a layer's object, without braces. */
+/* Whether `f` is a part of field `whole`, as ip.flags.df of ip.flags. */
+static bool is_part(const struct field *f, const struct field *whole)
+{
+    size_t n = field_abbrev_len(whole);
+
+    return strncmp(f->abbrev, whole->abbrev, n) == 0 && f->abbrev[n] == '.';
+}
+
+/* Append the members of a layer's object, without braces; the parts of a field in an object of their own. */
 static void json_fields(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    bool first = true;
+    const struct field *whole = NULL;
+    bool first = true, inside = false;
     struct value v;
 
     if (has_repeated(l->hdr)) {
@@ -112,24 +127,46 @@ static void json_fields(struct buf *b, const struct pkt *p, const struct layer *
         const struct field *f = &l->hdr->fields[i];
         if (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v))
             continue;
+        bool part = whole && is_part(f, whole);
+        if (inside && !part)
+            buf_char(b, '}');
         if (!first)
             buf_char(b, ',');
+        if (part && !inside) {
+            key(b, whole->abbrev, field_abbrev_len(whole), TREE, 1);
+            buf_char(b, '{');
+        }
         first = false;
-        key(b, f->abbrev, field_abbrev_len(f), 1);
+        inside = part;
+        whole = part ? whole : f;
+        key(b, f->abbrev, field_abbrev_len(f), "", 1);
         json_value(b, f, &v);
     }
+    if (inside)
+        buf_char(b, '}');
 }
 
-/* Append a layer as a member of the enclosing object: its bytes if it has no fields, else an object. */
+/* Append a layer as members of the enclosing object: the bytes of a header that has them in tshark, an object of its
+ * fields; checksums at the end are fields of the enclosing object. */
 static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l, unsigned occurrence)
 {
-    key(b, l->hdr->abbrev, strlen(l->hdr->abbrev), occurrence);
-    if (l->hdr->nfields == 0) {
-        buf_char(b, '"');
-        buf_bytes(b, p->data + l->off, l->len, 0);
-        buf_char(b, '"');
+    const struct hdr *h = l->hdr;
+    bool bytes = h->type == FT_BYTES || !h->nfields;
+
+    if (h == &icrc_hdr || h == &vcrc_hdr) {
+        json_fields(b, p, l);
         return;
     }
+    if (bytes) {
+        key(b, h->abbrev, strlen(h->abbrev), "", occurrence);
+        buf_char(b, '"');
+        buf_bytes(b, p->data + l->off, l->len, ':');
+        buf_char(b, '"');
+        if (!h->nfields)
+            return;
+        buf_char(b, ',');
+    }
+    key(b, h->abbrev, strlen(h->abbrev), bytes ? TREE : "", occurrence);
     buf_char(b, '{');
     json_fields(b, p, l);
     buf_char(b, '}');
@@ -149,7 +186,7 @@ static void json_layers(struct buf *b, const struct pkt *p)
         if (i)
             buf_char(b, ',');
         if (ib && !inside) {
-            key(b, "infiniband", 10, ++groups);
+            key(b, "infiniband", 10, "", ++groups);
             buf_char(b, '{');
         }
         inside = ib;
@@ -159,11 +196,29 @@ static void json_layers(struct buf *b, const struct pkt *p)
         buf_char(b, '}');
 }
 
+/* The day of a packet, local time, as in the name of an index of packets: "packets-2026-11-23". Caches its latest
+ * result. */
+static const char *index_of(const struct frame *f)
+{
+    static char name[40];
+    static time_t minute = -1;
+    time_t t = (time_t)(f->ts / NS_PER_S);
+    struct tm day;
+
+    if (t / 60 != minute && localtime_r(&t, &day)) {
+        strftime(name, sizeof name, "packets-%Y-%m-%d", &day);
+        minute = t / 60;
+    }
+    return name;
+}
+
 void print_json(struct buf *b, const struct pkt *p)
 {
     const struct layer note = {&rdma_hdr, 0, 0};
 
-    buf_puts(b, "{\"_source\":{\"layers\":{");
+    buf_puts(b, "{\"_index\":\"");
+    buf_puts(b, index_of(p->frame));
+    buf_puts(b, "\",\"_type\":\"doc\",\"_score\":null,\"_source\":{\"layers\":{");
     json_layers(b, p);
     if (p->note.have) {
         buf_char(b, ',');

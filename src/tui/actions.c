@@ -201,7 +201,7 @@ void show_place(struct tui *t, const struct spot *p)
     } else if (p->ts) {
         go_to_time(t, p->ts);
     } else {
-        tui_say(t, LOOK_NOTE, "This line is about no frame.");
+        to_event(t, false);
     }
 }
 
@@ -228,7 +228,7 @@ static void on_enter(struct tui *t)
     } else if (row_about(t, view(t)->at, &p)) {
         show_place(t, &p);
     } else {
-        tui_say(t, LOOK_NOTE, "This line is about no frame.");
+        to_event(t, false);
     }
 }
 
@@ -355,11 +355,17 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_AGAIN] = on_search_next,
     [ACTION_BEFORE] = on_search_previous,
     [ACTION_COPY] = on_copy,
+    [ACTION_MARK] = on_mark,
+    [ACTION_TO_MARK] = on_to_mark,
+    [ACTION_TO_CAUSE] = on_to_cause,
+    [ACTION_TO_REQUEST] = on_to_request,
     [ACTION_COMMAND] = on_command,
     [ACTION_PANE] = on_pane,
     [ACTION_PANE_BACK] = on_pane_back,
     [ACTION_SPLIT] = on_split,
     [ACTION_VERBOSE] = on_verbose,
+    [ACTION_SORT] = sort_by_next,
+    [ACTION_INVERT] = sort_other_way,
     [ACTION_TIME] = on_time,
     [ACTION_FOLD] = on_fold,
     [ACTION_PAUSE] = on_pause,
@@ -434,6 +440,8 @@ void press(struct tui *t, uint32_t key)
     t->status.len = 0;
     if (t->prompt)
         prompt_key(t, key);
+    else if (t->awaits)
+        letter_key(t, key);
     else if (t->help)
         help_key(t, a);
     else if (key == KEYS_MOUSE)

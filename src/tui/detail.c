@@ -38,11 +38,7 @@ static bool reload(struct tui *t)
 {
     struct detail *d = &t->detail;
 
-    if (d->index == UINT64_MAX || !keep_get(t->keep, d->index, &d->stored))
-        return false;
-    t->o.decode(t->o.user, &d->pkt, &d->stored.frame);
-    d->pkt.note = d->stored.note;
-    return true;
+    return d->index != UINT64_MAX && load_into(t, d->index, &d->stored, &d->pkt);
 }
 
 /* The first line of the first header of InfiniBand, or else the last header: what the user came for. */
@@ -89,6 +85,17 @@ void detail_show(struct tui *t, uint64_t i)
     d->at = same_line(d, hdr, field);
     d->top = d->at;
     d->byte = d->n ? d->lines[d->at].bit / 8 : 0;
+}
+
+bool detail_comment(struct tui *t, struct buf *b)
+{
+    const struct frame *f = &t->detail.stored.frame;
+
+    if (!reload(t) || !f->comment)
+        return false;
+    buf_puts(b, "comment: ");
+    buf_printable(b, f->comment, f->comment_len);
+    return true;
 }
 
 static size_t line_end(const struct detail *d, unsigned i)

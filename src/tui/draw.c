@@ -130,6 +130,8 @@ static void draw_status(struct tui *t)
     } else if (t->pane != PANE_LIST) {
         detail_filter(t, &text);
         put(&t->layout.status, 1, buf_str(&text), LOOK_KEY);
+    } else if (detail_comment(t, &text)) {
+        put(&t->layout.status, 1, buf_str(&text), LOOK_CM);
     } else if (t->filter && t->screen == SCREEN_PACKETS) {
         buf_printf(&text, "filter: %s", buf_str(&t->filter_text));
         put(&t->layout.status, 1, buf_str(&text), LOOK_NOTE);

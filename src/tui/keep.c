@@ -11,8 +11,9 @@
 #define CHUNK       65536u /* packets of an allocation of the index */
 #define PENDING     65536  /* bytes of rows not written yet, at most about that many */
 #define TAPS_RECENT 256
-#define ROW_MAX     256 /* bytes of a row without the bytes of its packet, at most */
-#define FILES_MAX   64  /* capture files that are kept open; the bytes of others are kept */
+#define ROW_MAX     256  /* bytes of a row without the bytes of its packet, at most */
+#define COMMENT_MAX 4096 /* bytes of a comment that are kept */
+#define FILES_MAX   64   /* capture files that are kept open; the bytes of others are kept */
 
 /* Rows that are forgotten together: all of them without a ring, else half of its packets. */
 struct part {
@@ -34,6 +35,7 @@ struct keep {
     uint32_t n_taps;
     uint32_t recent[TAPS_RECENT]; /* in `taps`: found last, by interface */
     uint8_t *data;                /* of the latest keep_get() */
+    char *comment;                /* likewise, COMMENT_MAX bytes */
 };
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -63,61 +65,39 @@ static uint64_t take(struct reader *r)
     return v;
 }
 
-/* The members of a note, by the bit that says whether they are there; the second of two that share one bit behind. */
+/* The members of a note, by the bit that says whether they are there. */
+#define NOTE_MEMBERS(MEMBER)                                                                                           \
+    MEMBER(NOTE_RETRANS, retransmission, bool)                                                                         \
+    MEMBER(NOTE_CONN, conn, uint32_t)                                                                                  \
+    MEMBER(NOTE_SRC_QPN, src_qpn, uint32_t)                                                                            \
+    MEMBER(NOTE_PMTU, pmtu, uint32_t)                                                                                  \
+    MEMBER(NOTE_UPPER, upper, const char *)                                                                            \
+    MEMBER(NOTE_MSG, msg, uint32_t)                                                                                    \
+    MEMBER(NOTE_MSG, msg_packet, uint32_t)                                                                             \
+    MEMBER(NOTE_MSG_PACKETS, msg_packets, uint32_t)                                                                    \
+    MEMBER(NOTE_MSG_BYTES, msg_bytes, uint64_t)                                                                        \
+    MEMBER(NOTE_REQUEST, request_frame, uint64_t)                                                                      \
+    MEMBER(NOTE_ACKED, acked_first, uint64_t)                                                                          \
+    MEMBER(NOTE_ACKED, acked_last, uint64_t)
+
 static void note_put(struct buf *b, const struct pkt_note *n)
 {
+#define PUT(bit, member, type)                                                                                         \
+    if (n->have & (bit))                                                                                               \
+        put(b, (uint64_t)n->member);
     put(b, n->have);
-    put(b, n->have & NOTE_RETRANS && n->retransmission);
-    if (n->have & NOTE_CONN)
-        put(b, n->conn);
-    if (n->have & NOTE_SRC_QPN)
-        put(b, n->src_qpn);
-    if (n->have & NOTE_PMTU)
-        put(b, n->pmtu);
-    if (n->have & NOTE_UPPER)
-        put(b, (uint64_t)(uintptr_t)n->upper);
-    if (n->have & NOTE_MSG) {
-        put(b, n->msg);
-        put(b, n->msg_packet);
-    }
-    if (n->have & NOTE_MSG_PACKETS)
-        put(b, n->msg_packets);
-    if (n->have & NOTE_MSG_BYTES)
-        put(b, n->msg_bytes);
-    if (n->have & NOTE_REQUEST)
-        put(b, n->request_frame);
-    if (n->have & NOTE_ACKED) {
-        put(b, n->acked_first);
-        put(b, n->acked_last);
-    }
+    NOTE_MEMBERS(PUT)
+#undef PUT
 }
 
 static void note_take(struct reader *r, struct pkt_note *n)
 {
+#define TAKE(bit, member, type)                                                                                        \
+    if (n->have & (bit))                                                                                               \
+        n->member = (type)take(r);
     *n = (struct pkt_note){.have = (uint32_t)take(r)};
-    n->retransmission = take(r);
-    if (n->have & NOTE_CONN)
-        n->conn = (uint32_t)take(r);
-    if (n->have & NOTE_SRC_QPN)
-        n->src_qpn = (uint32_t)take(r);
-    if (n->have & NOTE_PMTU)
-        n->pmtu = (uint32_t)take(r);
-    if (n->have & NOTE_UPPER)
-        n->upper = (const char *)(uintptr_t)take(r);
-    if (n->have & NOTE_MSG) {
-        n->msg = (uint32_t)take(r);
-        n->msg_packet = (uint32_t)take(r);
-    }
-    if (n->have & NOTE_MSG_PACKETS)
-        n->msg_packets = (uint32_t)take(r);
-    if (n->have & NOTE_MSG_BYTES)
-        n->msg_bytes = take(r);
-    if (n->have & NOTE_REQUEST)
-        n->request_frame = take(r);
-    if (n->have & NOTE_ACKED) {
-        n->acked_first = take(r);
-        n->acked_last = take(r);
-    }
+    NOTE_MEMBERS(TAKE)
+#undef TAKE
 }
 
 /* --- Interfaces ------------------------------------------------------------------------------- */
@@ -223,7 +203,8 @@ struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring)
     for (unsigned i = 0; i < FILES_MAX; i++)
         s->fds[i] = -1;
     s->data = malloc(FRAME_MAX);
-    if (!s->data || !part_begin(&s->parts[1], 0)) {
+    s->comment = malloc(COMMENT_MAX);
+    if (!s->data || !s->comment || !part_begin(&s->parts[1], 0)) {
         keep_free(s);
         return NULL;
     }
@@ -241,6 +222,7 @@ void keep_free(struct keep *s)
             close(s->fds[i]);
     free(s->taps);
     free(s->data);
+    free(s->comment);
     free(s);
 }
 
@@ -262,6 +244,7 @@ bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note
     bool keep = at == KEEP_BYTES || f->file >= FILES_MAX;
     struct part *p = &s->parts[1];
     struct buf *b = &p->pending;
+    uint32_t comment = f->comment ? min_u32(f->comment_len, COMMENT_MAX) : 0;
     uint64_t offset;
 
     if (tap == UINT32_MAX || !turn(s))
@@ -275,7 +258,9 @@ bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note
     put(b, f->flags);
     put(b, f->drops);
     put(b, keep ? 0 : at + 1);
+    put(b, comment);
     note_put(b, note);
+    buf_mem(b, f->comment, comment);
     if (keep)
         buf_mem(b, f->data, f->caplen);
     return !b->err && (b->len < PENDING || part_write(p)) && part_index(p, offset, kind);
@@ -349,8 +334,15 @@ bool keep_get(struct keep *s, uint64_t i, struct kept *out)
     out->frame.flags = (uint32_t)take(&r);
     out->frame.drops = take(&r);
     at = take(&r);
+    out->frame.comment_len = min_u32((uint32_t)take(&r), COMMENT_MAX);
     note_take(&r, &out->note);
     offset = (entry >> 8) + (uint64_t)(r.p - row);
+    if (out->frame.comment_len) {
+        out->frame.comment = s->comment;
+        if (pread(fileno(p->file), s->comment, out->frame.comment_len, (off_t)offset) != out->frame.comment_len)
+            return false;
+        offset += out->frame.comment_len;
+    }
     out->frame.data = s->data;
     out->kind = (enum kind)(entry & 0xff);
     return at ? read_at(s, fd_of(s, out->frame.file), at - 1, out->frame.caplen)

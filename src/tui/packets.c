@@ -200,9 +200,8 @@ bool packets_filter(struct tui *t, const char *text)
         tui_say(t, LOOK_FAIL, "Column %zu: %s", e.pos + 1, e.msg);
         return false;
     }
-    if (f && filter_needs(f) & (FILTER_NEEDS_MARKS | FILTER_NEEDS_STREAM)) {
-        tui_say(t, LOOK_FAIL,
-                "rdma.finding, rdma.incident, rdma.cause and streams are known to `rdmatrace decode` only.");
+    if (f && filter_needs(f) & FILTER_NEEDS_STREAM) {
+        tui_say(t, LOOK_FAIL, "Streams are known to `rdmatrace decode` only.");
         filter_free(f);
         return false;
     }
@@ -218,4 +217,15 @@ bool packets_filter(struct tui *t, const char *text)
     if (!f && was != UINT64_MAX)
         t->views[SCREEN_PACKETS].at = packets_row(t, was);
     return true;
+}
+
+void packets_marked(struct tui *t)
+{
+    struct buf text = {0};
+
+    if (!t->filter || !(filter_needs(t->filter) & FILTER_NEEDS_MARKS))
+        return;
+    buf_puts(&text, buf_str(&t->filter_text));
+    packets_filter(t, buf_str(&text));
+    buf_free(&text);
 }

@@ -32,19 +32,46 @@ static size_t behind_line(const struct buf *b, size_t n)
     return at;
 }
 
+/* What connections can be sorted by; NULL: as flows lists them. */
+static const char *const conn_orders[] = {
+    NULL, "bytes", "lost_ns", "retransmitted_packets", "message_latency_p99_ns", "goodput_bps"};
+
+/* The rows in the order that was asked for; to be released. NULL without memory. */
+static struct meter_row **conns_sorted(struct tui *t)
+{
+    const struct view *v = &t->views[SCREEN_CONNS];
+    struct meter_row **rows = malloc((t->n_rows + 1) * sizeof *rows), *other;
+
+    if (!rows)
+        return NULL;
+    for (size_t i = 0; i < t->n_rows; i++)
+        rows[i] = t->rows[i];
+    if (conn_orders[v->order])
+        rows_sort(rows, t->n_rows, column_find(conn_orders[v->order]));
+    for (size_t i = 0; v->inverted && i < t->n_rows / 2; i++) {
+        other = rows[i];
+        rows[i] = rows[t->n_rows - 1 - i];
+        rows[t->n_rows - 1 - i] = other;
+    }
+    return rows;
+}
+
 /* A head, a line for each row, and totals. */
 void conns_make(struct tui *t)
 {
     struct lines *l = &t->views[SCREEN_CONNS].lines;
     const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
     struct meter_totals sums = meter_totals(t->meter);
+    struct meter_row **rows = conns_sorted(t);
     size_t at;
 
-    rows_print(&l->text, &o, t->rows, t->n_rows, &sums);
+    if (!rows)
+        return;
+    rows_print(&l->text, &o, rows, t->n_rows, &sums);
     lines_item(l, 0, NULL, LOOK_KEY, false);
     at = behind_line(&l->text, 1);
     for (size_t i = 0; i < t->n_rows; i++) {
-        const struct meter_row *r = t->rows[i];
+        const struct meter_row *r = rows[i];
         const struct spot p = {
             .frame = r->first_frame, .file = (uint16_t)r->file, .conn = (uint32_t)r->conn, .ts = r->first};
         bool trouble = r->accounted && r->lost;
@@ -53,6 +80,7 @@ void conns_make(struct tui *t)
         at = end ? (size_t)(end - l->text.p) + 1 : l->text.len;
     }
     lines_item(l, at, NULL, LOOK_NOTE, false);
+    free(rows);
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */
@@ -64,6 +92,10 @@ struct request {
     uint32_t len;
     bool failed, trouble;
     struct spot place;
+    uint64_t latency, lost, bytes, again; /* ns, ns; what requests can be sorted by */
+    uint64_t last_frame;                  /* of its packets and of the response that completes it */
+    uint32_t psn, end;                    /* its PSNs, `end` is behind the last one */
+    struct conn_addr src;
 };
 
 static struct request *new_request(struct tui *t)
@@ -96,16 +128,107 @@ void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
         .frame = w->first_frame, .file = (uint16_t)q.row->file, .conn = (uint32_t)q.row->conn, .ts = w->start};
     r->failed = w->status != WQE_STATUS_UNKNOWN && w->status != WC_SUCCESS;
     r->trouble = r->failed || w->again || (q.accounted && q.lost);
+    r->latency = w->done_frame && w->done > w->start ? (uint64_t)(w->done - w->start) : 0;
+    r->lost = q.accounted && q.lost > 0 ? (uint64_t)q.lost : 0;
+    r->bytes = w->bytes;
+    r->again = w->again;
+    r->last_frame = w->done_frame > w->last_frame ? w->done_frame : w->last_frame;
+    r->psn = w->psn;
+    r->end = w->end;
+    r->src = q.row->src;
     wqe_print(&t->requests_text, ROWS_TEXT, &t->requests_table, &q);
     r->len = (uint32_t)(t->requests_text.len - r->at);
     t->views[SCREEN_REQUESTS].made = false;
 }
 
-static int by_id(const void *a, const void *b)
+uint64_t requests_first_of(struct tui *t, uint32_t conn)
+{
+    const struct pkt *p = &t->pkt;
+    bool answer = t->stored.kind == KIND_RESPONSE || t->stored.kind == KIND_NAK;
+    struct conn_addr src, dst;
+
+    if (!(p->have & H_BTH))
+        return 0;
+    conn_addr_of(p, &src, &dst);
+    for (size_t i = 0; i < t->n_requests; i++) {
+        const struct request *r = &t->requests[i];
+        bool then = p->frame->number >= r->place.frame && p->frame->number <= r->last_frame;
+        bool of_it = ((p->bth.psn - r->psn) & PSN_MASK) < ((r->end - r->psn) & PSN_MASK);
+        if (then && of_it && r->place.conn == conn && r->place.file == p->frame->file &&
+            conn_addr_eq(&r->src, answer ? &dst : &src))
+            return r->place.frame;
+    }
+    return 0;
+}
+
+/* What requests can be sorted by: by number, else the largest first. */
+static const struct {
+    const char *name;
+    size_t off;
+} request_orders[] = {
+    {"number", offsetof(struct request, id)},
+    {"latency", offsetof(struct request, latency)},
+    {"lost time", offsetof(struct request, lost)},
+    {"bytes", offsetof(struct request, bytes)},
+    {"retransmissions", offsetof(struct request, again)},
+};
+
+static uint64_t order_value(const struct request *r, unsigned order)
+{
+    uint64_t v;
+
+    memcpy(&v, (const uint8_t *)r + request_orders[order].off, sizeof v);
+    return v;
+}
+
+static int by_order(const void *a, const void *b, void *user)
 {
     const struct request *x = a, *y = b;
+    const struct view *v = user;
+    uint64_t p = order_value(x, v->order), q = order_value(y, v->order);
+    int by = p != q ? (p < q) == (v->order == 0) ? -1 : 1 : x->id < y->id ? -1 : x->id > y->id;
 
-    return x->id < y->id ? -1 : x->id > y->id;
+    return v->inverted ? -by : by;
+}
+
+static void sorted(struct tui *t)
+{
+    struct view *v = &t->views[t->screen];
+
+    v->made = false;
+    if (t->screen == SCREEN_CONNS)
+        tui_say(t, LOOK_KEY, "sorted by %s%s", conn_orders[v->order] ? conn_orders[v->order] : "connection",
+                v->inverted ? ", the other way around" : "");
+    else
+        tui_say(t, LOOK_KEY, "sorted by %s%s", request_orders[v->order].name,
+                v->inverted ? ", the other way around" : "");
+}
+
+static bool can_sort(struct tui *t)
+{
+    if (t->screen == SCREEN_CONNS || t->screen == SCREEN_REQUESTS)
+        return true;
+    tui_say(t, LOOK_NOTE, "Only connections and requests can be sorted.");
+    return false;
+}
+
+void sort_by_next(struct tui *t)
+{
+    struct view *v = &t->views[t->screen];
+
+    if (!can_sort(t))
+        return;
+    v->order =
+        (v->order + 1) % (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : ARRAY_LEN(request_orders));
+    sorted(t);
+}
+
+void sort_other_way(struct tui *t)
+{
+    if (!can_sort(t))
+        return;
+    t->views[t->screen].inverted = !t->views[t->screen].inverted;
+    sorted(t);
 }
 
 void requests_make(struct tui *t)
@@ -113,7 +236,7 @@ void requests_make(struct tui *t)
     struct lines *l = &t->views[SCREEN_REQUESTS].lines;
 
     if (t->n_requests)
-        qsort(t->requests, t->n_requests, sizeof *t->requests, by_id);
+        qsort_r(t->requests, t->n_requests, sizeof *t->requests, by_order, &t->views[SCREEN_REQUESTS]);
     wqe_print_head(&l->text, ROWS_TEXT, &t->requests_table);
     lines_item(l, 0, NULL, LOOK_KEY, false);
     for (size_t i = 0; i < t->n_requests; i++) {

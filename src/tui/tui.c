@@ -45,13 +45,23 @@ void tui_say(struct tui *t, enum look role, const char *fmt, ...)
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
+bool load_into(struct tui *t, uint64_t i, struct kept *stored, struct pkt *p)
+{
+    const struct pkt_mark *marks;
+    unsigned n;
+
+    if (!keep_get(t->keep, i, stored))
+        return false;
+    t->o.decode(t->o.user, p, &stored->frame);
+    p->note = stored->note;
+    marks = marks_of(&t->marks, &stored->frame, &n);
+    pkt_marks(p, marks, n);
+    return true;
+}
+
 bool load(struct tui *t, uint64_t i)
 {
-    if (!keep_get(t->keep, i, &t->stored))
-        return false;
-    t->o.decode(t->o.user, &t->pkt, &t->stored.frame);
-    t->pkt.note = t->stored.note;
-    return true;
+    return load_into(t, i, &t->stored, &t->pkt);
 }
 
 uint64_t row_count(struct tui *t)
@@ -297,6 +307,9 @@ static void end_analyses(struct tui *t)
     meter_end(t->meter);
     t->rows = meter_rows(t->meter, &t->n_rows);
     t->ended = true;
+    t->o.mark(t->o.user, &t->marks, judge_findings(t->judge), t->explainer);
+    packets_marked(t);
+    t->detail.index = UINT64_MAX; /* it may have marks now */
     for (unsigned i = 0; i < SCREENS; i++)
         v[i].made = false;
 }
@@ -397,7 +410,7 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     wqe_table(&t->requests_table, NULL, opts->term.columns);
     if (!t->keys || !t->keep || !subscribe(t, o))
         cli_error("tui: out of memory, or no temporary file");
-    else if (take_bindings(t))
+    else if (take_bindings(t) && (!opts->filter || packets_filter(t, opts->filter)))
         return t;
     tui_free(t);
     return NULL;
@@ -425,6 +438,7 @@ void tui_free(struct tui *t)
     buf_free(&t->search);
     buf_free(&t->requests_text);
     buf_free(&t->detail.text);
+    marks_free(&t->marks);
     free(t->requests);
     free(t->passing);
     free(t);

@@ -9,11 +9,16 @@
 #include "src/conn/observer.h"
 #include "src/tui/term.h"
 
+struct marks;
+struct findings;
+struct explainer;
+
 struct tui_opts {
     const char *const *files; /* names of the capture files, ended by NULL */
     size_t n_files;
     uint64_t memory;           /* bytes, as in observer_opts */
     uint64_t ring;             /* packets kept of a live capture, 0: all */
+    const char *filter;        /* the packets that are shown at first, as a display filter; NULL: all */
     bool live;                 /* an interface in place of files */
     bool no_icrc;              /* ICRCs mean nothing */
     struct term_opts term;     /* the terminal */
@@ -31,6 +36,8 @@ struct tui_opts {
     uint64_t (*place)(void *user, const struct frame *f);
     /* add what the user knows of connections */
     void (*learn)(void *user, struct conn_table *c);
+    /* mark frames of findings and incidents, after the last packet */
+    void (*mark)(void *user, struct marks *m, const struct findings *findings, const struct explainer *explainer);
     /* how much of the capture was read, 0 to 1; below 0: not known */
     double (*progress)(void *user);
 };

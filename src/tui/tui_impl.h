@@ -11,6 +11,7 @@
 #include "src/measure/meter.h"
 #include "src/measure/request_parts.h"
 #include "src/measure/wqe_print.h"
+#include "src/show/marks.h"
 #include "src/show/print.h"
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
@@ -33,6 +34,8 @@ enum screen_id {
 struct view {
     uint64_t at, top;   /* row of the cursor, first row shown */
     unsigned left;      /* columns scrolled to the right */
+    unsigned order;     /* of the rows, see sort_by_next() */
+    bool inverted;      /* the other way around */
     bool made;          /* `lines` are up to date for `width` */
     unsigned width;     /* columns that they were made for */
     struct lines lines; /* of all screens but packets */
@@ -92,7 +95,8 @@ struct task {
 
 enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND };
 
-#define BACK_MAX 32
+#define BACK_MAX       32
+#define MARKED_LETTERS 26
 
 /* A screen to go back to. */
 struct was {
@@ -125,6 +129,7 @@ struct tui {
     uint32_t first_incident; /* internal of incidents_make() */
     size_t marks_above;      /* likewise */
     uint32_t ifaces;
+    struct marks marks; /* findings and incidents by frame, with `ended` */
     /* the screen */
     bool on, quit, enough; /* the terminal was taken; the user quits; ends a live capture */
     unsigned columns, lines;
@@ -147,6 +152,8 @@ struct tui {
     struct pkt pkt;     /* scratch */
     struct kept stored; /* of `pkt` */
     struct detail detail;
+    enum action awaits; /* ACTION_MARK or ACTION_TO_MARK: the next key is its letter */
+    struct spot marked[MARKED_LETTERS + 1];
     /* the prompt */
     enum prompt_kind prompt;
     struct buf input;
@@ -179,6 +186,8 @@ struct tui {
 void tui_say(struct tui *t, enum look role, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Read packet `i` of those kept into t->pkt, with all that earlier packets tell of it. */
 bool load(struct tui *t, uint64_t i);
+/* The same into *stored and *p; both are valid until another packet is read. */
+bool load_into(struct tui *t, uint64_t i, struct kept *stored, struct pkt *p);
 /* Go to a screen; `back`: remember this one. */
 void go_to(struct tui *t, enum screen_id s, bool back);
 void go_back(struct tui *t);
@@ -200,6 +209,14 @@ void perform(struct tui *t, enum action a);
 void show_place(struct tui *t, const struct spot *p);
 /* Show the first packet at `ts` or later. */
 void go_to_time(struct tui *t, ns_t ts);
+
+/* --- jumps.c ------------------------------------------------------------------------------------ */
+void on_mark(struct tui *t);
+void on_to_mark(struct tui *t);
+void on_to_cause(struct tui *t);
+void on_to_request(struct tui *t);
+/* The key behind on_mark() or on_to_mark(). */
+void letter_key(struct tui *t, uint32_t key);
 
 /* --- prompt.c: filter, search, command ------------------------------------------------------------- */
 void prompt_key(struct tui *t, uint32_t key);
@@ -224,6 +241,8 @@ uint64_t packets_at(struct tui *t, uint64_t row);
 uint64_t packets_row(struct tui *t, uint64_t i);
 /* Show only what passes `text`; "": all. False after saying what is wrong. */
 bool packets_filter(struct tui *t, const char *text);
+/* The frames of findings and incidents are known now: filter anew if the filter asks for them. */
+void packets_marked(struct tui *t);
 enum look role_of_kind(enum kind k);
 /* Go to frame `number` of file `file`. */
 void packets_go(struct tui *t, uint16_t file, uint64_t number);
@@ -234,6 +253,8 @@ void detail_show(struct tui *t, uint64_t i);
 void detail_draw(struct tui *t);
 /* Move the cursor of the pane by lines (bytes: of 16) and columns. */
 void detail_move(struct tui *t, int64_t lines, int columns);
+/* Append the comment of the packet, made printable; false: it has none. */
+bool detail_comment(struct tui *t, struct buf *b);
 /* Append a filter that the packet passes because of the selected field; false: there is none. */
 bool detail_filter(struct tui *t, struct buf *b);
 
@@ -244,6 +265,12 @@ void incidents_make(struct tui *t);
 void requests_make(struct tui *t);
 /* A work request is over. */
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
+/* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
+ */
+uint64_t requests_first_of(struct tui *t, uint32_t conn);
+/* Sort the present screen by the next of its columns, or the other way around. */
+void sort_by_next(struct tui *t);
+void sort_other_way(struct tui *t);
 /* The account of all connections as a bar of `columns`, and what its letters mean. */
 void account_bar(struct tui *t, struct buf *b, unsigned columns);
 

@@ -105,8 +105,11 @@ class Browser:
             self.mouse("mouseMoved", x1 + (x2 - x1) * i / 4, y1 + (y2 - y1) * i / 4, button="left", buttons=1)
         self.mouse("mouseReleased", x2, y2, button="left", clickCount=1)
 
-    def picture(self, path, whole=False):
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path, whole=False, scale=None):
+        """What is shown, or the whole page; `scale`: smaller than it is."""
+        x, y, w, h = self.run("[scrollX, scrollY, innerWidth, innerHeight]")
+        clip = {} if scale is None else {"clip": {"x": x, "y": y, "width": w, "height": h, "scale": scale}}
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip)
         with open(path, "wb") as f:
             f.write(base64.b64decode(shot["data"]))
 

@@ -1,0 +1,119 @@
+/* layer 3b (tui): jumps: marks, and from a frame to its work request and to what is said of it. */
+#include "src/tui/tui_impl.h"
+
+#define LAST MARKED_LETTERS /* in `marked`: the place before the latest jump */
+
+/* The frame of the present line. False after saying that there is none. */
+static bool here(struct tui *t, struct spot *p)
+{
+    if (row_about(t, t->views[t->screen].at, p) && p->frame)
+        return true;
+    tui_say(t, LOOK_NOTE, "This line is about no frame.");
+    return false;
+}
+
+/* --- Marks ------------------------------------------------------------------------------------ */
+
+void on_mark(struct tui *t)
+{
+    t->awaits = ACTION_MARK;
+    tui_say(t, LOOK_KEY, "mark this frame: a letter from a to z");
+}
+
+void on_to_mark(struct tui *t)
+{
+    t->awaits = ACTION_TO_MARK;
+    tui_say(t, LOOK_KEY, "go to a marked frame: its letter; ' goes to where the latest jump began");
+}
+
+/* Show a marked frame in the ladder, if that is the screen and has it, else among the packets. */
+static void jump(struct tui *t, unsigned letter)
+{
+    struct spot to = t->marked[letter], p;
+
+    if (!to.frame) {
+        tui_say(t, LOOK_NOTE, "There is no such mark.");
+        return;
+    }
+    if (row_about(t, t->views[t->screen].at, &p) && p.frame)
+        t->marked[LAST] = p;
+    if (t->screen == SCREEN_LADDER && to.conn) {
+        show_place(t, &to);
+    } else {
+        go_to(t, SCREEN_PACKETS, true);
+        packets_go(t, to.file, to.frame);
+    }
+}
+
+void letter_key(struct tui *t, uint32_t key)
+{
+    enum action a = t->awaits;
+    bool is_letter = key >= 'a' && key < 'a' + MARKED_LETTERS;
+    struct spot p;
+
+    t->awaits = ACTION_NONE;
+    if (a == ACTION_TO_MARK && (is_letter || key == '\'')) {
+        jump(t, is_letter ? key - 'a' : LAST);
+    } else if (!is_letter) {
+        tui_say(t, LOOK_NOTE, "Marks are letters from a to z.");
+    } else if (here(t, &p)) {
+        t->marked[key - 'a'] = p;
+        tui_say(t, LOOK_GOOD, "Frame %llu is marked %c.", (unsigned long long)p.frame, (int)key);
+    }
+}
+
+/* --- What is said of a frame ------------------------------------------------------------------ */
+
+/* Go to the line of a screen that is about a frame. */
+static void to_line(struct tui *t, enum screen_id s, uint16_t file, uint64_t frame)
+{
+    go_to(t, s, true);
+    prepare(t);
+    move_to(t, lines_find(&t->views[s].lines, file, frame));
+}
+
+void on_to_cause(struct tui *t)
+{
+    const struct pkt_mark *m;
+    const struct incident *i;
+    const struct finding *f;
+    struct spot p;
+    unsigned n;
+
+    if (!here(t, &p))
+        return;
+    m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
+    for (unsigned k = 0; k < n; k++)
+        if (m[k].cause) {
+            i = explain_at(t->explainer, m[k].number - 1);
+            to_line(t, SCREEN_INCIDENTS, i->files[0], i->frames[0]);
+            return;
+        }
+    if (!n) {
+        tui_say(t, LOOK_NOTE,
+                t->ended ? "No incident and no verdict names frame %llu."
+                         : "What is said of frame %llu is known when the capture has ended.",
+                (unsigned long long)p.frame);
+        return;
+    }
+    f = m->number ? findings_at(judge_findings(t->judge), m->number - 1) : NULL; /* 0: it is only counted */
+    to_line(t, SCREEN_VERDICTS, p.file, f && f->n_frames ? f->frames[0] : p.frame);
+}
+
+void on_to_request(struct tui *t)
+{
+    struct spot p;
+    uint64_t i, first;
+
+    if (!here(t, &p))
+        return;
+    i = keep_find(t->keep, p.file, p.frame);
+    first = i != UINT64_MAX && load(t, i) && t->pkt.frame->number == p.frame ? requests_first_of(t, p.conn) : 0;
+    if (first)
+        to_line(t, SCREEN_REQUESTS, p.file, first);
+    else
+        tui_say(t, LOOK_NOTE,
+                t->ended ? "Frame %llu belongs to no work request that is kept."
+                         : "Frame %llu belongs to no work request that is over.",
+                (unsigned long long)p.frame);
+}
