@@ -34,7 +34,7 @@ FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS) $(CONN)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
-# The page of `rdmatrace report`, and the library that draws in it: a package, see tests/deps.
+# The pages of `rdmatrace report`, and the library that draws in them: a package, see tests/deps.
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
 
@@ -83,10 +83,13 @@ $(BUILD)/%.o: %.c
 
 $(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
 	@mkdir -p $(@D)
-	src/report/page.sh $(DYGRAPHS) >$@.part && mv $@.part $@
-$(PAGE): src/report/page_text.S $(BUILD)/page.html
+	src/report/page.sh report $(DYGRAPHS) >$@.part && mv $@.part $@
+$(BUILD)/tutorial.html: src/report/page.sh src/report/report.css man/rdma-on-the-wire.7
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -c -o $@ $<
+	src/report/page.sh tutorial man/rdma-on-the-wire.7 >$@.part && mv $@.part $@
+$(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/tutorial.html
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build
@@ -115,12 +118,16 @@ soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 mill
 reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
 	@mkdir -p build/reproducible && tests/reproducible
 
+# The tests start thousands of processes: what UBSan would print of each place, and the relocations of a PIE, would be half of the start of
+# each. UBSan traps instead, and ASan reports the trap with its file and line.
 asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@ASAN_LOG=$(CURDIR)/build/asan/log/report \
-	 ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/build/asan/log/report \
-	 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/log/report \
-	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE)" CFLAGS="-O1 -g" check
+	 ASAN_OPTIONS=detect_leaks=1:handle_sigill=1:log_path=$(CURDIR)/build/asan/log/report \
+	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE) -fsanitize-undefined-trap-on-error" LDFLAGS=-no-pie CFLAGS="-O1 -g" check
+
+mutants: ## change one operator or constant at a time, MUTANTS of them (200) drawn by SEED (1), and see whether a test fails (CONTRIBUTING.md)
+	@BUILD=$(BUILD) tests/mutate $(or $(MUTANTS),200) $(or $(SEED),1)
 
 fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	@$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz CFLAGS="-O1 -g" SANFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" \
@@ -171,6 +178,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check soak reproducible interop interop-image asan fuzz bench install uninstall dist deb rpm format clean help
+.PHONY: all demo test check soak reproducible interop interop-image asan mutants fuzz bench install uninstall dist deb rpm format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))

@@ -99,12 +99,23 @@ def generated():
     return ["%s/%s.pcap" % (folder, name) for name in GENERATED]
 
 
+def found(*folders):
+    return [os.path.join(d, f) for d in folders for f in sorted(os.listdir(d)) if f.endswith((".pcap", ".pcapng"))]
+
+
+def additional():
+    return [d for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d]
+
+
+def real():
+    """The captures of captures/, and those of soft-RoCE in RDMATRACE_CAPTURES, whose names tell what went wrong: {file name: path}."""
+    return {os.path.basename(p): p for p in found("captures", *[d for d in additional() if "softroce" in os.path.abspath(d)])}
+
+
 @functools.cache
 def captures():
     """Names of the capture files to test with: all of captures/, and a sample of what RDMATRACE_CAPTURES has besides."""
-    def found(*folders):
-        return [os.path.join(d, f) for d in folders for f in sorted(os.listdir(d)) if f.endswith((".pcap", ".pcapng"))]
-    more = found(*[d for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d])
+    more = found(*additional())
     return found("captures") + (sample("captures of RDMATRACE_CAPTURES", more, 60) if more else [])
 
 

@@ -79,7 +79,7 @@ static void cm_fill(struct rung *r, const struct cm_msg *m)
 {
     r->attr = (uint8_t)m->mad.attr_id;
     cm_msg_ids(m, &r->id, &r->peer_id);
-    r->qpn = r->attr == CM_REQ ? m->req.qpn : r->attr == CM_REP ? m->rep.qpn : 0;
+    r->qpn = r->attr == CM_REQ ? m->req.qpn : r->attr == CM_REP ? cm_rep_qpn(&m->rep) : 0;
     r->to_qpn = r->attr == CM_DREQ ? m->dreq.remote_qpn : 0;
 }
 
