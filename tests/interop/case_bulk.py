@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 
+import lab as laboratory
 from case_pingpong import PATIENT, exchanged, free_port, gid_index
 from case_rdmagen import OWN, RDMAGEN, Rdmagen, ended, link
 
@@ -11,6 +12,7 @@ MIB = int(os.environ.get("BULK_MIB", "64"))
 SIZE = 65535  # what rping takes at most
 COUNT = MIB * 1048576 // SIZE + 1
 ONE = 1048576  # bytes of a message of ibv_rc_pingpong
+PATIENCE = 100 * max(1, MIB // 64)  # seconds that a ping-pong may take; 10 here
 PINGPONG = "ibv_rc_pingpong -g %%d -m 4096 -s %d -n %d" % (ONE, MIB)
 
 
@@ -43,6 +45,23 @@ def full_size(us):
 def moved(start):
     seconds = time.time() - start
     print("# %d MiB each way in %.1f s, %.1f MiB/s" % (MIB, seconds, 2 * MIB / seconds))
+
+
+def together(us, peer):
+    """The end of the program in the guest: its exit status and output. If we end first, or both wait for each other, what both said and the
+    last packets are told."""
+    end = time.time() + PATIENCE * laboratory.SLOW
+    while time.time() < end:
+        try:
+            ours = us.process.wait(1)
+        except subprocess.TimeoutExpired:
+            ours = 0
+        if ours == 0 and peer.ended():
+            return peer.wait()
+        if ours:
+            break
+        time.sleep(0.1)
+    raise laboratory.Failure("exit status of rdmagen: %s\n%s\nthe peer:\n%s\n%s" % (us.process.poll(), us.text(), peer.log(), us.decoded()))
 
 
 def run(lab, name, guest, *args):
@@ -86,7 +105,8 @@ def case_bulk_pingpong_client(lab, guest, port, index):
     """It sends first, the same value; we return it."""
     start, listen = time.time(), free_port()
     us = run(lab, "bulk_ppd", guest, "pingpong", "-s", "-S", str(ONE), "-n", str(MIB), "-p", str(listen), "-V", "--addr", OWN, *PATIENT)
-    status, seen = guest.run(PINGPONG % index + " -p %d 10.0.2.2" % listen, timeout=3600)
+    peer = guest.start(PINGPONG % index + " -p %d 10.0.2.2" % listen)
+    status, seen = together(us, peer)
     exchanged(us.wait(timeout=60), MIB)
     assert status == 0 and "%d iters in" % MIB in seen, seen
     full_size(us)

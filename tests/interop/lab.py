@@ -130,13 +130,18 @@ class Job:
     def log(self):
         return self.guest.run("cat /tmp/%s.log" % self.tag)[1]
 
+    def ended(self):
+        """Its exit status, once it has one, as text."""
+        status, out = self.guest.run("cat /tmp/%s.rc" % self.tag)
+        return out.strip() if status == 0 else ""
+
     def wait(self, timeout=20):
         """Exit status and output."""
         end = time.time() + timeout * SLOW
         while time.time() < end:
-            status, out = self.guest.run("cat /tmp/%s.rc" % self.tag)
-            if status == 0 and out.strip():
-                return int(out), self.log()
+            status = self.ended()
+            if status:
+                return int(status), self.log()
             time.sleep(0.1)
         self.kill()
         raise Failure("%s in the guest: not done after %g s\n%s" % (self.command, timeout, self.log()))
