@@ -320,6 +320,16 @@ static struct conn_table *conns_of(const struct trace_cmd *cmd, struct trace *t)
     return cmd->conns ? cmd->conns(t) : observer_conns(t->observer);
 }
 
+struct analyses_opts trace_analyses(const struct trace *t)
+{
+    return (struct analyses_opts){.n_files = t->n_files,
+                                  .memory = t->memory,
+                                  .no_icrc = !t->decode.verify,
+                                  .pairs = t->pairs,
+                                  .n_pairs = t->n_pairs,
+                                  .meter = {.files = t->files}};
+}
+
 static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
     if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
@@ -335,11 +345,9 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
         return cli_error("out of memory");
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_STREAM && !(t->streams = streams_new()))
         return cli_error("out of memory");
-    for (unsigned i = 0; i < t->n_pairs; i++) {
-        conn_learn(conns_of(cmd, t), &t->pairs[i]);
-        if (t->context)
-            conn_learn(context_conns(t->context), &t->pairs[i]);
-    }
+    conn_learn_all(conns_of(cmd, t), t->pairs, t->n_pairs);
+    if (t->context)
+        conn_learn_all(context_conns(t->context), t->pairs, t->n_pairs);
     return EXIT_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "dissect/frame_fields.h"
 #include "json_lines.h"
 #include "opt.h"
+#include "src/analyses/analyses.h"
 #include "src/cli/cli.h"
 #include "src/cli/first_frames.h"
 #include "src/conn/observer.h"
@@ -138,6 +139,8 @@ struct trace_cmd {
     bool filter_shows;
 };
 
+/* What the options say to the judge, the explainer and the meter of a view that has all three. */
+struct analyses_opts trace_analyses(const struct trace *t);
 /* Run a command without options on files that another pass reads later. Errors in the files are left to that pass,
  * unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,

@@ -69,8 +69,8 @@ static int start_part(struct trace *t, unsigned i)
     if (parts[i]->start(p) != EXIT_OK)
         return EXIT_BAD;
     job->started[i] = true;
-    for (unsigned k = 0; parts[i]->conns && k < t->n_pairs; k++)
-        conn_learn(parts[i]->conns(p), &t->pairs[k]);
+    if (parts[i]->conns)
+        conn_learn_all(parts[i]->conns(p), t->pairs, t->n_pairs);
     return EXIT_OK;
 }
 

@@ -1,15 +1,14 @@
 /* layer 4 (tool): `rdmatrace export`: packets, connections, work requests, findings and incidents as an SQLite
  * database, as a trace for Perfetto, or as the data of figures, in one reading of the files. */
 #include "dissect/pkt.h"
+#include "src/analyses/analyses.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/when.h"
 #include "src/export/export.h"
 #include "src/export/figures.h"
 #include "src/export/perfetto.h"
-#include "src/judge/judge.h"
 #include "src/measure/columns.h"
-#include "src/measure/request_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,10 +44,7 @@ struct job {
     struct export *x;          /* with `path` */
     struct perfetto *perfetto; /* with `trace` */
     struct figures *figures;   /* with `dir` */
-    struct judge *judge;
-    struct explainer *explainer;
-    struct meter *meter;
-    struct request_parts *parts;
+    struct analyses found;
     struct export_packet packet; /* the current one */
     bool match;                  /* it passes -Y */
 };
@@ -130,14 +126,14 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
     struct job *job = user;
 
     job->packet.request = w->id;
-    request_parts_packet(job->parts, w, p, flow);
+    request_parts_packet(job->found.parts, w, p, flow);
 }
 
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
-    struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow)};
-    ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
+    struct wqe_row q = {.w = w, .row = meter_row_of(job->found.meter, flow)};
+    ns_t states[TIME_STATES], end = request_parts_over(job->found.parts, w, flow, states);
 
     q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
@@ -197,23 +193,16 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
     const struct observer_sub s = {.user = job, .before = on_event, .after = on_done};
-    struct meter_opts o = {.tick = on_tick, .files = t->files, .work = {job, on_work_packet, on_over}, .user = job};
-    const struct judge_opts judged = {
-        .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
-    struct timeline *timeline = timeline_of(t->observer);
+    struct analyses_opts o = trace_analyses(t);
 
     if (open_files(job) != EXIT_OK)
         return EXIT_BAD;
-    o.interval = job->perfetto || job->figures ? job->interval : 0;
-    job->judge = judge_new(&judged);
-    job->explainer = explain_new(t->observer);
-    job->parts = timeline ? request_parts_new(timeline) : NULL;
-    job->meter = meter_new(t->observer, &o);
-    if (!job->judge || !job->explainer || !job->parts || !job->meter || !observer_subscribe(t->observer, &s) ||
-        (t->n_files > 1 && !explain_align(job->explainer)))
+    o.meter.tick = on_tick;
+    o.meter.interval = job->perfetto || job->figures ? job->interval : 0;
+    o.meter.work = (struct wqe_user){job, on_work_packet, on_over};
+    o.meter.user = job;
+    if (!analyses_begin(&job->found, t->observer, &o) || !observer_subscribe(t->observer, &s))
         return cli_error("out of memory");
-    for (unsigned k = 0; k < t->n_pairs; k++)
-        conn_learn(judge_conns(job->judge), &t->pairs[k]);
     return EXIT_OK;
 }
 
@@ -225,12 +214,12 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     job->packet.request = 0;
     if (job->figures)
         figures_frame(job->figures, p);
-    judge_packet(job->judge, p);
+    analyses_packet(&job->found, p);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
-    judge_drops(job_of(t)->judge, file, n);
+    analyses_drops(&job_of(t)->found, file, n);
 }
 
 /* Flows that turned out to be one connection after rows with their first numbers were written. */
@@ -247,30 +236,30 @@ static void renumber(struct job *job)
 static int end_sqlite(struct job *job)
 {
     size_t n;
-    struct meter_row **rows = meter_rows(job->meter, &n);
+    struct meter_row **rows = meter_rows(job->found.meter, &n);
 
     n = rows_of_conn(rows, n, job->t.conn);
     for (size_t i = 0; i < n; i++)
         export_flow(job->x, rows[i]);
-    export_findings(job->x, judge_findings(job->judge), job->t.conn);
-    export_incidents(job->x, job->explainer, job->t.conn);
+    export_findings(job->x, judge_findings(job->found.judge), job->t.conn);
+    export_incidents(job->x, job->found.explainer, job->t.conn);
     renumber(job);
     return export_end(job->x) ? EXIT_OK : failed(job);
 }
 
 static int end_perfetto(struct job *job)
 {
-    perfetto_incidents(job->perfetto, job->explainer, job->t.conn);
-    perfetto_findings(job->perfetto, judge_findings(job->judge), job->t.conn);
+    perfetto_incidents(job->perfetto, job->found.explainer, job->t.conn);
+    perfetto_findings(job->perfetto, judge_findings(job->found.judge), job->t.conn);
     return perfetto_end(job->perfetto) ? EXIT_OK : cli_error("%s: %s", job->trace, strerror(errno));
 }
 
 static int end_figures(struct job *job)
 {
     size_t n;
-    struct meter_row **rows = meter_rows(job->meter, &n);
+    struct meter_row **rows = meter_rows(job->found.meter, &n);
 
-    figures_incidents(job->figures, job->explainer, job->t.conn);
+    figures_incidents(job->figures, job->found.explainer, job->t.conn);
     figures_hosts(job->figures, rows, rows_of_conn(rows, n, job->t.conn));
     return figures_end(job->figures, observer_conns(job->t.observer)) ? EXIT_OK
                                                                       : cli_error("%s: %s", job->dir, strerror(errno));
@@ -281,9 +270,7 @@ static int end(struct trace *t)
     struct job *job = job_of(t);
     int status = EXIT_OK;
 
-    judge_end(job->judge);
-    explain_end(job->explainer);
-    meter_end(job->meter);
+    analyses_end(&job->found);
     if (job->x)
         status = end_sqlite(job);
     if (job->perfetto && end_perfetto(job) != EXIT_OK)
@@ -297,10 +284,7 @@ static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
 
-    meter_free(job->meter);
-    request_parts_free(job->parts);
-    explain_free(job->explainer);
-    judge_free(job->judge);
+    analyses_free(&job->found);
     export_free(job->x);
     perfetto_free(job->perfetto);
     figures_free(job->figures);

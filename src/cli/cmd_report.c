@@ -1,10 +1,10 @@
 /* layer 4 (tool): `rdmatrace report`: what check, explain, flows and ops say, and figures, as one HTML page. */
 #include "beside.h"
 #include "dissect/pkt.h"
+#include "src/analyses/analyses.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
-#include "src/judge/judge.h"
 #include "src/measure/columns.h"
 #include "src/report/report.h"
 
@@ -42,9 +42,7 @@ struct pass {
     struct trace t; /* first */
     struct report *report;
     uint32_t selected; /* --conn, 0: all; not t.conn, which must exist in each of the readings */
-    struct judge *judge;
-    struct explainer *explainer;
-    struct meter *meter;
+    struct analyses found;
 };
 
 static struct pass *pass_of(struct trace *t)
@@ -54,45 +52,33 @@ static struct pass *pass_of(struct trace *t)
 
 static int pass_start(struct trace *t)
 {
-    struct pass *s = pass_of(t);
-    const struct judge_opts judged = {
-        .ack_timeout = -1, .retry_cnt = -1, .memory = t->memory, .no_icrc = !t->decode.verify};
-    const struct meter_opts o = {.files = t->files};
+    const struct analyses_opts o = trace_analyses(t);
 
-    s->judge = judge_new(&judged);
-    s->explainer = explain_new(t->observer);
-    s->meter = meter_new(t->observer, &o);
-    if (!s->judge || !s->explainer || !s->meter || !timeline_of(t->observer) ||
-        (t->n_files > 1 && !explain_align(s->explainer)))
-        return cli_error("out of memory");
-    for (unsigned k = 0; k < t->n_pairs; k++)
-        conn_learn(judge_conns(s->judge), &t->pairs[k]);
-    return EXIT_OK;
+    return analyses_begin(&pass_of(t)->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
 }
 
 static void pass_packet(struct trace *t, struct pkt *p, bool match)
 {
     (void)match; /* no -Y */
-    judge_packet(pass_of(t)->judge, p);
+    analyses_packet(&pass_of(t)->found, p);
 }
 
 static void pass_drops(struct trace *t, uint16_t file, uint64_t n)
 {
-    judge_drops(pass_of(t)->judge, file, n);
+    analyses_drops(&pass_of(t)->found, file, n);
 }
 
 static int pass_end(struct trace *t)
 {
     struct pass *s = pass_of(t);
-    struct report_found f = {.explainer = s->explainer, .findings = judge_findings(s->judge), .ifaces = t->ifaces};
+    struct report_found f = {
+        .explainer = s->found.explainer, .findings = judge_findings(s->found.judge), .ifaces = t->ifaces};
 
-    judge_end(s->judge);
-    explain_end(s->explainer);
-    meter_end(s->meter);
+    analyses_end(&s->found);
     f.timeline = observer_timeline(t->observer);
     f.conns = observer_conns(t->observer);
-    f.totals = meter_totals(s->meter);
-    f.rows = meter_rows(s->meter, &f.n_rows);
+    f.totals = meter_totals(s->found.meter);
+    f.rows = meter_rows(s->found.meter, &f.n_rows);
     f.n_rows = rows_of_conn(f.rows, f.n_rows, s->selected);
     report_overview(s->report, &f);
     return EXIT_OK;
@@ -100,11 +86,7 @@ static int pass_end(struct trace *t)
 
 static void pass_stop(struct trace *t)
 {
-    struct pass *s = pass_of(t);
-
-    meter_free(s->meter);
-    explain_free(s->explainer);
-    judge_free(s->judge);
+    analyses_free(&pass_of(t)->found);
 }
 
 /* Read files, with the options of `t`, for what does not need to be drawn; `conn`: only of this connection, 0: of all.

@@ -146,14 +146,6 @@ static uint64_t place(void *user, const struct frame *f)
     return again ? cap_data_offset(i, f) : KEEP_BYTES;
 }
 
-static void learn(void *user, struct conn_table *c)
-{
-    const struct trace *t = user;
-
-    for (unsigned k = 0; k < t->n_pairs; k++)
-        conn_learn(c, &t->pairs[k]);
-}
-
 static void mark(void *user, struct marks *m, const struct findings *findings, const struct explainer *explainer)
 {
     (void)user;
@@ -229,9 +221,8 @@ static int start(struct trace *t)
     o->term.none = o->script != NULL;
     o->files = t->files;
     o->n_files = t->n_files;
-    o->memory = t->memory;
+    o->analyses = trace_analyses(t);
     o->live = t->iface != NULL;
-    o->no_icrc = !t->decode.verify;
     if (t->conn)
         buf_printf(&job->filter, "rdma.conn == %u", t->conn);
     o->filter = t->conn ? buf_str(&job->filter) : NULL;
@@ -239,7 +230,6 @@ static int start(struct trace *t)
     o->user = t;
     o->decode = decode;
     o->place = place;
-    o->learn = learn;
     o->mark = mark;
     o->progress = progress;
     job->tui = tui_new(o, t->observer);

@@ -147,6 +147,8 @@ struct flow *conn_flows(struct conn_table *t);
 
 /* Learn a connection. Its flows seen so far are paired at once. As many are kept as flows, the latest ones. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
+/* Likewise `n` connections. */
+void conn_learn_all(struct conn_table *t, const struct conn_known *k, size_t n);
 /* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
  * messages at this tap are another connection. */
 void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn);

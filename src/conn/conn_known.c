@@ -87,6 +87,12 @@ void conn_learn(struct conn_table *t, const struct conn_known *k)
     learn_seen(t, k, 1);
 }
 
+void conn_learn_all(struct conn_table *t, const struct conn_known *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        conn_learn(t, &k[i]);
+}
+
 void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn)
 {
     struct conn_known *k = known_at_end(t->known, tap, end, qpn);

@@ -37,7 +37,7 @@ static void put_progress(struct tui *t, struct buf *b)
 
 static void draw_title(struct tui *t)
 {
-    const struct findings_totals sums = findings_totals(judge_findings(t->judge));
+    const struct findings_totals sums = findings_totals(judge_findings(t->analyses.judge));
     struct buf text = {0};
     const char *name = strrchr(t->o.files[0], '/') ? strrchr(t->o.files[0], '/') + 1 : t->o.files[0];
 
@@ -47,8 +47,8 @@ static void draw_title(struct tui *t)
     buf_printf(&text, "  %s", count_str(t->seen, "packet"));
     if (t->ended) {
         size_t n = 0;
-        for (size_t i = 0; i < explain_n(t->explainer); i++)
-            n += explain_is_shown(explain_at(t->explainer, i), 0);
+        for (size_t i = 0; i < explain_n(t->analyses.explainer); i++)
+            n += explain_is_shown(explain_at(t->analyses.explainer, i), 0);
         buf_printf(&text, "  %u FAIL  %u ?  %s", sums.fail, sums.inconclusive, count_str(n, "incident"));
     }
     put_progress(t, &text);

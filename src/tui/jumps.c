@@ -85,7 +85,7 @@ void on_to_cause(struct tui *t)
     m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
     for (unsigned k = 0; k < n; k++)
         if (m[k].cause) {
-            i = explain_at(t->explainer, m[k].number - 1);
+            i = explain_at(t->analyses.explainer, m[k].number - 1);
             to_line(t, SCREEN_INCIDENTS, i->files[0], i->frames[0]);
             return;
         }
@@ -96,7 +96,7 @@ void on_to_cause(struct tui *t)
                 (unsigned long long)p.frame);
         return;
     }
-    f = m->number ? findings_at(judge_findings(t->judge), m->number - 1) : NULL; /* 0: it is only counted */
+    f = m->number ? findings_at(judge_findings(t->analyses.judge), m->number - 1) : NULL; /* 0: it is only counted */
     to_line(t, SCREEN_VERDICTS, p.file, f && f->n_frames ? f->frames[0] : p.frame);
 }
 

@@ -85,10 +85,10 @@ bool tasks_left(const struct tui *t)
 
 static struct observer *observer_again(struct tui *t)
 {
-    struct observer *o = observer_new(&(struct observer_opts){.memory = t->o.memory});
+    struct observer *o = observer_new(&(struct observer_opts){.memory = t->o.analyses.memory});
 
     if (o)
-        t->o.learn(t->o.user, observer_conns(o));
+        conn_learn_all(observer_conns(o), t->o.analyses.pairs, t->o.analyses.n_pairs);
     else
         tui_say(t, LOOK_FAIL, "Out of memory.");
     return o;

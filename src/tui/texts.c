@@ -61,7 +61,7 @@ void conns_make(struct tui *t)
 {
     struct lines *l = &t->views[SCREEN_CONNS].lines;
     const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
-    struct meter_totals sums = meter_totals(t->meter);
+    struct meter_totals sums = meter_totals(t->analyses.meter);
     struct meter_row **rows = conns_sorted(t);
     size_t at;
 
@@ -113,8 +113,8 @@ static struct request *new_request(struct tui *t)
 
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
 {
-    struct wqe_row q = {.w = w, .row = meter_row_of(t->meter, flow), .origin = t->first};
-    ns_t states[TIME_STATES], end = request_parts_over(t->parts, w, flow, states);
+    struct wqe_row q = {.w = w, .row = meter_row_of(t->analyses.meter, flow), .origin = t->first};
+    ns_t states[TIME_STATES], end = request_parts_over(t->analyses.parts, w, flow, states);
     struct request *r = t->n_requests < REQUESTS_MAX ? new_request(t) : NULL;
 
     if (!r) {
@@ -305,8 +305,8 @@ void verdicts_make(struct tui *t)
         .put_time = put_finding_time,
         .wanted = on_finding};
 
-    t->n_findings = findings_n(judge_findings(t->judge));
-    findings_text(judge_findings(t->judge), &o, &t->views[SCREEN_VERDICTS].lines.text);
+    t->n_findings = findings_n(judge_findings(t->analyses.judge));
+    findings_text(judge_findings(t->analyses.judge), &o, &t->views[SCREEN_VERDICTS].lines.text);
 }
 
 /* --- Incidents -------------------------------------------------------------------------------- */
@@ -346,10 +346,10 @@ void incidents_make(struct tui *t)
     lines_item(l, 0, NULL, LOOK_KEY, false);
     t->marks_above = l->n_marks;
     t->first_incident = 0;
-    for (size_t i = 0; i < explain_n(t->explainer) && !t->first_incident; i++)
-        if (explain_is_shown(explain_at(t->explainer, i), 0))
-            t->first_incident = explain_at(t->explainer, i)->number;
-    explain_text(t->explainer, &o, &l->text);
+    for (size_t i = 0; i < explain_n(t->analyses.explainer) && !t->first_incident; i++)
+        if (explain_is_shown(explain_at(t->analyses.explainer, i), 0))
+            t->first_incident = explain_at(t->analyses.explainer, i)->number;
+    explain_text(t->analyses.explainer, &o, &l->text);
 }
 
 /* The letter of a state in the bar. */

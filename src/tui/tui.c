@@ -111,7 +111,7 @@ void prepare(struct tui *t)
     struct view *v = &t->views[t->screen];
     const struct screen *s = &screens[t->screen];
 
-    if (t->screen == SCREEN_VERDICTS && t->n_findings != findings_n(judge_findings(t->judge)))
+    if (t->screen == SCREEN_VERDICTS && t->n_findings != findings_n(judge_findings(t->analyses.judge)))
         v->made = false;
     if (s->make && (!v->made || v->width != t->columns)) {
         const struct spot *at = lines_place(&v->lines, v->at);
@@ -284,14 +284,14 @@ bool tui_packet(struct tui *t, struct pkt *p)
 {
     if (!t->seen++)
         t->first = p->frame->ts;
-    judge_packet(t->judge, p);
+    analyses_packet(&t->analyses, p);
     between(t);
     return !t->quit && !t->enough;
 }
 
 void tui_drops(struct tui *t, uint16_t file, uint64_t n)
 {
-    judge_drops(t->judge, file, n);
+    analyses_drops(&t->analyses, file, n);
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */
@@ -301,13 +301,10 @@ static void end_analyses(struct tui *t)
 {
     struct view *v = t->views;
 
-    judge_end(t->judge);
-    explain_end(t->explainer);
-    timeline_end(observer_timeline(t->observer));
-    meter_end(t->meter);
-    t->rows = meter_rows(t->meter, &t->n_rows);
+    analyses_end(&t->analyses);
+    t->rows = meter_rows(t->analyses.meter, &t->n_rows);
     t->ended = true;
-    t->o.mark(t->o.user, &t->marks, judge_findings(t->judge), t->explainer);
+    t->o.mark(t->o.user, &t->marks, judge_findings(t->analyses.judge), t->analyses.explainer);
     packets_marked(t);
     t->detail.index = UINT64_MAX; /* it may have marks now */
     for (unsigned i = 0; i < SCREENS; i++)
@@ -349,7 +346,7 @@ void tui_end(struct tui *t, bool failed, uint32_t ifaces)
 
 static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
 {
-    request_parts_packet(((struct tui *)user)->parts, w, p, flow);
+    request_parts_packet(((struct tui *)user)->analyses.parts, w, p, flow);
 }
 
 static void on_over(void *user, const struct wqe *w, uint32_t flow)
@@ -361,20 +358,10 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 static bool subscribe(struct tui *t, struct observer *o)
 {
     const struct observer_sub s = {.user = t, .before = on_event};
-    const struct meter_opts measured = {.files = t->o.files, .work = {t, on_work_packet, on_over}};
-    const struct judge_opts judged = {
-        .ack_timeout = -1, .retry_cnt = -1, .memory = t->o.memory, .no_icrc = t->o.no_icrc};
-    struct timeline *timeline = timeline_of(o);
+    struct analyses_opts a = t->o.analyses;
 
-    t->judge = judge_new(&judged);
-    t->explainer = explain_new(o);
-    t->parts = timeline ? request_parts_new(timeline) : NULL;
-    t->meter = meter_new(o, &measured);
-    if (!t->judge || !t->explainer || !t->parts || !t->meter || !observer_subscribe(o, &s) ||
-        (t->o.n_files > 1 && !explain_align(t->explainer)))
-        return false;
-    t->o.learn(t->o.user, judge_conns(t->judge));
-    return true;
+    a.meter.work = (struct wqe_user){t, on_work_packet, on_over};
+    return analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s);
 }
 
 /* Bind the user's keys. False after a message. */
@@ -422,10 +409,7 @@ void tui_free(struct tui *t)
         return;
     term_end();
     replay_stop(t);
-    meter_free(t->meter);
-    request_parts_free(t->parts);
-    explain_free(t->explainer);
-    judge_free(t->judge);
+    analyses_free(&t->analyses);
     keep_free(t->keep);
     keys_free(t->keys);
     filter_free(t->filter);

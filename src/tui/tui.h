@@ -6,24 +6,22 @@
 #ifndef RDMATRACE_TUI_TUI_H
 #define RDMATRACE_TUI_TUI_H
 
+#include "src/analyses/analyses.h"
 #include "src/conn/observer.h"
 #include "src/tui/term.h"
 
 struct marks;
-struct findings;
-struct explainer;
 
 struct tui_opts {
     const char *const *files; /* names of the capture files, ended by NULL */
     size_t n_files;
-    uint64_t memory;           /* bytes, as in observer_opts */
-    uint64_t ring;             /* packets kept of a live capture, 0: all */
-    const char *filter;        /* the packets that are shown at first, as a display filter; NULL: all */
-    bool live;                 /* an interface in place of files */
-    bool no_icrc;              /* ICRCs mean nothing */
-    struct term_opts term;     /* the terminal */
-    const char *bindings;      /* lines of the file of keys; NULL: none */
-    const char *bindings_file; /* its name, for messages */
+    struct analyses_opts analyses; /* but for its meter.work */
+    uint64_t ring;                 /* packets kept of a live capture, 0: all */
+    const char *filter;            /* the packets that are shown at first, as a display filter; NULL: all */
+    bool live;                     /* an interface in place of files */
+    struct term_opts term;         /* the terminal */
+    const char *bindings;          /* lines of the file of keys; NULL: none */
+    const char *bindings_file;     /* its name, for messages */
     /* keys to be taken in place of those of the terminal, separated by spaces; a word that is no key is typed, @80x24
      * is a new size, @dump appends the screen to `dump`. NULL: the terminal */
     const char *script;
@@ -34,8 +32,6 @@ struct tui_opts {
     void (*decode)(void *user, struct pkt *p, const struct frame *f);
     /* where the bytes of a frame begin in its file; KEEP_BYTES: they cannot be read again */
     uint64_t (*place)(void *user, const struct frame *f);
-    /* add what the user knows of connections */
-    void (*learn)(void *user, struct conn_table *c);
     /* mark frames of findings and incidents, after the last packet */
     void (*mark)(void *user, struct marks *m, const struct findings *findings, const struct explainer *explainer);
     /* how much of the capture was read, 0 to 1; below 0: not known */

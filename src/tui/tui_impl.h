@@ -3,13 +3,9 @@
 #define RDMATRACE_TUI_TUI_IMPL_H
 
 #include "dissect/pkt.h"
-#include "src/explain/explain.h"
 #include "src/filter/filter.h"
-#include "src/judge/judge.h"
 #include "src/ladder/ladder.h"
 #include "src/measure/columns.h"
-#include "src/measure/meter.h"
-#include "src/measure/request_parts.h"
 #include "src/measure/wqe_print.h"
 #include "src/show/marks.h"
 #include "src/show/print.h"
@@ -112,11 +108,7 @@ struct tui {
     uint64_t seen; /* packets handed over */
     ns_t first;    /* time of the first packet, valid with `seen` */
     bool full;     /* packets could not be kept */
-    /* the analyses */
-    struct judge *judge;
-    struct explainer *explainer;
-    struct meter *meter;
-    struct request_parts *parts;
+    struct analyses analyses;
     struct table requests_table; /* columns of the requests */
     struct request *requests;    /* those that are over */
     size_t n_requests, cap_requests;
