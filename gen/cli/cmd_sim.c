@@ -69,6 +69,9 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         return cli_error("sim %s: datagrams can only be sent", what);
     if (t->type == QPT_UC && t->op >= TRAFFIC_READ && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: UC has neither READs nor atomics", what);
+    if (t->mix & ~traffic_of_service(t->type))
+        return cli_error("sim mixed: --mix: %s has only %s", qp_type_str(t->type),
+                         t->type == QPT_UD ? "send" : "write and send");
     if (t->type == QPT_UD && !opt_given(s, 's'))
         t->size = mtu;
     if (t->type == QPT_UD && t->size > mtu)

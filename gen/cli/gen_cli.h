@@ -67,6 +67,7 @@ enum {
     KEY_VA,
     KEY_VALIDATE,
     KEY_VARY,
+    KEY_MIX,
     KEY_VIA,
     KEY_VLAN,
     KEY_WINDOW,
@@ -179,6 +180,7 @@ enum {
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
 #define OPT_VARY         KEY_VARY, "vary", NULL
+#define OPT_MIX          KEY_MIX, "mix", "OPS"
 #define OPT_VIA          KEY_VIA, "via", "ADDR"
 #define OPT_VLAN         KEY_VLAN, "vlan", "ID[:PRIO]"
 #define OPT_VLAN_ID      KEY_VLAN, "vlan", "ID"

@@ -12,7 +12,7 @@ _rdmagen_commands() {
 _rdmagen_values() {
     local program=$1 command=$2 option=$3
     case $option in
-        -c | --connection) [[ $command == connect ]] || _rdmagen_words "RC UC UD$([[ $command != pingpong ]] || echo " SRQ")" ;;
+        -c | --connection) [[ $command == connect ]] || _rdmagen_words "RC UC UD$([[ $command != pingpong ]] || echo " SRQ")$([[ $command != sim ]] || echo " XRC")" ;;
         -m | --mtu) _rdmagen_words "256 512 1024 2048 4096" ;;
         --profile) _rdmagen_words "strict rxe" ;;
         --exchange) if [[ $command == play ]]; then _rdmagen_words "rdmagen pingpong"; else _rdmagen_words "perftest pingpong"; fi ;;

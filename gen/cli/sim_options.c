@@ -22,6 +22,7 @@ const struct opt_def sim_options[] = {
     {OPT_TOS, "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
     {OPT_HOP_LIMIT, "TTL or hop limit, 1 to 255 (64)"},
     {OPT_VARY, "sizes from 0 to --size, by chance"},
+    {OPT_MIX, "what mixed is made of, such as write,atomic_write,flush (write,send,read,cas,faa)"},
     {OPT_IMM, "SEND and WRITE with immediate data"},
     {OPT_SEED, "of all random numbers (1): the same seed gives the same packets"},
     {OPT_NO_CM, "no connection management: the queue pairs are joined before the start"},
@@ -71,6 +72,7 @@ enum {
     FETCHES = 16,   /* READs, atomics, ATOMIC WRITEs or FLUSHes */
     NO_RECEIVES = 32,
     UNRELIABLE = 64, /* UC or UD */
+    ONE_KIND = 128,  /* not mixed */
 };
 
 static const char scripted[] = "is for traffic: a scenario says it itself";
@@ -95,6 +97,8 @@ static const struct opt_clash clashes[] = {
     {'T', 0, SCENARIO, scripted},
     {KEY_HOP_LIMIT, 0, SCENARIO, scripted},
     {KEY_VARY, 0, SCENARIO, scripted},
+    {KEY_MIX, 0, SCENARIO, scripted},
+    {KEY_MIX, 0, ONE_KIND, "is for mixed"},
     {KEY_IMM, 0, SCENARIO, scripted},
     {KEY_GRH, 0, SCENARIO, scripted},
     {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
@@ -272,6 +276,26 @@ static int parse_fault(struct sim_job *job, const char *arg)
         job->faults[h][job->n_faults[h]++] = rule;
     }
     return 0;
+}
+
+static int parse_mix(struct sim_job *job, const char *arg)
+{
+    char name[16];
+
+    job->traffic.mix = 0;
+    for (const char *p = arg;; p++) {
+        size_t n = strcspn(p, ",");
+        memcpy(name, p, n < sizeof name ? n : 0);
+        name[n < sizeof name ? n : 0] = 0;
+        enum traffic_op op = traffic_op_find(name);
+        if (op == TRAFFIC_OPS || op == TRAFFIC_MIXED)
+            return cli_error("--mix %s: expected write, send, read, cas, faa, atomic_write and flush, with commas",
+                             arg);
+        job->traffic.mix |= 1u << op;
+        p += n;
+        if (!*p)
+            return 0;
+    }
 }
 
 static int parse_loss(struct sim_job *job, const char *arg)
@@ -485,6 +509,8 @@ int sim_option(struct sim_job *job, int key, const char *arg)
         return parse_file(job, arg);
     case KEY_SEED:
         return parse_num(KEY_SEED, arg, 0, UINT64_MAX, &job->sim.seed);
+    case KEY_MIX:
+        return parse_mix(job, arg);
     case KEY_FAULT:
         return parse_fault(job, arg);
     case KEY_LOSS:
@@ -531,7 +557,8 @@ static unsigned cases(const struct traffic_config *t)
         return SCENARIO;
     return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
            (atomics || t->op == TRAFFIC_READ || t->op == TRAFFIC_FLUSH ? FETCHES : 0) |
-           (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE);
+           (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE) |
+           (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND);
 }
 
 int sim_refuse(const struct opt_state *s, const struct traffic_config *t)

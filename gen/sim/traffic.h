@@ -9,6 +9,7 @@
 
 struct traffic_config {
     uint8_t op;         /* enum traffic_op */
+    uint32_t mix;       /* TRAFFIC_MIXED: mask of 1 << enum traffic_op; 0: all before TRAFFIC_MIXED */
     uint8_t type;       /* enum qp_type; not QPT_XRC_TGT */
     uint32_t size;      /* bytes of a message; atomics: 8 */
     bool vary;          /* random sizes from 0 to `size` */

@@ -47,15 +47,23 @@ void traffic_post_recvs(struct traffic *t, struct traffic_dir *d, ns_t now)
         d->rx_posted++;
 }
 
+/* What the messages are made of: mask of 1 << enum traffic_op. */
+static uint32_t mix_of(const struct traffic_config *c)
+{
+    uint32_t all = c->mix ? c->mix : (1u << TRAFFIC_MIXED) - 1;
+
+    return all & traffic_of_service(c->type);
+}
+
 static enum traffic_op pick_op(const struct traffic *t, struct traffic_dir *d)
 {
-    static const uint8_t reliable[] = {TRAFFIC_WRITE, TRAFFIC_SEND, TRAFFIC_READ, TRAFFIC_CAS, TRAFFIC_FAA};
+    uint32_t mix = mix_of(&t->c), n = (uint32_t)__builtin_popcount(mix);
 
     if (t->c.op != TRAFFIC_MIXED)
         return t->c.op;
-    if (t->c.type == QPT_UD)
-        return TRAFFIC_SEND;
-    return reliable[prng_below(&d->prng, qp_is_reliable(t->c.type) ? 5 : 2)];
+    for (n = n > 1 ? prng_below(&d->prng, n) : 0; n; n--)
+        mix &= mix - 1;
+    return (enum traffic_op)__builtin_ctz(mix);
 }
 
 static uint32_t qpn_of(const struct traffic *t, const struct traffic_dir *d, unsigned host)

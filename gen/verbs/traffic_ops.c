@@ -29,6 +29,13 @@ enum traffic_op traffic_op_find(const char *name)
     return (enum traffic_op)i;
 }
 
+uint32_t traffic_of_service(enum qp_type type)
+{
+    if (type == QPT_UD)
+        return 1u << TRAFFIC_SEND;
+    return qp_is_reliable(type) ? ~(1u << TRAFFIC_MIXED) : 1u << TRAFFIC_WRITE | 1u << TRAFFIC_SEND;
+}
+
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm)
 {
     return (enum wr_opcode)(imm ? ops[op].with_imm : ops[op].opcode);

@@ -30,6 +30,8 @@ static inline bool traffic_has_8_bytes(enum traffic_op op)
 {
     return traffic_is_atomic(op) || op == TRAFFIC_ATOMIC_WRITE;
 }
+/* What queue pairs of `type` (enum qp_type) can do: mask of 1 << enum traffic_op, without TRAFFIC_MIXED. */
+uint32_t traffic_of_service(enum qp_type type);
 /* The work request for `op`, which is not TRAFFIC_MIXED; SEND and WRITE: with immediate data if `imm`. */
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm);
 
