@@ -101,7 +101,7 @@ static int option_size(struct load_config *c, const char *arg)
     uint64_t v;
 
     if (!token_size(&t, &v) || v < 1 || v > SIZE_MAX_)
-        return cli_error("-s %s: expected a number from 1 to 1G", arg);
+        return cli_error("-s %s: expected a number from 1 to 1G, such as 4096 or 64K", arg);
     c->size = (uint32_t)v;
     return 0;
 }

@@ -143,8 +143,8 @@ static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint6
 
     if (token_size(&t, v) && *v >= min && *v <= max)
         return 0;
-    return cli_error("%s %s: expected a number from %llu to %llu", opt_name(sim_options, key, name), arg,
-                     (unsigned long long)min, (unsigned long long)max);
+    return cli_error("%s %s: expected a number from %llu to %llu%s", opt_name(sim_options, key, name), arg,
+                     (unsigned long long)min, (unsigned long long)max, key == 's' ? ", such as 4096 or 64K" : "");
 }
 
 /* Options with a number: where it is stored, and its range. */
