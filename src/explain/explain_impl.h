@@ -268,7 +268,7 @@ static inline uint32_t fact_tap(uint32_t tap)
     return tap + 1;
 }
 /* The frame that came in place of a missing PSN; of a PSN before all that were seen: the first frame; 0: not known
- * (sequence_nak.c). */
+ * (naks.c). */
 uint32_t came_instead(const struct req_dir *h, uint32_t psn);
 /* Request `e` is retransmitted after a sequence NAK for its PSN or a later one; NULL without room. */
 struct incident *explain_loss(struct explainer *x, const struct event *e, struct flow_notes *t);
@@ -367,6 +367,9 @@ void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn);
 void explain_stranger_naks(struct explainer *x);
 /* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */
 enum cause explain_refusal(unsigned code);
+/* Such a NAK (naks.c); an RNR NAK. `e`: with the requests that it answers, `t`: of their flow. */
+void explain_refused(struct explainer *x, const struct event *e, const struct flow_notes *t);
+void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_paths(struct explainer *x);
 /* Hosts and links (hosts.c): a packet of no connection; a time without frames; the end of the capture. */
 void explain_host(struct explainer *x, const struct pkt *p);

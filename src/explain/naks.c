@@ -1,4 +1,5 @@
-/* layer 3 (explain): which request a sequence NAK asks for: lost, corrupted or reordered. */
+/* layer 3 (explain): NAKs: which request a sequence NAK asks for: lost, corrupted or reordered; why a request was
+ * refused; receivers that were not ready. */
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
@@ -174,4 +175,93 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     if (lost && !passed)
         tell_further_gaps(st, t, m.psn, m.hole);
     return st;
+}
+
+/* --- Refused, not ready ----------------------------------------------------------------------- */
+
+/* The memory that the request with this PSN accesses: its place in `keys`, NOTED_KEYS if none of the latest requests
+ * has this PSN. */
+static uint32_t key_of(const struct noted_requests *r, uint32_t psn)
+{
+    uint32_t best = NOTED_KEYS;
+
+    for (uint32_t i = 0; i < NOTED_KEYS; i++)
+        if (r->keys[i].len && psn_diff(psn, r->keys[i].psn) >= 0 && psn_diff(psn, r->keys[i].psn) < TRACK_SENT &&
+            (best == NOTED_KEYS || psn_diff(r->keys[i].psn, r->keys[best].psn) >= 0))
+            best = i;
+    return best;
+}
+
+/* A NAK that moves the requester's queue pair to the error state. */
+static void suppose_refused(struct incident *st, const struct event *e, const struct flow_notes *t,
+                            const struct sent *s)
+{
+    uint32_t at = st->cause == CAUSE_ACCESS_ERROR ? key_of(&t->requests, e->p->bth.psn) : NOTED_KEYS;
+    struct fact f = {.sentence = SENTENCE_REFUSED_REQUEST,
+                     .op = op_of(s),
+                     .n = !s,
+                     .psn = e->p->bth.psn,
+                     .code = aeth_value(e->p->aeth.syndrome),
+                     .nak = frame_u32(e->p)};
+
+    if (at < NOTED_KEYS) {
+        f.key = t->requests.keys[at].rkey;
+        f.address = t->requests.keys[at].va;
+        f.m = t->requests.keys[at].len;
+    }
+    incident_is(st, &f);
+}
+
+enum cause explain_refusal(unsigned code)
+{
+    return code == NAK_REMOTE_ACCESS     ? CAUSE_ACCESS_ERROR
+           : code == NAK_INVALID_REQUEST ? CAUSE_INVALID_REQUEST
+                                         : CAUSE_OPERATION_ERROR;
+}
+
+void explain_refused(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), e->flow)->params;
+    uint32_t pmtu = conn_flow_at(observer_conns(x->observer), e->flow)->pmtu;
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    unsigned code = aeth_value(e->p->aeth.syndrome);
+    enum cause cause = explain_refusal(code);
+    struct incident *st;
+
+    if (cause == CAUSE_INVALID_REQUEST && t->requests.deep && t->requests.deep_psn == e->p->bth.psn)
+        cause = CAUSE_DEPTH_EXCEEDED;
+    else if (cause == CAUSE_INVALID_REQUEST && s && pmtu && s->len > pmtu)
+        cause = CAUSE_PMTU_MISMATCH;
+    st = incident_new(x, cause, e->flow, e->p);
+    if (!st)
+        return;
+    incident_frame(st, ROLE_LOST, s ? s->last : 0);
+    incident_frame(st, ROLE_NAK, frame_u32(e->p));
+    if (cause == CAUSE_DEPTH_EXCEEDED)
+        incident_is(st, SAY(REFUSED_DEPTH, .op = op_of(s), .lost = s ? s->last : 0, .nak = frame_u32(e->p),
+                            .n = t->requests.deep, .m = c->depth));
+    else
+        suppose_refused(st, e, t, s);
+}
+
+void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = t->hypotheses.rnr_psn == e->p->bth.psn ? incident_at(x, t->hypotheses.rnr) : NULL;
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    if (!st) {
+        st = incident_new(x, CAUSE_RNR, e->flow, e->p);
+        if (!st)
+            return;
+        t->hypotheses.rnr = t->hypotheses.open = incident_number(x, st);
+        t->hypotheses.rnr_psn = st->psn = e->p->bth.psn;
+        st->has_psn = false;
+        incident_frame(st, ROLE_LOST, s ? s->first : 0);
+        if (s)
+            st->start = s->ts_first;
+        incident_is(st,
+                    SAY(NOT_READY, .op = op_of(s), .psn = e->p->bth.psn,
+                        .time = rnr_time(aeth_value(e->p->aeth.syndrome)), .code = aeth_value(e->p->aeth.syndrome)));
+    }
+    incident_frame(st, ROLE_NAK, frame_u32(e->p));
 }
