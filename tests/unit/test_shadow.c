@@ -120,6 +120,22 @@ Test(shadow, a_path_mtu_learnt_while_reads_are_sent_again_leaves_the_next_one_du
     cr_expect_eq(shadow->req.r.psn_next, 106);
 }
 
+Test(shadow, a_read_that_a_nak_asks_for_is_still_expected_when_the_path_mtu_becomes_known)
+{
+    start(0);
+    request(mk_read(100, 0x1000, 2048));
+    request(mk_read(102, 0x1000, 2048));
+    response(mk_ack(102, 0x60, 1), true);
+    cr_expect_eq(dir.gbn, 102);
+    req_dir_set_pmtu(&dir, 1024);
+    cr_expect_eq(dir.gbn, 102, "its first PSN has not arrived");
+    start(0);
+    request(mk_read(100, 0x1000, 2048));
+    cr_expect_eq(dir.gbn, 101, "the second PSN of the READ, whose span is not known");
+    req_dir_set_pmtu(&dir, 1024);
+    cr_expect_eq(dir.gbn, 102);
+}
+
 Test(shadow, a_read_whose_psns_are_not_known_may_be_all_that_lies_before_the_next_one)
 {
     start(0);
