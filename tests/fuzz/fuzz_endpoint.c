@@ -1,20 +1,72 @@
-/* layer 3 (gen) fuzz: an endpoint whose peer sends anything, with right ICRCs; it must survive and keep the rules
- * itself.
+/* layer 3 (gen) fuzz: an endpoint whose peer sends anything, with right ICRCs; it must survive, keep the rules itself,
+ * and neither read nor write a byte that no valid key reaches.
  *
  * Input: a byte of options, then records: a length byte, that many bytes from the BTH on. A length of 0 lets time
- * pass. */
+ * pass. Options: bits 0 and 1 the service, 2 profile rxe, 3 credits, 4 an XRC target. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "frame.h"
 #include "gen/endpoint/endpoint.h"
 
-#define MEM  4096
-#define IOVA UINT64_C(0x1000)
+/* What a part of the memory is registered as. */
+enum part {
+    OPEN,     /* remote rights: the peer may do anything */
+    CLOSED,   /* no remote right */
+    OTHER_PD, /* remote rights, for another protection domain */
+    GONE,     /* was registered with remote rights */
+    INVALID,  /* likewise, and invalidated */
+    BEHIND,   /* no remote right, but a window reaches its first WINDOW bytes: type 2, bound (RC) */
+    PARTS
+};
+#define PART   1024 /* bytes of a part, and of the canaries behind it */
+#define WINDOW 256
+#define IOVA   UINT64_C(0x1000) /* of part 0; the others follow, as their memory does */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static uint8_t mem[MEM];
+static uint8_t mem[PARTS][2][PART];
+static const uint8_t canary[8] = {0x8e, 0x3b, 0xc7, 0x14, 0xf2, 0x69, 0xa5, 0xd0};
+
+/* The fuzzer must not learn the canary from comparisons. */
+#define UNSEEN __attribute__((no_sanitize("coverage")))
+
+static UNSEEN void fill(void)
+{
+    uint8_t *p = &mem[0][0][0];
+
+    for (size_t i = 0; i < sizeof mem; i++)
+        p[i] = canary[i % sizeof canary];
+    memset(mem[OPEN][0], 0, PART);
+    memset(mem[BEHIND][0], 0, WINDOW);
+}
+
+/* Whether the peer may have written byte `i` of the memory. */
+static bool is_reached(size_t i)
+{
+    return i < PART || (i >= BEHIND * 2 * PART && i < BEHIND * 2 * PART + WINDOW);
+}
+
+/* Nothing was written but what a key reaches. */
+static UNSEEN void untouched(void)
+{
+    const uint8_t *p = &mem[0][0][0];
+
+    for (size_t i = 0; i < sizeof mem; i++)
+        assert(is_reached(i) || p[i] == canary[i % sizeof canary]);
+}
+
+/* A frame to the peer holds no canary, whole, at any place. */
+static UNSEEN void not_told(const uint8_t *frame, size_t n)
+{
+    size_t same = 0;
+
+    for (size_t shift = 0; shift < sizeof canary; shift++, same = 0)
+        for (size_t i = 0; i < n; i++) {
+            same = frame[i] == canary[(i + shift) % sizeof canary] ? same + 1 : 0;
+            assert(same < sizeof canary);
+        }
+}
 
 static struct link_addr own_addr(unsigned side)
 {
@@ -24,19 +76,73 @@ static struct link_addr own_addr(unsigned side)
     return a;
 }
 
+/* Register the parts of the memory: keys[]. */
+static void set_up_memory(struct endpoint *ep, uint32_t pd, uint32_t keys[PARTS])
+{
+    uint32_t other = ep_pd_alloc(ep);
+
+    fill();
+    for (unsigned i = 0; i < PARTS; i++) {
+        bool closed = i == CLOSED || i == BEHIND;
+        uint8_t access = closed ? ACCESS_LOCAL_WRITE | ACCESS_MW_BIND : ACCESS_LOCAL_WRITE | ACCESS_REMOTE;
+        int r = ep_mr_reg(ep, i == OTHER_PD ? other : pd, mem[i][0], PART, IOVA + i * 2 * PART, access, &keys[i]);
+        assert(r == 0);
+    }
+    ep_mr_dereg(ep, keys[GONE]);
+    mr_invalidate(ep_mr_table(ep), keys[INVALID], pd, 0, false);
+}
+
+/* Bind a window to the beginning of part BEHIND. */
+static void set_up_window(struct endpoint *ep, uint32_t pd, int qp, uint32_t region)
+{
+    struct send_wr wr = {.opcode = WR_BIND_MW,
+                         .remote_addr = IOVA + BEHIND * 2 * PART,
+                         .mr_key = region,
+                         .mw_length = WINDOW,
+                         .mw_access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
+    uint32_t unbound;
+
+    ep_mw_alloc(ep, pd, MR_WINDOW2, &unbound);
+    ep_mw_alloc(ep, pd, MR_WINDOW2, &wr.inv_rkey);
+    wr.rkey = wr.inv_rkey + 1;
+    ep_post_send(ep, qp, &wr, 0);
+}
+
+/* Receives of the open part, for the queue pair, or for an XRC target's shared receive queue. */
+static void set_up_receives(struct endpoint *ep, int qp, int srq, uint32_t key)
+{
+    struct sge sge = {IOVA, 600, key};
+    struct recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+
+    for (int i = 0; i < 8; i++) {
+        if (srq >= 0)
+            ep_post_srq_recv(ep, srq, &wr, 0);
+        else
+            ep_post_recv(ep, qp, &wr, 0);
+    }
+}
+
 static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
 {
     struct ep_config c = {
         .addr = own_addr(1), .profile = options & 4 ? EP_RXE : EP_STRICT, .credits = options & 8, .seed = 1};
-    struct ep_qp_init init = {.type = (uint8_t)(options & 3 ? (options & 3) - 1 : 0), .qpn = 17, .srq = EP_NO_SRQ};
+    bool xrc = options & 16;
+    struct ep_qp_init init = {
+        .type = xrc ? QPT_XRC_TGT : (uint8_t)(options & 3 ? (options & 3) - 1 : 0), .qpn = 17, .srq = EP_NO_SRQ};
     struct ep_peer peer = ep_peer_default();
     struct endpoint *ep = ep_new(&c);
-    struct recv_wr wr = {0};
-    struct sge sge = {IOVA, 600, 0};
+    uint32_t keys[PARTS];
+    int srq = -1;
 
     init.pd = ep_pd_alloc(ep);
     init.send_cq = init.recv_cq = ep_cq_create(ep, 64);
-    ep_mr_reg(ep, init.pd, mem, MEM, IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, key);
+    set_up_memory(ep, init.pd, keys);
+    *key = keys[OPEN];
+    if (xrc) {
+        init.xrcd = ep_xrcd_alloc(ep);
+        srq = ep_srq_create(ep, init.pd, 16, 1);
+        ep_srq_to_xrc(ep, srq, init.xrcd, init.recv_cq);
+    }
     *qp = ep_qp_create(ep, &init);
     memcpy(peer.av.dgid, own_addr(0).gid, 16);
     peer.qpn = 18;
@@ -44,11 +150,9 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
     peer.qkey = 0x11111111;
     ep_ah_create(ep, init.pd, &peer.av);
     ep_qp_connect(ep, *qp, &peer, 0);
-    sge.lkey = *key;
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    for (int i = 0; i < 8; i++)
-        ep_post_recv(ep, *qp, &wr, 0);
+    if (init.type == QPT_RC)
+        set_up_window(ep, init.pd, *qp, keys[BEHIND]);
+    set_up_receives(ep, *qp, srq, *key);
     return ep;
 }
 
@@ -85,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 1; i < size;) {
         size_t n = data[i++];
         uint32_t len;
+        int sent;
         if (n > size - i)
             n = size - i;
         if (n == 0) {
@@ -99,10 +204,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         store_be16(frame + path.head_len - 4, (uint16_t)(n + 12));
         build_fix_crc(frame, len, LINK_ETHERNET);
         ep_rx(ep, frame, len, now);
-        while (ep_tx(ep, out, sizeof out, now) > 0)
-            ;
+        while ((sent = ep_tx(ep, out, sizeof out, now)) > 0)
+            not_told(out, (size_t)sent);
         i += n;
     }
+    untouched();
     assert(ep_stats(ep)->own_check_failures == 0);
     ep_free(ep);
     return 0;
