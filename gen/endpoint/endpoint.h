@@ -168,7 +168,12 @@ int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
 /* Allocate a window: MR_WINDOW1 or MR_WINDOW2. */
 int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key);
-/* The table of regions and windows (for mr_check(), mw_bind() of type 1, mr_invalidate()). */
+/* The verb that binds a type 1 window: post to the send queue of `qp` a request to bind the window *key to mw_length
+ * bytes at remote_addr of the region mr_key with the rights mw_access, or with length 0 to unbind it; wr_id and flags
+ * are used, too. 0: posted, and *key is the new key, its low 8 bits moved on; it is valid once the request completes.
+ * -EINVAL: no type 1 window, or as ep_post_send(). */
+int ep_mw_bind(struct endpoint *ep, int qp, const struct send_wr *wr, uint32_t *key, ns_t now);
+/* The table of regions and windows (for mr_check(), mw_bind(), mr_invalidate()). */
 struct mr_table *ep_mr_table(struct endpoint *ep);
 /* An address handle for UD: number, or -errno. */
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av);

@@ -23,6 +23,7 @@ struct ep_swqe {
     bool whole_region;
     uint8_t num_sge;
     bool checked;   /* its L_Keys passed the check */
+    bool window1;   /* BIND_MW: posted by ep_mw_bind() */
     uint8_t status; /* local operations: enum wc_status */
 };
 

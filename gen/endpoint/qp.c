@@ -504,7 +504,7 @@ static int copy_pieces(struct ep_qp *q, struct ep_swqe *w, uint32_t slot, const 
     return 0;
 }
 
-int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now)
+static int post_send(struct endpoint *ep, int qp, const struct send_wr *wr, bool window1, ns_t now)
 {
     struct ep_qp *q = qp_of(ep, qp);
     struct ep_swqe *w;
@@ -538,6 +538,7 @@ int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now
     w->placement = wr->placement;
     w->whole_region = wr->whole_region;
     w->checked = false;
+    w->window1 = window1;
     w->status = WC_SUCCESS;
     q->sq_tail++;
     if (UNLIKELY(q->ep->watch))
@@ -547,6 +548,28 @@ int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now
     else
         ep_ready(q);
     return 0;
+}
+
+int ep_post_send(struct endpoint *ep, int qp, const struct send_wr *wr, ns_t now)
+{
+    return post_send(ep, qp, wr, false, now);
+}
+
+int ep_mw_bind(struct endpoint *ep, int qp, const struct send_wr *wr, uint32_t *key, ns_t now)
+{
+    struct send_wr bind = *wr;
+    int err;
+
+    if (mr_kind_of(&ep->mrs, *key) != MR_WINDOW1 || wr->mw_access & ~ACCESS_REMOTE)
+        return -EINVAL;
+    bind.opcode = WR_BIND_MW;
+    bind.inv_rkey = *key;
+    bind.rkey = mr_next_key(*key);
+    bind.num_sge = 0;
+    err = post_send(ep, qp, &bind, true, now);
+    if (!err)
+        *key = bind.rkey;
+    return err;
 }
 
 int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now)

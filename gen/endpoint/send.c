@@ -128,7 +128,15 @@ static void run_local(struct ep_qp *q, struct ep_swqe *w)
 
     if (w->opcode == WR_LOCAL_INV)
         w->status = mr_invalidate(t, w->inv_rkey, q->pd, q->qp.qpn, false) == MR_OK ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
-    else if (mw_bind(t, w->inv_rkey, w->rkey, w->mr_key, w->remote_addr, w->mw_length, w->mw_access, q->qp.qpn))
+    else if (mw_bind(t, &(struct mw_bind){.key = w->inv_rkey,
+                                          .new_key = w->rkey,
+                                          .mr_key = w->mr_key,
+                                          .pd = q->pd,
+                                          .qpn = q->qp.qpn,
+                                          .va = w->remote_addr,
+                                          .len = w->mw_length,
+                                          .access = w->mw_access,
+                                          .kind = w->window1 ? MR_WINDOW1 : MR_WINDOW2}))
         w->status = WC_MW_BIND_ERR;
 }
 

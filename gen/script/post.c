@@ -10,6 +10,7 @@ struct post_line {
     struct sim_conn *c;
     unsigned host;
     struct send_wr wr;
+    struct script_mem *window; /* "bind" */
     struct sge sge[SGE_MAX];
     bool lkey_given, rkey_given;
     uint32_t lkey;
@@ -19,16 +20,16 @@ struct post_line {
 static const struct {
     const char *name;
     int err;
-} errors[] = {{"EINVAL", EINVAL}, {"ENOMEM", ENOMEM}, {"E2BIG", E2BIG}};
+} errors[] = {{"EINVAL", EINVAL}, {"ENOMEM", ENOMEM}, {"E2BIG", E2BIG}, {"EBUSY", EBUSY}};
 
-static bool take_error(struct script *s, const struct token *v, int *err)
+bool script_errno(struct script *s, const struct token *v, int *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(errors); i++)
         if (token_is(v, errors[i].name)) {
             *err = errors[i].err;
             return true;
         }
-    return text_fail(&s->err, v, "fails: expected EINVAL, ENOMEM or E2BIG, found '%.*s'", (int)v->len, v->p);
+    return text_fail(&s->err, v, "fails: expected EINVAL, ENOMEM, E2BIG or EBUSY, found '%.*s'", (int)v->len, v->p);
 }
 
 /* Parse a scatter/gather list: "NAME+OFF:LEN,NAME..." or "-" for an empty one. */
@@ -87,9 +88,12 @@ static bool post_flag(struct post_line *l, const struct token *t)
     return true;
 }
 
-/* Parse a key: that of a region or window of the other host ("inv=b.x"), or a number. */
+/* Parse a key: a number, or that of a region or window of `host` or the one named ("b.x"); "old:b.x": of a window, the
+ * key before its latest bind. */
 static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
 {
+    struct token before, name = *v;
+    bool old = token_cut(v, ':', &before, &name) && token_is(&before, "old");
     struct script_place p;
     uint64_t u;
 
@@ -97,9 +101,9 @@ static bool take_key(struct script *s, unsigned host, const struct token *v, uin
         *key = (uint32_t)u;
         return true;
     }
-    if (!script_place_of(s, host, v, &p))
+    if (!script_place_of(s, host, old ? &name : v, &p))
         return false;
-    *key = p.m->key;
+    *key = old ? p.m->old : p.m->key;
     return true;
 }
 
@@ -130,7 +134,7 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
     uint64_t u = 0;
 
     if (token_is(key, "fails"))
-        return take_error(s, v, &l->fails);
+        return script_errno(s, v, &l->fails);
     if (token_is(key, "inv")) {
         wr->opcode = WR_SEND_WITH_INV;
         return take_key(s, l->host ^ 1, v, &wr->inv_rkey);
@@ -222,7 +226,7 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "post: '%.*s' is not understood", (int)t[i].len, t[i].p);
         if (token_is(&key, "fails")
-                ? !take_error(s, &v, &fails)
+                ? !script_errno(s, &v, &fails)
                 : !token_is(&key, "lkey") && (!script_num(s, &v, UINT64_MAX, &id) || ((wr.wr_id = id), false)))
             return false;
         if (token_is(&key, "lkey") && !take_key(s, host, &v, &sge[0].lkey))
@@ -245,15 +249,49 @@ static bool post_local(struct script *s, struct post_line *l, const struct token
         return take_key(s, l->host, &t[1], &l->wr.inv_rkey) && post_words(s, l, t + 2, n - 2);
     if (n < 3 || !script_place_of(s, l->host, &t[1], &w) || !script_place_of(s, l->host, &t[2], &m))
         return n >= 3 ? false : text_fail(&s->err, NULL, "bind: expected a window and memory");
+    l->window = w.m;
     l->wr.inv_rkey = w.m->key;
-    l->wr.rkey = w.m->key = (w.m->key & ~0xffu) | ((w.m->key + 1) & 0xff);
+    l->wr.rkey = mr_next_key(w.m->key);
     l->wr.mr_key = m.m->key;
     l->wr.remote_addr = m.m->iova + m.off;
     l->wr.mw_length = m.len;
     l->wr.mw_access = ACCESS_REMOTE;
-    w.m->iova = l->wr.remote_addr;
-    w.m->len = m.len;
     return post_words(s, l, t + 3, n - 3);
+}
+
+/* Post a bind: of a type 1 window by the verb, whose provider chooses the key, else by a work request. */
+static int post_bind(struct script *s, struct post_line *l)
+{
+    struct endpoint *ep = s->sim.ep[l->host];
+    struct script_mem *w = l->window;
+    uint32_t key = w->key;
+    bool verb = mr_kind_of(ep_mr_table(ep), key) == MR_WINDOW1;
+    int r = verb ? ep_mw_bind(ep, l->c->qp[l->host], &l->wr, &key, s->sim.now)
+                 : ep_post_send(ep, l->c->qp[l->host], &l->wr, s->sim.now);
+
+    if (r)
+        return r;
+    w->old = w->key;
+    w->key = verb ? key : l->wr.rkey;
+    w->iova = l->wr.remote_addr;
+    w->len = l->wr.mw_length;
+    return 0;
+}
+
+/* Inline data is named by the addresses of the program, not by those of its regions. */
+static bool inline_pieces(struct script *s, struct post_line *l)
+{
+    for (unsigned k = 0; k < l->wr.num_sge; k++) {
+        struct sge *e = &l->sge[k];
+        const struct script_mem *m = NULL;
+        for (unsigned i = 0; i < s->n_mem && !m; i++)
+            if (s->mem[i].host == l->host && s->mem[i].key == e->lkey && s->mem[i].p)
+                m = &s->mem[i];
+        if (!m || e->addr < m->iova || e->addr - m->iova > m->len || e->length > m->len - (e->addr - m->iova))
+            return text_fail(&s->err, NULL, "inline: piece %u is not in the memory of a region", k + 1);
+        e->addr = (uintptr_t)m->p + (e->addr - m->iova);
+    }
+    return true;
 }
 
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n)
@@ -303,13 +341,13 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
                      : text_fail(&s->err, t, "post: which memory?");
     if (!good)
         return false;
+    if (l.wr.flags & SEND_INLINE && !inline_pieces(s, &l))
+        return false;
     for (unsigned k = 0; k < l.wr.num_sge && l.lkey_given; k++)
         l.sge[k].lkey = l.lkey;
-    for (unsigned k = 0; k < l.wr.num_sge && (l.wr.flags & SEND_INLINE); k++)
-        for (unsigned m = 0; m < s->n_mem; m++)
-            if (s->mem[m].key == l.sge[k].lkey && s->mem[m].host == host)
-                l.sge[k].addr = (uintptr_t)s->mem[m].p + (l.sge[k].addr - s->mem[m].iova);
     s->next_id++;
+    if (l.window)
+        return posted(s, post_bind(s, &l), l.fails);
     return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
 }
 
@@ -332,7 +370,7 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
         state++;
     if (state > QPS_ERR)
         return text_fail(&s->err, &t[1], "there is no state '%.*s'", (int)t[1].len, t[1].p);
-    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "fails") || !take_error(s, &v, &fails)))
+    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "fails") || !script_errno(s, &v, &fails)))
         return text_fail(&s->err, &t[2], "modify: '%.*s' is not understood", (int)t[2].len, t[2].p);
     p = &c->peer[host];
     a = (struct qp_attr){.state = (uint8_t)state,

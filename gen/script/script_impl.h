@@ -18,6 +18,7 @@ struct script_mem {
     uint64_t len;  /* bytes */
     uint64_t iova; /* address of its first byte in work requests */
     uint32_t key;  /* L_Key and R_Key */
+    uint32_t old;  /* window: its key before the latest bind; else as `key` */
 };
 
 struct script_srq {
@@ -174,6 +175,8 @@ struct script_srq *script_srq_of(struct script *s, unsigned host, const struct t
 bool script_num(struct script *s, const struct token *v, uint64_t max, uint64_t *out);
 /* Parse access rights: letters w local write, R, W, A remote read, write, atomic, b bind windows; or "none". */
 bool script_access(struct script *s, const struct token *v, uint8_t *access);
+/* Parse the name of an errno. False with s->err set. */
+bool script_errno(struct script *s, const struct token *v, int *err);
 /* Run the hosts until `cond` holds; false if it does not within `limit` ns. */
 bool script_until(struct script *s, bool (*cond)(struct script *, void *), void *arg, ns_t limit);
 /* Report a failed expectation: a line with the file, the line number and the text. Returns false. */

@@ -47,6 +47,13 @@ static struct mr *entry_of(const struct mr_table *t, uint32_t key)
     return &t->mr[i];
 }
 
+enum mr_kind mr_kind_of(const struct mr_table *t, uint32_t key)
+{
+    uint32_t i = KEY_INDEX(key);
+
+    return i && i < t->used ? (enum mr_kind)t->mr[i].kind : MR_FREE;
+}
+
 uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based)
 {
     uint32_t i;
@@ -105,34 +112,46 @@ uint32_t mw_alloc(struct mr_table *t, uint32_t pd, enum mr_kind kind)
     return KEY(i, variant);
 }
 
-int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len,
-            uint8_t access, uint32_t qpn)
+/* The window that `b` is about. A type 1 window is a resource of the provider: the verb names it, not its key. */
+static struct mr *window_of(const struct mr_table *t, const struct mw_bind *b)
 {
-    struct mr *w = entry_of(t, key), *m = entry_of(t, mr_key);
+    uint32_t i = KEY_INDEX(b->key);
 
-    if (!w || w->kind == MR_REGION || KEY_INDEX(new_key) != KEY_INDEX(key))
+    if (i == 0 || i >= t->used || t->mr[i].kind != b->kind || b->kind == MR_REGION || b->kind == MR_FREE)
+        return NULL;
+    return b->kind == MR_WINDOW1 || t->mr[i].variant == (b->key & 0xff) ? &t->mr[i] : NULL;
+}
+
+/* True if region `m` may be bound to as `b` asks (C10-72 to C10-75). */
+static bool bindable(const struct mr *m, const struct mw_bind *b)
+{
+    if (!m || m->kind != MR_REGION || !m->valid || m->pd != b->pd || !(m->access & ACCESS_MW_BIND))
+        return false;
+    if (b->va < m->iova || b->va - m->iova > m->len || b->len > m->len - (b->va - m->iova))
+        return false;
+    return !(b->access & ~ACCESS_REMOTE) &&
+           (!(b->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) || m->access & ACCESS_LOCAL_WRITE);
+}
+
+int mw_bind(struct mr_table *t, const struct mw_bind *b)
+{
+    struct mr *w = window_of(t, b), *m = entry_of(t, b->mr_key);
+
+    if (!w || w->pd != b->pd || KEY_INDEX(b->new_key) != KEY_INDEX(b->key))
         return -EINVAL;
-    if (w->kind == MR_WINDOW2 && (w->valid || len == 0))
+    if (w->kind == MR_WINDOW2 && (w->valid || b->len == 0))
         return -EINVAL;
-    if (len == 0) {
-        unbind(t, w);
-        w->variant = (uint8_t)new_key;
-        return 0;
-    }
-    if (!m || m->kind != MR_REGION || !m->valid || m->pd != w->pd || !(m->access & ACCESS_MW_BIND))
-        return -EINVAL;
-    if (va < m->iova || va - m->iova > m->len || len > m->len - (va - m->iova))
-        return -EINVAL;
-    if (access & ~ACCESS_REMOTE ||
-        (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(m->access & ACCESS_LOCAL_WRITE)))
+    if (b->len && !bindable(m, b))
         return -EINVAL;
     unbind(t, w);
-    w->iova = va;
-    w->len = len;
-    w->access = access;
-    w->qpn = qpn;
-    w->parent = KEY_INDEX(mr_key);
-    w->variant = (uint8_t)new_key;
+    w->variant = (uint8_t)b->new_key;
+    if (b->len == 0)
+        return 0;
+    w->iova = b->va;
+    w->len = b->len;
+    w->access = b->access;
+    w->qpn = b->qpn;
+    w->parent = KEY_INDEX(b->mr_key);
     w->valid = true;
     m->windows++;
     return 0;

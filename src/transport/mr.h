@@ -62,13 +62,29 @@ void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n);
 uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
+/* What the index of `key` stands for, whatever its low 8 bits; MR_FREE: nothing. */
+enum mr_kind mr_kind_of(const struct mr_table *t, uint32_t key);
+/* The key with its low 8 bits moved on by one, as providers and consumers choose the next one. */
+static inline uint32_t mr_next_key(uint32_t key)
+{
+    return (key & ~UINT32_C(0xff)) | ((key + 1) & 0xff);
+}
 /* Allocate an unbound window of `kind`; returns its key or 0. */
 uint32_t mw_alloc(struct mr_table *t, uint32_t pd, enum mr_kind kind);
-/* Bind window `key` to `len` bytes at `va` of the region `mr_key`, for `qpn`, under `new_key` (which may differ from
- * `key` in its low 8 bits). -EINVAL if the protection domains differ, the region lacks ACCESS_MW_BIND, the range is not
- * inside, a right is not the region's, or a type 2 window is bound already. Length 0 unbinds a type 1 window. */
-int mw_bind(struct mr_table *t, uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len,
-            uint8_t access, uint32_t qpn);
+/* What a window is bound to, and by whom. */
+struct mw_bind {
+    uint32_t key;     /* the window's key; of a type 1 window the low 8 bits do not matter */
+    uint32_t new_key; /* its key from now on; may differ from `key` in its low 8 bits */
+    uint32_t mr_key;  /* L_Key of the region */
+    uint32_t pd, qpn; /* the queue pair that binds: its protection domain and number */
+    uint64_t va, len; /* the part of the region, bytes; length 0 unbinds a type 1 window */
+    uint8_t access;   /* ACCESS_REMOTE_* */
+    uint8_t kind;     /* MR_WINDOW1 (the verb) or MR_WINDOW2 (the work request): what the window has to be */
+};
+/* Bind a window. -EINVAL if it is of the other type, the protection domains of window, region and queue pair differ,
+ * the region lacks ACCESS_MW_BIND, the range is not inside, a right is not the region's, or a type 2 window is bound
+ * already or gets length 0. A type 1 window that is bound already leaves what it was bound to. */
+int mw_bind(struct mr_table *t, const struct mw_bind *b);
 /* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is
  * unbound, a region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */
 enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, bool remote);

@@ -98,7 +98,16 @@ Test(ep_services, window_of_another_queue_pair_cannot_be_invalidated_by_a_send)
     uint32_t mw;
 
     ep_mw_alloc(p->ep[1], p->pd[1], MR_WINDOW2, &mw);
-    cr_assert_eq(mw_bind(ep_mr_table(p->ep[1]), mw, mw + 1, p->key[1], PAIR_IOVA(1), 10, ACCESS_REMOTE_READ, 0x777), 0);
+    cr_assert_eq(mw_bind(ep_mr_table(p->ep[1]), &(struct mw_bind){.key = mw,
+                                                                  .new_key = mw + 1,
+                                                                  .mr_key = p->key[1],
+                                                                  .pd = p->pd[1],
+                                                                  .qpn = 0x777,
+                                                                  .va = PAIR_IOVA(1),
+                                                                  .len = 10,
+                                                                  .access = ACCESS_REMOTE_READ,
+                                                                  .kind = MR_WINDOW2}),
+                 0);
     pair_recv(p, 1, 0, 0, 100);
     pair_post(p, 0, (struct send_wr){.opcode = WR_SEND_WITH_INV, .inv_rkey = mw + 1}, 0, 10);
     pair_run(p, NS_NEVER);

@@ -19,6 +19,21 @@ static enum mr_status check(uint32_t key, uint64_t va, uint64_t len, uint8_t acc
     return (enum mr_status)mr_check(&t, key, 1, 5, va, len, access).status;
 }
 
+/* Bind a window of whichever type on behalf of `qpn` in protection domain 1. */
+static int bind(uint32_t key, uint32_t new_key, uint32_t mr_key, uint64_t va, uint64_t len, uint8_t access,
+                uint32_t qpn)
+{
+    return mw_bind(&t, &(struct mw_bind){.key = key,
+                                         .new_key = new_key,
+                                         .mr_key = mr_key,
+                                         .pd = 1,
+                                         .qpn = qpn,
+                                         .va = va,
+                                         .len = len,
+                                         .access = access,
+                                         .kind = (uint8_t)mr_kind_of(&t, key)});
+}
+
 Test(mr, access_must_lie_inside_the_region)
 {
     uint32_t key;
@@ -92,7 +107,7 @@ Test(mr, window_gives_a_part_of_its_region_to_one_queue_pair)
     mr = mr_register(&t, 1, 1000, 100, ALL, false);
     mw = mw_alloc(&t, 1, MR_WINDOW2);
     cr_expect_eq(check(mw, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY, "not bound");
-    cr_assert_eq(mw_bind(&t, mw, mw + 1, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), 0);
+    cr_assert_eq(bind(mw, mw + 1, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), 0);
     cr_expect_eq(check(mw, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY, "the old key");
     cr_expect_eq(check(mw + 1, 1010, 20, ACCESS_REMOTE_WRITE), MR_OK);
     cr_expect_eq(mr_check(&t, mw + 1, 1, 5, 1010, 1, 0).offset, 10, "counted in the region");
@@ -101,7 +116,7 @@ Test(mr, window_gives_a_part_of_its_region_to_one_queue_pair)
     cr_expect_eq(check(mw + 1, 1010, 1, ACCESS_REMOTE_READ), MR_BAD_ACCESS);
     cr_expect_eq(mr_check(&t, mw + 1, 1, 6, 1010, 1, ACCESS_REMOTE_WRITE).status, MR_BAD_QP);
     cr_expect_eq(mr_deregister(&t, mr), -EBUSY);
-    cr_expect_eq(mw_bind(&t, mw + 1, mw + 2, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), -EINVAL, "bound already");
+    cr_expect_eq(bind(mw + 1, mw + 2, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), -EINVAL, "bound already");
     cr_expect_eq(mr_invalidate(&t, mw + 1, 1, 6, true), MR_BAD_QP);
     cr_expect_eq(mr_invalidate(&t, mw + 1, 1, 5, true), MR_OK);
     cr_expect_eq(check(mw + 1, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_KEY);
@@ -116,9 +131,29 @@ Test(mr, window_needs_a_region_that_may_be_bound)
     plain = mr_register(&t, 1, 0, 100, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, false);
     other = mr_register(&t, 2, 0, 100, ALL, false);
     mw = mw_alloc(&t, 1, MR_WINDOW2);
-    cr_expect_eq(mw_bind(&t, mw, mw, plain, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
-    cr_expect_eq(mw_bind(&t, mw, mw, other, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
-    cr_expect_eq(mw_bind(&t, mw, mw, 0x99, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+    cr_expect_eq(bind(mw, mw, plain, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+    cr_expect_eq(bind(mw, mw, other, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+    cr_expect_eq(bind(mw, mw, 0x99, 0, 10, ACCESS_REMOTE_READ, 5), -EINVAL);
+}
+
+Test(mr, window_is_bound_as_its_type_by_its_own_protection_domain)
+{
+    struct mw_bind b = {.len = 10, .access = ACCESS_REMOTE_READ, .pd = 1, .kind = MR_WINDOW1};
+
+    fresh();
+    b.mr_key = mr_register(&t, 1, 0, 100, ALL, false);
+    b.key = b.new_key = mw_alloc(&t, 1, MR_WINDOW2);
+    cr_expect_eq(mw_bind(&t, &b), -EINVAL, "a type 2 window by the verb");
+    b.kind = MR_WINDOW2;
+    b.pd = 2;
+    cr_expect_eq(mw_bind(&t, &b), -EINVAL, "a queue pair of another protection domain");
+    b.pd = 1;
+    cr_expect_eq(mw_bind(&t, &b), 0);
+    b.key = b.new_key = mw_alloc(&t, 1, MR_WINDOW1);
+    cr_expect_eq(mw_bind(&t, &b), -EINVAL, "a type 1 window by a work request");
+    b.key = b.mr_key;
+    b.kind = MR_REGION;
+    cr_expect_eq(mw_bind(&t, &b), -EINVAL, "a region is no window");
 }
 
 Test(mr, type_one_window_is_bound_again_and_not_invalidated)
@@ -128,11 +163,17 @@ Test(mr, type_one_window_is_bound_again_and_not_invalidated)
     fresh();
     mr = mr_register(&t, 1, 0, 100, ALL, false);
     mw = mw_alloc(&t, 1, MR_WINDOW1);
-    cr_expect_eq(mw_bind(&t, mw, mw + 1, mr, 0, 10, ACCESS_REMOTE_READ, 0), 0);
-    cr_expect_eq(mw_bind(&t, mw + 1, mw + 2, mr, 50, 10, ACCESS_REMOTE_READ, 0), 0);
+    cr_expect_eq(bind(mw, mw + 1, mr, 0, 10, ACCESS_REMOTE_READ, 0), 0);
+    cr_expect_eq(bind(mw + 1, mw + 2, mr, 50, 10, ACCESS_REMOTE_READ, 0), 0);
     cr_expect_eq(check(mw + 2, 50, 10, ACCESS_REMOTE_READ), MR_OK);
+    cr_expect_eq(check(mw + 1, 50, 10, ACCESS_REMOTE_READ), MR_BAD_KEY, "the key before");
+    cr_expect_eq(mr_check(&t, mw + 2, 1, 6, 50, 10, ACCESS_REMOTE_READ).status, MR_OK, "any queue pair");
+    cr_expect_eq(mr_check(&t, mw + 2, 2, 6, 50, 10, ACCESS_REMOTE_READ).status, MR_BAD_PD);
     cr_expect_neq(mr_invalidate(&t, mw + 2, 1, 5, true), MR_OK);
-    cr_expect_eq(mw_bind(&t, mw + 2, mw + 3, 0, 0, 0, 0, 0), 0, "length 0 unbinds");
+    cr_expect_neq(mr_invalidate(&t, mw + 2, 1, 5, false), MR_OK);
+    cr_expect_eq(bind(mw + 2, mw + 3, mr, 0, 101, ACCESS_REMOTE_READ, 0), -EINVAL);
+    cr_expect_eq(check(mw + 2, 50, 10, ACCESS_REMOTE_READ), MR_OK, "a bind that fails changes nothing");
+    cr_expect_eq(bind(mw + 2, mw + 3, 0, 0, 0, 0, 0), 0, "length 0 unbinds");
     cr_expect_eq(mr_deregister(&t, mr), 0);
 }
 
