@@ -165,6 +165,9 @@ int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_
 /* Register `len` bytes at `mem` under addresses from `iova` (SGEs and the peer use these). 0: success, *key is L_Key
  * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. The caller frees `mem`, after the region. */
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
+/* Allocate a region of up to `most` bytes that WR_REG_MR registers: until then, and once invalidated, its key *key is
+ * refused. -EINVAL: no such protection domain, or `most` is 0; -ENOMEM: table full. */
+int ep_mr_alloc(struct endpoint *ep, uint32_t pd, uint64_t most, uint32_t *key);
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
 /* Allocate a window: MR_WINDOW1 or MR_WINDOW2. */
 int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key);

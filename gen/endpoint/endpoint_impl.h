@@ -13,6 +13,7 @@ struct ep_swqe {
     uint64_t remote_addr;
     uint64_t compare_add, swap;
     uint64_t mw_length;
+    void *reg_mem;
     uint32_t len; /* bytes of all pieces */
     uint32_t rkey, imm_data, inv_rkey;
     uint32_t remote_qpn, remote_qkey, ah;

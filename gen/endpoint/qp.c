@@ -464,12 +464,12 @@ static bool wr_allowed(const struct ep_qp *q, const struct send_wr *wr)
     switch (q->qp.type) {
     case QPT_RC:
     case QPT_XRC_INI:
-        return wr->opcode <= WR_LOCAL_INV;
+        return wr->opcode <= WR_REG_MR;
     case QPT_XRC_TGT:
         return false;
     case QPT_UC:
         return wr->opcode <= WR_SEND_WITH_IMM || wr->opcode == WR_RDMA_WRITE || wr->opcode == WR_RDMA_WRITE_WITH_IMM ||
-               wr->opcode >= WR_BIND_MW;
+               (wr->opcode >= WR_BIND_MW && wr->opcode <= WR_REG_MR);
     default:
         return wr->opcode <= WR_SEND_WITH_IMM && wr->ah < q->ep->n_ah && q->ep->ah[wr->ah].used;
     }
@@ -533,6 +533,7 @@ static int post_send(struct endpoint *ep, int qp, const struct send_wr *wr, bool
     w->remote_srqn = wr->remote_srqn;
     w->mr_key = wr->mr_key;
     w->mw_length = wr->mw_length;
+    w->reg_mem = wr->reg_mem;
     w->mw_access = wr->mw_access;
     w->flush_length = wr->flush_length;
     w->placement = wr->placement;

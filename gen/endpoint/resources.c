@@ -269,6 +269,14 @@ int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_
     return 0;
 }
 
+int ep_mr_alloc(struct endpoint *ep, uint32_t pd, uint64_t most, uint32_t *key)
+{
+    if (pd == 0 || pd > ep->pds || most == 0)
+        return -EINVAL;
+    *key = mr_alloc(&ep->mrs, pd, most);
+    return *key ? 0 : -ENOMEM;
+}
+
 int ep_mr_dereg(struct endpoint *ep, uint32_t key)
 {
     return mr_deregister(&ep->mrs, key);

@@ -37,6 +37,7 @@ const struct wr_info *wr_info_of(unsigned opcode)
         [WR_FLUSH] = {MSG_PLACE, .only = OP_FLUSH},
         [WR_BIND_MW] = {MSG_LOCAL},
         [WR_LOCAL_INV] = {MSG_LOCAL},
+        [WR_REG_MR] = {MSG_LOCAL},
     };
     return &infos[opcode];
 }
@@ -122,11 +123,29 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
 
 /* --- Local operations ------------------------------------------------------------------------- */
 
+/* Fast registration: the region's memory is that of the work request from now on. */
+static void run_reg_mr(struct ep_qp *q, struct ep_swqe *w)
+{
+    struct mr_fast f = {.key = w->inv_rkey,
+                        .new_key = w->rkey,
+                        .pd = q->pd,
+                        .iova = w->remote_addr,
+                        .len = w->mw_length,
+                        .access = w->mw_access};
+
+    if (mr_fast_register(&q->ep->mrs, &f))
+        w->status = WC_LOC_QP_OP_ERR;
+    else
+        q->ep->mem[w->rkey >> 8] = w->reg_mem;
+}
+
 static void run_local(struct ep_qp *q, struct ep_swqe *w)
 {
     struct mr_table *t = &q->ep->mrs;
 
-    if (w->opcode == WR_LOCAL_INV)
+    if (w->opcode == WR_REG_MR)
+        run_reg_mr(q, w);
+    else if (w->opcode == WR_LOCAL_INV)
         w->status = mr_invalidate(t, w->inv_rkey, q->pd, q->qp.qpn, false) == MR_OK ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
     else if (mw_bind(t, &(struct mw_bind){.key = w->inv_rkey,
                                           .new_key = w->rkey,

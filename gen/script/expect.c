@@ -210,7 +210,7 @@ static bool mem_compare(struct script *s, unsigned host, const struct token *t, 
     q.len = q.off + p->len <= q.m->len ? p->len : q.len;
     if (!script_fetch(s, &q))
         return false;
-    if (q.off + p->len > q.m->len)
+    if (!q.m->p || q.off + p->len > q.m->len)
         return text_fail(&s->err, &t[2], "mem: beyond the end");
     b = q.m->p + q.off;
     for (uint64_t i = 0; i < p->len; i++)

@@ -274,15 +274,15 @@ static enum script_part part_of_host(struct script *s, const struct token *t, un
 {
     if (!token_is(t, other(s)) || n < 2 || token_is(&t[1], ">") || token_is(&t[1], "mem"))
         return resets(t, n) && s->o->live->control.fd >= 0 ? PART_BOTH : PART_OURS;
-    if (n > 2 && token_is(&t[1], "post") && token_is(&t[2], "bind"))
-        return PART_BOTH; /* both have to know the new key of the window */
+    if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "bind") || token_is(&t[2], "reg")))
+        return PART_BOTH; /* both have to know the new key */
     return resets(t, n) ? PART_BOTH : PART_THEIRS;
 }
 
 static enum script_part part_of(struct script *s, const struct token *t, unsigned n)
 {
     static const char *const ours[] = {"net", "event", "inject", "none", "wait", "run", NULL};
-    static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "dereg", "join", NULL};
+    static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "mr", "dereg", "join", NULL};
     static const char *const cm[] = {"connect", "disconnect", NULL};
 
     if (is_one_of(t, ours))
@@ -320,7 +320,7 @@ static enum script_part refuse(struct script *s, const struct token *t, const ch
 static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
 {
     static const char *const places[] = {"to", "from", "at", NULL};
-    static const char *const theirs[] = {"srq", "mw", "dereg", NULL};
+    static const char *const theirs[] = {"srq", "mw", "mr", "dereg", NULL};
 
     for (unsigned i = 3; i + 1 < n && token_is(&t[1], "post") && part == PART_OURS; i++)
         if (is_one_of(&t[i], places) && !s->o->live->has_memory)

@@ -10,7 +10,7 @@ struct post_line {
     struct sim_conn *c;
     unsigned host;
     struct send_wr wr;
-    struct script_mem *window; /* "bind" */
+    struct script_mem *window; /* "bind", "reg" */
     struct sge sge[SGE_MAX];
     bool lkey_given, rkey_given;
     uint32_t lkey;
@@ -88,8 +88,8 @@ static bool post_flag(struct post_line *l, const struct token *t)
     return true;
 }
 
-/* Parse a key: a number, or that of a region or window of `host` or the one named ("b.x"); "old:b.x": of a window, the
- * key before its latest bind. */
+/* Parse a key: a number, or that of a region or window of `host` or the one named ("b.x"); "old:b.x": its key
+ * before the latest bind or registration. */
 static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
 {
     struct token before, name = *v;
@@ -238,7 +238,8 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     return posted(s, r, fails);
 }
 
-/* Execute a local operation: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=.. [rkey=..]". */
+/* Execute a local operation: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=..", "reg CONN REGION MR+OFF:LEN ..".
+ */
 static bool post_local(struct script *s, struct post_line *l, const struct token *t, unsigned n)
 {
     struct script_place w, m;
@@ -248,7 +249,7 @@ static bool post_local(struct script *s, struct post_line *l, const struct token
     if (l->wr.opcode == WR_LOCAL_INV)
         return take_key(s, l->host, &t[1], &l->wr.inv_rkey) && post_words(s, l, t + 2, n - 2);
     if (n < 3 || !script_place_of(s, l->host, &t[1], &w) || !script_place_of(s, l->host, &t[2], &m))
-        return n >= 3 ? false : text_fail(&s->err, NULL, "bind: expected a window and memory");
+        return n >= 3 ? false : text_fail(&s->err, NULL, "expected a window or region, and memory");
     l->window = w.m;
     l->wr.inv_rkey = w.m->key;
     l->wr.rkey = mr_next_key(w.m->key);
@@ -256,19 +257,32 @@ static bool post_local(struct script *s, struct post_line *l, const struct token
     l->wr.remote_addr = m.m->iova + m.off;
     l->wr.mw_length = m.len;
     l->wr.mw_access = ACCESS_REMOTE;
+    if (l->wr.opcode == WR_REG_MR) {
+        if (!m.m->p || m.off > m.m->len || m.len > m.m->len - m.off)
+            return text_fail(&s->err, &t[2], "reg: '%.*s' is not in the memory of a region", (int)t[2].len, t[2].p);
+        l->wr.reg_mem = m.m->p + m.off;
+        l->wr.mw_access = (ACCESS_LOCAL_WRITE | ACCESS_REMOTE | ACCESS_MW_BIND) & ~ACCESS_FLUSH_PERSISTENT;
+    }
     return post_words(s, l, t + 3, n - 3);
 }
 
-/* Post a bind: of a type 1 window by the verb, whose provider chooses the key, else by a work request. */
+/* Post a bind or fast registration: of a type 1 window by the verb, whose provider chooses the key, else by a work
+ * request. */
 static int post_bind(struct script *s, struct post_line *l)
 {
     struct endpoint *ep = s->sim.ep[l->host];
     struct script_mem *w = l->window;
     uint32_t key = w->key;
     bool verb = mr_kind_of(ep_mr_table(ep), key) == MR_WINDOW1;
-    int r = verb ? ep_mw_bind(ep, l->c->qp[l->host], &l->wr, &key, s->sim.now)
-                 : ep_post_send(ep, l->c->qp[l->host], &l->wr, s->sim.now);
+    int r;
 
+    if (s->o->live && l->host != s->o->live->wire.local) { /* the other side posts it: only the key counts here */
+        key = mr_next_key(key);
+        r = -l->fails;
+    } else {
+        r = verb ? ep_mw_bind(ep, l->c->qp[l->host], &l->wr, &key, s->sim.now)
+                 : ep_post_send(ep, l->c->qp[l->host], &l->wr, s->sim.now);
+    }
     if (r)
         return r;
     w->old = w->key;
@@ -307,7 +321,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
                {"awrite", WR_ATOMIC_WRITE},
                {"flush", WR_FLUSH},
                {"inv", WR_LOCAL_INV},
-               {"bind", WR_BIND_MW}};
+               {"bind", WR_BIND_MW},
+               {"reg", WR_REG_MR}};
     struct post_line l = {.host = host, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
     size_t i = 0;
     bool good;
@@ -315,7 +330,7 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     if (n < 2)
         return text_fail(
             &s->err, NULL,
-            "post: expected send, write, read, cas, faa, awrite, flush, recv, srq, inv or bind and a connection");
+            "post: expected send, write, read, cas, faa, awrite, flush, recv, srq, inv, bind or reg and a connection");
     if (token_is(t, "recv") || token_is(t, "srq"))
         return post_recv(s, host, t + 1, n - 1, token_is(t, "srq"));
     while (i < ARRAY_LEN(ops) && !token_is(t, ops[i].name))

@@ -125,7 +125,7 @@ static const struct {
     {"srq", script_srq_add, false},   {"mw", script_mw_add, false},       {"dereg", script_dereg, false},
     {"join", script_join, false},     {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
     {"inject", script_inject, false}, {"none", script_none, false},       {"wait", script_wait, false},
-    {"run", script_run_all, false},
+    {"run", script_run_all, false},   {"mr", script_mr_add, false},
 };
 
 /* A statement that begins with a host. */

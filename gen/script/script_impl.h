@@ -14,11 +14,11 @@
 struct script_mem {
     char name[24]; /* terminated by NUL */
     unsigned host;
-    uint8_t *p;    /* its memory; NULL: a window */
+    uint8_t *p;    /* its memory; NULL: a window, or a region for fast registration */
     uint64_t len;  /* bytes */
     uint64_t iova; /* address of its first byte in work requests */
     uint32_t key;  /* L_Key and R_Key */
-    uint32_t old;  /* window: its key before the latest bind; else as `key` */
+    uint32_t old;  /* its key before the latest bind or registration; until then as `key` */
 };
 
 struct script_srq {
@@ -70,7 +70,7 @@ typedef bool script_fn(struct script *s, const struct token *t, unsigned n);
 
 /* Setting up (setup.c). */
 script_fn script_seed, script_host, script_net, script_event, script_qp, script_mem_add, script_srq_add, script_mw_add,
-    script_dereg;
+    script_mr_add, script_dereg;
 script_fn script_join, script_connect, script_disconnect;
 /* Create the hosts, unless they exist. False with s->err set. */
 bool script_start(struct script *s);

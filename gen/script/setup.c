@@ -486,6 +486,30 @@ bool script_mw_add(struct script *s, const struct token *t, unsigned n)
     return true;
 }
 
+bool script_mr_add(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_mem *m = &s->mem[s->n_mem];
+    struct token key, v;
+    uint64_t most;
+    unsigned pd = 0;
+    int r;
+
+    if (n < 2 || s->n_mem == SCRIPT_MEMS)
+        return text_fail(&s->err, NULL, "mr: expected HOST.NAME and the most bytes it can have");
+    if (!new_name(s, t, &m->host, m->name) || !script_num(s, &t[1], 1 << 26, &most))
+        return false;
+    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "pd") || !take_pd(s, &v, &pd)))
+        return text_fail(&s->err, &t[2], "mr: '%.*s' is not understood", (int)t[2].len, t[2].p);
+    m->iova = 0;
+    m->len = 0;
+    r = ep_mr_alloc(s->sim.ep[m->host], pd_of(s, m->host, pd), most, &m->key);
+    if (r < 0)
+        return text_fail(&s->err, t, "the region cannot be allocated: %s", strerror(-r));
+    m->old = m->key;
+    s->n_mem++;
+    return true;
+}
+
 bool script_dereg(struct script *s, const struct token *t, unsigned n)
 {
     struct script_place p;

@@ -76,6 +76,36 @@ uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t le
     return KEY(i, variant);
 }
 
+uint32_t mr_alloc(struct mr_table *t, uint32_t pd, uint64_t most)
+{
+    uint32_t i = most ? entry_new(t) : 0;
+    uint8_t variant;
+
+    if (!i)
+        return 0;
+    variant = (uint8_t)(t->mr[i].variant + 1);
+    t->mr[i] = (struct mr){.pd = pd, .kind = MR_REGION, .variant = variant, .most = most};
+    return KEY(i, variant);
+}
+
+int mr_fast_register(struct mr_table *t, const struct mr_fast *f)
+{
+    struct mr *m = entry_of(t, f->key);
+
+    if (!m || m->kind != MR_REGION || m->valid || m->pd != f->pd || KEY_INDEX(f->new_key) != KEY_INDEX(f->key))
+        return -EINVAL;
+    if (!m->most || f->len > m->most || f->iova + f->len < f->iova)
+        return -EINVAL;
+    if (f->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(f->access & ACCESS_LOCAL_WRITE))
+        return -EINVAL;
+    m->iova = f->iova;
+    m->len = f->len;
+    m->access = f->access;
+    m->variant = (uint8_t)f->new_key;
+    m->valid = true;
+    return 0;
+}
+
 static void unbind(struct mr_table *t, struct mr *w)
 {
     if (w->valid && w->parent)

@@ -17,6 +17,7 @@ enum mr_kind {
 struct mr {
     uint64_t iova;    /* first address in the space that work requests and R_Keys use */
     uint64_t len;     /* bytes; a window that is not bound has none and fails every check but those of length 0 */
+    uint64_t most;    /* region for fast registration: most bytes it can have; else 0 */
     uint32_t pd;      /* protection domain */
     uint32_t qpn;     /* MR_WINDOW2, bound: the queue pair it belongs to */
     uint32_t parent;  /* bound window: index of the region */
@@ -60,6 +61,20 @@ void mr_table_init(struct mr_table *t, struct mr *mr, uint32_t n);
 /* Register a region of `len` bytes at `iova`; returns its key, 0 when the table is full, the range wraps, or remote
  * write or atomic is requested without local write (10.6.3.1). */
 uint32_t mr_register(struct mr_table *t, uint32_t pd, uint64_t iova, uint64_t len, uint8_t access, bool zero_based);
+/* Allocate a region of up to `most` bytes for fast registration, invalid so far; returns its key, 0 when the table is
+ * full or `most` is 0. */
+uint32_t mr_alloc(struct mr_table *t, uint32_t pd, uint64_t most);
+/* What a fast registration makes of a region. */
+struct mr_fast {
+    uint32_t key;       /* the region's key */
+    uint32_t new_key;   /* its key from now on; may differ from `key` in its low 8 bits */
+    uint32_t pd;        /* of the queue pair that registers */
+    uint64_t iova, len; /* first address, bytes */
+    uint8_t access;     /* ACCESS_* */
+};
+/* Register a region of mr_alloc() that is invalid, be it new or invalidated. -EINVAL: no such region, valid, of another
+ * protection domain, too long, the range wraps, or remote write or atomic without local write. */
+int mr_fast_register(struct mr_table *t, const struct mr_fast *f);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
 /* What the index of `key` stands for, whatever its low 8 bits; MR_FREE: nothing. */

@@ -26,10 +26,19 @@ const char *qp_state_str(enum qp_state s)
 
 const char *wr_opcode_str(enum wr_opcode op)
 {
-    static const char *const names[] = {
-        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE",   "RDMA_WRITE_WITH_IMM",
-        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
-        "BIND_MW",   "LOCAL_INV"};
+    static const char *const names[] = {"SEND",
+                                        "SEND_WITH_IMM",
+                                        "SEND_WITH_INV",
+                                        "RDMA_WRITE",
+                                        "RDMA_WRITE_WITH_IMM",
+                                        "RDMA_READ",
+                                        "ATOMIC_CMP_AND_SWP",
+                                        "ATOMIC_FETCH_AND_ADD",
+                                        "ATOMIC_WRITE",
+                                        "FLUSH",
+                                        "BIND_MW",
+                                        "LOCAL_INV",
+                                        "REG_MR"};
     return NAME_OF(names, op);
 }
 
@@ -48,9 +57,9 @@ const char *wc_status_str(enum wc_status s)
 
 const char *wc_opcode_str(enum wc_opcode op)
 {
-    static const char *const names[] = {
-        "SEND",  "RDMA_WRITE", "RDMA_READ", "COMP_SWAP", "FETCH_ADD",         "ATOMIC_WRITE",
-        "FLUSH", "BIND_MW",    "LOCAL_INV", "RECV",      "RECV_RDMA_WITH_IMM"};
+    static const char *const names[] = {"SEND",      "RDMA_WRITE",   "RDMA_READ", "COMP_SWAP",
+                                        "FETCH_ADD", "ATOMIC_WRITE", "FLUSH",     "BIND_MW",
+                                        "LOCAL_INV", "REG_MR",       "RECV",      "RECV_RDMA_WITH_IMM"};
     return NAME_OF(names, op);
 }
 
@@ -69,6 +78,7 @@ enum wc_opcode wc_opcode_of(enum wr_opcode op)
         [WR_FLUSH] = WC_FLUSH,
         [WR_BIND_MW] = WC_BIND_MW,
         [WR_LOCAL_INV] = WC_LOCAL_INV,
+        [WR_REG_MR] = WC_REG_MR,
     };
     return (enum wc_opcode)map[op];
 }

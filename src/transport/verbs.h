@@ -120,6 +120,7 @@ enum wr_opcode {
     WR_FLUSH,        /* earlier WRITEs become visible or persistent at the peer */
     WR_BIND_MW,      /* local: bind a type 2 memory window */
     WR_LOCAL_INV,    /* local: invalidate a key */
+    WR_REG_MR,       /* local: fast registration of an allocated region */
 };
 /* "SEND", "RDMA_WRITE_WITH_IMM", ... as in ibverbs without the prefix. */
 const char *wr_opcode_str(enum wr_opcode op);
@@ -152,9 +153,9 @@ struct send_wr {
     uint16_t num_sge;          /* pieces at sg_list */
     const struct sge *sg_list; /* copied when posted */
     uint32_t imm_data;         /* WITH_IMM: host order */
-    uint32_t inv_rkey;         /* WITH_INV: the peer's key; LOCAL_INV: the key; BIND_MW: the window's current key */
-    uint64_t remote_addr;      /* RDMA, atomics, FLUSH; BIND_MW: start of the window */
-    uint32_t rkey;             /* RDMA, atomics, FLUSH; BIND_MW: the new key (its low 8 bits may change) */
+    uint32_t inv_rkey;         /* WITH_INV: the peer's key; LOCAL_INV: the key; BIND_MW, REG_MR: the present key */
+    uint64_t remote_addr;      /* RDMA, atomics, FLUSH; BIND_MW, REG_MR: start of the window or region */
+    uint32_t rkey;             /* RDMA, atomics, FLUSH; BIND_MW, REG_MR: the new key (its low 8 bits may change) */
     uint64_t compare_add;      /* atomics: value compared, or added */
     uint64_t swap;             /* COMPARE & SWAP: value stored */
     uint32_t remote_qpn;       /* UD */
@@ -162,11 +163,12 @@ struct send_wr {
     uint32_t ah;               /* UD: address handle */
     uint32_t remote_srqn;      /* XRC: number of the peer's shared receive queue, 24 bits */
     uint32_t mr_key;           /* BIND_MW: L_Key of the region */
-    uint64_t mw_length;        /* BIND_MW: bytes of the window */
-    uint32_t flush_length;     /* FLUSH: bytes from remote_addr on, up to 2^31 */
-    uint8_t placement;         /* FLUSH: FLUSH_GLOBAL, FLUSH_PERSISTENT or both */
-    bool whole_region;         /* FLUSH: all of the region of `rkey`; address and length do not matter */
-    uint8_t mw_access;         /* BIND_MW: ACCESS_REMOTE_* */
+    uint64_t mw_length;        /* BIND_MW, REG_MR: bytes of the window or region */
+    void *reg_mem;         /* REG_MR: its memory, the caller's until the region is deregistered or registered anew */
+    uint32_t flush_length; /* FLUSH: bytes from remote_addr on, up to 2^31 */
+    uint8_t placement;     /* FLUSH: FLUSH_GLOBAL, FLUSH_PERSISTENT or both */
+    bool whole_region;     /* FLUSH: all of the region of `rkey`; address and length do not matter */
+    uint8_t mw_access;     /* BIND_MW: ACCESS_REMOTE_*; REG_MR: ACCESS_* */
 };
 
 struct recv_wr {
@@ -213,6 +215,7 @@ enum wc_opcode {
     WC_FLUSH,
     WC_BIND_MW,
     WC_LOCAL_INV,
+    WC_REG_MR,
     WC_RECV,
     WC_RECV_RDMA_WITH_IMM,
 };

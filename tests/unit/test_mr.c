@@ -177,6 +177,43 @@ Test(mr, type_one_window_is_bound_again_and_not_invalidated)
     cr_expect_eq(mr_deregister(&t, mr), 0);
 }
 
+Test(mr, fast_registration_makes_an_invalid_region_valid_under_its_next_key)
+{
+    struct mr_fast f = {.pd = 1, .iova = 500, .len = 100, .access = ALL};
+    uint32_t plain;
+
+    fresh();
+    cr_expect_eq(mr_alloc(&t, 1, 0), 0);
+    plain = mr_register(&t, 1, 0, 100, ALL, false);
+    f.key = mr_alloc(&t, 1, 100);
+    f.new_key = mr_next_key(f.key);
+    cr_expect_eq(check(f.key, 0, 1, 0), MR_BAD_KEY, "not registered");
+    cr_expect_neq(mr_invalidate(&t, f.key, 1, 5, false), MR_OK);
+    f.len = 101;
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "too long");
+    f.len = 100;
+    f.pd = 2;
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "another protection domain");
+    f.pd = 1;
+    f.iova = UINT64_MAX;
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "the range wraps");
+    f.iova = 500;
+    cr_expect_eq(mr_fast_register(&t, &f), 0);
+    cr_expect_eq(check(f.new_key, 500, 100, ACCESS_REMOTE_WRITE), MR_OK);
+    cr_expect_eq(check(f.key, 500, 1, 0), MR_BAD_KEY, "the key before");
+    f.key = f.new_key;
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "valid");
+    cr_expect_eq(mr_invalidate(&t, f.key, 1, 5, true), MR_OK);
+    f.new_key = f.key + 0x100;
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "the key of another index");
+    f.new_key = f.key;
+    cr_expect_eq(mr_fast_register(&t, &f), 0, "the low byte is the consumer's");
+    f.key = f.new_key = plain;
+    f.len = 0;
+    cr_expect_eq(mr_invalidate(&t, plain, 1, 5, false), MR_OK);
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL, "registered by the verb");
+}
+
 Test(mr, invalidated_region_is_of_no_use)
 {
     uint32_t open, closed;
