@@ -178,7 +178,8 @@ int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *k
 int ep_mw_bind(struct endpoint *ep, int qp, const struct send_wr *wr, uint32_t *key, ns_t now);
 /* The table of regions and windows (for mr_check(), mw_bind(), mr_invalidate()). */
 struct mr_table *ep_mr_table(struct endpoint *ep);
-/* An address handle for UD: number, or -errno. */
+/* An address handle for UD: number, or -errno. A message of a queue pair of another protection domain completes with
+ * WC_LOC_QP_OP_ERR. */
 int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av);
 int ep_ah_destroy(struct endpoint *ep, int ah);
 

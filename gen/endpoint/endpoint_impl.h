@@ -68,6 +68,7 @@ struct ep_group {
 
 struct ep_ah {
     struct path path;
+    uint32_t pd;     /* protection domain */
     bool auto_sport; /* the UDP source port is the sending queue pair's */
     bool used;
 };

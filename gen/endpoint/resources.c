@@ -397,6 +397,7 @@ int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)
         ep->n_ah++;
     }
     err = path_init(&ep->ah[i].path, &ep->cfg.addr, av);
+    ep->ah[i].pd = pd;
     ep->ah[i].used = !err;
     ep->ah[i].auto_sport = !av->sport;
     return err ? err : (int)i;

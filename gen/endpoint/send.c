@@ -178,10 +178,13 @@ static bool settle_local(struct ep_qp *q, ns_t now)
             run_local(q, w);
         if (i->eight && w->len != 8)
             w->status = WC_LOC_LEN_ERR;
-        else if (!local && !w->checked && !(w->flags & SEND_INLINE)) {
+        else if (!local && !w->checked && !(w->flags & SEND_INLINE && q->qp.type != QPT_UD)) {
             w->checked = true;
-            if (!sge_check(q->ep, q->pd, &q->ssge[(size_t)(r->msg_tail & q->sq_mask) * q->max_ssge], w->num_sge,
-                           i->fills ? ACCESS_LOCAL_WRITE : 0))
+            if (q->qp.type == QPT_UD && q->ep->ah[w->ah].pd != q->pd)
+                w->status = WC_LOC_QP_OP_ERR;
+            else if (!(w->flags & SEND_INLINE) &&
+                     !sge_check(q->ep, q->pd, &q->ssge[(size_t)(r->msg_tail & q->sq_mask) * q->max_ssge], w->num_sge,
+                                i->fills ? ACCESS_LOCAL_WRITE : 0))
                 w->status = WC_LOC_PROT_ERR;
         }
         if (UNLIKELY(w->status != WC_SUCCESS)) {

@@ -131,6 +131,7 @@ static bool take_srqn(struct script *s, const struct token *v, uint32_t *srqn)
 static bool post_key(struct script *s, struct post_line *l, const struct token *key, const struct token *v)
 {
     struct send_wr *wr = &l->wr;
+    struct sim_conn *c;
     uint64_t u = 0;
 
     if (token_is(key, "fails"))
@@ -149,6 +150,12 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
         return script_access(s, v, &wr->mw_access);
     if (token_is(key, "srq"))
         return take_srqn(s, v, &wr->remote_srqn);
+    if (token_is(key, "ah")) {
+        if (!script_conn_of(s, v, &c))
+            return false;
+        wr->ah = (uint32_t)c->ah[l->host];
+        return true;
+    }
     if (!token_u64(v, &u))
         return text_fail(&s->err, v, "expected a number, found '%.*s'", (int)v->len, v->p);
     if (token_is(key, "id"))
@@ -165,8 +172,6 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
         wr->remote_qpn = (uint32_t)u;
     else if (token_is(key, "qkey"))
         wr->remote_qkey = (uint32_t)u;
-    else if (token_is(key, "ah"))
-        wr->ah = (uint32_t)u;
     else if (token_is(key, "va"))
         wr->remote_addr = u;
     else
