@@ -21,6 +21,7 @@ struct iface_map {
 struct cap_writer {
     struct buf out;
     int fd;
+    bool anonymous;           /* as in the options */
     bool own_fd, pcap, begun; /* begun: pcap: the file header, with the link type, is written */
     uint16_t linktype;        /* pcap: the one link type */
     uint32_t snaplen;         /* 0: no limit */
@@ -133,11 +134,27 @@ static void write_section(struct cap_writer *w, const char *app, const struct ca
     w16(&w->out, 1);
     w16(&w->out, 0);
     w64(&w->out, UINT64_MAX); /* section length not stated */
-    for (size_t i = 0; i < o->n_inputs; i++)
+    for (size_t i = 0; i < o->n_inputs && !o->anonymous; i++)
         woption_text(&w->out, 1, cap_info(o->inputs[i])->comment);
     woption_text(&w->out, 4, app);
     w32(&w->out, 0);
     wblock_end(&w->out, at);
+}
+
+/* What a person wrote or a host is called. */
+static void write_texts(struct buf *b, const struct cap_iface *i)
+{
+    woption_text(b, 1, i->comment);
+    woption_text(b, 2, i->name);
+    woption_text(b, 3, i->description);
+    if (i->filter) {
+        w16(b, 11);
+        w16(b, (uint16_t)(strlen(i->filter) + 1));
+        buf_char(b, 0); /* a filter string */
+        buf_mem(b, i->filter, strlen(i->filter));
+        buf_fill(b, 0, -(strlen(i->filter) + 1) & 3);
+    }
+    woption_text(b, 12, i->os);
 }
 
 static void write_interface(struct cap_writer *w, const struct cap_iface *i)
@@ -149,20 +166,11 @@ static void write_interface(struct cap_writer *w, const struct cap_iface *i)
     w16(b, i->linktype);
     w16(b, 0);
     w32(b, snaplen);
-    woption_text(b, 1, i->comment);
-    woption_text(b, 2, i->name);
-    woption_text(b, 3, i->description);
+    if (!w->anonymous)
+        write_texts(b, i);
     if (i->speed)
         woption64(b, 8, i->speed);
     woption(b, 9, &(uint8_t){9}, 1); /* if_tsresol: nanoseconds */
-    if (i->filter) {
-        w16(b, 11);
-        w16(b, (uint16_t)(strlen(i->filter) + 1));
-        buf_char(b, 0); /* a filter string */
-        buf_mem(b, i->filter, strlen(i->filter));
-        buf_fill(b, 0, -(strlen(i->filter) + 1) & 3);
-    }
-    woption_text(b, 12, i->os);
     if (i->fcs_len)
         woption(b, 13, &i->fcs_len, 1);
     w32(b, 0);
@@ -404,6 +412,7 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
         return -ENOMEM;
     }
     w->error.file = name;
+    w->anonymous = o->anonymous;
     w->snaplen = o->snaplen;
     w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
     w->pcap =

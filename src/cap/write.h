@@ -22,6 +22,7 @@ struct cap_writer_opts {
     const char *app;           /* shb_userappl; NULL: "rdmatrace" */
     struct cap *const *inputs; /* open input files: the output must not be one of them; their comments are copied */
     size_t n_inputs;           /* of `inputs` */
+    bool anonymous;            /* only what a reader needs of interfaces: no comments, names, filters and systems */
 };
 
 /* Create (or empty) `path`; "-" is standard output. `opts` may be NULL. 0 with *out set, or a negative errno with *err

@@ -16,6 +16,7 @@ enum {
     KEY_NO_VERIFY,
     KEY_FAIL_ON,
     KEY_CONN,
+    KEY_ANONYMIZE,
 };
 
 static const struct opt_def defs[] = {
@@ -37,6 +38,8 @@ static const struct opt_def defs[] = {
     {'w', "write", "FILE",
      "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
      "with - to standard output, which then shows nothing else"},
+    {KEY_ANONYMIZE, "anonymize", "[=KEY]",
+     "with -w: write other addresses and names, by KEY always the same, and zeros for the payload"},
     {'T', "format", "FORMAT", "text (default), tree, json, ndjson or fields"},
     {'e', "field", "FIELD", "with -T fields: a column; may be repeated"},
     {'E', "field-option", "KEY=VALUE",
@@ -249,6 +252,10 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case 'w':
         job->write = arg;
         break;
+    case KEY_ANONYMIZE:
+        job->anonymize = true;
+        job->anonymize_key = arg;
+        break;
     case 'p':
         job->no_promisc = true;
         break;
@@ -380,6 +387,8 @@ static const struct opt_clash clashes[] = {
     {'x', 'q', 0, NULL},
     {KEY_RD, KEY_DC, 0, NULL},
     {KEY_CONN, KEY_NO_CONTEXT, 0, NULL},
+    {KEY_ANONYMIZE, -'w', 0, NULL},
+    {KEY_ANONYMIZE, KEY_NO_VERIFY, 0, NULL},
     {0, 0, 0, NULL},
 };
 

@@ -17,6 +17,8 @@ struct decode_job {
     const char *capture_filter; /* -f; NULL: all frames */
     const char *display_filter; /* -Y; NULL: all packets */
     const char *write;          /* -w: path of the output capture; NULL: none */
+    bool anonymize;             /* --anonymize: write other addresses, and no payload */
+    const char *anonymize_key;  /* its key; NULL: a random one */
     uint32_t conn;              /* --conn; 0: all packets */
     uint32_t snaplen;           /* -s, live capture: bytes kept of each frame */
     uint32_t buffer;            /* -B, live capture: size of the kernel's buffer in bytes */

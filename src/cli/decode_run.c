@@ -12,6 +12,7 @@
 #include "src/cli/found.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
+#include "src/show/anonymize.h"
 #include "src/show/summary.h"
 
 #include <errno.h>
@@ -28,8 +29,9 @@ struct run {
     struct cap_merge *in;
     struct cap *live; /* live capture, one of those in `in`; NULL: none */
     struct cap_writer *out;
-    struct rotation rotation; /* -b */
-    uint64_t files, held;     /* files begun; packets in the one at hand */
+    struct anonymizer *anonymizer; /* --anonymize; NULL: the packets as they are */
+    struct rotation rotation;      /* -b */
+    uint64_t files, held;          /* files begun; packets in the one at hand */
     struct cap_filter *capture_filter;
     struct context *context;
     struct marks marks;    /* from a first pass over the files */
@@ -72,7 +74,7 @@ static void write_failed(struct run *r)
 static int open_output(struct run *r)
 {
     const char *path = r->job->write;
-    struct cap_writer_opts o = {0};
+    struct cap_writer_opts o = {.anonymous = r->job->anonymize};
     struct cap **inputs;
     struct cap_error err;
     int rc;
@@ -219,14 +221,25 @@ static void choose_digits(struct run *r, const struct frame *f)
     r->printer.digits = iface && iface->tsresol == 6 ? 6 : 9;
 }
 
+/* Write the packet to the output capture. */
+static void write_packet(struct run *r, const struct pkt *p)
+{
+    struct frame f;
+
+    if (r->anonymizer)
+        anonymize(r->anonymizer, p, &r->decode, &f);
+    if (cap_write(r->out, r->anonymizer ? &f : p->frame, iface_of(r, p->frame)) < 0)
+        write_failed(r);
+}
+
 static void show(struct run *r, struct pkt *p)
 {
     const struct frame *f = p->frame;
 
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
     turn(r);
-    if (r->out && cap_write(r->out, f, iface_of(r, f)) < 0)
-        write_failed(r);
+    if (r->out)
+        write_packet(r, p);
     r->held++;
     if (r->silent)
         return;
@@ -422,8 +435,8 @@ static bool headers_suffice(const struct run *r)
                                              &aeth_hdr,  &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
     const struct print_opts *o = &r->job->print;
 
-    if (r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context || r->job->fail_malformed ||
-        r->job->fail_bad_icrc)
+    if (r->job->anonymize || r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context ||
+        r->job->fail_malformed || r->job->fail_bad_icrc)
         return false;
     for (unsigned i = 0; i < o->n_columns; i++)
         for (unsigned k = 0; k < o->columns[i].n_refs; k++) {
@@ -444,11 +457,24 @@ static bool needs_crc(const struct run *r)
 
     if (!job->decode.verify)
         return false;
-    if (job->quiet || job->fail_bad_icrc || needs_context(r) || job->print.format != PRINT_FIELDS)
+    if (job->anonymize || job->quiet || job->fail_bad_icrc || needs_context(r) || job->print.format != PRINT_FIELDS)
         return true;
     if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN))
         return true;
     return columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
+}
+
+/* Prepare --anonymize. Returns an exit status. */
+static int open_anonymizer(struct run *r)
+{
+    if (!r->job->anonymize)
+        return EXIT_OK;
+    r->anonymizer = calloc(1, sizeof *r->anonymizer);
+    if (!r->anonymizer)
+        return cli_error("out of memory");
+    if (pseudonyms_init(&r->anonymizer->names, r->job->anonymize_key) < 0)
+        return cli_error("--anonymize: libsodium does not start");
+    return EXIT_OK;
 }
 
 int decode_run(const struct decode_job *job)
@@ -471,6 +497,8 @@ int decode_run(const struct decode_job *job)
         r.status = open_input(&r);
     if (r.status == EXIT_OK)
         r.status = open_output(&r);
+    if (r.status == EXIT_OK)
+        r.status = open_anonymizer(&r);
     if (r.status == EXIT_OK && needs_context(&r)) {
         r.context = context_new(0);
         if (!r.context)
@@ -487,6 +515,7 @@ int decode_run(const struct decode_job *job)
         finish(&r);
     }
     cap_filter_free(r.capture_filter);
+    free(r.anonymizer);
     context_free(r.context);
     streams_free(r.printer.streams);
     marks_free(&r.marks);

@@ -1,0 +1,23 @@
+/* layer 3 (show): packets written without what tells whose they are. */
+#ifndef RDMATRACE_ANONYMIZE_H
+#define RDMATRACE_ANONYMIZE_H
+
+#include "dissect/pkt.h"
+#include "src/show/pseudonym.h"
+
+/* Zero it, then call pseudonyms_init() for `names`. */
+struct anonymizer {
+    struct pseudonyms names; /* what replaces addresses and names */
+    struct pkt packet;       /* the packet as it is written, decoded for its CRCs */
+    uint8_t data[FRAME_MAX]; /* the bytes of the frame that is written */
+};
+
+/*
+ * Make *out of the frame of `p`, which was decoded with opts->verify and without opts->headers_only: the numbers that
+ * fields describe are as they were, addresses, GUIDs and names replaced, all other bytes zero. ICRC, VCRC and the
+ * checksums of IPv4, UDP, TCP and ICMP are right if they were right, wrong if they were wrong; an ICRC that was not
+ * verified is zero. out->data stay valid until the next call.
+ */
+void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_opts *opts, struct frame *out);
+
+#endif
