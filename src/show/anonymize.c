@@ -258,7 +258,9 @@ static void put_crcs(struct anonymizer *a, const struct pkt *p, const struct dec
     const struct pkt *q = &a->packet;
     uint32_t end = p->frame->caplen;
 
-    if (p->icrc != CRC_ABSENT && p->have & H_BTH && p->icrc_off + 4 <= end) {
+    if (!(p->have & H_BTH) || p->icrc_off > end || end - p->icrc_off < 4)
+        return;
+    if (p->icrc != CRC_ABSENT) {
         pkt_decode(&a->packet, out, opts);
         if (p->icrc == CRC_UNKNOWN || (q->icrc != CRC_GOOD && q->icrc != CRC_BAD))
             bits_put(a->data + p->icrc_off, 0, 32, 0);
@@ -267,7 +269,7 @@ static void put_crcs(struct anonymizer *a, const struct pkt *p, const struct dec
         else /* an ICRC that was not inserted yet remains zero */
             bits_put(a->data + p->icrc_off, 0, 32, p->icrc_got || !q->icrc_want ? q->icrc_want ^ 1 : 0);
     }
-    if ((p->vcrc == CRC_GOOD || p->vcrc == CRC_BAD) && p->have & H_BTH && p->icrc_off + 6 <= end) {
+    if ((p->vcrc == CRC_GOOD || p->vcrc == CRC_BAD) && end - p->icrc_off >= 6) {
         pkt_decode(&a->packet, out, opts);
         if (q->vcrc == CRC_GOOD || q->vcrc == CRC_BAD)
             bits_put(a->data + p->icrc_off + 4, 0, 16, q->vcrc_want ^ (p->vcrc == CRC_BAD));

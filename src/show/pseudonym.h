@@ -21,8 +21,7 @@ int pseudonyms_init(struct pseudonyms *s, const char *key);
  * group addresses 01:80:c2 remain as they are, those of IP multicast follow the IP address. */
 void pseudonym_mac(const struct pseudonyms *s, uint8_t *to);
 /* An IPv4 address, 4 bytes. Unspecified, broadcast, 127.0.0.1 and groups whose MAC address is 01:00:5e:00:00:xx
- * (224.0.0.x) remain; loopback, link-local, private and
- * multicast addresses remain such. */
+ * (224.0.0.x) remain; loopback, link-local, private and multicast addresses remain such. */
 void pseudonym_ip4(const struct pseudonyms *s, uint8_t *to);
 /* An IPv6 address or GID, 16 bytes. Unspecified, loopback and the groups ff0x::1 to ff0x::ff remain; link-local, unique
  * local and multicast addresses remain such; an IPv4 address in its last 4 bytes follows pseudonym_ip4(), an interface
