@@ -52,10 +52,10 @@ class Seen:
         """What the counters may have gone up by."""
         sent, received = self.sent + self.lost_out, self.received - self.lost_in
         moved = abs(self.lost_out) + abs(self.lost_in)
-        doubtful = LATE if moved or self.again_out else 0  # frames of the wire and of the case before it that the capture has as well
+        doubtful = LATE if moved or self.again_out else 0  # frames of the wire, and of the case before, that the capture has or has not
         return {
             "sent_pkts": range(max(0, sent - doubtful), sent + LATE + 1),
-            "rcvd_pkts": range(max(0, received - LATE - self.again_in), received + 1),
+            "rcvd_pkts": range(max(0, received - LATE - self.again_in), received + doubtful + 1),
             "out_of_seq_request": range(self.seq_out, self.seq_out + max(0, self.lost_out) + 1),
             "rcvd_seq_err": range(0, self.seq_in + 1),
             "send_rnr_err": range(self.rnr_out, self.rnr_out + max(0, self.lost_out) + 1),
