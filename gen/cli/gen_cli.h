@@ -34,6 +34,7 @@ enum {
     KEY_LOSS,
     KEY_MAC,
     KEY_MAX,
+    KEY_MIX,
     KEY_NET,
     KEY_NO_CM,
     KEY_ONCE,
@@ -67,7 +68,6 @@ enum {
     KEY_VA,
     KEY_VALIDATE,
     KEY_VARY,
-    KEY_MIX,
     KEY_VIA,
     KEY_VLAN,
     KEY_WINDOW,
@@ -150,6 +150,7 @@ enum {
 #define OPT_LOSS         KEY_LOSS, "loss", "P"
 #define OPT_MAC          KEY_MAC, "mac", "MAC"
 #define OPT_MAX          KEY_MAX, "max", "N"
+#define OPT_MIX          KEY_MIX, "mix", "OPS"
 #define OPT_NET          KEY_NET, "net", "[DIR:]WORDS"
 #define OPT_NO_CM        KEY_NO_CM, "no-cm", NULL
 #define OPT_ONCE         KEY_ONCE, "once", NULL
@@ -180,7 +181,6 @@ enum {
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
 #define OPT_VARY         KEY_VARY, "vary", NULL
-#define OPT_MIX          KEY_MIX, "mix", "OPS"
 #define OPT_VIA          KEY_VIA, "via", "ADDR"
 #define OPT_VLAN         KEY_VLAN, "vlan", "ID[:PRIO]"
 #define OPT_VLAN_ID      KEY_VLAN, "vlan", "ID"

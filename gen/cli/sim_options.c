@@ -280,22 +280,21 @@ static int parse_fault(struct sim_job *job, const char *arg)
 
 static int parse_mix(struct sim_job *job, const char *arg)
 {
-    char name[16];
+    struct token rest = token_of(arg), name;
+    bool more = true;
 
     job->traffic.mix = 0;
-    for (const char *p = arg;; p++) {
-        size_t n = strcspn(p, ",");
-        memcpy(name, p, n < sizeof name ? n : 0);
-        name[n < sizeof name ? n : 0] = 0;
-        enum traffic_op op = traffic_op_find(name);
+    while (more) {
+        enum traffic_op op = 0;
+        more = token_cut(&rest, ',', &name, &rest);
+        while (op < TRAFFIC_OPS && !token_is(&name, traffic_op_str(op)))
+            op++;
         if (op == TRAFFIC_OPS || op == TRAFFIC_MIXED)
             return cli_error("--mix %s: expected write, send, read, cas, faa, atomic_write and flush, with commas",
                              arg);
         job->traffic.mix |= 1u << op;
-        p += n;
-        if (!*p)
-            return 0;
     }
+    return 0;
 }
 
 static int parse_loss(struct sim_job *job, const char *arg)
