@@ -238,6 +238,8 @@ void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
  * other work requests are flushed. */
 void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
+/* The queue pair is in error: complete its receives with WC_WR_FLUSH_ERR, those of its own queue. */
+void ep_flush_recv(struct ep_qp *q, ns_t now);
 /* Post the receives that the refill policy asks for. */
 void ep_refill(struct ep_qp *q, ns_t now);
 

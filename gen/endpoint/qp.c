@@ -299,7 +299,7 @@ void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now)
     ep_complete(q->ep, q->xrcd ? q->ep->srq[q->srq]->cq : q->recv_cq, wc, wc->flags & WC_SOLICITED);
 }
 
-static void flush_recv(struct ep_qp *q, ns_t now)
+void ep_flush_recv(struct ep_qp *q, ns_t now)
 {
     struct wc wc = {.status = WC_WR_FLUSH_ERR, .opcode = WC_RECV};
 
@@ -349,7 +349,7 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now)
     }
     qp_error(&q->qp);
     flush_send(q, status, now);
-    flush_recv(q, now);
+    ep_flush_recv(q, now);
     ep_raise(q->ep, EP_EV_QP_FATAL, q->handle, now);
 }
 
@@ -394,7 +394,7 @@ int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32
         forget_work(q);
     if (q->qp.state == QPS_ERR && from != QPS_ERR && from != QPS_RESET) {
         flush_send(q, WC_SUCCESS, now);
-        flush_recv(q, now);
+        ep_flush_recv(q, now);
     }
     if (from == QPS_RTR && q->qp.state == QPS_RTS)
         q->sq_tail = 0;
@@ -571,57 +571,4 @@ int ep_mw_bind(struct endpoint *ep, int qp, const struct send_wr *wr, uint32_t *
     if (!err)
         *key = bind.rkey;
     return err;
-}
-
-int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now)
-{
-    struct ep_qp *q = qp_of(ep, qp);
-    int err;
-
-    if (!q || !has_own_receives(q) || q->qp.state == QPS_RESET)
-        return -EINVAL;
-    err = rq_post(&q->rq, wr);
-    if (err)
-        return err;
-    if (q->qp.state == QPS_ERR) {
-        flush_recv(q, now);
-    } else if (q->qp.rsp.p.credits && q->qp.rsp.avail_sent == 0 && qp_can_receive(&q->qp) && q->qp.rsp.started) {
-        q->qp.rsp.ack_owed = true; /* the requester waits for credits */
-        q->ps.ack_due = now;
-        ep_ready(q);
-    }
-    return 0;
-}
-
-int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece)
-{
-    struct ep_qp *q = qp_of(ep, qp);
-
-    if (!q || !has_own_receives(q))
-        return -EINVAL;
-    q->refill_sge = *piece;
-    return 0;
-}
-
-void ep_refill(struct ep_qp *q, ns_t now)
-{
-    bool due = q->refill_at <= now;
-    struct recv_wr wr = {.sg_list = &q->refill_sge, .num_sge = q->refill_sge.length ? 1 : 0};
-    uint32_t n;
-    ns_t when;
-
-    if (!has_own_receives(q) || q->pol.refill == &refill_none || (!due && q->refill_at != NS_NEVER))
-        return;
-    q->refill_at = NS_NEVER;
-    n = q->pol.refill->post(rq_count(&q->rq), q->rq.max, now, &when, q->pol.refill_arg);
-    if (n && !due && when > now && q->qp.rsp.started) {
-        q->refill_at = when;
-        ep_timer(q, when);
-        return;
-    }
-    for (; n; n--) {
-        wr.wr_id = q->refill_id++;
-        if (ep_post_recv(q->ep, q->handle, &wr, now))
-            return;
-    }
 }

@@ -254,6 +254,59 @@ int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_
     return rq_post(&ep->srq[srq]->rq, wr);
 }
 
+int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+    int err;
+
+    if (!q || !has_own_receives(q) || q->qp.state == QPS_RESET)
+        return -EINVAL;
+    err = rq_post(&q->rq, wr);
+    if (err)
+        return err;
+    if (q->qp.state == QPS_ERR) {
+        ep_flush_recv(q, now);
+    } else if (q->qp.rsp.p.credits && q->qp.rsp.avail_sent == 0 && qp_can_receive(&q->qp) && q->qp.rsp.started) {
+        q->qp.rsp.ack_owed = true; /* the requester waits for credits */
+        q->ps.ack_due = now;
+        ep_ready(q);
+    }
+    return 0;
+}
+
+int ep_qp_set_refill(struct endpoint *ep, int qp, const struct sge *piece)
+{
+    struct ep_qp *q = qp_of(ep, qp);
+
+    if (!q || !has_own_receives(q))
+        return -EINVAL;
+    q->refill_sge = *piece;
+    return 0;
+}
+
+void ep_refill(struct ep_qp *q, ns_t now)
+{
+    bool due = q->refill_at <= now;
+    struct recv_wr wr = {.sg_list = &q->refill_sge, .num_sge = q->refill_sge.length ? 1 : 0};
+    uint32_t n;
+    ns_t when;
+
+    if (!has_own_receives(q) || q->pol.refill == &refill_none || (!due && q->refill_at != NS_NEVER))
+        return;
+    q->refill_at = NS_NEVER;
+    n = q->pol.refill->post(rq_count(&q->rq), q->rq.max, now, &when, q->pol.refill_arg);
+    if (n && !due && when > now && q->qp.rsp.started) {
+        q->refill_at = when;
+        ep_timer(q, when);
+        return;
+    }
+    for (; n; n--) {
+        wr.wr_id = q->refill_id++;
+        if (ep_post_recv(q->ep, q->handle, &wr, now))
+            return;
+    }
+}
+
 /* --- Memory ----------------------------------------------------------------------------------- */
 
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key)
