@@ -1,4 +1,5 @@
-/* layer 3 (sim): the truth of a simulation: which frame caused a retransmission, and what happened to it. */
+/* layer 3 (sim): the truth of a simulation: which frame caused a retransmission, and what happened to
+ * it; the cause of an error of a work request. */
 #include "gen/sim/truth_impl.h"
 
 #include "gen/net/net.h"
@@ -139,5 +140,25 @@ enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, cons
         return *frame ? fate_of(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
     default:
         return blame_timeout(t, conn, host, e, frame);
+    }
+}
+
+enum cause truth_cause_of(enum wc_status status)
+{
+    switch (status) {
+    case WC_RNR_RETRY_EXC_ERR:
+        return CAUSE_RNR_EXCEEDED;
+    case WC_REM_ACCESS_ERR:
+        return CAUSE_ACCESS_ERROR;
+    case WC_REM_INV_REQ_ERR:
+        return CAUSE_INVALID_REQUEST;
+    case WC_REM_OP_ERR:
+        return CAUSE_OPERATION_ERROR;
+    case WC_REM_INV_RD_REQ_ERR:
+        return CAUSE_DEPTH_EXCEEDED;
+    case WC_RETRY_EXC_ERR:
+        return CAUSE_RETRY_EXCEEDED;
+    default:
+        return CAUSE_CANNOT_TELL;
     }
 }

@@ -145,6 +145,8 @@ void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_span
  * it. */
 enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
                        uint64_t response, uint64_t *frame);
+/* The cause of a work request that completes with `status`. */
+enum cause truth_cause_of(enum wc_status status);
 /* truth_account.c */
 /* Append a span, if it is not empty. */
 void truth_paint(struct truth *t, struct truth_spans *out, enum time_state state, ns_t from, ns_t to,

@@ -454,26 +454,6 @@ static void managed(struct walk *w, const struct truth_event *e)
     w->cm_to = e->at;
 }
 
-static enum cause cause_of_status(enum wc_status status)
-{
-    switch (status) {
-    case WC_RNR_RETRY_EXC_ERR:
-        return CAUSE_RNR_EXCEEDED;
-    case WC_REM_ACCESS_ERR:
-        return CAUSE_ACCESS_ERROR;
-    case WC_REM_INV_REQ_ERR:
-        return CAUSE_INVALID_REQUEST;
-    case WC_REM_OP_ERR:
-        return CAUSE_OPERATION_ERROR;
-    case WC_REM_INV_RD_REQ_ERR:
-        return CAUSE_DEPTH_EXCEEDED;
-    case WC_RETRY_EXC_ERR:
-        return CAUSE_RETRY_EXCEEDED;
-    default:
-        return CAUSE_CANNOT_TELL;
-    }
-}
-
 /* How often the connections of the requester's host tried in vain since `since`, as far as frames show it: requests
  * sent again on timeout, and DREQs sent again behind such a request. */
 static unsigned vain_tries(const struct walk *w, ns_t since)
@@ -505,7 +485,7 @@ static bool peer_is_dead(const struct walk *w)
 
 static void failed(struct walk *w, const struct truth_event *e)
 {
-    enum cause cause = cause_of_status((enum wc_status)e->why);
+    enum cause cause = truth_cause_of((enum wc_status)e->why);
     struct truth_incident *open;
 
     wait_over(w, e);
