@@ -48,7 +48,7 @@ struct episode {
     ns_t wait;                /* TIMEOUT: silence before the retransmission; RNR: time waited */
     uint32_t sent;            /* frame of the copy that was sent before */
     uint32_t instead;         /* frame that showed the gap */
-    /* frame of the NAK; TIMEOUT: of one that was not heeded; PAUSE, THROTTLED: of the pause frame, the CNP */
+    /* frame of the NAK; TIMEOUT: of one that the requester ignored; PAUSE, THROTTLED: of the pause frame, the CNP */
     uint32_t nak;
     uint32_t back;   /* frame of the retransmission */
     uint32_t answer; /* frame of the response that ended it */

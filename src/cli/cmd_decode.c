@@ -39,7 +39,7 @@ static const struct opt_def defs[] = {
      "write the packets shown to FILE: pcapng, or pcap if FILE ends in .pcap;\n"
      "with - to standard output, which then shows nothing else"},
     {KEY_ANONYMIZE, "anonymize", "[=KEY]",
-     "with -w: write other addresses and names, by KEY always the same, and zeros for the payload"},
+     "with -w: replace addresses and names, alike with the same KEY, and the payload by zeros"},
     {'T', "format", "FORMAT", "text (default), tree, json, ndjson or fields"},
     {'e', "field", "FIELD", "with -T fields: a column; may be repeated"},
     {'E', "field-option", "KEY=VALUE",
