@@ -100,12 +100,16 @@ static void set_up_window(struct endpoint *ep, uint32_t pd, int qp, uint32_t reg
                          .mr_key = region,
                          .mw_length = WINDOW,
                          .mw_access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
+    static uint8_t frame[EP_FRAME_MAX];
     uint32_t unbound;
+    int sent;
 
     ep_mw_alloc(ep, pd, MR_WINDOW2, &unbound);
     ep_mw_alloc(ep, pd, MR_WINDOW2, &wr.inv_rkey);
     wr.rkey = wr.inv_rkey + 1;
     ep_post_send(ep, qp, &wr, 0);
+    sent = ep_tx(ep, frame, sizeof frame, 0); /* runs it */
+    assert(sent == 0);
 }
 
 /* Receives of the open part, for the queue pair, or for an XRC target's shared receive queue. */
