@@ -120,7 +120,7 @@ Test(clock_hull, one_direction_is_not_enough)
     cr_assert_not(clock_hull_at(&hull, 500).known);
     for (unsigned i = 0; i < CLOCK_PAIRS_MIN - 1; i++)
         packet(&n, 1000 * i, false);
-    cr_assert_not(clock_hull_at(&hull, 500).known, "nine pairs in the other direction");
+    cr_assert_not(clock_hull_at(&hull, 500).known, "one pair too few in the other direction");
     packet(&n, 90000, false);
     cr_assert(clock_hull_at(&hull, 500).known);
 }
