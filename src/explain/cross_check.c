@@ -68,6 +68,20 @@ static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
 }
 
+/* Whether all responses that the tap of a flow of requests saw are known to be to one flow or another: as long as
+ * several queue pairs use the same PSNs, they are not. */
+static bool knows_answers(const struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    for (uint32_t i = 0; i < x->n_strangers; i++) {
+        const struct stranger *s = &x->strangers[i];
+        if (s->tap == f->tap && conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
+            return false;
+    }
+    return x->n_strangers < STRANGERS;
+}
+
 /* The other tap has the request `s` too (`o`): did it see the response? */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
@@ -82,7 +96,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
         st->cause = CAUSE_REORDER;
         st->proved = true;
-    } else if (here) {
+    } else if (here || (answer && !knows_answers(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer));
@@ -260,7 +274,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
 {
     const struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
 
-    if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0))
+    if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0) || !knows_answers(x, st->flow))
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;

@@ -181,6 +181,16 @@ static void note_rate(struct marks *m, ns_t ts)
     m->slices[at % CNP_SLICES].n++;
 }
 
+static void note_gap(const struct event *e, struct flow_notes *t)
+{
+    unsigned at = t->requests.gaps_at++ % NOTED_GAPS;
+
+    t->requests.gaps_open += !t->requests.gaps[at].open;
+    t->requests.gaps[at].psn = e->h->next;
+    t->requests.gaps[at].frame = frame_u32(e->p);
+    t->requests.gaps[at].open = true;
+}
+
 static void on_request(struct explainer *x, const struct event *e)
 {
     struct flow_notes *t = notes_of(x, e->flow);
@@ -216,10 +226,8 @@ static void on_request(struct explainer *x, const struct event *e)
         t->hypotheses.cost = NO_INCIDENT;
         return;
     }
-    if (e->as == SEEN_GAP) {
-        t->requests.gaps[t->requests.gaps_at % NOTED_GAPS].psn = e->h->next;
-        t->requests.gaps[t->requests.gaps_at++ % NOTED_GAPS].frame = frame_u32(e->p);
-    }
+    if (e->as == SEEN_GAP)
+        note_gap(e, t);
     if (e->h->service == SVC_UC)
         explain_unreliable(x, e, t);
     else if (e->as == SEEN_LATE)
@@ -254,6 +262,23 @@ static void settle(struct explainer *x, const struct event *e, struct flow_notes
         st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
     }
     t->hypotheses.open = NO_INCIDENT;
+}
+
+/* The response acknowledges a gap in the requests. If none was seen there meanwhile, it is not the network that lacks
+ * it. */
+static void note_lacking(const struct event *e, struct flow_notes *t)
+{
+    bool acks = !(e->p->op->flags & OPF_ACK) || response_type(e->p) == AETH_ACK;
+    uint32_t proves = response_proves(e->p);
+
+    for (unsigned i = 0; acks && i < NOTED_GAPS; i++) {
+        uint32_t psn = t->requests.gaps[i].psn;
+        if (!t->requests.gaps[i].open || psn_diff(proves, psn) <= 0)
+            continue;
+        t->requests.gaps[i].open = false;
+        t->requests.gaps_open--;
+        t->requests.lacks |= !req_dir_sent(e->h, psn) && !req_dir_read(e->h, psn, 0);
+    }
 }
 
 static void shorten(ns_t *shortest, ns_t took)
@@ -355,6 +380,8 @@ static void on_response(struct explainer *x, const struct event *e)
         note_anew(x, e, t);
     t->responses.last_frame = frame_u32(e->p);
     t->responses.last_ts = e->p->frame->ts;
+    if (UNLIKELY(t->requests.gaps_open))
+        note_lacking(e, t);
     note_round_trip(e, t);
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT) && e->p->have & H_AETH)
         explain_repeated_answer(x, e, t);

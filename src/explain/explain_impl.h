@@ -231,6 +231,9 @@ struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t fl
 void incident_is(struct incident *s, const struct fact *f);
 /* Add a fact, if there is room for one more. */
 void incident_add(struct incident *s, const struct fact *f);
+/* The capture lacks packets of its connection: it is possible at most if its hypothesis rests on what was not seen, and
+ * no further fact proves it. */
+void incident_doubt(struct incident *s);
 /* Add a frame; 0: none. Without room it is only counted. */
 void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */

@@ -120,6 +120,22 @@ static void sort(struct explainer *x)
     free(place);
 }
 
+static bool is_lacking(const struct explainer *x, uint32_t flow)
+{
+    return flow != FLOW_NONE && x->notes[flow] && x->notes[flow]->requests.lacks;
+}
+
+/* What was not seen may have passed where the capture lacks packets of the connection. */
+static void doubt(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *s = &x->incidents[i];
+        uint32_t peer = s->flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), s->flow)->peer;
+        if (is_lacking(x, s->flow) || is_lacking(x, peer))
+            incident_doubt(s);
+    }
+}
+
 void explain_end(struct explainer *x)
 {
     struct conn_table *conns = observer_conns(x->observer);
@@ -143,6 +159,7 @@ void explain_end(struct explainer *x)
     explain_once(x);
     explain_bill(x);
     explain_cross(x);
+    doubt(x);
     sort(x);
     explain_events(x);
     explain_set_clocks(x);

@@ -55,6 +55,8 @@ enum proof {
     PROVES, /* makes it certain */
     OPENS,  /* makes it possible at most */
 };
+#define NEEDS_WHOLE 0x80u /* in `certainties`: only if the capture lacks no packet of the connection */
+#define WHOLE(c)    (NEEDS_WHOLE | (c))
 static const uint8_t certainties[SENTENCES] = {
 #define HYPOTHESIS(name, certainty, pro, contra, text) [SENTENCE_##name] = certainty,
 #define FACT(name, proof, text)
@@ -74,7 +76,7 @@ void incident_is(struct incident *s, const struct fact *f)
 {
     s->n_facts = 1;
     s->facts[0] = *f;
-    s->certainty = certainties[f->sentence];
+    s->certainty = certainties[f->sentence] & ~NEEDS_WHOLE;
 }
 
 void incident_add(struct incident *s, const struct fact *f)
@@ -83,6 +85,16 @@ void incident_add(struct incident *s, const struct fact *f)
         s->certainty = proofs[f->sentence] == PROVES ? CERTAIN : POSSIBLE;
     if (s->n_facts < INCIDENT_FACTS)
         s->facts[s->n_facts++] = *f;
+}
+
+void incident_doubt(struct incident *s)
+{
+    if (!s->n_facts || !(certainties[s->facts[0].sentence] & NEEDS_WHOLE))
+        return;
+    for (unsigned i = 1; i < s->n_facts; i++)
+        if (proofs[s->facts[i].sentence] == PROVES)
+            return;
+    s->certainty = POSSIBLE;
 }
 
 int incident_failure(const struct incident *s)

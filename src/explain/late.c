@@ -64,7 +64,8 @@ static void tell_late(struct explainer *x, const struct event *e, struct flow_no
         return; /* it continues the retransmission that the NAK asked for */
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         tell_missed(x, e, t);
-    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back) {
+    } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back &&
+               t->hypotheses.late_alone == NO_INCIDENT) {
         st = incident_overtaken(x, e);
         if (!st)
             return;
@@ -93,15 +94,23 @@ void explain_late(struct explainer *x, const struct event *e, struct flow_notes 
     tell_late(x, e, t);
 }
 
-/* The packet after the late one is retransmitted too, without a NAK for it: so the late packet was not reordered but
- * retransmitted, too. */
+/* The packets after the late one are retransmitted too, without a NAK for it: so the late packet was not reordered but
+ * retransmitted, too. Several late ones in order tell nothing yet.
+ *
+ *   request 5 .. 9 . 6 7 . 10         6 and 7 came late, then new PSNs: reordered
+ *   request 5 .. 9 . 6 7 . 8 9        6 and 7 came late, then PSNs seen before: go-back-N */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late_alone);
     bool asked = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+    bool ahead = st && psn_diff(e->p->bth.psn, st->psn) > 0, run = st && st->n_frames > 2;
 
+    if (ahead && e->as == SEEN_LATE && st->cause == CAUSE_REORDER) {
+        incident_frame(st, ROLE_LOST, frame_u32(e->p));
+        return;
+    }
     t->hypotheses.late_alone = NO_INCIDENT;
-    if (!st || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || e->p->bth.psn != e->h->cursor || asked)
+    if (!ahead || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || asked || (e->p->bth.psn != e->h->cursor && !run))
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->again++;

@@ -35,6 +35,7 @@ struct flow_notes *notes_new(void)
                                         .rsp_lost = NO_INCIDENT,
                                         .rsp_reorder = NO_INCIDENT};
     t->responses.late = t->responses.next = t->responses.run_last = UINT32_MAX;
+    t->responses.told = NO_INCIDENT;
     t->responses.round_trip = t->responses.least_trip = -1;
     return t;
 }

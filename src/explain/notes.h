@@ -57,8 +57,11 @@ struct noted_requests {
     uint32_t bad_at;
     struct {
         uint32_t psn, frame; /* frame 0: none */
+        bool open;           /* no response has acknowledged it yet */
     } gaps[NOTED_GAPS];      /* the first PSN of each gap, and the frame that came in place of it */
     uint32_t gaps_at;
+    unsigned gaps_open;           /* of those */
+    bool lacks;                   /* the capture lacks a request: it was acknowledged, and never seen */
     uint32_t soliciting, answers; /* packets that solicit a response, retransmissions included; and responses */
     bool asked;                   /* a request solicited a response; the last such PSN is asked_psn */
     bool owed;                    /* without a response at the latest retransmission */
@@ -82,9 +85,13 @@ struct noted_responses {
     } by_psn[NOTED_RESPONSES]; /* frame of the first and the latest one; ICRC and time of the latest */
     uint32_t last_frame;       /* latest response; 0: none seen */
     ns_t last_ts;
+    bool strange;  /* of the flow of the responses: some came before it was known to which requests */
     uint32_t next; /* PSN after the latest READ response in order; UINT32_MAX: none seen */
     /* PSN of the latest retransmitted READ response seen after later ones; else UINT32_MAX */
     uint32_t late;
+    uint32_t behind;        /* PSN behind the latest READ response */
+    uint32_t told;          /* incident of the latest READ response, if it came late and was not asked for again */
+    bool repeats;           /* the latest READ responses repeat others in order */
     uint32_t overtaken_end; /* after a reordered response: the PSN after the last that the requester dropped */
     /* first response of the latest retransmitted READ or atomic; frame 0: none */
     uint32_t run_frame, run_psn;

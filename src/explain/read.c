@@ -324,16 +324,17 @@ bool explain_rest(struct explainer *x, const struct event *e, struct flow_notes 
     return true;
 }
 
-/* A response was reordered: it came in frame `came`, after the response with the PSN before `end`. */
-static void tell_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
-                               uint32_t came, struct incident *st)
+/* A response was reordered: it came in frame `came`, after the response with the PSN before `end`. The number of its
+ * incident. */
+static uint32_t tell_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
+                                   uint32_t came, struct incident *st)
 {
     uint32_t asked = st ? st->frames[st->n_frames - 1] : 0;
 
     if (!st)
         st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
     if (!st)
-        return;
+        return NO_INCIDENT;
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;
     st->n_frames = 0;
@@ -343,6 +344,7 @@ static void tell_late_response(struct explainer *x, const struct event *e, struc
     incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = late, .lost = came, .again = asked));
     t->hypotheses.rsp_reorder = incident_number(x, st);
     t->responses.overtaken_end = t->responses.next;
+    return t->hypotheses.rsp_reorder;
 }
 
 /* True if a missing READ response comes after later ones. */
@@ -355,12 +357,31 @@ static bool comes_late(const struct flow_notes *t, const struct event *e)
            !response_frame(t, psn);
 }
 
+/* Response `e` follows the late one and is late as well, or a repetition: the READ is executed again, though its
+ * request was not captured, and none of them was overtaken. */
+static void drop_run(struct explainer *x, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->responses.told);
+
+    if (st)
+        st->moot = true;
+    t->responses.told = NO_INCIDENT;
+    t->responses.repeats = true;
+}
+
 void explain_read_response(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t psn = e->p->bth.psn, late = t->responses.late;
     struct incident *st = incident_at(x, t->hypotheses.rsp_missing);
+    bool behind = t->responses.next != UINT32_MAX && psn_diff(psn, t->responses.next) < 0;
     struct read_req *a;
 
+    if (behind && t->responses.behind == psn)
+        drop_run(x, t);
+    else
+        t->responses.repeats = false;
+    t->responses.behind = psn_add(psn, 1);
+    t->responses.told = NO_INCIDENT;
     t->responses.late = UINT32_MAX;
     if (late != UINT32_MAX && psn == t->responses.next && psn != psn_add(late, 1) && st &&
         st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
@@ -372,8 +393,8 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
         return;
     }
     a = req_dir_read(e->h, psn, 0);
-    if (a && !a->again && a->opcode == OP_READ_REQUEST)
-        tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
+    if (a && !a->again && a->opcode == OP_READ_REQUEST && !t->responses.repeats)
+        t->responses.told = tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
     else if (a && a->span > 1)
         t->responses.late = psn;
 }

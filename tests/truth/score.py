@@ -121,9 +121,9 @@ def judge(truth, explained, incident, view, slack):
     """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
     cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
     ends = {r["requester"] for r in rows}
-    near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends) and
+    near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
             overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
-    if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
+    if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds) or (cause == "pause" and not incident["bill_ns"]):
         return None, ""
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
