@@ -111,6 +111,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 
 /* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
 #define NAK_HEEDED  (20 * NS_PER_MS) /* and a slow host acts on a NAK within this time */
+#define RNR_HEEDED  4                /* and on an RNR NAK within so many times its timer */
 #define TIMER_LEAST NS_PER_MS
 #define TIMER_TIMES 20
 
@@ -124,16 +125,28 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
     return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
 }
 
+/* A requester goes back to a READ or atomic before the request that the RNR NAK is about, long after the RNR timer: it
+ * did not take the NAK, for a response before it was missing. */
+static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t silence)
+{
+    const struct asked *n = &d->rnr;
+    ns_t timer = rnr_time(aeth_value(e->h->rnr.syndrome));
+
+    return n->open && psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0) &&
+           silence > RNR_HEEDED * timer;
+}
+
 /* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
 static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
-    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED;
+    ns_t silence = now - d->spans.at;
+    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(d, e, silence));
     bool known = f->params.have_timeout || f->params.have_asked;
 
-    if (e->why == BACK_SEQ_NAK && !known && now - d->spans.at < NAK_HEEDED)
+    if (e->why == BACK_SEQ_NAK && !known && silence < NAK_HEEDED)
         return e->why;
-    return asked && timeline_is_silence(f, d, now - d->spans.at) ? BACK_SILENCE : e->why;
+    return asked && timeline_is_silence(f, d, silence) ? BACK_SILENCE : e->why;
 }
 
 void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
