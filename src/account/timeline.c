@@ -362,6 +362,7 @@ static void note_read_response(struct direction *d, const struct event *e)
     if (!d->have_rsp || (!d->stuck.open && !dropped && psn_diff(behind, d->rsp_next) > 0)) {
         d->rsp_next = behind;
         d->backs = 0;
+        d->by_nak = false;
     }
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;

@@ -35,6 +35,7 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     d->resend.rsp = d->rsp_high;
     if (d->have_rsp && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && psn_diff(p->bth.psn, d->rsp_next) < 0)
         d->rsp_next = p->bth.psn;
+    d->by_nak = ep_at && (ep_at->why == TROUBLE_SEQ_NAK || ep_at->why == TROUBLE_IMPLIED);
     d->nak.open = d->rnr.open = d->stuck.open = false;
 }
 
@@ -296,7 +297,8 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
-/* A response skipped one to a READ, and the requester did not go back at once: it has no retry left. */
+/* A response skipped one to a READ, and the requester did not go back at once: it has no retry left. If it had gone
+ * back for a NAK already, it waits for its ACK timer; else it gives up at once. */
 static bool is_spent(const struct timeline *t, const struct direction *d, uint32_t flow)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
@@ -311,7 +313,12 @@ static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow,
 
     if (x)
         x->instead = d->stuck.frame;
-    timeline_claim(t, d, d->stuck.ts, d->spans.at, BEFORE_LOSS, TIME_GIVEN_UP, ep);
+    if (d->by_nak && d->wait) {
+        ns_t expiry = d->spans.at + d->wait;
+        timeline_bill(t, d, expiry < end ? expiry : end, TIME_ACK_TIMEOUT, ep);
+    } else {
+        timeline_claim(t, d, d->stuck.ts, d->spans.at, BEFORE_LOSS, TIME_GIVEN_UP, ep);
+    }
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
