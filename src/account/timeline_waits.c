@@ -31,21 +31,34 @@ static void early_was_slow(struct timeline *t, struct direction *d, uint32_t flo
     }
 }
 
-/* The longest of the first responses is held against the median of all, and the mean distance of the others from it. */
+/* The mean distance of the first `n` responses from the usual time. */
+static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
+{
+    ns_t sum = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        sum += llabs(r[i].to - r[i].from - usual) / (ns_t)n;
+    return sum;
+}
+
+/* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
+ * from it: from the first one on that is slow, all are. */
 static void settle_early(struct timeline *t, struct direction *d, uint32_t flow)
 {
     struct early_response r[SLOW_AFTER];
-    ns_t usual, spread = 0, most;
+    unsigned k = SLOW_AFTER / 2;
+    ns_t usual, spread;
 
     memcpy(r, d->early, sizeof r);
     qsort(r, SLOW_AFTER, sizeof *r, by_length);
     usual = r[SLOW_AFTER / 2 - 1].to - r[SLOW_AFTER / 2 - 1].from;
-    most = r[SLOW_AFTER - 1].to - r[SLOW_AFTER - 1].from;
-    for (unsigned i = 0; i < SLOW_AFTER - 1; i++)
-        spread += llabs(r[i].to - r[i].from - usual) / (SLOW_AFTER - 1);
-    if (!timeline_is_slow(most, usual, spread) || most <= 2 * d->least_first)
+    for (spread = early_spread(r, k, usual); k < SLOW_AFTER; spread = early_spread(r, ++k, usual))
+        if (timeline_is_slow(r[k].to - r[k].from, usual, spread) && r[k].to - r[k].from > 2 * d->least_first)
+            break;
+    if (k == SLOW_AFTER)
         return;
-    early_was_slow(t, d, flow, &r[SLOW_AFTER - 1], usual);
+    for (unsigned i = k; i < SLOW_AFTER; i++)
+        early_was_slow(t, d, flow, &r[i], usual);
     d->usual = usual;
     d->spread = spread + usual / 2;
 }
