@@ -85,6 +85,21 @@ Test(timeline, an_rnr_wait_runs_from_the_nak_to_the_retransmission)
     cr_expect_eq(only_episode()->count, 1);
 }
 
+Test(timeline, an_rnr_nak_that_skips_a_response_is_ignored_until_the_ack_timeout)
+{
+    start();
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 5 * US, mk_ack(101, 0x2c, 1)); /* timer 12: 640 us */
+    talk(&t, 0, 8 * NS_PER_MS, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 5 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 1, 0, mk_ack(101, 0x1f, 2));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 0);
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+}
+
 Test(timeline, a_loss_wins_over_a_slow_response_at_the_same_time)
 {
     start();

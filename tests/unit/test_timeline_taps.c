@@ -181,6 +181,14 @@ Test(timeline_taps, a_slow_first_response_hides_no_later_one)
     cr_expect_eq(account()->states[TIME_PEER_SLOW], 890 * US + 690 * US);
 }
 
+Test(timeline_taps, several_of_the_first_responses_were_slow)
+{
+    start();
+
+    answered_after((unsigned[]){900, 10, 11, 9, 950, 12, 10, 10, 10, 0});
+    cr_expect_eq(account()->states[TIME_PEER_SLOW], 890 * US + 940 * US);
+}
+
 /* Two READs; the response to the first one is lost before the tap, so that its requester drops the other one. */
 static void first_response_lost(void)
 {
@@ -249,6 +257,22 @@ Test(timeline_taps, who_has_gone_back_as_often_as_agreed_and_does_not_again_has_
     skipped_each_time(2);
     cr_expect_eq(account()->states[TIME_GIVEN_UP], 8 * NS_PER_MS);
     cr_expect_eq(account()->states[TIME_NOT_KNOWN], 0);
+}
+
+Test(timeline_taps, who_went_back_for_a_nak_waits_for_its_timer_before_it_gives_up)
+{
+    start(); /* 2 retries */
+
+    first_response_lost();
+    talk(&t, 0, 8 * NS_PER_MS, mk_read(100, 0, 10)); /* the ACK timer ran out */
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    talk(&t, 0, 100, mk_read(100, 0, 10)); /* an implied NAK */
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    talk(&t, 1, 20 * US, mk_aeth(OP_READ_RESP_ONLY, 101, 10, 0x1f, 2));
+    talk_to(&t, 1, 20 * NS_PER_MS, 0x11, mk(OP_SEND_ONLY, 900, 10));
+    cr_expect_eq(account()->states[TIME_ACK_TIMEOUT], 16 * NS_PER_MS);
+    cr_expect_eq(account()->states[TIME_GIVEN_UP], 12 * NS_PER_MS);
 }
 
 Test(timeline_taps, who_has_a_retry_left_may_wait_for_its_timer)
