@@ -152,6 +152,10 @@ void ep_cq_destroy(struct endpoint *ep, int cq);
 int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only);
 /* A shared receive queue of `depth` receives with up to `max_sge` pieces. */
 int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge);
+/* Destroy a shared receive queue; its receives are forgotten, and its handle and number are given out again. -EINVAL:
+ * no such queue; -EBUSY: a queue pair uses it, or an XRC_TGT queue pair is in the midst of a message with one of its
+ * receives. */
+int ep_srq_destroy(struct endpoint *ep, int srq);
 /* An XRC domain; numbers from 1. */
 uint32_t ep_xrcd_alloc(struct endpoint *ep);
 /* Make a shared receive queue one of the XRC domain `xrcd`: XRC_TGT queue pairs of the domain take its receives for

@@ -207,6 +207,8 @@ static inline uint32_t recv_pd(const struct ep_qp *q)
 /* resources.c */
 void ep_complete(struct endpoint *ep, int cq, const struct wc *wc, bool solicited);
 void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now);
+/* A shared receive queue; NULL: no such handle, or destroyed. */
+struct ep_srq *ep_srq_of(const struct endpoint *ep, int handle);
 /* The shared receive queue of this number in an XRC domain; EP_NO_SRQ: none. */
 int ep_srq_of_number(const struct endpoint *ep, uint32_t number, uint32_t xrcd);
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);

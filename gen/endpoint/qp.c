@@ -113,7 +113,7 @@ static bool init_xrc_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 static bool init_resources_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 {
     return i->pd >= 1 && i->pd <= ep->pds && handle_ok(i->send_cq, ep->n_cq) && handle_ok(i->recv_cq, ep->n_cq) &&
-           (i->srq == EP_NO_SRQ || handle_ok(i->srq, ep->n_srq)) && init_xrc_ok(ep, i);
+           (i->srq == EP_NO_SRQ || ep_srq_of(ep, i->srq)) && init_xrc_ok(ep, i);
 }
 
 static bool init_limits_ok(const struct ep_qp_init *i)

@@ -187,27 +187,56 @@ int rq_post(struct ep_rq *rq, const struct recv_wr *wr)
     return 0;
 }
 
-int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge)
+struct ep_srq *ep_srq_of(const struct endpoint *ep, int handle)
 {
-    struct ep_srq **grown = realloc(ep->srq, (ep->n_srq + 1) * sizeof *grown), *srq;
-    int err;
+    return handle >= 0 && (uint32_t)handle < ep->n_srq && ep->srq[handle]->rq.wqe ? ep->srq[handle] : NULL;
+}
 
+/* A free shared receive queue handle; those destroyed are reused. */
+static int free_srq(struct endpoint *ep)
+{
+    struct ep_srq **grown;
+
+    for (uint32_t i = 0; i < ep->n_srq; i++)
+        if (!ep->srq[i]->rq.wqe)
+            return (int)i;
+    grown = realloc(ep->srq, (ep->n_srq + 1) * sizeof *grown);
     if (!grown)
         return -ENOMEM;
     ep->srq = grown;
+    ep->srq[ep->n_srq] = calloc(1, sizeof **grown);
+    return ep->srq[ep->n_srq] ? (int)ep->n_srq++ : -ENOMEM;
+}
+
+int ep_srq_create(struct endpoint *ep, uint32_t pd, uint32_t depth, uint16_t max_sge)
+{
+    int i, err;
+
     if (pd == 0 || pd > ep->pds)
         return -EINVAL;
-    srq = calloc(1, sizeof *srq);
-    if (!srq)
-        return -ENOMEM;
-    err = rq_init(&srq->rq, depth, max_sge);
-    if (err) {
-        free(srq);
-        return err;
+    i = free_srq(ep);
+    if (i < 0)
+        return i;
+    *ep->srq[i] = (struct ep_srq){.pd = pd};
+    err = rq_init(&ep->srq[i]->rq, depth, max_sge);
+    return err ? err : i;
+}
+
+int ep_srq_destroy(struct endpoint *ep, int srq)
+{
+    if (!ep_srq_of(ep, srq))
+        return -EINVAL;
+    for (uint32_t i = 0; i < ep->n_qp; i++) {
+        const struct ep_qp *q = ep->qp[i];
+        if (q && q->srq == srq && (!q->xrcd || q->qp.rsp.recv_taken))
+            return -EBUSY;
     }
-    srq->pd = pd;
-    ep->srq[ep->n_srq] = srq;
-    return (int)ep->n_srq++;
+    for (uint32_t i = 0; i < ep->n_qp; i++)
+        if (ep->qp[i] && ep->qp[i]->srq == srq)
+            ep->qp[i]->srq = EP_NO_SRQ;
+    rq_free(&ep->srq[srq]->rq);
+    *ep->srq[srq] = (struct ep_srq){0};
+    return 0;
 }
 
 uint32_t ep_xrcd_alloc(struct endpoint *ep)
@@ -217,7 +246,7 @@ uint32_t ep_xrcd_alloc(struct endpoint *ep)
 
 int ep_srq_to_xrc(struct endpoint *ep, int srq, uint32_t xrcd, int cq)
 {
-    if (srq < 0 || (uint32_t)srq >= ep->n_srq || xrcd == 0 || xrcd > ep->xrcds || cq < 0 || (uint32_t)cq >= ep->n_cq)
+    if (!ep_srq_of(ep, srq) || xrcd == 0 || xrcd > ep->xrcds || cq < 0 || (uint32_t)cq >= ep->n_cq)
         return -EINVAL;
     ep->srq[srq]->xrcd = xrcd;
     ep->srq[srq]->cq = cq;
@@ -228,19 +257,19 @@ int ep_srq_to_xrc(struct endpoint *ep, int srq, uint32_t xrcd, int cq)
 
 uint32_t ep_srq_number(const struct endpoint *ep, int srq)
 {
-    return srq < 0 || (uint32_t)srq >= ep->n_srq ? 0 : SRQN_FIRST + (uint32_t)srq;
+    return ep_srq_of(ep, srq) ? SRQN_FIRST + (uint32_t)srq : 0;
 }
 
 int ep_srq_of_number(const struct endpoint *ep, uint32_t number, uint32_t xrcd)
 {
     uint32_t i = number - SRQN_FIRST;
 
-    return i < ep->n_srq && ep->srq[i]->xrcd == xrcd ? (int)i : EP_NO_SRQ;
+    return i < ep->n_srq && xrcd && ep->srq[i]->xrcd == xrcd ? (int)i : EP_NO_SRQ;
 }
 
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit)
 {
-    if (srq < 0 || (uint32_t)srq >= ep->n_srq)
+    if (!ep_srq_of(ep, srq))
         return -EINVAL;
     ep->srq[srq]->limit = limit;
     return 0;
@@ -249,7 +278,7 @@ int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit)
 int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now)
 {
     (void)now;
-    if (srq < 0 || (uint32_t)srq >= ep->n_srq)
+    if (!ep_srq_of(ep, srq))
         return -EINVAL;
     return rq_post(&ep->srq[srq]->rq, wr);
 }

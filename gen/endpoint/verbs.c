@@ -24,6 +24,28 @@ static int mr_dereg(struct verbs *v, uint32_t key)
     return ep_mr_dereg(ep_of(v), key);
 }
 
+static int fast_alloc(struct verbs *v, uint32_t pd, uint64_t most, uint32_t *key)
+{
+    return ep_mr_alloc(ep_of(v), pd, most, key);
+}
+
+static int window_alloc(struct verbs *v, uint32_t pd, unsigned type, uint32_t *key)
+{
+    return type == 1 || type == 2 ? ep_mw_alloc(ep_of(v), pd, type == 1 ? MR_WINDOW1 : MR_WINDOW2, key) : -EINVAL;
+}
+
+static int window_dealloc(struct verbs *v, uint32_t key)
+{
+    struct mr_table *t = ep_mr_table(ep_of(v));
+
+    return mr_kind_of(t, key) == MR_REGION ? -EINVAL : mr_deregister(t, key);
+}
+
+static int window_bind(struct verbs *v, int qp, const struct send_wr *wr, uint32_t *key, ns_t now)
+{
+    return ep_mw_bind(ep_of(v), qp, wr, key, now);
+}
+
 static int ah_create(struct verbs *v, uint32_t pd, const struct av *av)
 {
     return ep_ah_create(ep_of(v), pd, av);
@@ -54,6 +76,33 @@ static int srq_create(struct verbs *v, uint32_t pd, uint32_t depth, uint16_t max
     return ep_srq_create(ep_of(v), pd, depth, max_sge);
 }
 
+static int xrc_srq_create(struct verbs *v, const struct verbs_xrc_srq_init *init)
+{
+    struct endpoint *ep = ep_of(v);
+    int srq = ep_srq_create(ep, init->pd, init->depth, init->max_sge);
+    int err = srq < 0 ? srq : ep_srq_to_xrc(ep, srq, init->xrcd, init->cq);
+
+    if (err == 0)
+        return srq;
+    ep_srq_destroy(ep, srq);
+    return err;
+}
+
+static int srq_destroy(struct verbs *v, int srq)
+{
+    return ep_srq_destroy(ep_of(v), srq);
+}
+
+static uint32_t srq_num(struct verbs *v, int srq)
+{
+    return ep_srq_number(ep_of(v), srq);
+}
+
+static uint32_t xrcd_alloc(struct verbs *v)
+{
+    return ep_xrcd_alloc(ep_of(v));
+}
+
 static int qp_create(struct verbs *v, const struct verbs_qp_init *init)
 {
     struct ep_qp_init own = {.type = init->type,
@@ -65,7 +114,8 @@ static int qp_create(struct verbs *v, const struct verbs_qp_init *init)
                              .send_cq = init->send_cq,
                              .recv_cq = init->recv_cq,
                              .srq = init->srq,
-                             .pd = init->pd};
+                             .pd = init->pd,
+                             .xrcd = init->xrcd};
 
     return ep_qp_create(ep_of(v), &own);
 }
@@ -147,12 +197,20 @@ const struct verbs_ops ep_verbs_ops = {
     .pd_alloc = pd_alloc,
     .mr_reg = mr_reg,
     .mr_dereg = mr_dereg,
+    .mr_alloc = fast_alloc,
+    .mw_alloc = window_alloc,
+    .mw_dealloc = window_dealloc,
+    .mw_bind = window_bind,
     .ah_create = ah_create,
     .ah_destroy = ah_destroy,
     .cq_create = cq_create,
     .cq_destroy = cq_destroy,
     .poll = poll,
     .srq_create = srq_create,
+    .xrc_srq_create = xrc_srq_create,
+    .srq_destroy = srq_destroy,
+    .srq_num = srq_num,
+    .xrcd_alloc = xrcd_alloc,
     .qp_create = qp_create,
     .qp_destroy = qp_destroy,
     .qp_connect = qp_connect,

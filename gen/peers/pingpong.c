@@ -131,6 +131,8 @@ void pingpong_free(struct pingpong *p)
     for (unsigned i = 0; p->verbs && i < p->cfg.qps; i++)
         if (p->q[i].qp >= 0)
             verbs_qp_destroy(p->verbs, p->q[i].qp);
+    if (p->verbs && p->srq != EP_NO_SRQ)
+        verbs_srq_destroy(p->verbs, p->srq);
     if (p->verbs && p->ah >= 0)
         verbs_ah_destroy(p->verbs, p->ah);
     if (p->verbs && p->key)

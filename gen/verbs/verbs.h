@@ -19,6 +19,16 @@
 
 struct verbs;
 
+/* A shared receive queue of an XRC domain to be created (ibv_create_srq_ex()): XRC_TGT queue pairs of the domain take
+ * its receives for requests that name its number. */
+struct verbs_xrc_srq_init {
+    uint32_t pd;      /* from pd_alloc(); of the memory of its receives */
+    uint32_t depth;   /* receives that it holds */
+    uint16_t max_sge; /* pieces of a receive, at most; 0: 1 */
+    uint32_t xrcd;    /* from xrcd_alloc() */
+    int cq;           /* handle: its receives complete there */
+};
+
 /* A queue pair to be created. */
 struct verbs_qp_init {
     uint8_t type;                      /* enum qp_type */
@@ -27,8 +37,9 @@ struct verbs_qp_init {
     uint32_t max_send_wr, max_recv_wr; /* work requests that the queues hold; 0: 16; max_recv_wr: ignored with an SRQ */
     uint16_t max_dest_rd;              /* RC: READs and atomics of the peer's served at a time, 1 to 128; 0: 16 */
     int send_cq, recv_cq;              /* handles */
-    int srq;                           /* handle, or EP_NO_SRQ */
+    int srq;                           /* handle, or EP_NO_SRQ; XRC: EP_NO_SRQ */
     uint32_t pd;                       /* from pd_alloc() */
+    uint32_t xrcd;                     /* XRC_TGT: from xrcd_alloc(); else 0 */
 };
 
 /* What a connected queue pair needs to know of the endpoint at the other end to go from RESET to RTS. */
@@ -88,8 +99,22 @@ struct verbs_ops {
      * `access` (ACCESS_*). 0: *key is L_Key and R_Key; -ENOMEM: no region is left; -EINVAL: rights or range. `mem`
      * stays the caller's and must outlive the region. */
     int (*mr_reg)(struct verbs *v, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
-    /* 0; -EINVAL: no such region. */
+    /* 0; -EINVAL: no such region; -EBUSY: windows are bound to it. */
     int (*mr_dereg)(struct verbs *v, uint32_t key);
+    /* Allocate a region of up to `most` bytes for fast registration, by a send work request WR_REG_MR: until it
+     * completes, and once invalidated, the key *key is refused. mr_dereg() frees it. 0; -EINVAL: no such protection
+     * domain, or `most` is 0; -ENOMEM: no region is left. */
+    int (*mr_alloc)(struct verbs *v, uint32_t pd, uint64_t most, uint32_t *key);
+    /* Allocate a memory window of type 1 (bound by mw_bind()) or 2 (by a send work request WR_BIND_MW). 0: *key is its
+     * R_Key, of which no access is granted until it is bound; -EINVAL: `type` or protection domain; -ENOMEM. */
+    int (*mw_alloc)(struct verbs *v, uint32_t pd, unsigned type, uint32_t *key);
+    /* Free a window, bound or not. 0; -EINVAL: no window has this key. */
+    int (*mw_dealloc)(struct verbs *v, uint32_t key);
+    /* ibv_bind_mw(): post to the send queue of `qp` a request that binds the type 1 window *key to mw_length bytes at
+     * remote_addr of the region mr_key with the rights mw_access, or with length 0 unbinds it; wr_id and flags are
+     * used, too. 0: posted, *key is the window's new key, valid once the request completes; -EINVAL: no type 1 window,
+     * or wrong rights; else as post_send(). */
+    int (*mw_bind)(struct verbs *v, int qp, const struct send_wr *wr, uint32_t *key, ns_t now);
     /* An address handle for UD; a handle, -ENOMEM or -EINVAL. */
     int (*ah_create)(struct verbs *v, uint32_t pd, const struct av *av);
     int (*ah_destroy)(struct verbs *v, int ah);
@@ -100,9 +125,16 @@ struct verbs_ops {
     void (*cq_destroy)(struct verbs *v, int cq);
     /* Take the oldest completions, at most `n`, into `wc`; returns how many. */
     int (*poll)(struct verbs *v, int cq, struct wc *wc, int n);
-    /* A shared receive queue of `depth` receives with up to `max_sge` pieces: a handle, -ENOMEM or -EINVAL. It lives as
-     * long as the provider. */
+    /* A shared receive queue of `depth` receives with up to `max_sge` pieces: a handle, -ENOMEM or -EINVAL. */
     int (*srq_create)(struct verbs *v, uint32_t pd, uint32_t depth, uint16_t max_sge);
+    /* Likewise one of an XRC domain. -EINVAL: also without such a domain or completion queue. */
+    int (*xrc_srq_create)(struct verbs *v, const struct verbs_xrc_srq_init *init);
+    /* 0: its receives are forgotten; -EINVAL: no such queue; -EBUSY: a queue pair uses it. */
+    int (*srq_destroy)(struct verbs *v, int srq);
+    /* ibv_get_srq_num(): its number, 24 bits, by which XRC requests name it; 0: no such queue. */
+    uint32_t (*srq_num)(struct verbs *v, int srq);
+    /* An XRC domain, not 0. It lives as long as the provider. */
+    uint32_t (*xrcd_alloc)(struct verbs *v);
 
     /* A queue pair in RESET: a handle; -ENOMEM; -EINVAL: CQ, SRQ or PD unknown, QPN taken. */
     int (*qp_create)(struct verbs *v, const struct verbs_qp_init *init);
@@ -159,6 +191,22 @@ static inline int verbs_mr_dereg(struct verbs *v, uint32_t key)
 {
     return v->ops->mr_dereg(v, key);
 }
+static inline int verbs_mr_alloc(struct verbs *v, uint32_t pd, uint64_t most, uint32_t *key)
+{
+    return v->ops->mr_alloc(v, pd, most, key);
+}
+static inline int verbs_mw_alloc(struct verbs *v, uint32_t pd, unsigned type, uint32_t *key)
+{
+    return v->ops->mw_alloc(v, pd, type, key);
+}
+static inline int verbs_mw_dealloc(struct verbs *v, uint32_t key)
+{
+    return v->ops->mw_dealloc(v, key);
+}
+static inline int verbs_mw_bind(struct verbs *v, int qp, const struct send_wr *wr, uint32_t *key, ns_t now)
+{
+    return v->ops->mw_bind(v, qp, wr, key, now);
+}
 static inline int verbs_ah_create(struct verbs *v, uint32_t pd, const struct av *av)
 {
     return v->ops->ah_create(v, pd, av);
@@ -182,6 +230,22 @@ static inline int verbs_poll(struct verbs *v, int cq, struct wc *wc, int n)
 static inline int verbs_srq_create(struct verbs *v, uint32_t pd, uint32_t depth, uint16_t max_sge)
 {
     return v->ops->srq_create(v, pd, depth, max_sge);
+}
+static inline int verbs_xrc_srq_create(struct verbs *v, const struct verbs_xrc_srq_init *init)
+{
+    return v->ops->xrc_srq_create(v, init);
+}
+static inline int verbs_srq_destroy(struct verbs *v, int srq)
+{
+    return v->ops->srq_destroy(v, srq);
+}
+static inline uint32_t verbs_srq_num(struct verbs *v, int srq)
+{
+    return v->ops->srq_num(v, srq);
+}
+static inline uint32_t verbs_xrcd_alloc(struct verbs *v)
+{
+    return v->ops->xrcd_alloc(v);
 }
 static inline int verbs_qp_create(struct verbs *v, const struct verbs_qp_init *init)
 {

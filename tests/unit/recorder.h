@@ -26,6 +26,8 @@ struct recorder {
     struct verbs *to; /* gets the calls */
     unsigned calls, posts, completions;
     unsigned qps, regions, handles; /* existing queue pairs, regions and address handles */
+    unsigned windows;               /* existing */
+    unsigned queues;                /* existing shared receive queues */
     unsigned unknown;               /* calls with a queue pair that does not exist */
     unsigned too_many;              /* posts to a queue that was full */
     unsigned channels, ids;         /* existing event channels and ids of RDMA-CM */
@@ -76,6 +78,30 @@ static inline int rec_mr_dereg(struct verbs *v, uint32_t key)
     r->regions -= err == 0;
     return err;
 }
+static inline int rec_mr_alloc(struct verbs *v, uint32_t pd, uint64_t most, uint32_t *key)
+{
+    struct recorder *r = recorder_of(v);
+    int err = verbs_mr_alloc(r->to, pd, most, key);
+
+    r->regions += err == 0;
+    return err;
+}
+static inline int rec_mw_alloc(struct verbs *v, uint32_t pd, unsigned type, uint32_t *key)
+{
+    struct recorder *r = recorder_of(v);
+    int err = verbs_mw_alloc(r->to, pd, type, key);
+
+    r->windows += err == 0;
+    return err;
+}
+static inline int rec_mw_dealloc(struct verbs *v, uint32_t key)
+{
+    struct recorder *r = recorder_of(v);
+    int err = verbs_mw_dealloc(r->to, key);
+
+    r->windows -= err == 0;
+    return err;
+}
 static inline int rec_ah_create(struct verbs *v, uint32_t pd, const struct av *av)
 {
     struct recorder *r = recorder_of(v);
@@ -102,7 +128,36 @@ static inline void rec_cq_destroy(struct verbs *v, int cq)
 }
 static inline int rec_srq_create(struct verbs *v, uint32_t pd, uint32_t depth, uint16_t max_sge)
 {
-    return verbs_srq_create(recorder_of(v)->to, pd, depth, max_sge);
+    struct recorder *r = recorder_of(v);
+    int srq = verbs_srq_create(r->to, pd, depth, max_sge);
+
+    r->queues += srq >= 0;
+    return srq;
+}
+
+static inline int rec_xrc_srq_create(struct verbs *v, const struct verbs_xrc_srq_init *init)
+{
+    struct recorder *r = recorder_of(v);
+    int srq = verbs_xrc_srq_create(r->to, init);
+
+    r->queues += srq >= 0;
+    return srq;
+}
+static inline int rec_srq_destroy(struct verbs *v, int srq)
+{
+    struct recorder *r = recorder_of(v);
+    int err = verbs_srq_destroy(r->to, srq);
+
+    r->queues -= err == 0;
+    return err;
+}
+static inline uint32_t rec_srq_num(struct verbs *v, int srq)
+{
+    return verbs_srq_num(recorder_of(v)->to, srq);
+}
+static inline uint32_t rec_xrcd_alloc(struct verbs *v)
+{
+    return verbs_xrcd_alloc(recorder_of(v)->to);
 }
 
 /* A completion: of a receive, or of the sends up to the next signalled one. */
@@ -205,18 +260,29 @@ static inline bool rec_async_event(struct verbs *v, struct ep_event *e)
     return r->to->ops->async_event(r->to, e);
 }
 
-static inline int rec_post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_t now)
+/* A send was posted to `q`, with result `err`. */
+static inline int rec_posted(struct recorder *r, struct recorded_qp *q, const struct send_wr *wr, int err)
 {
-    struct recorder *r = recorder_of(v);
-    struct recorded_qp *q = recorded(r, qp);
-    int err = verbs_post_send(r->to, qp, wr, now);
-
     r->posts++;
     if (q && q->posted - q->retired >= q->max_send)
         r->too_many++;
     if (q && err == 0)
         q->signaled[q->posted++ % RECORDER_SENDS] = q->sig_all || (wr->flags & SEND_SIGNALED);
     return err;
+}
+static inline int rec_post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_t now)
+{
+    struct recorder *r = recorder_of(v);
+    struct recorded_qp *q = recorded(r, qp);
+
+    return rec_posted(r, q, wr, verbs_post_send(r->to, qp, wr, now));
+}
+static inline int rec_mw_bind(struct verbs *v, int qp, const struct send_wr *wr, uint32_t *key, ns_t now)
+{
+    struct recorder *r = recorder_of(v);
+    struct recorded_qp *q = recorded(r, qp);
+
+    return rec_posted(r, q, wr, verbs_mw_bind(r->to, qp, wr, key, now));
 }
 static inline int rec_post_recv(struct verbs *v, int qp, const struct recv_wr *wr, ns_t now)
 {
@@ -367,12 +433,20 @@ static inline void recorder_open(struct recorder *r, struct verbs *to)
     static const struct verbs_ops ops = {.pd_alloc = rec_pd_alloc,
                                          .mr_reg = rec_mr_reg,
                                          .mr_dereg = rec_mr_dereg,
+                                         .mr_alloc = rec_mr_alloc,
+                                         .mw_alloc = rec_mw_alloc,
+                                         .mw_dealloc = rec_mw_dealloc,
+                                         .mw_bind = rec_mw_bind,
                                          .ah_create = rec_ah_create,
                                          .ah_destroy = rec_ah_destroy,
                                          .cq_create = rec_cq_create,
                                          .cq_destroy = rec_cq_destroy,
                                          .poll = rec_poll,
                                          .srq_create = rec_srq_create,
+                                         .xrc_srq_create = rec_xrc_srq_create,
+                                         .srq_destroy = rec_srq_destroy,
+                                         .srq_num = rec_srq_num,
+                                         .xrcd_alloc = rec_xrcd_alloc,
                                          .qp_create = rec_qp_create,
                                          .qp_destroy = rec_qp_destroy,
                                          .qp_connect = rec_qp_connect,
