@@ -88,6 +88,7 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
     struct words w;
     unsigned qpn;
 
+    e->srqn = 0;
     if (len < 24 || len > 256 || !words_split(&w, p, len))
         return false;
     if (w.n == ARRAY_LEN(pingpong) && has_lengths(&w, pingpong, ARRAY_LEN(pingpong))) {
@@ -100,6 +101,8 @@ bool exchange_parse(struct exchange *e, const uint8_t *p, size_t len)
         e->have_addr = false;
         if (w.n >= 22)
             take_gid(e, &w, 6, p);
+        if (w.n == ARRAY_LEN(perftest) + 1 || w.n == ARRAY_LEN(perftest) + 17)
+            e->srqn = word_value(&w, w.n - 1, p);
     } else {
         return false;
     }

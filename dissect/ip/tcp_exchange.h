@@ -14,6 +14,7 @@ struct exchange {
     uint8_t addr[16]; /* the GID, or the LID, big-endian, in the last two bytes after zeros */
     uint32_t qpn;     /* number of the queue pair */
     uint32_t psn;     /* PSN of the first request that this side sends */
+    uint32_t srqn;    /* perftest: number of its shared receive queue, with XRC; else 0 */
     bool have_addr;   /* `addr` is set; false: use the addresses of the TCP connection */
 };
 

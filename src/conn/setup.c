@@ -41,6 +41,13 @@ static void half_exchange(struct setup_half *h, const struct pkt *p, const struc
         memcpy(h->end.b, e->addr, sizeof h->end.b);
 }
 
+/* Whether a line tells of a queue pair that is joined with the one in the answer. Over XRC, initiators and targets may
+ * take turns in the exchange: ib_*_lat joins each with the one that the other side tells of next. */
+static bool is_of_connection(struct exchange *e, const uint8_t *line, size_t len)
+{
+    return exchange_parse(e, line, len) && !e->srqn;
+}
+
 static bool exchange_of(struct exchange *e, const struct pkt *p)
 {
     const uint8_t *data;
@@ -48,7 +55,7 @@ static bool exchange_of(struct exchange *e, const struct pkt *p)
     uint32_t len;
 
     data = tcp_payload(p, &tcp, &len);
-    return data && exchange_parse(e, data, len);
+    return data && is_of_connection(e, data, len);
 }
 
 bool setup_msg_of(struct setup_msg *m, const struct pkt *p)
@@ -236,7 +243,7 @@ static bool learn_line(struct learner *l, struct conn_table *t, const struct pkt
     struct setup_half h = {.tap = conn_tap_of(p->frame), .peer_tap = conn_tap_of(p->frame)};
     struct exchange e;
 
-    if (!exchange_parse(&e, line, n))
+    if (!is_of_connection(&e, line, n))
         return false;
     conn_addr_of(p, &h.src, &h.dst);
     h.end = h.src;

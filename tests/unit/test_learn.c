@@ -35,6 +35,21 @@ Test(learn, perftest_line)
     cr_expect_arr_eq(e.addr, gid, 16);
 }
 
+Test(learn, perftest_line_over_xrc)
+{
+    struct exchange e;
+
+    cr_assert(parse(
+        &e,
+        "0000:0001:00001f:cc1722:0000130a:000055988c254000:00:00:00:00:00:00:00:00:00:00:ff:ff:c0:a8:4d:02:00000123:"));
+    cr_expect_eq(e.qpn, 0x1f);
+    cr_expect_eq(e.srqn, 0x123);
+    cr_assert(parse(&e, "0012:0001:00001f:cc1722:0000130a:000055988c254000:00000123:"));
+    cr_expect_eq(e.srqn, 0x123);
+    cr_assert(parse(&e, "0012:000014:656571:00000000000000000000000000000000"));
+    cr_expect_eq(e.srqn, 0);
+}
+
 Test(learn, a_lid_stands_in_for_a_gid)
 {
     struct exchange e;
