@@ -30,7 +30,7 @@ static const struct opt_def defs[] = {
     {OPT_ITERS, "messages of each queue pair (1000)"},
     {OPT_DURATION, "so long instead of a number of messages"},
     {OPT_QP, "queue pairs (1)"},
-    {OPT_CONNECTION, "RC (default), UC or UD"},
+    {OPT_CONNECTION, "RC (default), UC, UD or XRC"},
     {OPT_TX_DEPTH, "messages under way on each queue pair (128)"},
     {OPT_OUTS, "READs and atomics outstanding on each queue pair, 1 to 16 (16)"},
     {OPT_POST_LIST, "messages posted at a time, with one completion (1)"},
@@ -261,8 +261,10 @@ static int settle(struct job *j)
         return cli_error("--exchange pingpong is for `rdmagen send`");
     if (p->exchange == PERF_PINGPONG)
         c->latency = true;
-    if (c->type != QPT_RC && (c->op == TRAFFIC_READ || atomic))
-        return cli_error("-c %s: READs and atomics need RC", qp_type_str(c->type));
+    if (!qp_is_reliable(c->type) && (c->op == TRAFFIC_READ || atomic))
+        return cli_error("-c %s: READs and atomics need RC or XRC", qp_service_str((enum qp_type)c->type));
+    if (c->type == QPT_XRC_INI && p->exchange != PERF_PERFTEST)
+        return cli_error("-c XRC: only with the exchange of perftest, which tells the shared receive queue");
     if (c->type == QPT_UD && c->op != TRAFFIC_SEND)
         return cli_error("-c UD: datagrams are for `rdmagen send`");
     if (c->qps > 1 && (c->latency || p->exchange == PERF_BY_HAND))

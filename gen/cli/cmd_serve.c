@@ -23,7 +23,7 @@ static const struct opt_def defs[] = {
     {OPT_PORT, "port of the exchange, of TCP and of RDMA-CM (18515)"},
     {OPT_TCP, "an address of this host at which the exchange by TCP is to be (all)"},
     {OPT_RPING_PORT, "port of RDMA-CM for rping (7174); 0: none"},
-    {OPT_CONNECTION, "type of queue pairs that are exchanged by TCP: RC (default), UC or UD"},
+    {OPT_CONNECTION, "type of queue pairs that are exchanged by TCP: RC (default), UC, UD or XRC"},
     {OPT_SIZE, "bytes of the messages of ib_write_lat, which does not tell them (2)"},
     {OPT_ROOM, "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
     {OPT_LATENCY, "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},

@@ -54,12 +54,12 @@ int live_time(const char *option, const char *arg, bool zero, ns_t *t)
 
 int live_type(const char *arg, uint8_t *type)
 {
-    for (enum qp_type t = QPT_RC; t <= QPT_UD; t++)
-        if (strcmp(arg, qp_type_str(t)) == 0) {
-            *type = (uint8_t)t;
-            return 0;
-        }
-    return cli_error("-c %s: expected RC, UC or UD", arg);
+    enum qp_type t = qp_type_of_service(arg);
+
+    if (t == QP_TYPES)
+        return cli_error("-c %s: expected RC, UC, UD or XRC", arg);
+    *type = (uint8_t)t;
+    return 0;
 }
 
 static int option_vlan(struct live_config *c, const char *arg)

@@ -48,7 +48,7 @@ int live_number32(const char *option, const char *arg, uint32_t min, uint32_t ma
 int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port);
 /* Parse a time up to a day, in seconds or with a unit, into ns; 0 only if `zero`. */
 int live_time(const char *option, const char *arg, bool zero, ns_t *t);
-/* Parse the argument of -c, a type of queue pair: 0, or the exit status after a message. */
+/* Parse the argument of -c, a type of queue pair, XRC as QPT_XRC_INI: 0, or the exit status after a message. */
 int live_type(const char *arg, uint8_t *type);
 /* Print a line on standard error; the callback `say` of struct backend. */
 void live_cli_say(const char *line);

@@ -35,7 +35,8 @@ static const char *why_nothing(const struct perf_client *p)
                                              : "the receiver did not report its counts";
     if (!p->ours)
         return "the memory of the peer cannot be read";
-    return p->config.latency ? "answers hold nothing but a counter" : "the memory written can be read over RC only";
+    return p->config.latency ? "answers hold nothing but a counter"
+                             : "the memory written can be read over RC and XRC only";
 }
 
 struct outcome {
@@ -150,7 +151,8 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
 
     load_result(&p->load, -1, &s);
     buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\",\"latency\":%s,\"size\":%u,\"mtu\":%u,\"qps\":%u,",
-               traffic_op_str(c->op), qp_type_str(c->type), c->latency ? "true" : "false", c->size, c->mtu, c->qps);
+               traffic_op_str(c->op), qp_service_str((enum qp_type)c->type), c->latency ? "true" : "false", c->size,
+               c->mtu, c->qps);
     json_stats(b, &s);
     buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99,
                s.p999);

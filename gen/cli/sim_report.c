@@ -28,7 +28,7 @@ static const struct {
 /* Service of the connections: "RC", "XRC" ... */
 static const char *type_str(const struct sim_job *job)
 {
-    return service_str((enum service)qp_service((enum qp_type)job->traffic.type));
+    return qp_service_str((enum qp_type)job->traffic.type);
 }
 
 static uint64_t value_of(const struct ep_stats *s, unsigned column)

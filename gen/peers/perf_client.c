@@ -77,15 +77,29 @@ static int swap_keys(struct perf_client *p, const struct perftest_keys *own, str
     return -EPROTO;
 }
 
-/* Send the keys of queue pair `i`; store those of the peer if `take`. */
+/* Number of queue pairs whose keys are exchanged: behind those of the load the target of XRC with latency. */
+static unsigned keys_of(const struct perf_client *p)
+{
+    return p->config.qps + xrc_both_ways(&p->load.xrc);
+}
+
+/* Send the keys of queue pair `i`; store those of the peer if `take`. XRC with latency: the keys of the initiators come
+ * first, then those of the targets, and each initiator is joined with the target of the other side. */
 static int send_keys(struct perf_client *p, unsigned i, bool take)
 {
+    struct load *l = &p->load;
     struct perftest_keys keys = {0};
-    int r = swap_keys(p, &p->load.qp[i].own, &keys);
+    int r = swap_keys(p, i < p->config.qps ? &l->qp[i].own : &l->xrc.own, &keys);
 
-    if (r == 0 && take)
-        p->load.qp[i].peer = keys;
-    return r;
+    if (r < 0 || !take)
+        return r;
+    if (i == p->config.qps)
+        l->qp[0].peer = keys;
+    else if (xrc_both_ways(&l->xrc))
+        l->xrc.peer = keys;
+    else
+        l->qp[i].peer = keys;
+    return 0;
 }
 
 /* Create the queue pairs. */
@@ -102,6 +116,7 @@ static int create_qps(struct perf_client *p)
         if (p->psn_given)
             p->load.qp[i].own.psn = p->own_psn;
     }
+    memcpy(p->load.xrc.own.gid, p->live->id.gid, 16);
     if (p->made)
         p->made(p->user, &p->load);
     return 0;
@@ -271,6 +286,7 @@ static void disconnect_all(struct perf_client *p)
 static int setup_perftest(struct perf_client *p)
 {
     const char *round = perftest_rounds(load_perftest_op(p->config.op), p->config.latency);
+    bool known = false; /* the keys of all queue pairs are */
     int r;
 
     p->step = "the TCP connection";
@@ -282,10 +298,11 @@ static int setup_perftest(struct perf_client *p)
     if (r == 0 && p->rdma_cm)
         r = connect_all_by_cm(p);
     for (unsigned n = 0; round[n] && r == 0; n++) {
-        for (unsigned i = 0; i < (round[n] == 'R' ? p->config.qps : 1) && r == 0; i++)
-            r = send_keys(p, i, n == 0);
-        if (n == 0 && r == 0 && !p->rdma_cm)
+        for (unsigned i = 0; i < (round[n] == 'R' ? keys_of(p) : 1) && r == 0; i++)
+            r = send_keys(p, i, !known);
+        if (!known && round[n] == 'R' && r == 0 && !p->rdma_cm)
             r = connect_all(p);
+        known |= round[n] == 'R';
     }
     return r;
 }

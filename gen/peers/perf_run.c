@@ -146,7 +146,20 @@ static int make_qp(struct load *l, unsigned i)
         q->own.rkey = l->key;
         q->own.vaddr = (uintptr_t)answer_mem(q);
     }
+    q->own.srqn = xrc_srqn(&l->xrc);
+    if (l->xrc.verbs)
+        q->recvs.srq = l->xrc.srq;
     return 0;
+}
+
+/* XRC with latency: the target that takes the peer's requests, for the first queue pair. */
+static int make_target(struct load *l)
+{
+    struct verbs_qp_init init = {
+        .type = QPT_XRC_TGT, .srq = EP_NO_SRQ, .pd = l->pd, .send_cq = l->cq, .recv_cq = l->cq, .max_dest_rd = 16};
+
+    l->xrc.own = l->qp[0].own;
+    return xrc_add(&l->xrc, init);
 }
 
 int load_init(struct load *l, struct verbs *verbs, const struct load_config *config)
@@ -172,8 +185,12 @@ int load_init(struct load *l, struct verbs *verbs, const struct load_config *con
     l->cq = verbs_cq_create(verbs, config->qps * (l->config.depth + 1 + RECVS));
     if (l->cq < 0)
         return l->cq;
+    if (config->type == QPT_XRC_INI)
+        r = xrc_open(&l->xrc, verbs, l->pd, l->cq, RECVS);
     for (unsigned i = 0; i < config->qps && r == 0; i++)
         r = make_qp(l, i);
+    if (r == 0 && l->xrc.verbs && config->latency)
+        r = make_target(l);
     return r;
 }
 
@@ -187,6 +204,7 @@ void load_free(struct load *l)
         free(l->qp[i].s.message);
         free(l->qp[i].m.when);
     }
+    xrc_close(&l->xrc);
     if (l->verbs)
         verbs_cq_destroy(l->verbs, l->cq);
     if (l->verbs && l->key)
@@ -217,6 +235,11 @@ int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
         if (q->ah < 0)
             return q->ah;
     }
+    if (xrc_both_ways(&l->xrc)) {
+        int r = xrc_connect(&l->xrc, e, now);
+        if (r < 0)
+            return r;
+    }
     return verbs_qp_connect(l->verbs, q->qp, &e, now);
 }
 
@@ -244,6 +267,7 @@ struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct pe
                             .rkey = peer->rkey,
                             .remote_qpn = peer->qpn,
                             .remote_qkey = PERFTEST_QKEY,
+                            .remote_srqn = peer->srqn,
                             .ah = (uint32_t)ah};
 }
 
@@ -488,6 +512,7 @@ static void make_sender(struct load *l, unsigned i)
                            .rkey = q->peer.rkey,
                            .remote_qpn = q->peer.qpn,
                            .remote_qkey = PERFTEST_QKEY,
+                           .remote_srqn = q->peer.srqn,
                            .message = q->s.message};
 }
 
@@ -540,8 +565,8 @@ ns_t load_paced(const struct load *l)
 /* Enter the next stage when this one is complete. */
 static void advance(struct load *l, ns_t now)
 {
-    bool check = l->config.op == TRAFFIC_WRITE && l->config.validate && l->config.known && l->config.type == QPT_RC &&
-                 !l->config.latency && l->config.size;
+    bool check = l->config.op == TRAFFIC_WRITE && l->config.validate && l->config.known &&
+                 qp_is_reliable(l->config.type) && !l->config.latency && l->config.size;
     bool all = true;
 
     for (unsigned i = 0; i < l->config.qps; i++)

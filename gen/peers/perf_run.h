@@ -19,6 +19,7 @@
 #define RDMATRACE_GEN_PEERS_PERF_RUN_H
 
 #include "gen/peers/perftest.h"
+#include "gen/peers/xrc.h"
 #include "gen/verbs/receives.h"
 #include "gen/verbs/sender.h"
 
@@ -42,7 +43,7 @@ struct send_wr load_wr(enum wr_opcode op, const struct sge *sge, const struct pe
 /* Options of a load. */
 struct load_config {
     uint8_t op;     /* enum traffic_op, not TRAFFIC_MIXED */
-    uint8_t type;   /* enum qp_type */
+    uint8_t type;   /* enum qp_type; QPT_XRC_INI: the peer has the targets */
     uint32_t size;  /* bytes of a message; atomics: 8 */
     uint32_t qps;   /* queue pairs */
     uint32_t qpn;   /* QPN of the first queue pair; 0: the provider chooses */
@@ -101,6 +102,7 @@ struct load {
     struct load_config config;
     struct load_qp *qp;            /* config.qps of them */
     struct load_meter all;         /* times of all queue pairs together */
+    struct xrc xrc;                /* XRC; with latency the target that the peer's requests come to */
     int cq;                        /* handle */
     uint32_t pd, key, slots, slot; /* slot: bytes from the memory of one message to that of the next */
     uint8_t *mem;                  /* memory of all queue pairs */

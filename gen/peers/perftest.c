@@ -151,7 +151,7 @@ void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REP
 
 const char *perftest_rounds(enum perftest_op op, bool latency)
 {
-    return latency ? "RHRH" : op == PERFTEST_SEND ? "RHRH" : "RRH";
+    return op == PERFTEST_SEND ? "RHRH" : latency ? "HRRH" : "RRH";
 }
 
 bool perftest_reports(enum perftest_op op, bool latency)

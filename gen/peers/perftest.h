@@ -41,7 +41,7 @@ struct perftest_keys {
     uint32_t rkey;      /* of the memory at vaddr; SEND: 0 */
     uint64_t vaddr;     /* address of the memory for WRITEs, READs and atomics */
     uint8_t gid[16];    /* of the queue pair's port */
-    uint32_t srqn;      /* 0 */
+    uint32_t srqn;      /* XRC: number of its side's shared receive queue; else 0 */
 };
 /* Write keys as text of PERFTEST_TEXT bytes. */
 void perftest_keys_put(char *text, const struct perftest_keys *k);
@@ -83,8 +83,8 @@ void perftest_report_put(uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE], const struc
 void perftest_report_get(struct perftest_report *r, const uint8_t p[PERFTEST_REPORT][PERFTEST_VALUE]);
 
 /* The rounds in which keys are exchanged before the data, a letter each: 'R': of every queue pair in turn; 'H': of the
- * first one alone. The queue pairs are connected after the first round. `latency`: the program is like ib_*_lat, with
- * one queue pair. */
+ * first one alone. The queue pairs are connected after the first round of all. `latency`: the program is like ib_*_lat,
+ * with one queue pair, or (XRC) one in each direction. */
 const char *perftest_rounds(enum perftest_op op, bool latency);
 /* Whether a report follows the data. */
 bool perftest_reports(enum perftest_op op, bool latency);

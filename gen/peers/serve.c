@@ -124,7 +124,8 @@ static void check_other_service(struct serve *v, struct serve_session *s)
         return;
     s->done = false;
     snprintf(s->why, sizeof s->why, "%s came that %s not for %s: both sides must have the same -c",
-             count_str(n, "packet"), n == 1 ? "is" : "are", qp_type_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
+             count_str(n, "packet"), n == 1 ? "is" : "are",
+             qp_service_str(s->cm ? QPT_RC : (enum qp_type)v->config.type));
 }
 
 static void session_free(struct serve *v, struct serve_session *s)

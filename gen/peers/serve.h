@@ -11,6 +11,7 @@
  *   trial (at once with `latency`): ib_send_lat has posted a receive for the answer, ib_send_bw has not.
  * - Only ib_write_lat requires the size of its messages to be known; it does not send it.
  * - ibv_srq_pingpong sends all its addresses at once; the other pingpongs wait for an answer after the first one.
+ * - Over XRC ib_*_lat has two queue pairs, one in each direction: only `latency` tells these from two initiators.
  * - rdmagen announces all of this.
  *
  * Clients are not trusted: their messages, sessions, queue pairs, memory, and the time that a client may be silent are
@@ -30,11 +31,13 @@ struct serve_config {
     uint16_t port;       /* port of TCP, and of RDMA-CM; 0: neither */
     const uint8_t *tcp;  /* address of this host to listen on; NULL: all */
     uint16_t rping_port; /* port of RDMA-CM; 0: none */
-    uint8_t type;        /* enum qp_type of queue pairs whose parameters are exchanged by TCP */
-    uint32_t room;       /* bytes of memory for each queue pair, which is the size of the largest message */
-    uint32_t size;       /* bytes of a message of ib_write_lat */
-    bool latency;        /* SENDs are answered */
-    ns_t wait;           /* longest silence of a client */
+    /* enum qp_type of queue pairs whose parameters are exchanged by TCP; QPT_XRC_INI: the clients have the initiators
+     */
+    uint8_t type;
+    uint32_t room; /* bytes of memory for each queue pair, which is the size of the largest message */
+    uint32_t size; /* bytes of a message of ib_write_lat */
+    bool latency;  /* SENDs are answered; XRC: all clients are like ib_*_lat */
+    ns_t wait;     /* longest silence of a client */
 };
 
 enum serve_stage {
@@ -56,6 +59,7 @@ struct serve_qp {
     uint8_t *mem;                       /* memory of the client, answer, receives */
     size_t mem_len;                     /* bytes of `mem` */
     struct receives recvs;              /* in mem */
+    struct xrc xrc;                     /* XRC; with latency the initiator that sends the answers */
     int id;                             /* RDMA-CM id; -1: none */
     uint32_t pd, key, rkey;             /* key: of all of mem; rkey: for the client, of its part */
     bool ready;                         /* receives were posted */

@@ -130,9 +130,17 @@ static void mtu(struct serve *v, struct serve_session *s, const uint8_t *p, ns_t
 static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
 {
     for (unsigned i = 0; i < s->n_qps; i++)
-        if (s->qp[i].peer.qpn == peer_qpn)
+        if (s->qp[i].peer.qpn == peer_qpn || (s->qp[i].xrc.peer.qpn && s->qp[i].xrc.peer.qpn == peer_qpn))
             return &s->qp[i];
     return NULL;
+}
+
+/* XRC with latency: the queue pair for whose answers the client has told no target yet. */
+static struct serve_qp *lacks_target(struct serve_session *s)
+{
+    struct serve_qp *q = s->n_qps ? &s->qp[0] : NULL;
+
+    return q && xrc_both_ways(&q->xrc) && !q->xrc.peer.qpn ? q : NULL;
 }
 
 static enum serve_kind kind_of(const struct serve_session *s, const struct perftest_keys *k)
@@ -169,10 +177,29 @@ static void send_counts(struct serve *v, struct serve_session *s, const struct s
     send_keys(s, &k, now);
 }
 
+/* The queue pair for that of the client with these keys, which are new: created or, for a client's target, found. NULL:
+ * the session has failed. */
+static struct serve_qp *join(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
+{
+    struct serve_qp *q = lacks_target(s);
+
+    if (q) {
+        q->xrc.peer = *k;
+        sqp_connect_back(v, s, q, now);
+        return q;
+    }
+    memcpy(s->gid, k->gid, 16);
+    q = sqp_new(v, s, k);
+    if (q)
+        sqp_connect(v, s, q, now);
+    return q;
+}
+
 /* Keys of a new queue pair, or of a known one. */
 static void keys(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
 {
     struct serve_qp *q = find(s, k->qpn);
+    bool initiator;
 
     if (s->cm && k->qpn == 0) { /* no queue pair: exchanged before and after they are connected */
         send_keys(s, &(struct perftest_keys){0}, now);
@@ -186,20 +213,18 @@ static void keys(struct serve *v, struct serve_session *s, const struct perftest
         session_fail(s, "it tells of queue pair 0x%06x, which is not connected", k->qpn);
         return;
     }
-    if (!q) {
-        memcpy(s->gid, k->gid, 16);
-        q = sqp_new(v, s, k);
-        if (q)
-            sqp_connect(v, s, q, now);
-    }
+    if (!q)
+        q = join(v, s, k, now);
     if (*s->why)
         return;
-    q->peer = *k;
+    initiator = xrc_both_ways(&q->xrc) && k->qpn != q->xrc.peer.qpn; /* our initiator's keys are the answer to its */
+    if (initiator || !xrc_both_ways(&q->xrc))
+        q->peer = *k;
     s->kind = kind_of(s, k);
     s->n_keys++;
     s->keys_at = now;
     sqp_ready(v, s, q, now);
-    send_keys(s, &q->own, now);
+    send_keys(s, initiator ? &q->xrc.own : &q->own, now);
 }
 
 /* Send the addresses of the first `n` queue pairs, zeros for those that do not exist; the client then starts its

@@ -25,6 +25,11 @@ static bool is_ud(const struct serve *v, const struct serve_session *s)
     return v->config.type == QPT_UD && !s->cm;
 }
 
+bool sqp_xrc_both_ways(const struct serve *v, const struct serve_session *s)
+{
+    return v->config.type == QPT_XRC_INI && !s->cm && (v->config.latency || s->mark.latency);
+}
+
 static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
     bool receives = s->cm || q->peer.rkey == 0; /* with RDMA-CM the keys come later */
@@ -51,10 +56,23 @@ static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q
     return true;
 }
 
-/* The work request of an answer. */
+/* The memory of an answer. */
 static uint8_t *answer_mem(const struct serve *v, const struct serve_qp *q)
 {
     return q->mem + v->config.room;
+}
+
+/* XRC: the target's domain and shared receive queue and, with latency, the initiator. */
+static int make_xrc(struct serve *v, const struct serve_session *s, struct serve_qp *q, struct verbs_qp_init *init)
+{
+    int r = xrc_open(&q->xrc, v->verbs, q->pd, v->cq, q->recvs.slots);
+
+    if (r == 0 && sqp_xrc_both_ways(v, s))
+        r = xrc_add(&q->xrc, *init);
+    init->type = QPT_XRC_TGT;
+    init->xrcd = q->xrc.xrcd;
+    q->recvs.srq = q->xrc.srq;
+    return r;
 }
 
 static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
@@ -74,6 +92,8 @@ static int make(struct serve *v, struct serve_session *s, struct serve_qp *q)
     r = verbs_mr_reg(verbs, q->pd, q->mem, q->mem_len, ACCESS_LOCAL_WRITE, &q->key);
     if (r == 0)
         r = verbs_mr_reg(verbs, q->pd, q->mem, v->config.room, ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &q->rkey);
+    if (r == 0 && init.type == QPT_XRC_INI)
+        r = make_xrc(v, s, q, &init);
     if (r == 0)
         r = q->qp = verbs_qp_create(verbs, &init);
     q->recvs.qp = q->qp;
@@ -86,6 +106,7 @@ static void release(struct serve *v, struct serve_qp *q)
     rdmacm_id_destroy(v->verbs->cm, q->id, live_now());
     if (q->qp >= 0)
         verbs_qp_destroy(v->verbs, q->qp);
+    xrc_close(&q->xrc);
     if (q->ah >= 0)
         verbs_ah_destroy(v->verbs, q->ah);
     if (q->key)
@@ -117,26 +138,47 @@ struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct 
     q->own = (struct perftest_keys){.out_reads = min_u32(peer->out_reads ? peer->out_reads : 1, READS),
                                     .qpn = verbs_qp_num(v->verbs, q->qp),
                                     .psn = verbs_pick_psn(v->verbs),
-                                    .vaddr = (uintptr_t)q->mem};
+                                    .vaddr = (uintptr_t)q->mem,
+                                    .srqn = xrc_srqn(&q->xrc)};
     memcpy(q->own.gid, v->live->id.gid, 16);
     return q;
 }
 
-void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+/* The path to a queue pair at `gid`, and the attributes of ours; false: the session has failed. */
+static bool path_to(struct serve *v, struct serve_session *s, const uint8_t gid[16], struct ep_peer *e)
 {
-    struct ep_peer e = ep_peer_default();
+    *e = ep_peer_default();
+    e->path_mtu = s->mtu;
+    e->qkey = PERFTEST_QKEY;
+    e->max_dest_rd_atomic = READS;
+    if (live_path(v->live, gid, &e->av))
+        return true;
+    session_fail(s, "%s, where its queue pair is to be, does not answer", live_addr_str(gid));
+    return false;
+}
+
+void sqp_connect_back(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    struct ep_peer e;
     int r;
 
-    if (!live_path(v->live, q->peer.gid, &e.av)) {
-        session_fail(s, "%s, where its queue pair is to be, does not answer", live_addr_str(q->peer.gid));
+    if (!path_to(v, s, q->xrc.peer.gid, &e))
         return;
-    }
+    r = xrc_connect(&q->xrc, e, now);
+    if (r < 0)
+        session_fail(s, "the initiator for its answers cannot be connected: %s", strerror(-r));
+}
+
+void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)
+{
+    struct ep_peer e;
+    int r;
+
+    if (!path_to(v, s, q->peer.gid, &e))
+        return;
     e.qpn = q->peer.qpn;
     e.rq_psn = q->peer.psn;
     e.sq_psn = q->own.psn;
-    e.path_mtu = s->mtu;
-    e.qkey = PERFTEST_QKEY;
-    e.max_dest_rd_atomic = READS;
     if (v->config.type == QPT_UD)
         q->ah = verbs_ah_create(v->verbs, q->pd, &e.av);
     r = verbs_qp_connect(v->verbs, q->qp, &e, now);
@@ -174,6 +216,12 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
     q->ready = true;
     if (s->kind != SERVE_SEND)
         q->own.rkey = q->rkey;
+    if (xrc_both_ways(&q->xrc)) { /* all but QPN and PSN is the same for both */
+        struct perftest_keys k = q->own;
+        k.qpn = q->xrc.own.qpn;
+        k.psn = q->xrc.own.psn;
+        q->xrc.own = k;
+    }
     if (s->kind == SERVE_READ)
         load_pattern(q->mem, v->config.room, LOAD_SEED);
     if (s->kind == SERVE_SEND)
@@ -184,15 +232,16 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
 static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q, enum wr_opcode op, uint32_t size,
                    ns_t now)
 {
+    bool back = xrc_both_ways(&q->xrc);
     struct sge sge = {(uintptr_t)answer_mem(v, q), size, q->key};
-    struct send_wr wr = load_wr(op, &sge, &q->peer, q->ah);
+    struct send_wr wr = load_wr(op, &sge, back ? &q->xrc.peer : &q->peer, q->ah);
     int r;
 
     wr.wr_id = WR_SENT | wr_id(v, s, q);
     q->answered++;
     if (op == WR_RDMA_WRITE)
         answer_mem(v, q)[size - 1] = (uint8_t)q->answered;
-    r = verbs_post_send(v->verbs, q->qp, &wr, now);
+    r = verbs_post_send(v->verbs, back ? q->xrc.qp : q->qp, &wr, now);
     if (r < 0)
         session_fail(s, "an answer could not be posted: %s", strerror(-r));
 }
@@ -235,6 +284,11 @@ static void trial_done(struct serve *v, struct serve_session *s, struct serve_qp
         answer(v, s, q, WR_SEND, q->len, now);
 }
 
+static bool is_of(const struct serve *v, const struct serve_qp *q, uint32_t qpn)
+{
+    return verbs_qp_num(v->verbs, q->qp) == qpn || (xrc_both_ways(&q->xrc) && q->xrc.own.qpn == qpn);
+}
+
 void sqp_poll(struct serve *v, ns_t now)
 {
     struct wc wc;
@@ -243,7 +297,7 @@ void sqp_poll(struct serve *v, ns_t now)
         struct serve_session *s = &v->session[wc.wr_id >> 48 & (SERVE_SESSIONS - 1)];
         unsigned i = (unsigned)(wc.wr_id >> 32 & 0xffff);
         bool sent = wc.wr_id & WR_SENT;
-        if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || verbs_qp_num(v->verbs, s->qp[i].qp) != wc.qpn)
+        if (!s->used || i >= s->n_qps || s->stage == SERVE_OVER || !is_of(v, &s->qp[i], wc.qpn))
             continue; /* of a session that has ended */
         if (sent && s->on_trial)
             trial_done(v, s, &s->qp[i], wc.status == WC_SUCCESS, now);
@@ -276,13 +330,19 @@ static void find_kind(struct serve_session *s)
     }
 }
 
+/* How many keys a client like ib_*_lat sends before the data: over XRC those of two queue pairs. */
+static unsigned keys_of_latency(const struct serve *v, const struct serve_session *s)
+{
+    return sqp_xrc_both_ways(v, s) ? 6 : 4;
+}
+
 /* Whether a client that has sent its keys waits for our WRITE. ib_write_bw and ib_read_bw send data before they send
  * their keys for the fourth time. */
 static bool waits_for_write(const struct serve *v, const struct serve_session *s, ns_t now)
 {
     ns_t guess = GUESS_SLOW * s->slowest;
 
-    if (s->kind != SERVE_WRITE || s->answering || s->n_keys != 4 || s->progress)
+    if (s->kind != SERVE_WRITE || s->answering || s->n_keys != keys_of_latency(v, s) || s->progress)
         return false;
     if (s->mark.ours)
         return s->mark.latency;
@@ -296,7 +356,7 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 /* Whether the sender of a first message may wait for an answer. */
 static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
-    return s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->on_trial && s->n_keys == 4 &&
+    return !q->xrc.verbs && s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->on_trial && s->n_keys == 4 &&
            q->received == 1 && q->answered == 0 && now - q->arrived >= GUESS_WAIT;
 }
 

@@ -18,6 +18,11 @@ unsigned qp_service(enum qp_type t)
     return services[t];
 }
 
+const char *qp_service_str(enum qp_type t)
+{
+    return service_str((enum service)qp_service(t));
+}
+
 const char *qp_state_str(enum qp_state s)
 {
     static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};

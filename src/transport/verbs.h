@@ -17,6 +17,8 @@ enum qp_type {
 const char *qp_type_str(enum qp_type t);
 /* The type of a queue pair that sends requests, by the name of its service: "RC", "UC", "UD", "XRC"; QP_TYPES: none. */
 enum qp_type qp_type_of_service(const char *name);
+/* That name: "RC", "UC", "UD", or "XRC" for both ends. */
+const char *qp_service_str(enum qp_type t);
 /* The transport service of its packets, enum service. */
 unsigned qp_service(enum qp_type t);
 /* True if requests are acknowledged: RC and XRC. */

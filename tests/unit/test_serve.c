@@ -159,6 +159,43 @@ Test(serve, keys_are_answered_with_a_queue_pair_of_the_server, .init = open_serv
     cr_assert_eq(server.failed, 0);
 }
 
+/* perftest 4.5, write_lat.c and ctx_connect(): with -c XRC the client tells its initiator A, then A and its target B,
+ * and once more; our initiator answers A, and our target B. */
+Test(serve, over_xrc_a_client_for_latency_has_a_queue_pair_in_each_direction, .init = open_server, .fini = close_server)
+{
+    static const uint32_t order[] = {0xa, 0xa, 0xb, 0xa, 0xb, 0xa};
+    struct perftest_keys mine, of[2] = {{0}, {0}};
+    char text[PERFTEST_TEXT], got[PERFTEST_TEXT];
+    int s = dial();
+
+    server.config.type = QPT_XRC_INI;
+    server.config.latency = true;
+    greet();
+    introduce(s);
+    for (unsigned i = 0; i < ARRAY_LEN(order); i++) {
+        struct perftest_keys k = keys_of(order[i]), *first = &of[order[i] == 0xb];
+        k.srqn = 0x77;
+        perftest_keys_put(text, &k);
+        say(s, text, sizeof text);
+        cr_assert_eq(hear(s, got, sizeof got), PERFTEST_TEXT);
+        cr_assert(perftest_keys_get(&mine, got));
+        cr_assert(mine.rkey != 0 && mine.vaddr != 0 && mine.srqn != 0);
+        cr_assert(first->qpn == 0 || memcmp(first, &mine, sizeof mine) == 0, "the same again");
+        *first = mine;
+    }
+    cr_expect_neq(of[0].qpn, of[1].qpn);
+    cr_expect_eq(of[0].srqn, of[1].srqn);
+    cr_assert_eq(server.session[0].n_qps, 1);
+    cr_expect_eq(ep_qp(near.ep, ep_qp_find(near.ep, of[0].qpn))->type, QPT_XRC_INI);
+    cr_expect_eq(ep_qp(near.ep, ep_qp_find(near.ep, of[0].qpn))->attr.dest_qpn, 0xb);
+    cr_expect_eq(ep_qp(near.ep, ep_qp_find(near.ep, of[1].qpn))->type, QPT_XRC_TGT);
+    cr_expect_eq(ep_qp(near.ep, ep_qp_find(near.ep, of[1].qpn))->attr.dest_qpn, 0xa);
+    close(s);
+    finish();
+    cr_expect_eq(ep_qp_find(near.ep, of[0].qpn), -ENOENT);
+    cr_expect_eq(ep_srq_number(near.ep, 0), 0, "all is given back");
+}
+
 /* ibv_srq_pingpong sends 256 addresses, most of them zero, before it receives; the others send one. */
 Test(serve, one_address_is_answered_by_one_and_many_by_many, .init = open_server, .fini = close_server)
 {
