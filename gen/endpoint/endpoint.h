@@ -166,8 +166,9 @@ uint32_t ep_srq_number(const struct endpoint *ep, int srq);
 /* EP_EV_SRQ_LIMIT once when fewer than `limit` receives are left; 0: off. */
 int ep_srq_limit(struct endpoint *ep, int srq, uint32_t limit);
 int ep_post_srq_recv(struct endpoint *ep, int srq, const struct recv_wr *wr, ns_t now);
-/* Register `len` bytes at `mem` under addresses from `iova` (SGEs and the peer use these). 0: success, *key is L_Key
- * and R_Key. -ENOMEM: table full; -EINVAL: rights or range. The caller frees `mem`, after the region. */
+/* Register `len` bytes at `mem` under addresses from `iova`, with ACCESS_ZERO_BASED from 0 (SGEs and the peer use
+ * these). 0: success, *key is L_Key and R_Key. -ENOMEM: table full; -EINVAL: rights or range. The caller frees `mem`,
+ * after the region. */
 int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_t iova, uint8_t access, uint32_t *key);
 /* Allocate a region of up to `most` bytes that WR_REG_MR registers: until then, and once invalidated, its key *key is
  * refused. -EINVAL: no such protection domain, or `most` is 0; -ENOMEM: table full. */

@@ -344,7 +344,7 @@ int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_
         return -EINVAL;
     if (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(access & ACCESS_LOCAL_WRITE))
         return -EINVAL;
-    *key = mr_register(&ep->mrs, pd, iova, len, access, false);
+    *key = mr_register(&ep->mrs, pd, iova, len, access & (uint8_t)~ACCESS_ZERO_BASED, access & ACCESS_ZERO_BASED);
     if (!*key)
         return -ENOMEM;
     ep->mem[*key >> 8] = mem;

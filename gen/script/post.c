@@ -292,7 +292,7 @@ static int post_bind(struct script *s, struct post_line *l)
         return r;
     w->old = w->key;
     w->key = verb ? key : l->wr.rkey;
-    w->iova = l->wr.remote_addr;
+    w->iova = l->wr.mw_access & ACCESS_ZERO_BASED ? 0 : l->wr.remote_addr;
     w->len = l->wr.mw_length;
     return 0;
 }

@@ -82,16 +82,16 @@ struct script_srq *script_srq_of(struct script *s, unsigned host, const struct t
 
 bool script_access(struct script *s, const struct token *v, uint8_t *access)
 {
-    static const char letters[] = "wRWAbfp";
-    static const uint8_t bits[] = {ACCESS_LOCAL_WRITE,     ACCESS_REMOTE_READ, ACCESS_REMOTE_WRITE,
-                                   ACCESS_REMOTE_ATOMIC,   ACCESS_MW_BIND,     ACCESS_FLUSH_GLOBAL,
-                                   ACCESS_FLUSH_PERSISTENT};
+    static const char letters[] = "wRWAbfpz";
+    static const uint8_t bits[] = {ACCESS_LOCAL_WRITE,      ACCESS_REMOTE_READ, ACCESS_REMOTE_WRITE,
+                                   ACCESS_REMOTE_ATOMIC,    ACCESS_MW_BIND,     ACCESS_FLUSH_GLOBAL,
+                                   ACCESS_FLUSH_PERSISTENT, ACCESS_ZERO_BASED};
 
     *access = 0;
     for (uint32_t i = 0; i < v->len && !token_is(v, "none"); i++) {
         const char *q = memchr(letters, v->p[i], sizeof letters - 1);
         if (!q)
-            return text_fail(&s->err, v, "access: expected none or letters of wRWAbfp, found '%.*s'", (int)v->len,
+            return text_fail(&s->err, v, "access: expected none or letters of wRWAbfpz, found '%.*s'", (int)v->len,
                              v->p);
         *access |= bits[q - letters];
     }

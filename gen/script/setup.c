@@ -429,6 +429,8 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
             return false;
     }
     r = m->p ? ep_mr_reg(s->sim.ep[m->host], pd_of(s, m->host, pd), m->p, m->len, m->iova, access, &m->key) : -ENOMEM;
+    if (access & ACCESS_ZERO_BASED)
+        m->iova = 0;
     script_adopt(s, m);
     m->old = m->key;
     return r == 0 || text_fail(&s->err, t, "the memory cannot be registered: %s", strerror(-r));

@@ -96,7 +96,8 @@ int mr_fast_register(struct mr_table *t, const struct mr_fast *f)
         return -EINVAL;
     if (!m->most || f->len > m->most || f->iova + f->len < f->iova)
         return -EINVAL;
-    if (f->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(f->access & ACCESS_LOCAL_WRITE))
+    if (f->access & ACCESS_ZERO_BASED ||
+        (f->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(f->access & ACCESS_LOCAL_WRITE)))
         return -EINVAL;
     m->iova = f->iova;
     m->len = f->len;
@@ -159,7 +160,7 @@ static bool bindable(const struct mr *m, const struct mw_bind *b)
         return false;
     if (b->va < m->iova || b->va - m->iova > m->len || b->len > m->len - (b->va - m->iova))
         return false;
-    return !(b->access & ~ACCESS_REMOTE) &&
+    return !(b->access & ~(ACCESS_REMOTE | ACCESS_ZERO_BASED)) &&
            (!(b->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) || m->access & ACCESS_LOCAL_WRITE);
 }
 
@@ -169,7 +170,7 @@ int mw_bind(struct mr_table *t, const struct mw_bind *b)
 
     if (!w || w->pd != b->pd || KEY_INDEX(b->new_key) != KEY_INDEX(b->key))
         return -EINVAL;
-    if (w->kind == MR_WINDOW2 && (w->valid || b->len == 0))
+    if (w->kind == MR_WINDOW2 ? w->valid || b->len == 0 : b->access & ACCESS_ZERO_BASED)
         return -EINVAL;
     if (b->len && !bindable(m, b))
         return -EINVAL;
@@ -179,7 +180,8 @@ int mw_bind(struct mr_table *t, const struct mw_bind *b)
         return 0;
     w->iova = b->va;
     w->len = b->len;
-    w->access = b->access;
+    w->access = b->access & (uint8_t)~ACCESS_ZERO_BASED;
+    w->zero_based = b->access & ACCESS_ZERO_BASED;
     w->qpn = b->qpn;
     w->parent = KEY_INDEX(b->mr_key);
     w->valid = true;
@@ -216,24 +218,25 @@ struct mr_hit mr_check_flush(const struct mr_table *t, uint32_t key, uint32_t pd
 {
     const struct mr *m = entry_of(t, key);
     struct mr_hit hit = {MR_OK, 0, 0};
-    uint64_t off;
+    uint64_t base, off;
 
     if (!m || !m->valid) {
         hit.status = MR_BAD_KEY;
         return hit;
     }
+    base = m->zero_based ? 0 : m->iova;
     if (whole) {
-        va = m->iova;
+        va = base;
         len = m->len;
     }
-    off = va - m->iova;
+    off = va - base;
     hit.index = m->kind == MR_REGION ? KEY_INDEX(key) : m->parent;
-    hit.offset = m->kind == MR_REGION ? off : va - t->mr[m->parent].iova;
+    hit.offset = m->kind == MR_REGION ? off : m->iova + off - t->mr[m->parent].iova;
     if (m->pd != pd)
         hit.status = MR_BAD_PD;
     else if (m->kind == MR_WINDOW2 && m->qpn != qpn)
         hit.status = MR_BAD_QP;
-    else if (va < m->iova || off > m->len || len > m->len - off)
+    else if (va < base || off > m->len || len > m->len - off)
         hit.status = MR_BAD_RANGE;
     else if ((m->access & access) != access)
         hit.status = MR_BAD_ACCESS;

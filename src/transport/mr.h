@@ -15,7 +15,7 @@ enum mr_kind {
 
 /* One region or window. Its key is index << 8 | variant. */
 struct mr {
-    uint64_t iova;    /* first address in the space that work requests and R_Keys use */
+    uint64_t iova;    /* first address in the space that work requests and R_Keys use; window: in its region's */
     uint64_t len;     /* bytes; a window that is not bound has none and fails every check but those of length 0 */
     uint64_t most;    /* region for fast registration: most bytes it can have; else 0 */
     uint32_t pd;      /* protection domain */
@@ -73,7 +73,7 @@ struct mr_fast {
     uint8_t access;     /* ACCESS_* */
 };
 /* Register a region of mr_alloc() that is invalid, be it new or invalidated. -EINVAL: no such region, valid, of another
- * protection domain, too long, the range wraps, or remote write or atomic without local write. */
+ * protection domain, too long, the range wraps, ACCESS_ZERO_BASED, or remote write or atomic without local write. */
 int mr_fast_register(struct mr_table *t, const struct mr_fast *f);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
@@ -93,12 +93,13 @@ struct mw_bind {
     uint32_t mr_key;  /* L_Key of the region */
     uint32_t pd, qpn; /* the queue pair that binds: its protection domain and number */
     uint64_t va, len; /* the part of the region, bytes; length 0 unbinds a type 1 window */
-    uint8_t access;   /* ACCESS_REMOTE_* */
+    uint8_t access;   /* ACCESS_REMOTE_*, ACCESS_ZERO_BASED */
     uint8_t kind;     /* MR_WINDOW1 (the verb) or MR_WINDOW2 (the work request): what the window has to be */
 };
-/* Bind a window. -EINVAL if it is of the other type, the protection domains of window, region and queue pair differ,
- * the region lacks ACCESS_MW_BIND, the range is not inside, a right is not the region's, or a type 2 window is bound
- * already or gets length 0. A type 1 window that is bound already leaves what it was bound to. */
+/* Bind a window. -EINVAL if it is of the other type, of type 1 and to be zero-based (o10-36.2.2), the protection
+ * domains of window, region and queue pair differ, the region lacks ACCESS_MW_BIND, the range is not inside, a right is
+ * not the region's, or a type 2 window is bound already or gets length 0. A type 1 window that is bound already leaves
+ * what it was bound to. */
 int mw_bind(struct mr_table *t, const struct mw_bind *b);
 /* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is
  * unbound, a region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */

@@ -48,6 +48,7 @@ enum {
     ACCESS_MW_BIND = 1u << 4,
     ACCESS_FLUSH_GLOBAL = 1u << 5,     /* FLUSH: to global visibility */
     ACCESS_FLUSH_PERSISTENT = 1u << 6, /* FLUSH: to persistence; of a region: its memory is persistent */
+    ACCESS_ZERO_BASED = 1u << 7,       /* of a region or type 2 window: addresses count from its start */
 };
 #define ACCESS_REMOTE                                                                                                  \
     (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)
@@ -170,7 +171,7 @@ struct send_wr {
     uint32_t flush_length; /* FLUSH: bytes from remote_addr on, up to 2^31 */
     uint8_t placement;     /* FLUSH: FLUSH_GLOBAL, FLUSH_PERSISTENT or both */
     bool whole_region;     /* FLUSH: all of the region of `rkey`; address and length do not matter */
-    uint8_t mw_access;     /* BIND_MW: ACCESS_REMOTE_*; REG_MR: ACCESS_* */
+    uint8_t mw_access;     /* BIND_MW: ACCESS_REMOTE_*, ACCESS_ZERO_BASED; REG_MR: ACCESS_* but that */
 };
 
 struct recv_wr {

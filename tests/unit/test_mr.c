@@ -123,6 +123,46 @@ Test(mr, window_gives_a_part_of_its_region_to_one_queue_pair)
     cr_expect_eq(mr_deregister(&t, mr), 0);
 }
 
+Test(mr, addresses_of_a_zero_based_window_count_from_its_start)
+{
+    uint32_t mr, mw;
+
+    fresh();
+    mr = mr_register(&t, 1, 1000, 100, ALL, false);
+    mw = mw_alloc(&t, 1, MR_WINDOW2);
+    cr_assert_eq(bind(mw, mw + 1, mr, 1010, 20, ACCESS_REMOTE_WRITE | ACCESS_ZERO_BASED, 5), 0);
+    cr_expect_eq(check(mw + 1, 0, 20, ACCESS_REMOTE_WRITE), MR_OK);
+    cr_expect_eq(mr_check(&t, mw + 1, 1, 5, 3, 1, ACCESS_REMOTE_WRITE).offset, 13, "counted in the region");
+    cr_expect_eq(mr_check_flush(&t, mw + 1, 1, 5, 77, 0, true, 0).offset, 10);
+    cr_expect_eq(check(mw + 1, 0, 21, ACCESS_REMOTE_WRITE), MR_BAD_RANGE);
+    cr_expect_eq(check(mw + 1, 20, 1, ACCESS_REMOTE_WRITE), MR_BAD_RANGE);
+    cr_expect_eq(check(mw + 1, UINT64_MAX, 2, ACCESS_REMOTE_WRITE), MR_BAD_RANGE, "before its start, in the region");
+    cr_expect_eq(check(mw + 1, 1010, 1, ACCESS_REMOTE_WRITE), MR_BAD_RANGE, "its address in the region");
+    cr_expect_eq(check(mw + 1, 0, 1, ACCESS_REMOTE_READ), MR_BAD_ACCESS);
+    cr_expect_eq(mr_invalidate(&t, mw + 1, 1, 5, false), MR_OK);
+    cr_assert_eq(bind(mw + 1, mw + 2, mr, 1010, 20, ACCESS_REMOTE_WRITE, 5), 0);
+    cr_expect_eq(check(mw + 2, 0, 1, ACCESS_REMOTE_WRITE), MR_BAD_RANGE, "it is not zero-based any more");
+    cr_expect_eq(check(mw + 2, 1010, 1, ACCESS_REMOTE_WRITE), MR_OK);
+}
+
+Test(mr, type_1_windows_and_fast_registrations_are_not_zero_based)
+{
+    struct mw_bind b = {
+        .va = 1010, .len = 10, .access = ACCESS_REMOTE_READ | ACCESS_ZERO_BASED, .pd = 1, .kind = MR_WINDOW1};
+    struct mr_fast f = {.pd = 1, .len = 8, .access = ACCESS_LOCAL_WRITE | ACCESS_ZERO_BASED};
+
+    fresh();
+    b.mr_key = mr_register(&t, 1, 1000, 100, ALL, false);
+    b.key = b.new_key = mw_alloc(&t, 1, MR_WINDOW1);
+    cr_expect_eq(mw_bind(&t, &b), -EINVAL, "o10-36.2.2");
+    b.access = ACCESS_REMOTE_READ;
+    cr_expect_eq(mw_bind(&t, &b), 0);
+    f.key = f.new_key = mr_alloc(&t, 1, 8);
+    cr_expect_eq(mr_fast_register(&t, &f), -EINVAL);
+    f.access = ACCESS_LOCAL_WRITE;
+    cr_expect_eq(mr_fast_register(&t, &f), 0);
+}
+
 Test(mr, window_needs_a_region_that_may_be_bound)
 {
     uint32_t plain, other, mw;
