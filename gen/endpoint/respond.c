@@ -82,6 +82,21 @@ static const struct path *other_path(const struct ep_qp *q, struct path *other)
     return path_init(other, &own, &q->qp.attr.av) ? &q->path : other;
 }
 
+/* The key of a READ that is to be answered does not grant access any more. A READ that was answered before comes again
+ * when its request was sent again or doubled: then the requester may have let the key be invalidated, for it has the
+ * data. */
+static void no_data(struct ep_qp *q, const struct rsp_owed *o)
+{
+    struct responder *r = &q->qp.rsp;
+
+    if (!rsp_res(r, o->res)->replay) {
+        rsp_fail(r, SYNDROME_NAK(NAK_REMOTE_ACCESS));
+        return;
+    }
+    rsp_skip(r, o->res);
+    ep_ready(q);
+}
+
 /* Send the response in ep->tx; `o`: location of a READ's data. */
 static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
 {
@@ -99,7 +114,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     if (o->kind == OWED_READ && o->len) {
         mem = ep_remote_mem(ep, q, o->rkey, o->va, o->len, ACCESS_REMOTE_READ);
         if (UNLIKELY(!mem)) {
-            rsp_fail(r, SYNDROME_NAK(NAK_REMOTE_ACCESS));
+            no_data(q, o);
             return 0;
         }
     }

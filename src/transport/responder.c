@@ -311,6 +311,12 @@ void rsp_undo(struct responder *r, const struct effects *e)
     r->open = OPEN_NONE;
 }
 
+void rsp_skip(struct responder *r, uint32_t res)
+{
+    rsp_res(r, res)->next = rsp_res(r, res)->end;
+    rsp_find_next_due(r);
+}
+
 void rsp_fail(struct responder *r, uint8_t syndrome)
 {
     r->nak_owed = true;

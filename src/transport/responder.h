@@ -156,6 +156,9 @@ void rsp_atomic_done(struct responder *r, uint32_t res, uint64_t orig);
 void rsp_undo(struct responder *r, const struct effects *e);
 /* The data of a READ, or the execution of an atomic, failed: a NAK with `syndrome` replaces the response. */
 void rsp_fail(struct responder *r, uint8_t syndrome);
+/* Likewise the data of READ `res`, which is answered once more: its key was invalidated since. The response is not
+ * sent, as for a duplicate whose resource is gone. */
+void rsp_skip(struct responder *r, uint32_t res);
 /* The next response due, in the order of 9.5 and C9-27: READs and atomics, then a NAK, then an ACK. `ack` false: ACKs
  * wait. */
 struct rsp_owed rsp_owed(const struct responder *r, bool ack);
