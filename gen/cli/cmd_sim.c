@@ -5,7 +5,7 @@
 
 void cmd_sim_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mixed [options]\n"
+    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
                 "       rdmagen sim FILE.rdma [options]\n\n"
                 "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
     opt_help(b, sim_options);
@@ -69,9 +69,15 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         return cli_error("sim %s: datagrams can only be sent", what);
     if (t->type == QPT_UC && t->op >= TRAFFIC_READ && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: UC has neither READs nor atomics", what);
+    if (t->op < TRAFFIC_OPS && 1u << t->op & TRAFFIC_LENDS & ~traffic_of_service(t->type))
+        return cli_error("sim %s: keys are lent over RC only", what);
     if (t->mix & ~traffic_of_service(t->type))
-        return cli_error("sim mixed: --mix: %s has only %s", qp_type_str(t->type),
-                         t->type == QPT_UD ? "send" : "write and send");
+        return cli_error("sim mixed: --mix: %s has %s", qp_service_str((enum qp_type)t->type),
+                         t->type == QPT_UD        ? "only send"
+                         : t->type == QPT_XRC_INI ? "neither mw1 nor mw2 nor fastreg"
+                                                  : "only write and send");
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        job->sim.ep[h].max_mr = max_u32(4096, traffic_keys(t) + 64);
     if (t->type == QPT_UD && !opt_given(s, 's'))
         t->size = mtu;
     if (t->type == QPT_UD && t->size > mtu)
@@ -107,7 +113,7 @@ int cmd_sim(int argc, char **argv)
     }
     if (status < 0 && operand + 1 != s.argc)
         status = operand == s.argc ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
-                                               "flush, mixed) or a scenario file")
+                                               "flush, mw1, mw2, fastreg, mixed) or a scenario file")
                                    : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
         status = EXIT_BAD;

@@ -290,8 +290,10 @@ static int parse_mix(struct sim_job *job, const char *arg)
         while (op < TRAFFIC_OPS && !token_is(&name, traffic_op_str(op)))
             op++;
         if (op == TRAFFIC_OPS || op == TRAFFIC_MIXED)
-            return cli_error("--mix %s: expected write, send, read, cas, faa, atomic_write and flush, with commas",
-                             arg);
+            return cli_error(
+                "--mix %s: expected write, send, read, cas, faa, atomic_write, flush, mw1, mw2 and fastreg, with "
+                "commas",
+                arg);
         job->traffic.mix |= 1u << op;
     }
     return 0;

@@ -11,7 +11,17 @@
 
 bool traffic_receives(const struct traffic_config *c)
 {
-    return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm;
+    return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm || traffic_lends(c);
+}
+
+bool traffic_lends(const struct traffic_config *c)
+{
+    return traffic_mix(c) & TRAFFIC_LENDS;
+}
+
+uint32_t traffic_keys(const struct traffic_config *c)
+{
+    return c->qps * (4 + (traffic_lends(c) ? 4 + 2 * TRAFFIC_LOANS * TRAFFIC_KEYS : 0));
 }
 
 /* Lay out the receive buffers of a direction, from `at` bytes of the receiving host's memory on. */
@@ -46,7 +56,7 @@ static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c
     d->s = (struct sender){.verbs = verbs,
                            .qp = c->qp[host],
                            .ah = c->ah[host],
-                           .iters = t->c.iters,
+                           .iters = host == c->initiator || !t->answers ? t->c.iters : 0,
                            .depth = t->c.tx_depth,
                            .signal_every = t->c.signal_every,
                            .imm = t->c.with_imm,
@@ -63,6 +73,8 @@ static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c
         r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], d->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
                               &d->s.rkey);
     lay_out_receives(t, d, ATOMIC_AREA + tx);
+    if (r == 0 && traffic_lends(&t->c))
+        r = traffic_loans_open(t, d);
     return r;
 }
 
@@ -73,6 +85,7 @@ static void dir_free(struct traffic_dir *d)
     free(d->await);
     free(d->tx);
     free(d->rx);
+    traffic_loans_free(d);
 }
 
 static int traffic_open(struct traffic *t)
@@ -118,14 +131,18 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
         t->c.bidirectional = false;
         t->alternate = 1;
     }
+    if (traffic_lends(c)) { /* the other host gives back what it was lent */
+        t->answers = !c->bidirectional;
+        t->c.bidirectional = true;
+    }
     t->refill = NS_NEVER;
-    t->stride = (max_u32(c->size, 8) + 7) & ~7u;
+    t->stride = (max_u32(c->size, traffic_lends(c) ? TRAFFIC_LOAN_BYTES : 8) + 7) & ~7u;
     t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
     /* else the send queue would fill up without a completion */
     t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth);
     for (t->ring = qp_is_reliable(c->type) ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
         t->ring *= 2;
-    t->c.conn.max_send_wr = c->tx_depth;
+    t->c.conn.max_send_wr = c->tx_depth + (traffic_lends(c) ? TRAFFIC_LOANS * TRAFFIC_LOAN_WRS : 0);
     t->c.conn.max_recv_wr = t->rx_slots;
     t->dirs = calloc((size_t)t->c.qps * 2, sizeof *t->dirs);
     t->conn_done = calloc(t->c.qps, 1);
@@ -170,17 +187,27 @@ static void poll_cq(struct traffic *t, unsigned i, unsigned h)
         for (int k = 0; k < n; k++) {
             if ((wc[k].wr_id & RECV_ID) && rx)
                 traffic_recv_completed(t, rx, &wc[k]);
+            else if (wc[k].wr_id & KEY_ID)
+                traffic_loan_completed(t, i, h, &wc[k]);
             else if (tx)
                 traffic_send_completed(t, tx, &wc[k]);
         }
 }
 
-/* True if all messages of the direction are complete (RC: and received), or its queue pair failed. */
-static bool dir_done(const struct traffic *t, const struct traffic_dir *d)
+/* True if all messages of the direction are complete (RC: and received, and all that was lent is back), or its queue
+ * pair failed. */
+static bool dir_done(const struct traffic_dir *d)
 {
     if (d->dead)
         return true;
-    return d->s.completed == t->c.iters && (!qp_is_reliable(d->c->type) || d->await_head == d->await_tail);
+    return d->s.completed == d->s.iters && (!qp_is_reliable(d->c->type) || d->await_head == d->await_tail) &&
+           traffic_loans_done(d);
+}
+
+/* Receives that the direction needs: one for each message of it, and for each key that comes back. */
+static uint64_t receives_needed(const struct traffic *t, const struct traffic_dir *d)
+{
+    return d->loans ? UINT64_MAX : t->c.iters + t->rx_slots;
 }
 
 /* With recv_delay: true if receives may not be posted yet. */
@@ -201,8 +228,9 @@ static bool refill_waits(struct traffic *t, struct traffic_dir *d, ns_t now)
 
 static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
 {
-    if (traffic_receives(&t->c) && !d->dead && d->rx_posted < t->c.iters + t->rx_slots && !refill_waits(t, d, now))
+    if (traffic_receives(&t->c) && !d->dead && d->rx_posted < receives_needed(t, d) && !refill_waits(t, d, now))
         traffic_post_recvs(t, d, now);
+    traffic_use_keys(t, d, now);
     if (d->c->state[d->host] != SIM_CONN_UP || (d->c->type == QPT_UD && d->c->state[d->host ^ 1] != SIM_CONN_UP))
         return;
     while (!d->dead && sender_room(&d->s))
@@ -214,7 +242,7 @@ static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
 static bool conn_run(struct traffic *t, unsigned i, ns_t now)
 {
     struct sim_conn *c = t->s->conn[i];
-    bool done = true;
+    bool done = true, dead = false;
 
     if (c->state[0] == SIM_CONN_FAILED || c->state[1] == SIM_CONN_FAILED) {
         t->r.conn_failed += !t->conn_done[i];
@@ -223,10 +251,11 @@ static bool conn_run(struct traffic *t, unsigned i, ns_t now)
     }
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         const struct traffic_dir *d = traffic_dir_of(t, i, h);
-        done &= !d || dir_done(t, d);
+        done &= !d || dir_done(d);
+        dead |= d && d->loans && d->dead; /* what was lent never comes back */
     }
     if (!done)
-        return false;
+        return dead;
     if (!qp_is_reliable(c->type)) {
         if (!t->drain)
             t->drain = now + DRAIN_TIME;
@@ -305,10 +334,13 @@ struct sim_app traffic_app(struct traffic *t)
 
 unsigned traffic_progress(const struct traffic *t)
 {
-    uint64_t total = t->c.iters * t->n_dirs, done = 0;
+    uint64_t total = 0, done = 0;
 
-    for (unsigned i = 0; i < t->n_dirs; i++)
-        done += t->dirs[i].dead ? t->c.iters : t->dirs[i].s.completed;
+    for (unsigned i = 0; i < t->n_dirs; i++) {
+        const struct traffic_dir *d = &t->dirs[i];
+        total += d->s.iters;
+        done += d->dead ? d->s.iters : d->s.completed;
+    }
     return total ? (unsigned)(done * 1000 / total) : 1000;
 }
 
@@ -321,8 +353,10 @@ void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
         if (tick && (n & 0xff) == 0)
             tick(user);
     }
-    for (unsigned i = 0; i < t->n_dirs; i++)
+    for (unsigned i = 0; i < t->n_dirs; i++) {
         traffic_tell(t, &t->dirs[i], UINT64_MAX, NULL);
+        traffic_loans_check(t, &t->dirs[i]);
+    }
 }
 
 const struct traffic_result *traffic_result(const struct traffic *t)

@@ -11,7 +11,7 @@ struct traffic_config {
     uint8_t op;         /* enum traffic_op */
     uint32_t mix;       /* TRAFFIC_MIXED: mask of 1 << enum traffic_op; 0: all before TRAFFIC_MIXED */
     uint8_t type;       /* enum qp_type; not QPT_XRC_TGT */
-    uint32_t size;      /* bytes of a message; atomics: 8 */
+    uint32_t size;      /* bytes of a message, or that it lends; atomics: 8 */
     bool vary;          /* random sizes from 0 to `size` */
     uint64_t iters;     /* messages per connection and direction */
     uint32_t qps;       /* connections */
@@ -33,12 +33,14 @@ struct traffic_config {
 };
 
 struct traffic_result {
-    uint64_t posted;           /* requests */
-    uint64_t completed;        /* with success */
-    uint64_t failed;           /* with an error, flushed ones included */
-    uint64_t received;         /* receive completions with success */
-    uint64_t recv_failed;      /* receives with an error other than flushed */
-    uint64_t mismatches;       /* messages with wrong data, out of order or duplicate */
+    uint64_t posted;      /* requests */
+    uint64_t completed;   /* with success */
+    uint64_t failed;      /* with an error, flushed ones included */
+    uint64_t received;    /* receive completions with success */
+    uint64_t recv_failed; /* receives with an error other than flushed */
+    /* messages with wrong data, out of order or duplicate; memory that was written without a valid key; keys that were
+     * not valid when they should be, or the other way round */
+    uint64_t mismatches;
     uint64_t conn_failed;      /* connections that were not established */
     uint8_t first_error;       /* enum wc_status of the first failure */
     uint64_t bytes;            /* payload of messages completed */
@@ -49,6 +51,10 @@ struct traffic_result {
 
 /* True if such traffic needs receives: SENDs or immediate data. */
 bool traffic_receives(const struct traffic_config *c);
+/* True if it lends memory: both hosts send requests then. */
+bool traffic_lends(const struct traffic_config *c);
+/* Most regions and windows that it has at a host. */
+uint32_t traffic_keys(const struct traffic_config *c);
 
 struct traffic;
 /* Prepare traffic for `s`, whose application becomes traffic_app(). NULL with *err set. */

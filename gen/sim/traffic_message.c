@@ -10,7 +10,7 @@ static uint64_t pattern_start(const struct traffic_dir *d, uint64_t k)
     return v ^ v >> 29;
 }
 
-static void pattern_put(const struct traffic_dir *d, uint64_t k, uint8_t *p, uint32_t len)
+void traffic_pattern_put(const struct traffic_dir *d, uint64_t k, uint8_t *p, uint32_t len)
 {
     uint64_t v = pattern_start(d, k);
 
@@ -19,7 +19,7 @@ static void pattern_put(const struct traffic_dir *d, uint64_t k, uint8_t *p, uin
     memcpy(p, &v, len);
 }
 
-static bool pattern_is(const struct traffic_dir *d, uint64_t k, const uint8_t *p, uint32_t len)
+bool traffic_pattern_is(const struct traffic_dir *d, uint64_t k, const uint8_t *p, uint32_t len)
 {
     uint64_t v = pattern_start(d, k);
 
@@ -47,17 +47,16 @@ void traffic_post_recvs(struct traffic *t, struct traffic_dir *d, ns_t now)
         d->rx_posted++;
 }
 
-/* What the messages are made of: mask of 1 << enum traffic_op. */
-static uint32_t mix_of(const struct traffic_config *c)
+uint32_t traffic_mix(const struct traffic_config *c)
 {
-    uint32_t all = c->mix ? c->mix : (1u << TRAFFIC_MIXED) - 1;
+    uint32_t all = c->op != TRAFFIC_MIXED ? 1u << c->op : c->mix ? c->mix : (1u << TRAFFIC_MIXED) - 1;
 
     return all & traffic_of_service(c->type);
 }
 
 static enum traffic_op pick_op(const struct traffic *t, struct traffic_dir *d)
 {
-    uint32_t mix = mix_of(&t->c), n = (uint32_t)__builtin_popcount(mix);
+    uint32_t mix = traffic_mix(&t->c), n = (uint32_t)__builtin_popcount(mix);
 
     if (t->c.op != TRAFFIC_MIXED)
         return t->c.op;
@@ -74,12 +73,20 @@ static uint32_t qpn_of(const struct traffic *t, const struct traffic_dir *d, uns
 /* Whether the other host gets a receive completion for a message. */
 static bool is_received(const struct traffic *t, const struct sender_message *m)
 {
-    return m->op == TRAFFIC_SEND || (m->op == TRAFFIC_WRITE && t->c.with_imm);
+    return m->op == TRAFFIC_SEND || m->op >= TRAFFIC_MW1 || (m->op == TRAFFIC_WRITE && t->c.with_imm);
+}
+
+void traffic_await(struct traffic *t, struct traffic_dir *d, struct awaited a)
+{
+    if (d->await_tail - d->await_head == t->ring)
+        d->await_head++; /* never received: unreliable services only */
+    d->await[d->await_tail++ % t->ring] = a;
 }
 
 /* The next message, whose data is at `remote` at the other host, was posted: it awaits its receive, and gets a row of
- * the ledger. */
-static void posted(struct traffic *t, struct traffic_dir *d, const struct sender_message *m, uint64_t remote, ns_t now)
+ * the ledger. `loan`: what it lends; -1: nothing. */
+static void posted(struct traffic *t, struct traffic_dir *d, const struct sender_message *m, uint64_t remote, int loan,
+                   ns_t now)
 {
     uint64_t k = d->s.posted - 1;
 
@@ -97,11 +104,12 @@ static void posted(struct traffic *t, struct traffic_dir *d, const struct sender
                                                      .posted = now,
                                                      .sent = NS_NEVER,
                                                      .completed = NS_NEVER};
-    if (is_received(t, m)) {
-        if (d->await_tail - d->await_head == t->ring)
-            d->await_head++; /* never received: unreliable services only */
-        d->await[d->await_tail++ % t->ring] = (struct awaited){k, m->len};
-    }
+    if (is_received(t, m))
+        traffic_await(t, d,
+                      (struct awaited){.k = k,
+                                       .len = m->len,
+                                       .kind = loan < 0 ? AWAIT_DATA : AWAIT_KEY,
+                                       .loan = (uint8_t)(loan < 0 ? 0 : loan)});
     if (!t->r.posted++)
         t->r.start = now;
 }
@@ -112,6 +120,7 @@ bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now)
     uint8_t *local = tx_slot(t, d, k), *remote = remote_slot(t, d, k);
     struct sender_message m = {.op = (uint8_t)pick_op(t, d), .len = t->c.size};
     bool atomic = traffic_is_atomic(m.op);
+    int loan = -1;
 
     if (t->c.vary)
         m.len = prng_below(&d->prng, t->c.size + 1);
@@ -121,14 +130,18 @@ bool traffic_post(struct traffic *t, struct traffic_dir *d, ns_t now)
         remote = d->rx + (m.op == TRAFFIC_CAS ? 8 : 0);
     if (atomic || m.op == TRAFFIC_READ)
         memset(local, 0xee, m.len);
-    if (!atomic)
-        pattern_put(d, k, m.op == TRAFFIC_READ ? remote : local, m.len);
+    if (m.op >= TRAFFIC_MW1) {
+        if ((loan = traffic_lend(t, d, &m, local, now)) < 0)
+            return false;
+    } else if (!atomic) {
+        traffic_pattern_put(d, k, m.op == TRAFFIC_READ ? remote : local, m.len);
+    }
     d->s.remote_qpn = d->c->remote_qpn[d->host];
     d->s.remote_qkey = d->c->remote_qkey[d->host];
     d->s.remote_srqn = d->c->remote_srqn;
     if (sender_post(&d->s, &m, TX_IOVA + (uint64_t)(local - d->tx), RX_IOVA + (uint64_t)(remote - d->rx), now) < 0)
         return false;
-    posted(t, d, &m, RX_IOVA + (uint64_t)(remote - d->rx), now);
+    posted(t, d, &m, RX_IOVA + (uint64_t)(remote - d->rx), loan, now);
     return true;
 }
 
@@ -143,9 +156,9 @@ static bool message_good(const struct traffic *t, const struct traffic_dir *d, c
     switch ((enum traffic_op)m->op) {
     case TRAFFIC_WRITE:
     case TRAFFIC_ATOMIC_WRITE:
-        return pattern_is(d, k, remote_slot(t, d, k), m->len);
+        return traffic_pattern_is(d, k, remote_slot(t, d, k), m->len);
     case TRAFFIC_READ:
-        return pattern_is(d, k, tx_slot(t, d, k), m->len);
+        return traffic_pattern_is(d, k, tx_slot(t, d, k), m->len);
     case TRAFFIC_CAS:
     case TRAFFIC_FAA:
         return memcmp(tx_slot(t, d, k), &m->expect, 8) == 0;
@@ -175,15 +188,20 @@ void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const st
     }
 }
 
+void traffic_failed(struct traffic *t, struct traffic_dir *d, const struct wc *wc)
+{
+    if (!t->r.failed++)
+        t->r.first_error = wc->status;
+    d->dead = true;
+}
+
 void traffic_send_completed(struct traffic *t, struct traffic_dir *d, const struct wc *wc)
 {
     const struct sender_message *m;
 
     traffic_tell(t, d, wc->wr_id, wc);
     if (wc->status != WC_SUCCESS) {
-        if (!t->r.failed++)
-            t->r.first_error = wc->status;
-        d->dead = true;
+        traffic_failed(t, d, wc);
         return;
     }
     t->r.mismatches += wc->wr_id < d->s.completed; /* a duplicate completion, or out of order */
@@ -199,7 +217,16 @@ static bool is_awaited(const struct traffic *t, const struct traffic_dir *d, uin
 
     if (a->len != len || ((wc->flags & WC_WITH_IMM) && wc->imm_data != (uint32_t)a->k))
         return false;
-    return wc->opcode != WC_RECV || pattern_is(d, a->k, data, len);
+    return wc->opcode != WC_RECV || traffic_pattern_is(d, a->k, data, len);
+}
+
+/* The same for reliable services, which lend memory, too. */
+static bool took_awaited(struct traffic *t, struct traffic_dir *d, uint64_t n, const struct wc *wc, const uint8_t *data,
+                         uint32_t len)
+{
+    struct awaited a = d->await[n % t->ring];
+
+    return a.kind == AWAIT_DATA ? is_awaited(t, d, n, wc, data, len) : traffic_loan_arrived(t, d, &a, wc, data, len);
 }
 
 /* Unreliable services lose, duplicate and reorder messages: it must be one of those sent recently. */
@@ -234,8 +261,10 @@ void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const stru
     good = (wc->wr_id & ~RECV_ID) == i; /* receives complete in the order in which they were posted */
     if (!qp_is_reliable(d->c->type))
         good &= was_sent(t, d, wc, data, len);
+    else if (d->await_head == d->await_tail)
+        good = false;
     else
-        good &= d->await_head < d->await_tail && is_awaited(t, d, d->await_head++, wc, data, len);
+        good &= took_awaited(t, d, d->await_head++, wc, data, len);
     t->r.mismatches += !good;
 }
 
@@ -248,7 +277,7 @@ void traffic_sent(void *user, unsigned host, const uint8_t *data, uint32_t len, 
     struct ledger_row *r;
 
     (void)data, (void)len;
-    if (!d)
+    if (!d || sent.wr_id & KEY_ID)
         return;
     r = &d->rows[sent.wr_id % t->c.tx_depth];
     r->packets++;

@@ -12,6 +12,9 @@ static const struct {
     [TRAFFIC_FAA] = {"faa", WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_FETCH_AND_ADD},
     [TRAFFIC_ATOMIC_WRITE] = {"atomic_write", WR_ATOMIC_WRITE, WR_ATOMIC_WRITE},
     [TRAFFIC_FLUSH] = {"flush", WR_FLUSH, WR_FLUSH},
+    [TRAFFIC_MW1] = {"mw1", WR_SEND, WR_SEND_WITH_IMM},
+    [TRAFFIC_MW2] = {"mw2", WR_SEND, WR_SEND_WITH_IMM},
+    [TRAFFIC_FAST_REG] = {"fastreg", WR_SEND, WR_SEND_WITH_IMM},
     [TRAFFIC_MIXED] = {.name = "mixed"},
 };
 
@@ -33,7 +36,9 @@ uint32_t traffic_of_service(enum qp_type type)
 {
     if (type == QPT_UD)
         return 1u << TRAFFIC_SEND;
-    return qp_is_reliable(type) ? ~(1u << TRAFFIC_MIXED) : 1u << TRAFFIC_WRITE | 1u << TRAFFIC_SEND;
+    if (!qp_is_reliable(type))
+        return 1u << TRAFFIC_WRITE | 1u << TRAFFIC_SEND;
+    return ~(1u << TRAFFIC_MIXED) & ~(type == QPT_RC ? 0 : TRAFFIC_LENDS);
 }
 
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm)

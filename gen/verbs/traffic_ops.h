@@ -14,9 +14,15 @@ enum traffic_op {
     TRAFFIC_MIXED, /* each message one of those before, by chance */
     TRAFFIC_ATOMIC_WRITE,
     TRAFFIC_FLUSH, /* of as many bytes as a WRITE would have */
+    /* Memory is lent by a key that is valid for this one message: a SEND hands it over. Simulations only, RC. */
+    TRAFFIC_MW1,      /* of a type 1 window */
+    TRAFFIC_MW2,      /* of a type 2 window */
+    TRAFFIC_FAST_REG, /* of a fast-registered region */
     TRAFFIC_OPS
 };
-/* "write", "send", "read", "cas", "faa", "mixed", "atomic_write", "flush". */
+#define TRAFFIC_KEYS  3                   /* kinds of keys, from TRAFFIC_MW1 on */
+#define TRAFFIC_LENDS (7u << TRAFFIC_MW1) /* mask of 1 << enum traffic_op: those that lend memory */
+/* "write", "send", "read", "cas", "faa", "mixed", "atomic_write", "flush", "mw1", "mw2", "fastreg". */
 const char *traffic_op_str(enum traffic_op op);
 /* TRAFFIC_OPS: none of this name. */
 enum traffic_op traffic_op_find(const char *name);

@@ -87,8 +87,10 @@ static void random_service(struct play *p, struct prng *r)
     for (unsigned h = 0; h < NET_HOSTS; h++)
         p->sim.ep[h].mtu = mtu;
     t->op = t->type == QPT_UD ? TRAFFIC_SEND : (uint8_t)prng_below(r, t->type == QPT_UC ? 2 : TRAFFIC_OPS);
-    if (qp_is_reliable(t->type) && percent(r, 40))
+    if ((qp_is_reliable(t->type) && percent(r, 40)) || ~traffic_of_service((enum qp_type)t->type) & 1u << t->op)
         t->op = TRAFFIC_MIXED;
+    if (t->op == TRAFFIC_MIXED && qp_is_reliable(t->type) && percent(r, 40))
+        t->mix = traffic_of_service((enum qp_type)t->type) & ((1u << TRAFFIC_OPS) - 1);
     t->size = PICK(r, 0, 5, mtu - 1u, mtu, mtu + 1u, 2u * mtu, 4u * mtu + 9, 9u * mtu + 1);
     if (t->type == QPT_UD)
         t->size = min_u32(t->size, mtu);

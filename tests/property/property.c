@@ -109,12 +109,18 @@ static void judge_snapped(const struct play *p, struct trace *t, const struct ju
     t->snap = 0;
 }
 
+/* Whether both hosts send requests. */
+static bool both_request(const struct play *p)
+{
+    return p->traffic.bidirectional || traffic_lends(&p->traffic);
+}
+
 /* Where connection management was not captured, the requester is the end whose request was captured first; here it may
  * be either. XRC in both directions has initiators at both hosts. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return p->traffic.bidirectional && (p->traffic.type == QPT_XRC_INI || !p->traffic.use_cm || first == CUT ||
-                                        second == CUT || (p->traffic.type == QPT_UC && first));
+    return both_request(p) && (p->traffic.type == QPT_XRC_INI || !p->traffic.use_cm || first == CUT || second == CUT ||
+                               (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
@@ -184,7 +190,7 @@ static void judge_without_cm(const struct options *opt, const struct play *p, st
 
     trace_copy(&t, &p->tap[place]);
     trace_drop_cm(&t);
-    forget_taps(&o, p->traffic.bidirectional);
+    forget_taps(&o, both_request(p));
     judge_capture(opt, p, &t, o, true, "without CM --complete", n);
     trace_free(&t);
 }
