@@ -222,8 +222,7 @@ static void patch_head(const struct path *path, uint8_t *buf, uint32_t after, ui
         patch_ip6(buf + path->net_off, below + (uint32_t)t->ip_len_add, t);
 }
 
-/* The extension headers of the opcode, in their order. */
-static uint8_t *put_ext(uint8_t *q, const struct pkt *p)
+uint8_t *build_ext(uint8_t *q, const struct pkt *p)
 {
 #define EXT(bit, name, bytes, arg)                                                                                     \
     case bit:                                                                                                          \
@@ -255,7 +254,7 @@ int build_begin(struct frame_out *out, const struct path *path, struct pkt *p, u
     memcpy(out->buf, path->head, path->head_len);
     patch_head(path, out->buf, after, ip_id, t);
     bth_put(out->buf + path->head_len, &p->bth);
-    out->payload = put_ext(out->buf + path->head_len + BTH_LEN, p);
+    out->payload = build_ext(out->buf + path->head_len + BTH_LEN, p);
     out->len = path->head_len + after + path->wire_extra;
     return 0;
 }

@@ -80,6 +80,8 @@ uint32_t build_size(const struct path *path, const struct opinfo *op, uint32_t p
  * small. `ip_id`: IPv4 identification. */
 int build_begin(struct frame_out *out, const struct path *path, struct pkt *p, uint32_t payload_len, uint16_t ip_id,
                 const struct build_tweak *tweak);
+/* Write the extended headers that p->op names to `q`, in their order; returns their end. */
+uint8_t *build_ext(uint8_t *q, const struct pkt *p);
 /* After the payload was written: append pad, ICRC, VCRC. */
 void build_end(struct frame_out *out, const struct path *path, const struct pkt *p, uint32_t payload_len,
                const struct build_tweak *tweak);

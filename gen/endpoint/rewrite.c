@@ -3,7 +3,9 @@
 #include "dissect/pkt.h"
 #include "gen/endpoint/build.h"
 
-#define ECN_CE 3
+#define ECN_CE   3
+#define BTH_LEN  12
+#define ICRC_LEN 4
 
 void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t len, uint16_t linktype)
 {
@@ -201,5 +203,57 @@ bool frame_damage(uint8_t *data, uint32_t len, uint16_t linktype, enum frame_dam
         return false;
     n = prng_below(r, n * 8);
     data[from + n / 8] ^= (uint8_t)(1u << (n & 7));
+    return true;
+}
+
+/* Add `by` to the lengths that headers below the BTH state. */
+static void grow_lengths(uint8_t *frame, const struct pkt *p, int32_t by)
+{
+    uint32_t ip = p->ip_off + (p->have & H_IP4 ? 2 : 4);
+
+    if (p->have & (H_IP4 | H_IP6 | H_GRH))
+        store_be16(frame + ip, (uint16_t)(load_be16(frame + ip) + (uint32_t)by));
+    if (p->have & H_UDP)
+        store_be16(frame + p->udp_off + 4, (uint16_t)(load_be16(frame + p->udp_off + 4) + (uint32_t)by));
+    if (p->encap == ENCAP_IB)
+        store_be16(frame + p->ib_off + 4, (uint16_t)(load_be16(frame + p->ib_off + 4) + (uint32_t)(by / 4)));
+}
+
+/* Whether responses, or requests, of this opcode carry payload. */
+static bool carries_payload(const struct opinfo *op)
+{
+    return op->flags & (OPF_SEND | OPF_WRITE | OPF_READ_RESP);
+}
+
+bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype, uint8_t op5, int syndrome)
+{
+    uint32_t payload, pad, head, size, crc;
+    struct frame f;
+    struct pkt p = {0}; /* headers that it does not have are zero */
+
+    frame_decode(&p, &f, data, *len, linktype);
+    if (!(p.have & H_BTH) || (p.flags & (PKT_MALFORMED | PKT_TUNNEL)) || p.icrc_off + ICRC_LEN > *len)
+        return false;
+    payload = p.payload_len;
+    crc = p.encap == ENCAP_IB ? *len - p.icrc_off : ICRC_LEN; /* with the VCRC, if there is one */
+    p.bth.opcode = (uint8_t)((p.bth.opcode & 0xe0) | (op5 & 31));
+    if (!carries_payload(p.op) || !carries_payload(&opcode_table[p.bth.opcode]))
+        payload = 0;
+    p.op = &opcode_table[p.bth.opcode];
+    pad = -payload & 3;
+    head = p.bth_off + BTH_LEN + p.op->ext_len;
+    size = head + payload + pad + crc;
+    if (!p.op->name || size > cap)
+        return false;
+    if (syndrome >= 0)
+        p.aeth.syndrome = (uint8_t)syndrome;
+    memmove(data + head, data + p.payload_off, payload);
+    data[p.bth_off] = p.bth.opcode;
+    data[p.bth_off + 1] = (uint8_t)((data[p.bth_off + 1] & 0xcf) | pad << 4);
+    build_ext(data + p.bth_off + BTH_LEN, &p);
+    memset(data + head + payload, 0, pad + crc);
+    grow_lengths(data, &p, (int32_t)(size - crc) - (int32_t)p.icrc_off);
+    *len = size;
+    frame_fix(data, size, linktype);
     return true;
 }

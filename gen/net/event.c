@@ -2,6 +2,8 @@
 #include "gen/net/event.h"
 #include "dissect/pkt.h"
 #include "gen/net/conns_learn.h"
+#include "gen/net/tap.h"
+#include "src/transport/responder.h"
 
 #include <stdlib.h>
 
@@ -9,15 +11,32 @@
 #define PSN_MAX     0xffffff
 #define SEEN_SIZE   65536 /* PSNs whose iterations are remembered; a power of two */
 
-enum action_kind { ACT_DROP, ACT_CE, ACT_CORRUPT, ACT_DELAY, ACT_REORDER, ACT_DUP, ACT_TRUNCATE, ACT_SET };
+enum action_kind { ACT_DROP, ACT_CE, ACT_CORRUPT, ACT_DELAY, ACT_REORDER, ACT_DUP, ACT_TRUNCATE, ACT_AS, ACT_SET };
 
 struct action {
     uint8_t kind;   /* enum action_kind */
     uint8_t damage; /* ACT_CORRUPT: enum frame_damage */
     bool raw;       /* ACT_SET: leave checksums as they are */
     struct frame_field field;
-    uint64_t value; /* time, count, bytes, or the field's value */
+    uint64_t value; /* time, count, bytes, the number of a row of forms[], or the field's value */
 };
+
+/* What a packet can be sent as. */
+static const struct {
+    const char *name;
+    uint8_t opcode;   /* lower five bits */
+    int16_t syndrome; /* of the AETH; -1: as it was */
+} forms[] = {{"ACK", OP_ACKNOWLEDGE, SYNDROME_ACK(AETH_CREDIT_INVALID)},
+             {"NAK_SEQ", OP_ACKNOWLEDGE, SYNDROME_NAK(NAK_PSN_SEQ)},
+             {"NAK_INVALID", OP_ACKNOWLEDGE, SYNDROME_NAK(NAK_INVALID_REQUEST)},
+             {"NAK_ACCESS", OP_ACKNOWLEDGE, SYNDROME_NAK(NAK_REMOTE_ACCESS)},
+             {"NAK_OPERATIONAL", OP_ACKNOWLEDGE, SYNDROME_NAK(NAK_REMOTE_OPERATIONAL)},
+             {"RNR", OP_ACKNOWLEDGE, SYNDROME_RNR(0)},
+             {"READ_RESP_FIRST", OP_READ_RESP_FIRST, -1},
+             {"READ_RESP_MIDDLE", OP_READ_RESP_MIDDLE, -1},
+             {"READ_RESP_LAST", OP_READ_RESP_LAST, -1},
+             {"READ_RESP_ONLY", OP_READ_RESP_ONLY, -1},
+             {"ATOMIC_ACK", OP_ATOMIC_ACKNOWLEDGE, -1}};
 
 struct range {
     uint64_t from, to;
@@ -174,6 +193,18 @@ static unsigned parse_set(struct action *a, const struct token *t, unsigned n, s
     return 2 + a->raw;
 }
 
+static bool parse_form(struct action *a, const struct token *v, struct text_error *e)
+{
+    a->kind = ACT_AS;
+    for (a->value = 0; a->value < ARRAY_LEN(forms); a->value++)
+        if (token_is(v, forms[a->value].name))
+            return true;
+    return text_fail(e, v,
+                     "as: expected ACK, NAK_SEQ, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL, RNR, READ_RESP_FIRST, "
+                     "READ_RESP_MIDDLE, READ_RESP_LAST, READ_RESP_ONLY or ATOMIC_ACK, found '%.*s'",
+                     (int)v->len, v->p);
+}
+
 /* One action from word `t` on: number of words; 0: wrong. */
 static unsigned parse_action(struct action *a, const struct token *t, unsigned n, struct text_error *e)
 {
@@ -198,6 +229,8 @@ static unsigned parse_action(struct action *a, const struct token *t, unsigned n
                                                           : DAMAGE_FIELD;
         return a->damage != DAMAGE_FIELD || parse_field(&a->field, &v, e);
     }
+    if (token_is(&key, "as") && has_value)
+        return parse_form(a, &v, e);
     if (token_is(&key, "delay") && has_value) {
         a->kind = ACT_DELAY;
         if (!token_time(&v, &time))
@@ -336,6 +369,9 @@ static bool action_apply(const struct action *a, struct event_result *r, uint8_t
         r->cut += a->value < *len ? (uint32_t)a->value : *len - 1;
         *len = a->value < *len ? *len - (uint32_t)a->value : 1;
         break;
+    case ACT_AS:
+        done = frame_retype(data, len, NET_FRAME_MAX, linktype, forms[a->value].opcode, forms[a->value].syndrome);
+        break;
     case ACT_SET:
         done = frame_field_set(&a->field, data, *len, linktype, a->value);
         if (done && !a->raw)
@@ -365,7 +401,7 @@ static void event_count(struct event *ev, uint8_t done)
 /* True if the action changes bytes of the frame. */
 static bool changes(uint8_t kind)
 {
-    return kind == ACT_CE || kind == ACT_CORRUPT || kind == ACT_TRUNCATE || kind == ACT_SET;
+    return kind == ACT_CE || kind == ACT_CORRUPT || kind == ACT_TRUNCATE || kind == ACT_AS || kind == ACT_SET;
 }
 
 static void event_apply(struct event *ev, unsigned number, struct event_result *r, uint8_t *data, uint32_t *len,
@@ -528,6 +564,9 @@ static void action_describe(struct buf *b, const struct action *a, bool done, co
         break;
     case ACT_TRUNCATE:
         buf_printf(b, "truncated by %s", count_str(r && r->cut < a->value ? r->cut : a->value, "byte"));
+        break;
+    case ACT_AS:
+        buf_printf(b, "sent as %s", forms[a->value].name);
         break;
     case ACT_SET:
         buf_printf(b, "%s %sset to 0x%llx%s", a->field.field->abbrev, could, (unsigned long long)a->value,

@@ -13,7 +13,7 @@
  *   RANGE  N, N-M, N- or *
  *
  * Without iter and nth, an event with psn means iter=1, any other event nth=1. Actions: drop, ce, corrupt,
- * corrupt=icrc, corrupt=FIELD, delay=TIME, reorder=N, dup=N, truncate=N, set FIELD=VALUE [raw].
+ * corrupt=icrc, corrupt=FIELD, delay=TIME, reorder=N, dup=N, truncate=N, as=PACKET, set FIELD=VALUE [raw].
  *
  * Iterations of a go-back-N retransmission after PSN 1 was lost:
  *
@@ -65,7 +65,7 @@ struct event_result {
     struct conns_view view; /* view of the packet; only set with events, or if connections are learnt */
     struct event_hit hits[EVENT_HITS];
 };
-/* Apply all events to a frame of host `from`; *len may shrink. */
+/* Apply all events to a frame of host `from`; *len may change. `data` has room for NET_FRAME_MAX bytes. */
 struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *data, uint32_t *len, uint16_t linktype,
                                  struct prng *r);
 /* Report each event that never matched a packet, or with an action that could be applied to no matching packet. Returns

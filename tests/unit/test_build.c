@@ -196,6 +196,67 @@ Test(build, changed_frame_gets_its_crcs_right_again)
     cr_expect(!build_fix_crc((uint8_t[60]){0}, 60, LINK_ETHERNET));
 }
 
+Test(build, a_frame_becomes_one_of_another_opcode_in_every_encapsulation)
+{
+    static const struct {
+        enum encap encap;
+        bool v6, grh;
+    } t[] = {{ENCAP_ROCEV2, false, false},
+             {ENCAP_ROCEV2, true, false},
+             {ENCAP_ROCEV1, true, true},
+             {ENCAP_IB, true, false},
+             {ENCAP_IB, true, true}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(t); i++)
+        for (uint32_t len = 0; len < 10; len++) {
+            struct link_addr own = addr(t[i].encap, t[i].v6);
+            struct av av = to(&own);
+            uint8_t buf[EP_FRAME_MAX];
+            uint32_t before;
+            struct frame f;
+            struct pkt p;
+            av.grh = t[i].grh;
+            build(&p, &f, buf, &own, &av, len, NULL);
+            before = f.len;
+            cr_assert(frame_retype(buf, &f.len, sizeof buf, f.linktype, OP_READ_RESP_ONLY, 0x1f));
+            f.caplen = f.len;
+            pkt_decode(&p, &f, &verify);
+            cr_assert_eq(p.flags & (PKT_MALFORMED | PKT_CUT), 0, "row %u, %u bytes: %s", i, len, p.why);
+            cr_assert(p.icrc == CRC_GOOD && p.vcrc != CRC_BAD && f.len == before + 4);
+            cr_assert(p.bth.opcode == OP_READ_RESP_ONLY && p.bth.dqpn == 0x123456 && p.bth.psn == 0xabcdef);
+            cr_assert(p.aeth.syndrome == 0x1f && p.aeth.msn == 0 && p.payload_len == len);
+            for (uint32_t k = 0; k < len; k++)
+                cr_assert_eq(buf[p.payload_off + k], k);
+            cr_assert(frame_retype(buf, &f.len, sizeof buf, f.linktype, OP_ATOMIC_ACKNOWLEDGE, -1));
+            f.caplen = f.len;
+            pkt_decode(&p, &f, &verify);
+            cr_assert(p.icrc == CRC_GOOD && p.vcrc != CRC_BAD && !(p.flags & (PKT_MALFORMED | PKT_CUT)));
+            cr_assert(p.aeth.syndrome == 0x1f && p.atomicacketh.orig == 0 && p.payload_len == 0);
+            cr_assert_eq(f.len, before - len - (-len & 3) + 12);
+        }
+}
+
+Test(build, what_is_no_whole_packet_becomes_no_other_one)
+{
+    struct link_addr own = addr(ENCAP_ROCEV2, false);
+    struct av av = to(&own);
+    uint8_t buf[EP_FRAME_MAX], was[EP_FRAME_MAX];
+    struct frame f;
+    struct pkt p;
+    uint32_t len;
+
+    build(&p, &f, buf, &own, &av, 20, NULL);
+    memcpy(was, buf, f.len);
+    len = f.len;
+    cr_expect_not(frame_retype(buf, &len, f.len + 3, f.linktype, OP_READ_RESP_ONLY, 0), "no room");
+    cr_expect_not(frame_retype(buf, &len, sizeof buf, f.linktype, 0x1f, 0), "no such opcode");
+    for (len = 0; len < f.len; len++) {
+        uint32_t cut = len;
+        cr_assert_not(frame_retype(buf, &cut, sizeof buf, f.linktype, OP_ACKNOWLEDGE, 0), "%u bytes of it", len);
+    }
+    cr_expect_arr_eq(buf, was, f.len);
+}
+
 Test(build, congestion_is_marked_by_fecn_where_there_is_no_ip_header_and_no_grh)
 {
     struct link_addr own = addr(ENCAP_IB, true);
