@@ -20,6 +20,7 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_H
 
+#include "dissect/link/macc.h"
 #include "gen/endpoint/build.h"
 #include "gen/endpoint/faults.h"
 #include "gen/endpoint/policy.h"
@@ -235,6 +236,14 @@ int ep_cq_next(const struct endpoint *ep, int from);
 const char *ep_event_str(enum ep_event_type t);
 /* The oldest asynchronous event; false: none. */
 bool ep_event(struct endpoint *ep, struct ep_event *event);
+
+/* A pause frame that arrived, PAUSE or PFC. */
+struct ep_pause {
+    ns_t when;
+    struct pause_frame frame;
+};
+/* Take the oldest one, of the last 64; false: there is none. The endpoint does not obey them: its host's port does. */
+bool ep_pause(struct endpoint *ep, struct ep_pause *p);
 
 /* --- Frames and time -------------------------------------------------------------------------- */
 

@@ -125,6 +125,7 @@ struct ep_qp {
 };
 
 #define EP_EVENTS 1024
+#define EP_PAUSES 64
 
 struct endpoint {
     struct verbs verbs; /* the endpoint as a provider */
@@ -160,6 +161,8 @@ struct endpoint {
     const struct ep_watch *watch; /* NULL: none */
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
+    struct ep_pause pause[EP_PAUSES]; /* ring */
+    uint32_t pause_head, pause_tail;
 
     const struct fault_info *fault[FAULTS_MAX];
     unsigned n_fault;

@@ -495,6 +495,28 @@ static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
     return used;
 }
 
+bool ep_pause(struct endpoint *ep, struct ep_pause *p)
+{
+    if (ep->pause_head == ep->pause_tail)
+        return false;
+    *p = ep->pause[ep->pause_head++ % EP_PAUSES];
+    return true;
+}
+
+/* Keep a pause frame; false: the packet is none. */
+static bool rx_pause(struct endpoint *ep, const struct pkt *p, ns_t now)
+{
+    struct ep_pause *at = &ep->pause[ep->pause_tail % EP_PAUSES], got = {.when = now};
+
+    if (!pause_frame_of(&got.frame, p))
+        return false;
+    if (ep->pause_tail - ep->pause_head == EP_PAUSES)
+        ep->pause_head++;
+    *at = got;
+    ep->pause_tail++;
+    return true;
+}
+
 bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct frame f = {.ts = now, .data = data, .caplen = len, .len = len, .linktype = ep_linktype(ep)};
@@ -512,6 +534,8 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         return used;
     }
     q = find_qp(ep, p);
+    if (UNLIKELY(!q) && rx_pause(ep, p, now))
+        return true;
     if (!q) {
         if (p->have & H_BTH && p->icrc == CRC_BAD)
             ep->st.rx_icrc_encapsulated += !ep_lookup(ep, p->bth.dqpn);

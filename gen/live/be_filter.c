@@ -15,7 +15,7 @@
 /* Jumps count from the instruction that follows; the targets are numbers of instructions. */
 #define JEQ(k, at, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, (yes) - (at)-1, (no) - (at)-1)
 #define LOAD(size, offset)  BPF_STMT(BPF_LD | (size) | BPF_ABS, offset)
-enum { IPV4 = 6, NOT_IPV4 = 13, IPV6 = 14, ICMP6 = 18, PASS = 22, DROP = 23 };
+enum { IPV4 = 7, NOT_IPV4 = 14, IPV6 = 15, ICMP6 = 19, PASS = 23, DROP = 24 };
 
 const struct sock_filter be_filter[] = {
     /* 0 */ LOAD(BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
@@ -23,31 +23,32 @@ const struct sock_filter be_filter[] = {
     /* 2 */ LOAD(BPF_H, 12),
     /* 3 */ JEQ(ETH_P_ARP, 3, PASS, 4),
     /* 4 */ JEQ(ETHERTYPE_ROCEV1, 4, PASS, 5),
-    /* 5 */ JEQ(ETH_P_IP, 5, IPV4, NOT_IPV4),
+    /* 5 */ JEQ(ETHERTYPE_MACC, 5, PASS, 6),
+    /* 6 */ JEQ(ETH_P_IP, 6, IPV4, NOT_IPV4),
     /* IPV4: fragment offset, protocol, and the port behind a header of any length */
-    /* 6 */ LOAD(BPF_H, 14 + 6),
-    /* 7 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, DROP - 8, 0),
-    /* 8 */ LOAD(BPF_B, 14 + 9),
-    /* 9 */ JEQ(IPPROTO_UDP, 9, 10, DROP),
-    /* 10 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
-    /* 11 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 14 + 2),
-    /* 12 */ JEQ(UDP_PORT_ROCEV2, 12, PASS, DROP),
+    /* 7 */ LOAD(BPF_H, 14 + 6),
+    /* 8 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, DROP - 9, 0),
+    /* 9 */ LOAD(BPF_B, 14 + 9),
+    /* 10 */ JEQ(IPPROTO_UDP, 10, 11, DROP),
+    /* 11 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
+    /* 12 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 14 + 2),
+    /* 13 */ JEQ(UDP_PORT_ROCEV2, 13, PASS, DROP),
     /* NOT_IPV4 */
-    /* 13 */ JEQ(ETH_P_IPV6, 13, IPV6, DROP),
+    /* 14 */ JEQ(ETH_P_IPV6, 14, IPV6, DROP),
     /* IPV6, without extension headers */
-    /* 14 */ LOAD(BPF_B, 14 + 6),
-    /* 15 */ JEQ(IPPROTO_UDP, 15, 16, ICMP6),
-    /* 16 */ LOAD(BPF_H, 14 + 40 + 2),
-    /* 17 */ JEQ(UDP_PORT_ROCEV2, 17, PASS, DROP),
+    /* 15 */ LOAD(BPF_B, 14 + 6),
+    /* 16 */ JEQ(IPPROTO_UDP, 16, 17, ICMP6),
+    /* 17 */ LOAD(BPF_H, 14 + 40 + 2),
+    /* 18 */ JEQ(UDP_PORT_ROCEV2, 18, PASS, DROP),
     /* ICMP6 */
-    /* 18 */ JEQ(IPPROTO_ICMPV6, 18, 19, DROP),
-    /* 19 */ LOAD(BPF_B, 14 + 40),
-    /* 20 */ JEQ(ND_SOLICIT, 20, PASS, 21),
-    /* 21 */ JEQ(ND_ADVERT, 21, PASS, DROP),
+    /* 19 */ JEQ(IPPROTO_ICMPV6, 19, 20, DROP),
+    /* 20 */ LOAD(BPF_B, 14 + 40),
+    /* 21 */ JEQ(ND_SOLICIT, 21, PASS, 22),
+    /* 22 */ JEQ(ND_ADVERT, 22, PASS, DROP),
     /* PASS */
-    /* 22 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    /* 23 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
     /* DROP */
-    /* 23 */ BPF_STMT(BPF_RET | BPF_K, 0),
+    /* 24 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 const unsigned be_filter_len = ARRAY_LEN(be_filter);
 

@@ -132,6 +132,8 @@ struct net {
     struct event_list *events; /* may be NULL */
     /* A frame arrives at host `to`. */
     void (*deliver)(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now);
+    /* A pause frame arrives at host `to`; it belongs to no frame of the other host. May be NULL. */
+    void (*paused)(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now);
     /* The exact events were applied to a frame, before it continues. May be NULL. */
     void (*decided)(void *user, const struct net_frame *f, ns_t now);
     void *user;

@@ -251,14 +251,18 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
 
 /* --- Pause frames ----------------------------------------------------------------------------- */
 
-/* Show the pause frame that begins a pause (`quanta`), or ends it (0), to the tap beside the port that sends it. */
-static void show_pause(const struct net_node *node, unsigned quanta, ns_t now)
+/* Show the pause frame that begins a pause (`quanta`), or ends it (0), to the tap beside the port that sends it, and to
+ * the host whose port it pauses. */
+static void show_pause(struct net *net, const struct net_node *node, unsigned quanta, ns_t now)
 {
+    unsigned dir = node >= net->chain[1];
     uint8_t frame[PAUSE_FRAME_LEN];
 
     pause_build(frame, node->mac, node->class, quanta);
     if (node->taps)
         tap_frame(node->taps, frame, sizeof frame, node->before, now);
+    if (node->before && net->paused)
+        net->paused(net->user, dir, frame, sizeof frame, now);
 }
 
 static void pause_begin(struct net *net, struct net_node *node, const struct net_frame *f, ns_t now)
@@ -273,7 +277,7 @@ static void pause_begin(struct net *net, struct net_node *node, const struct net
     memcpy(node->mac, node->before ? switch_mac : f->data, sizeof node->mac);
     if (node->before)
         net->stopped_until[f->dir] = node->free_at;
-    show_pause(node, quanta, now);
+    show_pause(net, node, quanta, now);
     net->next_known = false;
     if (net->watch)
         net->watch->paused(net->watch->user, f->dir, now, node->free_at);
@@ -283,7 +287,7 @@ static void pause_end(struct net *net, struct net_node *node, ns_t now)
 {
     node->bad = false;
     net->next_known = false;
-    show_pause(node, 0, now);
+    show_pause(net, node, 0, now);
 }
 
 static void pause_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)

@@ -349,16 +349,83 @@ static bool expect_conn(struct script *s, unsigned host, const struct token *t, 
                        t->p, (int)t[1].len, t[1].p, w.c->state[host]);
 }
 
+struct pause_wait {
+    struct endpoint *ep;
+    struct ep_pause got;
+};
+
+static bool pause_arrived(struct script *s, void *arg)
+{
+    struct pause_wait *w = arg;
+
+    (void)s;
+    return ep_pause(w->ep, &w->got);
+}
+
+/* The quanta of a class that a pause frame names; -1: it does not name the class. */
+static int quanta_of(const struct pause_frame *f, uint64_t class)
+{
+    return class < PAUSE_CLASSES && f->classes >> class & 1 ? f->quanta[class] : -1;
+}
+
+/* Compare the words with a pause frame: 1: they match, 0: they do not, -1: syntax error. */
+static int pause_words(struct script *s, const struct token *t, unsigned n, const struct pause_frame *f)
+{
+    struct limits want = {0, UINT64_MAX};
+    uint64_t class = 0;
+    struct token key, v;
+    int quanta;
+
+    while (class < PAUSE_CLASSES - 1 && quanta_of(f, class) < 0)
+        class ++;
+    for (unsigned i = 0; i < n; i++) {
+        bool known = token_key(&t[i], &key, &v) && (token_is(&key, "class") || token_is(&key, "quanta"));
+        if (!known)
+            return text_fail(&s->err, &t[i], "pause: expected class=N or quanta=RANGE") - 1;
+        if (token_is(&key, "class") ? !script_num(s, &v, PAUSE_CLASSES - 1, &class) : !stat_range(s, &v, &want))
+            return -1;
+    }
+    quanta = quanta_of(f, class);
+    return quanta >= 0 && (uint64_t)quanta >= want.min && (uint64_t)quanta <= want.max;
+}
+
+/* "pause [class=N] [quanta=RANGE]": the next pause frame that the host gets; "pause none TIME". */
+static bool expect_pause(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    struct pause_wait w = {.ep = s->sim.ep[host]};
+    struct buf b = {0};
+    ns_t time;
+    int r;
+
+    if (n == 2 && token_is(t, "none")) {
+        if (!token_time(&t[1], &time))
+            return text_fail(&s->err, &t[1], "pause: expected 'none' and a time");
+        return !script_until(s, pause_arrived, &w, time) || script_fail(s, "%c gets a pause frame", 'a' + (int)host);
+    }
+    if (!script_until(s, pause_arrived, &w, script_patience(s)))
+        return script_fail(s, "%c gets no pause frame", 'a' + (int)host);
+    r = pause_words(s, t, n, &w.got.frame);
+    if (r)
+        return r > 0;
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(&b, " %.*s", (int)t[i].len, t[i].p);
+    script_fail(s, "expected  %c pause%s", 'a' + (int)host, buf_str(&b));
+    b.len = 0;
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        if (quanta_of(&w.got.frame, i) >= 0)
+            buf_printf(&b, " class=%u quanta=%d", i, quanta_of(&w.got.frame, i));
+    script_fail(s, "actual    %c pause%s  (at %.3f us)", 'a' + (int)host, buf_str(&b), (double)w.got.when / 1000);
+    buf_free(&b);
+    return false;
+}
+
 bool script_expect(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     static const struct {
         const char *word;
         bool (*run)(struct script *, unsigned, const struct token *, unsigned);
-    } words[] = {{"wc", expect_wc},
-                 {"event", expect_event},
-                 {"state", expect_state},
-                 {"mem", expect_mem},
-                 {"stat", expect_stat}};
+    } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state},
+                 {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}};
 
     if (token_is(t, "up") || token_is(t, "down") || token_is(t, "failed"))
         return expect_conn(s, host, t, n);

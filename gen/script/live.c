@@ -29,10 +29,13 @@ enum { HELLO = 'h', SAY = 's', MEM = 'm', END = 'e', GOOD = 'g', FAILED = 'f', B
 void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
 {
     struct script_live *v = user;
+    struct pause_frame pause;
     struct frame f;
     struct pkt p;
 
     frame_decode(&p, &f, data, len, LINK_ETHERNET);
+    if (v->sim && pause_frame_of(&pause, &p))
+        ep_rx(v->sim->ep[v->wire.local], data, len, when - v->start);
     if (v->sim && p.have & H_BTH) /* not ARP, which scenarios do not see */
         sim_arrive(v->sim, data, len, when - v->start);
 }

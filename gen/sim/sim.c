@@ -51,6 +51,14 @@ static void sim_deliver(void *user, unsigned to, const uint8_t *data, uint32_t l
         ep_rx(s->ep[to], data, len, now);
 }
 
+static void sim_paused(void *user, unsigned to, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct sim *s = user;
+
+    if ((!s->wire || to == s->wire->local) && !has_stopped(s, to))
+        ep_rx(s->ep[to], data, len, now);
+}
+
 int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app)
 {
     int r;
@@ -75,6 +83,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     }
     r = net_build(&s->net, &c->net, c->taps, s->events, ep_linktype(s->ep[0]), c->seed);
     s->net.deliver = sim_deliver;
+    s->net.paused = sim_paused;
     s->net.user = s;
     s->net.rate = c->port_rate;
     s->net.hosts_stop = !c->wire;

@@ -268,7 +268,7 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, filtered), 0);
     cr_assert_eq(setsockopt(filtered[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog), 0);
     cr_assert_eq(cap_filter_compile(&words,
-                                    "arp or ether proto 0x8915 or udp dst port 4791 or"
+                                    "arp or ether proto 0x8915 or ether proto 0x8808 or udp dst port 4791 or"
                                     " (icmp6 and (ip6[40] = 135 or ip6[40] = 136))",
                                     LINK_ETHERNET, 0, &err),
                  0, "%s", err.msg);
@@ -293,6 +293,8 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
         }
         cap_close(c);
     }
+    static const uint8_t pause[60] = {1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 1, 1, 0, 8};
+    cr_expect(kernel_passes(pause, sizeof pause));
     cap_filter_free(words);
     cr_assert_gt(passed, 1000);
     cr_assert_gt(dropped, 1000);

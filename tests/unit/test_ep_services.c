@@ -238,3 +238,52 @@ Test(ep_services, every_encapsulation_carries_the_same_conversation)
         pair_free(p);
     }
 }
+
+/* A PFC frame for the classes of the mask `classes`, quanta 100 + class. */
+static void pfc(uint8_t frame[60], uint8_t classes)
+{
+    static const uint8_t head[] = {1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x88, 0x08, 1, 1, 0};
+
+    memset(frame, 0, 60);
+    memcpy(frame, head, sizeof head);
+    frame[17] = classes;
+    for (unsigned i = 0; i < 8; i++)
+        frame[19 + 2 * i] = (uint8_t)(100 + i);
+}
+
+Test(ep_services, pause_frames_are_kept_until_taken_the_last_64_of_them)
+{
+    struct ep_config cfg = {.addr = {.mac = {2, 0, 0, 0, 0, 1}}};
+    struct endpoint *ep = ep_new(&cfg);
+    uint8_t frame[60];
+    struct ep_pause p;
+
+    cr_expect_not(ep_pause(ep, &p));
+    pfc(frame, 1 << 3 | 1 << 5);
+    cr_expect(ep_rx(ep, frame, sizeof frame, 7));
+    cr_assert(ep_pause(ep, &p));
+    cr_expect(p.when == 7 && p.frame.opcode == MACC_PFC && p.frame.classes == (1 << 3 | 1 << 5));
+    cr_expect(p.frame.quanta[3] == 103 && p.frame.quanta[5] == 105);
+    cr_expect_not(ep_pause(ep, &p), "it was taken");
+    frame[14] = 0;
+    cr_expect(ep_rx(ep, frame, sizeof frame, 8), "PAUSE");
+    cr_assert(ep_pause(ep, &p));
+    cr_expect(p.frame.opcode == MACC_PAUSE && p.frame.classes == PAUSE_ALL);
+    frame[15] = 9;
+    cr_expect_not(ep_rx(ep, frame, sizeof frame, 9), "another opcode");
+    for (uint32_t len = 0; len < 18; len++) {
+        pfc(frame, 1);
+        cr_expect_not(ep_rx(ep, frame, len, 9), "%u bytes", len);
+    }
+    cr_expect_not(ep_pause(ep, &p));
+    for (unsigned i = 0; i < 70; i++) {
+        pfc(frame, 1);
+        ep_rx(ep, frame, sizeof frame, (ns_t)i);
+    }
+    for (unsigned i = 6; i < 70; i++) {
+        cr_assert(ep_pause(ep, &p));
+        cr_assert_eq(p.when, i);
+    }
+    cr_expect_not(ep_pause(ep, &p));
+    ep_free(ep);
+}
