@@ -3,8 +3,9 @@
  *
  * The server infers the operation of a client:
  *
- * - Keys without an R_Key announce SENDs. Keys with several READs outstanding announce READs or atomics; other keys
- *   announce WRITEs, or READs one at a time: the first packets show which.
+ * - Keys without an R_Key announce SENDs. Some adapters have an R_Key for all memory: a first SEND shows it. Keys with
+ * several READs outstanding announce READs or atomics; other keys announce WRITEs, or READs one at a time: the first
+ * packets show which.
  * - ib_write_lat and ib_read_lat send their keys once more before the data than ib_write_bw with one queue pair.
  *   ib_write_lat waits for our first WRITE, ib_read_lat sends first: so we wait for a while before we WRITE.
  * - ib_send_lat looks like ib_send_bw. If no second message follows the first one for a while, the server answers it on

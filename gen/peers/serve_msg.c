@@ -148,7 +148,7 @@ static enum serve_kind kind_of(const struct serve_session *s, const struct perft
     bool reads =
         k->out_reads > 1 || s->mark.op == PERFTEST_READ || s->mark.op == PERFTEST_ATOMIC || s->kind == SERVE_READ;
 
-    return k->rkey == 0 ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
+    return k->rkey == 0 || s->kind == SERVE_SEND ? SERVE_SEND : reads ? SERVE_READ : SERVE_WRITE;
 }
 
 static void send_keys(struct serve_session *s, const struct perftest_keys *own, ns_t now)

@@ -7,6 +7,7 @@
 #define RECV_BYTES (8u << 20) /* memory for the receives of one queue pair */
 #define RECVS_MIN  2
 #define RECVS_MAX  512
+#define DOUBT      8   /* this part of the memory is for receives that are probably not needed */
 #define READS      128 /* READs and atomics outstanding, as responder: perftest requests as many */
 /* after this time without a second message the client may be waiting for an answer */
 #define GUESS_WAIT (100 * NS_PER_MS)
@@ -33,10 +34,13 @@ bool sqp_xrc_both_ways(const struct serve *v, const struct serve_session *s)
 static bool lay_out(struct serve *v, struct serve_session *s, struct serve_qp *q)
 {
     bool receives = s->cm || q->peer.rkey == 0; /* with RDMA-CM the keys come later */
+    bool doubtful = !receives && !s->mark.ours; /* some adapters have an R_Key for memory without remote rights */
     uint32_t largest = is_ud(v, s) ? min_u32(v->config.room, v->live->mtu) : v->config.room;
     uint32_t bytes = largest + UD_GRH_BYTES, slots = RECV_BYTES / bytes;
 
-    slots = !receives ? 0 : slots < RECVS_MIN ? RECVS_MIN : min_u32(slots, RECVS_MAX);
+    slots = max_u32(RECVS_MIN, min_u32(doubtful ? slots / DOUBT : slots, RECVS_MAX));
+    if (!receives && (!doubtful || v->memory >= SERVE_MEMORY / DOUBT))
+        slots = 0;
     q->mem_len = 2 * (size_t)v->config.room + (size_t)slots * bytes;
     if (v->memory + q->mem_len > SERVE_MEMORY)
         return false;
@@ -224,8 +228,7 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
     }
     if (s->kind == SERVE_READ)
         load_pattern(q->mem, v->config.room, LOAD_SEED);
-    if (s->kind == SERVE_SEND)
-        posted(s, receives_post_all(&q->recvs, now));
+    posted(s, receives_post_all(&q->recvs, now));
     limit_burst(v);
 }
 
@@ -259,6 +262,15 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
     uint32_t slot = wc->wr_id & 0xffffffff, len;
     const uint8_t *data = receives_data(&q->recvs, slot, wc, &len);
 
+    if (wc->opcode != WC_RECV) { /* a WRITE with immediate data has no data here */
+        posted(s, receives_post(&q->recvs, slot, now));
+        return;
+    }
+    if (s->kind != SERVE_SEND) { /* in spite of its R_Key */
+        s->kind = SERVE_SEND;
+        s->kind_guessed = false;
+        limit_burst(v);
+    }
     q->received++;
     q->arrived = now;
     if (s->mark.ours && (!load_pattern_ok(data, len) || (s->mark.size && len != s->mark.size)))

@@ -159,6 +159,64 @@ Test(serve, keys_are_answered_with_a_queue_pair_of_the_server, .init = open_serv
     cr_assert_eq(server.failed, 0);
 }
 
+/* The client's queue pair, joined with the one that the server tells of. */
+static int join_client(uint32_t *key, uint8_t *mem, uint32_t len, int *cq, const struct perftest_keys *there, int qp)
+{
+    struct verbs *v = ep_verbs(far.ep);
+    struct verbs_qp_init init = {.type = QPT_RC, .sq_sig_all = true, .srq = EP_NO_SRQ};
+    struct ep_peer e = ep_peer_default();
+
+    if (qp >= 0) {
+        memcpy(e.av.dgid, there->gid, 16);
+        memcpy(e.av.dmac, near.id.mac, 6);
+        e.qpn = there->qpn;
+        e.rq_psn = there->psn;
+        e.sq_psn = 7;
+        cr_assert_eq(verbs_qp_connect(v, qp, &e, live_now()), 0);
+        return qp;
+    }
+    init.pd = verbs_pd_alloc(v);
+    *cq = init.send_cq = init.recv_cq = verbs_cq_create(v, 16);
+    cr_assert_eq(verbs_mr_reg(v, init.pd, mem, len, ACCESS_LOCAL_WRITE, key), 0);
+    return verbs_qp_create(v, &init);
+}
+
+/* Where memory has an R_Key whatever its rights, perftest's SEND clients send one, too. */
+Test(serve, sends_are_served_although_the_client_told_a_key, .init = open_server, .fini = close_server)
+{
+    static uint8_t mem[100] = "hello";
+    struct perftest_keys k = keys_of(0), mine;
+    char text[PERFTEST_TEXT], got[PERFTEST_TEXT];
+    struct wc wc = {.status = WC_GENERAL_ERR};
+    uint32_t key;
+    int cq, qp = join_client(&key, mem, sizeof mem, &cq, NULL, -1), s = dial();
+    struct sge sge;
+
+    greet();
+    introduce(s);
+    k.qpn = verbs_qp_num(ep_verbs(far.ep), qp);
+    perftest_keys_put(text, &k);
+    say(s, text, sizeof text);
+    cr_assert_eq(hear(s, got, sizeof got), PERFTEST_TEXT);
+    cr_assert(perftest_keys_get(&mine, got));
+    join_client(NULL, NULL, 0, NULL, &mine, qp);
+    sge = (struct sge){(uintptr_t)mem, sizeof mem, key};
+    cr_assert_eq(verbs_post_send(ep_verbs(far.ep), qp,
+                                 &(struct send_wr){.opcode = WR_SEND, .sg_list = &sge, .num_sge = 1}, live_now()),
+                 0);
+    for (ns_t end = live_now() + WAIT; live_now() < end && verbs_poll(ep_verbs(far.ep), cq, &wc, 1) == 0; turn())
+        ;
+    cr_expect_eq(wc.status, WC_SUCCESS);
+    turn();
+    cr_expect_eq(server.session[0].kind, SERVE_SEND);
+    cr_expect_eq(server.session[0].qp[0].received, 1);
+    say(s, text, sizeof text);
+    cr_assert_eq(hear(s, got, sizeof got), PERFTEST_TEXT);
+    cr_expect_eq(server.session[0].kind, SERVE_SEND, "keys after the data change nothing");
+    close(s);
+    finish();
+}
+
 /* perftest 4.5, write_lat.c and ctx_connect(): with -c XRC the client tells its initiator A, then A and its target B,
  * and once more; our initiator answers A, and our target B. */
 Test(serve, over_xrc_a_client_for_latency_has_a_queue_pair_in_each_direction, .init = open_server, .fini = close_server)
