@@ -1,0 +1,113 @@
+/* layer 4 (tool): the commands that list: `rdmagen faults`, the rules that can be broken on purpose; `rdmagen
+ * backends`. */
+#include "gen/cli/live_options.h"
+#include "gen/endpoint/faults.h"
+
+static const struct opt_def defs[] = {
+    {OPT_JSON_LINES, "one JSON object a line"},
+    {OPT_HELP, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+/* Run one of them. `one_line`: append the line of row `i`, or as JSON; false: there is no such row. */
+static int list(int argc, char **argv, void help(struct buf *b), bool one_line(struct buf *b, unsigned i, bool json))
+{
+    struct opt_state s;
+    struct buf b = {0};
+    const char *arg;
+    int key, operand;
+    bool json = false;
+
+    opt_start(&s, defs, argc, argv);
+    while ((key = opt_next(&s, &arg, &operand)) == KEY_JSON)
+        json = true;
+    opt_end(&s);
+    if (key == 'h') {
+        help(&b);
+        return cli_show(&b);
+    }
+    if (key < 0)
+        return EXIT_BAD;
+    if (operand < argc)
+        return cli_error("%s takes no operands", argv[0]);
+    for (unsigned i = 0; one_line(&b, i, json); i++)
+        continue;
+    return cli_show(&b);
+}
+
+/* --- faults ----------------------------------------------------------------------------------- */
+
+void cmd_faults_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen faults [options]\n\nList the faults: rules that `rdmagen sim --fault RULE` can break, "
+                "who breaks them and how.\n\n");
+    opt_help(b, defs);
+}
+
+static const char *who(const struct rule_info *r)
+{
+    if (r->fault == F_CM)
+        return "cm";
+    return r->fault == F_REQ ? "requester" : r->fault == F_RSP ? "responder" : "either";
+}
+
+static bool fault_line(struct buf *b, unsigned i, bool json)
+{
+    const struct fault_info *f = fault_table + i;
+    const struct rule_info *r;
+    const char *severity;
+
+    if (i >= fault_count)
+        return false;
+    r = &rule_table[f->rule];
+    severity = severity_str(f->mild ? SEV_W : r->severity);
+    if (!json) {
+        buf_printf(b, "%-7s %-8s %-10s %s\n", r->id, severity, who(r), f->what);
+        return true;
+    }
+    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"who\":\"%s\",\"what\":", r->id, severity, who(r));
+    buf_json(b, f->what, strlen(f->what));
+    buf_puts(b, ",\"meaning\":");
+    buf_json(b, r->meaning, strlen(r->meaning));
+    buf_puts(b, "}\n");
+    return true;
+}
+
+int cmd_faults(int argc, char **argv)
+{
+    return list(argc, argv, cmd_faults_help, fault_line);
+}
+
+/* --- backends --------------------------------------------------------------------------------- */
+
+void cmd_backends_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen backends [options]\n\nList the ways of sending and receiving frames that are built in, "
+                "the default first.\n\n");
+    opt_help(b, defs);
+}
+
+static bool backend_line(struct buf *b, unsigned i, bool json)
+{
+    const struct backend_ops *k = backends[i];
+    size_t from = b->len;
+
+    if (!k)
+        return false;
+    if (json) {
+        buf_printf(b, "{\"name\":\"%s\",\"args\":\"%s\",\"interface\":%s,\"summary\":", k->name, k->args,
+                   k->needs_iface ? "true" : "false");
+        buf_json(b, k->summary, strlen(k->summary));
+        buf_puts(b, "}\n");
+        return true;
+    }
+    buf_printf(b, "%s%s", k->name, k->args);
+    buf_fill(b, ' ', b->len - from < 23 ? 23 - (b->len - from) : 1);
+    buf_printf(b, "%s\n", k->summary);
+    return true;
+}
+
+int cmd_backends(int argc, char **argv)
+{
+    return list(argc, argv, cmd_backends_help, backend_line);
+}
