@@ -157,13 +157,24 @@ int host_hold_port(const uint8_t gid[16], const char *iface)
     return s;
 }
 
-void host_drop_capabilities(void)
+void host_keep_capabilities(uint64_t keep)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
+    struct __user_cap_data_struct own[2] = {{0}};
 
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    syscall(SYS_capset, &head, none);
+    syscall(SYS_capget, &head, own);
+    for (unsigned i = 0; i < 2; i++, keep >>= 32) {
+        own[i].permitted &= (uint32_t)keep;
+        own[i].effective = own[i].permitted;
+        own[i].inheritable = 0;
+    }
+    syscall(SYS_capset, &head, own);
+}
+
+void host_drop_capabilities(void)
+{
+    host_keep_capabilities(0);
 }
 
 /* True if a small file has this text, without the newline. */

@@ -19,7 +19,8 @@ bool host_gid(const struct sockaddr *s, uint8_t gid[16]);
 /* Bind UDP port 4791 of an address; datagrams to it are dropped without an ICMP error. The descriptor, or a negative
  * errno. */
 int host_hold_port(const uint8_t gid[16], const char *iface);
-/* Give up all capabilities. */
+/* Give up all capabilities; or all but `keep`, bits by their numbers (capabilities(7)), as far as they are there. */
 void host_drop_capabilities(void);
+void host_keep_capabilities(uint64_t keep);
 
 #endif
