@@ -1,0 +1,141 @@
+/* layer 3 (agent): the counters of the device: those of the RDMA ports in sysfs, which `rdma statistic` shows as well,
+ * and those of the network interfaces of its ports, as `ethtool -S` shows them. */
+#include "gen/agent/agent.h"
+#include "src/counters/device.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ETHTOOL_COUNTERS 4096 /* most counters of an interface */
+#define INTERFACES       16   /* most interfaces of a device */
+
+/* " PREFIX.NAME=VALUE" for each line "NAME:VALUE" whose value is a number. */
+static void say_lines(struct buf *out, const char *prefix, const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n"), name = strcspn(text, ":");
+        char *end;
+        unsigned long long v = strtoull(text + name + 1, &end, 10);
+        if (name < n && end == text + n) {
+            buf_printf(out, " %s.", prefix);
+            buf_mem(out, text, name);
+            buf_printf(out, "=%llu", v);
+        }
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void say_rdma(struct buf *out, const char *device)
+{
+    struct buf text = {0};
+    struct device d;
+
+    if (device_open(&d, device) == 0) {
+        device_read(&d, &text);
+        say_lines(out, "rdma", buf_str(&text));
+    }
+    buf_free(&text);
+}
+
+/* --- ethtool ---------------------------------------------------------------------------------- */
+
+static int ask(int fd, const char *iface, void *command)
+{
+    struct ifreq r = {.ifr_data = command};
+
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", iface);
+    return ioctl(fd, SIOCETHTOOL, &r) < 0 ? -errno : 0;
+}
+
+static uint32_t ethtool_count(int fd, const char *iface)
+{
+    uint64_t room[sizeof(struct ethtool_sset_info) / sizeof(uint64_t) + 1] = {0};
+    struct ethtool_sset_info *set = (struct ethtool_sset_info *)(void *)room; /* with one number behind it */
+
+    set->cmd = ETHTOOL_GSSET_INFO;
+    set->sset_mask = 1u << ETH_SS_STATS;
+    return ask(fd, iface, set) == 0 && set->sset_mask && set->data[0] <= ETHTOOL_COUNTERS ? set->data[0] : 0;
+}
+
+static void say_stats(struct buf *out, const char *iface, const struct ethtool_gstrings *names,
+                      const struct ethtool_stats *values, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = (const char *)names->data + (size_t)i * ETH_GSTRING_LEN;
+        buf_printf(out, " %s.", iface);
+        for (unsigned k = 0; k < ETH_GSTRING_LEN && name[k]; k++)
+            buf_char(out, name[k] > ' ' && name[k] <= '~' && name[k] != '=' ? name[k] : '_');
+        buf_printf(out, "=%llu", (unsigned long long)values->data[i]);
+    }
+}
+
+static void say_interface(struct buf *out, const char *iface)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    uint32_t n = fd < 0 ? 0 : ethtool_count(fd, iface);
+    struct ethtool_gstrings *names = calloc(1, sizeof *names + (size_t)n * ETH_GSTRING_LEN);
+    struct ethtool_stats *values = calloc(1, sizeof *values + (size_t)n * sizeof values->data[0]);
+
+    if (n && names && values) {
+        *names = (struct ethtool_gstrings){.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = n};
+        *values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = n};
+        if (ask(fd, iface, names) == 0 && ask(fd, iface, values) == 0 && names->len == n && values->n_stats == n)
+            say_stats(out, iface, names, values, n);
+    }
+    free(names);
+    free(values);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The interfaces of the device's GIDs, each once. */
+static void say_interfaces(struct buf *out, const char *device)
+{
+    char pattern[256], seen[INTERFACES][IF_NAMESIZE];
+    unsigned n_seen = 0, k;
+    glob_t found;
+
+    snprintf(pattern, sizeof pattern, "/sys/class/infiniband/%s/ports/*/gid_attrs/ndevs/*", device);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && n_seen < INTERFACES; i++) {
+        FILE *f = fopen(found.gl_pathv[i], "re");
+        if (!f)
+            continue;
+        if (fscanf(f, "%15s", seen[n_seen]) == 1) {
+            for (k = 0; strcmp(seen[k], seen[n_seen]) != 0; k++)
+                continue;
+            if (k == n_seen)
+                say_interface(out, seen[n_seen++]);
+        }
+        fclose(f);
+    }
+    globfree(&found);
+}
+
+/* --- Commands --------------------------------------------------------------------------------- */
+
+static int cmd_counters(struct agent *a, struct request *r)
+{
+    const char *device = a->rnic->ops->device(a->rnic);
+
+    (void)r;
+    buf_printf(&a->reply, " t=%lld", (long long)agent_clock());
+    say_rdma(&a->reply, device);
+    say_interfaces(&a->reply, device);
+    return 0;
+}
+
+const struct agent_command agent_counters[] = {
+    {"counters", "", "the counters of the device's ports (rdma.NAME) and of their network interfaces (IFACE.NAME)",
+     cmd_counters, AGENT_DEVICE},
+    {NULL, NULL, NULL, NULL, 0},
+};

@@ -1,0 +1,158 @@
+/* layer 3 (agent): the objects of a client: names, limits, and the order of their end. */
+#include "gen/agent/objects.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static const char *const kinds[OBJECT_KINDS] = {"id", "qp",      "mw",   "mr", "ah", "srq",
+                                                "cq", "channel", "xrcd", "pd", "mem"};
+
+const char *object_kind_str(enum object_kind k)
+{
+    return k < OBJECT_KINDS ? kinds[k] : "?";
+}
+
+/* A place for one more: the first that is free. */
+static bool place(struct objects *os, uint32_t *at)
+{
+    struct object **grown;
+    uint32_t cap = os->cap ? 2 * os->cap : 64;
+
+    for (*at = 0; *at < os->n && os->at[*at]; ++*at)
+        continue;
+    if (*at < os->cap)
+        return true;
+    grown = realloc(os->at, cap * sizeof(void *));
+    if (!grown)
+        return false;
+    os->at = grown;
+    os->cap = cap;
+    return true;
+}
+
+struct object *object_new(struct objects *os, enum object_kind k)
+{
+    struct object *o;
+    uint32_t at;
+
+    if (os->total >= os->limits->max_objs || (k == OBJECT_QP && os->count[k] >= os->limits->max_qp) || !place(os, &at))
+        return NULL;
+    o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    os->at[at] = o;
+    if (at == os->n)
+        os->n++;
+    o->kind = k;
+    o->number = at + 1;
+    os->count[k]++;
+    os->total++;
+    return o;
+}
+
+struct object *object_find(const struct objects *os, enum object_kind k, const char *name, size_t len)
+{
+    size_t at = strlen(kinds[k]);
+    uint32_t n = 0;
+
+    if (len <= at || len - at > 7 || memcmp(name, kinds[k], at) != 0 || name[at] == '0')
+        return NULL;
+    for (; at < len; at++) {
+        if (name[at] < '0' || name[at] > '9')
+            return NULL;
+        n = n * 10 + (uint32_t)(name[at] - '0');
+    }
+    return n >= 1 && n <= os->n && os->at[n - 1] && os->at[n - 1]->kind == k ? os->at[n - 1] : NULL;
+}
+
+struct object *object_next(const struct objects *os, enum object_kind k, const struct object *o)
+{
+    for (uint32_t i = o ? o->number : 0; i < os->n; i++)
+        if (os->at[i] && os->at[i]->kind == k)
+            return os->at[i];
+    return NULL;
+}
+
+void object_free(struct objects *os, struct object *o)
+{
+    if (o->mem)
+        o->mem->refs--;
+    if (o->bytes) {
+        munmap(o->bytes, o->len);
+        os->mem -= o->len;
+    }
+    os->count[o->kind]--;
+    os->total--;
+    os->at[o->number - 1] = NULL;
+    while (os->n && !os->at[os->n - 1])
+        os->n--;
+    free(o);
+}
+
+static int destroy_impl(struct rnic *r, struct object *o)
+{
+    switch (o->kind) {
+    case OBJECT_ID:
+        return r->ops->cm_destroy(r, o->impl);
+    case OBJECT_QP:
+        return r->ops->qp_destroy(r, o->impl);
+    case OBJECT_MW:
+        return r->ops->mw_free(r, o->impl);
+    case OBJECT_MR:
+        return r->ops->mr_dereg(r, o->impl);
+    case OBJECT_AH:
+        return r->ops->ah_destroy(r, o->impl);
+    case OBJECT_SRQ:
+        return r->ops->srq_destroy(r, o->impl);
+    case OBJECT_CQ:
+        return r->ops->cq_destroy(r, o->impl);
+    case OBJECT_CHANNEL:
+        return r->ops->channel_destroy(r, o->impl);
+    case OBJECT_XRCD:
+        return r->ops->xrcd_close(r, o->impl);
+    case OBJECT_PD:
+        return r->ops->pd_free(r, o->impl);
+    default:
+        return o->refs ? -EBUSY : 0;
+    }
+}
+
+int object_destroy(struct objects *os, struct rnic *r, struct object *o)
+{
+    int e = destroy_impl(r, o);
+
+    if (e == 0)
+        object_free(os, o);
+    return e;
+}
+
+void objects_end(struct objects *os, struct rnic *r)
+{
+    for (enum object_kind k = 0; k < OBJECT_KINDS; k++)
+        for (struct object *o = object_next(os, k, NULL), *next; o; o = next) {
+            next = object_next(os, k, o);
+            if (object_destroy(os, r, o) < 0)
+                object_free(os, o); /* the kernel destroys it with the device's descriptor */
+        }
+    free(os->at);
+    os->at = NULL;
+    os->n = os->cap = 0;
+}
+
+int object_mem_map(struct objects *os, struct object *o, uint64_t len)
+{
+    void *p;
+
+    len = (len + 4095) & ~UINT64_C(4095);
+    if (!len || len > os->limits->max_mem - os->mem)
+        return -ENOMEM;
+    p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return -errno;
+    madvise(p, len, MADV_DONTFORK);
+    o->bytes = p;
+    o->len = len;
+    os->mem += len;
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* layer 3 (rnic): loads libibverbs and librdmacm. */
+#include "gen/rnic/ibv_lib.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+struct ibv_lib ibv;
+
+struct symbol {
+    const char *name;
+    void *at; /* where its address is to be stored */
+};
+
+#define IBV_SYMBOL(name) {#name, &ibv.name},
+static const struct symbol verbs[] = {IBV_FUNCTIONS(IBV_SYMBOL)};
+static const struct symbol rdmacm[] = {RDMACM_FUNCTIONS(IBV_SYMBOL)};
+
+static int load(const char *library, const char *package, const struct symbol *s, size_t n, char why[RNIC_WHY])
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+
+    if (!handle) {
+        snprintf(why, RNIC_WHY, "%s (install the package %s)", dlerror(), package);
+        return -ENOSYS;
+    }
+    for (size_t i = 0; i < n; i++) {
+        void *f = dlsym(handle, s[i].name);
+        if (!f) {
+            snprintf(why, RNIC_WHY, "%s has no function %s: it is too old", library, s[i].name);
+            return -ENOSYS;
+        }
+        memcpy(s[i].at, &f, sizeof f);
+    }
+    return 0;
+}
+
+int ibv_lib_load(char why[RNIC_WHY])
+{
+    int e = load("libibverbs.so.1", "libibverbs1", verbs, ARRAY_LEN(verbs), why);
+
+    return e < 0 ? e : load("librdmacm.so.1", "librdmacm1", rdmacm, ARRAY_LEN(rdmacm), why);
+}
+
+int ibv_result(int e)
+{
+    if (e == 0)
+        return 0;
+    if (e < 0)
+        return errno ? -errno : -EIO;
+    return -e;
+}
+
+void ibv_unblock(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
