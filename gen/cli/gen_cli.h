@@ -8,7 +8,10 @@
 enum {
     KEY_ACK = 256,
     KEY_ADDR,
+    KEY_ALLOW,
+    KEY_ANY,
     KEY_BACKEND,
+    KEY_BIND,
     KEY_CAPTURE_DROP,
     KEY_CLOCK_OFFSET,
     KEY_CLOCK_SKEW,
@@ -18,6 +21,7 @@ enum {
     KEY_DATAGRAM,
     KEY_DELAY,
     KEY_DEST_QP,
+    KEY_DEVICE,
     KEY_DIE,
     KEY_ERF,
     KEY_EVENT,
@@ -34,6 +38,8 @@ enum {
     KEY_LOSS,
     KEY_MAC,
     KEY_MAX,
+    KEY_MAX_MEM,
+    KEY_MAX_QP,
     KEY_MIX,
     KEY_NET,
     KEY_NO_CM,
@@ -63,6 +69,7 @@ enum {
     KEY_TCP,
     KEY_TIMEOUT,
     KEY_TIME_LIMIT,
+    KEY_TOKEN_FILE,
     KEY_TOLERANCE,
     KEY_TRUTH,
     KEY_VA,
@@ -123,7 +130,10 @@ enum {
 /* Without a letter. */
 #define OPT_ACK          KEY_ACK, "ack", "POLICY"
 #define OPT_ADDR         KEY_ADDR, "addr", "ADDR"
+#define OPT_ALLOW        KEY_ALLOW, "allow", "CIDR"
+#define OPT_ANY          KEY_ANY, "any", NULL
 #define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
+#define OPT_BIND         KEY_BIND, "bind", "ADDR[:PORT]"
 #define OPT_CAPTURE_DROP KEY_CAPTURE_DROP, "capture-drop", "P"
 #define OPT_CLOCK_OFFSET KEY_CLOCK_OFFSET, "clock-offset", "TIME"
 #define OPT_CLOCK_SKEW   KEY_CLOCK_SKEW, "clock-skew", "PPB"
@@ -133,6 +143,7 @@ enum {
 #define OPT_DATAGRAM     KEY_DATAGRAM, "datagram", NULL
 #define OPT_DELAY        KEY_DELAY, "delay", "TIME"
 #define OPT_DEST_QP      KEY_DEST_QP, "dest-qp", "QPN"
+#define OPT_DEVICE       KEY_DEVICE, "device", "NAME"
 #define OPT_DIE          KEY_DIE, "die", "[HOST:]WHEN"
 #define OPT_ERF          KEY_ERF, "erf", NULL
 #define OPT_EVENT        KEY_EVENT, "event", "SPEC"
@@ -150,6 +161,8 @@ enum {
 #define OPT_LOSS         KEY_LOSS, "loss", "P"
 #define OPT_MAC          KEY_MAC, "mac", "MAC"
 #define OPT_MAX          KEY_MAX, "max", "N"
+#define OPT_MAX_MEM      KEY_MAX_MEM, "max-mem", "BYTES"
+#define OPT_MAX_QP       KEY_MAX_QP, "max-qp", "N"
 #define OPT_MIX          KEY_MIX, "mix", "OPS"
 #define OPT_NET          KEY_NET, "net", "[DIR:]WORDS"
 #define OPT_NO_CM        KEY_NO_CM, "no-cm", NULL
@@ -177,6 +190,7 @@ enum {
 #define OPT_TCP          KEY_TCP, "tcp", "HOST"
 #define OPT_TIMEOUT      KEY_TIMEOUT, "timeout", "TIME"
 #define OPT_TIME_LIMIT   KEY_TIME_LIMIT, "time-limit", "TIME"
+#define OPT_TOKEN_FILE   KEY_TOKEN_FILE, "token-file", "FILE"
 #define OPT_TOLERANCE    KEY_TOLERANCE, "tolerance", "US"
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
@@ -194,6 +208,8 @@ extern const struct opt_foreign perftest_letters[];
  * live_options.h and perf_cli.h. */
 int cmd_sim(int argc, char **argv);
 void cmd_sim_help(struct buf *b);
+int cmd_agent(int argc, char **argv);
+void cmd_agent_help(struct buf *b);
 int cmd_faults(int argc, char **argv);
 void cmd_faults_help(struct buf *b);
 

@@ -18,6 +18,7 @@ static const struct command commands[] = {
      cmd_inject_help},
     {"serve", "serve the clients of perftest, ibv_rc_pingpong and its kind, rping, and rdmagen", cmd_serve,
      cmd_serve_help},
+    {"agent", "post verbs on an RDMA device of this host for a client elsewhere", cmd_agent, cmd_agent_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},

@@ -20,6 +20,8 @@ _rdmagen_values() {
         --sport) _rdmagen_words "random flow" ;;
         --fault) _rdmagen_words "$("$program" faults 2>/dev/null | cut -d' ' -f1 | sort -u)" ;;
         --backend) _rdmagen_words "$("$program" backends 2>/dev/null | sed 's/[:[ ].*//')" ;;
+        --device) _rdmagen_words "$(ls /sys/class/infiniband 2>/dev/null)" ;;
+        --token-file) mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;
         -I | --interface) _rdmagen_words "$(ls /sys/class/net 2>/dev/null)" ;;
         -w | --write) mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;
         # Any other that takes an argument, as --help says.
