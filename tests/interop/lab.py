@@ -154,7 +154,7 @@ class Job:
 class Guest:
     """A virtual machine. Its frames go to the socket `to` and come from the socket `at`; or to and from the network interface `tap`, which
     QEMU makes. Number n has the addresses 10.77.0.n and fd77::n and the MAC address 52:54:00:77:00:0n."""
-    def __init__(self, lab, number, at=None, to=None, mtu=1500, vlan=None, forward=(), tap=None):
+    def __init__(self, lab, number, at=None, to=None, mtu=1500, vlan=None, forward=(), tap=None, ramdisk=None):
         self.lab, self.number, self.at, self.to, self.mtu, self.tap = lab, number, at, to, mtu, tap
         self.name, self.ip, self.ip6 = "guest%d" % number, "10.77.0.%d" % number, "fd77::%d" % number
         self.mac = "52:54:00:77:00:%02x" % number
@@ -172,7 +172,7 @@ class Guest:
         self.process = lab.popen([
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "tcg,thread=multi",
             "-cpu", "max,la57=off", "-m", "256", "-smp", "1", "-no-reboot", "-display", "none",
-            "-kernel", lab.image + "/vmlinux", "-initrd", lab.image + "/initrd", "-append",
+            "-kernel", lab.image + "/vmlinux", "-initrd", ramdisk or lab.image + "/initrd", "-append",
             "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off nokaslr tsc=reliable no_timer_check " + words,
             "-netdev", wire,
             "-device", "virtio-net-pci,netdev=n0,romfile=,mac=" + self.mac,
