@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 
-from agent_client import Agent, initrd, start
+from agent_client import Agent, Refused, initrd, start
 from case_pingpong import free_port, gid_index
 from case_rdmagen import OWN, RDMAGEN, Rdmagen, behind_wire
 from lab import SLOW, Failure
@@ -45,7 +45,8 @@ def gone(guest):
 class Ends:
     """An open device with a protection domain, memory, a region, a completion queue and a queue pair of RC."""
     def __init__(self, guest, port, rights="local_write,remote_write,remote_read,remote_atomic", length=16384):
-        self.agent = a = connect(guest, port)
+        self.agent, self.ip = connect(guest, port), guest.ip
+        a = self.agent
         a("dev open")
         self.index = gid_index(guest)["4"]
         self.pd, self.cq = a("pd")["pd"], a("cq", n=64)["cq"]
@@ -259,6 +260,172 @@ a wc 1 SUCCESS RECV len=0 imm=0x11223344
     assert done["wr_id"] == "3" and done["status"] in ("LOC_PROT_ERR", "LOC_QP_OP_ERR"), done
     assert state(ends) == "ERR"
     assert a.refused("post send", qp=ends.qp, flags="inline", sge="0x1000:16:0") == "EINVAL", "inline data comes from memory of the client's only"
+    a("quit")
+    gone(guest)
+
+
+def other_pair(ends, **more):
+    """A second queue pair of the agent's, connected with the first."""
+    a = ends.agent
+    made = a("qp", type="rc", pd=ends.pd, cq=ends.cq, **more)
+    first, ends.qp = ends.qp, made["qp"]
+    ends.join(ends.qpn, 0x100, "::ffff:" + ends.ip)
+    ends.qp = first
+    ends.join(int(made["qpn"], 0), 0x100, "::ffff:" + ends.ip)
+    return made["qp"]
+
+
+def case_agent_windows(lab, wire, guest, port):
+    """A window of each type: bound, written through, unbound or invalidated: REM_ACCESS_ERR (ibv_bind_mw(3), ibv_alloc_mw(3)). Its length is not
+    asked for: soft-RoCE of Linux 6.1 writes beyond it, as far as the region goes."""
+    for kind in (1, 2):
+        ends = Ends(guest, port, "local_write,remote_write,remote_read,mw_bind")
+        a, pair = ends.agent, other_pair(ends)
+        a("mem fill", mem=ends.mem, len=64, pattern="byte", arg=0x7b)
+        window = a("mw", pd=ends.pd, type=kind)
+        where = dict(mw=window["mw"], mr=ends.mr, mw_addr=ends.addr + 4096, mw_len=64, access="remote_write")
+        key = (int(window["rkey"], 0) & ~0xff) | 0x42
+        if kind == 1:
+            key = int(a("mw bind", qp=ends.qp, wr_id=1, **where)["rkey"], 0)
+        else:
+            a("post send", qp=ends.qp, op="BIND_MW", wr_id=1, rkey=key, **where)
+        bound, = a.completions(ends.cq, 1)
+        assert (bound["status"], bound["opcode"]) == ("SUCCESS", "BIND_MW"), bound
+        write = dict(qp=pair, op="RDMA_WRITE", raddr=ends.addr + 4096, rkey=key)
+        a("post send", wr_id=2, sge=ends.mr + "+0:64", **write)
+        assert a.completions(ends.cq, 1)[0]["status"] == "SUCCESS"
+        assert a("mem compare", mem=ends.mem, off=4096, len=64, pattern="byte", arg=0x7b)["same"] == "1"
+        if kind == 1:
+            a("mw bind", qp=ends.qp, wr_id=3, **dict(where, mw_len=0))
+        else:
+            a("post send", qp=ends.qp, op="LOCAL_INV", wr_id=3, inv=key)
+        assert a.completions(ends.cq, 1)[0]["status"] == "SUCCESS"
+        a("post send", wr_id=4, sge=ends.mr + "+64:64", **write)
+        done, = a.completions(ends.cq, 1)
+        assert (done["wr_id"], done["status"]) == ("4", "REM_ACCESS_ERR"), "through a window that is no more: %s" % done
+        assert a("mem compare", mem=ends.mem, off=4096, len=64, pattern="byte", arg=0x7b)["same"] == "1"
+        a("quit")
+        gone(guest)
+
+
+def case_agent_shared_receives(lab, wire, guest, port):
+    """A queue pair takes receives of a shared receive queue; below its limit an event says so (ibv_modify_srq(3)); a completion notifies, too."""
+    ends = Ends(guest, port)
+    a = ends.agent
+    srq, channel = a("srq", pd=ends.pd, max_wr=8)["srq"], a("channel")["channel"]
+    cq = a("cq", n=8, channel=channel)["cq"]
+    pair = other_pair(ends, srq=srq, recv_cq=cq)
+    for i in range(3):
+        a("post srq", srq=srq, wr_id=10 + i, sge="%s+%d:64" % (ends.mr, 64 * i))
+    a("srq modify", srq=srq, limit=3)
+    a("cq arm", cq=cq)
+    a("post send", qp=ends.qp, wr_id=1, op="SEND_WITH_IMM", imm=7, sge=ends.mr + "+4096:64")
+    a("wait event", after=0, ms=5000 * SLOW)
+    a("wait event", after=1, ms=5000 * SLOW)
+    assert any(x.startswith("event name=SRQ_LIMIT_REACHED srq=%s " % srq) for x in a.said), a.said
+    assert any(x.startswith("notify cq=%s " % cq) for x in a.said), a.said
+    done, = a.completions(cq, 1)
+    assert (done["wr_id"], done["status"], done["opcode"], done["imm"]) == ("10", "SUCCESS", "RECV", "0x7") and "with_imm" in done["flags"], done
+    assert a("srq query", srq=srq)["limit"] == "0", "the limit is taken back with its event"
+    assert pair and a.completions(ends.cq, 1)[0]["wr_id"] == "1"
+    a("quit")
+    gone(guest)
+
+
+def case_agent_datagrams(lab, wire, guest, port):
+    """UD by an address handle: 40 bytes of network header precede the data (ibv_post_recv(3)); another Q_Key: nothing arrives."""
+    ends = Ends(guest, port)
+    a = ends.agent
+    pair = [a("qp", type="ud", pd=ends.pd, cq=ends.cq) for _ in range(2)]
+    for q in pair:
+        a("qp modify", qp=q["qp"], state="INIT", pkey_index=0, port=1, qkey=0x1234)
+        a("qp modify", qp=q["qp"], state="RTR")
+        a("qp modify", qp=q["qp"], state="RTS", sq_psn=0)
+    ah = a("ah", pd=ends.pd, dgid=guest.ip, sgid_index=ends.index)["ah"]
+    assert a.refused("post send", qp=pair[0]["qp"], sge=ends.mr + "+0:100") == "EINVAL", "a datagram needs an address handle"
+    a("mem fill", mem=ends.mem, len=100, pattern="seq", arg=9)
+    a("post recv", qp=pair[1]["qp"], wr_id=5, sge=ends.mr + "+4096:140")
+    for qkey, arrives in ((0x4321, False), (0x1234, True)):
+        a("post send", qp=pair[0]["qp"], wr_id=qkey, ah=ah, dest_qpn=pair[1]["qpn"], qkey=qkey, sge=ends.mr + "+0:100")
+        done = a.completions(ends.cq, 1 + arrives)
+        assert sorted((d["wr_id"], d["status"]) for d in done) == sorted([(str(qkey), "SUCCESS")] + [("5", "SUCCESS")] * arrives), done
+    got = next(d for d in done if d["wr_id"] == "5")
+    assert (got["byte_len"], got["flags"], got["src_qp"]) == ("140", "grh", pair[0]["qpn"]), got
+    assert a("mem compare", mem=ends.mem, off=4136, len=100, pattern="seq", arg=9)["same"] == "1"
+    a("mcast attach", qp=pair[1]["qp"], gid="239.1.2.3")
+    a("mcast detach", qp=pair[1]["qp"], gid="239.1.2.3")
+    a("quit")
+    gone(guest)
+
+
+def told(agent, start, name):
+    """Wait for an event of RDMA-CM, among what was said from `start` on; its values."""
+    for _ in range(10):
+        for line in agent.said[start:]:
+            if line.startswith("cm name=%s " % name):
+                return dict(w.split("=", 1) for w in line.split()[1:])
+        known = sum(line.startswith(("cm ", "event ", "notify ")) for line in agent.said)
+        try:
+            agent("wait event", after=known, ms=5000 * SLOW)
+        except Refused:
+            break
+    raise Failure("no %s: %s" % (name, agent.said[start:]))
+
+
+def case_agent_connection_manager(lab, wire, guest, port):
+    """Two ids of one client: REQ, REP, RTU with private data, a SEND, DREQ (rdma_connect(3), rdma_accept(3), rdma_establish(3))."""
+    ends = Ends(guest, port)
+    a, start_ = ends.agent, 0
+    pair = a("qp", type="rc", pd=ends.pd, cq=ends.cq)
+    listener, active = a("cm create")["id"], a("cm create")["id"]
+    a("cm bind", id=listener, addr=guest.ip, port=7471)
+    a("cm listen", id=listener)
+    a("cm resolve", id=active, addr=guest.ip, port=7471)
+    told(a, start_, "ADDR_RESOLVED")
+    a("cm route", id=active)
+    told(a, start_, "ROUTE_RESOLVED")
+    a("cm modify", id=active, qp=ends.qp, state="INIT")
+    a("cm connect", id=active, qp=ends.qp, private="c0ffee", responder_resources=3)
+    request = told(a, start_, "CONNECT_REQUEST")
+    assert (request["id"], request["private"][:6], int(request["qpn"], 0), request["initiator_depth"]) == (listener, "c0ffee", ends.qpn, "3"), request
+    passive = request["new"]
+    for state_ in ("INIT", "RTR", "RTS"):
+        a("cm modify", id=passive, qp=pair["qp"], state=state_)
+    a("cm accept", id=passive, qp=pair["qp"], private="decaf0")
+    response = told(a, start_, "CONNECT_RESPONSE")
+    assert response["private"][:6] == "decaf0", response
+    for state_ in ("RTR", "RTS"):
+        a("cm modify", id=active, qp=ends.qp, state=state_)
+    a("cm establish", id=active)
+    assert told(a, start_, "ESTABLISHED")["id"] == passive
+    a("post recv", qp=pair["qp"], wr_id=1, sge=ends.mr + "+0:64")
+    a("post send", qp=ends.qp, wr_id=2, sge=ends.mr + "+64:64")
+    assert sorted(d["wr_id"] + d["status"] for d in a.completions(ends.cq, 2)) == ["1SUCCESS", "2SUCCESS"]
+    a("cm disconnect", id=active)
+    told(a, start_, "DISCONNECTED")
+    refused = a("cm create")["id"]
+    start_ = len(a.said)
+    a("cm resolve", id=refused, addr=guest.ip, port=7472)
+    told(a, start_, "ADDR_RESOLVED")
+    a("cm route", id=refused)
+    told(a, start_, "ROUTE_RESOLVED")
+    a("cm connect", id=refused, qpn=0x123)
+    assert told(a, start_, "REJECTED")["status"] == "8", "invalid service id: nobody listens there"
+    a("quit")
+    gone(guest)
+
+
+def case_agent_counters(lab, wire, guest, port):
+    """The counters rise by what was sent: by one SEND and its ACK, each counted as sent and received, on the loop of soft-RoCE."""
+    ends = Ends(guest, port)
+    a, pair = ends.agent, other_pair(ends)
+    before = a("counters")
+    assert int(before["rdma.sent_pkts"]) >= 0 and any(w.startswith("eth0.") for w in before["all"]), before
+    a("post recv", qp=pair, wr_id=1, sge=ends.mr + "+0:64")
+    a("post send", qp=ends.qp, wr_id=2, sge=ends.mr + "+64:64")
+    a.completions(ends.cq, 2)
+    after = a("counters")
+    assert int(after["rdma.sent_pkts"]) == int(before["rdma.sent_pkts"]) + 2, (before, after)
     a("quit")
     gone(guest)
 
