@@ -70,6 +70,18 @@ static int run(struct agent *a, const struct agent_command *c, struct request *r
     return c->run(a, r);
 }
 
+int agent_do(struct agent *a, const char *line)
+{
+    size_t kept = a->reply.len;
+    struct request r;
+    const struct agent_command *c = request_parse(&r, line, strlen(line)) ? agent_command_find(&r) : NULL;
+    int e = c ? run(a, c, &r) : -ENOSYS;
+
+    a->reply.len = kept;
+    a->n_bulk = 0;
+    return e;
+}
+
 /* --- Batches ---------------------------------------------------------------------------------- */
 
 /* Post what the batch has, so that nothing else is done between the posts. */

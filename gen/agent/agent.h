@@ -72,7 +72,7 @@ enum {
 
 /* The tables, each ending with a NULL name. */
 extern const struct agent_command agent_session[], agent_device[], agent_memory[], agent_regions[], agent_queues[],
-    agent_qps[], agent_posts[], agent_completions[], agent_cm[], agent_counters[];
+    agent_qps[], agent_posts[], agent_completions[], agent_cm[], agent_counters[], agent_walk[];
 /* The command of these words, or NULL. */
 const struct agent_command *agent_command_find(const struct request *r);
 /* Whether the request has just the arguments that the command takes; else request.why. */
@@ -80,6 +80,8 @@ bool agent_command_args(const struct agent_command *c, struct request *r);
 /* All tables, in order; NULL behind the last. */
 const struct agent_command *agent_commands(unsigned table);
 
+/* Run a request whose answer nobody reads: 0 or a negative errno. */
+int agent_do(struct agent *a, const char *line);
 /* The object that argument `key` names, of kind `kind`. False: there is none, request.why. Without the argument: true,
  * and *o is NULL. */
 bool agent_object(struct agent *a, struct request *r, const char *key, enum object_kind kind, struct object **o);

@@ -3,7 +3,7 @@
 
 static const struct agent_command *const tables[] = {
     agent_session, agent_device,      agent_memory, agent_regions,  agent_queues, agent_qps,
-    agent_posts,   agent_completions, agent_cm,     agent_counters, NULL,
+    agent_posts,   agent_completions, agent_cm,     agent_counters, agent_walk,   NULL,
 };
 
 const struct agent_command *agent_commands(unsigned table)

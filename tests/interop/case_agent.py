@@ -1,16 +1,15 @@
 """rdmagen agent in a guest, on soft-RoCE: each kind of object; its queue pair against our own endpoint outside, by `rdmagen play`; what goes
 with a client. Expected statuses are those of the verbs' manual pages and of the transport's rules (NAK code and completion)."""
 import hashlib
-import os
 import re
 import socket
 import threading
 import time
-import zlib
 
 from agent_client import Agent, Refused, initrd, start
 from case_pingpong import free_port, gid_index
 from case_rdmagen import OWN, RDMAGEN, Rdmagen, behind_wire
+from counters import ZERO
 from lab import SLOW, Failure
 
 
@@ -427,6 +426,27 @@ def case_agent_counters(lab, wire, guest, port):
     after = a("counters")
     assert int(after["rdma.sent_pkts"]) == int(before["rdma.sent_pkts"]) + 2, (before, after)
     a("quit")
+    gone(guest)
+
+
+def case_agent_walk(lab, wire, guest, port):
+    """Random verbs, on queue pairs connected with each other: the device survives, serves a new client, and nothing is left."""
+    lab.expect(**{name: range(0, 10**6) for name in ZERO})
+    for seed in (1, 2):
+        a = connect(guest, port)
+        a("dev open")
+        got = a("walk", steps=1500, seed=seed, dgid=guest.ip, sgid_index=gid_index(guest)["4"])
+        assert int(got["done"]) > 500, got
+        a("quit")
+        a.close()
+        gone(guest)
+    assert "panic" not in guest.console() and guest.run("dmesg | grep -c 'BUG\\|Oops\\|WARNING'")[1].strip() == "0", guest.run("dmesg | tail -50")[1]
+    ends = Ends(guest, port)
+    pair = other_pair(ends)
+    ends.agent("post recv", qp=pair, wr_id=1, sge=ends.mr + "+0:64")
+    ends.agent("post send", qp=ends.qp, wr_id=2, sge=ends.mr + "+64:64")
+    assert sorted(d["status"] for d in ends.agent.completions(ends.cq, 2)) == ["SUCCESS"] * 2
+    ends.agent("quit")
     gone(guest)
 
 

@@ -355,6 +355,15 @@ static bool noted_pause(void *user, struct agent *a, ns_t until)
     return false;
 }
 
+/* The client has time. */
+static inline bool noted_patience(void *user, struct agent *a, ns_t until)
+{
+    (void)user;
+    (void)a;
+    (void)until;
+    return true;
+}
+
 /* Begin an agent over *d. */
 static inline void noted_begin(struct agent *a, struct noted *d, const struct agent_limits *limits)
 {

@@ -328,6 +328,36 @@ Test(agent, completions_are_told_with_names_and_with_what_the_device_gave)
     end();
 }
 
+/* The same seed walks the same way, through most commands, within the limits, and leaves nothing behind. */
+Test(agent, a_walk_is_drawn_by_its_seed)
+{
+    char way[2][40000];
+
+    for (unsigned i = 0; i < 2; i++) {
+        begin();
+        agent.driver.pause = noted_patience;
+        SAYS("1 walk steps=300 dgid=10.0.0.1", "1 err ENODEV ");
+        SAYS("1 dev open", "1 ok ");
+        ask("1 walk steps=300 dgid=10.0.0.1 sgid_index=1 seed=7 log=1");
+        snprintf(way[i], sizeof way[i], "%s", buf_str(&agent.out));
+        cr_assert(strstr(way[i], "! walk ") && strstr(way[i], "\n1 ok done=") && strstr(way[i], "post send qp=qp"),
+                  "%s", way[i]);
+        end();
+    }
+    for (unsigned i = 0; i < 2; i++) /* keys and addresses are not drawn */
+        for (char *p = way[i]; (p = strstr(p, "0x")) != NULL;)
+            memset(p, 'x', strcspn(p, " \n"));
+    *strstr(way[0], "\n1 ok") = *strstr(way[1], "\n1 ok") = '\0';
+    cr_assert_eq(strlen(way[0]) > 1000, true);
+    for (unsigned at = 0, other = 0; way[0][at]; at++, other++) {
+        while (way[0][at] == 'x')
+            at++;
+        while (way[1][other] == 'x')
+            other++;
+        cr_assert_eq(way[0][at], way[1][other], "%.60s: %.60s", way[0] + at, way[1] + other);
+    }
+}
+
 /* --- Memory ----------------------------------------------------------------------------------- */
 
 /* The check value of CRC-32C (RFC 3720, B.4: 32 bytes of zeros); "abc" of FIPS 180-2. */
