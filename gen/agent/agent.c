@@ -23,6 +23,17 @@ ns_t agent_now(void)
     return clock_of(CLOCK_MONOTONIC);
 }
 
+ns_t agent_time(const struct agent *a)
+{
+    return a->driver.now ? a->driver.now(a->driver.user) : agent_clock();
+}
+
+/* The time of limits. */
+static ns_t limit_time(const struct agent *a)
+{
+    return a->driver.now ? a->driver.now(a->driver.user) : agent_now();
+}
+
 void agent_begin(struct agent *a, struct rnic *r, const struct agent_limits *limits, const struct agent_driver *driver)
 {
     *a = (struct agent){.rnic = r, .limits = *limits, .driver = *driver};
@@ -108,7 +119,7 @@ static void batch_run(struct agent *a)
         n += e == 0;
     }
     a->reply.len = 0;
-    buf_printf(&a->reply, " posted=%u t=%lld", n, (long long)agent_clock());
+    buf_printf(&a->reply, " posted=%u t=%lld", n, (long long)agent_time(a));
     answer(a, a->batch.id, e, r ? r->why : NULL);
     free(r);
     a->batch.lines.len = 0;
@@ -168,17 +179,18 @@ void agent_line(struct agent *a, const char *line, size_t len, const uint8_t *da
 
 int agent_wait(struct agent *a, uint64_t ms, bool (*done)(struct agent *a, void *arg), void *arg)
 {
-    ns_t begin = agent_now(), end = begin + (ns_t)ms * NS_PER_MS, now;
+    ns_t begin = limit_time(a), end = begin + (ns_t)ms * NS_PER_MS, now;
+    ns_t spin =
+        a->driver.now ? 0 : 2 * NS_PER_MS; /* without a pause, so that stamps of completions are near the truth */
 
     for (;;) {
         agent_events(a);
         if (done(a, arg))
             return 0;
-        now = agent_now();
+        now = limit_time(a);
         if (now >= end)
             return -ETIMEDOUT;
-        /* at first without a pause, so that the stamps of completions are near the truth */
-        if (now > begin + 2 * NS_PER_MS && !a->driver.pause(a->driver.user, a, now + 50 * NS_PER_US))
+        if (now >= begin + spin && !a->driver.pause(a->driver.user, a, now + 50 * NS_PER_US))
             return -ECANCELED;
     }
 }
@@ -234,7 +246,7 @@ static int cmd_objects(struct agent *a, struct request *r)
 static int cmd_clock(struct agent *a, struct request *r)
 {
     (void)r;
-    buf_printf(&a->reply, " t=%lld", (long long)agent_clock());
+    buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
     return 0;
 }
 

@@ -19,6 +19,8 @@ struct agent_driver {
     /* Wait until `until` (CLOCK_MONOTONIC, ns), or something happens; flush what the agent has said. False: the client
      * has gone. */
     bool (*pause)(void *user, struct agent *a, ns_t until);
+    /* The time, where it is virtual: the clock of stamps and of limits. NULL: the host's clocks. */
+    ns_t (*now)(void *user);
 };
 
 struct agent {
@@ -52,7 +54,9 @@ void agent_events(struct agent *a);
 /* Wait until done() or the end of `ms`, saying meanwhile what happens. 0; -ETIMEDOUT; -ECANCELED: the client has gone.
  */
 int agent_wait(struct agent *a, uint64_t ms, bool (*done)(struct agent *a, void *arg), void *arg);
-/* CLOCK_MONOTONIC_RAW in ns: the clock of all stamps. CLOCK_MONOTONIC: for limits of time. */
+/* The time of stamps: CLOCK_MONOTONIC_RAW in ns, or virtual. */
+ns_t agent_time(const struct agent *a);
+/* CLOCK_MONOTONIC_RAW in ns. CLOCK_MONOTONIC: for limits of time. */
 ns_t agent_clock(void);
 ns_t agent_now(void);
 

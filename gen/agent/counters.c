@@ -128,7 +128,7 @@ static int cmd_counters(struct agent *a, struct request *r)
     const char *device = a->rnic->ops->device(a->rnic);
 
     (void)r;
-    buf_printf(&a->reply, " t=%lld", (long long)agent_clock());
+    buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
     say_rdma(&a->reply, device);
     say_interfaces(&a->reply, device);
     return 0;

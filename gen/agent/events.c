@@ -37,7 +37,7 @@ static int take(struct agent *a, struct object *cq, unsigned n)
     int e = 0;
 
     while (got < n && (e = a->rnic->ops->cq_poll(a->rnic, cq->impl, &w, 1)) == 1) {
-        w.wc.when = agent_clock();
+        w.wc.when = agent_time(a);
         say_wc(a, cq, &w);
         got++;
     }
@@ -55,7 +55,7 @@ static int cmd_poll(struct agent *a, struct request *r)
     e = take(a, o, n);
     if (e < 0)
         return e;
-    buf_printf(&a->reply, " n=%d t=%lld", e, (long long)agent_clock());
+    buf_printf(&a->reply, " n=%d t=%lld", e, (long long)agent_time(a));
     return 0;
 }
 
@@ -87,7 +87,7 @@ static int cmd_wait_wc(struct agent *a, struct request *r)
         !request_u64(r, "ms", 0, 600000, &ms))
         return -EINVAL;
     e = agent_wait(a, ms, have_completions, &w);
-    buf_printf(&a->reply, " n=%u t=%lld", w.got, (long long)agent_clock());
+    buf_printf(&a->reply, " n=%u t=%lld", w.got, (long long)agent_time(a));
     return w.error ? w.error : e;
 }
 
@@ -115,7 +115,7 @@ static void say_event(struct agent *a, const struct rnic_event *e)
         if (e->port)
             buf_printf(&a->out, " port=%u", e->port);
     }
-    buf_printf(&a->out, " t=%lld\n", (long long)agent_clock());
+    buf_printf(&a->out, " t=%lld\n", (long long)agent_time(a));
     a->events++;
 }
 
@@ -148,7 +148,7 @@ static int cmd_wait_event(struct agent *a, struct request *r)
     if (!request_u64(r, "after", 0, UINT64_MAX, &seen) || !request_u64(r, "ms", 0, 600000, &ms))
         return -EINVAL;
     e = agent_wait(a, ms, more_events, &seen);
-    buf_printf(&a->reply, " events=%llu t=%lld", (unsigned long long)a->events, (long long)agent_clock());
+    buf_printf(&a->reply, " events=%llu t=%lld", (unsigned long long)a->events, (long long)agent_time(a));
     return e;
 }
 

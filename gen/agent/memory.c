@@ -214,7 +214,7 @@ static int cmd_wait_mem(struct agent *a, struct request *r)
         return request_wrong(r, "the memory ends before the word"), -EINVAL;
     w.at = p;
     e = agent_wait(a, ms, word_is, &w);
-    buf_printf(&a->reply, " value=0x%llx t=%lld", (unsigned long long)w.seen, (long long)agent_clock());
+    buf_printf(&a->reply, " value=0x%llx t=%lld", (unsigned long long)w.seen, (long long)agent_time(a));
     return e;
 }
 

@@ -138,7 +138,7 @@ static int cmd_send(struct agent *a, struct request *r)
         return -EINVAL;
     if ((o->type == RNIC_QP_UD) && !s.ah)
         return request_wrong(r, "a queue pair of UD needs ah="), -EINVAL;
-    when = agent_clock();
+    when = agent_time(a);
     return posted(a, o, a->rnic->ops->post_send(a->rnic, o->impl, &s), when);
 }
 
@@ -155,7 +155,7 @@ static int cmd_bind(struct agent *a, struct request *r)
         !request_u64(r, "wr_id", 0, UINT64_MAX, &s.wr.wr_id) || !window(a, r, &s))
         return -EINVAL;
     s.wr.flags = (uint8_t)flags;
-    e = posted(a, o, a->rnic->ops->mw_bind(a->rnic, o->impl, &s, &rkey), agent_clock());
+    e = posted(a, o, a->rnic->ops->mw_bind(a->rnic, o->impl, &s, &rkey), agent_time(a));
     if (e == 0)
         buf_printf(&a->reply, " rkey=0x%x", rkey);
     return e;
@@ -173,7 +173,7 @@ static int receive(struct agent *a, struct request *r, const char *key, enum obj
     if (!agent_object(a, r, key, kind, &o) || !request_u64(r, "wr_id", 0, UINT64_MAX, &w.wr_id) ||
         !pieces(a, r, sge, &w.num_sge))
         return -EINVAL;
-    when = agent_clock();
+    when = agent_time(a);
     return posted(a, o,
                   kind == OBJECT_QP ? a->rnic->ops->post_recv(a->rnic, o->impl, &w)
                                     : a->rnic->ops->post_srq(a->rnic, o->impl, &w),

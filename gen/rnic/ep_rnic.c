@@ -1,0 +1,482 @@
+/* layer 3 (rnic): an endpoint of ours as a device. Its objects are numbers from 0 on: their pointers are one more. */
+#include "gen/rnic/ep_rnic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define USERS 4096 /* most queue pairs, and most queues of each kind */
+
+struct twin {
+    struct rnic base; /* first */
+    struct ep_rnic_config c;
+    void *cq_user[USERS], *srq_user[USERS]; /* by handle */
+    unsigned cq_uses[USERS];                /* queues of queue pairs that complete there */
+    int qp_cq[USERS][2];                    /* by handle: where its queues complete */
+};
+
+static struct twin *twin_of(struct rnic *r)
+{
+    return (struct twin *)(void *)r;
+}
+static struct endpoint *ep_of(struct rnic *r)
+{
+    return twin_of(r)->c.ep;
+}
+static ns_t now_of(struct rnic *r)
+{
+    return *twin_of(r)->c.now;
+}
+static void *pointer_of(uint64_t number)
+{
+    return (void *)(uintptr_t)(number + 1);
+}
+static uint32_t number_of(const void *p)
+{
+    return (uint32_t)((uintptr_t)p - 1);
+}
+/* A handle or a negative errno, in *to. */
+static int made(int handle, void **to)
+{
+    *to = handle < 0 ? NULL : pointer_of((unsigned)handle);
+    return handle < 0 ? handle : 0;
+}
+
+/* --- The device ------------------------------------------------------------------------------- */
+
+static void twin_close(struct rnic *r)
+{
+    free(r);
+}
+static int twin_list(struct rnic *r, struct buf *out)
+{
+    (void)r;
+    buf_puts(out, " dev=twin");
+    return 0;
+}
+static int twin_open(struct rnic *r, const char *name)
+{
+    (void)r;
+    return !*name || strcmp(name, "twin") == 0 ? 0 : -ENODEV;
+}
+static const char *twin_device(struct rnic *r)
+{
+    (void)r;
+    return "twin";
+}
+static int twin_query(struct rnic *r, struct buf *out)
+{
+    (void)r;
+    buf_puts(out, " phys_port_cnt=1");
+    return 0;
+}
+static int twin_no_port(struct rnic *r, uint32_t port, struct buf *out)
+{
+    (void)r;
+    (void)port;
+    (void)out;
+    return -EOPNOTSUPP;
+}
+
+/* --- Domains, regions, windows ---------------------------------------------------------------- */
+
+static int twin_pd_alloc(struct rnic *r, void **pd)
+{
+    uint32_t n = ep_pd_alloc(ep_of(r));
+
+    *pd = pointer_of(n);
+    return n ? 0 : -ENOMEM;
+}
+/* What lives as long as the endpoint. */
+static int twin_stays(struct rnic *r, void *o)
+{
+    (void)r;
+    (void)o;
+    return 0;
+}
+static int twin_no_xrcd(struct rnic *r, void **xrcd)
+{
+    (void)r;
+    (void)xrcd;
+    return -EOPNOTSUPP;
+}
+static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
+{
+    uint64_t iova = mr->has_iova ? mr->iova : (uint64_t)(uintptr_t)mr->addr;
+    uint32_t key;
+    int e;
+
+    if (mr->access & ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+                                 ACCESS_MW_BIND))
+        return -EOPNOTSUPP;
+    e = ep_mr_reg(ep_of(r), number_of(mr->pd), mr->addr, mr->len, iova, (uint8_t)mr->access, &key);
+    if (e < 0)
+        return e;
+    mr->lkey = mr->rkey = key;
+    *handle = pointer_of(key);
+    return 0;
+}
+static int twin_key_gone(struct rnic *r, void *handle)
+{
+    return ep_mr_dereg(ep_of(r), number_of(handle));
+}
+static int twin_mw_alloc(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey, void **mw)
+{
+    int e = type == 1 || type == 2 ? ep_mw_alloc(ep_of(r), number_of(pd), type == 1 ? MR_WINDOW1 : MR_WINDOW2, rkey)
+                                   : -EINVAL;
+
+    *mw = pointer_of(*rkey);
+    return e;
+}
+
+/* --- Queues ----------------------------------------------------------------------------------- */
+
+static int twin_channel_create(struct rnic *r, void **channel)
+{
+    *channel = r;
+    return 0;
+}
+static int twin_channel_fd(struct rnic *r, void *channel)
+{
+    (void)r;
+    (void)channel;
+    return -1;
+}
+static int twin_cq_create(struct rnic *r, uint32_t *entries, void *channel, uint32_t vector, void *user, void **cq)
+{
+    int h = vector || !*entries ? -EINVAL : ep_cq_create(ep_of(r), *entries);
+
+    (void)channel;
+    if (h >= USERS) {
+        ep_cq_destroy(ep_of(r), h);
+        h = -ENOMEM;
+    }
+    if (h >= 0)
+        twin_of(r)->cq_user[h] = user;
+    return made(h, cq);
+}
+static int twin_cq_resize(struct rnic *r, void *cq, uint32_t *entries)
+{
+    (void)r;
+    (void)cq;
+    (void)entries;
+    return -EOPNOTSUPP;
+}
+static int twin_cq_arm(struct rnic *r, void *cq, bool solicited)
+{
+    return ep_cq_arm(ep_of(r), (int)number_of(cq), solicited);
+}
+static int twin_cq_poll(struct rnic *r, void *cq, struct rnic_wc *wc, int n)
+{
+    struct wc w;
+    int got = 0;
+
+    while (got < n && ep_poll(ep_of(r), (int)number_of(cq), &w, 1) == 1)
+        wc[got++] = (struct rnic_wc){.wc = w, .raw_status = w.status, .raw_opcode = w.opcode, .raw_flags = w.flags};
+    return got;
+}
+static int twin_cq_destroy(struct rnic *r, void *cq)
+{
+    if (twin_of(r)->cq_uses[number_of(cq)])
+        return -EBUSY;
+    ep_cq_destroy(ep_of(r), (int)number_of(cq));
+    return 0;
+}
+static int twin_srq_create(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq)
+{
+    int h = init->xrcd || init->max_sge > RNIC_SGES
+                ? -EOPNOTSUPP
+                : ep_srq_create(ep_of(r), number_of(init->pd), init->max_wr, (uint16_t)init->max_sge);
+
+    if (h >= 0 && h < USERS)
+        twin_of(r)->srq_user[h] = user;
+    return made(h, srq);
+}
+static int twin_srq_modify(struct rnic *r, void *srq, uint32_t mask, uint32_t max_wr, uint32_t limit)
+{
+    (void)max_wr;
+    return mask != RNIC_SRQ_LIMIT ? -EOPNOTSUPP : ep_srq_limit(ep_of(r), (int)number_of(srq), limit);
+}
+static int twin_srq_query(struct rnic *r, void *srq, struct rnic_srq_init *out)
+{
+    (void)r;
+    (void)srq;
+    (void)out;
+    return -EOPNOTSUPP;
+}
+
+/* --- Queue pairs ------------------------------------------------------------------------------ */
+
+/* The completion queues of queue pair `h` have one user more, or less. */
+static void use_cqs(struct twin *t, int h, int change)
+{
+    for (unsigned i = 0; i < 2; i++)
+        t->cq_uses[t->qp_cq[h][i]] += (unsigned)change;
+}
+
+static int twin_qp_create(struct rnic *r, struct rnic_qp_init *q, void *user, void **qp)
+{
+    struct ep_qp_init init = {.max_send_wr = q->max_send_wr,
+                              .max_recv_wr = q->max_recv_wr,
+                              .max_send_sge = (uint16_t)q->max_send_sge,
+                              .max_recv_sge = (uint16_t)q->max_recv_sge,
+                              .max_inline = q->max_inline,
+                              .sq_sig_all = q->sig_all,
+                              .srq = q->srq ? (int)number_of(q->srq) : EP_NO_SRQ};
+    int h;
+
+    if (q->type < RNIC_QP_RC || q->type > RNIC_QP_UD || q->create_flags || q->send_ops_flags)
+        return -EOPNOTSUPP;
+    if (!q->pd || !q->send_cq || !q->recv_cq || q->max_send_sge > RNIC_SGES || q->max_recv_sge > RNIC_SGES)
+        return -EINVAL;
+    init.type = q->type == RNIC_QP_RC ? QPT_RC : q->type == RNIC_QP_UC ? QPT_UC : QPT_UD;
+    init.pd = number_of(q->pd);
+    init.send_cq = (int)number_of(q->send_cq);
+    init.recv_cq = (int)number_of(q->recv_cq);
+    h = ep_qp_create(ep_of(r), &init);
+    if (h >= USERS) {
+        ep_qp_destroy(ep_of(r), h);
+        h = -ENOMEM;
+    }
+    if (h < 0)
+        return h;
+    twin_of(r)->qp_cq[h][0] = init.send_cq;
+    twin_of(r)->qp_cq[h][1] = init.recv_cq;
+    use_cqs(twin_of(r), h, 1);
+    ep_qp_set_user(ep_of(r), h, user);
+    q->qpn = ep_qp(ep_of(r), h)->qpn;
+    return made(h, qp);
+}
+
+static int set_av(struct rnic *r, struct av *to, const struct rnic_av *av)
+{
+    const struct twin *t = twin_of(r);
+
+    *to = (struct av){.dlid = (uint16_t)av->dlid,
+                      .flow = av->flow,
+                      .tclass = (uint8_t)av->tclass,
+                      .hop_limit = (uint8_t)av->hop_limit,
+                      .sl = (uint8_t)av->sl,
+                      .grh = av->is_global != 0};
+    memcpy(to->dgid, av->dgid, 16);
+    return t->c.resolve(t->c.user, av->dgid, to->dmac) ? 0 : -ETIMEDOUT; /* as when nobody answers ARP */
+}
+
+/* Whether the numbers fit into the endpoint's attributes; what does not is out of every range. */
+static bool fit(const struct rnic_qp_attr *a)
+{
+    const uint32_t bytes = a->state | a->cur_state | a->max_rd_atomic | a->max_dest_rd_atomic | a->min_rnr_timer |
+                           a->port | a->timeout | a->retry_cnt | a->rnr_retry | a->access;
+
+    return bytes <= UINT8_MAX && a->path_mtu <= UINT16_MAX && a->pkey_index == 0;
+}
+
+static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct rnic_qp_attr *a)
+{
+    struct qp_attr to = {.state = (uint8_t)a->state,
+                         .cur_state = (uint8_t)a->cur_state,
+                         .access = (uint8_t)a->access,
+                         .port = (uint8_t)a->port,
+                         .pkey = 0xffff,
+                         .qkey = a->qkey,
+                         .dest_qpn = a->dest_qpn,
+                         .rq_psn = a->rq_psn,
+                         .sq_psn = a->sq_psn,
+                         .path_mtu = (uint16_t)a->path_mtu,
+                         .max_rd_atomic = (uint8_t)a->max_rd_atomic,
+                         .max_dest_rd_atomic = (uint8_t)a->max_dest_rd_atomic,
+                         .min_rnr_timer = (uint8_t)a->min_rnr_timer,
+                         .timeout = (uint8_t)a->timeout,
+                         .retry_cnt = (uint8_t)a->retry_cnt,
+                         .rnr_retry = (uint8_t)a->rnr_retry};
+    int e = mask & QPA_AV ? set_av(r, &to.av, &a->av) : 0;
+
+    if (mask & (RNIC_QPA_ALT_PATH | RNIC_QPA_PATH_MIG_STATE | RNIC_QPA_CAP | RNIC_QPA_RATE_LIMIT))
+        return -EOPNOTSUPP;
+    if (!fit(a))
+        return -EINVAL;
+    if (!a->en_sqd_async_notify)
+        mask &= ~(uint32_t)QPA_EN_SQD_ASYNC_NOTIFY;
+    return e < 0 ? e : ep_qp_modify(ep_of(r), (int)number_of(qp), &to, mask, now_of(r));
+}
+
+static int twin_qp_query(struct rnic *r, void *qp, struct rnic_qp_attr *a)
+{
+    const struct qp *q = ep_qp(ep_of(r), (int)number_of(qp));
+    const struct qp_attr *is = &q->attr;
+
+    *a = (struct rnic_qp_attr){.state = q->state,
+                               .access = is->access,
+                               .port = is->port,
+                               .qkey = is->qkey,
+                               .dest_qpn = is->dest_qpn,
+                               .rq_psn = is->rq_psn,
+                               .sq_psn = is->sq_psn,
+                               .path_mtu = is->path_mtu,
+                               .max_rd_atomic = is->max_rd_atomic,
+                               .max_dest_rd_atomic = is->max_dest_rd_atomic,
+                               .min_rnr_timer = is->min_rnr_timer,
+                               .timeout = is->timeout,
+                               .retry_cnt = is->retry_cnt,
+                               .rnr_retry = is->rnr_retry};
+    memcpy(a->av.dgid, is->av.dgid, 16);
+    a->av.hop_limit = is->av.hop_limit;
+    a->av.tclass = is->av.tclass;
+    a->av.flow = is->av.flow;
+    return 0;
+}
+static int twin_qp_destroy(struct rnic *r, void *qp)
+{
+    int h = (int)number_of(qp), e = ep_qp_destroy(ep_of(r), h);
+
+    if (e == 0)
+        use_cqs(twin_of(r), h, -1);
+    return e;
+}
+static int twin_ah_create(struct rnic *r, void *pd, const struct rnic_av *av, void **ah)
+{
+    struct av to;
+    int e = set_av(r, &to, av);
+
+    return e < 0 ? e : made(ep_ah_create(ep_of(r), number_of(pd), &to), ah);
+}
+static int twin_ah_destroy(struct rnic *r, void *ah)
+{
+    return ep_ah_destroy(ep_of(r), (int)number_of(ah));
+}
+static int twin_no_mcast(struct rnic *r, void *qp, const uint8_t gid[16], uint16_t lid, bool attach)
+{
+    (void)r;
+    (void)qp;
+    (void)gid;
+    (void)lid;
+    (void)attach;
+    return -EOPNOTSUPP;
+}
+
+/* --- Work requests and events ----------------------------------------------------------------- */
+
+static struct send_wr request_of(const struct rnic_send *s)
+{
+    struct send_wr w = s->wr;
+
+    w.sg_list = s->sge;
+    w.ah = s->ah ? number_of(s->ah) : 0;
+    if (w.opcode == WR_BIND_MW) {
+        w.inv_rkey = number_of(s->mw);
+        w.mr_key = number_of(s->mr);
+    }
+    return w;
+}
+static int twin_post_send(struct rnic *r, void *qp, const struct rnic_send *s)
+{
+    struct send_wr w = request_of(s);
+
+    return w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(ep_of(r), (int)number_of(qp), &w, now_of(r));
+}
+static int twin_mw_bind(struct rnic *r, void *qp, const struct rnic_send *s, uint32_t *rkey)
+{
+    struct send_wr w = request_of(s);
+
+    *rkey = number_of(s->mw);
+    return ep_mw_bind(ep_of(r), (int)number_of(qp), &w, rkey, now_of(r));
+}
+static int twin_post_recv(struct rnic *r, void *qp, const struct recv_wr *wr)
+{
+    return ep_post_recv(ep_of(r), (int)number_of(qp), wr, now_of(r));
+}
+static int twin_post_srq(struct rnic *r, void *srq, const struct recv_wr *wr)
+{
+    return ep_post_srq_recv(ep_of(r), (int)number_of(srq), wr, now_of(r));
+}
+static int twin_fds(struct rnic *r, int fd[RNIC_FDS])
+{
+    (void)r;
+    (void)fd;
+    return 0;
+}
+
+/* As the asynchronous events of libibverbs are named; CQ_NOTIFY is none of them. */
+static const struct {
+    const char *name;
+    enum { OF_QP, OF_CQ, OF_SRQ } of;
+} events[] = {
+    [EP_EV_QP_FATAL] = {"QP_FATAL", OF_QP},
+    [EP_EV_QP_REQ_ERR] = {"QP_REQ_ERR", OF_QP},
+    [EP_EV_QP_ACCESS_ERR] = {"QP_ACCESS_ERR", OF_QP},
+    [EP_EV_COMM_EST] = {"COMM_EST", OF_QP},
+    [EP_EV_SQ_DRAINED] = {"SQ_DRAINED", OF_QP},
+    [EP_EV_SRQ_LIMIT] = {"SRQ_LIMIT_REACHED", OF_SRQ},
+    [EP_EV_LAST_WQE] = {"QP_LAST_WQE_REACHED", OF_QP},
+    [EP_EV_CQ_ERR] = {"CQ_ERR", OF_CQ},
+    [EP_EV_CQ_NOTIFY] = {"", OF_CQ},
+};
+
+static int twin_next_event(struct rnic *r, void *channel, struct rnic_event *to)
+{
+    const struct twin *t = twin_of(r);
+    struct ep_event e;
+
+    if (channel || !ep_event(ep_of(r), &e)) /* notifications come with all others */
+        return 0;
+    *to =
+        (struct rnic_event){.what = e.type == EP_EV_CQ_NOTIFY ? RNIC_NOTIFY : RNIC_ASYNC, .name = events[e.type].name};
+    if (events[e.type].of == OF_QP)
+        to->user = ep_qp_user(ep_of(r), e.handle);
+    else if (e.handle < USERS)
+        to->user = events[e.type].of == OF_CQ ? t->cq_user[e.handle] : t->srq_user[e.handle];
+    return 1;
+}
+
+static const struct rnic_ops twin_ops = {
+    .name = "twin",
+    .close = twin_close,
+    .list = twin_list,
+    .open = twin_open,
+    .query = twin_query,
+    .query_port = twin_no_port,
+    .query_gids = twin_no_port,
+    .device = twin_device,
+    .pd_alloc = twin_pd_alloc,
+    .pd_free = twin_stays,
+    .xrcd_open = twin_no_xrcd,
+    .channel_create = twin_channel_create,
+    .channel_destroy = twin_stays,
+    .channel_fd = twin_channel_fd,
+    .cq_create = twin_cq_create,
+    .cq_resize = twin_cq_resize,
+    .cq_arm = twin_cq_arm,
+    .cq_poll = twin_cq_poll,
+    .cq_destroy = twin_cq_destroy,
+    .srq_create = twin_srq_create,
+    .srq_modify = twin_srq_modify,
+    .srq_query = twin_srq_query,
+    .srq_destroy = twin_stays,
+    .mr_reg = twin_mr_reg,
+    .mr_dereg = twin_key_gone,
+    .mw_alloc = twin_mw_alloc,
+    .mw_bind = twin_mw_bind,
+    .mw_free = twin_key_gone,
+    .qp_create = twin_qp_create,
+    .qp_modify = twin_qp_modify,
+    .qp_query = twin_qp_query,
+    .qp_destroy = twin_qp_destroy,
+    .ah_create = twin_ah_create,
+    .ah_destroy = twin_ah_destroy,
+    .mcast = twin_no_mcast,
+    .post_send = twin_post_send,
+    .post_recv = twin_post_recv,
+    .post_srq = twin_post_srq,
+    .fds = twin_fds,
+    .next_event = twin_next_event,
+};
+
+struct rnic *ep_rnic_new(const struct ep_rnic_config *c)
+{
+    struct twin *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    t->base.ops = &twin_ops;
+    t->c = *c;
+    return &t->base;
+}
