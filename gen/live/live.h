@@ -3,7 +3,7 @@
 #ifndef RDMATRACE_GEN_LIVE_LIVE_H
 #define RDMATRACE_GEN_LIVE_LIVE_H
 
-#include "gen/endpoint/cm_agent.h"
+#include "gen/cm/cm_agent.h"
 #include "gen/live/backend.h"
 #include "gen/live/clock_sync.h"
 #include "gen/live/impair.h"

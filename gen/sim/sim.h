@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_GEN_SIM_SIM_H
 #define RDMATRACE_GEN_SIM_SIM_H
 
-#include "gen/endpoint/cm_agent.h"
+#include "gen/cm/cm_agent.h"
 #include "gen/net/net.h"
 
 /* A real network in place of the virtual clock and of one host: host `local` runs in real time. The other host has a

@@ -1,7 +1,7 @@
 /* layer 3 tests: a peer that sends arbitrary packets with right ICRCs: it can neither change nor read memory without
  * permission, all packets are counted, and no memory grows. */
 #include "dissect/pkt.h"
-#include "gen/endpoint/cm_agent.h"
+#include "gen/cm/cm_agent.h"
 
 #include <criterion/criterion.h>
 #include <malloc.h>

@@ -1,5 +1,5 @@
 /* layer 3 tests: timers and chains, compared with looking through all. */
-#include "gen/endpoint/multimap.h"
+#include "gen/cm/multimap.h"
 #include "gen/endpoint/policy.h"
 #include "gen/endpoint/timers.h"
 

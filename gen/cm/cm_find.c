@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): finding a connection of a connection manager by its id, its peer's id or its queue pair. */
-#include "gen/endpoint/cm_agent_impl.h"
+/* layer 3 (cm): finding a connection of a connection manager by its id, its peer's id or its queue pair. */
+#include "gen/cm/cm_agent_impl.h"
 
 #include <stdlib.h>
 

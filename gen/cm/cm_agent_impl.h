@@ -1,9 +1,9 @@
-/* layer 3 (endpoint): internal: the connections of a connection manager, their indexes, and the ids of its users. */
-#ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
-#define RDMATRACE_GEN_ENDPOINT_CM_AGENT_IMPL_H
+/* layer 3 (cm): internal: the connections of a connection manager, their indexes, and the ids of its users. */
+#ifndef RDMATRACE_GEN_CM_CM_AGENT_IMPL_H
+#define RDMATRACE_GEN_CM_CM_AGENT_IMPL_H
 
-#include "gen/endpoint/cm_agent.h"
-#include "gen/endpoint/multimap.h"
+#include "gen/cm/cm_agent.h"
+#include "gen/cm/multimap.h"
 #include "gen/endpoint/timers.h"
 #include "gen/verbs/rdmacm.h"
 #include "gen/verbs/receives.h"

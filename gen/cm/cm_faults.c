@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): faults of a connection manager. */
-#include "gen/endpoint/cm_agent_impl.h"
+/* layer 3 (cm): faults of a connection manager. */
+#include "gen/cm/cm_agent_impl.h"
 
 #include "gen/endpoint/fault_changes.h"
 

@@ -1,7 +1,7 @@
-/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. Several things may have the same
+/* layer 3 (cm): a multimap from keys to things: a hash table with chains. Several things may have the same
  * key. */
-#ifndef RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
-#define RDMATRACE_GEN_ENDPOINT_MULTIMAP_H
+#ifndef RDMATRACE_GEN_CM_MULTIMAP_H
+#define RDMATRACE_GEN_CM_MULTIMAP_H
 
 #include "types.h"
 

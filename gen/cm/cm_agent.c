@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): a connection manager over the GSI queue pair of an endpoint. */
-#include "gen/endpoint/cm_agent_impl.h"
+/* layer 3 (cm): a connection manager over the GSI queue pair of an endpoint. */
+#include "gen/cm/cm_agent_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): the connection manager as programs use it: ids and events, the table of struct rdmacm. */
-#include "gen/endpoint/cm_agent_impl.h"
+/* layer 3 (cm): the connection manager as programs use it: ids and events, the table of struct rdmacm. */
+#include "gen/cm/cm_agent_impl.h"
 #include "gen/endpoint/endpoint_impl.h"
 
 #include <errno.h>

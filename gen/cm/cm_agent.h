@@ -1,7 +1,7 @@
-/* layer 3 (endpoint): a connection manager: the state machines of src/transport/cm.h over the GSI queue pair (QP 1) of
+/* layer 3 (cm): a connection manager: the state machines of src/transport/cm.h over the GSI queue pair (QP 1) of
  * an endpoint. */
-#ifndef RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
-#define RDMATRACE_GEN_ENDPOINT_CM_AGENT_H
+#ifndef RDMATRACE_GEN_CM_CM_AGENT_H
+#define RDMATRACE_GEN_CM_CM_AGENT_H
 
 #include "gen/endpoint/endpoint.h"
 #include "src/transport/cm.h"

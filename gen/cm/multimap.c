@@ -1,5 +1,5 @@
-/* layer 3 (endpoint): a multimap from keys to things: a hash table with chains. */
-#include "gen/endpoint/multimap.h"
+/* layer 3 (cm): a multimap from keys to things: a hash table with chains. */
+#include "gen/cm/multimap.h"
 
 #include <stdlib.h>
 
