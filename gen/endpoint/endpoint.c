@@ -197,6 +197,7 @@ static const struct {
     COUNTER(other_service),
     COUNTER(faults),
     COUNTER(own_check_failures),
+    COUNTER(migrated),
 #undef COUNTER
 };
 _Static_assert(ARRAY_LEN(counters) == EP_COUNTERS, "every counter has a name");

@@ -42,10 +42,12 @@ enum ep_profile {
 
 struct ep_config {
     struct link_addr addr;    /* MAC address, VLAN, encapsulation, GID, LID */
+    struct link_addr port2;   /* with two_ports: of the second port */
+    bool two_ports;           /* paths may leave by port 2 (struct av) */
     uint16_t mtu;             /* bytes of path MTU that the port allows: 256 to 4096; UD uses it; 0: 1024 */
     uint16_t pkey;            /* 0: 0xffff */
     uint8_t profile;          /* enum ep_profile */
-    bool migreq;              /* MigReq bit of packets sent */
+    bool migreq;              /* MigReq bit of queue pairs that were never given a migration state */
     bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and honoured */
     bool no_verify;           /* do not verify ICRCs of received frames */
     bool no_self_check;       /* do not check sent packets against the rules (for benchmarks) */
@@ -107,6 +109,7 @@ struct ep_stats {
     uint64_t other_service;      /* packets of another service than the queue pair's */
     uint64_t faults;             /* faults committed */
     uint64_t own_check_failures; /* packets sent although a check failed: 0 without faults */
+    uint64_t migrated;           /* times that queue pairs changed to their alternate path */
 };
 
 /* NULL: out of memory. `config` is copied. */
@@ -123,6 +126,12 @@ enum ep_wait {
     EP_WAIT_CREDIT, /* no end-to-end credit */
     EP_WAIT_CUT,    /* spacing of packets increased because of CNPs */
 };
+/* Why a queue pair migrates. */
+enum ep_migration {
+    EP_MIG_RETRIES,  /* no response along the primary path, and no retry is left */
+    EP_MIG_ASKED,    /* a packet of the peer came along the alternate path, with MigReq 1 */
+    EP_MIG_SOFTWARE, /* the verb */
+};
 /* An observer of the queue pairs of an endpoint; `qp`: handles. Members must not be NULL. */
 struct ep_watch {
     /* A send work request was posted. */
@@ -136,6 +145,8 @@ struct ep_watch {
     void (*slow)(void *user, int qp, ns_t now, ns_t until);
     /* The queue pair enters the error state; WC_SUCCESS: no send failed. */
     void (*failed)(void *user, int qp, enum wc_status status, ns_t now);
+    /* The queue pair has changed to its alternate path. */
+    void (*migrated)(void *user, int qp, enum ep_migration why, ns_t now);
     void *user;
 };
 /* Set the observer (NULL: none); it must outlive the endpoint. */
@@ -203,6 +214,9 @@ int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t 
 /* RESET to RTR, and RTR to RTS, for connection managers: the passive side is RTR from REP on, and RTS from RTU on. */
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
+/* Load the alternate path `av` with the local ACK timeout `timeout`, and rearm: the queue pair is armed once a packet
+ * of the peer says that it rearmed, too. -EINVAL: not connected, or no such path. */
+int ep_qp_load_path(struct endpoint *ep, int qp, const struct av *av, uint8_t timeout, ns_t now);
 /* The state of a queue pair, read only: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with
  * `ep`. */
 const struct qp *ep_qp(const struct endpoint *ep, int qp);

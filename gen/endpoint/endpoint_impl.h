@@ -110,6 +110,7 @@ struct ep_qp {
     uint8_t waits;     /* enum ep_wait: why the requester sent nothing when it last could */
     bool comm_est;     /* EP_EV_COMM_EST was raised */
     bool last_wqe;     /* EP_EV_LAST_WQE was raised */
+    bool mig_err;      /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
     bool draining;     /* SQD: EP_EV_SQ_DRAINED is not raised yet */
     bool repeat_again; /* fault: send the response in `again` */
     bool spurious;     /* fault: the packet being sent is retransmitted without cause */
@@ -236,6 +237,8 @@ void ep_timer_remove(struct ep_qp *q);
 void ep_unready(struct ep_qp *q);
 
 /* qp.c */
+/* Prepare the headers of the primary path. */
+void ep_set_path(struct ep_qp *q);
 struct ep_qp *ep_lookup(const struct endpoint *ep, uint32_t qpn);
 /* Complete the `n` oldest send work requests with success. */
 void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
@@ -263,6 +266,31 @@ const struct wr_info *wr_info_of(unsigned opcode);
 /* send.c, respond.c: the next frame of `q`; 0: none; -ENOSPC. */
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+
+/* migrate.c */
+/* The addresses of port 1 or 2 (0: 1); NULL: there is no such port. */
+const struct link_addr *ep_port(const struct endpoint *ep, unsigned port);
+/* The port that a packet is addressed to; 0: none. */
+unsigned ep_port_addressed(const struct endpoint *ep, const struct pkt *p);
+/* The headers of a path. 0; -EINVAL: no such port, or addresses that do not fit. */
+int ep_path_init(const struct endpoint *ep, const struct av *av, struct path *path);
+/* The path that a packet for a connected queue pair must have come along: the alternate one if it asks an armed queue
+ * pair to migrate, else the primary one. */
+bool ep_path_ok(const struct ep_qp *q, const struct pkt *p);
+/* A packet with a right ICRC came along another path: tell if it asked to migrate. */
+void ep_path_refused(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* A packet came along the path that it had to: it may arm the queue pair, or make it migrate. */
+void ep_path_heard(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* Retries are exhausted (`e`): true if the queue pair migrates instead of failing, with all its retries left; then pass
+ * the event that exhausted them again. */
+bool ep_migrate_instead(struct ep_qp *q, const struct effects *e, ns_t now);
+/* The queue pair has the attributes of its alternate path: headers, event, observer. */
+void ep_migrated(struct ep_qp *q, enum ep_migration why, ns_t now);
+/* MigReq of what it sends. */
+static inline bool ep_migreq(const struct ep_qp *q)
+{
+    return q->qp.attr_set & QPA_PATH_MIG_STATE ? q->qp.attr.mig_state == MIG_MIGRATED : q->ep->cfg.migreq;
+}
 
 /* fault_commit.c */
 static inline bool ep_faulty(const struct endpoint *ep, enum rule rule)

@@ -364,12 +364,12 @@ static void forget_work(struct ep_qp *q)
     q->refill_at = NS_NEVER;
 }
 
-static void set_path(struct ep_qp *q)
+void ep_set_path(struct ep_qp *q)
 {
     struct endpoint *ep = q->ep;
     const struct av *av = &q->qp.attr.av;
 
-    path_init(&q->path, &ep->cfg.addr, av);
+    ep_path_init(ep, av, &q->path);
     if (!av->sport)
         path_set_sport(&q->path,
                        q->pol.sport->pick(&ep->rng, q->qp.qpn, q->qp.attr.dest_qpn, av->flow, q->pol.sport_arg));
@@ -378,18 +378,25 @@ static void set_path(struct ep_qp *q)
 int ep_qp_modify(struct endpoint *ep, int qp, const struct qp_attr *attr, uint32_t mask, ns_t now)
 {
     struct ep_qp *q = qp_of(ep, qp);
-    uint8_t from;
+    uint8_t from, armed;
     struct path probe;
     int err;
 
-    if (!q || (mask & QPA_AV && path_init(&probe, &ep->cfg.addr, &attr->av)))
+    if (!q || (mask & QPA_AV && ep_path_init(ep, &attr->av, &probe)) ||
+        (mask & QPA_ALT_PATH && ep_path_init(ep, &attr->alt_av, &probe)))
         return -EINVAL;
     from = q->qp.state;
+    armed = q->qp.attr.mig_state == MIG_ARMED;
     err = qp_modify(&q->qp, attr, mask);
     if (err)
         return err;
     if (mask & QPA_AV)
-        set_path(q);
+        ep_set_path(q);
+    if (mask & QPA_PATH_MIG_STATE) {
+        q->mig_err = false;
+        if (armed && attr->mig_state == MIG_MIGRATED)
+            ep_migrated(q, EP_MIG_SOFTWARE, now);
+    }
     if (q->qp.state == QPS_RESET)
         forget_work(q);
     if (q->qp.state == QPS_ERR && from != QPS_ERR && from != QPS_RESET) {
@@ -448,6 +455,17 @@ int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
                         .max_rd_atomic = peer->max_rd_atomic};
 
     return q ? step(q, &a, QPS_RTS, now) : -EINVAL;
+}
+
+int ep_qp_load_path(struct endpoint *ep, int qp, const struct av *av, uint8_t timeout, ns_t now)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+    struct qp_attr a = {.alt_av = *av, .alt_timeout = timeout, .mig_state = MIG_REARM};
+
+    if (!q || q->qp.state < QPS_RTS)
+        return -EINVAL;
+    a.alt_pkey = q->qp.attr.pkey;
+    return ep_qp_modify(ep, qp, &a, QPA_ALT_PATH | QPA_PATH_MIG_STATE, now);
 }
 
 int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now)

@@ -16,32 +16,19 @@ static bool is_multicast(const struct pkt *p)
     return p->addr_len == 4 ? p->dst[0] >> 4 == 14 : p->addr_len == 16 && p->dst[0] == 0xff;
 }
 
-static bool same_address(const struct pkt *p, const uint8_t *addr, const uint8_t gid[16])
-{
-    return p->addr_len == 4 ? gid_is_ipv4(gid) && memcmp(addr, gid + 12, 4) == 0 : memcmp(addr, gid, 16) == 0;
-}
-
 static bool is_addressed(const struct endpoint *ep, const struct pkt *p)
 {
-    const struct link_addr *own = &ep->cfg.addr;
-
-    if (p->encap != own->encap)
+    if (p->encap != ep->cfg.addr.encap)
         return false;
-    if (p->encap == ENCAP_IB && p->lrh.dlid != own->lid && p->lrh.dlid < 0xc000)
-        return false;
-    return p->addr_len == 0 || is_multicast(p) || same_address(p, p->dst, own->gid);
+    return is_multicast(p) || (p->encap == ENCAP_IB && p->lrh.dlid >= 0xc000) || ep_port_addressed(ep, p);
 }
 
-static bool pkey_ok(const struct ep_qp *q, uint16_t got)
+static bool pkey_ok(const struct ep_qp *q, const struct pkt *p)
 {
-    uint16_t own = q->qp.attr.pkey;
+    bool asks = q->qp.attr.mig_state == MIG_ARMED && p->bth.migreq;
+    uint16_t own = asks ? q->qp.attr.alt_pkey : q->qp.attr.pkey, got = p->bth.pkey;
 
     return ((own ^ got) & 0x7fff) == 0 && ((own | got) & 0x8000);
-}
-
-static bool from_peer(const struct ep_qp *q, const struct pkt *p)
-{
-    return q->qp.type == QPT_UD || p->addr_len == 0 || same_address(p, p->src, q->qp.attr.av.dgid);
 }
 
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)
@@ -55,11 +42,11 @@ static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
 {
     bool rdma = p->have & H_BTH || (p->have & H_UDP && p->dport == UDP_PORT_ROCEV2);
 
-    return rdma && (p->addr_len == 0 || same_address(p, p->dst, ep->cfg.addr.gid));
+    return rdma && (p->addr_len == 0 || ep_port_addressed(ep, p));
 }
 
 /* The queue pair of a decoded packet; NULL: drop it. */
-static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
+static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p, ns_t now)
 {
     struct ep_qp *q;
 
@@ -72,11 +59,13 @@ static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
         ep->st.unknown_qp += ep->cfg.no_verify || p->icrc != CRC_BAD;
         return NULL;
     }
-    if (!pkey_ok(q, p->bth.pkey)) {
+    if (!pkey_ok(q, p)) {
         COUNT(q, bad_pkey);
         return NULL;
     }
-    if (!from_peer(q, p)) {
+    if (q->qp.type != QPT_UD && !ep_path_ok(q, p)) {
+        if (ep->cfg.no_verify || p->icrc == CRC_GOOD)
+            ep_path_refused(q, p, now);
         COUNT(q, other_source);
         return NULL;
     }
@@ -85,6 +74,8 @@ static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p)
             COUNT(q, rx_icrc_encapsulated);
         return NULL;
     }
+    if (UNLIKELY(q->qp.attr.mig_state != MIG_MIGRATED))
+        ep_path_heard(q, p, now);
     return q;
 }
 
@@ -124,7 +115,7 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
     if (!qp_can_send(&q->qp))
         return;
     e = req_rx(r, p, now);
-    if (UNLIKELY(e.flags & EFF_ERROR) && ep_one_more_try(q, &e))
+    if (UNLIKELY(e.flags & EFF_ERROR) && (ep_migrate_instead(q, &e, now) || ep_one_more_try(q, &e)))
         e = req_rx(r, p, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT | EFF_ERROR)))
         count_retry(q, &e, p);
@@ -489,7 +480,7 @@ static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
         return false;
     for (uint32_t i = 0; i < ep->n_group; i++) {
         struct ep_qp *q = qp_of(ep, ep->group[i].qp);
-        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p->bth.pkey))
+        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p))
             used |= rx_request(q, p, now);
     }
     return used;
@@ -533,7 +524,7 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         ep->st.dropped += !used;
         return used;
     }
-    q = find_qp(ep, p);
+    q = find_qp(ep, p, now);
     if (UNLIKELY(!q) && rx_pause(ep, p, now))
         return true;
     if (!q) {

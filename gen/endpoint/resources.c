@@ -35,8 +35,9 @@ bool ep_event(struct endpoint *ep, struct ep_event *event)
 
 const char *ep_event_str(enum ep_event_type t)
 {
-    static const char *const names[] = {"QP_FATAL",  "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST", "SQ_DRAINED",
-                                        "SRQ_LIMIT", "LAST_WQE",   "CQ_ERR",        "CQ_NOTIFY"};
+    static const char *const names[] = {"QP_FATAL",   "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST",
+                                        "SQ_DRAINED", "SRQ_LIMIT",  "LAST_WQE",      "CQ_ERR",
+                                        "CQ_NOTIFY",  "PATH_MIG",   "PATH_MIG_ERR"};
     return (unsigned)t < ARRAY_LEN(names) ? names[t] : "?";
 }
 
@@ -478,7 +479,7 @@ int ep_ah_create(struct endpoint *ep, uint32_t pd, const struct av *av)
         ep->ah = grown;
         ep->n_ah++;
     }
-    err = path_init(&ep->ah[i].path, &ep->cfg.addr, av);
+    err = ep_path_init(ep, av, &ep->ah[i].path);
     ep->ah[i].pd = pd;
     ep->ah[i].used = !err;
     ep->ah[i].auto_sport = !av->sport;

@@ -153,6 +153,8 @@ static void qp_expire(struct ep_qp *q, ns_t now)
         q->st.local_ack_timeout_err++;
         q->ep->st.local_ack_timeout_err++;
     }
+    if (UNLIKELY(e.flags & EFF_ERROR) && ep_migrate_instead(q, &e, now))
+        e = req_expire(r, now);
     ep_tell_requester(q, &e, now);
     if (e.flags & EFF_ERROR) {
         if (ep_one_more_try(q, &e))

@@ -7,11 +7,8 @@ void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn)
 {
     p->op = &opcode_table[opcode];
     p->have = H_BTH | p->op->ext;
-    p->bth = (struct bth){.opcode = opcode,
-                          .migreq = q->ep->cfg.migreq,
-                          .pkey = q->qp.attr.pkey,
-                          .dqpn = q->qp.attr.dest_qpn,
-                          .psn = psn};
+    p->bth = (struct bth){
+        .opcode = opcode, .migreq = ep_migreq(q), .pkey = q->qp.attr.pkey, .dqpn = q->qp.attr.dest_qpn, .psn = psn};
     p->payload_len = 0;
 }
 

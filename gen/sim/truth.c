@@ -262,6 +262,18 @@ static void failed(void *user, int qp, enum wc_status status, ns_t now)
         ev->why = (uint8_t)status;
 }
 
+static void migrated(void *user, int qp, enum ep_migration why, ns_t now)
+{
+    const struct truth_host *h = user;
+    struct truth *t = h->t;
+    const struct sim_conn *c = ep_qp_user(t->s->ep[h->host], qp);
+
+    if (is_connection(c, h->host, qp) &&
+        truth_grow(t, &t->migrations, &t->cap_migrations, t->n_migrations, sizeof *t->migrations))
+        t->migrations[t->n_migrations++] =
+            (struct truth_migration){.at = now, .conn = c->number, .host = (uint8_t)h->host, .why = (uint8_t)why};
+}
+
 struct truth *truth_new(struct sim *s)
 {
     struct truth *t = calloc(1, sizeof *t);
@@ -275,8 +287,13 @@ struct truth *truth_new(struct sim *s)
         struct truth_host *host = &t->hosts[h];
         t->heard[h] = NS_NEVER;
         *host = (struct truth_host){.t = t, .host = h};
-        host->watch = (struct ep_watch){
-            .posted = posted, .requester = requester, .waits = waits, .slow = slow, .failed = failed, .user = host};
+        host->watch = (struct ep_watch){.posted = posted,
+                                        .requester = requester,
+                                        .waits = waits,
+                                        .slow = slow,
+                                        .failed = failed,
+                                        .migrated = migrated,
+                                        .user = host};
         ep_set_watch(s->ep[h], &host->watch);
     }
     return t;
@@ -296,5 +313,6 @@ void truth_free(struct truth *t)
     free(t->incidents);
     free(t->timers);
     free(t->pauses);
+    free(t->migrations);
     free(t);
 }

@@ -92,6 +92,12 @@ struct truth_pause {
     ns_t from, to;
     uint8_t dir; /* host */
 };
+/* A queue pair changed to its alternate path. */
+struct truth_migration {
+    ns_t at;
+    uint32_t conn;
+    uint8_t host, why; /* why: enum ep_migration */
+};
 struct truth_request {
     uint32_t conn, number; /* number: from 0 */
     uint8_t host;
@@ -120,6 +126,8 @@ struct truth {
     size_t n_timers, cap_timers;
     struct truth_pause *pauses; /* by time */
     size_t n_pauses, cap_pauses;
+    struct truth_migration *migrations; /* by time */
+    size_t n_migrations, cap_migrations;
     bool failed; /* no memory */
 };
 

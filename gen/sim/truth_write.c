@@ -142,6 +142,18 @@ static void put_timer(struct buf *b, const struct truth *t, const struct truth_t
     buf_free(&name);
 }
 
+static void put_migration(struct buf *b, const struct truth *t, const struct truth_migration *m)
+{
+    static const char *const reasons[] = {
+        [EP_MIG_RETRIES] = "retries", [EP_MIG_ASKED] = "migreq", [EP_MIG_SOFTWARE] = "software"};
+    struct buf name = {0};
+
+    end_name(&name, t, m->conn, m->host);
+    buf_printf(b, "{\"connection\":%u,\"queue_pair\":\"%s\",\"reason\":\"%s\",\"time_ns\":%lld}", m->conn,
+               buf_str(&name), reasons[m->why], (long long)(TAP_EPOCH + m->at));
+    buf_free(&name);
+}
+
 /* Write the accounts of all directions with requests; their work requests go to `requests`. */
 static void put_accounts(struct buf *b, struct truth *t, struct buf *requests)
 {
@@ -206,6 +218,11 @@ void truth_json(struct buf *b, struct truth *t)
     for (size_t i = 0; i < t->n_timers; i++) {
         buf_puts(b, i ? ",\n" : "");
         put_timer(b, t, &t->timers[i]);
+    }
+    buf_puts(b, "],\n\"migrations\":[");
+    for (size_t i = 0; i < t->n_migrations; i++) {
+        buf_puts(b, i ? ",\n" : "");
+        put_migration(b, t, &t->migrations[i]);
     }
     buf_puts(b, "]}\n");
     b->err |= t->failed | requests.err;

@@ -74,6 +74,8 @@ enum ep_event_type {
     EP_EV_LAST_WQE,      /* the queue pair with an SRQ is in error and consumes no more receives */
     EP_EV_CQ_ERR,        /* a completion queue overflowed */
     EP_EV_CQ_NOTIFY,     /* requested for a completion queue */
+    EP_EV_PATH_MIG,      /* the queue pair has migrated to its alternate path */
+    EP_EV_PATH_MIG_ERR,  /* the peer asked an armed queue pair to migrate, but not along its alternate path */
 };
 struct ep_event {
     uint8_t type; /* enum ep_event_type */

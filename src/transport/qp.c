@@ -35,15 +35,16 @@ struct transition {
 #define RTR_RC    (RTR_UC | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
 #define RTS_TGT   (QPA_TIMEOUT | QPA_SQ_PSN)
 #define RTS_RC    (QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_QP_RD_ATOMIC)
-#define RUN_UC    (QPA_CUR_STATE | QPA_ACCESS_FLAGS)
+#define MIGRATE   (QPA_ALT_PATH | QPA_PATH_MIG_STATE)
+#define RUN_UC    (QPA_CUR_STATE | QPA_ACCESS_FLAGS | MIGRATE)
 #define RUN_RC    (RUN_UC | QPA_MIN_RNR_TIMER)
 #define RUN_UD    (QPA_CUR_STATE | QPA_QKEY)
 #define SQD_RC                                                                                                         \
     (QPA_PORT | QPA_AV | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_QP_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | \
-     QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER)
+     QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_MIN_RNR_TIMER | MIGRATE)
 
-#define SQD_UC   (QPA_AV | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX)
-#define RTR_MORE (QPA_ACCESS_FLAGS | QPA_PKEY_INDEX)
+#define SQD_UC   (QPA_AV | QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | MIGRATE)
+#define RTR_MORE (QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH)
 #define RUN_ALL                                                                                                        \
     {                                                                                                                  \
         RUN_RC, RUN_UC, RUN_UD, RUN_UC, RUN_RC                                                                         \
@@ -74,7 +75,7 @@ bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint
     if (to == QPS_RESET || to == QPS_ERR)
         return true;
     if (from == QPS_SQE && to == QPS_RTS && !qp_is_reliable(type)) {
-        *optional = type == QPT_UC ? RUN_UC : RUN_UD;
+        *optional = type == QPT_UC ? QPA_CUR_STATE | QPA_ACCESS_FLAGS : RUN_UD;
         return true;
     }
     for (unsigned i = 0; i < ARRAY_LEN(transitions); i++)
@@ -99,6 +100,8 @@ static bool values_ok(const struct qp_attr *a, uint32_t mask)
         {QPA_MIN_RNR_TIMER, a->min_rnr_timer <= 31},
         {QPA_DEST_QPN, a->dest_qpn <= PSN_MASK},
         {QPA_PORT, a->port == 1},
+        {QPA_ALT_PATH, a->alt_timeout <= 31},
+        {QPA_PATH_MIG_STATE, a->mig_state == MIG_MIGRATED || a->mig_state == MIG_REARM},
         {QPA_ACCESS_FLAGS, !(a->access & ~ACCESS_REMOTE)},
         {QPA_RQ_PSN, a->rq_psn <= PSN_MASK},
         {QPA_SQ_PSN, a->sq_psn <= PSN_MASK},
@@ -130,6 +133,9 @@ static void take_values(struct qp *qp, const struct qp_attr *a, uint32_t mask)
     TAKE(QPA_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
     TAKE(QPA_MIN_RNR_TIMER, min_rnr_timer);
     TAKE(QPA_DEST_QPN, dest_qpn);
+    TAKE(QPA_ALT_PATH, alt_av);
+    TAKE(QPA_ALT_PATH, alt_pkey);
+    TAKE(QPA_ALT_PATH, alt_timeout);
 #undef TAKE
     qp->attr_set |= mask;
 }
@@ -182,6 +188,26 @@ static void refresh(struct qp *qp)
     qp->req.p.max_rd = qp->attr.max_rd_atomic;
 }
 
+void qp_migrate(struct qp *qp)
+{
+    struct qp_attr *a = &qp->attr;
+
+    a->av = a->alt_av;
+    a->pkey = a->alt_pkey;
+    a->timeout = a->alt_timeout;
+    a->mig_state = MIG_MIGRATED;
+    qp->attr_set &= ~(uint32_t)QPA_ALT_PATH;
+    refresh(qp);
+}
+
+/* Rearm, or migrate by software: from Armed only. */
+static void set_migration(struct qp *qp, enum mig_state to)
+{
+    if (to == MIG_MIGRATED && qp->attr.mig_state == MIG_ARMED)
+        qp_migrate(qp);
+    qp->attr.mig_state = (uint8_t)to;
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
     enum qp_state to = mask & QPA_STATE ? (enum qp_state)attr->state : (enum qp_state)qp->state;
@@ -196,8 +222,12 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
         return -EINVAL;
     if (mask & QPA_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > qp->n_res)
         return -EINVAL;
+    if (mask & QPA_PATH_MIG_STATE && attr->mig_state == MIG_REARM && !((qp->attr_set | mask) & QPA_ALT_PATH))
+        return -EINVAL;
     take_values(qp, attr, given);
     qp->state = (uint8_t)to;
+    if (mask & QPA_PATH_MIG_STATE)
+        set_migration(qp, (enum mig_state)attr->mig_state);
     if (to == QPS_RESET) {
         memset(&qp->attr, 0, sizeof qp->attr);
         memset(&qp->req, 0, sizeof qp->req);

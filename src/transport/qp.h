@@ -34,10 +34,14 @@ void qp_init(struct qp *qp, enum qp_type type, uint32_t qpn, uint32_t n_msg, uin
              const struct qp_options *opt);
 /* Change state and attributes. 0; -EINVAL: the transition does not exist for this type, a required attribute is
  * missing, one is not allowed, or a value is out of range (nothing is changed then). Tables as in 10.3.1 and
- * 11.2.5.2. */
+ * 11.2.5.2. MIG_REARM needs an alternate path, loaded before or at once; MIG_MIGRATED makes an armed queue pair
+ * migrate: see qp_migrate(). */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask);
 /* True if the transition exists for `type`; sets its required and optional attributes. */
 bool qp_transition(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t *required, uint32_t *optional);
+/* Migrate: the alternate path becomes the primary one, with its timeout and partition key; there is no alternate path
+ * any more, and the state is MIG_MIGRATED. The caller makes sure that the queue pair is armed. */
+void qp_migrate(struct qp *qp);
 /* To the error state, from any state. */
 void qp_error(struct qp *qp);
 

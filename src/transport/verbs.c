@@ -29,6 +29,12 @@ const char *qp_state_str(enum qp_state s)
     return NAME_OF(names, s);
 }
 
+const char *mig_state_str(enum mig_state s)
+{
+    static const char *const names[] = {"MIGRATED", "REARM", "ARMED"};
+    return NAME_OF(names, s);
+}
+
 const char *wr_opcode_str(enum wr_opcode op)
 {
     static const char *const names[] = {"SEND",

@@ -70,11 +70,23 @@ enum {
     QPA_RNR_RETRY = 1u << 11,
     QPA_RQ_PSN = 1u << 12,
     QPA_MAX_QP_RD_ATOMIC = 1u << 13,
+    QPA_ALT_PATH = 1u << 14,
     QPA_MIN_RNR_TIMER = 1u << 15,
     QPA_SQ_PSN = 1u << 16,
     QPA_MAX_DEST_RD_ATOMIC = 1u << 17,
+    QPA_PATH_MIG_STATE = 1u << 18,
     QPA_DEST_QPN = 1u << 20,
 };
+
+/* Path migration state of a connected queue pair (17.2.8); values of enum ibv_mig_state. */
+enum mig_state {
+    MIG_MIGRATED, /* packets carry MigReq 1; also before any alternate path is loaded */
+    MIG_REARM,    /* an alternate path is loaded, packets carry MigReq 0; armed once the peer's do, too */
+    MIG_ARMED,    /* may migrate: packets carry MigReq 0 */
+    MIG_STATES,
+};
+/* "MIGRATED", "REARM", "ARMED". */
+const char *mig_state_str(enum mig_state s);
 
 /* The path to a peer: what goes into the headers below the BTH. */
 struct av {
@@ -87,6 +99,7 @@ struct av {
     uint8_t hop_limit; /* TTL or hop limit; 0: 64 */
     uint8_t sl;        /* native InfiniBand: service level; RoCE: VLAN priority */
     bool grh;          /* native InfiniBand: with a GRH (RoCE always has its network header) */
+    uint8_t port;      /* own port that the packets leave by, 1 or 2; 0: 1 */
 };
 
 /* Attributes of a queue pair (11.2.5). The mask says which are used. */
@@ -108,6 +121,10 @@ struct qp_attr {
     uint8_t retry_cnt;          /* 0 to 7 */
     uint8_t rnr_retry;          /* 0 to 7; 7: no limit */
     struct av av;
+    struct av alt_av;    /* the alternate path */
+    uint16_t alt_pkey;   /* its partition key */
+    uint8_t alt_timeout; /* its local ACK timeout, as `timeout` */
+    uint8_t mig_state;   /* enum mig_state; MIG_MIGRATED or MIG_REARM may be given, ARMED follows by itself */
 };
 
 enum wr_opcode {
