@@ -100,6 +100,13 @@ enum cm_apr_status {
 /* Name of a status, e.g. "alternate path loaded"; NULL for a status that is not defined. */
 const char *cm_apr_status_str(unsigned status);
 
+/* What a REP says of the alternate path of its REQ (12.6.8, failover accepted). */
+enum cm_failover {
+    CM_FAILOVER_ACCEPTED = 0, /* or there was none */
+    CM_FAILOVER_UNSUPPORTED = 1,
+    CM_FAILOVER_REJECTED = 2,
+};
+
 /* Transport service of a REQ (12.6.7). */
 enum cm_transport {
     CM_TRANSPORT_RC = 0,

@@ -166,6 +166,12 @@ bool cm_mra(struct cm_conn *c, unsigned n)
 {
     bool req = has_request(c);
 
+    if (c->state == CM_ST_ESTABLISHED && c->lap == CM_LAP_RCVD) {
+        cm_build_mra(c, CM_ABOUT_OTHER, n);
+        c->out.mad.tid = c->lap_tid;
+        c->pending = 1;
+        return true;
+    }
     if (!req && !has_reply(c))
         return false;
     cm_build_mra(c, req ? CM_ABOUT_REQ : CM_ABOUT_REP, n);
@@ -195,8 +201,34 @@ bool cm_disconnect(struct cm_conn *c, const void *data, unsigned len, ns_t now)
 {
     if (c->state != CM_ST_ESTABLISHED || len > cm_private_max(CM_DREQ))
         return false;
+    c->lap = CM_LAP_IDLE;
     cm_build_dreq(c, data, len);
     request(c, CM_ST_DREQ_SENT, now);
+    return true;
+}
+
+bool cm_load(struct cm_conn *c, const struct cm_path *alt, uint8_t ack_timeout, uint64_t tid, ns_t now)
+{
+    if (c->state != CM_ST_ESTABLISHED || c->lap != CM_LAP_IDLE)
+        return false;
+    c->offered = *alt;
+    c->offered_timeout = ack_timeout;
+    c->lap_tid = tid;
+    c->lap = CM_LAP_SENT;
+    cm_build_lap(c);
+    request(c, CM_ST_ESTABLISHED, now);
+    return true;
+}
+
+bool cm_load_reply(struct cm_conn *c, unsigned status)
+{
+    if (c->state != CM_ST_ESTABLISHED || c->lap != CM_LAP_RCVD)
+        return false;
+    c->lap = CM_LAP_IDLE;
+    c->lap_answered = 1;
+    c->apr_status = (uint8_t)status;
+    cm_build_apr(c, c->lap_tid, status);
+    c->pending = 1;
     return true;
 }
 
@@ -262,8 +294,21 @@ static void on_rep(struct cm_conn *c, const struct cm_msg *m)
     raise(c, CM_EV_REPLY);
 }
 
+/* An MRA to the LAP: the APR takes longer. */
+static void prolong_lap(struct cm_conn *c, const struct cm_msg *m, ns_t now)
+{
+    if (c->lap != CM_LAP_SENT || m->mra.about != CM_ABOUT_OTHER)
+        return;
+    c->pending = 0;
+    c->expiry = now + cm_time(m->mra.service_timeout) + 2 * cm_time(c->own.path.life);
+}
+
 static void on_mra(struct cm_conn *c, const struct cm_msg *m, ns_t now)
 {
+    if (c->state == CM_ST_ESTABLISHED) {
+        prolong_lap(c, m, now);
+        return;
+    }
     if (m->mra.about != (c->active ? CM_ABOUT_REQ : CM_ABOUT_REP))
         return;
     c->state = c->active ? CM_ST_MRA_REQ_RCVD : CM_ST_MRA_REP_RCVD;
@@ -309,6 +354,44 @@ static void on_drep(struct cm_conn *c, ns_t now)
     raise(c, CM_EV_DISCONNECTED);
 }
 
+static void on_lap(struct cm_conn *c, const struct cm_msg *m)
+{
+    uint64_t hash = cm_msg_hash(m);
+
+    if (c->lap == CM_LAP_RCVD || (c->lap_answered && hash == c->lap_hash)) {
+        if (c->lap == CM_LAP_RCVD) /* its copy: the consumer has not decided yet */
+            return;
+        cm_build_apr(c, m->mad.tid, c->apr_status);
+        c->pending = 1;
+        return;
+    }
+    if (c->lap == CM_LAP_SENT) /* both sides have sent one: the own LAP goes on */
+        return;
+    c->lap_hash = hash;
+    c->lap_tid = m->mad.tid;
+    c->lap_answered = 0;
+    c->lap = CM_LAP_RCVD;
+    cm_path_of_lap(&c->offered, m);
+    c->offered_timeout = m->lap.ack_timeout;
+    if (!c->own.alternates)
+        cm_load_reply(c, CM_APR_UNSUPPORTED);
+    else if (m->lap.remote_qpn != c->own.qpn)
+        cm_load_reply(c, CM_APR_INVALID_QPN_EECN);
+    else
+        raise(c, CM_EV_LAP);
+}
+
+static void on_apr(struct cm_conn *c, const struct cm_msg *m)
+{
+    if (c->lap != CM_LAP_SENT || m->mad.tid != c->lap_tid)
+        return;
+    c->lap = CM_LAP_IDLE;
+    c->apr_status = m->apr.status;
+    c->pending = 0;
+    c->expiry = NS_NEVER;
+    raise(c, CM_EV_APR);
+}
+
 static void on_sidr_req(struct cm_conn *c, const struct cm_msg *m)
 {
     cm_params_of_sidr_req(&c->peer, m);
@@ -342,8 +425,6 @@ static void on_copy(struct cm_conn *c, enum cm_act act, const struct cm_msg *m)
         cm_build_drep(c, m->mad.tid);
     else if (act == CM_ACT_STALE)
         cm_build_rej(c, CM_ABOUT_REQ, CM_REJ_STALE_CONN, NULL, 0, NULL, 0);
-    else if (act == CM_ACT_LAP)
-        cm_build_apr(c, m->mad.tid, CM_APR_UNSUPPORTED);
     else if (act == CM_ACT_REJ_AGAIN && c->out.mad.attr_id != CM_REJ)
         return;
     else if (act == CM_ACT_SIDR_REP_AGAIN && c->out.mad.attr_id != CM_SIDR_REP)
@@ -381,6 +462,12 @@ static void act_on(struct cm_conn *c, enum cm_act act, const struct cm_msg *m, n
         break;
     case CM_ACT_SIDR_REP:
         on_sidr_rep(c, m);
+        break;
+    case CM_ACT_LAP:
+        on_lap(c, m);
+        break;
+    case CM_ACT_APR:
+        on_apr(c, m);
         break;
     case CM_ACT_BAD:
     case CM_ACT_IGNORE:
@@ -427,6 +514,12 @@ static void give_up(struct cm_conn *c, ns_t now)
         raise(c, CM_EV_DISCONNECTED);
         return;
     }
+    if (c->state == CM_ST_ESTABLISHED) {
+        c->lap = CM_LAP_IDLE;
+        c->expiry = NS_NEVER;
+        raise(c, CM_EV_LAP_ERROR);
+        return;
+    }
     raise(c, CM_EV_UNREACHABLE);
     if (!cm_abort(c)) { /* SIDR: no REJ is sent */
         c->out.mad.attr_id = 0;
@@ -451,6 +544,8 @@ void cm_expire(struct cm_conn *c, ns_t now)
         c->state = CM_ST_REQ_SENT;
     else if (c->state == CM_ST_MRA_REP_RCVD)
         c->state = CM_ST_REP_SENT;
+    else if (c->state == CM_ST_ESTABLISHED)
+        cm_build_lap(c); /* another message may have been sent since */
     c->tries++;
     c->pending = 1;
     c->expiry = now + answer_time(c);

@@ -41,7 +41,18 @@ enum cm_event {
     CM_EV_SIDR_RESPONSE, /* a SIDR_REP: conn.sidr_status, peer.qpn, peer.qkey */
     CM_EV_DISCONNECTED,  /* either side has sent a DREQ; stop the queue pair */
     CM_EV_TIMEWAIT_EXIT, /* the queue pair may be reused */
+    CM_EV_LAP,           /* a LAP, with params.alternates: conn.offered; call cm_load_reply() */
+    CM_EV_APR,           /* the APR to the own LAP: conn.apr_status */
+    CM_EV_LAP_ERROR,     /* no APR after the last retry */
     CM_EV_COUNT
+};
+
+/* The exchange of LAP and APR of an established connection (as the kernel's enum ib_cm_lap_state, its MRA states apart:
+ * an MRA only prolongs the wait). */
+enum cm_lap_state {
+    CM_LAP_IDLE,
+    CM_LAP_SENT, /* waits for the APR */
+    CM_LAP_RCVD, /* the consumer decides */
 };
 
 /* A path as its sender sees it. */
@@ -85,9 +96,14 @@ struct cm_params {
     uint8_t flow_ctrl;      /* 1: end-to-end credits are sent */
     uint8_t srq;            /* 1: a shared receive queue */
     uint8_t ask;            /* active: 1: a REP raises CM_EV_REPLY instead of being answered with an RTU */
+    uint8_t alternates;     /* 1: a LAP raises CM_EV_LAP instead of being declined */
+    uint8_t has_alt;        /* REQ: 1: it offers `alt` */
+    uint8_t alt_timeout;    /* REQ, LAP: exponent: local ACK timeout of `alt` */
+    uint8_t failover;       /* REP: enum cm_failover: what becomes of the REQ's alternate path */
     uint8_t has_ip;         /* 1: the private data of REQ and SIDR_REQ begins with `ip` */
     uint8_t private_len;    /* bytes of private data behind it */
     struct cm_path path;
+    struct cm_path alt; /* alternate path */
     struct cm_ip ip;
     uint8_t private_data[224];
 };
@@ -103,25 +119,32 @@ void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, u
 
 /* One connection. Plain data without pointers: may be copied. All zero is CM_ST_IDLE. */
 struct cm_conn {
-    uint8_t state;         /* enum cm_state */
-    uint8_t active;        /* 1: sent the REQ (or SIDR_REQ) */
-    uint8_t pending;       /* 1: `out` is due to be sent */
-    uint8_t tries;         /* times that `out` was made pending */
-    uint8_t copies;        /* REQs, or REPs, that arrived with the same content */
-    uint8_t about;         /* with CM_EV_REJECTED: enum cm_about */
-    uint8_t info_len;      /* bytes at `info` */
-    uint8_t sidr_status;   /* with CM_EV_SIDR_RESPONSE */
-    uint16_t rej_reason;   /* with CM_EV_REJECTED: enum cm_rej_reason */
-    uint16_t events;       /* mask of 1 << enum cm_event not yet returned by cm_poll() */
-    uint32_t local_id;     /* communication id of this side; SIDR: request id */
-    uint32_t remote_id;    /* of the peer; 0 while it is not known */
-    uint64_t tid;          /* transaction id of the present exchange */
-    uint64_t rx_hash;      /* of the peer's REQ or REP, to recognise duplicates */
-    ns_t expiry;           /* when cm_expire() has to be called; NS_NEVER: no timer runs */
-    struct cm_params own;  /* what this side announces */
-    struct cm_params peer; /* what the peer announced; its path is seen from the peer */
-    struct cm_msg out;     /* the last message, kept for retransmission */
-    uint8_t info[72];      /* additional information of the REJ or SIDR_REP received */
+    uint8_t state;           /* enum cm_state */
+    uint8_t active;          /* 1: sent the REQ (or SIDR_REQ) */
+    uint8_t pending;         /* 1: `out` is due to be sent */
+    uint8_t tries;           /* times that `out` was made pending */
+    uint8_t copies;          /* REQs, or REPs, that arrived with the same content */
+    uint8_t about;           /* with CM_EV_REJECTED: enum cm_about */
+    uint8_t info_len;        /* bytes at `info` */
+    uint8_t sidr_status;     /* with CM_EV_SIDR_RESPONSE */
+    uint8_t lap;             /* enum cm_lap_state */
+    uint8_t lap_answered;    /* 1: `lap_hash` is of a LAP that was answered */
+    uint8_t apr_status;      /* with CM_EV_APR: that of the peer; else that of the last APR sent */
+    uint16_t rej_reason;     /* with CM_EV_REJECTED: enum cm_rej_reason */
+    uint16_t events;         /* mask of 1 << enum cm_event not yet returned by cm_poll() */
+    uint32_t local_id;       /* communication id of this side; SIDR: request id */
+    uint32_t remote_id;      /* of the peer; 0 while it is not known */
+    uint64_t tid;            /* transaction id of the present exchange */
+    uint64_t rx_hash;        /* of the peer's REQ or REP, to recognise duplicates */
+    uint64_t lap_tid;        /* of the exchange of LAP and APR */
+    uint64_t lap_hash;       /* of the peer's latest LAP */
+    ns_t expiry;             /* when cm_expire() has to be called; NS_NEVER: no timer runs */
+    struct cm_params own;    /* what this side announces */
+    struct cm_params peer;   /* what the peer announced; its paths are seen from the peer */
+    struct cm_path offered;  /* by the latest LAP of either side, as this side sees it */
+    uint8_t offered_timeout; /* its local ACK timeout, exponent */
+    struct cm_msg out;       /* the last message, kept for retransmission */
+    uint8_t info[72];        /* additional information of the REJ or SIDR_REP received */
 };
 
 /* Active: send a REQ. `local_id` is unique among the caller's connections and not 0. False if the private data is too
@@ -137,7 +160,7 @@ void cm_listen(struct cm_conn *c, uint32_t local_id);
 bool cm_accept(struct cm_conn *c, const struct cm_params *own, ns_t now);
 /* After CM_EV_REQUEST or CM_EV_REPLY: send a REJ. `info`: additional information, at most 72 bytes. */
 bool cm_reject(struct cm_conn *c, unsigned reason, const void *info, unsigned info_len, const void *data, unsigned len);
-/* After CM_EV_REQUEST or CM_EV_REPLY: send an MRA: the response follows within 4.096 us x 2^n. */
+/* After CM_EV_REQUEST, CM_EV_REPLY or CM_EV_LAP: send an MRA: the response follows within 4.096 us x 2^n. */
 bool cm_mra(struct cm_conn *c, unsigned n);
 /* Active, after CM_EV_REPLY: send the RTU. */
 bool cm_ready(struct cm_conn *c);
@@ -145,6 +168,11 @@ bool cm_ready(struct cm_conn *c);
 bool cm_established(struct cm_conn *c);
 /* Established: send a DREQ. */
 bool cm_disconnect(struct cm_conn *c, const void *data, unsigned len, ns_t now);
+/* Established: send a LAP: the path `alt` as this side sees it, and its local ACK timeout. False also while an earlier
+ * LAP of either side is unanswered. `tid`: transaction id, another one than those of earlier LAPs. */
+bool cm_load(struct cm_conn *c, const struct cm_path *alt, uint8_t ack_timeout, uint64_t tid, ns_t now);
+/* After CM_EV_LAP: send the APR; `status`: enum cm_apr_status. */
+bool cm_load_reply(struct cm_conn *c, unsigned status);
 /* After CM_EV_SIDR_REQUEST. Of `own`: qpn, qkey, private data, ECE. */
 bool cm_sidr_reply(struct cm_conn *c, unsigned status, const struct cm_params *own);
 /* Give up a connection that is not established yet: sends a REJ (timeout), raises no event. */
@@ -182,7 +210,8 @@ enum cm_route cm_route(struct cm_conn *conns, unsigned n, const struct cm_msg *m
 /* Reject a REQ or SIDR_REQ without a connection, e.g. without a listener. `reason`: enum cm_rej_reason, for a SIDR_REQ
  * enum cm_sidr_status. */
 void cm_refuse(const struct cm_msg *m, unsigned reason, const void *info, unsigned info_len, struct cm_msg *out);
-/* The response to a message of no connection: DREP to a DREQ, REJ (invalid id) to a REP; false: none is due. */
+/* The response to a message of no connection: DREP to a DREQ, REJ (invalid id) to a REP, APR (invalid id) to a LAP;
+ * false: none is due. */
 bool cm_stray(const struct cm_msg *m, struct cm_msg *out);
 /* Why a listener with these parameters must refuse the REQ that `c` has received: 0 (it need not), or enum
  * cm_rej_reason: no such service, not its GID, not its partition, MTU too large, another transport, RDMA-CM header

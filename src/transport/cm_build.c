@@ -28,12 +28,12 @@ static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
     X(init_depth) X(retry_count) X(rnr_retry) X(max_retries) X(local_timeout) X(remote_timeout) X(flow_ctrl) X(srq)
 #define REP_SAME(X)                                                                                                    \
     X(ca_guid) X(qkey) X(qpn) X(psn) X(resp_res) X(init_depth) X(rnr_retry) X(ack_delay) X(flow_ctrl) X(srq)
-/* Members of struct cm_path and of a REQ. */
-#define REQ_PATH(X)                                                                                                    \
-    X(slid, prim_llid)                                                                                                 \
-    X(dlid, prim_rlid)                                                                                                 \
-    X(flow, prim_flow)                                                                                                 \
-    X(tclass, prim_tclass) X(hop, prim_hop) X(sl, prim_sl) X(rate, prim_rate) X(subnet_local, prim_subnet_local)
+/* Members of struct cm_path and of a path in a message, whose names begin with `m`. */
+#define SAME_PATH(X, m)                                                                                                \
+    X(slid, m##llid)                                                                                                   \
+    X(dlid, m##rlid)                                                                                                   \
+    X(flow, m##flow)                                                                                                   \
+    X(tclass, m##tclass) X(hop, m##hop) X(sl, m##sl) X(rate, m##rate) X(subnet_local, m##subnet_local)
 
 /* Private data of a REQ or SIDR_REQ: the RDMA-CM header, if any, then the data of the consumer. */
 static void private_put(uint8_t *p, const struct cm_params *own)
@@ -58,6 +58,30 @@ static void private_get(struct cm_params *p, const uint8_t *data, unsigned size)
     memcpy(p->private_data, data, size);
 }
 
+static void put_alternate(struct cm_req *r, const struct cm_params *o)
+{
+#define X(ours, theirs) r->theirs = o->alt.ours;
+    SAME_PATH(X, alt_)
+#undef X
+    memcpy(r->alt_lgid, o->alt.sgid, 16);
+    memcpy(r->alt_rgid, o->alt.dgid, 16);
+    r->alt_ack_timeout = o->alt_timeout;
+}
+
+/* The alternate path of a REQ. Without one its fields are zero; its GIDs or LIDs are not. */
+static void get_alternate(struct cm_params *p, const struct cm_req *r)
+{
+    static const uint8_t none[16];
+
+#define X(ours, theirs) p->alt.ours = r->theirs;
+    SAME_PATH(X, alt_)
+#undef X
+    memcpy(p->alt.sgid, r->alt_lgid, 16);
+    memcpy(p->alt.dgid, r->alt_rgid, 16);
+    p->alt_timeout = r->alt_ack_timeout;
+    p->has_alt = memcmp(r->alt_lgid, none, 16) != 0 || r->alt_llid != 0;
+}
+
 void cm_build_req(struct cm_conn *c)
 {
     const struct cm_params *o = &c->own;
@@ -70,11 +94,13 @@ void cm_build_req(struct cm_conn *c)
     REQ_SAME(X)
 #undef X
 #define X(ours, theirs) r->theirs = o->path.ours;
-    REQ_PATH(X)
+    SAME_PATH(X, prim_)
 #undef X
     memcpy(r->prim_lgid, o->path.sgid, 16);
     memcpy(r->prim_rgid, o->path.dgid, 16);
     r->prim_ack_timeout = o->ack_timeout;
+    if (o->has_alt)
+        put_alternate(r, o);
     private_put(r->private_data, o);
 }
 
@@ -89,11 +115,12 @@ void cm_params_of_req(struct cm_params *p, const struct cm_msg *m)
     REQ_SAME(X)
 #undef X
 #define X(ours, theirs) p->path.ours = r->theirs;
-    REQ_PATH(X)
+    SAME_PATH(X, prim_)
 #undef X
     memcpy(p->path.sgid, r->prim_lgid, 16);
     memcpy(p->path.dgid, r->prim_rgid, 16);
     p->ack_timeout = r->prim_ack_timeout;
+    get_alternate(p, r);
     private_get(p, r->private_data, sizeof r->private_data);
 }
 
@@ -112,6 +139,7 @@ void cm_build_rep(struct cm_conn *c)
     r->vendor_h = (uint8_t)(o->vendor_id >> 16);
     r->vendor_m = (uint8_t)(o->vendor_id >> 8);
     r->vendor_l = (uint8_t)o->vendor_id;
+    r->failover = o->failover;
     if (o->transport == CM_TRANSPORT_EXT) { /* XRC: the target has no send queue */
         r->eecn = o->qpn;
         r->qpn = 0;
@@ -133,6 +161,7 @@ void cm_params_of_rep(struct cm_params *p, const struct cm_msg *m)
 #undef X
     p->qpn = cm_rep_qpn(r);
     p->vendor_id = cm_rep_vendor(r);
+    p->failover = r->failover;
     p->private_len = sizeof r->private_data;
     memcpy(p->private_data, r->private_data, sizeof r->private_data);
 }
@@ -185,6 +214,37 @@ void cm_build_drep(struct cm_conn *c, uint64_t tid)
     mad_init(&c->out, CM_DREP, tid);
     c->out.drep.local_id = c->local_id;
     c->out.drep.remote_id = c->remote_id;
+}
+
+void cm_build_lap(struct cm_conn *c)
+{
+    struct cm_lap *l = &c->out.lap;
+
+    mad_init(&c->out, CM_LAP, c->lap_tid);
+    l->local_id = c->local_id;
+    l->remote_id = c->remote_id;
+    l->remote_qpn = c->peer.qpn;
+    l->remote_timeout = c->own.remote_timeout;
+#define X(ours, theirs) l->theirs = c->offered.ours;
+    SAME_PATH(X, )
+#undef X
+    memcpy(l->lgid, c->offered.sgid, 16);
+    memcpy(l->rgid, c->offered.dgid, 16);
+    l->ack_timeout = c->offered_timeout;
+}
+
+void cm_path_of_lap(struct cm_path *p, const struct cm_msg *m)
+{
+    const struct cm_lap *l = &m->lap;
+
+    memset(p, 0, sizeof *p);
+#define X(ours, theirs) p->ours = l->theirs;
+    SAME_PATH(X, )
+#undef X
+    p->slid = l->rlid;
+    p->dlid = l->llid;
+    memcpy(p->sgid, l->rgid, 16);
+    memcpy(p->dgid, l->lgid, 16);
 }
 
 void cm_build_apr(struct cm_conn *c, uint64_t tid, unsigned status)
@@ -283,6 +343,12 @@ bool cm_stray(const struct cm_msg *m, struct cm_msg *out)
         out->rej.remote_id = m->rep.local_id;
         out->rej.about = CM_ABOUT_REP;
         out->rej.reason = CM_REJ_INVALID_COMM_ID;
+        return true;
+    case CM_LAP:
+        mad_init(out, CM_APR, m->mad.tid);
+        out->apr.local_id = m->lap.remote_id;
+        out->apr.remote_id = m->lap.local_id;
+        out->apr.status = CM_APR_INVALID_COMM_ID;
         return true;
     default:
         return false;

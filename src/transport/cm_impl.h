@@ -13,6 +13,7 @@ void cm_build_rej(struct cm_conn *c, enum cm_about about, unsigned reason, const
                   const void *data, unsigned len);
 void cm_build_dreq(struct cm_conn *c, const void *data, unsigned len);
 void cm_build_drep(struct cm_conn *c, uint64_t tid);
+void cm_build_lap(struct cm_conn *c);
 void cm_build_apr(struct cm_conn *c, uint64_t tid, unsigned status);
 void cm_build_sidr_req(struct cm_conn *c);
 void cm_build_sidr_rep(struct cm_conn *c, unsigned status);
@@ -20,6 +21,8 @@ void cm_build_sidr_rep(struct cm_conn *c, unsigned status);
 /* The peer's parameters in a message. */
 void cm_params_of_req(struct cm_params *p, const struct cm_msg *m);
 void cm_params_of_rep(struct cm_params *p, const struct cm_msg *m);
+/* The path in a LAP, as its receiver sees it. */
+void cm_path_of_lap(struct cm_path *p, const struct cm_msg *m);
 void cm_params_of_sidr_req(struct cm_params *p, const struct cm_msg *m);
 void cm_params_of_sidr_rep(struct cm_params *p, const struct cm_msg *m);
 
@@ -41,6 +44,7 @@ enum cm_act {
     CM_ACT_DREQ,
     CM_ACT_DREP,
     CM_ACT_LAP,
+    CM_ACT_APR,
     CM_ACT_SIDR_REQ,
     CM_ACT_SIDR_REP,
 };
