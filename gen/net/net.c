@@ -4,6 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* The path of a frame, by the link address of its source. */
+static uint8_t path_of(const struct net *net, unsigned from, const uint8_t *data, uint32_t len)
+{
+    const struct link_addr *second = net->port2[from];
+
+    if (LIKELY(!second))
+        return 1;
+    if (net->linktype == LINK_INFINIBAND)
+        return len >= 8 && load_be16(data + 6) == second->lid ? 2 : 1;
+    return len >= 14 && memcmp(data + 6, second->mac, 6) == 0 ? 2 : 1;
+}
+
 bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct net_frame *f = len <= NET_FRAME_MAX ? net_frame_new(net, data, len) : NULL;
@@ -11,6 +23,7 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     if (!f)
         return false;
     f->dir = (uint8_t)from;
+    f->path = path_of(net, from, data, len);
     f->serial = ++net->serial;
     net_tell(net, f, NET_SENT, NULL, now);
     node_take(net, net->chain[from], f, now);

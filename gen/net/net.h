@@ -28,6 +28,7 @@ struct net_frame {
     ns_t decided;               /* with event_done: when the events were applied */
     uint32_t len;               /* bytes at data */
     uint8_t dir;                /* host that sent it: 0 or 1 */
+    uint8_t path;               /* that it takes: 1, or 2 if it comes from the second port of its host */
     bool event_done;            /* the exact events were applied to it */
     uint64_t serial;            /* number of the frame sent, from 1; a copy has that of its original */
     uint32_t copy;              /* 0: the frame itself, else the number of a copy made by events */
@@ -47,6 +48,7 @@ enum net_kind {
     NET_TRUNCATE, /* the end of the frame is cut off */
     NET_MTU,      /* frames that are too long are dropped */
     NET_PAUSE,    /* a port sends pause frames, and its neighbour holds frames back */
+    NET_DOWN,     /* all frames are lost for a time */
     NET_TAP,      /* writes frames to capture files */
     NET_EVENTS,   /* the exact events */
 };
@@ -71,6 +73,7 @@ struct net_node {
     bool bad;       /* NET_BURST: in the bad state; NET_PAUSE: pausing */
     bool before;    /* NET_PAUSE: between the sender and the middle */
     uint8_t class;  /* NET_PAUSE: priority paused */
+    uint8_t path;   /* frames of the other path pass it untouched; 0: it is on both */
     uint8_t mac[6]; /* NET_PAUSE: source of the pause frames */
     struct prng prng;
     uint32_t ppb;      /* probability per frame, in 10^-9; NET_BURST: of going bad; RED: of a mark at kmax */
@@ -79,6 +82,7 @@ struct net_node {
     uint32_t n;
     uint32_t count;           /* NET_EVERY: frames since the last loss */
     ns_t delay, jitter;       /* NET_DELAY; NET_REORDER: longest time held; NET_PAUSE: of a pause */
+    ns_t from, until;         /* NET_DOWN */
     uint64_t rate;            /* NET_RATE: bit/s; 0: infinite */
     uint64_t other_rate;      /* NET_RATE: bit/s in every second stretch of `delay`; 0: always `rate` */
     uint64_t limit;           /* NET_RATE: bytes of the queue */
@@ -122,8 +126,10 @@ struct net {
     unsigned middle[NET_HOSTS]; /* nodes of the chain before the middle */
     uint16_t linktype;
     uint64_t order;
-    uint64_t serial;               /* of the frame sent last */
-    uint64_t rate;                 /* bit/s of the hosts' ports, for the quanta of pauses; 0: 100 G */
+    uint64_t serial; /* of the frame sent last */
+    uint64_t rate;   /* bit/s of the hosts' ports, for the quanta of pauses; 0: 100 G */
+    /* the second ports of the hosts; NULL: there are none */
+    const struct link_addr *port2[NET_HOSTS];
     bool hosts_stop;               /* the hosts obey `stopped_until`; else frames are held in the network */
     ns_t stopped_until[NET_HOSTS]; /* a pause frame stops the port of the host until then */
     ns_t next_at;                  /* when the next held frame is due, if `next_known` */
@@ -153,8 +159,10 @@ struct net_config {
 
 /* Add a node written as "loss=1%", "burst=0.001/0.3", "every=50", "delay=5us" (more delay), "jitter=2us", "rate=10G
  * queue=64K ecn=20K" or "red=5K/200K/1%" or "change=1G/50us" (one node), "reorder=1%/3", "dup=0.1%",
- * "corrupt=0.1%[/icrc|/FIELD]", "truncate=0.1%/20", "mtu=1500", "pause=1%/50us"; `dirs`: bit 0 frames of host 0, bit 1
- * those of host 1. Words: `n` at `t`. "before" puts them before the middle tap. */
+ * "corrupt=0.1%[/icrc|/FIELD]", "truncate=0.1%/20", "mtu=1500", "pause=1%/50us", "down=1ms[/20ms]"; `dirs`: bit 0
+ * frames of host 0, bit 1 those of host 1. Words: `n` at `t`. "before" puts them before the middle tap, "path=2" into
+ * the second path only.
+ */
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e);
 
 /* Build the chains. `taps[0..2]`: requester, middle, responder, each may be NULL; `seed`: of the random numbers. 0;

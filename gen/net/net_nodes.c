@@ -103,6 +103,7 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
     if (!copy)
         return;
     copy->dir = f->dir;
+    copy->path = f->path;
     copy->serial = f->serial;
     copy->event_done = f->event_done;
     copy->copy = number;
@@ -344,6 +345,10 @@ static void tap_take(struct net *net, struct net_node *node, struct net_frame *f
 void node_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
     node->stat.in++;
+    if (UNLIKELY(node->path && node->path != f->path)) {
+        net_forward(net, node, f, now);
+        return;
+    }
     switch ((enum net_kind)node->kind) {
     case NET_DELAY:
         delay_take(net, node, f, now);
@@ -373,6 +378,12 @@ void node_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t
         break;
     case NET_PAUSE:
         pause_take(net, node, f, now);
+        break;
+    case NET_DOWN:
+        if (now >= node->from && now < node->until)
+            node_drop(net, node, f, now);
+        else
+            net_forward(net, node, f, now);
         break;
     case NET_TAP:
         tap_take(net, node, f, now);

@@ -2,16 +2,23 @@
 #include "gen/net/net.h"
 
 static const char *const kinds[] = {"delay",   "rate",     "loss", "burst", "every", "reorder", "dup",
-                                    "corrupt", "truncate", "mtu",  "pause", "tap",   "events"};
+                                    "corrupt", "truncate", "mtu",  "pause", "down",  "tap",     "events"};
 
-/* Add a node to the chain of a direction. */
-static struct net_node *node_add(struct net_config *c, unsigned dir, bool before, enum net_kind kind)
+/* Where the nodes of some words are. */
+struct place {
+    unsigned dir; /* host whose frames pass them */
+    bool before;  /* the middle tap */
+    uint8_t path; /* 0: both */
+};
+
+/* Add a node. */
+static struct net_node *node_add(struct net_config *c, const struct place *at, enum net_kind kind)
 {
-    unsigned i = c->n[dir]++;
-    struct net_node *n = &c->node[dir][i];
+    unsigned i = c->n[at->dir]++;
+    struct net_node *n = &c->node[at->dir][i];
 
-    *n = (struct net_node){.kind = (uint8_t)kind};
-    c->before[dir][i] = before;
+    *n = (struct net_node){.kind = (uint8_t)kind, .path = at->path};
+    c->before[at->dir][i] = at->before;
     return n;
 }
 
@@ -57,6 +64,21 @@ static bool parse_corrupt(struct net_node *n, const struct token *v)
     return token_ppb(&p, &n->ppb);
 }
 
+/* "FROM" or "FROM/TIME" */
+static bool parse_down(struct net_node *n, const struct token *v)
+{
+    struct token a, b;
+    ns_t time;
+
+    n->until = NS_NEVER;
+    if (!pair(v, &a, &b))
+        return token_time(v, &n->from);
+    if (!token_time(&a, &n->from) || !token_time(&b, &time) || !time || time > NS_NEVER - n->from)
+        return false;
+    n->until = n->from + time;
+    return true;
+}
+
 /* A word that is a node of its own. */
 static bool parse_value(struct net_node *n, const struct token *v)
 {
@@ -81,6 +103,8 @@ static bool parse_value(struct net_node *n, const struct token *v)
         return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
     case NET_PAUSE:
         return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && token_time(&b, &n->delay) && n->delay;
+    case NET_DOWN:
+        return parse_down(n, v);
     case NET_TRUNCATE:
         return pair(v, &a, &b) && token_ppb(&a, &n->ppb) && parse_u32(&b, 1, &n->n);
     default:
@@ -114,7 +138,7 @@ static int parse_rate_more(struct net_node *rate, const struct token *key, const
     return good ? 1 : -1;
 }
 
-static bool parse_word(struct net_config *c, const struct token *t, unsigned dir, bool before, struct net_node **rate,
+static bool parse_word(struct net_config *c, const struct token *t, const struct place *at, struct net_node **rate,
                        struct text_error *e)
 {
     struct token key, v;
@@ -127,31 +151,48 @@ static bool parse_word(struct net_config *c, const struct token *t, unsigned dir
         return r > 0 ||
                text_fail(e, *rate ? &v : t, *rate ? "'%.*s' is not understood" : "'%.*s' needs rate= before it",
                          (int)t->len, t->p);
-    if (c->n[dir] + 8 > NET_CHAIN_MAX)
+    if (c->n[at->dir] + 8 > NET_CHAIN_MAX)
         return text_fail(e, t, "more than %d nodes in one direction", NET_CHAIN_MAX - 8);
     if (token_is(&key, "jitter"))
-        return token_time(&v, &node_add(c, dir, before, NET_DELAY)->jitter) ||
-               text_fail(e, &v, "expected a time such as 5us");
+        return token_time(&v, &node_add(c, at, NET_DELAY)->jitter) || text_fail(e, &v, "expected a time such as 5us");
     while (kind < NET_TAP && !token_is(&key, kinds[kind]))
         kind++;
     if (kind == NET_TAP)
         return text_fail(e, t, "the network has no '%.*s'", (int)key.len, key.p);
-    struct net_node *n = node_add(c, dir, before, (enum net_kind)kind);
+    struct net_node *n = node_add(c, at, (enum net_kind)kind);
     if (kind == NET_RATE)
         *rate = n;
     return parse_value(n, &v) || text_fail(e, &v, "'%.*s' is no value of %s", (int)v.len, v.p, kinds[kind]);
 }
 
+/* Whether a word says where the nodes of the other words are. *bad: it is wrong. */
+static bool is_place(const struct token *t, struct place *at, bool *bad)
+{
+    struct token key, v;
+    uint64_t path;
+
+    at->before |= token_is(t, "before");
+    if (token_is(t, "before"))
+        return true;
+    if (!token_key(t, &key, &v) || !token_is(&key, "path"))
+        return false;
+    *bad = !token_u64(&v, &path) || path < 1 || path > 2;
+    at->path = (uint8_t)path;
+    return true;
+}
+
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e)
 {
-    bool before = false;
+    struct place at = {0}, again;
+    bool bad = false;
 
     for (unsigned i = 0; i < n; i++)
-        before |= token_is(&t[i], "before");
-    for (unsigned d = 0; d < NET_HOSTS; d++) {
+        if (is_place(&t[i], &at, &bad) && bad)
+            return text_fail(e, &t[i], "expected path=1 or path=2, found '%.*s'", (int)t[i].len, t[i].p);
+    for (at.dir = 0; at.dir < NET_HOSTS; at.dir++) {
         struct net_node *rate = NULL;
-        for (unsigned i = 0; i < n && (dirs >> d & 1); i++)
-            if (!token_is(&t[i], "before") && !parse_word(c, &t[i], d, before, &rate, e))
+        for (unsigned i = 0; i < n && (dirs >> at.dir & 1); i++)
+            if (!is_place(&t[i], &again, &bad) && !parse_word(c, &t[i], &at, &rate, e))
                 return false;
     }
     return true;

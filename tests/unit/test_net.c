@@ -182,6 +182,30 @@ Test(net, loss_by_chance_by_count_and_in_bursts)
     cr_expect(lost > 40 && lost < 250 && lost > 2 * runs, "%u lost in %u bursts", lost, runs);
 }
 
+Test(net, a_path_that_is_down_loses_all_its_frames)
+{
+    play("down=20ns/30ns", NULL, 10, 10);
+    cr_assert_eq(got.n, 7);
+    cr_expect_eq(got.psn[1], 101);
+    cr_expect_eq(got.psn[2], 105, "it is up again");
+    play("down=50ns", NULL, 10, 10);
+    cr_expect_eq(got.n, 5);
+    play("path=2 down=0ns", NULL, 10, 10);
+    cr_expect_eq(got.n, 10, "these frames take path 1");
+    play("path=1 every=2", NULL, 10, 10);
+    cr_expect_eq(got.n, 5);
+}
+
+Test(net, places_of_nodes_that_are_wrong_are_told)
+{
+    static const char *const wrong[] = {"path=3 loss=1%", "path=x loss=1%", "down=x", "down=1us/0ns", "down=1us/x"};
+    struct token t[4];
+    struct text_error e;
+
+    for (unsigned i = 0; i < ARRAY_LEN(wrong); i++)
+        cr_expect_not(net_parse(&config, t, text_split(wrong[i], t, ARRAY_LEN(t)), 1, &e), "%s", wrong[i]);
+}
+
 Test(net, reordered_frames_are_passed_by_so_many_others)
 {
     play("reorder=5%/3", NULL, 300, 10);
