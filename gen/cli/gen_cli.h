@@ -9,6 +9,7 @@ enum {
     KEY_ACK = 256,
     KEY_ADDR,
     KEY_ALLOW,
+    KEY_ALTERNATE,
     KEY_ANY,
     KEY_BACKEND,
     KEY_BIND,
@@ -131,6 +132,7 @@ enum {
 #define OPT_ACK          KEY_ACK, "ack", "POLICY"
 #define OPT_ADDR         KEY_ADDR, "addr", "ADDR"
 #define OPT_ALLOW        KEY_ALLOW, "allow", "CIDR"
+#define OPT_ALTERNATE    KEY_ALTERNATE, "alternate", NULL
 #define OPT_ANY          KEY_ANY, "any", NULL
 #define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
 #define OPT_BIND         KEY_BIND, "bind", "ADDR[:PORT]"

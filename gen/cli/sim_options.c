@@ -44,6 +44,8 @@ const struct opt_def sim_options[] = {
     {OPT_DELAY, "one way delay (1us)"},
     {OPT_LINK_RATE, "rate of the hosts' ports (100G)"},
     {OPT_TIME_LIMIT, "give up at this (virtual) time"},
+    {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
+                    "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
     {OPT_ROCEV1, "RoCEv1"},
     {OPT_VLAN_ID, "802.1Q tags"},
@@ -100,6 +102,8 @@ static const struct opt_clash clashes[] = {
     {KEY_MIX, 0, SCENARIO, scripted},
     {KEY_MIX, 0, ONE_KIND, "is for mixed"},
     {KEY_IMM, 0, SCENARIO, scripted},
+    {KEY_ALTERNATE, 0, SCENARIO, scripted},
+    {KEY_ALTERNATE, 0, UNRELIABLE, reliable},
     {KEY_GRH, 0, SCENARIO, scripted},
     {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
@@ -468,6 +472,9 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
         break;
     case KEY_NO_CM:
         job->sim.no_cm = true;
+        break;
+    case KEY_ALTERNATE:
+        job->sim.ep[0].two_ports = job->sim.ep[1].two_ports = job->traffic.conn.alternate = true;
         break;
     case KEY_ERF:
         job->tap.erf = true;

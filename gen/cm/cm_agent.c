@@ -143,6 +143,7 @@ struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const stru
         return NULL;
     if (!p.tid)
         p.tid = prng_next(&a->prng);
+    p.alternates = a->cfg.alternate != NULL;
     if (!(sidr ? cm_sidr_connect : cm_connect)(&c->cm, a->last_id, &p, now)) {
         conn_drop(a, c);
         return NULL;
@@ -171,6 +172,20 @@ int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now)
 
     if (!c || !cm_disconnect(&c->cm, NULL, 0, now))
         return -ENOTCONN;
+    agent_settle(a, c);
+    agent_wake(a, c);
+    return 0;
+}
+
+int cm_agent_load(struct cm_agent *a, int qp, const struct cm_path *alt, ns_t now)
+{
+    struct agent_conn *c = agent_of_qp(a, qp);
+    const struct qp *q = ep_qp(a->cfg.ep, qp);
+
+    if (!c || !q || c->cm.state != CM_ST_ESTABLISHED)
+        return -ENOTCONN;
+    if (!cm_load(&c->cm, alt, q->attr.timeout, prng_next(&a->prng), now))
+        return -EBUSY;
     agent_settle(a, c);
     agent_wake(a, c);
     return 0;
@@ -207,6 +222,7 @@ static struct ep_peer negotiated(const struct agent_conn *c)
 
     cm_qp_attr(&c->cm, &at);
     memcpy(at.av.dmac, c->peer.av.dmac, sizeof at.av.dmac);
+    at.av.port = c->peer.av.port;
     if (!at.av.tclass)
         at.av.tclass = c->peer.av.tclass;
     p.av = at.av;
@@ -240,11 +256,15 @@ static void make_room(struct cm_agent *a, ns_t now)
 bool agent_answer(struct cm_agent *a, struct agent_conn *c, const struct cm_answer *ans, ns_t now)
 {
     bool accept = ans->qp >= 0, sidr = c->cm.state == CM_ST_SIDR_REQ_RCVD, good;
+    struct cm_params own = ans->own;
 
+    own.alternates = a->cfg.alternate != NULL;
+    if (accept && !sidr)
+        own.failover = (uint8_t)agent_take_alternate(a, c);
     if (sidr)
         good = cm_sidr_reply(&c->cm, accept ? CM_SIDR_SUCCESS : ans->reason, &ans->own);
     else if (accept)
-        good = cm_accept(&c->cm, &ans->own, now);
+        good = cm_accept(&c->cm, &own, now);
     else
         good = cm_reject(&c->cm, ans->reason, NULL, 0, ans->own.private_data, ans->own.private_len);
     if (!good)
@@ -299,8 +319,10 @@ static void connected(struct cm_agent *a, struct agent_conn *c, ns_t now)
         c->tell_connected = true;
     } else {
         ep_qp_to_rts(a->cfg.ep, c->qp, &peer, now);
-        tell(a, c, CM_EV_CONNECTED);
     }
+    agent_load_agreed(a, c, now);
+    if (!c->cm.active)
+        tell(a, c, CM_EV_CONNECTED);
 }
 
 static void disconnected(struct cm_agent *a, struct agent_conn *c, ns_t now)
@@ -329,54 +351,32 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
         case CM_EV_DISCONNECTED:
             disconnected(a, c, now);
             break;
+        case CM_EV_LAP:
+        case CM_EV_APR:
+        case CM_EV_LAP_ERROR:
+            agent_lap_event(a, c, e, now);
+            tell(a, c, e);
+            break;
         default:
             tell(a, c, e);
         }
     }
 }
 
-/* Address handle of a host; negative: no path to the host is known now. */
-static int path_to(struct cm_agent *a, const uint8_t gid[16])
-{
-    struct agent_path *p;
-    struct av av = {0};
-
-    if (!a->cfg.path)
-        return a->ah;
-    if (!a->cfg.path(a->cfg.user, gid, &av))
-        return -ENETUNREACH;
-    for (p = a->paths; p < a->paths + a->n_paths; p++)
-        if (memcmp(p->gid, gid, 16) == 0 && memcmp(p->mac, av.dmac, 6) == 0)
-            return p->ah;
-    if (a->n_paths == PATHS && a->sending)
-        return -ENOMEM; /* no free handle: the message is lost, as on the wire */
-    if (a->n_paths == PATHS) {
-        while (a->n_paths)
-            ep_ah_destroy(a->cfg.ep, a->paths[--a->n_paths].ah);
-        p = a->paths;
-    }
-    p->ah = ep_ah_create(a->cfg.ep, a->pd, &av);
-    if (p->ah < 0)
-        return p->ah;
-    memcpy(p->gid, gid, 16);
-    memcpy(p->mac, av.dmac, 6);
-    a->n_paths++;
-    return p->ah;
-}
-
-/* Hand a message to the endpoint; `id`: number of its connection, 0: none; `again`: the message is retransmitted. */
-static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], uint64_t id, bool again, ns_t now)
+/* Hand a message to the endpoint; `c`: its connection, NULL: none; `again`: the message is retransmitted. */
+static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], const struct agent_conn *c,
+                     bool again, ns_t now)
 {
     uint8_t mad[MAD_LEN];
     struct sge sge = {(uintptr_t)mad, MAD_LEN, 0};
-    struct send_wr wr = {.wr_id = id,
+    struct send_wr wr = {.wr_id = c ? c->number + 1 : 0,
                          .opcode = WR_SEND,
                          .flags = SEND_SIGNALED | SEND_INLINE,
                          .num_sge = 1,
                          .sg_list = &sge,
                          .remote_qpn = 1,
                          .remote_qkey = 0x80010000};
-    int ah = path_to(a, gid);
+    int ah = agent_path_to(a, c, gid);
 
     if (ah < 0 || !cm_fault_apply(a->cfg.ep, m, again))
         return;
@@ -396,7 +396,7 @@ static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t g
     struct answer *ans = a->answers + a->n_answers;
 
     a->dirty = true;
-    if (c && a->cfg.path && memcmp(c->gid, gid, 16) != 0) {
+    if (c && a->cfg.path && memcmp(c->moved ? c->av.dgid : c->gid, gid, 16) != 0) {
         a->ignored++;
         return;
     }
@@ -462,7 +462,7 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
         cm_expire(&c->cm, now);
     conn_events(a, c, now);
     while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
-        send_msg(a, &m, c->gid, c->number + 1, c->cm.tries > 1, now);
+        send_msg(a, &m, c->gid, c, c->cm.tries > 1, now);
     a->unsent[c->number] = c->cm.pending;
     agent_settle(a, c);
 }
@@ -502,7 +502,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
     while (a->dirty) {
         a->dirty = false;
         for (unsigned i = 0; i < a->n_answers; i++)
-            send_msg(a, &a->answers[i].m, a->answers[i].gid, 0, false, now);
+            send_msg(a, &a->answers[i].m, a->answers[i].gid, NULL, false, now);
         a->n_answers = 0;
         for (uint32_t i = next_busy(a, 0); i < a->n; i = next_busy(a, i + 1))
             run_conn(a, a->conn[i], now);

@@ -12,7 +12,7 @@ struct cm_agent;
 struct cm_answer {
     int qp;               /* queue pair to connect, in RESET; negative: reject */
     unsigned reason;      /* if rejected: enum cm_rej_reason, or enum cm_sidr_status */
-    struct ep_peer peer;  /* parameters that the CM does not negotiate: access, RNR timer, MAC address */
+    struct ep_peer peer;  /* parameters that the CM does not negotiate: access, RNR timer, MAC address, port */
     struct cm_params own; /* what the REP (or SIDR_REP) announces */
 };
 
@@ -25,6 +25,10 @@ struct cm_agent_config {
     /* With `path`: find out what path() needs. True: it is known. If not, a request is sent whenever the time is *again
      * (0 at first), which becomes the time of the next one. NULL: nothing is found out. */
     bool (*resolve)(void *user, const uint8_t gid[16], ns_t *again);
+    /* Set *av to the path `path`, which is seen from this host; false: no port of this host has its source address, or
+     * nobody there its destination. NULL: alternate paths are not supported. */
+    bool (*alternate)(void *user, const struct cm_path *path, struct av *av);
+    unsigned apr; /* with `alternate`: enum cm_apr_status that answers every LAP, without a look at its path; 0: none */
     uint64_t seed;
     uint32_t max_conns; /* 0: 65536; when all are in use, the oldest closed connection is reused */
     /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as in the REQ. Then the connection ends
@@ -34,7 +38,8 @@ struct cm_agent_config {
      * service". */
     void (*request)(void *user, const struct cm_conn *c, struct cm_answer *a);
     /* Called for an event of the connection of `qp`, if that has no id: CM_EV_CONNECTED, REJECTED, UNREACHABLE,
-     * DISCONNECTED, TIMEWAIT_EXIT, SIDR_RESPONSE. */
+     * DISCONNECTED, TIMEWAIT_EXIT, SIDR_RESPONSE, and, once an alternate path is loaded, LAP (by the peer's), or APR
+     * and LAP_ERROR (how an own LAP ended). */
     void (*event)(void *user, int qp, enum cm_event event, const struct cm_conn *c);
     void *user;
 };
@@ -50,6 +55,11 @@ uint32_t cm_agent_connect(struct cm_agent *a, int qp, const struct cm_params *ow
 uint32_t cm_agent_resolve(struct cm_agent *a, int qp, const struct cm_params *own, ns_t now);
 /* Send a DREQ. 0; -ENOTCONN. */
 int cm_agent_disconnect(struct cm_agent *a, int qp, ns_t now);
+/* Send a LAP with this path, as the own side sees it; once the APR accepts it, it is loaded, and the queue pair rearms.
+ * 0; -ENOTCONN; -EBUSY: another LAP is unanswered. */
+int cm_agent_load(struct cm_agent *a, int qp, const struct cm_path *alt, ns_t now);
+/* The queue pair has changed to its alternate path: from now on messages take this path as well. */
+void cm_agent_migrated(struct cm_agent *a, int qp);
 /* A request arrived on the queue pair before the RTU: the connection is established. */
 void cm_agent_established(struct cm_agent *a, int qp);
 /* Process received messages and expired timers, and post messages to the endpoint. */

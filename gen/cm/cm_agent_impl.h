@@ -66,6 +66,10 @@ struct agent_conn {
     ns_t limit;          /* passive: when to stop waiting for the RTU */
     bool tell_connected; /* report CONNECTED when the RTU has been sent */
     struct ep_peer peer; /* attributes that the CM does not negotiate */
+    struct av alt;       /* with `load_alt`: the alternate path of the REQ */
+    bool load_alt;       /* to be loaded once the queue pair is in RTS */
+    bool moved;          /* the queue pair has migrated: messages take the path `av` */
+    struct av av;
 };
 
 /* A response for no connection, and its destination. */
@@ -76,7 +80,7 @@ struct answer {
 
 /* An address handle of the endpoint. */
 struct agent_path {
-    uint8_t gid[16], mac[6];
+    struct av av;
     int ah;
 };
 
@@ -133,6 +137,17 @@ void agent_wake(struct cm_agent *a, struct agent_conn *c);
 /* Send a REQ, or a SIDR_REQ if `sidr`, as cm_agent_connect(); NULL: no room, or the private data is too long. */
 struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const struct cm_params *own,
                                const struct ep_peer *peer, ns_t now);
+/* --- Alternate paths: cm_paths.c --- */
+
+/* The address handle for messages of `c` (NULL: of no connection) to the host `gid`; negative: no path is known now. */
+int agent_path_to(struct cm_agent *a, const struct agent_conn *c, const uint8_t gid[16]);
+/* A REQ with an alternate path is accepted: load it later, if it can be; returns enum cm_failover for the REP. */
+enum cm_failover agent_take_alternate(struct cm_agent *a, struct agent_conn *c);
+/* The connection is in RTS: load the alternate path that REQ and REP agreed on. */
+void agent_load_agreed(struct cm_agent *a, struct agent_conn *c, ns_t now);
+/* A LAP, or the answer to an own one. */
+void agent_lap_event(struct cm_agent *a, struct agent_conn *c, enum cm_event e, ns_t now);
+
 /* Answer the request of a connection. False: the private data is too long; it is still unanswered. */
 bool agent_answer(struct cm_agent *a, struct agent_conn *c, const struct cm_answer *ans, ns_t now);
 

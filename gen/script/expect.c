@@ -194,6 +194,25 @@ static bool expect_state(struct script *s, unsigned host, const struct token *t,
                                                  (int)t->len, t->p, (int)t[1].len, t[1].p, state);
 }
 
+/* "migration CONN STATE [path=N]": the state, and the path that is the primary one. */
+static bool expect_migration(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    const struct qp_attr *a;
+    struct token key, v;
+    struct sim_conn *c;
+    uint64_t path = 0;
+    uint8_t want;
+
+    if (n < 2 || n > 3 || (n == 3 && (!token_key(&t[2], &key, &v) || !token_is(&key, "path"))))
+        return text_fail(&s->err, NULL, "migration: expected a connection, a state and path=N");
+    if (!script_conn_of(s, t, &c) || !script_mig_state(s, &t[1], &want) || (n == 3 && !script_num(s, &v, 2, &path)))
+        return false;
+    a = &ep_qp(s->sim.ep[host], c->qp[host])->attr;
+    return (a->mig_state == want && (!path || path == a->av.port)) ||
+           script_fail(s, "expected  %c migration %.*s %.*s, actual %s, path %u", 'a' + (int)host, (int)t->len, t->p,
+                       (int)t[1].len, t[1].p, mig_state_str((enum mig_state)a->mig_state), a->av.port);
+}
+
 static bool mem_differs(struct script *s, unsigned host, const struct token *t, uint64_t at, uint8_t want, uint8_t got)
 {
     return script_fail(s, "%c mem %.*s: byte %llu is 0x%02x, expected 0x%02x", 'a' + (int)host, (int)t->len, t->p,
@@ -424,7 +443,7 @@ bool script_expect(struct script *s, unsigned host, const struct token *t, unsig
     static const struct {
         const char *word;
         bool (*run)(struct script *, unsigned, const struct token *, unsigned);
-    } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state},
+    } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state}, {"migration", expect_migration},
                  {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}};
 
     if (token_is(t, "up") || token_is(t, "down") || token_is(t, "failed"))

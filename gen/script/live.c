@@ -286,7 +286,7 @@ static enum script_part part_of(struct script *s, const struct token *t, unsigne
 {
     static const char *const ours[] = {"net", "event", "inject", "none", "wait", "run", NULL};
     static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "mr", "dereg", "join", NULL};
-    static const char *const cm[] = {"connect", "disconnect", NULL};
+    static const char *const cm[] = {"connect", "disconnect", "load", NULL};
 
     if (is_one_of(t, ours))
         return PART_OURS;
@@ -310,6 +310,8 @@ static const char *link_differs(const struct script *s, const struct token *t)
         return "the link is IPv4: give IPv6 addresses, and --addr or -6";
     if (token_key(t, &key, &vlan) && token_is(&key, "vlan") && token_u64(&vlan, &n) && !(id->has_vlan && id->vlan == n))
         return "the link is not in this VLAN: --vlan says which it is in";
+    if (token_is(t, "paths=2"))
+        return "there is one path to a live peer";
     return NULL;
 }
 

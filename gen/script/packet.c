@@ -113,6 +113,8 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
     token_key(t, &key, &val);
     if (token_is(&key, "psn") || token_is(&key, "after") || token_is(&key, "at"))
         return 1;
+    if (token_is(&key, "path"))
+        return !script_num(s, &val, 2, &want) ? -1 : want == sim_path_taken(&s->sim, e->host, p);
     k = value_find(&key);
     if (k < VAL_COUNT) {
         if (!packet_value_given(s, e->host, k, &val, &want))

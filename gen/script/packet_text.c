@@ -110,9 +110,9 @@ bool packet_name_known(struct script *s, const struct token *t)
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-static const char *const value_names[] = {"conn",  "psn",    "len", "frame", "msn",    "credit",
-                                          "timer", "ackreq", "se",  "va",    "dmalen", "imm",
-                                          "pad",   "orig",   "ecn", "dqpn",  "rkey",   "srqn"};
+static const char *const value_names[] = {"conn",   "psn",  "len",  "frame",  "msn",   "credit", "timer",
+                                          "ackreq", "se",   "va",   "dmalen", "imm",   "pad",    "orig",
+                                          "ecn",    "dqpn", "rkey", "srqn",   "migreq"};
 
 enum value_kind value_find(const struct token *t)
 {
@@ -179,6 +179,9 @@ bool packet_value(const struct pkt *p, const struct conns_view *v, enum value_ki
         return p->addr_len != 0;
     case VAL_DQPN:
         *u = p->bth.dqpn;
+        return true;
+    case VAL_MIGREQ:
+        *u = p->bth.migreq;
         return true;
     default:
         return false;

@@ -371,12 +371,36 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
 }
 
-/* Execute "modify CONN STATE [fails=E]", with the attributes that the connection was created with. */
+/* A word of "modify" behind the state: fails=E, alternate=PATH, migration=STATE. */
+static bool modify_word(struct script *s, unsigned host, const struct token *t, struct qp_attr *a, uint32_t *mask,
+                        int *fails)
+{
+    struct token key, v;
+    uint64_t path;
+
+    if (!token_key(t, &key, &v))
+        return text_fail(&s->err, t, "modify: '%.*s' is not understood", (int)t->len, t->p);
+    if (token_is(&key, "fails"))
+        return script_errno(s, &v, fails);
+    if (token_is(&key, "alternate")) {
+        if (!script_num(s, &v, 3, &path))
+            return false;
+        a->alt_av = sim_path(&s->sim, host, (unsigned)path);
+        *mask |= QPA_ALT_PATH;
+        return true;
+    }
+    if (!token_is(&key, "migration"))
+        return text_fail(&s->err, t, "modify: '%.*s' is not understood", (int)t->len, t->p);
+    *mask |= QPA_PATH_MIG_STATE;
+    return script_mig_state(s, &v, &a->mig_state);
+}
+
+/* Execute "modify CONN STATE [alternate=PATH] [migration=STATE] [fails=E]", with the attributes that the connection was
+ * created with. */
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct qp_attr a = {0};
     struct sim_conn *c;
-    struct token key, v;
     const struct ep_peer *p;
     uint32_t mask = QPA_STATE, required = 0, optional = 0;
     unsigned state = 0;
@@ -390,8 +414,6 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
         state++;
     if (state > QPS_ERR)
         return text_fail(&s->err, &t[1], "there is no state '%.*s'", (int)t[1].len, t[1].p);
-    if (n > 2 && (!token_key(&t[2], &key, &v) || !token_is(&key, "fails") || !script_errno(s, &v, &fails)))
-        return text_fail(&s->err, &t[2], "modify: '%.*s' is not understood", (int)t[2].len, t[2].p);
     p = &c->peer[host];
     a = (struct qp_attr){.state = (uint8_t)state,
                          .access = p->access,
@@ -408,7 +430,12 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
                          .timeout = p->timeout,
                          .retry_cnt = p->retry_cnt,
                          .rnr_retry = p->rnr_retry,
+                         .alt_pkey = 0xffff,
+                         .alt_timeout = p->timeout,
                          .av = p->av};
+    for (unsigned i = 2; i < n; i++)
+        if (!modify_word(s, host, &t[i], &a, &mask, &fails))
+            return false;
     if (qp_transition(c->type, ep_qp(s->sim.ep[host], c->qp[host])->state, (enum qp_state)state, &required, &optional))
         mask |= required;
     int r = ep_qp_modify(s->sim.ep[host], c->qp[host], &a, mask, s->sim.now);

@@ -98,6 +98,14 @@ bool script_access(struct script *s, const struct token *v, uint8_t *access)
     return true;
 }
 
+bool script_mig_state(struct script *s, const struct token *v, uint8_t *state)
+{
+    for (*state = 0; *state < MIG_STATES; ++*state)
+        if (token_is(v, mig_state_str((enum mig_state) * state)))
+            return true;
+    return text_fail(&s->err, v, "expected MIGRATED, REARM or ARMED, found '%.*s'", (int)v->len, v->p);
+}
+
 bool script_until(struct script *s, bool (*cond)(struct script *, void *), void *arg, ns_t limit)
 {
     ns_t until = s->sim.now > NS_NEVER - limit ? NS_NEVER : s->sim.now + limit;
@@ -125,7 +133,7 @@ static const struct {
     {"srq", script_srq_add, false},   {"mw", script_mw_add, false},       {"dereg", script_dereg, false},
     {"join", script_join, false},     {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
     {"inject", script_inject, false}, {"none", script_none, false},       {"wait", script_wait, false},
-    {"run", script_run_all, false},   {"mr", script_mr_add, false},
+    {"run", script_run_all, false},   {"mr", script_mr_add, false},       {"load", script_load, false},
 };
 
 /* A statement that begins with a host. */

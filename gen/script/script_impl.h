@@ -71,7 +71,7 @@ typedef bool script_fn(struct script *s, const struct token *t, unsigned n);
 /* Setting up (setup.c). */
 script_fn script_seed, script_host, script_net, script_event, script_qp, script_mem_add, script_srq_add, script_mw_add,
     script_mr_add, script_dereg;
-script_fn script_join, script_connect, script_disconnect;
+script_fn script_join, script_connect, script_disconnect, script_load;
 /* Create the hosts, unless they exist. False with s->err set. */
 bool script_start(struct script *s);
 /* Work (post.c): words after the host. */
@@ -103,6 +103,7 @@ enum value_kind {
     VAL_DQPN,
     VAL_RKEY,
     VAL_SRQN,
+    VAL_MIGREQ,
     VAL_COUNT
 };
 /* The value with name `t`; VAL_COUNT: there is none. */
@@ -175,6 +176,8 @@ struct script_srq *script_srq_of(struct script *s, unsigned host, const struct t
 bool script_num(struct script *s, const struct token *v, uint64_t max, uint64_t *out);
 /* Parse access rights: letters w local write, R, W, A remote read, write, atomic, b bind windows; or "none". */
 bool script_access(struct script *s, const struct token *v, uint8_t *access);
+/* Parse the name of a migration state, enum mig_state. False with s->err set. */
+bool script_mig_state(struct script *s, const struct token *v, uint8_t *state);
 /* Parse the name of an errno. False with s->err set. */
 bool script_errno(struct script *s, const struct token *v, int *err);
 /* Run the hosts until `cond` holds; false if it does not within `limit` ns. */

@@ -100,6 +100,14 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
         if (!script_num(s, &v, 4094, &u))
             return false;
         c->addr.vlan = (uint16_t)u;
+    } else if (token_is(&key, "paths")) {
+        if (!script_num(s, &v, 2, &u))
+            return false;
+        c->two_ports = u == 2;
+    } else if (token_is(&key, "apr")) {
+        if (!script_num(s, &v, 255, &u))
+            return false;
+        s->o->sim.apr[h] = (uint8_t)u;
     } else if (token_is(&key, "mtu")) {
         if (!script_num(s, &v, 4096, &u))
             return false;
@@ -273,6 +281,8 @@ static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line
             l->fresh = true;
         else if (token_is(&t[i], "cm"))
             l->cm = true;
+        else if (token_is(&t[i], "alternate"))
+            c->alternate = true;
         else if (token_is(&t[i], "back") && c->type == QPT_XRC_INI)
             c->initiator = 1;
         else if (token_is(&t[i], "grh"))
@@ -355,6 +365,18 @@ bool script_connect(struct script *s, const struct token *t, unsigned n)
         return false;
     err = sim_conn_connect(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
+}
+
+bool script_load(struct script *s, const struct token *t, unsigned n)
+{
+    struct sim_conn *c;
+    unsigned host;
+    int err;
+
+    if (!conn_and_host(s, t, n, &c, &host))
+        return false;
+    err = sim_conn_load(&s->sim, c, host);
+    return err == 0 || text_fail(&s->err, t, "load: %s", strerror(-err));
 }
 
 bool script_disconnect(struct script *s, const struct token *t, unsigned n)

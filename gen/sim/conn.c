@@ -72,7 +72,7 @@ static void fill_peers(const struct sim *s, struct sim_conn *c, const struct sim
         struct ep_peer *p = &c->peer[h];
         struct av given = cfg->peer[h].av;
         *p = cfg->peer[h];
-        p->av = sim_path(s, h);
+        p->av = sim_path(s, h, 1);
         p->av.tclass = given.tclass;
         p->av.sl = given.sl;
         p->av.flow = given.flow;
@@ -92,6 +92,7 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
 
     c->type = cfg->type;
     c->initiator = cfg->initiator;
+    c->alternate = cfg->alternate;
     memcpy(c->srq, cfg->srq, sizeof c->srq);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         int r = create_qp(s, c, cfg, h);
@@ -135,6 +136,18 @@ struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *cfg, 
     return c;
 }
 
+/* Load the other path at both ends, as an agreement of their own. */
+static int load_both(struct sim *s, const struct sim_conn *c)
+{
+    int r = 0;
+
+    for (unsigned h = 0; h < NET_HOSTS && r == 0; h++) {
+        struct av av = sim_path(s, h, sim_other_port(s, c, h));
+        r = ep_qp_load_path(s->ep[h], c->qp[h], &av, c->peer[h].timeout, s->now);
+    }
+    return r;
+}
+
 int sim_conn_join(struct sim *s, struct sim_conn *c)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -143,7 +156,7 @@ int sim_conn_join(struct sim *s, struct sim_conn *c)
             return r;
         c->state[h] = SIM_CONN_UP;
     }
-    return 0;
+    return c->alternate ? load_both(s, c) : 0;
 }
 
 /* --- With connection managers ----------------------------------------------------------------- */
@@ -164,6 +177,22 @@ static uint16_t cm_port(const struct sim *s)
 static uint16_t port_of(const struct sim_conn *c)
 {
     return (uint16_t)(FIRST_PORT + c->number % PORTS);
+}
+
+/* The path between the ports `port` of the hosts, as host `h` announces it. */
+static struct cm_path path_by(const struct sim *s, const struct cm_path *like, unsigned h, unsigned port)
+{
+    const struct link_addr *own = port == 2 ? &s->port2[h] : &s->addr[h];
+    const struct link_addr *other = port == 2 ? &s->port2[h ^ 1] : &s->addr[h ^ 1];
+    struct cm_path p = *like;
+
+    memcpy(p.sgid, own->gid, 16);
+    memcpy(p.dgid, other->gid, 16);
+    if (own->encap == ENCAP_IB) {
+        p.slid = own->lid;
+        p.dlid = other->lid;
+    }
+    return p;
 }
 
 static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
@@ -198,10 +227,32 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     p->path.hop = peer->av.hop_limit;
     p->path.sl = peer->av.sl;
     p->path.subnet_local = s->addr[h].encap == ENCAP_IB && !peer->av.grh;
-    if (s->addr[h].encap == ENCAP_IB) {
-        p->path.slid = s->addr[h].lid;
-        p->path.dlid = s->addr[h ^ 1].lid;
+    p->path = path_by(s, &p->path, h, 1);
+    p->has_alt = c->alternate && s->net.port2[h];
+    p->alt = path_by(s, &p->path, h, 2);
+    p->alt_timeout = peer->timeout;
+}
+
+/* A path that REQ or LAP names. */
+static bool alternate(const struct sim *s, unsigned h, const struct cm_path *path, struct av *av)
+{
+    for (unsigned port = 1; port <= 2; port++) {
+        struct cm_path p = path_by(s, path, h, port);
+        if (memcmp(p.sgid, path->sgid, 16) != 0 || memcmp(p.dgid, path->dgid, 16) != 0)
+            continue;
+        *av = sim_path(s, h, port);
+        return true;
     }
+    return false;
+}
+
+static bool alternate0(void *user, const struct cm_path *path, struct av *av)
+{
+    return alternate(user, 0, path, av);
+}
+static bool alternate1(void *user, const struct cm_path *path, struct av *av)
+{
+    return alternate(user, 1, path, av);
 }
 
 /* The connection whose requester has this queue pair. */
@@ -298,11 +349,14 @@ int sim_cm_open(struct sim *s, const struct sim_config *c)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct cm_agent_config a = {.ep = s->ep[h],
-                                    .peer = sim_path(s, h),
+                                    .peer = sim_path(s, h, 1),
                                     .seed = c->seed * 2 + h + 77,
                                     .request = h ? request1 : request0,
                                     .event = h ? happened1 : happened0,
+                                    .apr = c->apr[h],
                                     .user = s};
+        if (c->ep[h].two_ports)
+            a.alternate = h ? alternate1 : alternate0;
         s->cm[h] = cm_agent_new(&a);
         if (!s->cm[h])
             return -ENOMEM;
@@ -325,6 +379,18 @@ int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from)
         return -ENOMEM;
     conns_set_cm(event_conns(s->events), c->number, from, id);
     return 0;
+}
+
+int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from)
+{
+    struct cm_params p;
+    struct cm_path path;
+
+    if (!s->cm[from])
+        return -ENOTCONN;
+    own_params(s, c, from, &p);
+    path = path_by(s, &p.path, from, sim_other_port(s, c, from));
+    return cm_agent_load(s->cm[from], c->qp[from], &path, s->now);
 }
 
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from)

@@ -1,6 +1,8 @@
 /* layer 3 (sim): two hosts, a network and one virtual clock. */
 #include "gen/sim/sim.h"
 
+#include "dissect/pkt.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,11 +24,21 @@ void sim_config_init(struct sim_config *c, uint64_t seed)
     }
 }
 
-/* The path from host `h` to the other one. */
-static struct av sim_av(const struct sim *s, unsigned h)
+/* The addresses of the second port of a host. */
+static struct link_addr second_port(const struct link_addr *first)
 {
-    const struct link_addr *to = &s->addr[h ^ 1];
-    struct av av = {.dlid = to->lid, .hop_limit = 64};
+    struct link_addr a = *first;
+
+    a.mac[4]++;
+    a.gid[gid_is_ipv4(a.gid) ? 14 : 7]++;
+    a.lid += 16;
+    return a;
+}
+
+struct av sim_path(const struct sim *s, unsigned from, unsigned port)
+{
+    const struct link_addr *to = port == 2 ? &s->port2[from ^ 1] : &s->addr[from ^ 1];
+    struct av av = {.dlid = to->lid, .hop_limit = 64, .port = (uint8_t)port};
 
     memcpy(av.dgid, to->gid, 16);
     memcpy(av.dmac, to->mac, 6);
@@ -75,6 +87,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_config ec = c->ep[h];
         ec.seed = c->seed * 2 + h;
+        s->port2[h] = ec.port2 = second_port(&ec.addr);
         s->addr[h] = ec.addr;
         s->credits[h] = ec.credits;
         s->ep[h] = ep_new(&ec);
@@ -87,6 +100,8 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     s->net.user = s;
     s->net.rate = c->port_rate;
     s->net.hosts_stop = !c->wire;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        s->net.port2[h] = c->ep[h].two_ports ? &s->port2[h] : NULL;
     if (r < 0 || c->no_cm)
         return r;
     return sim_cm_open(s, c);
@@ -107,9 +122,20 @@ void sim_free(struct sim *s)
     memset(s, 0, sizeof *s);
 }
 
-struct av sim_path(const struct sim *s, unsigned from)
+unsigned sim_other_port(const struct sim *s, const struct sim_conn *c, unsigned host)
 {
-    return sim_av(s, from);
+    return ep_qp(s->ep[host], c->qp[host])->attr.av.port == 2 ? 1 : 2;
+}
+
+unsigned sim_path_taken(const struct sim *s, unsigned from, const struct pkt *p)
+{
+    const struct link_addr *second = &s->port2[from];
+
+    if (!s->net.port2[from])
+        return 1;
+    if (p->encap == ENCAP_IB)
+        return p->lrh.slid == second->lid ? 2 : 1;
+    return memcmp(p->src, p->addr_len == 4 ? second->gid + 12 : second->gid, p->addr_len) == 0 ? 2 : 1;
 }
 
 unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user)
@@ -162,6 +188,8 @@ static void sim_events(struct sim *s, unsigned h)
     while (ep_event(s->ep[h], &e)) {
         if (e.type == EP_EV_COMM_EST && s->cm[h])
             cm_agent_established(s->cm[h], e.handle);
+        if (e.type == EP_EV_PATH_MIG && s->cm[h])
+            cm_agent_migrated(s->cm[h], e.handle);
         if (s->app.event)
             s->app.event(s->app.user, h, &e);
     }

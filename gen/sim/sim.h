@@ -31,6 +31,7 @@ struct sim_config {
     struct net_config net;
     uint64_t port_rate;               /* bit/s at which a host puts frames on the wire; 0: 100 G */
     bool no_cm;                       /* no connection manager */
+    uint8_t apr[NET_HOSTS];           /* enum cm_apr_status by which the host refuses every alternate path; 0: none */
     struct event_list *events;        /* taken over; NULL: none */
     struct sim_end end[NET_HOSTS];    /* when a host stops */
     const struct sim_wire *wire;      /* NULL: everything is simulated */
@@ -52,6 +53,7 @@ struct sim_conn_config {
     bool sig_all;
     int srq[NET_HOSTS]; /* or EP_NO_SRQ; XRC: the one that requests name unless they say otherwise */
     uint32_t pd[NET_HOSTS];
+    bool alternate;                 /* the other path is its alternate path from the beginning */
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
 
@@ -78,6 +80,7 @@ struct sim_conn {
     uint32_t remote_qpn[NET_HOSTS]; /* UD: queue pair to send to */
     uint32_t remote_qkey[NET_HOSTS];
     uint32_t remote_srqn; /* XRC: number of the target's shared receive queue */
+    bool alternate;       /* as in struct sim_conn_config */
     struct ep_peer peer[NET_HOSTS];
 };
 
@@ -104,7 +107,8 @@ struct sim {
     struct endpoint *ep[NET_HOSTS];
     struct cm_agent *cm[NET_HOSTS]; /* NULL: no connection manager */
     struct link_addr addr[NET_HOSTS];
-    bool credits[NET_HOSTS]; /* end-to-end flow control */
+    struct link_addr port2[NET_HOSTS]; /* of the second ports; net.port2 tells whether there are any */
+    bool credits[NET_HOSTS];           /* end-to-end flow control */
     struct net net;
     struct event_list *events;
     struct sim_app app;
@@ -123,7 +127,8 @@ struct sim {
     uint16_t port;
 };
 
-/* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. */
+/* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. With ep.two_ports sim_init() gives the second
+ * ports addresses like those of the first: 50.50.51.1 and 50.50.51.2, 2001:db8:0:1::1 ..., LIDs 17 and 18. */
 void sim_config_init(struct sim_config *c, uint64_t seed);
 /* A reliable connection, PSNs from the seed. */
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu);
@@ -137,14 +142,20 @@ struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *c, in
 int sim_conn_join(struct sim *s, struct sim_conn *c);
 /* Connect through the connection manager of host `from`; c->state tells the progress. */
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
+/* Propose the path that host `from` does not use now as the alternate one, by a LAP. */
+int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from);
 /* Ask host `from` to disconnect. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
 /* Report each event and fault that never happened; `who`: names of the hosts. Returns their number. */
 unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user);
 
-/* The path from host `from` to the other one. */
-struct av sim_path(const struct sim *s, unsigned from);
+/* The path from host `from` to the other one, between their ports with the number `port`: 1, or 2 if both have two. */
+struct av sim_path(const struct sim *s, unsigned from, unsigned port);
+/* The port that the queue pair of `host` does not use now. */
+unsigned sim_other_port(const struct sim *s, const struct sim_conn *c, unsigned host);
+/* The path that a packet of host `from` takes, 1 or 2. */
+unsigned sim_path_taken(const struct sim *s, unsigned from, const struct pkt *p);
 /* Give both hosts a connection manager (sim_init() does). 0; -ENOMEM. */
 int sim_cm_open(struct sim *s, const struct sim_config *c);
 /* True if the last sim_step() gave up because time did not advance. */

@@ -86,7 +86,8 @@ static void describe(struct truth *t, const struct net_frame *nf, const struct p
     f->class = v.class;
     if (!v.conn)
         return;
-    conn_addr_of(p, &t->addr[nf->dir], &t->addr[nf->dir ^ 1]);
+    if (nf->path == 1)
+        conn_addr_of(p, &t->addr[nf->dir], &t->addr[nf->dir ^ 1]);
     f->request = v.request && v.class != PC_CM;
     f->opcode = p->bth.opcode;
     f->psn = p->bth.psn;

@@ -304,7 +304,7 @@ bool play_scenario(struct play *p, const char *text)
 static int send_to_group(struct sim *s, const struct sim_conn *c, uint32_t pd)
 {
     static uint8_t data[64];
-    struct av av = sim_path(s, 0);
+    struct av av = sim_path(s, 0, 1);
     struct sge sge = {0, sizeof data, 0};
     struct send_wr wr = {.opcode = WR_SEND,
                          .flags = SEND_SIGNALED,

@@ -100,7 +100,7 @@ static inline void join(const int qp[NET_HOSTS])
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_peer p = ep_peer_default();
-        p.av = sim_path(&rig.s, h);
+        p.av = sim_path(&rig.s, h, 1);
         p.qpn = verbs_qp_num(verbs(h ^ 1), qp[h ^ 1]);
         p.sq_psn = 100 + h;
         p.rq_psn = 100 + (h ^ 1);

@@ -61,7 +61,7 @@ static void play_pingpong(struct pingpong_config c)
     for (unsigned i = 0; i < c.qps; i++)
         for (unsigned h = 0; h < NET_HOSTS; h++) {
             struct pingpong_addr own = {.psn = 7 + h}, peer = {.qpn = pong[h ^ 1].q[i].qpn, .psn = 7 + (h ^ 1)};
-            av = sim_path(&rig.s, h);
+            av = sim_path(&rig.s, h, 1);
             cr_assert_eq(pingpong_connect(&pong[h], i, &own, &peer, &av, 1024, 0), 0);
         }
     for (unsigned h = 0; h < NET_HOSTS; h++)
@@ -113,14 +113,14 @@ static void matose_turn(ns_t now)
 static bool way_back(void *user, const uint8_t gid[16], struct av *av)
 {
     (void)user;
-    *av = sim_path(&rig.s, 1);
+    *av = sim_path(&rig.s, 1, 1);
     return memcmp(gid, rig.s.addr[0].gid, 16) == 0;
 }
 
 static void play_matose(bool ud)
 {
     struct matose_config c = {.ud = ud, .validate = true, .size = 100, .count = 10, .path = way_back};
-    struct av av = sim_path(&rig.s, 0);
+    struct av av = sim_path(&rig.s, 0, 1);
 
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c.passive = h == 1;

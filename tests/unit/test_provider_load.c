@@ -62,7 +62,7 @@ static void play_load(enum traffic_op op)
                             .validate = true,
                             .known = true,
                             .mtu = 1024};
-    struct av av = sim_path(&rig.s, 0);
+    struct av av = sim_path(&rig.s, 0, 1);
     struct ep_peer p = ep_peer_default();
     struct load_stats s;
     uint32_t key;
@@ -74,7 +74,7 @@ static void play_load(enum traffic_op op)
     cr_assert_eq(load_init(&load, verbs(0), &c), 0);
     load.qp[0].peer =
         (struct perftest_keys){.qpn = verbs_qp_num(verbs(1), qp), .psn = 200, .rkey = key, .vaddr = (uintptr_t)mem};
-    p.av = sim_path(&rig.s, 1);
+    p.av = sim_path(&rig.s, 1, 1);
     p.qpn = load.qp[0].own.qpn;
     p.rq_psn = load.qp[0].own.psn;
     p.sq_psn = 200;
