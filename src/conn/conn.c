@@ -139,8 +139,9 @@ struct conn_table *conn_table_new(uint32_t max_flows)
     t->newest = FLOW_NONE;
     t->flows = zeros_new(max_flows, sizeof *t->flows);
     t->known = known_new(max_flows);
+    t->paths = paths_new();
     t->psns = psn_index_new();
-    if (!t->flows || !t->known || !t->psns || !set_chains(t, CHAINS_MIN)) {
+    if (!t->flows || !t->known || !t->paths || !t->psns || !set_chains(t, CHAINS_MIN)) {
         conn_table_free(t);
         return NULL;
     }
@@ -155,6 +156,7 @@ void conn_table_free(struct conn_table *t)
     free(t->chains);
     free(t->pair_chains);
     known_free(t->known);
+    paths_free(t->paths);
     psn_index_free(t->psns);
     free(t->renumbered);
     free(t);
@@ -338,26 +340,53 @@ uint32_t conn_flow_find(const struct conn_table *t, const struct pkt *p)
     struct conn_key k;
 
     key_of(p, &k);
+    paths_resolve(t->paths, &k);
     return conn_find(t, &k);
 }
 
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn)
 {
-    const struct conn_key k = {*src, *dst, tap, dqpn};
+    struct conn_key k = {*src, *dst, tap, dqpn};
 
+    paths_resolve(t->paths, &k);
     return conn_find(t, &k);
+}
+
+/* The latest packet of the flow took path number `path`. */
+static __attribute__((noinline)) void take_path(struct conn_table *t, struct flow *f, uint32_t path)
+{
+    uint8_t timeout = path ? paths_timeout(t->paths, path) : CONN_TIMEOUT_KEPT;
+
+    if (path == f->path)
+        return;
+    f->path = path;
+    f->moved = true;
+    if (timeout != CONN_TIMEOUT_KEPT)
+        f->params.timeout = timeout;
+}
+
+bool conn_moved(struct conn_table *t, uint32_t flow)
+{
+    bool moved = t->flows[flow].moved;
+
+    if (UNLIKELY(moved))
+        t->flows[flow].moved = false;
+    return moved;
 }
 
 /* A flow that is not in its recent_slot(). Apart from flow_of(), so that this stays short. */
 static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct conn_key *k)
 {
-    uint32_t i = conn_find(t, k);
+    struct conn_key first = *k;
+    uint32_t path = paths_resolve(t->paths, &first), i;
 
+    i = conn_find(t, &first);
     if (i == FLOW_NONE)
-        i = flow_new(t, k);
+        i = flow_new(t, &first);
     else
         t->newest = FLOW_NONE;
+    take_path(t, &t->flows[i], path);
     t->recent[recent_slot(k)] = i;
     return i;
 }
@@ -373,6 +402,8 @@ static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
         t->newest = FLOW_NONE;
     else
         i = flow_search(t, &k);
+    if (UNLIKELY(t->flows[i].path) && key_fits(&k, &t->flows[i]))
+        take_path(t, &t->flows[i], 0);
     t->flows[i].used = true;
     return i;
 }

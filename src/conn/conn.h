@@ -1,7 +1,8 @@
 /* layer 2b (conn): which packets belong to which connection.
  *
  * The BTH names only the destination queue pair. A *flow* is what one node sends to one queue pair of another: it is
- * known by source address, destination address and destination QP, at one tap (file and interface). Two flows in
+ * known by source address, destination address and destination QP, at one tap (file and interface); what it sends along
+ * an alternate path that both ends have accepted belongs to it as well. Two flows in
  * opposite directions make a connection once they are paired: by what was learnt beforehand (CM, TCP parameter
  * exchange, the user), else because a response in one flow carries a PSN that was requested in exactly one unpaired
  * flow of the other direction.
@@ -92,6 +93,8 @@ struct flow {
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
     struct conn_params params; /* of the requests in this flow */
+    uint32_t path;             /* that its latest packet took: 0 the first, else a number */
+    bool moved;                /* it took another path than the one before it: see conn_moved() */
 };
 
 /* A connection that was learnt (from CM, a TCP exchange, --pair), maybe before its packets: both ends, 0 and 1. */
@@ -111,6 +114,17 @@ struct conn_known {
     struct conn_setup setup[SETUP_TAPS]; /* at the first taps that saw it */
     unsigned n_setup;
 };
+
+/* A path that a connection (its ends: 0 and 1) may take besides its first one: both ends have accepted it. */
+struct conn_path {
+    struct conn_addr addr[2]; /* of its first path, by which its flows are known */
+    struct conn_addr alt[2];  /* of this path */
+    uint32_t qpn[2];
+    /* local ACK timeout code of the requests that this end sends along it; CONN_TIMEOUT_KEPT: as along the path before
+     */
+    uint8_t timeout[2];
+};
+#define CONN_TIMEOUT_KEPT 255
 
 struct conn_table;
 
@@ -149,6 +163,12 @@ struct flow *conn_flows(struct conn_table *t);
 void conn_learn(struct conn_table *t, const struct conn_known *k);
 /* Likewise `n` connections. */
 void conn_learn_all(struct conn_table *t, const struct conn_known *k, size_t n);
+/* Learn a path: from now on its packets belong to the flows of the connection's first path. The latest 4096 are kept;
+ * one is forgotten when a connection of its own is learnt between its addresses and queue pairs. */
+void conn_learn_path(struct conn_table *t, const struct conn_path *p);
+/* Whether a packet of the flow took another path than the one before it, since the last call: its sender has migrated,
+ * or packets came late. */
+bool conn_moved(struct conn_table *t, uint32_t flow);
 /* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
  * messages at this tap are another connection. */
 void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn);

@@ -6,6 +6,7 @@
 #include "src/conn/conn.h"
 
 struct known;
+struct paths;
 struct psn_index;
 
 #define RECENT 64 /* flows that are found without a search; a power of two */
@@ -22,6 +23,7 @@ struct conn_table {
     uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
     uint64_t evicted;
     struct known *known;
+    struct paths *paths;
     struct psn_index *psns;
     struct renumbered *renumbered; /* by `from` if sorted */
     uint32_t n_renumbered, renumbered_cap;
@@ -88,6 +90,21 @@ struct conn_known *known_of(struct known *t, const struct conn_addr *src, const 
 struct conn_known *known_already(struct known *t, const struct conn_known *k);
 /* The latest one that was learnt at `tap` and has queue pair `qpn` at `addr`; NULL: none. */
 struct conn_known *known_at_end(struct known *t, uint32_t tap, const struct conn_addr *addr, uint32_t qpn);
+
+/* --- Alternate paths --------------------------------------------------------------------------- */
+
+#define PATHS_MAX 4096 /* that are kept */
+
+/* NULL without memory. */
+struct paths *paths_new(void);
+void paths_free(struct paths *t);
+/* Replace the addresses of a path by those of its connection's first path. Returns its number; 0: it is no path that
+ * was learnt. */
+uint32_t paths_resolve(struct paths *t, struct conn_key *k);
+/* The local ACK timeout code of the requests along path number `path`; CONN_TIMEOUT_KEPT. */
+uint8_t paths_timeout(const struct paths *t, uint32_t path);
+/* A connection between these addresses and queue pairs begins: they are no path of another one. */
+void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_t qpn[2]);
 
 /* --- Which flows have requested a PSN ------------------------------------------------------------ */
 

@@ -42,11 +42,12 @@ void conn_recall(struct conn_table *t, uint32_t flow)
 
 bool conn_is_known(const struct conn_table *t, const struct pkt *p)
 {
-    struct conn_addr src, dst;
+    struct conn_key k = {.dqpn = p->bth.dqpn};
     unsigned end;
 
-    conn_addr_of(p, &src, &dst);
-    return known_of(t->known, &src, &dst, p->bth.dqpn, &end) != NULL;
+    conn_addr_of(p, &k.src, &k.dst);
+    paths_resolve(t->paths, &k);
+    return known_of(t->known, &k.src, &k.dst, k.dqpn, &end) != NULL;
 }
 
 /* Apply `k` to flows seen before it. They may carry an earlier connection of the same queue pairs, so the user's state
@@ -82,6 +83,7 @@ void conn_learn(struct conn_table *t, const struct conn_known *k)
         note_setup(already, k);
         return;
     }
+    paths_forget(t->paths, k->addr, k->qpn);
     known_add(t->known, k);
     learn_seen(t, k, 0);
     learn_seen(t, k, 1);

@@ -331,6 +331,10 @@ ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t
     e->as = (uint8_t)req_dir_classify(e->h, p);
     if (UNLIKELY(e->as != SEEN_NEW))
         look_closer(o, e);
+    if (UNLIKELY(conn_moved(o->conns, flow))) { /* its first try along this path is no retry */
+        e->moved = true;
+        o->dirs[flow]->go_backs.tries.n = 0;
+    }
 }
 
 void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
@@ -371,6 +375,8 @@ void observer_take(struct observer *o, const struct event *e)
 
     if (e->kind == EVENT_REQUEST) {
         req_dir_request(e->h, p, (enum seen_as)e->as, (enum why_back)e->why);
+        if (UNLIKELY(e->moved))
+            e->h->retries = 0;
         return;
     }
     req_dir_response(e->h, p);

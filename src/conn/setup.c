@@ -128,6 +128,30 @@ static struct setup_req *req_place(struct learner *l, const struct setup_half *h
     return &l->req[l->req_at++ % LEARN_PENDING];
 }
 
+static struct conn_addr addr_of_lid(uint16_t lid, uint64_t network)
+{
+    struct conn_addr a = {.network = network};
+
+    store_be16(a.b + 14, lid);
+    return a;
+}
+
+/* The alternate path of a REQ. Its first path is known by the addresses of the packet, and by its GIDs. */
+static void learn_alternate(struct setup_req *r, const struct cm_req *m)
+{
+    static const uint8_t none[16];
+    uint64_t network = r->gid[0].network;
+
+    r->has_alt = memcmp(m->alt_lgid, none, sizeof none) != 0 || m->alt_llid;
+    r->lid_path = (struct conn_path){.addr = {r->half.src, r->half.dst},
+                                     .alt = {addr_of_lid(m->alt_llid, network), addr_of_lid(m->alt_rlid, network)},
+                                     .qpn = {r->half.qpn},
+                                     .timeout = {CONN_TIMEOUT_KEPT, m->alt_ack_timeout}};
+    r->gid_path = r->lid_path;
+    memcpy(r->gid_path.alt[0].b, m->alt_lgid, 16);
+    memcpy(r->gid_path.alt[1].b, m->alt_rgid, 16);
+}
+
 static void learn_req(struct learner *l, const struct pkt *p, const struct setup_msg *msg)
 {
     struct setup_req *r = req_place(l, &msg->half);
@@ -143,6 +167,7 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
     r->gid[0].network = r->gid[1].network = p->network;
     memcpy(r->gid[0].b, m->prim_lgid, sizeof r->gid[0].b);
     memcpy(r->gid[1].b, m->prim_rgid, sizeof r->gid[1].b);
+    learn_alternate(r, m);
     r->peer = (struct conn_params){.have_timeout = true,
                                    .have_rnr = true,
                                    .no_credits = !m->flow_ctrl || m->srq,
@@ -156,19 +181,82 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
 }
 
 /* The oldest REQ that `rep` answers; NULL: none. */
-static const struct setup_req *req_of(const struct learner *l, const struct setup_half *rep)
+static struct setup_req *req_of(struct learner *l, const struct setup_half *rep)
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
-        const struct setup_req *r = &l->req[(l->req_at + i) % LEARN_PENDING];
+        struct setup_req *r = &l->req[(l->req_at + i) % LEARN_PENDING];
         if (setup_answers(rep, &r->half))
             return r;
     }
     return NULL;
 }
 
+/* Both ends have accepted the paths of `r`. */
+static void learn_paths(struct conn_table *t, const struct setup_req *r, bool ib)
+{
+    struct conn_path p = r->gid_path;
+
+    conn_learn_path(t, ib ? &r->lid_path : &r->gid_path);
+    if (!ib)
+        return;
+    memcpy(p.addr, r->gid, sizeof p.addr);
+    conn_learn_path(t, &p);
+}
+
+static void learn_lap(struct learner *l, const struct pkt *p, const struct cm_lap *m)
+{
+    struct setup_lap *x = &l->lap[l->lap_at++ % LEARN_LAPS];
+
+    *x = (struct setup_lap){.tap = conn_tap_of(p->frame),
+                            .id = {m->local_id, m->remote_id},
+                            .timeout = m->ack_timeout,
+                            .lid = {addr_of_lid(m->llid, p->network), addr_of_lid(m->rlid, p->network)}};
+    x->gid[0].network = x->gid[1].network = p->network;
+    memcpy(x->gid[0].b, m->lgid, 16);
+    memcpy(x->gid[1].b, m->rgid, 16);
+}
+
+/* The REQ of the connection with these communication ids; *from_active: the first one is the active side's. */
+static struct setup_req *req_of_ids(struct learner *l, uint32_t tap, const uint32_t id[2], bool *from_active)
+{
+    for (uint32_t i = 0; i < LEARN_PENDING; i++) {
+        struct setup_req *r = &l->req[i];
+        if (r->half.kind != SETUP_REQ || r->half.tap != tap || r->over)
+            continue;
+        *from_active = r->half.id == id[0] && r->passive_id == id[1];
+        if (*from_active || (r->half.id == id[1] && r->passive_id == id[0]))
+            return r;
+    }
+    return NULL;
+}
+
+/* An APR that accepts the path of a LAP. */
+static void learn_apr(struct learner *l, struct conn_table *t, const struct pkt *p, const struct cm_apr *m)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+    struct setup_req *r;
+    bool active;
+
+    for (uint32_t i = LEARN_LAPS; i-- > 0 && m->status == CM_APR_SUCCESS;) { /* the latest first */
+        struct setup_lap *x = &l->lap[(l->lap_at + i) % LEARN_LAPS];
+        if (x->tap != tap || x->id[0] != m->remote_id || x->id[1] != m->local_id)
+            continue;
+        r = req_of_ids(l, tap, x->id, &active);
+        if (!r)
+            return;
+        for (unsigned end = 0; end < 2; end++) {
+            r->lid_path.alt[end] = x->lid[end ^ !active];
+            r->gid_path.alt[end] = x->gid[end ^ !active];
+            r->lid_path.timeout[end] = r->gid_path.timeout[end] = end == active ? x->timeout : CONN_TIMEOUT_KEPT;
+        }
+        learn_paths(t, r, p->encap == ENCAP_IB);
+        return;
+    }
+}
+
 static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
-    const struct setup_req *req = req_of(l, &msg->half);
+    struct setup_req *req = req_of(l, &msg->half);
     struct conn_known k = {.how = PAIR_CM, .tap = msg->half.tap};
     const struct cm_rep *m = &msg->cm.rep;
 
@@ -207,6 +295,10 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
         memcpy(k.addr, req->gid, sizeof k.addr);
         conn_learn(t, &k);
     }
+    req->passive_id = msg->half.id;
+    req->lid_path.qpn[1] = req->gid_path.qpn[1] = msg->half.qpn;
+    if (req->has_alt && m->failover == CM_FAILOVER_ACCEPTED)
+        learn_paths(t, req, p->encap == ENCAP_IB);
 }
 
 static void learn_exchange(struct learner *l, struct conn_table *t, const struct setup_half *h)
@@ -291,14 +383,20 @@ static void learn_segment(struct learner *l, struct conn_table *t, const struct 
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* A DREQ or DREP: either side may send it, and the active side's id is in it. */
-static void learn_close(struct learner *l, struct conn_table *t, const struct pkt *p)
+/* A LAP or APR; or a DREQ or DREP: either side may send it, and the active side's id is in it. */
+static void learn_later(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
     uint32_t tap = conn_tap_of(p->frame);
     struct conn_addr src, dst;
     struct cm_msg m;
 
-    if (p->icrc == CRC_BAD || !cm_msg_of(&m, p) || (m.mad.attr_id != CM_DREQ && m.mad.attr_id != CM_DREP))
+    if (p->icrc == CRC_BAD || !cm_msg_of(&m, p))
+        return;
+    if (m.mad.attr_id == CM_LAP)
+        learn_lap(l, p, &m.lap);
+    if (m.mad.attr_id == CM_APR)
+        learn_apr(l, t, p, &m.apr);
+    if (m.mad.attr_id != CM_DREQ && m.mad.attr_id != CM_DREP)
         return;
     conn_addr_of(p, &src, &dst);
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
@@ -306,7 +404,9 @@ static void learn_close(struct learner *l, struct conn_table *t, const struct pk
         const struct setup_half *h = &r->half;
         bool active = h->id == m.rtu.local_id && conn_addr_eq(&h->src, &src) && conn_addr_eq(&h->dst, &dst),
              passive = h->id == m.rtu.remote_id && conn_addr_eq(&h->src, &dst) && conn_addr_eq(&h->dst, &src);
-        if (h->kind != SETUP_REQ || h->tap != tap || r->over || (!active && !passive))
+        bool both_ids = r->passive_id && ((h->id == m.rtu.local_id && r->passive_id == m.rtu.remote_id) ||
+                                          (h->id == m.rtu.remote_id && r->passive_id == m.rtu.local_id));
+        if (h->kind != SETUP_REQ || h->tap != tap || r->over || (!active && !passive && !both_ids))
             continue;
         r->over = true;
         conn_close(t, tap, &h->src, h->qpn);
@@ -341,7 +441,7 @@ void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
     struct setup_msg m = {.half.kind = SETUP_NONE};
 
     if (UNLIKELY(p->have & H_MAD))
-        learn_close(l, t, p);
+        learn_later(l, t, p);
     else if (UNLIKELY(tcp_opens(p)))
         learn_syn(l, t, p);
     if (!(p->have & (H_MAD | H_BTH)))

@@ -69,7 +69,21 @@ struct setup_req {
     /* local and remote GID of the primary path: data packets with a GRH carry them, even if the REQ came without a
      * GRH */
     struct conn_addr gid[2];
+    bool has_alt;              /* the REQ offers an alternate path: */
+    struct conn_path lid_path; /* native InfiniBand: by LIDs */
+    struct conn_path gid_path; /* by GIDs; queue pairs and first path are those of the connection, once REP was seen */
+    uint32_t passive_id;       /* once the REP was seen: the passive side's communication id */
 };
+
+/* A LAP that waits for its APR. */
+struct setup_lap {
+    uint32_t tap;
+    uint32_t id[2];          /* communication ids of its sender and its receiver */
+    struct conn_addr gid[2]; /* of the path: the sender's, the receiver's */
+    struct conn_addr lid[2]; /* likewise, ::lid */
+    uint8_t timeout;         /* local ACK timeout code of the receiver's requests */
+};
+#define LEARN_LAPS 64
 
 #define LEARN_STREAMS 16
 #define LEARN_PART    256 /* bytes of a line at most */
@@ -87,6 +101,8 @@ struct setup_stream {
 struct learner {
     struct setup_req req[LEARN_PENDING];
     uint32_t req_at; /* req[req_at % LEARN_PENDING] is the oldest */
+    struct setup_lap lap[LEARN_LAPS];
+    uint32_t lap_at; /* lap[lap_at % LEARN_LAPS] is the oldest */
     struct setup_exchanges exchanges;
     struct setup_stream stream[LEARN_STREAMS];
     uint32_t stream_at; /* stream[stream_at % LEARN_STREAMS] is the oldest */

@@ -596,6 +596,34 @@ static void compare_vlan(struct judge *j, const struct pkt *p, uint32_t flow, st
                "not. Routers change tags, and hosts may hide them.");
 }
 
+static uint32_t path_of(const struct pkt *p)
+{
+    uint64_t h = p->addr_len ? 0 : (uint64_t)p->lrh.slid << 16 | p->lrh.dlid;
+
+    for (unsigned i = 0; i < p->addr_len; i += 4)
+        h = (h ^ load_le32(p->src + i) ^ (uint64_t)load_le32(p->dst + i) << 32) * HASH_MULTIPLIER;
+    return (uint32_t)(h >> 32);
+}
+
+/* A packet of the flow takes another path than the one before it: the queue pair has migrated, and what is kept of the
+ * path may be different there. */
+static void take_path(struct jflow *f, const struct pkt *p, unsigned kind)
+{
+    struct kind_state *k = &f->kind[kind];
+    uint32_t path = path_of(p);
+
+    if (LIKELY(k->path_frame && k->path == path))
+        return;
+    if (k->path_frame) {
+        catch_up(f);
+        forget_usual(f);
+        *k = (struct kind_state){0};
+        f->migreq = f->pkey = (struct steady){0};
+    }
+    k->path = path;
+    k->path_frame = frame_u32(p);
+}
+
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -606,6 +634,7 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
         f->have_after = !(p->op->flags & OPF_READ_REQ); /* how many PSNs a READ takes depends on the path MTU */
         f->after = psn_add(p->bth.psn, 1);
     }
+    take_path(f, p, kind);
     for (unsigned i = 0; i < ARRAY_LEN(values); i++)
         values[i].check(j, p, flow, &f->kind[kind], same);
     if (UNLIKELY(!f->ends_compared))

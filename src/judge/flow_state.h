@@ -32,8 +32,10 @@ struct kind_state {
     uint32_t label;              /* with `labelled`: the IPv6 flow label of the latest packet */
     bool tagged, labelled;
     bool seen;
-    uint8_t ttl;    /* with `seen`: of the first packet */
-    bool hops_vary; /* others had another: packets were captured on both sides of a router */
+    uint8_t ttl;         /* with `seen`: of the first packet */
+    bool hops_vary;      /* others had another: packets were captured on both sides of a router */
+    uint32_t path;       /* with path_frame: hash of the addresses of the latest packet */
+    uint32_t path_frame; /* frame since which packets take that path; 0: none seen */
     struct steady sport, dscp, ect;
 };
 enum { KIND_REQ, KIND_RSP };

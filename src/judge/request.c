@@ -52,6 +52,17 @@ static void note_retransmission(struct judge *j, const struct judged *a)
         f->nak_reaction = p->frame->ts - h->seq.ts;
 }
 
+/* The requester has migrated: it begins to count its retries anew, and the path may have another ACK timeout. */
+static void take_move(struct judge *j, uint32_t flow, struct jflow *f)
+{
+    const struct conn_params *k = &conn_flow_at(j->conns, flow)->params;
+    struct requester *r = &f->shadow->req.r;
+
+    r->retry_left = (uint8_t)min_u32(r->p.retry_cnt + 1u, UINT8_MAX);
+    if (k->have_timeout)
+        r->p.timeout = k->timeout;
+}
+
 /* The first request of a flow; false: out of memory. */
 static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
 {
@@ -333,6 +344,7 @@ static void check_payload(struct judge *j, const struct judged *a)
 
     if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || s->opcode != p->bth.opcode ||
         s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) ||
+        s->last < j->flows[a->flow].kind[KIND_REQ].path_frame || /* along another path: other addresses in its ICRC */
         judge_needs_of_another(j, a->flow))
         return;
     same = icrc_with_payload(p, s);
@@ -454,6 +466,8 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     a.why = e.why;
     if (UNLIKELY(f->crossing))
         pending_crossed(j, p, flow);
+    if (UNLIKELY(e.moved))
+        take_move(j, flow, f);
     if (UNLIKELY(a.as == SEEN_RESTART)) {
         check_reuse(j, &a);
         begin_new_conn(j, p, flow, f);

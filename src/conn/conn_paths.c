@@ -1,0 +1,134 @@
+/* layer 2b (conn): alternate paths: packets along a path that both ends have accepted belong to the connection's flows.
+ */
+#include "src/conn/conn_impl.h"
+#include "zeros.h"
+
+#define NONE UINT32_MAX
+
+/* A path, in a chain for each of its directions: the latest first. */
+struct path_entry {
+    struct conn_path p;
+    uint32_t next[2]; /* link: entry * 2 + the end that receives; NONE: the last */
+};
+
+struct paths {
+    struct path_entry entries[PATHS_MAX]; /* a ring */
+    uint32_t chains[PATHS_MAX];           /* by hash of both addresses and the receiver's queue pair */
+    uint32_t n, at;                       /* entries in use; the oldest once all are */
+};
+
+struct paths *paths_new(void)
+{
+    struct paths *t = zeros_new(1, sizeof *t);
+
+    if (t)
+        memset(t->chains, 0xff, sizeof t->chains);
+    return t;
+}
+
+void paths_free(struct paths *t)
+{
+    zeros_free(t, 1, sizeof *t);
+}
+
+static uint32_t *chain_of(struct paths *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
+{
+    return &t->chains[hash_of(src, dst, dqpn) % PATHS_MAX];
+}
+
+static void link_path(struct paths *t, uint32_t entry)
+{
+    const struct conn_path *p = &t->entries[entry].p;
+
+    for (unsigned end = 0; end < 2; end++) {
+        uint32_t *chain = chain_of(t, &p->alt[!end], &p->alt[end], p->qpn[end]);
+        t->entries[entry].next[end] = *chain;
+        *chain = entry * 2 + end;
+    }
+}
+
+static void unlink_path(struct paths *t, uint32_t entry)
+{
+    const struct conn_path *p = &t->entries[entry].p;
+
+    for (unsigned end = 0; end < 2; end++) {
+        uint32_t *at = chain_of(t, &p->alt[!end], &p->alt[end], p->qpn[end]);
+        while (*at != NONE && *at != entry * 2 + end)
+            at = &t->entries[*at >> 1].next[*at & 1];
+        if (*at != NONE)
+            *at = t->entries[entry].next[end];
+    }
+}
+
+/* The latest path from `src` to queue pair `dqpn` of `dst`; NONE. */
+static uint32_t path_find(struct paths *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
+{
+    uint32_t link = *chain_of(t, src, dst, dqpn);
+
+    for (; link != NONE; link = t->entries[link >> 1].next[link & 1]) {
+        const struct conn_path *p = &t->entries[link >> 1].p;
+        unsigned end = link & 1;
+        if (p->qpn[end] == dqpn && addr_eq(&p->alt[end], dst) && addr_eq(&p->alt[!end], src))
+            return link;
+    }
+    return NONE;
+}
+
+uint32_t paths_resolve(struct paths *t, struct conn_key *k)
+{
+    uint32_t link = t->n ? path_find(t, &k->src, &k->dst, k->dqpn) : NONE;
+    const struct conn_path *p;
+
+    if (LIKELY(link == NONE))
+        return 0;
+    p = &t->entries[link >> 1].p;
+    k->src = p->addr[!(link & 1)];
+    k->dst = p->addr[link & 1];
+    return link + 1;
+}
+
+uint8_t paths_timeout(const struct paths *t, uint32_t path)
+{
+    return t->entries[(path - 1) >> 1].p.timeout[!((path - 1) & 1)];
+}
+
+void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_t qpn[2])
+{
+    for (unsigned end = 0; end < 2; end++) {
+        uint32_t link = t->n ? path_find(t, &addr[!end], &addr[end], qpn[end]) : NONE;
+        if (link == NONE)
+            continue;
+        unlink_path(t, link >> 1);
+        t->entries[link >> 1].p = (struct conn_path){0};
+        link_path(t, link >> 1);
+    }
+}
+
+static bool same_path(const struct conn_path *a, const struct conn_path *b)
+{
+    for (unsigned end = 0; end < 2; end++)
+        if (a->qpn[end] != b->qpn[end] || !addr_eq(&a->addr[end], &b->addr[end]) ||
+            !addr_eq(&a->alt[end], &b->alt[end]))
+            return false;
+    return true;
+}
+
+void conn_learn_path(struct conn_table *t, const struct conn_path *p)
+{
+    struct paths *x = t->paths;
+    uint32_t link = path_find(x, &p->alt[0], &p->alt[1], p->qpn[1]), entry;
+
+    if ((addr_eq(&p->addr[0], &p->alt[0]) && addr_eq(&p->addr[1], &p->alt[1])) ||
+        (link != NONE && same_path(&x->entries[link >> 1].p, p)))
+        return;
+    if (x->n < PATHS_MAX) {
+        entry = x->n++;
+    } else {
+        entry = x->at;
+        x->at = (x->at + 1) % PATHS_MAX;
+        unlink_path(x, entry);
+    }
+    x->entries[entry].p = *p;
+    link_path(x, entry);
+    memset(t->recent, 0xff, sizeof t->recent);
+}
