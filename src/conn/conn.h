@@ -166,6 +166,9 @@ void conn_learn_all(struct conn_table *t, const struct conn_known *k, size_t n);
 /* Learn a path: from now on its packets belong to the flows of the connection's first path. The latest 4096 are kept;
  * one is forgotten when a connection of its own is learnt between its addresses and queue pairs. */
 void conn_learn_path(struct conn_table *t, const struct conn_path *p);
+/* Find a path between the addresses of a packet, whatever its queue pair: set *src and *dst to those of its
+ * connection's first path. `from`: 0, then what the last call returned. 0: there are no more. */
+uint32_t conn_path_between(const struct conn_table *t, uint32_t from, struct conn_addr *src, struct conn_addr *dst);
 /* Whether a packet of the flow took another path than the one before it, since the last call: its sender has migrated,
  * or packets came late. */
 bool conn_moved(struct conn_table *t, uint32_t flow);

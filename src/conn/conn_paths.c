@@ -104,6 +104,20 @@ void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_
     }
 }
 
+uint32_t conn_path_between(const struct conn_table *t, uint32_t from, struct conn_addr *src, struct conn_addr *dst)
+{
+    for (uint32_t i = from; i < t->paths->n; i++) {
+        const struct conn_path *p = &t->paths->entries[i].p;
+        for (unsigned end = 0; end < 2 && p->qpn[0]; end++)
+            if (addr_eq(&p->alt[!end], src) && addr_eq(&p->alt[end], dst)) {
+                *src = p->addr[!end];
+                *dst = p->addr[end];
+                return i + 1;
+            }
+    }
+    return 0;
+}
+
 static bool same_path(const struct conn_path *a, const struct conn_path *b)
 {
     for (unsigned end = 0; end < 2; end++)

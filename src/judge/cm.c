@@ -77,8 +77,8 @@ static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, st
 
 /* --- Exchanges -------------------------------------------------------------------------------- */
 
-/* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
-static bool exchange_of(struct judge *j, struct cm_packet *c)
+/* Set c->s, the exchange of a message between c->src and c->dst, and c->from_active. */
+static bool exchange_at(struct judge *j, struct cm_packet *c)
 {
     /* every message except REQ and SIDR messages begins with the two communication ids */
     const struct cm_rtu *ids = &c->m->rtu;
@@ -90,6 +90,23 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
     c->from_active = own && !lost;
     c->s = c->from_active ? own : peers;
     return c->s != NULL;
+}
+
+/* Set c->s, the exchange of a message other than a REQ, and c->from_active. A message along an alternate path gets the
+ * addresses of the first one. False if the REQ was not seen. */
+static bool exchange_of(struct judge *j, struct cm_packet *c)
+{
+    const struct conn_addr src = c->src, dst = c->dst;
+    uint32_t path = 0;
+
+    while (!exchange_at(j, c)) {
+        c->src = src;
+        c->dst = dst;
+        path = conn_path_between(j->conns, path, &c->src, &c->dst);
+        if (!path)
+            return false;
+    }
+    return true;
 }
 
 /* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the

@@ -9,6 +9,7 @@
 
 #define PLAY_PACKETS 120        /* of payload, about, in a conversation */
 #define PLAY_LARGE   100        /* of so many one is large */
+#define PLAY_PATHS   13         /* of so many one has two paths, if it is reliable */
 #define PLAY_BYTES   (8u << 20) /* of payload in it, at most */
 
 static void *fail(const char *what, const char *words)
@@ -204,6 +205,20 @@ static void random_net(struct play *p, struct prng *r)
     }
 }
 
+/* Two paths, of which the first one fails, for a time or for good. */
+static void random_migration(struct play *p, struct prng *r)
+{
+    unsigned at = prng_below(r, 300), time = PICK(r, 0, 0, 2000, 20000);
+    char words[64], until[24] = "";
+
+    p->traffic.conn.alternate = p->sim.ep[0].two_ports = p->sim.ep[1].two_ports = true;
+    if (time)
+        snprintf(until, sizeof until, "/%uus", time);
+    snprintf(words, sizeof words, "path=1 down=%uus%s", at, until);
+    play_net(p, words, PICK(r, 1, 2, 3, 3, 3));
+    about(p, " %s", words);
+}
+
 /* Thousands of packets, as many in flight as possible: more are retransmitted than the judge remembers. */
 static void random_large(struct play *p, struct prng *r)
 {
@@ -227,6 +242,8 @@ void play_random(struct play *p, uint64_t seed)
     random_connection(p, &r);
     random_hosts(p, &r);
     random_net(p, &r);
+    if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type))
+        random_migration(p, &r);
     if (seed % PLAY_LARGE == 77)
         random_large(p, &r);
 }
