@@ -307,7 +307,8 @@ static void tell_too_soon(struct explainer *x, const struct event *e, struct flo
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
 }
 
-void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t)
+/* The requester goes back. */
+static void tell_back(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct read_req *a = req_dir_read(e->h, e->p->bth.psn, 0), *older;
     struct incident *st;
@@ -342,6 +343,16 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
         t->hypotheses.silent = t->hypotheses.open;
     t->hypotheses.unheard =
         st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->hypotheses.open : NO_INCIDENT;
+}
+
+void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st;
+
+    tell_back(x, e, t);
+    st = e->moved && e->why == BACK_SILENCE ? incident_at(x, t->hypotheses.open) : NULL;
+    if (st)
+        incident_add(st, SAY(MIGRATED, .again = frame_u32(e->p)));
 }
 
 /* The requester continues after PSN n although no ACK of n was seen since it retransmitted: it did get the earlier ACK,

@@ -546,7 +546,7 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
                            .text = (a ^ b) & 0x7fff
                                        ? "The ends are in different partitions: each drops what the other sends."
                                        : "Two limited members of a partition may not talk to each other."});
-    if (f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending)
+    if (f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path)
         judge_found(
             j, p,
             (struct found){
@@ -598,11 +598,13 @@ static void compare_vlan(struct judge *j, const struct pkt *p, uint32_t flow, st
 
 static uint32_t path_of(const struct pkt *p)
 {
-    uint64_t h = p->addr_len ? 0 : (uint64_t)p->lrh.slid << 16 | p->lrh.dlid;
+    uint64_t src = p->addr_len ? 0 : p->lrh.slid, dst = p->addr_len ? 0 : p->lrh.dlid;
 
-    for (unsigned i = 0; i < p->addr_len; i += 4)
-        h = (h ^ load_le32(p->src + i) ^ (uint64_t)load_le32(p->dst + i) << 32) * HASH_MULTIPLIER;
-    return (uint32_t)(h >> 32);
+    for (unsigned i = 0; i < p->addr_len; i += 4) {
+        src = (src + load_le32(p->src + i)) * HASH_MULTIPLIER;
+        dst = (dst + load_le32(p->dst + i)) * HASH_MULTIPLIER;
+    }
+    return (uint32_t)((src + dst) >> 32);
 }
 
 /* A packet of the flow takes another path than the one before it: the queue pair has migrated, and what is kept of the
@@ -612,6 +614,7 @@ static void take_path(struct jflow *f, const struct pkt *p, unsigned kind)
     struct kind_state *k = &f->kind[kind];
     uint32_t path = path_of(p);
 
+    f->path = path;
     if (LIKELY(k->path_frame && k->path == path))
         return;
     if (k->path_frame) {

@@ -34,7 +34,7 @@ struct kind_state {
     bool seen;
     uint8_t ttl;         /* with `seen`: of the first packet */
     bool hops_vary;      /* others had another: packets were captured on both sides of a router */
-    uint32_t path;       /* with path_frame: hash of the addresses of the latest packet */
+    uint32_t path;       /* with path_frame: of the latest packet, see jflow.path */
     uint32_t path_frame; /* frame since which packets take that path; 0: none seen */
     struct steady sport, dscp, ect;
 };
@@ -154,6 +154,7 @@ struct jflow {
     uint32_t long_len;   /* its payload in bytes */
     struct kind_state kind[2];
     struct steady service, pkey, migreq;
+    uint32_t path;        /* hash of the two addresses of the latest packet, the same for both directions */
     uint32_t service_psn; /* with service.pending: PSN that the requests of the service before would go on with */
     ns_t service_ts;      /* likewise: when the other service came */
     uint32_t first_frame;

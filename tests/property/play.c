@@ -242,7 +242,8 @@ void play_random(struct play *p, uint64_t seed)
     random_connection(p, &r);
     random_hosts(p, &r);
     random_net(p, &r);
-    if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type))
+    if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type) &&
+        !(p->rxe && p->traffic.conn.peer[0].retry_cnt == 7))
         random_migration(p, &r);
     if (seed % PLAY_LARGE == 77)
         random_large(p, &r);
