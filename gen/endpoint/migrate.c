@@ -72,6 +72,7 @@ void ep_migrated(struct ep_qp *q, enum ep_migration why, ns_t now)
     const struct ep_watch *w = q->ep->watch;
 
     ep_set_path(q);
+    q->qp.req.retry_left = q->qp.req.p.retry_cnt;
     q->st.migrated++;
     q->ep->st.migrated++;
     ep_raise(q->ep, EP_EV_PATH_MIG, q->handle, now);

@@ -95,6 +95,34 @@ static inline struct av pair_av(const struct pair_opts *o, int to)
     return av;
 }
 
+#define PAIR_IP2(side) (0x32323301u + (uint32_t)(side)) /* 50.50.51.1 and 50.50.51.2 */
+
+/* Give both sides a second port, over RoCEv2. */
+static inline void pair_two_ports(struct pair_opts *o)
+{
+    for (int i = 0; i < 2; i++) {
+        o->cfg[i].two_ports = true;
+        o->cfg[i].port2 = o->cfg[i].addr;
+        o->cfg[i].port2.mac[4] = 1;
+        gid_from_ipv4(o->cfg[i].port2.gid, PAIR_IP2(i));
+    }
+}
+
+/* The path to the second port of `to`, from the own second port. */
+static inline struct av pair_av2(int to)
+{
+    struct av av = {.port = 2, .dmac = {0, 0, 0, 0, 1, (uint8_t)(to + 1)}};
+
+    gid_from_ipv4(av.dgid, PAIR_IP2(to));
+    return av;
+}
+
+/* The port, 1 or 2, that a frame over IPv4 without a VLAN tag comes from. */
+static inline int pair_port_of(const uint8_t *frame)
+{
+    return frame[28] == 51 ? 2 : 1;
+}
+
 /* XRC: the second side's target, and its shared receive queue. */
 static inline void pair_xrc_target(struct pair *p, int side, struct ep_qp_init *init)
 {

@@ -5,11 +5,9 @@
 
 #include <errno.h>
 
-#define IP_SRC      26 /* of an IPv4 frame without a VLAN tag */
-#define BTH_FLAGS   43
-#define SECOND_PATH 51 /* third byte of the addresses of the second ports: 50.50.51.x */
-#define TIMEOUT     8  /* 1.05 ms */
-#define RETRIES     2
+#define BTH_FLAGS 43
+#define TIMEOUT   8 /* 1.05 ms */
+#define RETRIES   2
 
 /* What the network does, and what passed. */
 static struct {
@@ -20,7 +18,7 @@ static struct {
 
 static int on_wire(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
 {
-    unsigned path = frame[IP_SRC + 2] == SECOND_PATH ? 2 : 1;
+    int path = pair_port_of(frame);
 
     (void)p, (void)len, (void)extra;
     wire.frames[path]++;
@@ -37,28 +35,15 @@ static struct pair *two_paths(uint8_t type)
     o.type = type;
     o.peer.timeout = TIMEOUT;
     o.peer.retry_cnt = RETRIES;
-    for (int i = 0; i < 2; i++) {
-        o.cfg[i].two_ports = true;
-        o.cfg[i].port2 = o.cfg[i].addr;
-        o.cfg[i].port2.mac[4] = 1;
-        gid_from_ipv4(o.cfg[i].port2.gid, 0x32323301u + (uint32_t)i);
-    }
+    pair_two_ports(&o);
     p = pair_new(&o);
     p->hook = on_wire;
     return p;
 }
 
-static struct av second_path(int from)
-{
-    struct av av = {.port = 2, .dmac = {0, 0, 0, 0, 1, (uint8_t)(!from + 1)}};
-
-    gid_from_ipv4(av.dgid, 0x32323301u + (uint32_t)!from);
-    return av;
-}
-
 static void load(struct pair *p, int side)
 {
-    struct av av = second_path(side);
+    struct av av = pair_av2(!side);
 
     cr_assert_eq(ep_qp_load_path(p->ep[side], p->qp[side], &av, TIMEOUT, p->now), 0);
 }
@@ -200,7 +185,7 @@ Test(migrate, software_does_not_migrate_before_the_peer_is_ready)
 Test(migrate, a_request_to_migrate_along_another_path_is_dropped_and_told_once)
 {
     struct pair *p = armed(QPT_RC);
-    struct qp_attr wrong = {.alt_av = second_path(1), .alt_timeout = TIMEOUT, .alt_pkey = 0xffff};
+    struct qp_attr wrong = {.alt_av = pair_av2(0), .alt_timeout = TIMEOUT, .alt_pkey = 0xffff};
 
     gid_from_ipv4(wrong.alt_av.dgid, 0x32323309u); /* the second side waits for somebody else there */
     cr_assert_eq(modify(p, 1, wrong, QPA_ALT_PATH), 0);
@@ -237,7 +222,7 @@ Test(migrate, a_damaged_packet_does_not_make_a_queue_pair_migrate)
 Test(migrate, without_a_path_nothing_is_rearmed)
 {
     struct pair *p = two_paths(QPT_RC);
-    struct qp_attr a = {.mig_state = MIG_REARM, .alt_av = second_path(0)};
+    struct qp_attr a = {.mig_state = MIG_REARM, .alt_av = pair_av2(1)};
 
     cr_expect_eq(modify(p, 0, a, QPA_PATH_MIG_STATE), -EINVAL);
     a.mig_state = MIG_ARMED;

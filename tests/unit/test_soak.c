@@ -26,6 +26,15 @@ static int bad_pipe(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t
     return 1;
 }
 
+/* Likewise, of two paths, of which one may be down. */
+static int down;
+static uint64_t migrations;
+
+static int bad_pipes(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
+{
+    return pair_port_of(frame) == down ? 0 : bad_pipe(p, from, frame, len, extra);
+}
+
 struct op {
     uint8_t opcode;
     uint32_t len, slot;
@@ -160,7 +169,39 @@ static void reap(struct soak *s, int side, bool reliable)
     }
 }
 
-static void soak(uint64_t seed, uint8_t type, uint32_t operations)
+static const struct qp_attr *attr_of(const struct soak *s, int side)
+{
+    return &ep_qp(s->p->ep[side], s->p->qp[side])->attr;
+}
+
+/* Both sides have migrated: the other path becomes the alternate one, and is up. */
+static void rearm(struct soak *s, const struct pair_opts *o)
+{
+    for (int side = 0; side < 2; side++) {
+        struct av av = attr_of(s, side)->av.port == 2 ? pair_av(o, !side) : pair_av2(!side);
+        cr_assert_eq(ep_qp_load_path(s->p->ep[side], s->p->qp[side], &av, o->peer.timeout, s->p->now), 0);
+    }
+    down = 0;
+}
+
+/* Once both sides are armed, software or a path that fails makes them migrate. */
+static void migrate(struct soak *s, const struct pair_opts *o)
+{
+    const struct qp_attr *a = attr_of(s, 0), *b = attr_of(s, 1);
+    struct qp_attr now = {.mig_state = MIG_MIGRATED};
+    int side = (int)prng_below(&s->rng, 2);
+
+    if (a->mig_state == MIG_MIGRATED && b->mig_state == MIG_MIGRATED && (a->av.port == 2) == (b->av.port == 2))
+        rearm(s, o);
+    if (a->mig_state != MIG_ARMED || b->mig_state != MIG_ARMED || prng_below(&s->rng, 4))
+        return;
+    if (prng_below(&s->rng, 2))
+        down = a->av.port == 2 ? 2 : 1;
+    else
+        ep_qp_modify(s->p->ep[side], s->p->qp[side], &now, QPA_PATH_MIG_STATE, s->p->now);
+}
+
+static void soak(uint64_t seed, uint8_t type, uint32_t operations, bool two_paths)
 {
     static const uint16_t mtus[] = {256, 512, 1024, 2048, 4096};
     struct pair_opts o = pair_defaults();
@@ -189,8 +230,13 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     o.own_psn = true;
     o.psn[0] = (0xffffff - prng_below(&s->rng, 2000)) & PSN_MASK;
     o.psn[1] = prng_below(&s->rng, 1 << 24);
+    if (two_paths) {
+        pair_two_ports(&o);
+        o.cfg[0].profile = o.cfg[1].profile = EP_STRICT; /* the other one retries for ever */
+    }
+    down = 0;
     s->p = pair_new(&o);
-    s->p->hook = bad_pipe;
+    s->p->hook = two_paths ? bad_pipes : bad_pipe;
     prng_seed(&s->p->rng, seed);
     for (int side = 0; side < 2; side++) {
         pair_fill(s->p, side, CONST_AT, SLOT * 2, 77);
@@ -203,6 +249,8 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
             while (s->posted[side] < operations && s->posted[side] - s->done[side] < 8)
                 post(s, side, type);
         pair_run(s->p, s->p->now + 50000);
+        if (two_paths)
+            migrate(s, &o);
         reap(s, 0, reliable);
         reap(s, 1, reliable);
         if (before == s->done[0] + s->done[1] && s->p->now > 3600 * NS_PER_S)
@@ -212,6 +260,7 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations)
     reap(s, 0, reliable);
     reap(s, 1, reliable);
     for (int side = 0; side < 2; side++) {
+        migrations += ep_stats(s->p->ep[side])->migrated;
         cr_assert_eq(ep_stats(s->p->ep[side])->own_check_failures, 0, "seed %llu: side %d broke %s",
                      (unsigned long long)seed, side, rule_str(ep_first_refused(s->p->ep[side]).rule));
         if (reliable)
@@ -233,25 +282,32 @@ static uint64_t seeds(uint64_t n)
 Test(soak, rc_delivers_everything_exactly_once_and_in_order)
 {
     for (uint64_t seed = 1; seed <= seeds(40); seed++)
-        soak(seed, QPT_RC, 150);
+        soak(seed, QPT_RC, 150, false);
+}
+
+Test(soak, nothing_is_lost_or_doubled_when_queue_pairs_migrate)
+{
+    for (uint64_t seed = 1; seed <= seeds(25); seed++)
+        soak(seed, seed % 5 ? QPT_RC : QPT_XRC_INI, 150, true);
+    cr_expect_gt(migrations, 2 * seeds(25), "%llu", (unsigned long long)migrations);
 }
 
 Test(soak, xrc_delivers_everything_exactly_once_and_in_order)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_XRC_INI, 150);
+        soak(seed, QPT_XRC_INI, 150, false);
 }
 
 Test(soak, uc_never_delivers_a_broken_message)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_UC, 150);
+        soak(seed, QPT_UC, 150, false);
 }
 
 Test(soak, ud_never_delivers_a_broken_message)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_UD, 150);
+        soak(seed, QPT_UD, 150, false);
 }
 
 /* --- A peer that sends whatever it likes, with right ICRCs ------------------------------------ */
