@@ -66,7 +66,9 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
         x->nak = d->nak.open && d->nak.psn == e->p->bth.psn && d->nak.ep != NO_EPISODE ? t->episodes[d->nak.ep].nak : 0;
     }
     timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
-    if (d->tail == TAIL_DEAD)
+    if (UNLIKELY(e->moved))
+        d->tail = 0; /* it tries along another path */
+    else if (d->tail == TAIL_DEAD)
         timeline_die(t, d, e->h);
     resend_from(t, d, e, ep);
 }

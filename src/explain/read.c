@@ -418,6 +418,8 @@ void explain_repeated_answer(struct explainer *x, const struct event *e, const s
     st->cause = a->opcode != OP_READ_REQUEST ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
     st->place = PLACE_BEFORE;
     st->is_request = false;
+    if (st->roles[0] == ROLE_LOST)
+        st->roles[0] = ROLE_EVIDENCE; /* the request arrived */
     incident_frame(st, ROLE_ANSWER, frame_u32(e->p));
     incident_is(st, SAY(ANSWER_BY_MSN, .op = a->opcode + 1u, .psn = st->psn, .other = s->first,
                         .answer = frame_u32(e->p), .n = e->p->aeth.msn, .again = st->frames[st->n_frames - 2]));

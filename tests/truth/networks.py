@@ -175,8 +175,16 @@ def black_hole(n):
     n.net("req:mtu=700")
 
 
+def migrate(n):
+    n.silent = True
+    n.given["--no-cm"] = None  # only REQ and REP tell that the other path is one of the connection
+    n.option("--alternate")
+    n.option("--retry_count", n.rng.choice((0, 1, 2, 7)))
+    n.net("path=1 down=%dus" % n.rng.randrange(5, 400))
+
+
 TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corrupt, rnr, depth, credit, rate, rate_change, slow, dead, cnp, pause,
-                                      black_hole)}
+                                      black_hole, migrate)}
 
 
 def draw(seed, number, trouble=None):
