@@ -184,7 +184,9 @@ def migrate(n):
 
 
 TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corrupt, rnr, depth, credit, rate, rate_change, slow, dead, cnp, pause,
-                                      black_hole, migrate)}
+                                      black_hole)}
+RARE = {f.__name__: f for f in (migrate,)}  # one in so many networks:
+RARELY = 25
 
 
 def draw(seed, number, trouble=None):
@@ -193,10 +195,12 @@ def draw(seed, number, trouble=None):
     rng = random.Random("%d %d which" % (seed, number))
     if trouble is None:
         trouble = names[number // 2 % len(names)] if number % 2 else "several"
+        if number % RARELY == RARELY - 1:
+            trouble = rng.choice(list(RARE))
     n = Network(seed, number, trouble)
     if trouble == "several":
         for name in rng.sample(names, rng.choice((2, 2, 3))):
             TROUBLES[name](n)
     elif trouble != "clean":
-        TROUBLES[trouble](n)
+        (TROUBLES | RARE)[trouble](n)
     return n
