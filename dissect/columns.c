@@ -22,13 +22,22 @@ static bool bth_speaks(const struct pkt *p)
     return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
 }
 
+/* The column of the upper protocol that the packet has a layer of; `other`: it has none. */
+static const char *upper_column(const struct pkt *p, const char *other)
+{
+    for (unsigned i = p->n_layers; i-- > 0;)
+        if (p->layers[i].hdr->upper && p->layers[i].hdr->column)
+            return p->layers[i].hdr->column;
+    return other;
+}
+
 const char *pkt_column(const struct pkt *p)
 {
     static const char *const bth[] = {
         [ENCAP_NONE] = "", [ENCAP_ROCEV2] = "RRoCE", [ENCAP_ROCEV1] = "RoCE", [ENCAP_IB] = "InfiniBand"};
 
     if (LIKELY(bth_speaks(p)))
-        return bth[p->encap];
+        return p->note.have & NOTE_ULP ? upper_column(p, bth[p->encap]) : bth[p->encap];
     for (unsigned i = column_layers(p); i-- > 0;) {
         if (p->layers[i].hdr->column)
             return p->layers[i].hdr->column;
@@ -120,6 +129,10 @@ void pkt_info(struct buf *b, const struct pkt *p)
         bth_hdr.info(b, p, NULL);
     else
         layer_info(b, p);
+    if (UNLIKELY(p->note.have & NOTE_ULP)) {
+        buf_puts(b, " | ");
+        buf_puts(b, p->note.ulp);
+    }
     if (p->note.have & NOTE_INFO)
         note_info(b, &p->note);
     if (UNLIKELY(p->flags & (PKT_MALFORMED | PKT_FRAGMENT | PKT_CUT) || p->icrc == CRC_BAD))

@@ -54,6 +54,14 @@ static uint64_t le_get(const uint8_t *p, unsigned width)
     return v;
 }
 
+/* The value of a little-endian field at `p`. */
+static uint64_t le_value(const uint8_t *p, const struct field *f)
+{
+    uint64_t v = le_get(p, f->width);
+
+    return f->le_bits ? v >> f->le_shift & (UINT64_MAX >> (64 - f->le_bits)) : v;
+}
+
 /* Sign-extend a two's complement number of `width` bits to 64 bits. */
 static uint64_t sign_extend(uint64_t v, unsigned width)
 {
@@ -62,7 +70,7 @@ static uint64_t sign_extend(uint64_t v, unsigned width)
 
 bool field_value(const struct field *f, const struct pkt *p, const struct layer *l, struct value *v)
 {
-    const uint8_t *h = p->data + l->off;
+    const uint8_t *h = layer_bytes(p, l);
     uint32_t first = f->bit / 8, last;
 
     v->type = f->type;
@@ -78,7 +86,7 @@ bool field_value(const struct field *f, const struct pkt *p, const struct layer 
     if (f->type == FT_NONE)
         return true;
     if (ftype_is_number(f->type)) {
-        v->u = f->flags & FLD_LE ? le_get(h + first, f->width) : bits_get(h, f->bit, f->width);
+        v->u = f->flags & FLD_LE ? le_value(h + first, f) : bits_get(h, f->bit, f->width);
         if (f->type >= FT_INT8 && f->type <= FT_INT64)
             v->u = sign_extend(v->u, f->width);
         else if (f->type == FT_BOOL)

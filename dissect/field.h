@@ -86,6 +86,9 @@ struct field {
     uint8_t flags;     /* FLD_* */
     uint8_t label_len; /* length of `label`; 0: not given, see field_label_len() */
     uint8_t abbrev_len;
+    /* bits of a little-endian number (FLD_LE): the number shifted right by `le_shift`, `le_bits` of it; le_bits 0: all
+     * of it */
+    uint8_t le_shift, le_bits;
 };
 static inline size_t field_label_len(const struct field *f)
 {
@@ -99,7 +102,7 @@ static inline size_t field_abbrev_len(const struct field *f)
 
 #define FLD_MEMBER 1 /* a member of the header; the members cover its bits without gap or overlap */
 #define FLD_HIDDEN 2 /* an alias for filters and -e, not shown in the tree (ip.addr) */
-#define FLD_LE     4 /* a little-endian number: byte-aligned, 16, 32 or 64 bits */
+#define FLD_LE     4 /* a little-endian number: byte-aligned, 16, 24, 32 or 64 bits */
 #define FLD_PLAIN  8 /* an unsigned number without a condition, within 8 bytes: FIELD_PLAIN() can read it */
 
 struct hdr {
@@ -116,6 +119,8 @@ struct hdr {
     uint8_t type;
     /* Append the Info column if this is the innermost layer; NULL: the layer before it decides */
     void (*info)(struct buf *, const struct pkt *, const struct layer *);
+    /* of an upper protocol: only what earlier packets told shows that it is there, so src/ulp adds its layers */
+    bool upper;
 };
 
 /*
@@ -191,6 +196,21 @@ struct hdr {
 #define FIELD_ROW(when, bit, width, type, base, desc, flags, abbrev, label, blurb)                                     \
     {                                                                                                                  \
         abbrev, label, blurb, desc, NULL, when, bit, width, type, base, flags                                          \
+    }
+/* A row for a little-endian number of `bytes` bytes at byte `at`; LE_BITS: for `bits` of its bits, from bit `shift` on.
+ */
+#define FIELD_LE(when, at, bytes, type, base, desc, abbrev, label, blurb)                                              \
+    LE_BITS(when, at, bytes, 0, 0, type, base, desc, abbrev, label, blurb)
+#define LE_BITS(when, at, bytes, shift, bits, type, base, desc, abbrev, label, blurb)                                  \
+    {                                                                                                                  \
+        abbrev, label, blurb, desc, NULL, when, 8 * (at), 8 * (bytes), type, base, FLD_LE,                             \
+            FIELD_LENGTHS(label, abbrev), .le_shift = (shift), .le_bits = (bits)                                       \
+    }
+/* A row for `bytes` bytes at byte `at`, which are no number. */
+#define FIELD_AT(when, at, bytes, type, abbrev, label, blurb)                                                          \
+    {                                                                                                                  \
+        abbrev, label, blurb, NULL, NULL, when, 8 * (at), 8 * (bytes), type, BASE_NONE, 0,                             \
+            FIELD_LENGTHS(label, abbrev)                                                                               \
     }
 /* A row whose value a function computes. */
 #define FIELD_GET(function, type, base, desc, flags, abbrev, label, blurb)                                             \

@@ -232,6 +232,22 @@ NOTE(request_get, NOTE_REQUEST, request_frame)
 NOTE(acked_first_get, NOTE_ACKED, acked_first)
 NOTE(acked_last_get, NOTE_ACKED, acked_last)
 NOTE(retrans_get, NOTE_RETRANS, retransmission)
+NOTE(ulp_command_get, NOTE_ULP, ulp_command)
+NOTE(ulp_command_in_get, NOTE_ULP, ulp_command_in)
+NOTE(ulp_offset_get, NOTE_ULP_DATA, ulp_offset)
+NOTE(ulp_latency_get, NOTE_ULP_DONE, ulp_latency)
+
+static bool ulp_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    return p->note.have & NOTE_ULP && name_get(v, p->note.ulp);
+}
+
+static bool ulp_how_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    return p->note.have & NOTE_ULP_HOW && name_get(v, p->note.ulp_how);
+}
 
 static bool twice_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -319,6 +335,18 @@ static const struct field rdma_fields[] = {
               "The request was sent before, or the rest of this READ was requested before."),
     FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice",
               "An identical copy was captured before: captured twice, or duplicated by the network."),
+    FIELD_GET(ulp_how_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.ulp.how", "Upper protocol known by",
+              "How the protocol was learnt: CM private data, CM service id, first bytes, or --ulp."),
+    FIELD_GET(ulp_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.ulp", "Command",
+              "Command of the upper protocol that the packet belongs to, and what it is to it."),
+    FIELD_GET(ulp_command_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.ulp.command", "Number of the command",
+              "As in `rdmatrace ops`, from 1."),
+    FIELD_GET(ulp_command_in_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.ulp.command_in", "Command in frame",
+              "Frame of the command's message, its last packet."),
+    FIELD_GET(ulp_offset_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.ulp.offset", "Offset of the data",
+              "Offset of the payload in the data of the command."),
+    FIELD_GET(ulp_latency_get, FT_REL_TIME, BASE_NONE, NULL, 0, "rdma.ulp.latency", "Latency of the command",
+              "From the first packet of the command to its response, seconds."),
 };
 const struct hdr rdma_hdr = {
     .abbrev = "rdma",

@@ -34,7 +34,15 @@ struct pkt_note {
     /* set by pkt_marks(): marks[i] belongs to layers[first_mark + i], a layer of rdma_mark_hdr */
     const struct pkt_mark *marks;
     uint16_t first_mark;
-    bool retransmission; /* a retransmitted request, or a READ request for the rest of an earlier READ */
+    /* the command of the upper protocol that the packet belongs to (src/ulp) */
+    const char *ulp;         /* with NOTE_ULP: in words, "NVMe Write cid 0x3 ..."; valid until the next packet */
+    const char *ulp_how;     /* how the protocol was learnt, "CM private data" */
+    uint64_t ulp_command;    /* number of the command, from 1, as in `rdmatrace ops` */
+    uint64_t ulp_command_in; /* frame of its message */
+    uint64_t ulp_offset;     /* offset of the packet's payload in the data of the command */
+    ns_t ulp_latency;        /* of the response: since the command */
+    uint32_t ulp_queue;      /* number of the queue that the connection is */
+    bool retransmission;     /* a retransmitted request, or a READ request for the rest of an earlier READ */
 };
 enum {
     NOTE_CONN = 1u << 0,
@@ -48,6 +56,10 @@ enum {
     NOTE_ACKED = 1u << 8,
     NOTE_RETRANS = 1u << 9, /* the flag `retransmission` is meaningful */
     NOTE_TWICE = 1u << 10,  /* an identical packet was captured before: captured twice, or duplicated by the network */
+    NOTE_ULP_HOW = 1u << 11,
+    NOTE_ULP = 1u << 12, /* ulp, ulp_command, ulp_command_in, ulp_queue */
+    NOTE_ULP_DATA = 1u << 13,
+    NOTE_ULP_DONE = 1u << 14, /* ulp_latency */
 };
 
 /* The times of the frames before, for frame.time_relative and frame.time_delta. Zero-initialise. */

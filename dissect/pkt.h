@@ -16,6 +16,10 @@ struct layer {
     uint32_t len; /* captured bytes of the header */
 };
 
+/* Flag in layer.off: the layer's bytes are not in the frame but in pkt.message, which was put together from several
+ * packets; the other bits are the offset there. It is above every offset in a frame. */
+#define LAYER_MESSAGE UINT32_C(0x80000000)
+
 #define STREAM_NONE UINT32_MAX
 #define PKT_LAYERS  48 /* headers of a packet, at most */
 
@@ -105,9 +109,17 @@ struct pkt {
     uint32_t streams[PKT_STREAMS];
     uint8_t n_streams;
     struct pkt_note note; /* note.have is always set */
+    /* of layers with LAYER_MESSAGE: set by src/ulp, valid until its next packet */
+    const uint8_t *message;
 
     struct layer layers[PKT_LAYERS];
 };
+
+/* The first byte of a layer. */
+static inline const uint8_t *layer_bytes(const struct pkt *p, const struct layer *l)
+{
+    return UNLIKELY(l->off & LAYER_MESSAGE) ? p->message + (l->off & ~LAYER_MESSAGE) : p->data + l->off;
+}
 
 /* Bytes before a packet of LINK_ERF that were not on the wire: the ERF record header and extension headers. */
 uint32_t erf_lead(const struct pkt *p);

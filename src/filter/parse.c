@@ -80,7 +80,7 @@ static bool expect(struct parser *ps, enum tok kind)
 static unsigned needs_of(const struct field_ref *r)
 {
     const char *name = r->field ? r->field->abbrev : "";
-    unsigned needs = r->hdr == &rdma_hdr ? FILTER_NEEDS_NOTE : 0;
+    unsigned needs = r->hdr == &rdma_hdr || r->hdr->upper ? FILTER_NEEDS_NOTE : 0;
 
     if (strncmp(name, "rdma.icrc.", 10) == 0 || strncmp(name, "rdma.vcrc.", 10) == 0)
         needs |= FILTER_NEEDS_CRC;
@@ -102,6 +102,15 @@ static const char *proto_find(const char *name, uint32_t len)
     return NULL;
 }
 
+/* Whether only earlier packets tell that a packet has this protocol. */
+static bool is_upper(const char *proto)
+{
+    for (const struct hdr *const *h = all_headers; *h; h++)
+        if ((*h)->upper && strcmp((*h)->proto, proto) == 0)
+            return true;
+    return false;
+}
+
 /* Make `n` a field if the `len` bytes at `name` are the name of one. */
 static bool field_resolve(struct parser *ps, struct node *n, const char *name, uint32_t len)
 {
@@ -112,7 +121,7 @@ static bool field_resolve(struct parser *ps, struct node *n, const char *name, u
     n->proto = proto_find(name, len);
     if (n->proto) {
         n->uses_note = strcmp(n->proto, rdma_hdr.proto) == 0;
-        ps->f->needs |= n->uses_note ? FILTER_NEEDS_NOTE : 0;
+        ps->f->needs |= n->uses_note || is_upper(n->proto) ? FILTER_NEEDS_NOTE : 0;
         n->kind = N_FIELD;
         return true;
     }

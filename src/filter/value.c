@@ -150,7 +150,7 @@ static bool visit_layer(struct eval *e, const struct node *n, const struct layer
         if (n->refs[i].hdr != l->hdr)
             continue;
         if (!f)
-            v = (struct value){.type = FT_BYTES, .p = e->p->data + l->off, .len = l->len};
+            v = (struct value){.type = FT_BYTES, .p = layer_bytes(e->p, l), .len = l->len};
         else if (!field_value(f, e->p, l, &v))
             continue;
         if (visit(e, n, f, l, &v))
@@ -219,11 +219,11 @@ static bool visit_proto(struct eval *e, const struct node *n, visit_fn visit)
                 first = NULL;
             if (starts) {
                 first = l;
-                v.p = p->data + l->off;
+                v.p = layer_bytes(p, l);
                 v.len = 0;
                 index++;
             }
-            if (ours && l->off + l->len > first->off + v.len)
+            if (ours && !((l->off ^ first->off) & LAYER_MESSAGE) && l->off + l->len > first->off + v.len)
                 v.len = l->off + l->len - first->off;
         }
         total = index;

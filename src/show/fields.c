@@ -22,7 +22,7 @@ static bool print_ref(struct buf *b, const struct pkt *p, const struct layer *l,
 
     if (!r->field) {
         if (l->hdr->type == FT_BYTES)
-            buf_bytes(b, p->data + l->off, l->len, 0);
+            buf_bytes(b, layer_bytes(p, l), l->len, 0);
         else if (strchr(l->hdr->abbrev, '.'))
             buf_char(b, '1'); /* a part of a protocol */
         else

@@ -160,7 +160,7 @@ static void json_layer(struct buf *b, const struct pkt *p, const struct layer *l
     if (bytes) {
         key(b, h->abbrev, strlen(h->abbrev), "", occurrence);
         buf_char(b, '"');
-        buf_bytes(b, p->data + l->off, l->len, ':');
+        buf_bytes(b, layer_bytes(p, l), l->len, ':');
         buf_char(b, '"');
         if (!h->nfields)
             return;

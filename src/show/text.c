@@ -246,7 +246,7 @@ static void tree_bytes(const struct print_opts *o, struct buf *b, const struct p
     buf_mem(b, ": ", 2);
     buf_dec(b, l->len);
     buf_mem(b, " bytes: ", 8);
-    buf_bytes(b, p->data + l->off, min_u32(l->len, TREE_BYTES), 0);
+    buf_bytes(b, layer_bytes(p, l), min_u32(l->len, TREE_BYTES), 0);
     if (l->len > TREE_BYTES)
         buf_puts(b, o->ascii ? "..." : "\xe2\x80\xa6");
 }
