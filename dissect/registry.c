@@ -21,6 +21,7 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/ulp/nvme.h"
 
 const struct hdr *const all_headers[] = {
     &frame_hdr,
@@ -112,6 +113,8 @@ const struct hdr *const all_headers[] = {
     SMP_HDRS(HDR_REF) PORTINFO_HDRS(HDR_REF) RMPP_HDRS(HDR_REF) SA_HDRS(HDR_REF) SA_RECORD_HDRS(HDR_REF)
             SA_PATH_HDRS(HDR_REF) NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF)
                 MAD_OTHER_HDRS(HDR_REF)
+        /* upper protocols */
+        NVME_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

@@ -1,14 +1,18 @@
-/* layer 1 (wire): upper-layer protocols by CM service id. */
+/* layer 1 (wire): upper-layer protocols by what CM says of a connection. */
 #include "dissect/ulp/service.h"
 
 #include "dissect/mad/cm.h"
+#include "dissect/ulp/nvme.h"
+
+#define APPLICATION "RDMA-CM application"
 
 const char *ulp_of_service(uint64_t service_id)
 {
     /* Ports of the RDMA IP CM service, in any port space; from IANA's registry and the sources of the programs. */
     static const struct vname ports[] = {
-        {987, "LNet"},  {3260, "iSER"},      {4420, "NVMe/RDMA"}, {5445, "SMB Direct"},
-        {18634, "RDS"}, {20049, "NFS/RDMA"}, {7174, "rping"},     {7471, "RDMA-CM test"},
+        {987, "LNet"},        {3260, "iSER"},  {4420, "NVMe/RDMA"},    {8009, "NVMe/RDMA"}, {445, "SMB Direct"},
+        {5445, "SMB Direct"}, {18634, "RDS"},  {16385, "RDS"},         {20049, "NFS/RDMA"}, {1234, "RTRS"},
+        {5640, "9P/RDMA"},    {7174, "rping"}, {7471, "RDMA-CM test"},
     };
     const char *name;
 
@@ -17,5 +21,39 @@ const char *ulp_of_service(uint64_t service_id)
     if (!cm_service_is_ip(service_id))
         return NULL;
     name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);
-    return name ? name : "RDMA-CM application";
+    return name ? name : APPLICATION;
+}
+
+/* RFC 8797: magic number, version 1. */
+static bool rpcrdma_private_fits(const uint8_t *b, uint32_t len)
+{
+    return len >= 8 && load_be32(b) == UINT32_C(0xf6ab0e18) && b[4] == 1;
+}
+
+/* Kernel rtrs-pri.h: two zero bytes, magic number 0x1bbd, little-endian. */
+static bool rtrs_private_fits(const uint8_t *b, uint32_t len)
+{
+    return len >= 8 && b[0] == 0 && b[1] == 0 && b[2] == 0xbd && b[3] == 0x1b;
+}
+
+/* Private data that identify a protocol. `magic`: on any port; else only where the port is not a well-known one. */
+static const struct {
+    const char *name;
+    bool (*fits)(const uint8_t *b, uint32_t len);
+    bool magic;
+} privates[] = {
+    {"NFS/RDMA", rpcrdma_private_fits, true},
+    {"RTRS", rtrs_private_fits, true},
+    {"NVMe/RDMA", nvme_private_fits, false},
+};
+
+struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len)
+{
+    const char *name = ulp_of_service(service_id);
+    bool vague = name && strcmp(name, APPLICATION) == 0;
+
+    for (unsigned i = 0; i < ARRAY_LEN(privates); i++)
+        if (privates[i].fits(b, len) && (privates[i].magic || vague || !name || strcmp(name, privates[i].name) == 0))
+            return (struct ulp_named){.name = privates[i].name, .by_private = true};
+    return (struct ulp_named){.name = name, .vague = vague};
 }

@@ -27,6 +27,9 @@ struct place {
 struct context {
     struct observer *observer;
     struct place *places; /* observer_flows() */
+    context_more *more;   /* NULL: none */
+    void (*release)(void *user);
+    void *user; /* of both */
 };
 
 static void note_message(struct pkt *p, uint32_t msg, uint32_t packet, uint32_t packets, uint64_t bytes, bool whole)
@@ -311,6 +314,8 @@ void context_free(struct context *c)
 {
     if (!c)
         return;
+    if (c->release)
+        c->release(c->user);
     if (c->observer)
         zeros_free(c->places, observer_flows(c->observer), sizeof *c->places);
     observer_free(c->observer);
@@ -322,24 +327,43 @@ struct conn_table *context_conns(struct context *c)
     return observer_conns(c->observer);
 }
 
+struct observer *context_observer(struct context *c)
+{
+    return c->observer;
+}
+
+void context_extend(struct context *c, context_more *more, void (*release)(void *user), void *user)
+{
+    c->more = more;
+    c->release = release;
+    c->user = user;
+}
+
+/* A request, or a response to one. */
+static void note_event(struct context *c, struct pkt *p, const struct event *e)
+{
+    struct place *w = &c->places[e->flow];
+
+    observer_take(c->observer, e);
+    if (e->kind == EVENT_REQUEST)
+        note_request(w, p, e);
+    else if (p->op->flags & OPF_ACK)
+        note_acked(w, p, e);
+    else
+        note_answer(w, p, e);
+}
+
 void context_note(struct context *c, struct pkt *p)
 {
     struct event e;
-    struct place *w;
 
     observer_see(c->observer, p, &e);
     if (LIKELY(e.own != FLOW_NONE))
         note_flow(p, conn_flow_at(context_conns(c), e.own), e.h);
     else if (p->have & H_BTH && !(p->flags & PKT_MALFORMED))
         note_datagram(p);
-    if (!e.h) /* no request, and no response to one; a bad ICRC: its receiver drops it */
-        return;
-    observer_take(c->observer, &e);
-    w = &c->places[e.flow];
-    if (e.kind == EVENT_REQUEST)
-        note_request(w, p, &e);
-    else if (p->op->flags & OPF_ACK)
-        note_acked(w, p, &e);
-    else
-        note_answer(w, p, &e);
+    if (e.h) /* else no request, and no response to one; a bad ICRC: its receiver drops it */
+        note_event(c, p, &e);
+    if (c->more)
+        c->more(c->user, p, &e);
 }

@@ -97,14 +97,20 @@ struct flow {
     bool moved;                /* it took another path than the one before it: see conn_moved() */
 };
 
+#define CONN_GREETING 56 /* bytes of a REQ's private data that are kept: all that the RDMA IP CM service leaves */
+
 /* A connection that was learnt (from CM, a TCP exchange, --pair), maybe before its packets: both ends, 0 and 1. */
 struct conn_known {
     struct conn_addr addr[2];
     uint32_t qpn[2];
-    uint32_t psn[2];   /* first PSN of the requests that this end sends */
-    uint32_t id[2];    /* communication id that this end chose, 0: not CM */
-    uint32_t pmtu;     /* bytes, 0: not known */
-    const char *upper; /* NULL: not known */
+    uint32_t psn[2];                 /* first PSN of the requests that this end sends */
+    uint32_t id[2];                  /* communication id that this end chose, 0: not CM */
+    uint32_t pmtu;                   /* bytes, 0: not known */
+    const char *upper;               /* NULL: not known */
+    bool upper_by_private;           /* the private data of the REQ fit `upper` */
+    bool upper_vague;                /* `upper` says no more than that the RDMA-CM is used */
+    uint8_t greeting_len;            /* bytes of `greeting`; 0: not CM */
+    uint8_t greeting[CONN_GREETING]; /* the consumer's private data of the REQ, from their first byte */
     /* where it was learnt from */
     enum pairing how;
     bool any_psn;                        /* psn[] are not known */
@@ -159,6 +165,9 @@ struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 /* All flows, by index; the array does not move. */
 struct flow *conn_flows(struct conn_table *t);
 
+/* What was learnt of the connection of a flow; *end is set to the end to which it goes. NULL: nothing. Valid until the
+ * next connection is learnt. */
+const struct conn_known *conn_known_to(const struct conn_table *t, uint32_t flow, unsigned *end);
 /* Learn a connection. Its flows seen so far are paired at once. As many are kept as flows, the latest ones. */
 void conn_learn(struct conn_table *t, const struct conn_known *k);
 /* Likewise `n` connections. */

@@ -30,11 +30,17 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
         t->flows[peer].pmtu = k->pmtu;
 }
 
-void conn_recall(struct conn_table *t, uint32_t flow)
+const struct conn_known *conn_known_to(const struct conn_table *t, uint32_t flow, unsigned *end)
 {
     const struct flow *f = &t->flows[flow];
+
+    return known_of(t->known, &f->src, &f->dst, f->dqpn, end);
+}
+
+void conn_recall(struct conn_table *t, uint32_t flow)
+{
     unsigned end;
-    const struct conn_known *k = known_of(t->known, &f->src, &f->dst, f->dqpn, &end);
+    const struct conn_known *k = conn_known_to(t, flow, &end);
 
     if (k)
         apply_known(t, flow, k, end);

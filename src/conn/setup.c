@@ -152,6 +152,20 @@ static void learn_alternate(struct setup_req *r, const struct cm_req *m)
     memcpy(r->gid_path.alt[1].b, m->alt_rgid, 16);
 }
 
+/* The upper protocol, and the consumer's private data. */
+static void learn_upper(struct setup_req *r, const struct cm_req *m)
+{
+    uint32_t from = cm_service_is_ip(m->service_id) ? CM_IP_LEN : 0,
+             len = min_u32(sizeof m->private_data - from, CONN_GREETING);
+    struct ulp_named upper = ulp_of_req(m->service_id, m->private_data + from, len);
+
+    r->upper = upper.name;
+    r->upper_by_private = upper.by_private;
+    r->upper_vague = upper.vague;
+    r->greeting_len = (uint8_t)len;
+    memcpy(r->greeting, m->private_data + from, len);
+}
+
 static void learn_req(struct learner *l, const struct pkt *p, const struct setup_msg *msg)
 {
     struct setup_req *r = req_place(l, &msg->half);
@@ -159,11 +173,9 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
 
     if (!r)
         return;
-    *r = (struct setup_req){.half = msg->half,
-                            .ts = p->frame->ts,
-                            .pmtu = cm_mtu_bytes(m->mtu),
-                            .upper = ulp_of_service(m->service_id),
-                            .depth = m->init_depth};
+    *r =
+        (struct setup_req){.half = msg->half, .ts = p->frame->ts, .pmtu = cm_mtu_bytes(m->mtu), .depth = m->init_depth};
+    learn_upper(r, m);
     r->gid[0].network = r->gid[1].network = p->network;
     memcpy(r->gid[0].b, m->prim_lgid, sizeof r->gid[0].b);
     memcpy(r->gid[1].b, m->prim_rgid, sizeof r->gid[1].b);
@@ -272,6 +284,10 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.id[1] = msg->half.id;
     k.pmtu = req->pmtu;
     k.upper = req->upper;
+    k.upper_by_private = req->upper_by_private;
+    k.upper_vague = req->upper_vague;
+    k.greeting_len = req->greeting_len;
+    memcpy(k.greeting, req->greeting, sizeof k.greeting);
     k.params[1] = req->peer;
     k.params[1].have_depth = true;
     k.params[1].depth = m->init_depth;

@@ -60,9 +60,12 @@ bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, 
 /* A REQ that waits for its REP. */
 struct setup_req {
     struct setup_half half;
-    ns_t ts;                 /* of the REQ */
-    uint32_t pmtu;           /* bytes */
-    const char *upper;       /* upper protocol, by service id; NULL: not known */
+    ns_t ts;                            /* of the REQ */
+    uint32_t pmtu;                      /* bytes */
+    const char *upper;                  /* upper protocol; NULL: not known */
+    bool upper_by_private, upper_vague; /* as in conn_known */
+    uint8_t greeting_len;               /* likewise */
+    uint8_t greeting[CONN_GREETING];
     struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */
     uint8_t depth;           /* initiator depth that the REQ states */
     bool over;               /* the connection was closed: the same REQ begins another one */

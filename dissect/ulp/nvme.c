@@ -1,0 +1,408 @@
+/* layer 1 (wire): NVMe over RDMA: capsules read, recognised and as one line. */
+#include "dissect/ulp/nvme.h"
+
+static uint64_t load_le(const uint8_t *p, unsigned n)
+{
+    uint64_t v = 0;
+
+    while (n-- > 0)
+        v = v << 8 | p[n];
+    return v;
+}
+
+enum { SGL_DATA = 0, SGL_KEYED = 4 };
+
+static void sgl_get(struct nvme_sgl *s, const uint8_t *p)
+{
+    s->type = p[15] >> 4;
+    s->subtype = p[15] & 15;
+    s->address = load_le(p, 8);
+    s->length = (uint32_t)load_le(p + 8, s->type == SGL_KEYED ? 3 : 4);
+    s->key = s->type == SGL_KEYED ? (uint32_t)load_le(p + 11, 4) : 0;
+}
+
+void nvme_cmd_get(struct nvme_cmd *c, const uint8_t *sqe)
+{
+    c->opc = sqe[0];
+    c->flags = sqe[1];
+    c->fctype = sqe[4];
+    c->cid = (uint16_t)load_le(sqe + 2, 2);
+    c->nsid = (uint32_t)load_le(sqe + 4, 4);
+    for (unsigned i = 0; i < 6; i++)
+        c->cdw[i] = (uint32_t)load_le(sqe + 40 + 4 * i, 4);
+    sgl_get(&c->sgl, sqe + 24);
+}
+
+void nvme_cqe_get(struct nvme_cqe *c, const uint8_t *cqe)
+{
+    c->result = load_le(cqe, 8);
+    c->sqhd = (uint16_t)load_le(cqe + 8, 2);
+    c->cid = (uint16_t)load_le(cqe + 12, 2);
+    c->status = (uint16_t)(load_le(cqe + 14, 2) >> 1);
+}
+
+/* The two bits that say which way data go: 1 from the host, 2 to the host. */
+static unsigned direction(const struct nvme_cmd *c)
+{
+    return (c->opc == NVME_FABRICS ? c->fctype : c->opc) & 3;
+}
+
+bool nvme_is_to_host(const struct nvme_cmd *c)
+{
+    return direction(c) == 2;
+}
+
+uint32_t nvme_data_len(const struct nvme_cmd *c)
+{
+    return direction(c) == 0 || (c->sgl.type != SGL_KEYED && c->sgl.type != SGL_DATA) ? 0 : c->sgl.length;
+}
+
+/* Whether the descriptor is one that a host sends; data of `len` bytes follow the command, if the capsule is `whole`.
+ */
+static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
+{
+    unsigned type = sqe[39];
+
+    if (type == 0x01)
+        return !whole || (load_le(sqe + 24, 8) <= len && load_le(sqe + 32, 4) <= len);
+    return (type == 0x40 || type == 0x4f || type == 0x00) && whole && len == 0;
+}
+
+enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole)
+{
+    if (len < NVME_SQE_LEN || (b[1] & 0xfc) != 0x40)
+        return LOOKS_OTHER;
+    if (b[0] == NVME_FABRICS)
+        return b[4] <= 8 ? LOOKS_CLIENT : LOOKS_OTHER;
+    return sgl_plausible(b, len - NVME_SQE_LEN, whole) ? LOOKS_CLIENT : LOOKS_OTHER;
+}
+
+/* Record format, queue id, sizes of the receive queue and (from 0) the send queue, controller id: five numbers of two
+ * bytes. The rest is zero. */
+bool nvme_private_fits(const uint8_t *b, uint32_t len)
+{
+    uint16_t qid, hrqsize, hsqsize;
+
+    if (len < 32 || b[0] || b[1])
+        return false;
+    qid = (uint16_t)load_le(b + 2, 2);
+    hrqsize = (uint16_t)load_le(b + 4, 2);
+    hsqsize = (uint16_t)load_le(b + 6, 2);
+    for (unsigned i = 10; i < 32; i++)
+        if (b[i])
+            return false;
+    return qid < 4096 && hrqsize >= 2 && hsqsize >= 1 && hrqsize <= 16384 && hsqsize <= 16384;
+}
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+static const struct vname io_opcodes[] = {{0x00, "Flush"},
+                                          {0x01, "Write"},
+                                          {0x02, "Read"},
+                                          {0x04, "Write Uncorrectable"},
+                                          {0x05, "Compare"},
+                                          {0x08, "Write Zeroes"},
+                                          {0x09, "Dataset Management"},
+                                          {0x0c, "Verify"},
+                                          {0x0d, "Reservation Register"},
+                                          {0x0e, "Reservation Report"},
+                                          {0x11, "Reservation Acquire"},
+                                          {0x15, "Reservation Release"},
+                                          {0x79, "Zone Management Send"},
+                                          {0x7a, "Zone Management Receive"},
+                                          {0x7d, "Zone Append"},
+                                          {0x7f, "Fabrics Command"}};
+const struct vdesc nvme_io_opcode_desc = VDESC_NAMES(io_opcodes);
+
+static const struct vname admin_opcodes[] = {{0x00, "Delete I/O Submission Queue"},
+                                             {0x01, "Create I/O Submission Queue"},
+                                             {0x02, "Get Log Page"},
+                                             {0x04, "Delete I/O Completion Queue"},
+                                             {0x05, "Create I/O Completion Queue"},
+                                             {0x06, "Identify"},
+                                             {0x08, "Abort"},
+                                             {0x09, "Set Features"},
+                                             {0x0a, "Get Features"},
+                                             {0x0c, "Asynchronous Event Request"},
+                                             {0x0d, "Namespace Management"},
+                                             {0x10, "Firmware Commit"},
+                                             {0x11, "Firmware Image Download"},
+                                             {0x14, "Device Self-test"},
+                                             {0x15, "Namespace Attachment"},
+                                             {0x18, "Keep Alive"},
+                                             {0x19, "Directive Send"},
+                                             {0x1a, "Directive Receive"},
+                                             {0x1c, "Virtualization Management"},
+                                             {0x1d, "NVMe-MI Send"},
+                                             {0x1e, "NVMe-MI Receive"},
+                                             {0x7c, "Doorbell Buffer Config"},
+                                             {0x7f, "Fabrics Command"},
+                                             {0x80, "Format NVM"},
+                                             {0x81, "Security Send"},
+                                             {0x82, "Security Receive"},
+                                             {0x84, "Sanitize"},
+                                             {0x86, "Get LBA Status"}};
+const struct vdesc nvme_admin_opcode_desc = VDESC_NAMES(admin_opcodes);
+
+static const struct vname fctypes[] = {{0x00, "Property Set"},           {0x01, "Connect"},
+                                       {0x04, "Property Get"},           {0x05, "Authentication Send"},
+                                       {0x06, "Authentication Receive"}, {0x08, "Disconnect"}};
+const struct vdesc nvme_fctype_desc = VDESC_NAMES(fctypes);
+
+static const struct vname properties[] = {{0x00, "Controller Capabilities"},  {0x08, "Version"},
+                                          {0x0c, "Interrupt Mask Set"},       {0x10, "Interrupt Mask Clear"},
+                                          {0x14, "Controller Configuration"}, {0x1c, "Controller Status"},
+                                          {0x20, "NVM Subsystem Reset"}};
+const struct vdesc nvme_property_desc = VDESC_NAMES(properties);
+
+static const struct vname log_pages[] = {{0x01, "Error Information"},
+                                         {0x02, "SMART / Health Information"},
+                                         {0x03, "Firmware Slot Information"},
+                                         {0x04, "Changed Namespace List"},
+                                         {0x05, "Commands Supported and Effects"},
+                                         {0x06, "Device Self-test"},
+                                         {0x07, "Telemetry Host-Initiated"},
+                                         {0x08, "Telemetry Controller-Initiated"},
+                                         {0x09, "Endurance Group Information"},
+                                         {0x0c, "Asymmetric Namespace Access"},
+                                         {0x70, "Discovery"},
+                                         {0x80, "Reservation Notification"}};
+const struct vdesc nvme_log_desc = VDESC_NAMES(log_pages);
+
+static const struct vname cns_values[] = {{0x00, "Namespace"},
+                                          {0x01, "Controller"},
+                                          {0x02, "Active Namespace ID list"},
+                                          {0x03, "Namespace Identification Descriptor list"},
+                                          {0x05, "Namespace, I/O command set"},
+                                          {0x06, "Controller, I/O command set"},
+                                          {0x08, "Namespace, independent of the command set"}};
+const struct vdesc nvme_cns_desc = VDESC_NAMES(cns_values);
+
+static const struct vname features[] = {{0x01, "Arbitration"},
+                                        {0x02, "Power Management"},
+                                        {0x03, "LBA Range Type"},
+                                        {0x04, "Temperature Threshold"},
+                                        {0x05, "Error Recovery"},
+                                        {0x06, "Volatile Write Cache"},
+                                        {0x07, "Number of Queues"},
+                                        {0x08, "Interrupt Coalescing"},
+                                        {0x09, "Interrupt Vector Configuration"},
+                                        {0x0a, "Write Atomicity Normal"},
+                                        {0x0b, "Asynchronous Event Configuration"},
+                                        {0x0c, "Autonomous Power State Transition"},
+                                        {0x0d, "Host Memory Buffer"},
+                                        {0x0e, "Timestamp"},
+                                        {0x0f, "Keep Alive Timer"},
+                                        {0x10, "Host Controlled Thermal Management"},
+                                        {0x11, "Non-Operational Power State Config"},
+                                        {0x13, "Predictable Latency Mode Config"},
+                                        {0x14, "Predictable Latency Mode Window"},
+                                        {0x16, "Host Behavior Support"},
+                                        {0x17, "Sanitize Config"},
+                                        {0x80, "Software Progress Marker"},
+                                        {0x81, "Host Identifier"},
+                                        {0x82, "Reservation Notification Mask"},
+                                        {0x83, "Reservation Persistence"},
+                                        {0x84, "Namespace Write Protection Config"}};
+const struct vdesc nvme_feature_desc = VDESC_NAMES(features);
+
+static const struct vname scts[] = {{0, "Generic Command Status"},
+                                    {1, "Command Specific Status"},
+                                    {2, "Media and Data Integrity Errors"},
+                                    {3, "Path Related Status"},
+                                    {7, "Vendor Specific"}};
+const struct vdesc nvme_sct_desc = VDESC_NAMES(scts);
+
+/* By status code type (bits 10:8) and status code. */
+static const struct vname statuses[] = {{0x000, "Successful Completion"},
+                                        {0x001, "Invalid Command Opcode"},
+                                        {0x002, "Invalid Field in Command"},
+                                        {0x003, "Command ID Conflict"},
+                                        {0x004, "Data Transfer Error"},
+                                        {0x006, "Internal Error"},
+                                        {0x007, "Command Abort Requested"},
+                                        {0x008, "Command Aborted due to SQ Deletion"},
+                                        {0x00b, "Invalid Namespace or Format"},
+                                        {0x00c, "Command Sequence Error"},
+                                        {0x00d, "Invalid SGL Segment Descriptor"},
+                                        {0x00e, "Invalid Number of SGL Descriptors"},
+                                        {0x00f, "Data SGL Length Invalid"},
+                                        {0x010, "Metadata SGL Length Invalid"},
+                                        {0x011, "SGL Descriptor Type Invalid"},
+                                        {0x016, "SGL Offset Invalid"},
+                                        {0x018, "Host Identifier Inconsistent Format"},
+                                        {0x019, "Keep Alive Timer Expired"},
+                                        {0x01a, "Keep Alive Timeout Invalid"},
+                                        {0x020, "Namespace is Write Protected"},
+                                        {0x080, "LBA Out of Range"},
+                                        {0x081, "Capacity Exceeded"},
+                                        {0x082, "Namespace Not Ready"},
+                                        {0x083, "Reservation Conflict"},
+                                        {0x101, "Invalid Queue Identifier"},
+                                        {0x102, "Invalid Queue Size"},
+                                        {0x103, "Abort Command Limit Exceeded"},
+                                        {0x105, "Asynchronous Event Request Limit Exceeded"},
+                                        {0x109, "Invalid Log Page"},
+                                        {0x10d, "Feature Identifier Not Saveable"},
+                                        {0x10e, "Feature Not Changeable"},
+                                        {0x10f, "Feature Not Namespace Specific"},
+                                        {0x280, "Write Fault"},
+                                        {0x281, "Unrecovered Read Error"},
+                                        {0x282, "End-to-end Guard Check Error"},
+                                        {0x283, "End-to-end Application Tag Check Error"},
+                                        {0x284, "End-to-end Reference Tag Check Error"},
+                                        {0x285, "Compare Failure"},
+                                        {0x286, "Access Denied"},
+                                        {0x287, "Deallocated or Unwritten Logical Block"},
+                                        {0x300, "Internal Path Error"},
+                                        {0x301, "Asymmetric Access Persistent Loss"},
+                                        {0x302, "Asymmetric Access Inaccessible"},
+                                        {0x303, "Asymmetric Access Transition"},
+                                        {0x360, "Controller Pathing Error"},
+                                        {0x370, "Host Pathing Error"},
+                                        {0x371, "Command Aborted By Host"}};
+/* Codes that mean one thing for a fabrics command, another for an I/O command. */
+static const struct vname fabrics_statuses[] = {
+    {0x180, "Connect Incompatible Format"}, {0x181, "Connect Controller Busy"}, {0x182, "Connect Invalid Parameters"},
+    {0x183, "Connect Restart Discovery"},   {0x184, "Connect Invalid Host"},    {0x190, "Discovery Restart"},
+    {0x191, "Authentication Required"},
+};
+static const struct vname io_statuses[] = {{0x180, "Conflicting Attributes"},
+                                           {0x181, "Invalid Protection Information"},
+                                           {0x182, "Attempted Write to Read Only Range"}};
+#define FIND(table, value) vname_find(table, ARRAY_LEN(table), value)
+
+const char *nvme_command_str(const struct nvme_cmd *c, bool admin)
+{
+    if (c->opc == NVME_FABRICS)
+        return FIND(fctypes, c->fctype);
+    return admin ? FIND(admin_opcodes, c->opc) : FIND(io_opcodes, c->opc);
+}
+
+const char *nvme_status_str(const struct nvme_cmd *c, bool admin, uint16_t status)
+{
+    const char *name = FIND(statuses, status & 0x7ff);
+
+    if (!name && c && c->opc == NVME_FABRICS)
+        name = FIND(fabrics_statuses, status & 0x7ff);
+    else if (!name && c && !admin)
+        name = FIND(io_statuses, status & 0x7ff);
+    return name;
+}
+
+const char *nvme_subject_str(const struct nvme_cmd *c, bool admin)
+{
+    if (c->opc == NVME_FABRICS)
+        return c->fctype == NVME_FCTYPE_PROP_GET || c->fctype == NVME_FCTYPE_PROP_SET ? FIND(properties, c->cdw[1])
+                                                                                      : NULL;
+    if (!admin)
+        return NULL;
+    switch (c->opc) {
+    case NVME_ADMIN_GET_LOG:
+        return FIND(log_pages, c->cdw[0] & 0xff);
+    case NVME_ADMIN_IDENTIFY:
+        return FIND(cns_values, c->cdw[0] & 0xff);
+    case 0x09:
+    case 0x0a:
+        return FIND(features, c->cdw[0] & 0xff);
+    default:
+        return NULL;
+    }
+}
+
+/* --- One line --------------------------------------------------------------------------------- */
+
+static void fabrics_text(struct buf *b, const struct nvme_cmd *c)
+{
+    if (c->fctype == NVME_FCTYPE_CONNECT)
+        buf_printf(b, "qid %u sqsize %u kato %u ms", c->cdw[0] >> 16, (c->cdw[1] & 0xffff) + 1, c->cdw[2]);
+    else if (c->fctype == NVME_FCTYPE_PROP_GET)
+        buf_printf(b, "offset 0x%x", c->cdw[1]);
+    else if (c->fctype == NVME_FCTYPE_PROP_SET)
+        buf_printf(b, "offset 0x%x value 0x%llx", c->cdw[1], (unsigned long long)c->cdw[3] << 32 | c->cdw[2]);
+}
+
+static void admin_text(struct buf *b, const struct nvme_cmd *c)
+{
+    switch (c->opc) {
+    case NVME_ADMIN_GET_LOG:
+        buf_printf(b, "lid 0x%x numd %llu offset %llu", c->cdw[0] & 0xff,
+                   ((unsigned long long)(c->cdw[1] & 0xffff) << 16 | c->cdw[0] >> 16) + 1,
+                   (unsigned long long)c->cdw[3] << 32 | c->cdw[2]);
+        break;
+    case NVME_ADMIN_IDENTIFY:
+        buf_printf(b, "cns 0x%x cntid %u", c->cdw[0] & 0xff, c->cdw[0] >> 16);
+        break;
+    case 0x09:
+        buf_printf(b, "fid 0x%x cdw11 0x%x", c->cdw[0] & 0xff, c->cdw[1]);
+        break;
+    case 0x0a:
+        buf_printf(b, "fid 0x%x", c->cdw[0] & 0xff);
+        break;
+    case 0x08:
+        buf_printf(b, "sqid %u cid 0x%x", c->cdw[0] & 0xffff, c->cdw[0] >> 16);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Opcodes of I/O commands whose cdw10 to cdw12 name logical blocks. */
+static bool has_blocks(unsigned opc)
+{
+    return opc == 0x01 || opc == 0x02 || opc == 0x04 || opc == 0x05 || opc == 0x08 || opc == 0x0c || opc == 0x7d;
+}
+
+void nvme_arguments_text(struct buf *b, const struct nvme_cmd *c, bool admin)
+{
+    if (c->opc == NVME_FABRICS)
+        fabrics_text(b, c);
+    else if (admin)
+        admin_text(b, c);
+    else if (has_blocks(c->opc))
+        buf_printf(b, "slba %llu nlb %u%s", (unsigned long long)c->cdw[1] << 32 | c->cdw[0], (c->cdw[2] & 0xffff) + 1,
+                   c->cdw[2] >> 30 & 1 ? " FUA" : "");
+    else if (c->opc == 0x09)
+        buf_printf(b, "ranges %u%s", (c->cdw[0] & 0xff) + 1, c->cdw[1] & 4 ? " deallocate" : "");
+}
+
+static void name_text(struct buf *b, const struct nvme_cmd *c, bool admin)
+{
+    const char *name = nvme_command_str(c, admin), *subject = nvme_subject_str(c, admin);
+
+    if (name)
+        buf_puts(b, name);
+    else if (c->opc == NVME_FABRICS)
+        buf_printf(b, "Fabrics Command type 0x%x", c->fctype);
+    else
+        buf_printf(b, "opcode 0x%x", c->opc);
+    if (subject)
+        buf_printf(b, " (%s)", subject);
+}
+
+void nvme_command_text(struct buf *b, const struct nvme_cmd *c, bool admin)
+{
+    size_t before;
+
+    name_text(b, c, admin);
+    buf_printf(b, " cid 0x%x", c->cid);
+    if (c->opc != NVME_FABRICS && c->nsid)
+        buf_printf(b, c->nsid == UINT32_MAX ? " nsid all" : " nsid %u", c->nsid);
+    before = b->len;
+    buf_char(b, ' ');
+    nvme_arguments_text(b, c, admin);
+    if (b->len == before + 1)
+        b->len = before;
+}
+
+void nvme_status_text(struct buf *b, const struct nvme_cmd *c, bool admin, uint16_t status)
+{
+    const char *name = nvme_status_str(c, admin, status);
+
+    if (name)
+        buf_puts(b, name);
+    else
+        buf_printf(b, "status code type %u code 0x%x", status >> 8 & 7, status & 0xff);
+    if (status & 0x4000)
+        buf_puts(b, ", do not retry");
+}

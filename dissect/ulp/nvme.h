@@ -1,0 +1,117 @@
+/* layer 1 (wire): NVMe over Fabrics, RDMA transport: capsules, data and private data of CM, all little-endian.
+ *
+ * Sources: the headers linux/nvme.h, linux/nvme-rdma.h and linux/nvme-tcp.h, and captures of Linux 6.1. Names are
+ * those of the NVM Express specifications, filter names those of tshark. */
+#ifndef RDMATRACE_DISSECT_ULP_NVME_H
+#define RDMATRACE_DISSECT_ULP_NVME_H
+
+#include "dissect/ulp/ulp.h"
+
+#define NVME_SQE_LEN 64 /* bytes of a submission queue entry, with which a command capsule begins */
+#define NVME_CQE_LEN 16 /* bytes of a completion queue entry, a response capsule */
+
+/* Opcodes and types of fabrics commands that src/ulp asks for. */
+enum {
+    NVME_FABRICS = 0x7f,
+    NVME_FCTYPE_PROP_SET = 0,
+    NVME_FCTYPE_CONNECT = 1,
+    NVME_FCTYPE_PROP_GET = 4,
+    NVME_ADMIN_GET_LOG = 0x02,
+    NVME_ADMIN_IDENTIFY = 0x06,
+    NVME_ADMIN_AER = 0x0c,
+};
+#define NVME_LOG_DISCOVERY 0x70
+
+/* An SGL descriptor, 16 bytes:
+ *   0                               8           11              15   16
+ *   +-------------------------------+-----------+---------------+----+
+ *   |            address            |  length   |      key        |type| keyed data block (type 4)
+ *   +-------------------------------+-----------+---------------+----+
+ *   |       address or offset       |    length     |  reserved   |type| data block (type 0)
+ *   +-------------------------------+---------------+-------------+----+
+ * The last byte has the type in its upper and the subtype in its lower half. */
+struct nvme_sgl {
+    uint8_t type;     /* 0 data block, 4 keyed data block, ... */
+    uint8_t subtype;  /* 0 address, 1 offset in the capsule, 15 (of type 4) the target invalidates the key */
+    uint64_t address; /* or the offset */
+    uint32_t length;  /* bytes */
+    uint32_t key;     /* R_Key of a keyed data block, else 0 */
+};
+
+/* What is read of a command, 64 bytes:
+ *   0    1     2        4              8              24        40                      64
+ *   +----+-----+--------+--------------+--------------+---------+-----------------------+
+ *   |opc |flags|  cid   |     nsid     | cdw2-3, mptr |  SGL 1  |     cdw10 to cdw15    |
+ *   +----+-----+--------+--------------+--------------+---------+-----------------------+
+ * In a fabrics command (opcode 0x7f) byte 4 is the type, and what follows depends on it. */
+struct nvme_cmd {
+    uint8_t opc, flags;
+    uint8_t fctype; /* of a fabrics command */
+    uint16_t cid;
+    uint32_t nsid;
+    uint32_t cdw[6]; /* cdw10 to cdw15 */
+    struct nvme_sgl sgl;
+};
+/* A completion: result (8), SQ head (2), SQ id (2), cid (2), status (2, bit 0 unused). */
+struct nvme_cqe {
+    uint64_t result;
+    uint16_t sqhd, cid;
+    uint16_t status; /* 15 bits without the phase bit: SC 7:0, SCT 10:8, CRD 12:11, More 13, DNR 14 */
+};
+
+/* `sqe` has NVME_SQE_LEN bytes, `cqe` NVME_CQE_LEN. */
+void nvme_cmd_get(struct nvme_cmd *c, const uint8_t *sqe);
+void nvme_cqe_get(struct nvme_cqe *c, const uint8_t *cqe);
+/* The bytes that a command moves: *to_host, or from the host. 0: none, or the SGL does not say. */
+uint32_t nvme_data_len(const struct nvme_cmd *c);
+/* Whether the controller moves data to the host (bits 1:0 of the opcode, or of a fabrics command's type, are 2). */
+bool nvme_is_to_host(const struct nvme_cmd *c);
+/* A strict test of a SEND's bytes (`whole`: all of them): LOOKS_CLIENT for a command capsule. Responses pass no test.
+ */
+enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Whether private data of a REQ (`len` bytes) may be that of NVMe: record format 0 and plausible sizes. */
+bool nvme_private_fits(const uint8_t *b, uint32_t len);
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+/* "Write", "Identify", "Connect"; NULL: no name is known. `admin`: of the admin queue. */
+const char *nvme_command_str(const struct nvme_cmd *c, bool admin);
+/* "Invalid Field in Command"; NULL: no name is known. `status`: as in nvme_cqe. */
+const char *nvme_status_str(const struct nvme_cmd *c, bool admin, uint16_t status);
+/* "Identify Controller" of an Identify, "SMART / Health Information" of a log page ...; NULL: none */
+const char *nvme_subject_str(const struct nvme_cmd *c, bool admin);
+/* Append the command as one line: "Write cid 0x3 nsid 1 slba 300 nlb 8". `nlb` counts from 1 there. */
+void nvme_command_text(struct buf *b, const struct nvme_cmd *c, bool admin);
+/* Append what tells apart commands of one name, without cid and nsid: "slba 300 nlb 8". */
+void nvme_arguments_text(struct buf *b, const struct nvme_cmd *c, bool admin);
+/* Append the status: "Successful Completion", "Invalid Field in Command, do not retry". */
+void nvme_status_text(struct buf *b, const struct nvme_cmd *c, bool admin, uint16_t status);
+
+/* --- Layers ----------------------------------------------------------------------------------- */
+
+/* What every packet of a command has: the queue. */
+void nvme_queue_layer(struct pkt *p);
+/* A command capsule, a response capsule (to command `c`; NULL: not known), data of a command from byte 0 on (of which
+ * `m` may be the beginning). */
+void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin);
+void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
+void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
+/* Private data of a REQ, REP or REJ. */
+enum nvme_private { NVME_REQ, NVME_REP, NVME_REJ };
+void nvme_private_layers(struct pkt *p, const struct ulp_body *m, enum nvme_private which);
+
+extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fctype_desc, nvme_property_desc,
+    nvme_log_desc, nvme_cns_desc, nvme_feature_desc, nvme_sct_desc;
+
+/* clang-format off */
+#define NVME_HDRS(X) \
+    X(nvme_rdma) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
+    X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) \
+    X(nvme_id_ctrl) X(nvme_id_ns) X(nvme_ns_list) X(nvme_discovery) X(nvme_discovery_entry) \
+    X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) \
+    X(nvme_cap) X(nvme_vs)
+/* clang-format on */
+#define NVME_DECLARE(name) extern const struct hdr name##_hdr;
+NVME_HDRS(NVME_DECLARE)
+
+#endif

@@ -1,0 +1,33 @@
+/* layer 1 (wire): what the dissectors of upper protocols share.
+ *
+ * A dissector of this folder gets bytes: a message (the payload of a SEND, in one packet or put together from several),
+ * data that READs or WRITEs moved, or private data of CM. It keeps no state and looks at nothing but these bytes and
+ * what its caller says of them. Bytes that do not fit never make a packet malformed: the protocol may have been
+ * guessed. src/ulp/proto.h has the other half, the state. */
+#ifndef RDMATRACE_DISSECT_ULP_ULP_H
+#define RDMATRACE_DISSECT_ULP_ULP_H
+
+#include "dissect/pkt.h"
+
+/* The ends of a connection: the client sends commands and calls, the server answers them. */
+enum ulp_side { ULP_CLIENT, ULP_SERVER, ULP_SIDES };
+
+/* What a message looks like whose protocol is not known. */
+enum ulp_looks {
+    LOOKS_OTHER,  /* not of this protocol */
+    LOOKS_CLIENT, /* what a client sends */
+    LOOKS_SERVER,
+};
+
+/* Bytes, and where they are. */
+struct ulp_body {
+    const uint8_t *b; /* the first byte */
+    uint32_t len;     /* bytes that are there */
+    uint32_t off;     /* of the first byte, as layer.off: in the frame, or in pkt.message with LAYER_MESSAGE */
+};
+
+/* Add a layer for the header `hdr` of `len` bytes at byte `off` of the body; it gets what there is of them. Without any
+ * of them, or if `p` is NULL, nothing is added. */
+void ulp_layer(struct pkt *p, const struct hdr *hdr, const struct ulp_body *m, uint32_t off, uint32_t len);
+
+#endif
