@@ -235,6 +235,7 @@ NOTE(retrans_get, NOTE_RETRANS, retransmission)
 NOTE(ulp_command_get, NOTE_ULP, ulp_command)
 NOTE(ulp_command_in_get, NOTE_ULP, ulp_command_in)
 NOTE(ulp_offset_get, NOTE_ULP_DATA, ulp_offset)
+NOTE(ulp_missing_get, NOTE_ULP_HOLE, ulp_missing)
 NOTE(ulp_latency_get, NOTE_ULP_DONE, ulp_latency)
 
 static bool ulp_get(const struct pkt *p, const struct layer *l, struct value *v)
@@ -345,6 +346,8 @@ static const struct field rdma_fields[] = {
               "Frame of the command's message, its last packet."),
     FIELD_GET(ulp_offset_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.ulp.offset", "Offset of the data",
               "Offset of the payload in the data of the command."),
+    FIELD_GET(ulp_missing_get, FT_UINT64, BASE_DEC, NULL, 0, "rdma.ulp.missing", "Message is there up to byte",
+              "Packets of the message are missing: it is decoded up to this byte."),
     FIELD_GET(ulp_latency_get, FT_REL_TIME, BASE_NONE, NULL, 0, "rdma.ulp.latency", "Latency of the command",
               "From the first packet of the command to its response, seconds."),
 };

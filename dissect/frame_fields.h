@@ -40,6 +40,7 @@ struct pkt_note {
     uint64_t ulp_command;    /* number of the command, from 1, as in `rdmatrace ops` */
     uint64_t ulp_command_in; /* frame of its message */
     uint64_t ulp_offset;     /* offset of the packet's payload in the data of the command */
+    uint64_t ulp_missing;    /* the first byte of the message that is not there */
     ns_t ulp_latency;        /* of the response: since the command */
     uint32_t ulp_queue;      /* number of the queue that the connection is */
     bool retransmission;     /* a retransmitted request, or a READ request for the rest of an earlier READ */
@@ -60,6 +61,7 @@ enum {
     NOTE_ULP = 1u << 12, /* ulp, ulp_command, ulp_command_in, ulp_queue */
     NOTE_ULP_DATA = 1u << 13,
     NOTE_ULP_DONE = 1u << 14, /* ulp_latency */
+    NOTE_ULP_HOLE = 1u << 15, /* ulp_missing */
 };
 
 /* The times of the frames before, for frame.time_relative and frame.time_delta. Zero-initialise. */

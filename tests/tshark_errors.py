@@ -52,7 +52,28 @@ def added(ours, theirs, _packet):
     return ours == "" and theirs != ""
 
 
+def capsule(packet):
+    """A packet of a SEND of several packets."""
+    return set(packet.opcodes()) & {"0", "1", "2", "3", "22"}
+
+
+def unanswered(_ours, theirs, packet):
+    """A completion that tshark leaves undecoded."""
+    return theirs == "" and packet.has("nvme.cqe.cid") and packet.theirs.get("nvme.cqe.cid", "") == ""
+
+
 KNOWN = [
+    # NVMe over RDMA.
+    Known("nvme-rdma[.]cm[.]re[qj][.].*", lost, "the private data of a REQ or REJ is never shown"),
+    Known("nvme.*", lambda a, b, p: capsule(p) and not b, "a capsule of several packets is not put together"),
+    Known("nvme-rdma[.]cmd[.]qid", lambda a, b, p: capsule(p) and not a,
+          "the queue is shown in each packet of a capsule, the command in none; here both where its last packet came"),
+    Known("nvme.*", unanswered, "the completion of a command that it did not decode is not decoded"),
+    Known("nvme[.]cmd[.]identify[.].*", lambda a, b, p: bool(set(p.opcodes()) & {"6", "7", "8"}) and (not a or not b),
+          "the data of a command are shown by the packet that has the bytes; here all of them where the last packet came"),
+    Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and p.has("nvme-rdma.cmd.qid"),
+          "later packets of Get Log Page, Commands Supported and Effects, are taken for malformed"),
+    Known("nvme[.]cqe[.]dword0", lost, "the first dword of the result has another name for each feature"),
     # InfiniBand transport.
     Known("infiniband[.](immdt|ieth)", twice, "ImmDt and IETH are added to the tree twice"),
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "129" in p.opcodes(),
@@ -70,6 +91,8 @@ KNOWN = [
     Known("frame[.]interface_name", lambda a, b, p: a == "" and ("ERF Interface" in b or b == "unknown"), "an interface that the file gives no name gets one"),
     Known("frame[.]time_delta(_displayed)?", lambda a, b, p: float(a or 1) == 0 and b == p.ours["frame.time_epoch"], "a first packet without time counts as one of 1970"),
     Known("data[.]len", lambda a, b, p: 0 < number(b) - number(a) < 4, "the pad bytes are counted"),
+    Known("data[.]len", lambda a, b, p: p.has("tcp.srcport") and number(a) > 0 and number(b) > 0,
+          "iWARP in TCP: without the headers of MPA and DDP, and put together from several segments"),
     Known("data[.]len", lambda a, b, p: lost(a, b, p) or added(a, b, p), "likewise: what was handed on, cut or repeated is no data"),
     # Communication Management.
     Known("infiniband[.]cm[.]req[.]prim_flowlabel", lambda a, b, p: number(b) == number(a) >> 8,

@@ -27,8 +27,7 @@ bool trace_address(const char *text, struct conn_addr *a)
     return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
 }
 
-/* Parse "ADDRESS:QPN"; an IPv6 address may be in brackets. */
-static bool parse_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
+bool trace_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
 {
     char text[80];
     char *colon;
@@ -58,8 +57,8 @@ static int parse_pair(struct trace *t, const char *arg)
     if (t->n_pairs == TRACE_PAIRS)
         return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
     *k = (struct conn_known){.how = PAIR_USER, .any_psn = true};
-    if (!comma || !parse_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
-        !parse_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
+    if (!comma || !trace_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
+        !trace_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
         return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
     t->pair_args[t->n_pairs++] = arg;
     return EXIT_OK;
@@ -341,7 +340,7 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
     if (cmd->start && cmd->start(t) != EXIT_OK)
         return EXIT_BAD;
     t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
-    if (t->notes && !(t->context = context_new(t->memory)))
+    if (t->notes && (!(t->context = context_new(t->memory)) || !ulp_of_context(t->context, &t->ulp)))
         return cli_error("out of memory");
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_STREAM && !(t->streams = streams_new()))
         return cli_error("out of memory");

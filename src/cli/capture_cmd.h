@@ -11,6 +11,7 @@
 #include "src/cli/first_frames.h"
 #include "src/conn/observer.h"
 #include "src/show/streams.h"
+#include "src/ulp/ulp.h"
 
 #include <stdio.h>
 
@@ -96,6 +97,7 @@ struct trace {
     struct filter *filter;     /* compiled; NULL: all packets */
     struct streams *streams;   /* if the filter needs them */
     struct frame_times times;
+    struct ulp_opts ulp;     /* of `context` */
     struct context *context; /* with `notes`, or if the filter needs it */
     bool broken;             /* standard output cannot be written */
     bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
@@ -171,6 +173,8 @@ extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder
 
 /* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
 bool trace_address(const char *text, struct conn_addr *a);
+/* Parse "ADDRESS:QPN", `n` bytes; an IPv6 address may be in brackets. False if it is not that. */
+bool trace_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn);
 /* Write t->out if it holds 64 KiB or more. */
 void trace_flush(struct trace *t);
 

@@ -1,5 +1,6 @@
 /* layer 4 (tool): messages of rdmatrace about captures and filters. */
 #include "src/cli/cli.h"
+#include "src/cli/capture_cmd.h"
 
 #include "src/filter/filter.h"
 
@@ -165,4 +166,32 @@ void cli_live_report(struct cap *live, uint32_t buffer)
             count_str(s.dropped, "frame"), buffer >> 10);
     else if (s.if_dropped)
         cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
+}
+
+static int unknown_protocol(const char *arg)
+{
+    struct buf words = {0};
+    int status;
+
+    ulp_words(&words);
+    status = cli_error("--ulp %s: no such protocol; there are: %s", arg, buf_str(&words));
+    buf_free(&words);
+    return status;
+}
+
+int ulp_option(struct ulp_users *u, const char *arg)
+{
+    const char *equal = strchr(arg, '=');
+    struct ulp_user *s = &u->user[u->n];
+
+    if (u->n == ULP_USERS)
+        return cli_error("--ulp %s: at most %d", arg, ULP_USERS);
+    *s = (struct ulp_user){0};
+    if (!equal || !trace_end(arg, (size_t)(equal - arg), &s->addr, &s->qpn))
+        return cli_error("--ulp %s: expected ADDRESS:QPN=PROTOCOL, such as 10.0.0.2:0x15=nvme", arg);
+    s->proto = ulp_named(equal + 1, strlen(equal + 1));
+    if (!s->proto)
+        return unknown_protocol(arg);
+    u->n++;
+    return EXIT_OK;
 }

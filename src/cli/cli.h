@@ -4,6 +4,7 @@
 
 #include "program.h"
 #include "src/cap/cap.h"
+#include "src/ulp/ulp.h"
 
 /* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. */
 int cmd_all(int argc, char **argv);
@@ -104,5 +105,12 @@ struct terminal {
     unsigned columns, rows;
 };
 struct terminal terminal_size(void);
+
+#define ULP_HELP                                                                                                       \
+    "ADDRESS:QPN=PROTOCOL: what the connections of this queue pair carry, such as 10.0.0.2:0x15=nvme;\n"               \
+    "else CM tells, or the first bytes of messages; may be repeated"
+
+/* Parse an argument of --ulp. EXIT_OK, or EXIT_BAD after a message. */
+int ulp_option(struct ulp_users *u, const char *arg);
 
 #endif

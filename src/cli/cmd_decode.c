@@ -17,6 +17,7 @@ enum {
     KEY_FAIL_ON,
     KEY_CONN,
     KEY_ANONYMIZE,
+    KEY_ULP,
 };
 
 static const struct opt_def defs[] = {
@@ -60,6 +61,7 @@ static const struct opt_def defs[] = {
     {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
     {KEY_RD, "rd", NULL, "read opcodes 0x40-0x5f as reliable datagram"},
     {KEY_DC, "dc", NULL, "read opcodes 0x40-0x5f as dynamically connected"},
+    {KEY_ULP, "ulp", "END=PROTOCOL", ULP_HELP},
     {KEY_NO_CONTEXT, "no-context", NULL, "look at each packet alone"},
     {KEY_NO_VERIFY, "no-verify", NULL, "do not calculate ICRC and VCRC"},
     {KEY_FAIL_ON, "fail-on", "WHAT", "exit with status 1 if a packet is bad-icrc or malformed; may be repeated"},
@@ -289,6 +291,8 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case KEY_NO_CONTEXT:
         job->no_context = true;
         break;
+    case KEY_ULP:
+        return ulp_option(&job->ulp, arg);
     case KEY_NO_VERIFY:
         job->decode.verify = false;
         break;
@@ -387,6 +391,7 @@ static const struct opt_clash clashes[] = {
     {'x', 'q', 0, NULL},
     {KEY_RD, KEY_DC, 0, NULL},
     {KEY_CONN, KEY_NO_CONTEXT, 0, NULL},
+    {KEY_ULP, KEY_NO_CONTEXT, 0, NULL},
     {KEY_ANONYMIZE, -'w', 0, NULL},
     {KEY_ANONYMIZE, KEY_NO_VERIFY, 0, NULL},
     {0, 0, 0, NULL},

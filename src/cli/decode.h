@@ -30,6 +30,7 @@ struct decode_job {
     bool no_context;            /* no notes from earlier packets */
     bool fail_bad_icrc;         /* exit status 1 if a packet has a bad ICRC */
     bool fail_malformed;        /* exit status 1 if a packet is malformed */
+    struct ulp_users ulp;       /* --ulp */
     struct decode_opts decode;
     struct print_opts print;
 };

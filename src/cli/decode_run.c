@@ -371,6 +371,16 @@ static bool columns_name(const struct print_opts *o, const struct hdr *h)
     return false;
 }
 
+/* Whether a column shows a field of an upper protocol. */
+static bool columns_upper(const struct print_opts *o)
+{
+    for (unsigned i = 0; i < o->n_columns; i++)
+        for (unsigned k = 0; k < o->columns[i].n_refs; k++)
+            if (o->columns[i].refs[k].hdr->upper)
+                return true;
+    return false;
+}
+
 /* Whether a column shows a field of header `h`, or is the Info column. */
 static bool columns_show(const struct print_opts *o, const struct hdr *h)
 {
@@ -404,7 +414,7 @@ static bool needs_context(const struct run *r)
         return true;
     if (job->quiet || r->silent)
         return false;
-    return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr);
+    return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr) || columns_upper(&job->print);
 }
 
 /* Read the files a first time if anything that is printed depends on it. Returns an exit status. */
@@ -501,7 +511,7 @@ int decode_run(const struct decode_job *job)
         r.status = open_anonymizer(&r);
     if (r.status == EXIT_OK && needs_context(&r)) {
         r.context = context_new(0);
-        if (!r.context)
+        if (!r.context || !ulp_of_context(r.context, &(struct ulp_opts){.users = &job->ulp}))
             r.status = cli_error("out of memory");
     }
     if (r.status == EXIT_OK && needs_streams(&r) && !(r.printer.streams = streams_new()))

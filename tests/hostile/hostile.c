@@ -9,6 +9,7 @@
  * a line, for another program to check. Exit status 1 if a cut file gives other frames than the whole one.
  */
 #include "src/cap/cap.h"
+#include "src/ulp/ulp.h"
 #include "tests/fuzz/print.h"
 
 #include <errno.h>
@@ -206,7 +207,7 @@ int main(int argc, char **argv)
     int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
     state.json = fopen(argv[3], "wb");
     state.context = context_new(0);
-    if (fd < 0 || !state.json || !state.context) {
+    if (fd < 0 || !state.json || !state.context || !ulp_of_context(state.context, NULL)) {
         perror(argv[fd < 0 ? 2 : 3]);
         return 2;
     }

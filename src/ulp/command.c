@@ -1,0 +1,317 @@
+/* layer 2b (ulp): commands of a connection, and the memory that they offered. */
+#include "src/ulp/ulp_impl.h"
+
+#include <stdlib.h>
+
+static struct command *whole(struct ulp_command *c)
+{
+    return (struct command *)c;
+}
+
+const char *ulp_end_str(enum ulp_end e)
+{
+    static const char *const names[] = {"no response seen", "", "identifier used again without a response",
+                                        "too many commands open", "connection ended before the response"};
+    return names[e];
+}
+
+static unsigned bucket_of(uint64_t key)
+{
+    return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (BUCKETS - 1);
+}
+
+/* --- Lists ------------------------------------------------------------------------------------ */
+
+static void append(struct command_list *l, struct command *d)
+{
+    d->list = l;
+    d->older = l->last;
+    d->newer = NULL;
+    *(l->last ? &l->last->newer : &l->first) = d;
+    l->last = d;
+    l->n++;
+}
+
+static void detach(struct command *d)
+{
+    struct command_list *l = d->list;
+
+    *(d->older ? &d->older->newer : &l->first) = d->newer;
+    *(d->newer ? &d->newer->older : &l->last) = d->older;
+    l->n--;
+}
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+bool memory_take(struct ulp_conn *c, uint64_t n)
+{
+    if (c->memory + n > ULP_CONN_BYTES || !room_take(observer_room(c->ulp->observer), n, true))
+        return false;
+    c->memory += n;
+    return true;
+}
+
+void memory_give(struct ulp_conn *c, uint64_t n)
+{
+    c->memory -= n;
+    room_give(observer_room(c->ulp->observer), n);
+}
+
+static void segment_forget(struct ulp_conn *c, struct segment *s)
+{
+    struct segment **at = &c->rkeys[bucket_of(s->rkey)];
+
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    free(s);
+    memory_give(c, sizeof *s);
+}
+
+struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len)
+{
+    for (struct segment *s = c->rkeys[bucket_of(rkey)]; s; s = s->next)
+        if (s->rkey == rkey && s->owner == owner && va >= s->va && va - s->va <= s->len && len <= s->len - (va - s->va))
+            return s;
+    return NULL;
+}
+
+static bool grow_segments(struct ulp_conn *c, struct command *d)
+{
+    uint32_t cap = d->cap_segments ? 2 * d->cap_segments : 1;
+    struct segment **grown;
+
+    if (d->n_segments < d->cap_segments)
+        return true;
+    if (d->n_segments >= ULP_SEGMENTS_MAX || !memory_take(c, (cap - d->cap_segments) * sizeof(struct segment *)))
+        return false;
+    grown = realloc(d->segments, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    d->segments = grown;
+    d->cap_segments = cap;
+    return true;
+}
+
+bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len)
+{
+    struct command *d = whole(cmd);
+    struct segment *s, **bucket = &c->rkeys[bucket_of(rkey)];
+
+    cmd->asked[way] += len;
+    if (!grow_segments(c, d) || !memory_take(c, sizeof *s))
+        return false;
+    s = calloc(1, sizeof *s);
+    if (!s) {
+        memory_give(c, sizeof *s);
+        return false;
+    }
+    *s = (struct segment){.command = d,
+                          .next = *bucket,
+                          .va = va,
+                          .base = d->offered[way],
+                          .rkey = rkey,
+                          .len = len,
+                          .way = (uint8_t)way,
+                          .owner = ULP_CLIENT};
+    d->offered[way] += len;
+    d->segments[d->n_segments++] = s;
+    *bucket = s;
+    return true;
+}
+
+void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len)
+{
+    cmd->asked[way] += len;
+    cmd->moved[way] += len;
+}
+
+void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len)
+{
+    struct command *d = whole(cmd);
+
+    len = min_u32(len, ULP_DATA_MAX);
+    if (d->kept || !len || !memory_take(c, len))
+        return;
+    d->kept = calloc(1, len);
+    if (!d->kept) {
+        memory_give(c, len);
+        return;
+    }
+    d->keep = len;
+    d->keep_way = (uint8_t)way;
+}
+
+/* --- Commands --------------------------------------------------------------------------------- */
+
+struct command *command_of(const struct ulp_conn *c, struct command_ref r)
+{
+    struct command *d = r.number && r.slot < c->n_slots ? c->slots[r.slot] : NULL;
+
+    return d && d->c.number == r.number ? d : NULL;
+}
+
+struct command_ref command_ref(const struct ulp_command *c)
+{
+    return c ? (struct command_ref){((const struct command *)c)->slot, c->number} : (struct command_ref){0, 0};
+}
+
+static void unhash(struct ulp_conn *c, struct command *d)
+{
+    struct command **at = &c->keys[bucket_of(d->c.key)];
+
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+}
+
+/* Hand over a command, and release it. */
+static void retire(struct ulp_conn *c, struct command *d)
+{
+    if (c->ulp->opts.over)
+        c->ulp->opts.over(c->ulp->opts.user, &d->c);
+    detach(d);
+    unhash(c, d);
+    for (uint32_t i = 0; i < d->n_segments; i++)
+        segment_forget(c, d->segments[i]);
+    memory_give(c, d->cap_segments * sizeof(struct segment *) + d->keep + sizeof *d);
+    c->slots[d->slot] = NULL;
+    c->free_hint = d->slot;
+    free(d->segments);
+    free(d->kept);
+    free(d);
+}
+
+/* Move a command from the open ones to those completed, the oldest of which is handed over. */
+static void close_command(struct ulp_conn *c, struct command *d, enum ulp_end why)
+{
+    d->c.ended = (uint8_t)why;
+    detach(d);
+    append(&c->done, d);
+    if (c->done.n > KEPT_COMPLETED)
+        retire(c, c->done.first);
+}
+
+void commands_flush(struct ulp_conn *c, enum ulp_end why)
+{
+    while (c->done.n)
+        retire(c, c->done.first);
+    while (c->open.n) {
+        c->open.first->c.ended = (uint8_t)why;
+        retire(c, c->open.first);
+    }
+}
+
+/* A free place in c->slots; UINT32_MAX: none. */
+static uint32_t slot_of(struct ulp_conn *c)
+{
+    uint32_t n = c->n_slots, cap = n ? 2 * n : 32;
+    struct command **grown;
+
+    if (c->free_hint < n && !c->slots[c->free_hint])
+        return c->free_hint;
+    for (uint32_t i = 0; i < n; i++)
+        if (!c->slots[i])
+            return i;
+    grown = realloc(c->slots, cap * sizeof(struct command *));
+    if (!grown)
+        return UINT32_MAX;
+    memset(grown + n, 0, (cap - n) * sizeof(struct command *));
+    c->slots = grown;
+    c->n_slots = cap;
+    return n;
+}
+
+static struct command *find(const struct ulp_conn *c, uint64_t key, bool open)
+{
+    const struct command_list *l = open ? &c->open : &c->done;
+
+    for (struct command *d = c->keys[bucket_of(key)]; d; d = d->next)
+        if (d->c.key == key && d->list == l)
+            return d;
+    return NULL;
+}
+
+/* Make room for one more, and count it. */
+static bool make_room(struct ulp_conn *c)
+{
+    while (c->open.n + c->done.n >= ULP_COMMANDS_MAX || !memory_take(c, sizeof(struct command))) {
+        if (c->done.n)
+            retire(c, c->done.first);
+        else if (c->open.n)
+            close_command(c, c->open.first, ULP_GIVEN_UP);
+        else
+            return false;
+    }
+    return true;
+}
+
+struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_t key)
+{
+    struct command *same = find(c, key, true), *d;
+    struct command **bucket = &c->keys[bucket_of(key)];
+    uint32_t slot;
+
+    if (same)
+        close_command(c, same, ULP_REUSED);
+    if (!make_room(c))
+        return NULL;
+    slot = slot_of(c);
+    d = slot == UINT32_MAX ? NULL : calloc(1, sizeof *d);
+    if (!d) {
+        memory_give(c, sizeof *d);
+        return NULL;
+    }
+    d->slot = slot;
+    c->slots[slot] = d;
+    d->c = (struct ulp_command){.number = ++c->ulp->numbers,
+                                .key = key,
+                                .frame = m->frame,
+                                .start = m->start,
+                                .packets = m->packets,
+                                .flow = c->flow[ULP_CLIENT],
+                                .conn = c->conn,
+                                .proto = c->proto,
+                                .at = c};
+    d->next = *bucket;
+    *bucket = d;
+    append(&c->open, d);
+    c->ulp->sums.commands++;
+    m->command = &d->c;
+    return &d->c;
+}
+
+struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key)
+{
+    struct command *d = find(c, key, true);
+
+    return d ? &d->c : NULL;
+}
+
+struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key)
+{
+    struct command *d = find(c, key, false);
+
+    return d ? &d->c : NULL;
+}
+
+void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, uint16_t status,
+                  bool failed)
+{
+    cmd->response = m->frame;
+    cmd->end = m->now;
+    cmd->packets += m->packets;
+    cmd->status = status;
+    cmd->failed = failed;
+    close_command(c, whole(cmd), ULP_COMPLETED);
+}
+
+void *ulp_state(const struct ulp_conn *c)
+{
+    return c->state;
+}
+
+enum ulp_how ulp_command_how(const struct ulp_command *c)
+{
+    return (enum ulp_how)c->at->how;
+}

@@ -1,0 +1,217 @@
+/* layer 2b (ulp): SENDs: put together from their packets, and delivered to the protocol. */
+#include "src/ulp/ulp_impl.h"
+
+#include <stdlib.h>
+
+/* --- Delivery --------------------------------------------------------------------------------- */
+
+/* Deliver a message. Returns what it belongs to. */
+static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
+{
+    struct ulp_conn *c = f->conn;
+    bool taken;
+
+    m->side = (enum ulp_side)f->side;
+    taken = c->proto->message(c, m);
+    if (m->again)
+        return (struct command *)m->command;
+    c->ulp->sums.holes += m->hole;
+    if (taken || !(m->hole || m->cut)) { /* of bytes that are missing nothing can be said */
+        c->ulp->sums.messages += !taken;
+        ulp_judge(c, taken);
+    }
+    return (struct command *)m->command;
+}
+
+/* Show the bytes of a message that is not in one packet: they are copied, as the assembly may go. */
+static void show_bytes(struct ulp *u, struct ulp_message *m)
+{
+    memcpy(u->shown_bytes, m->body.b, m->body.len);
+    m->show->message = u->shown_bytes;
+}
+
+/* A packet of a message was retransmitted. */
+static void count_again(struct command *d, enum seen_as as)
+{
+    if (!d || as == SEEN_COPY)
+        return;
+    d->c.packets++;
+    d->c.again++;
+}
+
+/* --- Messages of one packet ------------------------------------------------------------------- */
+
+static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
+{
+    bool copy = as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD;
+    struct transfer *t = copy ? transfer_find(f, p->bth.psn) : NULL;
+    struct command *d;
+    uint32_t at;
+    struct ulp_message m = {.body = {p->data + p->payload_off, p->payload_cap, p->payload_off},
+                            .cut = p->payload_cap < p->payload_len,
+                            .frame = p->frame->number,
+                            .start = p->frame->ts,
+                            .now = p->frame->ts,
+                            .packets = 1,
+                            .show = show};
+
+    m.again = t && t->kind == TRANSFER_SEND && t->psn == p->bth.psn;
+    if (m.again) {
+        d = command_of(f->conn, t->command);
+        count_again(d, as);
+        m.command = d ? &d->c : NULL;
+        return deliver(f, &m);
+    }
+    t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
+    t->span = 1;
+    at = (f->at - 1) % TRANSFERS;
+    d = deliver(f, &m);
+    if (d)
+        f->transfer[at].command = command_ref(&d->c);
+    return d;
+}
+
+/* --- Messages of several packets -------------------------------------------------------------- */
+
+static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, struct pkt *show)
+{
+    uint64_t prefix = cover_prefix(&a->cover);
+    struct command *d = command_of(f->conn, a->command);
+    struct ulp_message m = {.body = {a->bytes, (uint32_t)prefix, LAYER_MESSAGE},
+                            .again = a->delivered,
+                            .cut = a->clipped,
+                            .frame = a->frame,
+                            .start = a->start,
+                            .now = a->now,
+                            .packets = a->packets,
+                            .show = show,
+                            .command = d ? &d->c : NULL};
+
+    m.hole = !a->total || prefix < (a->total < ULP_MESSAGE_MAX ? a->total : ULP_MESSAGE_MAX);
+    a->whole = !m.hole;
+    if (!prefix)
+        return d;
+    a->delivered = true;
+    if (show) {
+        show_bytes(f->conn->ulp, &m);
+        show->note.ulp_missing = prefix;
+        show->note.have |= m.hole ? NOTE_ULP_HOLE : 0;
+    }
+    d = deliver(f, &m);
+    if (d && !m.again)
+        a->command = command_ref(&d->c);
+    return d;
+}
+
+static void assembly_end(struct ulp_flow *f, struct assembly *a)
+{
+    if (a->used && !a->delivered)
+        deliver_assembly(f, a, NULL);
+}
+
+static struct assembly *assembly_begin(struct ulp_flow *f, const struct pkt *p)
+{
+    struct assembly *a = &f->assembly[f->next_assembly++ % ASSEMBLIES], fresh = {.used = true};
+    struct transfer *t;
+
+    fresh.bytes = a->bytes;
+    fresh.cap = a->cap;
+    fresh.psn = p->bth.psn;
+    fresh.mtu = p->payload_len;
+    fresh.start = p->frame->ts;
+    *a = fresh;
+    t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
+    t->span = 0;
+    return a;
+}
+
+/* The assembly that a packet belongs to; NULL: its beginning was not seen. */
+static struct assembly *assembly_of(struct ulp_flow *f, const struct pkt *p)
+{
+    struct assembly *best = NULL;
+
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        struct assembly *a = &f->assembly[i];
+        uint32_t n = (p->bth.psn - a->psn) & PSN_MASK;
+        uint64_t at = (uint64_t)n * a->mtu;
+        if (!a->used || (a->total ? at >= a->total : n >= PSN_MASK / 2))
+            continue;
+        if (!best || psn_diff(a->psn, best->psn) > 0)
+            best = a;
+    }
+    return best;
+}
+
+static bool reserve(struct ulp_conn *c, struct assembly *a, uint32_t n)
+{
+    uint32_t cap = a->cap ? a->cap : 4096;
+    uint8_t *grown;
+
+    while (cap < n)
+        cap *= 2;
+    if (cap == a->cap)
+        return true;
+    if (!memory_take(c, cap - a->cap))
+        return false;
+    grown = realloc(a->bytes, cap);
+    if (!grown) {
+        memory_give(c, cap - a->cap);
+        return false;
+    }
+    a->bytes = grown;
+    a->cap = cap;
+    return true;
+}
+
+/* Put the bytes of a packet into their place. Returns whether any of them are new. */
+static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
+{
+    uint64_t at = (uint64_t)((p->bth.psn - a->psn) & PSN_MASK) * a->mtu;
+    uint32_t n = at >= ULP_MESSAGE_MAX ? 0 : min_u32(p->payload_cap, (uint32_t)(ULP_MESSAGE_MAX - at));
+
+    a->clipped |= n < p->payload_len;
+    if (p->op->flags & OPF_END && !a->total)
+        a->total = at + p->payload_len;
+    if (!n || !reserve(c, a, (uint32_t)at + n))
+        return false;
+    if (!cover_add(&a->cover, at, at + n))
+        return false;
+    memcpy(a->bytes + at, p->data + p->payload_off, n);
+    a->packets++;
+    a->frame = p->frame->number;
+    a->now = p->frame->ts;
+    return true;
+}
+
+struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
+{
+    struct assembly *a;
+    bool fresh, last;
+
+    if (p->op->flags & OPF_ONLY)
+        return only_packet(f, p, as, show);
+    a = assembly_of(f, p);
+    if (p->op->flags & OPF_FIRST && (!a || a->psn != p->bth.psn || as == SEEN_RESTART)) {
+        assembly_end(f, &f->assembly[f->next_assembly % ASSEMBLIES]);
+        a = assembly_begin(f, p);
+    }
+    if (!a)
+        return NULL;
+    fresh = put(f->conn, a, p);
+    if (!fresh && p->payload_cap)
+        count_again(command_of(f->conn, a->command), as);
+    last = p->op->flags & OPF_END;
+    if ((last || a->delivered) && (fresh || last) && (!a->whole || last))
+        return deliver_assembly(f, a, show);
+    return command_of(f->conn, a->command);
+}
+
+void messages_end(struct ulp_flow *f)
+{
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        struct assembly *a = &f->assembly[(f->next_assembly + i) % ASSEMBLIES];
+        assembly_end(f, a);
+        memory_give(f->conn, a->cap);
+        free(a->bytes);
+    }
+}

@@ -1,0 +1,159 @@
+/* layer 2b (ulp): what decode shows of upper protocols: the note of a packet, private data of CM. */
+#include "src/ulp/ulp_impl.h"
+
+#include "dissect/mad/cm.h"
+#include "dissect/ulp/service.h"
+
+#include <stdlib.h>
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+/* "NVMe Write cid 0x3": the protocol's name up to the slash, and the command; `whole`: with its arguments. */
+static void put_command(struct buf *b, const struct ulp_command *c, bool whole)
+{
+    const char *name = c->proto->name, *end = strchr(name, '/');
+
+    buf_mem(b, name, end ? (size_t)(end - name) : strlen(name));
+    buf_char(b, ' ');
+    if (whole) {
+        c->proto->command_text(b, c);
+        return;
+    }
+    c->proto->name_text(b, c);
+    buf_char(b, ' ');
+    c->proto->key_text(b, c);
+}
+
+/* The bytes of a data packet. */
+static void put_data(struct buf *b, const struct pkt *p, const struct ulp_command *c)
+{
+    uint64_t asked = c->asked[ULP_TO_CLIENT] + c->asked[ULP_FROM_CLIENT];
+
+    buf_printf(b, " data %llu-%llu of %llu", (unsigned long long)p->note.ulp_offset,
+               (unsigned long long)(p->note.ulp_offset + p->payload_len - (p->payload_len > 0)),
+               (unsigned long long)asked);
+}
+
+/* The command, and what the packet is to it. */
+static void put_note(struct buf *b, const struct pkt *p, const struct ulp_command *c, const struct event *e,
+                     enum ulp_side side)
+{
+    bool send = e->kind == EVENT_REQUEST && p->op->flags & OPF_SEND;
+
+    put_command(b, c, send && side == ULP_CLIENT);
+    if (p->note.have & NOTE_ULP_HOLE)
+        buf_printf(b, " (packets missing from byte %llu)", (unsigned long long)p->note.ulp_missing);
+    if (p->note.have & NOTE_ULP_DATA) {
+        put_data(b, p, c);
+    } else if (e->kind == EVENT_RESPONSE) {
+        buf_puts(b, " refused");
+    } else if (p->op->flags & OPF_READ_REQ) {
+        buf_puts(b, " data requested");
+    } else if (send && side == ULP_SERVER) {
+        buf_puts(b, ": ");
+        ulp_status_text(b, c);
+    }
+}
+
+void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const struct event *e)
+{
+    struct pkt_note *n = &p->note;
+
+    n->upper = c->proto->name;
+    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
+    n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+    if (!d)
+        return;
+    c->ulp->text.len = 0;
+    put_note(&c->ulp->text, p, &d->c, e, (enum ulp_side)c->ulp->flows[e->flow]->side);
+    n->ulp = buf_str(&c->ulp->text);
+    n->ulp_command = d->c.number;
+    n->ulp_command_in = d->c.frame;
+    n->ulp_queue = c->proto->queue ? c->proto->queue(c) : 0;
+    n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
+    n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
+}
+
+/* --- Private data of CM ----------------------------------------------------------------------- */
+
+#define REQS 64
+
+/* A REQ whose REP or REJ is to be shown. */
+struct known_req {
+    const struct ulp_proto *proto; /* NULL: unused */
+    struct conn_addr src, dst;
+    uint32_t tap, id;
+    uint32_t next; /* of the first one: the place of the next REQ */
+};
+
+bool ulp_note_init(struct ulp *u)
+{
+    u->reqs = calloc(REQS, sizeof *u->reqs);
+    return u->reqs != NULL;
+}
+
+static void show_setup(const struct ulp_proto *proto, struct pkt *p, const struct cm_msg *m)
+{
+    uint32_t at = p->payload_off + MAD_HDR_LEN + CM_BODY_LEN - cm_private_max(m->mad.attr_id),
+             end = p->payload_off + min_u32(p->payload_cap, MAD_LEN);
+    struct ulp_setup s = {.attr = m->mad.attr_id};
+
+    if (m->mad.attr_id == CM_REQ && cm_service_is_ip(m->req.service_id))
+        at += CM_IP_LEN;
+    if (at >= end || !proto->setup)
+        return;
+    s.body = (struct ulp_body){p->data + at, end - at, at};
+    proto->setup(p, &s);
+}
+
+static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
+{
+    uint32_t from = cm_service_is_ip(m->req.service_id) ? CM_IP_LEN : 0;
+    struct ulp_named n =
+        ulp_of_req(m->req.service_id, m->req.private_data + from, (uint32_t)sizeof m->req.private_data - from);
+    const struct ulp_proto *proto = n.name ? ulp_named(n.name, strlen(n.name)) : NULL;
+    struct known_req *r = &u->reqs[u->reqs->next % REQS];
+    uint32_t next = u->reqs->next + 1;
+
+    if (!proto)
+        return;
+    r->proto = proto;
+    r->tap = conn_tap_of(p->frame);
+    r->id = m->req.local_id;
+    conn_addr_of(p, &r->src, &r->dst);
+    u->reqs->next = next;
+    if (n.by_private)
+        show_setup(proto, p, m);
+}
+
+/* The REQ that a REP or REJ answers; NULL: none is known. */
+static const struct known_req *req_of(const struct ulp *u, const struct pkt *p, uint32_t id)
+{
+    struct conn_addr src, dst;
+
+    conn_addr_of(p, &src, &dst);
+    for (unsigned i = 0; i < REQS; i++) {
+        const struct known_req *r = &u->reqs[i];
+        if (r->proto && r->id == id && r->tap == conn_tap_of(p->frame) && conn_addr_eq(&r->src, &dst) &&
+            conn_addr_eq(&r->dst, &src))
+            return r;
+    }
+    return NULL;
+}
+
+void ulp_note_setup(struct ulp *u, struct pkt *p)
+{
+    const struct known_req *r = NULL;
+    struct cm_msg m;
+
+    if (p->icrc == CRC_BAD || !cm_msg_of(&m, p))
+        return;
+    if (m.mad.attr_id == CM_REQ)
+        take_req(u, p, &m);
+    else if (m.mad.attr_id == CM_REP)
+        r = req_of(u, p, m.rep.remote_id);
+    else if (m.mad.attr_id == CM_REJ && m.rej.reason == CM_REJ_CONSUMER_DEFINED)
+        r = req_of(u, p, m.rej.remote_id);
+    if (r)
+        show_setup(r->proto, p, &m);
+}

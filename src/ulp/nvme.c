@@ -1,0 +1,263 @@
+/* layer 2b (ulp): NVMe over RDMA: queues, commands and their completions. */
+#include "dissect/ulp/nvme.h"
+#include "dissect/mad/cm.h"
+#include "src/ulp/proto.h"
+
+/* A connection is a queue. */
+struct queue {
+    bool known;  /* `id` is, from private data or from Connect */
+    uint16_t id; /* 0: the admin queue */
+};
+
+/* What a command keeps. */
+struct own {
+    uint8_t sqe[NVME_SQE_LEN];
+    uint64_t result; /* of the completion */
+    uint16_t qid;
+    bool admin;
+};
+_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+
+static struct own *own_of(struct ulp_command *c)
+{
+    return (struct own *)(void *)c->own;
+}
+static const struct own *own_const(const struct ulp_command *c)
+{
+    return (const struct own *)(const void *)c->own;
+}
+
+static void get(const struct ulp_command *c, struct nvme_cmd *cmd)
+{
+    nvme_cmd_get(cmd, own_const(c)->sqe);
+}
+
+static void nvme_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
+{
+    struct queue *q = ulp_state(c);
+
+    q->known = nvme_private_fits(greeting, len);
+    if (q->known)
+        q->id = (uint16_t)(greeting[2] | greeting[3] << 8);
+}
+
+static uint32_t nvme_queue(const struct ulp_conn *c)
+{
+    return ((const struct queue *)ulp_state(c))->id;
+}
+
+/* An admin command is only told from an I/O command by its queue. If neither CM nor Connect was captured, opcodes that
+ * one of the two kinds does not have tell: Identify, Features, Async Event, Keep Alive are those of an admin queue. */
+static void learn_queue(struct queue *q, const struct nvme_cmd *cmd)
+{
+    if (cmd->opc == NVME_FABRICS) {
+        if (cmd->fctype == NVME_FCTYPE_CONNECT) {
+            q->id = (uint16_t)(cmd->cdw[0] >> 16);
+            q->known = true;
+        } else if (!q->known) {
+            q->id = 0; /* properties are those of the admin queue */
+            q->known = true;
+        }
+    } else if (!q->known) {
+        q->id = cmd->opc == 0x06 || cmd->opc == 0x0a || cmd->opc == 0x18 ? 0 : UINT16_MAX;
+        q->known = q->id == 0;
+    }
+}
+
+/* --- Messages --------------------------------------------------------------------------------- */
+
+/* The memory that a command offers: a keyed descriptor, or bytes of its capsule. */
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, uint32_t capsule)
+{
+    enum ulp_way way = nvme_is_to_host(n) ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    uint32_t len = nvme_data_len(n);
+
+    if (!len)
+        return;
+    if (n->sgl.type == 4) {
+        ulp_offer(c, cmd, way, n->sgl.key, n->sgl.address, len);
+        if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
+            ulp_keep(c, cmd, way, len);
+    } else if (n->sgl.type == 0 && n->sgl.subtype == 1) {
+        ulp_inline(cmd, way, min_u32(len, capsule - NVME_SQE_LEN));
+        cmd->asked[way] += len - min_u32(len, capsule - NVME_SQE_LEN);
+    }
+}
+
+/* Data in the capsule, which begin at the offset that the descriptor states. */
+static void show_inline(const struct ulp_message *m, const struct nvme_cmd *n, bool admin)
+{
+    uint64_t at = NVME_SQE_LEN + n->sgl.address;
+
+    if (n->sgl.type != 0 || n->sgl.subtype != 1 || at >= m->body.len)
+        return;
+    nvme_data_layers(m->show,
+                     &(struct ulp_body){m->body.b + at, min_u32(m->body.len - (uint32_t)at, nvme_data_len(n)),
+                                        m->body.off + (uint32_t)at},
+                     n, admin);
+}
+
+static bool take_command(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct queue *q = ulp_state(c);
+    struct ulp_command *cmd = m->command;
+    struct nvme_cmd n;
+
+    if (m->body.len < NVME_SQE_LEN || (m->body.b[1] & 0xc0) == 0xc0)
+        return false;
+    nvme_cmd_get(&n, m->body.b);
+    if (!m->again) {
+        learn_queue(q, &n);
+        cmd = ulp_begin(c, m, n.cid);
+        if (cmd) {
+            struct own *o = own_of(cmd);
+            memcpy(o->sqe, m->body.b, NVME_SQE_LEN);
+            o->qid = q->id;
+            o->admin = q->id == 0;
+            offer(c, cmd, &n, m->body.len);
+        }
+    }
+    if (m->show && cmd) {
+        nvme_queue_layer(m->show);
+        nvme_command_layers(m->show, &m->body, own_of(cmd)->admin);
+        show_inline(m, &n, own_of(cmd)->admin);
+    }
+    return true;
+}
+
+static bool take_completion(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct ulp_command *cmd = m->command;
+    struct nvme_cqe e;
+    struct nvme_cmd n;
+
+    if (m->body.len != NVME_CQE_LEN)
+        return false;
+    nvme_cqe_get(&e, m->body.b);
+    if (!m->again) {
+        cmd = ulp_find(c, e.cid);
+        if (cmd) {
+            own_of(cmd)->result = e.result;
+            ulp_complete(c, cmd, m, e.status, (e.status & 0x7ff) != 0);
+            m->command = cmd;
+        }
+    }
+    if (cmd)
+        get(cmd, &n);
+    if (m->show)
+        nvme_queue_layer(m->show);
+    if (m->show)
+        nvme_response_layers(m->show, &m->body, cmd ? &n : NULL, cmd && own_of(cmd)->admin);
+    return true;
+}
+
+static bool nvme_message(struct ulp_conn *c, struct ulp_message *m)
+{
+    return m->side == ULP_CLIENT ? take_command(c, m) : take_completion(c, m);
+}
+
+static void nvme_data(struct ulp_conn *c, const struct ulp_data *d)
+{
+    struct nvme_cmd n;
+
+    (void)c;
+    if (!d->show)
+        return;
+    nvme_queue_layer(d->show);
+    if (!d->all.len)
+        return;
+    get(d->command, &n);
+    nvme_data_layers(d->show, &d->all, &n, own_of(d->command)->admin);
+}
+
+static void nvme_setup(struct pkt *show, const struct ulp_setup *s)
+{
+    nvme_private_layers(show, &s->body, s->attr == CM_REQ ? NVME_REQ : s->attr == CM_REP ? NVME_REP : NVME_REJ);
+}
+
+/* --- Text and values -------------------------------------------------------------------------- */
+
+static void nvme_name_text(struct buf *b, const struct ulp_command *c)
+{
+    struct nvme_cmd n;
+    const char *name;
+
+    get(c, &n);
+    name = nvme_command_str(&n, own_const(c)->admin);
+    if (name)
+        buf_puts(b, name);
+    else
+        buf_printf(b, "opcode 0x%x", n.opc);
+}
+
+static void nvme_key_text(struct buf *b, const struct ulp_command *c)
+{
+    buf_printf(b, "cid 0x%x", (unsigned)c->key);
+}
+
+static void nvme_text(struct buf *b, const struct ulp_command *c)
+{
+    struct nvme_cmd n;
+
+    get(c, &n);
+    nvme_command_text(b, &n, own_const(c)->admin);
+}
+
+static void nvme_status(struct buf *b, const struct ulp_command *c)
+{
+    struct nvme_cmd n;
+
+    get(c, &n);
+    nvme_status_text(b, &n, own_const(c)->admin, c->status);
+}
+
+static void nvme_values(const struct ulp_command *c, ulp_take *take, void *user)
+{
+    const struct own *o = own_const(c);
+    const char *name, *subject, *status;
+    struct nvme_cmd n;
+
+    get(c, &n);
+    name = nvme_command_str(&n, o->admin);
+    subject = nvme_subject_str(&n, o->admin);
+    status = nvme_status_str(&n, o->admin, c->status);
+    const struct ulp_value values[] = {
+        {"command", name ? name : "", 0, true},
+        {"subject", subject ? subject : "", 0, true},
+        {"queue", NULL, o->qid, o->qid != UINT16_MAX},
+        {"cid", NULL, n.cid, true},
+        {"opcode", NULL, n.opc, true},
+        {"fctype", NULL, n.fctype, n.opc == NVME_FABRICS},
+        {"nsid", NULL, n.nsid, n.opc != NVME_FABRICS},
+        {"cdw10", NULL, n.cdw[0], true},
+        {"cdw11", NULL, n.cdw[1], true},
+        {"cdw12", NULL, n.cdw[2], true},
+        {"cdw13", NULL, n.cdw[3], true},
+        {"cdw14", NULL, n.cdw[4], true},
+        {"cdw15", NULL, n.cdw[5], true},
+        {"address", NULL, n.sgl.address, n.sgl.type == 4},
+        {"rkey", NULL, n.sgl.key, n.sgl.type == 4},
+        {"result", NULL, o->result, c->response != 0},
+        {"status_code", NULL, c->status, c->response != 0},
+        {"status_name", status ? status : "", 0, c->response != 0},
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+}
+
+const struct ulp_proto ulp_nvme = {
+    .name = "NVMe/RDMA",
+    .word = "nvme",
+    .size = sizeof(struct queue),
+    .looks = nvme_looks,
+    .open = nvme_open,
+    .queue = nvme_queue,
+    .message = nvme_message,
+    .data = nvme_data,
+    .setup = nvme_setup,
+    .name_text = nvme_name_text,
+    .key_text = nvme_key_text,
+    .command_text = nvme_text,
+    .status_text = nvme_status,
+    .values = nvme_values,
+};

@@ -1,0 +1,95 @@
+/* layer 2b (ulp): what an upper protocol provides, and what it may call: its state.
+ *
+ * A protocol is a file of bytes (dissect/ulp/NAME.c, no state), a file of state (src/ulp/NAME.c, a `struct ulp_proto`),
+ * and a line in src/ulp/protocols.c. The common part calls
+ *
+ *     open      once a connection is known to carry it
+ *     message   for each SEND, whole or up to a hole; also for a retransmitted one (`again`), to show it
+ *     data      for each packet of a READ or WRITE that lies in memory of one of its commands, and (with no bytes) for
+ *               each READ request
+ *     setup     for each REQ, REP or REJ of such a connection, to show its private data
+ *
+ * and message() calls, for a command, ulp_begin() and ulp_offer(); for a response ulp_find() and ulp_complete(). */
+#ifndef RDMATRACE_ULP_PROTO_H
+#define RDMATRACE_ULP_PROTO_H
+
+#include "src/ulp/ulp.h"
+
+/* A message, or the part of it that is there. */
+struct ulp_message {
+    struct ulp_body body;        /* from its first byte, without holes */
+    enum ulp_side side;          /* who sent it */
+    bool hole;                   /* packets after `body` are missing so far */
+    bool cut;                    /* it is longer than what is kept, or than what was captured */
+    bool again;                  /* it was delivered before: nothing of it is new */
+    uint64_t frame;              /* of its last packet */
+    ns_t start, now;             /* of its first and its last packet */
+    uint32_t packets;            /* packets of it */
+    struct pkt *show;            /* add layers to it; NULL: nothing is shown */
+    struct ulp_command *command; /* `again`: what it was tied to; else message() sets it. NULL: none */
+};
+
+/* Bytes that a packet moved, in memory of a command. */
+struct ulp_data {
+    struct ulp_command *command;
+    enum ulp_way way;
+    uint64_t offset; /* of the first byte in what the command moves that way */
+    uint32_t len;
+    /* the packet completes the bytes that the command keeps (ulp_keep()): all of them; else len 0 */
+    struct ulp_body all;
+    struct pkt *show;
+};
+
+/* Private data of a CM message. */
+struct ulp_setup {
+    uint16_t attr; /* CM_REQ, CM_REP or CM_REJ */
+    struct ulp_body body;
+};
+
+struct ulp_proto {
+    const char *name; /* as ulp_of_setup() (dissect/ulp/service.h) names it */
+    const char *word; /* of --ulp */
+    size_t size;      /* bytes of its state in a connection, zeroed at first */
+    /* a strict test of a message whose protocol is not known, or of its first packet if it is not `whole`; NULL: it
+     * cannot be told by its bytes */
+    enum ulp_looks (*looks)(const uint8_t *b, uint32_t len, bool whole);
+    /* `greeting`: private data of the REQ, `len` bytes, 0: none was seen. May be NULL. */
+    void (*open)(struct ulp_conn *c, const uint8_t *greeting, uint32_t len);
+    /* the number of the queue, channel or stream that the connection is; NULL: it has none */
+    uint32_t (*queue)(const struct ulp_conn *c);
+    /* false: the bytes are none of this protocol */
+    bool (*message)(struct ulp_conn *c, struct ulp_message *m);
+    void (*data)(struct ulp_conn *c, const struct ulp_data *d);       /* may be NULL */
+    void (*setup)(struct pkt *show, const struct ulp_setup *s);       /* may be NULL */
+    void (*name_text)(struct buf *b, const struct ulp_command *c);    /* "Write" */
+    void (*key_text)(struct buf *b, const struct ulp_command *c);     /* "cid 0x3" */
+    void (*command_text)(struct buf *b, const struct ulp_command *c); /* "Write cid 0x3 nsid 1 slba 300 nlb 8" */
+    void (*status_text)(struct buf *b, const struct ulp_command *c);  /* "Successful Completion" */
+    void (*values)(const struct ulp_command *c, ulp_take *take, void *user);
+};
+
+/* The protocol's own state of a connection; its commands' own bytes are ulp_command.own. */
+void *ulp_state(const struct ulp_conn *c);
+
+/* A command begins with message `m`. One that is open with the same key is handed over as ULP_REUSED. NULL without
+ * memory. The pointer is valid until the next ulp_begin(). */
+struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_t key);
+/* `cmd` offers the server `len` bytes at `va`: to be written (ULP_TO_CLIENT) or read. They follow those that it offered
+ * before in the same way. False: it has offered ULP_SEGMENTS_MAX pieces, or there is no memory. */
+bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len);
+/* `len` bytes of its data are in its message. */
+void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len);
+/* Keep the first `len` bytes (at most ULP_DATA_MAX) that `cmd` moves that way, to decode them together. */
+void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len);
+/* The open command with this key; NULL: none. */
+struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
+/* The latest command with this key that was completed and is still kept; NULL: none. */
+struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key);
+/* Message `m` is the response to `cmd`. */
+void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, uint16_t status,
+                  bool failed);
+
+/* One for each protocol, in its file. */
+extern const struct ulp_proto ulp_nvme;
+
+#endif

@@ -1,0 +1,214 @@
+/* layer 2b (ulp): which connection carries which protocol. */
+#include "src/ulp/ulp_impl.h"
+
+#include <stdlib.h>
+
+const char *ulp_how_str(enum ulp_how h)
+{
+    static const char *const names[] = {"not known", "--ulp", "CM private data", "CM service id", "first bytes"};
+    return names[h];
+}
+
+/* --- Connections ------------------------------------------------------------------------------ */
+
+static struct ulp_flow *attach(struct ulp_conn *c, uint32_t flow, enum ulp_side side)
+{
+    struct ulp_flow *f = c->flow[side] == FLOW_NONE ? calloc(1, sizeof *f) : NULL;
+
+    if (!f)
+        return NULL;
+    f->conn = c;
+    f->side = (uint8_t)side;
+    c->flow[side] = flow;
+    c->ulp->flows[flow] = f;
+    conn_flow_at(observer_conns(c->ulp->observer), flow)->upper = c->proto->name;
+    return f;
+}
+
+static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_proto *proto, enum ulp_how how)
+{
+    struct ulp_conn *c = calloc(1, sizeof *c);
+
+    if (!c || (proto->size && !(c->state = calloc(1, proto->size)))) {
+        free(c);
+        return NULL;
+    }
+    c->ulp = u;
+    c->proto = proto;
+    c->how = (uint8_t)how;
+    c->conn = conn_flow_at(observer_conns(u->observer), flow)->conn;
+    c->flow[ULP_CLIENT] = c->flow[ULP_SERVER] = FLOW_NONE;
+    c->next = u->conns;
+    if (c->next)
+        c->next->before = c;
+    u->conns = c;
+    return c;
+}
+
+static void conn_free(struct ulp_conn *c, enum ulp_end why)
+{
+    struct ulp *u = c->ulp;
+
+    for (unsigned i = 0; i < ULP_SIDES; i++) {
+        struct ulp_flow *f = c->flow[i] == FLOW_NONE ? NULL : u->flows[c->flow[i]];
+        if (!f)
+            continue;
+        messages_end(f);
+        u->flows[c->flow[i]] = NULL;
+        free(f);
+    }
+    commands_flush(c, why);
+    *(c->before ? &c->before->next : &u->conns) = c->next;
+    if (c->next)
+        c->next->before = c->before;
+    free(c->slots);
+    free(c->state);
+    free(c);
+}
+
+void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why)
+{
+    if (u->flows[flow])
+        conn_free(u->flows[flow]->conn, why);
+    u->guesses[flow] = (struct guess){0};
+}
+
+void ulp_drop(struct ulp_conn *c)
+{
+    struct ulp *u = c->ulp;
+
+    for (unsigned i = 0; i < ULP_SIDES; i++)
+        if (c->flow[i] != FLOW_NONE) {
+            u->guesses[c->flow[i]].tries = GUESS_TRIES;
+            conn_flow_at(observer_conns(u->observer), c->flow[i])->upper = NULL;
+        }
+    conn_free(c, ULP_LEFT);
+}
+
+void ulp_drop_all(struct ulp *u)
+{
+    while (u->conns)
+        conn_free(u->conns, ULP_OPEN);
+}
+
+#define WRONG 3 /* messages that a guessed protocol does not take, before it is given up */
+
+void ulp_judge(struct ulp_conn *c, bool taken)
+{
+    c->good += taken;
+    c->refused += !taken;
+    c->wrong = c->how == ULP_BY_BYTES && c->refused >= WRONG && c->refused > c->good;
+}
+
+/* --- Learning --------------------------------------------------------------------------------- */
+
+static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f)
+{
+    for (unsigned i = 0; u->opts.users && i < u->opts.users->n; i++) {
+        const struct ulp_user *s = &u->opts.users->user[i];
+        if ((s->qpn == f->dqpn && conn_addr_alike(&s->addr, &f->dst)) ||
+            (f->have_sqpn && s->qpn == f->sqpn && conn_addr_alike(&s->addr, &f->src)))
+            return s->proto;
+    }
+    return NULL;
+}
+
+/* What the first messages of a flow look like: two in a row must agree. */
+static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, enum ulp_side *side)
+{
+    enum ulp_looks looks = LOOKS_OTHER;
+    unsigned i = 0;
+
+    if (g->tries >= GUESS_TRIES || !(p->op->flags & OPF_SEND) || !(p->op->flags & OPF_ONLY))
+        return NULL;
+    g->tries++;
+    for (; ulp_protos[i]; i++)
+        if (ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(p->data + p->payload_off, p->payload_cap, true)))
+            break;
+    if (looks == LOOKS_OTHER) {
+        g->proto = 0;
+        return NULL;
+    }
+    if (g->proto == i + 1 && g->side == looks) {
+        *side = looks == LOOKS_CLIENT ? ULP_CLIENT : ULP_SERVER;
+        return ulp_protos[i];
+    }
+    g->proto = (uint8_t)(i + 1);
+    g->side = (uint8_t)looks;
+    return NULL;
+}
+
+/* The side of a sender that only --ulp names: what its message looks like. False: that is not known yet. */
+static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp_side *side)
+{
+    enum ulp_looks looks = LOOKS_OTHER;
+
+    if (proto->looks && p->op->flags & OPF_SEND && p->op->flags & OPF_START)
+        looks = proto->looks(p->data + p->payload_off, p->payload_cap, p->op->flags & OPF_ONLY);
+    *side = looks == LOOKS_SERVER ? ULP_SERVER : ULP_CLIENT;
+    return looks != LOOKS_OTHER;
+}
+
+/* What the setup of the connection, or the user, says. *known: they say something. */
+static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const struct pkt *p, const struct conn_known *k,
+                                        enum ulp_side *side, enum ulp_how *how)
+{
+    const struct ulp_proto *proto = by_user(u, conn_flow_at(observer_conns(u->observer), flow));
+
+    u->guesses[flow].asked = true;
+    *how = ULP_BY_USER;
+    if (!proto && k && k->upper) {
+        proto = ulp_named(k->upper, strlen(k->upper));
+        *how = k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
+        if (!proto && !k->upper_vague)
+            u->guesses[flow].tries = GUESS_TRIES;
+    }
+    if (proto && (!k || k->how != PAIR_CM) && !side_of(proto, p, side)) {
+        u->guesses[flow].asked = false;
+        return NULL;
+    }
+    return proto;
+}
+
+/* The flow begins to carry a protocol, if it is known now. */
+static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt *p)
+{
+    const struct ulp_proto *proto = NULL;
+    const struct conn_known *k = NULL;
+    enum ulp_how how = ULP_NOT;
+    enum ulp_side side = ULP_CLIENT;
+    struct ulp_conn *c;
+    struct ulp_flow *first;
+    unsigned end = 0;
+
+    if (!u->guesses[flow].asked) {
+        k = conn_known_to(observer_conns(u->observer), flow, &end);
+        side = end == 1 ? ULP_CLIENT : ULP_SERVER;
+        proto = by_setup(u, flow, p, k, &side, &how);
+    }
+    if (!proto && u->guesses[flow].asked && (proto = by_bytes(&u->guesses[flow], p, &side)))
+        how = ULP_BY_BYTES;
+    if (!proto || !(c = conn_new(u, flow, proto, how)))
+        return NULL;
+    first = attach(c, flow, side);
+    if (!first)
+        conn_free(c, ULP_OPEN);
+    else if (proto->open)
+        proto->open(c, k ? k->greeting : NULL, k ? k->greeting_len : 0);
+    return first;
+}
+
+struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
+{
+    struct ulp_flow *f = u->flows[flow];
+    uint32_t peer;
+
+    if (LIKELY(f != NULL))
+        return f;
+    peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
+    if (peer != FLOW_NONE && u->flows[peer])
+        return attach(u->flows[peer]->conn, flow, u->flows[peer]->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT);
+    if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].asked && !(p->op->flags & OPF_SEND)))
+        return NULL;
+    return recognise(u, flow, p);
+}

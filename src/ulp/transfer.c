@@ -1,0 +1,180 @@
+/* layer 2b (ulp): READs and WRITEs, tied to the commands whose memory they access. */
+#include "src/ulp/ulp_impl.h"
+
+struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn)
+{
+    for (uint32_t i = 1; i <= TRANSFERS; i++) {
+        struct transfer *t = &f->transfer[(f->at - i) % TRANSFERS];
+        if (!t->kind)
+            return NULL;
+        if (t->span ? psn_in(psn, t->psn, t->span) : psn_diff(psn, t->psn) >= 0)
+            return t;
+    }
+    return NULL;
+}
+
+struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn)
+{
+    struct transfer *t = &f->transfer[f->at++ % TRANSFERS];
+
+    *t = (struct transfer){.kind = (uint8_t)kind, .psn = psn, .span = 1};
+    return t;
+}
+
+/* A WRITE, or a READ request, with its RETH. A retransmitted one is the transfer that it was. */
+static struct transfer *transfer_begin(struct ulp_flow *f, const struct pkt *p, enum transfer_kind kind)
+{
+    struct transfer *t = transfer_find(f, p->bth.psn);
+
+    if (!t || t->kind != kind || t->psn != p->bth.psn || t->va != p->reth.va || t->rkey != p->reth.rkey)
+        t = transfer_new(f, kind, p->bth.psn);
+    t->va = p->reth.va;
+    t->rkey = p->reth.rkey;
+    t->len = p->reth.dmalen;
+    return t;
+}
+
+/* The bytes of packet `p` in transfer `t`. */
+static uint64_t offset_of(const struct transfer *t, const struct pkt *p)
+{
+    if (p->op->flags & OPF_END && !(p->op->flags & OPF_ONLY))
+        return t->len > p->payload_len ? t->len - p->payload_len : 0;
+    return (uint64_t)((p->bth.psn - t->psn) & PSN_MASK) * p->payload_len;
+}
+
+static void note_time(struct ulp_command *c, const struct pkt *p)
+{
+    if (!c->data_first) {
+        c->data_first = p->frame->number;
+        c->data_start = p->frame->ts;
+    }
+    c->data_last = p->frame->number;
+    c->data_end = p->frame->ts;
+}
+
+/* Keep bytes that are to be decoded together. Returns whether they are complete now. */
+static bool keep(struct command *d, const struct segment *s, uint64_t at, const struct pkt *p)
+{
+    uint32_t n;
+
+    if (!d->kept || d->keep_way != s->way || at >= d->keep)
+        return false;
+    n = min_u32(p->payload_cap, (uint32_t)(d->keep - at));
+    memcpy(d->kept + at, p->data + p->payload_off, n);
+    cover_add(&d->kept_cover, at, at + n);
+    return cover_prefix(&d->kept_cover) == d->keep;
+}
+
+static void show_kept(struct ulp *u, const struct command *d, struct ulp_data *data)
+{
+    data->all = (struct ulp_body){d->kept, d->keep, LAYER_MESSAGE};
+    if (!data->show)
+        return;
+    memcpy(u->shown_bytes, d->kept, d->keep);
+    data->show->message = u->shown_bytes;
+}
+
+/* Data of a packet in memory `s`, from byte `at` of what the command moves that way. */
+static void take_data(struct ulp_flow *f, struct segment *s, uint64_t at, const struct pkt *p, struct pkt *show)
+{
+    struct ulp_conn *c = f->conn;
+    struct command *d = s->command;
+    struct ulp_data data = {
+        .command = &d->c, .way = (enum ulp_way)s->way, .offset = at, .len = p->payload_len, .show = show};
+    uint64_t fresh = cover_add(&s->cover, at - s->base, at - s->base + p->payload_len);
+
+    d->c.moved[s->way] += fresh;
+    d->c.packets++;
+    d->c.again += p->payload_len && !fresh;
+    if (fresh)
+        note_time(&d->c, p);
+    if (keep(d, s, at, p) && (!d->keep_told || show)) {
+        if (at + p->payload_len >= d->keep)
+            show_kept(c->ulp, d, &data);
+        d->keep_told = true;
+    }
+    if (show) {
+        show->note.ulp_offset = at;
+        show->note.have |= NOTE_ULP_DATA;
+    }
+    if (c->proto->data)
+        c->proto->data(c, &data);
+}
+
+/* The memory that transfer `t`, begun by the side of `f`, accesses. */
+static struct segment *memory_of(const struct ulp_flow *f, const struct transfer *t)
+{
+    return segment_find(f->conn, f->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT, t->rkey, t->va, t->len);
+}
+
+/* A data packet of transfer `t`. */
+static struct command *data_packet(struct ulp_flow *f, struct transfer *t, const struct pkt *p, struct pkt *show)
+{
+    struct ulp_sums *sums = &f->conn->ulp->sums;
+    struct segment *s = t ? memory_of(f, t) : NULL;
+    uint64_t at = s ? t->va - s->va + offset_of(t, p) : 0;
+
+    if (!s || at + p->payload_len > s->len) {
+        sums->untied += p->payload_len;
+        return NULL;
+    }
+    sums->tied += p->payload_len;
+    t->command = command_ref(&s->command->c);
+    take_data(f, s, s->base + at, p, show);
+    return s->command;
+}
+
+struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
+{
+    struct transfer *t;
+
+    (void)as;
+    if (p->have & H_RETH) {
+        t = transfer_begin(f, p, TRANSFER_WRITE);
+        t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
+    } else {
+        t = transfer_find(f, p->bth.psn);
+        t = t && t->kind == TRANSFER_WRITE ? t : NULL;
+    }
+    return data_packet(f, t, p, show);
+}
+
+struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
+{
+    struct transfer *t = transfer_begin(f, p, TRANSFER_READ);
+    struct segment *s = memory_of(f, t);
+    const struct req_dir *h = observer_req_dir(f->conn->ulp->observer, f->conn->flow[f->side]);
+
+    t->span = h && h->pmtu ? psn_span(t->len, h->pmtu) : t->len <= 256 ? 1 : 0;
+    if (!s)
+        return NULL;
+    t->command = command_ref(&s->command->c);
+    s->command->c.packets++;
+    s->command->c.again += as == SEEN_AGAIN || as == SEEN_OLD;
+    note_time(&s->command->c, p);
+    if (show && f->conn->proto->data)
+        f->conn->proto->data(f->conn, &(struct ulp_data){.command = &s->command->c,
+                                                         .way = (enum ulp_way)s->way,
+                                                         .offset = s->base + (t->va - s->va),
+                                                         .show = show});
+    return s->command;
+}
+
+struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pkt *show)
+{
+    struct transfer *t = transfer_find(f, p->bth.psn);
+
+    return data_packet(f, t && t->kind == TRANSFER_READ ? t : NULL, p, show);
+}
+
+struct command *nak_packet(struct ulp_flow *f, const struct pkt *p)
+{
+    struct transfer *t = transfer_find(f, p->bth.psn);
+    struct command *d = t ? command_of(f->conn, t->command) : NULL;
+    struct segment *s = t && !d && t->kind != TRANSFER_SEND ? memory_of(f, t) : NULL;
+
+    d = s ? s->command : d;
+    if (d)
+        d->c.naks++;
+    return d;
+}

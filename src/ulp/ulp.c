@@ -1,0 +1,175 @@
+/* layer 2b (ulp): events of the observer, given to the connections that carry a known protocol. */
+#include "src/ulp/ulp_impl.h"
+
+#include "zeros.h"
+
+#include <stdlib.h>
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+/* A packet of a requester: a SEND, WRITE or READ. */
+static struct command *take_request(struct ulp_flow *f, const struct event *e, struct pkt *show)
+{
+    const struct pkt *p = e->p;
+    enum seen_as as = (enum seen_as)e->as;
+
+    if (p->op->flags & OPF_SEND)
+        return message_packet(f, p, as, show);
+    if (p->op->flags & OPF_WRITE)
+        return write_packet(f, p, as, show);
+    if (p->op->flags & OPF_READ_REQ)
+        return read_packet(f, p, as, show);
+    return NULL;
+}
+
+static bool is_refusal(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
+}
+
+/* A packet of a responder, to requests of flow `f`. */
+static struct command *take_response(struct ulp_flow *f, const struct event *e, struct pkt *show)
+{
+    const struct pkt *p = e->p;
+
+    if (is_refusal(p))
+        return nak_packet(f, p);
+    if (!(p->op->flags & OPF_ACK) && p->op->flags & OPF_PAYLOAD)
+        return read_response(f, p, show);
+    return NULL;
+}
+
+/* An event, with the packet to add layers to, or NULL. */
+static void take(struct ulp *u, const struct event *e, struct pkt *show)
+{
+    struct ulp_flow *f;
+    struct ulp_conn *c;
+    struct command *d;
+
+    if (!e->h || e->flow == FLOW_NONE)
+        return;
+    f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : u->flows[e->flow];
+    if (LIKELY(!f))
+        return;
+    c = f->conn;
+    d = e->kind == EVENT_REQUEST ? take_request(f, e, show) : take_response(f, e, show);
+    if (show)
+        ulp_note(c, show, d, e);
+    if (UNLIKELY(c->wrong)) {
+        if (show)
+            show->note.have &=
+                ~(uint32_t)(NOTE_UPPER | NOTE_ULP_HOW | NOTE_ULP | NOTE_ULP_DATA | NOTE_ULP_DONE | NOTE_ULP_HOLE);
+        ulp_drop(c);
+    }
+}
+
+static void on_event(void *user, const struct event *e)
+{
+    take(user, e, NULL);
+}
+
+static void on_over(void *user, uint32_t flow, bool restart)
+{
+    (void)restart;
+    ulp_flow_over(user, flow, ULP_LEFT);
+}
+
+void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e)
+{
+    if (UNLIKELY(p->have & H_MAD))
+        ulp_note_setup(u, p);
+    else
+        take(u, e, p);
+}
+
+/* --- The whole -------------------------------------------------------------------------------- */
+
+struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
+{
+    struct ulp *u = calloc(1, sizeof *u);
+    struct observer_sub s = {.user = u, .over = on_over, .after = shown ? NULL : on_event};
+
+    if (!u)
+        return NULL;
+    u->observer = o;
+    if (opts)
+        u->opts = *opts;
+    u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
+    u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
+    u->shown_bytes = malloc(ULP_MESSAGE_MAX);
+    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && !ulp_note_init(u)) || !observer_subscribe(o, &s)) {
+        ulp_free(u);
+        return NULL;
+    }
+    return u;
+}
+
+static void on_context_packet(void *user, struct pkt *p, const struct event *e)
+{
+    ulp_packet(user, p, e);
+}
+
+static void on_context_over(void *user)
+{
+    ulp_finish(user);
+    ulp_free(user);
+}
+
+bool ulp_of_context(struct context *c, const struct ulp_opts *opts)
+{
+    struct ulp *u = ulp_new(context_observer(c), opts, true);
+
+    if (u)
+        context_extend(c, on_context_packet, on_context_over, u);
+    return u != NULL;
+}
+
+void ulp_finish(struct ulp *u)
+{
+    ulp_drop_all(u);
+}
+
+void ulp_free(struct ulp *u)
+{
+    if (!u)
+        return;
+    u->opts.over = NULL;
+    if (u->flows)
+        ulp_drop_all(u);
+    zeros_free(u->flows, observer_flows(u->observer), sizeof(struct ulp_flow *));
+    zeros_free(u->guesses, observer_flows(u->observer), sizeof *u->guesses);
+    free(u->shown_bytes);
+    free(u->reqs);
+    buf_free(&u->text);
+    free(u);
+}
+
+const struct ulp_sums *ulp_sums(const struct ulp *u)
+{
+    return &u->sums;
+}
+
+/* --- Commands as text ------------------------------------------------------------------------- */
+
+void ulp_command_name(struct buf *b, const struct ulp_command *c)
+{
+    c->proto->name_text(b, c);
+}
+
+void ulp_command_text(struct buf *b, const struct ulp_command *c)
+{
+    c->proto->command_text(b, c);
+}
+
+void ulp_status_text(struct buf *b, const struct ulp_command *c)
+{
+    if (c->ended == ULP_COMPLETED)
+        c->proto->status_text(b, c);
+    else
+        buf_puts(b, ulp_end_str((enum ulp_end)c->ended));
+}
+
+void ulp_command_values(const struct ulp_command *c, ulp_take *take_value, void *user)
+{
+    c->proto->values(c, take_value, user);
+}

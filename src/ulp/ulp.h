@@ -1,0 +1,143 @@
+/* layer 2b (ulp): upper protocols: what commands the packets of a connection belong to.
+ *
+ * It takes events of an observer (src/conn), which knows retransmissions and gaps, and keeps for each connection
+ *   - which protocol it carries, and how that was learnt;
+ *   - SENDs of several packets, put together;
+ *   - the commands (calls, requests) that are open, and the memory that each has offered: READs and WRITEs are tied to
+ *     a command because they lie within memory that it offered.
+ *
+ *     CM, --ulp, first bytes -> protocol     SEND packets -> message -> its state file -> command, memory
+ *                                            RETH         -> memory  -> command: bytes moved, frames, times
+ *
+ * Bounds: a message of more than ULP_MESSAGE_MAX bytes is decoded up to there. A connection has at most
+ * ULP_COMMANDS_MAX commands (the oldest is given up), each with ULP_SEGMENTS_MAX pieces of memory and ULP_DATA_MAX
+ * bytes of data that are kept to be decoded; all of that and the messages under way
+ * take at most ULP_CONN_BYTES, which count in the observer's room. */
+#ifndef RDMATRACE_ULP_ULP_H
+#define RDMATRACE_ULP_ULP_H
+
+#include "dissect/ulp/ulp.h"
+#include "src/conn/annotate.h"
+#include "src/conn/observer.h"
+
+#define ULP_MESSAGE_MAX  65536 /* bytes of a message that are kept */
+#define ULP_COMMANDS_MAX 4096  /* commands of a connection, open or just completed */
+#define ULP_SEGMENTS_MAX 256   /* pieces of memory of one command */
+#define ULP_DATA_MAX     16384 /* bytes of a command's data that are kept to be decoded */
+#define ULP_CONN_BYTES   (UINT64_C(8) << 20)
+#define ULP_USERS        64 /* options --ulp */
+
+struct ulp_conn;
+
+/* Ways of a command's data. */
+enum ulp_way { ULP_TO_CLIENT, ULP_FROM_CLIENT, ULP_WAYS };
+
+/* Why a command has no response. */
+enum ulp_end {
+    ULP_OPEN,      /* none so far, and at the end of the capture: none was captured */
+    ULP_COMPLETED, /* it has one */
+    ULP_REUSED,    /* its identifier was used again before a response was seen */
+    ULP_GIVEN_UP,  /* too many commands were open */
+    ULP_LEFT,      /* the connection ended, or its flow was evicted */
+};
+/* "", "identifier used again without a response" ... */
+const char *ulp_end_str(enum ulp_end e);
+
+#define ULP_OWN 96 /* bytes of a command that belong to its protocol */
+
+/* A command, call or request, and what belongs to it. Frames are those of the capture, 0: none. */
+struct ulp_command {
+    uint64_t number; /* from 1, in the order in which they began */
+    uint64_t key;    /* by which the response names it */
+    uint64_t frame;  /* its message: the last packet of it */
+    uint64_t data_first, data_last, response;
+    ns_t start;                /* first packet of its message */
+    ns_t data_start, data_end; /* first and last packet of its data; with data_first */
+    ns_t end;                  /* with `response` */
+    uint64_t asked[ULP_WAYS];  /* bytes that it offered to be moved */
+    uint64_t moved[ULP_WAYS];  /* bytes seen, each counted once; those in its message included */
+    uint64_t packets;          /* of its message, data and response, retransmissions included */
+    uint64_t again;            /* of them retransmissions */
+    uint64_t naks;             /* remote access errors of its data */
+    uint32_t flow;             /* of the client's packets */
+    uint32_t conn;             /* number of the connection */
+    uint16_t status;           /* of the response, as the protocol has it; with `response` */
+    bool failed;               /* the response says so */
+    uint8_t ended;             /* enum ulp_end */
+    const struct ulp_proto *proto;
+    const struct ulp_conn *at;
+    uint8_t own[ULP_OWN]; /* of the protocol */
+};
+
+/* A value of a command for programs. */
+struct ulp_value {
+    const char *name; /* of the protocol: "nsid" */
+    const char *text; /* NULL: it is `number` */
+    uint64_t number;
+    bool known;
+};
+typedef void ulp_take(void *user, const struct ulp_value *v);
+
+/* How a protocol was learnt. */
+enum ulp_how { ULP_NOT, ULP_BY_USER, ULP_BY_PRIVATE, ULP_BY_SERVICE, ULP_BY_BYTES };
+/* "--ulp", "CM private data", "CM service id", "first bytes". */
+const char *ulp_how_str(enum ulp_how h);
+
+/* Bytes that READs and WRITEs moved in connections with a protocol. */
+struct ulp_sums {
+    uint64_t commands;     /* begun */
+    uint64_t tied, untied; /* bytes of a command; of none */
+    uint64_t messages;     /* SENDs of which the protocol made nothing */
+    uint64_t holes;        /* messages decoded up to a hole only */
+};
+
+/* A connection whose protocol the user states: a queue pair of either end. */
+struct ulp_user {
+    struct conn_addr addr;
+    uint32_t qpn;
+    const struct ulp_proto *proto;
+};
+
+struct ulp_users {
+    struct ulp_user user[ULP_USERS];
+    unsigned n;
+};
+
+struct ulp_opts {
+    const struct ulp_users *users; /* --ulp; NULL: none */
+    void *user;
+    /* a command is over: it will not change; may be NULL */
+    void (*over)(void *user, const struct ulp_command *c);
+};
+
+struct ulp;
+/* For the events of `o`; it subscribes (observer_subscribe()), unless `shown`: then call ulp_packet() for each packet.
+ * NULL without memory. */
+struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown);
+void ulp_free(struct ulp *u);
+/* All packets are there: hand over what is open. */
+void ulp_finish(struct ulp *u);
+/* A packet with its event, after the evidence has changed: adds layers and fills p->note. */
+void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e);
+/* The packets of `c` get layers and notes of their upper protocols; what is kept for that is released with `c`. False
+ * without memory. */
+bool ulp_of_context(struct context *c, const struct ulp_opts *opts);
+const struct ulp_sums *ulp_sums(const struct ulp *u);
+
+/* The protocol with this name ("NVMe/RDMA") or word ("nvme"), of `n` bytes; NULL: there is none. */
+const struct ulp_proto *ulp_named(const char *name, size_t n);
+/* Append the words of all protocols: "nvme, ...". */
+void ulp_words(struct buf *b);
+/* The protocol's name: "NVMe/RDMA". */
+const char *ulp_name(const struct ulp_proto *p);
+
+/* The command's name, the command, how it ended: "Write", "Write cid 0x3 nsid 1 slba 300 nlb 8", "Successful
+ * Completion". */
+void ulp_command_name(struct buf *b, const struct ulp_command *c);
+void ulp_command_text(struct buf *b, const struct ulp_command *c);
+void ulp_status_text(struct buf *b, const struct ulp_command *c);
+/* Its values for programs. */
+void ulp_command_values(const struct ulp_command *c, ulp_take *take, void *user);
+enum ulp_how ulp_command_how(const struct ulp_command *c);
+
+#endif

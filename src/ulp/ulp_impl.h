@@ -1,0 +1,190 @@
+/* layer 2b (ulp): internal: connections, commands, messages under way. */
+#ifndef RDMATRACE_ULP_ULP_IMPL_H
+#define RDMATRACE_ULP_ULP_IMPL_H
+
+#include "src/ulp/cover.h"
+#include "src/ulp/proto.h"
+
+#define KEPT_COMPLETED 64  /* completed commands of a connection that retransmissions may still belong to */
+#define BUCKETS        256 /* of commands by key, and of memory by R_Key; a power of two */
+#define TRANSFERS      512 /* latest messages, WRITEs and READs of a flow; a power of two */
+#define ASSEMBLIES     2   /* messages of several packets of a flow that are kept */
+
+struct command;
+
+/* Memory that a command offered. */
+struct segment {
+    struct command *command;
+    struct segment *next; /* in its bucket */
+    uint64_t va, base;    /* base: offset of its first byte in what the command moves that way */
+    uint32_t rkey, len;
+    uint8_t way, owner; /* enum ulp_way; enum ulp_side: whose memory it is */
+    struct cover cover; /* bytes moved */
+};
+
+/* A list of commands, oldest first. */
+struct command_list {
+    struct command *first, *last;
+    uint32_t n;
+};
+
+struct command {
+    struct ulp_command c; /* first */
+    struct command *next; /* in its bucket */
+    struct command *older, *newer;
+    struct command_list *list;
+    struct segment **segments;
+    uint32_t n_segments, cap_segments;
+    uint64_t offered[ULP_WAYS];
+    uint32_t slot; /* in ulp_conn.slots */
+    uint8_t *kept; /* the first `keep` bytes that it moves in the way `keep_way`; NULL: none are kept */
+    uint32_t keep;
+    uint8_t keep_way;
+    bool keep_told; /* they were complete */
+    struct cover kept_cover;
+};
+
+/* Refers to a command that may be gone. */
+struct command_ref {
+    uint32_t slot;
+    uint64_t number; /* 0: none */
+};
+
+struct ulp_conn {
+    struct ulp *ulp;
+    const struct ulp_proto *proto;
+    uint8_t how;              /* enum ulp_how */
+    uint32_t flow[ULP_SIDES]; /* what each side sends; FLOW_NONE: not seen */
+    uint32_t conn;            /* number of the connection */
+    uint64_t good, refused;   /* messages that the protocol took, and that it did not */
+    bool wrong;               /* it was guessed, and is another protocol */
+    struct command_list open, done;
+    struct command *keys[BUCKETS];
+    struct segment *rkeys[BUCKETS];
+    struct command **slots; /* NULL: free */
+    uint32_t n_slots, free_hint;
+    uint64_t memory; /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
+    struct ulp_conn *next, *before;
+    void *state; /* proto->size bytes */
+};
+
+/* A message of several packets. */
+struct assembly {
+    bool used, delivered; /* delivered: as far as it was there */
+    bool whole;           /* delivered whole */
+    bool clipped;         /* bytes were not captured, or are beyond ULP_MESSAGE_MAX */
+    uint32_t psn, mtu;
+    uint32_t packets;
+    uint32_t cap;
+    uint64_t total; /* bytes; 0: its last packet was not seen */
+    uint64_t frame;
+    ns_t start, now;
+    uint8_t *bytes; /* `cap` */
+    struct cover cover;
+    struct command_ref command;
+};
+
+enum transfer_kind { TRANSFER_NONE, TRANSFER_SEND, TRANSFER_WRITE, TRANSFER_READ };
+
+/* A message, WRITE or READ of a flow. */
+struct transfer {
+    uint8_t kind;  /* enum transfer_kind */
+    uint32_t psn;  /* its first PSN */
+    uint32_t span; /* PSNs, 0: not known */
+    uint32_t rkey, len;
+    uint64_t va;
+    struct command_ref command;
+};
+
+/* What one side sends. */
+struct ulp_flow {
+    struct ulp_conn *conn;
+    uint8_t side; /* enum ulp_side */
+    uint32_t at;  /* transfer[at % TRANSFERS] is the oldest */
+    struct transfer transfer[TRANSFERS];
+    struct assembly assembly[ASSEMBLIES];
+    uint32_t next_assembly;
+};
+
+/* What was seen of a flow whose protocol is not known. */
+struct guess {
+    uint8_t tries; /* messages looked at; GUESS_TRIES: no more are */
+    uint8_t proto; /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
+    uint8_t side;  /* enum ulp_looks */
+    bool asked;    /* neither --ulp nor the setup of its connection names a protocol */
+};
+#define GUESS_TRIES 32
+
+struct known_req; /* REQs whose REP is to be shown */
+
+struct ulp {
+    struct observer *observer;
+    struct ulp_opts opts;
+    struct ulp_flow **flows; /* observer_flows() */
+    struct guess *guesses;   /* likewise */
+    struct ulp_conn *conns;
+    uint64_t numbers;
+    struct ulp_sums sums;
+    struct known_req *reqs; /* NULL unless packets are shown */
+    struct buf text;        /* of pkt_note.ulp */
+    uint8_t *shown_bytes;   /* copy of the message shown, ULP_MESSAGE_MAX */
+};
+
+/* --- command.c -------------------------------------------------------------------------------- */
+
+/* Whether the connection may take `n` more bytes, which are then counted, also in the observer's room. */
+bool memory_take(struct ulp_conn *c, uint64_t n);
+/* They are free again. */
+void memory_give(struct ulp_conn *c, uint64_t n);
+struct command *command_of(const struct ulp_conn *c, struct command_ref r);
+struct command_ref command_ref(const struct ulp_command *c);
+/* The memory of `owner` that holds [va, va + len) under this key: the latest offered; NULL: none. */
+struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len);
+/* Hand over all commands. */
+void commands_flush(struct ulp_conn *c, enum ulp_end why);
+
+/* --- message.c -------------------------------------------------------------------------------- */
+
+/* A packet of a SEND. Returns the command that it belongs to; NULL: none is known. */
+struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
+/* Deliver messages whose last packets did not come, and release what is kept. */
+void messages_end(struct ulp_flow *f);
+
+/* --- transfer.c ------------------------------------------------------------------------------- */
+
+/* The latest transfer with this PSN; NULL: none. */
+struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn);
+struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn);
+/* A packet of a WRITE, a READ request, a READ response to a request of flow `f`, a NAK of one. Returns the command;
+ * NULL: none. */
+struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
+struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
+struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pkt *show);
+struct command *nak_packet(struct ulp_flow *f, const struct pkt *p);
+
+/* --- recognise.c ------------------------------------------------------------------------------ */
+
+/* The flow, if its connection carries a known protocol; NULL: it does not, or it is not known. */
+struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
+/* The flow is another one from now on. */
+void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
+/* The protocol took a message, or did not: the guess may have been wrong (ulp_conn.wrong). */
+void ulp_judge(struct ulp_conn *c, bool taken);
+/* Payload: forget the connection, and do not guess again. */
+void ulp_drop(struct ulp_conn *c);
+/* Forget all connections. */
+void ulp_drop_all(struct ulp *u);
+
+/* --- note.c ----------------------------------------------------------------------------------- */
+
+/* Fill the note of a packet of connection `c`, tied to `cmd` (NULL: to none). */
+void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *cmd, const struct event *e);
+/* A CM message: show the private data of a known protocol. */
+void ulp_note_setup(struct ulp *u, struct pkt *p);
+bool ulp_note_init(struct ulp *u);
+
+/* --- protocols.c ------------------------------------------------------------------------------ */
+
+extern const struct ulp_proto *const ulp_protos[]; /* NULL-terminated */
+
+#endif

@@ -1,0 +1,525 @@
+/* layer 2b tests: upper protocols: messages, memory, recognition, on packets made here and on a real capture. */
+#include "src/ulp/ulp.h"
+
+#include "dissect/ip/ip.h"
+#include "dissect/ulp/nvme.h"
+#include "dissect/ulp/service.h"
+#include "src/cap/cap.h"
+#include "src/ulp/cover.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#define HOST      1 /* node of the host, the client */
+#define TARGET    2
+#define HOST_QP   9 /* queue pair of the host */
+#define TARGET_QP 7
+
+/* A run: packets are made and noted, commands that are over are kept. */
+struct run {
+    struct context *context;
+    struct ulp_users users;
+    uint64_t frame;
+    uint8_t bytes[2048];
+    struct frame f;
+    struct pkt p;
+    struct ulp_command over[8];
+    unsigned n_over;
+    struct buf text; /* of the last command: name, arguments, status */
+};
+
+static void on_over(void *user, const struct ulp_command *c)
+{
+    struct run *r = user;
+
+    r->over[r->n_over++ % ARRAY_LEN(r->over)] = *c;
+    r->text.len = 0;
+    ulp_command_text(&r->text, c);
+    buf_puts(&r->text, ": ");
+    ulp_status_text(&r->text, c);
+}
+
+/* `by_user`: --ulp names the target's queue pair. */
+static struct run *run_new(bool by_user)
+{
+    struct run *r = calloc(1, sizeof *r);
+
+    r->context = context_new(0);
+    if (by_user) {
+        r->users.n = 1;
+        r->users.user[0].addr = (struct conn_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = TARGET}};
+        r->users.user[0].qpn = TARGET_QP;
+        r->users.user[0].proto = ulp_named("nvme", 4);
+    }
+    cr_assert(ulp_of_context(r->context, &(struct ulp_opts){.users = &r->users, .user = r, .over = on_over}));
+    return r;
+}
+
+/* What is open at the end is handed over. */
+static void run_end(struct run *r)
+{
+    context_free(r->context);
+    r->context = NULL;
+}
+
+static void run_free(struct run *r)
+{
+    context_free(r->context);
+    buf_free(&r->text);
+    free(r);
+}
+
+/* A packet from `from`; `ext` follows the BTH, then the payload. */
+static struct pkt *put(struct run *r, unsigned from, uint8_t opcode, uint32_t psn, const void *ext, unsigned ext_len,
+                       const void *payload, unsigned len)
+{
+    static const struct decode_opts opts = {0};
+    unsigned all = 40 + ext_len + len + 4;
+    struct ip4 ip = {.version = 4,
+                     .ihl = 5,
+                     .len = (uint16_t)all,
+                     .ttl = 64,
+                     .proto = 17,
+                     .id = (uint16_t)++r->frame,
+                     .src = {10, 0, 0, (uint8_t)from},
+                     .dst = {10, 0, 0, (uint8_t)(3 - from)}};
+    struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(all - 20)};
+    struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = from == HOST ? TARGET_QP : HOST_QP, .psn = psn};
+
+    memset(r->bytes, 0, all);
+    ip4_put(r->bytes, &ip);
+    udp_put(r->bytes + 20, &udp);
+    bth_put(r->bytes + 28, &bth);
+    if (ext_len)
+        memcpy(r->bytes + 40, ext, ext_len);
+    if (payload)
+        memcpy(r->bytes + 40 + ext_len, payload, len);
+    r->f = (struct frame){.data = r->bytes,
+                          .caplen = all,
+                          .len = all,
+                          .number = r->frame,
+                          .linktype = LINK_IPV4,
+                          .has_ts = true,
+                          .ts = (ns_t)r->frame * NS_PER_US};
+    pkt_decode(&r->p, &r->f, &opts);
+    cr_assert_not(r->p.flags & PKT_MALFORMED, "%s", r->p.why);
+    context_note(r->context, &r->p);
+    return &r->p;
+}
+
+static void le(uint8_t *p, unsigned n, uint64_t v)
+{
+    for (; n--; v >>= 8)
+        *p++ = (uint8_t)v;
+}
+
+#define RKEY 0x1234
+#define VA   UINT64_C(0xffff888000001000)
+
+/* A command; `sgl` is the last byte of its descriptor: 0x40 keyed, 1 in the capsule. */
+static const uint8_t *sqe(uint8_t opc, uint16_t cid, uint8_t sgl, uint32_t len)
+{
+    static uint8_t b[NVME_SQE_LEN];
+
+    memset(b, 0, sizeof b);
+    b[0] = opc;
+    b[1] = 0x40;
+    le(b + 2, 2, cid);
+    le(b + 4, 4, 1);
+    b[39] = sgl;
+    if (sgl == 1) {
+        le(b + 32, 4, len);
+    } else {
+        le(b + 24, 8, VA);
+        le(b + 32, 3, len);
+        le(b + 35, 4, RKEY);
+    }
+    le(b + 40, 8, 300);
+    le(b + 48, 2, 7);
+    return b;
+}
+
+static struct pkt *command(struct run *r, uint32_t psn, uint8_t opc, uint16_t cid, uint32_t len)
+{
+    return put(r, HOST, OP_SEND_ONLY, psn, NULL, 0, sqe(opc, cid, 0x40, len), NVME_SQE_LEN);
+}
+
+/* A command, acknowledged: its PSN pairs the two flows. */
+static struct pkt *acked(struct run *r, uint32_t psn, uint8_t opc, uint16_t cid, uint32_t len)
+{
+    static struct pkt first;
+    static char text[128];
+    uint8_t ack[4] = {0x1f, 0, 0, 1};
+
+    first = *command(r, psn, opc, cid, len);
+    snprintf(text, sizeof text, "%s", first.note.have & NOTE_ULP ? first.note.ulp : "");
+    first.note.ulp = text;
+    put(r, TARGET, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
+    return &first;
+}
+
+static struct pkt *completion(struct run *r, uint32_t psn, uint16_t cid, uint16_t status)
+{
+    uint8_t b[NVME_CQE_LEN] = {0};
+
+    le(b + 12, 2, cid);
+    le(b + 14, 2, (uint64_t)status << 1);
+    return put(r, TARGET, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
+}
+
+static struct pkt *with_reth(struct run *r, unsigned from, uint8_t opcode, uint32_t psn, uint64_t va, uint32_t rkey,
+                             uint32_t dmalen, unsigned payload)
+{
+    struct reth h = {.va = va, .rkey = rkey, .dmalen = dmalen};
+    uint8_t b[16];
+
+    reth_put(b, &h);
+    return put(r, from, opcode, psn, b, 16, NULL, payload);
+}
+
+static bool says(const struct pkt *p, const char *text)
+{
+    return p->note.have & NOTE_ULP && strcmp(p->note.ulp, text) == 0;
+}
+
+/* --- Bytes seen ------------------------------------------------------------------------------- */
+
+Test(ulp_cover, counts_each_byte_once)
+{
+    struct cover c = {0};
+
+    cr_expect_eq(cover_add(&c, 10, 20), 10);
+    cr_expect_eq(cover_add(&c, 0, 5), 5);
+    cr_expect_eq(cover_prefix(&c), 5);
+    cr_expect_eq(cover_add(&c, 4, 12), 5);
+    cr_expect_eq(cover_prefix(&c), 20);
+    cr_expect_eq(cover_add(&c, 0, 20), 0);
+    cr_expect_eq(c.n, 1);
+}
+
+Test(ulp_cover, agrees_with_a_bitmap)
+{
+    uint32_t seed = 1;
+
+    for (unsigned round = 0; round < 200; round++) {
+        struct cover c = {0};
+        bool seen[256] = {false};
+        for (unsigned k = 0; k < 12 && c.n < COVER_SPANS; k++) {
+            unsigned from = (seed = seed * 1103515245 + 12345) >> 16 & 255,
+                     to = from + ((seed = seed * 1103515245 + 12345) >> 16 & 31), fresh = 0;
+            to = to > 256 ? 256 : to;
+            for (unsigned i = from; i < to; i++) {
+                fresh += !seen[i];
+                seen[i] = true;
+            }
+            cr_assert_eq(cover_add(&c, from, to), fresh, "round %u", round);
+        }
+        unsigned prefix = 0;
+        while (prefix < 256 && seen[prefix])
+            prefix++;
+        cr_assert_eq(cover_prefix(&c), prefix);
+    }
+}
+
+/* --- Commands and their data ------------------------------------------------------------------ */
+
+Test(ulp, a_write_of_the_target_is_data_of_the_command_whose_memory_holds_it)
+{
+    struct run *r = run_new(true);
+    struct pkt *p = acked(r, 5, 0x02, 3, 4096);
+
+    cr_expect(says(p, "NVMe Read cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+    cr_expect_str_eq(p->note.ulp_how, "--ulp");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 1024, RKEY, 1024, 1024);
+    cr_expect(says(p, "NVMe Read cid 0x3 data 1024-2047 of 4096"), "%s", p->note.ulp);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 1024, RKEY, 1024, 1024);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 102, VA + 3500, RKEY, 1024, 1024);
+    cr_expect_not(p->note.have & NOTE_ULP, "it ends behind the memory");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 103, VA, RKEY + 1, 1024, 1024);
+    cr_expect_not(p->note.have & NOTE_ULP, "another key");
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 1024, 1024);
+    cr_expect_not(p->note.have & NOTE_ULP, "the memory is the sender's own");
+    p = completion(r, 104, 3, 0x4002);
+    cr_expect(says(p, "NVMe Read cid 0x3: Invalid Field in Command, do not retry"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024, "the bytes of the second WRITE are those of the first");
+    cr_expect_eq(r->over[0].asked[ULP_TO_CLIENT], 4096);
+    cr_expect_eq(r->over[0].again, 1);
+    cr_expect(r->over[0].failed);
+    cr_expect_eq(r->over[0].status, 0x4002);
+    run_free(r);
+}
+
+Test(ulp, responses_to_a_read_are_data_of_its_command)
+{
+    struct run *r = run_new(true);
+    uint8_t aeth[4] = {0x1f, 0, 0, 1};
+    struct pkt *p;
+
+    acked(r, 5, 0x01, 3, 2500);
+    p = with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, RKEY, 2500, 0);
+    cr_expect(says(p, "NVMe Write cid 0x3 data requested"), "%s", p->note.ulp);
+    p = put(r, HOST, OP_READ_RESP_FIRST, 100, aeth, 4, NULL, 1024);
+    cr_expect_eq(p->note.ulp_offset, 0);
+    p = put(r, HOST, OP_READ_RESP_MIDDLE, 101, NULL, 0, NULL, 1024);
+    cr_expect_eq(p->note.ulp_offset, 1024);
+    p = put(r, HOST, OP_READ_RESP_LAST, 102, aeth, 4, NULL, 452);
+    cr_expect(says(p, "NVMe Write cid 0x3 data 2048-2499 of 2500"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 2500);
+    cr_expect_eq(r->over[0].data_first, 3, "the READ request");
+    cr_expect_eq(r->over[0].data_last, 6);
+    cr_expect_str_eq(buf_str(&r->text), "Write cid 0x3 nsid 1 slba 300 nlb 8: no response seen");
+    run_free(r);
+}
+
+Test(ulp, a_nak_names_the_command_whose_memory_it_refuses)
+{
+    struct run *r = run_new(true);
+    uint8_t nak[4] = {0x62, 0, 0, 1};
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 4096);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 512, 512);
+    p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
+    cr_expect(says(p, "NVMe Read cid 0x3 refused"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->over[0].naks, 1);
+    run_free(r);
+}
+
+Test(ulp, a_retransmitted_command_is_the_same_one)
+{
+    struct run *r = run_new(true);
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 4096);
+    command(r, 6, 0x02, 4, 4096);
+    r->frame += 5000; /* 5 ms */
+    p = command(r, 5, 0x02, 3, 4096);
+    cr_expect_eq(p->note.ulp_command, 1);
+    cr_expect(p->note.have & NOTE_RETRANS);
+    completion(r, 100, 3, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    cr_expect_eq(r->over[0].again, 1);
+    run_free(r);
+}
+
+Test(ulp, an_identifier_used_again_ends_the_command_before)
+{
+    struct run *r = run_new(true);
+
+    acked(r, 5, 0x02, 3, 4096);
+    command(r, 6, 0x02, 3, 4096);
+    completion(r, 100, 3, 0);
+    run_end(r);
+    cr_expect_eq(r->over[0].ended, ULP_REUSED);
+    cr_expect_eq(r->over[1].ended, ULP_COMPLETED);
+    cr_expect_eq(r->over[1].number, 2);
+    run_free(r);
+}
+
+/* --- Messages of several packets -------------------------------------------------------------- */
+
+/* A Write of 2000 bytes in its capsule, in three packets of at most 1024 bytes. */
+static struct pkt *capsule_packet(struct run *r, uint32_t psn, unsigned i)
+{
+    static const uint8_t opcodes[] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST};
+    uint8_t b[3 * 1024] = {0};
+
+    memcpy(b, sqe(0x01, 3, 1, 2000), NVME_SQE_LEN);
+    return put(r, HOST, opcodes[i], psn + i, NULL, 0, b + 1024 * i, i < 2 ? 1024 : 16);
+}
+
+Test(ulp, a_capsule_is_put_together)
+{
+    struct run *r = run_new(true);
+    struct pkt *p;
+
+    capsule_packet(r, 5, 0);
+    p = capsule_packet(r, 5, 1);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    p = capsule_packet(r, 5, 2);
+    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+    cr_expect_eq(p->note.ulp_command_in, 3);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 2000);
+    cr_expect_eq(r->over[0].packets, 3);
+    cr_expect_eq(r->over[0].start, NS_PER_US, "the time of the first packet");
+    run_free(r);
+}
+
+Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
+{
+    struct run *r = run_new(true);
+    struct pkt *p;
+
+    capsule_packet(r, 5, 0);
+    p = capsule_packet(r, 5, 2);
+    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8 (packets missing from byte 1024)"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 960, "1024 bytes without the command");
+    cr_expect_eq(r->over[0].asked[ULP_FROM_CLIENT], 2000);
+    run_free(r);
+}
+
+Test(ulp, what_was_missing_may_come_later)
+{
+    struct run *r = run_new(true);
+
+    capsule_packet(r, 5, 0);
+    capsule_packet(r, 5, 2);
+    capsule_packet(r, 5, 1);
+    capsule_packet(r, 5, 2);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1, "one command");
+    run_free(r);
+}
+
+/* --- Recognition ------------------------------------------------------------------------------ */
+
+Test(ulp, two_capsules_tell_the_protocol)
+{
+    struct run *r = run_new(false);
+    struct pkt *p = command(r, 5, 0x02, 3, 4096);
+
+    cr_expect_not(p->note.have & NOTE_ULP_HOW);
+    p = command(r, 6, 0x02, 4, 4096);
+    cr_expect(p->note.have & NOTE_ULP_HOW);
+    cr_expect_str_eq(p->note.ulp_how, "first bytes");
+    cr_expect_str_eq(p->note.upper, "NVMe/RDMA");
+    cr_expect(says(p, "NVMe Read cid 0x4 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(ulp, a_wrong_guess_is_given_up)
+{
+    struct run *r = run_new(false);
+    uint8_t other[40] = {0xff};
+    struct pkt *p = NULL;
+
+    command(r, 5, 0x02, 3, 4096);
+    command(r, 6, 0x02, 4, 4096);
+    for (uint32_t i = 0; i < 4; i++)
+        p = put(r, HOST, OP_SEND_ONLY, 7 + i, NULL, 0, other, sizeof other);
+    cr_expect_not(p->note.have & (NOTE_ULP_HOW | NOTE_ULP));
+    cr_expect_not(p->flags & PKT_MALFORMED);
+    p = command(r, 11, 0x02, 5, 4096);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    run_free(r);
+}
+
+Test(ulp, other_messages_are_no_capsules)
+{
+    struct run *r = run_new(false);
+    uint8_t b[64];
+    struct pkt *p = NULL;
+
+    for (unsigned fill = 0; fill < 256; fill++) {
+        memset(b, (int)fill, sizeof b);
+        p = put(r, HOST, OP_SEND_ONLY, 5 + fill, NULL, 0, b, sizeof b);
+        cr_expect_not(p->note.have & NOTE_ULP_HOW, "filled with 0x%x", fill);
+    }
+    run_free(r);
+}
+
+Test(ulp, private_data_decide_before_ports)
+{
+    const uint8_t nvme[56] = {0, 0, 1, 0, 0x20, 0, 0x1f, 0}, nfs[56] = {0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3},
+                  none[56] = {0};
+    uint64_t any = UINT64_C(0x0000000001060000) | 999;
+    struct ulp_named n = ulp_of_req(any, nvme, sizeof nvme);
+
+    cr_expect_str_eq(n.name, "NVMe/RDMA");
+    cr_expect(n.by_private);
+    n = ulp_of_req(any + 4420 - 999, none, sizeof none);
+    cr_expect_str_eq(n.name, "NVMe/RDMA");
+    cr_expect_not(n.by_private);
+    n = ulp_of_req(any + 3260 - 999, nfs, sizeof nfs);
+    cr_expect_str_eq(n.name, "NFS/RDMA", "a magic number is stronger than a port");
+    n = ulp_of_req(any + 3260 - 999, nvme, sizeof nvme);
+    cr_expect_str_eq(n.name, "iSER", "private data without one are not");
+    n = ulp_of_req(any, none, sizeof none);
+    cr_expect(n.vague);
+}
+
+/* --- A real capture, damaged ------------------------------------------------------------------ */
+
+struct kept {
+    struct frame f[128];
+    uint8_t bytes[128][1200];
+    unsigned n;
+};
+
+static void keep(struct kept *k, const char *path)
+{
+    struct cap_error e;
+    struct frame f;
+    struct cap *c;
+
+    cr_assert_eq(cap_open(&c, path, 0, NULL, &e), 0);
+    while (cap_next(c, &f) == 1 && k->n < ARRAY_LEN(k->f)) {
+        cr_assert_leq(f.caplen, sizeof k->bytes[0]);
+        memcpy(k->bytes[k->n], f.data, f.caplen);
+        k->f[k->n++] = f;
+    }
+    cap_close(c);
+}
+
+/* All frames, each with byte `at` of its payload flipped (`flip`), or cut there. Returns how many packets belong to a
+ * command. */
+static unsigned play(const struct kept *k, uint32_t at, uint8_t flip, struct run *r)
+{
+    static const struct decode_opts opts = {0};
+    unsigned tied = 0;
+    struct pkt p;
+
+    for (unsigned i = 0; i < k->n; i++) {
+        uint32_t n = k->f[i].caplen, payload = 54;
+        uint8_t *copy;
+        struct frame f = k->f[i];
+        if (!flip && payload + at < n)
+            n = payload + at;
+        copy = malloc(n);
+        memcpy(copy, k->bytes[i], n);
+        if (flip && payload + at < n)
+            copy[payload + at] ^= flip;
+        f.data = copy;
+        f.caplen = n;
+        pkt_decode(&p, &f, &opts);
+        context_note(r->context, &p);
+        for (unsigned l = 0; l < p.n_layers; l++)
+            for (unsigned v = 0; v < p.layers[l].hdr->nfields; v++) {
+                struct value value;
+                field_value(&p.layers[l].hdr->fields[v], &p, &p.layers[l], &value);
+            }
+        cr_assert_not(p.flags & PKT_MALFORMED && p.have & H_BTH && !(p.have & H_MAD) && k->f[i].caplen == n && !flip);
+        tied += p.note.have & NOTE_ULP ? 1 : 0;
+        free(copy);
+    }
+    return tied;
+}
+
+Test(ulp, a_real_capture_cut_and_damaged_at_each_byte)
+{
+    static struct kept k;
+    unsigned whole, n;
+    struct run *r = run_new(false);
+
+    keep(&k, "captures/nvme_discover_1.pcap");
+    cr_assert_eq(k.n, 109);
+    whole = play(&k, UINT32_MAX / 2, 0, r);
+    run_free(r);
+    cr_expect_gt(whole, 50);
+    for (uint32_t at = 0; at < 1100; at += at < 100 ? 1 : 37)
+        for (unsigned flip = 0; flip < 3; flip++) {
+            r = run_new(false);
+            n = play(&k, at, (uint8_t[]){0, 0xff, 0x01}[flip], r);
+            run_end(r);
+            cr_expect_leq(n, whole + 16);
+            run_free(r);
+        }
+}
