@@ -2,6 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/commands/list.h"
 #include "src/measure/request_parts.h"
 #include "src/measure/wqe_print.h"
 #include "src/show/print.h"
@@ -12,6 +13,8 @@ enum {
     KEY_FOLLOW = 256,
     KEY_WHY,
     KEY_COLUMNS,
+    KEY_COMMANDS,
+    KEY_ULP,
 };
 
 static const struct opt_def defs[] = {
@@ -21,6 +24,8 @@ static const struct opt_def defs[] = {
     {KEY_WHY, "why", "N", "say where the time of work request N went"},
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas; default: those that fit the terminal"},
+    {KEY_COMMANDS, "commands", NULL, "show only the commands of upper protocols, not the work requests"},
+    {KEY_ULP, "ulp", "END=PROTOCOL", ULP_HELP},
     {'T', "format", "FORMAT", "text (default), json, ndjson or csv"},
     TRACE_OPTIONS_END,
 };
@@ -28,7 +33,8 @@ static const struct opt_def defs[] = {
 void cmd_ops_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace ops [options] FILE...\n\n"
-                "Show the verbs behind the packets: a row for each work request, with its status.\n\n");
+                "Show the verbs behind the packets: a row for each work request, with its status; then a row for "
+                "each\ncommand of an upper protocol (NVMe over RDMA), and sums over them.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
@@ -54,6 +60,7 @@ struct job {
     enum rows_format format;
     struct column_names columns; /* of --columns; none: the usual ones */
     struct table table;
+    struct command_list commands;
 };
 
 static struct job *job_of(struct trace *t)
@@ -83,6 +90,12 @@ static int option(struct trace *t, int key, const char *arg)
 
     if (key == KEY_COLUMNS)
         return take_columns(job, arg);
+    if (key == KEY_ULP)
+        return ulp_option(&job->commands.users, arg);
+    if (key == KEY_COMMANDS) {
+        job->commands.only = true;
+        return EXIT_OK;
+    }
     if (key == KEY_WHY)
         return opt_number(arg, 1, UINT64_MAX, &job->why)
                    ? EXIT_OK
@@ -94,8 +107,10 @@ static int option(struct trace *t, int key, const char *arg)
     return opt_choice("-T", arg, rows_formats, &job->format);
 }
 
-static void put_row(struct job *job, const char *p, size_t n)
+static void put_row(void *user, const char *p, size_t n)
 {
+    struct job *job = user;
+
     if (job->format == ROWS_JSON)
         buf_puts(&job->t.out, job->n ? ",\n" : "\n");
     buf_mem(&job->t.out, p, n);
@@ -155,7 +170,7 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
 /* Whether the row of request `id`, of connection `conn`, is written. */
 static bool is_selected(const struct job *job, uint64_t id, uint64_t conn)
 {
-    return (!job->follow || id == job->follow) && (!job->why || id == job->why) &&
+    return !job->commands.only && (!job->follow || id == job->follow) && (!job->why || id == job->why) &&
            (!job->t.conn || conn == job->t.conn);
 }
 
@@ -204,20 +219,48 @@ static bool create_parts(struct job *job)
     return job->parts != NULL;
 }
 
+/* The commands of upper protocols, before the meter for the same reason. */
+static bool create_commands(struct job *job)
+{
+    struct command_list *m = &job->commands;
+
+    if (job->follow || job->why)
+        return true;
+    m->format = job->format;
+    m->conn = job->t.conn;
+    m->meter = &job->meter;
+    m->origin = &job->origin;
+    m->put = put_row;
+    m->user = job;
+    job->t.ulp.users = &m->users;
+    if (m->only && job->t.ndjson)
+        job->t.lines.rows = "command";
+    return command_list_start(m, job->t.observer, terminal_size().columns);
+}
+
+static void put_head(struct job *job)
+{
+    if (job->follow || (job->commands.only && job->format == ROWS_TEXT))
+        return;
+    if (job->commands.only)
+        command_print_head(&job->t.out, job->format, &job->commands.table);
+    else
+        wqe_print_head(&job->t.out, job->format, &job->table);
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
     struct meter_opts o = {.files = t->files, .work = {job, on_work_packet, on_over}};
 
-    if (!create_parts(job))
+    if (!create_parts(job) || !create_commands(job))
         return cli_error("out of memory");
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
-    if (!job->follow)
-        wqe_print_head(&t->out, job->format, &job->table);
+    put_head(job);
     if (job->format == ROWS_JSON)
         buf_char(&t->out, '[');
     return EXIT_OK;
@@ -258,6 +301,7 @@ static int end(struct trace *t)
         qsort(job->late, job->n_late, sizeof *job->late, by_id);
     for (size_t i = 0; i < job->n_late; i++)
         put_row(job, job->late_text.p + job->late[i].off, job->late[i].len);
+    job->no_memory |= !command_list_end(&job->commands, &t->out);
     if (job->format == ROWS_JSON)
         buf_puts(&t->out, "\n]\n");
     if (job->no_memory)
@@ -273,6 +317,7 @@ static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    command_list_stop(&job->commands);
     meter_free(job->meter);
     request_parts_free(job->parts);
     free(job->late);
@@ -280,4 +325,11 @@ static void stop(struct trace *t)
     buf_free(&job->frames);
 }
 
-TRACE_CMD(ops, .rows = "request", .option = option, .packet = packet, .stop = stop)
+static const struct opt_clash clashes[] = {
+    {KEY_COMMANDS, KEY_FOLLOW, 0, NULL},
+    {KEY_COMMANDS, KEY_WHY, 0, NULL},
+    {KEY_COMMANDS, KEY_COLUMNS, 0, NULL},
+    {0, 0, 0, NULL},
+};
+
+TRACE_CMD(ops, .rows = "request", .option = option, .packet = packet, .stop = stop, .clashes = clashes)

@@ -1,0 +1,321 @@
+/* layer 3 (commands): commands of upper protocols as rows. */
+#include "src/commands/rows.h"
+
+/* --- For programs ----------------------------------------------------------------------------- */
+
+struct taker {
+    cell_take *take;
+    void *user;
+};
+
+static void give_number(const struct taker *t, const char *name, uint64_t v, bool known)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_NUMBER, .known = known, .number = v});
+}
+
+static void give_text(const struct taker *t, const char *name, const char *s)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TEXT, .known = true, .text = s});
+}
+
+static void give_time(const struct taker *t, const char *name, ns_t v, bool known)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TIME, .known = known, .number = (uint64_t)v});
+}
+
+/* A text that a function appends; "" for the row of which only the names are wanted. */
+#define GIVE_PUT(t, name, put, ...)                                                                                    \
+    do {                                                                                                               \
+        struct buf text_ = {0};                                                                                        \
+        if (c->proto)                                                                                                  \
+            put(&text_, __VA_ARGS__);                                                                                  \
+        give_text(t, name, buf_str(&text_));                                                                           \
+        buf_free(&text_);                                                                                              \
+    } while (0)
+
+/* Parts of the latency: until the data begin, of the data, and until the response. */
+struct parts {
+    bool data, response;
+    ns_t before, during, after, all;
+};
+
+static struct parts parts_of(const struct ulp_command *c)
+{
+    struct parts p = {.data = c->data_first != 0, .response = c->response != 0};
+
+    if (p.data) {
+        p.before = c->data_start - c->start;
+        p.during = c->data_end - c->data_start;
+    }
+    if (p.response) {
+        p.after = c->end - (p.data ? c->data_end : c->start);
+        p.all = c->end - c->start;
+    }
+    return p;
+}
+
+static void give_parts(const struct taker *t, const struct ulp_command *c)
+{
+    const struct parts p = parts_of(c);
+
+    give_number(t, "latency_ns", (uint64_t)p.all, p.response && p.all >= 0);
+    give_number(t, "before_data_ns", (uint64_t)p.before, p.data && p.before >= 0);
+    give_number(t, "data_ns", (uint64_t)p.during, p.data && p.during >= 0);
+    give_number(t, "response_ns", (uint64_t)p.after, p.response && p.after >= 0);
+}
+
+static void give_bytes(const struct taker *t, const struct ulp_command *c)
+{
+    give_number(t, "bytes_to_client", c->moved[ULP_TO_CLIENT], true);
+    give_number(t, "asked_to_client", c->asked[ULP_TO_CLIENT], true);
+    give_number(t, "bytes_from_client", c->moved[ULP_FROM_CLIENT], true);
+    give_number(t, "asked_from_client", c->asked[ULP_FROM_CLIENT], true);
+}
+
+static void command_cells(const struct command_row *q, cell_take *take, void *user)
+{
+    const struct taker t = {take, user};
+    const struct ulp_command *c = q->c;
+    const struct meter_row *r = q->row;
+
+    give_number(&t, "number", c->number, true);
+    give_number(&t, "file", r->file, true);
+    give_number(&t, "interface", r->iface, true);
+    give_number(&t, "connection", r->conn, true);
+    GIVE_PUT(&t, "client", conn_addr_put, &r->src);
+    GIVE_PUT(&t, "server", conn_addr_put, &r->dst);
+    give_number(&t, "server_qpn", r->dqpn, true);
+    give_text(&t, "protocol", c->proto ? ulp_name(c->proto) : "");
+    give_text(&t, "known_by", c->proto ? ulp_how_str(ulp_command_how(c)) : "");
+    GIVE_PUT(&t, "name", ulp_command_name, c);
+    GIVE_PUT(&t, "command", ulp_command_text, c);
+    GIVE_PUT(&t, "status", ulp_status_text, c);
+    give_number(&t, "failed", c->failed, c->ended == ULP_COMPLETED);
+    give_bytes(&t, c);
+    give_number(&t, "command_frame", c->frame, true);
+    give_number(&t, "data_first_frame", c->data_first, c->data_first != 0);
+    give_number(&t, "data_last_frame", c->data_last, c->data_last != 0);
+    give_number(&t, "response_frame", c->response, c->response != 0);
+    give_time(&t, "start", c->start, true);
+    give_parts(&t, c);
+    give_number(&t, "packets", c->packets, true);
+    give_number(&t, "retransmitted_packets", c->again, true);
+    give_number(&t, "remote_access_errors", c->naks, true);
+}
+
+struct writer {
+    struct buf *b;
+    unsigned n;
+};
+
+static void write_json(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    buf_printf(w->b, "%s\"%s\":", w->n++ ? "," : "{", c->name);
+    cell_json(w->b, c);
+}
+
+static void write_csv(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    if (w->n++)
+        buf_char(w->b, ',');
+    cell_csv(w->b, c);
+}
+
+static void write_name(void *user, const struct cell *c)
+{
+    struct writer *w = user;
+
+    buf_printf(w->b, "%s%s", w->n++ ? "," : "", c->name);
+}
+
+/* The protocol's own values: members of an object. */
+static void write_value(void *user, const struct ulp_value *v)
+{
+    const struct cell c = {.name = v->name,
+                           .kind = v->text ? CELL_TEXT : CELL_NUMBER,
+                           .known = v->known,
+                           .number = v->number,
+                           .text = v->text ? v->text : ""};
+
+    write_json(user, &c);
+}
+
+static void print_json(struct buf *b, const struct command_row *q)
+{
+    struct writer to = {.b = b}, values = {.b = b};
+
+    command_cells(q, write_json, &to);
+    buf_puts(b, ",\"values\":");
+    ulp_command_values(q->c, write_value, &values);
+    buf_puts(b, values.n ? "}}" : "{}}");
+}
+
+/* --- For people ------------------------------------------------------------------------------- */
+
+static void put_number(struct buf *b, const struct command_row *q)
+{
+    buf_dec(b, q->c->number);
+}
+
+static void put_start(struct buf *b, const struct command_row *q)
+{
+    buf_printf(b, "%.6f", (double)(q->c->start - q->origin) / 1e9);
+}
+
+static void put_connection(struct buf *b, const struct command_row *q)
+{
+    buf_dec(b, q->row->conn);
+}
+
+static void put_command(struct buf *b, const struct command_row *q)
+{
+    ulp_command_text(b, q->c);
+}
+
+/* "4096", or "1024 of 4096" if they were not all seen. */
+static void put_bytes(struct buf *b, const struct command_row *q)
+{
+    uint64_t moved = q->c->moved[ULP_TO_CLIENT] + q->c->moved[ULP_FROM_CLIENT],
+             asked = q->c->asked[ULP_TO_CLIENT] + q->c->asked[ULP_FROM_CLIENT];
+
+    buf_dec(b, moved);
+    if (moved != asked)
+        buf_printf(b, " of %llu", (unsigned long long)asked);
+}
+
+/* "38 40-43 44": the command, its data, its response. */
+static void put_frames(struct buf *b, const struct command_row *q)
+{
+    const struct ulp_command *c = q->c;
+
+    buf_dec(b, c->frame);
+    if (c->data_first) {
+        buf_printf(b, " %llu", (unsigned long long)c->data_first);
+        if (c->data_last != c->data_first)
+            buf_printf(b, "-%llu", (unsigned long long)c->data_last);
+    }
+    if (c->response)
+        buf_printf(b, " %llu", (unsigned long long)c->response);
+}
+
+static void put_part(struct buf *b, bool known, ns_t t)
+{
+    if (known && t >= 0)
+        buf_rounded(b, t);
+    else
+        buf_char(b, '-');
+}
+
+static void put_latency(struct buf *b, const struct command_row *q)
+{
+    const struct parts p = parts_of(q->c);
+
+    put_part(b, p.response, p.all);
+}
+
+static void put_before(struct buf *b, const struct command_row *q)
+{
+    const struct parts p = parts_of(q->c);
+
+    put_part(b, p.data, p.before);
+}
+
+static void put_data(struct buf *b, const struct command_row *q)
+{
+    const struct parts p = parts_of(q->c);
+
+    put_part(b, p.data, p.during);
+}
+
+static void put_response(struct buf *b, const struct command_row *q)
+{
+    const struct parts p = parts_of(q->c);
+
+    put_part(b, p.response, p.after);
+}
+
+static void put_again(struct buf *b, const struct command_row *q)
+{
+    buf_dec(b, q->c->again);
+}
+
+static void put_status(struct buf *b, const struct command_row *q)
+{
+    ulp_status_text(b, q->c);
+}
+
+#define COLUMNS 12
+
+static const struct text_column text_columns[COLUMNS] = {
+    {"number", "number", 0, false, 6},
+    {"start", "start", 6, false, 12},
+    {"connection", "conn", 3, true, 4},
+    {"bytes", "bytes", 2, false, 9},
+    {"frames", "frames", 7, true, 14},
+    {"latency_ns", "latency", 1, false, 8},
+    {"before_data_ns", "to data", 9, false, 8},
+    {"data_ns", "data", 8, false, 8},
+    {"response_ns", "to response", 10, false, 8},
+    {"retransmitted_packets", "retrans", 5, false, 7},
+    {"status", "status", 0, true, 30},
+    {"command", "command", 0, true, 40},
+};
+
+static void (*const put_cell[COLUMNS])(struct buf *b, const struct command_row *q) = {
+    put_number, put_start, put_connection, put_bytes, put_frames, put_latency,
+    put_before, put_data,  put_response,   put_again, put_status, put_command,
+};
+
+void command_table(struct table *t, unsigned width)
+{
+    table_of(t, text_columns, COLUMNS);
+    table_fit(t, width);
+}
+
+static void print_text(struct buf *b, const struct table *t, const struct command_row *q)
+{
+    size_t start = b->len;
+    struct buf tap = {0};
+
+    for (unsigned i = 0; i < t->n; i++) {
+        size_t at = b->len;
+        put_cell[t->columns[i] - text_columns](b, q);
+        table_cell(t, i, b, at);
+    }
+    row_tap_after(&tap, q->row);
+    table_cut(t, b, start, tap.len);
+    buf_puts(b, buf_str(&tap));
+    buf_char(b, '\n');
+    buf_free(&tap);
+}
+
+void command_print_head(struct buf *b, enum rows_format format, const struct table *t)
+{
+    static const struct ulp_command none;
+    static const struct meter_row no_row;
+
+    if (format == ROWS_TEXT) {
+        table_head(t, b);
+    } else if (format == ROWS_CSV) {
+        command_cells(&(struct command_row){.c = &none, .row = &no_row}, write_name, &(struct writer){.b = b});
+        buf_char(b, '\n');
+    }
+}
+
+void command_print(struct buf *b, enum rows_format format, const struct table *t, const struct command_row *q)
+{
+    struct writer to = {.b = b};
+
+    if (format == ROWS_TEXT) {
+        print_text(b, t, q);
+    } else if (format == ROWS_JSON) {
+        print_json(b, q);
+    } else {
+        command_cells(q, write_csv, &to);
+        buf_char(b, '\n');
+    }
+}

@@ -1,0 +1,45 @@
+/* layer 3 (commands): commands of upper protocols as rows of text, JSON or CSV, and sums over them. */
+#ifndef RDMATRACE_COMMANDS_ROWS_H
+#define RDMATRACE_COMMANDS_ROWS_H
+
+#include "src/measure/columns.h"
+#include "src/measure/hist.h"
+#include "src/ulp/ulp.h"
+
+/* A command to be written. */
+struct command_row {
+    const struct ulp_command *c;
+    const struct meter_row *row; /* of the client's packets: names the connection and its ends */
+    ns_t origin;                 /* time that counts as 0 in text */
+};
+
+/* The columns of ROWS_TEXT that fit into `width` characters (0: all). */
+void command_table(struct table *t, unsigned width);
+/* The head before the first row; "" for JSON. */
+void command_print_head(struct buf *b, enum rows_format format, const struct table *t);
+/* One row. No newline at the end of JSON's object. */
+void command_print(struct buf *b, enum rows_format format, const struct table *t, const struct command_row *q);
+
+#define COMMAND_SUMS 256 /* kinds of commands and sizes that are told apart; the rest is summed as "others" */
+
+/* Commands of one name and one class of size. */
+struct command_sum {
+    const struct ulp_proto *proto;
+    char name[48];
+    unsigned size; /* class: 0: no data; n: less than 2^n bytes were asked for, and at least 2^(n - 1) */
+    uint64_t n, completed, failed, asked, moved, again;
+    struct hist latency;
+};
+
+/* Zero-initialise. */
+struct command_sums {
+    struct command_sum *sum[COMMAND_SUMS]; /* NULL behind the last one */
+};
+
+/* Count a command. False without memory. */
+bool command_sums_add(struct command_sums *s, const struct ulp_command *c);
+/* A table of them: by protocol, name and size. Nothing if there are none. */
+void command_sums_print(struct buf *b, struct command_sums *s);
+void command_sums_free(struct command_sums *s);
+
+#endif

@@ -1,0 +1,137 @@
+/* layer 3 (commands): commands of upper protocols, summed by name and size. */
+#include "src/commands/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The class of a size: the number of its bits. */
+static unsigned class_of(uint64_t bytes)
+{
+    unsigned n = 0;
+
+    for (; bytes; bytes >>= 1)
+        n++;
+    return n;
+}
+
+/* The sum of these commands; a new one if there is none. NULL without memory. */
+static struct command_sum *find(struct command_sums *s, const struct ulp_proto *proto, const char *name, unsigned size)
+{
+    unsigned i = 0;
+
+    for (; i < COMMAND_SUMS && s->sum[i]; i++)
+        if (s->sum[i]->proto == proto && s->sum[i]->size == size && strcmp(s->sum[i]->name, name) == 0)
+            return s->sum[i];
+    if (i == COMMAND_SUMS - 1 && strcmp(name, "others") != 0)
+        return find(s, proto, "others", 0);
+    if (i == COMMAND_SUMS)
+        return s->sum[i - 1];
+    s->sum[i] = calloc(1, sizeof *s->sum[i]);
+    if (!s->sum[i])
+        return NULL;
+    s->sum[i]->proto = proto;
+    s->sum[i]->size = size;
+    snprintf(s->sum[i]->name, sizeof s->sum[i]->name, "%s", name);
+    return s->sum[i];
+}
+
+bool command_sums_add(struct command_sums *s, const struct ulp_command *c)
+{
+    uint64_t asked = c->asked[ULP_TO_CLIENT] + c->asked[ULP_FROM_CLIENT];
+    struct command_sum *m;
+    struct buf name = {0};
+
+    ulp_command_name(&name, c);
+    m = find(s, c->proto, buf_str(&name), class_of(asked));
+    buf_free(&name);
+    if (!m)
+        return false;
+    m->n++;
+    m->completed += c->ended == ULP_COMPLETED;
+    m->failed += c->ended == ULP_COMPLETED && c->failed;
+    m->asked += asked;
+    m->moved += c->moved[ULP_TO_CLIENT] + c->moved[ULP_FROM_CLIENT];
+    m->again += c->again;
+    if (c->response && c->end >= c->start)
+        hist_add(&m->latency, c->end - c->start);
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct command_sum *x = *(struct command_sum *const *)a, *y = *(struct command_sum *const *)b;
+    int d = strcmp(ulp_name(x->proto), ulp_name(y->proto));
+
+    d = d ? d : strcmp(x->name, y->name);
+    return d ? d : (x->size > y->size) - (x->size < y->size);
+}
+
+/* "4096-8191", "0". */
+static void put_size(struct buf *b, unsigned size)
+{
+    if (size <= 1)
+        buf_dec(b, size);
+    else
+        buf_printf(b, "%llu-%llu", 1ULL << (size - 1), (2ULL << (size - 1)) - 1);
+}
+
+#define COLUMNS 10
+static const struct text_column columns[COLUMNS] = {
+    {"protocol", "protocol", 0, true, 9},   {"name", "command", 0, true, 26},  {"size", "bytes asked", 0, true, 15},
+    {"n", "commands", 0, false, 8},         {"failed", "failed", 0, false, 6}, {"moved", "bytes moved", 0, false, 11},
+    {"median", "lat median", 0, false, 10}, {"p99", "lat p99", 0, false, 8},   {"max", "lat max", 0, false, 8},
+    {"again", "retrans", 0, false, 7},
+};
+
+static void put_time(struct buf *b, const struct hist *h, ns_t t)
+{
+    if (h->n)
+        buf_rounded(b, t);
+    else
+        buf_char(b, '-');
+}
+
+static void put_cell(struct buf *b, const struct command_sum *m, unsigned column)
+{
+    const struct hist *h = &m->latency;
+    const uint64_t numbers[COLUMNS] = {[3] = m->n, [4] = m->failed, [5] = m->moved, [9] = m->again};
+
+    if (column == 0)
+        buf_puts(b, ulp_name(m->proto));
+    else if (column == 1)
+        buf_puts(b, m->name);
+    else if (column == 2)
+        put_size(b, m->size);
+    else if (column >= 6 && column <= 8)
+        put_time(b, h, column == 8 ? h->max : hist_permille(h, column == 6 ? 500 : 990));
+    else
+        buf_dec(b, numbers[column]);
+}
+
+void command_sums_print(struct buf *b, struct command_sums *s)
+{
+    struct table t;
+    unsigned n = 0;
+
+    while (n < COMMAND_SUMS && s->sum[n])
+        n++;
+    if (!n)
+        return;
+    qsort(s->sum, n, sizeof s->sum[0], by_name);
+    table_of(&t, columns, COLUMNS);
+    table_head(&t, b);
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned k = 0; k < COLUMNS; k++) {
+            size_t at = b->len;
+            put_cell(b, s->sum[i], k);
+            table_cell(&t, k, b, at);
+        }
+        buf_char(b, '\n');
+    }
+}
+
+void command_sums_free(struct command_sums *s)
+{
+    for (unsigned i = 0; i < COMMAND_SUMS; i++)
+        free(s->sum[i]);
+}

@@ -1,0 +1,101 @@
+"""Commands of upper protocols, as the traces of the kernels at both ends saw them (NAME.expect.tsv beside NAME.pcap), against those of `rdmatrace ops`."""
+import glob
+import json
+import os
+import re
+import subprocess
+
+BUILD = os.environ.get("BUILD", "build")
+FABRICS = 0x7f
+# Names of the kernel's trace events: opcode and type of a fabrics command.
+NVME = {"nvme_fabrics_type_property_set": (FABRICS, 0), "nvme_fabrics_type_connect": (FABRICS, 1), "nvme_fabrics_type_property_get": (FABRICS, 4),
+        "nvme_admin_get_log_page": (2, None), "nvme_admin_identify": (6, None), "nvme_admin_abort_cmd": (8, None), "nvme_admin_set_features": (9, None),
+        "nvme_admin_get_features": (10, None), "nvme_admin_async_event": (12, None), "nvme_admin_keep_alive": (0x18, None), "nvme_cmd_flush": (0, None),
+        "nvme_cmd_write": (1, None), "nvme_cmd_read": (2, None), "nvme_cmd_compare": (5, None), "nvme_cmd_write_zeroes": (8, None), "nvme_cmd_dsm": (9, None),
+        "nvme_cmd_verify": (12, None), "nvme_cmd_resv_register": (13, None), "nvme_cmd_resv_report": (14, None), "nvme_cmd_resv_acquire": (17, None),
+        "nvme_cmd_resv_release": (21, None)}
+ABANDONED = (0x4006, 7)  # the target completes Asynchronous Event Requests so when the controller goes away: nothing is sent
+
+
+def captures(prefix):
+    """Captures with a file of what the kernels saw."""
+    folders = ["captures"] + [d for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d]
+    found = {}
+    for d in folders:
+        for path in sorted(glob.glob("%s/%s*.expect.tsv" % (d, prefix))):
+            found.setdefault(os.path.basename(path), path.replace(".expect.tsv", ".pcap"))
+    return list(found.values())
+
+
+def ops(path, *more):
+    """The commands, in the order in which they began."""
+    done = subprocess.run([BUILD + "/rdmatrace", "ops", "--commands", "-T", "json", *more, path], stdout=subprocess.PIPE, check=True)
+    return sorted(json.loads(done.stdout), key=lambda row: row["number"])
+
+
+def witnesses(path):
+    """The rows of the kernels' traces, by kernel."""
+    rows = {}
+    with open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8", errors="replace") as f:
+        for line in f:
+            column = line.rstrip("\n").split("\t")
+            if column[0].startswith("kernel-"):
+                rows.setdefault(column[0], []).append(column[2:])
+    return rows
+
+
+def arguments(text):
+    return {name: int(value, 0) for name, value in re.findall(r"(\w+)=(0x[0-9a-f]+|\d+)(?:,|$)", text)}
+
+
+def dwords(v):
+    """cdw10 to cdw15 as bytes."""
+    return b"".join(v["cdw%d" % n].to_bytes(4, "little") for n in range(10, 16))
+
+
+def same_arguments(v, text):
+    """Whether the arguments that the kernel printed are those of our command."""
+    a, d = arguments(text), dwords(v)
+    if text.startswith("cdw10="):
+        return bytes.fromhex(text[6:].replace(" ", "")) == d
+    number = {"recfmt": d[0] | d[1] << 8, "qid": v["cdw10"] >> 16, "sqsize": v["cdw11"] & 0xffff, "cattr": v["cdw11"] >> 16 & 0xff, "kato": v["cdw12"],
+              "attrib": v["cdw10"] & 0xff, "ofst": v["cdw11"], "value": v["cdw12"] | v["cdw13"] << 32, "cns": v["cdw10"] & 0xff, "ctrlid": v["cdw10"] >> 16,
+              "fid": v["cdw10"] & 0xff, "sv": v["cdw10"] >> 31, "sel": v["cdw10"] >> 8 & 7, "cdw11": v["cdw11"], "slba": v["cdw10"] | v["cdw11"] << 32,
+              "len": v["cdw12"] & 0xffff, "ctrl": v["cdw12"] >> 16, "dsmgmt": v["cdw13"], "reftag": v["cdw14"], "nr": v["cdw10"] & 0xff, "attributes": v["cdw11"]}
+    return bool(a) and all(number[name] == value for name, value in a.items())
+
+
+def same(row, seen):
+    """Whether our row is the command that a kernel saw: queue, identifier, namespace, command, arguments, result, status."""
+    qid, cid, nsid, name, text, result, status = seen
+    v, status = row["values"], int(status, 0)
+    opcode, fctype = NVME.get(name, (None, None))
+    if opcode is None and re.fullmatch(r"0x[0-9a-f]+|\d+", name):
+        opcode = int(name, 0)
+    if (v["opcode"], v["fctype"]) != (opcode, fctype) or v["cid"] != int(cid) or not same_arguments(v, text):
+        return False
+    if fctype is None and (v["nsid"] != int(nsid) or v["queue"] != int(qid)):
+        return False
+    if v["status_code"] is None:
+        return opcode == 12 and status in ABANDONED
+    return v["status_code"] == status and v["result"] == int(result, 0)
+
+
+def nvme(path, rows):
+    """What is wrong: each row of each kernel must be one of ours, in their order."""
+    for kernel, seen in witnesses(path).items():
+        at = 0
+        for n, row in enumerate(seen):
+            place = next((i for i in range(at, len(rows)) if same(rows[i], row)), None)
+            if place is None:
+                yield "%s: row %d of %s is not in the output, or not in its place: %s" % (path, n, kernel, row)
+            else:
+                at = place + 1
+    seen = max(len(r) for r in witnesses(path).values())
+    if not seen <= len(rows) <= seen + 5:
+        yield "%s: %d commands, the kernels saw %d" % (path, len(rows), seen)
+    for row in rows:
+        moved = row["bytes_to_client"] + row["bytes_from_client"]
+        asked = row["asked_to_client"] + row["asked_from_client"]
+        if row["response_frame"] and not row["failed"] and moved != asked:
+            yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)
