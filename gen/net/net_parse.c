@@ -183,7 +183,7 @@ static bool is_place(const struct token *t, struct place *at, bool *bad)
 
 bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned dirs, struct text_error *e)
 {
-    struct place at = {0}, again;
+    struct place at = {0}, again = {0};
     bool bad = false;
 
     for (unsigned i = 0; i < n; i++)

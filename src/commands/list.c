@@ -65,7 +65,8 @@ static bool put_kept(struct command_list *m, struct buf *out)
     if (!m->only)
         buf_char(out, '\n');
     command_print_head(out, ROWS_TEXT, &m->table);
-    qsort(m->rows, m->n_rows, sizeof *m->rows, by_number);
+    if (m->n_rows)
+        qsort(m->rows, m->n_rows, sizeof *m->rows, by_number);
     for (size_t i = 0; i < m->n_rows; i++) {
         const struct command_list_row *r = &m->rows[i];
         if (!buf_need(out, r->len) || fseeko(m->kept, (off_t)r->at, SEEK_SET) ||
