@@ -31,6 +31,15 @@ void gid_group_mac(const uint8_t gid[16], uint8_t mac[6])
     }
 }
 
+struct link_addr link_addr_nth(const struct link_addr *first, uint32_t n)
+{
+    struct link_addr a = *first;
+
+    store_be32(a.gid + 12, load_be32(a.gid + 12) + n);
+    store_be32(a.mac + 2, load_be32(a.mac + 2) + n);
+    return a;
+}
+
 /* --- Paths ------------------------------------------------------------------------------------ */
 
 static uint8_t *put_ethernet(uint8_t *q, const struct link_addr *own, const struct av *to, uint16_t type)

@@ -19,6 +19,10 @@ struct link_addr {
     uint16_t lid;    /* native InfiniBand */
 };
 
+/* Address number `n`, from 0, of the consecutive ones from `first` on: the last 32 bits of GID and MAC address count.
+ */
+struct link_addr link_addr_nth(const struct link_addr *first, uint32_t n);
+
 #define PATH_HEAD_MAX 72 /* Ethernet 14, tag 4, IPv6 or GRH 40, UDP 8; or LRH 8, GRH 40 */
 
 /* Headers below the BTH for one destination, prepared once. */

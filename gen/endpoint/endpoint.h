@@ -44,6 +44,8 @@ struct ep_config {
     struct link_addr addr;    /* MAC address, VLAN, encapsulation, GID, LID */
     struct link_addr port2;   /* with two_ports: of the second port */
     bool two_ports;           /* paths may leave by port 2 (struct av) */
+    uint16_t addrs;           /* consecutive addresses from `addr` on, each with a MAC address of its own (struct av:
+                               * sgid_index); 0: 1. More than 1: on Ethernet only, and without two_ports */
     uint16_t mtu;             /* bytes of path MTU that the port allows: 256 to 4096; UD uses it; 0: 1024 */
     uint16_t pkey;            /* 0: 0xffff */
     uint8_t profile;          /* enum ep_profile */
@@ -278,6 +280,8 @@ struct ep_sent ep_tx_last(const struct endpoint *ep);
 /* When ep_expire() must be called next; may be earlier than the next timeout. NS_NEVER: no timer runs. */
 ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
+/* Which of its own addresses `gid` is: 0 to addrs - 1 of struct ep_config; -1: none. */
+int ep_sgid_index(const struct endpoint *ep, const uint8_t gid[16]);
 /* Link type of all frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);
 /* Space for the largest frame. */

@@ -272,6 +272,8 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 const struct link_addr *ep_port(const struct endpoint *ep, unsigned port);
 /* The port that a packet is addressed to; 0: none. */
 unsigned ep_port_addressed(const struct endpoint *ep, const struct pkt *p);
+/* The own addresses of a path. False: there is no such port or address. */
+bool ep_source(const struct endpoint *ep, const struct av *av, struct link_addr *own);
 /* The headers of a path. 0; -EINVAL: no such port, or addresses that do not fit. */
 int ep_path_init(const struct endpoint *ep, const struct av *av, struct path *path);
 /* The path that a packet for a connected queue pair must have come along: the alternate one if it asks an armed queue

@@ -30,18 +30,48 @@ static bool is_at(const struct link_addr *own, const struct pkt *p)
     return p->addr_len == 0 || same_gid(p, p->dst, own->gid);
 }
 
+int ep_sgid_index(const struct endpoint *ep, const uint8_t gid[16])
+{
+    const uint8_t *first = ep->cfg.addr.gid;
+    uint32_t n = load_be32(gid + 12) - load_be32(first + 12);
+
+    return memcmp(gid, first, 12) == 0 && n < max_u32(ep->cfg.addrs, 1) ? (int)n : -1;
+}
+
+/* Which of several own addresses a packet is addressed to; -1: none. */
+static int index_addressed(const struct endpoint *ep, const struct pkt *p)
+{
+    uint8_t gid[16];
+
+    if (p->addr_len == 4)
+        gid_from_ipv4(gid, load_be32(p->dst));
+    return p->addr_len ? ep_sgid_index(ep, p->addr_len == 4 ? gid : p->dst) : -1;
+}
+
 unsigned ep_port_addressed(const struct endpoint *ep, const struct pkt *p)
 {
     if (LIKELY(is_at(&ep->cfg.addr, p)))
         return 1;
+    if (UNLIKELY(ep->cfg.addrs > 1) && index_addressed(ep, p) >= 0)
+        return 1;
     return ep->cfg.two_ports && is_at(&ep->cfg.port2, p) ? 2 : 0;
+}
+
+bool ep_source(const struct endpoint *ep, const struct av *av, struct link_addr *own)
+{
+    const struct link_addr *first = ep_port(ep, av->port);
+
+    if (!first || av->sgid_index >= max_u32(ep->cfg.addrs, 1))
+        return false;
+    *own = link_addr_nth(first, av->sgid_index);
+    return true;
 }
 
 int ep_path_init(const struct endpoint *ep, const struct av *av, struct path *path)
 {
-    const struct link_addr *own = ep_port(ep, av->port);
+    struct link_addr own;
 
-    return own ? path_init(path, own, av) : -EINVAL;
+    return ep_source(ep, av, &own) ? path_init(path, &own, av) : -EINVAL;
 }
 
 static bool asks_to_migrate(const struct ep_qp *q, const struct pkt *p)
@@ -55,6 +85,8 @@ bool ep_path_ok(const struct ep_qp *q, const struct pkt *p)
 
     if (UNLIKELY(q->ep->cfg.two_ports) &&
         (!is_at(ep_port(q->ep, av->port), p) || (p->encap == ENCAP_IB && p->lrh.slid != av->dlid)))
+        return false;
+    if (UNLIKELY(q->ep->cfg.addrs > 1) && index_addressed(q->ep, p) != av->sgid_index)
         return false;
     return p->addr_len == 0 || same_gid(p, p->src, av->dgid);
 }

@@ -76,8 +76,10 @@ static void repeat_response(struct ep_qp *q, const struct rsp_owed *o, bool as_a
 /* A fault: the path as the other version of RoCE. */
 static const struct path *other_path(const struct ep_qp *q, struct path *other)
 {
-    struct link_addr own = *ep_port(q->ep, q->qp.attr.av.port);
+    struct link_addr own;
 
+    if (!ep_source(q->ep, &q->qp.attr.av, &own))
+        return &q->path;
     own.encap = own.encap == ENCAP_ROCEV1 ? ENCAP_ROCEV2 : ENCAP_ROCEV1;
     return path_init(other, &own, &q->qp.attr.av) ? &q->path : other;
 }

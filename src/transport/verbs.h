@@ -90,16 +90,17 @@ const char *mig_state_str(enum mig_state s);
 
 /* The path to a peer: what goes into the headers below the BTH. */
 struct av {
-    uint8_t dgid[16];  /* IPv6 address, or IPv4-mapped (::ffff:a.b.c.d) */
-    uint8_t dmac[6];   /* Ethernet: the next hop */
-    uint16_t dlid;     /* native InfiniBand */
-    uint16_t sport;    /* RoCEv2: UDP source port; 0: chosen by the endpoint's policy */
-    uint32_t flow;     /* flow label of IPv6 and GRH, 20 bits */
-    uint8_t tclass;    /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
-    uint8_t hop_limit; /* TTL or hop limit; 0: 64 */
-    uint8_t sl;        /* native InfiniBand: service level; RoCE: VLAN priority */
-    bool grh;          /* native InfiniBand: with a GRH (RoCE always has its network header) */
-    uint8_t port;      /* own port that the packets leave by, 1 or 2; 0: 1 */
+    uint8_t dgid[16];    /* IPv6 address, or IPv4-mapped (::ffff:a.b.c.d) */
+    uint8_t dmac[6];     /* Ethernet: the next hop */
+    uint16_t dlid;       /* native InfiniBand */
+    uint16_t sport;      /* RoCEv2: UDP source port; 0: chosen by the endpoint's policy */
+    uint32_t flow;       /* flow label of IPv6 and GRH, 20 bits */
+    uint8_t tclass;      /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
+    uint8_t hop_limit;   /* TTL or hop limit; 0: 64 */
+    uint8_t sl;          /* native InfiniBand: service level; RoCE: VLAN priority */
+    bool grh;            /* native InfiniBand: with a GRH (RoCE always has its network header) */
+    uint8_t port;        /* own port that the packets leave by, 1 or 2; 0: 1 */
+    uint16_t sgid_index; /* own address, of an endpoint that has several: 0 to addrs - 1 (struct ep_config) */
 };
 
 /* Attributes of a queue pair (11.2.5). The mask says which are used. */

@@ -482,3 +482,64 @@ Test(endpoint, an_ack_timeout_of_its_own_is_that_of_all_queue_pairs)
         ep_free(ep);
     }
 }
+
+/* The first side has 50.50.60.1 to 50.50.60.3. */
+static struct pair *several_addresses(void)
+{
+    struct pair_opts o = pair_defaults();
+
+    gid_from_ipv4(o.cfg[0].addr.gid, 0x32323c01);
+    o.cfg[0].addrs = 3;
+    o.peer.timeout = 8;
+    o.peer.retry_cnt = 1;
+    return pair_new(&o);
+}
+
+/* Responses go to the second of the three addresses instead of the first one. */
+static int to_the_second(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
+{
+    (void)p, (void)extra;
+    if (from == 1) {
+        frame[33]++; /* destination, IPv4 */
+        frame[25]--; /* checksum */
+        cr_assert(build_fix_crc(frame, len, LINK_ETHERNET));
+    }
+    return 1;
+}
+
+Test(endpoint, a_connection_has_one_of_several_addresses)
+{
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct pair *p = several_addresses();
+
+        p->hook = wrong ? to_the_second : NULL;
+        pair_post(p, 0, (struct send_wr){.opcode = WR_RDMA_WRITE, .remote_addr = PAIR_IOVA(1), .rkey = p->key[1]}, 0,
+                  100);
+        pair_run(p, NS_PER_S);
+        cr_expect_eq(pair_wc(p, 0).status, wrong ? WC_RETRY_EXC_ERR : WC_SUCCESS);
+        cr_expect_eq(ep_stats(p->ep[0])->other_source, wrong ? 2 : 0);
+        pair_free(p);
+    }
+}
+
+Test(endpoint, several_addresses_are_consecutive)
+{
+    struct pair *p = several_addresses();
+    struct link_addr first = {.mac = {2, 0, 0, 0, 0, 255}, .gid = {0x20, 1, [15] = 255}}, third;
+    struct av av = {0};
+    uint8_t gid[16];
+
+    third = link_addr_nth(&first, 2);
+    cr_expect_arr_eq(third.mac, ((uint8_t[]){2, 0, 0, 0, 1, 1}), 6);
+    cr_expect_arr_eq(third.gid, ((uint8_t[16]){0x20, 1, [14] = 1, [15] = 1}), 16);
+    gid_from_ipv4(av.dgid, 0x32323202);
+    for (int i = -1; i <= 3; i++) {
+        gid_from_ipv4(gid, (uint32_t)(0x32323c01 + i));
+        cr_expect_eq(ep_sgid_index(p->ep[0], gid), i < 3 ? i : -1);
+        av.sgid_index = (uint16_t)i;
+        cr_expect_eq(ep_ah_create(p->ep[0], p->pd[0], &av) >= 0, i >= 0 && i < 3);
+    }
+    gid[0] = 1; /* not IPv4 */
+    cr_expect_eq(ep_sgid_index(p->ep[0], gid), -1);
+    pair_free(p);
+}
