@@ -50,9 +50,12 @@ struct cm_agent *cm_agent_new(const struct cm_agent_config *config)
         return NULL;
     a->cfg = *config;
     a->cap = config->max_conns ? config->max_conns : 65536;
+    if (!a->cfg.max_paths)
+        a->cfg.max_paths = PATHS;
+    a->paths = calloc(a->cfg.max_paths, sizeof *a->paths);
     prng_seed(&a->prng, config->seed);
     a->last_id = (uint32_t)prng_next(&a->prng) & 0x7ff00000;
-    if (!agent_tables(a) || !gsi_open(a)) {
+    if (!a->paths || !agent_tables(a) || !gsi_open(a)) {
         cm_agent_free(a);
         return NULL;
     }
@@ -70,6 +73,7 @@ void cm_agent_free(struct cm_agent *a)
     for (uint32_t i = 0; i < a->n; i++)
         free(a->conn[i]);
     agent_tables_free(a);
+    free(a->paths);
     free(a);
 }
 
@@ -133,6 +137,14 @@ uint64_t cm_agent_raised(const struct cm_agent *a)
     return a->raised;
 }
 
+/* Which of its own addresses `gid` is. */
+static uint16_t index_of(const struct cm_agent *a, const uint8_t gid[16])
+{
+    int n = ep_sgid_index(a->cfg.ep, gid);
+
+    return n < 0 ? 0 : (uint16_t)n;
+}
+
 struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const struct cm_params *own,
                                const struct ep_peer *peer, ns_t now)
 {
@@ -144,6 +156,7 @@ struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const stru
     if (!p.tid)
         p.tid = prng_next(&a->prng);
     p.alternates = a->cfg.alternate != NULL;
+    c->sgid_index = index_of(a, own->path.sgid);
     if (!(sidr ? cm_sidr_connect : cm_connect)(&c->cm, a->last_id, &p, now)) {
         conn_drop(a, c);
         return NULL;
@@ -223,6 +236,7 @@ static struct ep_peer negotiated(const struct agent_conn *c)
     cm_qp_attr(&c->cm, &at);
     memcpy(at.av.dmac, c->peer.av.dmac, sizeof at.av.dmac);
     at.av.port = c->peer.av.port;
+    at.av.sgid_index = c->peer.av.sgid_index;
     if (!at.av.tclass)
         at.av.tclass = c->peer.av.tclass;
     p.av = at.av;
@@ -363,9 +377,9 @@ static void conn_events(struct cm_agent *a, struct agent_conn *c, ns_t now)
     }
 }
 
-/* Hand a message to the endpoint; `c`: its connection, NULL: none; `again`: the message is retransmitted. */
-static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16], const struct agent_conn *c,
-                     bool again, ns_t now)
+/* Hand a message to the endpoint; `ah`: from agent_path_to(); `c`: its connection, NULL: none; `again`: the message is
+ * retransmitted. */
+static void send_msg(struct cm_agent *a, struct cm_msg *m, int ah, const struct agent_conn *c, bool again, ns_t now)
 {
     uint8_t mad[MAD_LEN];
     struct sge sge = {(uintptr_t)mad, MAD_LEN, 0};
@@ -376,7 +390,6 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16]
                          .sg_list = &sge,
                          .remote_qpn = 1,
                          .remote_qkey = 0x80010000};
-    int ah = agent_path_to(a, c, gid);
 
     if (ah < 0 || !cm_fault_apply(a->cfg.ep, m, again))
         return;
@@ -389,8 +402,18 @@ static void send_msg(struct cm_agent *a, struct cm_msg *m, const uint8_t gid[16]
     }
 }
 
-/* A CM message arrived from `gid`. */
-static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t gid[16], ns_t now)
+/* Send the responses for no connection. */
+static void send_answers(struct cm_agent *a, ns_t now)
+{
+    for (unsigned i = 0; i < a->n_answers; i++) {
+        struct answer *ans = &a->answers[i];
+        send_msg(a, &ans->m, agent_path_to(a, NULL, ans->sgid_index, ans->gid), NULL, false, now);
+    }
+    a->n_answers = 0;
+}
+
+/* A CM message arrived from `gid` at the own address `own`. */
+static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t gid[16], const uint8_t own[16], ns_t now)
 {
     struct agent_conn *c = agent_of_msg(a, m);
     struct answer *ans = a->answers + a->n_answers;
@@ -402,8 +425,10 @@ static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t g
     }
     if (!c && (m->mad.attr_id == CM_REQ || m->mad.attr_id == CM_SIDR_REQ)) {
         c = conn_new(a, -1, NULL, gid);
-        if (c)
+        if (c) {
+            c->sgid_index = index_of(a, own);
             cm_listen(&c->cm, a->last_id);
+        }
     }
     if (c) {
         cm_rx(&c->cm, m, now);
@@ -411,6 +436,7 @@ static void take_msg(struct cm_agent *a, const struct cm_msg *m, const uint8_t g
         agent_wake(a, c);
     } else if (a->n_answers < ARRAY_LEN(a->answers) && cm_stray(m, &ans->m)) {
         memcpy(ans->gid, gid, 16);
+        ans->sgid_index = index_of(a, own);
         a->n_answers++;
     } else {
         a->ignored++;
@@ -430,7 +456,7 @@ static void send_done(struct cm_agent *a, uint64_t id)
 
 static void poll_gsi(struct cm_agent *a, ns_t now)
 {
-    uint8_t gid[16];
+    uint8_t gid[16], own[16];
     struct cm_msg m;
     struct wc wc;
 
@@ -441,9 +467,10 @@ static void poll_gsi(struct cm_agent *a, ns_t now)
             continue;
         }
         receives_source(a->mem[wc.wr_id], gid);
+        receives_destination(a->mem[wc.wr_id], own);
         if (wc.status == WC_SUCCESS && wc.byte_len >= UD_GRH_BYTES &&
             cm_msg_decode(&m, a->mem[wc.wr_id] + UD_GRH_BYTES, wc.byte_len - UD_GRH_BYTES))
-            take_msg(a, &m, gid, now);
+            take_msg(a, &m, gid, own, now);
         else
             a->ignored++;
         receives_post(&a->receives, wc.wr_id, now);
@@ -462,7 +489,7 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
         cm_expire(&c->cm, now);
     conn_events(a, c, now);
     while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
-        send_msg(a, &m, c->gid, c, c->cm.tries > 1, now);
+        send_msg(a, &m, agent_path_to(a, c, c->sgid_index, c->gid), c, c->cm.tries > 1, now);
     a->unsent[c->number] = c->cm.pending;
     agent_settle(a, c);
 }
@@ -501,9 +528,7 @@ void cm_agent_run(struct cm_agent *a, ns_t now)
     take_timers(a, now);
     while (a->dirty) {
         a->dirty = false;
-        for (unsigned i = 0; i < a->n_answers; i++)
-            send_msg(a, &a->answers[i].m, a->answers[i].gid, NULL, false, now);
-        a->n_answers = 0;
+        send_answers(a, now);
         for (uint32_t i = next_busy(a, 0); i < a->n; i = next_busy(a, i + 1))
             run_conn(a, a->conn[i], now);
         take_timers(a, now);

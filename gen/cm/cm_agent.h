@@ -29,6 +29,7 @@ struct cm_agent_config {
      * nobody there its destination. NULL: alternate paths are not supported. */
     bool (*alternate)(void *user, const struct cm_path *path, struct av *av);
     unsigned apr; /* with `alternate`: enum cm_apr_status that answers every LAP, without a look at its path; 0: none */
+    uint32_t max_paths; /* with `path`: address handles kept at the same time; 0: 256 */
     uint64_t seed;
     uint32_t max_conns; /* 0: 65536; when all are in use, the oldest closed connection is reused */
     /* Longest time from our REP to the RTU, also if the REQ allows more; 0: as in the REQ. Then the connection ends

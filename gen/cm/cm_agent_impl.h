@@ -12,7 +12,7 @@
 #define GSI_SENDS  64
 #define RECV_BYTES (UD_GRH_BYTES + MAD_LEN)
 #define RECV_IOVA  0x100000
-#define PATHS      256
+#define PATHS      256 /* unless cfg.max_paths says otherwise */
 #define CHANNELS   16
 
 /* Keys of a connection: its own communication id, the communication id of the peer (passive side), its queue pair. */
@@ -62,6 +62,7 @@ struct agent_conn {
     int qp;              /* -1: not known yet (passive), or not any more */
     struct agent_id *id; /* NULL: none */
     uint8_t gid[16];     /* the peer's address, with cfg.path */
+    uint16_t sgid_index; /* own address, of several */
     ns_t replied;        /* passive: when the REP was sent first */
     ns_t limit;          /* passive: when to stop waiting for the RTU */
     bool tell_connected; /* report CONNECTED when the RTU has been sent */
@@ -76,6 +77,7 @@ struct agent_conn {
 struct answer {
     struct cm_msg m;
     uint8_t gid[16];
+    uint16_t sgid_index; /* own address, of several */
 };
 
 /* An address handle of the endpoint. */
@@ -93,9 +95,9 @@ struct cm_agent {
     uint32_t reuse; /* all in use: where to continue the search for a closed connection */
     struct chains by[KEYS];
     struct timers timers;
-    uint8_t *news;   /* by connection: 1 if it may have a message to send or an event to report */
-    uint8_t *unsent; /* by connection: 1 if its message waits for a free send */
-    struct agent_path paths[PATHS];
+    uint8_t *news;            /* by connection: 1 if it may have a message to send or an event to report */
+    uint8_t *unsent;          /* by connection: 1 if its message waits for a free send */
+    struct agent_path *paths; /* cfg.max_paths */
     unsigned n_paths;
     uint64_t ignored;
     int gsi, cq, ah;
@@ -139,8 +141,9 @@ struct agent_conn *agent_start(struct cm_agent *a, bool sidr, int qp, const stru
                                const struct ep_peer *peer, ns_t now);
 /* --- Alternate paths: cm_paths.c --- */
 
-/* The address handle for messages of `c` (NULL: of no connection) to the host `gid`; negative: no path is known now. */
-int agent_path_to(struct cm_agent *a, const struct agent_conn *c, const uint8_t gid[16]);
+/* The address handle for messages of `c` (NULL: of no connection) to the host `gid` from the own address `sgid_index`;
+ * negative: no path is known now. */
+int agent_path_to(struct cm_agent *a, const struct agent_conn *c, uint16_t sgid_index, const uint8_t gid[16]);
 /* A REQ with an alternate path is accepted: load it later, if it can be; returns enum cm_failover for the REP. */
 enum cm_failover agent_take_alternate(struct cm_agent *a, struct agent_conn *c);
 /* The connection is in RTS: load the alternate path that REQ and REP agreed on. */

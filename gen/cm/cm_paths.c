@@ -8,8 +8,8 @@
 
 static bool same_av(const struct av *a, const struct av *b)
 {
-    return a->port == b->port && a->dlid == b->dlid && memcmp(a->dgid, b->dgid, 16) == 0 &&
-           memcmp(a->dmac, b->dmac, 6) == 0;
+    return a->port == b->port && a->sgid_index == b->sgid_index && a->dlid == b->dlid &&
+           memcmp(a->dgid, b->dgid, 16) == 0 && memcmp(a->dmac, b->dmac, 6) == 0;
 }
 
 static int handle_of(struct cm_agent *a, const struct av *av)
@@ -19,9 +19,9 @@ static int handle_of(struct cm_agent *a, const struct av *av)
     for (p = a->paths; p < a->paths + a->n_paths; p++)
         if (same_av(&p->av, av))
             return p->ah;
-    if (a->n_paths == PATHS && a->sending)
+    if (a->n_paths == a->cfg.max_paths && a->sending)
         return -ENOMEM; /* no free handle: the message is lost, as on the wire */
-    if (a->n_paths == PATHS) {
+    if (a->n_paths == a->cfg.max_paths) {
         while (a->n_paths)
             ep_ah_destroy(a->cfg.ep, a->paths[--a->n_paths].ah);
         p = a->paths;
@@ -34,7 +34,7 @@ static int handle_of(struct cm_agent *a, const struct av *av)
     return p->ah;
 }
 
-int agent_path_to(struct cm_agent *a, const struct agent_conn *c, const uint8_t gid[16])
+int agent_path_to(struct cm_agent *a, const struct agent_conn *c, uint16_t sgid_index, const uint8_t gid[16])
 {
     struct av av = {0};
 
@@ -42,7 +42,10 @@ int agent_path_to(struct cm_agent *a, const struct agent_conn *c, const uint8_t 
         return handle_of(a, &c->av);
     if (!a->cfg.path)
         return a->ah;
-    return a->cfg.path(a->cfg.user, gid, &av) ? handle_of(a, &av) : -ENETUNREACH;
+    if (!a->cfg.path(a->cfg.user, gid, &av))
+        return -ENETUNREACH;
+    av.sgid_index = sgid_index;
+    return handle_of(a, &av);
 }
 
 void cm_agent_migrated(struct cm_agent *a, int qp)

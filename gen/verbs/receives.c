@@ -37,3 +37,11 @@ void receives_source(const uint8_t *grh, uint8_t gid[16])
     else
         gid_from_ipv4(gid, load_be32(grh + 20 + 12));
 }
+
+void receives_destination(const uint8_t *grh, uint8_t gid[16])
+{
+    if (grh[0] >> 4 == 6)
+        memcpy(gid, grh + 24, 16);
+    else
+        gid_from_ipv4(gid, load_be32(grh + 20 + 16));
+}

@@ -31,5 +31,7 @@ const uint8_t *receives_data(const struct receives *r, uint64_t n, const struct 
 /* Source address of a datagram, IPv4 as IPv4-mapped, from the UD_GRH_BYTES in front of its data: a GRH or IPv6 header,
  * or an IPv4 header in the last 20 of them. */
 void receives_source(const uint8_t *grh, uint8_t gid[16]);
+/* Its destination address. */
+void receives_destination(const uint8_t *grh, uint8_t gid[16]);
 
 #endif
