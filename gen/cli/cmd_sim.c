@@ -49,6 +49,19 @@ static void settle_pace(struct sim_config *c)
     }
 }
 
+/* --hosts: 0, or EXIT_BAD after a message. */
+static int settle_hosts(struct sim_job *job, const struct opt_state *s, const char *what)
+{
+    if (!job->hosts)
+        return 0;
+    if (!opt_given(s, 'q'))
+        job->traffic.qps = job->hosts;
+    if (job->traffic.qps < job->hosts)
+        return cli_error("sim %s: --hosts %u: more than the connections (-q %u)", what, job->hosts, job->traffic.qps);
+    sim_config_many(&job->sim, (uint16_t)job->hosts, job->ipv6);
+    return 0;
+}
+
 /* Derive and check what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
 static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
@@ -61,6 +74,8 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     if (job->sim.ep[0].addr.encap == ENCAP_IB && pauses(&job->sim.net))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
     settle_pace(&job->sim);
+    if (settle_hosts(job, s, what))
+        return EXIT_BAD;
     if (t->op == TRAFFIC_OPS) {
         job->scenario = what;
         return EXIT_OK;

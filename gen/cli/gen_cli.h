@@ -31,6 +31,7 @@ enum {
     KEY_GRH,
     KEY_HOLD,
     KEY_HOP_LIMIT,
+    KEY_HOSTS,
     KEY_IB,
     KEY_IMM,
     KEY_JSON,
@@ -155,6 +156,7 @@ enum {
 #define OPT_GRH          KEY_GRH, "grh", NULL
 #define OPT_HOLD         KEY_HOLD, "hold", "TIME"
 #define OPT_HOP_LIMIT    KEY_HOP_LIMIT, "hop_limit", "N"
+#define OPT_HOSTS        KEY_HOSTS, "hosts", "N"
 #define OPT_IB           KEY_IB, "ib", NULL
 #define OPT_IMM          KEY_IMM, "imm", NULL
 #define OPT_JSON         KEY_JSON, "json", "[=FILE]"

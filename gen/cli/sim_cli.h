@@ -24,6 +24,8 @@ struct sim_job {
     unsigned n_files;                        /* of `files` */
     enum rule faults[NET_HOSTS][FAULTS_MAX]; /* rules that each host breaks */
     unsigned n_faults[NET_HOSTS];            /* of `faults` */
+    uint32_t hosts;                          /* addresses of the first host; 0: its usual one */
+    bool ipv6;                               /* IPv6 addresses */
     bool has_psn;                            /* `psn` was given */
     bool verbose;                            /* scenarios: show every packet */
     uint32_t psn;                            /* starting PSN of both hosts */

@@ -47,6 +47,8 @@ const struct opt_def sim_options[] = {
     {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
                     "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
+    {OPT_HOSTS, "the first host is N hosts, up to 4096, each with its own IP and MAC address, from 50.51.0.1 or\n"
+                "2001:db8:0:2::1 on; connections take them in turn, and there are N unless -q is given"},
     {OPT_ROCEV1, "RoCEv1"},
     {OPT_VLAN_ID, "802.1Q tags"},
     {OPT_IB, "native InfiniBand: frames from the LRH on, link type 247"},
@@ -105,6 +107,7 @@ static const struct opt_clash clashes[] = {
     {KEY_ALTERNATE, 0, SCENARIO, scripted},
     {KEY_ALTERNATE, 0, UNRELIABLE, reliable},
     {KEY_GRH, 0, SCENARIO, scripted},
+    {KEY_HOSTS, 0, SCENARIO, "is for traffic"},
     {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
@@ -126,6 +129,8 @@ static const struct opt_clash clashes[] = {
     {KEY_WINDOW, 0, UNRELIABLE, reliable},
     {KEY_CREDITS, 0, UNRELIABLE, reliable},
     {KEY_SLOW, 0, UNRELIABLE, reliable},
+    {KEY_HOSTS, KEY_ALTERNATE, 0, NULL},
+    {KEY_HOSTS, KEY_IB, 0, NULL}, /* LIDs are not IP addresses */
     {KEY_IB, KEY_ROCEV1, 0, NULL},
     {KEY_IB, KEY_VLAN, 0, NULL},
     {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
@@ -164,6 +169,7 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
     } table[] = {
         {'s', 0, UINT64_C(1) << 30, &t->size, 0},
         {'q', 1, 16384, &t->qps, 0},
+        {KEY_HOSTS, 1, 4096, &job->hosts, 0},
         {'t', 1, 16384, &t->tx_depth, 0},
         {'r', 1, 65536, &t->rx_depth, 0},
         {'Q', 1, 65536, &t->signal_every, 0},
@@ -447,6 +453,7 @@ static int parse_link(struct sim_job *job, int key, const char *arg)
         } else if (key == KEY_GRH) {
             job->traffic.conn.peer[h].av.grh = true;
         } else if (key == '6') {
+            job->ipv6 = true;
             memcpy(a->gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
         } else {
             a->encap = key == KEY_ROCEV1 ? ENCAP_ROCEV1 : ENCAP_IB;

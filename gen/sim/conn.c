@@ -72,7 +72,7 @@ static void fill_peers(const struct sim *s, struct sim_conn *c, const struct sim
         struct ep_peer *p = &c->peer[h];
         struct av given = cfg->peer[h].av;
         *p = cfg->peer[h];
-        p->av = sim_path(s, h, 1);
+        p->av = sim_conn_path(s, c, h, 1);
         p->av.tclass = given.tclass;
         p->av.sl = given.sl;
         p->av.flow = given.flow;
@@ -95,6 +95,7 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     c->alternate = cfg->alternate;
     memcpy(c->srq, cfg->srq, sizeof c->srq);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
+        c->sgid_index[h] = (uint16_t)(s->n_conns % s->addrs[h]);
         int r = create_qp(s, c, cfg, h);
         if (r < 0)
             return r;
@@ -142,7 +143,7 @@ static int load_both(struct sim *s, const struct sim_conn *c)
     int r = 0;
 
     for (unsigned h = 0; h < NET_HOSTS && r == 0; h++) {
-        struct av av = sim_path(s, h, sim_other_port(s, c, h));
+        struct av av = sim_conn_path(s, c, h, sim_other_port(s, c, h));
         r = ep_qp_load_path(s->ep[h], c->qp[h], &av, c->peer[h].timeout, s->now);
     }
     return r;
@@ -179,18 +180,18 @@ static uint16_t port_of(const struct sim_conn *c)
     return (uint16_t)(FIRST_PORT + c->number % PORTS);
 }
 
-/* The path between the ports `port` of the hosts, as host `h` announces it. */
-static struct cm_path path_by(const struct sim *s, const struct cm_path *like, unsigned h, unsigned port)
+/* The path of connection `c` (NULL: between first addresses) by the ports `port` of the hosts, as `h` announces it. */
+static struct cm_path path_by(const struct sim *s, const struct sim_conn *c, const struct cm_path *like, unsigned h,
+                              unsigned port)
 {
-    const struct link_addr *own = port == 2 ? &s->port2[h] : &s->addr[h];
-    const struct link_addr *other = port == 2 ? &s->port2[h ^ 1] : &s->addr[h ^ 1];
+    struct link_addr own = sim_addr(s, c, h, port), other = sim_addr(s, c, h ^ 1, port);
     struct cm_path p = *like;
 
-    memcpy(p.sgid, own->gid, 16);
-    memcpy(p.dgid, other->gid, 16);
-    if (own->encap == ENCAP_IB) {
-        p.slid = own->lid;
-        p.dlid = other->lid;
+    memcpy(p.sgid, own.gid, 16);
+    memcpy(p.dgid, other.gid, 16);
+    if (own.encap == ENCAP_IB) {
+        p.slid = own.lid;
+        p.dlid = other.lid;
     }
     return p;
 }
@@ -199,10 +200,10 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
 {
     static const uint8_t transports[QP_TYPES] = {[QPT_UC] = CM_TRANSPORT_UC, [QPT_XRC_INI] = CM_TRANSPORT_EXT};
     const struct ep_peer *peer = &c->peer[h];
+    struct link_addr own = sim_addr(s, c, h, 1), other = sim_addr(s, c, h ^ 1, 1);
 
     cm_params_linux(p);
-    cm_params_ip(p, s->addr[h].gid, s->addr[h ^ 1].gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP, port_of(c),
-                 cm_port(s));
+    cm_params_ip(p, own.gid, other.gid, c->type == QPT_UD ? CM_PS_UDP : CM_PS_TCP, port_of(c), cm_port(s));
     p->qpn = qpn_of(s, c, h);
     p->psn = peer->rq_psn;
     p->qkey = peer->qkey;
@@ -227,9 +228,9 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
     p->path.hop = peer->av.hop_limit;
     p->path.sl = peer->av.sl;
     p->path.subnet_local = s->addr[h].encap == ENCAP_IB && !peer->av.grh;
-    p->path = path_by(s, &p->path, h, 1);
+    p->path = path_by(s, c, &p->path, h, 1);
     p->has_alt = c->alternate && s->net.port2[h];
-    p->alt = path_by(s, &p->path, h, 2);
+    p->alt = path_by(s, c, &p->path, h, 2);
     p->alt_timeout = peer->timeout;
 }
 
@@ -237,7 +238,7 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
 static bool alternate(const struct sim *s, unsigned h, const struct cm_path *path, struct av *av)
 {
     for (unsigned port = 1; port <= 2; port++) {
-        struct cm_path p = path_by(s, path, h, port);
+        struct cm_path p = path_by(s, NULL, path, h, port);
         if (memcmp(p.sgid, path->sgid, 16) != 0 || memcmp(p.dgid, path->dgid, 16) != 0)
             continue;
         *av = sim_path(s, h, port);
@@ -253,6 +254,28 @@ static bool alternate0(void *user, const struct cm_path *path, struct av *av)
 static bool alternate1(void *user, const struct cm_path *path, struct av *av)
 {
     return alternate(user, 1, path, av);
+}
+
+/* The path from host `h` to the address `gid` of the other one; the manager chooses the own address. */
+static bool path_of_gid(const struct sim *s, unsigned h, const uint8_t gid[16], struct av *av)
+{
+    int n = ep_sgid_index(s->ep[h ^ 1], gid);
+    struct sim_conn at = {0};
+
+    if (n < 0)
+        return false;
+    at.sgid_index[h ^ 1] = (uint16_t)n;
+    *av = sim_conn_path(s, &at, h, 1);
+    return true;
+}
+
+static bool path0(void *user, const uint8_t gid[16], struct av *av)
+{
+    return path_of_gid(user, 0, gid, av);
+}
+static bool path1(void *user, const uint8_t gid[16], struct av *av)
+{
+    return path_of_gid(user, 1, gid, av);
 }
 
 /* The connection whose requester has this queue pair. */
@@ -355,6 +378,10 @@ int sim_cm_open(struct sim *s, const struct sim_config *c)
                                     .event = h ? happened1 : happened0,
                                     .apr = c->apr[h],
                                     .user = s};
+        if (s->addrs[0] > 1 || s->addrs[1] > 1) {
+            a.path = h ? path1 : path0;
+            a.max_paths = s->addrs[0] + s->addrs[1];
+        }
         if (c->ep[h].two_ports)
             a.alternate = h ? alternate1 : alternate0;
         s->cm[h] = cm_agent_new(&a);
@@ -389,7 +416,7 @@ int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from)
     if (!s->cm[from])
         return -ENOTCONN;
     own_params(s, c, from, &p);
-    path = path_by(s, &p.path, from, sim_other_port(s, c, from));
+    path = path_by(s, c, &p.path, from, sim_other_port(s, c, from));
     return cm_agent_load(s->cm[from], c->qp[from], &path, s->now);
 }
 

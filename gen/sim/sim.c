@@ -24,6 +24,18 @@ void sim_config_init(struct sim_config *c, uint64_t seed)
     }
 }
 
+void sim_config_many(struct sim_config *c, uint16_t addrs, bool ipv6)
+{
+    static const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [7] = 2, [15] = 1};
+    struct link_addr *a = &c->ep[0].addr;
+
+    c->ep[0].addrs = addrs;
+    gid_from_ipv4(a->gid, 0x32330001);
+    if (ipv6)
+        memcpy(a->gid, v6, 16);
+    memcpy(a->mac, (uint8_t[]){0x02, 0, 50, 51, 0, 1}, 6);
+}
+
 /* The addresses of the second port of a host. */
 static struct link_addr second_port(const struct link_addr *first)
 {
@@ -35,14 +47,24 @@ static struct link_addr second_port(const struct link_addr *first)
     return a;
 }
 
+struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned host, unsigned port)
+{
+    return link_addr_nth(port == 2 ? &s->port2[host] : &s->addr[host], c ? c->sgid_index[host] : 0);
+}
+
+struct av sim_conn_path(const struct sim *s, const struct sim_conn *c, unsigned from, unsigned port)
+{
+    struct link_addr to = sim_addr(s, c, from ^ 1, port);
+    struct av av = {.dlid = to.lid, .hop_limit = 64, .port = (uint8_t)port, .sgid_index = c ? c->sgid_index[from] : 0};
+
+    memcpy(av.dgid, to.gid, 16);
+    memcpy(av.dmac, to.mac, 6);
+    return av;
+}
+
 struct av sim_path(const struct sim *s, unsigned from, unsigned port)
 {
-    const struct link_addr *to = port == 2 ? &s->port2[from ^ 1] : &s->addr[from ^ 1];
-    struct av av = {.dlid = to->lid, .hop_limit = 64, .port = (uint8_t)port};
-
-    memcpy(av.dgid, to->gid, 16);
-    memcpy(av.dmac, to->mac, 6);
-    return av;
+    return sim_conn_path(s, NULL, from, port);
 }
 
 /* True if the host has stopped. */
@@ -89,6 +111,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
         ec.seed = c->seed * 2 + h;
         s->port2[h] = ec.port2 = second_port(&ec.addr);
         s->addr[h] = ec.addr;
+        s->addrs[h] = ec.addrs ? ec.addrs : 1;
         s->credits[h] = ec.credits;
         s->ep[h] = ep_new(&ec);
         if (!s->ep[h])

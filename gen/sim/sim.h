@@ -73,6 +73,7 @@ struct sim_conn {
     uint8_t type;                   /* enum qp_type, of the queue pair that `initiator` has */
     uint8_t initiator;              /* XRC: the host whose queue pair sends requests */
     uint8_t state[NET_HOSTS];       /* enum sim_conn_state, as the host sees it */
+    uint16_t sgid_index[NET_HOSTS]; /* which of its addresses the host uses */
     int qp[NET_HOSTS];              /* handles */
     int cq[NET_HOSTS];              /* sends and receives of the queue pair */
     int srq[NET_HOSTS];             /* handle of the shared queue that receives are posted to; or EP_NO_SRQ */
@@ -108,6 +109,7 @@ struct sim {
     struct cm_agent *cm[NET_HOSTS]; /* NULL: no connection manager */
     struct link_addr addr[NET_HOSTS];
     struct link_addr port2[NET_HOSTS]; /* of the second ports; net.port2 tells whether there are any */
+    uint16_t addrs[NET_HOSTS];         /* consecutive ones from `addr` on, 1 and up; connections take them in turn */
     bool credits[NET_HOSTS];           /* end-to-end flow control */
     struct net net;
     struct event_list *events;
@@ -132,6 +134,9 @@ struct sim {
 void sim_config_init(struct sim_config *c, uint64_t seed);
 /* A reliable connection, PSNs from the seed. */
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu);
+/* Addresses of the first host when it has several (addrs of struct ep_config): 50.51.0.1, or 2001:db8:0:2::1 if `ipv6`,
+ * and those behind it. */
+void sim_config_many(struct sim_config *c, uint16_t addrs, bool ipv6);
 /* 0; -ENOMEM; -EINVAL: addresses or node counts do not fit. */
 int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app);
 void sim_free(struct sim *s);
@@ -152,6 +157,10 @@ unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn
 
 /* The path from host `from` to the other one, between their ports with the number `port`: 1, or 2 if both have two. */
 struct av sim_path(const struct sim *s, unsigned from, unsigned port);
+/* The addresses that `host` uses on connection `c` (NULL: its first) at its port `port`. */
+struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned host, unsigned port);
+/* sim_path() between the addresses of connection `c`. */
+struct av sim_conn_path(const struct sim *s, const struct sim_conn *c, unsigned from, unsigned port);
 /* The port that the queue pair of `host` does not use now. */
 unsigned sim_other_port(const struct sim *s, const struct sim_conn *c, unsigned host);
 /* The path that a packet of host `from` takes, 1 or 2. */

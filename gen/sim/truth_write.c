@@ -20,8 +20,14 @@ static const char *host_name(unsigned host)
 /* "10.0.0.1 0x000011" */
 static void end_name(struct buf *b, const struct truth *t, unsigned conn, unsigned host)
 {
-    conn_addr_put(b, &t->addr[host]);
-    buf_printf(b, " 0x%06x", ep_qp(t->s->ep[host], t->s->conn[conn - 1]->qp[host])->qpn);
+    const struct sim_conn *c = t->s->conn[conn - 1];
+    struct conn_addr a = t->addr[host];
+    struct link_addr own = sim_addr(t->s, c, host, 1);
+
+    if (t->s->addrs[host] > 1)
+        memcpy(a.b, own.gid, sizeof a.b);
+    conn_addr_put(b, &a);
+    buf_printf(b, " 0x%06x", ep_qp(t->s->ep[host], c->qp[host])->qpn);
 }
 
 /* Where a frame was lost: before or after the middle. */
