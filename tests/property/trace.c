@@ -52,7 +52,8 @@ void trace_add(struct trace *t, const uint8_t *data, uint32_t len, ns_t ts)
 void trace_copy(struct trace *to, const struct trace *from)
 {
     trace_fit(to, from->n + 1);
-    memcpy(to->shot, from->shot, from->n * sizeof *to->shot);
+    if (from->n)
+        memcpy(to->shot, from->shot, from->n * sizeof *to->shot);
     to->n = from->n;
     to->store = from->store;
     to->linktype = from->linktype;
