@@ -27,7 +27,7 @@ static bool queue_get(const struct pkt *p, const struct layer *l, struct value *
 {
     (void)l;
     v->u = p->note.ulp_queue;
-    return p->note.have & NOTE_ULP;
+    return p->note.have & NOTE_ULP && v->u != UINT16_MAX;
 }
 /* In READs and WRITEs; in completions it is a field of theirs. */
 static bool data_cmd_in_get(const struct pkt *p, const struct layer *l, struct value *v)

@@ -10,8 +10,12 @@ static struct command *whole(struct ulp_command *c)
 
 const char *ulp_end_str(enum ulp_end e)
 {
-    static const char *const names[] = {"no response seen", "", "identifier used again without a response",
-                                        "too many commands open", "connection ended before the response"};
+    static const char *const names[] = {"no response seen",
+                                        "",
+                                        "identifier used again without a response",
+                                        "too many commands open",
+                                        "connection ended before the response",
+                                        "not known, packets are missing"};
     return names[e];
 }
 
@@ -246,6 +250,33 @@ static bool make_room(struct ulp_conn *c)
     return true;
 }
 
+/* Packets of a side that the capture lacks, as far as its PSNs tell: skipped, and not sent again. */
+static uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
+
+    return h && h->gaps > h->late ? h->gaps - h->late : 0;
+}
+
+/* Whether a message of the client is under way, or has a hole. */
+static bool has_open_message(const struct ulp_conn *c)
+{
+    const struct ulp_flow *f = c->flow[ULP_CLIENT] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[ULP_CLIENT]];
+    bool open = false;
+
+    for (unsigned i = 0; f && i < ASSEMBLIES; i++)
+        open |= f->assembly[i].used && !f->assembly[i].delivered;
+    return open;
+}
+
+/* Whether the response of an open command may be among the packets that the capture lacks, and another command with its
+ * identifier, too: a response with that identifier is then not known to be its own. */
+static bool is_doubtful(const struct ulp_conn *c, const struct command *d)
+{
+    return lacking(c, ULP_SERVER) > d->lacking[ULP_SERVER] &&
+           (lacking(c, ULP_CLIENT) > d->lacking[ULP_CLIENT] || has_open_message(c));
+}
+
 struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_t key)
 {
     struct command *same = find(c, key, true), *d;
@@ -273,6 +304,8 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
                                 .conn = c->conn,
                                 .proto = c->proto,
                                 .at = c};
+    for (unsigned side = 0; side < ULP_SIDES; side++)
+        d->lacking[side] = lacking(c, (enum ulp_side)side);
     d->next = *bucket;
     *bucket = d;
     append(&c->open, d);
@@ -285,6 +318,10 @@ struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key)
 {
     struct command *d = find(c, key, true);
 
+    if (d && is_doubtful(c, d)) {
+        close_command(c, d, ULP_DOUBTFUL);
+        d = NULL;
+    }
     return d ? &d->c : NULL;
 }
 

@@ -5,7 +5,8 @@
 
 /* A connection is a queue. */
 struct queue {
-    bool known;  /* `id` is, from private data or from Connect */
+    bool known;  /* `id` is, from private data or from Connect, or a command tells that it is the admin queue */
+    bool io;     /* with an id that is not known: a command tells that it is no admin queue */
     uint16_t id; /* 0: the admin queue */
 };
 
@@ -43,25 +44,67 @@ static void nvme_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
 
 static uint32_t nvme_queue(const struct ulp_conn *c)
 {
-    return ((const struct queue *)ulp_state(c))->id;
+    const struct queue *q = ulp_state(c);
+
+    return q->known ? q->id : UINT16_MAX;
 }
 
-/* An admin command is only told from an I/O command by its queue. If neither CM nor Connect was captured, opcodes that
- * one of the two kinds does not have tell: Identify, Features, Async Event, Keep Alive are those of an admin queue. */
+/* What a command says of a queue that neither CM nor Connect names: several opcodes are those of an admin command and
+ * of an I/O command. */
+enum kind { KIND_OPEN, KIND_ADMIN, KIND_IO };
+
+/* A command of no namespace, or of all: of those with an opcode of both kinds, the admin ones are. */
+static bool is_of_no_namespace(const struct nvme_cmd *cmd)
+{
+    return cmd->nsid == 0 || cmd->nsid == UINT32_MAX;
+}
+
+/* Whether a Read could move as many bytes: blocks of 512 bytes or more, a power of two. */
+static bool is_of_blocks(const struct nvme_cmd *cmd)
+{
+    uint32_t blocks = (cmd->cdw[2] & 0xffff) + 1, len = nvme_data_len(cmd), size = len / blocks;
+
+    return len % blocks == 0 && size >= 512 && (size & (size - 1)) == 0;
+}
+
+static enum kind kind_of(const struct nvme_cmd *cmd)
+{
+    switch (cmd->opc) {
+    case 0x06: /* Identify */
+    case 0x0a: /* Get Features */
+    case 0x18: /* Keep Alive */
+        return KIND_ADMIN;
+    case 0x00: /* Flush, Write and Compare: over fabrics no admin command has their opcodes */
+    case 0x01:
+    case 0x05:
+        return KIND_IO;
+    case 0x02: /* Get Log Page or Read */
+        return is_of_no_namespace(cmd) || !is_of_blocks(cmd) ? KIND_ADMIN : KIND_OPEN;
+    case 0x08: /* Abort or Write Zeroes */
+    case 0x09: /* Set Features or Dataset Management */
+    case 0x0c: /* Asynchronous Event Request or Verify */
+        return is_of_no_namespace(cmd) ? KIND_ADMIN : KIND_OPEN;
+    default:
+        return KIND_OPEN;
+    }
+}
+
 static void learn_queue(struct queue *q, const struct nvme_cmd *cmd)
 {
-    if (cmd->opc == NVME_FABRICS) {
-        if (cmd->fctype == NVME_FCTYPE_CONNECT) {
-            q->id = (uint16_t)(cmd->cdw[0] >> 16);
-            q->known = true;
-        } else if (!q->known) {
-            q->id = 0; /* properties are those of the admin queue */
-            q->known = true;
-        }
-    } else if (!q->known) {
-        q->id = cmd->opc == 0x06 || cmd->opc == 0x0a || cmd->opc == 0x18 ? 0 : UINT16_MAX;
-        q->known = q->id == 0;
+    if (cmd->opc == NVME_FABRICS && cmd->fctype == NVME_FCTYPE_CONNECT) {
+        q->id = (uint16_t)(cmd->cdw[0] >> 16);
+        q->known = true;
+    } else if (!q->known && (cmd->opc == NVME_FABRICS || (!q->io && kind_of(cmd) == KIND_ADMIN))) {
+        q->id = 0; /* properties are those of the admin queue */
+        q->known = true;
+    } else if (!q->known && kind_of(cmd) == KIND_IO) {
+        q->io = true;
     }
+}
+
+static bool is_admin(const struct queue *q)
+{
+    return q->known && q->id == 0;
 }
 
 /* --- Messages --------------------------------------------------------------------------------- */
@@ -112,8 +155,8 @@ static bool take_command(struct ulp_conn *c, struct ulp_message *m)
         if (cmd) {
             struct own *o = own_of(cmd);
             memcpy(o->sqe, m->body.b, NVME_SQE_LEN);
-            o->qid = q->id;
-            o->admin = q->id == 0;
+            o->qid = q->known ? q->id : UINT16_MAX;
+            o->admin = is_admin(q);
             offer(c, cmd, &n, m->body.len);
         }
     }

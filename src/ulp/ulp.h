@@ -39,6 +39,7 @@ enum ulp_end {
     ULP_REUSED,    /* its identifier was used again before a response was seen */
     ULP_GIVEN_UP,  /* too many commands were open */
     ULP_LEFT,      /* the connection ended, or its flow was evicted */
+    ULP_DOUBTFUL,  /* a response with its identifier may be that of another command: the capture lacks packets */
 };
 /* "", "identifier used again without a response" ... */
 const char *ulp_end_str(enum ulp_end e);

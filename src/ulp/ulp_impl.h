@@ -36,8 +36,9 @@ struct command {
     struct segment **segments;
     uint32_t n_segments, cap_segments;
     uint64_t offered[ULP_WAYS];
-    uint32_t slot; /* in ulp_conn.slots */
-    uint8_t *kept; /* the first `keep` bytes that it moves in the way `keep_way`; NULL: none are kept */
+    uint64_t lacking[ULP_SIDES]; /* when it began: packets of each side (enum ulp_side) that the capture lacks */
+    uint32_t slot;               /* in ulp_conn.slots */
+    uint8_t *kept;               /* the first `keep` bytes that it moves in the way `keep_way`; NULL: none are kept */
     uint32_t keep;
     uint8_t keep_way;
     bool keep_told; /* they were complete */

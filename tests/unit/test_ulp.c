@@ -322,6 +322,71 @@ Test(ulp, an_identifier_used_again_ends_the_command_before)
     run_free(r);
 }
 
+/* The capture lacks PSN 6 of the host and 101 of the target, both acknowledged: the response of command 3, and a
+ * command with the same identifier. */
+Test(ulp, a_response_behind_missing_packets_may_be_that_of_another_command)
+{
+    struct run *r = run_new(true);
+    uint8_t ack[4] = {0x1f, 0, 0, 1};
+
+    acked(r, 5, 0x02, 3, 4096);
+    completion(r, 100, 9, 0);
+    command(r, 7, 0x02, 4, 4096);
+    put(r, TARGET, OP_ACKNOWLEDGE, 7, ack, 4, NULL, 0);
+    completion(r, 102, 3, 6);
+    completion(r, 103, 4, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].ended, ULP_DOUBTFUL);
+    cr_expect_not(r->over[0].failed);
+    cr_expect_eq(r->over[1].ended, ULP_COMPLETED);
+    run_free(r);
+}
+
+Test(ulp, a_response_behind_a_packet_missing_in_one_direction_is_that_of_its_command)
+{
+    struct run *r = run_new(true);
+
+    acked(r, 5, 0x02, 3, 4096);
+    completion(r, 100, 9, 0);
+    completion(r, 102, 3, 6);
+    run_end(r);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    cr_expect(r->over[0].failed);
+    run_free(r);
+}
+
+/* Opcodes of both kinds of queues, where neither CM nor Connect was captured: of no namespace they are admin commands,
+ * and Get Log Page moves bytes that are no blocks. */
+Test(ulp, a_command_tells_its_queue)
+{
+    const struct {
+        uint8_t opc;
+        uint32_t nsid, len;
+        const char *text;
+    } told[] = {
+        {0x02, UINT32_MAX, 512, "Get Log Page"},
+        {0x02, 1, 8208, "Get Log Page"},
+        {0x09, 0, 0, "Set Features"},
+        {0x0c, 0, 0, "Asynchronous Event Request"},
+        {0x08, 0, 0, "Abort"},
+        {0x02, 1, 4096, "Read"},
+        {0x08, 1, 0, "Write Zeroes"},
+        {0x01, 1, 4096, "Write"},
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(told); i++) {
+        struct run *r = run_new(true);
+        uint8_t b[NVME_SQE_LEN];
+        memcpy(b, sqe(told[i].opc, 3, 0x40, told[i].len), sizeof b);
+        le(b + 4, 4, told[i].nsid);
+        struct pkt *p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
+        cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, told[i].text), "%s: %s", told[i].text,
+                  p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+        run_end(r);
+        run_free(r);
+    }
+}
+
 /* --- Messages of several packets -------------------------------------------------------------- */
 
 /* A Write of 2000 bytes in its capsule, in three packets of at most 1024 bytes. */
