@@ -176,7 +176,7 @@ static bool is_place(const struct token *t, struct place *at, bool *bad)
         return true;
     if (!token_key(t, &key, &v) || !token_is(&key, "path"))
         return false;
-    *bad = !token_u64(&v, &path) || path < 1 || path > 2;
+    *bad = !token_u64(&v, &path) || path < 1 || path > 2 || (at->path && at->path != path);
     at->path = (uint8_t)path;
     return true;
 }
@@ -188,7 +188,7 @@ bool net_parse(struct net_config *c, const struct token *t, unsigned n, unsigned
 
     for (unsigned i = 0; i < n; i++)
         if (is_place(&t[i], &at, &bad) && bad)
-            return text_fail(e, &t[i], "expected path=1 or path=2, found '%.*s'", (int)t[i].len, t[i].p);
+            return text_fail(e, &t[i], "expected one path=1 or path=2, found '%.*s'", (int)t[i].len, t[i].p);
     for (at.dir = 0; at.dir < NET_HOSTS; at.dir++) {
         struct net_node *rate = NULL;
         for (unsigned i = 0; i < n && (dirs >> at.dir & 1); i++)

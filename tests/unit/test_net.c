@@ -198,7 +198,8 @@ Test(net, a_path_that_is_down_loses_all_its_frames)
 
 Test(net, places_of_nodes_that_are_wrong_are_told)
 {
-    static const char *const wrong[] = {"path=3 loss=1%", "path=x loss=1%", "down=x", "down=1us/0ns", "down=1us/x"};
+    static const char *const wrong[] = {"path=3 loss=1%", "path=x loss=1%", "path=1 path=2 loss=1%",
+                                        "down=x",         "down=1us/0ns",   "down=1us/x"};
     struct token t[4];
     struct text_error e;
 
