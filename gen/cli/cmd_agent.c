@@ -153,7 +153,7 @@ static void tell(const struct agent_server *s, const char *text)
         cli_error("%s", text);
         return;
     }
-    printf("serving at port %u\n", s->port);
+    printf("serving at %s, port %u\n", live_addr_str(s->addr), s->port);
     fflush(stdout);
 }
 
@@ -180,11 +180,14 @@ static int check(const struct agent_server *s)
     buf_char(&devices, ' ');
     snprintf(want, sizeof want, " dev=%s ", s->only);
     if (e == 0 && *s->only && !strstr(buf_str(&devices), want)) {
-        cli_error("--device %s: there is no such RDMA device:%s", s->only,
-                  devices.len > 1 ? buf_str(&devices) : " none");
+        cli_error("--device %s: there is no such RDMA device; %s%s", s->only,
+                  devices.len > 1 ? "those of this host:" : "this host has none",
+                  devices.len > 1 ? buf_str(&devices) : "");
         e = -ENODEV;
     } else if (e < 0) {
         cli_error("RDMA devices: %s", strerror(-e));
+    } else if (devices.len <= 1) {
+        cli_error("this host has no RDMA device: clients can open none until there is one");
     }
     buf_free(&devices);
     return e < 0 ? EXIT_FOUND : EXIT_OK;
@@ -196,7 +199,7 @@ static int serve(struct agent_server *s)
     int fd = agent_server_listen(s), e;
 
     if (fd < 0) {
-        cli_error("port %u: %s", s->port, strerror(-fd));
+        cli_error("%s, port %u: %s", live_addr_str(s->addr), s->port, strerror(-fd));
         return EXIT_FOUND;
     }
     host_keep_capabilities(UINT64_C(1) << CAP_NET_RAW | UINT64_C(1) << CAP_IPC_LOCK);
