@@ -1,26 +1,19 @@
 /* layer 3 (agent): a client's agent: it takes requests line by line, finds their commands, and answers. */
 #include "gen/agent/agent.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
-static ns_t clock_of(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 ns_t agent_clock(void)
 {
-    return clock_of(CLOCK_MONOTONIC_RAW);
+    return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 ns_t agent_now(void)
 {
-    return clock_of(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 ns_t agent_time(const struct agent *a)
@@ -208,9 +201,18 @@ bool agent_object(struct agent *a, struct request *r, const char *key, enum obje
     return true;
 }
 
-void agent_made(struct agent *a, const struct object *o)
+static void say_object(struct agent *a, const struct object *o)
 {
     buf_printf(&a->reply, " %s=%s%u", object_kind_str(o->kind), object_kind_str(o->kind), o->number);
+}
+
+int agent_made(struct agent *a, struct object *o, int e)
+{
+    if (e < 0)
+        object_free(&a->objects, o);
+    else
+        say_object(a, o);
+    return e;
 }
 
 static struct object *any_object(struct agent *a, const struct token *t)
@@ -236,7 +238,7 @@ static int cmd_objects(struct agent *a, struct request *r)
     (void)r;
     for (enum object_kind k = 0; k < OBJECT_KINDS; k++)
         for (struct object *o = object_next(&a->objects, k, NULL); o; o = object_next(&a->objects, k, o))
-            agent_made(a, o);
+            say_object(a, o);
     buf_printf(&a->reply, " n=%u bytes=%llu", a->objects.total, (unsigned long long)a->objects.mem);
     return 0;
 }

@@ -94,7 +94,8 @@ static inline void *agent_impl(const struct object *o)
 {
     return o ? o->impl : NULL;
 }
-/* An object was made: name it in the reply as KIND=NAME. */
-void agent_made(struct agent *a, const struct object *o);
+/* An object of object_new() was made with result `e`, which is returned: 0, it is named in the reply as KIND=NAME; or a
+ * negative errno, it is freed. */
+int agent_made(struct agent *a, struct object *o, int e);
 
 #endif

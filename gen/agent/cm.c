@@ -55,21 +55,13 @@ static int cmd_create(struct agent *a, struct request *r)
 {
     uint64_t ps = 0x0106;
     struct object *o;
-    int e;
 
     if (!request_name(r, "ps", space_names, &ps))
         return -EINVAL;
     if (!a->rnic->ops->cm_create)
         return -ENOSYS;
     o = object_new(&a->objects, OBJECT_ID);
-    if (!o)
-        return -ENOMEM;
-    e = a->rnic->ops->cm_create(a->rnic, (uint32_t)ps, o, &o->impl);
-    if (e < 0)
-        object_free(&a->objects, o);
-    else
-        agent_made(a, o);
-    return e;
+    return o ? agent_made(a, o, a->rnic->ops->cm_create(a->rnic, (uint32_t)ps, o, &o->impl)) : -ENOMEM;
 }
 
 static int cmd_bind(struct agent *a, struct request *r)

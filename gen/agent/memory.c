@@ -105,14 +105,11 @@ static int cmd_mem(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_MEM);
     if (!o)
         return -ENOMEM;
-    e = object_mem_map(&a->objects, o, len);
-    if (e < 0) {
-        object_free(&a->objects, o);
-        return e;
-    }
-    agent_made(a, o);
-    buf_printf(&a->reply, " addr=0x%llx len=%llu", (unsigned long long)(uintptr_t)o->bytes, (unsigned long long)o->len);
-    return 0;
+    e = agent_made(a, o, object_mem_map(&a->objects, o, len));
+    if (e == 0)
+        buf_printf(&a->reply, " addr=0x%llx len=%llu", (unsigned long long)(uintptr_t)o->bytes,
+                   (unsigned long long)o->len);
+    return e;
 }
 
 static int cmd_fill(struct agent *a, struct request *r)

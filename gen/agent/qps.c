@@ -46,15 +46,12 @@ static int cmd_qp(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_QP);
     if (!o)
         return -ENOMEM;
-    e = a->rnic->ops->qp_create(a->rnic, &q, o, &o->impl);
-    if (e < 0) {
-        object_free(&a->objects, o);
+    e = agent_made(a, o, a->rnic->ops->qp_create(a->rnic, &q, o, &o->impl));
+    if (e < 0)
         return e;
-    }
     o->type = q.type;
     o->qpn = q.qpn;
     o->max_inline = q.max_inline;
-    agent_made(a, o);
     buf_printf(&a->reply, " qpn=0x%x max_send_wr=%u max_recv_wr=%u max_send_sge=%u max_recv_sge=%u max_inline=%u",
                q.qpn, q.max_send_wr, q.max_recv_wr, q.max_send_sge, q.max_recv_sge, q.max_inline);
     return 0;

@@ -3,21 +3,12 @@
 
 #include <errno.h>
 
-static int made(struct agent *a, struct object *o, int e)
-{
-    if (e < 0)
-        object_free(&a->objects, o);
-    else
-        agent_made(a, o);
-    return e;
-}
-
 static int cmd_channel(struct agent *a, struct request *r)
 {
     struct object *o = object_new(&a->objects, OBJECT_CHANNEL);
 
     (void)r;
-    return o ? made(a, o, a->rnic->ops->channel_create(a->rnic, &o->impl)) : -ENOMEM;
+    return o ? agent_made(a, o, a->rnic->ops->channel_create(a->rnic, &o->impl)) : -ENOMEM;
 }
 
 static int cmd_cq(struct agent *a, struct request *r)
@@ -32,7 +23,7 @@ static int cmd_cq(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_CQ);
     if (!o)
         return -ENOMEM;
-    e = made(a, o, a->rnic->ops->cq_create(a->rnic, &n, agent_impl(channel), vector, o, &o->impl));
+    e = agent_made(a, o, a->rnic->ops->cq_create(a->rnic, &n, agent_impl(channel), vector, o, &o->impl));
     if (e == 0)
         buf_printf(&a->reply, " n=%u", n);
     return e;
@@ -79,7 +70,7 @@ static int cmd_srq(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_SRQ);
     if (!o)
         return -ENOMEM;
-    e = made(a, o, a->rnic->ops->srq_create(a->rnic, &init, o, &o->impl));
+    e = agent_made(a, o, a->rnic->ops->srq_create(a->rnic, &init, o, &o->impl));
     if (e == 0)
         buf_printf(&a->reply, " max_wr=%u max_sge=%u", init.max_wr, init.max_sge);
     if (e == 0 && xrcd)

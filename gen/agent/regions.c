@@ -3,21 +3,12 @@
 
 #include <errno.h>
 
-static int made(struct agent *a, struct object *o, int e)
-{
-    if (e < 0)
-        object_free(&a->objects, o);
-    else
-        agent_made(a, o);
-    return e;
-}
-
 static int cmd_pd(struct agent *a, struct request *r)
 {
     struct object *o = object_new(&a->objects, OBJECT_PD);
 
     (void)r;
-    return o ? made(a, o, a->rnic->ops->pd_alloc(a->rnic, &o->impl)) : -ENOMEM;
+    return o ? agent_made(a, o, a->rnic->ops->pd_alloc(a->rnic, &o->impl)) : -ENOMEM;
 }
 
 static int cmd_xrcd(struct agent *a, struct request *r)
@@ -25,7 +16,7 @@ static int cmd_xrcd(struct agent *a, struct request *r)
     struct object *o = object_new(&a->objects, OBJECT_XRCD);
 
     (void)r;
-    return o ? made(a, o, a->rnic->ops->xrcd_open(a->rnic, &o->impl)) : -ENOMEM;
+    return o ? agent_made(a, o, a->rnic->ops->xrcd_open(a->rnic, &o->impl)) : -ENOMEM;
 }
 
 /* The region that pd=, mem=, off=, len=, iova= and access= describe. */
@@ -78,7 +69,7 @@ static int cmd_mr(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_MR);
     if (!o)
         return -ENOMEM;
-    e = made(a, o, a->rnic->ops->mr_reg(a->rnic, &mr, &o->impl));
+    e = agent_made(a, o, a->rnic->ops->mr_reg(a->rnic, &mr, &o->impl));
     if (e == 0)
         region_is(a, o, &mr, mem);
     return e;
@@ -120,7 +111,7 @@ static int cmd_mw(struct agent *a, struct request *r)
     if (!o)
         return -ENOMEM;
     o->type = type;
-    e = made(a, o, a->rnic->ops->mw_alloc(a->rnic, pd->impl, type, &o->rkey, &o->impl));
+    e = agent_made(a, o, a->rnic->ops->mw_alloc(a->rnic, pd->impl, type, &o->rkey, &o->impl));
     if (e == 0)
         buf_printf(&a->reply, " rkey=0x%x", o->rkey);
     return e;
@@ -134,7 +125,7 @@ static int cmd_ah(struct agent *a, struct request *r)
     if (!agent_object(a, r, "pd", OBJECT_PD, &pd) || !request_av(r, "", &av))
         return -EINVAL;
     o = object_new(&a->objects, OBJECT_AH);
-    return o ? made(a, o, a->rnic->ops->ah_create(a->rnic, pd->impl, &av, &o->impl)) : -ENOMEM;
+    return o ? agent_made(a, o, a->rnic->ops->ah_create(a->rnic, pd->impl, &av, &o->impl)) : -ENOMEM;
 }
 
 const struct agent_command agent_regions[] = {

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmagen inject`: options and the forwarding loop. */
+#include "clock.h"
 #include "gen/cli/inject_cli.h"
 #include "gen/cli/live_run.h"
 #include "gen/live/host.h"
@@ -125,13 +126,11 @@ static int open_record(struct inject *j)
 static int open_all(struct inject *j)
 {
     struct bridge_config c = {.events = j->events, .seed = j->seed, .hold = HOLD, .send = send_frame, .user = j};
-    struct timespec t;
     int r;
 
     live_catch_signals();
-    clock_gettime(CLOCK_REALTIME, &t);
     j->now = j->start = live_now();
-    j->epoch = t.tv_sec * NS_PER_S + t.tv_nsec - j->now;
+    j->epoch = clock_ns(CLOCK_REALTIME) - j->now;
     if ((r = open_record(j)) || (r = open_port(j, 0)) || (r = open_port(j, 1)))
         return r;
     host_drop_capabilities();

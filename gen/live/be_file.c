@@ -1,4 +1,5 @@
 /* layer 3 (live): backend: writes sent frames to a capture file; nothing is received. */
+#include "clock.h"
 #include "gen/live/backend.h"
 #include "src/cap/write.h"
 
@@ -61,10 +62,8 @@ static void file_push(struct backend *b, uint32_t len)
     struct cap_iface iface = {.linktype = LINK_ETHERNET};
     struct frame frame = {
         .data = f->frame, .caplen = len, .len = len, .linktype = LINK_ETHERNET, .has_ts = true, .flags = 2};
-    struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
-    frame.ts = t.tv_sec * NS_PER_S + t.tv_nsec;
+    frame.ts = clock_ns(CLOCK_REALTIME);
     frame.number = ++f->frames;
     f->failed |= cap_write(f->w, &frame, &iface) < 0;
     f->b.stats.sent += !f->failed;

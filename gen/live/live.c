@@ -1,4 +1,5 @@
 /* layer 3 (live): the event loop of an endpoint on a real network. */
+#include "clock.h"
 #include "gen/live/host.h"
 
 #include <errno.h>
@@ -22,17 +23,9 @@
 
 static volatile sig_atomic_t stopped;
 
-static ns_t clock_now(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 ns_t live_now(void)
 {
-    return clock_now(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 void live_stop(void)
@@ -227,7 +220,7 @@ static int open_record(struct live *l, const struct live_config *c, const char *
 static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
 {
     const char *spec = c->backend ? c->backend : "packet";
-    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
+    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
     struct backend_error why = {""};
     const struct backend_ops *kind = backend_find(spec);
     char iface[IFNAMSIZ] = "";
@@ -264,7 +257,7 @@ static void write_frame(struct live *l, struct frame *f, ns_t ts)
 {
     if (!l->record || l->record_err)
         return;
-    f->ts = ts ? ts : clock_now(CLOCK_REALTIME);
+    f->ts = ts ? ts : clock_ns(CLOCK_REALTIME);
     f->number = ++l->frames;
     l->record_err = cap_write(l->record, f, &l->record_iface);
 }
@@ -390,7 +383,7 @@ void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
  * live_now(). */
 static ns_t when_taken(struct live *l, struct backend_frame *f)
 {
-    ns_t now = live_now(), today = clock_now(CLOCK_REALTIME), age;
+    ns_t now = live_now(), today = clock_ns(CLOCK_REALTIME), age;
 
     if (f->ts && f->stamp == BACKEND_STAMPS_HARDWARE)
         f->ts = stamps_time(&l->stamps, f->ts, today);

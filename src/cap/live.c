@@ -1,5 +1,6 @@
 /* layer 1 (io): live capture and capture filters, by libpcap. */
 #include "src/cap/live.h"
+#include "clock.h"
 #include "src/cap/cap_impl.h"
 
 #include <errno.h>
@@ -88,14 +89,6 @@ int cap_live_poll(struct cap *c, struct frame *f)
     return rc;
 }
 
-static ns_t live_clock(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static void live_idle(struct live *l)
 {
     if (l->idle)
@@ -122,7 +115,7 @@ static int live_earliest(struct cap *c, struct frame *f)
         if (t->has && (!first || t->f.ts < first->f.ts))
             first = t;
     }
-    if (!first || (!all && live_clock(CLOCK_REALTIME) - first->f.ts < 2 * WAIT_MS * NS_PER_MS))
+    if (!first || (!all && clock_ns(CLOCK_REALTIME) - first->f.ts < 2 * WAIT_MS * NS_PER_MS))
         return 0;
     *f = first->f;
     f->number = ++c->frames;
@@ -140,7 +133,7 @@ static void live_wait(struct live *l)
     for (unsigned i = 0; i < l->n; i++)
         if (!l->taps[i].has)
             p[n++] = (struct pollfd){.fd = pcap_get_selectable_fd(l->taps[i].pcap), .events = POLLIN};
-    l->ended |= l->last && live_clock(CLOCK_MONOTONIC) >= l->deadline;
+    l->ended |= l->last && clock_ns(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
         live_idle(l);
         poll(p, n, WAIT_MS); /* not without limit: cap_live_break() may be called just before */
@@ -155,8 +148,8 @@ static int live_next(struct cap *c, struct frame *f)
 
     while (r == 0 && !l->ended) {
         if (UNLIKELY(l->stop && !l->last)) {
-            l->last = live_clock(CLOCK_REALTIME);
-            l->deadline = live_clock(CLOCK_MONOTONIC) + (l->n > 1 ? 4 : 2) * WAIT_MS * NS_PER_MS;
+            l->last = clock_ns(CLOCK_REALTIME);
+            l->deadline = clock_ns(CLOCK_MONOTONIC) + (l->n > 1 ? 4 : 2) * WAIT_MS * NS_PER_MS;
         }
         if (!l->polls)
             live_idle(l);

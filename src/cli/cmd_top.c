@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmatrace top`: what the connections do now. */
 #include "beside.h"
+#include "clock.h"
 #include "dissect/pkt.h"
 #include "src/cap/live.h"
 #include "src/cli/capture_cmd.h"
@@ -160,19 +161,11 @@ static int option(struct trace *t, int key, const char *arg)
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-static ns_t clock_now(clockid_t id)
-{
-    struct timespec s;
-
-    clock_gettime(id, &s);
-    return s.tv_sec * NS_PER_S + s.tv_nsec;
-}
-
 static void see_capture(struct job *job)
 {
     struct cap_live_stats s;
     struct top *top = &job->top;
-    ns_t behind = clock_now(CLOCK_REALTIME) - job->read;
+    ns_t behind = clock_ns(CLOCK_REALTIME) - job->read;
 
     top->live = job->t.live && cap_live_stats(job->t.live, &s) == 0;
     if (!top->live)
@@ -228,7 +221,7 @@ static void paint(struct job *job)
         top_text(&b, &job->top, &look);
     screen_paint(&b);
     buf_free(&b);
-    job->painted = clock_now(CLOCK_MONOTONIC);
+    job->painted = clock_ns(CLOCK_MONOTONIC);
 }
 
 static void print(struct job *job)
@@ -260,7 +253,7 @@ static void print(struct job *job)
 
 static void show(struct job *job, ns_t since, bool ended)
 {
-    bool soon = job->screen && !job->t.live && !ended && clock_now(CLOCK_MONOTONIC) - job->painted < PAINT_NS;
+    bool soon = job->screen && !job->t.live && !ended && clock_ns(CLOCK_MONOTONIC) - job->painted < PAINT_NS;
 
     if (job->paused || job->help || soon)
         return;
@@ -352,7 +345,7 @@ static void idle(struct trace *t)
     struct job *job = job_of(t);
 
     job->read = 0;
-    clock_to(job, clock_now(CLOCK_REALTIME) - LATE_NS);
+    clock_to(job, clock_ns(CLOCK_REALTIME) - LATE_NS);
     take_key(job, 0);
 }
 

@@ -1,4 +1,5 @@
 /* layer 3b (tui): work in slices on the packets kept: tasks; the ladder and the rates, which read all packets again. */
+#include "clock.h"
 #include "src/tui/tui_impl.h"
 
 #include <stdlib.h>
@@ -11,10 +12,7 @@
 
 uint64_t now_ns(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * (uint64_t)NS_PER_S + (uint64_t)ts.tv_nsec;
+    return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
 /* --- Tasks ------------------------------------------------------------------------------------ */
