@@ -103,35 +103,6 @@ static void command_cells(const struct command_row *q, cell_take *take, void *us
     give_number(&t, "remote_access_errors", c->naks, true);
 }
 
-struct writer {
-    struct buf *b;
-    unsigned n;
-};
-
-static void write_json(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    buf_printf(w->b, "%s\"%s\":", w->n++ ? "," : "{", c->name);
-    cell_json(w->b, c);
-}
-
-static void write_csv(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    if (w->n++)
-        buf_char(w->b, ',');
-    cell_csv(w->b, c);
-}
-
-static void write_name(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    buf_printf(w->b, "%s%s", w->n++ ? "," : "", c->name);
-}
-
 /* The protocol's own values: members of an object. */
 static void write_value(void *user, const struct ulp_value *v)
 {
@@ -141,14 +112,14 @@ static void write_value(void *user, const struct ulp_value *v)
                            .number = v->number,
                            .text = v->text ? v->text : ""};
 
-    write_json(user, &c);
+    cell_row_json(user, &c);
 }
 
 static void print_json(struct buf *b, const struct command_row *q)
 {
-    struct writer to = {.b = b}, values = {.b = b};
+    struct cell_row to = {.b = b}, values = {.b = b};
 
-    command_cells(q, write_json, &to);
+    command_cells(q, cell_row_json, &to);
     buf_puts(b, ",\"values\":");
     ulp_command_values(q->c, write_value, &values);
     buf_puts(b, values.n ? "}}" : "{}}");
@@ -301,21 +272,21 @@ void command_print_head(struct buf *b, enum rows_format format, const struct tab
     if (format == ROWS_TEXT) {
         table_head(t, b);
     } else if (format == ROWS_CSV) {
-        command_cells(&(struct command_row){.c = &none, .row = &no_row}, write_name, &(struct writer){.b = b});
+        command_cells(&(struct command_row){.c = &none, .row = &no_row}, cell_row_name, &(struct cell_row){.b = b});
         buf_char(b, '\n');
     }
 }
 
 void command_print(struct buf *b, enum rows_format format, const struct table *t, const struct command_row *q)
 {
-    struct writer to = {.b = b};
+    struct cell_row to = {.b = b};
 
     if (format == ROWS_TEXT) {
         print_text(b, t, q);
     } else if (format == ROWS_JSON) {
         print_json(b, q);
     } else {
-        command_cells(q, write_csv, &to);
+        command_cells(q, cell_row_csv, &to);
         buf_char(b, '\n');
     }
 }

@@ -29,3 +29,27 @@ void cell_csv(struct buf *b, const struct cell *c)
     else if (c->known)
         put_number(b, c);
 }
+
+void cell_row_json(void *user, const struct cell *c)
+{
+    struct cell_row *r = user;
+
+    buf_printf(r->b, "%s\"%s\":", r->n++ ? "," : "{", c->name);
+    cell_json(r->b, c);
+}
+
+void cell_row_csv(void *user, const struct cell *c)
+{
+    struct cell_row *r = user;
+
+    if (r->n++)
+        buf_char(r->b, ',');
+    cell_csv(r->b, c);
+}
+
+void cell_row_name(void *user, const struct cell *c)
+{
+    struct cell_row *r = user;
+
+    buf_printf(r->b, "%s%s", r->n++ ? "," : "", c->name);
+}

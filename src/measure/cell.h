@@ -20,6 +20,17 @@ struct cell {
 /* Gets the cells of a row, in the order of the columns. */
 typedef void cell_take(void *user, const struct cell *c);
 
+/* A row that cells are appended to, one after the other. Zero but for `b`. */
+struct cell_row {
+    struct buf *b;
+    unsigned n; /* cells so far */
+};
+/* Append a cell to the struct cell_row `user`: a member of a JSON object, which the first one opens and the caller
+ * closes; a field of a line of CSV; the name of its column. Each is a cell_take(). */
+void cell_row_json(void *user, const struct cell *c);
+void cell_row_csv(void *user, const struct cell *c);
+void cell_row_name(void *user, const struct cell *c);
+
 /* Append the value as JSON: null if it is not known. */
 void cell_json(struct buf *b, const struct cell *c);
 /* Append the value as a field of CSV: nothing if it is not known. */

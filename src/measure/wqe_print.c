@@ -97,36 +97,6 @@ void wqe_cells(const struct wqe_row *q, cell_take *take, void *user)
     give_text(&t, "reason", wqe_reason_str((enum wqe_reason)w->reason));
 }
 
-/* The cells of a row, written one after the other. */
-struct writer {
-    struct buf *b;
-    unsigned n;
-};
-
-static void write_json(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    buf_printf(w->b, "%s\"%s\":", w->n++ ? "," : "{", c->name);
-    cell_json(w->b, c);
-}
-
-static void write_csv(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    if (w->n++)
-        buf_char(w->b, ',');
-    cell_csv(w->b, c);
-}
-
-static void write_name(void *user, const struct cell *c)
-{
-    struct writer *w = user;
-
-    buf_printf(w->b, "%s%s", w->n++ ? "," : "", c->name);
-}
-
 void wqe_columns(cell_take *take, void *user)
 {
     static const struct wqe none;
@@ -302,7 +272,7 @@ static void print_text(struct buf *b, const struct table *t, const struct wqe_ro
 void wqe_print_head(struct buf *b, enum rows_format format, const struct table *t)
 {
     if (format == ROWS_CSV) {
-        wqe_columns(write_name, &(struct writer){.b = b});
+        wqe_columns(cell_row_name, &(struct cell_row){.b = b});
         buf_char(b, '\n');
     } else if (format == ROWS_TEXT) {
         table_head(t, b);
@@ -311,12 +281,12 @@ void wqe_print_head(struct buf *b, enum rows_format format, const struct table *
 
 void wqe_print(struct buf *b, enum rows_format format, const struct table *t, const struct wqe_row *q)
 {
-    struct writer to = {.b = b};
+    struct cell_row to = {.b = b};
 
     if (format == ROWS_TEXT) {
         print_text(b, t, q);
         return;
     }
-    wqe_cells(q, format == ROWS_JSON ? write_json : write_csv, &to);
+    wqe_cells(q, format == ROWS_JSON ? cell_row_json : cell_row_csv, &to);
     buf_char(b, format == ROWS_JSON ? '}' : '\n');
 }
