@@ -1,0 +1,272 @@
+/* layer 5 (test): the agent's clients: the proof, a client's connection, the port; over a device that is none
+ * (agent_rig.h). */
+#include "gen/agent/server.h"
+#include "tests/unit/agent_rig.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct agent_limits limits = {.max_mem = 1 << 20, .max_qp = 2, .max_objs = 20};
+
+/* --- The connection --------------------------------------------------------------------------- */
+
+/* hmac.new(b"0123456789abcdef", bytes(range(32)) + b"client", "sha256") of Python. */
+Test(agent_session, a_proof_is_the_hmac_of_nonce_and_role)
+{
+    struct auth_token t = {.text = "0123456789abcdef", .len = 16};
+    uint8_t nonce[32], proof[32];
+    struct buf b = {0};
+
+    for (unsigned i = 0; i < 32; i++)
+        nonce[i] = (uint8_t)i;
+    auth_proof(&t, nonce, "client", proof);
+    buf_bytes(&b, proof, 32, 0);
+    cr_assert_str_eq(buf_str(&b), "ce0403f9dd92cc1a0d70b6bca86c37920afb4577479fdea7e326aa3eaca42f12");
+    buf_free(&b);
+}
+
+Test(agent_session, a_token_file_is_its_owners_alone)
+{
+    char path[] = "/tmp/agenttokenXXXXXX";
+    struct auth_token t, again;
+    bool made;
+
+    close(mkstemp(path));
+    cr_assert(auth_token_file(&t, path, &made) == -EINVAL && !made, "it is empty");
+    unlink(path);
+    cr_assert(auth_token_file(&t, path, &made) == 0 && made && t.len == 64);
+    cr_assert(auth_token_file(&again, path, &made) == 0 && !made && strcmp(t.text, again.text) == 0);
+    chmod(path, 0640);
+    cr_assert_eq(auth_token_file(&again, path, &made), -EACCES);
+    unlink(path);
+}
+
+struct talk {
+    int fd[2];
+    enum session_end end;
+    pthread_t thread;
+    struct auth_token token;
+    struct noted device;
+};
+
+static void *run_session(void *user)
+{
+    struct talk *t = user;
+
+    t->end = session_run(t->fd[1], &t->device.base, &t->token, &limits, "");
+    close(t->fd[1]);
+    return NULL;
+}
+
+static void talk_begin(struct talk *t)
+{
+    *t = (struct talk){.token = {.text = "0123456789abcdef", .len = 16}, .device.base.ops = &noted_ops};
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, t->fd), 0);
+    cr_assert_eq(pthread_create(&t->thread, NULL, run_session, t), 0);
+}
+
+/* One line of the agent's. */
+static const char *hear(struct talk *t)
+{
+    static char line[1024];
+    size_t n = 0;
+
+    while (n < sizeof line - 1 && recv(t->fd[0], line + n, 1, 0) == 1 && line[n] != '\n')
+        n++;
+    line[n] = '\0';
+    return line;
+}
+
+static void say(struct talk *t, const char *text, size_t n)
+{
+    cr_assert_eq(send(t->fd[0], text, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+/* Prove, with a bit of the proof inverted or not. */
+static void prove(struct talk *t, bool right)
+{
+    uint8_t nonce[32], proof[32];
+    struct request r;
+    struct buf b = {0};
+    const char *greeting = hear(t);
+    char line[200];
+    size_t n = 0;
+
+    cr_assert_eq(strncmp(greeting, "rdmagen-agent 1 nonce=", 22), 0, "%s", greeting);
+    snprintf(line, sizeof line, "1 x %.100s", greeting + 16);
+    cr_assert(request_parse(&r, line, strlen(line)) && request_hex(&r, "nonce", nonce, 32, &n) && n == 32);
+    auth_proof(&t->token, nonce, "client", proof);
+    proof[31] ^= !right;
+    buf_puts(&b, "p auth hmac=");
+    buf_bytes(&b, proof, 32, 0);
+    buf_char(&b, '\n');
+    say(t, b.p, b.len);
+    buf_free(&b);
+}
+
+static enum session_end talk_end(struct talk *t)
+{
+    shutdown(t->fd[0], SHUT_WR);
+    pthread_join(t->thread, NULL);
+    close(t->fd[0]);
+    cr_assert(t->device.objects == 0 && strchr(buf_str(&t->device.order), '.'),
+              "all is destroyed, and the device closed");
+    buf_free(&t->device.order);
+    return t->end;
+}
+
+Test(agent_session, who_knows_the_token_is_served, .timeout = 20)
+{
+    static const char lines[] =
+        "1 dev open\n2 pd\n3 mem len=9\n4 mem write mem=mem2 data=3\nab\n5 mem read mem=mem2 len=3\n";
+    struct talk t;
+
+    talk_begin(&t);
+    prove(&t, true);
+    cr_assert_str_eq(hear(&t), "p ok");
+    say(&t, lines, sizeof lines - 1);
+    cr_assert_str_eq(hear(&t), "1 ok dev=none0");
+    cr_assert_str_eq(hear(&t), "2 ok pd=pd1");
+    cr_assert_eq(strncmp(hear(&t), "3 ok mem=mem2", 13), 0);
+    cr_assert_str_eq(hear(&t), "4 ok");
+    cr_assert_str_eq(hear(&t), "5 ok data=3");
+    cr_assert_str_eq(hear(&t), "ab");
+    cr_assert_eq(talk_end(&t), SESSION_OVER);
+}
+
+Test(agent_session, who_does_not_know_it_is_not, .timeout = 20)
+{
+    struct talk t;
+
+    talk_begin(&t);
+    prove(&t, false);
+    send(t.fd[0], "1 dev open\n", 11, MSG_NOSIGNAL); /* the session may have ended before */
+    cr_assert_eq(strncmp(hear(&t), "p err EACCES ", 13), 0);
+    cr_assert_str_eq(hear(&t), "", "no more is said");
+    cr_assert_eq(talk_end(&t), SESSION_REFUSED);
+    talk_begin(&t);
+    hear(&t);
+    say(&t, "1 dev open\n", 11);
+    cr_assert_eq(strncmp(hear(&t), "1 err EACCES ", 13), 0);
+    cr_assert_eq(talk_end(&t), SESSION_REFUSED);
+}
+
+Test(agent_session, a_line_without_an_end_ends_the_session, .timeout = 20)
+{
+    static char line[LINE_BYTES + 1];
+    struct talk t;
+
+    memset(line, 'x', sizeof line);
+    talk_begin(&t);
+    prove(&t, true);
+    hear(&t);
+    say(&t, line, sizeof line);
+    cr_assert_str_eq(hear(&t), "? err EMSGSIZE the line is too long");
+    cr_assert_eq(talk_end(&t), SESSION_BROKEN);
+    talk_begin(&t);
+    prove(&t, true);
+    hear(&t);
+    say(&t, "1 mem write data=1048577\n", 25);
+    cr_assert_str_eq(hear(&t), "? err EMSGSIZE too much data");
+    cr_assert_eq(talk_end(&t), SESSION_BROKEN);
+}
+
+/* --- The port --------------------------------------------------------------------------------- */
+
+Test(agent_session, clients_come_from_the_addresses_that_are_allowed)
+{
+    struct agent_server s = {
+        .has_allow = true, .allow = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 1, [14] = 0x80}, .allow_len = 96 + 17};
+    uint8_t addr[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 1, [14] = 0xff, [15] = 1};
+
+    cr_assert(agent_server_allows(&s, addr));
+    addr[14] = 0x7f;
+    cr_assert_not(agent_server_allows(&s, addr));
+    addr[14] = 0x80;
+    addr[10] = 0;
+    cr_assert_not(agent_server_allows(&s, addr));
+    s.has_allow = false;
+    cr_assert(agent_server_allows(&s, addr));
+}
+
+static struct noted served;
+static int none_device(struct rnic **r, char why[RNIC_WHY])
+{
+    (void)why;
+    served.base.ops = &noted_ops;
+    *r = &served.base;
+    return 0;
+}
+static void tell_nobody(const struct agent_server *s, const char *text)
+{
+    (void)s;
+    (void)text;
+}
+
+static int dial(uint16_t port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Connect until a session greets; then say something that proves nothing, and wait for its end. */
+static void intrude(uint16_t port)
+{
+    char text[200];
+
+    for (;;) {
+        int fd = dial(port);
+        cr_assert_geq(fd, 0);
+        ssize_t n = recv(fd, text, sizeof text, 0);
+        bool greeted = n > 16 && memcmp(text, "rdmagen-agent 1 ", 16) == 0;
+        if (greeted)
+            send(fd, "1 pd\n", 5, MSG_NOSIGNAL);
+        while (recv(fd, text, sizeof text, 0) > 0)
+            continue;
+        close(fd);
+        if (greeted)
+            return;
+        usleep(1000); /* another is still served */
+    }
+}
+
+Test(agent_session, three_intruders_close_the_port, .timeout = 30)
+{
+    struct agent_server s = {.addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                             .limits = limits,
+                             .token = {.text = "0123456789abcdef", .len = 16},
+                             .device = none_device,
+                             .tell = tell_nobody};
+    int fd = agent_server_listen(&s), closed = 0;
+    pid_t server;
+
+    cr_assert_geq(fd, 0);
+    server = fork();
+    if (server == 0)
+        _exit(agent_server_run(&s, fd) ? 1 : 0);
+    close(fd);
+    for (unsigned i = 0; i < AGENT_FAILURES; i++)
+        intrude(s.port);
+    for (unsigned i = 0; i < 1000 && !closed; i++) {
+        int again = dial(s.port);
+        closed = again < 0;
+        if (again >= 0)
+            close(again);
+        usleep(2000);
+    }
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+    cr_assert(closed, "the port is closed");
+}
