@@ -40,7 +40,7 @@ READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
 
-HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% \
+HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/findings/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
  src/cli/capture_cmd% src/cli/decode_run%
 

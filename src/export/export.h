@@ -8,7 +8,7 @@
 
 #include "src/conn/observer.h"
 #include "src/explain/explain.h"
-#include "src/judge/findings.h"
+#include "src/findings/findings.h"
 #include "src/measure/wqe_print.h"
 
 #define EXPORT_VERSION  "1"       /* of the tables: PRAGMA user_version */

@@ -288,7 +288,7 @@ void judge_flow_pkey(struct judge *j, uint32_t flow)
     if (LIKELY(!f->pkey.have || c->paired_by != PAIR_CM || !c->params.pkey ||
                !((c->params.pkey ^ f->pkey.value) & 0x7fff)) ||
         (peer && peer->pkey.have && (peer->pkey.value ^ f->pkey.value) & 0x7fff))
-        return; /* that both ends differ is said by compare_ends(), fast_path.c */
+        return; /* that both ends differ is said by compare_ends(), values.c */
     g.frame = f->first_frame;
     g.cause = c->params.req_frame;
     g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);

@@ -27,7 +27,7 @@ struct steady {
 struct kind_state {
     uint64_t usual[USUAL_WORDS]; /* masked headers of a packet that broke no rule (fast_path.c); usual[0] 0: none */
     uint32_t tap;                /* tap of that packet */
-    uint32_t frame;              /* latest packet on the fast path since catch_up() (fast_path.c); 0: none */
+    uint32_t frame;              /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
     uint32_t vlan;               /* with `tagged`: the tag of the latest packet, with HAS_TAG; 0: it had none */
     uint32_t label;              /* with `labelled`: the IPv6 flow label of the latest packet */
     bool tagged, labelled;
@@ -137,7 +137,7 @@ struct jflow {
     struct another another;  /* of the requests of this flow */
     uint64_t packets;        /* packets of the flow */
     uint32_t after;          /* PSN after that of the latest request */
-    uint32_t frame;          /* latest packet on the fast path since catch_up() (fast_path.c); 0: none */
+    uint32_t frame;          /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
     uint32_t ackreq_run, ackreq_run_max; /* consecutive requests without AckReq: now, at most */
     bool have_after;                     /* `after` is valid */
     bool has_rsp;                        /* responses were seen in this flow */

@@ -43,15 +43,9 @@ static struct read_payload *payload_of(struct judge *j, struct history *t, uint3
     return t->payloads ? &t->payloads[psn % HISTORY_PAYLOADS] : NULL;
 }
 
-/* The later one of two PSNs; `psn` if the other one is that of another connection. */
-static uint32_t later(uint32_t psn, uint32_t other)
-{
-    return psn_in(other, psn, TRACK_FAR) ? other : psn;
-}
-
 uint32_t history_new_psn(const struct jflow *f, uint32_t psn)
 {
-    return later(later(psn, f->dir->next), f->history->msn.from);
+    return history_later(history_later(psn, f->dir->next), f->history->msn.from);
 }
 
 /* --- RDA-10: retransmitted READs -------------------------------------------------------------- */
@@ -213,270 +207,6 @@ static void check_duplicates(struct judge *j, const struct judged *a)
     judge_found(j, a->p, f);
 }
 
-/* --- ACK-06, ACK-07: the MSN ------------------------------------------------------------------- */
-
-/* The messages that were seen up to and including PSN `psn`, counted from any: false if that is not known. */
-static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
-{
-    const struct read_req *k = req_dir_read(h, psn, 0), *first = k;
-    const struct sent *s;
-
-    for (unsigned nth = 1; k && nth < 8; nth++, k = req_dir_read(h, psn, nth))
-        first = k;
-    s = req_dir_sent(h, first ? first->psn : psn);
-    *n = 0;
-    if (!s || !s->msg || s->late)
-        return !s && psn == psn_prev(h->start); /* before all of them */
-    *n = s->msg - !(opcode_table[s->opcode].flags & OPF_END);
-    if (first && psn != psn_add(first->psn, first->span - 1))
-        --*n; /* inside a READ, which counts when its request is executed, or when it is complete */
-    return true;
-}
-
-/* The PSN up to which the responder may have executed requests: what is behind a gap it drops, if nothing but what was
- * seen can have arrived. */
-static uint32_t executed_end(const struct judge *j, const struct judged *a)
-{
-    const struct req_dir *h = a->h;
-    bool certain = judge_tap_at_responder(j, a->flow, a->p) && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
-
-    return certain ? h->gbn : h->next;
-}
-
-static bool is_plain_ack(const struct pkt *p)
-{
-    return p->op->flags & OPF_ACK && response_type(p) == AETH_ACK && p->have & H_AETH;
-}
-
-static bool is_nak(const struct pkt *p)
-{
-    return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
-}
-
-/* The least and the most messages that the MSN of `a->p` may count. A NAK excludes the message that it refuses. */
-static bool messages_counted(const struct judge *j, const struct judged *a, uint32_t *least, uint32_t *most)
-{
-    const struct pkt *p = a->p;
-    bool nak = is_nak(p);
-    uint32_t last = nak ? psn_prev(p->bth.psn) : p->bth.psn;
-
-    if (!messages_to(a->h, last, least))
-        return false;
-    *most = *least;
-    return nak || messages_to(a->h, psn_prev(executed_end(j, a)), most);
-}
-
-/* True if nothing indicates that the responder received or sent packets in another order than captured. */
-static bool order_is_certain(const struct judge *j, const struct judged *a)
-{
-    const struct req_dir *h = a->h;
-    bool seen_disorder = h->disorder || h->copies || h->loose || h->vague || a->f->history->reordered;
-
-    return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
-}
-
-/* Count the messages that end in PSNs `psn` to `last`; false if one of these packets is not known. */
-static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
-{
-    *ends = 0;
-    if (psn_diff(last, psn) >= TRACK_SENT)
-        return false;
-    for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
-        const struct sent *s = req_dir_sent(h, psn);
-        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
-            return false;
-        *ends += !!(opcode_table[s->opcode].flags & OPF_END);
-    }
-    return true;
-}
-
-/* After a gap messages are not counted until all has been retransmitted. But between two ACKs the MSN must advance by
- * the messages that end between their PSNs. */
-static void check_msn_after_gap(struct judge *j, const struct judged *a)
-{
-    const struct pkt *p = a->p;
-    struct history *t = a->f->history;
-    struct found f = found_of(RULE_ACK_06, a->flow);
-    uint32_t ends;
-
-    if (!is_plain_ack(p) || LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have ||
-        psn_diff(p->bth.psn, t->msn_base.psn) <= 0 || psn_diff(p->aeth.msn, t->msn_base.msn) < 0 ||
-        !count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
-        psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
-        return;
-    f.cause = t->msn_base.frame;
-    f.needs = N_COMPLETE | N_TAP_RSP; /* else packets that were not captured may explain the MSN */
-    f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
-    f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
-    f.seen = say(j, "MSN %u", p->aeth.msn);
-    f.text =
-        say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",
-            t->msn_base.frame, t->msn_base.msn,
-            ends == 1 ? "a message was completed" : say(j, "%u messages were completed", ends));
-    judge_found(j, p, f);
-}
-
-static void note_msn(const struct judged *a)
-{
-    const struct pkt *p = a->p;
-    struct history *t = a->f->history;
-
-    if (!is_plain_ack(p) || psn_add(p->bth.psn, 1) != a->h->gbn)
-        return;
-    t->msn_base.have = true;
-    t->msn_base.psn = p->bth.psn;
-    t->msn_base.msn = p->aeth.msn;
-    t->msn_base.frame = frame_u32(p);
-}
-
-#define MSN_AGREED 16 /* responses that tell the same make the number of messages before the capture certain */
-
-/* False if requests that were missed, or that were captured behind the response that counts them, may explain its MSN.
- */
-static bool is_sure(const struct judged *a, bool above)
-{
-    const struct msn_known *t = &a->f->history->msn;
-    bool known = t->from_start || (t->agreed >= MSN_AGREED && !(a->p->op->flags & OPF_READ_RESP));
-
-    return known && (!above || is_nak(a->p));
-}
-
-/* Needs (N_*) of the verdict. Messages counted from the first one on need no other response. */
-static unsigned msn_needs(const struct judged *a, bool above)
-{
-    return (a->f->history->msn.from_start ? 0 : N_CLOCK) | (is_sure(a, above) ? 0 : N_COMPLETE);
-}
-
-static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
-{
-    const struct msn_known *t = &a->f->history->msn;
-    struct found f = found_of(rsp_msn_rule(a->p), a->flow);
-
-    f.cause = t->frame;
-    /* the response before tells how many messages came before the capture, if both belong to these requests */
-    f.has = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
-    f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
-    f.needs = msn_needs(a, above);
-    f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");
-    f.seen = say(j, "%u", a->p->aeth.msn);
-    f.text = !t->frame ? rule_table[f.rule].reason.text
-                       : say(j,
-                             "Frame %u had MSN %u. By the messages seen since then this response counts %s. The MSN "
-                             "of one of the two is wrong.",
-                             t->frame, t->seen, above ? "too many" : "too few");
-    if (j->last_found_frame != a->p->frame->number) /* else it follows from another fault of this response */
-        judge_found(j, a->p, f);
-}
-
-/* What the MSN of a response says of the messages before those seen; false: nothing. */
-static bool msn_told(const struct judge *j, const struct judged *a, struct msn_range *told, uint32_t *least,
-                     uint32_t *most)
-{
-    const struct pkt *p = a->p;
-
-    if (!rsp_has_msn(p) || psn_diff(p->bth.psn, a->f->history->msn.from) < 0 || a->h->loose ||
-        !messages_counted(j, a, least, most))
-        return false;
-    *told = (struct msn_range){(p->aeth.msn - *most) & PSN_MASK, (p->aeth.msn - *least) & PSN_MASK};
-    return true;
-}
-
-static bool is_above(struct msn_range told, struct msn_range known)
-{
-    return psn_diff(told.least, known.most) > 0;
-}
-
-static bool contradicts(struct msn_range told, struct msn_range known)
-{
-    return is_above(told, known) || psn_diff(told.most, known.least) < 0;
-}
-
-/* What both say. */
-static struct msn_range common_range(struct msn_range a, struct msn_range b)
-{
-    return (struct msn_range){psn_diff(a.least, b.least) > 0 ? a.least : b.least,
-                              psn_diff(a.most, b.most) < 0 ? a.most : b.most};
-}
-
-bool history_msn_is_wrong(const struct judge *j, const struct judged *a)
-{
-    const struct msn_known *t = &a->f->history->msn;
-    struct msn_range told;
-    uint32_t least, most;
-
-    return t->have && msn_told(j, a, &told, &least, &most) && contradicts(told, t->known) &&
-           (is_sure(a, is_above(told, t->known)) || j->o.complete);
-}
-
-/* The MSN of each response limits how many messages were completed before the first one seen, and so what the next
- * response may count: whatever the capture missed at its beginning. After a wrong one the next fits to the others, if
- * one MSN was wrong, or to the wrong one, if counting went wrong there: reported once. */
-static void check_msn(struct judge *j, const struct judged *a)
-{
-    struct msn_known *t = &a->f->history->msn;
-    const struct jflow *peer = &j->flows[j->flow[a->flow].peer];
-    struct msn_range told;
-    uint32_t least, most;
-    bool counted;
-
-    if (UNLIKELY(!t->have && peer->strays)) /* responses that came before these requests: as in history_early() */
-        t->from = later(t->from, psn_add(peer->stray_last, 1));
-    counted = msn_told(j, a, &told, &least, &most);
-    if (UNLIKELY(!counted || !t->have))
-        check_msn_after_gap(j, a);
-    note_msn(a);
-    if (!counted)
-        return;
-    if (UNLIKELY(psn_diff(a->p->bth.psn, t->from) > (int32_t)PSN_HALF / 2))
-        t->from = a->p->bth.psn; /* PSNs wrap */
-    if (LIKELY(t->have && !contradicts(told, t->known))) {
-        t->known = common_range(told, t->known);
-        t->odd = false;
-    } else if (t->odd && !contradicts(told, t->other)) {
-        t->known = common_range(told, t->other);
-        t->odd = t->from_start = false;
-        t->agreed = 1;
-    } else if (t->have) {
-        bool above = is_above(told, t->known);
-        report_msn(j, a, above ? t->known.most + most : t->known.least + least, above);
-        t->odd = true;
-        t->other = told;
-    } else {
-        t->have = true;
-        t->known = told;
-    }
-    if (t->odd)
-        return;
-    t->agreed = told.least == told.most ? t->agreed + 1 : t->agreed;
-    t->frame = frame_u32(a->p);
-    t->seen = a->p->aeth.msn;
-}
-
-/* Messages were missed, or the queue pair may belong to a new connection: from PSN `from` on they are counted anew. */
-static void forget_msn(struct history *t, uint32_t from)
-{
-    t->msn = (struct msn_known){.from = later(from, t->msn.from)};
-}
-
-static void note_counted(const struct judged *a)
-{
-    const struct req_dir *h = a->h;
-
-    if (a->as == SEEN_GAP)
-        forget_msn(a->f->history, a->p->bth.psn);
-    else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
-        forget_msn(a->f->history, h->next);
-}
-
-void history_early(struct judge *j, const struct judged *a)
-{
-    struct history *t = a->f->history;
-
-    (void)j;
-    if (!t->msn.from_start)
-        forget_msn(t, response_proves(a->p));
-}
-
 /* --- RDA-15: FETCH_ADDs that return one value ------------------------------------------------- */
 
 static void note_fetch_add(const struct judged *a)
@@ -577,7 +307,7 @@ void history_request(struct judge *j, const struct judged *a)
         take_keys(a, as);
     if (UNLIKELY(as != SEEN_NEW)) {
         note_late_request(a, as);
-        note_counted(a);
+        msn_request(a);
     }
     if (UNLIKELY(as != SEEN_NEW && as != SEEN_GAP && as != SEEN_RESTART))
         note_duplicate(a);
@@ -593,7 +323,7 @@ void history_response(struct judge *j, const struct judged *a)
     if (UNLIKELY(a->h->again))
         check_duplicates(j, a);
     note_unsolicited_ack(a);
-    check_msn(j, a);
+    msn_response(j, a);
     if (UNLIKELY(a->p->op->flags & OPF_ATOMIC_ACK))
         note_fetch_add(a);
     for (unsigned i = 0; i < HISTORY_KEYS && t->keys_at; i++)

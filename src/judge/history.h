@@ -108,12 +108,26 @@ uint32_t history_new_psn(const struct jflow *f, uint32_t psn);
 void history_request(struct judge *j, const struct judged *a);
 /* A response, before the observer updates its state; not for an identical copy, or if its request was not seen. */
 void history_response(struct judge *j, const struct judged *a);
-/* A response whose request was not seen yet, likewise: the requests up to its PSN may be retransmitted, and may have
- * been counted before the capture. */
-void history_early(struct judge *j, const struct judged *a);
-/* True if the MSN of a response contradicts those before it: history_response() reports it. */
-bool history_msn_is_wrong(const struct judge *j, const struct judged *a);
 /* At the end: write the notes. */
 void history_end(struct judge *j, uint32_t flow);
+/* The later one of two PSNs; `psn` if the other one is that of another connection. */
+static inline uint32_t history_later(uint32_t psn, uint32_t other)
+{
+    return psn_in(other, psn, TRACK_FAR) ? other : psn;
+}
+
+/* --- msn.c ------------------------------------------------------------------------------------ */
+
+/* A request, before the observer updates its state: are messages still counted behind it? */
+void msn_request(const struct judged *a);
+/* The MSN of each response limits how many messages were completed before the first one seen, and so what the next
+ * response may count: whatever the capture missed at its beginning. After a wrong one the next fits to the others, if
+ * one MSN was wrong, or to the wrong one, if counting went wrong there: reported once. */
+void msn_response(struct judge *j, const struct judged *a);
+/* A response whose request was not seen yet, before the observer updates its state: the requests up to its PSN may be
+ * retransmitted, and may have been counted before the capture. */
+void msn_early(struct judge *j, const struct judged *a);
+/* True if the MSN of a response contradicts those before it: msn_response() reports it. */
+bool msn_is_wrong(const struct judge *j, const struct judged *a);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "src/cap/cap.h"
 #include "src/conn/conn.h"
-#include "src/judge/findings.h"
+#include "src/findings/findings.h"
 
 struct pkt;
 

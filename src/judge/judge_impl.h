@@ -5,7 +5,7 @@
 
 #include "dissect/pkt.h"
 #include "src/conn/observer.h"
-#include "src/judge/findings.h"
+#include "src/findings/findings.h"
 #include "src/judge/flow_state.h"
 #include "src/judge/header.h"
 #include "src/judge/history.h"
@@ -133,6 +133,23 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p);
 /* Size of judge.usual; most of it is not touched as long as flows are few. */
 size_t judge_usual_places(const struct judge *j);
+/* After `p` was judged on the slow path: if it is `clean`, that is it broke no rule, packets with the same headers
+ * take the fast path until the next packet of the slow path. */
+void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool clean);
+/* The fast path does not update steady.value_frame: update it now, before the slow path reads it. */
+void judge_usual_catch_up(struct jflow *f);
+/* No packet of the flow is usual until the next one that judge_usual_learn() takes. */
+void judge_usual_forget(struct jflow *f);
+/* The VLAN tag of a packet, and whether it has one (HAS_TAG). */
+static inline uint32_t judge_tag_of(const struct pkt *p)
+{
+    return p->have & H_VLAN ? HAS_TAG | p->vlan : 0;
+}
+
+/* --- values.c --------------------------------------------------------------------------------- */
+
+/* The header fields (READS()) that the values below depend on and that the fast path does not check by itself. */
+uint64_t judge_value_reads(void);
 /* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */

@@ -156,7 +156,7 @@ static const struct {
 } checks[] = {
     {AWAITED, check_ack_wait},         /* was the ACK later than the ACK timeout? */
     {EARLY, pending_early},            /* its request may be captured out of order (pending.c) */
-    {EARLY, history_early},            /* or it was sent before the capture (history.c) */
+    {EARLY, msn_early},                /* or it was sent before the capture (msn.c) */
     {GAP, pending_gap_acked},          /* does it cover a PSN that never came? (pending.c) */
     {JUDGED, judge_response_verdicts}, /* the transport's checks of a responder (verdict.c) */
     {CREDITS, check_credits},          /* credits without end-to-end flow control */

@@ -10,7 +10,7 @@
  *
  * Not judged by the replicas, but by the judge from what packets prove (src/conn/requests.h):
  * - skipped PSNs, and responses before their requests: packets captured out of order may explain them (pending.c);
- * - a path MTU that no CM message states: it may change with a new connection (fast_path.c);
+ * - a path MTU that no CM message states: it may change with a new connection (values.c);
  * - a READ rejected without reason: only the responder knows the reason (response.c). */
 #ifndef RDMATRACE_JUDGE_SHADOW_H
 #define RDMATRACE_JUDGE_SHADOW_H

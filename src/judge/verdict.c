@@ -183,7 +183,7 @@ static bool is_not_for_profile(const struct judge *j, enum rule rule)
 }
 
 /* True if another check reports the same failure: skipped PSNs are pending first (pending.c); lengths are compared
- * with the path MTU of CM (cm_params.c) or that of First and Middle packets (fast_path.c). */
+ * with the path MTU of CM (cm_params.c) or that of First and Middle packets (values.c). */
 static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
     const struct flow *c = conn_flow_at(j->conns, a->flow);
@@ -374,7 +374,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
 
     for (unsigned i = 0; i < n; i++) {
         if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_pending(a, &v[i]) ||
-            (rule_table[v[i].rule].traits & T_MSN && history_msn_is_wrong(j, a)))
+            (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
             continue;
         weigh_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);

@@ -14,7 +14,7 @@
 #define RDMATRACE_REPORT_REPORT_H
 
 #include "src/explain/explain.h"
-#include "src/judge/findings.h"
+#include "src/findings/findings.h"
 #include "src/measure/meter.h"
 #include "src/measure/wqe_print.h"
 

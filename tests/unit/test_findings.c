@@ -1,5 +1,5 @@
 /* layer 3 (judge) tests: what is said of a finding, and of every rule. */
-#include "src/judge/findings.h"
+#include "src/findings/findings.h"
 #include "src/judge/judge.h"
 
 #include <criterion/criterion.h>

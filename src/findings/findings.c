@@ -1,5 +1,5 @@
-/* layer 3 (judge): findings, counts and totals, and the headline of a finding. */
-#include "src/judge/findings.h"
+/* layer 2b (findings): findings, counts and totals, and the headline of a finding. */
+#include "src/findings/findings.h"
 
 #include "bits.h"
 #include "src/conn/conn.h"

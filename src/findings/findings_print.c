@@ -1,5 +1,5 @@
-/* layer 3 (judge): findings as text, JSON and JUnit XML. */
-#include "src/judge/findings.h"
+/* layer 2b (findings): findings as text, JSON and JUnit XML. */
+#include "src/findings/findings.h"
 
 #include "color.h"
 #include "src/conn/conn.h"

@@ -1,6 +1,6 @@
-/* layer 3 (judge): findings and totals, and their output as text, JSON or JUnit XML. */
-#ifndef RDMATRACE_JUDGE_FINDINGS_H
-#define RDMATRACE_JUDGE_FINDINGS_H
+/* layer 2b (findings): findings and totals, and their output as text, JSON or JUnit XML. */
+#ifndef RDMATRACE_FINDINGS_FINDINGS_H
+#define RDMATRACE_FINDINGS_FINDINGS_H
 
 #include "buf.h"
 #include "src/transport/rules.h"
