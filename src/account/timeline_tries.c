@@ -299,8 +299,7 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
-/* A response skipped one to a READ, and the requester did not go back at once: it has no retry left. If it had gone
- * back for a NAK already, it waits for its ACK timer; else it gives up at once. */
+/* A response skipped one to a READ, and the requester did not go back at once: it has no retry left. */
 static bool is_spent(const struct timeline *t, const struct direction *d, uint32_t flow)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
@@ -308,6 +307,7 @@ static bool is_spent(const struct timeline *t, const struct direction *d, uint32
     return (c->have_timeout || c->have_asked) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
 }
 
+/* It gives up at once; if it had gone back for a NAK already, it waits for its ACK timer before. */
 static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow, ns_t end)
 {
     uint32_t ep = episode_new(t, flow, TROUBLE_IMPLIED, d->rsp_next, d->stuck.ts);

@@ -250,7 +250,7 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
         incident_frame_at(st, ROLE_LOST, o->tap, o->answer.frame);
     incident_is(st, SAY(RTU_LOST, .lost = c->copies[0].frame, .other = there ? o->answer.frame : 0,
                         .tap = there ? fact_tap(o->tap) : 0, .instead = h->first_frame));
-    if (!there && x->notes[h->flow] && x->notes[h->flow]->requests.lacks)
+    if (!there && explain_lacks(x, h->flow))
         incident_doubt(st);
 }
 

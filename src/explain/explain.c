@@ -264,8 +264,7 @@ static void settle(struct explainer *x, const struct event *e, struct flow_notes
     t->hypotheses.open = NO_INCIDENT;
 }
 
-/* The response acknowledges a gap in the requests. If none was seen there meanwhile, it is not the network that lacks
- * it. */
+/* The responder has acknowledged requests that the tap never saw: the capture lacks them. */
 static void note_lacking(const struct event *e, struct flow_notes *t)
 {
     bool acks = !(e->p->op->flags & OPF_ACK) || response_type(e->p) == AETH_ACK;

@@ -256,6 +256,11 @@ void incident_concerns(struct incident *st, uint32_t psn, uint32_t icrc, bool is
 struct incident *incident_overtaken(struct explainer *x, const struct event *e);
 /* Notes of a flow, made on first use. NULL: no memory. */
 struct flow_notes *notes_of(struct explainer *x, uint32_t flow);
+/* True if the capture lacks requests of the flow: they were acknowledged, and the tap never saw them. */
+static inline bool explain_lacks(const struct explainer *x, uint32_t flow)
+{
+    return flow != FLOW_NONE && x->notes[flow] && x->notes[flow]->requests.lacks;
+}
 /* Time without progress between the copy `s` and the retransmission `e`. */
 ns_t silence_before(const struct event *e, const struct sent *s);
 /* Longest ACK timeout: four times the time of its code. */

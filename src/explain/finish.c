@@ -120,10 +120,6 @@ static void sort(struct explainer *x)
     free(place);
 }
 
-static bool is_lacking(const struct explainer *x, uint32_t flow)
-{
-    return flow != FLOW_NONE && x->notes[flow] && x->notes[flow]->requests.lacks;
-}
 
 /* What was not seen may have passed where the capture lacks packets of the connection. */
 static void doubt(struct explainer *x)
@@ -131,7 +127,7 @@ static void doubt(struct explainer *x)
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
         uint32_t peer = s->flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), s->flow)->peer;
-        if (is_lacking(x, s->flow) || is_lacking(x, peer))
+        if (explain_lacks(x, s->flow) || explain_lacks(x, peer))
             incident_doubt(s);
     }
 }

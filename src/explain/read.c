@@ -324,8 +324,8 @@ bool explain_rest(struct explainer *x, const struct event *e, struct flow_notes 
     return true;
 }
 
-/* A response was reordered: it came in frame `came`, after the response with the PSN before `end`. The number of its
- * incident. */
+/* A response was reordered: it came in frame `came`, behind later ones. `st`: the incident so far, or NULL. Returns
+ * the number of its incident. */
 static uint32_t tell_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
                                    uint32_t came, struct incident *st)
 {
@@ -357,8 +357,8 @@ static bool comes_late(const struct flow_notes *t, const struct event *e)
            !response_frame(t, psn);
 }
 
-/* Response `e` follows the late one and is late as well, or a repetition: the READ is executed again, though its
- * request was not captured, and none of them was overtaken. */
+/* A late response is followed by the next one, which is late, too: the READ is executed again, though its request was
+ * not captured, and no response was overtaken. */
 static void drop_run(struct explainer *x, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->responses.told);

@@ -31,9 +31,8 @@
 
 #define CLOCK_HULL_POINTS 48  /* of a hull */
 #define CLOCK_WINDOWS     256 /* kept */
-#define CLOCK_PAIRS_MIN                                                                                                \
-    4 /* pairs needed in each direction; the bound holds for any number: fewer are a chance match                      \
-       */
+/* Pairs needed in each direction: fewer may match by chance. The bound holds for any number. */
+#define CLOCK_PAIRS_MIN 4
 #define CLOCK_DRIFT_PPM 200 /* two clocks drift apart by less; real ones by up to 30 */
 #define CLOCK_SUSPECTS  4   /* pairs in a row of one direction that contradict the window: a clock was set */
 
