@@ -117,14 +117,21 @@ def lost_one_suffered(truth, incident, view):
     return False
 
 
+def has_pause_frames(view):
+    """Whether a capture of the view has a MAC control frame (IEEE 802.3 annex 31D)."""
+    return any(data[12:14] == b"\x88\x08" for c in view.captures for _, _, data in c.frames)
+
+
 def judge(truth, explained, incident, view, slack):
     """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
     cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
     ends = {r["requester"] for r in rows}
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
             overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
-    if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds) or (cause == "pause" and not incident["bill_ns"]):
+    if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
         return None, ""
+    if cause == "pause" and not incident["bill_ns"]:  # it says no more than that pause frames passed
+        return has_pause_frames(view), "no pause frame was captured"
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
