@@ -27,12 +27,22 @@ static void job_init(struct sim_job *job)
     job->traffic.disconnect = true;
 }
 
-/* Whether the network sends pause frames. */
-static bool pauses(const struct net_config *c)
+static bool is_pause(const struct net_node *n)
+{
+    return n->kind == NET_PAUSE;
+}
+
+static bool is_on_second_path(const struct net_node *n)
+{
+    return n->path == 2;
+}
+
+/* Whether the network has such a node. */
+static bool net_has(const struct net_config *c, bool (*is)(const struct net_node *n))
 {
     for (unsigned d = 0; d < NET_HOSTS; d++)
         for (unsigned i = 0; i < c->n[d]; i++)
-            if (c->node[d][i].kind == NET_PAUSE)
+            if (is(&c->node[d][i]))
                 return true;
     return false;
 }
@@ -71,7 +81,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     t->op = (uint8_t)traffic_op_find(what);
     if (sim_refuse(s, t) != 0)
         return EXIT_BAD;
-    if (job->sim.ep[0].addr.encap == ENCAP_IB && pauses(&job->sim.net))
+    if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
     settle_pace(&job->sim);
     if (settle_hosts(job, s, what))
@@ -80,19 +90,19 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         job->scenario = what;
         return EXIT_OK;
     }
+    if (t->op < TRAFFIC_OPS && 1u << t->op & TRAFFIC_LENDS & ~traffic_of_service(t->type))
+        return cli_error("sim %s: keys are lent over RC only", what);
     if (t->type == QPT_UD && t->op != TRAFFIC_SEND && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: datagrams can only be sent", what);
     if (t->type == QPT_UC && t->op >= TRAFFIC_READ && t->op != TRAFFIC_MIXED)
         return cli_error("sim %s: UC has neither READs nor atomics", what);
-    if (t->op < TRAFFIC_OPS && 1u << t->op & TRAFFIC_LENDS & ~traffic_of_service(t->type))
-        return cli_error("sim %s: keys are lent over RC only", what);
     if (t->mix & ~traffic_of_service(t->type))
         return cli_error("sim mixed: --mix: %s has %s", qp_service_str((enum qp_type)t->type),
                          t->type == QPT_UD        ? "only send"
                          : t->type == QPT_XRC_INI ? "neither mw1 nor mw2 nor fastreg"
                                                   : "only write and send");
-    for (unsigned h = 0; h < NET_HOSTS; h++)
-        job->sim.ep[h].max_mr = max_u32(4096, traffic_keys(t) + 64);
+    if (!t->conn.alternate && net_has(&job->sim.net, is_on_second_path))
+        return cli_error("sim %s: --net: path=2 is the alternate path: --alternate makes one", what);
     if (t->type == QPT_UD && !opt_given(s, 's'))
         t->size = mtu;
     if (t->type == QPT_UD && t->size > mtu)

@@ -133,8 +133,8 @@ static int play(struct sim_job *job)
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         job->sim.ep[h].faults = job->faults[h];
         job->sim.ep[h].n_faults = job->n_faults[h];
-        job->sim.ep[h].max_mr = job->traffic.qps * 4 + 64;
-        job->sim.ep[h].max_qp = job->traffic.qps + 16;
+        job->sim.ep[h].max_mr = traffic_keys(&job->traffic) + 64;
+        job->sim.ep[h].max_qp = traffic_conns(&job->traffic) + 16;
         if (job->has_psn)
             job->traffic.conn.psn[h] = job->psn;
     }

@@ -19,9 +19,14 @@ bool traffic_lends(const struct traffic_config *c)
     return traffic_mix(c) & TRAFFIC_LENDS;
 }
 
+uint32_t traffic_conns(const struct traffic_config *c)
+{
+    return c->type == QPT_XRC_INI && c->bidirectional ? c->qps * 2 : c->qps;
+}
+
 uint32_t traffic_keys(const struct traffic_config *c)
 {
-    return c->qps * (4 + (traffic_lends(c) ? 4 + 2 * TRAFFIC_LOANS * TRAFFIC_KEYS : 0));
+    return traffic_conns(c) * (4 + (traffic_lends(c) ? 4 + 2 * TRAFFIC_LOANS * TRAFFIC_KEYS : 0));
 }
 
 /* Lay out the receive buffers of a direction, from `at` bytes of the receiving host's memory on. */
@@ -127,7 +132,7 @@ struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *
     t->s = s;
     t->c = *c;
     if (c->type == QPT_XRC_INI && c->bidirectional) {
-        t->c.qps *= 2;
+        t->c.qps = traffic_conns(c);
         t->c.bidirectional = false;
         t->alternate = 1;
     }
@@ -204,9 +209,12 @@ static bool dir_done(const struct traffic_dir *d)
            traffic_loans_done(d);
 }
 
-/* Receives that the direction needs: one for each message of it, and for each key that comes back. */
+/* Receives that the direction needs: one for each message of it, and for each key that comes back, as long as the queue
+ * pair takes any. */
 static uint64_t receives_needed(const struct traffic *t, const struct traffic_dir *d)
 {
+    if (d->rx_flushed)
+        return 0;
     return d->loans ? UINT64_MAX : t->c.iters + t->rx_slots;
 }
 

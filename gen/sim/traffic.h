@@ -53,6 +53,8 @@ struct traffic_result {
 bool traffic_receives(const struct traffic_config *c);
 /* True if it lends memory: both hosts send requests then. */
 bool traffic_lends(const struct traffic_config *c);
+/* How many connections it makes: config.qps, and as many again for the other direction of XRC. */
+uint32_t traffic_conns(const struct traffic_config *c);
 /* Most regions and windows that it has at a host. */
 uint32_t traffic_keys(const struct traffic_config *c);
 

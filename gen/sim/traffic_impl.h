@@ -45,6 +45,7 @@ struct traffic_dir {
     uint64_t await_head, await_tail; /* numbers in it, modulo its size */
     struct receives recvs;           /* in rx, at the other host */
     uint64_t rx_posted, rx_done;     /* receives */
+    bool rx_flushed;                 /* the receiving queue pair is in state Error: it takes no more */
     struct traffic_loans *loans;     /* memory of the posting host lent to the other one; NULL: not in the mix */
     ns_t refill;                     /* with recv_delay: when to post receives again; 0: not all are used */
     bool dead;                       /* failed: no more messages are posted */

@@ -255,6 +255,7 @@ void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const stru
 
     if (wc->status != WC_SUCCESS) {
         t->r.recv_failed += wc->status != WC_WR_FLUSH_ERR;
+        d->rx_flushed |= wc->status == WC_WR_FLUSH_ERR;
         return;
     }
     t->r.received++;

@@ -120,7 +120,6 @@ static void sort(struct explainer *x)
     free(place);
 }
 
-
 /* What was not seen may have passed where the capture lacks packets of the connection. */
 static void doubt(struct explainer *x)
 {
