@@ -102,27 +102,26 @@ static uint32_t key_hash(const struct flow *f)
 static void link_flow(struct conn_table *t, uint32_t flow)
 {
     struct flow *f = &t->flows[flow];
-    uint32_t *chain = &t->chains[f->hash & t->mask], *pairs = conn_pair_chain(t, &f->src, &f->dst);
+    uint32_t *chain = &t->chains[f->hash & t->mask], *pairs = conn_pair_chain(t, &f->src, &f->dst),
+             *qpns = conn_qpn_chain(t, f->tap, f->dqpn);
 
     f->next = *chain;
     f->pair_next = *pairs;
-    *chain = *pairs = flow;
+    f->qpn_next = *qpns;
+    *chain = *pairs = *qpns = flow;
 }
 
 /* Use `n` chains, a power of two, from now on. False without memory: the chains remain. */
 static bool set_chains(struct conn_table *t, uint32_t n)
 {
-    uint32_t *chains = malloc(n * sizeof *chains), *pairs = malloc(n * sizeof *pairs);
+    uint32_t *all = malloc((size_t)3 * n * sizeof *all);
 
-    if (!chains || !pairs) {
-        free(chains);
-        free(pairs);
+    if (!all)
         return false;
-    }
     free(t->chains);
-    free(t->pair_chains);
-    t->chains = memset(chains, 0xff, n * sizeof *chains);
-    t->pair_chains = memset(pairs, 0xff, n * sizeof *pairs);
+    t->chains = memset(all, 0xff, (size_t)3 * n * sizeof *all);
+    t->pair_chains = t->chains + n;
+    t->qpn_chains = t->pair_chains + n;
     t->mask = n - 1;
     for (uint32_t i = 0; i < t->n; i++)
         link_flow(t, i);
@@ -154,7 +153,6 @@ void conn_table_free(struct conn_table *t)
         return;
     zeros_free(t->flows, t->max, sizeof *t->flows);
     free(t->chains);
-    free(t->pair_chains);
     known_free(t->known);
     paths_free(t->paths);
     psn_index_free(t->psns);
@@ -162,11 +160,13 @@ void conn_table_free(struct conn_table *t)
     free(t);
 }
 
-void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn)
+void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,
+                     conn_goes_on *goes_on)
 {
     t->user = user;
     t->over = over;
     t->has_psn = has_psn;
+    t->goes_on = goes_on;
 }
 
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow)
@@ -200,11 +200,12 @@ static inline uint32_t recent_slot(const struct conn_key *k)
     return (k->dqpn ^ k->src.b[15] ^ (uint32_t)k->src.network) % RECENT;
 }
 
-static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, bool pair)
+/* Take a flow out of a chain; `link`: the offset of the chain's links in struct flow. */
+static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, size_t link)
 {
-    for (uint32_t *i = head; *i != FLOW_NONE; i = pair ? &flows[*i].pair_next : &flows[*i].next)
+    for (uint32_t *i = head; *i != FLOW_NONE; i = (uint32_t *)(void *)((char *)&flows[*i] + link))
         if (*i == flow) {
-            *i = pair ? flows[flow].pair_next : flows[flow].next;
+            *i = *(const uint32_t *)(const void *)((const char *)&flows[flow] + link);
             return;
         }
 }
@@ -219,8 +220,9 @@ static uint32_t evict(struct conn_table *t)
         t->hand = (t->hand + 1) % t->max;
     }
     f = &t->flows[t->hand];
-    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, false);
-    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, true);
+    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, offsetof(struct flow, next));
+    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, offsetof(struct flow, pair_next));
+    unlink_from(conn_qpn_chain(t, f->tap, f->dqpn), t->flows, t->hand, offsetof(struct flow, qpn_next));
     if (f->peer != FLOW_NONE)
         t->flows[f->peer].peer = FLOW_NONE;
     t->evicted++;
@@ -375,13 +377,41 @@ bool conn_moved(struct conn_table *t, uint32_t flow)
     return moved;
 }
 
+#define SAME_QPN 64 /* flows to one queue pair number that are looked at */
+
+/* A packet of a new flow says that its sender has migrated (MigReq): if it goes on with another flow to a queue pair of
+ * this number, learn the path, as if REQ or LAP had told it. */
+static bool learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p)
+{
+    bool may_be = p->bth.migreq && p->op->flags & (OPF_REQUEST | OPF_RESPONSE) && t->goes_on;
+    uint32_t i = may_be ? *conn_qpn_chain(t, k->tap, k->dqpn) : FLOW_NONE;
+
+    for (unsigned n = 0; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++) {
+        const struct flow *f = &t->flows[i];
+        const struct conn_path path = {.addr = {f->src, f->dst},
+                                       .alt = {k->src, k->dst},
+                                       .qpn = {f->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[f->peer].dqpn, f->dqpn},
+                                       .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}};
+        if (f->tap != k->tap || f->dqpn != k->dqpn || !t->goes_on(t->user, i, p))
+            continue;
+        conn_learn_path(t, &path);
+        return true;
+    }
+    return false;
+}
+
 /* A flow that is not in its recent_slot(). Apart from flow_of(), so that this stays short. */
-static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct conn_key *k)
+static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, const struct conn_key *k,
+                                                      const struct pkt *p)
 {
     struct conn_key first = *k;
     uint32_t path = paths_resolve(t->paths, &first), i;
 
     i = conn_find(t, &first);
+    if (i == FLOW_NONE && learn_migration(t, k, p)) {
+        path = paths_resolve(t->paths, &first);
+        i = conn_find(t, &first);
+    }
     if (i == FLOW_NONE)
         i = flow_new(t, &first);
     else
@@ -401,7 +431,7 @@ static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
     if (LIKELY(i < t->n && key_fits(&k, &t->flows[i])))
         t->newest = FLOW_NONE;
     else
-        i = flow_search(t, &k);
+        i = flow_search(t, &k, p);
     if (UNLIKELY(t->flows[i].path) && key_fits(&k, &t->flows[i]))
         take_path(t, &t->flows[i], 0);
     t->flows[i].used = true;

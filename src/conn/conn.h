@@ -80,6 +80,7 @@ struct flow {
     uint32_t hash;      /* of src, dst and dqpn */
     uint32_t next;      /* in the hash chain */
     uint32_t pair_next; /* next flow between the same two addresses in this direction */
+    uint32_t qpn_next;  /* next flow to a queue pair of this number, at the same tap */
     uint32_t peer;      /* flow of the other direction, FLOW_NONE while unpaired */
     uint32_t conn;      /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
     uint32_t sqpn;      /* QPN of the sender, valid with have_sqpn */
@@ -125,12 +126,13 @@ struct conn_known {
 struct conn_path {
     struct conn_addr addr[2]; /* of its first path, by which its flows are known */
     struct conn_addr alt[2];  /* of this path */
-    uint32_t qpn[2];
+    uint32_t qpn[2];          /* CONN_NO_QPN: not known */
     /* local ACK timeout code of the requests that this end sends along it; CONN_TIMEOUT_KEPT: as along the path before
      */
     uint8_t timeout[2];
 };
 #define CONN_TIMEOUT_KEPT 255
+#define CONN_NO_QPN       UINT32_MAX
 
 struct conn_table;
 
@@ -145,7 +147,11 @@ void conn_table_free(struct conn_table *t);
 typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
-void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn);
+/* Called to ask whether packet `p`, of no known flow, goes on with `flow` along another path: its sender has migrated.
+ */
+typedef bool conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
+void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,
+                     conn_goes_on *goes_on);
 
 /* The flow of a packet with a BTH; it is created if it is new, and numbered if it has no number. For equal numbers of
  * connections every reader of a capture calls this for the same packets: those that are well-formed, have a defined

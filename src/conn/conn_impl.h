@@ -15,7 +15,8 @@ struct conn_table {
     struct flow *flows;
     uint32_t *chains;      /* by hash of addresses and queue pair: the same flow at other taps is in the same chain */
     uint32_t *pair_chains; /* by hash of source and destination address */
-    uint32_t mask;         /* of both */
+    uint32_t *qpn_chains;  /* by destination queue pair and tap */
+    uint32_t mask;         /* of all three */
     uint32_t n, max, hand;
     uint32_t conns;          /* numbers given */
     uint32_t unused;         /* numbers of connections that turned out to have another number already */
@@ -31,6 +32,7 @@ struct conn_table {
     void *user;
     conn_flow_over *over;
     conn_has_psn *has_psn;
+    conn_goes_on *goes_on;
 };
 
 /* Hash of two addresses (of their lower halves) and a number. */
@@ -51,6 +53,12 @@ static inline bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
 static inline uint32_t *conn_pair_chain(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst)
 {
     return &t->pair_chains[hash_of(src, dst, UINT32_MAX) & t->mask];
+}
+
+/* Head of the chain of the flows to queue pair `dqpn`, whatever its host, at `tap` (flow.qpn_next). */
+static inline uint32_t *conn_qpn_chain(struct conn_table *t, uint32_t tap, uint32_t dqpn)
+{
+    return &t->qpn_chains[((dqpn + tap) * HASH_MULTIPLIER) >> 40 & t->mask];
 }
 
 /* The first of the flows among which are those from `src` to queue pair `dqpn` of `dst`; linked by flow.next. */

@@ -77,6 +77,44 @@ static bool has_psn(void *user, uint32_t flow, uint32_t psn)
     return h && req_dir_has_psn(h, psn);
 }
 
+/* The request with PSN `psn`, or the READ or atomic among whose responses is this PSN; NULL. */
+static const struct sent *request_at(struct req_dir *h, uint32_t psn)
+{
+    const struct sent *s = req_dir_sent(h, psn);
+    const struct read_req *k = s ? NULL : req_dir_read(h, psn, 0);
+
+    return k ? req_dir_sent(h, k->psn) : s;
+}
+
+#define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
+
+/* Whether request `p` is the next one of `h`, or repeats one. Also one that was acknowledged: along a path that failed
+ * the ACK may have been lost. */
+static bool continues(struct req_dir *h, const struct pkt *p)
+{
+    const struct sent *same = request_at(h, p->bth.psn);
+
+    if (p->bth.psn == h->next)
+        return true;
+    return same && same->opcode == p->bth.opcode &&
+           (same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len));
+}
+
+/* Whether a packet that says MigReq continues those of `flow`, whose requests did not say it so far: it is one of them,
+ * or answers one. */
+static bool goes_on(void *user, uint32_t flow, const struct pkt *p)
+{
+    struct observer *o = user;
+    bool request = p->op->flags & OPF_REQUEST;
+    uint32_t of = request ? flow : conn_flow_at(o->conns, flow)->peer;
+    struct req_dir *h = of == FLOW_NONE ? NULL : observer_req_dir(o, of);
+    const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL;
+
+    if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
+        return false;
+    return request ? continues(h, p) : request_at(h, p->bth.psn) != NULL;
+}
+
 struct observer *observer_new(const struct observer_opts *opts)
 {
     struct observer *o = calloc(1, sizeof *o);
@@ -95,7 +133,7 @@ struct observer *observer_new(const struct observer_opts *opts)
         observer_free(o);
         return NULL;
     }
-    conn_table_user(o->conns, o, flow_over, has_psn);
+    conn_table_user(o->conns, o, flow_over, has_psn, goes_on);
     return o;
 }
 

@@ -16,7 +16,7 @@ static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 static void setup(void)
 {
     table = conn_table_new(16);
-    conn_table_user(table, NULL, NULL, has_psn);
+    conn_table_user(table, NULL, NULL, has_psn, NULL);
 }
 
 static void teardown(void)
