@@ -44,7 +44,8 @@ struct early_response {
     uint32_t psn;          /* its PSN */
     uint32_t sent, answer; /* frames of the latest request, and of the response */
 };
-#define SLOW_AFTER 8 /* after so many responses it is known how long one takes, without a REP */
+#define EARLY_PROGRESS 64 /* which of the first responses were slow is told by then, or not at all */
+#define SLOW_AFTER     8  /* after so many responses it is known how long one takes, without a REP */
 
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
@@ -132,6 +133,9 @@ struct direction {
     ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
+    struct early_response early_gap; /* meanwhile, the longest time between two packets of responses */
+    ns_t early_rtt;  /* least_first when it was last tried to tell which of them were slow; 0: not yet */
+    bool early_told; /* it was told */
     uint16_t waited; /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;

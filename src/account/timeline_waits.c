@@ -42,12 +42,13 @@ static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
 }
 
 /* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
- * from it: from the first one on that is slow, all are. */
-static void settle_early(struct timeline *t, struct direction *d, uint32_t flow)
+ * from it: from the first one on that is slow, all are. Returns whether any is. */
+static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
 {
     struct early_response r[SLOW_AFTER];
     unsigned k = SLOW_AFTER / 2;
     ns_t usual, spread;
+    bool gap;
 
     memcpy(r, d->early, sizeof r);
     qsort(r, SLOW_AFTER, sizeof *r, by_length);
@@ -55,28 +56,70 @@ static void settle_early(struct timeline *t, struct direction *d, uint32_t flow)
     for (spread = early_spread(r, k, usual); k < SLOW_AFTER; spread = early_spread(r, ++k, usual))
         if (timeline_is_slow(r[k].to - r[k].from, usual, spread) && r[k].to - r[k].from > 2 * d->least_first)
             break;
+    gap = timeline_is_slow(d->early_gap.to - d->early_gap.from, usual, spread) &&
+          d->early_gap.to - d->early_gap.from > 2 * d->least_first;
+    if (gap)
+        early_was_slow(t, d, flow, &d->early_gap, usual);
     if (k == SLOW_AFTER)
-        return;
+        return gap;
     for (unsigned i = k; i < SLOW_AFTER; i++)
         early_was_slow(t, d, flow, &r[i], usual);
     d->usual = usual;
     d->spread = spread + usual / 2;
+    return true;
 }
 
-/* Response `e` came after nothing since `from`, as one of the first SLOW_AFTER; which of them were slow is told when
- * the last one has come. */
-static void note_early(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
-{
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+#define ASKS         0x80       /* AckReq in sent.ackreq */
+#define ANSWERED_MAX TRACK_SENT /* requests that are looked through for the first that a response answers */
 
-    d->early[d->n_early++] = (struct early_response){.from = from,
-                                                     .to = now,
-                                                     .sent_ts = s ? s->ts : 0,
-                                                     .psn = e->p->bth.psn,
-                                                     .sent = e->h->last_frame,
-                                                     .answer = frame_u32(e->p)};
-    if (d->n_early == SLOW_AFTER && !d->by_rep)
-        settle_early(t, d, e->flow);
+/* The first one of the requests that response `e` answers which asked for a response; NULL. */
+static const struct sent *first_answered(const struct event *e)
+{
+    uint32_t psn = e->p->bth.psn, from = e->h->have_una ? e->h->una : psn;
+    const struct sent *s = NULL;
+
+    if (psn_diff(psn, from) >= ANSWERED_MAX || psn_diff(psn, from) < 0)
+        from = psn;
+    for (; psn_diff(psn, from) >= 0; from = psn_add(from, 1)) {
+        s = req_dir_sent(e->h, from);
+        if (s && s->ackreq & ASKS)
+            break;
+    }
+    return s;
+}
+
+static struct early_response early_response(const struct event *e, ns_t from, ns_t now)
+{
+    const struct sent *s = first_answered(e);
+
+    return (struct early_response){.from = from,
+                                   .to = now,
+                                   .sent_ts = s ? s->ts : 0,
+                                   .psn = e->p->bth.psn,
+                                   .sent = e->h->last_frame,
+                                   .answer = frame_u32(e->p)};
+}
+
+/* Response `e` came after nothing since `from`, one of the first, or a later packet of one of the first. */
+static void note_early(struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    if (d->waits && d->n_early < SLOW_AFTER)
+        d->early[d->n_early++] = early_response(e, from, now);
+    else if (!d->waits && now - from > d->early_gap.to - d->early_gap.from)
+        d->early_gap = early_response(e, from, now);
+}
+
+/* When the last of them has come it is told which of them were slow. All may have waited for the first one: again when
+ * another response then comes sooner after its request. */
+static void tell_early(struct timeline *t, struct direction *d, uint32_t flow)
+{
+    bool sooner = !d->early_rtt || d->least_first <= d->early_rtt / 2;
+
+    if (d->n_early < SLOW_AFTER)
+        return;
+    d->early_told = d->progress > EARLY_PROGRESS || (sooner && settle_early(t, d, flow));
+    if (sooner)
+        d->early_rtt = d->least_first;
 }
 
 /* --- Credits and the depth of READs ----------------------------------------------------------- */
@@ -437,7 +480,7 @@ static bool in_trouble(const struct direction *d, const struct event *e)
  */
 static ns_t due(const struct direction *d, const struct event *e)
 {
-    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    const struct sent *s = first_answered(e);
     ns_t usual = d->usual > d->least ? d->usual : d->least;
     ns_t at = s ? s->ts + usual : 0;
 
@@ -476,9 +519,13 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
         return;
     }
     timeline_pass(t, d, e->h, now, true);
-    if (!d->waits || took <= 0)
+    if (took <= 0)
         return;
-    note_usual(d, took, !in_trouble(d, e));
-    if (UNLIKELY(d->n_early < SLOW_AFTER && !in_trouble(d, e)))
-        note_early(t, d, e, from, now);
+    if (d->waits)
+        note_usual(d, took, !in_trouble(d, e));
+    if (LIKELY(d->early_told) || in_trouble(d, e))
+        return;
+    note_early(d, e, from, now);
+    if (d->waits)
+        tell_early(t, d, e->flow);
 }
