@@ -377,27 +377,31 @@ bool conn_moved(struct conn_table *t, uint32_t flow)
     return moved;
 }
 
-#define SAME_QPN 64 /* flows to one queue pair number that are looked at */
+#define SAME_QPN 64 /* flows to one queue pair number that are looked at; with more none is certain */
 
-/* A packet of a new flow says that its sender has migrated (MigReq): if it goes on with another flow to a queue pair of
- * this number, learn the path, as if REQ or LAP had told it. */
+/* A request of a new flow says that its sender has migrated (MigReq): if it goes on with one other flow to a queue pair
+ * of this number, learn the path, as if REQ or LAP had told it. Not with two: hosts that are set up alike have queue
+ * pairs of the same numbers. */
 static bool learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p)
 {
-    bool may_be = p->bth.migreq && p->op->flags & (OPF_REQUEST | OPF_RESPONSE) && t->goes_on;
+    bool may_be = p->bth.migreq && p->op->flags & OPF_REQUEST && t->goes_on;
     uint32_t i = may_be ? *conn_qpn_chain(t, k->tap, k->dqpn) : FLOW_NONE;
+    const struct flow *of = NULL;
+    unsigned n = 0, found = 0;
 
-    for (unsigned n = 0; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++) {
-        const struct flow *f = &t->flows[i];
-        const struct conn_path path = {.addr = {f->src, f->dst},
-                                       .alt = {k->src, k->dst},
-                                       .qpn = {f->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[f->peer].dqpn, f->dqpn},
-                                       .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}};
-        if (f->tap != k->tap || f->dqpn != k->dqpn || !t->goes_on(t->user, i, p))
-            continue;
-        conn_learn_path(t, &path);
-        return true;
-    }
-    return false;
+    for (; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++)
+        if (t->flows[i].tap == k->tap && t->flows[i].dqpn == k->dqpn && t->goes_on(t->user, i, p)) {
+            of = &t->flows[i];
+            found++;
+        }
+    if (found != 1 || i != FLOW_NONE)
+        return false;
+    conn_learn_path(
+        t, &(struct conn_path){.addr = {of->src, of->dst},
+                               .alt = {k->src, k->dst},
+                               .qpn = {of->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[of->peer].dqpn, of->dqpn},
+                               .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}});
+    return true;
 }
 
 /* A flow that is not in its recent_slot(). Apart from flow_of(), so that this stays short. */

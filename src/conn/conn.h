@@ -147,8 +147,8 @@ void conn_table_free(struct conn_table *t);
 typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
-/* Called to ask whether packet `p`, of no known flow, goes on with `flow` along another path: its sender has migrated.
- */
+/* Called to ask whether request `p`, of no known flow, goes on with those of `flow` along another path: its sender has
+ * migrated. */
 typedef bool conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
 void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,
                      conn_goes_on *goes_on);

@@ -88,31 +88,20 @@ static const struct sent *request_at(struct req_dir *h, uint32_t psn)
 
 #define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
 
-/* Whether request `p` is the next one of `h`, or repeats one. Also one that was acknowledged: along a path that failed
- * the ACK may have been lost. */
-static bool continues(struct req_dir *h, const struct pkt *p)
-{
-    const struct sent *same = request_at(h, p->bth.psn);
-
-    if (p->bth.psn == h->next)
-        return true;
-    return same && same->opcode == p->bth.opcode &&
-           (same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len));
-}
-
-/* Whether a packet that says MigReq continues those of `flow`, whose requests did not say it so far: it is one of them,
- * or answers one. */
+/* Whether request `p`, which says MigReq, continues those of `flow`, which did not so far: it is the next one, or
+ * repeats one. Also one that was acknowledged: along a path that failed the ACK may have been lost. */
 static bool goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
-    struct observer *o = user;
-    bool request = p->op->flags & OPF_REQUEST;
-    uint32_t of = request ? flow : conn_flow_at(o->conns, flow)->peer;
-    struct req_dir *h = of == FLOW_NONE ? NULL : observer_req_dir(o, of);
-    const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL;
+    struct req_dir *h = observer_req_dir(user, flow);
+    const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
 
     if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
         return false;
-    return request ? continues(h, p) : request_at(h, p->bth.psn) != NULL;
+    if (p->bth.psn == h->next)
+        return true;
+    same = request_at(h, p->bth.psn);
+    return same && same->opcode == p->bth.opcode &&
+           (same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len));
 }
 
 struct observer *observer_new(const struct observer_opts *opts)
