@@ -105,19 +105,21 @@ struct ep_qp {
 
     /* Scheduling. */
     struct ep_qp *next_ready;
-    bool ready;        /* in the list */
-    bool paced;        /* waits for ps.next_send */
-    uint8_t waits;     /* enum ep_wait: why the requester sent nothing when it last could */
-    bool comm_est;     /* EP_EV_COMM_EST was raised */
-    bool last_wqe;     /* EP_EV_LAST_WQE was raised */
-    bool mig_err;      /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
-    bool draining;     /* SQD: EP_EV_SQ_DRAINED is not raised yet */
-    bool repeat_again; /* fault: send the response in `again` */
-    bool spurious;     /* fault: the packet being sent is retransmitted without cause */
-    bool mute;         /* fault: no response is sent */
-    bool cnp_owed;     /* a CNP is due: a packet was marked CE */
+    bool ready;         /* in the list */
+    bool paced;         /* waits for ps.next_send */
+    uint8_t waits;      /* enum ep_wait: why the requester sent nothing when it last could */
+    bool comm_est;      /* EP_EV_COMM_EST was raised */
+    bool last_wqe;      /* EP_EV_LAST_WQE was raised */
+    bool mig_err;       /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
+    bool draining;      /* SQD: EP_EV_SQ_DRAINED is not raised yet */
+    bool repeat_again;  /* fault: send the response in `again` */
+    bool spurious;      /* fault: the packet being sent is retransmitted without cause */
+    bool mute;          /* fault: no response is sent */
+    uint32_t stray_psn; /* fault: of the request that is sent at stray_at after a fatal NAK */
+    bool cnp_owed;      /* a CNP is due: a packet was marked CE */
     struct rsp_owed again;
     ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request so far */
+    ns_t stray_at;              /* fault: when a request is sent that must not be; 0: none is */
     struct timer timer;
 
     uint64_t faults_done; /* bits of ep->fault */
@@ -305,6 +307,9 @@ static inline bool ep_may_choose(const struct endpoint *ep, enum fault_choice c)
 }
 /* True if `q` is to do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts it. */
 bool ep_fault_choice(struct ep_qp *q, enum fault_choice c);
+/* What a requester was told by a response (`e`): faults CHOICE_AFTER_FATAL and CHOICE_IN_RNR_WAIT send a request later.
+ */
+void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now);
 /* Retries are exhausted (`e`): true if a fault allows one more retry; then pass the event that exhausted them again. */
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e);
 /* Apply the first fault of `hook` that fits the packet; returns the rule broken, or RULE_NONE. */

@@ -53,6 +53,28 @@ bool ep_fault_choice(struct ep_qp *q, enum fault_choice c)
     return false;
 }
 
+#define STRAY_AFTER (2 * NS_PER_MS) /* sooner the NAK may not have taken effect */
+
+static bool is_fatal_nak(unsigned status)
+{
+    return status == WC_REM_INV_REQ_ERR || status == WC_REM_ACCESS_ERR || status == WC_REM_OP_ERR;
+}
+
+void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now)
+{
+    const struct requester *r = &q->qp.req;
+    bool whole = r->msg_tail == r->msg_head || !req_msg(r, r->msg_tail - 1)->open,
+         fatal = e->flags & EFF_ERROR && is_fatal_nak(e->status) && whole && ep_may_choose(q->ep, CHOICE_AFTER_FATAL),
+         rnr = e->flags & EFF_WAIT && r->rnr_wait && r->rnr_until - now > 2 * STRAY_AFTER &&
+               ep_may_choose(q->ep, CHOICE_IN_RNR_WAIT);
+
+    if (!fatal && !rnr)
+        return;
+    q->stray_at = now + STRAY_AFTER;
+    q->stray_psn = r->psn_next;
+    ep_timer(q, q->stray_at);
+}
+
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e)
 {
     struct requester *r = &q->qp.req;

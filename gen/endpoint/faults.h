@@ -29,6 +29,8 @@ enum fault_choice {
     CHOICE_UC_ACK,          /* acknowledge a UC packet */
     CHOICE_NO_NAK,          /* send no sequence NAK for a gap */
     CHOICE_ACK_BEFORE_READ, /* acknowledge a later request before the response of a READ */
+    CHOICE_AFTER_FATAL,     /* send a new request after a fatal NAK */
+    CHOICE_IN_RNR_WAIT,     /* send a new request while an RNR NAK is waited out */
     CHOICE_COUNT
 };
 

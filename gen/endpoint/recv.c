@@ -131,6 +131,8 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
         }
     }
     ep_send_done(q, first, e.completed, now);
+    if (UNLIKELY(q->ep->n_fault))
+        ep_plan_stray(q, &e, now);
     if (UNLIKELY(e.flags & EFF_ERROR)) {
         ep_qp_fail(q, (enum wc_status)e.status, now);
         return;

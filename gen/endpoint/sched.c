@@ -112,6 +112,8 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
     }
     if (qp_can_receive(&q->qp))
         t = earlier(t, answer_deadline(q));
+    if (UNLIKELY(q->stray_at != 0))
+        t = earlier(t, q->stray_at);
     return earlier(t, q->refill_at);
 }
 

@@ -409,6 +409,52 @@ static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     return n;
 }
 
+/* Fault CHOICE_AFTER_FATAL: the queue pair has failed, and sends an empty SEND all the same. */
+static int send_after_fatal(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct frame_out out = {.buf = buf, .cap = cap};
+    struct build_tweak tweak = {0};
+    struct pkt *p = &q->ep->tx;
+
+    if (!ep_fault_choice(q, CHOICE_AFTER_FATAL))
+        return 0;
+    ep_fill_bth(q, p, OPCODE(q->qp.req.p.service, OP_SEND_ONLY), q->stray_psn);
+    p->bth.ackreq = true;
+    if (build_begin(&out, &q->path, p, 0, q->ep->ip_id, &tweak))
+        return -ENOSPC;
+    build_end(&out, &q->path, p, 0, &tweak);
+    q->ep->ip_id++;
+    q->ep->sent = (struct ep_sent){.request = true, .psn = q->stray_psn};
+    (void)now;
+    return (int)out.len;
+}
+
+/* Fault CHOICE_IN_RNR_WAIT: go on with what was not sent so far. The go-back-N sends it again later. */
+static int send_ahead(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct requester *r = &q->qp.req;
+    uint32_t psn = r->psn_tx, msg = r->msg_tx, n, off;
+    ns_t timer = r->timer;
+    int sent = 0;
+
+    r->psn_tx = r->psn_next;
+    if (next_place(q, &n, &off) && ep_fault_choice(q, CHOICE_IN_RNR_WAIT))
+        sent = send_packet(q, n, off, buf, cap, now);
+    r->psn_tx = psn;
+    r->msg_tx = msg;
+    r->timer = timer;
+    return sent;
+}
+
+/* The request that ep_plan_stray() has planned. */
+static int send_stray(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    q->stray_at = 0;
+    if (q->qp.state == QPS_ERR)
+        return send_after_fatal(q, buf, cap, now);
+    return q->qp.req.rnr_wait && now < q->qp.req.rnr_until ? send_ahead(q, buf, cap, now) : 0;
+}
+
 static bool may_send(struct ep_qp *q, ns_t now)
 {
     const struct requester *r = &q->qp.req;
@@ -439,6 +485,8 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     struct requester *r = &q->qp.req;
     uint32_t n, off;
 
+    if (UNLIKELY(q->stray_at && q->stray_at <= now))
+        return send_stray(q, buf, cap, now);
     if (!may_send(q, now) || !settle_local(q, now)) {
         tell_wait(q, now);
         return 0;

@@ -38,10 +38,14 @@ static const struct stage stages[] = {
                                  "up 1\nb up 1\na post send 1 src\na wc 1 RNR_RETRY_EXC_ERR\n"},
     {"a WRITE with a wrong R_Key", "qp 1 rc cm timeout=10\nmem a.src 64\nmem b.dst 64\nconnect 1\na up 1\nb up 1\na "
                                    "post write 1 src to dst\na wc 1 SUCCESS\n"
-                                   "a post write 1 src to dst rkey=0x777700\na wc 1 REM_ACCESS_ERR\n"},
-    {"a SEND before its receive", "qp 1 rc cm timeout=10 rnr_timer=5\nmem a.src 64 fill=seq\nconnect 1\na up 1\nb up "
-                                  "1\na post send 1 src\na > b SEND_ONLY psn=0\n"
-                                  "b > a RNR psn=0\nb post recv 1 dst\na wc 1 SUCCESS\n"},
+                                   "a post write 1 src to dst rkey=0x777700\na wc 1 REM_ACCESS_ERR\nwait 5ms\n"},
+    {"SENDs before their receives, a long RNR timer",
+     "qp 1 rc cm timeout=14 rnr_timer=20\nmem a.src 64 fill=seq\nmem b.dst 128\nconnect 1\na up 1\nb up 1\n"
+     "a post send 1 src\nwait 1ms\na post send 1 src\nwait 5ms\nb post recv 1 dst\nb post recv 1 dst\n"
+     "a wc 1 SUCCESS\na wc 1 SUCCESS\n"},
+    {"a SEND before its receive", "qp 1 rc cm timeout=10 rnr_timer=5\nmem a.src 64 fill=seq\nmem b.dst 64\nconnect 1\n"
+                                  "a up 1\nb up 1\na post send 1 src\nwait 50us\nb post recv 1 dst\n"
+                                  "a wc 1 SUCCESS\n"},
     {"a SEND behind a long READ", "qp 1 rc cm timeout=10\nmem a.src 64\nmem a.to 20000\nmem b.from 20000\nmem b.dst "
                                   "64\nconnect 1\na up 1\nb up 1\nb post recv 1 dst\n"
                                   "a post read 1 to from from\na post send 1 src\na wc 1 SUCCESS\na wc 1 SUCCESS\n"},

@@ -34,7 +34,7 @@ static struct pair_opts options(enum variant v, const enum rule *rule)
     struct pair_opts o = pair_defaults();
 
     o.peer.timeout = 8;
-    o.peer.min_rnr_timer = 5;
+    o.peer.min_rnr_timer = v == NOT_READY && *rule == RULE_RTX_15 ? 20 : 5; /* 10.24 ms, 80 us */
     o.type = v == V_XRC ? QPT_XRC_INI : v == V_UC ? QPT_UC : v == V_UD || v == V_MULTICAST ? QPT_UD : QPT_RC;
     o.peer.path_mtu = v == PMTU_256 ? 256 : 1024;
     o.cfg[0].mtu = o.cfg[1].mtu = 1024;
@@ -91,6 +91,10 @@ static void play(struct pair *p, enum variant v)
         } else {
             for (int i = 0; i < 4 && v == CREDITS; i++)
                 pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 77);
+            if (v == NOT_READY) { /* the others are posted while the requester waits */
+                pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 77);
+                pair_run(p, p->now + 50000);
+            }
             rc_work(p, round);
         }
         pair_run(p, p->now + 100000);
@@ -106,11 +110,12 @@ static void play(struct pair *p, enum variant v)
 /* Faults that only the bytes of the frame, or only time, show: the checks of the transport do not see them. */
 static bool below_the_transport(enum rule rule)
 {
-    static const enum rule rules[] = {
-        RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10, RULE_FMT_11, RULE_FMT_12,
-        RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05,
-        RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
-        RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04, RULE_RDA_12};
+    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
+                                      RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17,
+                                      RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,
+                                      RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
+                                      RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04,
+                                      RULE_RDA_12, RULE_RTX_15, RULE_NAK_08};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)
