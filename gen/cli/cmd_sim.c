@@ -68,7 +68,7 @@ static int settle_hosts(struct sim_job *job, const struct opt_state *s, const ch
         job->traffic.qps = job->hosts;
     if (job->traffic.qps < job->hosts)
         return cli_error("sim %s: --hosts %u: more than the connections (-q %u)", what, job->hosts, job->traffic.qps);
-    sim_config_many(&job->sim, (uint16_t)job->hosts, job->ipv6);
+    sim_config_many(&job->sim, 0, (uint16_t)job->hosts, job->ipv6);
     return 0;
 }
 

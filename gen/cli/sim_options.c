@@ -169,7 +169,7 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
     } table[] = {
         {'s', 0, UINT64_C(1) << 30, &t->size, 0},
         {'q', 1, 16384, &t->qps, 0},
-        {KEY_HOSTS, 1, 4096, &job->hosts, 0},
+        {KEY_HOSTS, 1, SIM_ADDRS_MAX, &job->hosts, 0},
         {'t', 1, 16384, &t->tx_depth, 0},
         {'r', 1, 65536, &t->rx_depth, 0},
         {'Q', 1, 65536, &t->signal_every, 0},

@@ -72,6 +72,22 @@ static bool host_policy(struct script *s, struct ep_config *c, const struct toke
     return script_num(s, v, 0x7fffff, &c->policies.window_arg);
 }
 
+/* addresses=N: the connections take them in turn. */
+static bool host_addresses(struct script *s, unsigned h, const struct token *v)
+{
+    struct ep_config *c = &s->o->sim.ep[h];
+    uint64_t n;
+
+    if (!token_u64(v, &n) || n < 1 || n > SIM_ADDRS_MAX)
+        return text_fail(&s->err, v, "addresses: expected a number from 1 to %u, found '%.*s'", SIM_ADDRS_MAX,
+                         (int)v->len, v->p);
+    if (s->o->live || c->addr.encap == ENCAP_IB || c->two_ports)
+        return text_fail(&s->err, v, "addresses: %s",
+                         s->o->live ? "an interface has its own" : "only with GIDs, and with one path");
+    sim_config_many(&s->o->sim, h, (uint16_t)n, !gid_is_ipv4(c->addr.gid));
+    return true;
+}
+
 static bool host_word(struct script *s, struct ep_config *c, unsigned h, const struct token *t)
 {
     struct token key, v;
@@ -80,10 +96,14 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
     if (token_is(t, "credits")) {
         c->credits = true;
     } else if (token_is(t, "rocev1") || token_is(t, "ib")) {
+        if (token_is(t, "ib") && c->addrs)
+            return text_fail(&s->err, t, "host: LIDs are not addresses=");
         c->addr.encap = token_is(t, "ib") ? ENCAP_IB : ENCAP_ROCEV1;
     } else if (token_is(t, "ipv6")) {
         if (s->o->live) /* keep the real address */
             return true;
+        if (c->addrs)
+            return text_fail(&s->err, t, "host: ipv6 stands before addresses=");
         memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
     } else if (token_is(t, "rxe")) {
         c->profile = EP_RXE;
@@ -103,7 +123,11 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
     } else if (token_is(&key, "paths")) {
         if (!script_num(s, &v, 2, &u))
             return false;
+        if (u == 2 && c->addrs)
+            return text_fail(&s->err, &v, "paths: a host with addresses= has one");
         c->two_ports = u == 2;
+    } else if (token_is(&key, "addresses")) {
+        return host_addresses(s, h, &v);
     } else if (token_is(&key, "apr")) {
         if (!script_num(s, &v, 255, &u))
             return false;

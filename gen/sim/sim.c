@@ -24,16 +24,16 @@ void sim_config_init(struct sim_config *c, uint64_t seed)
     }
 }
 
-void sim_config_many(struct sim_config *c, uint16_t addrs, bool ipv6)
+void sim_config_many(struct sim_config *c, unsigned h, uint16_t addrs, bool ipv6)
 {
-    static const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [7] = 2, [15] = 1};
-    struct link_addr *a = &c->ep[0].addr;
+    const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [7] = (uint8_t)(2 + h), [15] = 1};
+    struct link_addr *a = &c->ep[h].addr;
 
-    c->ep[0].addrs = addrs;
-    gid_from_ipv4(a->gid, 0x32330001);
+    c->ep[h].addrs = addrs;
+    gid_from_ipv4(a->gid, 0x32330001 + (h << 16));
     if (ipv6)
         memcpy(a->gid, v6, 16);
-    memcpy(a->mac, (uint8_t[]){0x02, 0, 50, 51, 0, 1}, 6);
+    memcpy(a->mac, (uint8_t[]){0x02, 0, 50, (uint8_t)(51 + h), 0, 1}, 6);
 }
 
 /* The addresses of the second port of a host. */

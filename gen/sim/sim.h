@@ -134,9 +134,10 @@ struct sim {
 void sim_config_init(struct sim_config *c, uint64_t seed);
 /* A reliable connection, PSNs from the seed. */
 void sim_conn_config_init(struct sim_conn_config *c, enum qp_type type, uint16_t mtu);
-/* Addresses of the first host when it has several (addrs of struct ep_config): 50.51.0.1, or 2001:db8:0:2::1 if `ipv6`,
- * and those behind it. */
-void sim_config_many(struct sim_config *c, uint16_t addrs, bool ipv6);
+#define SIM_ADDRS_MAX 4096 /* addresses of a host */
+/* Addresses of host `h` when it has several (addrs of struct ep_config): from 50.51.0.1 on for the first
+ * host, 50.52.0.1 for the second one, or from 2001:db8:0:2::1 and 2001:db8:0:3::1 on if `ipv6`. */
+void sim_config_many(struct sim_config *c, unsigned h, uint16_t addrs, bool ipv6);
 /* 0; -ENOMEM; -EINVAL: addresses or node counts do not fit. */
 int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app);
 void sim_free(struct sim *s);
