@@ -99,6 +99,14 @@ bool fault_cm_wrong_sidr(struct cm_msg *m)
     return true;
 }
 
+bool fault_cm_wrong_apr(struct cm_msg *m)
+{
+    if (m->mad.attr_id != CM_APR)
+        return false;
+    m->apr.status = 99; /* not defined */
+    return true;
+}
+
 bool fault_cm_no_drep(struct cm_msg *m)
 {
     return m->mad.attr_id == CM_DREP;

@@ -114,6 +114,7 @@ bool fault_cm_wrong_port(struct cm_msg *m);
 bool fault_cm_wrong_gid(struct cm_msg *m);
 bool fault_cm_wrong_mtu(struct cm_msg *m);
 bool fault_cm_wrong_sidr(struct cm_msg *m);
+bool fault_cm_wrong_apr(struct cm_msg *m);
 bool fault_cm_no_drep(struct cm_msg *m);
 
 #endif

@@ -93,6 +93,7 @@ const struct fault_info fault_table[] = {
     {RULE_CM_07, FAULT_REQUEST, "a request to another queue pair than the REP named", fault_other_queue_pair},
     {RULE_CM_09, FAULT_CM, "a REP that asks for an initiator depth of 255", .change_cm = fault_cm_too_deep},
     {RULE_CM_13, FAULT_CM, "a DREQ without a DREP", .change_cm = fault_cm_no_drep, .unsent = true},
+    {RULE_CM_14, FAULT_CM, "an APR whose status is not defined", .change_cm = fault_cm_wrong_apr},
     {RULE_CM_15, FAULT_CM, "a SIDR_REP whose status is not defined", .change_cm = fault_cm_wrong_sidr},
     {RULE_CM_15, FAULT_REQUEST, "a datagram with another Q_Key than the SIDR_REP gave", fault_unannounced_qkey},
     {RULE_CM_16, FAULT_CM, "a REQ whose RDMA-CM header names the other IP version", .change_cm = fault_cm_wrong_port},

@@ -49,6 +49,7 @@ static const struct stage stages[] = {
     {"a SEND behind a long READ", "qp 1 rc cm timeout=10\nmem a.src 64\nmem a.to 20000\nmem b.from 20000\nmem b.dst "
                                   "64\nconnect 1\na up 1\nb up 1\nb post recv 1 dst\n"
                                   "a post read 1 to from from\na post send 1 src\na wc 1 SUCCESS\na wc 1 SUCCESS\n"},
+    {"an alternate path is loaded", "host both paths=2\nqp 1 rc cm\nconnect 1\na up 1\nb up 1\nload 1\nwait 1ms\n"},
     {"the REQ is lost", .event = "class=cm nth=1 drop"},
     {"the REP is lost", .event = "class=cm nth=2 drop"},
     {"ATOMIC WRITEs", .op = TRAFFIC_ATOMIC_WRITE + 1, .iters = 20},
