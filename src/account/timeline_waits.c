@@ -471,7 +471,7 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
 /* Whether response `e` comes in the course of a recovery, or begins one. */
 static bool in_trouble(const struct direction *d, const struct event *e)
 {
-    bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK;
+    bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_NAK;
 
     return nak || is_resending(d) || d->row != NO_EPISODE || d->nak.open || d->rnr.open;
 }

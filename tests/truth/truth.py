@@ -48,6 +48,7 @@ ALSO = (
     (4, 266),  # one ACK answers all that came while it was late
     (4, 215),  # the responder pauses between the packets of the first READ response
     (5, 215),  # the late ACK answers a long message
+    (7, 212),  # the late response is an RNR NAK
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
