@@ -67,6 +67,7 @@ static void *run_session(void *user)
 
 static void talk_begin(struct talk *t)
 {
+    alarm(20); /* what hangs ends with a signal */
     *t = (struct talk){.token = {.text = "0123456789abcdef", .len = 16}, .device.base.ops = &noted_ops};
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, t->fd), 0);
     cr_assert_eq(pthread_create(&t->thread, NULL, run_session, t), 0);
@@ -122,7 +123,7 @@ static enum session_end talk_end(struct talk *t)
     return t->end;
 }
 
-Test(agent_session, who_knows_the_token_is_served, .timeout = 20)
+Test(agent_session, who_knows_the_token_is_served)
 {
     static const char lines[] =
         "1 dev open\n2 pd\n3 mem len=9\n4 mem write mem=mem2 data=3\nab\n5 mem read mem=mem2 len=3\n";
@@ -141,7 +142,7 @@ Test(agent_session, who_knows_the_token_is_served, .timeout = 20)
     cr_assert_eq(talk_end(&t), SESSION_OVER);
 }
 
-Test(agent_session, who_does_not_know_it_is_not, .timeout = 20)
+Test(agent_session, who_does_not_know_it_is_not)
 {
     struct talk t;
 
@@ -158,7 +159,7 @@ Test(agent_session, who_does_not_know_it_is_not, .timeout = 20)
     cr_assert_eq(talk_end(&t), SESSION_REFUSED);
 }
 
-Test(agent_session, a_line_without_an_end_ends_the_session, .timeout = 20)
+Test(agent_session, a_line_without_an_end_ends_the_session)
 {
     static char line[LINE_BYTES + 1];
     struct talk t;
@@ -242,7 +243,7 @@ static void intrude(uint16_t port)
     }
 }
 
-Test(agent_session, three_intruders_close_the_port, .timeout = 30)
+Test(agent_session, three_intruders_close_the_port)
 {
     struct agent_server s = {.addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
                              .limits = limits,
@@ -252,6 +253,7 @@ Test(agent_session, three_intruders_close_the_port, .timeout = 30)
     int fd = agent_server_listen(&s), closed = 0;
     pid_t server;
 
+    alarm(30);
     cr_assert_geq(fd, 0);
     server = fork();
     if (server == 0)
