@@ -33,6 +33,28 @@ static inline bool psn_in(uint32_t psn, uint32_t first, uint32_t n)
     return ((psn - first) & PSN_MASK) < n;
 }
 
+/* PSNs of one direction counted on beyond 2^24: a line that goes on where they wrap. All zero: none was seen. */
+struct psn_line {
+    bool begun;
+    int64_t top; /* the highest one; the first one is as it was */
+};
+
+/* `psn` on the line, the nearest to its top: one before the first may be negative. Before the line has begun: `psn`. */
+static inline int64_t psn_line_at(const struct psn_line *l, uint32_t psn)
+{
+    return l->begun ? l->top + psn_diff(psn, (uint32_t)l->top) : psn;
+}
+
+/* The same; the line goes on to `psn` if it is the highest one. */
+static inline int64_t psn_line_go_on(struct psn_line *l, uint32_t psn)
+{
+    int64_t at = psn_line_at(l, psn);
+
+    if (!l->begun || at > l->top)
+        *l = (struct psn_line){.begun = true, .top = at};
+    return at;
+}
+
 /* Number of PSNs that a message, or the responses to a READ, of `len` bytes takes at a path MTU of `pmtu` bytes: at
  * least one. */
 static inline uint32_t psn_span(uint64_t len, uint32_t pmtu)

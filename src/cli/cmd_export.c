@@ -116,8 +116,21 @@ static void on_done(void *user, const struct event *e)
 /* on_done() follows only for packets that are evidence about requests. */
 static void on_event(void *user, const struct event *e)
 {
+    struct job *job = user;
+
+    if (job->figures)
+        figures_event(job->figures, e);
     if (!e->h)
         on_done(user, e);
+}
+
+static void on_flow_over(void *user, uint32_t flow, bool restart)
+{
+    struct job *job = user;
+
+    (void)restart;
+    if (job->figures)
+        figures_over(job->figures, flow);
 }
 
 /* A packet of a work request; of several that one response completes, it is a packet of the latest. */
@@ -192,7 +205,7 @@ static int open_files(struct job *job)
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    const struct observer_sub s = {.user = job, .before = on_event, .after = on_done};
+    const struct observer_sub s = {.user = job, .over = on_flow_over, .before = on_event, .after = on_done};
     struct analyses_opts o = trace_analyses(t);
 
     if (open_files(job) != EXIT_OK)

@@ -39,12 +39,21 @@ struct part {
     uint64_t n; /* rows behind the head */
 };
 
+/* The PSNs that a flow carries. */
+struct psn_lines {
+    struct psn_line requests, responses; /* responses: while it is not known which flow has their requests */
+};
+
 struct figures {
     struct part of[FIGURE_COUNT], script[FIGURE_COUNT];
     ns_t interval, first;
-    bool have_first;    /* first: time of the first frame */
-    unsigned completed; /* operations of work requests that were completed: bits by enum wqe_op */
-    int error;          /* errno of the first error */
+    bool have_first;        /* first: time of the first frame */
+    unsigned completed;     /* operations of work requests that were completed: bits by enum wqe_op */
+    int error;              /* errno of the first error */
+    struct psn_lines *psns; /* by flow */
+    size_t n_psns;
+    int64_t psn;   /* of the packet of the last event, counted on beyond 2^24 */
+    bool have_psn; /* it has one */
 };
 
 /* --- Files ------------------------------------------------------------------------------------ */
@@ -185,6 +194,7 @@ void figures_free(struct figures *x)
         part_free(&x->of[i]);
         part_free(&x->script[i]);
     }
+    free(x->psns);
     free(x);
 }
 
@@ -271,6 +281,51 @@ void figures_frame(struct figures *x, const struct pkt *p)
     }
 }
 
+/* The lines of flow `flow`; NULL without memory. */
+static struct psn_lines *lines_of(struct figures *x, uint32_t flow)
+{
+    if (flow >= x->n_psns) {
+        size_t n = (size_t)flow * 2 + 16;
+        struct psn_lines *more = realloc(x->psns, n * sizeof *more);
+        if (!more) {
+            failed(x);
+            return NULL;
+        }
+        memset(more + x->n_psns, 0, (n - x->n_psns) * sizeof *more);
+        x->psns = more;
+        x->n_psns = n;
+    }
+    return &x->psns[flow];
+}
+
+/* A response counts with the requests that it answers, and does not carry on their line. */
+static int64_t response_psn(struct figures *x, const struct event *e, struct psn_lines *own)
+{
+    struct psn_lines *l = e->flow == FLOW_NONE ? NULL : lines_of(x, e->flow);
+
+    return l && l->requests.begun ? psn_line_at(&l->requests, e->p->bth.psn)
+                                  : psn_line_go_on(&own->responses, e->p->bth.psn);
+}
+
+void figures_event(struct figures *x, const struct event *e)
+{
+    bool counts = e->own != FLOW_NONE && (e->kind == EVENT_REQUEST || e->kind == EVENT_RESPONSE);
+    struct psn_lines *own = counts ? lines_of(x, e->own) : NULL;
+
+    x->have_psn = own != NULL;
+    if (!own)
+        return;
+    if (e->kind == EVENT_REQUEST && e->as == SEEN_RESTART)
+        *own = (struct psn_lines){0};
+    x->psn = e->kind == EVENT_REQUEST ? psn_line_go_on(&own->requests, e->p->bth.psn) : response_psn(x, e, own);
+}
+
+void figures_over(struct figures *x, uint32_t flow)
+{
+    if (flow < x->n_psns)
+        x->psns[flow] = (struct psn_lines){0};
+}
+
 void figures_packet(struct figures *x, const struct export_packet *e, const struct flow *f)
 {
     const struct pkt *p = e->p;
@@ -282,6 +337,9 @@ void figures_packet(struct figures *x, const struct export_packet *e, const stru
     put_word(b, export_kind_str(e));
     put_word(b, export_seen_str(e));
     put_number(b, p->bth.psn);
+    buf_char(b, ',');
+    if (x->have_psn)
+        buf_sdec(b, x->psn);
     buf_char(b, ',');
     if (p->have & H_AETH)
         buf_dec(b, p->aeth.syndrome);

@@ -19,7 +19,11 @@ void figures_free(struct figures *x);
 
 /* Any frame, before all else that is about it; pause frames are rows. */
 void figures_frame(struct figures *x, const struct pkt *p);
-/* A packet of flow `f`. */
+/* Any packet, before figures_packet(): PSNs are counted on beyond 2^24. */
+void figures_event(struct figures *x, const struct event *e);
+/* Flow `flow` is over: another connection has its PSNs from now on. */
+void figures_over(struct figures *x, uint32_t flow);
+/* The packet of the last event, of flow `f`. */
 void figures_packet(struct figures *x, const struct export_packet *e, const struct flow *f);
 /* After a request or response `p`: what is outstanding of the requests of flow `f`, of which `h` is the evidence. */
 void figures_outstanding(struct figures *x, const struct pkt *p, const struct flow *f, struct req_dir *h);

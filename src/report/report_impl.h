@@ -43,8 +43,7 @@ struct side {
     bool used;
     struct conn_addr src, dst;
     uint32_t dqpn;
-    bool have_psn;
-    int64_t psn; /* the highest PSN of its requests, counted on beyond 2^24 */
+    struct psn_line psns; /* of its requests */
     struct thin series[SERIES_COUNT];
     struct intervals rates;
     struct bar *bars; /* REQUESTS_BUCKETS */

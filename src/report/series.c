@@ -47,12 +47,6 @@ static void put(const struct spot *at, enum series i, int64_t v)
     thin_add(&at->s->series[i], at->r->length, p, at->near || series_table[i].event);
 }
 
-/* A PSN counted on from the highest one of the direction. */
-static int64_t unwrap(const struct side *s, uint32_t psn)
-{
-    return s->psn + psn_diff(psn, (uint32_t)s->psn & PSN_MASK);
-}
-
 static void put_outstanding(const struct spot *at, struct req_dir *h)
 {
     struct read_req *oldest;
@@ -64,28 +58,23 @@ static void put_outstanding(const struct spot *at, struct req_dir *h)
 
 static void on_request(const struct spot *at, const struct event *e)
 {
-    uint32_t psn = e->p->bth.psn;
-    int64_t v;
-
-    if (!at->s->have_psn || e->as == SEEN_RESTART)
-        at->s->psn = psn;
-    at->s->have_psn = true;
-    v = unwrap(at->s, psn);
-    at->s->psn = v > at->s->psn ? v : at->s->psn;
-    put(at, e->as == SEEN_AGAIN || e->as == SEEN_OLD ? SERIES_AGAIN : SERIES_REQUEST, v);
+    if (e->as == SEEN_RESTART)
+        at->s->psns = (struct psn_line){0};
+    put(at, e->as == SEEN_AGAIN || e->as == SEEN_OLD ? SERIES_AGAIN : SERIES_REQUEST,
+        psn_line_go_on(&at->s->psns, e->p->bth.psn));
 }
 
 static void on_response(const struct spot *at, const struct event *e)
 {
     const struct pkt *p = e->p;
-    int64_t v = unwrap(at->s, p->bth.psn);
+    int64_t v = psn_line_at(&at->s->psns, p->bth.psn);
     unsigned type = response_type(p), code = aeth_value(p->aeth.syndrome);
 
     if (!(p->op->flags & OPF_ACK) || type == AETH_ACK) {
         if (!(p->op->flags & OPF_ACK) || p->op->flags & OPF_READ_RESP)
             put(at, SERIES_RESPONSE, v);
         if (e->h->have_una)
-            put(at, SERIES_ACKED, unwrap(at->s, e->h->una));
+            put(at, SERIES_ACKED, psn_line_at(&at->s->psns, e->h->una));
     } else {
         put(at, type == AETH_RNR ? SERIES_RNR_NAK : code == NAK_PSN_SEQ ? SERIES_SEQ_NAK : SERIES_NAK, v);
     }
@@ -104,7 +93,7 @@ void series_event(struct report *r, const struct event *e)
     at.near = is_near(r, d, at.t);
     if (e->kind == EVENT_REQUEST)
         on_request(&at, e);
-    else if (!at.s->have_psn)
+    else if (!at.s->psns.begun)
         return;
     else
         on_response(&at, e);

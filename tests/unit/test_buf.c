@@ -114,6 +114,23 @@ Test(psn, arithmetic_wraps_at_24_bits)
     cr_expect_eq(psn_span(1025, 1024), 2);
 }
 
+Test(psn, a_line_goes_on_over_each_wrap)
+{
+    struct psn_line l = {0};
+
+    cr_expect_eq(psn_line_at(&l, 5), 5);
+    cr_expect_eq(psn_line_go_on(&l, 5), 5);
+    cr_expect_eq(psn_line_go_on(&l, 0xfffffe), -2);
+    cr_expect_eq(l.top, 5, "a PSN before the first one");
+    for (int64_t at = 0; at < 3 << PSN_BITS; at += 0x7fff01)
+        cr_expect_eq(psn_line_go_on(&l, (uint32_t)(at & PSN_MASK)), at);
+    cr_expect_eq(psn_line_at(&l, psn_prev((uint32_t)l.top)), l.top - 1);
+    cr_expect_eq(psn_line_at(&l, psn_add((uint32_t)l.top, 9)), l.top + 9);
+    l.top = 0x1fffffe;
+    cr_expect_eq(psn_line_at(&l, 3), 0x2000003);
+    cr_expect_eq(l.top, 0x1fffffe, "to ask does not carry it on");
+}
+
 Test(buf, paragraph_is_indented_and_broken_between_words)
 {
     struct buf b = {0};
