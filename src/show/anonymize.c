@@ -15,6 +15,7 @@ enum fate {
     FATE_IP6,
     FATE_PREFIX,
     FATE_EUI64,
+    FATE_IPOIB, /* of IP over InfiniBand (RFC 4391): flags and QPN, 4 bytes, which are kept, and the GID */
     FATE_NAME,
 };
 
@@ -45,6 +46,12 @@ static const struct special {
     {"infiniband.trap.systemimageguid", FATE_EUI64},
     {"infiniband.portinfo.guid", FATE_PREFIX},
     {"infiniband.tracerecord.gidprefix", FATE_PREFIX},
+    {"infiniband.tracerecord.nodeid", FATE_EUI64},
+    {"infiniband.tracerecord.chassisid", FATE_EUI64},
+    {"infiniband.tracerecord.entryportid", FATE_EUI64},
+    {"infiniband.tracerecord.exitportid", FATE_EUI64},
+    {"arp.src.hw", FATE_IPOIB},
+    {"arp.dst.hw", FATE_IPOIB},
     {"infiniband.smpdirected.initialpath", FATE_KEEP},
     {"infiniband.smpdirected.returnpath", FATE_KEEP},
     {"infiniband.p_keytable.p_keytableblock", FATE_KEEP},
@@ -64,8 +71,8 @@ static enum fate fate_of(const struct hdr *h, const struct field *f)
 /* Bytes of an address; 0: as many as the field has. */
 static uint32_t fate_len(enum fate fate)
 {
-    static const uint8_t len[] = {
-        [FATE_MAC] = 6, [FATE_IP4] = 4, [FATE_IP6] = 16, [FATE_PREFIX] = 8, [FATE_EUI64] = 8, [FATE_NAME] = 0};
+    static const uint8_t len[] = {[FATE_MAC] = 6,   [FATE_IP4] = 4,    [FATE_IP6] = 16, [FATE_PREFIX] = 8,
+                                  [FATE_EUI64] = 8, [FATE_IPOIB] = 20, [FATE_NAME] = 0};
     return len[fate];
 }
 
@@ -94,6 +101,9 @@ static void put(const struct pseudonyms *s, enum fate fate, uint8_t *to, const u
         break;
     case FATE_EUI64:
         pseudonym_eui64(s, to);
+        break;
+    case FATE_IPOIB:
+        pseudonym_ip6(s, to + 4);
         break;
     case FATE_NAME:
         pseudonym_name(s, to, n);
