@@ -148,6 +148,10 @@ struct explain_opts {
 };
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* While packets come: append the incidents that they have shown so far, the latest `max`, in the order in which they
+ * were seen; of o only what is about single incidents counts. What they cost, and what only the end of the capture or
+ * another tap shows, is not known yet. Returns how many there are. */
+uint32_t explain_so_far(struct explainer *x, const struct explain_opts *o, uint32_t max, struct buf *b);
 /* Append the verdict with which explain_text() begins, without line ends. */
 void explain_verdict(struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* The list of causes, for --causes and the manual page. */

@@ -221,6 +221,12 @@ bool explain_is_shown(const struct incident *i, uint32_t conn)
     return conn ? i->conn == conn : !i->merged && !i->superseded_by;
 }
 
+/* Whether an incident is to be told before the end of the capture. */
+static bool is_told(const struct incident *s)
+{
+    return s->n_facts && !s->moot;
+}
+
 static void remarks_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
@@ -237,6 +243,24 @@ static void print_all(struct explainer *x, const struct explain_opts *o, struct 
     for (uint32_t i = 0; i < x->n; i++)
         if (explain_is_selected(&x->incidents[i], o))
             incident_print(x, o, &x->incidents[i], false, b);
+}
+
+uint32_t explain_so_far(struct explainer *x, const struct explain_opts *o, uint32_t max, struct buf *b)
+{
+    uint32_t n = 0, at = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        n += is_told(&x->incidents[i]);
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident now;
+        if (!is_told(&x->incidents[i]) || at++ + max < n)
+            continue;
+        now = x->incidents[i];
+        now.conn = conn_number_now(observer_conns(x->observer), now.conn);
+        if (!o->wanted || o->wanted(o->user, &now))
+            incident_print(x, o, &now, false, b);
+    }
+    return n;
 }
 
 static unsigned lines_in(const struct buf *b, size_t from)

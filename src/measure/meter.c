@@ -23,22 +23,8 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct meter *m = user;
     bool ud = flow >= UD_FLOW(0);
-    struct meter_row *r = ud ? m->ud[flow - UD_FLOW(0)] : &m->rows[flow];
-    bool ok = w->status == WC_SUCCESS;
-    ns_t end = w->done_frame ? w->done : w->last;
 
-    r->ops[w->op]++;
-    r->messages++;
-    r->completed += ok;
-    r->failed += !ok && w->status != WQE_STATUS_UNKNOWN;
-    if (ok || w->reason == WQE_UNRELIABLE) {
-        r->message_bytes += w->bytes;
-        r->good_first = r->have_good && r->good_first < w->start ? r->good_first : w->start;
-        r->good_last = r->have_good && r->good_last > end ? r->good_last : end;
-        r->have_good = true;
-    }
-    if (ok && w->begun && !ud && m->sides[flow])
-        hist_add(&m->sides[flow]->latency, w->done - w->start);
+    row_work(ud ? m->ud[flow - UD_FLOW(0)] : &m->rows[flow], ud ? NULL : m->sides[flow], w);
     if (m->o.work.over)
         m->o.work.over(m->o.work.user, w, flow);
 }

@@ -43,6 +43,8 @@ struct meter {
 void row_init(struct meter_row *r, const struct pkt *p, const char *const *files);
 /* Copy what is known of the connection into the row. */
 void row_identify(struct meter_row *r, const struct flow *f);
+/* A work request of the row is over; `s` as below. */
+void row_work(struct meter_row *r, struct side *s, const struct wqe *w);
 /* Compute derived values; `s` is NULL for rows without requests. */
 void row_finish(struct meter_row *r, const struct side *s);
 

@@ -64,6 +64,25 @@ static struct meter_times times_of(const struct hist *h)
                                 (uint64_t)hist_permille(h, 990), (uint64_t)h->max};
 }
 
+void row_work(struct meter_row *r, struct side *s, const struct wqe *w)
+{
+    bool ok = w->status == WC_SUCCESS;
+    ns_t end = w->done_frame ? w->done : w->last;
+
+    r->ops[w->op]++;
+    r->messages++;
+    r->completed += ok;
+    r->failed += !ok && w->status != WQE_STATUS_UNKNOWN;
+    if (ok || w->reason == WQE_UNRELIABLE) {
+        r->message_bytes += w->bytes;
+        r->good_first = r->have_good && r->good_first < w->start ? r->good_first : w->start;
+        r->good_last = r->have_good && r->good_last > end ? r->good_last : end;
+        r->have_good = true;
+    }
+    if (ok && w->begun && s)
+        hist_add(&s->latency, w->done - w->start);
+}
+
 void row_finish(struct meter_row *r, const struct side *s)
 {
     r->latency = times_of(s ? &s->latency : NULL);
@@ -241,6 +260,58 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
         take_account(m->all[i], observer_timeline(m->observer));
     qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
     return m->all;
+}
+
+/* The flow of a row; FLOW_NONE: it is over, or has datagrams. */
+static uint32_t flow_of(const struct meter *m, const struct meter_row *r)
+{
+    return r >= m->rows && r < m->rows + m->flows ? (uint32_t)(r - m->rows) : FLOW_NONE;
+}
+
+/* A copy of a row, to which its open work requests are added. */
+struct so_far {
+    struct meter_row *row;
+    struct side side;
+};
+
+static void on_over_so_far(void *user, const struct wqe *w, uint32_t flow)
+{
+    struct so_far *s = user;
+
+    (void)flow;
+    row_work(s->row, &s->side, w);
+}
+
+/* Values of a row with requests, as if their last packet had come. */
+static void finish_so_far(struct meter *m, uint32_t flow, struct meter_row *to)
+{
+    struct so_far *s = m->sides[flow] ? malloc(sizeof *s) : NULL;
+    const struct wqe_user over = {.user = s, .over = on_over_so_far};
+    struct wqe_env e = meter_env(m, flow);
+
+    if (s) {
+        *s = (struct so_far){to, *m->sides[flow]};
+        e.user = &over;
+        wqe_flush(&s->side.ring, &e, WQE_CAPTURE_ENDS, m->t.last);
+    }
+    row_finish(to, s ? &s->side : NULL);
+    free(s);
+}
+
+void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_row *to)
+{
+    uint32_t flow = flow_of(m, r);
+    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(m->conns, flow);
+
+    *to = *r;
+    if (f) {
+        row_identify(to, f);
+        finish_so_far(m, flow, to);
+        if (f->peer != FLOW_NONE && m->rows[f->peer].used)
+            to->cnps_received = m->rows[f->peer].c.cnps;
+    } else if (r->grams) {
+        row_finish(to, NULL);
+    }
 }
 
 void meter_counts_add(struct meter_counts *to, const struct meter_counts *from)

@@ -5,6 +5,10 @@
 
 #define REQUESTS_MAX 200000 /* requests kept */
 #define BAR_MIN      20     /* columns of the bar of an account, at least */
+/* Rows of connections, and incidents, at most, while packets come: the screen is made often, and a key is not to wait.
+ */
+#define ROWS_SO_FAR      300
+#define INCIDENTS_SO_FAR 100
 
 static void put_time(void *user, struct buf *b, ns_t ts)
 {
@@ -56,8 +60,60 @@ static struct meter_row **conns_sorted(struct tui *t)
     return rows;
 }
 
+/* Rows while packets come. */
+struct rows_so_far {
+    struct meter_row of[ROWS_SO_FAR], *at[ROWS_SO_FAR];
+    size_t left_out; /* which had no packets lately */
+};
+
+void rows_so_far_free(struct rows_so_far *r)
+{
+    free(r);
+}
+
+static int by_last(const void *a, const void *b)
+{
+    const struct meter_row *x = *(struct meter_row *const *)a, *y = *(struct meter_row *const *)b;
+
+    return x->last > y->last ? -1 : x->last < y->last;
+}
+
+/* The rows as they are so far, by connection; of many those with the latest packets. */
+static void take_rows(struct tui *t)
+{
+    size_t n;
+    struct meter_row **rows = meter_rows(t->analyses.meter, &n);
+    ns_t since = 0;
+
+    t->n_rows = 0;
+    if (!t->so_far && !(t->so_far = malloc(sizeof *t->so_far)))
+        return;
+    if (rows && n > ROWS_SO_FAR) {
+        qsort(rows, n, sizeof(struct meter_row *), by_last);
+        since = rows[ROWS_SO_FAR - 1]->last;
+        rows = meter_rows(t->analyses.meter, &n);
+    }
+    for (size_t i = 0; rows && i < n && t->n_rows < ROWS_SO_FAR; i++)
+        if (rows[i]->last >= since) {
+            t->so_far->at[t->n_rows] = &t->so_far->of[t->n_rows];
+            meter_row_so_far(t->analyses.meter, rows[i], &t->so_far->of[t->n_rows++]);
+        }
+    t->rows = t->so_far->at;
+    t->so_far->left_out = n - t->n_rows;
+}
+
+/* What is missing until the end. */
+static void put_so_far(const struct tui *t, struct buf *b, const char *what)
+{
+    struct buf text = {0};
+
+    buf_printf(&text, "So far; %s when %s.", what, t->o.live ? "the capture has ended" : "all packets were read");
+    buf_paragraph(b, buf_str(&text), 0, t->columns);
+    buf_free(&text);
+}
+
 /* A head, a line for each row, and totals. */
-void conns_make(struct tui *t)
+static void conns_print(struct tui *t)
 {
     struct lines *l = &t->views[SCREEN_CONNS].lines;
     const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
@@ -74,13 +130,26 @@ void conns_make(struct tui *t)
         const struct meter_row *r = rows[i];
         const struct spot p = {
             .frame = r->first_frame, .file = (uint16_t)r->file, .conn = (uint32_t)r->conn, .ts = r->first};
-        bool trouble = r->accounted && r->lost;
+        bool trouble = t->ended ? r->accounted && r->lost : r->c.again > 0;
         const char *end = memchr(l->text.p + at, '\n', l->text.len - at);
         lines_item(l, at, &p, trouble ? LOOK_UNSURE : LOOK_NORMAL, trouble);
         at = end ? (size_t)(end - l->text.p) + 1 : l->text.len;
     }
     lines_item(l, at, NULL, LOOK_NOTE, false);
     free(rows);
+}
+
+void conns_make(struct tui *t)
+{
+    if (!t->ended)
+        take_rows(t);
+    conns_print(t);
+    if (t->ended)
+        return;
+    if (t->n_rows && t->so_far->left_out)
+        buf_printf(&t->views[SCREEN_CONNS].lines.text, "%s had no packet lately.\n",
+                   count_str(t->so_far->left_out, "further row"));
+    put_so_far(t, &t->views[SCREEN_CONNS].lines.text, "the time lost is known");
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */
@@ -319,7 +388,7 @@ static bool on_incident(void *user, const struct incident *i)
     struct spot p = {.conn = i->conn, .ts = i->start};
     bool failed = cause_table[i->cause].weight >= WEIGHT_FAILED;
 
-    if (i->number == t->first_incident)
+    if (i->number && i->number == t->first_incident)
         l->n_marks = t->marks_above;
     if (i->n_frames) {
         p.frame = i->frames[0];
@@ -327,6 +396,23 @@ static bool on_incident(void *user, const struct incident *i)
     }
     lines_item(l, l->text.len, &p, failed ? LOOK_FAIL : i->certainty == CERTAIN ? LOOK_LOST : LOOK_UNSURE, true);
     return true;
+}
+
+/* While packets come: what they have shown. */
+static void incidents_so_far(struct tui *t, const struct explain_opts *o)
+{
+    struct lines *l = &t->views[SCREEN_INCIDENTS].lines;
+    uint32_t n;
+
+    put_so_far(t, &l->text, "what incidents cost, and what only the end shows, is known");
+    buf_char(&l->text, '\n');
+    lines_item(l, 0, NULL, LOOK_NOTE, false);
+    n = explain_so_far(t->analyses.explainer, o, INCIDENTS_SO_FAR, &l->text);
+    lines_item(l, l->text.len, NULL, LOOK_NOTE, false);
+    if (n > INCIDENTS_SO_FAR)
+        buf_printf(&l->text, "These are the latest %u of %s.\n", INCIDENTS_SO_FAR, count_str(n, "incident"));
+    else if (!n)
+        buf_puts(&l->text, "No incident.\n");
 }
 
 void incidents_make(struct tui *t)
@@ -342,6 +428,10 @@ void incidents_make(struct tui *t)
                                    .put_time = put_time,
                                    .wanted = on_incident};
 
+    if (!t->ended) {
+        incidents_so_far(t, &o);
+        return;
+    }
     account_bar(t, &l->text, t->columns);
     lines_item(l, 0, NULL, LOOK_KEY, false);
     t->marks_above = l->n_marks;

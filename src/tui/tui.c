@@ -13,9 +13,10 @@
 #define POLL_CHECK 16                /* packets between looks at the clock */
 #define FIRST_ROWS 200               /* packets before the first screen: more than it has lines */
 #define IDLE_MS    50                /* to wait for a key while there is no packet */
+#define MAKE_EVERY (500 * NS_PER_MS) /* while packets come: between two versions of a screen that grows */
 
 const struct screen screens[SCREENS] = {
-    [SCREEN_CONNS] = {.name = "Conns", .place = IN_TEXT, .late = true, .make = conns_make},
+    [SCREEN_CONNS] = {.name = "Conns", .place = IN_TEXT, .grows = true, .make = conns_make},
     [SCREEN_LADDER] = {.name = "Ladder", .place = IN_LADDER, .make = ladder_make},
     [SCREEN_PACKETS] = {.name = "Packets",
                         .place = IN_LIST,
@@ -26,7 +27,7 @@ const struct screen screens[SCREENS] = {
                         .text = packets_text},
     [SCREEN_REQUESTS] = {.name = "Requests", .place = IN_TEXT, .make = requests_make},
     [SCREEN_VERDICTS] = {.name = "Verdicts", .place = IN_TEXT, .make = verdicts_make},
-    [SCREEN_INCIDENTS] = {.name = "Incidents", .place = IN_TEXT, .late = true, .make = incidents_make},
+    [SCREEN_INCIDENTS] = {.name = "Incidents", .place = IN_TEXT, .grows = true, .make = incidents_make},
     [SCREEN_RATES] = {.name = "Rates", .place = IN_TEXT, .make = rates_make},
 };
 
@@ -106,27 +107,43 @@ void move_to(struct tui *t, uint64_t row)
     t->follow = t->o.live && !t->ended && t->screen == SCREEN_PACKETS && v->at + 1 >= n;
 }
 
+/* Whether packets came since the lines were made that may have changed what they say. */
+static bool has_grown(const struct tui *t)
+{
+    const struct view *v = &t->views[t->screen];
+
+    if (t->screen == SCREEN_VERDICTS)
+        return t->n_findings != findings_n(judge_findings(t->analyses.judge));
+    return screens[t->screen].grows && !t->ended && !t->paused && v->seen != t->seen &&
+           (t->script || now_ns() >= v->next_make);
+}
+
+/* Make the lines of the present screen; the cursor stays at what it was at, in the same line of it. */
+static void make(struct tui *t)
+{
+    struct view *v = &t->views[t->screen];
+    const struct spot *at = lines_place(&v->lines, v->at);
+    struct spot was = at ? *at : (struct spot){.frame = 0};
+    size_t begin = was.frame ? lines_find(&v->lines, was.file, was.frame) : 0;
+    uint64_t below = v->width == t->columns && v->at > begin ? v->at - begin : 0;
+
+    lines_clear(&v->lines);
+    v->made = true;
+    v->width = t->columns;
+    v->seen = t->seen;
+    screens[t->screen].make(t);
+    lines_end(&v->lines);
+    v->next_make = now_ns() + (uint64_t)MAKE_EVERY;
+    if (was.frame)
+        v->at = lines_find(&v->lines, was.file, was.frame) + below;
+}
+
 void prepare(struct tui *t)
 {
     struct view *v = &t->views[t->screen];
-    const struct screen *s = &screens[t->screen];
 
-    if (t->screen == SCREEN_VERDICTS && t->n_findings != findings_n(judge_findings(t->analyses.judge)))
-        v->made = false;
-    if (s->make && (!v->made || v->width != t->columns)) {
-        const struct spot *at = lines_place(&v->lines, v->at);
-        struct spot was = at ? *at : (struct spot){.frame = 0};
-        lines_clear(&v->lines);
-        v->made = true;
-        v->width = t->columns;
-        if (s->late && !t->ended)
-            buf_puts(&v->lines.text,
-                     t->o.live ? "Shown when the capture has ended.\n" : "Shown when all packets were read.\n");
-        else
-            s->make(t);
-        lines_end(&v->lines);
-        if (was.frame)
-            v->at = lines_find(&v->lines, was.file, was.frame);
+    if (screens[t->screen].make && (!v->made || v->width != t->columns || has_grown(t))) {
+        make(t);
     } else if (t->tasks[TASK_RATES].active && t->screen == SCREEN_RATES) {
         lines_end(&v->lines);
     }
@@ -423,6 +440,7 @@ void tui_free(struct tui *t)
     buf_free(&t->requests_text);
     buf_free(&t->detail.text);
     marks_free(&t->marks);
+    rows_so_far_free(t->so_far);
     free(t->requests);
     free(t->passing);
     free(t);

@@ -1,8 +1,9 @@
 /* layer 3b (tui): the terminal UI: what the commands print, as screens that lead to each other.
  *
  * No screen computes anything: the text is that of the printers. The caller reads the capture and hands over each
- * packet; between packets the UI takes keys. Packets are shown first; what needs the whole capture follows at its end.
- * The ladder and the rates are drawn by reading the packets once more, in slices between keys. */
+ * packet; between packets the UI takes keys. Packets are shown first; connections and incidents grow with them, at a
+ * cost that is bounded; what needs the whole capture follows at its end. The ladder and the rates are drawn by reading
+ * the packets once more, in slices between keys. */
 #ifndef RDMATRACE_TUI_TUI_H
 #define RDMATRACE_TUI_TUI_H
 

@@ -33,6 +33,8 @@ struct view {
     unsigned order;     /* of the rows, see sort_by_next() */
     bool inverted;      /* the other way around */
     bool made;          /* `lines` are up to date for `width` */
+    uint64_t seen;      /* of a screen that grows: packets when they were made, */
+    uint64_t next_make; /* and when they may be made again, ns */
     unsigned width;     /* columns that they were made for */
     struct lines lines; /* of all screens but packets */
 };
@@ -41,7 +43,7 @@ struct view {
 struct screen {
     const char *name;
     unsigned place;              /* IN_* of keys.h */
-    bool late;                   /* shown only after the last packet */
+    bool grows;                  /* while packets come it tells what is known so far */
     void (*make)(struct tui *t); /* fill the lines of its view */
     uint64_t (*rows)(struct tui *t);
     void (*draw)(struct tui *t, uint64_t row, const struct area *a); /* one row */
@@ -117,9 +119,10 @@ struct tui {
     size_t n_findings; /* on the screen of verdicts */
     struct meter_row **rows;
     size_t n_rows;
-    bool ended, failed;      /* all was read and explained; not to its end */
-    uint32_t first_incident; /* internal of incidents_make() */
-    size_t marks_above;      /* likewise */
+    struct rows_so_far *so_far; /* before the end, `rows` are these */
+    bool ended, failed;         /* all was read and explained; not to its end */
+    uint32_t first_incident;    /* internal of incidents_make() */
+    size_t marks_above;         /* likewise */
     uint32_t ifaces;
     struct marks marks; /* findings and incidents by frame, with `ended` */
     /* the screen */
@@ -255,6 +258,7 @@ void conns_make(struct tui *t);
 void verdicts_make(struct tui *t);
 void incidents_make(struct tui *t);
 void requests_make(struct tui *t);
+void rows_so_far_free(struct rows_so_far *r);
 /* A work request is over. */
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
 /* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
