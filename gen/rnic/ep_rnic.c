@@ -14,6 +14,11 @@ struct twin {
     int qp_cq[USERS][2];                    /* by handle: where its queues complete */
 };
 
+/* A memory window; the others are numbers. */
+struct twin_mw {
+    uint32_t key; /* the present one: each bind changes it */
+};
+
 static struct twin *twin_of(struct rnic *r)
 {
     return (struct twin *)(void *)r;
@@ -121,10 +126,24 @@ static int twin_key_gone(struct rnic *r, void *handle)
 }
 static int twin_mw_alloc(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey, void **mw)
 {
-    int e = type == 1 || type == 2 ? ep_mw_alloc(ep_of(r), number_of(pd), type == 1 ? MR_WINDOW1 : MR_WINDOW2, rkey)
-                                   : -EINVAL;
+    struct twin_mw *w = type == 1 || type == 2 ? calloc(1, sizeof *w) : NULL;
+    int e = w ? ep_mw_alloc(ep_of(r), number_of(pd), type == 1 ? MR_WINDOW1 : MR_WINDOW2, &w->key) : -EINVAL;
 
-    *mw = pointer_of(*rkey);
+    if (e < 0) {
+        free(w);
+        return e;
+    }
+    *rkey = w->key;
+    *mw = w;
+    return 0;
+}
+static int twin_mw_free(struct rnic *r, void *mw)
+{
+    struct twin_mw *w = mw;
+    int e = ep_mr_dereg(ep_of(r), w->key);
+
+    if (e == 0)
+        free(w);
     return e;
 }
 
@@ -362,7 +381,9 @@ static struct send_wr request_of(const struct rnic_send *s)
     w.sg_list = s->sge;
     w.ah = s->ah ? number_of(s->ah) : 0;
     if (w.opcode == WR_BIND_MW) {
-        w.inv_rkey = number_of(s->mw);
+        w.inv_rkey = ((const struct twin_mw *)s->mw)->key;
+        if (w.mw_access & RNIC_ACCESS_ZERO_BASED)
+            w.mw_access = (uint8_t)((w.mw_access & ~RNIC_ACCESS_ZERO_BASED) | ACCESS_ZERO_BASED);
         w.mr_key = number_of(s->mr);
     }
     return w;
@@ -371,14 +392,23 @@ static int twin_post_send(struct rnic *r, void *qp, const struct rnic_send *s)
 {
     struct send_wr w = request_of(s);
 
-    return w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(ep_of(r), (int)number_of(qp), &w, now_of(r));
+    int e = w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(ep_of(r), (int)number_of(qp), &w, now_of(r));
+
+    if (e == 0 && w.opcode == WR_BIND_MW)
+        ((struct twin_mw *)s->mw)->key = w.rkey;
+    return e;
 }
 static int twin_mw_bind(struct rnic *r, void *qp, const struct rnic_send *s, uint32_t *rkey)
 {
     struct send_wr w = request_of(s);
+    struct twin_mw *mw = s->mw;
+    int e;
 
-    *rkey = number_of(s->mw);
-    return ep_mw_bind(ep_of(r), (int)number_of(qp), &w, rkey, now_of(r));
+    *rkey = mw->key;
+    e = ep_mw_bind(ep_of(r), (int)number_of(qp), &w, rkey, now_of(r));
+    if (e == 0)
+        mw->key = *rkey;
+    return e;
 }
 static int twin_post_recv(struct rnic *r, void *qp, const struct recv_wr *wr)
 {
@@ -455,7 +485,7 @@ static const struct rnic_ops twin_ops = {
     .mr_dereg = twin_key_gone,
     .mw_alloc = twin_mw_alloc,
     .mw_bind = twin_mw_bind,
-    .mw_free = twin_key_gone,
+    .mw_free = twin_mw_free,
     .qp_create = twin_qp_create,
     .qp_modify = twin_qp_modify,
     .qp_query = twin_qp_query,
