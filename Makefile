@@ -27,7 +27,7 @@ CONN  := $(wildcard src/conn/*.c src/account/*.c src/taps/*.c src/counters/*.c)
 TRACE := $(filter-out $(BASE) $(CAP) $(TRANS) $(CONN) src/cli/%,$(wildcard src/*/*.c))
 # `rdmagen agent` loads libibverbs and librdmacm when it starts; without their headers it says that it was built without them.
 IBV   := $(shell printf '\043include <infiniband/verbs.h>\n\043include <rdma/rdma_cma.h>\n' | $(CC) -fsyntax-only -xc - 2>/dev/null && echo yes)
-GEN   := $(filter-out $(if $(IBV),gen/rnic/no_ibv.c,gen/rnic/ibv_%.c),$(foreach room,verbs endpoint cm net live peers sim script rnic agent,$(wildcard gen/$(room)/*.c)))
+GEN   := $(filter-out $(if $(IBV),gen/rnic/no_ibv.c,gen/rnic/ibv_%.c),$(foreach room,verbs endpoint cm net live peers sim script rnic agent conform,$(wildcard gen/$(room)/*.c)))
 CLI   := $(wildcard src/cli/*.c)
 GENCLI := $(wildcard gen/cli/*.c)
 UNIT  := $(wildcard tests/unit/*.c)
@@ -39,6 +39,8 @@ READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 # The pages of `rdmatrace report`, and the library that draws in them: a package, see tests/deps.
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
+# The tests of `rdmagen conformance`.
+BATTERY := $(BUILD)/gen/conform/battery_text.o
 
 HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/findings/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
@@ -58,25 +60,25 @@ all: $(PROGRAMS) ## build the programs into build/
 $(BUILD)/rdmatrace: TOGETHER = $(LTO) $(CFLAGS)
 $(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI)) $(PAGE)
 	$(LINK)
-$(BUILD)/rdmagen: $(call obj,$(CORE) $(GEN) $(GENCLI))
+$(BUILD)/rdmagen: $(call obj,$(CORE) $(GEN) $(GENCLI)) $(BATTERY)
 	$(LINK)
-$(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT)) $(PAGE)
+$(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT)) $(PAGE) $(BATTERY)
 	$(LINK) -lcriterion
 $(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
 	$(LINK) -lcriterion
 $(BUILD)/hostile: $(call obj,$(READER)) $(PAGE) $(BUILD)/tests/hostile/hostile.o
 	$(LINK)
-$(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY)) $(PAGE)
+$(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY)) $(PAGE) $(BATTERY)
 	$(LINK)
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
 $(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
 	$(LINK)
-$(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BUILD)/tests/bench/ep_bench.o
+$(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
 	$(LINK)
-$(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(PAGE) $(BUILD)/tests/fuzz/fuzz_%.o
+$(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(PAGE) $(BATTERY) $(BUILD)/tests/fuzz/fuzz_%.o
 	$(LINK) -fsanitize=fuzzer
 
 $(BUILD)/%.o: %.c
@@ -92,6 +94,10 @@ $(BUILD)/tutorial.html: src/report/page.sh src/report/report.css man/rdma-on-the
 $(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/tutorial.html
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
+
+$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -c -o $@ $<
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build

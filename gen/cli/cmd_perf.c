@@ -1,7 +1,8 @@
 /* layer 4 (tool): `rdmagen write|read|send|cas|faa`: traffic like that of perftest's clients, to a real peer. */
+#include "gen/cli/live_options.h"
 #include "gen/cli/live_run.h"
-#include "gen/cli/perf_cli.h"
 #include "gen/cli/report_file.h"
+#include "gen/peers/perf_client.h"
 #include "gen/peers/pingpong.h"
 #include "tokens.h"
 

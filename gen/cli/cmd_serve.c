@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmagen serve`: the passive side of perftest's clients, ibv_*_pingpong and rping. */
+#include "gen/cli/live_options.h"
 #include "gen/cli/live_run.h"
-#include "gen/cli/perf_cli.h"
+#include "gen/peers/perf_client.h"
 #include "gen/peers/serve.h"
 #include "tokens.h"
 

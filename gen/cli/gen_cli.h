@@ -35,8 +35,11 @@ enum {
     KEY_IB,
     KEY_IMM,
     KEY_JSON,
+    KEY_KEEP,
     KEY_LATENCY,
+    KEY_LEVEL,
     KEY_LINK_RATE,
+    KEY_LIST,
     KEY_LOSS,
     KEY_MAC,
     KEY_MAX,
@@ -74,6 +77,7 @@ enum {
     KEY_TOKEN_FILE,
     KEY_TOLERANCE,
     KEY_TRUTH,
+    KEY_TWIN,
     KEY_VA,
     KEY_VALIDATE,
     KEY_VARY,
@@ -129,6 +133,9 @@ enum {
 #define OPT_DISCONNECT  'd', "disconnect", NULL
 #define OPT_PING_QP     KEY_QP, "qp", "N"
 
+/* As in rdmatrace: conformance. */
+#define OPT_FORMAT 'T', "format", "FORMAT"
+
 /* Without a letter. */
 #define OPT_ACK          KEY_ACK, "ack", "POLICY"
 #define OPT_ADDR         KEY_ADDR, "addr", "ADDR"
@@ -161,6 +168,9 @@ enum {
 #define OPT_IMM          KEY_IMM, "imm", NULL
 #define OPT_JSON         KEY_JSON, "json", "[=FILE]"
 #define OPT_JSON_LINES   KEY_JSON, "json", NULL
+#define OPT_KEEP         KEY_KEEP, "keep", "DIR"
+#define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
+#define OPT_LIST         KEY_LIST, "list", NULL
 #define OPT_LINK_RATE    KEY_LINK_RATE, "link-rate", "BPS"
 #define OPT_LOSS         KEY_LOSS, "loss", "P"
 #define OPT_MAC          KEY_MAC, "mac", "MAC"
@@ -197,6 +207,7 @@ enum {
 #define OPT_TOKEN_FILE   KEY_TOKEN_FILE, "token-file", "FILE"
 #define OPT_TOLERANCE    KEY_TOLERANCE, "tolerance", "US"
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
+#define OPT_TWIN         KEY_TWIN, "twin", NULL
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
 #define OPT_VARY         KEY_VARY, "vary", NULL
 #define OPT_VIA          KEY_VIA, "via", "ADDR"
@@ -209,11 +220,13 @@ enum {
 extern const struct opt_foreign perftest_letters[];
 
 /* Run a subcommand; argv[0] is its name. Returns the exit status. cmd_*_help() appends its help. More of them are in
- * live_options.h and perf_cli.h. */
+ * live_options.h. */
 int cmd_sim(int argc, char **argv);
 void cmd_sim_help(struct buf *b);
 int cmd_agent(int argc, char **argv);
 void cmd_agent_help(struct buf *b);
+int cmd_conformance(int argc, char **argv);
+void cmd_conformance_help(struct buf *b);
 int cmd_faults(int argc, char **argv);
 void cmd_faults_help(struct buf *b);
 

@@ -83,5 +83,15 @@ int cmd_inject(int argc, char **argv);
 void cmd_inject_help(struct buf *b);
 int cmd_backends(int argc, char **argv);
 void cmd_backends_help(struct buf *b);
+int cmd_perf(int argc, char **argv);
+void cmd_perf_help(struct buf *b);
+int cmd_serve(int argc, char **argv);
+void cmd_serve_help(struct buf *b);
+
+/* Append the result of a run with perftest as text, as perftest prints it, with a row for each queue pair if there are
+ * several; or as one JSON object, whose `error` is the first error, "" if there was none. */
+struct perf_client;
+void perf_text(struct buf *b, struct perf_client *p);
+void perf_json(struct buf *b, struct perf_client *p, const char *error);
 
 #endif

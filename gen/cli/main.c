@@ -1,7 +1,6 @@
 /* layer 4 (tool): rdmagen, which dispatches to its subcommands. */
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/live_options.h"
-#include "gen/cli/perf_cli.h"
 
 static const struct command commands[] = {
     {"sim", "play conversations over a simulated network, write captures", cmd_sim, cmd_sim_help},
@@ -19,6 +18,7 @@ static const struct command commands[] = {
     {"serve", "serve the clients of perftest, ibv_rc_pingpong and its kind, rping, and rdmagen", cmd_serve,
      cmd_serve_help},
     {"agent", "post verbs on an RDMA device of this host for a client elsewhere", cmd_agent, cmd_agent_help},
+    {"conformance", "test how a device follows the rules of the transport", cmd_conformance, cmd_conformance_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {NULL, NULL, NULL, NULL},

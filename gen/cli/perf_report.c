@@ -1,5 +1,6 @@
 /* layer 4 (tool): results of perftest-like traffic: the tables of perftest, statistics per queue pair, JSON. */
-#include "gen/cli/perf_cli.h"
+#include "gen/cli/live_options.h"
+#include "gen/peers/perf_client.h"
 
 #define MB (1 << 20)
 

@@ -22,6 +22,9 @@ _rdmagen_values() {
         --backend) _rdmagen_words "$("$program" backends 2>/dev/null | sed 's/[:[ ].*//')" ;;
         --device) _rdmagen_words "$(ls /sys/class/infiniband 2>/dev/null)" ;;
         --token-file) mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;
+        --level) _rdmagen_words "M S I MS" ;;
+        -T | --format) [[ $command == conformance ]] && _rdmagen_words "text json junit" ;;
+        --keep) mapfile -t COMPREPLY < <(compgen -d -- "${COMP_WORDS[COMP_CWORD]}") ;;
         -I | --interface) _rdmagen_words "$(ls /sys/class/net 2>/dev/null)" ;;
         -w | --write) mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;
         # Any other that takes an argument, as --help says.
@@ -46,6 +49,8 @@ _rdmagen() {
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.rdma' -- "$cur"; compgen -d -- "$cur")
     elif [[ $command == inject ]]; then
         _rdmagen_words "$(ls /sys/class/net 2>/dev/null) unix:"
+    elif [[ $command == conformance ]]; then
+        _rdmagen_words "$("$program" conformance --list 2>/dev/null | cut -d' ' -f3)"
     elif [[ $command == @(ping|pingpong|write|read|send|cas|faa) ]]; then
         mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
     fi

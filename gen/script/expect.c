@@ -10,6 +10,7 @@
 struct wc_wait {
     struct endpoint *ep;
     int cq;
+    const struct sim_conn *dut; /* the connection, at a device under test; NULL: at an endpoint */
     struct wc wc;
 };
 
@@ -17,8 +18,12 @@ static bool wc_arrived(struct script *s, void *arg)
 {
     struct wc_wait *w = arg;
 
-    (void)s;
-    return ep_poll(w->ep, w->cq, &w->wc, 1) == 1;
+    return w->dut ? dut_poll(s, w->dut, &w->wc) : ep_poll(w->ep, w->cq, &w->wc, 1) == 1;
+}
+
+static uint32_t qpn_of(const struct script *s, unsigned host, const struct sim_conn *c)
+{
+    return script_is_dut(s, host) ? c->remote_qpn[host ^ 1] : ep_qp(s->sim.ep[host], c->qp[host])->qpn;
 }
 
 /* Compare a word with a completion. 1: it matches, 0: it does not, -1: syntax error. */
@@ -50,7 +55,7 @@ static int wc_word(struct script *s, const struct token *t, unsigned host, const
     if (token_is(&key, "imm"))
         return (wc->flags & WC_WITH_IMM) && wc->imm_data == u;
     if (token_is(&key, "conn"))
-        return u - 1 < s->sim.n_conns && ep_qp(s->sim.ep[host], s->sim.conn[u - 1]->qp[host])->qpn == wc->qpn;
+        return u - 1 < s->sim.n_conns && qpn_of(s, host, s->sim.conn[u - 1]) == wc->qpn;
     if (token_is(&key, "src"))
         return wc->src_qp == u;
     return text_fail(&s->err, &key, "a completion has no '%.*s'", (int)key.len, key.p) - 1;
@@ -75,7 +80,7 @@ static bool wc_mismatch(struct script *s, unsigned host, const struct token *t, 
 }
 
 /* The completion queue of a connection (a number), or of the receives of an XRC shared receive queue (a name). */
-static bool cq_of(struct script *s, unsigned host, const struct token *t, int *cq)
+static bool cq_of(struct script *s, unsigned host, const struct token *t, struct wc_wait *w)
 {
     const struct script_srq *q;
     struct sim_conn *c;
@@ -84,12 +89,13 @@ static bool cq_of(struct script *s, unsigned host, const struct token *t, int *c
     if (token_u64(t, &number)) {
         if (!script_conn_of(s, t, &c))
             return false;
-        *cq = c->cq[host];
+        w->cq = c->cq[host];
+        w->dut = script_is_dut(s, host) ? c : NULL;
         return true;
     }
     q = script_srq_of(s, host, t);
-    *cq = q ? q->cq : -1;
-    return *cq >= 0 || (q && text_fail(&s->err, t, "wc: its receives complete at their queue pairs"));
+    w->cq = q ? q->cq : -1;
+    return w->cq >= 0 || (q && text_fail(&s->err, t, "wc: its receives complete at their queue pairs"));
 }
 
 /* "wc CONN STATUS [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh]" and "wc CONN none TIME". */
@@ -100,7 +106,7 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
 
     if (n < 2)
         return text_fail(&s->err, NULL, "wc: expected a connection and a status");
-    if (!cq_of(s, host, t, &w.cq))
+    if (!cq_of(s, host, t, &w))
         return false;
     if (token_is(&t[1], "none")) {
         if (n != 3 || !token_time(&t[2], &time))
@@ -161,6 +167,8 @@ static bool event_arrived(struct script *s, void *arg)
 {
     unsigned h = *(unsigned *)arg;
 
+    if (script_is_dut(s, h) && s->ev_head[h] == s->ev_tail[h])
+        dut_events(s);
     return s->ev_head[h] != s->ev_tail[h];
 }
 
@@ -189,7 +197,10 @@ static bool expect_state(struct script *s, unsigned host, const struct token *t,
         return text_fail(&s->err, NULL, "state: expected a connection and a state");
     if (!script_conn_of(s, t, &c))
         return false;
-    state = qp_state_str((enum qp_state)ep_qp(s->sim.ep[host], c->qp[host])->state);
+    state = script_is_dut(s, host) ? dut_state(s, c)
+                                   : qp_state_str((enum qp_state)ep_qp(s->sim.ep[host], c->qp[host])->state);
+    if (!state)
+        return false;
     return token_is(&t[1], state) || script_fail(s, "expected  %c state %.*s %.*s, actual %s", 'a' + (int)host,
                                                  (int)t->len, t->p, (int)t[1].len, t[1].p, state);
 }
@@ -227,7 +238,7 @@ static bool mem_compare(struct script *s, unsigned host, const struct token *t, 
     if (!script_place_of(s, host, &t[2], &q))
         return false;
     q.len = q.off + p->len <= q.m->len ? p->len : q.len;
-    if (!script_fetch(s, &q))
+    if (!(script_is_dut(s, q.m->host) ? dut_fetch : script_fetch)(s, &q))
         return false;
     if (!q.m->p || q.off + p->len > q.m->len)
         return text_fail(&s->err, &t[2], "mem: beyond the end");
@@ -253,7 +264,7 @@ static bool expect_mem(struct script *s, unsigned host, const struct token *t, u
         return false;
     if (!p.m->p || p.off + p.len > p.m->len)
         return text_fail(&s->err, t, "mem: beyond the end");
-    if (!script_fetch(s, &p))
+    if (!(script_is_dut(s, p.m->host) ? dut_fetch : script_fetch)(s, &p))
         return false;
     if (!token_is(&t[1], "="))
         return mem_compare(s, host, t, &p, token_is(&t[1], "=="));
@@ -446,6 +457,8 @@ bool script_expect(struct script *s, unsigned host, const struct token *t, unsig
     } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state}, {"migration", expect_migration},
                  {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}};
 
+    if (script_is_dut(s, host) && (token_is(t, "stat") || token_is(t, "migration") || token_is(t, "pause")))
+        return dut_lacks(s, "its agent does not tell this");
     if (token_is(t, "up") || token_is(t, "down") || token_is(t, "failed"))
         return expect_conn(s, host, t, n);
     for (size_t i = 0; i < ARRAY_LEN(words); i++)

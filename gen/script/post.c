@@ -46,7 +46,7 @@ static bool take_pieces(struct script *s, unsigned host, const struct token *t, 
             return text_fail(&s->err, &one, "more than %d pieces", SGE_MAX);
         if (!script_place_of(s, host, &one, &p))
             return false;
-        sge[*n] = (struct sge){p.m->iova + p.off, (uint32_t)p.len, p.m->key};
+        sge[*n] = (struct sge){p.m->iova + p.off, (uint32_t)p.len, script_lkey(s, p.m)};
     }
     return true;
 }
@@ -238,6 +238,8 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
             return false;
     }
     s->next_id++;
+    if (script_is_dut(s, host))
+        return dut_posted(s, dut_post_recv(s, c, q, &wr), fails);
     r = srq ? ep_post_srq_recv(s->sim.ep[host], q->handle, &wr, s->sim.now)
             : ep_post_recv(s->sim.ep[host], c->qp[host], &wr, s->sim.now);
     return posted(s, r, fails);
@@ -278,12 +280,14 @@ static int post_bind(struct script *s, struct post_line *l)
     struct endpoint *ep = s->sim.ep[l->host];
     struct script_mem *w = l->window;
     uint32_t key = w->key;
-    bool verb = mr_kind_of(ep_mr_table(ep), key) == MR_WINDOW1;
+    bool verb = mr_kind_of(ep_mr_table(ep), key) == MR_WINDOW1, dut = script_is_dut(s, l->host);
     int r;
 
     if (s->o->live && l->host != s->o->live->wire.local) { /* the other side posts it: only the key counts here */
         key = mr_next_key(key);
         r = -l->fails;
+    } else if (dut) {
+        r = dut_post_bind(s, l->c, w, &l->wr, &key);
     } else {
         r = verb ? ep_mw_bind(ep, l->c->qp[l->host], &l->wr, &key, s->sim.now)
                  : ep_post_send(ep, l->c->qp[l->host], &l->wr, s->sim.now);
@@ -291,7 +295,7 @@ static int post_bind(struct script *s, struct post_line *l)
     if (r)
         return r;
     w->old = w->key;
-    w->key = verb ? key : l->wr.rkey;
+    w->key = verb || dut ? key : l->wr.rkey;
     w->iova = l->wr.mw_access & ACCESS_ZERO_BASED ? 0 : l->wr.remote_addr;
     w->len = l->wr.mw_length;
     return 0;
@@ -304,11 +308,11 @@ static bool inline_pieces(struct script *s, struct post_line *l)
         struct sge *e = &l->sge[k];
         const struct script_mem *m = NULL;
         for (unsigned i = 0; i < s->n_mem && !m; i++)
-            if (s->mem[i].host == l->host && s->mem[i].key == e->lkey && s->mem[i].p)
+            if (s->mem[i].host == l->host && script_lkey(s, &s->mem[i]) == e->lkey && s->mem[i].p)
                 m = &s->mem[i];
         if (!m || e->addr < m->iova || e->addr - m->iova > m->len || e->length > m->len - (e->addr - m->iova))
             return text_fail(&s->err, NULL, "inline: piece %u is not in the memory of a region", k + 1);
-        e->addr = (uintptr_t)m->p + (e->addr - m->iova);
+        e->addr = (script_is_dut(s, m->host) ? dut_inline(s, m) : (uintptr_t)m->p) + (e->addr - m->iova);
     }
     return true;
 }
@@ -352,6 +356,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
         l.wr.remote_qpn = l.c->remote_qpn[host];
         l.wr.remote_qkey = l.c->remote_qkey[host];
     }
+    if (s->dut && ops[i].op == WR_FLUSH)
+        return dut_lacks(s, "agents give no right to FLUSH");
     if (ops[i].op >= WR_BIND_MW)
         good = post_local(s, &l, t + 1, n - 1);
     else if (ops[i].op == WR_FLUSH)
@@ -366,6 +372,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     for (unsigned k = 0; k < l.wr.num_sge && l.lkey_given; k++)
         l.sge[k].lkey = l.lkey;
     s->next_id++;
+    if (script_is_dut(s, host))
+        return dut_posted(s, l.window ? post_bind(s, &l) : dut_post_send(s, l.c, &l.wr), l.fails);
     if (l.window)
         return posted(s, post_bind(s, &l), l.fails);
     return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
@@ -414,6 +422,13 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
         state++;
     if (state > QPS_ERR)
         return text_fail(&s->err, &t[1], "there is no state '%.*s'", (int)t[1].len, t[1].p);
+    if (script_is_dut(s, host)) {
+        if (n > 3 || (n == 3 && !modify_word(s, host, &t[2], &a, &mask, &fails)))
+            return n > 3 ? dut_lacks(s, "alternate paths are not tested") : false;
+        if (state == QPS_RESET) /* the replica is joined again as well */
+            ep_qp_modify(s->sim.ep[host], c->qp[host], &(struct qp_attr){0}, QPA_STATE, s->sim.now);
+        return dut_posted(s, dut_modify(s, c, (enum qp_state)state), fails);
+    }
     p = &c->peer[host];
     a = (struct qp_attr){.state = (uint8_t)state,
                          .access = p->access,

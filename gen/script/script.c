@@ -111,6 +111,8 @@ bool script_until(struct script *s, bool (*cond)(struct script *, void *), void 
     ns_t until = s->sim.now > NS_NEVER - limit ? NS_NEVER : s->sim.now + limit;
 
     while (!cond(s, arg)) {
+        if (s->broken)
+            return false;
         if (sim_step(&s->sim, until))
             continue;
         if (cond(s, arg))
@@ -267,7 +269,7 @@ bool script_start(struct script *s)
     r = sim_init(&s->sim, &s->o->sim, &app);
     if (r == 0 && s->o->live)
         s->o->live->sim = &s->sim;
-    return r == 0 || text_fail(&s->err, NULL, "the hosts cannot be set up: %s", strerror(-r));
+    return r == 0 ? dut_open(s) : text_fail(&s->err, NULL, "the hosts cannot be set up: %s", strerror(-r));
 }
 
 void script_free(struct script *s)
@@ -276,6 +278,7 @@ void script_free(struct script *s)
 
     if (s->o->live)
         s->o->live->sim = NULL;
+    dut_close(s);
     for (unsigned h = 0; h < NET_HOSTS; h++)
         while ((x = s->sent[h])) {
             s->sent[h] = x->next;
@@ -302,7 +305,8 @@ void script_final_checks(struct script *s)
     if (s->started)
         sim_idle(&s->sim, who, idle, s);
     for (unsigned h = 0; s->started && h < NET_HOSTS; h++)
-        if (ep_stats(s->sim.ep[h])->own_check_failures && !(s->o->live && s->o->live->wire.local != h))
+        if (ep_stats(s->sim.ep[h])->own_check_failures && !(s->o->live && s->o->live->wire.local != h) &&
+            !script_is_dut(s, h))
             script_fail(s, "host %c broke %s", 'a' + (int)h, rule_str(ep_first_refused(s->sim.ep[h]).rule));
 }
 
@@ -375,6 +379,12 @@ static void report_wire(struct script *s, size_t mark)
         script_fail(s, "the network failed: %s", strerror(-s->sim.wire_err));
 }
 
+/* Why a line could not be executed. */
+static enum script_result failure_of(const struct script *s)
+{
+    return !s->failed ? SCRIPT_BAD : s->broken ? SCRIPT_BROKEN : s->unsupported ? SCRIPT_UNSUPPORTED : SCRIPT_FAILED;
+}
+
 enum script_result script_run(const char *name, const char *text, struct script_opts *opts, struct buf *out)
 {
     struct script *s = script_new(name, opts, out);
@@ -397,7 +407,7 @@ enum script_result script_run(const char *name, const char *text, struct script_
                 report_wire(s, mark);
             else if (!s->failed)
                 report_line(s);
-            r = s->failed ? SCRIPT_FAILED : SCRIPT_BAD;
+            r = failure_of(s);
         }
         any |= s->started;
     }
@@ -410,7 +420,7 @@ enum script_result script_run(const char *name, const char *text, struct script_
     if (r == SCRIPT_OK && !script_end(s) && !s->failed)
         script_fail(s, "%s", s->err.msg);
     if (r == SCRIPT_OK && s->failed)
-        r = SCRIPT_FAILED;
+        r = failure_of(s);
     script_free(s);
     return r;
 }

@@ -3,22 +3,25 @@
 #ifndef RDMATRACE_GEN_SCRIPT_SCRIPT_H
 #define RDMATRACE_GEN_SCRIPT_SCRIPT_H
 
-#include "gen/sim/sim.h"
+#include "gen/script/dut.h"
 
 enum script_result {
     SCRIPT_OK,
-    SCRIPT_FAILED, /* a line expects what did not happen */
-    SCRIPT_BAD,    /* a syntax error in a line, or out of memory */
+    SCRIPT_FAILED,      /* a line expects what did not happen */
+    SCRIPT_BAD,         /* a syntax error in a line, or out of memory */
+    SCRIPT_UNSUPPORTED, /* the device under test lacks what a line needs */
+    SCRIPT_BROKEN,      /* the session with the device under test ended */
 };
 
 struct script_live;
 
 struct script_opts {
-    struct sim_config sim;    /* configuration before the first line; script_run() frees its `events` */
-    bool has_psn;             /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
-    uint32_t psn;             /* 24 bits */
-    bool verbose;             /* report every packet in *out */
-    struct script_live *live; /* host b is a live peer; NULL: both hosts are simulated */
+    struct sim_config sim;        /* configuration before the first line; script_run() frees its `events` */
+    bool has_psn;                 /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
+    uint32_t psn;                 /* 24 bits */
+    bool verbose;                 /* report every packet in *out */
+    struct script_live *live;     /* host b is a live peer; NULL: both hosts are simulated */
+    const struct script_dut *dut; /* host b is driven by its agent; NULL: by the scenario itself */
 };
 
 /* Run the scenario in `text` (terminated by NUL). `name`: its name in messages, which are appended to *out. */

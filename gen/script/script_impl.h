@@ -39,6 +39,7 @@ struct script_sent {
 };
 
 struct script_place;
+struct dut;
 
 /* A running scenario. */
 struct script {
@@ -50,6 +51,9 @@ struct script {
     struct sim sim;
     struct text_error err; /* syntax error of the current line */
     bool failed;           /* the syntax is right, but the line expects what did not happen */
+    bool unsupported;      /* failed: the device under test lacks what the line needs */
+    bool broken;           /* failed: the session with the device under test ended */
+    struct dut *dut;       /* host b is a device under test; NULL: it is not */
     ns_t seen_at;          /* time of the latest packet that a line matched */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS]; /* by host: queue of sent frames */
     struct prng prng;                                           /* starting PSNs and the like */
@@ -157,6 +161,47 @@ struct script *script_new(const char *name, struct script_opts *o, struct buf *o
 void script_free(struct script *s);
 /* Checks at the end, after all lines were met: unfinished work, and rules that an endpoint broke without a fault. */
 void script_final_checks(struct script *s);
+
+/* The device under test (dut.c). All of it concerns host b, whose objects have replicas on this side; in functions that
+ * return a bool, false means s->failed. */
+/* Whether `host` is one. */
+bool script_is_dut(const struct script *s, unsigned host);
+/* Begin the session, if there is a device under test; end it. */
+bool dut_open(struct script *s);
+void dut_close(struct script *s);
+/* Fail, because agents lack something: `what` says so. Returns false. */
+bool dut_lacks(struct script *s, const char *what);
+/* Register the memory of `m` with its contents, in the domain whose replica is `pd`; allocate a window of type 1 or 2:
+ * m->key is set. */
+bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned access);
+bool dut_window(struct script *s, struct script_mem *m, uint32_t pd, unsigned type);
+/* Deregister or deallocate it: 0 or a negative errno. */
+int dut_dereg(struct script *s, const struct script_mem *m);
+/* The L_Key of a region of either host. */
+uint32_t script_lkey(const struct script *s, const struct script_mem *m);
+/* The address of its memory, for inline data. */
+uint64_t dut_inline(const struct script *s, const struct script_mem *m);
+/* Read a place in its memory into the local copy. */
+bool dut_fetch(struct script *s, const struct script_place *p);
+bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit);
+/* Create the queue pair of a connection, and tell its QPN to host a; bring it to RTS. */
+bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg);
+bool dut_join(struct script *s, const struct sim_conn *c);
+/* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */
+int dut_modify(struct script *s, const struct sim_conn *c, enum qp_state state);
+const char *dut_state(struct script *s, const struct sim_conn *c);
+/* Post a receive to a queue pair, or to `q` if it is not NULL; post a send; bind window `w`, whose key is then *key.
+ * 0 or a negative errno. */
+int dut_post_recv(struct script *s, const struct sim_conn *c, const struct script_srq *q, const struct recv_wr *wr);
+int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr);
+int dut_post_bind(struct script *s, const struct sim_conn *c, const struct script_mem *w, const struct send_wr *wr,
+                  uint32_t *key);
+/* Whether the result `r` of one of them is what the line expects: 0, or failure with errno `fails`. */
+bool dut_posted(struct script *s, int r, int fails);
+/* Take a completion of a connection; false: there is none. */
+bool dut_poll(struct script *s, const struct sim_conn *c, struct wc *wc);
+/* Fill s->events with the asynchronous events that are there. */
+void dut_events(struct script *s);
 
 /* --- Helpers ---------------------------------------------------------------------------------- */
 

@@ -221,6 +221,17 @@ static const struct {
     {"hops", 255, offsetof(struct ep_peer, av.hop_limit)},
 };
 
+/* Join the queue pairs of a connection; on the device under test first, so that it is ready. */
+static bool join(struct script *s, const struct token *t, struct sim_conn *c)
+{
+    int err;
+
+    if (!script_exchange(s, c) || (s->dut && !dut_join(s, c)))
+        return false;
+    err = sim_conn_join(&s->sim, c);
+    return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
+}
+
 static bool qp_srq(struct script *s, struct sim_conn_config *c, const struct token *v)
 {
     struct token host, name;
@@ -349,25 +360,18 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     conn = sim_conn_add(&s->sim, &c, &err);
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
-    if (l.fresh || l.cm)
-        return true;
-    if (!script_exchange(s, conn))
+    if (s->dut && (l.cm ? !dut_lacks(s, "connections are made without RDMA-CM") : !dut_qp(s, conn, &c)))
         return false;
-    err = sim_conn_join(&s->sim, conn);
-    return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
+    return l.fresh || l.cm || join(s, t, conn);
 }
 
 bool script_join(struct script *s, const struct token *t, unsigned n)
 {
     struct sim_conn *c;
-    int err;
 
     if (n != 1)
         return text_fail(&s->err, NULL, "join: expected the number of a connection");
-    if (!script_conn_of(s, t, &c) || !script_exchange(s, c))
-        return false;
-    err = sim_conn_join(&s->sim, c);
-    return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
+    return script_conn_of(s, t, &c) && join(s, t, c);
 }
 
 /* Parse "N [from b]": the connection, and the host that acts. */
@@ -387,6 +391,8 @@ bool script_connect(struct script *s, const struct token *t, unsigned n)
 
     if (!conn_and_host(s, t, n, &c, &host))
         return false;
+    if (s->dut)
+        return dut_lacks(s, "connections are made without RDMA-CM");
     err = sim_conn_connect(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
 }
@@ -399,6 +405,8 @@ bool script_load(struct script *s, const struct token *t, unsigned n)
 
     if (!conn_and_host(s, t, n, &c, &host))
         return false;
+    if (s->dut)
+        return dut_lacks(s, "connections are made without RDMA-CM");
     err = sim_conn_load(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "load: %s", strerror(-err));
 }
@@ -411,6 +419,8 @@ bool script_disconnect(struct script *s, const struct token *t, unsigned n)
 
     if (!conn_and_host(s, t, n, &c, &host))
         return false;
+    if (s->dut)
+        return dut_lacks(s, "connections are made without RDMA-CM");
     err = sim_conn_disconnect(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "disconnect: %s", strerror(-err));
 }
@@ -474,12 +484,16 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
                                    : !text_fail(&s->err, &key, "mem: '%.*s' is not understood", (int)key.len, key.p))
             return false;
     }
-    r = m->p ? ep_mr_reg(s->sim.ep[m->host], pd_of(s, m->host, pd), m->p, m->len, m->iova, access, &m->key) : -ENOMEM;
+    if (m->p && script_is_dut(s, m->host))
+        r = dut_mem(s, m, pd_of(s, m->host, pd), access) ? 0 : 1;
+    else
+        r = m->p ? ep_mr_reg(s->sim.ep[m->host], pd_of(s, m->host, pd), m->p, m->len, m->iova, access, &m->key)
+                 : -ENOMEM;
     if (access & ACCESS_ZERO_BASED)
         m->iova = 0;
     script_adopt(s, m);
     m->old = m->key;
-    return r == 0 || text_fail(&s->err, t, "the memory cannot be registered: %s", strerror(-r));
+    return r == 0 || (r < 0 && text_fail(&s->err, t, "the memory cannot be registered: %s", strerror(-r)));
 }
 
 bool script_srq_add(struct script *s, const struct token *t, unsigned n)
@@ -508,7 +522,7 @@ bool script_srq_add(struct script *s, const struct token *t, unsigned n)
     if (q->xrcd && ep_srq_to_xrc(s->sim.ep[q->host], q->handle, q->xrcd, q->cq))
         return text_fail(&s->err, t, "the shared receive queue cannot be one of an XRC domain");
     ep_srq_limit(s->sim.ep[q->host], q->handle, (uint32_t)limit);
-    return true;
+    return !script_is_dut(s, q->host) || dut_srq(s, q, pd_of(s, q->host, pd), (uint32_t)depth, (uint32_t)limit);
 }
 
 bool script_mw_add(struct script *s, const struct token *t, unsigned n)
@@ -526,7 +540,14 @@ bool script_mw_add(struct script *s, const struct token *t, unsigned n)
         return text_fail(&s->err, &t[2], "mw: '%.*s' is not understood", (int)t[2].len, t[2].p);
     m->iova = 0;
     m->len = UINT32_MAX;
-    r = ep_mw_alloc(s->sim.ep[m->host], pd_of(s, m->host, pd), token_is(&t[1], "1") ? MR_WINDOW1 : MR_WINDOW2, &m->key);
+    if (script_is_dut(s, m->host)) {
+        if (!dut_window(s, m, pd_of(s, m->host, pd), token_is(&t[1], "1") ? 1 : 2))
+            return false;
+        r = 0;
+    } else {
+        r = ep_mw_alloc(s->sim.ep[m->host], pd_of(s, m->host, pd), token_is(&t[1], "1") ? MR_WINDOW1 : MR_WINDOW2,
+                        &m->key);
+    }
     if (r < 0)
         return text_fail(&s->err, t, "the window cannot be allocated: %s", strerror(-r));
     m->old = m->key;
@@ -550,6 +571,8 @@ bool script_mr_add(struct script *s, const struct token *t, unsigned n)
         return text_fail(&s->err, &t[2], "mr: '%.*s' is not understood", (int)t[2].len, t[2].p);
     m->iova = 0;
     m->len = 0;
+    if (script_is_dut(s, m->host))
+        return dut_lacks(s, "agents have no fast registration");
     r = ep_mr_alloc(s->sim.ep[m->host], pd_of(s, m->host, pd), most, &m->key);
     if (r < 0)
         return text_fail(&s->err, t, "the region cannot be allocated: %s", strerror(-r));
@@ -568,6 +591,8 @@ bool script_dereg(struct script *s, const struct token *t, unsigned n)
         return text_fail(&s->err, NULL, "dereg: expected HOST.NAME [fails=ERROR]");
     if (!script_place_of(s, 0, t, &p) || (n == 2 && !script_errno(s, &v, &fails)))
         return false;
+    if (script_is_dut(s, p.m->host))
+        return dut_posted(s, dut_dereg(s, p.m), fails);
     r = ep_mr_dereg(s->sim.ep[p.m->host], p.m->key);
     if (s->o->live && p.m->host != s->o->live->wire.local)
         return true; /* the other side, where the windows are bound, says whether it works */

@@ -166,7 +166,7 @@ unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn
     unsigned n = events_idle(s->events, told, user);
 
     for (unsigned h = 0; h < NET_HOSTS; h++)
-        if (!s->wire || s->wire->local == h)
+        if ((!s->wire || s->wire->local == h) && !s->foreign[h])
             n += ep_faults_idle(s->ep[h], s->ep[h ^ 1], who[h], told, user);
     return n;
 }
@@ -208,7 +208,7 @@ static void sim_events(struct sim *s, unsigned h)
 {
     struct ep_event e;
 
-    while (ep_event(s->ep[h], &e)) {
+    while (!s->foreign[h] && ep_event(s->ep[h], &e)) {
         if (e.type == EP_EV_COMM_EST && s->cm[h])
             cm_agent_established(s->cm[h], e.handle);
         if (e.type == EP_EV_PATH_MIG && s->cm[h])

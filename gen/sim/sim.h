@@ -127,6 +127,7 @@ struct sim {
     int wire_err;    /* first error of the wire */
     ns_t last_frame; /* wire: time of the last frame sent or received */
     uint16_t port;
+    bool foreign[NET_HOSTS]; /* somebody else drives the host's endpoint: its events and faults are not ours */
 };
 
 /* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. With ep.two_ports sim_init() gives the second

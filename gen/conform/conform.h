@@ -1,0 +1,94 @@
+/* layer 3 (conform): a battery of tests for a device under test: each is a scenario in which host a is our endpoint and
+ * host b the device, with the rules that it concerns; its result, and the score of all. */
+#ifndef RDMATRACE_GEN_CONFORM_CONFORM_H
+#define RDMATRACE_GEN_CONFORM_CONFORM_H
+
+#include "gen/script/script.h"
+#include "src/transport/rules.h"
+
+#define CONFORM_TESTS 256 /* most tests of a battery */
+#define CONFORM_RULES 12  /* most rules of a test */
+
+/* How strongly the source requires it: it must, it should, or it only tells what the device does. */
+enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFO, CONFORM_LEVELS };
+/* "M", "S", "I". */
+const char *conform_level_str(enum conform_level l);
+
+/* A test: texts of the battery, which are not terminated. */
+struct conform_test {
+    char id[40]; /* "nak/seq-gap": group and name */
+    uint8_t level;
+    struct token title;  /* what the device has to do, in a sentence */
+    struct token anchor; /* the source: compliance ids and sections */
+    enum rule rules[CONFORM_RULES];
+    unsigned n_rules;
+    struct token script; /* the scenario */
+    unsigned line;       /* of the battery, at which it begins */
+};
+
+struct conform_battery {
+    struct conform_test test[CONFORM_TESTS];
+    unsigned n;
+};
+
+/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ..." and the lines of the scenario. False
+ * with the reason in *err. */
+bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
+/* The battery that is part of the program. */
+const char *conform_text(void);
+/* Whether an id matches a pattern: * stands for any characters, and "nak" for all of "nak/". */
+bool conform_matches(const char *id, const char *pattern);
+
+enum conform_result {
+    CONFORM_PASS,
+    CONFORM_FAIL,        /* the device did what it must not, or did not what it must */
+    CONFORM_UNSUPPORTED, /* it lacks what the test needs */
+    CONFORM_ERROR,       /* ours: the test, the session, or a disagreement between the test and the judge */
+    CONFORM_RESULTS,
+};
+/* "pass", "fail", "unsupported", "error". */
+const char *conform_result_str(enum conform_result r);
+
+struct conform_outcome {
+    const struct conform_test *test;
+    uint8_t result;    /* enum conform_result */
+    struct buf reason; /* one line, without a newline; "": it passed */
+    struct buf judge;  /* rules that the judge found the device to have broken, "NAK-02 in frame 7, ..." */
+    char capture[300]; /* the file; "": none is kept */
+};
+
+/* What the tests are run with. */
+struct conform_run {
+    uint64_t seed;
+    const struct script_dut *dut;
+    enum rule faults[FAULTS_MAX]; /* that the twin has */
+    unsigned n_faults;
+    const char *keep;  /* directory of the captures, which exists */
+    const char *judge; /* path of the program rdmatrace; NULL: captures are not judged */
+};
+
+/* Run a test and fill *o, which conform_outcome_free() releases. 0, or a negative errno: the capture cannot be written.
+ */
+int conform_run(const struct conform_run *r, const struct conform_test *t, struct conform_outcome *o);
+void conform_outcome_free(struct conform_outcome *o);
+
+/* What the judge (a run of `rdmatrace check -T json`) says of `capture`: append the rules that the host with MAC
+ * address `mac` broke to *found. 0; a negative errno: it cannot be run, or its output not be understood. */
+int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found);
+
+/* The outcomes of all tests that were run. */
+struct conform_score {
+    const struct conform_outcome *o;
+    unsigned n;
+    uint64_t seed;
+    const char *dut; /* what was tested, in a few words */
+    bool judged;     /* captures were judged */
+};
+/* Append the score card: text, one JSON object, or the XML of JUnit. */
+void conform_print_text(const struct conform_score *s, struct buf *b);
+void conform_print_json(const struct conform_score *s, struct buf *b);
+void conform_print_junit(const struct conform_score *s, struct buf *b);
+/* How many tests of a level (CONFORM_LEVELS: of all) have a result. */
+unsigned conform_count(const struct conform_score *s, unsigned level, enum conform_result r);
+
+#endif

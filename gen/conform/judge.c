@@ -1,0 +1,125 @@
+/* layer 3 (conform): the judge: `rdmatrace check` as a process of its own, and what it says of one host. */
+#include "gen/conform/conform.h"
+#include "src/cap/cap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX (16u << 20) /* bytes that the judge may print */
+
+extern char **environ;
+
+/* Read what is printed, to the end. */
+static int read_all(int fd, struct buf *b)
+{
+    ssize_t n = 1;
+
+    while (n > 0 && b->len < OUTPUT_MAX) {
+        if (!buf_need(b, 65536))
+            return -ENOMEM;
+        n = read(fd, b->p + b->len, 65536);
+        if (n > 0)
+            b->len += (size_t)n;
+        else if (n < 0 && errno == EINTR)
+            n = 1;
+    }
+    return n < 0 ? -errno : n == 0 ? 0 : -EFBIG;
+}
+
+/* Run the program with its output to *b. 0, or a negative errno; -EPROTO: it failed. */
+static int run(const char *program, const char *capture, struct buf *b)
+{
+    char *argv[] = {(char *)"rdmatrace", (char *)"check",     (char *)"-T", (char *)"json",  (char *)"--complete",
+                    (char *)"--tap",     (char *)"responder", (char *)"--", (char *)capture, NULL};
+    posix_spawn_file_actions_t act;
+    int fd[2], e, status = 0;
+    pid_t pid;
+
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return -errno;
+    posix_spawn_file_actions_init(&act);
+    posix_spawn_file_actions_adddup2(&act, fd[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&act, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    e = -posix_spawn(&pid, program, &act, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&act);
+    close(fd[1]);
+    if (e == 0) {
+        e = read_all(fd[0], b);
+        if (e < 0)
+            kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (e == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) > 1))
+            e = -EPROTO;
+    }
+    close(fd[0]);
+    return e;
+}
+
+/* The text of the member `"NAME":` in a line of JSON; empty: it has none. */
+static struct token member(const char *line, size_t len, const char *name)
+{
+    const char *p = memmem(line, len, name, strlen(name));
+    struct token t = {0};
+
+    if (!p)
+        return t;
+    t.p = p + strlen(name);
+    t.len = (uint32_t)strcspn(t.p, ",]}\"\n");
+    return t;
+}
+
+/* Whether frame `n` of the capture was sent by `mac`: 1, 0, or a negative errno. */
+static int sent_by(const char *capture, uint64_t n, const uint8_t mac[6])
+{
+    struct cap_error err;
+    struct frame f = {0};
+    struct cap *c;
+    int e = cap_open(&c, capture, 0, NULL, &err);
+
+    if (e < 0)
+        return e;
+    while (n-- && (e = cap_next(c, &f)) == 1)
+        continue;
+    e = e < 0 ? e : e == 1 && f.caplen >= 12 && memcmp(f.data + 6, mac, 6) == 0;
+    cap_close(c);
+    return e;
+}
+
+/* A line of the findings: append the rule, if `mac` broke it. */
+static int take_finding(const char *line, size_t len, const char *capture, const uint8_t mac[6], struct buf *found)
+{
+    struct token rule = member(line, len, "\"rule\":\""), frame = member(line, len, "\"frames\":[");
+    struct token verdict = member(line, len, "\"verdict\":\"");
+    uint64_t n;
+    int e;
+
+    if (!rule.len || !token_is(&verdict, "fail") || !token_u64(&frame, &n))
+        return 0;
+    e = sent_by(capture, n, mac);
+    if (e == 1)
+        buf_printf(found, "%s%.*s in frame %llu", found->len ? ", " : "", (int)rule.len, rule.p, (unsigned long long)n);
+    return e < 0 ? e : 0;
+}
+
+int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found)
+{
+    struct buf b = {0};
+    int e = run(program, capture, &b);
+    const char *line = e == 0 ? buf_str(&b) : "";
+
+    if (e == 0 && strncmp(line, "{\"summary\":", 11) != 0)
+        e = -EPROTO;
+    for (size_t n; e == 0 && *line; line += n + (line[n] == '\n')) {
+        n = strcspn(line, "\n");
+        e = take_finding(line, n, capture, mac, found);
+    }
+    buf_free(&b);
+    return e;
+}

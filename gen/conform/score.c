@@ -1,0 +1,180 @@
+/* layer 3 (conform): the score card: text, JSON, JUnit. */
+#include "gen/conform/conform.h"
+
+static const char *const results[CONFORM_RESULTS] = {"pass", "fail", "unsupported", "error"};
+
+const char *conform_result_str(enum conform_result r)
+{
+    return (unsigned)r < CONFORM_RESULTS ? results[r] : "?";
+}
+
+unsigned conform_count(const struct conform_score *s, unsigned level, enum conform_result r)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        n += s->o[i].result == r && (level == CONFORM_LEVELS || s->o[i].test->level == level);
+    return n;
+}
+
+static unsigned all_of(const struct conform_score *s, unsigned level)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < CONFORM_RESULTS; r++)
+        n += conform_count(s, level, (enum conform_result)r);
+    return n;
+}
+
+/* How many rules the tests concern that passed or failed; `good`: only those of which every such test passed. */
+static unsigned count_rules(const struct conform_score *s, bool good)
+{
+    unsigned char state[RULE_COUNT] = {0}; /* 1: concerned, 2: failed */
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        for (unsigned k = 0; k < s->o[i].test->n_rules && s->o[i].result <= CONFORM_FAIL; k++)
+            state[s->o[i].test->rules[k]] |= s->o[i].result == CONFORM_FAIL ? 3 : 1;
+    for (unsigned i = 0; i < RULE_COUNT; i++)
+        n += good ? state[i] == 1 : state[i] != 0;
+    return n;
+}
+
+static void put_rules(const struct conform_test *t, struct buf *b, const char *quote, const char *sep)
+{
+    for (unsigned i = 0; i < t->n_rules; i++)
+        buf_printf(b, "%s%s%s%s", i ? sep : "", quote, rule_str(t->rules[i]), quote);
+}
+
+/* --- Text ------------------------------------------------------------------------------------- */
+
+void conform_print_text(const struct conform_score *s, struct buf *b)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct conform_outcome *o = &s->o[i];
+        buf_printf(b, "%-11s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
+                   o->test->id, (int)o->test->title.len, o->test->title.p);
+        if (o->result == CONFORM_PASS)
+            continue;
+        buf_puts(b, "             ");
+        buf_mem(b, o->reason.p, o->reason.len);
+        if (o->judge.len) {
+            buf_puts(b, "; the judge: ");
+            buf_mem(b, o->judge.p, o->judge.len);
+        }
+        buf_char(b, '\n');
+    }
+    buf_printf(b, "\n%s, seed %llu\n", s->dut, (unsigned long long)s->seed);
+    for (unsigned l = 0; l < CONFORM_LEVELS; l++)
+        if (all_of(s, l))
+            buf_printf(b, "%s: %u of %u passed, %u failed, %u unsupported, %u error\n", conform_level_str(l),
+                       conform_count(s, l, CONFORM_PASS), all_of(s, l), conform_count(s, l, CONFORM_FAIL),
+                       conform_count(s, l, CONFORM_UNSUPPORTED), conform_count(s, l, CONFORM_ERROR));
+    buf_printf(b, "rules: %u of %u touched, of which %u kept in every test%s\n", count_rules(s, false),
+               (unsigned)RULE_COUNT - 1, count_rules(s, true),
+               s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void put_text(struct buf *b, const char *name, const char *p, size_t n)
+{
+    buf_printf(b, ",\"%s\":", name);
+    buf_json(b, p, n);
+}
+
+void conform_print_json(const struct conform_score *s, struct buf *b)
+{
+    buf_printf(b, "{\"schema\":\"rdmagen-conformance/1\",\"seed\":%llu", (unsigned long long)s->seed);
+    put_text(b, "dut", s->dut, strlen(s->dut));
+    buf_printf(b, ",\"judged\":%s,\"tests\":[", s->judged ? "true" : "false");
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct conform_outcome *o = &s->o[i];
+        const struct conform_test *t = o->test;
+        buf_printf(b, "%s\n{\"id\":\"%s\",\"level\":\"%s\",\"result\":\"%s\"", i ? "," : "", t->id,
+                   conform_level_str(t->level), conform_result_str(o->result));
+        put_text(b, "title", t->title.p, t->title.len);
+        put_text(b, "anchor", t->anchor.p, t->anchor.len);
+        buf_puts(b, ",\"rules\":[");
+        put_rules(t, b, "\"", ",");
+        buf_char(b, ']');
+        put_text(b, "reason", o->reason.p, o->reason.len);
+        put_text(b, "judge", o->judge.p, o->judge.len);
+        if (*o->capture)
+            put_text(b, "capture", o->capture, strlen(o->capture));
+        buf_char(b, '}');
+    }
+    buf_puts(b, "],\n\"score\":{");
+    for (unsigned l = 0; l < CONFORM_LEVELS; l++) {
+        buf_printf(b, "\"%s\":{\"tests\":%u", conform_level_str(l), all_of(s, l));
+        for (unsigned r = 0; r < CONFORM_RESULTS; r++)
+            buf_printf(b, ",\"%s\":%u", results[r], conform_count(s, l, (enum conform_result)r));
+        buf_puts(b, "},");
+    }
+    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u}}}\n", (unsigned)RULE_COUNT - 1,
+               count_rules(s, false), count_rules(s, true));
+}
+
+/* --- JUnit ------------------------------------------------------------------------------------ */
+
+/* As an attribute of XML, where only printable characters may stand. */
+static void put_xml(struct buf *b, const char *p, size_t n)
+{
+    static const char special[] = "&<>\"'";
+    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
+
+    for (size_t i = 0; i < n; i++) {
+        const char *q = p[i] ? strchr(special, p[i]) : NULL;
+        if (q)
+            buf_puts(b, escaped[q - special]);
+        else
+            buf_char(b, p[i] >= ' ' && p[i] < 0x7f ? p[i] : '?');
+    }
+}
+
+static size_t group_len(const struct conform_outcome *o)
+{
+    return strcspn(o->test->id, "/");
+}
+
+static bool same_group(const struct conform_outcome *a, const struct conform_outcome *b)
+{
+    return group_len(a) == group_len(b) && memcmp(a->test->id, b->test->id, group_len(a)) == 0;
+}
+
+static void put_case(struct buf *b, const struct conform_outcome *o)
+{
+    static const char *const tags[CONFORM_RESULTS] = {NULL, "failure", "skipped", "error"};
+
+    buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
+    if (o->result != CONFORM_PASS) {
+        buf_printf(b, "><%s message=\"", tags[o->result]);
+        put_xml(b, o->reason.p, o->reason.len);
+        if (o->judge.len) {
+            buf_puts(b, "; the judge: ");
+            put_xml(b, o->judge.p, o->judge.len);
+        }
+        buf_puts(b, "\"/></testcase>\n");
+    } else {
+        buf_puts(b, "/>\n");
+    }
+}
+
+void conform_print_junit(const struct conform_score *s, struct buf *b)
+{
+    buf_puts(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rdmagen conformance\">\n");
+    for (unsigned i = 0, end; i < s->n; i = end) {
+        struct conform_score group = {.o = &s->o[i]};
+        for (end = i; end < s->n && same_group(&s->o[i], &s->o[end]); end++)
+            group.n++;
+        buf_printf(b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
+                   (int)group_len(&s->o[i]), s->o[i].test->id, group.n,
+                   conform_count(&group, CONFORM_LEVELS, CONFORM_FAIL),
+                   conform_count(&group, CONFORM_LEVELS, CONFORM_ERROR),
+                   conform_count(&group, CONFORM_LEVELS, CONFORM_UNSUPPORTED));
+        for (unsigned k = 0; k < group.n; k++)
+            put_case(b, &group.o[k]);
+        buf_puts(b, " </testsuite>\n");
+    }
+    buf_puts(b, "</testsuites>\n");
+}

@@ -1,0 +1,102 @@
+/* layer 3 (conform): the agent's twin as a device under test. */
+#include "gen/conform/twin.h"
+
+#include "gen/agent/agent.h"
+#include "gen/rnic/ep_rnic.h"
+
+#include <stdlib.h>
+
+struct twin_dut {
+    struct sim *sim;
+    struct agent agent;
+    bool begun;
+};
+
+/* As agents on a host with little memory. */
+static const struct agent_limits limits = {.max_mem = 256u << 20, .max_qp = 256, .max_objs = 4096};
+
+static ns_t now_of(void *user)
+{
+    const struct twin_dut *t = user;
+
+    return t->sim->now;
+}
+
+static bool pause(void *user, struct agent *a, ns_t until)
+{
+    struct twin_dut *t = user;
+
+    (void)a;
+    if (!sim_step(t->sim, until) && t->sim->now < until)
+        t->sim->now = until;
+    return true;
+}
+
+/* Both hosts are on one network. */
+static bool resolve(void *user, const uint8_t gid[16], uint8_t mac[6])
+{
+    const struct twin_dut *t = user;
+
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (memcmp(t->sim->addr[h].gid, gid, 16) == 0) {
+            memcpy(mac, t->sim->addr[h].mac, 6);
+            return true;
+        }
+    return false;
+}
+
+static bool start(void *user, struct sim *sim)
+{
+    struct twin_dut *t = user;
+    struct agent_driver driver = {.user = t, .pause = pause, .now = now_of};
+    struct ep_rnic_config c = {.ep = sim->ep[1], .now = &sim->now, .resolve = resolve, .user = t};
+    struct rnic *r = ep_rnic_new(&c);
+
+    if (!r)
+        return false;
+    t->sim = sim;
+    sim->foreign[1] = true;
+    agent_begin(&t->agent, r, &limits, &driver);
+    t->begun = true;
+    return true;
+}
+
+static bool ask(void *user, const char *line, const uint8_t *data, size_t n, struct buf *said, struct buf *bulk)
+{
+    struct agent *a = &((struct twin_dut *)user)->agent;
+    size_t text;
+
+    a->out.len = 0;
+    agent_line(a, line, strlen(line), data, n);
+    if (a->n_bulk > a->out.len)
+        return false;
+    text = a->out.len - a->n_bulk;
+    buf_mem(said, a->out.p, text);
+    buf_mem(bulk, a->out.p + text, a->n_bulk);
+    return !a->out.err && !said->err && !bulk->err;
+}
+
+static void stop(void *user)
+{
+    struct twin_dut *t = user;
+    struct rnic *r = t->agent.rnic;
+
+    if (!t->begun)
+        return;
+    agent_end(&t->agent);
+    r->ops->close(r);
+    t->begun = false;
+}
+
+struct twin_dut *twin_dut_new(struct script_dut *dut)
+{
+    struct twin_dut *t = calloc(1, sizeof *t);
+
+    *dut = (struct script_dut){.start = start, .ask = ask, .stop = stop, .user = t};
+    return t;
+}
+
+void twin_dut_free(struct twin_dut *t)
+{
+    free(t);
+}

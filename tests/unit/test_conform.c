@@ -1,0 +1,156 @@
+/* layer 5 (test): the battery of conformance tests as text, and scenarios played against the agent's twin. */
+#include "gen/conform/conform.h"
+#include "gen/conform/twin.h"
+
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct conform_battery battery;
+
+static bool parses(const char *text, const char *why)
+{
+    struct buf err = {0};
+    bool good = conform_parse(&battery, text, &err);
+
+    cr_assert(good == !*why && strstr(buf_str(&err), why), "%s", buf_str(&err));
+    buf_free(&err);
+    return good;
+}
+
+Test(conform, a_battery_is_read_with_its_rules_and_scenarios)
+{
+    parses("# said first\n\ntest a/b S A title of words\nanchor C9-1, 9.6\nrules NAK-01 RTX-02\nqp 1 rc\nrun\n"
+           "test a/c M Another\nrun\n",
+           "");
+    cr_assert_eq(battery.n, 2);
+    cr_assert_str_eq(battery.test[0].id, "a/b");
+    cr_assert_eq(battery.test[0].level, CONFORM_SHOULD);
+    cr_assert(token_is(&battery.test[0].title, "A title of words"));
+    cr_assert(token_is(&battery.test[0].anchor, "C9-1, 9.6"));
+    cr_assert_eq(battery.test[0].n_rules, 2);
+    cr_assert_eq(battery.test[0].rules[1], RULE_RTX_02);
+    cr_assert(token_is(&battery.test[0].script, "qp 1 rc\nrun\n"));
+    cr_assert(token_is(&battery.test[1].script, "run\n"));
+}
+
+Test(conform, what_is_wrong_with_a_battery_is_said_with_its_line)
+{
+    parses("", "there is no test");
+    parses("qp 1 rc\n", "line 1: expected a test");
+    parses("test a/b M T\nrun\ntest a/b M T\n", "line 3: there is a test of this id already");
+    parses("test ab M T\n", "line 1: expected: test GROUP/NAME");
+    parses("test a/b X T\n", "line 1: expected: test GROUP/NAME");
+    parses("test a/b M\n", "line 1: expected: test GROUP/NAME");
+    parses("test a/b M T\nrules NAK-99\n", "line 2: rules");
+    parses("test a/0123456789012345678901234567890123456789 M T\n", "line 1: expected: test GROUP/NAME");
+}
+
+Test(conform, the_battery_of_the_program_is_good)
+{
+    parses(conform_text(), "");
+    cr_assert_gt(battery.n, 30);
+    for (unsigned i = 0; i < battery.n; i++) {
+        cr_assert(battery.test[i].n_rules, "%s", battery.test[i].id);
+        cr_assert(battery.test[i].anchor.len, "%s", battery.test[i].id);
+    }
+}
+
+Test(conform, a_pattern_names_a_test_a_group_or_some_of_both)
+{
+    cr_assert(conform_matches("nak/gap", "nak/gap"));
+    cr_assert(conform_matches("nak/gap", "nak"));
+    cr_assert(conform_matches("nak/gap", "*ap"));
+    cr_assert(!conform_matches("nak/gap", "na"));
+    cr_assert(!conform_matches("nak/gap", "nak/ga"));
+}
+
+/* A session that ends in the middle: after so many lines, or with an answer that is none. */
+static struct script_dut twin;
+static unsigned left;
+static const char *wrong;
+
+static bool broken_start(void *user, struct sim *sim)
+{
+    return twin.start(user, sim);
+}
+static bool broken_ask(void *user, const char *line, const uint8_t *data, size_t n, struct buf *said, struct buf *bulk)
+{
+    if (left--)
+        return twin.ask(user, line, data, n, said, bulk);
+    buf_puts(said, wrong);
+    return *wrong != '\0';
+}
+static void broken_stop(void *user)
+{
+    twin.stop(user);
+}
+
+static enum script_result play(const char *name, const char *text, const struct script_dut *dut, struct buf *out)
+{
+    struct script_opts o = {.dut = dut};
+
+    sim_config_init(&o.sim, 5);
+    o.sim.no_cm = true;
+    o.sim.events = event_list_new();
+    return script_run(name, text, &o, out);
+}
+
+Test(conform, a_session_that_breaks_at_any_line_ends_the_scenario)
+{
+    static const char text[] = "qp 1 rc\nmem b.dst 64 fill=seq\nmem a.src 64\nb post recv 1 dst\na post send 1 src\n"
+                               "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\nb event none 1ms\nb state 1 RTS\n";
+    static const char *const answers[] = {"", "nonsense\n", "1\n", "! wc\n", "! event\n", "999 ok\n", "\n\n\n"};
+    struct twin_dut *t = twin_dut_new(&twin);
+    struct script_dut broken = {.start = broken_start, .ask = broken_ask, .stop = broken_stop, .user = twin.user};
+    enum script_result r = SCRIPT_BROKEN;
+    unsigned n = 0;
+
+    for (; r != SCRIPT_OK && n < 1000; n++)
+        for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+            struct buf out = {0};
+            left = n;
+            wrong = answers[i];
+            r = play("x", text, &broken, &out);
+            cr_assert(r == SCRIPT_OK || (r == SCRIPT_BROKEN && strstr(buf_str(&out), "agent")), "%u %s: %d %s", n,
+                      wrong, r, buf_str(&out));
+            buf_free(&out);
+        }
+    cr_assert_gt(n, 12);
+    cr_assert_eq(r, SCRIPT_OK);
+    twin_dut_free(t);
+}
+
+static char *whole_file(const char *path)
+{
+    char *text = calloc(1, 65536);
+    FILE *f = fopen(path, "r");
+
+    cr_assert(f && text && fread(text, 1, 65535, f) > 0, "%s", path);
+    fclose(f);
+    return text;
+}
+
+/* Scenarios between two endpoints hold as well if one of them is behind its agent: the device answers as before. */
+Test(conform, scenarios_hold_with_the_twin_as_host_b)
+{
+    struct twin_dut *t = twin_dut_new(&twin);
+    unsigned good = 0, lacking = 0;
+    glob_t g;
+
+    cr_assert_eq(glob("tests/scenarios/*.rdma", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        char *text = whole_file(g.gl_pathv[i]);
+        struct buf out = {0};
+        enum script_result r = play("x", text, &twin, &out);
+        cr_expect(r == SCRIPT_OK || r == SCRIPT_UNSUPPORTED, "%s: %d %s", g.gl_pathv[i], r, buf_str(&out));
+        good += r == SCRIPT_OK;
+        lacking += r == SCRIPT_UNSUPPORTED;
+        buf_free(&out);
+        free(text);
+    }
+    cr_assert(good > 150 && lacking > 20, "%u hold, %u need what agents lack", good, lacking);
+    globfree(&g);
+    twin_dut_free(t);
+}
