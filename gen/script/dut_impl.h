@@ -1,0 +1,48 @@
+/* layer 3 (script): the session with a device under test: private to dut*.c. */
+#ifndef RDMATRACE_GEN_SCRIPT_DUT_IMPL_H
+#define RDMATRACE_GEN_SCRIPT_DUT_IMPL_H
+
+#include "gen/script/script_impl.h"
+
+#define DUT      1u         /* the device is host b */
+#define CONNS    64         /* connections that a scenario may have */
+#define DUT_NAME 16         /* of an object, with its NUL */
+#define PIECE    (1u << 20) /* bytes of memory that one line carries, at most */
+#define CELLS    4096       /* most entries of a completion queue */
+
+/* The session: names of the agent's objects. */
+struct dut {
+    struct buf line, said, bulk;
+    uint32_t asked; /* requests; the ID of the latest */
+    char why[120];  /* of the latest answer that is an error: its name and text */
+    char pd[SCRIPT_PDS][DUT_NAME];
+    struct {
+        char pd[DUT_NAME], qp[DUT_NAME], cq[DUT_NAME], ah[DUT_NAME];
+    } conn[CONNS]; /* by number - 1 */
+    struct {
+        char mem[DUT_NAME], key[DUT_NAME]; /* key: the region or window */
+        uint64_t addr;                     /* of the memory, in the agent */
+        uint32_t lkey;
+        bool type1;
+    } mem[SCRIPT_MEMS];              /* as script.mem */
+    char srq[SCRIPT_SRQS][DUT_NAME]; /* as script.srq */
+    bool has_wc;
+    struct wc wc; /* taken by the latest poll */
+};
+
+/* The value of `key` among the words of a line, as text; "" if there is none. As a number: 0 if there is none. */
+void dut_word(const char *line, const char *key, char *to, size_t size);
+uint64_t dut_number(const char *line, const char *key);
+/* Begin a line: its ID, then what `fmt` says. More may be appended to dut.line. */
+void dut_begin(struct script *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Say the line, with `n` bytes behind it: the answer, valid until the next line; 0 in *e, or what it failed with. NULL
+ * with s->failed set: the session is broken. */
+const char *dut_say(struct script *s, const void *data, size_t n, int *e);
+/* Fail with what the device answered to the line. Returns false. */
+bool dut_refused(struct script *s, int e);
+/* Say the line, which must work: the answer, or NULL with s->failed set. */
+const char *dut_must(struct script *s);
+/* Likewise, and keep the name of the object that it makes. */
+const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME]);
+
+#endif
