@@ -21,6 +21,7 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/ulp/nfs.h"
 #include "dissect/ulp/nvme.h"
 
 const struct hdr *const all_headers[] = {
@@ -114,7 +115,7 @@ const struct hdr *const all_headers[] = {
             SA_PATH_HDRS(HDR_REF) NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF)
                 MAD_OTHER_HDRS(HDR_REF)
         /* upper protocols */
-        NVME_HDRS(HDR_REF)
+        NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

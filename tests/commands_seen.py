@@ -33,14 +33,14 @@ def ops(path, *more):
     return sorted(json.loads(done.stdout), key=lambda row: row["number"])
 
 
-def witnesses(path):
-    """The rows of the kernels' traces, by kernel."""
+def witnesses(path, first=2):
+    """The rows of the kernels' traces, by kernel, from this column on."""
     rows = {}
     with open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8", errors="replace") as f:
         for line in f:
             column = line.rstrip("\n").split("\t")
             if column[0].startswith("kernel-"):
-                rows.setdefault(column[0], []).append(column[2:])
+                rows.setdefault(column[0], []).append(column[first:])
     return rows
 
 
@@ -99,3 +99,60 @@ def nvme(path, rows):
         asked = row["asked_to_client"] + row["asked_from_client"]
         if row["response_frame"] and not row["failed"] and moved != asked:
             yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)
+
+
+# --- RPC over RDMA and NFS --------------------------------------------------------------------------------------------------------------
+PROGRAMS = {"nfsd3": (100003, 3), "nfsd4": (100003, 4), "nfsacl3": (100227, 3)}
+# The client's names of calls of version 4, and the operation that the compound is for, where the two differ.
+PURPOSE = {"FSINFO": "GETATTR", "GET_LEASE_TIME": "GETATTR", "LOOKUP_ROOT": "GETATTR", "OPEN_NOATTR": "OPEN", "PATHCONF": "GETATTR",
+           "SERVER_CAPS": "GETATTR", "STATFS": "GETATTR", "SYMLINK": "CREATE"}
+
+
+def chunk_bytes(text):
+    """The bytes that a call offered to be read and to be written, as the client's kernel saw it."""
+    length = {"read": 0, "write": 0, "reply": 0}
+    for name, n in re.findall(r"(\w+):(\d+)@", text):
+        length[name] += int(n)
+    return length["read"], length["write"] + length["reply"]
+
+
+def same_call(row, seen):
+    """Whether our row is the call that the kernels saw: xid, program, procedure, operations with their statuses, range, chunks."""
+    xid, procedure, _header, _xdr, _transfer, chunks, server, _end = seen
+    v = row["values"]
+    program, name = re.search(r"; (\w+)[.](\w+)", server).groups()
+    if (v["xid"], v["program"], v["version"]) != (int(xid, 0), *PROGRAMS[program]) or v["procedure_name"] != name:
+        return False
+    purpose = procedure.split()[1]
+    if row["name"].split()[-1] != (PURPOSE.get(purpose, purpose) if name == "COMPOUND" else name):
+        return False
+    done = re.findall(r"\b([A-Z_]+)=(\d+)", server)
+    if done and (v["operations"].split()[:v["operations_done"]] != [op for op, _ in done] or v["status_code"] != int(done[-1][1])):
+        return False
+    ranges = re.search(r"(?:read|write) offset (\d+) length (\d+)", server)
+    if ranges and (v["offset"], v["count"]) != tuple(int(n) for n in ranges.groups()):
+        return False
+    read, written = chunk_bytes(chunks)
+    inside = "WRITE" in procedure or "READLINK" in procedure  # data of few bytes are in the message
+    return (row["asked_from_client"] == read or inside) and (row["asked_to_client"] == written or inside)
+
+
+def nfs(path, rows):
+    """What is wrong: each row of the kernels must be one of ours, in their order, and all bytes that a reply states were moved."""
+    seen, at = witnesses(path, 1)["kernel-A+B"], 0
+    for n, row in enumerate(seen):
+        place = next((i for i in range(at, len(rows)) if same_call(rows[i], row)), None)
+        if place is None:
+            yield "%s: row %d of the kernels is not in the output, or not in its place: %s" % (path, n, row)
+        else:
+            at = place + 1
+    if len(seen) != len(rows):
+        yield "%s: %d calls, the kernels saw %d" % (path, len(rows), len(seen))
+    for row in rows:
+        written = row["values"]["bytes_written"]
+        if not row["response_frame"]:
+            yield "%s: call %d has no reply" % (path, row["number"])
+        elif written and not written <= row["bytes_to_client"] < written + 4:  # padding is written, too
+            yield "%s: call %d: %d bytes were moved, the reply says %d" % (path, row["number"], row["bytes_to_client"], written)
+        if row["bytes_from_client"] != row["asked_from_client"]:
+            yield "%s: call %d: %d of %d bytes were read" % (path, row["number"], row["bytes_from_client"], row["asked_from_client"])

@@ -63,6 +63,21 @@ def unanswered(_ours, theirs, packet):
 
 
 KNOWN = [
+    # RPC over RDMA and NFS.
+    Known("(rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP is decoded, too"),
+    Known("(rpc|nfs)[.].*", lambda a, b, p: p.has("rpcordma.position") and b == "",
+          "a call with a read list is shown where the last of its data came; here where the call came, which has all but the data"),
+    Known("(rpc|nfs)[.].*", lambda a, b, p: a == "" and set(p.opcodes()) & {"15", "16"}, "likewise"),
+    Known("rpc[.]repframe", lambda a, b, p: 0 < number(a) < number(b),
+          "likewise: the reply refers to that packet"),
+    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and float(b) < float(a) and p.ours["rpc.repframe"] == p.theirs["rpc.repframe"],
+          "the time of a call of several packets begins with the last one; here with the first one"),
+    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and float(b) < float(a) and p.ours["rpc.repframe"] != p.theirs["rpc.repframe"],
+          "likewise: the time begins there"),
+    Known("nfs[.](fh[.].*|fhandle)", lambda a, b, p: b.startswith(a) and (p.ours["rpc.procedure"] == "17" or "26" in p.ours["nfs.opcode"]),
+          "the entries of READDIR and READDIRPLUS are decoded"),
+    Known("nfs[.]nfsstat4", lambda a, b, p: b.startswith(a + "|") and "26" in p.ours["nfs.opcode"], "an attribute of entries in READDIR has this name, too"),
+    Known("rpc[.]programversion", twice, "the version is shown by RPC and by the program"),
     # NVMe over RDMA.
     Known("nvme-rdma[.]cm[.]re[qj][.].*", lost, "the private data of a REQ or REJ is never shown"),
     Known("nvme.*", lambda a, b, p: capsule(p) and not b, "a capsule of several packets is not put together"),
@@ -84,6 +99,7 @@ KNOWN = [
     Known("frame[.]protocols", lambda a, b, p: a != "" and b != "" and (a.startswith(b) or b.startswith(a)),
           "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
     Known("frame[.]protocols", lambda a, b, p: "ipv6." in b and re.sub(r"ipv6[.]\w+:", "", b) == a, "IPv6 extension headers count as protocols"),
+    Known("frame[.]protocols", lambda a, b, p: b.endswith(":nfsacl") and a.startswith(b[:-len(":nfsacl")]), "NFSACL is a protocol of its own; here it is shown as NFS"),
     Known("frame[.]protocols", lambda a, b, p: b == "", "left empty for some packets that are decoded"),
     Known("frame[.]protocols", lambda a, b, p: a.endswith(":data") and b.startswith(a[:-len("data")]), "the payload of TCP or UDP is decoded further"),
     Known("frame[.]interface_name", lambda a, b, p: p.ours["frame.interface_id"] == p.theirs["frame.interface_id"] and a != "" and b != "",

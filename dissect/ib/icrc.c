@@ -20,6 +20,11 @@ static uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
     return n >= LARGE ? crc32_gzip_refl(crc, p, n) : libdeflate_crc32(crc, p, n);
 }
 
+uint32_t crc32_of(const uint8_t *p, size_t n)
+{
+    return icrc_update(0, p, n);
+}
+
 /* Set the variant fields of an IPv4 header to ones: TOS, TTL, checksum. */
 static void mask_ip4(uint8_t *p)
 {

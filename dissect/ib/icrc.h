@@ -20,6 +20,9 @@ uint16_t vcrc_ib(const uint8_t *lrh, size_t n);
 /* Link packet CRC of a flow control packet: the VCRC over its first 4 bytes. */
 #define lpcrc_ib(p) vcrc_ib(p, 4)
 
+/* CRC-32 of IEEE 802.3 over `n` bytes, as a number. */
+uint32_t crc32_of(const uint8_t *p, size_t n);
+
 /* Result of verifying a CRC. */
 enum crc_status {
     CRC_ABSENT,  /* the packet has no such CRC */

@@ -3,6 +3,7 @@
 
 #include "dissect/mad/cm.h"
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/rpcrdma.h"
 
 #define APPLICATION "RDMA-CM application"
 
@@ -22,12 +23,6 @@ const char *ulp_of_service(uint64_t service_id)
         return NULL;
     name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);
     return name ? name : APPLICATION;
-}
-
-/* RFC 8797: magic number, version 1. */
-static bool rpcrdma_private_fits(const uint8_t *b, uint32_t len)
-{
-    return len >= 8 && load_be32(b) == UINT32_C(0xf6ab0e18) && b[4] == 1;
 }
 
 /* Kernel rtrs-pri.h: two zero bytes, magic number 0x1bbd, little-endian. */

@@ -146,6 +146,27 @@ void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uin
     d->keep_way = (uint8_t)way;
 }
 
+struct ulp_body ulp_kept(const struct ulp_command *cmd)
+{
+    const struct command *d = (const struct command *)cmd;
+
+    return (struct ulp_body){d->kept, d->kept ? (uint32_t)cover_prefix(&d->kept_cover) : 0, LAYER_MESSAGE};
+}
+
+struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len)
+{
+    struct ulp *u = c->ulp;
+    struct ulp_body m = {b, 0, LAYER_MESSAGE};
+
+    if (!show || len > ULP_SHOWN_MAX - u->n_shown)
+        return m;
+    m = (struct ulp_body){u->shown_bytes + u->n_shown, len, LAYER_MESSAGE | u->n_shown};
+    memcpy(u->shown_bytes + u->n_shown, b, len);
+    u->n_shown += len;
+    show->message = u->shown_bytes;
+    return m;
+}
+
 /* --- Commands --------------------------------------------------------------------------------- */
 
 struct command *command_of(const struct ulp_conn *c, struct command_ref r)
@@ -300,6 +321,7 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
                                 .frame = m->frame,
                                 .start = m->start,
                                 .packets = m->packets,
+                                .by_server = m->side == ULP_SERVER,
                                 .flow = c->flow[ULP_CLIENT],
                                 .conn = c->conn,
                                 .proto = c->proto,

@@ -27,6 +27,7 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
 static void show_bytes(struct ulp *u, struct ulp_message *m)
 {
     memcpy(u->shown_bytes, m->body.b, m->body.len);
+    u->n_shown = m->body.len;
     m->show->message = u->shown_bytes;
 }
 

@@ -38,9 +38,10 @@ static void put_data(struct buf *b, const struct pkt *p, const struct ulp_comman
 static void put_note(struct buf *b, const struct pkt *p, const struct ulp_command *c, const struct event *e,
                      enum ulp_side side)
 {
-    bool send = e->kind == EVENT_REQUEST && p->op->flags & OPF_SEND;
+    bool send = e->kind == EVENT_REQUEST && p->op->flags & OPF_SEND,
+         call = send && c->by_server == (side == ULP_SERVER);
 
-    put_command(b, c, send && side == ULP_CLIENT);
+    put_command(b, c, call);
     if (p->note.have & NOTE_ULP_HOLE)
         buf_printf(b, " (packets missing from byte %llu)", (unsigned long long)p->note.ulp_missing);
     if (p->note.have & NOTE_ULP_DATA) {
@@ -49,7 +50,7 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
         buf_puts(b, " refused");
     } else if (p->op->flags & OPF_READ_REQ) {
         buf_puts(b, " data requested");
-    } else if (send && side == ULP_SERVER) {
+    } else if (send && !call) {
         buf_puts(b, ": ");
         ulp_status_text(b, c);
     }

@@ -81,6 +81,11 @@ bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, ui
 void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len);
 /* Keep the first `len` bytes (at most ULP_DATA_MAX) that `cmd` moves that way, to decode them together. */
 void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len);
+/* The bytes that are kept of `cmd`, from the first one up to the first that was not seen; none: len 0. */
+struct ulp_body ulp_kept(const struct ulp_command *cmd);
+/* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
+ * is 0 if there is no room. */
+struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);
 /* The open command with this key; NULL: none. */
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
 /* The latest command with this key that was completed and is still kept; NULL: none. */
@@ -90,6 +95,6 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
                   bool failed);
 
 /* One for each protocol, in its file. */
-extern const struct ulp_proto ulp_nvme;
+extern const struct ulp_proto ulp_nvme, ulp_rpcrdma;
 
 #endif

@@ -71,6 +71,7 @@ static void show_kept(struct ulp *u, const struct command *d, struct ulp_data *d
     if (!data->show)
         return;
     memcpy(u->shown_bytes, d->kept, d->keep);
+    u->n_shown = d->keep;
     data->show->message = u->shown_bytes;
 }
 

@@ -52,6 +52,7 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     if (LIKELY(!f))
         return;
     c = f->conn;
+    u->n_shown = 0;
     d = e->kind == EVENT_REQUEST ? take_request(f, e, show) : take_response(f, e, show);
     if (show)
         ulp_note(c, show, d, e);
@@ -96,7 +97,7 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
         u->opts = *opts;
     u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
     u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
-    u->shown_bytes = malloc(ULP_MESSAGE_MAX);
+    u->shown_bytes = malloc(ULP_SHOWN_MAX);
     if (!u->flows || !u->guesses || !u->shown_bytes || (shown && !ulp_note_init(u)) || !observer_subscribe(o, &s)) {
         ulp_free(u);
         return NULL;

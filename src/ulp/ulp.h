@@ -64,6 +64,7 @@ struct ulp_command {
     uint32_t conn;             /* number of the connection */
     uint16_t status;           /* of the response, as the protocol has it; with `response` */
     bool failed;               /* the response says so */
+    bool by_server;            /* the server sent it, and the client answers: a callback */
     uint8_t ended;             /* enum ulp_end */
     const struct ulp_proto *proto;
     const struct ulp_conn *at;

@@ -116,6 +116,8 @@ struct guess {
 };
 #define GUESS_TRIES 32
 
+#define ULP_SHOWN_MAX (ULP_MESSAGE_MAX + ULP_DATA_MAX + 64)
+
 struct known_req; /* REQs whose REP is to be shown */
 
 struct ulp {
@@ -128,7 +130,8 @@ struct ulp {
     struct ulp_sums sums;
     struct known_req *reqs; /* NULL unless packets are shown */
     struct buf text;        /* of pkt_note.ulp */
-    uint8_t *shown_bytes;   /* copy of the message shown, ULP_MESSAGE_MAX */
+    uint8_t *shown_bytes;   /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
+    uint32_t n_shown;       /* bytes of it in use */
 };
 
 /* --- command.c -------------------------------------------------------------------------------- */

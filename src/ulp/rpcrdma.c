@@ -1,0 +1,400 @@
+/* layer 2b (ulp): RPC over RDMA with NFS: calls, their chunks and replies, callbacks. */
+#include "dissect/mad/cm.h"
+#include "dissect/ulp/nfs.h"
+#include "src/ulp/proto.h"
+
+/* What a call keeps. Its key is the xid, of a callback with CALLBACK. */
+struct own {
+    struct nfs_call nfs;
+    uint32_t written;               /* bytes that the reply says were written to chunks */
+    uint8_t called[12];             /* program, version, procedure as on the wire */
+    uint8_t n_done;                 /* operations with a result */
+    uint8_t rdma_error;             /* of RDMA_ERROR; 0: none */
+    bool known;                     /* the RPC header was there */
+    bool denied, accepted, replied; /* the RPC header of the reply was there (`replied`), and says */
+};
+_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+
+#define CALLBACK (UINT64_C(1) << 32)
+
+static struct own *own_of(struct ulp_command *c)
+{
+    return (struct own *)(void *)c->own;
+}
+static const struct own *own_const(const struct ulp_command *c)
+{
+    return (const struct own *)(const void *)c->own;
+}
+
+/* Program, version and procedure of the call. */
+static struct rpc called_by(const struct own *o)
+{
+    return (struct rpc){
+        .program = load_be32(o->called), .version = load_be32(o->called + 4), .procedure = load_be32(o->called + 8)};
+}
+
+/* The RPC message that follows the header. */
+static struct ulp_body behind(const struct ulp_message *m, const struct rpcrdma *h)
+{
+    return (struct ulp_body){m->body.b + h->len, m->body.len - h->len, m->body.off + h->len};
+}
+
+/* --- Chunks ----------------------------------------------------------------------------------- */
+
+static void add_length(struct nfs_chunks *c, bool more, uint32_t position, uint32_t length)
+{
+    if (more && c->n && c->chunk[c->n - 1].position == position)
+        c->chunk[c->n - 1].length += length;
+    else if (c->n < NFS_CHUNKS)
+        c->chunk[c->n++] = (struct nfs_chunk){position, length};
+}
+
+/* What a message lacks: of a call the chunks of its read list, of a reply those of its write list. */
+static struct nfs_chunks chunks_of(const struct ulp_message *m, const struct rpcrdma *h, bool call)
+{
+    struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
+    struct rpcrdma_segment s;
+    struct nfs_chunks c = {0};
+
+    while (rpcrdma_next(&w, &s))
+        if (call && s.list == RPCRDMA_READS && s.position)
+            add_length(&c, true, s.position, s.length);
+        else if (!call && s.list == RPCRDMA_WRITES)
+            add_length(&c, !s.first, 0, s.length);
+    return c;
+}
+
+/* The memory of one list; returns its bytes. */
+static uint64_t offer_list(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m,
+                           const struct rpcrdma *h, enum rpcrdma_list list)
+{
+    struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
+    enum ulp_way way = list == RPCRDMA_READS ? ULP_FROM_CLIENT : ULP_TO_CLIENT;
+    struct rpcrdma_segment s;
+    uint64_t n = 0;
+
+    while (rpcrdma_next(&w, &s)) {
+        if (s.list != list)
+            continue;
+        n += s.length;
+        if (!ulp_offer(c, cmd, way, s.handle, s.offset, s.length))
+            break;
+    }
+    return n;
+}
+
+/* The memory that a call offers. The bytes of an RPC message in a chunk are kept: they are the first ones of their way,
+ * as the position of the message is 0, and the reply chunk is offered before the write list. */
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, const struct rpcrdma *h)
+{
+    uint64_t from = offer_list(c, cmd, m, h, RPCRDMA_READS), to = offer_list(c, cmd, m, h, RPCRDMA_REPLY);
+
+    offer_list(c, cmd, m, h, RPCRDMA_WRITES);
+    if (h->proc == RPCRDMA_NOMSG)
+        ulp_keep(c, cmd, ULP_FROM_CLIENT, (uint32_t)(from < ULP_DATA_MAX ? from : ULP_DATA_MAX));
+    else if (to)
+        ulp_keep(c, cmd, ULP_TO_CLIENT, (uint32_t)(to < ULP_DATA_MAX ? to : ULP_DATA_MAX));
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+/* The RPC message of a call, from the SEND (with what it lacks in `chunks`) or from a chunk (NULL). */
+static void read_call(struct ulp_command *cmd, const struct ulp_body *body, const struct nfs_chunks *chunks,
+                      struct pkt *show)
+{
+    struct nfs_call nfs;
+    struct rpc r;
+
+    if (!rpc_get(&r, body->b, body->len) || r.type != RPC_CALL)
+        return;
+    rpc_layers(show, body, &r, NULL);
+    nfs_call_read(&nfs, &r, body, chunks, show);
+    if (!cmd || own_of(cmd)->known)
+        return;
+    own_of(cmd)->nfs = nfs;
+    own_of(cmd)->known = true;
+    if (chunks)
+        ulp_inline(cmd, ULP_FROM_CLIENT, nfs.inside);
+    memcpy(own_of(cmd)->called, body->b + 12, 12);
+}
+
+static void take_call(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
+{
+    const struct nfs_chunks chunks = chunks_of(m, h, true);
+    const struct ulp_body body = behind(m, h);
+    struct ulp_command *cmd = m->command;
+
+    if (!m->again) {
+        cmd = ulp_begin(c, m, h->xid | (m->side == ULP_SERVER ? CALLBACK : 0));
+        if (cmd)
+            offer(c, cmd, m, h);
+    }
+    rpcrdma_layers(m->show, &m->body, h);
+    if (h->proc != RPCRDMA_NOMSG)
+        read_call(cmd, &body, &chunks, m->show);
+}
+
+/* --- Replies ---------------------------------------------------------------------------------- */
+
+/* What a reply says of its call. */
+struct outcome {
+    uint32_t inside; /* bytes of a file's data in the RPC message */
+    uint16_t status;
+    bool failed;
+};
+
+/* The RPC message of a reply, from the SEND or from the reply chunk. */
+static struct outcome read_reply(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_body *body,
+                                 const struct nfs_chunks *chunks, struct pkt *show)
+{
+    struct own none = {0}, *o = cmd ? own_of(cmd) : &none;
+    const struct rpc called = called_by(o);
+    struct nfs_reply nfs;
+    struct ulp_body shown = {0};
+    struct rpc r;
+
+    if (!rpc_get(&r, body->b, body->len) || r.type != RPC_REPLY)
+        return (struct outcome){0};
+    if (o->known)
+        shown = ulp_show(c, show, o->called, sizeof o->called);
+    rpc_layers(show, body, &r, shown.len ? &shown : NULL);
+    if (shown.len)
+        nfs_called_layer(show, &called, &shown, 8);
+    o->replied = true;
+    o->denied = r.denied;
+    o->accepted = !r.denied && r.status == 0;
+    if (!o->accepted || !o->known)
+        return (struct outcome){0, (uint16_t)r.status, !o->accepted};
+    nfs_reply_read(&nfs, &called, r.at, body, chunks, show);
+    o->n_done = (uint8_t)min_u32(nfs.n_ops, UINT8_MAX);
+    return (struct outcome){nfs.inside, (uint16_t)nfs.status, nfs.status != 0};
+}
+
+/* The RPC message of a reply without one: what was written to the reply chunk. */
+static struct ulp_body reply_chunk(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m,
+                                   const struct rpcrdma *h)
+{
+    struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
+    struct ulp_body kept = ulp_kept(cmd);
+    struct rpcrdma_segment s;
+    uint64_t n = 0;
+
+    while (rpcrdma_next(&w, &s))
+        n += s.list == RPCRDMA_REPLY ? s.length : 0;
+    kept.len = n < kept.len ? (uint32_t)n : kept.len;
+    return m->show ? ulp_show(c, m->show, kept.b, kept.len) : kept;
+}
+
+/* The lists of a reply are those of the call, with the bytes that were written. */
+static uint32_t written_by(const struct ulp_message *m, const struct rpcrdma *h)
+{
+    struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
+    struct rpcrdma_segment s;
+    uint64_t n = 0;
+
+    while (rpcrdma_next(&w, &s))
+        n += s.list == RPCRDMA_READS ? 0 : s.length;
+    return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
+}
+
+static void take_reply(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
+{
+    const struct nfs_chunks chunks = chunks_of(m, h, false);
+    struct ulp_command *cmd = m->command;
+    struct ulp_body body = behind(m, h);
+    struct outcome end = {0};
+
+    if (!m->again)
+        cmd = ulp_find(c, h->xid | (m->side == ULP_CLIENT ? CALLBACK : 0));
+    rpcrdma_layers(m->show, &m->body, h);
+    if (h->proc == RPCRDMA_ERROR)
+        end = (struct outcome){0, (uint16_t)h->error, true};
+    if (h->proc == RPCRDMA_NOMSG)
+        body = cmd ? reply_chunk(c, cmd, m, h) : (struct ulp_body){0};
+    if (body.len && h->proc != RPCRDMA_ERROR)
+        end = read_reply(c, cmd, &body, &chunks, m->show);
+    if (!cmd || m->again)
+        return;
+    if (h->proc != RPCRDMA_NOMSG)
+        ulp_inline(cmd, ULP_TO_CLIENT, end.inside);
+    own_of(cmd)->written = written_by(m, h);
+    own_of(cmd)->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
+    ulp_complete(c, cmd, m, end.status, end.failed);
+    m->command = cmd;
+}
+
+/* Whether a message is a call: by its RPC header; one whose RPC header is in a chunk is a call if it is the client's.
+ */
+static bool is_call(const struct ulp_message *m, const struct rpcrdma *h)
+{
+    if (h->proc == RPCRDMA_MSG || h->proc == RPCRDMA_MSGP)
+        return m->body.len - h->len >= 8 && load_be32(m->body.b + h->len + 4) == RPC_CALL;
+    return h->proc == RPCRDMA_NOMSG && m->side == ULP_CLIENT;
+}
+
+static bool rpcrdma_message(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct rpcrdma h;
+    struct rpc r;
+
+    if (!rpcrdma_get(&h, m->body.b, m->body.len) || (!h.whole && !m->hole && !m->cut))
+        return false;
+    if (!h.whole || h.proc == RPCRDMA_DONE) {
+        rpcrdma_layers(m->show, &m->body, &h);
+        return true;
+    }
+    if ((h.proc == RPCRDMA_MSG || h.proc == RPCRDMA_MSGP) && !rpc_get(&r, m->body.b + h.len, m->body.len - h.len) &&
+        !m->hole && !m->cut)
+        return false;
+    if (is_call(m, &h))
+        take_call(c, m, &h);
+    else
+        take_reply(c, m, &h);
+    return true;
+}
+
+/* The RPC message of a call in a chunk is complete. */
+static void rpcrdma_data(struct ulp_conn *c, const struct ulp_data *d)
+{
+    (void)c;
+    if (d->all.len && d->way == ULP_FROM_CLIENT)
+        read_call(d->command, &d->all, NULL, d->show);
+}
+
+static void rpcrdma_setup(struct pkt *show, const struct ulp_setup *s)
+{
+    if (s->attr != CM_REJ)
+        rpcrdma_private_layers(show, &s->body);
+}
+
+/* --- Text and values -------------------------------------------------------------------------- */
+
+static const char *name_of(const struct own *o)
+{
+    const struct rpc r = called_by(o);
+    const char *op = nfs_op_str(o->nfs.main);
+
+    return r.program == RPC_NFS && r.version == 4 && op ? op : nfs_procedure_str(r.program, r.version, r.procedure);
+}
+
+static void rpcrdma_name_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+    const struct rpc r = called_by(o);
+    const char *program = rpc_program_str(r.program), *name = name_of(o);
+
+    if (!o->known) {
+        buf_puts(b, "call");
+        return;
+    }
+    if (r.program != RPC_NFS && !c->by_server)
+        program ? buf_printf(b, "%s ", program) : buf_printf(b, "program %u ", r.program);
+    name ? buf_puts(b, name) : buf_printf(b, "procedure %u", r.procedure);
+}
+
+static void rpcrdma_key_text(struct buf *b, const struct ulp_command *c)
+{
+    buf_printf(b, "xid 0x%08x", (uint32_t)c->key);
+}
+
+static void rpcrdma_text(struct buf *b, const struct ulp_command *c)
+{
+    rpcrdma_name_text(b, c);
+    buf_char(b, ' ');
+    rpcrdma_key_text(b, c);
+    nfs_arguments_text(b, &own_const(c)->nfs);
+}
+
+/* The opcode of the operation that failed; 0: none, or it is not known. */
+static uint32_t failed_op(const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    return c->failed && o->accepted && o->n_done && o->n_done <= o->nfs.known ? o->nfs.ops[o->n_done - 1] : 0;
+}
+
+static void rpcrdma_status(struct buf *b, const struct ulp_command *c)
+{
+    static const char *const errors[] = {"", "RDMA_ERR_VERS", "RDMA_ERR_CHUNK"};
+    const struct own *o = own_const(c);
+    const struct rpc r = called_by(o);
+    const char *name = rpc_status_str(o->denied, c->status), *op = nfs_op_str(failed_op(c));
+
+    if (o->rdma_error) {
+        buf_puts(b, o->rdma_error < ARRAY_LEN(errors) ? errors[o->rdma_error] : "RDMA_ERROR");
+    } else if (!o->replied) {
+        buf_puts(b, "answered, the reply is not known");
+    } else if (!o->accepted) {
+        name ? buf_puts(b, name) : buf_printf(b, "RPC status %u", c->status);
+    } else if ((r.program != RPC_NFS && r.program != RPC_NFSACL) || r.procedure == 0) {
+        buf_puts(b, "SUCCESS");
+    } else if (!nfs_status_put(b, r.version, c->status)) {
+        buf_printf(b, "NFS status %u", c->status);
+    }
+    if (op)
+        buf_printf(b, " in %s", op);
+}
+
+/* The operations of a compound: "SEQUENCE PUTFH READ". */
+static const char *ops_text(struct buf *b, const struct nfs_call *c)
+{
+    for (unsigned i = 0; i < c->known; i++) {
+        const char *name = nfs_op_str(c->ops[i]);
+        if (i)
+            buf_char(b, ' ');
+        name ? buf_puts(b, name) : buf_printf(b, "%u", c->ops[i]);
+    }
+    if (c->known < c->n_ops)
+        buf_puts(b, " ...");
+    return buf_str(b);
+}
+
+static void rpcrdma_values(const struct ulp_command *c, ulp_take *take, void *user)
+{
+    const struct own *o = own_const(c);
+    const struct nfs_call *n = &o->nfs;
+    const struct rpc r = called_by(o);
+    const char *program = rpc_program_str(r.program), *name = nfs_procedure_str(r.program, r.version, r.procedure);
+    const char *op = nfs_op_str(failed_op(c));
+    struct buf ops = {0};
+    const struct ulp_value values[] = {
+        {"xid", NULL, (uint32_t)c->key, true},
+        {"callback", NULL, c->by_server, true},
+        {"program", NULL, r.program, o->known},
+        {"program_name", program ? program : "", 0, o->known},
+        {"version", NULL, r.version, o->known},
+        {"procedure", NULL, r.procedure, o->known},
+        {"procedure_name", name ? name : "", 0, o->known},
+        {"minor_version", NULL, n->minor, n->n_ops > 0},
+        {"operations", ops_text(&ops, n), 0, n->n_ops > 0},
+        {"operations_done", NULL, o->n_done, n->n_ops > 0 && o->accepted},
+        {"failed_operation", op ? op : "", 0, op != NULL},
+        {"file_handle_hash", NULL, n->fh_hash, n->have_fh},
+        {"file_name", n->name, 0, n->name[0] != 0},
+        {"offset", NULL, n->offset, n->have_offset},
+        {"count", NULL, n->count, n->have_count},
+        {"stable", NULL, n->stable, n->have_stable},
+        {"bytes_written", NULL, o->written, c->response != 0},
+        {"rdma_error", NULL, o->rdma_error, o->rdma_error != 0},
+        {"rpc_denied", NULL, o->denied, o->replied},
+        {"status_code", NULL, c->status, c->response != 0 && o->replied},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+    buf_free(&ops);
+}
+
+const struct ulp_proto ulp_rpcrdma = {
+    .name = "NFS/RDMA",
+    .word = "nfs",
+    .looks = rpcrdma_looks,
+    .message = rpcrdma_message,
+    .data = rpcrdma_data,
+    .setup = rpcrdma_setup,
+    .name_text = rpcrdma_name_text,
+    .key_text = rpcrdma_key_text,
+    .command_text = rpcrdma_text,
+    .status_text = rpcrdma_status,
+    .values = rpcrdma_values,
+};
