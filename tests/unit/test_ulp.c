@@ -1,111 +1,10 @@
 /* layer 2b tests: upper protocols: messages, memory, recognition, on packets made here and on a real capture. */
 #include "src/ulp/ulp.h"
 
-#include "dissect/ip/ip.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/service.h"
-#include "src/cap/cap.h"
 #include "src/ulp/cover.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#define HOST      1 /* node of the host, the client */
-#define TARGET    2
-#define HOST_QP   9 /* queue pair of the host */
-#define TARGET_QP 7
-
-/* A run: packets are made and noted, commands that are over are kept. */
-struct run {
-    struct context *context;
-    struct ulp_users users;
-    uint64_t frame;
-    uint8_t bytes[2048];
-    struct frame f;
-    struct pkt p;
-    struct ulp_command over[8];
-    unsigned n_over;
-    struct buf text; /* of the last command: name, arguments, status */
-};
-
-static void on_over(void *user, const struct ulp_command *c)
-{
-    struct run *r = user;
-
-    r->over[r->n_over++ % ARRAY_LEN(r->over)] = *c;
-    r->text.len = 0;
-    ulp_command_text(&r->text, c);
-    buf_puts(&r->text, ": ");
-    ulp_status_text(&r->text, c);
-}
-
-/* `by_user`: --ulp names the target's queue pair. */
-static struct run *run_new(bool by_user)
-{
-    struct run *r = calloc(1, sizeof *r);
-
-    r->context = context_new(0);
-    if (by_user) {
-        r->users.n = 1;
-        r->users.user[0].addr = (struct conn_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = TARGET}};
-        r->users.user[0].qpn = TARGET_QP;
-        r->users.user[0].proto = ulp_named("nvme", 4);
-    }
-    cr_assert(ulp_of_context(r->context, &(struct ulp_opts){.users = &r->users, .user = r, .over = on_over}));
-    return r;
-}
-
-/* What is open at the end is handed over. */
-static void run_end(struct run *r)
-{
-    context_free(r->context);
-    r->context = NULL;
-}
-
-static void run_free(struct run *r)
-{
-    context_free(r->context);
-    buf_free(&r->text);
-    free(r);
-}
-
-/* A packet from `from`; `ext` follows the BTH, then the payload. */
-static struct pkt *put(struct run *r, unsigned from, uint8_t opcode, uint32_t psn, const void *ext, unsigned ext_len,
-                       const void *payload, unsigned len)
-{
-    static const struct decode_opts opts = {0};
-    unsigned all = 40 + ext_len + len + 4;
-    struct ip4 ip = {.version = 4,
-                     .ihl = 5,
-                     .len = (uint16_t)all,
-                     .ttl = 64,
-                     .proto = 17,
-                     .id = (uint16_t)++r->frame,
-                     .src = {10, 0, 0, (uint8_t)from},
-                     .dst = {10, 0, 0, (uint8_t)(3 - from)}};
-    struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(all - 20)};
-    struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = from == HOST ? TARGET_QP : HOST_QP, .psn = psn};
-
-    memset(r->bytes, 0, all);
-    ip4_put(r->bytes, &ip);
-    udp_put(r->bytes + 20, &udp);
-    bth_put(r->bytes + 28, &bth);
-    if (ext_len)
-        memcpy(r->bytes + 40, ext, ext_len);
-    if (payload)
-        memcpy(r->bytes + 40 + ext_len, payload, len);
-    r->f = (struct frame){.data = r->bytes,
-                          .caplen = all,
-                          .len = all,
-                          .number = r->frame,
-                          .linktype = LINK_IPV4,
-                          .has_ts = true,
-                          .ts = (ns_t)r->frame * NS_PER_US};
-    pkt_decode(&r->p, &r->f, &opts);
-    cr_assert_not(r->p.flags & PKT_MALFORMED, "%s", r->p.why);
-    context_note(r->context, &r->p);
-    return &r->p;
-}
+#include "tests/unit/ulp_run.h"
 
 static void le(uint8_t *p, unsigned n, uint64_t v)
 {
@@ -167,21 +66,6 @@ static struct pkt *completion(struct run *r, uint32_t psn, uint16_t cid, uint16_
     return put(r, TARGET, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
 }
 
-static struct pkt *with_reth(struct run *r, unsigned from, uint8_t opcode, uint32_t psn, uint64_t va, uint32_t rkey,
-                             uint32_t dmalen, unsigned payload)
-{
-    struct reth h = {.va = va, .rkey = rkey, .dmalen = dmalen};
-    uint8_t b[16];
-
-    reth_put(b, &h);
-    return put(r, from, opcode, psn, b, 16, NULL, payload);
-}
-
-static bool says(const struct pkt *p, const char *text)
-{
-    return p->note.have & NOTE_ULP && strcmp(p->note.ulp, text) == 0;
-}
-
 /* --- Bytes seen ------------------------------------------------------------------------------- */
 
 Test(ulp_cover, counts_each_byte_once)
@@ -225,7 +109,7 @@ Test(ulp_cover, agrees_with_a_bitmap)
 
 Test(ulp, a_write_of_the_target_is_data_of_the_command_whose_memory_holds_it)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     struct pkt *p = acked(r, 5, 0x02, 3, 4096);
 
     cr_expect(says(p, "NVMe Read cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
@@ -253,7 +137,7 @@ Test(ulp, a_write_of_the_target_is_data_of_the_command_whose_memory_holds_it)
 
 Test(ulp, responses_to_a_read_are_data_of_its_command)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     uint8_t aeth[4] = {0x1f, 0, 0, 1};
     struct pkt *p;
 
@@ -276,7 +160,7 @@ Test(ulp, responses_to_a_read_are_data_of_its_command)
 
 Test(ulp, a_nak_names_the_command_whose_memory_it_refuses)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     uint8_t nak[4] = {0x62, 0, 0, 1};
     struct pkt *p;
 
@@ -291,7 +175,7 @@ Test(ulp, a_nak_names_the_command_whose_memory_it_refuses)
 
 Test(ulp, a_retransmitted_command_is_the_same_one)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     struct pkt *p;
 
     acked(r, 5, 0x02, 3, 4096);
@@ -310,7 +194,7 @@ Test(ulp, a_retransmitted_command_is_the_same_one)
 
 Test(ulp, an_identifier_used_again_ends_the_command_before)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
 
     acked(r, 5, 0x02, 3, 4096);
     command(r, 6, 0x02, 3, 4096);
@@ -326,7 +210,7 @@ Test(ulp, an_identifier_used_again_ends_the_command_before)
  * command with the same identifier. */
 Test(ulp, a_response_behind_missing_packets_may_be_that_of_another_command)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     uint8_t ack[4] = {0x1f, 0, 0, 1};
 
     acked(r, 5, 0x02, 3, 4096);
@@ -345,7 +229,7 @@ Test(ulp, a_response_behind_missing_packets_may_be_that_of_another_command)
 
 Test(ulp, a_response_behind_a_packet_missing_in_one_direction_is_that_of_its_command)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
 
     acked(r, 5, 0x02, 3, 4096);
     completion(r, 100, 9, 0);
@@ -375,7 +259,7 @@ Test(ulp, a_command_tells_its_queue)
         {0x01, 1, 4096, "Write"},
     };
     for (unsigned i = 0; i < ARRAY_LEN(told); i++) {
-        struct run *r = run_new(true);
+        struct run *r = run_new("nvme");
         uint8_t b[NVME_SQE_LEN];
         memcpy(b, sqe(told[i].opc, 3, 0x40, told[i].len), sizeof b);
         le(b + 4, 4, told[i].nsid);
@@ -401,7 +285,7 @@ static struct pkt *capsule_packet(struct run *r, uint32_t psn, unsigned i)
 
 Test(ulp, a_capsule_is_put_together)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     struct pkt *p;
 
     capsule_packet(r, 5, 0);
@@ -419,7 +303,7 @@ Test(ulp, a_capsule_is_put_together)
 
 Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
     struct pkt *p;
 
     capsule_packet(r, 5, 0);
@@ -433,7 +317,7 @@ Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
 
 Test(ulp, what_was_missing_may_come_later)
 {
-    struct run *r = run_new(true);
+    struct run *r = run_new("nvme");
 
     capsule_packet(r, 5, 0);
     capsule_packet(r, 5, 2);
@@ -448,7 +332,7 @@ Test(ulp, what_was_missing_may_come_later)
 
 Test(ulp, two_capsules_tell_the_protocol)
 {
-    struct run *r = run_new(false);
+    struct run *r = run_new(NULL);
     struct pkt *p = command(r, 5, 0x02, 3, 4096);
 
     cr_expect_not(p->note.have & NOTE_ULP_HOW);
@@ -462,7 +346,7 @@ Test(ulp, two_capsules_tell_the_protocol)
 
 Test(ulp, a_wrong_guess_is_given_up)
 {
-    struct run *r = run_new(false);
+    struct run *r = run_new(NULL);
     uint8_t other[40] = {0xff};
     struct pkt *p = NULL;
 
@@ -479,7 +363,7 @@ Test(ulp, a_wrong_guess_is_given_up)
 
 Test(ulp, other_messages_are_no_capsules)
 {
-    struct run *r = run_new(false);
+    struct run *r = run_new(NULL);
     uint8_t b[64];
     struct pkt *p = NULL;
 
@@ -513,66 +397,11 @@ Test(ulp, private_data_decide_before_ports)
 
 /* --- A real capture, damaged ------------------------------------------------------------------ */
 
-struct kept {
-    struct frame f[128];
-    uint8_t bytes[128][1200];
-    unsigned n;
-};
-
-static void keep(struct kept *k, const char *path)
-{
-    struct cap_error e;
-    struct frame f;
-    struct cap *c;
-
-    cr_assert_eq(cap_open(&c, path, 0, NULL, &e), 0);
-    while (cap_next(c, &f) == 1 && k->n < ARRAY_LEN(k->f)) {
-        cr_assert_leq(f.caplen, sizeof k->bytes[0]);
-        memcpy(k->bytes[k->n], f.data, f.caplen);
-        k->f[k->n++] = f;
-    }
-    cap_close(c);
-}
-
-/* All frames, each with byte `at` of its payload flipped (`flip`), or cut there. Returns how many packets belong to a
- * command. */
-static unsigned play(const struct kept *k, uint32_t at, uint8_t flip, struct run *r)
-{
-    static const struct decode_opts opts = {0};
-    unsigned tied = 0;
-    struct pkt p;
-
-    for (unsigned i = 0; i < k->n; i++) {
-        uint32_t n = k->f[i].caplen, payload = 54;
-        uint8_t *copy;
-        struct frame f = k->f[i];
-        if (!flip && payload + at < n)
-            n = payload + at;
-        copy = malloc(n);
-        memcpy(copy, k->bytes[i], n);
-        if (flip && payload + at < n)
-            copy[payload + at] ^= flip;
-        f.data = copy;
-        f.caplen = n;
-        pkt_decode(&p, &f, &opts);
-        context_note(r->context, &p);
-        for (unsigned l = 0; l < p.n_layers; l++)
-            for (unsigned v = 0; v < p.layers[l].hdr->nfields; v++) {
-                struct value value;
-                field_value(&p.layers[l].hdr->fields[v], &p, &p.layers[l], &value);
-            }
-        cr_assert_not(p.flags & PKT_MALFORMED && p.have & H_BTH && !(p.have & H_MAD) && k->f[i].caplen == n && !flip);
-        tied += p.note.have & NOTE_ULP ? 1 : 0;
-        free(copy);
-    }
-    return tied;
-}
-
 Test(ulp, a_real_capture_cut_and_damaged_at_each_byte)
 {
     static struct kept k;
     unsigned whole, n;
-    struct run *r = run_new(false);
+    struct run *r = run_new(NULL);
 
     keep(&k, "captures/nvme_discover_1.pcap");
     cr_assert_eq(k.n, 109);
@@ -581,7 +410,7 @@ Test(ulp, a_real_capture_cut_and_damaged_at_each_byte)
     cr_expect_gt(whole, 50);
     for (uint32_t at = 0; at < 1100; at += at < 100 ? 1 : 37)
         for (unsigned flip = 0; flip < 3; flip++) {
-            r = run_new(false);
+            r = run_new(NULL);
             n = play(&k, at, (uint8_t[]){0, 0xff, 0x01}[flip], r);
             run_end(r);
             cr_expect_leq(n, whole + 16);

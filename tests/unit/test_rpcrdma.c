@@ -1,0 +1,378 @@
+/* layer 2b tests: RPC over RDMA and NFS: chunks, long calls and replies, callbacks, damage. */
+#include "dissect/ulp/nfs.h"
+#include "tests/unit/ulp_run.h"
+
+#define RKEY 0x1234
+#define XID  0x11223344
+#define VA   (UINT64_C(0x1122334400000000) + 0x1000)
+
+/* A message in the making: words, big-endian. */
+struct words {
+    uint8_t b[1024];
+    unsigned len;
+};
+
+static void add(struct words *w, uint32_t v)
+{
+    for (unsigned i = 0; i < 4; i++)
+        w->b[w->len++] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+static void add_all(struct words *w, const uint32_t *v, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        add(w, v[i]);
+}
+#define ADD(w, ...) add_all(w, (const uint32_t[]){__VA_ARGS__}, ARRAY_LEN(((const uint32_t[]){__VA_ARGS__})))
+
+static void add_segment(struct words *w, uint32_t rkey, uint32_t len, uint64_t va)
+{
+    ADD(w, rkey, len, (uint32_t)(va >> 32), (uint32_t)va);
+}
+
+/* An RPC call of NFS without credentials; `version` of NFS. */
+static void add_call(struct words *w, uint32_t program, uint32_t version, uint32_t procedure)
+{
+    ADD(w, XID, 0, 2, program, version, procedure, 0, 0, 0, 0);
+}
+
+/* A file handle of eight bytes, an offset, a count. */
+static void add_range(struct words *w, uint32_t count)
+{
+    ADD(w, 8, 0x01000100, 0, 0, 500, count);
+}
+
+static struct pkt *send_words(struct run *r, unsigned from, uint32_t psn, const struct words *w)
+{
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, w->b, w->len);
+}
+
+/* The call `w`, acknowledged: its PSN pairs the two flows. Returns what its note says. */
+static const char *call(struct run *r, const struct words *w)
+{
+    static char text[160];
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    const struct pkt *p = send_words(r, HOST, 5, w);
+
+    snprintf(text, sizeof text, "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
+    return text;
+}
+
+/* A WRITE of these bytes. */
+static struct pkt *write_bytes(struct run *r, uint32_t psn, uint64_t va, const uint8_t *b, uint32_t n)
+{
+    struct reth h = {.va = va, .rkey = RKEY, .dmalen = n};
+    uint8_t ext[16];
+
+    reth_put(ext, &h);
+    return put(r, TARGET, OP_WRITE_ONLY, psn, ext, 16, b, n);
+}
+
+/* The first value of a field in a packet; UINT64_MAX: it has none. */
+static uint64_t value_of(const struct pkt *p, const char *name)
+{
+    struct value v;
+
+    for (unsigned l = 0; l < p->n_layers; l++)
+        for (unsigned i = 0; i < p->layers[l].hdr->nfields; i++)
+            if (strcmp(p->layers[l].hdr->fields[i].abbrev, name) == 0 &&
+                field_value(&p->layers[l].hdr->fields[i], p, &p->layers[l], &v))
+                return v.u;
+    return UINT64_MAX;
+}
+
+/* READ of version 3 with a write list of `segments` pieces of 1000 bytes. */
+static struct words read_call(uint32_t segments)
+{
+    struct words w = {0};
+
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 0, 1, segments);
+    for (uint32_t i = 0; i < segments; i++)
+        add_segment(&w, RKEY, 1000, VA + 1000 * i);
+    ADD(&w, 0, 0);
+    add_call(&w, RPC_NFS, 3, 6);
+    add_range(&w, 1000 * segments);
+    return w;
+}
+
+Test(rpcrdma, data_of_a_read_are_written_to_its_write_list)
+{
+    struct run *r = run_new("nfs");
+    struct words w = read_call(2), a = {0};
+    struct pkt *p;
+
+    cr_expect_str_eq(call(r, &w), "NFS READ xid 0x11223344 fh 0x62d40c52 offset 500 count 2000",
+                     "the hash is the one that the kernel prints for this handle");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 1000, RKEY, 500, 500);
+    cr_expect(says(p, "NFS READ xid 0x11223344 data 1000-1499 of 2000"), "%s", p->note.ulp);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 1900, RKEY, 200, 200);
+    cr_expect_not(p->note.have & NOTE_ULP, "it ends behind the memory");
+    ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 1, 2);
+    add_segment(&a, RKEY, 1000, VA);
+    add_segment(&a, RKEY, 500, VA + 1000);
+    ADD(&a, 0, 0, XID, 1, 0, 0, 0, 0, 0, 0, 1500, 1, 1500);
+    p = send_words(r, TARGET, 102, &a);
+    cr_expect(says(p, "NFS READ xid 0x11223344: NFS3_OK"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "nfs.count3"), 1500);
+    cr_expect_eq(value_of(p, "nfs.read.eof"), 1);
+    cr_expect_eq(value_of(p, "nfs.procedure_v3"), 6, "of the call");
+    cr_expect_eq(value_of(p, "rpc.repframe"), 1);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 500);
+    cr_expect_eq(r->over[0].asked[ULP_TO_CLIENT], 2000);
+    run_free(r);
+}
+
+Test(rpcrdma, a_reply_in_the_reply_chunk_is_decoded_from_the_writes)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, a = {0}, n = {0};
+    struct pkt *p;
+
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 0, 0, 1, 2);
+    add_segment(&w, RKEY, 16, VA);
+    add_segment(&w, RKEY, 1000, VA + 0x1000);
+    add_call(&w, RPC_NFS, 3, 3);
+    ADD(&w, 8, 0x01000100, 0, 5, 0x68656c6c, 0x6f000000);
+    cr_expect_str_eq(call(r, &w), "NFS LOOKUP xid 0x11223344 fh 0x62d40c52 \"hello\"");
+    ADD(&a, XID, 1, 0, 0, 0, 0, 2);
+    write_bytes(r, 100, VA, a.b, 16);
+    write_bytes(r, 101, VA + 0x1000, a.b + 16, a.len - 16);
+    ADD(&n, XID, 1, 32, RPCRDMA_NOMSG, 0, 0, 1, 2);
+    add_segment(&n, RKEY, 16, VA);
+    add_segment(&n, RKEY, a.len - 16, VA + 0x1000);
+    p = send_words(r, TARGET, 102, &n);
+    cr_expect(says(p, "NFS LOOKUP xid 0x11223344: NFS3ERR_NOENT"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "nfs.status3"), 2);
+    cr_expect_eq(value_of(p, "rpc.procedure"), 3);
+    run_end(r);
+    cr_expect(r->over[0].failed);
+    cr_expect_eq(r->over[0].status, 2);
+    run_free(r);
+}
+
+Test(rpcrdma, a_reply_whose_writes_are_missing_is_known_as_one_only)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, n = {0};
+
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 0, 0, 1, 1);
+    add_segment(&w, RKEY, 1000, VA);
+    add_call(&w, RPC_NFS, 3, 1);
+    ADD(&w, 8, 0x01000100, 0);
+    call(r, &w);
+    ADD(&n, XID, 1, 32, RPCRDMA_NOMSG, 0, 0, 1, 1);
+    add_segment(&n, RKEY, 112, VA);
+    send_words(r, TARGET, 102, &n);
+    run_end(r);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    cr_expect_str_eq(buf_str(&r->text), "GETATTR xid 0x11223344 fh 0x62d40c52: answered, the reply is not known");
+    run_free(r);
+}
+
+Test(rpcrdma, a_call_in_a_read_chunk_is_decoded_when_it_was_read)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, c = {0};
+    const uint8_t aeth[4] = {0x1f, 0, 0, 1};
+    struct pkt *p;
+
+    add_call(&c, RPC_NFS, 3, 12);
+    ADD(&c, 8, 0x01000100, 0, 3, 0x61626300);
+    ADD(&w, XID, 1, 32, RPCRDMA_NOMSG, 1, 0, RKEY, c.len, (uint32_t)(VA >> 32), (uint32_t)VA, 0, 0, 0);
+    cr_expect_str_eq(call(r, &w), "NFS call xid 0x11223344");
+    with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, RKEY, c.len, 0);
+    p = put(r, HOST, OP_READ_RESP_ONLY, 100, aeth, 4, c.b, c.len);
+    cr_expect_eq(value_of(p, "rpc.procedure"), 12);
+    run_end(r);
+    cr_expect_str_eq(buf_str(&r->text), "REMOVE xid 0x11223344 fh 0x62d40c52 \"abc\": no response seen");
+    run_free(r);
+}
+
+/* PUTFH, WRITE, GETATTR: the data belong between their length and GETATTR. */
+Test(rpcrdma, operations_behind_data_in_a_chunk_are_decoded)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, c = {0};
+    uint32_t position;
+    struct pkt *p;
+
+    add_call(&c, RPC_NFS, 4, 1);
+    ADD(&c, 0, 0, 3, 22, 8, 0x01000100, 0, 38, 1, 2, 3, 4, 0, 700, 2, 5001);
+    position = c.len;
+    ADD(&c, 9, 1, 0x18);
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 1, position, RKEY, 5001, (uint32_t)(VA >> 32), (uint32_t)VA, 0, 0, 0);
+    memcpy(w.b + w.len, c.b, c.len);
+    w.len += c.len;
+    p = send_words(r, HOST, 5, &w);
+    cr_expect(says(p, "NFS WRITE xid 0x11223344 fh 0x62d40c52 offset 700 count 5001 FILE_SYNC"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "nfs.write.data_length"), 5001);
+    cr_expect_eq(p->layers[p->n_layers - 1].hdr, &nfs4_op_hdr, "GETATTR is there");
+    cr_expect_eq(load_be32(layer_bytes(p, &p->layers[p->n_layers - 1])), 9);
+    run_end(r);
+    cr_expect_eq(r->over[0].asked[ULP_FROM_CLIENT], 5001);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 0);
+    run_free(r);
+}
+
+Test(rpcrdma, a_callback_is_a_call_of_the_server)
+{
+    struct run *r = run_new("nfs");
+    struct words w = read_call(1), b = {0}, a = {0};
+    struct pkt *p;
+
+    call(r, &w);
+    ADD(&b, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0);
+    add_call(&b, RPC_NFS_CB, 1, 1);
+    p = send_words(r, TARGET, 100, &b);
+    cr_expect(says(p, "NFS CB_COMPOUND xid 0x11223344"), "%s", p->note.ulp);
+    ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID, 1, 0, 0, 0, 0);
+    p = send_words(r, HOST, 6, &a);
+    cr_expect(says(p, "NFS CB_COMPOUND xid 0x11223344: SUCCESS"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect(r->over[0].by_server, "its xid is that of a call of the client, which is open");
+    cr_expect_eq(r->over[1].ended, ULP_OPEN);
+    run_free(r);
+}
+
+Test(rpcrdma, an_error_of_the_transport_ends_the_call)
+{
+    struct run *r = run_new("nfs");
+    struct words w = read_call(1), a = {0};
+    struct pkt *p;
+
+    call(r, &w);
+    ADD(&a, XID, 1, 32, RPCRDMA_ERROR, RPCRDMA_ERR_CHUNK);
+    p = send_words(r, TARGET, 100, &a);
+    cr_expect(says(p, "NFS READ xid 0x11223344: RDMA_ERR_CHUNK"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "rpcordma.errcode"), RPCRDMA_ERR_CHUNK);
+    run_end(r);
+    cr_expect(r->over[0].failed);
+    run_free(r);
+}
+
+Test(rpcrdma, calls_that_are_refused)
+{
+    static const struct {
+        uint32_t words[4];
+        const char *text;
+    } refused[] = {{{0, 0, 0, 1}, "PROG_UNAVAIL"}, {{0, 0, 0, 4}, "GARBAGE_ARGS"}, {{1, 1, 1, 0}, "AUTH_ERROR"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(refused); i++) {
+        struct run *r = run_new("nfs");
+        struct words w = read_call(1), a = {0};
+        call(r, &w);
+        ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID, 1);
+        add_all(&a, refused[i].words, 4);
+        send_words(r, TARGET, 100, &a);
+        run_end(r);
+        cr_expect(r->over[0].failed);
+        cr_expect(strstr(buf_str(&r->text), refused[i].text), "%s", buf_str(&r->text));
+        run_free(r);
+    }
+}
+
+/* --- Recognition ------------------------------------------------------------------------------ */
+
+Test(rpcrdma, two_messages_tell_the_protocol)
+{
+    struct run *r = run_new(NULL);
+    struct words w = read_call(1);
+    struct pkt *p = send_words(r, HOST, 5, &w);
+
+    cr_expect_not(p->note.have & NOTE_ULP_HOW);
+    p = send_words(r, HOST, 6, &w);
+    cr_expect(p->note.have & NOTE_ULP_HOW);
+    cr_expect_str_eq(p->note.ulp_how, "first bytes");
+    cr_expect_str_eq(p->note.upper, "NFS/RDMA");
+    run_free(r);
+}
+
+Test(rpcrdma, messages_that_are_damaged_are_not_recognised)
+{
+    struct words w = read_call(2);
+    uint32_t header = 7 * 4 + 32 + 8;
+
+    cr_assert_eq(rpcrdma_looks(w.b, w.len, true), LOOKS_CLIENT);
+    for (unsigned i = 4; i < header + 12; i++) {
+        struct words bad = w;
+        bool free_byte = (i >= 8 && i < 12) || (i >= 28 && i < 60); /* credits; memory */
+        bad.b[i] ^= 0x80;
+        if (!free_byte)
+            cr_expect_eq(rpcrdma_looks(bad.b, bad.len, true), LOOKS_OTHER, "byte %u", i);
+    }
+    for (unsigned n = 0; n < header + RPC_CALL_LEN; n++)
+        cr_expect_eq(rpcrdma_looks(w.b, n, true), LOOKS_OTHER, "%u bytes", n);
+}
+
+/* --- Hostile counts --------------------------------------------------------------------------- */
+
+Test(rpcrdma, counts_beyond_the_message_end_there)
+{
+    static const uint32_t counts[] = {0, 2, 0x0fffffff, 0x7fffffff, UINT32_MAX};
+
+    for (unsigned i = 0; i < ARRAY_LEN(counts); i++) {
+        struct words w = read_call(1), *exact;
+        struct rpcrdma h;
+        w.b[24] = (uint8_t)(counts[i] >> 24);
+        w.b[25] = (uint8_t)(counts[i] >> 16);
+        w.b[26] = (uint8_t)(counts[i] >> 8);
+        w.b[27] = (uint8_t)counts[i];
+        exact = malloc(w.len);
+        memcpy(exact, w.b, w.len);
+        if (rpcrdma_get(&h, (const uint8_t *)exact, w.len))
+            cr_expect_leq(h.len, w.len);
+        cr_expect_not(h.whole && counts[i] > 10);
+        free(exact);
+    }
+}
+
+/* Each word of a compound as a number that is too large. */
+Test(rpcrdma, words_of_a_compound_that_are_too_large)
+{
+    struct words c = {0};
+
+    add_call(&c, RPC_NFS, 4, 1);
+    ADD(&c, 0, 2, 5, 53, 1, 2, 3, 4, 1, 0, 0, 0, 22, 8, 0x01000100, 0, 18, 0, 1, 0, 0, 0, 4, 0x61626364, 1, 0, 2, 1, 2,
+        4, 5, 0, 2, 0x6162, 43, 0, 0, 0, 0);
+    for (unsigned at = 40; at < c.len; at += 4)
+        for (unsigned i = 0; i < 3; i++) {
+            const uint32_t big[] = {UINT32_MAX, 0x80000000, 0x3fffffff};
+            struct words bad = c;
+            uint8_t *exact = malloc(c.len);
+            struct ulp_body m = {exact, c.len, 0};
+            struct nfs_call n;
+            struct rpc r;
+            bad.len = at;
+            add(&bad, big[i]);
+            memcpy(exact, bad.b, c.len);
+            cr_assert(rpc_get(&r, exact, c.len));
+            nfs_call_read(&n, &r, &m, NULL, NULL);
+            cr_expect_leq(n.known, NFS_OPS_MAX);
+            free(exact);
+        }
+}
+
+/* --- A real capture, damaged ------------------------------------------------------------------ */
+
+Test(rpcrdma, a_real_capture_cut_and_damaged_at_each_byte, .timeout = 120)
+{
+    static struct kept k;
+    unsigned whole, n;
+    struct run *r = run_new(NULL);
+
+    keep(&k, "captures/nfs_rdma_v42_1.pcap");
+    whole = play(&k, UINT32_MAX / 2, 0, r);
+    run_free(r);
+    cr_expect_gt(whole, 60);
+    for (uint32_t at = 0; at < 400; at += at < 140 ? 1 : 7)
+        for (unsigned flip = 0; flip < 3; flip++) {
+            r = run_new(NULL);
+            n = play(&k, at, (uint8_t[]){0, 0xff, 0x01}[flip], r);
+            run_end(r);
+            cr_expect_leq(n, whole + 16);
+            run_free(r);
+        }
+}
