@@ -41,12 +41,11 @@ struct nfs_reply {
     uint32_t n_ops;  /* of a compound: operations with a result; the last of them has failed if `status` is not 0 */
     uint32_t inside; /* bytes of a file's data that are in the message */
     bool known;      /* there is a status */
-    bool whole;      /* all of it was understood, up to its last byte */
 };
 
-/* Arguments or results of procedure `proc` of version 3 or 4 from byte `at` of the RPC message `m` on; `p` gets their
- * layers (NULL: none). `chunks`: what the message lacks; NULL: nothing. A version that is not known leaves *c, *r
- * empty. */
+/* Arguments of the call `r` and results of the call `called` (from byte `at` of the RPC message `m` on); `p` gets their
+ * layers (NULL: none), what is not interpreted in a layer of its own. `chunks`: what the message lacks; NULL: nothing.
+ * A program or version that is not known leaves *c and *reply empty. */
 void nfs_call_read(struct nfs_call *c, const struct rpc *r, const struct ulp_body *m, const struct nfs_chunks *chunks,
                    struct pkt *p);
 void nfs_reply_read(struct nfs_reply *reply, const struct rpc *called, uint32_t at, const struct ulp_body *m,
@@ -74,7 +73,7 @@ extern const struct vdesc nfs_op_desc, nfs_proc3_desc, nfs_proc4_desc, nfs_statu
     X(nfs3) X(nfs3_status) X(nfs3_io) X(nfs3_write) X(nfs3_read_result) \
     X(nfs3_write_result) X(nfs4) X(nfs4_status) X(nfs4_tag) X(nfs4_minor) \
     X(nfs4_ops) X(nfs4_op) X(nfs4_result) X(nfs_fh) X(nfs_name) \
-    X(nfs_stateid)
+    X(nfs_stateid) X(nfs_rest)
 /* clang-format on */
 #define NFS_DECLARE(name) extern const struct hdr name##_hdr;
 NFS_HDRS(NFS_DECLARE)

@@ -57,6 +57,12 @@ static const struct field nfs_stateid_fields[] = {
 };
 HDR(nfs_stateid, "rdma.nfs.stateid", "Network File System (state id)", 16);
 
+static const struct field nfs_rest_fields[] = {
+    FIELD_ROW(NULL, 0, 0, FT_BYTES, BASE_NONE, NULL, 0, "rdma.nfs.rest", "Not interpreted",
+              "Arguments or results that are not interpreted."),
+};
+HDR(nfs_rest, "rdma.nfs.undecoded", "Network File System (not interpreted)", 1);
+
 /* --- Version 3 -------------------------------------------------------------------------------- */
 
 static const struct field nfs3_fields[] = {

@@ -140,34 +140,40 @@ static void take_call(struct ulp_conn *c, struct ulp_message *m, const struct rp
 struct outcome {
     uint32_t inside; /* bytes of a file's data in the RPC message */
     uint16_t status;
-    bool failed;
+    uint8_t n_done;
+    bool replied, denied, accepted, failed;
 };
 
 /* The RPC message of a reply, from the SEND or from the reply chunk. */
-static struct outcome read_reply(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_body *body,
+static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const struct ulp_body *body,
                                  const struct nfs_chunks *chunks, struct pkt *show)
 {
-    struct own none = {0}, *o = cmd ? own_of(cmd) : &none;
     const struct rpc called = called_by(o);
     struct nfs_reply nfs;
     struct ulp_body shown = {0};
+    struct outcome end = {0};
     struct rpc r;
 
     if (!rpc_get(&r, body->b, body->len) || r.type != RPC_REPLY)
-        return (struct outcome){0};
+        return end;
     if (o->known)
         shown = ulp_show(c, show, o->called, sizeof o->called);
     rpc_layers(show, body, &r, shown.len ? &shown : NULL);
     if (shown.len)
         nfs_called_layer(show, &called, &shown, 8);
-    o->replied = true;
-    o->denied = r.denied;
-    o->accepted = !r.denied && r.status == 0;
-    if (!o->accepted || !o->known)
-        return (struct outcome){0, (uint16_t)r.status, !o->accepted};
+    end = (struct outcome){.status = (uint16_t)r.status,
+                           .replied = true,
+                           .denied = r.denied,
+                           .accepted = !r.denied && r.status == 0,
+                           .failed = r.denied || r.status != 0};
+    if (!end.accepted)
+        return end;
     nfs_reply_read(&nfs, &called, r.at, body, chunks, show);
-    o->n_done = (uint8_t)min_u32(nfs.n_ops, UINT8_MAX);
-    return (struct outcome){nfs.inside, (uint16_t)nfs.status, nfs.status != 0};
+    end.inside = nfs.inside;
+    end.status = (uint16_t)nfs.status;
+    end.n_done = (uint8_t)min_u32(nfs.n_ops, UINT8_MAX);
+    end.failed = nfs.status != 0;
+    return end;
 }
 
 /* The RPC message of a reply without one: what was written to the reply chunk. */
@@ -197,30 +203,40 @@ static uint32_t written_by(const struct ulp_message *m, const struct rpcrdma *h)
     return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
+static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h, struct ulp_command *cmd,
+                     const struct outcome *end)
+{
+    struct own *o = own_of(cmd);
+
+    if (h->proc != RPCRDMA_NOMSG)
+        ulp_inline(cmd, ULP_TO_CLIENT, end->inside);
+    o->written = written_by(m, h);
+    o->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
+    o->n_done = end->n_done;
+    o->replied = end->replied;
+    o->denied = end->denied;
+    o->accepted = end->accepted;
+    ulp_complete(c, cmd, m, end->status, end->failed);
+    m->command = cmd;
+}
+
 static void take_reply(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
 {
+    static const struct own none;
     const struct nfs_chunks chunks = chunks_of(m, h, false);
     struct ulp_command *cmd = m->command;
     struct ulp_body body = behind(m, h);
-    struct outcome end = {0};
+    struct outcome end = {.status = (uint16_t)h->error, .failed = h->proc == RPCRDMA_ERROR};
 
     if (!m->again)
         cmd = ulp_find(c, h->xid | (m->side == ULP_CLIENT ? CALLBACK : 0));
     rpcrdma_layers(m->show, &m->body, h);
-    if (h->proc == RPCRDMA_ERROR)
-        end = (struct outcome){0, (uint16_t)h->error, true};
     if (h->proc == RPCRDMA_NOMSG)
         body = cmd ? reply_chunk(c, cmd, m, h) : (struct ulp_body){0};
     if (body.len && h->proc != RPCRDMA_ERROR)
-        end = read_reply(c, cmd, &body, &chunks, m->show);
-    if (!cmd || m->again)
-        return;
-    if (h->proc != RPCRDMA_NOMSG)
-        ulp_inline(cmd, ULP_TO_CLIENT, end.inside);
-    own_of(cmd)->written = written_by(m, h);
-    own_of(cmd)->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
-    ulp_complete(c, cmd, m, end.status, end.failed);
-    m->command = cmd;
+        end = read_reply(c, cmd ? own_of(cmd) : &none, &body, &chunks, m->show);
+    if (cmd && !m->again)
+        complete(c, m, h, cmd, &end);
 }
 
 /* Whether a message is a call: by its RPC header; one whose RPC header is in a chunk is a call if it is the client's.

@@ -1,0 +1,29 @@
+/* layer 1 (wire): NFS: items of XDR, walked through one by one. */
+#ifndef RDMATRACE_DISSECT_ULP_NFS_WALK_H
+#define RDMATRACE_DISSECT_ULP_NFS_WALK_H
+
+#include "dissect/ulp/nfs.h"
+
+/* A walk through arguments or results. `lost`: the bytes end, or what follows is not known. */
+struct walk {
+    const struct ulp_body *m;
+    const struct nfs_chunks *chunks;
+    struct nfs_call *call; /* NULL: results */
+    struct pkt *p;
+    uint32_t at;
+    uint32_t moved;   /* bytes so far that are in chunks */
+    uint32_t chunk;   /* of results: the next chunk */
+    uint32_t *inside; /* bytes of data that are in the message */
+    bool lost;
+};
+
+/* The next word; 0 and `lost`: it is not there. */
+uint32_t walk_word(struct walk *w);
+/* The bytes of variable length that are next, padded to words. */
+void walk_opaque(struct walk *w);
+/* Items in a row, a letter for each (nfs_walk.c has the list). '!': what follows is not interpreted. */
+void walk_items(struct walk *w, const char *what);
+/* Add a layer of `len` bytes at byte `from`. */
+void walk_layer(struct walk *w, const struct hdr *h, uint32_t from, uint32_t len);
+
+#endif
