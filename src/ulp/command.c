@@ -158,7 +158,7 @@ struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b,
     struct ulp *u = c->ulp;
     struct ulp_body m = {b, 0, LAYER_MESSAGE};
 
-    if (!show || len > ULP_SHOWN_MAX - u->n_shown)
+    if (!show || !len || len > ULP_SHOWN_MAX - u->n_shown)
         return m;
     m = (struct ulp_body){u->shown_bytes + u->n_shown, len, LAYER_MESSAGE | u->n_shown};
     memcpy(u->shown_bytes + u->n_shown, b, len);
