@@ -133,7 +133,7 @@ def same_call(row, seen):
     if ranges and (v["offset"], v["count"]) != tuple(int(n) for n in ranges.groups()):
         return False
     read, written = chunk_bytes(chunks)
-    inside = "WRITE" in procedure or "READLINK" in procedure  # data of few bytes are in the message
+    inside = any(word in procedure for word in ("WRITE", "READLINK", "SYMLINK"))  # data of few bytes are in the message
     return (row["asked_from_client"] == read or inside) and (row["asked_to_client"] == written or inside)
 
 
