@@ -117,7 +117,7 @@ static void tell_early(struct timeline *t, struct direction *d, uint32_t flow)
 
     if (d->n_early < SLOW_AFTER)
         return;
-    d->early_told = d->progress > EARLY_PROGRESS || (sooner && settle_early(t, d, flow));
+    d->early_told = d->by_rep || d->progress > EARLY_PROGRESS || (sooner && settle_early(t, d, flow));
     if (sooner)
         d->early_rtt = d->least_first;
 }
