@@ -64,7 +64,7 @@ def unanswered(_ours, theirs, packet):
 
 KNOWN = [
     # RPC over RDMA and NFS.
-    Known("(rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP is decoded, too"),
+    Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP, and RPC over RDMA over iWARP, are decoded, too"),
     Known("(rpc|nfs)[.].*", lambda a, b, p: p.has("rpcordma.position") and b == "",
           "a call with a read list is shown where the last of its data came; here where the call came, which has all but the data"),
     Known("(rpc|nfs)[.].*", lambda a, b, p: a == "" and set(p.opcodes()) & {"15", "16"}, "likewise"),
