@@ -1,17 +1,9 @@
 /* layer 1 (wire): NFS: fields of arguments and results. */
 #include "dissect/ib/icrc.h"
 #include "dissect/ulp/nfs.h"
+#include "dissect/ulp/upper_hdr.h"
 
-#define HDR(id, filter_name, title, bytes)                                                                             \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = "nfs",                                                                       \
-                                 .column = "NFS",                                                                      \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE,                                                                      \
-                                 .upper = true}
+#define HDR(id, filter_name, title, bytes) UPPER_HDR(id, filter_name, title, "nfs", "NFS", bytes)
 /* Numbers of four and eight bytes at byte `at`. */
 #define WORD(when, at, base, desc, abbrev, label, blurb)                                                               \
     FIELD_ROW(when, 8 * (at), 32, FT_UINT32, base, desc, 0, abbrev, label, blurb)

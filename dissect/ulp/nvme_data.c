@@ -1,18 +1,10 @@
 /* layer 1 (wire): NVMe over RDMA: the data of commands: Connect, Identify, the discovery log page. */
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/upper_hdr.h"
 
 #include "bits.h"
 
-#define HDR(id, filter_name, title, protocol, bytes)                                                                   \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = protocol,                                                                    \
-                                 .column = "NVMe",                                                                     \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE,                                                                      \
-                                 .upper = true}
+#define HDR(id, filter_name, title, protocol, bytes) UPPER_HDR(id, filter_name, title, protocol, "NVMe", bytes)
 
 static const struct field nvme_connect_data_fields[] = {
     FIELD_AT(NULL, 0, 16, FT_BYTES, "nvme.fabrics.cmd.connect.data.hostid", "Host Identifier", "UUID of the host."),

@@ -1,17 +1,8 @@
 /* layer 1 (wire): NVMe over RDMA: fields of commands and completions, private data of CM. */
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/upper_hdr.h"
 
-#define HDR(...) HDR_IN("NVMe", __VA_ARGS__)
-#define HDR_IN(shown, id, filter_name, title, protocol, bytes)                                                         \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = protocol,                                                                    \
-                                 .column = shown,                                                                      \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE,                                                                      \
-                                 .upper = true}
+#define HDR(id, filter_name, title, protocol, bytes) UPPER_HDR(id, filter_name, title, protocol, "NVMe", bytes)
 
 /* What the note of the packet says of the command. */
 static bool cmd_in_get(const struct pkt *p, const struct layer *l, struct value *v)
@@ -377,21 +368,21 @@ static const struct field nvme_rdma_req_fields[] = {
     FIELD_LE(NULL, 8, 2, FT_UINT16, BASE_HEX, NULL, "nvme-rdma.cm.req.cntlid", "Controller ID",
              "Controller of an I/O queue; 0 from hosts that do not state it."),
 };
-HDR_IN(NULL, nvme_rdma_req, "rdma.nvme.cm.req", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", 32);
+UPPER_HDR(nvme_rdma_req, "rdma.nvme.cm.req", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", NULL, 32);
 
 static const struct field nvme_rdma_rep_fields[] = {
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.rsp.recfmt", "Record Format", "0."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.rsp.crqsize", "RDMA QP Controller Receive Queue Size",
              "Receives that the controller posts."),
 };
-HDR_IN(NULL, nvme_rdma_rep, "rdma.nvme.cm.rsp", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", 32);
+UPPER_HDR(nvme_rdma_rep, "rdma.nvme.cm.rsp", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", NULL, 32);
 
 static const struct field nvme_rdma_rej_fields[] = {
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.rej.recfmt", "Record Format", "0."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_DEC, &rej_desc, "nvme-rdma.cm.rej.status", "Status",
              "Why the controller refused."),
 };
-HDR_IN(NULL, nvme_rdma_rej, "rdma.nvme.cm.rej", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", 4);
+UPPER_HDR(nvme_rdma_rej, "rdma.nvme.cm.rej", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", NULL, 4);
 
 /* --- Layers ----------------------------------------------------------------------------------- */
 

@@ -1,16 +1,7 @@
 /* layer 1 (wire): RPC over RDMA: fields of the headers of the transport and of RPC, private data of CM. */
 #include "dissect/ulp/rpcrdma.h"
+#include "dissect/ulp/upper_hdr.h"
 
-#define HDR(id, filter_name, title, protocol, shown, bytes)                                                            \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = protocol,                                                                    \
-                                 .column = shown,                                                                      \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE,                                                                      \
-                                 .upper = true}
 /* A number of four bytes at byte `at`. */
 #define WORD(when, at, base, desc, abbrev, label, blurb)                                                               \
     FIELD_ROW(when, 8 * (at), 32, FT_UINT32, base, desc, 0, abbrev, label, blurb)
@@ -64,12 +55,12 @@ static const struct field rpcordma_fields[] = {
     FIELD_GET(reply_get, FT_UINT32, BASE_DEC, NULL, 0, "rpcordma.reply_count", "Reply chunk",
               "1: there is a chunk for the whole reply."),
 };
-HDR(rpcordma, "rpcordma", "RPC over RDMA", "rpcordma", "RPCoRDMA", RPCRDMA_FIXED);
+UPPER_HDR(rpcordma, "rpcordma", "RPC over RDMA", "rpcordma", "RPCoRDMA", RPCRDMA_FIXED);
 
 static const struct field rpcordma_chunk_fields[] = {
     WORD(NULL, 0, BASE_DEC, NULL, "rpcordma.segment_count", "Write chunk segment count", "Segments of the chunk."),
 };
-HDR(rpcordma_chunk, "rdma.rpcordma.chunk", "RPC over RDMA (chunk)", "rpcordma", "RPCoRDMA", 4);
+UPPER_HDR(rpcordma_chunk, "rdma.rpcordma.chunk", "RPC over RDMA (chunk)", "rpcordma", "RPCoRDMA", 4);
 
 #define SEGMENT(at)                                                                                                    \
     WORD(NULL, at, BASE_HEX, NULL, "rpcordma.rdma_handle", "RDMA handle", "R_Key of the memory."),                     \
@@ -82,10 +73,10 @@ static const struct field rpcordma_read_fields[] = {
          "Byte of the RPC message where the data belong; 0: they are the message."),
     SEGMENT(4),
 };
-HDR(rpcordma_read, "rdma.rpcordma.read", "RPC over RDMA (read segment)", "rpcordma", "RPCoRDMA", 20);
+UPPER_HDR(rpcordma_read, "rdma.rpcordma.read", "RPC over RDMA (read segment)", "rpcordma", "RPCoRDMA", 20);
 
 static const struct field rpcordma_segment_fields[] = {SEGMENT(0)};
-HDR(rpcordma_segment, "rdma.rpcordma.segment", "RPC over RDMA (write segment)", "rpcordma", "RPCoRDMA", 16);
+UPPER_HDR(rpcordma_segment, "rdma.rpcordma.segment", "RPC over RDMA (write segment)", "rpcordma", "RPCoRDMA", 16);
 
 static const struct vname errors[] = {{RPCRDMA_ERR_VERS, "RDMA_ERR_VERS"}, {RPCRDMA_ERR_CHUNK, "RDMA_ERR_CHUNK"}};
 static const struct vdesc error_desc = VDESC_NAMES(errors);
@@ -99,7 +90,7 @@ static const struct field rpcordma_error_fields[] = {
     WORD(is_of_version, 4, BASE_DEC, NULL, "rpcordma.vers_low", "Version low", "Lowest version that it takes."),
     WORD(is_of_version, 8, BASE_DEC, NULL, "rpcordma.vers_high", "Version high", "Highest version that it takes."),
 };
-HDR(rpcordma_error, "rdma.rpcordma.error", "RPC over RDMA (error)", "rpcordma", "RPCoRDMA", 4);
+UPPER_HDR(rpcordma_error, "rdma.rpcordma.error", "RPC over RDMA (error)", "rpcordma", "RPCoRDMA", 4);
 
 /* Sizes are stored as (bytes / 1024) - 1. */
 static bool size_get(const struct pkt *p, const struct layer *l, struct value *v, uint32_t at)
@@ -127,7 +118,7 @@ static const struct field rpcordma_private_fields[] = {
     FIELD_GET(receive_size_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.rpcordma.cm.receive_size", "Inline receive size",
               "Bytes of the longest message that it takes."),
 };
-HDR(rpcordma_private, "rdma.rpcordma.cm", "RPC over RDMA (private data)", "rpcordma", NULL, 8);
+UPPER_HDR(rpcordma_private, "rdma.rpcordma.cm", "RPC over RDMA (private data)", "rpcordma", NULL, 8);
 
 /* --- RPC -------------------------------------------------------------------------------------- */
 
@@ -147,7 +138,7 @@ static const struct field rpc_call_fields[] = {
     WORD(NULL, 8, BASE_DEC, NULL, "rpc.version", "RPC Version", "2."),
     RPC_PROGRAM(12),
 };
-HDR(rpc_call, "rpc", "Remote Procedure Call (call)", "rpc", "RPC", RPC_CALL_LEN);
+UPPER_HDR(rpc_call, "rpc", "Remote Procedure Call (call)", "rpc", "RPC", RPC_CALL_LEN);
 
 static const struct vname flavors[] = {{0, "AUTH_NULL"}, {1, "AUTH_UNIX"}, {6, "RPCSEC_GSS"}};
 static const struct vdesc flavor_desc = VDESC_NAMES(flavors);
@@ -199,10 +190,10 @@ static const struct field rpc_cred_fields[] = {
     FIELD_GET(uid_get, FT_UINT32, BASE_DEC, NULL, 0, "rpc.auth.uid", "UID", "User."),
     FIELD_GET(gid_get, FT_UINT32, BASE_DEC, NULL, 0, "rpc.auth.gid", "GID", "Group."),
 };
-HDR(rpc_cred, "rdma.rpc.cred", "Remote Procedure Call (credentials)", "rpc", "RPC", 8);
+UPPER_HDR(rpc_cred, "rdma.rpc.cred", "Remote Procedure Call (credentials)", "rpc", "RPC", 8);
 
 static const struct field rpc_verf_fields[] = {AUTH};
-HDR(rpc_verf, "rdma.rpc.verf", "Remote Procedure Call (verifier)", "rpc", "RPC", 8);
+UPPER_HDR(rpc_verf, "rdma.rpc.verf", "Remote Procedure Call (verifier)", "rpc", "RPC", 8);
 
 static bool call_in_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -225,10 +216,10 @@ static const struct field rpc_reply_fields[] = {
     FIELD_GET(time_get, FT_REL_TIME, BASE_NONE, NULL, 0, "rpc.time", "Time from request",
               "From the first packet of the call to the last one of the reply."),
 };
-HDR(rpc_reply, "rpc", "Remote Procedure Call (reply)", "rpc", "RPC", 12);
+UPPER_HDR(rpc_reply, "rpc", "Remote Procedure Call (reply)", "rpc", "RPC", 12);
 
 static const struct field rpc_called_fields[] = {RPC_PROGRAM(0)};
-HDR(rpc_called, "rdma.rpc.called", "Remote Procedure Call (what was called)", "rpc", "RPC", 12);
+UPPER_HDR(rpc_called, "rdma.rpc.called", "Remote Procedure Call (what was called)", "rpc", "RPC", 12);
 
 static void accepted_text(struct buf *b, uint64_t v)
 {
@@ -249,7 +240,7 @@ static const struct field rpc_accepted_fields[] = {
     WORD(is_mismatch, 8, BASE_DEC, NULL, "rpc.programversion.max", "Program Version (Maximum)",
          "Highest version of the program that the server has."),
 };
-HDR(rpc_accepted, "rdma.rpc.accepted", "Remote Procedure Call (accepted)", "rpc", "RPC", 4);
+UPPER_HDR(rpc_accepted, "rdma.rpc.accepted", "Remote Procedure Call (accepted)", "rpc", "RPC", 4);
 
 static const struct vname rejects[] = {{0, "RPC_MISMATCH"}, {1, "AUTH_ERROR"}};
 static const struct vdesc reject_desc = VDESC_NAMES(rejects);
@@ -267,7 +258,7 @@ static const struct field rpc_denied_fields[] = {
     WORD(is_version, 8, BASE_DEC, NULL, "rpc.version.max", "RPC Version (Maximum)", "Highest version of RPC."),
     WORD(is_auth, 4, BASE_DEC, NULL, "rpc.state_auth", "Auth State", "Why authentication failed."),
 };
-HDR(rpc_denied, "rdma.rpc.denied", "Remote Procedure Call (denied)", "rpc", "RPC", 4);
+UPPER_HDR(rpc_denied, "rdma.rpc.denied", "Remote Procedure Call (denied)", "rpc", "RPC", 4);
 
 /* --- Layers ----------------------------------------------------------------------------------- */
 
