@@ -20,24 +20,34 @@ static const char *pd_name(struct script *s, uint32_t pd)
     return dut_make(s, "pd", s->dut->pd[i]) ? s->dut->pd[i] : NULL;
 }
 
-/* Append " access=..." for the rights that agents know. */
-static void put_access(struct buf *b, unsigned access)
+struct bit_name {
+    const char *name;
+    uint8_t bit;
+};
+
+/* Append " KEY=NAME,NAME", "-" for none of these bits. */
+static void put_bits(struct buf *b, const char *key, unsigned bits, const struct bit_name *names, size_t n)
 {
-    static const struct {
-        const char *name;
-        uint8_t bit;
-    } rights[] = {{"local_write", ACCESS_LOCAL_WRITE}, {"remote_write", ACCESS_REMOTE_WRITE},
-                  {"remote_read", ACCESS_REMOTE_READ}, {"remote_atomic", ACCESS_REMOTE_ATOMIC},
-                  {"mw_bind", ACCESS_MW_BIND},         {"zero_based", ACCESS_ZERO_BASED}};
     char sep = '=';
 
-    buf_puts(b, " access");
-    for (size_t i = 0; i < ARRAY_LEN(rights); i++)
-        if (access & rights[i].bit) {
-            buf_printf(b, "%c%s", sep, rights[i].name);
+    buf_printf(b, " %s", key);
+    for (size_t i = 0; i < n; i++)
+        if (bits & names[i].bit) {
+            buf_printf(b, "%c%s", sep, names[i].name);
             sep = ',';
         }
     buf_puts(b, sep == '=' ? "=-" : "");
+}
+
+/* Append the rights that agents know. */
+static void put_access(struct buf *b, unsigned access)
+{
+    static const struct bit_name names[] = {
+        {"local_write", ACCESS_LOCAL_WRITE}, {"remote_write", ACCESS_REMOTE_WRITE},
+        {"remote_read", ACCESS_REMOTE_READ}, {"remote_atomic", ACCESS_REMOTE_ATOMIC},
+        {"mw_bind", ACCESS_MW_BIND},         {"zero_based", ACCESS_ZERO_BASED}};
+
+    put_bits(b, "access", access, names, ARRAY_LEN(names));
 }
 
 /* Give the device the contents of memory `i`. */
@@ -264,20 +274,10 @@ static void put_pieces(struct buf *b, const struct sge *sge, unsigned n)
 /* Append " flags=...". */
 static void put_flags(struct buf *b, unsigned flags)
 {
-    static const struct {
-        const char *name;
-        uint8_t bit;
-    } names[] = {
+    static const struct bit_name names[] = {
         {"signaled", SEND_SIGNALED}, {"fence", SEND_FENCE}, {"solicited", SEND_SOLICITED}, {"inline", SEND_INLINE}};
-    char sep = '=';
 
-    buf_puts(b, " flags");
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (flags & names[i].bit) {
-            buf_printf(b, "%c%s", sep, names[i].name);
-            sep = ',';
-        }
-    buf_puts(b, sep == '=' ? "=-" : "");
+    put_bits(b, "flags", flags, names, ARRAY_LEN(names));
 }
 
 int dut_post_recv(struct script *s, const struct sim_conn *c, const struct script_srq *q, const struct recv_wr *wr)
