@@ -357,22 +357,7 @@ Test(rpcrdma, words_of_a_compound_that_are_too_large)
 
 /* --- A real capture, damaged ------------------------------------------------------------------ */
 
-Test(rpcrdma, a_real_capture_cut_and_damaged_at_each_byte, .timeout = 120)
+Test(rpcrdma, a_real_capture_cut_and_damaged_at_each_byte)
 {
-    static struct kept k;
-    unsigned whole, n;
-    struct run *r = run_new(NULL);
-
-    keep(&k, "captures/nfs_rdma_v42_1.pcap");
-    whole = play(&k, UINT32_MAX / 2, 0, r);
-    run_free(r);
-    cr_expect_gt(whole, 60);
-    for (uint32_t at = 0; at < 400; at += at < 140 ? 1 : 7)
-        for (unsigned flip = 0; flip < 3; flip++) {
-            r = run_new(NULL);
-            n = play(&k, at, (uint8_t[]){0, 0xff, 0x01}[flip], r);
-            run_end(r);
-            cr_expect_leq(n, whole + 16);
-            run_free(r);
-        }
+    cut_and_damage("captures/nfs_rdma_v42_1.pcap", 60, 400, 140, 7);
 }

@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define HOST      1 /* node of the host, the client */
 #define TARGET    2
@@ -177,6 +178,30 @@ static inline unsigned play(const struct kept *k, uint32_t at, uint8_t flip, str
         free(copy);
     }
     return tied;
+}
+
+/* A capture cut at each byte of each packet up to `most`, and with that byte changed: not many more packets belong to
+ * commands than in the whole one, where more than `least` do. Of the bytes behind `all` every `step`-th. */
+static inline void cut_and_damage(const char *path, unsigned least, uint32_t most, uint32_t all, uint32_t step)
+{
+    static struct kept k;
+    static const uint8_t flips[] = {0, 0xff, 0x01};
+    struct run *r = run_new(NULL);
+    unsigned whole, n;
+
+    alarm(120); /* what hangs ends with a signal */
+    keep(&k, path);
+    whole = play(&k, UINT32_MAX / 2, 0, r);
+    run_free(r);
+    cr_expect_gt(whole, least);
+    for (uint32_t at = 0; at < most; at += at < all ? 1 : step)
+        for (size_t flip = 0; flip < ARRAY_LEN(flips); flip++) {
+            r = run_new(NULL);
+            n = play(&k, at, flips[flip], r);
+            run_end(r);
+            cr_expect_leq(n, whole + 16);
+            run_free(r);
+        }
 }
 
 #endif
