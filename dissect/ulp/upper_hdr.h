@@ -5,7 +5,7 @@
 #include "dissect/field.h"
 
 /* Define header `id`_hdr with the fields of `id`_fields: its filter name and title, the protocol of frame.protocols,
- * what the column of protocols shows, and its length in bytes (0: it varies). */
+ * what the column of protocols shows (NULL: nothing of it), and its length in bytes (0: it varies). */
 #define UPPER_HDR(id, filter_name, title, protocol, shown, bytes)                                                      \
     const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
                                  .name = title,                                                                        \
