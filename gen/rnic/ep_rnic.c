@@ -16,7 +16,7 @@ struct twin {
 
 /* A memory window; the others are numbers. */
 struct twin_mw {
-    uint32_t key; /* the present one: each bind changes it */
+    uint32_t key; /* the one that it has when all binds that were posted have succeeded */
 };
 
 static struct twin *twin_of(struct rnic *r)
@@ -140,7 +140,8 @@ static int twin_mw_alloc(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey
 static int twin_mw_free(struct rnic *r, void *mw)
 {
     struct twin_mw *w = mw;
-    int e = ep_mr_dereg(ep_of(r), w->key);
+    const struct mr *now = &ep_mr_table(ep_of(r))->mr[w->key >> 8];
+    int e = ep_mr_dereg(ep_of(r), (w->key & ~UINT32_C(0xff)) | now->variant); /* a bind may have failed */
 
     if (e == 0)
         free(w);
