@@ -41,6 +41,14 @@ static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
     return sum;
 }
 
+/* None can come within a round trip, however close the responses to several requests follow each other. */
+static bool early_is_slow(const struct direction *d, const struct early_response *r, ns_t usual, ns_t spread)
+{
+    ns_t took = r->to - r->from;
+
+    return timeline_is_slow(took, usual, spread) && took > 2 * d->least_first;
+}
+
 /* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
  * from it: from the first one on that is slow, all are. Returns whether any is. */
 static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
@@ -54,10 +62,9 @@ static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
     qsort(r, SLOW_AFTER, sizeof *r, by_length);
     usual = r[SLOW_AFTER / 2 - 1].to - r[SLOW_AFTER / 2 - 1].from;
     for (spread = early_spread(r, k, usual); k < SLOW_AFTER; spread = early_spread(r, ++k, usual))
-        if (timeline_is_slow(r[k].to - r[k].from, usual, spread) && r[k].to - r[k].from > 2 * d->least_first)
+        if (early_is_slow(d, &r[k], usual, spread))
             break;
-    gap = timeline_is_slow(d->early_gap.to - d->early_gap.from, usual, spread) &&
-          d->early_gap.to - d->early_gap.from > 2 * d->least_first;
+    gap = early_is_slow(d, &d->early_gap, usual, spread);
     if (gap)
         early_was_slow(t, d, flow, &d->early_gap, usual);
     if (k == SLOW_AFTER)

@@ -200,12 +200,19 @@ static inline uint32_t recent_slot(const struct conn_key *k)
     return (k->dqpn ^ k->src.b[15] ^ (uint32_t)k->src.network) % RECENT;
 }
 
-/* Take a flow out of a chain; `link`: the offset of the chain's links in struct flow. */
-static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, size_t link)
+/* The chains that a flow is in. */
+enum chain { BY_KEY, BY_PAIR, BY_QPN };
+
+static uint32_t *link_of(struct flow *f, enum chain c)
 {
-    for (uint32_t *i = head; *i != FLOW_NONE; i = (uint32_t *)(void *)((char *)&flows[*i] + link))
+    return c == BY_KEY ? &f->next : c == BY_PAIR ? &f->pair_next : &f->qpn_next;
+}
+
+static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, enum chain c)
+{
+    for (uint32_t *i = head; *i != FLOW_NONE; i = link_of(&flows[*i], c))
         if (*i == flow) {
-            *i = *(const uint32_t *)(const void *)((const char *)&flows[flow] + link);
+            *i = *link_of(&flows[flow], c);
             return;
         }
 }
@@ -220,9 +227,9 @@ static uint32_t evict(struct conn_table *t)
         t->hand = (t->hand + 1) % t->max;
     }
     f = &t->flows[t->hand];
-    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, offsetof(struct flow, next));
-    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, offsetof(struct flow, pair_next));
-    unlink_from(conn_qpn_chain(t, f->tap, f->dqpn), t->flows, t->hand, offsetof(struct flow, qpn_next));
+    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, BY_KEY);
+    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, BY_PAIR);
+    unlink_from(conn_qpn_chain(t, f->tap, f->dqpn), t->flows, t->hand, BY_QPN);
     if (f->peer != FLOW_NONE)
         t->flows[f->peer].peer = FLOW_NONE;
     t->evicted++;
