@@ -131,7 +131,8 @@ bool rpcrdma_get(struct rpcrdma *h, const uint8_t *b, uint32_t len)
 
 /* --- Recognition ------------------------------------------------------------------------------ */
 
-/* The side that sends a message whose RPC header is elsewhere: it is where the chunk of the whole message tells. */
+/* Who sends a message without an RPC header: of a call it is in the read list, at position 0, of a reply in the reply
+ * chunk. */
 static enum ulp_looks nomsg_looks(const struct rpcrdma *h, const uint8_t *b, uint32_t len)
 {
     struct rpcrdma_walk w = rpcrdma_segments(h, b, len);

@@ -410,7 +410,7 @@ static int send_spurious(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 }
 
 /* Fault CHOICE_AFTER_FATAL: the queue pair has failed, and sends an empty SEND all the same. */
-static int send_after_fatal(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+static int send_after_fatal(struct ep_qp *q, uint8_t *buf, uint32_t cap)
 {
     struct frame_out out = {.buf = buf, .cap = cap};
     struct build_tweak tweak = {0};
@@ -425,7 +425,6 @@ static int send_after_fatal(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t no
     build_end(&out, &q->path, p, 0, &tweak);
     q->ep->ip_id++;
     q->ep->sent = (struct ep_sent){.request = true, .psn = q->stray_psn};
-    (void)now;
     return (int)out.len;
 }
 
@@ -451,7 +450,7 @@ static int send_stray(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     q->stray_at = 0;
     if (q->qp.state == QPS_ERR)
-        return send_after_fatal(q, buf, cap, now);
+        return send_after_fatal(q, buf, cap);
     return q->qp.req.rnr_wait && now < q->qp.req.rnr_until ? send_ahead(q, buf, cap, now) : 0;
 }
 
