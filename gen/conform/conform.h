@@ -72,7 +72,7 @@ struct conform_run {
 int conform_run(const struct conform_run *r, const struct conform_test *t, struct conform_outcome *o);
 void conform_outcome_free(struct conform_outcome *o);
 
-/* What the judge (a run of `rdmatrace check -T json`) says of `capture`: append the rules that the host with MAC
+/* What the judge (a run of `rdmatrace check -T ndjson`) says of `capture`: append the rules that the host with MAC
  * address `mac` broke to *found. 0; a negative errno: it cannot be run, or its output not be understood. */
 int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found);
 

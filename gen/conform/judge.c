@@ -35,8 +35,8 @@ static int read_all(int fd, struct buf *b)
 /* Run the program with its output to *b. 0, or a negative errno; -EPROTO: it failed. */
 static int run(const char *program, const char *capture, struct buf *b)
 {
-    char *argv[] = {(char *)"rdmatrace", (char *)"check",     (char *)"-T", (char *)"json",  (char *)"--complete",
-                    (char *)"--tap",     (char *)"responder", (char *)"--", (char *)capture, NULL};
+    char *argv[] = {(char *)"rdmatrace", (char *)"check",     (char *)"-T", (char *)"ndjson", (char *)"--complete",
+                    (char *)"--tap",     (char *)"responder", (char *)"--", (char *)capture,  NULL};
     posix_spawn_file_actions_t act;
     int fd[2], e, status = 0;
     pid_t pid;
@@ -62,7 +62,7 @@ static int run(const char *program, const char *capture, struct buf *b)
     return e;
 }
 
-/* The text of the member `"NAME":` in a line of JSON; empty: it has none. */
+/* The text behind `name`, the beginning of a member such as `"rule":"`, in a line; empty: it has none. */
 static struct token member(const char *line, size_t len, const char *name)
 {
     const char *p = memmem(line, len, name, strlen(name));
@@ -92,7 +92,7 @@ static int sent_by(const char *capture, uint64_t n, const uint8_t mac[6])
     return e;
 }
 
-/* A line of the findings: append the rule, if `mac` broke it. */
+/* The line of a finding: append the rule, if `mac` broke it. */
 static int take_finding(const char *line, size_t len, const char *capture, const uint8_t mac[6], struct buf *found)
 {
     struct token rule = member(line, len, "\"rule\":\""), frame = member(line, len, "\"frames\":[");
@@ -108,18 +108,24 @@ static int take_finding(const char *line, size_t len, const char *capture, const
     return e < 0 ? e : 0;
 }
 
+static bool begins(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
 int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found)
 {
     struct buf b = {0};
     int e = run(program, capture, &b);
-    const char *line = e == 0 ? buf_str(&b) : "";
+    bool whole = false;
 
-    if (e == 0 && strncmp(line, "{\"summary\":", 11) != 0)
-        e = -EPROTO;
-    for (size_t n; e == 0 && *line; line += n + (line[n] == '\n')) {
-        n = strcspn(line, "\n");
-        e = take_finding(line, n, capture, mac, found);
+    for (const char *line = e == 0 ? buf_str(&b) : ""; e == 0 && *line;) {
+        size_t n = strcspn(line, "\n");
+        if (begins(line, "{\"type\":\"finding\""))
+            e = take_finding(line, n, capture, mac, found);
+        whole = begins(line, "{\"type\":\"check\"");
+        line += n + (line[n] == '\n');
     }
     buf_free(&b);
-    return e;
+    return e < 0 ? e : whole ? 0 : -EPROTO;
 }
