@@ -350,25 +350,41 @@ static void note_skip(struct direction *d, const struct event *e, ns_t now)
     d->stuck.frame = frame_u32(e->p);
 }
 
+/* The response that others skipped comes: it was only overtaken by those from `psn` on. */
+static void note_overtaken(struct direction *d, uint32_t psn)
+{
+    unsigned i = d->n_overtaken++ % OVERTAKEN;
+
+    d->overtaken[i].psn = psn;
+    d->overtaken[i].behind = d->rsp_high;
+    d->overtaken[i].frame = d->stuck.frame;
+    d->overtaken[i].ts = d->stuck.ts;
+}
+
 static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
     bool dropped = req_dir_is_under_way(e->h, e->p) && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
-        d->stuck.open = false; /* it was only overtaken */
-        behind = d->rsp_high;
+        d->stuck.open = false;
+        if (!d->resend.responses) { /* else it comes again: what skipped it was sent before and came in vain */
+            note_overtaken(d, behind);
+            behind = d->rsp_high;
+        }
     }
-    if (!d->have_rsp || (!d->stuck.open && !dropped && psn_diff(behind, d->rsp_next) > 0)) {
+    dropped |= d->stuck.open;
+    if (!d->have_rsp || (!dropped && psn_diff(behind, d->rsp_next) > 0)) {
         d->rsp_next = behind;
+        d->resend.answered = true;
         d->backs = 0;
         d->by_nak = false;
     }
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;
-    if (d->resend.responses && psn_diff(behind, d->resend.rsp) >= 0 && !dropped)
-        d->resend.responses = false;
+    if (d->resend.responses && d->resend.answered) /* others were under way before, and come in vain */
+        d->resend.responses = psn_diff(behind, d->resend.rsp) < 0;
 }
 
 /* Progress beyond the packet that was sent again ends the row of trouble about it. */

@@ -47,6 +47,8 @@ struct early_response {
 #define EARLY_PROGRESS 64 /* which of the first responses were slow is told by then, or not at all */
 #define SLOW_AFTER     8  /* after so many responses it is known how long one takes, without a REP */
 
+#define OVERTAKEN 8 /* the latest ones */
+
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
     struct asked nak, rnr;
@@ -56,6 +58,13 @@ struct direction {
         uint32_t frame; /* of the response that came instead */
         ns_t ts;
     } stuck;
+    /* A skipped response came after all: the requester may have dropped those that came before it. */
+    struct {
+        uint32_t psn, behind; /* PSNs of those, and behind them; equal: none */
+        uint32_t frame;       /* the first of them */
+        ns_t ts;
+    } overtaken[OVERTAKEN];
+    unsigned n_overtaken; /* so far, since it went back; the latest is at (n_overtaken - 1) % OVERTAKEN */
     /* The latest gap in the requests. */
     struct {
         uint32_t psn, frame; /* first PSN of the gap; frame that came instead, 0: none */
@@ -65,6 +74,7 @@ struct direction {
     struct {
         bool requests;  /* until `psn` has been sent again */
         bool responses; /* until response `rsp` has come again */
+        bool answered;  /* the requester has accepted a response to a READ or atomic since */
         uint32_t psn, rsp;
         uint32_t ep;
     } resend;

@@ -3,6 +3,7 @@
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
+#include "src/conn/retries.h"
 #include "src/transport/verbs.h"
 
 /* --- Going back ------------------------------------------------------------------------------- */
@@ -33,10 +34,12 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
     d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
     d->resend.rsp = d->rsp_high;
+    d->resend.answered = false;
     if (d->have_rsp && p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ) && psn_diff(p->bth.psn, d->rsp_next) < 0)
         d->rsp_next = p->bth.psn;
     d->by_nak = ep_at && (ep_at->why == TROUBLE_SEQ_NAK || ep_at->why == TROUBLE_IMPLIED);
     d->nak.open = d->rnr.open = d->stuck.open = false;
+    d->n_overtaken = 0;
 }
 
 #define TAIL_DEAD 8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
@@ -94,20 +97,36 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
     resend_from(t, d, e, ep);
 }
 
+/* A response that comes before an earlier one is dropped: that response `psn` is asked for again tells that this one
+ * was. Returns when it came, 0: it did not; and its frame. */
+static ns_t came_too_early(const struct direction *d, uint32_t psn, uint32_t *frame)
+{
+    unsigned n = d->n_overtaken < OVERTAKEN ? d->n_overtaken : OVERTAKEN;
+
+    for (unsigned i = 0; i < n; i++)
+        if (psn_diff(psn, d->overtaken[i].psn) >= 0 && psn_diff(psn, d->overtaken[i].behind) < 0) {
+            *frame = d->overtaken[i].frame;
+            return d->overtaken[i].ts;
+        }
+    return 0;
+}
+
 /* A response had skipped the response that is asked for again. */
 static void back_by_skip(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t ep = episode_new(t, e->flow, TROUBLE_IMPLIED, e->p->bth.psn, now);
     struct episode *x = episode_at(t, ep);
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    uint32_t instead = d->stuck.open ? d->stuck.frame : 0;
+    ns_t since = d->stuck.open ? d->stuck.ts : came_too_early(d, e->p->bth.psn, &instead);
 
     timeline_chain(t, d, ep);
     timeline_pass(t, d, e->h, now, false);
-    if (d->stuck.open)
-        timeline_claim(t, d, d->stuck.ts, now, BEFORE_LOSS, TIME_LOSS_RETRANSMISSION, ep);
+    if (since)
+        timeline_claim(t, d, since, now, BEFORE_LOSS, TIME_LOSS_RETRANSMISSION, ep);
     if (x) {
         x->sent = s ? s->last : 0;
-        x->instead = d->stuck.open ? d->stuck.frame : 0;
+        x->instead = instead;
     }
     resend_from(t, d, e, ep);
 }
@@ -324,10 +343,31 @@ static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow,
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
-/* Requests are outstanding, and no packet of theirs came any more. */
-static void finish_outstanding(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
+/* With retry count 0 the requester gives up when its ACK timer runs out for the first time. */
+static void finish_without_retry(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end)
 {
-    ns_t last = *timeline_last(t, conn_flow_at(observer_conns(t->observer), h->flow)->tap), left = last - d->spans.at;
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
+    ns_t expiry = d->spans.at + ack_timeout(f->params.timeout);
+    uint32_t ep = episode_new(t, h->flow, TROUBLE_TIMEOUT, h->have_una ? h->una : d->first, d->spans.at);
+    struct episode *x = episode_at(t, ep);
+
+    if (x) {
+        const struct sent *s = req_dir_sent(h, x->psn);
+        x->sent = s ? s->last : h->last_frame;
+        x->wait = ack_timeout(f->params.timeout);
+        x->rtt = d->least_first;
+    }
+    timeline_bill(t, d, expiry < end ? expiry : end, TIME_ACK_TIMEOUT, ep);
+    timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
+}
+
+/* Requests are outstanding, and no packet of theirs came any more. `closed`: the first DREQ of the connection; 0: none.
+ */
+static void finish_outstanding(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end, ns_t closed)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
+    ns_t last = closed > d->spans.at ? closed : *timeline_last(t, f->tap), left = last - d->spans.at;
+    bool own = t->seen[h->flow].closed == last;
     bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
 
     if (!h->rsp_packets && !observer_heard(t->observer, h->flow))
@@ -338,6 +378,8 @@ static void finish_outstanding(struct timeline *t, struct direction *d, const st
         finish_spent(t, d, h->flow, end);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
+    else if (retries_timed_out(&f->params, left, own))
+        finish_without_retry(t, d, h, last);
     else
         spans_add(&d->spans, last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
 }
@@ -370,7 +412,7 @@ void timeline_finish(struct timeline *t, uint32_t flow)
     if (from > end)
         end = from;
     if (h && timeline_outstanding(d, h))
-        finish_outstanding(t, d, h, end);
+        finish_outstanding(t, d, h, end, from);
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
     spans_add(&d->spans, to, TIME_CM, NO_EPISODE);

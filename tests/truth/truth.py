@@ -49,6 +49,9 @@ ALSO = (
     (4, 215),  # the responder pauses between the packets of the first READ response
     (5, 215),  # the late ACK answers a long message
     (7, 212),  # the late response is an RNR NAK
+    (3, 19),   # responses that wait in a queue come in vain for longer than a round trip
+    (8, 84),   # READ responses overtake each other, and what was dropped is asked for much later
+    (8, 74),   # retry count 0
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}

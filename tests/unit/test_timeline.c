@@ -162,6 +162,44 @@ Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
     cr_expect_eq(only_episode()->bill, 10 * US);
 }
 
+/* READ 100 of four responses: 102 overtakes 101, so that the requester drops it and the next one, and asks for 102
+ * again only later. */
+Test(timeline, a_response_asked_for_again_was_dropped_when_it_came_before_an_earlier_one)
+{
+    start();
+    talk(&t, 0, 0, mk_read(100, 0, 4096));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_FIRST, 100, 1024, 0x1f, 1));
+    talk(&t, 1, 1 * US, mk(OP_READ_RESP_MIDDLE, 102, 1024));
+    talk(&t, 1, 1 * US, mk(OP_READ_RESP_MIDDLE, 101, 1024));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_LAST, 103, 1024, 0x1f, 1));
+    talk(&t, 0, 50 * US, mk_read(102, 2048, 2048));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_FIRST, 102, 1024, 0x1f, 1));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_LAST, 103, 1024, 0x1f, 1));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], 52 * US);
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 11 * US);
+    cr_expect_eq(r->states[TIME_IDLE], 0);
+    cr_expect_eq(only_episode()->instead, 3);
+}
+
+/* The responses to 103 and 104 are under way for much longer than a round trip when 101 is asked for again. */
+Test(timeline, responses_in_a_queue_before_those_to_a_read_sent_again_come_in_vain)
+{
+    reads_behind_a_round_trip();
+    talk(&t, 0, 0, mk_read(103, 0, 10));
+    talk(&t, 0, 0, mk_read(104, 0, 10));
+    talk(&t, 1, 10 * US, mk_aeth(OP_READ_RESP_ONLY, 102, 10, 0x1f, 3));
+    for (unsigned i = 0; i < 4; i++)
+        talk(&t, 0, 0, mk_read(101 + i, 0, 10));
+    talk(&t, 1, 30 * US, mk_aeth(OP_READ_RESP_ONLY, 103, 10, 0x1f, 4));
+    talk(&t, 1, 30 * US, mk_aeth(OP_READ_RESP_ONLY, 104, 10, 0x1f, 5));
+    for (unsigned i = 0; i < 4; i++)
+        talk(&t, 1, 5 * US, mk_aeth(OP_READ_RESP_ONLY, 101 + i, 10, 0x1f, 5));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 70 * US); /* until 102 has come again */
+    cr_expect_eq(r->states[TIME_IDLE], 0);
+}
+
 Test(timeline, a_nak_that_passes_the_answer_to_a_repeated_read_does_not_end_the_repetition)
 {
     reads_behind_a_round_trip();
@@ -254,6 +292,29 @@ Test(timeline, one_try_does_not_tell_a_dead_peer)
     const struct timeline_row *r = account();
     cr_expect_eq(r->states[TIME_PEER_DEAD], 0);
     cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 8 * NS_PER_MS);
+}
+
+/* ACK timeout code 10: 4.194304 ms. */
+Test(timeline, without_a_retry_the_requester_gives_up_at_the_first_ack_timeout)
+{
+    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                                        .qpn = {0x11, 0x11},
+                                        .psn = {100, 900},
+                                        .pmtu = 1024,
+                                        .how = PAIR_CM,
+                                        .params = {{.have_timeout = true, .timeout = 10}}};
+    talk_start(&t, false);
+    conn_learn(observer_conns(t.observer), &k);
+    timeline_of(t.observer);
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 7 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 101, 10));
+    talk_end(&t, 20 * NS_PER_MS);
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 4194304);
+    cr_expect_eq(r->states[TIME_GIVEN_UP], 20 * NS_PER_MS - 4194304);
+    cr_expect_eq(r->states[TIME_NOT_KNOWN], 0);
+    cr_expect_eq(only_episode()->sent, 3);
 }
 
 Test(timeline, a_dead_peer_after_any_number_of_episodes_has_the_tries_of_the_last_one)
