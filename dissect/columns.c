@@ -16,10 +16,11 @@ static unsigned column_layers(const struct pkt *p)
     return n;
 }
 
-/* True if the columns describe the BTH: an InfiniBand packet that is no MAD and not quoted by an ICMP error. */
+/* True if the columns describe the BTH: an InfiniBand packet of a defined opcode that is no MAD and not quoted by an
+ * ICMP error. Behind another opcode a layer may know more. */
 static bool bth_speaks(const struct pkt *p)
 {
-    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED);
+    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED) && LIKELY(p->op->name != NULL);
 }
 
 /* The column of the upper protocol that the packet has a layer of; `other`: it has none. */

@@ -75,6 +75,9 @@ void ib_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* For the packet that an ICMP error quotes: add layers for the BTH at `off` and its extended headers, as far as they
  * were captured. Nothing else of `p` is set. */
 void bth_layers(struct pkt *p, uint32_t off);
+/* The payload of a packet with a manufacturer specific opcode, if it is one of MRC: an opcode of MRC in RoCEv2 over
+ * IPv6, with headers that fit its length. False: it is none, and nothing is done. */
+bool mrc_decode(struct pkt *p);
 /* Native InfiniBand link packet (flow control) at `off`. */
 void iblink_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 /* All link types but Ethernet. */

@@ -312,6 +312,7 @@ HDR_STRUCT(rwh, RWH_FIELDS)
 
 extern const struct hdr lrh_hdr, grh_hdr, bth_hdr, rdeth_hdr, deth_hdr, xrceth_hdr, dcceth_hdr, feth_hdr, reth_hdr,
     atomiceth_hdr, aeth_hdr, atomicacketh_hdr, immdt_hdr, ieth_hdr, ib_payload_hdr, ib_pad_hdr, icrc_hdr, vcrc_hdr,
-    cnp_hdr, rwh_hdr;
+    cnp_hdr, rwh_hdr, mrc_hdr, mrc_meth_hdr, mrc_tseth_hdr, mrc_seth_hdr, mrc_cc_hdr, mrc_neth_hdr, mrc_peth_hdr,
+    mrc_erth_hdr, mrc_eeth_hdr;
 
 #endif
