@@ -18,6 +18,7 @@ FIELDS = ["frame.number", "frame.time_epoch", "frame.interface_id", "frame.len",
           "infiniband.invariant.crc", "infiniband.mad.transactionid", "infiniband.cm.req.localqpn", "infiniband.cm.rep.localqpn", "infiniband.cm.req.prim_localacktout",
           "erf.flags.cap", "icmp.type", "icmpv6.type"]
 UNDEFINED = {0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f}  # operations
+MANUFACTURERS = 6  # services from here on
 # Bytes of the extended headers, by the lower five bits of a connected opcode.
 EXTENDED = {3: 4, 5: 4, 6: 16, 9: 4, 10: 16, 11: 20, 12: 16, 13: 4, 15: 4, 16: 4, 17: 4, 18: 12, 19: 28, 20: 28, 22: 4, 23: 4}
 FIRST, MIDDLE, LAST, ONLY = {0, 6}, {1, 7}, {2, 3, 8, 9, 22}, {4, 5, 10, 11, 23}
@@ -188,7 +189,7 @@ def is_shown(f):
 def read(path):
     """RDMA packets in the order of time."""
     packets = [Packet(f) for f in fields(path) if is_shown(f)]
-    packets = [p for p in packets if p.op not in UNDEFINED]
+    packets = [p for p in packets if p.op not in UNDEFINED and p.service < MANUFACTURERS]
     return sorted(packets, key=lambda p: p.ts)  # stable: equal times keep the order of the file
 
 

@@ -5,14 +5,8 @@
 
 #include <stdlib.h>
 
-#define CHAINS_MIN 4096       /* chains of the hash tables, at first */
-#define RENUMBERED (1u << 16) /* changes of numbers that are remembered */
-#define PAIR_LOOKS 32768      /* flows looked at for the peer of one, in all its searches, before it is left alone */
-
-/* A connection got another number. */
-struct renumbered {
-    uint32_t from, to;
-};
+#define CHAINS_MIN 4096  /* chains of the hash tables, at first */
+#define PAIR_LOOKS 32768 /* flows looked at for the peer of one, in all its searches, before it is left alone */
 
 const char *pairing_str(enum pairing p)
 {
@@ -236,64 +230,6 @@ static uint32_t evict(struct conn_table *t)
     return t->hand;
 }
 
-/* Every flow, at any tap, that goes from `src` to queue pair `dqpn` of `dst` and has number `from` gets number `to`. */
-static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
-                         uint32_t from, uint32_t to)
-{
-    for (uint32_t i = conn_first_with(t, src, dst, dqpn); i != FLOW_NONE; i = t->flows[i].next) {
-        struct flow *f = &t->flows[i];
-        if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
-            f->conn = to;
-    }
-}
-
-/* Two flows belong to one connection: number `to` for both, at every tap. */
-static void renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to)
-{
-    const struct flow *ends[] = {a, b};
-
-    for (unsigned i = 0; i < 2; i++)
-        if (ends[i]->conn && ends[i]->conn != to)
-            renumber_end(t, &ends[i]->src, &ends[i]->dst, ends[i]->dqpn, ends[i]->conn, to);
-}
-
-static void note_renumbered(struct conn_table *t, uint32_t from, uint32_t to)
-{
-    uint32_t cap = t->renumbered_cap ? t->renumbered_cap * 2 : 64;
-    struct renumbered *more;
-
-    if (t->n_renumbered == t->renumbered_cap) {
-        more = cap > RENUMBERED ? NULL : realloc(t->renumbered, cap * sizeof *more);
-        if (!more)
-            return;
-        t->renumbered = more;
-        t->renumbered_cap = cap;
-    }
-    t->renumbered[t->n_renumbered++] = (struct renumbered){from, to};
-    t->renumbered_sorted = false;
-}
-
-static int by_from(const void *a, const void *b)
-{
-    const struct renumbered *x = a, *y = b;
-
-    return x->from < y->from ? -1 : x->from > y->from;
-}
-
-uint32_t conn_number_now(struct conn_table *t, uint32_t number)
-{
-    const struct renumbered *r;
-
-    if (!t->renumbered_sorted && t->n_renumbered) {
-        qsort(t->renumbered, t->n_renumbered, sizeof *t->renumbered, by_from);
-        t->renumbered_sorted = true;
-    }
-    while (t->n_renumbered &&
-           (r = bsearch(&(struct renumbered){.from = number}, t->renumbered, t->n_renumbered, sizeof *r, by_from)))
-        number = r->to; /* which is lower */
-    return number;
-}
-
 void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
@@ -304,9 +240,9 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
         t->conns--; /* nothing was said of this number yet: it is that of the next connection */
     } else if (low && low != high) {
         t->unused++;
-        note_renumbered(t, high, low);
+        conn_note_renumbered(t, high, low);
     }
-    renumber(t, fa, fb, conn);
+    conn_renumber(t, fa, fb, conn);
     fa->peer = b;
     fb->peer = a;
     fa->conn = fb->conn = conn;
@@ -318,6 +254,7 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     if (!fa->upper)
         fa->upper = fb->upper;
     fb->upper = fa->upper;
+    conn_number_as_elsewhere(t, a);
 }
 
 static uint32_t flow_new(struct conn_table *t, const struct conn_key *k)
@@ -454,38 +391,12 @@ uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p)
     return flow_of(t, p);
 }
 
-/* The connection number of the same traffic at another tap; 0: none. */
-static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
-{
-    for (uint32_t i = conn_first_with(t, &f->src, &f->dst, f->dqpn); i != FLOW_NONE; i = t->flows[i].next) {
-        const struct flow *g = &t->flows[i];
-        bool same = g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst);
-        if (same && g->conn && !(f->have_sqpn && g->have_sqpn && f->sqpn != g->sqpn))
-            return g->conn;
-    }
-    return 0;
-}
-
-/* Number a flow and its peer: as at another tap, else by the next number. */
-static __attribute__((noinline)) void number_give(struct conn_table *t, uint32_t flow)
-{
-    struct flow *f = &t->flows[flow];
-    uint32_t elsewhere = number_elsewhere(t, f);
-
-    if (!elsewhere && f->peer != FLOW_NONE)
-        elsewhere = number_elsewhere(t, &t->flows[f->peer]);
-    f->conn = elsewhere ? elsewhere : ++t->conns;
-    if (f->peer != FLOW_NONE)
-        t->flows[f->peer].conn = f->conn;
-    t->newest = elsewhere ? FLOW_NONE : flow;
-}
-
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
 {
     uint32_t i = flow_of(t, p);
 
     if (UNLIKELY(!t->flows[i].conn))
-        number_give(t, i);
+        conn_number_give(t, i);
     return i;
 }
 
@@ -555,18 +466,6 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 struct conn_counts conn_counts(const struct conn_table *t)
 {
     return (struct conn_counts){t->n, t->conns, t->evicted};
-}
-
-uint32_t conn_number(const struct conn_table *t)
-{
-    return t->conns - t->unused;
-}
-
-void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
-{
-    buf_puts(b, count_str(number, "connection"));
-    if (highest > number)
-        buf_printf(b, ", numbered up to %u", highest);
 }
 
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow)

@@ -80,6 +80,18 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how);
 /* Apply to a new flow what was learnt of its connection (conn_known.c). */
 void conn_recall(struct conn_table *t, uint32_t flow);
 
+/* --- Numbers ------------------------------------------------------------------------------------- */
+
+/* Flows `a` and `b` belong to one connection: those of both that have a number get number `to`, at every tap. */
+void conn_renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to);
+/* Remember for conn_number_now() that number `from` became `to`, which is lower. */
+void conn_note_renumbered(struct conn_table *t, uint32_t from, uint32_t to);
+/* Two taps may have numbered the two directions of one connection apart, each the one that it saw first: the lowest
+ * number becomes that of all. `flow` has a peer. */
+void conn_number_as_elsewhere(struct conn_table *t, uint32_t flow);
+/* Number a flow and its peer: as at another tap, else by the next number. */
+void conn_number_give(struct conn_table *t, uint32_t flow);
+
 /* --- Connections that were learnt --------------------------------------------------------------- */
 
 /* The latest `max` are kept. NULL without memory. */

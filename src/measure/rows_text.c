@@ -197,7 +197,8 @@ void rows_text(struct buf *b, const struct rows_opts *o, struct meter_row *const
             print_details(b, rows[i]);
     }
     if (totals->malformed)
-        buf_printf(b, "%s in no row: malformed or with a wrong ICRC\n", count_str(totals->malformed, "packet"));
+        buf_printf(b, "%s in no row: malformed, with a wrong ICRC or an undefined opcode\n",
+                   count_str(totals->malformed, "packet"));
     if (totals->lost_rows)
         buf_printf(b, "%s left out: too many queue pairs\n", count_str(totals->lost_rows, "row or datagram"));
 }

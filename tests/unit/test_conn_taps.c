@@ -73,6 +73,40 @@ Test(conn_taps, directions_that_are_paired_at_one_tap_are_at_the_other)
     cr_assert_eq(conn_number(table), 1, "number 2 is given up once");
 }
 
+/* The ends of a connection that CM set up, at each of whose taps its own host sends first. */
+Test(conn_taps, each_tap_sees_another_direction_first)
+{
+    static const struct conn_known k = {
+        .addr = {{{[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}}, {{[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}}},
+        .qpn = {0x21, 0x22},
+        .how = PAIR_CM};
+
+    conn_learn(table, &k);
+    uint32_t a0 = seen(0, 1, 2, 0x22), b1 = seen(1, 2, 1, 0x21);
+    cr_expect_eq(number(a0), 1);
+    cr_expect_eq(number(b1), 1);
+    uint32_t b0 = seen(0, 2, 1, 0x21), a1 = seen(1, 1, 2, 0x22);
+    cr_expect_eq(number(b0), 1);
+    cr_expect_eq(number(a1), 1);
+    cr_expect_eq(conn_number(table), 1);
+}
+
+Test(conn_taps, directions_that_were_numbered_apart_get_the_lower_number_everywhere)
+{
+    uint32_t a0 = seen(0, 1, 2, 0x11), b1 = seen(1, 2, 1, 0x12), b2 = seen(2, 2, 1, 0x12);
+
+    cr_expect_eq(number(b1), 2, "not paired yet");
+    uint32_t b0 = seen(0, 2, 1, 0x12);
+    cr_expect_eq(number(b0), 2, "as at the other taps");
+    conn_pair_by_psn(table, a0, 7);
+    cr_expect_eq(number(a0), 1);
+    cr_expect_eq(number(b0), 1);
+    cr_expect_eq(number(b1), 1);
+    cr_expect_eq(number(b2), 1);
+    cr_expect_eq(number(seen(2, 1, 2, 0x11)), 1);
+    cr_expect_eq(conn_number(table), 1);
+}
+
 Test(conn_taps, a_number_that_was_given_up_leads_to_the_one_that_remains)
 {
     uint32_t a = seen(0, 1, 2, 0x11), b = seen(0, 2, 1, 0x21), c = seen(0, 1, 3, 0x11);

@@ -1,0 +1,140 @@
+/* layer 2b (conn): the numbers of connections: one number at all taps. */
+#include "src/conn/conn_impl.h"
+
+#include <stdlib.h>
+
+#define RENUMBERED (1u << 16) /* changes of numbers that are remembered */
+
+/* A connection got another number. */
+struct renumbered {
+    uint32_t from, to;
+};
+
+/* Every flow, at any tap, that goes from `src` to queue pair `dqpn` of `dst` and has number `from` gets number `to`. */
+static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
+                         uint32_t from, uint32_t to)
+{
+    for (uint32_t i = conn_first_with(t, src, dst, dqpn); i != FLOW_NONE; i = t->flows[i].next) {
+        struct flow *f = &t->flows[i];
+        if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
+            f->conn = to;
+    }
+}
+
+void conn_renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to)
+{
+    const struct flow *ends[] = {a, b};
+
+    for (unsigned i = 0; i < 2; i++)
+        if (ends[i]->conn && ends[i]->conn != to)
+            renumber_end(t, &ends[i]->src, &ends[i]->dst, ends[i]->dqpn, ends[i]->conn, to);
+}
+
+void conn_note_renumbered(struct conn_table *t, uint32_t from, uint32_t to)
+{
+    uint32_t cap = t->renumbered_cap ? t->renumbered_cap * 2 : 64;
+    struct renumbered *more;
+
+    if (t->n_renumbered == t->renumbered_cap) {
+        more = cap > RENUMBERED ? NULL : realloc(t->renumbered, cap * sizeof *more);
+        if (!more)
+            return;
+        t->renumbered = more;
+        t->renumbered_cap = cap;
+    }
+    t->renumbered[t->n_renumbered++] = (struct renumbered){from, to};
+    t->renumbered_sorted = false;
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const struct renumbered *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+uint32_t conn_number_now(struct conn_table *t, uint32_t number)
+{
+    const struct renumbered *r;
+
+    if (!t->renumbered_sorted && t->n_renumbered) {
+        qsort(t->renumbered, t->n_renumbered, sizeof *t->renumbered, by_from);
+        t->renumbered_sorted = true;
+    }
+    while (t->n_renumbered &&
+           (r = bsearch(&(struct renumbered){.from = number}, t->renumbered, t->n_renumbered, sizeof *r, by_from)))
+        number = r->to; /* which is lower */
+    return number;
+}
+
+/* Whether `g` is the traffic of `f`, maybe at another tap. */
+static bool is_same_traffic(const struct flow *f, const struct flow *g)
+{
+    bool same = g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst);
+
+    return same && !(f->have_sqpn && g->have_sqpn && f->sqpn != g->sqpn);
+}
+
+/* A number other than `conn` of the same traffic as `f` at any tap; 0: none. */
+static uint32_t other_number(struct conn_table *t, const struct flow *f, uint32_t conn)
+{
+    for (uint32_t i = conn_first_with(t, &f->src, &f->dst, f->dqpn); i != FLOW_NONE; i = t->flows[i].next) {
+        const struct flow *g = &t->flows[i];
+        if (g->conn && g->conn != conn && is_same_traffic(f, g))
+            return g->conn;
+    }
+    return 0;
+}
+
+void conn_number_as_elsewhere(struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow], *peer = &t->flows[f->peer];
+
+    while (f->conn) {
+        uint32_t other = other_number(t, f, f->conn), low, high;
+        if (!other)
+            other = other_number(t, peer, f->conn);
+        if (!other)
+            return;
+        low = min_u32(f->conn, other);
+        high = max_u32(f->conn, other);
+        t->unused++;
+        conn_note_renumbered(t, high, low);
+        renumber_end(t, &f->src, &f->dst, f->dqpn, high, low);
+        renumber_end(t, &peer->src, &peer->dst, peer->dqpn, high, low);
+    }
+}
+
+/* The connection number of the traffic of `f` at another tap, in either direction; 0: none. */
+static uint32_t number_elsewhere(struct conn_table *t, const struct flow *f)
+{
+    struct flow back = {.src = f->dst, .dst = f->src, .dqpn = f->sqpn, .sqpn = f->dqpn, .have_sqpn = true};
+    uint32_t n = other_number(t, f, 0);
+
+    return n || !f->have_sqpn ? n : other_number(t, &back, 0);
+}
+
+__attribute__((noinline)) void conn_number_give(struct conn_table *t, uint32_t flow)
+{
+    struct flow *f = &t->flows[flow];
+    uint32_t elsewhere = number_elsewhere(t, f);
+
+    f->conn = elsewhere ? elsewhere : ++t->conns;
+    t->newest = elsewhere ? FLOW_NONE : flow;
+    if (f->peer == FLOW_NONE)
+        return;
+    t->flows[f->peer].conn = f->conn;
+    conn_number_as_elsewhere(t, flow);
+}
+
+uint32_t conn_number(const struct conn_table *t)
+{
+    return t->conns - t->unused;
+}
+
+void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
+{
+    buf_puts(b, count_str(number, "connection"));
+    if (highest > number)
+        buf_printf(b, ", numbered up to %u", highest);
+}
