@@ -80,13 +80,15 @@ struct direction {
     } resend;
     /* CNPs to the requester. */
     struct {
-        uint32_t ep, frame;
-        ns_t ts; /* of the latest; 0: none */
+        uint32_t ep, frame; /* of the series: its episode, its first CNP */
+        uint32_t n;         /* in the series */
+        ns_t ts;            /* of the latest; 0: none */
     } cnp;
     /* The spacing of packets after CNPs, as packets within a message show it: they wait for nothing else. */
     struct {
-        uint32_t len; /* bytes of a request; 0: not known */
-        ns_t gap;     /* behind it; 0: as usual */
+        uint32_t len;      /* bytes of a request; 0: not known */
+        ns_t gap;          /* behind it; 0: as usual */
+        uint32_t released; /* wide gaps in a row that ended with a response */
     } cut;
     struct held depth, credit;
     /* The queue pair is used again from its first PSN on. */

@@ -12,12 +12,14 @@
 
 static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t frame)
 {
-    if (d->cnp.ep == NO_EPISODE || now - d->cnp.ts > CNP_SERIES) {
+    if (!d->cnp.ts || now - d->cnp.ts > CNP_SERIES) {
         d->cnp.ep = NO_EPISODE;
         d->cnp.frame = frame;
-    } else {
-        t->episodes[d->cnp.ep].count++;
+        d->cnp.n = 0;
     }
+    d->cnp.n++;
+    if (d->cnp.ep != NO_EPISODE)
+        t->episodes[d->cnp.ep].count++;
     d->cnp.ts = now;
 }
 
@@ -57,7 +59,7 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
         d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
         if (d->cnp.ep != NO_EPISODE) {
             t->episodes[d->cnp.ep].nak = d->cnp.frame;
-            t->episodes[d->cnp.ep].count = 1;
+            t->episodes[d->cnp.ep].count = d->cnp.n;
         }
     }
     timeline_claim(t, d, due, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
@@ -137,6 +139,14 @@ static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t s
     return at;
 }
 
+#define RELEASED_SURE 4 /* so many waits in a row that a response ended are no chance */
+
+/* Whether the requester sent within `slack` after a response, at `from`, let it. */
+static bool is_released(const struct timeline *t, const struct direction *d, ns_t from, ns_t now, ns_t slack)
+{
+    return from > d->last_new && now <= its_turn(t, d, from) + slack;
+}
+
 /* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
  * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
  * none was answered just now. `own`: time of the frame before. */
@@ -144,12 +154,18 @@ static bool is_spacing(const struct timeline *t, const struct direction *d, cons
                        ns_t own)
 {
     ns_t spacing = d->cut.len ? d->cut.gap * d->last_len / d->cut.len : 0;
-    bool at_once;
 
     if (d->cut.len)
         return now - d->last_new <= spacing + spacing / 8;
-    at_once = from > d->last_new && now <= its_turn(t, d, from) + own + own / 8;
-    return timeline_outstanding(d, e->h) && !at_once;
+    return timeline_outstanding(d, e->h) && !is_released(t, d, from, now, own + own / 8);
+}
+
+/* Whether a wide gap within a message was the wait for a response: the requester keeps only so many packets under way.
+ * Each such gap then ends with a response, while one that CNPs made may do so by chance. */
+static bool is_window(const struct timeline *t, struct direction *d, ns_t from, ns_t now, ns_t own)
+{
+    d->cut.released = is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
+    return d->cut.released >= RELEASED_SURE || is_released(t, d, from, now, own / 16);
 }
 
 /* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
@@ -159,6 +175,8 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
     ns_t own = timeline_frame_takes(d, d->last_len), due = its_turn(t, d, d->last_new) + own;
     bool wide = now - due > own / 4;
 
+    if (wide && !first && is_window(t, d, from, now, own))
+        return;
     if (wide && (!first || is_spacing(t, d, e, from, now, own)))
         claim_throttled(t, d, e, due, now);
     if (first)

@@ -468,7 +468,9 @@ void observer_see(struct observer *o, const struct pkt *p, struct event *e)
         e->kind = EVENT_BAD_ICRC;
     else if (usable && p->op->flags & OPF_CNP)
         e->kind = EVENT_CNP;
-    if (usable && !(p->op->ext & H_DETH) && e->kind != EVENT_OTHER)
+    if (e->kind == EVENT_CNP)
+        e->own = conn_flow_unnumbered(o->conns, p); /* its peer is known even if its sender has sent nothing else */
+    else if (usable && !(p->op->ext & H_DETH) && e->kind != EVENT_OTHER)
         e->own = conn_flow_find(o->conns, p);
 }
 

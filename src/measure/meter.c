@@ -379,7 +379,7 @@ static void on_event(void *user, const struct event *e)
         on_bad_icrc(m, e->own);
         break;
     case EVENT_CNP:
-        on_cnp(count_connected(m, e->p, e->own == FLOW_NONE ? conn_flow_unnumbered(m->conns, e->p) : e->own), e->p);
+        on_cnp(count_connected(m, e->p, e->own), e->p);
         break;
     default:
         on_other(m, e->p);

@@ -345,3 +345,44 @@ Test(timeline, a_message_that_waited_for_a_response_is_not_throttled)
     talk(&t, 0, 100, mk(OP_SEND_ONLY, 120, 10));
     cr_expect_eq(account()->states[TIME_THROTTLED], 0);
 }
+
+/* The requester keeps 20 packets under way: each ACK of four brings four more. */
+Test(timeline, packets_that_wait_for_responses_are_not_throttled)
+{
+    write_up_to_a_cnp(200);
+    for (unsigned i = 20; i < 120; i += 4) {
+        talk(&t, 1, 40 * US, mk_ack(90 + i, 0x1f, 0));
+        for (unsigned k = 0; k < 4; k++)
+            talk(&t, 0, k ? US : 0, mk(OP_WRITE_MIDDLE, 100 + i + k, 1024));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_THROTTLED], 0, "%lld", (long long)r->states[TIME_THROTTLED]);
+}
+
+/* Each second of them comes just before a packet, by chance. */
+Test(timeline, responses_that_come_by_chance_before_packets_do_not_excuse_wide_gaps)
+{
+    write_up_to_a_cnp(200);
+    for (unsigned i = 20; i < 60; i++) {
+        ns_t before = i % 2 ? 200 : 2 * US;
+        talk(&t, 1, 4 * US - before, mk_ack(90 + i, 0x1f, 0));
+        talk(&t, 0, before, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    }
+    cr_expect_gt(account()->states[TIME_THROTTLED], 100 * US);
+}
+
+Test(timeline, the_first_cnp_counts_though_nothing_else_came_from_its_sender)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    uint64_t first = talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 20; i < 30; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    account();
+    cr_expect_eq(only_episode()->why, TROUBLE_THROTTLED);
+    cr_expect_eq(only_episode()->nak, first);
+    cr_expect_eq(only_episode()->count, 2);
+}
