@@ -207,7 +207,7 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
 {
     if (UNLIKELY(is_resending(d)))
         timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_LOSS_RESEND, d->resend.ep);
-    else if (!timeline_outstanding(d, h) && (h->service != SVC_UC || d->between))
+    else if (!timeline_outstanding(d, h) && d->between)
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
     else
         spans_add(&d->spans, now, response && d->waits ? TIME_RESPONSE : TIME_TRANSFER, NO_EPISODE);
@@ -447,6 +447,8 @@ static void on_before(void *user, const struct event *e)
 
     if (now > *last)
         *last = now;
+    while (UNLIKELY(now % t->tick))
+        t->tick /= 10;
     if (LIKELY(e->own != FLOW_NONE))
         note_seen(t, e->own, now);
     if (e->kind == EVENT_REQUEST && e->h)
@@ -501,6 +503,7 @@ struct timeline *timeline_of(struct observer *o)
     if (!t)
         return NULL;
     t->observer = o;
+    t->tick = NS_PER_S;
     t->dirs = calloc(observer_flows(o), sizeof(struct direction *));
     t->seen = calloc(observer_flows(o), sizeof *t->seen);
     if (!t->dirs || !t->seen || !observer_subscribe(o, &s)) {

@@ -130,7 +130,7 @@ struct direction {
     uint32_t pause_ep; /* episode of the latest pause */
     ns_t pause_since;  /* of that pause */
     bool waits;        /* the latest packet is a request */
-    bool between;      /* UC: the latest packet ends a message */
+    bool between;      /* the latest request ends a message */
     bool have_rsp;     /* rsp_next, rsp_high: a READ or atomic was seen */
     uint32_t rsp_next; /* PSN of the next response to a READ or atomic that the requester accepts */
     uint32_t rsp_high; /* PSN behind the highest one */
@@ -209,7 +209,8 @@ struct silence {
 
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
 #define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
-#define SLOW_LEAST  (200 * NS_PER_US) /* and at least this */
+#define SLOW_LEAST  (200 * NS_PER_US) /* at least this, */
+#define SLOW_TICKS  16                /* and so many times the resolution of the time stamps */
 
 static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
 {
@@ -239,6 +240,7 @@ struct timeline {
     struct silence *silences; /* NULL: there is one tap only */
     uint32_t n_silences;      /* so far, likewise */
     ns_t last[LAST_FILES];    /* time of the latest packet, by file: each has a clock of its own */
+    ns_t tick;                /* resolution of the time stamps: a power of 10 ns, 1 s at most */
     bool ended;
 };
 

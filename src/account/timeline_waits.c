@@ -42,11 +42,12 @@ static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
 }
 
 /* None can come within a round trip, however close the responses to several requests follow each other. */
-static bool early_is_slow(const struct direction *d, const struct early_response *r, ns_t usual, ns_t spread)
+static bool early_is_slow(const struct timeline *t, const struct direction *d, const struct early_response *r,
+                          ns_t usual, ns_t spread)
 {
     ns_t took = r->to - r->from;
 
-    return timeline_is_slow(took, usual, spread) && took > 2 * d->least_first;
+    return timeline_is_slow(took, usual, spread) && took > 2 * d->least_first && took > SLOW_TICKS * t->tick;
 }
 
 /* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
@@ -61,10 +62,11 @@ static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
     memcpy(r, d->early, sizeof r);
     qsort(r, SLOW_AFTER, sizeof *r, by_length);
     usual = r[SLOW_AFTER / 2 - 1].to - r[SLOW_AFTER / 2 - 1].from;
+    usual = usual ? usual : 1;
     for (spread = early_spread(r, k, usual); k < SLOW_AFTER; spread = early_spread(r, ++k, usual))
-        if (early_is_slow(d, &r[k], usual, spread))
+        if (early_is_slow(t, d, &r[k], usual, spread))
             break;
-    gap = early_is_slow(d, &d->early_gap, usual, spread);
+    gap = early_is_slow(t, d, &d->early_gap, usual, spread);
     if (gap)
         early_was_slow(t, d, flow, &d->early_gap, usual);
     if (k == SLOW_AFTER)
@@ -475,12 +477,18 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
     d->waited += counts && d->waited < UINT16_MAX;
 }
 
-/* Whether response `e` comes in the course of a recovery, or begins one. */
-static bool in_trouble(const struct direction *d, const struct event *e)
+/* Whether a retransmission is due, or under way, when response `e` comes, or for its sake. */
+static bool in_recovery(const struct direction *d, const struct event *e)
 {
     bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_NAK;
 
-    return nak || is_resending(d) || d->row != NO_EPISODE || d->nak.open || d->rnr.open;
+    return nak || is_resending(d) || d->nak.open || d->rnr.open;
+}
+
+/* Or what was sent again has not been answered yet. */
+static bool in_trouble(const struct direction *d, const struct event *e)
+{
+    return in_recovery(d, e) || d->row != NO_EPISODE;
 }
 
 /* When response `e` would have come from a responder as fast as usual; not before the latest packet of the direction.
@@ -494,12 +502,13 @@ static ns_t due(const struct direction *d, const struct event *e)
     return at > d->spans.at ? at : d->spans.at;
 }
 
-/* Whether a response that came `took` after the latest packet, without a retransmission, is slow. None can come within
- * a round trip, however close those to several requests follow each other. */
-static bool is_slow(const struct direction *d, const struct event *e, ns_t took)
+/* Whether a response that came `took` after the latest packet, without a retransmission since, is slow. None can come
+ * within a round trip, however close those to several requests follow each other; nor do time stamps tell it that are
+ * too coarse. */
+static bool is_slow(const struct timeline *t, const struct direction *d, const struct event *e, ns_t took)
 {
-    return timeline_is_slow(took, d->usual, d->spread) && took > 2 * d->least_first &&
-           (d->progress >= SLOW_AFTER || d->by_rep) && !in_trouble(d, e) && timeline_outstanding(d, e->h);
+    return timeline_is_slow(took, d->usual, d->spread) && took > 2 * d->least_first && took > SLOW_TICKS * t->tick &&
+           (d->progress >= SLOW_AFTER || d->by_rep) && !in_recovery(d, e) && timeline_outstanding(d, e->h);
 }
 
 static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -521,15 +530,15 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
 {
     ns_t from = d->spans.at, took = now - from;
 
-    if (UNLIKELY(is_slow(d, e, took))) {
+    if (UNLIKELY(is_slow(t, d, e, took))) {
         slow_response(t, d, e, now);
         return;
     }
     timeline_pass(t, d, e->h, now, true);
-    if (took <= 0)
+    if (took < 0 || (!took && !d->waits))
         return;
     if (d->waits)
-        note_usual(d, took, !in_trouble(d, e));
+        note_usual(d, took ? took : 1, !in_trouble(d, e));
     if (LIKELY(d->early_told) || in_trouble(d, e))
         return;
     note_early(d, e, from, now);

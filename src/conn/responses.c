@@ -77,7 +77,7 @@ bool req_dir_is_under_way(const struct req_dir *h, const struct pkt *p)
 {
     bool goes_on = !(p->op->flags & OPF_ACK) && p->bth.psn == h->proves && p->bth.psn != h->back_psn;
 
-    return h->under_way && (goes_on || p->frame->ts - h->back_ts < h->rtt - h->rtt / 8);
+    return h->under_way && (goes_on || p->frame->ts - h->back_ts < h->rtt - 1 - h->rtt / 8); /* 1: no time at all */
 }
 
 const struct read_req *req_dir_answered(struct req_dir *h, const struct pkt *p)
@@ -153,9 +153,12 @@ static bool may_answer_retry(struct req_dir *h, const struct pkt *p)
     return a && a->again;
 }
 
-static inline bool is_shorter(ns_t took, ns_t shortest)
+/* *shortest becomes `took` if that is shorter; equal time stamps count as 1 ns. */
+static inline void note_shortest(ns_t *shortest, ns_t took)
 {
-    return took > 0 && (!shortest || took < shortest);
+    if (LIKELY(took < 0 || (*shortest && took >= *shortest)))
+        return;
+    *shortest = took ? took : 1;
 }
 
 static inline void note_rtt(struct req_dir *h, const struct pkt *p)
@@ -164,10 +167,9 @@ static inline void note_rtt(struct req_dir *h, const struct pkt *p)
 
     if (!s)
         return;
-    if (UNLIKELY(is_shorter(p->frame->ts - s->ts_first, h->rtt_first)))
-        h->rtt_first = p->frame->ts - s->ts_first;
-    if (UNLIKELY(is_shorter(p->frame->ts - s->ts, h->rtt)) && s->copies == 1 && !may_answer_retry(h, p))
-        h->rtt = p->frame->ts - s->ts;
+    note_shortest(&h->rtt_first, p->frame->ts - s->ts_first);
+    if (s->copies == 1 && !may_answer_retry(h, p))
+        note_shortest(&h->rtt, p->frame->ts - s->ts);
 }
 
 void req_dir_response(struct req_dir *h, const struct pkt *p)

@@ -351,14 +351,16 @@ static uint32_t incident_of(const struct billing *w, const struct episode *e)
 
 /* --- What it costs ---------------------------------------------------------------------------- */
 
-/* Add the episode to an incident that gathers: the longest wait, and their number. */
+/* Add the episode to an incident that gathers: the longest wait, and their number. Part of a slow response may be on
+ * another bill: it took as long all the same. */
 static void gather(struct incident *s, const struct episode *e)
 {
     struct fact *f = &s->facts[0];
+    ns_t took = e->why == TROUBLE_SLOW ? e->end - e->start : e->bill;
 
     f->n += e->count ? e->count : 1;
-    if (e->bill > f->time || !f->time) {
-        f->time = e->bill;
+    if (took > f->time || !f->time) {
+        f->time = took;
         f->answer = e->answer;
     }
 }

@@ -386,3 +386,53 @@ Test(timeline, the_first_cnp_counts_though_nothing_else_came_from_its_sender)
     cr_expect_eq(only_episode()->nak, first);
     cr_expect_eq(only_episode()->count, 2);
 }
+
+/* A tap at the responder: no time passes between a request and its response. `every`: between two packets. */
+static const struct timeline_row *stalled_once(ns_t every, ns_t stall)
+{
+    start();
+    for (unsigned i = 0; i < 40; i++) {
+        talk(&t, 0, every, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, i == 30 ? stall : 0, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    return account();
+}
+
+Test(timeline, a_response_is_slow_where_others_take_no_time)
+{
+    cr_expect_eq(stalled_once(5 * US, 20 * NS_PER_MS)->states[TIME_PEER_SLOW], 20 * NS_PER_MS - 1);
+    talk_stop(&t);
+    cr_expect_eq(stalled_once(NS_PER_MS, 5 * NS_PER_MS)->states[TIME_PEER_SLOW], 0, "the clock's step is 1 ms");
+    talk_stop(&t);
+    cr_expect_eq(stalled_once(NS_PER_MS, 20 * NS_PER_MS)->states[TIME_PEER_SLOW], 20 * NS_PER_MS - 1);
+}
+
+Test(timeline, the_answer_to_what_was_sent_again_may_be_slow)
+{
+    start();
+    for (unsigned i = 0; i < 20; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 5 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    talk(&t, 0, US, mk(OP_SEND_ONLY, 120, 10));
+    talk(&t, 1, 5 * US, mk_ack(120, 0x22, 20)); /* an RNR NAK */
+    talk(&t, 0, 20 * US, mk(OP_SEND_ONLY, 120, 10));
+    talk(&t, 1, 900 * US, mk_ack(120, 0x1f, 21));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 20 * US);
+    cr_expect_eq(r->states[TIME_PEER_SLOW], 895 * US);
+}
+
+Test(timeline, who_is_in_the_middle_of_a_message_is_not_idle)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 3000));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, 0));
+    talk(&t, 0, 80 * US, mk(OP_WRITE_MIDDLE, 101, 1024));
+    talk(&t, 0, US, mk(OP_WRITE_LAST, 102, 952));
+    talk(&t, 1, 5 * US, mk_ack(102, 0x1f, 1));
+    talk(&t, 0, 70 * US, mk(OP_SEND_ONLY, 103, 10));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_TRANSFER], 81 * US);
+    cr_expect_eq(r->states[TIME_IDLE], 70 * US);
+}
