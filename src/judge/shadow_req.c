@@ -244,7 +244,8 @@ static void note_nak(struct shadow_req *s, const struct pkt *p, enum eff_reason 
 
     if (why == WHY_RNR_NAK && !rnr) { /* a further RNR NAK may be ignored: it does not restart the wait */
         u->rnr_seen = now;
-        note_demand(s, why, now + rnr_time(aeth_value(p->aeth.syndrome)) - u->slack);
+        u->rnr_time = rnr_time(aeth_value(p->aeth.syndrome));
+        note_demand(s, why, now + u->rnr_time - u->slack);
     } else if (why == WHY_RNR_NAK) {
         note_demand(s, why, u->resume_from);
     } else if (why == WHY_IMPLIED_NAK || !rnr || now >= u->resume_from) { /* else dropped during the RNR wait */
@@ -260,6 +261,10 @@ void shadow_req_rx(struct shadow_req *s, const struct pkt *p, ns_t now)
         return;
     note_answered(s, p);
     req_rx_take(&s->r, p, !s->u.complete, now, &e);
+    if (LIKELY(s->r.una_hi == s->r.psn_next)) { /* also by a second response, to what was sent again */
+        s->r.timer = NS_NEVER;
+        s->u.idle_since = now;
+    }
     if (UNLIKELY(s->u.may_resume) && e.flags & EFF_ACKED) {
         s->acked_since = true;
         s->u.resume_from = INT64_MIN;

@@ -38,8 +38,10 @@ static const char *write_length(struct judge *j, const struct pkt *p, uint64_t n
 /* Text for a time in ns; `limit` and 0: there is no limit. */
 static const char *time_value(struct judge *j, const struct judged *a, uint64_t n, bool limit)
 {
-    if (!limit || n)
+    if (n >= NS_PER_US)
         return say(j, "%.6f ms", (double)n / 1e6);
+    if (!limit || n)
+        return say(j, "%llu ns", (unsigned long long)n);
     return judge_has_timeout(j, a->flow) ? "no timeout: it is off" : "the ACK timeout, which is not known";
 }
 
@@ -253,11 +255,14 @@ static void weigh_request(const struct judge *j, const struct judged *a, const s
 void judge_request_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
+    const struct sent *sent;
     unsigned n, has, lacks;
 
     if (LIKELY(a->usual))
         return;
+    sent = req_dir_sent(a->h, a->p->bth.psn);
     a->f->shadow->req.u.slack = judge_slack(j, a->p);
+    a->f->shadow->req.u.sent = sent ? sent->ts : 0;
     n = shadow_check_request(a->f->shadow, a->p, v);
     for (unsigned i = 0; i < n; i++) {
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))

@@ -174,23 +174,40 @@ static bool ignores_sequence_nak(const struct tx_view *t)
            (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) && psn_diff(t->p->bth.psn, t->u->resume_psn_lo) < 0;
 }
 
+/* When the ACK timer of the requester was last restarted, at the latest. */
+static ns_t restarted(const struct tx_view *t)
+{
+    if (t->r->timer != NS_NEVER)
+        return t->r->timer;
+    return t->u->idle_since ? t->u->idle_since : t->now;
+}
+
+/* Likewise, at the earliest: what was acknowledged at the tap, and is sent again all the same, the requester had no
+ * response to. Its timer has run since that was sent. */
+static ns_t may_have_restarted(const struct tx_view *t)
+{
+    bool unheard = psn_diff(t->p->bth.psn, t->r->una_hi) < 0 && t->u->sent;
+
+    return unheard && t->u->sent < restarted(t) ? t->u->sent : restarted(t);
+}
+
 /* Retransmitted without a NAK: the ACK timeout must have expired. */
 static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 {
     const struct requester *r = t->r;
-    ns_t wait = ack_timeout(r->p.timeout), elapsed = r->timer == NS_NEVER ? 0 : t->now - r->timer;
+    ns_t wait = ack_timeout(r->p.timeout), most = t->now - may_have_restarted(t), least = t->now - restarted(t);
 
-    if (r->timer == NS_NEVER || wait == NS_NEVER || elapsed < wait - t->u->slack) {
+    if (wait == NS_NEVER || most < wait - t->u->slack) {
         if (ignores_sequence_nak(t))
             return fail(v, RULE_RTX_01, "PSN", t->u->resume_psn, t->p->bth.psn);
-        return fail(v, RULE_RTX_02, "ns", wait == NS_NEVER ? 0 : (uint64_t)wait, (uint64_t)elapsed);
+        return fail(v, RULE_RTX_02, "ns", wait == NS_NEVER ? 0 : (uint64_t)wait, (uint64_t)most);
     }
     if (psn_diff(t->p->bth.psn, r->una_lo) < 0 || psn_diff(t->p->bth.psn, r->una_hi) > 0)
         return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
     if (req_no_retry_left(r))
         return fail(v, RULE_RTX_04, "retries", r->p.retry_cnt, r->p.retry_cnt + 1u);
-    if (t->watched && (elapsed - t->u->slack) / 4 > wait)
-        return fail(v, RULE_RTX_03, "ns", (uint64_t)wait * 4, (uint64_t)elapsed);
+    if (t->watched && (least - t->u->slack) / 4 > wait)
+        return fail(v, RULE_RTX_03, "ns", (uint64_t)wait * 4, (uint64_t)least);
     return false;
 }
 
@@ -217,7 +234,7 @@ static bool breaks_psn_of_retransmission(const struct tx_view *t, struct verdict
     uint32_t psn = t->p->bth.psn;
 
     if (u->may_resume && t->now < u->resume_from && psn == u->resume_psn)
-        return fail(v, RULE_RTX_05, "ns", (uint64_t)(u->resume_from - u->rnr_seen), (uint64_t)(t->now - u->rnr_seen));
+        return fail(v, RULE_RTX_05, "ns", (uint64_t)u->rnr_time, (uint64_t)(t->now - u->rnr_seen));
     if (resumes_too_late(t))
         return fail(v, u->resume_why == WHY_IMPLIED_NAK ? RULE_RTX_11 : RULE_RTX_01, "PSN", r->una_hi, psn);
     if (psn_diff(psn, r->psn_tx) > 0)

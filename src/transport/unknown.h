@@ -25,6 +25,9 @@ struct req_unknown {
     uint32_t answered; /* PSN after the furthest one acknowledged, or covered by a response */
     ns_t resume_from;  /* RNR NAK: the requester waits until then; INT64_MIN: it need not wait */
     ns_t rnr_seen;     /* time stamp of the RNR NAK */
+    ns_t rnr_time;     /* how long it lets the requester wait, ns */
+    ns_t idle_since;   /* latest response to all that was sent, while no timer runs (timer is NS_NEVER); 0: none */
+    ns_t sent;         /* the PSN of the packet to be checked was sent then, the latest time; 0: not known */
     ns_t slack;        /* timers may be this much early or late: clock tick of the host, step of the time stamps */
 };
 
