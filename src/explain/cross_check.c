@@ -2,6 +2,7 @@
 #include "src/explain/explain_impl.h"
 
 #define BEHIND_LOOK 16               /* packets before the lost one at which two taps are compared */
+#define BEHIND_COMPARED 64           /* packets from the oldest one without a response on that two taps compare */
 #define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
@@ -82,6 +83,16 @@ static bool knows_answers(const struct explainer *x, uint32_t flow)
     return x->n_strangers < STRANGERS;
 }
 
+/* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
+static struct lone first_lone(struct req_dir *a, struct req_dir *b, uint32_t psn, unsigned n)
+{
+    struct lone lone = {0};
+
+    for (unsigned i = 0; i < n && !lone.frame; i++)
+        lone = lost_between(a, b, psn_add(psn, i));
+    return lone;
+}
+
 /* The other tap has the request `s` too (`o`): did it see the response? */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
@@ -157,14 +168,13 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
 static void compare_loss(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
-    struct lone lone = {0};
+    struct lone lone;
 
     if (st->repeated) {
         compare_copy(st, req_dir_sent(b, st->psn), fact_tap(tap_of(x, other)));
         return;
     }
-    for (unsigned i = 0; i < n && !lone.frame; i++)
-        lone = lost_between(a, b, psn_add(st->psn, i));
+    lone = first_lone(a, b, st->psn, n);
     if (compare_damaged(x, st, other, n))
         return;
     if (lone.frame)
@@ -265,7 +275,7 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
         st->proved = true;
     } else if (st->place != PLACE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
                                              st->cause == CAUSE_CANNOT_TELL)) {
-        compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? 64 : 1);
+        compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? BEHIND_COMPARED : 1);
     }
 }
 
@@ -331,6 +341,18 @@ bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
         if (lone.frame && !lone.other)
             return true;
     }
+    return false;
+}
+
+bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t end)
+{
+    struct req_dir *a = observer_req_dir(x->observer, flow), *b;
+    uint32_t n = (end - psn) & PSN_MASK;
+
+    for (uint32_t k = 0; a && (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++)
+        if ((b = observer_req_dir(x->observer, k)) != NULL &&
+            first_lone(a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
+            return true;
     return false;
 }
 

@@ -96,7 +96,7 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        early = is_early(st, t);
+        early = st->flow == flow && is_early(st, t) && !explain_lost_among(x, flow, st->psn, st->end);
         if (st->flow != flow || !(early || st->cause == CAUSE_EARLY_TIMEOUT))
             continue;
         if (first) {

@@ -244,7 +244,14 @@ static void on_request(struct explainer *x, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* A response that acknowledges the PSN of the incident ends the episode. */
+/* A NAK that refuses a request is the answer to it: it arrived. */
+static bool refuses(const struct pkt *p, uint32_t psn)
+{
+    return p->op->flags & OPF_ACK && p->bth.psn == psn && response_type(p) == AETH_NAK &&
+           aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
+}
+
+/* A response that acknowledges or refuses the PSN of the incident ends the episode. */
 static void settle(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
@@ -253,7 +260,7 @@ static void settle(struct explainer *x, const struct event *e, struct flow_notes
     if (!st)
         return;
     psn = st->has_psn ? st->psn : t->hypotheses.rnr_psn;
-    if (psn_diff(proves, psn) <= 0 ||
+    if ((psn_diff(proves, psn) <= 0 && !refuses(e->p, psn)) ||
         (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
         return;
     st->lost = e->p->frame->ts - st->start;

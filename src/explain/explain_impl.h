@@ -326,6 +326,8 @@ void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
+/* True if one of two taps of the flow lacks the first copy of a request from `psn` to before `end`. */
+bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t end);
 /* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append
  * what there is to say of them; nothing if there are none. */
 void explain_early_icrcs(struct explainer *x);
