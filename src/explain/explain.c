@@ -344,6 +344,9 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     }
     if (!(e->p->op->flags & OPF_ACK)) {
         t->responses.by_psn[at].answer = frame_u32(e->p);
+        t->responses.reads++;
+        if (e->p->payload_len > t->responses.largest)
+            t->responses.largest = e->p->payload_len;
         t->responses.by_psn[at].acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
         note_run(t, e->p);
     }
@@ -400,7 +403,7 @@ static void on_response(struct explainer *x, const struct event *e)
     else if (response_type(e->p) == AETH_NAK && aeth_value(e->p->aeth.syndrome) != NAK_PSN_SEQ)
         explain_refused(x, e, t);
     else if (response_type(e->p) == AETH_NAK)
-        rounds_nak(&t->rounds, e, t->responses.least_trip, t->responses.round_trip);
+        explain_asked(x, e, t);
 }
 
 /* A packet with a bad ICRC whose flow is not known yet: before the first good packet of the flow. */

@@ -124,13 +124,17 @@ void explain_resent(struct explainer *x, const struct event *e, struct flow_note
  * packet was reordered, and the NAK came before it.
  *
  *   request 5 .. 7 8 . 6 . 9          6 came late, then new PSNs: reordered
+ *   request 5 .. 7 8 . 6 . 6 7        6 came late, then it comes again for the NAK: reordered
+ *   request 5 .. 7 8 . 6 ..... 6 7    it comes again only when the ACK timeout has run out: 6 was retransmitted twice
  *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted */
 void explain_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late);
+    bool new = e->as == SEEN_NEW || e->as == SEEN_GAP,
+         soon = e->p->bth.psn == (st ? st->psn : 0) && e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN;
 
     t->hypotheses.late = NO_INCIDENT;
-    if (!st || st->cause != CAUSE_PACKET_LOSS || !(e->as == SEEN_NEW || e->as == SEEN_GAP || e->p->bth.psn == st->psn))
+    if (!st || st->cause != CAUSE_PACKET_LOSS || !(new || soon))
         return;
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;

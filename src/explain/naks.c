@@ -3,6 +3,8 @@
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
+#define STAMPED_WITHIN (100 * NS_PER_US) /* time stamps of the two directions differ by no more */
+
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)
 {
     uint32_t hole = 0;
@@ -13,9 +15,14 @@ uint32_t came_instead(const struct req_dir *h, uint32_t psn)
     return hole;
 }
 
-/* The incident, among the latest ones, about the loss of this packet before the tap; NULL: none. */
-static struct incident *loss_before(struct explainer *x, uint32_t flow, uint32_t psn)
+/* The incident about the loss of this packet before the tap: the latest of the flow, or among the latest of all; NULL:
+ * none. */
+static struct incident *loss_before(struct explainer *x, const struct flow_notes *t, uint32_t flow, uint32_t psn)
 {
+    struct incident *missed = incident_at(x, t->hypotheses.missed);
+
+    if (missed && missed->psn == psn)
+        return missed;
     for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
         struct incident *st = &x->incidents[i - 1];
         if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->has_psn &&
@@ -121,7 +128,7 @@ static struct incident *incident_of_missing(struct explainer *x, const struct ev
     else if (m->cause == CAUSE_REORDER)
         st = incident_at(x, t->hypotheses.reorder);
     if (!st || (m->cause == CAUSE_REORDER && st->psn != m->psn))
-        st = m->cause == CAUSE_REORDER ? loss_before(x, e->flow, m->psn) : NULL;
+        st = m->cause == CAUSE_REORDER ? loss_before(x, t, e->flow, m->psn) : NULL;
     *known = st && st->cause == CAUSE_PACKET_LOSS;
     return st ? st : incident_new(x, m->cause, e->flow, e->p);
 }
@@ -172,9 +179,55 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     suppose_missing(st, &m, again);
     st->once = passed && m.s && m.s->copies == 1;
     st->repeated = lost && m.s && (passed ? m.copy != m.s->first : m.dropped != 0);
-    if (lost && !passed)
+    if (lost && !passed) {
+        t->hypotheses.missed = incident_number(x, st);
         tell_further_gaps(st, t, m.psn, m.hole);
+    }
     return st;
+}
+
+/* A copy that came too soon for an ACK timeout was no packet out of order: this NAK, stamped later, asks for it. */
+static void tell_asked_late(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.soon);
+    const uint32_t psn = t->hypotheses.hasty.psn, lost = t->hypotheses.hasty.lost, again = t->hypotheses.hasty.again;
+    const struct sent *s = req_dir_sent(e->h, psn);
+    bool alone = st && st->n_frames == 1;
+
+    if (st && !alone)
+        incident_unframe(st, again);
+    st = alone ? st : incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
+    if (!st)
+        return;
+    if (alone)
+        t->hypotheses.soon = NO_INCIDENT;
+    st->cause = CAUSE_PACKET_LOSS;
+    st->place = PLACE_AFTER;
+    st->n_frames = 0;
+    st->start = t->hypotheses.hasty.sent;
+    st->end = e->h->next;
+    incident_frame(st, ROLE_LOST, lost);
+    incident_frame(st, ROLE_NAK, frame_u32(e->p));
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    incident_concerns(st, psn, s ? icrc_of_copy(s, lost) : 0, true);
+    incident_is(st, SAY(LOST_AFTER, .op = op_of(s), .psn = psn, .lost = lost, .nak = frame_u32(e->p), .again = again));
+    incident_add(st, SAY(NAK_STAMPED_LATE, .nak = frame_u32(e->p), .time = e->p->frame->ts - t->hypotheses.hasty.ts));
+}
+
+void explain_asked(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    bool late = t->hypotheses.hasty.again && t->hypotheses.hasty.psn == e->p->bth.psn &&
+                e->p->frame->ts - t->hypotheses.hasty.ts <= STAMPED_WITHIN;
+    struct asked *q;
+
+    rounds_nak(&t->rounds, e, t->responses.least_trip, t->responses.round_trip);
+    if (!late)
+        return;
+    q = rounds_asked(&t->rounds, e->p->bth.psn);
+    if (q)
+        q->answered = true;
+    tell_asked_late(x, e, t);
+    t->hypotheses.hasty.again = 0;
 }
 
 /* --- Refused, not ready ----------------------------------------------------------------------- */

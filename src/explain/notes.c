@@ -25,6 +25,7 @@ struct flow_notes *notes_new(void)
                                         .reorder = NO_INCIDENT,
                                         .rnr = NO_INCIDENT,
                                         .soon = NO_INCIDENT,
+                                        .missed = NO_INCIDENT,
                                         .dup_rsp = NO_INCIDENT,
                                         .late = NO_INCIDENT,
                                         .late_alone = NO_INCIDENT,

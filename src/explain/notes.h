@@ -85,6 +85,8 @@ struct noted_responses {
     } by_psn[NOTED_RESPONSES]; /* frame of the first and the latest one; ICRC and time of the latest */
     uint32_t last_frame;       /* latest response; 0: none seen */
     ns_t last_ts;
+    uint32_t largest;          /* payload bytes of the largest READ response */
+    uint32_t reads;            /* READ responses */
     bool strange;  /* of the flow of the responses: some came before it was known to which requests */
     uint32_t next; /* PSN after the latest READ response in order; UINT32_MAX: none seen */
     /* PSN of the latest retransmitted READ response seen after later ones; else UINT32_MAX */
@@ -112,6 +114,11 @@ struct hypotheses {
     uint32_t cost;                  /* the reason of the present retransmission */
     uint32_t dup, reorder, rnr;     /* these gather further frames */
     uint32_t soon, dup_rsp;         /* likewise; dup_rsp: duplicate responses */
+    struct {
+        uint32_t psn, lost, again; /* frames of the copy before and of it; again 0: none */
+        ns_t sent, ts;             /* when these came */
+    } hasty;                       /* the latest copy that `soon` is about */
+    uint32_t missed;                /* the latest request that never passed the tap, and was NAKed */
     uint32_t rnr_psn;               /* with rnr */
     uint32_t reorder_end;           /* with reorder: PSN after the last that the responder dropped */
     uint32_t late;                  /* PSN seen after later ones and a NAK: retransmitted, or reordered? */

@@ -305,6 +305,11 @@ static void tell_too_soon(struct explainer *x, const struct event *e, struct flo
                             .lost = s->last));
     }
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    t->hypotheses.hasty.psn = s->psn;
+    t->hypotheses.hasty.lost = s->last;
+    t->hypotheses.hasty.again = frame_u32(e->p);
+    t->hypotheses.hasty.sent = s->ts;
+    t->hypotheses.hasty.ts = e->p->frame->ts;
 }
 
 /* The requester goes back. */
