@@ -1,5 +1,6 @@
 /* layer 3 (explain): what a path does to packets: it rejects them, as ICMP says; it drops large ones; or responses come
  * back from another address, or in another VLAN. */
+#include "dissect/ib/opcode.h"
 #include "dissect/ip/icmp.h"
 #include "dissect/pkt.h"
 #include "src/conn/retries.h"
@@ -156,13 +157,22 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
 /* Packets to one address that were acknowledged, or not: of `size` bytes, and smaller. */
 struct sizes {
     uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
-    uint32_t tries, stuck;         /* copies of them; their connections */
+    uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries */
     uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
     uint32_t frame;                /* the first large one */
     ns_t ts;
 };
 
-static void add_sizes(struct sizes *z, struct req_dir *h)
+/* True if a packet was sent as often as the retry count allows. */
+static bool is_spent(struct explainer *x, const struct req_dir *h, const struct sent *s)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), h->flow)->params;
+    bool known = c->have_timeout || c->have_asked;
+
+    return s->copies > (known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
+}
+
+static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
 {
     const struct sent *stuck = req_dir_sent(h, h->have_una ? h->una : h->start);
 
@@ -179,8 +189,11 @@ static void add_sizes(struct sizes *z, struct req_dir *h)
         z->frame = stuck->first;
         z->ts = stuck->ts_first;
     }
-    z->tries += stuck->copies;
+    for (unsigned i = 0; i < h->slots; i++)
+        if (h->sent[i].psn != UINT32_MAX && psn_diff(h->sent[i].psn, stuck->psn) >= 0 && h->sent[i].len >= stuck->len)
+            z->tries += h->sent[i].copies;
     z->stuck++;
+    z->spent += is_spent(x, h, stuck);
 }
 
 /* Count the requests of all flows to the destination of `f`. */
@@ -192,7 +205,7 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
         const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
         struct req_dir *h = observer_req_dir(x->observer, i);
         if (g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst) && h && h->have_next)
-            add_sizes(&z, h);
+            add_sizes(x, &z, h);
     }
     return z;
 }
@@ -228,9 +241,114 @@ static void end_mtu(struct explainer *x, uint32_t flow)
     st->dst = f->dst;
     incident_frame(st, ROLE_LOST, z.frame);
     incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .k = z.arrived, .lost = z.frame));
+    if (z.spent)
+        incident_add(st, SAY(SPENT_ON, .n = z.spent));
     for (uint32_t i = 0; i < by; i++)
         if ((is_unheard(&x->incidents[i]) || x->incidents[i].cause == CAUSE_PACKET_LOSS) &&
             x->incidents[i].tap == f->tap && conn_addr_eq(&x->incidents[i].dst, &f->dst))
+            cross_supersede(x, by, i);
+}
+
+/* How many packets of full size each answer to a READ that is still open lacks, though its last packet came; 0: it is
+ * answered, some of them came, or nothing. `pmtu`: bytes. */
+static uint32_t lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
+{
+    uint32_t last = a->psn + a->span - 1;
+    bool came = t->responses.by_psn[(last & PSN_MASK) % NOTED_RESPONSES].psn == (last & PSN_MASK) &&
+                t->responses.by_psn[(last & PSN_MASK) % NOTED_RESPONSES].answer;
+
+    if (a->answered || a->span < 2 || a->span > NOTED_RESPONSES || a->opcode != OP_READ_REQUEST || !came ||
+        a->len <= (a->span - 1) * pmtu)
+        return 0;
+    for (uint32_t i = 0; i + 1 < a->span; i++) {
+        uint32_t psn = psn_add(a->psn, i), at = psn % NOTED_RESPONSES;
+        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].answer)
+            return 0;
+    }
+    return a->span - 1;
+}
+
+/* READ responses of full size that never came to a flow of requests. */
+static struct sizes missing_back(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct flow_notes *t = x->notes[flow];
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    uint32_t pmtu = h && h->pmtu ? h->pmtu : f->pmtu;
+    struct sizes z = {0};
+
+    for (uint32_t i = h && h->have_next && t && pmtu ? h->read_slots : 0; i > 0; i--) {
+        const struct read_req *a = req_dir_latest_read(h, i);
+        const struct sent *s = a->span && !a->again ? req_dir_sent(h, a->psn) : NULL;
+        uint32_t full = s && s->copies >= BLACK_HOLE_TRIES ? lacks_full(t, a, pmtu) : 0;
+        if (!full)
+            continue;
+        z.size = pmtu;
+        z.tries += full * s->copies;
+        z.frame = z.stuck ? z.frame : s->first;
+        z.ts = z.stuck ? z.ts : s->ts_first;
+        z.stuck = 1;
+        z.spent |= is_spent(x, h, s);
+    }
+    return z;
+}
+
+static struct sizes sizes_back(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    struct sizes z = {0};
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
+        struct sizes one;
+        if (g->tap != f->tap || !conn_addr_eq(&g->dst, &f->dst) || !x->notes[i])
+            continue;
+        one = missing_back(x, i);
+        z.arrived += x->notes[i]->responses.reads;
+        z.arrived_max = x->notes[i]->responses.largest > z.arrived_max ? x->notes[i]->responses.largest : z.arrived_max;
+        if (one.stuck && (!z.stuck || one.size < z.size))
+            z.size = one.size;
+        if (one.stuck && (!z.stuck || one.ts < z.ts)) {
+            z.frame = one.frame;
+            z.ts = one.ts;
+        }
+        z.tries += one.tries;
+        z.stuck += one.stuck;
+        z.spent += one.spent;
+    }
+    return z;
+}
+
+/* True if an incident is about such READs: of this tap, or of another one that saw the same READs. */
+static bool is_missing_back(struct explainer *x, const struct incident *o, const struct flow *f)
+{
+    if (o->flow == FLOW_NONE || !conn_addr_eq(&o->dst, &f->dst) ||
+        !(is_unheard(o) || o->cause == CAUSE_LOST_READ_RESPONSE))
+        return false;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
+        if (conn_flow_at(observer_conns(x->observer), i)->tap == f->tap &&
+            (i == o->flow || explain_same_flow(x, i, o->flow)) && missing_back(x, i).stuck)
+            return true;
+    return false;
+}
+
+/* The READ responses of a host that have full size never come, smaller ones do. */
+static void end_mtu_back(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    struct sizes z = is_first_to(x, flow) ? sizes_back(x, flow) : (struct sizes){0};
+    uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    struct incident *st = incident_at(x, by);
+
+    if (!st)
+        return;
+    st->dst = f->dst;
+    incident_frame(st, ROLE_LOST, z.frame);
+    incident_is(st, SAY(BLACK_HOLE_BACK, .n = z.size, .m = z.tries, .k = z.arrived));
+    if (z.spent)
+        incident_add(st, SAY(SPENT_ON, .n = z.spent));
+    for (uint32_t i = 0; i < by; i++)
+        if (is_missing_back(x, &x->incidents[i], f))
             cross_supersede(x, by, i);
 }
 
@@ -411,6 +529,7 @@ void explain_paths(struct explainer *x)
         end_stranger(x, &x->strangers[i]);
     for (uint32_t i = 0; i < flows; i++) {
         end_mtu(x, i);
+        end_mtu_back(x, i);
         end_vlan(x, i);
     }
 }
