@@ -39,7 +39,7 @@ READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 # The pages of `rdmatrace report`, and the library that draws in them: a package, see tests/deps.
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
-# The tests of `rdmagen conformance`.
+# The tests of `rdmagen conformance`, and what is known of devices.
 BATTERY := $(BUILD)/gen/conform/battery_text.o
 
 HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/findings/% \
@@ -95,7 +95,7 @@ $(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/tutorial.html
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
-$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma
+$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma gen/conform/known_rxe.tsv
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -c -o $@ $<
 

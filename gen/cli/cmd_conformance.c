@@ -1,35 +1,91 @@
 /* layer 4 (tool): `rdmagen conformance`: plays the battery against a device under test, and prints its score card. */
-#include "gen/cli/gen_cli.h"
+#include "gen/agent/server.h"
+#include "gen/cli/live_options.h"
 #include "gen/conform/conform.h"
+#include "gen/conform/known.h"
+#include "gen/conform/remote.h"
 #include "gen/conform/twin.h"
 #include "gen/endpoint/faults.h"
+#include "gen/sim/traffic.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PATIENCE   (10 * NS_PER_S)
+#define TOLERANCE  (1 * NS_PER_MS)
+#define LIMIT      (120 * NS_PER_S)
+#define REPEAT_MAX 1000
+
 static const struct opt_def defs[] = {
     {OPT_TWIN, "test the twin of a device, which is an endpoint of ours, in virtual time"},
     {OPT_LIST, "list the tests, and run none"},
     {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
+    {OPT_QUICK, "leave out the tests that take long on a real network"},
+    {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
     {OPT_SEED, "seed of starting PSNs and the like (1)"},
     {OPT_FAULT, "the twin breaks this rule (repeatable), see `rdmagen faults`"},
+    {OPT_PROFILE, "deviations of the device that are known: rxe (Linux soft-RoCE), or a file of them"},
     {OPT_KEEP, "keep the capture and the scenario of each test in this directory"},
     {OPT_FORMAT, "text, json or junit (text)"},
+    {OPT_TOKEN_FILE, "file with the token of the agent, which only its owner may read"},
+    {OPT_TCP, "the agent listens at this address instead of HOST"},
+    {OPT_TIMEOUT, "longest wait of an expectation (10)"},
+    {OPT_INTERFACE, "the interface to use (that of the route to HOST)"},
+    {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},
+    {OPT_ADDR, "an IPv4 or IPv6 address of your own, which this host does not have"},
+    {OPT_MAC, "with --addr: its MAC address (made from ADDR)"},
+    {OPT_PEER_MAC, "the MAC address of the device, or of the router to it (it is asked for)"},
+    {OPT_VLAN, "802.1Q tag"},
+    {OPT_VIA, "the router to HOST (none: HOST is a neighbour)"},
+    {OPT_MTU, "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"},
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
 
 static const char *const formats[] = {"text", "json", "junit", NULL};
 
+enum { WITH_TWIN = 1, WITH_LIST = 2, WITH_DEVICE = 4 };
+
+static const struct opt_clash clashes[] = {
+    {KEY_TWIN, KEY_LIST, 0, NULL},
+    {KEY_FAULT, 0, WITH_DEVICE, "is for --twin"},
+    {KEY_TOKEN_FILE, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_TCP, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_TIMEOUT, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {'I', 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_BACKEND, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_ADDR, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_MAC, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_PEER_MAC, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_VLAN, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_VIA, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {'m', 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_MAC, -KEY_ADDR, 0, NULL},
+    {0, 0, 0, NULL},
+};
+
 struct job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
-    bool twin, list, level[CONFORM_LEVELS];
+    bool twin, list, quick, level[CONFORM_LEVELS];
     unsigned format;
     struct conform_run run;
+    struct known_profile known;
+    struct buf known_text;
+    struct script_live peer;
+    struct live live;
+    struct live_config config;
+    struct auth_token token;
+    const char *token_file, *tcp;
+    char host[256]; /* as given, without the port */
+    uint16_t port;
+    uint8_t gid[16]; /* of host */
+    struct script_dut dut;
+    struct buf who; /* what is tested */
     char judge[4096], temporary[300];
     struct conform_outcome outcome[CONFORM_TESTS];
     unsigned n;
@@ -37,12 +93,15 @@ struct job {
 
 void cmd_conformance_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen conformance --twin [options] [TEST|GROUP|GLOB ...]\n"
+    buf_puts(b, "Usage: rdmagen conformance [options] HOST[:PORT] [TEST|GROUP|GLOB ...]\n"
+                "       rdmagen conformance --twin [options] [TEST|GROUP|GLOB ...]\n"
                 "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n\n"
-                "Test how a device follows the rules of the transport, and print its score card.\n\n");
+                "Test how a device follows the rules of the transport, and print its score card. The device is that of "
+                "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if no test failed, 1 if one did or met an error, 2 for usage or files that cannot be "
-                "written.\n");
+    buf_puts(b,
+             "\nExit status: 0 if no test failed, 1 if one did, met an error or was not run, 2 for usage, files that "
+             "cannot be\nwritten, an interface that cannot be used, or an agent that is not reached.\n");
 }
 
 /* --- Options ---------------------------------------------------------------------------------- */
@@ -71,8 +130,36 @@ static int option_fault(struct job *j, const char *arg)
     return 0;
 }
 
+/* Deviations that are known: a name, or a file. */
+static int option_profile(struct job *j, const char *arg)
+{
+    struct buf err = {0};
+    const char *text = known_text(arg);
+    int e = text ? 0 : sim_read_file(arg, &j->known_text), status = 0;
+
+    if (e < 0)
+        return cli_error("--profile %s: expected rxe, or a file: %s", arg, strerror(-e));
+    if (!known_parse(&j->known, text ? text : buf_str(&j->known_text), &err))
+        status = cli_error("--profile %s: %s", arg, buf_str(&err));
+    buf_free(&err);
+    j->run.known = &j->known;
+    return status;
+}
+
+static int option_repeat(struct job *j, const char *arg)
+{
+    uint64_t n;
+
+    if (!opt_number(arg, 1, REPEAT_MAX, &n))
+        return cli_error("--repeat %s: expected a number from 1 to %d", arg, REPEAT_MAX);
+    j->run.repeat = (unsigned)n;
+    return 0;
+}
+
 static int option(struct job *j, int key, const char *arg)
 {
+    bool mine;
+
     switch (key) {
     case KEY_TWIN:
         j->twin = true;
@@ -82,15 +169,32 @@ static int option(struct job *j, int key, const char *arg)
         return 0;
     case KEY_LEVEL:
         return option_level(j, arg);
+    case KEY_QUICK:
+        j->quick = true;
+        return 0;
+    case KEY_REPEAT:
+        return option_repeat(j, arg);
     case KEY_SEED:
         return opt_number(arg, 0, UINT64_MAX, &j->run.seed) ? 0 : cli_error("--seed %s: expected a number", arg);
     case KEY_FAULT:
         return option_fault(j, arg);
+    case KEY_PROFILE:
+        return option_profile(j, arg);
     case KEY_KEEP:
         j->run.keep = arg;
         return 0;
-    default:
+    case KEY_TOKEN_FILE:
+        j->token_file = arg;
+        return 0;
+    case KEY_TCP:
+        j->tcp = arg;
+        return 0;
+    case KEY_TIMEOUT:
+        return live_time("--timeout", arg, false, &j->peer.patience);
+    case 'T':
         return opt_choice("-T", arg, formats, &j->format);
+    default:
+        return live_option(&j->config, key, arg, &mine);
     }
 }
 
@@ -106,8 +210,65 @@ static int choose(struct job *j, char **names, int n)
             return cli_error("conformance: there is no test '%s': --list shows them", names[i]);
     }
     for (unsigned k = 0; k < j->battery.n; k++)
-        j->chosen[k] = (j->chosen[k] || n == 0) && j->level[j->battery.test[k].level];
+        j->chosen[k] =
+            (j->chosen[k] || n == 0) && j->level[j->battery.test[k].level] && !(j->quick && j->battery.test[k].slow);
     return 0;
+}
+
+/* HOST, HOST:PORT, [ADDR6] or [ADDR6]:PORT. */
+static int take_host(struct job *j, const char *arg)
+{
+    const char *colon = strrchr(arg, ':');
+    bool six = *arg == '[';
+    uint64_t port = AGENT_PORT;
+    size_t len;
+
+    if (six ? colon && colon < strchr(arg, ']') : colon && strchr(arg, ':') != colon)
+        colon = NULL; /* of an IPv6 address */
+    len = colon ? (size_t)(colon - arg) : strlen(arg);
+    if (six && (len < 2 || arg[len - 1] != ']'))
+        return cli_error("conformance: %s: expected HOST, or [ADDR]:PORT", arg);
+    if (colon && !opt_number(colon + 1, 1, 65535, &port))
+        return cli_error("conformance: %s: expected a port behind the colon", arg);
+    len -= six ? 2 : 0;
+    if (len >= sizeof j->host)
+        return cli_error("conformance: %s: the name is too long", arg);
+    snprintf(j->host, sizeof j->host, "%.*s", (int)len, arg + six);
+    j->port = (uint16_t)port;
+    if (!live_parse_host(j->host, j->gid))
+        return cli_error("%s is no address, and no host of this name is known", j->host);
+    j->config.peer = j->gid;
+    return 0;
+}
+
+static int read_token(struct job *j)
+{
+    bool made;
+    int e;
+
+    if (!j->token_file)
+        return cli_error("conformance: expected --token-file, with the token that the agent of %s has", j->host);
+    e = access(j->token_file, F_OK) < 0 ? -errno : auth_token_file(&j->token, j->token_file, &made);
+    if (e == -EACCES)
+        return cli_error("--token-file %s: expected a file that only its owner may read (chmod 600)", j->token_file);
+    if (e == -EINVAL)
+        return cli_error("--token-file %s: expected %d to %d characters without a blank", j->token_file, AUTH_TOKEN_MIN,
+                         AUTH_TOKEN_MAX);
+    return e < 0 ? cli_error("--token-file %s: %s", j->token_file, strerror(-e)) : 0;
+}
+
+/* The operands: the device, if it is no twin, and the tests. */
+static int operands(struct job *j, char **arg, int n)
+{
+    bool device = !j->twin && !j->list;
+    int status;
+
+    if (device && n == 0)
+        return cli_error("conformance: expected HOST, --twin, or --list");
+    status = device ? take_host(j, arg[0]) : 0;
+    if (status == 0 && device)
+        status = read_token(j);
+    return status ? status : choose(j, arg + device, n - device);
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -155,62 +316,135 @@ static int make_directory(struct job *j)
     return 0;
 }
 
-/* Remove what a test has left in the temporary directory. */
-static void forget(struct job *j, struct conform_outcome *o)
+static int show(struct job *j)
 {
-    char *dot = strrchr(o->capture, '.');
-
-    if (!*j->temporary || !dot)
-        return;
-    unlink(o->capture);
-    strcpy(dot, ".rdma");
-    unlink(o->capture);
-    *o->capture = '\0';
-}
-
-static int show(const struct job *j)
-{
-    static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_text, conform_print_json,
+    struct conform_score s = {
+        .o = j->outcome, .n = j->n, .seed = j->run.seed, .dut = buf_str(&j->who), .judged = j->run.judge != NULL};
+    static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
                                                                                 conform_print_junit};
-    struct conform_score s = {.o = j->outcome,
-                              .n = j->n,
-                              .seed = j->run.seed,
-                              .dut = "twin of a device: rdmagen " RDMATRACE_VERSION ", virtual time",
-                              .judged = j->run.judge != NULL};
     struct buf b = {0};
     int status;
 
     print[j->format](&s, &b);
     status = cli_show(&b);
+    for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
+        if (j->outcome[i].result == CONFORM_FAIL || j->outcome[i].result == CONFORM_ERROR ||
+            j->outcome[i].result == CONFORM_CRASH)
+            status = EXIT_FOUND;
+    return status;
+}
+
+/* A test was run: tell it at once, where all of it is text. */
+static void tell(struct job *j, struct conform_outcome *o)
+{
+    struct buf b = {0};
+
+    if (*j->temporary)
+        conform_forget(o);
+    if (j->format != 0)
+        return;
+    conform_print_outcome(o, &b);
+    cli_flush(&b, STDOUT_FILENO);
+    buf_free(&b);
+}
+
+/* Run the chosen tests, and show how they came out. */
+static int run_tests(struct job *j)
+{
+    unsigned left = 0;
+    int e = 0, status;
+
+    for (unsigned i = 0; i < j->battery.n; i++) {
+        struct conform_outcome *o = &j->outcome[j->n];
+        if (!j->chosen[i])
+            continue;
+        if (e < 0 || (j->n && o[-1].result == CONFORM_CRASH)) {
+            left++;
+            continue;
+        }
+        e = conform_run(&j->run, &j->battery.test[i], o);
+        if (e == 0)
+            tell(j, o);
+        else
+            conform_forget(o);
+        j->n += e == 0;
+        left += e < 0;
+        if (e < 0)
+            conform_outcome_free(o);
+    }
+    if (e < 0 && e != -EINTR)
+        return cli_error("conformance: %s: %s", j->run.keep, strerror(-e));
+    status = show(j);
+    if (left)
+        cli_error("%s not run: %s", count_str(left, "test"), e ? "interrupted" : "the device serves nothing any more");
+    return status == EXIT_OK && left ? EXIT_FOUND : status;
+}
+
+static int run_twin(struct job *j)
+{
+    struct twin_dut *twin = twin_dut_new(&j->dut);
+    int status;
+
+    if (!twin)
+        return cli_error("out of memory");
+    buf_puts(&j->who, "twin of a device: rdmagen " RDMATRACE_VERSION ", virtual time");
+    status = run_tests(j);
+    twin_dut_free(twin);
+    return status;
+}
+
+/* With the interface open. */
+static int run_on_network(struct job *j)
+{
+    const struct remote_config c = {
+        .live = &j->live, .host = j->tcp ? j->tcp : j->host, .port = j->port, .token = &j->token};
+    struct remote_dut *device = remote_dut_new(&j->dut, &c);
+    int status;
+
+    if (!device)
+        return cli_error("out of memory");
+    buf_printf(&j->who, "%s: ", live_addr_str(j->gid));
+    if (remote_dut_tell(device, &j->who) < 0)
+        status = cli_error("%s, TCP port %u: %s", c.host, c.port, j->dut.why(device));
+    else
+        status = run_tests(j);
+    remote_dut_free(device);
+    return status;
+}
+
+static int run_device(struct job *j)
+{
+    int status;
+
+    if (sodium_init() < 0)
+        return cli_error("no random numbers");
+    j->config.frame = script_live_frame;
+    j->config.user = &j->peer;
+    j->config.seed = j->run.seed;
+    status = live_cli_open(&j->live, &j->config);
     if (status)
         return status;
-    return conform_count(&s, CONFORM_LEVELS, CONFORM_FAIL) + conform_count(&s, CONFORM_LEVELS, CONFORM_ERROR)
-               ? EXIT_FOUND
-               : EXIT_OK;
+    j->peer.live = &j->live;
+    j->peer.tolerance = TOLERANCE;
+    memcpy(j->peer.peer, j->gid, 16);
+    j->run.live = &j->peer;
+    j->run.limit = LIMIT;
+    return live_cli_close(&j->live, &j->config, run_on_network(j));
 }
 
 static int run(struct job *j)
 {
-    struct script_dut dut;
-    struct twin_dut *twin = twin_dut_new(&dut);
-    int e = twin ? 0 : -ENOMEM, status = make_directory(j);
+    int status = make_directory(j);
 
-    j->run.dut = &dut;
+    j->run.dut = &j->dut;
     find_judge(j);
-    for (unsigned i = 0; i < j->battery.n && e == 0 && !status; i++) {
-        if (!j->chosen[i])
-            continue;
-        struct conform_outcome *o = &j->outcome[j->n++];
-        e = conform_run(&j->run, &j->battery.test[i], o);
-        forget(j, o);
-    }
+    if (!status)
+        status = j->twin ? run_twin(j) : run_device(j);
     if (*j->temporary)
         rmdir(j->temporary);
-    twin_dut_free(twin);
-    if (!status)
-        status = e ? cli_error("conformance: %s: %s", j->run.keep, strerror(-e)) : show(j);
     for (unsigned i = 0; i < j->n; i++)
         conform_outcome_free(&j->outcome[i]);
+    buf_free(&j->who);
     return status;
 }
 
@@ -225,6 +459,7 @@ int cmd_conformance(int argc, char **argv)
     if (!j)
         return cli_error("out of memory");
     j->run.seed = 1;
+    j->peer.patience = PATIENCE;
     memset(j->level, 1, sizeof j->level);
     opt_start(&s, defs, argc, argv);
     while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
@@ -235,16 +470,17 @@ int cmd_conformance(int argc, char **argv)
             status = EXIT_BAD;
         }
     }
+    if (status < 0 && opt_refuse(&s, clashes, j->twin ? WITH_TWIN : j->list ? WITH_LIST : WITH_DEVICE))
+        status = EXIT_BAD;
     if (status < 0 && !conform_parse(&j->battery, conform_text(), &b))
         status = cli_error("conformance: the battery, %s", buf_str(&b));
-    if (status < 0 && choose(j, s.argv + operand, s.argc - operand))
+    if (status < 0 && operands(j, s.argv + operand, s.argc - operand))
         status = EXIT_BAD;
-    if (status < 0 && !j->list && !j->twin)
-        status = cli_error("conformance: expected --twin, or --list");
     opt_end(&s);
     if (status < 0)
         status = j->list ? list(j) : run(j);
     buf_free(&b);
+    buf_free(&j->known_text);
     free(j);
     return status;
 }

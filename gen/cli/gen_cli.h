@@ -56,10 +56,12 @@ enum {
     KEY_PSN_PAIR,
     KEY_QP,
     KEY_QPN,
+    KEY_QUICK,
     KEY_QUIET,
     KEY_RATE_LIMIT,
     KEY_RECV_DELAY,
     KEY_REJECT,
+    KEY_REPEAT,
     KEY_RETRY_COUNT,
     KEY_RKEY,
     KEY_RNR_RETRY,
@@ -187,9 +189,11 @@ enum {
 #define OPT_PSN          KEY_PSN, "psn", "N"
 #define OPT_PSN_PAIR     KEY_PSN_PAIR, "psn", "PSN[:PSN]"
 #define OPT_QPN          KEY_QPN, "qpn", "QPN"
+#define OPT_QUICK        KEY_QUICK, "quick", NULL
 #define OPT_RATE_LIMIT   KEY_RATE_LIMIT, "rate_limit", "BPS"
 #define OPT_RECV_DELAY   KEY_RECV_DELAY, "recv-delay", "TIME"
 #define OPT_REJECT       KEY_REJECT, "reject", "CODE"
+#define OPT_REPEAT       KEY_REPEAT, "repeat", "N"
 #define OPT_RETRY_COUNT  KEY_RETRY_COUNT, "retry_count", "N"
 #define OPT_RKEY         KEY_RKEY, "rkey", "KEY"
 #define OPT_RNR_RETRY    KEY_RNR_RETRY, "rnr_retry", "N"

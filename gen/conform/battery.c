@@ -102,6 +102,8 @@ bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
         } else if (token_is(&w, "rules") && !t->script.len) {
             if (!take_rules(t, rest, line, err))
                 return false;
+        } else if (token_is(&all, "slow") && !t->script.len) {
+            t->slow = true;
         } else {
             t->script.p = t->script.len ? t->script.p : text;
             t->script.len = (uint32_t)(text + n + (text[n] == '\n') - t->script.p);

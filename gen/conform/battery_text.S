@@ -1,7 +1,11 @@
-/* layer 3 (conform): gen/conform/battery.rdma as a part of the program. */
+/* layer 3 (conform): gen/conform/battery.rdma and the profiles of known deviations as a part of the program. */
     .section .rodata
     .global conform_battery_text
 conform_battery_text:
     .incbin "gen/conform/battery.rdma"
+    .byte 0
+    .global known_rxe_text
+known_rxe_text:
+    .incbin "gen/conform/known_rxe.tsv"
     .byte 0
     .section .note.GNU-stack, "", %progbits

@@ -1,5 +1,6 @@
 /* layer 3 (conform): a test is run: the scenario with the device as host b, its capture, and what the judge says. */
 #include "gen/conform/conform.h"
+#include "gen/conform/known.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,31 +37,67 @@ static bool name_file(const struct conform_run *r, const struct conform_test *t,
 }
 
 /* Keep the scenario beside its capture. */
-static int keep_script(const struct conform_run *r, const struct conform_test *t)
+static int keep_script(const struct conform_outcome *o)
 {
-    char path[300];
-    FILE *f = name_file(r, t, ".rdma", path, sizeof path) ? fopen(path, "w") : NULL;
-    int e = f ? 0 : -errno;
+    char path[sizeof o->capture];
+    int n = (int)(strrchr(o->capture, '.') - o->capture), e;
+    FILE *f;
 
-    if (f && fwrite(t->script.p, 1, t->script.len, f) != t->script.len)
+    snprintf(path, sizeof path, "%.*s.rdma", n, o->capture);
+    f = fopen(path, "w");
+    e = f ? 0 : -errno;
+    if (f && fwrite(o->test->script.p, 1, o->test->script.len, f) != o->test->script.len)
         e = -EIO;
     if (f && fclose(f) != 0)
         e = -errno;
     return e;
 }
 
-static void configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap)
+/* --- The capture ------------------------------------------------------------------------------ */
+
+static int begin_capture(const struct conform_run *r, const char *path, struct tap_set *tap)
+{
+    static const struct tap_opts opts = {0};
+    struct live_error live_err;
+    struct cap_error err;
+
+    return r->live ? live_record_to(r->live->live, path, &live_err) : tap_open(tap, path, LINK_ETHERNET, &opts, &err);
+}
+
+/* *lost: frames that this side was too slow to take. */
+static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_t *lost)
+{
+    struct live *l = r->live ? r->live->live : NULL;
+    struct cap_error err;
+
+    if (!l)
+        return tap_close(tap, &err);
+    live_record_end(l);
+    *lost = backend_stats(l->backend)->dropped - l->dropped_from;
+    return l->record_err;
+}
+
+/* --- Running ---------------------------------------------------------------------------------- */
+
+/* 0, or a negative errno: the device is not reached. */
+static int configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap)
 {
     struct ep_config *device = &o->sim.ep[1];
+    struct script_live *v = r->live;
 
     sim_config_init(&o->sim, r->seed);
     o->sim.no_cm = true;
     o->sim.events = event_list_new();
-    o->sim.taps[TAP_AT_RESPONDER] = tap;
+    o->sim.taps[TAP_AT_RESPONDER] = v ? NULL : tap;
     o->dut = r->dut;
     device->faults = r->faults;
     device->n_faults = r->n_faults;
     device->no_self_check = r->n_faults > 0;
+    if (!v)
+        return 0;
+    v->control.fd = -1;
+    v->limit = r->limit;
+    return script_live_init(v, o);
 }
 
 /* What script_run() returned, as a result. */
@@ -87,6 +124,13 @@ static bool is_about(struct conform_outcome *o)
     return false;
 }
 
+static void is_error(struct conform_outcome *o, const char *what, const char *why)
+{
+    o->result = CONFORM_ERROR;
+    o->reason.len = 0;
+    buf_printf(&o->reason, "%s%s%s", what, *why ? ": " : "", why);
+}
+
 /* The judge sees the same capture. A rule that the test is about, and that only the judge found broken, is a
  * disagreement; any other one is the device's failure. */
 static void weigh(struct conform_outcome *o, const struct conform_run *r, const uint8_t mac[6])
@@ -94,52 +138,147 @@ static void weigh(struct conform_outcome *o, const struct conform_run *r, const 
     int e = r->judge ? conform_judge(r->judge, o->capture, mac, &o->judge) : 0;
 
     if (e < 0 && o->result != CONFORM_ERROR) {
-        o->result = CONFORM_ERROR;
-        o->reason.len = 0;
-        buf_printf(&o->reason, "the capture cannot be judged: %s", strerror(-e));
+        is_error(o, "the capture cannot be judged", strerror(-e));
     } else if (o->judge.len && o->result == CONFORM_PASS) {
+        o->judge_alone = true;
         o->result = is_about(o) ? CONFORM_ERROR : CONFORM_FAIL;
         buf_puts(&o->reason,
                  o->result == CONFORM_ERROR ? "the test passes, but the judge disagrees" : "all expectations are met");
     }
+    if (r->known)
+        known_weigh(r->known, o);
+}
+
+/* Play a scenario: its result, with what it reports in *out; the device's MAC address. */
+static enum conform_result play(const struct conform_run *r, const char *id, const char *text, struct tap_set *tap,
+                                struct buf *out, uint8_t mac[6])
+{
+    struct script_opts script = {0};
+    int e = configure(r, &script, tap);
+
+    memcpy(mac, script.sim.ep[1].addr.mac, 6);
+    if (e == 0)
+        return result_of(script_run(id, text, &script, out));
+    event_list_free(script.sim.events);
+    buf_printf(out, "%s: %s", id, e == -EINTR ? "interrupted" : strerror(-e));
+    return CONFORM_ERROR;
+}
+
+/* Whether the device still serves a queue pair; if not, that is the worst that a test can show. */
+static int check_alive(const struct conform_run *r, struct conform_outcome *o)
+{
+    static const char text[] = "qp 1 rc\nmem a.src 64 fill=seq\nmem b.dst 64\nb post recv 1 dst\na post send 1 src\n"
+                               "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\na wc 1 SUCCESS SEND\n";
+    struct buf out = {0}, why = {0};
+    uint8_t mac[6];
+    bool good = play(r, "alive", text, NULL, &out, mac) == CONFORM_PASS, stopped = live_stopped();
+
+    if (!good && !stopped) {
+        o->result = CONFORM_CRASH;
+        put_reason(&why, "alive", buf_str(&out));
+        buf_printf(&o->reason, "%safter it, the device serves no new queue pair: %s", o->reason.len ? "; " : "",
+                   buf_str(&why));
+    }
+    buf_free(&out);
+    buf_free(&why);
+    return stopped ? -EINTR : 0;
+}
+
+/* Run the test and fill *o, but for the judge's opinion. */
+static int run_script(const struct conform_run *r, const char *text, struct conform_outcome *o, uint8_t mac[6])
+{
+    struct tap_set tap = {.place = TAP_AT_RESPONDER};
+    struct buf out = {0};
+    uint64_t lost = 0;
+    int e = begin_capture(r, o->capture, &tap), closed;
+
+    if (e == 0)
+        e = keep_script(o);
+    if (e == 0) {
+        o->result = (uint8_t)play(r, o->test->id, text, &tap, &out, mac);
+        put_reason(&o->reason, o->test->id, buf_str(&out));
+    }
+    buf_free(&out);
+    closed = end_capture(r, &tap, &lost);
+    if (lost)
+        is_error(o, "frames were lost on the way in, as this side was too slow", "");
+    return e ? e : closed;
+}
+
+/* Run the test once, the `number`th time. */
+static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
+{
+    struct conform_run once = *r;
+    char end[32] = ".pcapng";
+    uint8_t mac[6] = {0};
+    int e;
+
+    once.seed += number;
+    if (r->repeat > 1)
+        snprintf(end, sizeof end, "-%u.pcapng", number + 1);
+    if (!name_file(r, o->test, end, o->capture, sizeof o->capture))
+        return -ENAMETOOLONG;
+    e = run_script(&once, text, o, mac);
+    if (e < 0)
+        return e;
+    weigh(o, r, mac);
+    return r->live ? check_alive(&once, o) : 0;
+}
+
+/* How bad a result is: the higher, the worse. */
+static unsigned badness(const struct conform_outcome *o)
+{
+    static const uint8_t rank[CONFORM_RESULTS] = {
+        [CONFORM_UNSUPPORTED] = 1, [CONFORM_KNOWN] = 2, [CONFORM_FAIL] = 3, [CONFORM_ERROR] = 4, [CONFORM_CRASH] = 5};
+
+    return rank[o->result];
+}
+
+/* Keep the worse of two outcomes of a test in *o; the other one is freed, with its files. */
+static void keep_worse(struct conform_outcome *o, struct conform_outcome *now)
+{
+    unsigned runs = o->runs + 1, good = o->good + (now->result == CONFORM_PASS);
+    bool worse = runs == 1 || badness(now) > badness(o);
+    struct conform_outcome kept = worse ? *now : *o, *other = worse ? o : now;
+
+    conform_forget(other);
+    conform_outcome_free(other);
+    *o = kept;
+    o->runs = runs;
+    o->good = good;
 }
 
 int conform_run(const struct conform_run *r, const struct conform_test *t, struct conform_outcome *o)
 {
-    static const struct tap_opts opts = {0};
-    struct tap_set tap = {.place = TAP_AT_RESPONDER};
-    struct script_opts script = {0};
     char *text = strndup(t->script.p, t->script.len);
-    struct buf out = {0};
-    struct cap_error err;
-    uint8_t mac[6];
-    int e;
+    unsigned runs = r->repeat ? r->repeat : 1;
+    int e = text ? 0 : -ENOMEM;
 
     *o = (struct conform_outcome){.test = t};
-    if (!text || !name_file(r, t, ".pcapng", o->capture, sizeof o->capture)) {
-        free(text);
-        return text ? -ENAMETOOLONG : -ENOMEM;
-    }
-    e = tap_open(&tap, o->capture, LINK_ETHERNET, &opts, &err);
-    if (e == 0)
-        e = keep_script(r, t);
-    if (e == 0) {
-        configure(r, &script, &tap);
-        memcpy(mac, script.sim.ep[1].addr.mac, 6);
-        o->result = (uint8_t)result_of(script_run(t->id, text, &script, &out));
-        put_reason(&o->reason, t->id, buf_str(&out));
+    for (unsigned i = 0; i < runs && e == 0 && o->result != CONFORM_CRASH; i++) {
+        struct conform_outcome now = {.test = t};
+        e = run_once(r, i, text, &now);
+        keep_worse(o, &now);
     }
     free(text);
-    buf_free(&out);
-    int closed = tap_close(&tap, &err);
-    e = e ? e : closed;
-    if (e == 0)
-        weigh(o, r, mac);
     return e;
+}
+
+void conform_forget(struct conform_outcome *o)
+{
+    char *dot = strrchr(o->capture, '.');
+
+    if (!dot)
+        return;
+    unlink(o->capture);
+    strcpy(dot, ".rdma");
+    unlink(o->capture);
+    *o->capture = '\0';
 }
 
 void conform_outcome_free(struct conform_outcome *o)
 {
     buf_free(&o->reason);
     buf_free(&o->judge);
+    buf_free(&o->known);
 }

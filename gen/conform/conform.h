@@ -1,9 +1,10 @@
 /* layer 3 (conform): a battery of tests for a device under test: each is a scenario in which host a is our endpoint and
- * host b the device, with the rules that it concerns; its result, and the score of all. */
+ * host b the device, with the rules that it concerns; its result, and the score of all. In virtual time, or on a real
+ * network. */
 #ifndef RDMATRACE_GEN_CONFORM_CONFORM_H
 #define RDMATRACE_GEN_CONFORM_CONFORM_H
 
-#include "gen/script/script.h"
+#include "gen/script/live.h"
 #include "src/transport/rules.h"
 
 #define CONFORM_TESTS 256 /* most tests of a battery */
@@ -22,6 +23,7 @@ struct conform_test {
     struct token anchor; /* the source: compliance ids and sections */
     enum rule rules[CONFORM_RULES];
     unsigned n_rules;
+    bool slow;           /* on a real network it takes more than a few seconds */
     struct token script; /* the scenario */
     unsigned line;       /* of the battery, at which it begins */
 };
@@ -31,22 +33,26 @@ struct conform_battery {
     unsigned n;
 };
 
-/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ..." and the lines of the scenario. False
- * with the reason in *err. */
+/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "slow" and the lines of the scenario.
+ * False with the reason in *err. */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* The battery that is part of the program. */
 const char *conform_text(void);
 /* Whether an id matches a pattern: * stands for any characters, and "nak" for all of "nak/". */
 bool conform_matches(const char *id, const char *pattern);
 
+struct known_profile;
+
 enum conform_result {
     CONFORM_PASS,
     CONFORM_FAIL,        /* the device did what it must not, or did not what it must */
     CONFORM_UNSUPPORTED, /* it lacks what the test needs */
     CONFORM_ERROR,       /* ours: the test, the session, or a disagreement between the test and the judge */
+    CONFORM_KNOWN,       /* it failed, in the way that its profile says */
+    CONFORM_CRASH,       /* after the test the device serves nothing any more */
     CONFORM_RESULTS,
 };
-/* "pass", "fail", "unsupported", "error". */
+/* "pass", "fail", "unsupported", "error", "known", "crash". */
 const char *conform_result_str(enum conform_result r);
 
 struct conform_outcome {
@@ -54,23 +60,35 @@ struct conform_outcome {
     uint8_t result;    /* enum conform_result */
     struct buf reason; /* one line, without a newline; "": it passed */
     struct buf judge;  /* rules that the judge found the device to have broken, "NAK-02 in frame 7, ..." */
+    bool judge_alone;  /* all expectations are met: only the judge complains */
+    unsigned runs;     /* how often the test was run; the rest of this struct is about the worst of them */
+    unsigned good;     /* of these: passed */
+    struct buf known;  /* CONFORM_KNOWN: what the profile says about it, with the source */
     char capture[300]; /* the file; "": none is kept */
 };
 
 /* What the tests are run with. */
 struct conform_run {
     uint64_t seed;
+    unsigned repeat; /* how often to run each test, each time with the next seed; 0: once */
     const struct script_dut *dut;
     enum rule faults[FAULTS_MAX]; /* that the twin has */
     unsigned n_faults;
-    const char *keep;  /* directory of the captures, which exists */
-    const char *judge; /* path of the program rdmatrace; NULL: captures are not judged */
+    /* On a real network; NULL: in virtual time. The caller has filled its members live, peer, patience and tolerance;
+     * its `live` has the callback script_live_frame(), with the struct as its user. */
+    struct script_live *live;
+    ns_t limit;                        /* longest that a test may take on a real network, ns */
+    const struct known_profile *known; /* deviations of the device that are known; NULL: none */
+    const char *keep;                  /* directory of the captures, which exists */
+    const char *judge;                 /* path of the program rdmatrace; NULL: captures are not judged */
 };
 
-/* Run a test and fill *o, which conform_outcome_free() releases. 0, or a negative errno: the capture cannot be written.
- */
+/* Run a test and fill *o, which conform_outcome_free() releases. On a real network a second, small test shows that the
+ * device still serves a queue pair. 0, or a negative errno: the capture cannot be written; -EINTR: interrupted. */
 int conform_run(const struct conform_run *r, const struct conform_test *t, struct conform_outcome *o);
 void conform_outcome_free(struct conform_outcome *o);
+/* Remove the files of an outcome; they are named no more. */
+void conform_forget(struct conform_outcome *o);
 
 /* What the judge (a run of `rdmatrace check -T ndjson`) says of `capture`: append the rules that the host with MAC
  * address `mac` broke to *found. 0; a negative errno: it cannot be run, or its output not be understood. */
@@ -84,6 +102,9 @@ struct conform_score {
     const char *dut; /* what was tested, in a few words */
     bool judged;     /* captures were judged */
 };
+/* Append the line of an outcome, with the reasons below it; the sums below all of them. */
+void conform_print_outcome(const struct conform_outcome *o, struct buf *b);
+void conform_print_sums(const struct conform_score *s, struct buf *b);
 /* Append the score card: text, one JSON object, or the XML of JUnit. */
 void conform_print_text(const struct conform_score *s, struct buf *b);
 void conform_print_json(const struct conform_score *s, struct buf *b);

@@ -1,7 +1,7 @@
 /* layer 3 (conform): the score card: text, JSON, JUnit. */
 #include "gen/conform/conform.h"
 
-static const char *const results[CONFORM_RESULTS] = {"pass", "fail", "unsupported", "error"};
+static const char *const results[CONFORM_RESULTS] = {"pass", "fail", "unsupported", "error", "known", "crash"};
 
 const char *conform_result_str(enum conform_result r)
 {
@@ -26,6 +26,12 @@ static unsigned all_of(const struct conform_score *s, unsigned level)
     return n;
 }
 
+/* Whether the result tells how the device follows the rules. */
+static bool is_about_device(const struct conform_outcome *o)
+{
+    return o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_ERROR;
+}
+
 /* How many rules the tests concern that passed or failed; `good`: only those of which every such test passed. */
 static unsigned count_rules(const struct conform_score *s, bool good)
 {
@@ -33,8 +39,8 @@ static unsigned count_rules(const struct conform_score *s, bool good)
     unsigned n = 0;
 
     for (unsigned i = 0; i < s->n; i++)
-        for (unsigned k = 0; k < s->o[i].test->n_rules && s->o[i].result <= CONFORM_FAIL; k++)
-            state[s->o[i].test->rules[k]] |= s->o[i].result == CONFORM_FAIL ? 3 : 1;
+        for (unsigned k = 0; k < s->o[i].test->n_rules && is_about_device(&s->o[i]); k++)
+            state[s->o[i].test->rules[k]] |= s->o[i].result == CONFORM_PASS ? 1 : 3;
     for (unsigned i = 0; i < RULE_COUNT; i++)
         n += good ? state[i] == 1 : state[i] != 0;
     return n;
@@ -48,31 +54,56 @@ static void put_rules(const struct conform_test *t, struct buf *b, const char *q
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-void conform_print_text(const struct conform_score *s, struct buf *b)
+/* The sum of a level: what passed and failed, and the other results that there are. */
+static void put_sum(const struct conform_score *s, unsigned level, struct buf *b)
 {
-    for (unsigned i = 0; i < s->n; i++) {
-        const struct conform_outcome *o = &s->o[i];
-        buf_printf(b, "%-11s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
-                   o->test->id, (int)o->test->title.len, o->test->title.p);
-        if (o->result == CONFORM_PASS)
-            continue;
-        buf_puts(b, "             ");
-        buf_mem(b, o->reason.p, o->reason.len);
-        if (o->judge.len) {
-            buf_puts(b, "; the judge: ");
-            buf_mem(b, o->judge.p, o->judge.len);
-        }
-        buf_char(b, '\n');
-    }
+    buf_printf(b, "%s: %u of %u passed, %u failed", conform_level_str(level), conform_count(s, level, CONFORM_PASS),
+               all_of(s, level), conform_count(s, level, CONFORM_FAIL));
+    for (unsigned r = CONFORM_UNSUPPORTED; r < CONFORM_RESULTS; r++)
+        if (r <= CONFORM_ERROR || conform_count(s, level, (enum conform_result)r))
+            buf_printf(b, ", %u %s", conform_count(s, level, (enum conform_result)r), results[r]);
+    buf_char(b, '\n');
+}
+
+/* Append a line of text below a test. */
+static void put_below(struct buf *b, const char *what, const struct buf *text)
+{
+    if (!text->len)
+        return;
+    buf_printf(b, "             %s", what);
+    buf_mem(b, text->p, text->len);
+    buf_char(b, '\n');
+}
+
+void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
+{
+    buf_printf(b, "%-11s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
+               o->test->id, (int)o->test->title.len, o->test->title.p);
+    if (o->result == CONFORM_PASS)
+        return;
+    if (o->runs > 1)
+        buf_printf(b, "             passed in %u of %u runs; the worst of the others:\n", o->good, o->runs);
+    put_below(b, "", &o->reason);
+    put_below(b, "the judge: ", &o->judge);
+    put_below(b, "known: ", &o->known);
+}
+
+void conform_print_sums(const struct conform_score *s, struct buf *b)
+{
     buf_printf(b, "\n%s, seed %llu\n", s->dut, (unsigned long long)s->seed);
     for (unsigned l = 0; l < CONFORM_LEVELS; l++)
         if (all_of(s, l))
-            buf_printf(b, "%s: %u of %u passed, %u failed, %u unsupported, %u error\n", conform_level_str(l),
-                       conform_count(s, l, CONFORM_PASS), all_of(s, l), conform_count(s, l, CONFORM_FAIL),
-                       conform_count(s, l, CONFORM_UNSUPPORTED), conform_count(s, l, CONFORM_ERROR));
+            put_sum(s, l, b);
     buf_printf(b, "rules: %u of %u touched, of which %u kept in every test%s\n", count_rules(s, false),
                (unsigned)RULE_COUNT - 1, count_rules(s, true),
                s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
+}
+
+void conform_print_text(const struct conform_score *s, struct buf *b)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        conform_print_outcome(&s->o[i], b);
+    conform_print_sums(s, b);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -100,6 +131,10 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
         buf_char(b, ']');
         put_text(b, "reason", o->reason.p, o->reason.len);
         put_text(b, "judge", o->judge.p, o->judge.len);
+        if (o->known.len)
+            put_text(b, "known", o->known.p, o->known.len);
+        if (o->runs > 1)
+            buf_printf(b, ",\"runs\":%u,\"passed\":%u", o->runs, o->good);
         if (*o->capture)
             put_text(b, "capture", o->capture, strlen(o->capture));
         buf_char(b, '}');
@@ -144,7 +179,7 @@ static bool same_group(const struct conform_outcome *a, const struct conform_out
 
 static void put_case(struct buf *b, const struct conform_outcome *o)
 {
-    static const char *const tags[CONFORM_RESULTS] = {NULL, "failure", "skipped", "error"};
+    static const char *const tags[CONFORM_RESULTS] = {NULL, "failure", "skipped", "error", "skipped", "error"};
 
     buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
     if (o->result != CONFORM_PASS) {
@@ -153,6 +188,10 @@ static void put_case(struct buf *b, const struct conform_outcome *o)
         if (o->judge.len) {
             buf_puts(b, "; the judge: ");
             put_xml(b, o->judge.p, o->judge.len);
+        }
+        if (o->known.len) {
+            buf_puts(b, "; known: ");
+            put_xml(b, o->known.p, o->known.len);
         }
         buf_puts(b, "\"/></testcase>\n");
     } else {
@@ -167,11 +206,12 @@ void conform_print_junit(const struct conform_score *s, struct buf *b)
         struct conform_score group = {.o = &s->o[i]};
         for (end = i; end < s->n && same_group(&s->o[i], &s->o[end]); end++)
             group.n++;
-        buf_printf(b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
-                   (int)group_len(&s->o[i]), s->o[i].test->id, group.n,
-                   conform_count(&group, CONFORM_LEVELS, CONFORM_FAIL),
-                   conform_count(&group, CONFORM_LEVELS, CONFORM_ERROR),
-                   conform_count(&group, CONFORM_LEVELS, CONFORM_UNSUPPORTED));
+        buf_printf(
+            b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
+            (int)group_len(&s->o[i]), s->o[i].test->id, group.n, conform_count(&group, CONFORM_LEVELS, CONFORM_FAIL),
+            conform_count(&group, CONFORM_LEVELS, CONFORM_ERROR) + conform_count(&group, CONFORM_LEVELS, CONFORM_CRASH),
+            conform_count(&group, CONFORM_LEVELS, CONFORM_UNSUPPORTED) +
+                conform_count(&group, CONFORM_LEVELS, CONFORM_KNOWN));
         for (unsigned k = 0; k < group.n; k++)
             put_case(b, &group.o[k]);
         buf_puts(b, " </testsuite>\n");

@@ -33,6 +33,11 @@ void live_stop(void)
     stopped = 1;
 }
 
+bool live_stopped(void)
+{
+    return stopped;
+}
+
 void live_go_on(void)
 {
     stopped = 0;
@@ -198,25 +203,6 @@ static int open_endpoint(struct live *l, const struct live_config *c, uint64_t s
     return l->cm ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-static int open_record(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
-{
-    struct cap_writer_opts opts = {.linktype = LINK_ETHERNET, .app = "rdmagen"};
-    struct cap_error e = {0};
-    char times[120];
-    int r;
-
-    if (!c->record)
-        return 0;
-    snprintf(times, sizeof times, "frames received are stamped with the time by %s, frames sent by the program",
-             backend_stamps_str((enum backend_stamps)l->backend->stamps));
-    l->record_iface = (struct cap_iface){.linktype = LINK_ETHERNET,
-                                         .tsresol = 9,
-                                         .name = strdup(*iface ? iface : l->backend->ops->name),
-                                         .comment = strdup(times)};
-    r = cap_writer_open(&l->record, c->record, &opts, &e);
-    return r < 0 ? fail(err, r, "%s: %s", c->record, e.msg) : 0;
-}
-
 static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
 {
     const char *spec = c->backend ? c->backend : "packet";
@@ -242,7 +228,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
         l->mtu = c->mtu;
     l->tclass = c->tclass;
     l->hop_limit = c->hop_limit;
-    if ((r = open_identity(l, c, iface, err)) < 0 || (r = open_record(l, c, iface, err)) < 0)
+    if ((r = open_identity(l, c, iface, err)) < 0 || (c->record && (r = live_record_to(l, c->record, err)) < 0))
         return r;
     host_drop_capabilities();
     if (c->net || c->events) {
@@ -253,42 +239,11 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
     return open_endpoint(l, c, seed, err);
 }
 
-static void write_frame(struct live *l, struct frame *f, ns_t ts)
-{
-    if (!l->record || l->record_err)
-        return;
-    f->ts = ts ? ts : clock_ns(CLOCK_REALTIME);
-    f->number = ++l->frames;
-    l->record_err = cap_write(l->record, f, &l->record_iface);
-}
-
-static void record(struct live *l, const uint8_t *data, uint32_t len, ns_t ts, bool inbound)
-{
-    struct frame f = {
-        .data = data, .caplen = len, .len = len, .linktype = LINK_ETHERNET, .has_ts = true, .flags = inbound ? 1 : 2};
-
-    write_frame(l, &f, ts);
-}
-
-void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment)
-{
-    struct frame f = {.data = data,
-                      .caplen = len,
-                      .len = len,
-                      .linktype = LINK_ETHERNET,
-                      .has_ts = true,
-                      .flags = inbound ? 1 : 2,
-                      .comment = comment,
-                      .comment_len = (uint32_t)strlen(comment)};
-
-    write_frame(l, &f, 0);
-}
-
 /* Send an ARP or neighbour discovery frame; if the queue is full the frame is lost, and the next request repeats it. */
 static void send_frame(struct live *l, const uint8_t *frame, uint32_t len)
 {
     if (len && backend_send(l->backend, frame, len) == 0)
-        record(l, frame, len, 0, false);
+        live_record(l, frame, len, false, NULL);
 }
 
 int live_open(struct live *l, const struct live_config *c, struct live_error *err)
@@ -311,21 +266,7 @@ int live_open(struct live *l, const struct live_config *c, struct live_error *er
 
 void live_close(struct live *l)
 {
-    struct cap_error e = {0};
-    int r;
-
-    if (l->backend && l->record) {
-        const struct backend_stats *s = backend_stats(l->backend);
-        l->record_iface.received = s->received + s->dropped;
-        l->record_iface.os_dropped = s->dropped;
-        cap_write_stats(l->record, 0, 0, &l->record_iface);
-    }
-    r = l->record ? cap_writer_close(l->record, &e) : 0;
-    if (!l->record_err)
-        l->record_err = r;
-    l->record = NULL;
-    free(l->record_iface.name);
-    free(l->record_iface.comment);
+    live_record_end(l);
     cm_agent_free(l->cm);
     ep_free(l->ep);
     live_net_free(l->net);
@@ -364,7 +305,7 @@ bool live_net_out(struct live *l, const uint8_t *data, uint32_t len)
     if (r < 0)
         l->unsent++;
     else
-        record(l, data, len, 0, false);
+        live_record(l, data, len, false, NULL);
     return true;
 }
 
@@ -413,7 +354,7 @@ static int take_frames(struct live *l, bool *busy)
 
     for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         ns_t when = l->record || l->frame ? when_taken(l, &f) : 0;
-        record(l, f.data, f.len, f.ts, true);
+        live_record_in(l, f.data, f.len, f.ts);
         send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
         if (l->frame)
             l->frame(l->user, f.data, f.len, when);
@@ -461,7 +402,7 @@ static int send_frames(struct live *l, bool *busy)
         len = ep_tx(l->ep, room, BACKEND_FRAME_MAX, live_now());
         if (len <= 0)
             break;
-        record(l, room, (uint32_t)len, 0, false);
+        live_record(l, room, (uint32_t)len, false, NULL);
         l->backend->ops->push(l->backend, (uint32_t)len);
         *busy = true;
     }

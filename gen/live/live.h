@@ -58,10 +58,11 @@ struct live {
     struct event_list *events;
     struct cap_writer *record;
     struct cap_iface record_iface;
-    struct stamps stamps; /* clock of the interface against that of the host */
-    int record_err;       /* first error of the capture file */
-    uint64_t frames;      /* recorded */
-    uint8_t via[16];      /* next hop, when has_via */
+    struct stamps stamps;               /* clock of the interface against that of the host */
+    int record_err;                     /* first error of the capture file */
+    uint64_t frames;                    /* recorded */
+    uint64_t record_from, dropped_from; /* what the backend had received, and lost, when the capture began */
+    uint8_t via[16];                    /* next hop, when has_via */
     bool has_via;
     uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
     bool has_peer_mac;
@@ -87,8 +88,14 @@ void live_close(struct live *l);
 
 /* Monotonic time. */
 ns_t live_now(void);
-/* Write a frame that did not pass the backend to the capture file, if there is one, with a comment. */
+/* Begin a capture file, when there is none; live_config.record does so. End it: its first error is in l->record_err. 0,
+ * or a negative errno with *err filled. */
+int live_record_to(struct live *l, const char *path, struct live_error *err);
+void live_record_end(struct live *l);
+/* Write a frame to the capture file, if there is one, with a comment (NULL: none) and the time of now. */
 void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment);
+/* Likewise, a received frame that was stamped with `ts`, ns since 1970; 0: now. */
+void live_record_in(struct live *l, const uint8_t *data, uint32_t len, ns_t ts);
 /* Receive frames, run timers, send what is due. If there was nothing to do, wait until there is, or until `deadline`.
  * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
  * errno: the backend failed. */
@@ -107,6 +114,8 @@ bool live_can_send(struct live *l);
  * SIGTERM call it. */
 void live_stop(void);
 void live_catch_signals(void);
+/* Whether it was called. */
+bool live_stopped(void);
 /* Undo live_stop(), to disconnect from the peer. */
 void live_go_on(void);
 

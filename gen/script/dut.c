@@ -1,6 +1,7 @@
 /* layer 3 (script): scenario files with a device under test as host b: the session, and the lines of its agent. */
 #include "gen/script/dut_impl.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,6 +133,16 @@ static int errno_named(const char *answer)
     return -EIO;
 }
 
+/* Fail because of the session, not of the device. */
+static bool no_session(struct script *s, const char *what)
+{
+    const struct script_dut *o = s->o->dut;
+    const char *why = o->why ? o->why(o->user) : "";
+
+    s->broken = true;
+    return script_fail(s, "%s%s%s", what, *why ? ": " : "", why);
+}
+
 const char *dut_say(struct script *s, const void *data, size_t n, int *e)
 {
     struct dut *d = s->dut;
@@ -140,8 +151,7 @@ const char *dut_say(struct script *s, const void *data, size_t n, int *e)
     d->said.len = d->bulk.len = 0;
     a = s->o->dut->ask(s->o->dut->user, buf_str(&d->line), data, n, &d->said, &d->bulk) ? take_lines(s) : NULL;
     if (!a || (strncmp(a, "ok", 2) != 0 && strncmp(a, "err ", 4) != 0)) {
-        s->broken = true;
-        script_fail(s, "the agent of the device under test does not answer");
+        no_session(s, "the agent of the device under test does not answer");
         return NULL;
     }
     *e = *a == 'o' ? 0 : errno_named(a + 4);
@@ -168,13 +178,20 @@ bool dut_refused(struct script *s, int e)
     return script_fail(s, "the device under test: '%s': %s", strchr(buf_str(&s->dut->line), ' ') + 1, s->dut->why);
 }
 
+bool dut_not_ready(struct script *s, int e)
+{
+    dut_refused(s, e);
+    s->broken |= !s->unsupported;
+    return false;
+}
+
 const char *dut_must(struct script *s)
 {
     int e;
     const char *a = dut_say(s, NULL, 0, &e);
 
     if (a && e) {
-        dut_refused(s, e);
+        dut_not_ready(s, e);
         return NULL;
     }
     return a;
@@ -189,19 +206,96 @@ const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME])
     return a;
 }
 
+/* --- The device ------------------------------------------------------------------------------- */
+
+/* A number that the device need not tell: `unless` in its place. */
+static uint32_t told(const char *line, const char *key, uint32_t unless)
+{
+    char text[32];
+
+    dut_word(line, key, text, sizeof text);
+    return *text ? (uint32_t)strtoul(text, NULL, 0) : unless;
+}
+
+/* Read its capabilities. *ports: how many it has. */
+static bool read_device(struct script *s, uint32_t *ports)
+{
+    struct dut *d = s->dut;
+    const char *a;
+
+    dut_begin(s, "dev query");
+    if (!(a = dut_must(s)))
+        return false;
+    *ports = min_u32(told(a, "phys_port_cnt", 1), PORTS);
+    d->atomics = told(a, "atomic_cap", 1) != 0;
+    d->flags = told(a, "device_cap_flags", UINT32_MAX);
+    return true;
+}
+
+/* The entry for `gid` in an answer, "gid=INDEX,GID,TYPE,INTERFACE ...", of type RoCE v2. -1: there is none. */
+static int gid_index(const char *answer, const uint8_t gid[16])
+{
+    for (const char *p = strstr(answer, " gid="); p; p = strstr(p + 1, " gid=")) {
+        char text[48] = "", type[16] = "";
+        uint8_t is[16];
+        unsigned index = 0;
+        if (sscanf(p, " gid=%3u,%47[^, ],%15[^, ]", &index, text, type) == 3 && strcmp(type, "ROCE_V2") == 0 &&
+            inet_pton(AF_INET6, text, is) == 1 && memcmp(is, gid, 16) == 0)
+            return (int)index;
+    }
+    return -1;
+}
+
+/* Find the port that has the address of host b, and its GID there; on a real network only. */
+static bool find_gid(struct script *s, uint32_t ports)
+{
+    struct dut *d = s->dut;
+    struct buf b = {0};
+    const char *a;
+    int index = -1;
+
+    for (uint32_t port = 1; port <= ports && index < 0; port++) {
+        dut_begin(s, "gid port=%u", port);
+        if (!(a = dut_must(s)))
+            return false;
+        index = gid_index(a, s->sim.addr[DUT].gid);
+        d->port = port;
+    }
+    if (index < 0) {
+        buf_ipv6(&b, s->sim.addr[DUT].gid);
+        script_fail(s, "the device under test has no RoCEv2 GID %s", buf_str(&b));
+        buf_free(&b);
+        s->broken = true;
+        return false;
+    }
+    d->sgid_index = (uint32_t)index;
+    dut_begin(s, "port port=%u", d->port);
+    if (!(a = dut_must(s)))
+        return false;
+    d->mtu = 128u << min_u32(told(a, "active_mtu", 5), 5); /* enum ibv_mtu: 1 is 256 bytes */
+    return true;
+}
+
+bool dut_has_atomics(struct script *s)
+{
+    return !s->dut || s->dut->atomics || dut_lacks(s, "it has no atomics (atomic_cap 0)");
+}
+
 bool dut_open(struct script *s)
 {
+    uint32_t ports;
+
     if (!s->o->dut || s->dut)
         return true;
     if (s->sim.addr[DUT].encap == ENCAP_IB || s->sim.net.port2[DUT])
         return dut_lacks(s, "neither native InfiniBand nor alternate paths are tested");
     s->dut = calloc(1, sizeof *s->dut);
-    if (!s->dut || !s->o->dut->start(s->o->dut->user, &s->sim)) {
-        s->broken = true;
-        return script_fail(s, "the session with the device under test cannot be begun");
-    }
+    if (!s->dut || !s->o->dut->start(s->o->dut->user, &s->sim))
+        return no_session(s, "the session with the device under test cannot be begun");
+    s->dut->port = 1;
+    s->dut->mtu = 4096;
     dut_begin(s, "dev open");
-    return dut_must(s) != NULL;
+    return dut_must(s) && read_device(s, &ports) && (!s->o->live || find_gid(s, ports));
 }
 
 void dut_close(struct script *s)

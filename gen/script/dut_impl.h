@@ -9,6 +9,12 @@
 #define DUT_NAME 16         /* of an object, with its NUL */
 #define PIECE    (1u << 20) /* bytes of memory that one line carries, at most */
 #define CELLS    4096       /* most entries of a completion queue */
+#define PORTS    8          /* of a device that are looked at */
+
+/* Bits of device_cap_flags, ibv_query_device(3). */
+#define DEVICE_WINDOW1  (1u << 17)
+#define DEVICE_WINDOW2A (1u << 23)
+#define DEVICE_WINDOW2B (1u << 24)
 
 /* The session: names of the agent's objects. */
 struct dut {
@@ -26,6 +32,11 @@ struct dut {
         bool type1;
     } mem[SCRIPT_MEMS];              /* as script.mem */
     char srq[SCRIPT_SRQS][DUT_NAME]; /* as script.srq */
+    bool atomics;                    /* its capabilities: atomics */
+    uint32_t flags;                  /* device_cap_flags; all ones: it does not tell */
+    uint32_t mtu;                    /* largest path MTU of the port, bytes */
+    uint32_t port;                   /* with the address of host b */
+    uint32_t sgid_index;             /* of that address; on a real network only */
     bool has_wc;
     struct wc wc; /* taken by the latest poll */
 };
@@ -40,7 +51,10 @@ void dut_begin(struct script *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 const char *dut_say(struct script *s, const void *data, size_t n, int *e);
 /* Fail with what the device answered to the line. Returns false. */
 bool dut_refused(struct script *s, int e);
-/* Say the line, which must work: the answer, or NULL with s->failed set. */
+/* Likewise, for a line that only sets up the test, or asks what came of it: unless the device lacks what it says, the
+ * failure tells nothing about the device (s->broken). */
+bool dut_not_ready(struct script *s, int e);
+/* Say such a line: the answer, or NULL with s->failed set. */
 const char *dut_must(struct script *s);
 /* Likewise, and keep the name of the object that it makes. */
 const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME]);

@@ -63,7 +63,7 @@ static bool put_memory(struct script *s, unsigned i)
         if (!dut_say(s, m->p + at, n, &e))
             return false;
         if (e)
-            return dut_refused(s, e);
+            return dut_not_ready(s, e);
     }
     return true;
 }
@@ -123,6 +123,8 @@ bool dut_window(struct script *s, struct script_mem *m, uint32_t pd, unsigned ty
     unsigned i = (unsigned)(m - s->mem);
     const char *a, *domain = pd_name(s, pd);
 
+    if (!(d->flags & (type == 1 ? DEVICE_WINDOW1 : DEVICE_WINDOW2A | DEVICE_WINDOW2B)))
+        return dut_lacks(s, "it has no memory windows of this type (device_cap_flags)");
     if (!domain)
         return false;
     dut_begin(s, "mw pd=%s type=%u", domain, type);
@@ -176,6 +178,8 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
         return dut_lacks(s, "XRC is not tested");
     if (cfg->qpn[DUT])
         return dut_lacks(s, "a device chooses its QPNs");
+    if (cfg->peer[DUT].path_mtu > s->dut->mtu)
+        return dut_lacks(s, "its port carries no path MTU of that size (active_mtu)");
     cq = s->dut->conn[c->number - 1].cq;
     qp = s->dut->conn[c->number - 1].qp;
     dut_begin(s, "cq n=%u", cells < CELLS ? cells : CELLS);
@@ -198,6 +202,15 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
     return true;
 }
 
+/* Append the path to host a. */
+static void put_path(struct script *s, unsigned hop_limit)
+{
+    struct buf *b = &s->dut->line;
+
+    buf_printf(b, " port_num=%u sgid_index=%u hop_limit=%u dgid=", s->dut->port, s->dut->sgid_index, hop_limit);
+    buf_ipv6(b, s->sim.addr[0].gid);
+}
+
 /* Append the attributes that a queue pair of connection `c` needs to get to a state. */
 static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_state state, bool starts)
 {
@@ -205,16 +218,16 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
     struct buf *b = &s->dut->line;
 
     if (state == QPS_INIT) {
-        buf_puts(b, " pkey_index=0 port=1");
+        buf_printf(b, " pkey_index=0 port=%u", s->dut->port);
         if (c->type == QPT_UD)
             buf_printf(b, " qkey=0x%x", p->qkey);
         else
             put_access(b, p->access);
     }
     if (state == QPS_RTR && c->type != QPT_UD) {
-        buf_printf(b, " path_mtu=%u dest_qpn=0x%x rq_psn=%u hop_limit=%u tclass=%u flow=%u dgid=", p->path_mtu, p->qpn,
-                   p->rq_psn, p->av.hop_limit, p->av.tclass, p->av.flow);
-        buf_ipv6(b, s->sim.addr[0].gid);
+        buf_printf(b, " path_mtu=%u dest_qpn=0x%x rq_psn=%u tclass=%u flow=%u", p->path_mtu, p->qpn, p->rq_psn,
+                   p->av.tclass, p->av.flow);
+        put_path(s, p->av.hop_limit);
     }
     if (state == QPS_RTR && c->type == QPT_RC)
         buf_printf(b, " max_dest_rd_atomic=%u min_rnr_timer=%u", p->max_dest_rd_atomic, p->min_rnr_timer);
@@ -253,12 +266,12 @@ bool dut_join(struct script *s, const struct sim_conn *c)
     for (enum qp_state state = QPS_INIT; state <= QPS_RTS; state++) {
         int e = dut_modify(s, c, state);
         if (e)
-            return s->failed ? false : dut_refused(s, e);
+            return s->failed ? false : dut_not_ready(s, e);
     }
     if (c->type != QPT_UD)
         return true;
-    dut_begin(s, "ah pd=%s hop_limit=64 dgid=", s->dut->conn[c->number - 1].pd);
-    buf_ipv6(&s->dut->line, s->sim.addr[0].gid);
+    dut_begin(s, "ah pd=%s", s->dut->conn[c->number - 1].pd);
+    put_path(s, 64);
     return dut_make(s, "ah", s->dut->conn[c->number - 1].ah) != NULL;
 }
 

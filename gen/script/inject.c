@@ -139,6 +139,8 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     memset(&h, 0, sizeof h);
     if (!find_op(s, &t[3], qp_service((enum qp_type)c->type), &h.p.op, &opcode))
         return false;
+    if (h.p.op->ext & H_ATOMICETH && !dut_has_atomics(s))
+        return false;
     h.p.have = H_BTH | h.p.op->ext;
     h.p.bth.opcode = opcode;
     h.p.bth.pkey = 0xffff;

@@ -59,6 +59,8 @@ static int wire_wait(void *user, ns_t until)
     struct script_live *v = user;
     ns_t now = live_now() - v->start;
 
+    if (v->limit && now > v->limit)
+        return -ETIMEDOUT;
     return live_step(v->live, v->start + (until - now > TICK ? now + TICK : until));
 }
 
@@ -352,6 +354,8 @@ enum script_part script_part_of(struct script *s, const struct token *t, unsigne
     for (unsigned i = 2; i < n && token_is(t, "host"); i++)
         if ((why = link_differs(s, &t[i])))
             return refuse(s, &t[i], why);
+    if (s->o->dut)
+        return PART_OURS;
     return s->o->live->control.fd < 0 ? foreign_part(s, t, n, part) : part;
 }
 
@@ -394,7 +398,7 @@ bool script_exchange(struct script *s, struct sim_conn *c)
     unsigned h;
     int r;
 
-    if (!v || v->control.fd >= 0)
+    if (!v || v->control.fd >= 0 || s->dut)
         return true;
     h = v->wire.local;
     own.qpn = ep_qp(s->sim.ep[h], c->qp[h])->qpn;

@@ -1,5 +1,6 @@
 /* layer 3 (script): scenarios against a live peer: host a is this rdmagen, on a real network; host b is another rdmagen
- * that executes the statements of host b, or any program with the TCP exchange of ibv_rc_pingpong. */
+ * that executes the statements of host b, any program with the TCP exchange of ibv_rc_pingpong, or a device under test
+ * (script_opts.dut). */
 #ifndef RDMATRACE_GEN_SCRIPT_LIVE_H
 #define RDMATRACE_GEN_SCRIPT_LIVE_H
 
@@ -9,7 +10,7 @@
 #define SCRIPT_LIVE_PORT 18516 /* TCP port of the control connection between two rdmagen */
 
 /* A live peer. Before script_live_init() or script_live_serve() the caller fills live, control, patience, tolerance,
- * and of a foreign peer: peer, host, port, has_memory, rkey, va. */
+ * and of a foreign peer: peer, host, port, has_memory, rkey, va; of a device under test: peer, limit, control.fd -1. */
 struct script_live {
     struct live *live;    /* opened with script_live_frame() as its frame callback and this struct as its user */
     struct sim_wire wire; /* connects the simulator's host to `live` */
@@ -24,6 +25,7 @@ struct script_live {
     ns_t patience;  /* longest wait of an expectation, ns */
     ns_t tolerance; /* of expected times, ns earlier or later */
     ns_t start;     /* live_now() at the scenario's time 0 */
+    ns_t limit;     /* longest that the scenario may take, ns; 0: any time */
     bool agent;     /* this is host b: the other rdmagen sends the statements */
 };
 

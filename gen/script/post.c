@@ -283,7 +283,8 @@ static int post_bind(struct script *s, struct post_line *l)
     bool verb = mr_kind_of(ep_mr_table(ep), key) == MR_WINDOW1, dut = script_is_dut(s, l->host);
     int r;
 
-    if (s->o->live && l->host != s->o->live->wire.local) { /* the other side posts it: only the key counts here */
+    if (!dut && s->o->live &&
+        l->host != s->o->live->wire.local) { /* the other side posts it: only the key counts here */
         key = mr_next_key(key);
         r = -l->fails;
     } else if (dut) {
@@ -356,6 +357,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
         l.wr.remote_qpn = l.c->remote_qpn[host];
         l.wr.remote_qkey = l.c->remote_qkey[host];
     }
+    if ((ops[i].op == WR_ATOMIC_CMP_AND_SWP || ops[i].op == WR_ATOMIC_FETCH_AND_ADD) && !dut_has_atomics(s))
+        return false;
     if (s->dut && ops[i].op == WR_FLUSH)
         return dut_lacks(s, "agents give no right to FLUSH");
     if (ops[i].op >= WR_BIND_MW)

@@ -276,9 +276,9 @@ void script_free(struct script *s)
 {
     struct script_sent *x;
 
+    dut_close(s);
     if (s->o->live)
         s->o->live->sim = NULL;
-    dut_close(s);
     for (unsigned h = 0; h < NET_HOSTS; h++)
         while ((x = s->sent[h])) {
             s->sent[h] = x->next;
@@ -375,8 +375,11 @@ static void report_wire(struct script *s, size_t mark)
     s->out->len = mark;
     if (s->sim.wire_err == -EINTR)
         script_fail(s, "interrupted");
+    else if (s->dut && s->sim.wire_err == -ETIMEDOUT)
+        script_fail(s, "the time of this test is over");
     else
         script_fail(s, "the network failed: %s", strerror(-s->sim.wire_err));
+    s->broken |= s->dut != NULL; /* which says nothing about the device */
 }
 
 /* Why a line could not be executed. */

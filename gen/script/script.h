@@ -16,12 +16,13 @@ enum script_result {
 struct script_live;
 
 struct script_opts {
-    struct sim_config sim;        /* configuration before the first line; script_run() frees its `events` */
-    bool has_psn;                 /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
-    uint32_t psn;                 /* 24 bits */
-    bool verbose;                 /* report every packet in *out */
-    struct script_live *live;     /* host b is a live peer; NULL: both hosts are simulated */
-    const struct script_dut *dut; /* host b is driven by its agent; NULL: by the scenario itself */
+    struct sim_config sim;    /* configuration before the first line; script_run() frees its `events` */
+    bool has_psn;             /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
+    uint32_t psn;             /* 24 bits */
+    bool verbose;             /* report every packet in *out */
+    struct script_live *live; /* host b is a live peer; NULL: both hosts are simulated */
+    /* host b is driven by its agent, in virtual time, or on a real network (`live`); NULL: by the scenario itself */
+    const struct script_dut *dut;
 };
 
 /* Run the scenario in `text` (terminated by NUL). `name`: its name in messages, which are appended to *out. */

@@ -187,6 +187,8 @@ bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t
 /* Create the queue pair of a connection, and tell its QPN to host a; bring it to RTS. */
 bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg);
 bool dut_join(struct script *s, const struct sim_conn *c);
+/* Whether it has atomics; false: s->failed is set. True without a device under test. */
+bool dut_has_atomics(struct script *s);
 /* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */
 int dut_modify(struct script *s, const struct sim_conn *c, enum qp_state state);
 const char *dut_state(struct script *s, const struct sim_conn *c);

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Local ACK timeout of queue pairs without timeout=, 4.096 us * 2^18 = 1.1 s: a tester or a device that the scheduler
+ * lets wait must not look like one that has lost packets. */
+#define LIVE_TIMEOUT 18
+
 bool script_seed(struct script *s, const struct token *t, unsigned n)
 {
     if (n != 1)
@@ -351,10 +355,14 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     c.max_inline = 256;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c.pd[h] = pd_of(s, h, 0);
+        if (s->o->live && s->o->dut)
+            c.peer[h].timeout = LIVE_TIMEOUT;
         c.psn[h] = s->o->has_psn ? s->o->psn : (uint32_t)prng_next(&s->prng) & 0xffffff;
     }
     if (!qp_words(s, &c, &l, t + 2, n - 2))
         return false;
+    if (s->o->live && s->dut && c.peer[0].path_mtu > s->o->live->live->mtu)
+        return dut_lacks(s, "this interface carries no path MTU of that size");
     if (s->o->live && c.peer[0].path_mtu > s->o->live->live->mtu)
         return text_fail(&s->err, t, "the interface carries a path MTU of %u bytes at most", s->o->live->live->mtu);
     conn = sim_conn_add(&s->sim, &c, &err);

@@ -1,0 +1,344 @@
+/* layer 3 (conform): an agent on another host as a device under test: its sessions over TCP. What it says is not
+ * trusted: lines, answers and bytes are bounded, and so is every wait. */
+#include "gen/conform/remote.h"
+#include "gen/agent/line.h"
+#include "gen/peers/oob_tcp.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define STEP     (500 * NS_PER_US) /* period in which the TCP connection is polled */
+#define ANSWER   (30 * NS_PER_S)   /* longest wait for an answer */
+#define FREE     (10 * NS_PER_S)   /* longest wait until the agent has ended the session before */
+#define IN_BYTES (LINE_BYTES + LINE_DATA)
+#define SAID_MAX (4u << 20) /* bytes of lines before an answer */
+
+struct remote_dut {
+    const struct remote_config *c;
+    struct sim *sim; /* of the scenario; NULL: none runs */
+    struct chan chan;
+    ns_t end; /* live_now(): of the wait for an answer */
+    size_t n_in, taken;
+    char why[200];
+    char in[IN_BYTES + 1]; /* received: `taken` bytes of a line that was read, then the next ones */
+};
+
+static bool fails(struct remote_dut *r, const char *why, int e)
+{
+    snprintf(r->why, sizeof r->why, "%s%s%s", why, e ? ": " : "", e ? strerror(-e) : "");
+    return false;
+}
+
+static const char *why_of(void *user)
+{
+    return ((struct remote_dut *)user)->why;
+}
+
+/* --- Bytes ------------------------------------------------------------------------------------ */
+
+/* Let the endpoint work for a moment. False: the network failed, or the wait has lasted too long. */
+static bool step(struct remote_dut *r)
+{
+    int e;
+
+    if (r->sim)
+        sim_step(r->sim, r->sim->now + STEP);
+    e = r->sim ? r->sim->wire_err : live_step(r->c->live, live_now() + STEP);
+    if (e < 0)
+        return fails(r, e == -EINTR ? "interrupted" : "the network failed", e == -EINTR ? 0 : e);
+    return live_now() < r->end || fails(r, "no answer in time", 0);
+}
+
+static bool send_all(struct remote_dut *r, const struct buf *b)
+{
+    for (size_t at = 0; at < b->len;) {
+        ssize_t n = send(r->chan.fd, b->p + at, b->len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            at += (size_t)n;
+        else if (errno != EAGAIN && errno != EINTR)
+            return fails(r, "the session broke off", -errno);
+        else if (!step(r))
+            return false;
+    }
+    return true;
+}
+
+/* Receive some bytes. */
+static bool fill(struct remote_dut *r)
+{
+    ssize_t n;
+
+    while ((n = recv(r->chan.fd, r->in + r->n_in, IN_BYTES - r->n_in, MSG_DONTWAIT)) < 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            return fails(r, "the session broke off", -errno);
+        if (!step(r))
+            return false;
+    }
+    r->n_in += (size_t)n;
+    return n > 0 || fails(r, "the agent has ended the session", 0);
+}
+
+/* Drop the bytes that were read. */
+static void drop(struct remote_dut *r)
+{
+    r->n_in -= r->taken;
+    memmove(r->in, r->in + r->taken, r->n_in);
+    r->taken = 0;
+}
+
+/* The next line, terminated by NUL; valid until the next call. NULL: there is none. */
+static const char *next_line(struct remote_dut *r, size_t *len)
+{
+    char *end;
+
+    drop(r);
+    while (!(end = memchr(r->in, '\n', r->n_in))) {
+        if (r->n_in >= LINE_BYTES) {
+            fails(r, "the agent's line does not end", 0);
+            return NULL;
+        }
+        if (!fill(r))
+            return NULL;
+    }
+    *end = '\0';
+    *len = (size_t)(end - r->in);
+    r->taken = *len + 1;
+    return r->in;
+}
+
+/* The `n` bytes behind the line that was read last. */
+static bool take_bulk(struct remote_dut *r, size_t n, struct buf *bulk)
+{
+    if (n > LINE_DATA)
+        return fails(r, "the agent's answer is too long", 0);
+    drop(r);
+    while (r->n_in < n)
+        if (!fill(r))
+            return false;
+    buf_mem(bulk, r->in, n);
+    r->taken = n;
+    return !bulk->err || fails(r, "out of memory", 0);
+}
+
+/* --- Lines ------------------------------------------------------------------------------------ */
+
+static bool ask(void *user, const char *line, const uint8_t *data, size_t n, struct buf *said, struct buf *bulk)
+{
+    struct remote_dut *r = user;
+    size_t id = strcspn(line, " ") + 1, len;
+    struct buf b = {0};
+    const char *got;
+    bool good;
+
+    buf_printf(&b, "%s\n", line);
+    buf_mem(&b, data, n);
+    r->end = live_now() + ANSWER;
+    good = b.err ? fails(r, "out of memory", 0) : send_all(r, &b);
+    buf_free(&b);
+    while (good && said->len < SAID_MAX) {
+        got = next_line(r, &len);
+        if (!got)
+            return false;
+        buf_mem(said, got, len);
+        buf_char(said, '\n');
+        if (len >= id && memcmp(got, line, id) == 0)
+            return take_bulk(r, line_data(got, len), bulk) && !said->err;
+    }
+    return good ? fails(r, "the agent says too much", 0) : false;
+}
+
+/* The value of `key` in a line, "" if there is none. */
+static void word(const char *line, const char *key, char *to, size_t size)
+{
+    size_t n = strlen(key), len;
+
+    *to = '\0';
+    for (const char *p = strchr(line, ' '); p; p = strchr(p + 1, ' '))
+        if (strncmp(p + 1, key, n) == 0 && p[1 + n] == '=') {
+            len = strcspn(p + n + 2, " \n");
+            snprintf(to, size, "%.*s", (int)(len < size ? len : size - 1), p + n + 2);
+            return;
+        }
+}
+
+/* --- Proof ------------------------------------------------------------------------------------ */
+
+/* `key` of a line as bytes. */
+static bool hex(const char *line, const char *key, uint8_t *to, size_t n)
+{
+    char text[2 * AUTH_NONCE + 1];
+    size_t got = 0;
+
+    word(line, key, text, sizeof text);
+    return sodium_hex2bin(to, n, text, strlen(text), NULL, &got, NULL) == 0 && got == n;
+}
+
+static void put_hex(struct buf *b, const char *key, const uint8_t *from, size_t n)
+{
+    buf_printf(b, " %s=", key);
+    buf_bytes(b, from, n, 0);
+}
+
+/* Prove that we know the token, and have the agent prove it. 0 or a negative errno. */
+static int prove(struct remote_dut *r, const char *greeting)
+{
+    uint8_t nonce[AUTH_NONCE], own[AUTH_NONCE], proof[AUTH_PROOF], theirs[AUTH_PROOF];
+    struct buf line = {0}, said = {0}, bulk = {0};
+    bool good;
+
+    if (!hex(greeting, "nonce", nonce, sizeof nonce))
+        return fails(r, "this is no `rdmagen agent`", 0), -EPROTO;
+    auth_nonce(own);
+    auth_proof(r->c->token, nonce, "client", proof);
+    buf_puts(&line, "0 auth");
+    put_hex(&line, "hmac", proof, sizeof proof);
+    put_hex(&line, "nonce", own, sizeof own);
+    auth_proof(r->c->token, own, "agent", proof);
+    good = ask(r, buf_str(&line), NULL, 0, &said, &bulk);
+    if (good && strncmp(buf_str(&said), "0 ok", 4) != 0)
+        good = fails(r, "the agent does not take this token", 0);
+    else if (good && !(hex(buf_str(&said), "hmac", theirs, sizeof theirs) && auth_same(proof, theirs)))
+        good = fails(r, "the agent does not know this token", 0);
+    else if (!good)
+        strncat(r->why, ", when it was told the token", sizeof r->why - strlen(r->why) - 1);
+    buf_free(&line);
+    buf_free(&said);
+    buf_free(&bulk);
+    return good ? 0 : -EACCES;
+}
+
+/* --- Sessions --------------------------------------------------------------------------------- */
+
+static void hang_up(struct remote_dut *r)
+{
+    if (r->chan.fd >= 0)
+        chan_close(&r->chan);
+    r->chan.fd = -1;
+}
+
+/* Connect once. 0; -EBUSY: the agent serves another client; another negative errno. */
+static int connect_once(struct remote_dut *r)
+{
+    const char *greeting;
+    size_t len;
+    int e = chan_dial(&r->chan, r->c->live, r->c->host, r->c->port, ANSWER);
+
+    r->chan.stream.live = NULL; /* the token's proofs belong in no capture */
+    if (e < 0) {
+        r->chan.fd = -1;
+        return fails(r, "no agent is reached", e), e;
+    }
+    r->n_in = r->taken = 0;
+    r->end = live_now() + ANSWER;
+    greeting = next_line(r, &len);
+    e = !greeting ? -ECONNRESET : strcmp(greeting, "rdmagen-agent busy") == 0 ? -EBUSY : prove(r, greeting);
+    if (e == -EBUSY)
+        fails(r, "the agent serves another client", 0);
+    if (e < 0)
+        hang_up(r);
+    else
+        *r->why = '\0';
+    return e;
+}
+
+/* Connect, as soon as the agent has ended the session before. */
+static int dial(struct remote_dut *r)
+{
+    ns_t until = live_now() + FREE;
+    int e;
+
+    r->sim = NULL;
+    while ((e = connect_once(r)) == -EBUSY && live_now() < until)
+        for (ns_t again = live_now() + 50 * NS_PER_MS; live_now() < again;)
+            if (live_step(r->c->live, again) < 0)
+                return fails(r, "interrupted", 0), -EINTR;
+    return e;
+}
+
+static bool start(void *user, struct sim *sim)
+{
+    struct remote_dut *r = user;
+
+    if (dial(r) < 0)
+        return false;
+    r->sim = sim;
+    return true;
+}
+
+/* The session is over when the agent closes the connection: it has destroyed everything then. */
+static void stop(void *user)
+{
+    struct remote_dut *r = user;
+    struct buf said = {0}, bulk = {0};
+    size_t len;
+
+    if (r->chan.fd < 0)
+        return;
+    if (!*r->why && ask(r, "q quit", NULL, 0, &said, &bulk))
+        while (next_line(r, &len))
+            continue;
+    buf_free(&said);
+    buf_free(&bulk);
+    hang_up(r);
+    r->sim = NULL;
+}
+
+struct remote_dut *remote_dut_new(struct script_dut *dut, const struct remote_config *c)
+{
+    struct remote_dut *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->c = c;
+    r->chan.fd = -1;
+    *dut = (struct script_dut){.start = start, .ask = ask, .stop = stop, .why = why_of, .user = r};
+    return r;
+}
+
+void remote_dut_free(struct remote_dut *r)
+{
+    if (r)
+        hang_up(r);
+    free(r);
+}
+
+/* Append what a line of the agent says under `key`. */
+static void tell(struct buf *b, struct buf *line, const char *key, const char *before, const char *behind)
+{
+    char text[80];
+
+    word(buf_str(line), key, text, sizeof text);
+    if (!*text)
+        return;
+    buf_puts(b, before);
+    buf_printable(b, text, strlen(text));
+    buf_puts(b, behind);
+}
+
+int remote_dut_tell(struct remote_dut *r, struct buf *b)
+{
+    struct buf open = {0}, query = {0}, info = {0}, bulk = {0};
+    int e = dial(r);
+
+    if (e < 0)
+        return e;
+    if (!ask(r, "1 dev open", NULL, 0, &open, &bulk) || !ask(r, "2 dev query", NULL, 0, &query, &bulk) ||
+        !ask(r, "3 info", NULL, 0, &info, &bulk))
+        e = -EPROTO;
+    else if (strncmp(buf_str(&open), "1 ok", 4) != 0)
+        e = fails(r, "the agent has no RDMA device that it opens", 0) - ENODEV;
+    tell(b, &open, "dev", "", "");
+    tell(b, &info, "driver", ", driver ", "");
+    tell(b, &query, "fw_ver", ", firmware ", "");
+    tell(b, &query, "vendor_part_id", ", part ", "");
+    tell(b, &info, "kernel", ", Linux ", "");
+    stop(r);
+    buf_free(&open);
+    buf_free(&query);
+    buf_free(&info);
+    buf_free(&bulk);
+    return e;
+}
