@@ -1,0 +1,106 @@
+"""rdmagen conformance against rdmagen agent in a guest: soft-RoCE fails exactly the tests that the profile rxe lists, in the way it says."""
+import json
+import os
+import subprocess
+
+from agent_client import TOKEN, Agent, initrd, start
+from case_agent import gone
+from case_pingpong import free_port
+from case_rdmagen import OWN, RDMAGEN, behind_wire, link
+from counters import ZERO
+from lab import SLOW, is_rdma
+
+MTU = 4200  # so that the path MTU may be 4096
+PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gen", "conform", "known_rxe.tsv")
+# The tests cause every error that the guest counts.
+ERRORS = {name: range(0, 1000) for name in ZERO if name != "link_downed"}
+
+
+def guests(lab):
+    port = free_port()
+    wire, guest = behind_wire(lab, forward=[(port, 18517)], ramdisk=initrd(lab, RDMAGEN), mtu=MTU)
+    return wire, guest, port
+
+
+def listed():
+    """The tests of the profile's rows."""
+    with open(PROFILE) as f:
+        return sorted({line.split("\t")[0] for line in f.read().splitlines() if line and line[0] != "#"})
+
+
+def conformance(lab, guest, port, *words, token=TOKEN, timeout=170):
+    """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it."""
+    lab.expect(**ERRORS)
+    if guest.run("netstat -ltn | grep -q :18517")[0] != 0:
+        start(guest)
+    path = lab.path("token")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
+        f.write(token + "\n")
+    r = subprocess.run([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, *link(guest, MTU),
+                        "--timeout", "%d" % (3 * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout * SLOW)
+    return r.returncode, json.loads(r.stdout) if r.stdout else None, r.stderr
+
+
+def told(card):
+    return {t["id"]: t["result"] for t in card["tests"]}
+
+
+def case_conformance_quick(lab, wire, guest, port):
+    status, card, said = conformance(lab, guest, port, "--quick", "--profile", "rxe", "--keep", lab.path("kept"))
+    assert card, said
+    odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known")]
+    assert not odd and status == 0, "\n".join([said, *odd])
+    known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
+    assert sorted(known) == listed(), "known: %s, listed: %s" % (sorted(known), listed())
+    assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
+    assert card["judged"] and len(card["tests"]) > 50 and card["score"]["M"]["pass"] > 45, card["score"]
+    assert card["dut"].startswith(guest.ip + ": rxe0") and "Linux 6" in card["dut"], card["dut"]
+    assert all(os.path.getsize(t["capture"]) > 200 for t in card["tests"]), "a capture of each test"
+    gone(guest)
+    assert guest.run("dmesg | grep -c 'BUG\\|Oops\\|WARNING'")[1].strip() == "0", guest.run("dmesg | tail -50")[1]
+
+
+def case_conformance_deviation_that_is_not_known(lab, wire, guest, port):
+    status, card, said = conformance(lab, guest, port, "mem/send-too-long", "psn/gap", "--repeat", "2")
+    assert status == 1 and told(card) == {"mem/send-too-long": "fail", "psn/gap": "pass"}, (card, said)
+    wrong = [t for t in card["tests"] if t["result"] == "fail"][0]
+    assert wrong["runs"] == 2 and wrong["passed"] == 0 and "actual b > a NAK_OPERATIONAL" in wrong["reason"], wrong
+
+
+def case_conformance_what_the_port_does_not_carry(lab, wire, guest, port):
+    guest.run("ip link set eth0 mtu 1500")
+    try:
+        status, card, said = conformance(lab, guest, port, "seg/mtu-4096", "seg/mtu-256")
+    finally:
+        guest.run("ip link set eth0 mtu %d" % MTU)
+    assert status == 0 and told(card) == {"seg/mtu-4096": "unsupported", "seg/mtu-256": "pass"}, (card, said)
+    assert "active_mtu" in card["tests"][1]["reason"], card["tests"]
+
+
+def case_conformance_device_that_falls_silent(lab, wire, guest, port):
+    """From the first ACK on, nothing of the device's arrives: after the test it serves nothing, and no further test is run."""
+    silent = []
+
+    def hook(side, frame):
+        silent.extend([1] if side == 0 and is_rdma(frame) else [])
+        return () if silent and is_rdma(frame) else (frame,)
+    wire.hook = hook
+    try:
+        status, card, said = conformance(lab, guest, port, "ack/asked-for", "psn/gap", "psn/wrap")
+    finally:
+        wire.hook = None
+    assert status == 1 and told(card) == {"psn/gap": "crash"} and "2 tests not run: the device serves nothing any more" in said, (card, said)
+    assert "the device serves no new queue pair" in card["tests"][0]["reason"], card["tests"]
+    gone(guest)
+
+
+def case_conformance_without_an_agent(lab, wire, guest, port):
+    for more, why in (({"token": TOKEN[::-1]}, "the agent does not take this token"), ({"port": free_port()}, "Connection refused")):
+        status, card, said = conformance(lab, guest, more.get("port", port), "psn", token=more.get("token", TOKEN))
+        assert status == 2 and card is None and why in said, said
+    other = Agent(port)
+    other("dev open")
+    status, card, said = conformance(lab, guest, port, "psn")
+    assert status == 2 and "the agent serves another client" in said, said
+    other("quit")
+    other.close()
