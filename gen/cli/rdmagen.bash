@@ -14,7 +14,7 @@ _rdmagen_values() {
     case $option in
         -c | --connection) [[ $command == connect ]] || _rdmagen_words "RC UC UD$([[ $command != pingpong ]] || echo " SRQ")$([[ $command != sim ]] || echo " XRC")" ;;
         -m | --mtu) _rdmagen_words "256 512 1024 2048 4096" ;;
-        --profile) _rdmagen_words "strict rxe" ;;
+        --profile) if [[ $command == conformance ]]; then mapfile -t COMPREPLY < <(compgen -W rxe -- "${COMP_WORDS[COMP_CWORD]}"; compgen -f -- "${COMP_WORDS[COMP_CWORD]}"); else _rdmagen_words "strict rxe"; fi ;;
         --exchange) if [[ $command == play ]]; then _rdmagen_words "rdmagen pingpong"; else _rdmagen_words "perftest pingpong"; fi ;;
         --ack) _rdmagen_words "every coalesce= delay=" ;;
         --sport) _rdmagen_words "random flow" ;;

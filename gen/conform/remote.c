@@ -21,9 +21,9 @@ struct remote_dut {
     struct sim *sim; /* of the scenario; NULL: none runs */
     struct chan chan;
     ns_t end; /* live_now(): of the wait for an answer */
-    size_t n_in, taken;
+    size_t n_in, at; /* bytes received; of these, read already */
     char why[200];
-    char in[IN_BYTES + 1]; /* received: `taken` bytes of a line that was read, then the next ones */
+    char in[IN_BYTES];
 };
 
 static bool fails(struct remote_dut *r, const char *why, int e)
@@ -66,11 +66,14 @@ static bool send_all(struct remote_dut *r, const struct buf *b)
     return true;
 }
 
-/* Receive some bytes. */
+/* Receive some bytes, behind those that were not read yet. */
 static bool fill(struct remote_dut *r)
 {
     ssize_t n;
 
+    r->n_in -= r->at;
+    memmove(r->in, r->in + r->at, r->n_in);
+    r->at = 0;
     while ((n = recv(r->chan.fd, r->in + r->n_in, IN_BYTES - r->n_in, MSG_DONTWAIT)) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return fails(r, "the session broke off", -errno);
@@ -81,32 +84,24 @@ static bool fill(struct remote_dut *r)
     return n > 0 || fails(r, "the agent has ended the session", 0);
 }
 
-/* Drop the bytes that were read. */
-static void drop(struct remote_dut *r)
-{
-    r->n_in -= r->taken;
-    memmove(r->in, r->in + r->taken, r->n_in);
-    r->taken = 0;
-}
-
 /* The next line, terminated by NUL; valid until the next call. NULL: there is none. */
 static const char *next_line(struct remote_dut *r, size_t *len)
 {
-    char *end;
+    char *line = r->in + r->at, *end;
 
-    drop(r);
-    while (!(end = memchr(r->in, '\n', r->n_in))) {
-        if (r->n_in >= LINE_BYTES) {
+    while (!(end = memchr(line, '\n', r->n_in - r->at))) {
+        if (r->n_in - r->at >= LINE_BYTES) {
             fails(r, "the agent's line does not end", 0);
             return NULL;
         }
         if (!fill(r))
             return NULL;
+        line = r->in;
     }
     *end = '\0';
-    *len = (size_t)(end - r->in);
-    r->taken = *len + 1;
-    return r->in;
+    *len = (size_t)(end - line);
+    r->at += *len + 1;
+    return line;
 }
 
 /* The `n` bytes behind the line that was read last. */
@@ -114,12 +109,11 @@ static bool take_bulk(struct remote_dut *r, size_t n, struct buf *bulk)
 {
     if (n > LINE_DATA)
         return fails(r, "the agent's answer is too long", 0);
-    drop(r);
-    while (r->n_in < n)
+    while (r->n_in - r->at < n)
         if (!fill(r))
             return false;
-    buf_mem(bulk, r->in, n);
-    r->taken = n;
+    buf_mem(bulk, r->in + r->at, n);
+    r->at += n;
     return !bulk->err || fails(r, "out of memory", 0);
 }
 
@@ -231,7 +225,7 @@ static int connect_once(struct remote_dut *r)
         r->chan.fd = -1;
         return fails(r, "no agent is reached", e), e;
     }
-    r->n_in = r->taken = 0;
+    r->n_in = r->at = 0;
     r->end = live_now() + ANSWER;
     greeting = next_line(r, &len);
     e = !greeting ? -ECONNRESET : strcmp(greeting, "rdmagen-agent busy") == 0 ? -EBUSY : prove(r, greeting);
