@@ -64,7 +64,7 @@ static int begin_capture(const struct conform_run *r, const char *path, struct t
     return r->live ? live_record_to(r->live->live, path, &live_err) : tap_open(tap, path, LINK_ETHERNET, &opts, &err);
 }
 
-/* *lost: frames that this side was too slow to take. */
+/* *lost: frames that this side was too slow to take, or could not send. */
 static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_t *lost)
 {
     struct live *l = r->live ? r->live->live : NULL;
@@ -73,7 +73,8 @@ static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_
     if (!l)
         return tap_close(tap, &err);
     live_record_end(l);
-    *lost = backend_stats(l->backend)->dropped - l->dropped_from;
+    *lost = backend_stats(l->backend)->dropped - l->dropped_from + l->unsent;
+    l->unsent = 0;
     return l->record_err;
 }
 
@@ -201,7 +202,7 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     buf_free(&out);
     closed = end_capture(r, &tap, &lost);
     if (lost)
-        is_error(o, "frames were lost on the way in, as this side was too slow", "");
+        is_error(o, "frames were lost at this side, which was too slow", "");
     return e ? e : closed;
 }
 
