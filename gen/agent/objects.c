@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static const char *const kinds[OBJECT_KINDS] = {"id", "qp",      "mw",   "mr", "ah", "srq",
-                                                "cq", "channel", "xrcd", "pd", "mem"};
+static const char *const kinds[OBJECT_KINDS] = {
+    [OBJECT_ID] = "id", [OBJECT_MW] = "mw",     [OBJECT_QP] = "qp",  [OBJECT_MR] = "mr",
+    [OBJECT_AH] = "ah", [OBJECT_SRQ] = "srq",   [OBJECT_CQ] = "cq",  [OBJECT_CHANNEL] = "channel",
+    [OBJECT_PD] = "pd", [OBJECT_XRCD] = "xrcd", [OBJECT_MEM] = "mem"};
 
 const char *object_kind_str(enum object_kind k)
 {

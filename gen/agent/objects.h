@@ -5,11 +5,12 @@
 
 #include "gen/rnic/rnic.h"
 
-/* In the order in which they are destroyed: none is needed by one behind it. */
+/* In the order in which they are destroyed: none is needed by one behind it. Windows go before the queue pairs that
+ * they are bound to: while one is bound, soft-RoCE of Linux 6.1 waits a minute before it destroys the queue pair. */
 enum object_kind {
     OBJECT_ID,
-    OBJECT_QP,
     OBJECT_MW,
+    OBJECT_QP,
     OBJECT_MR,
     OBJECT_AH,
     OBJECT_SRQ,

@@ -20,7 +20,7 @@ struct remote_dut {
     const struct remote_config *c;
     struct sim *sim; /* of the scenario; NULL: none runs */
     struct chan chan;
-    ns_t end; /* live_now(): of the wait for an answer */
+    ns_t end;        /* live_now(): of the wait for an answer */
     size_t n_in, at; /* bytes received; of these, read already */
     char why[200];
     char in[IN_BYTES];

@@ -53,9 +53,9 @@ def case_conformance_quick(lab, wire, guest, port):
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
     assert sorted(known) == listed(), "known: %s, listed: %s" % (sorted(known), listed())
     assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
-    assert card["judged"] and len(card["tests"]) > 50 and card["score"]["M"]["pass"] > 45, card["score"]
+    assert card["judged"] and len(card["tests"]) > 80 and card["score"]["M"]["pass"] > 70, card["score"]
     assert card["dut"].startswith(guest.ip + ": rxe0") and "Linux 6" in card["dut"], card["dut"]
-    assert all(os.path.getsize(t["capture"]) > 200 for t in card["tests"]), "a capture of each test"
+    assert all(os.path.getsize(t["capture"]) > 0 for t in card["tests"]), "a capture of each test"
     gone(guest)
     assert guest.run("dmesg | grep -c 'BUG\\|Oops\\|WARNING'")[1].strip() == "0", guest.run("dmesg | tail -50")[1]
 
