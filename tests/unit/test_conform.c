@@ -122,6 +122,60 @@ Test(conform, a_session_that_breaks_at_any_line_ends_the_scenario)
     twin_dut_free(t);
 }
 
+/* An agent that answers one kind of line in its own way. */
+static const char *altered, *instead;
+
+static bool altered_ask(void *user, const char *line, const uint8_t *data, size_t n, struct buf *said, struct buf *bulk)
+{
+    const char *verb = strchr(line, ' ') + 1;
+
+    if (strncmp(verb, altered, strlen(altered)) != 0)
+        return twin.ask(user, line, data, n, said, bulk);
+    buf_printf(said, "%.*s%s\n", (int)(verb - line), line, instead);
+    return true;
+}
+
+Test(conform, what_the_device_lacks_is_unsupported_and_what_the_set_up_lacks_is_no_failure_of_the_device)
+{
+    static const char faa[] = "qp 1 rc\nmem a.old 8\nmem b.c 8\na post faa 1 old at b.c add=1\n";
+    static const char injected[] = "qp 1 rc\nmem b.c 8\ninject a > b FAA psn=0 va=c\n";
+    static const char recv[] = "qp 1 rc\nmem b.d 64\nb post recv 1 d\n";
+    static const char windows[] = "qp 1 rc\nmw b.one 1\n", windows2[] = "qp 1 rc\nmw b.two 2\n";
+    static const struct {
+        const char *line, *answer, *text;
+        enum script_result result;
+        const char *said;
+    } rows[] = {
+        {"dev query", "ok atomic_cap=0", faa, SCRIPT_UNSUPPORTED, "it has no atomics"},
+        {"dev query", "ok atomic_cap=0", injected, SCRIPT_UNSUPPORTED, "it has no atomics"},
+        {"dev query", "ok atomic_cap=1", faa, SCRIPT_OK, ""},
+        {"dev query", "ok phys_port_cnt=99 device_cap_flags=0x20000", windows, SCRIPT_OK, ""},
+        {"dev query", "ok device_cap_flags=0x20000", windows2, SCRIPT_UNSUPPORTED, "no memory windows of this type"},
+        {"dev query", "ok device_cap_flags=0x1000000", windows2, SCRIPT_OK, ""},
+        {"dev query", "ok device_cap_flags=0x1000000", windows, SCRIPT_UNSUPPORTED, "no memory windows of this type"},
+        {"dev open", "err ENODEV none", recv, SCRIPT_BROKEN, "ENODEV none"},
+        {"pd", "err ENOMEM no room", recv, SCRIPT_BROKEN, "ENOMEM no room"},
+        {"cq", "err EOPNOTSUPP no", recv, SCRIPT_UNSUPPORTED, "EOPNOTSUPP"},
+        {"mem write", "err EIO no", recv, SCRIPT_BROKEN, "EIO"},
+        {"qp modify", "err EINVAL no", recv, SCRIPT_BROKEN, "EINVAL"},
+        {"post recv", "err EINVAL no", recv, SCRIPT_FAILED, "EINVAL"},
+        {"post recv", "err ENOSYS no", recv, SCRIPT_UNSUPPORTED, "ENOSYS"},
+    };
+    struct twin_dut *t = twin_dut_new(&twin);
+    struct script_dut dut = twin;
+
+    dut.ask = altered_ask;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf out = {0};
+        altered = rows[i].line;
+        instead = rows[i].answer;
+        enum script_result r = play("x", rows[i].text, &dut, &out);
+        cr_expect(r == rows[i].result && strstr(buf_str(&out), rows[i].said), "%zu: %d %s", i, r, buf_str(&out));
+        buf_free(&out);
+    }
+    twin_dut_free(t);
+}
+
 static char *whole_file(const char *path)
 {
     char *text = calloc(1, 65536);
