@@ -162,10 +162,10 @@ Test(agent, all_that_a_client_made_is_destroyed_before_what_it_needs)
     SAYS("1 ah pd=pd1 dgid=10.0.0.1", "1 ok ah=ah10\n");
     SAYS("1 cm create", "1 ok id=id11\n");
     SAYS("1 objects",
-         "1 ok id=id11 qp=qp5 mw=mw9 mr=mr3 ah=ah10 srq=srq8 cq=cq4 channel=channel7 xrcd=xrcd6 pd=pd1 mem=mem2 "
+         "1 ok id=id11 mw=mw9 qp=qp5 mr=mr3 ah=ah10 srq=srq8 cq=cq4 channel=channel7 xrcd=xrcd6 pd=pd1 mem=mem2 "
          "n=11 bytes=8192\n");
     agent_end(&agent);
-    cr_assert_str_eq(buf_str(&device.order), "iqwmaschxp");
+    cr_assert_str_eq(buf_str(&device.order), "iwqmaschxp");
     cr_assert_eq(device.objects, 0);
     buf_free(&device.order);
 }
