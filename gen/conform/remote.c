@@ -1,7 +1,7 @@
 /* layer 3 (conform): an agent on another host as a device under test: its sessions over TCP. What it says is not
  * trusted: lines, answers and bytes are bounded, and so is every wait. */
 #include "gen/conform/remote.h"
-#include "gen/agent/line.h"
+#include "gen/agent/agent.h"
 #include "gen/peers/oob_tcp.h"
 
 #include <errno.h>
@@ -181,10 +181,13 @@ static int prove(struct remote_dut *r, const char *greeting)
 {
     uint8_t nonce[AUTH_NONCE], own[AUTH_NONCE], proof[AUTH_PROOF], theirs[AUTH_PROOF];
     struct buf line = {0}, said = {0}, bulk = {0};
+    unsigned version = 0;
     bool good;
 
-    if (!hex(greeting, "nonce", nonce, sizeof nonce))
+    if (sscanf(greeting, "rdmagen-agent %3u ", &version) != 1 || !hex(greeting, "nonce", nonce, sizeof nonce))
         return fails(r, "this is no `rdmagen agent`", 0), -EPROTO;
+    if (version != AGENT_PROTOCOL)
+        return fails(r, "the agent speaks another version of its protocol", 0), -EPROTO;
     auth_nonce(own);
     auth_proof(r->c->token, nonce, "client", proof);
     buf_puts(&line, "0 auth");
