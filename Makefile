@@ -23,7 +23,7 @@ BASE  := $(wildcard src/base/*.c)
 WIRE  := $(wildcard dissect/*.c dissect/*/*.c)
 CAP   := $(wildcard src/cap/*.c)
 TRANS := $(wildcard src/transport/*.c)
-CONN  := $(wildcard src/conn/*.c src/account/*.c src/taps/*.c src/counters/*.c)
+CONN  := $(wildcard src/conn/*.c src/iwarp/*.c src/account/*.c src/taps/*.c src/counters/*.c)
 TRACE := $(filter-out $(BASE) $(CAP) $(TRANS) $(CONN) src/cli/%,$(wildcard src/*/*.c))
 # `rdmagen agent` loads libibverbs and librdmacm when it starts; without their headers it says that it was built without them.
 IBV   := $(shell printf '\043include <infiniband/verbs.h>\n\043include <rdma/rdma_cma.h>\n' | $(CC) -fsyntax-only -xc - 2>/dev/null && echo yes)

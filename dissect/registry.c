@@ -4,6 +4,7 @@
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
+#include "dissect/iwarp/iwarp.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 #include "dissect/link/macc.h"
@@ -124,7 +125,7 @@ const struct hdr *const all_headers[] = {
             SA_PATH_HDRS(HDR_REF) NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF)
                 MAD_OTHER_HDRS(HDR_REF)
         /* upper protocols */
-        NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF)
+        IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

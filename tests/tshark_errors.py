@@ -89,6 +89,13 @@ KNOWN = [
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and p.has("nvme-rdma.cmd.qid"),
           "later packets of Get Log Page, Commands Supported and Effects, are taken for malformed"),
     Known("nvme[.]cqe[.]dword0", lost, "the first dword of the result has another name for each feature"),
+    # iWARP.
+    Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
+          "siw writes the bit fields of a Terminate in the order of its CPU, which is read in that of the network"),
+    Known("iwarp_.*", lambda a, b, p: lost(a, b, p) and all(v == "" for n, v in p.theirs.items() if n.startswith("iwarp_")),
+          "behind a segment that was not captured, and was acknowledged, nothing of the stream is put together any more"),
+    Known("frame[.]protocols", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and ":iwarp_mpa:" in a and ":iwarp_mpa:" in b,
+          "of several FPDUs in a packet MPA counts once if the stream was put together, and payload is a protocol"),
     # InfiniBand transport.
     Known("infiniband[.](immdt|ieth)", twice, "ImmDt and IETH are added to the tree twice"),
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "129" in p.opcodes(),

@@ -5,6 +5,7 @@
 #include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 #include "src/conn/observer.h"
+#include "src/iwarp/iwarp.h"
 #include "zeros.h"
 
 #include <stdlib.h>
@@ -362,6 +363,8 @@ void context_note(struct context *c, struct pkt *p)
         note_flow(p, conn_flow_at(context_conns(c), e.own), e.h);
     else if (p->have & H_BTH && !(p->flags & PKT_MALFORMED))
         note_datagram(p);
+    if (UNLIKELY(!(p->have & H_BTH)))
+        iwarp_show(observer_iwarp(c->observer), p);
     if (e.h) /* else no request, and no response to one; a bad ICRC: its receiver drops it */
         note_event(c, p, &e);
     if (c->more)

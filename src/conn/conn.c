@@ -151,6 +151,7 @@ void conn_table_free(struct conn_table *t)
     paths_free(t->paths);
     psn_index_free(t->psns);
     free(t->renumbered);
+    bitset_free(&t->taken);
     free(t);
 }
 
@@ -479,10 +480,16 @@ bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
     return false;
 }
 
+uint32_t conn_number_take(struct conn_table *t)
+{
+    bitset_add(&t->taken, ++t->conns);
+    return t->conns;
+}
+
 bool conn_exists(const struct conn_table *t, uint32_t conn)
 {
     for (uint32_t i = 0; i < t->n; i++)
         if (t->flows[i].conn == conn)
             return true;
-    return false;
+    return bitset_has(&t->taken, conn);
 }

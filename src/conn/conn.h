@@ -216,7 +216,9 @@ bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 uint32_t conn_number(const struct conn_table *t);
 /* Append "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
 void conn_number_put(struct buf *b, uint32_t number, uint32_t highest);
-/* Whether a flow of connection number `conn` is kept. */
+/* Take the next number, for a connection without flows: one of iWARP. */
+uint32_t conn_number_take(struct conn_table *t);
+/* Whether a flow of connection number `conn` is kept, or the number was taken. */
 bool conn_exists(const struct conn_table *t, uint32_t conn);
 
 #endif

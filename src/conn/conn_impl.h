@@ -3,6 +3,7 @@
 #define RDMATRACE_CONN_CONN_IMPL_H
 
 #include "bits.h"
+#include "bitset.h"
 #include "src/conn/conn.h"
 
 struct known;
@@ -23,6 +24,7 @@ struct conn_table {
     uint32_t newest;         /* flow of the latest packet, if this packet was its first; else FLOW_NONE */
     uint32_t recent[RECENT]; /* flows of recent packets, by recent_slot() */
     uint64_t evicted;
+    struct bitset taken; /* numbers of connections without flows */
     struct known *known;
     struct paths *paths;
     struct psn_index *psns;

@@ -1,7 +1,9 @@
 /* layer 2b (conn): the observer: what each packet is to its connection. */
 #include "src/conn/observer.h"
 
+#include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "src/iwarp/iwarp.h"
 #include "zeros.h"
 
 #include <stdlib.h>
@@ -46,6 +48,7 @@ struct observer {
     uint32_t others_at;
     struct observer_opts opts;
     struct listeners over, early, before, after;
+    struct iwarp *iwarp;
     struct timeline *timeline;
     void (*release_timeline)(struct timeline *t);
     unsigned n_subs;
@@ -104,6 +107,11 @@ static bool goes_on(void *user, uint32_t flow, const struct pkt *p)
            (same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len));
 }
 
+static uint32_t take_number(void *user)
+{
+    return conn_number_take(user);
+}
+
 struct observer *observer_new(const struct observer_opts *opts)
 {
     struct observer *o = calloc(1, sizeof *o);
@@ -118,7 +126,8 @@ struct observer *observer_new(const struct observer_opts *opts)
     o->conns = conn_table_new(room_flows(o->opts.memory, o->opts.per_flow));
     o->dirs = zeros_new(observer_flows(o), sizeof(struct evidence *));
     o->seen = zeros_new(observer_flows(o), sizeof *o->seen);
-    if (!o->conns || !o->dirs || !o->seen) {
+    o->iwarp = iwarp_new(take_number, o->conns);
+    if (!o->conns || !o->dirs || !o->seen || !o->iwarp) {
         observer_free(o);
         return NULL;
     }
@@ -136,6 +145,7 @@ void observer_free(struct observer *o)
         dir_free(o->dirs[i]);
     zeros_free(o->dirs, observer_flows(o), sizeof(struct evidence *));
     zeros_free(o->seen, observer_flows(o), sizeof *o->seen);
+    iwarp_free(o->iwarp);
     conn_table_free(o->conns);
     free(o);
 }
@@ -175,6 +185,11 @@ void observer_incomplete(struct observer *o)
 uint64_t observer_packets(const struct observer *o)
 {
     return o->packets;
+}
+
+struct iwarp *observer_iwarp(struct observer *o)
+{
+    return o->iwarp;
 }
 
 struct conn_table *observer_conns(struct observer *o)
@@ -420,12 +435,27 @@ static void note_other(struct observer *o, const struct pkt *p)
         o->others[o->others_at++ % ENDS] = e;
 }
 
+/* A TCP segment. */
+static void learn_stream(struct observer *o, const struct pkt *p)
+{
+    struct iwarp_ends e = {.tap = conn_tap_of(p->frame)};
+    struct conn_addr src, dst;
+
+    conn_addr_of(p, &src, &dst);
+    e.network = src.network;
+    memcpy(e.src, src.b, sizeof e.src);
+    memcpy(e.dst, dst.b, sizeof e.dst);
+    iwarp_packet(o->iwarp, p, &e);
+}
+
 void observer_learn(struct observer *o, const struct pkt *p)
 {
     if (LIKELY(p->have & H_BTH && !(p->have & H_MAD)))
         return;
     if (!(p->have & H_BTH) && p->addr_len)
         note_other(o, p);
+    if (p->n_layers && p->layers[p->n_layers - 1].hdr == &tcp_hdr)
+        learn_stream(o, p);
     learn_packet(&o->learner, o->conns, p);
 }
 

@@ -16,6 +16,7 @@
 
 #define OBSERVER_SUBS 16 /* subscribers of one observer at most */
 
+struct iwarp;
 struct observer;
 struct timeline;
 
@@ -102,6 +103,9 @@ struct conn_table *observer_conns(struct observer *o);
 uint32_t observer_flows(const struct observer *o);
 /* The memory left for evidence; subscribers count there what they keep of a flow beyond a small constant. */
 struct room *observer_room(struct observer *o);
+/* The iWARP connections in the TCP streams (src/iwarp/iwarp.h), which observer_learn() follows; their numbers are
+ * those of conn.h. */
+struct iwarp *observer_iwarp(struct observer *o);
 /* Evidence about the requests of a flow; NULL if it carried none. */
 struct req_dir *observer_req_dir(struct observer *o, uint32_t flow);
 /* The latest retransmissions of a flow after an ACK timeout. */
