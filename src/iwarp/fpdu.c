@@ -291,6 +291,10 @@ static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu)
         snprintf(want, sizeof want, "0x%08x", u->crc_want);
         iwarp_hand_out(f->w, u);
         report(f, u, IWARP_BAD_CRC, seen, want);
+        if (u->readable && !u->wrong && rdmap_continues(f->s, &u->ddp)) {
+            rdmap_take(f->w, f->t, u);
+            return true;
+        }
         fpdu_lost(f->s);
         f->s->framing = FRAMING_FPDUS;
         return true;

@@ -52,6 +52,14 @@ void iwarp_report(struct iwarp *w, const struct iwarp_bad *b)
             w->sub[i].bad(w->sub[i].user, w->p, b);
 }
 
+uint64_t iwarp_number(const struct iwarp *w)
+{
+    for (unsigned i = 0; i < w->n_subs; i++)
+        if (w->sub[i].begun)
+            return w->sub[i].begun(w->sub[i].user);
+    return 0;
+}
+
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op)
 {
     for (unsigned i = 0; i < w->n_subs; i++)
@@ -395,6 +403,7 @@ static void count(struct tcp_conn *t, enum iwarp_side side, const struct pkt *p,
 
     t->c.last_frame = p->frame->number;
     t->c.last = p->frame->ts;
+    sent->packets++;
     sent->segments += a->g.len != 0;
     sent->bytes += pkt_wire_len(p);
     sent->again = s->again;

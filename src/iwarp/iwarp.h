@@ -40,6 +40,7 @@ enum iwarp_how { IWARP_BY_START, IWARP_BY_FPDUS };
 struct iwarp_sent {
     bool have_start;         /* its MPA request or reply was seen */
     struct mpa_start start;  /* with have_start */
+    uint64_t packets;        /* TCP segments, also those without payload */
     uint64_t segments;       /* TCP segments with payload, retransmissions included */
     uint64_t bytes;          /* of them on the wire, with all headers */
     uint64_t again;          /* segments that were seen before */
@@ -66,7 +67,6 @@ struct iwarp_conn {
     uint64_t first_frame, last_frame;
     ns_t first, last; /* their times */
     struct iwarp_sent sent[IWARP_SIDES];
-    void *of_user; /* for one subscriber, NULL at first */
 };
 
 /* A marker of an FPDU. */
@@ -120,7 +120,8 @@ struct iwarp_bad {
 enum iwarp_end {
     IWARP_OPEN_STILL, /* not over at the end of the capture */
     IWARP_DONE,       /* a READ or atomic has its response; TCP has acknowledged any other */
-    IWARP_REFUSED_OP, /* the other end sent a Terminate before that */
+    IWARP_REFUSED_OP, /* the other end sent a Terminate that quotes it */
+    IWARP_BEHIND,     /* it came behind that one, or was open when a Terminate quoted none */
     IWARP_LEFT,       /* the TCP connection ended before */
     IWARP_GIVEN_UP,   /* IWARP_OPEN later ones began */
 };
@@ -129,6 +130,7 @@ enum iwarp_end {
 struct iwarp_op {
     const struct iwarp_conn *conn;
     enum iwarp_side side; /* who posted it */
+    uint64_t number;      /* that the subscriber with begun() gave it; 0: none */
     uint8_t opcode;       /* enum rdmap_opcode */
     uint8_t atomic;       /* of an atomic: 0 FetchAdd, 1 Swap, 2 CmpSwap */
     uint8_t ended;        /* enum iwarp_end */
@@ -148,6 +150,7 @@ struct iwarp_sub {
     void *user;
     void (*fpdu)(void *user, const struct pkt *p, const struct iwarp_unit *u); /* likewise a request or reply */
     void (*bad)(void *user, const struct pkt *p, const struct iwarp_bad *b);
+    uint64_t (*begun)(void *user); /* an operation begins: its number; the first subscriber that has this is asked */
     void (*over)(void *user, const struct iwarp_op *op);
     /* the connection is forgotten: it is valid for the last time */
     void (*gone)(void *user, const struct iwarp_conn *c);

@@ -108,6 +108,8 @@ void fpdu_lost(struct side *s);
 
 /* A whole FPDU whose CRC is right. */
 void rdmap_take(struct iwarp *w, struct tcp_conn *t, const struct iwarp_unit *u);
+/* Whether the segment continues a message exactly: its headers are right, even if the CRC is not. */
+bool rdmap_continues(const struct side *s, const struct ddp *d);
 /* TCP of the other end has acknowledged everything before `ack`. */
 void rdmap_acked(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack);
 /* Hand over all open operations of both sides. */
@@ -117,6 +119,8 @@ void rdmap_flush(struct iwarp *w, struct tcp_conn *t, enum iwarp_end why);
 
 void iwarp_hand_out(struct iwarp *w, const struct iwarp_unit *u);
 void iwarp_report(struct iwarp *w, const struct iwarp_bad *b);
+/* The number of an operation that begins. */
+uint64_t iwarp_number(const struct iwarp *w);
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op);
 /* The TCP connection is iWARP. */
 void iwarp_recognised(struct iwarp *w, struct tcp_conn *t, enum iwarp_how how);

@@ -84,6 +84,7 @@ static struct open_op *begin(const struct taken *k)
     *o = (struct open_op){.serial = ++k->s->serial,
                           .op = {.conn = &k->t->c,
                                  .side = u->side,
+                                 .number = iwarp_number(k->w),
                                  .opcode = u->ddp.opcode,
                                  .msn = u->ddp.msn,
                                  .stag = u->ddp.tagged ? u->ddp.stag : u->ddp.inval,
@@ -172,9 +173,16 @@ static void report_number(const struct taken *k, enum iwarp_fault fault, const c
 /* --- Terminate -------------------------------------------------------------------------------- */
 
 /* Whether the Terminate quotes the header of this operation. */
-static bool is_quoted(const struct rdmap_terminate *t, const uint8_t *payload, const struct iwarp_op *op)
+static bool is_quoted(const struct rdmap_terminate *t, const uint8_t *payload, const struct open_op *o)
 {
+    const struct iwarp_op *op = &o->op;
+    struct rdmap_read r;
     struct ddp d;
+
+    if (t->rdmap_len == RDMAP_READ_LEN && op->opcode == RDMAP_READ_REQUEST) { /* the MSN that siw quotes is none */
+        rdmap_read_get(&r, payload + t->rdmap_at);
+        return r.source_stag == op->stag && r.source_to == op->to && r.size == op->bytes && r.sink_to == o->sink_to;
+    }
 
     if (!t->ddp_len || !ddp_get(&d, payload + t->ddp_at, t->ddp_len))
         return false;
@@ -186,15 +194,16 @@ static bool is_quoted(const struct rdmap_terminate *t, const uint8_t *payload, c
 /* A Terminate refuses the operation of the other end that it quotes, and what is behind it. */
 static void refuse(const struct taken *k, const struct rdmap_terminate *t)
 {
-    bool behind = false;
+    bool behind = false, quoted;
 
     for (uint32_t i = 0; i < k->other->n; i++) {
         struct open_op *o = &k->other->open[i];
-        behind |= is_quoted(t, k->u->payload, &o->op);
+        quoted = !behind && is_quoted(t, k->u->payload, o);
+        behind |= quoted;
         if (!behind && o->done)
             continue;
         o->done = true;
-        o->op.ended = IWARP_REFUSED_OP;
+        o->op.ended = quoted ? IWARP_REFUSED_OP : IWARP_BEHIND;
         o->op.done_frame = k->u->frame;
         o->op.done = k->u->now;
     }
@@ -315,15 +324,22 @@ static void take_untagged(const struct taken *k)
 
 /* --- Tagged segments -------------------------------------------------------------------------- */
 
+/* The WRITE that the segment continues; NULL: none. */
+static const struct message *find_write(const struct side *s, const struct ddp *d)
+{
+    for (unsigned i = 0; i < TAGGED; i++)
+        if (s->tagged[i].used && s->tagged[i].stag == d->stag && s->tagged[i].next == d->to)
+            return &s->tagged[i];
+    return NULL;
+}
+
 static void take_write(const struct taken *k)
 {
     const struct ddp *d = &k->u->ddp;
-    struct message *m = NULL;
+    const struct message *known = find_write(k->s, d);
+    struct message *m = known ? &k->s->tagged[known - k->s->tagged] : NULL;
     struct open_op *o;
 
-    for (unsigned i = 0; i < TAGGED && !m; i++)
-        if (k->s->tagged[i].used && k->s->tagged[i].stag == d->stag && k->s->tagged[i].next == d->to)
-            m = &k->s->tagged[i];
     if (!m) {
         m = &k->s->tagged[k->s->tagged_at++ % TAGGED];
         o = begin(k);
@@ -332,6 +348,13 @@ static void take_write(const struct taken *k)
     grow(k, find(k->s, m->op));
     m->next = d->to + k->u->payload_len;
     m->used = !d->last;
+}
+
+bool rdmap_continues(const struct side *s, const struct ddp *d)
+{
+    const struct message *m = d->tagged ? find_write(s, d) : &s->message[d->qn];
+
+    return m && (d->tagged ? d->opcode == RDMAP_WRITE : m->used && m->msn == d->msn && m->next == d->mo);
 }
 
 /* The READ of the other end that the response belongs to; NULL: none. */
@@ -403,7 +426,10 @@ const char *iwarp_op_str(const struct iwarp_op *op)
 
 const char *iwarp_end_str(enum iwarp_end e)
 {
-    static const char *const names[] = {"no response in the capture", "", "the other end sent a Terminate",
+    static const char *const names[] = {"no response in the capture",
+                                        "",
+                                        "refused by a Terminate",
+                                        "behind what a Terminate refused",
                                         "the TCP connection ended before the response",
                                         "too many operations were open"};
     return names[e];

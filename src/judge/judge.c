@@ -98,7 +98,8 @@ struct judge *judge_new(const struct judge_opts *o)
     j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
     j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
-    if (!j->observer || !j->flows || !j->usual || !j->findings || !j->recent || !observer_subscribe(j->observer, &s)) {
+    if (!j->observer || !j->flows || !j->usual || !j->findings || !j->recent || !observer_subscribe(j->observer, &s) ||
+        !judge_iwarp_begin(j)) {
         judge_free(j);
         return NULL;
     }
@@ -443,6 +444,7 @@ void judge_end(struct judge *j)
     struct conn_counts n = conn_counts(j->conns);
 
     judge_applies(j, ON_CAPTURE);
+    judge_iwarp_end(j);
     for (uint32_t i = 0; i < n.flows; i++) {
         if (j->flows[i].packets) {
             pending_review(j, NULL, i, true);

@@ -303,4 +303,11 @@ void judge_fairness(struct judge *j);
 /* At the end: CE marks and CNPs of a flow. */
 void judge_congestion(struct judge *j, uint32_t flow);
 
+/* --- iwarp.c ---------------------------------------------------------------------------------- */
+
+/* Listen to what is found in iWARP connections. False without room. */
+bool judge_iwarp_begin(struct judge *j);
+/* No more packets. */
+void judge_iwarp_end(struct judge *j);
+
 #endif

@@ -236,7 +236,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.unpaired = (uint16_t)(g.missing & doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
-    g.conn = f.flow == FLOW_NONE ? 0 : conn_flow_at(j->conns, f.flow)->conn;
+    g.conn = f.flow == FLOW_NONE ? f.conn : conn_flow_at(j->conns, f.flow)->conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);
         g.tap = (uint16_t)(f.at - 1);

@@ -19,6 +19,7 @@ struct found {
     uint64_t frame;         /* frame that breaks the rule; 0: that of the packet */
     uint64_t cause;         /* frame that proves it; 0: none */
     uint32_t at;            /* without packet and flow: conn_tap_of() + 1; 0: not known */
+    uint32_t conn;          /* without flow: number of the connection; 0: none */
     const char *wrong;      /* headline; NULL: that of the rule */
     const char *expected, *seen, *text;
 };

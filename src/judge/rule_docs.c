@@ -14,6 +14,7 @@ static const struct {
     {"CC", "Congestion"},
     {"CM", "Connection management"},
     {"SVC", "UD, UC, XRC, multicast"},
+    {"IWP", "iWARP"},
     {"CAP", "Captures"},
 };
 

@@ -410,7 +410,8 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
     m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
     m->old = calloc(METER_OLD, sizeof(struct meter_row *));
     m->active = calloc(ACTIVE_MAX(m), sizeof(struct meter_row *));
-    if (!m->rows || !m->sides || !m->ud || !m->old || !m->active || !observer_subscribe(observer, &s)) {
+    if (!m->rows || !m->sides || !m->ud || !m->old || !m->active || !observer_subscribe(observer, &s) ||
+        !meter_streams_begin(m)) {
         meter_free(m);
         return NULL;
     }
@@ -429,6 +430,7 @@ void meter_free(struct meter *m)
     }
     for (size_t i = 0; i < m->n_old; i++)
         free(m->old[i]);
+    meter_streams_free(m);
     free(m->sides);
     zeros_free(m->rows, m->flows, sizeof *m->rows);
     free(m->ud);
@@ -440,6 +442,8 @@ void meter_free(struct meter *m)
 
 struct meter_row *meter_row_of(struct meter *m, uint32_t flow)
 {
+    if (flow >= STREAM_FLOW(0))
+        return meter_stream(m, flow - STREAM_FLOW(0));
     if (flow >= UD_FLOW(0))
         return m->ud[flow - UD_FLOW(0)];
     if (m->rows[flow].used)
@@ -485,4 +489,5 @@ void meter_end(struct meter *m)
     for (uint32_t i = 0; i < UD_SLOTS; i++)
         if (m->ud[i])
             row_finish(m->ud[i], NULL);
+    meter_streams_end(m);
 }

@@ -41,11 +41,12 @@ struct meter_row {
     const char *const *files; /* names of the capture files: meter_opts.files */
     uint64_t file, iface;     /* where it was captured, from 0 */
     uint64_t conn;            /* as in decode and check; 0: datagrams */
-    uint64_t sqpn, dqpn;
-    const char *service;   /* "RC", ... */
-    const char *setup;     /* how the directions were paired: pairing_str() */
-    const char *certainty; /* of the pairing: "none", "likely", "sure" */
-    const char *upper;     /* upper protocol or NULL */
+    uint64_t sqpn, dqpn;      /* of iWARP the TCP ports */
+    bool stream;              /* of iWARP: a direction of a TCP connection */
+    const char *service;      /* "RC", ... */
+    const char *setup;        /* how the directions were paired: pairing_str() */
+    const char *certainty;    /* of the pairing: "none", "likely", "sure" */
+    const char *upper;        /* upper protocol or NULL */
     uint64_t first_frame, last_frame;
     ns_t first, last;
     struct meter_counts c;

@@ -9,6 +9,9 @@
 #define UD_SLOTS      (METER_UD * 2) /* of the table of datagram rows, a power of two */
 #define UD_FLOW(slot) (UINT32_C(0x80000000) | (slot))
 
+#define STREAM_FLOW(i) (UINT32_C(0xc0000000) | (i)) /* a direction of an iWARP connection */
+#define METER_STREAMS  65536                        /* of them, at most */
+
 #define ACTIVE_MAX(m) ((size_t)(m)->flows + METER_UD)
 
 /* State of rows with requests. */
@@ -16,6 +19,8 @@ struct side {
     struct hist latency, ack_latency;
     struct wqe_ring ring;
 };
+
+struct stream_row;
 
 struct meter {
     struct meter_opts o;
@@ -27,6 +32,8 @@ struct meter {
     struct side **sides;
     struct meter_row **ud; /* UD_SLOTS */
     uint32_t n_ud;
+    struct stream_row **streams; /* iWARP: both directions of each connection */
+    uint32_t n_streams, cap_streams;
     struct meter_row **old; /* METER_OLD */
     size_t n_old;
     struct meter_row **active; /* ACTIVE_MAX() */
@@ -41,6 +48,9 @@ struct meter {
 
 /* A new row, begun by `p`. */
 void row_init(struct meter_row *r, const struct pkt *p, const char *const *files);
+/* A new row at `tap` of which nothing is known. */
+void row_blank(struct meter_row *r, const char *const *files, uint32_t tap);
+struct meter_times row_times(const struct hist *h);
 /* Copy what is known of the connection into the row. */
 void row_identify(struct meter_row *r, const struct flow *f);
 /* A work request of the row is over; `s` as below. */
@@ -59,5 +69,15 @@ void meter_activate(struct meter *m, struct meter_row *r);
 void meter_tick_to(struct meter *m, ns_t now);
 /* The last interval ends. */
 void meter_tick_all(struct meter *m);
+
+/* --- meter_iwarp.c ---------------------------------------------------------------------------- */
+
+bool meter_streams_begin(struct meter *m);
+/* No more packets: hand over the open operations, complete the rows. */
+void meter_streams_end(struct meter *m);
+/* *to is row `r` of an iWARP connection, complete. */
+void meter_stream_finish(struct meter *m, const struct meter_row *r, struct meter_row *to);
+struct meter_row *meter_stream(struct meter *m, uint32_t i);
+void meter_streams_free(struct meter *m);
 
 #endif

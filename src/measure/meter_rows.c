@@ -8,19 +8,15 @@
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-void row_init(struct meter_row *r, const struct pkt *p, const char *const *files)
+void row_blank(struct meter_row *r, const char *const *files, uint32_t tap)
 {
     *r = (struct meter_row){.used = true,
                             .files = files,
-                            .file = conn_tap_of(p->frame) >> 16,
-                            .iface = conn_tap_of(p->frame) & 0xffff,
+                            .file = tap >> 16,
+                            .iface = tap & 0xffff,
                             .sqpn = METER_NONE,
-                            .dqpn = p->bth.dqpn,
-                            .service = service_str(p->bth.opcode >> 5),
                             .setup = pairing_str(PAIR_NONE),
                             .certainty = "none",
-                            .first_frame = p->frame->number,
-                            .first = p->frame->ts,
                             .credits_min = METER_NONE,
                             .credits_max = METER_NONE,
                             .rnr_timer = METER_NONE,
@@ -36,6 +32,15 @@ void row_init(struct meter_row *r, const struct pkt *p, const char *const *files
                             .packets_per_ack = METER_NONE,
                             .cnp_gap_min = METER_NONE,
                             .cnp_gap_mean = METER_NONE};
+}
+
+void row_init(struct meter_row *r, const struct pkt *p, const char *const *files)
+{
+    row_blank(r, files, conn_tap_of(p->frame));
+    r->dqpn = p->bth.dqpn;
+    r->service = service_str(p->bth.opcode >> 5);
+    r->first_frame = p->frame->number;
+    r->first = p->frame->ts;
     conn_addr_of(p, &r->src, &r->dst);
 }
 
@@ -56,7 +61,7 @@ void row_identify(struct meter_row *r, const struct flow *f)
     r->rnr_retry_agreed = c->have_rnr ? c->rnr_retry : METER_NONE;
 }
 
-static struct meter_times times_of(const struct hist *h)
+struct meter_times row_times(const struct hist *h)
 {
     if (!h || !h->n)
         return (struct meter_times){0, METER_NONE, METER_NONE, METER_NONE, METER_NONE};
@@ -85,8 +90,8 @@ void row_work(struct meter_row *r, struct side *s, const struct wqe *w)
 
 void row_finish(struct meter_row *r, const struct side *s)
 {
-    r->latency = times_of(s ? &s->latency : NULL);
-    r->ack_latency = times_of(s ? &s->ack_latency : NULL);
+    r->latency = row_times(s ? &s->latency : NULL);
+    r->ack_latency = row_times(s ? &s->ack_latency : NULL);
     if (r->have_good && r->good_last > r->good_first)
         r->goodput = (uint64_t)((double)r->message_bytes * 8e9 / (double)(r->good_last - r->good_first));
     if (r->acks)
@@ -124,7 +129,7 @@ void meter_tick_all(struct meter *m)
     for (size_t i = 0; i < m->n_active; i++)
         if (m->active[i]->active) {
             struct meter_row *r = m->active[i];
-            if (r->conn) /* it may have been paired since */
+            if (r->conn && !r->stream) /* it may have been paired since */
                 row_identify(r, conn_flow_at(m->conns, (uint32_t)(r - m->rows)));
             tick_row(m, r);
         }
@@ -241,7 +246,7 @@ static void take_account(struct meter_row *r, const struct timeline *t)
 struct meter_row **meter_rows(struct meter *m, size_t *n)
 {
     uint32_t flows = conn_counts(m->conns).flows;
-    size_t room = m->n_old + flows + m->n_ud;
+    size_t room = m->n_old + flows + m->n_ud + m->n_streams;
 
     *n = 0;
     free(m->all);
@@ -256,6 +261,8 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
     for (size_t i = 0; i < UD_SLOTS; i++)
         if (m->ud[i])
             m->all[(*n)++] = m->ud[i];
+    for (uint32_t i = 0; i < m->n_streams; i++)
+        m->all[(*n)++] = meter_stream(m, i);
     for (size_t i = 0; i < *n && observer_timeline(m->observer); i++)
         take_account(m->all[i], observer_timeline(m->observer));
     qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
@@ -309,6 +316,8 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
         finish_so_far(m, flow, to);
         if (f->peer != FLOW_NONE && m->rows[f->peer].used)
             to->cnps_received = m->rows[f->peer].c.cnps;
+    } else if (r->stream) {
+        meter_stream_finish(m, r, to);
     } else if (r->grams) {
         row_finish(to, NULL);
     }

@@ -29,20 +29,20 @@ bool rows_text_has(const char *name)
     return strcmp(name, "ends") == 0 || column_find(name);
 }
 
-static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn)
+static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn, bool stream)
 {
     conn_addr_put(b, a);
     if (qpn == METER_NONE)
         buf_puts(b, " ?");
     else
-        buf_printf(b, " 0x%06llx", (unsigned long long)qpn);
+        buf_printf(b, stream ? " port %llu" : " 0x%06llx", (unsigned long long)qpn);
 }
 
 void row_ends(struct buf *b, const struct meter_row *r)
 {
-    put_end(b, &r->src, r->sqpn);
+    put_end(b, &r->src, r->sqpn, r->stream);
     buf_puts(b, " > ");
-    put_end(b, &r->dst, r->dqpn);
+    put_end(b, &r->dst, r->dqpn, r->stream);
     if (r->src.network)
         buf_puts(b, ", ");
     network_put(b, r->src.network);

@@ -50,6 +50,7 @@ const char *wqe_reason_str(enum wqe_reason r);
 #define WQE_STATUS_UNKNOWN 0xff
 
 struct wqe {
+    const char *name;                 /* of an operation that enum wqe_op does not have; NULL: that of `op` */
     uint64_t id;                      /* from 1, in the order of the first packets */
     uint64_t bytes;                   /* payload; of a READ: the requested length */
     uint64_t va;                      /* with have_remote */

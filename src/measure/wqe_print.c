@@ -8,6 +8,11 @@ const char *wqe_status_str(const struct wqe *w)
     return w->status == WQE_STATUS_UNKNOWN ? "unknown" : wc_status_str((enum wc_status)w->status);
 }
 
+static const char *op_str(const struct wqe *w)
+{
+    return w->name ? w->name : wqe_op_str((enum wqe_op)w->op);
+}
+
 static bool has_imm(const struct wqe *w)
 {
     return w->op == WQE_SEND_IMM || w->op == WQE_WRITE_IMM;
@@ -74,14 +79,14 @@ void wqe_cells(const struct wqe_row *q, cell_take *take, void *user)
     give_number(&t, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
     give_addr(&t, "destination", &r->dst);
     give_number(&t, "destination_qpn", r->dqpn, true);
-    give_text(&t, "service", service_str((enum service)w->service));
-    give_text(&t, "operation", wqe_op_str((enum wqe_op)w->op));
+    give_text(&t, "service", r->stream ? r->service : service_str((enum service)w->service));
+    give_text(&t, "operation", op_str(w));
     give_number(&t, "bytes", w->bytes, true);
     give_number(&t, "remote_va", w->va, w->have_remote);
     give_number(&t, "rkey", w->rkey, w->have_remote);
     give_number(&t, "immediate", w->imm, has_imm(w));
     give_number(&t, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
-    give_number(&t, "psn", w->psn, true);
+    give_number(&t, "psn", w->psn, !r->stream);
     give_number(&t, "first_frame", w->first_frame, true);
     give_number(&t, "last_frame", w->last_frame, true);
     give_number(&t, "done_frame", w->done_frame, w->done_frame != 0);
@@ -130,12 +135,12 @@ static void put_ends(struct buf *b, const struct wqe_row *q)
     conn_addr_put(b, &q->row->src);
     buf_puts(b, " > ");
     conn_addr_put(b, &q->row->dst);
-    buf_printf(b, " 0x%06llx", (unsigned long long)q->row->dqpn);
+    buf_printf(b, q->row->stream ? " port %llu" : " 0x%06llx", (unsigned long long)q->row->dqpn);
 }
 
 static void put_operation(struct buf *b, const struct wqe_row *q)
 {
-    buf_puts(b, wqe_op_str((enum wqe_op)q->w->op));
+    buf_puts(b, op_str(q->w));
 }
 
 static void put_bytes(struct buf *b, const struct wqe_row *q)

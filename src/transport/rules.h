@@ -33,6 +33,7 @@ enum {
     ON_PAUSE = 1u << 10,    /* an Ethernet pause frame */
     ON_COUNTERS = 1u << 11, /* the counters of an adapter, at the end */
     ON_CAPTURE = 1u << 12,  /* the capture as a whole, at the end */
+    ON_FPDU = 1u << 13,     /* an FPDU of iWARP */
 };
 
 /* Further properties of a rule; masks of these bits. */
