@@ -475,7 +475,9 @@ void observer_teach(struct observer *o, const struct pkt *p)
 {
     hand_out_early(o, p);
     o->partial |= (p->have & (H_BTH | H_MAD)) == H_BTH;
+    iwarp_mute(o->iwarp, true);
     observer_learn(o, p);
+    iwarp_mute(o->iwarp, false);
 }
 
 void observer_see(struct observer *o, const struct pkt *p, struct event *e)

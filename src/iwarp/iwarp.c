@@ -40,21 +40,21 @@ static void keep_shown(struct iwarp *w, const struct iwarp_unit *u)
 void iwarp_hand_out(struct iwarp *w, const struct iwarp_unit *u)
 {
     keep_shown(w, u);
-    for (unsigned i = 0; i < w->n_subs; i++)
+    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
         if (w->sub[i].fpdu)
             w->sub[i].fpdu(w->sub[i].user, w->p, u);
 }
 
 void iwarp_report(struct iwarp *w, const struct iwarp_bad *b)
 {
-    for (unsigned i = 0; i < w->n_subs; i++)
+    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
         if (w->sub[i].bad)
             w->sub[i].bad(w->sub[i].user, w->p, b);
 }
 
 uint64_t iwarp_number(const struct iwarp *w)
 {
-    for (unsigned i = 0; i < w->n_subs; i++)
+    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
         if (w->sub[i].begun)
             return w->sub[i].begun(w->sub[i].user);
     return 0;
@@ -62,7 +62,7 @@ uint64_t iwarp_number(const struct iwarp *w)
 
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op)
 {
-    for (unsigned i = 0; i < w->n_subs; i++)
+    for (unsigned i = 0; i < w->n_subs && !op->muted; i++)
         if (w->sub[i].over)
             w->sub[i].over(w->sub[i].user, op);
 }
@@ -467,6 +467,11 @@ struct iwarp *iwarp_new(uint32_t (*number)(void *user), void *user)
     w->number = number;
     w->user = user;
     return w;
+}
+
+void iwarp_mute(struct iwarp *w, bool muted)
+{
+    w->muted = muted;
 }
 
 void iwarp_finish(struct iwarp *w)

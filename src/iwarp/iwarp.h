@@ -134,6 +134,7 @@ struct iwarp_op {
     uint8_t opcode;       /* enum rdmap_opcode */
     uint8_t atomic;       /* of an atomic: 0 FetchAdd, 1 Swap, 2 CmpSwap */
     uint8_t ended;        /* enum iwarp_end */
+    bool muted;           /* it began while iwarp_mute() was on: it is not handed out */
     bool begun, complete; /* its first segment was seen; its last one */
     uint32_t msn;         /* of an untagged one */
     uint32_t stag;        /* remote memory: of a WRITE, READ or atomic; of a SEND with Invalidate the STag */
@@ -164,6 +165,8 @@ void iwarp_free(struct iwarp *w);
 bool iwarp_subscribe(struct iwarp *w, const struct iwarp_sub *s);
 /* A packet whose innermost layer is a TCP header, between `ends`. */
 void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends *ends);
+/* What the packets from now on complete or begin is not handed out, but followed. */
+void iwarp_mute(struct iwarp *w, bool muted);
 /* All packets are there: hand over what is open. Connections stay valid. */
 void iwarp_finish(struct iwarp *w);
 /* The packet shows what it completed: layers are added to it. After iwarp_packet() for the same packet. */

@@ -85,6 +85,7 @@ static struct open_op *begin(const struct taken *k)
                           .op = {.conn = &k->t->c,
                                  .side = u->side,
                                  .number = iwarp_number(k->w),
+                                 .muted = k->w->muted,
                                  .opcode = u->ddp.opcode,
                                  .msn = u->ddp.msn,
                                  .stag = u->ddp.tagged ? u->ddp.stag : u->ddp.inval,
