@@ -85,7 +85,7 @@ struct iwarp {
     uint32_t n_kept, cap_kept;
     uint64_t bytes;       /* of all streams */
     const struct pkt *p;  /* packet at hand; behind the last one none but `frame` */
-    bool muted;          /* iwarp_mute() */
+    bool muted;           /* iwarp_mute() */
     struct frame frame;   /* of the latest segment, without its bytes */
     uint32_t payload_off; /* offset of its TCP payload */
     uint64_t payload_at;  /* place in its stream */

@@ -1,6 +1,8 @@
 /* layer 2b tests: iWARP: streams put together, FPDUs found, operations, and what contradicts the documents. */
 #include "tests/unit/iwarp_run.h"
 
+#include "src/cap/cap.h"
+
 #include <stdio.h>
 
 #define FLAG_CRC     0x40
@@ -359,6 +361,86 @@ Test(iwarp, the_crc_is_that_of_rfc_3720)
 }
 
 /* --- Real captures, damaged ------------------------------------------------------------------- */
+
+/* The frames of a capture. */
+struct kept {
+    struct frame f[80];
+    uint8_t bytes[80][1600];
+    unsigned n;
+};
+
+static void keep(struct kept *k, const char *path)
+{
+    struct cap_error e;
+    struct frame f;
+    struct cap *c;
+
+    k->n = 0;
+    cr_assert_eq(cap_open(&c, path, 0, NULL, &e), 0);
+    while (cap_next(c, &f) == 1 && k->n < ARRAY_LEN(k->f)) {
+        cr_assert_leq(f.caplen, sizeof k->bytes[0]);
+        memcpy(k->bytes[k->n], f.data, f.caplen);
+        k->f[k->n++] = f;
+    }
+    cap_close(c);
+}
+
+/* All frames, each with byte `at` of its TCP payload flipped (`flip`), or cut there; every `lose`-th is left out (0:
+ * none). Returns the FPDUs found. */
+static unsigned play(const struct kept *k, uint32_t at, uint8_t flip, unsigned lose)
+{
+    static const struct decode_opts opts = {0};
+    struct tcp_run *r = tcp_run_new();
+    unsigned found;
+
+    for (unsigned i = 0; i < k->n; i++) {
+        uint32_t n = k->f[i].caplen, payload = 66;
+        struct frame f = k->f[i];
+        uint8_t *copy;
+        if (lose && i % lose == lose - 1)
+            continue;
+        if (!flip && payload + at < n)
+            n = payload + at;
+        copy = malloc(n);
+        memcpy(copy, k->bytes[i], n);
+        if (flip && payload + at < n)
+            copy[payload + at] ^= flip;
+        f.data = copy;
+        f.caplen = n;
+        pkt_decode(&r->p, &f, &opts);
+        observer_packet(r->observer, &r->p);
+        iwarp_show(observer_iwarp(r->observer), &r->p);
+        cr_assert_not(r->p.flags & PKT_MALFORMED);
+        for (unsigned l = 0; l < r->p.n_layers; l++)
+            for (unsigned v = 0; v < r->p.layers[l].hdr->nfields; v++) {
+                struct value value;
+                field_value(&r->p.layers[l].hdr->fields[v], &r->p, &r->p.layers[l], &value);
+            }
+        free(copy);
+    }
+    found = r->n_fpdus;
+    tcp_run_free(r);
+    return found;
+}
+
+Test(iwarp, real_captures_cut_and_damaged_at_each_byte)
+{
+    static const char *const paths[] = {"captures/siw_ops_crc_1.pcap", "captures/siw_term_rkey_write_1.pcap",
+                                        "captures/siw_gso_crc_1.pcap"};
+    static const uint8_t flips[] = {0, 0xff, 0x01, 0x80};
+    static struct kept k;
+
+    alarm(120);
+    for (unsigned i = 0; i < ARRAY_LEN(paths); i++) {
+        unsigned whole;
+        keep(&k, paths[i]);
+        whole = play(&k, UINT32_MAX / 2, 0, 0);
+        cr_expect_geq(whole, 4);
+        for (uint32_t at = 0; at < 1448; at += at < 96 ? 1 : 41)
+            for (unsigned flip = 0; flip < ARRAY_LEN(flips); flip++)
+                cr_expect_leq(play(&k, at, flips[flip], at % 5), whole + 16);
+    }
+}
 
 Test(iwarp, memory_is_bounded_whatever_comes)
 {
