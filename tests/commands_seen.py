@@ -109,9 +109,9 @@ PURPOSE = {"FSINFO": "GETATTR", "GET_LEASE_TIME": "GETATTR", "LOOKUP_ROOT": "GET
 
 
 def chunk_bytes(text):
-    """The bytes that a call offered to be read and to be written, as the client's kernel saw it."""
+    """The bytes that a call offered to be read and to be written, as the client's kernel saw it; a segment that it registered twice has one address."""
     length = {"read": 0, "write": 0, "reply": 0}
-    for name, n in re.findall(r"(\w+):(\d+)@", text):
+    for name, n, _ in sorted(set(re.findall(r"(\w+):(\d+)@\w+[+](\w+)", text))):
         length[name] += int(n)
     return length["read"], length["write"] + length["reply"]
 

@@ -64,19 +64,21 @@ def unanswered(_ours, theirs, packet):
 
 KNOWN = [
     # RPC over RDMA and NFS.
-    Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP, and RPC over RDMA over iWARP, are decoded, too"),
+    Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP is decoded, too"),
+    Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and twice(a, b, p), "over iWARP it is shown twice"),
     Known("(rpc|nfs)[.].*", lambda a, b, p: p.has("rpcordma.position") and b == "",
           "a call with a read list is shown where the last of its data came; here where the call came, which has all but the data"),
     Known("(rpc|nfs)[.].*", lambda a, b, p: a == "" and set(p.opcodes()) & {"15", "16"}, "likewise"),
     Known("rpc[.]repframe", lambda a, b, p: 0 < number(a) < number(b),
           "likewise: the reply refers to that packet"),
-    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and float(b) < float(a) and p.ours["rpc.repframe"] == p.theirs["rpc.repframe"],
+    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and "|" not in a + b and float(b) < float(a) and p.ours["rpc.repframe"] == p.theirs["rpc.repframe"],
           "the time of a call of several packets begins with the last one; here with the first one"),
-    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and float(b) < float(a) and p.ours["rpc.repframe"] != p.theirs["rpc.repframe"],
+    Known("rpc[.]time", lambda a, b, p: a != "" and b != "" and "|" not in a + b and float(b) < float(a) and p.ours["rpc.repframe"] != p.theirs["rpc.repframe"],
           "likewise: the time begins there"),
     Known("nfs[.](fh[.].*|fhandle)", lambda a, b, p: b.startswith(a) and (p.ours["rpc.procedure"] == "17" or "26" in p.ours["nfs.opcode"]),
           "the entries of READDIR and READDIRPLUS are decoded"),
     Known("nfs[.]nfsstat4", lambda a, b, p: b.startswith(a + "|") and "26" in p.ours["nfs.opcode"], "an attribute of entries in READDIR has this name, too"),
+    Known("rpc[.]programversion", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and b == "|".join([a] * 4), "likewise, by both, over iWARP"),
     Known("rpc[.]programversion", twice, "the version is shown by RPC and by the program"),
     # NVMe over RDMA.
     Known("nvme-rdma[.]cm[.]re[qj][.].*", lost, "the private data of a REQ or REJ is never shown"),
@@ -96,6 +98,7 @@ KNOWN = [
           "behind a segment that was not captured, and was acknowledged, nothing of the stream is put together any more"),
     Known("frame[.]protocols", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and ":iwarp_mpa:" in a and ":iwarp_mpa:" in b,
           "of several FPDUs in a packet MPA counts once if the stream was put together, and payload is a protocol"),
+    Known("nvme.*", lambda a, b, p: lost(a, b, p) and p.has("iwarp_mpa.ulpdulength"), "NVMe over iWARP is not decoded"),
     # InfiniBand transport.
     Known("infiniband[.](immdt|ieth)", twice, "ImmDt and IETH are added to the tree twice"),
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "129" in p.opcodes(),

@@ -23,7 +23,9 @@ static bool queue_get(const struct pkt *p, const struct layer *l, struct value *
 /* In READs and WRITEs; in completions it is a field of theirs. */
 static bool data_cmd_in_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    return !(p->op->flags & OPF_SEND) && cmd_in_get(p, l, v);
+    bool send = p->have & H_BTH ? p->op->flags & OPF_SEND : !(p->note.have & NOTE_ULP_DATA); /* iWARP has no BTH */
+
+    return !send && cmd_in_get(p, l, v);
 }
 static const struct field nvme_rdma_fields[] = {
     FIELD_GET(queue_get, FT_UINT16, BASE_HEX, NULL, 0, "nvme-rdma.cmd.qid", "Cmd Qid", "Queue; 0: the admin queue."),
@@ -389,7 +391,8 @@ UPPER_HDR(nvme_rdma_rej, "rdma.nvme.cm.rej", "NVM Express Fabrics RDMA (private 
 void nvme_queue_layer(struct pkt *p)
 {
     if (p && p->n_layers < PKT_LAYERS - 8)
-        p->layers[p->n_layers++] = (struct layer){.hdr = &nvme_rdma_hdr, .off = p->payload_off, .len = 0};
+        p->layers[p->n_layers++] =
+            (struct layer){.hdr = &nvme_rdma_hdr, .off = p->have & H_BTH ? p->payload_off : 0, .len = 0};
 }
 
 void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin)

@@ -32,7 +32,10 @@ static int by_number(const void *a, const void *b)
 static void on_over(void *user, const struct ulp_command *c)
 {
     struct command_list *m = user;
-    const struct command_row q = {.c = c, .row = meter_row_of(*m->meter, c->flow), .origin = *m->origin};
+    const struct command_row q = {.c = c,
+                                  .row = c->stream ? meter_row_of_stream(*m->meter, c->conn, c->stream == 1)
+                                                   : meter_row_of(*m->meter, c->flow),
+                                  .origin = *m->origin};
 
     if (m->conn && q.row->conn != m->conn)
         return;

@@ -512,6 +512,18 @@ static void show_markers(struct pkt *p, const struct iwarp_unit *u, const struct
     }
 }
 
+bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct iwarp_unit *u)
+{
+    if (i >= w->n_shown)
+        return false;
+    *u = w->shown[i];
+    u->body.b = u->body.off & LAYER_MESSAGE ? (const uint8_t *)w->message.p + (u->body.off & ~LAYER_MESSAGE)
+                                            : p->data + u->body.off;
+    if (u->payload)
+        u->payload = u->body.b + MPA_LENGTH_LEN + u->ddp.head;
+    return true;
+}
+
 void iwarp_show(const struct iwarp *w, struct pkt *p)
 {
     for (unsigned i = 0; i < w->n_shown; i++) {

@@ -171,6 +171,9 @@ void iwarp_mute(struct iwarp *w, bool muted);
 void iwarp_finish(struct iwarp *w);
 /* The packet shows what it completed: layers are added to it. After iwarp_packet() for the same packet. */
 void iwarp_show(const struct iwarp *w, struct pkt *p);
+/* Request, reply or FPDU number `i` of those that iwarp_show() shows in the packet; false: there are no more. *u is
+ * valid until the next packet. */
+bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct iwarp_unit *u);
 /* Connections so far; number `i` of those kept, NULL behind the last one. */
 uint32_t iwarp_count(const struct iwarp *w);
 const struct iwarp_conn *iwarp_at(const struct iwarp *w, uint32_t i);

@@ -70,7 +70,7 @@ struct tcp_conn {
 
 #define CHAINS 1024 /* a power of two */
 
-#define SHOWN_MAX 64 /* requests, replies and FPDUs of a packet that are shown */
+#define SHOWN_MAX 256 /* requests, replies and FPDUs of a packet that are shown */
 
 struct iwarp {
     struct iwarp_sub sub[IWARP_USERS];

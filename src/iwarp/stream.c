@@ -247,6 +247,8 @@ void stream_read(struct stream *s, uint32_t n)
 {
     unsigned i = 0;
 
+    if (!n)
+        return;
     memmove(s->b, s->b + n, s->len - n);
     s->len -= n;
     s->at += n;

@@ -132,6 +132,8 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
 /* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */
 struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
+/* The row of what an end of iWARP connection number `conn` sends: the initiator, or the responder. */
+struct meter_row *meter_row_of_stream(struct meter *m, uint32_t conn, bool initiator);
 /* No packet before `now` follows: report the intervals that have ended by then. */
 void meter_time(struct meter *m, ns_t now);
 

@@ -247,6 +247,16 @@ struct meter_row *meter_stream(struct meter *m, uint32_t i)
     return &m->streams[i]->row;
 }
 
+struct meter_row *meter_row_of_stream(struct meter *m, uint32_t conn, bool initiator)
+{
+    static struct meter_row none;
+
+    for (uint32_t i = 0; i + 1 < m->n_streams; i += IWARP_SIDES)
+        if (m->streams[i]->row.conn == conn)
+            return &m->streams[i + (initiator ? IWARP_INITIATOR : IWARP_RESPONDER)]->row;
+    return &none;
+}
+
 void meter_streams_free(struct meter *m)
 {
     for (uint32_t i = 0; i < m->n_streams; i++)

@@ -323,6 +323,7 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
                                 .packets = m->packets,
                                 .by_server = m->side == ULP_SERVER,
                                 .flow = c->flow[ULP_CLIENT],
+                                .stream = c->stream,
                                 .conn = c->conn,
                                 .proto = c->proto,
                                 .at = c};

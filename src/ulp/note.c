@@ -75,6 +75,35 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
 }
 
+void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d, enum ulp_side side, bool send)
+{
+    struct pkt_note *n = &p->note;
+    struct buf *b = &c->ulp->text;
+
+    n->upper = c->proto->name;
+    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
+    n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+    if (!d)
+        return;
+    if (n->have & NOTE_ULP)
+        buf_puts(b, "; ");
+    else
+        b->len = 0;
+    put_command(b, &d->c, send && d->c.by_server == (side == ULP_SERVER));
+    if (send && d->c.by_server != (side == ULP_SERVER)) {
+        buf_puts(b, ": ");
+        ulp_status_text(b, &d->c);
+    } else if (!send) {
+        buf_puts(b, " data");
+    }
+    n->ulp = buf_str(b);
+    n->ulp_command = d->c.number;
+    n->ulp_command_in = d->c.frame;
+    n->ulp_queue = c->proto->queue ? c->proto->queue(c) : 0;
+    n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
+    n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
+}
+
 /* --- Private data of CM ----------------------------------------------------------------------- */
 
 #define REQS 64

@@ -5,7 +5,8 @@
 
 const char *ulp_how_str(enum ulp_how h)
 {
-    static const char *const names[] = {"not known", "--ulp", "CM private data", "CM service id", "first bytes"};
+    static const char *const names[] = {
+        "not known", "--ulp", "CM private data", "CM service id", "first bytes", "MPA private data", "TCP port"};
     return names[h];
 }
 
@@ -25,7 +26,7 @@ static struct ulp_flow *attach(struct ulp_conn *c, uint32_t flow, enum ulp_side 
     return f;
 }
 
-static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_proto *proto, enum ulp_how how)
+struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enum ulp_how how)
 {
     struct ulp_conn *c = calloc(1, sizeof *c);
 
@@ -36,7 +37,6 @@ static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_
     c->ulp = u;
     c->proto = proto;
     c->how = (uint8_t)how;
-    c->conn = conn_flow_at(observer_conns(u->observer), flow)->conn;
     c->flow[ULP_CLIENT] = c->flow[ULP_SERVER] = FLOW_NONE;
     c->next = u->conns;
     if (c->next)
@@ -45,7 +45,16 @@ static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_
     return c;
 }
 
-static void conn_free(struct ulp_conn *c, enum ulp_end why)
+static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_proto *proto, enum ulp_how how)
+{
+    struct ulp_conn *c = ulp_conn_make(u, proto, how);
+
+    if (c)
+        c->conn = conn_flow_at(observer_conns(u->observer), flow)->conn;
+    return c;
+}
+
+void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
 {
     struct ulp *u = c->ulp;
 
@@ -69,7 +78,7 @@ static void conn_free(struct ulp_conn *c, enum ulp_end why)
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why)
 {
     if (u->flows[flow])
-        conn_free(u->flows[flow]->conn, why);
+        ulp_conn_free(u->flows[flow]->conn, why);
     u->guesses[flow] = (struct guess){0};
 }
 
@@ -82,13 +91,14 @@ void ulp_drop(struct ulp_conn *c)
             u->guesses[c->flow[i]].tries = GUESS_TRIES;
             conn_flow_at(observer_conns(u->observer), c->flow[i])->upper = NULL;
         }
-    conn_free(c, ULP_LEFT);
+    ulp_conn_free(c, ULP_LEFT);
 }
 
 void ulp_drop_all(struct ulp *u)
 {
+    ulp_streams_drop(u);
     while (u->conns)
-        conn_free(u->conns, ULP_OPEN);
+        ulp_conn_free(u->conns, ULP_OPEN);
 }
 
 #define WRONG 3 /* messages that a guessed protocol does not take, before it is given up */
@@ -192,7 +202,7 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
         return NULL;
     first = attach(c, flow, side);
     if (!first)
-        conn_free(c, ULP_OPEN);
+        ulp_conn_free(c, ULP_OPEN);
     else if (proto->open)
         proto->open(c, k ? k->greeting : NULL, k ? k->greeting_len : 0);
     return first;

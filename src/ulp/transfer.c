@@ -42,25 +42,26 @@ static uint64_t offset_of(const struct transfer *t, const struct pkt *p)
     return (uint64_t)((p->bth.psn - t->psn) & PSN_MASK) * p->payload_len;
 }
 
-static void note_time(struct ulp_command *c, const struct pkt *p)
+void data_time(struct ulp_command *c, uint64_t frame, ns_t now)
 {
     if (!c->data_first) {
-        c->data_first = p->frame->number;
-        c->data_start = p->frame->ts;
+        c->data_first = frame;
+        c->data_start = now;
     }
-    c->data_last = p->frame->number;
-    c->data_end = p->frame->ts;
+    c->data_last = frame;
+    c->data_end = now;
 }
 
 /* Keep bytes that are to be decoded together. Returns whether they are complete now. */
-static bool keep(struct command *d, const struct segment *s, uint64_t at, const struct pkt *p)
+static bool keep(struct command *d, const struct segment *s, uint64_t at, const struct moved *m)
 {
     uint32_t n;
 
     if (!d->kept || d->keep_way != s->way || at >= d->keep)
         return false;
-    n = min_u32(p->payload_cap, (uint32_t)(d->keep - at));
-    memcpy(d->kept + at, p->data + p->payload_off, n);
+    n = min_u32(m->cap, (uint32_t)(d->keep - at));
+    if (n)
+        memcpy(d->kept + at, m->b, n);
     cover_add(&d->kept_cover, at, at + n);
     return cover_prefix(&d->kept_cover) == d->keep;
 }
@@ -75,22 +76,19 @@ static void show_kept(struct ulp *u, const struct command *d, struct ulp_data *d
     data->show->message = u->shown_bytes;
 }
 
-/* Data of a packet in memory `s`, from byte `at` of what the command moves that way. */
-static void take_data(struct ulp_flow *f, struct segment *s, uint64_t at, const struct pkt *p, struct pkt *show)
+void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show)
 {
-    struct ulp_conn *c = f->conn;
     struct command *d = s->command;
-    struct ulp_data data = {
-        .command = &d->c, .way = (enum ulp_way)s->way, .offset = at, .len = p->payload_len, .show = show};
-    uint64_t fresh = cover_add(&s->cover, at - s->base, at - s->base + p->payload_len);
+    struct ulp_data data = {.command = &d->c, .way = (enum ulp_way)s->way, .offset = at, .len = m->len, .show = show};
+    uint64_t fresh = cover_add(&s->cover, at - s->base, at - s->base + m->len);
 
     d->c.moved[s->way] += fresh;
     d->c.packets++;
-    d->c.again += p->payload_len && !fresh;
+    d->c.again += m->len && !fresh;
     if (fresh)
-        note_time(&d->c, p);
-    if (keep(d, s, at, p) && (!d->keep_told || show)) {
-        if (at + p->payload_len >= d->keep)
+        data_time(&d->c, m->frame, m->now);
+    if (keep(d, s, at, m) && (!d->keep_told || show)) {
+        if (at + m->len >= d->keep)
             show_kept(c->ulp, d, &data);
         d->keep_told = true;
     }
@@ -121,7 +119,9 @@ static struct command *data_packet(struct ulp_flow *f, struct transfer *t, const
     }
     sums->tied += p->payload_len;
     t->command = command_ref(&s->command->c);
-    take_data(f, s, s->base + at, p, show);
+    data_take(f->conn, s, s->base + at,
+              &(struct moved){p->data + p->payload_off, p->payload_len, p->payload_cap, p->frame->number, p->frame->ts},
+              show);
     return s->command;
 }
 
@@ -152,7 +152,7 @@ struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_a
     t->command = command_ref(&s->command->c);
     s->command->c.packets++;
     s->command->c.again += as == SEEN_AGAIN || as == SEEN_OLD;
-    note_time(&s->command->c, p);
+    data_time(&s->command->c, p->frame->number, p->frame->ts);
     if (show && f->conn->proto->data)
         f->conn->proto->data(f->conn, &(struct ulp_data){.command = &s->command->c,
                                                          .way = (enum ulp_way)s->way,

@@ -79,6 +79,8 @@ void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e)
 {
     if (UNLIKELY(p->have & H_MAD))
         ulp_note_setup(u, p);
+    else if (UNLIKELY(!(p->have & H_BTH)))
+        ulp_stream_packet(u, p);
     else
         take(u, e, p);
 }
@@ -98,7 +100,8 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
     u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
     u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
     u->shown_bytes = malloc(ULP_SHOWN_MAX);
-    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && !ulp_note_init(u)) || !observer_subscribe(o, &s)) {
+    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && !ulp_note_init(u)) || !observer_subscribe(o, &s) ||
+        !ulp_streams_begin(u, shown)) {
         ulp_free(u);
         return NULL;
     }

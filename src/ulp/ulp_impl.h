@@ -57,6 +57,7 @@ struct ulp_conn {
     uint8_t how;              /* enum ulp_how */
     uint32_t flow[ULP_SIDES]; /* what each side sends; FLOW_NONE: not seen */
     uint32_t conn;            /* number of the connection */
+    uint8_t stream;           /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
     uint64_t good, refused;   /* messages that the protocol took, and that it did not */
     bool wrong;               /* it was guessed, and is another protocol */
     struct command_list open, done;
@@ -118,7 +119,8 @@ struct guess {
 
 #define ULP_SHOWN_MAX (ULP_MESSAGE_MAX + ULP_DATA_MAX + 64)
 
-struct known_req; /* REQs whose REP is to be shown */
+struct ulp_stream; /* an iWARP connection */
+struct known_req;  /* REQs whose REP is to be shown */
 
 struct ulp {
     struct observer *observer;
@@ -126,6 +128,7 @@ struct ulp {
     struct ulp_flow **flows; /* observer_flows() */
     struct guess *guesses;   /* likewise */
     struct ulp_conn *conns;
+    struct ulp_stream *streams;
     uint64_t numbers;
     struct ulp_sums sums;
     struct known_req *reqs; /* NULL unless packets are shown */
@@ -166,8 +169,33 @@ struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_a
 struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pkt *show);
 struct command *nak_packet(struct ulp_flow *f, const struct pkt *p);
 
+/* Bytes of a command's data. */
+struct moved {
+    const uint8_t *b;
+    uint32_t len, cap; /* cap: of them captured */
+    uint64_t frame;
+    ns_t now;
+};
+/* Data in memory `s`, from byte `at` of what the command moves that way. */
+void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show);
+/* The command has data in this frame. */
+void data_time(struct ulp_command *c, uint64_t frame, ns_t now);
+
+/* --- over_iwarp.c ----------------------------------------------------------------------------- */
+
+/* Follow iWARP connections. `shown`: ulp_stream_packet() is called for each packet. False without memory. */
+bool ulp_streams_begin(struct ulp *u, bool shown);
+/* What the packet completed, after iwarp_show(): adds layers and fills p->note. */
+void ulp_stream_packet(struct ulp *u, struct pkt *p);
+/* Forget all iWARP connections. */
+void ulp_streams_drop(struct ulp *u);
+
 /* --- recognise.c ------------------------------------------------------------------------------ */
 
+/* A connection without flows; NULL without memory. */
+struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enum ulp_how how);
+/* Hand over its commands, and forget it. */
+void ulp_conn_free(struct ulp_conn *c, enum ulp_end why);
 /* The flow, if its connection carries a known protocol; NULL: it does not, or it is not known. */
 struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
 /* The flow is another one from now on. */
@@ -183,6 +211,8 @@ void ulp_drop_all(struct ulp *u);
 
 /* Fill the note of a packet of connection `c`, tied to `cmd` (NULL: to none). */
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *cmd, const struct event *e);
+/* The same for a packet of iWARP from `side`; `send`: it completes a SEND. */
+void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *cmd, enum ulp_side side, bool send);
 /* A CM message: show the private data of a known protocol. */
 void ulp_note_setup(struct ulp *u, struct pkt *p);
 bool ulp_note_init(struct ulp *u);

@@ -1,0 +1,384 @@
+/* layer 2b (ulp): upper protocols over iWARP: SENDs put together from FPDUs, WRITEs and READs tied to commands. */
+#include "src/iwarp/iwarp.h"
+
+#include "dissect/mad/cm.h"
+#include "dissect/ulp/service.h"
+#include "src/ulp/ulp_impl.h"
+
+#include <stdlib.h>
+
+#define READS  64                           /* READ requests of an end whose responses are to come */
+#define MARKED 8                            /* guesses per connection */
+#define PS_TCP UINT64_C(0x0000000001060000) /* service ids of RDMA-CM for TCP ports */
+
+/* A READ request. */
+struct read_asked {
+    uint32_t sink_stag, source_stag, size;
+    uint64_t sink_to, source_to;
+};
+
+/* What one end sends. */
+struct stream_side {
+    uint8_t *bytes; /* of a SEND of several FPDUs */
+    uint32_t len, cap, fpdus;
+    bool begun, cut; /* cut: bytes of it are missing from `len` on */
+    uint32_t msn;
+    uint64_t frame;
+    ns_t start;
+    struct read_asked read[READS];
+    unsigned first_read, n_reads;
+    uint8_t looks, proto; /* of the latest SEND, while the protocol is not known: enum ulp_looks, its place plus 1 */
+};
+
+/* An iWARP connection. */
+struct ulp_stream {
+    const struct iwarp_conn *conn;
+    struct ulp_conn *c;     /* NULL: it carries no known protocol */
+    enum iwarp_side client; /* with `c` */
+    unsigned tries;         /* messages that were looked at; above MARKED * 4 no more are */
+    bool given_up;
+    struct stream_side side[IWARP_SIDES];
+    struct ulp_stream *next;
+};
+
+/* --- Connections ------------------------------------------------------------------------------ */
+
+static struct ulp_stream *stream_of(struct ulp *u, const struct iwarp_conn *c)
+{
+    struct ulp_stream *s = u->streams;
+
+    while (s && s->conn != c)
+        s = s->next;
+    if (s)
+        return s;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->conn = c;
+    s->next = u->streams;
+    u->streams = s;
+    return s;
+}
+
+static void stream_free(struct ulp_stream *s, enum ulp_end why)
+{
+    if (s->c)
+        ulp_conn_free(s->c, why);
+    for (unsigned i = 0; i < IWARP_SIDES; i++)
+        free(s->side[i].bytes);
+    free(s);
+}
+
+static void on_gone(void *user, const struct iwarp_conn *c)
+{
+    struct ulp *u = user;
+
+    for (struct ulp_stream **at = &u->streams; *at; at = &(*at)->next)
+        if ((*at)->conn == c) {
+            struct ulp_stream *s = *at;
+            *at = s->next;
+            stream_free(s, ULP_LEFT);
+            return;
+        }
+}
+
+void ulp_streams_drop(struct ulp *u)
+{
+    while (u->streams) {
+        struct ulp_stream *s = u->streams;
+        u->streams = s->next;
+        stream_free(s, ULP_OPEN);
+    }
+}
+
+static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *proto, enum ulp_how how,
+                   enum iwarp_side client, const uint8_t *greeting, uint32_t n)
+{
+    if (!proto || s->c || !(s->c = ulp_conn_make(u, proto, how)))
+        return;
+    s->client = client;
+    s->c->conn = s->conn->number;
+    s->c->stream = client == IWARP_INITIATOR ? 1 : 2;
+    if (proto->open)
+        proto->open(s->c, greeting, n);
+}
+
+/* --ulp: the address and port of either end. */
+static const struct ulp_proto *by_user(const struct ulp *u, const struct iwarp_conn *c)
+{
+    for (unsigned i = 0; u->opts.users && i < u->opts.users->n; i++)
+        for (unsigned k = 0; k < IWARP_SIDES; k++) {
+            const struct ulp_user *s = &u->opts.users->user[i];
+            if (s->qpn == c->port[k] && memcmp(s->addr.b, c->addr[k], 16) == 0)
+                return s->proto;
+        }
+    return NULL;
+}
+
+/* An MPA request: its private data, its port and the user say what the connection carries. */
+static void take_request(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w)
+{
+    const struct mpa_start *m = &s->conn->sent[IWARP_INITIATOR].start;
+    uint32_t skip = MPA_START_LEN + (m->enhanced ? 4 : 0), n = w->body.len > skip ? w->body.len - skip : 0;
+    const uint8_t *b = w->body.b + min_u32(skip, w->body.len);
+    struct ulp_named named = ulp_of_req(PS_TCP | s->conn->port[IWARP_RESPONDER], b, n);
+    const struct ulp_proto *user = by_user(u, s->conn);
+
+    if (user)
+        attach(u, s, user, ULP_BY_USER, IWARP_INITIATOR, b, n);
+    else if (named.name)
+        attach(u, s, ulp_named(named.name, strlen(named.name)), named.by_private ? ULP_BY_MPA : ULP_BY_PORT,
+               IWARP_INITIATOR, b, n);
+    s->given_up = named.name && !named.vague && !s->c;
+}
+
+/* A SEND of a connection whose protocol is not known: two in a row of one end must look alike. */
+static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const uint8_t *b, uint32_t n)
+{
+    struct stream_side *d = &s->side[side];
+    enum iwarp_side other = side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum ulp_looks looks = LOOKS_OTHER;
+    const struct ulp_proto *user = by_user(u, s->conn);
+    unsigned i = 0;
+
+    if (s->given_up || s->tries++ > 4 * MARKED)
+        return;
+    for (; ulp_protos[i]; i++)
+        if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(b, n, true)))
+            break;
+    if (looks != LOOKS_OTHER && (user || (d->proto == i + 1 && d->looks == looks)))
+        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, looks == LOOKS_CLIENT ? side : other, NULL, 0);
+    d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
+    d->looks = (uint8_t)looks;
+}
+
+/* --- Messages --------------------------------------------------------------------------------- */
+
+static enum ulp_side side_of(const struct ulp_stream *s, enum iwarp_side side)
+{
+    return side == s->client ? ULP_CLIENT : ULP_SERVER;
+}
+
+/* A whole message, or what there is of it. */
+static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w, struct ulp_message *m)
+{
+    struct ulp_conn *c = s->c;
+    bool taken;
+
+    m->side = side_of(s, w->side);
+    m->frame = w->frame;
+    m->now = w->now;
+    taken = c->proto->message(c, m);
+    c->ulp->sums.holes += m->hole;
+    if (taken || !(m->hole || m->cut)) {
+        c->ulp->sums.messages += !taken;
+        ulp_judge(c, taken);
+    }
+    return (struct command *)m->command;
+}
+
+/* Keep the bytes of a segment of a SEND. */
+static void keep(struct ulp_stream *s, struct stream_side *d, const struct iwarp_unit *w)
+{
+    uint32_t n = w->payload ? w->payload_len : 0, need, cap = d->cap ? d->cap : 4096;
+    uint8_t *grown;
+
+    (void)s;
+    if (w->ddp.mo == 0 || !d->begun || d->msn != w->ddp.msn) {
+        d->len = d->fpdus = 0;
+        d->begun = true;
+        d->cut = w->ddp.mo != 0;
+        d->msn = w->ddp.msn;
+        d->start = w->first;
+    }
+    d->fpdus++;
+    d->cut |= w->ddp.mo != d->len || !w->whole || d->len + (uint64_t)n > ULP_MESSAGE_MAX;
+    if (d->cut || !n)
+        return;
+    need = d->len + n;
+    while (cap < need)
+        cap *= 2;
+    if (cap != d->cap) {
+        grown = realloc(d->bytes, cap);
+        if (!grown) {
+            d->cut = true;
+            return;
+        }
+        d->bytes = grown;
+        d->cap = cap;
+    }
+    memcpy(d->bytes + d->len, w->payload, n);
+    d->len += n;
+}
+
+/* Whether the layers of the packet have bytes of their own: those of an upper protocol would take their place. */
+static bool has_message(const struct pkt *p)
+{
+    for (unsigned i = 0; i < p->n_layers; i++)
+        if (p->layers[i].off & LAYER_MESSAGE)
+            return true;
+    return false;
+}
+
+/* A segment of a SEND. */
+static struct command *take_send(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
+{
+    struct stream_side *d = &s->side[w->side];
+    bool only = w->ddp.mo == 0 && w->ddp.last && w->whole;
+    struct ulp_message m = {.packets = 1, .start = w->first};
+
+    if (only) {
+        m.body = (struct ulp_body){w->payload, w->payload_len, w->body.off + MPA_LENGTH_LEN + DDP_UNTAGGED_LEN};
+        d->begun = false;
+    } else {
+        keep(s, d, w);
+        if (!w->ddp.last)
+            return NULL;
+        d->begun = false;
+        m = (struct ulp_message){
+            .body = {d->bytes, d->len, LAYER_MESSAGE}, .packets = d->fpdus, .start = d->start, .cut = d->cut};
+    }
+    if (!s->c)
+        guess(u, s, w->side, m.body.b, m.body.len);
+    if (!s->c || (!m.body.len && m.cut))
+        return NULL;
+    if (show && !has_message(show))
+        m.show = show;
+    if (m.show && m.body.off & LAYER_MESSAGE) {
+        memcpy(u->shown_bytes, m.body.b, m.body.len);
+        u->n_shown = m.body.len;
+        show->message = u->shown_bytes;
+        m.body.off = LAYER_MESSAGE;
+    }
+    return deliver(s, w, &m);
+}
+
+/* --- Data ------------------------------------------------------------------------------------- */
+
+/* Bytes that `side` moves to or from the other end's memory at (stag, to). */
+static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t stag, uint64_t to,
+                             const struct iwarp_unit *w, struct pkt *show)
+{
+    const struct moved m = {.b = w->payload,
+                            .len = w->payload_len,
+                            .cap = w->payload ? w->payload_len : 0,
+                            .frame = w->frame,
+                            .now = w->now};
+    struct segment *g = segment_find(s->c, side_of(s, of), stag, to, w->payload_len);
+    struct ulp_sums *sums = &s->c->ulp->sums;
+
+    if (!g) {
+        sums->untied += w->payload_len;
+        return NULL;
+    }
+    sums->tied += w->payload_len;
+    data_take(s->c, g, g->base + (to - g->va), &m, show && !has_message(show) ? show : NULL);
+    return g->command;
+}
+
+static struct command *take_read_request(struct ulp_stream *s, const struct iwarp_unit *w)
+{
+    struct stream_side *d = &s->side[w->side];
+    enum iwarp_side other = w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    struct segment *g;
+    struct rdmap_read r;
+
+    if (!w->payload)
+        return NULL;
+    rdmap_read_get(&r, w->payload);
+    if (d->n_reads == READS) {
+        d->first_read++;
+        d->n_reads--;
+    }
+    d->read[(d->first_read + d->n_reads++) % READS] =
+        (struct read_asked){r.sink_stag, r.source_stag, r.size, r.sink_to, r.source_to};
+    g = segment_find(s->c, side_of(s, other), r.source_stag, r.source_to, r.size);
+    if (!g)
+        return NULL;
+    g->command->c.packets++;
+    data_time(&g->command->c, w->frame, w->now);
+    return g->command;
+}
+
+static struct command *take_read_response(struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
+{
+    struct stream_side *d = &s->side[w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR];
+    struct command *cmd = NULL;
+
+    for (unsigned i = 0; i < d->n_reads; i++) {
+        const struct read_asked r = d->read[(d->first_read + i) % READS];
+        if (r.sink_stag != w->ddp.stag || w->ddp.to < r.sink_to || w->ddp.to - r.sink_to > r.size)
+            continue;
+        cmd = moved(s, w->side, r.source_stag, r.source_to + (w->ddp.to - r.sink_to), w, show);
+        if (w->ddp.last) { /* those before it have no response in the capture */
+            d->first_read += i + 1;
+            d->n_reads -= i + 1;
+        }
+        break;
+    }
+    return cmd;
+}
+
+/* --- FPDUs ------------------------------------------------------------------------------------ */
+
+static bool is_send(unsigned opcode)
+{
+    return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
+}
+
+/* A unit, and the packet that shows it or NULL. */
+static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
+{
+    struct ulp_stream *s = stream_of(u, w->conn);
+    struct command *d = NULL;
+
+    if (!s)
+        return;
+    if (w->start) {
+        if (w->side == IWARP_INITIATOR)
+            take_request(u, s, w);
+        return;
+    }
+    if (!w->readable || w->wrong || (w->crc && w->whole && !w->crc_good))
+        return;
+    if (is_send(w->ddp.opcode))
+        d = take_send(u, s, w, show);
+    else if (!s->c)
+        return;
+    else if (w->ddp.opcode == RDMAP_WRITE)
+        d = moved(s, w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR, w->ddp.stag, w->ddp.to, w, show);
+    else if (w->ddp.opcode == RDMAP_READ_REQUEST)
+        d = take_read_request(s, w);
+    else if (w->ddp.opcode == RDMAP_READ_RESPONSE)
+        d = take_read_response(s, w, show);
+    if (show && s->c)
+        ulp_note_stream(s->c, show, d, side_of(s, w->side), is_send(w->ddp.opcode));
+    if (s->c && s->c->wrong) {
+        ulp_conn_free(s->c, ULP_LEFT);
+        s->c = NULL;
+        s->given_up = true;
+    }
+}
+
+static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *w)
+{
+    (void)p;
+    take(user, w, NULL);
+}
+
+void ulp_stream_packet(struct ulp *u, struct pkt *p)
+{
+    const struct iwarp *w = observer_iwarp(u->observer);
+    struct iwarp_unit unit;
+
+    u->n_shown = 0;
+    for (unsigned i = 0; iwarp_shown(w, p, i, &unit); i++)
+        take(u, &unit, p);
+}
+
+bool ulp_streams_begin(struct ulp *u, bool shown)
+{
+    const struct iwarp_sub s = {.user = u, .fpdu = shown ? NULL : on_fpdu, .gone = on_gone};
+
+    return iwarp_subscribe(observer_iwarp(u->observer), &s);
+}
