@@ -54,10 +54,12 @@ void iwarp_report(struct iwarp *w, const struct iwarp_bad *b)
 
 uint64_t iwarp_number(const struct iwarp *w)
 {
+    uint64_t number = 0;
+
     for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
         if (w->sub[i].begun)
-            return w->sub[i].begun(w->sub[i].user);
-    return 0;
+            number = w->sub[i].begun(w->sub[i].user);
+    return number;
 }
 
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op)
@@ -474,7 +476,20 @@ void iwarp_mute(struct iwarp *w, bool muted)
     w->muted = muted;
 }
 
-void iwarp_finish(struct iwarp *w)
+/* Tell one subscriber of the open operations of a connection. */
+static void tell_open(const struct tcp_conn *t, const struct iwarp_sub *s)
+{
+    for (unsigned k = 0; k < IWARP_SIDES; k++)
+        for (uint32_t i = 0; i < t->side[k].n; i++) {
+            struct iwarp_op op = t->side[k].open[i].op;
+            if (!t->side[k].open[i].done)
+                op.ended = (uint8_t)end_of(t);
+            if (s->over && !op.muted)
+                s->over(s->user, &op);
+        }
+}
+
+void iwarp_finish(struct iwarp *w, const void *user)
 {
     struct pkt none = {.frame = &w->frame};
 
@@ -484,7 +499,9 @@ void iwarp_finish(struct iwarp *w)
         struct tcp_conn *t = w->known[i];
         for (unsigned k = 0; k < IWARP_SIDES; k++)
             give_up(w, t, (enum iwarp_side)k, true);
-        rdmap_flush(w, t, end_of(t));
+        for (unsigned k = 0; k < w->n_subs; k++)
+            if (w->sub[k].user == user)
+                tell_open(t, &w->sub[k]);
     }
     w->p = NULL;
     w->n_shown = 0;

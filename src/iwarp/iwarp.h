@@ -130,7 +130,7 @@ enum iwarp_end {
 struct iwarp_op {
     const struct iwarp_conn *conn;
     enum iwarp_side side; /* who posted it */
-    uint64_t number;      /* that the subscriber with begun() gave it; 0: none */
+    uint64_t number;      /* that begun() gave it; 0: none */
     uint8_t opcode;       /* enum rdmap_opcode */
     uint8_t atomic;       /* of an atomic: 0 FetchAdd, 1 Swap, 2 CmpSwap */
     uint8_t ended;        /* enum iwarp_end */
@@ -151,7 +151,7 @@ struct iwarp_sub {
     void *user;
     void (*fpdu)(void *user, const struct pkt *p, const struct iwarp_unit *u); /* likewise a request or reply */
     void (*bad)(void *user, const struct pkt *p, const struct iwarp_bad *b);
-    uint64_t (*begun)(void *user); /* an operation begins: its number; the first subscriber that has this is asked */
+    uint64_t (*begun)(void *user); /* an operation begins: its number; all that have this must give the same */
     void (*over)(void *user, const struct iwarp_op *op);
     /* the connection is forgotten: it is valid for the last time */
     void (*gone)(void *user, const struct iwarp_conn *c);
@@ -167,8 +167,9 @@ bool iwarp_subscribe(struct iwarp *w, const struct iwarp_sub *s);
 void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends *ends);
 /* What the packets from now on complete or begin is not handed out, but followed. */
 void iwarp_mute(struct iwarp *w, bool muted);
-/* All packets are there: hand over what is open. Connections stay valid. */
-void iwarp_finish(struct iwarp *w);
+/* All packets are there: gaps are given up, and the subscriber with this `user` gets the operations that are open, by
+ * over(), once for each call. Connections stay valid. */
+void iwarp_finish(struct iwarp *w, const void *user);
 /* The packet shows what it completed: layers are added to it. After iwarp_packet() for the same packet. */
 void iwarp_show(const struct iwarp *w, struct pkt *p);
 /* Request, reply or FPDU number `i` of those that iwarp_show() shows in the packet; false: there are no more. *u is

@@ -64,5 +64,5 @@ bool judge_iwarp_begin(struct judge *j)
 
 void judge_iwarp_end(struct judge *j)
 {
-    iwarp_finish(observer_iwarp(j->observer));
+    iwarp_finish(observer_iwarp(j->observer), j);
 }

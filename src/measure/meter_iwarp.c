@@ -227,7 +227,7 @@ bool meter_streams_begin(struct meter *m)
 
 void meter_streams_end(struct meter *m)
 {
-    iwarp_finish(observer_iwarp(m->observer));
+    iwarp_finish(observer_iwarp(m->observer), m);
     for (uint32_t i = 0; i < m->n_streams; i++)
         meter_stream_finish(m, &m->streams[i]->row, &m->streams[i]->row);
 }

@@ -55,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         unsigned from = data[0] & FROM_SERVER;
         uint16_t n = (uint16_t)(load_le16(data + 2) % MOST);
         uint32_t seq = next[from] + (uint32_t)((int8_t)data[1] * 4);
-        struct frame f = {.number = ++number, .has_ts = true, .linktype = LINK_IPV4, .ts = (ns_t)number * 1000};
+        struct frame f = {.number = number + 1, .has_ts = true, .linktype = LINK_IPV4, .ts = (ns_t)number * 1000};
         uint8_t *bytes;
+        number++;
         if (n > size - 6)
             n = (uint16_t)(size - 6);
         bytes = malloc(HEAD + n + 1u);
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= 6u + n;
         data += 6u + n;
     }
-    iwarp_finish(observer_iwarp(context_observer(c)));
+    iwarp_finish(observer_iwarp(context_observer(c)), NULL);
     context_free(c);
     return 0;
 }

@@ -71,7 +71,7 @@ static inline struct tcp_run *tcp_run_new(void)
 
 static inline void tcp_run_free(struct tcp_run *r)
 {
-    iwarp_finish(observer_iwarp(r->observer));
+    iwarp_finish(observer_iwarp(r->observer), r);
     observer_free(r->observer);
     free(r);
 }

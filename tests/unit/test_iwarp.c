@@ -2,6 +2,7 @@
 #include "tests/unit/iwarp_run.h"
 
 #include "src/cap/cap.h"
+#include "src/ulp/ulp.h"
 
 #include <stdio.h>
 
@@ -214,7 +215,7 @@ Test(iwarp, segments_that_were_cut_still_tell_their_operations)
     tcp_ack(r, SERVER);
     cr_expect_eq(r->n_fpdus, 4);
     cr_expect_eq(r->n_whole, 0);
-    iwarp_finish(observer_iwarp(r->observer));
+    iwarp_finish(observer_iwarp(r->observer), r);
     cr_assert_eq(r->n_over, 1);
     cr_expect_eq(r->over[0].bytes, 5600);
     cr_expect_eq(r->over[0].ended, IWARP_DONE);
@@ -312,7 +313,7 @@ Test(iwarp, a_read_is_over_with_the_last_of_its_response)
     answer.to += 2000;
     answer.last = true;
     send_fpdu(r, SERVER, &answer, 1000);
-    iwarp_finish(observer_iwarp(r->observer));
+    iwarp_finish(observer_iwarp(r->observer), r);
     cr_assert_eq(r->n_over, 1);
     cr_expect_eq(r->over[0].ended, IWARP_DONE);
     cr_expect_eq(r->over[0].stag, 0x77);
@@ -358,6 +359,89 @@ Test(iwarp, the_crc_is_that_of_rfc_3720)
 
     cr_expect_eq(mpa_crc(zeros, 32), 0xaa36918a);
     cr_expect_eq(mpa_crc(digits, 9), 0x839206e3);
+}
+
+/* --- Upper protocols -------------------------------------------------------------------------- */
+
+static struct ulp_command the_command;
+static unsigned commands_over;
+
+static void on_command(void *user, const struct ulp_command *c)
+{
+    (void)user;
+    the_command = *c;
+    commands_over++;
+}
+
+/* A SEND with these bytes. */
+static void send_bytes(struct tcp_run *r, unsigned from, uint32_t msn, const void *bytes, uint32_t n)
+{
+    static uint8_t b[512];
+    struct ddp d = a_send(msn, 0, true);
+    uint32_t all = make_fpdu(b, &d, n, false);
+
+    memcpy(b + 2 + DDP_UNTAGGED_LEN, bytes, n);
+    store_be32(b + all - 4, mpa_crc(b, all - 4));
+    tcp_send(r, from, b, all, 200);
+}
+
+/* The READ of the controller, and its response in two segments. */
+static void read_data(struct tcp_run *r, uint32_t key, uint64_t addr, uint32_t len)
+{
+    struct ddp d = {.last = true, .version = 1, .rdmap_version = 1, .opcode = RDMAP_READ_REQUEST, .qn = 1, .msn = 1},
+               answer = a_write(0x55, 0x900, false);
+    static uint8_t b[256];
+    uint32_t n = make_fpdu(b, &d, RDMAP_READ_LEN, false);
+    uint8_t *q = b + 2 + DDP_UNTAGGED_LEN;
+
+    store_be32(q, 0x55);
+    store_be64(q + 4, 0x900);
+    store_be32(q + 12, len);
+    store_be32(q + 16, key);
+    store_be64(q + 20, addr);
+    store_be32(b + n - 4, mpa_crc(b, n - 4));
+    tcp_send(r, SERVER, b, n, 4096);
+    answer.opcode = RDMAP_READ_RESPONSE;
+    send_fpdu(r, CLIENT, &answer, len / 2);
+    answer.to += len / 2;
+    answer.last = true;
+    send_fpdu(r, CLIENT, &answer, len - len / 2);
+}
+
+Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
+{
+    struct tcp_run *r = tcp_run_new();
+    struct ulp *u = ulp_new(r->observer, &(struct ulp_opts){.over = on_command}, false);
+    uint8_t start[64], capsule[64] = {1, 0x40, 7, 0, 1}, done[16] = {[12] = 7};
+
+    cr_assert(u != NULL);
+    commands_over = 0;
+    make_start(start, false, FLAG_CRC, 1);
+    store_be16(start + 18, 32);
+    memset(start + 20, 0, 32);
+    start[22] = 1;  /* queue 1 */
+    start[24] = 32; /* its sizes */
+    start[26] = 31;
+    tcp_send(r, CLIENT, start, 52, 1000);
+    tcp_send(r, SERVER, start, make_start(start, true, FLAG_CRC, 1), 1000);
+    capsule[24 + 1] = 0x40; /* keyed data: address 0x4000, 1024 bytes, key 0x99 */
+    capsule[32 + 1] = 0x04;
+    capsule[35] = 0x99;
+    capsule[39] = 0x40;
+    capsule[48] = 1; /* blocks - 1 */
+    send_bytes(r, CLIENT, 1, capsule, 64);
+    read_data(r, 0x99, 0x4000, 1024);
+    send_bytes(r, SERVER, 1, done, 16);
+    ulp_finish(u);
+    cr_assert_eq(commands_over, 1, "%u", commands_over);
+    cr_expect_eq(the_command.ended, ULP_COMPLETED);
+    cr_expect_eq(the_command.asked[ULP_FROM_CLIENT], 1024);
+    cr_expect_eq(the_command.moved[ULP_FROM_CLIENT], 1024);
+    cr_expect_eq(the_command.stream, 1);
+    cr_expect_eq(ulp_sums(u)->untied, 0);
+    cr_expect_eq(all_faults(r), 0);
+    ulp_free(u);
+    tcp_run_free(r);
 }
 
 /* --- Real captures, damaged ------------------------------------------------------------------- */
