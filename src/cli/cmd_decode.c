@@ -56,7 +56,7 @@ static const struct opt_def defs[] = {
      "r since the first frame (default), d since the frame before, dd since the frame\n"
      "shown before, e epoch, a or ad local time, u or ud UTC"},
     {'n', "no-names", NULL, "do not look up names (never done: accepted for tshark's sake)"},
-    {'l', "line-buffered", NULL, "write at once (a live capture always does: accepted for tshark's sake)"},
+    {'l', "line-buffered", NULL, "write the output of each packet at once, as a live capture always does"},
     {'q', "quiet", NULL, "decode and verify, print only a summary"},
     {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
     {KEY_RD, "rd", NULL, "read opcodes 0x40-0x5f as reliable datagram"},
@@ -282,6 +282,9 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case 'q':
         job->quiet = true;
         break;
+    case 'l':
+        job->line_buffered = true;
+        break;
     case KEY_UDP_PORT:
         return parse_udp_port(&job->decode, arg);
     case KEY_RD:
@@ -301,7 +304,7 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case KEY_FAIL_ON:
         return parse_fail_on(job, arg);
     default:
-        break; /* -n, -l */
+        break; /* -n */
     }
     return r;
 }

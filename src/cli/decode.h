@@ -26,6 +26,7 @@ struct decode_job {
     struct rotation rotation;   /* -b, live capture; with none of its limits: one file */
     bool no_promisc;            /* -p: no promiscuous mode */
     uint64_t count;             /* -c: stop after this many frames, 0: no limit */
+    bool line_buffered;         /* -l: write the output of each packet at once */
     bool quiet;                 /* -q: only a summary at the end */
     bool no_context;            /* no notes from earlier packets */
     bool fail_bad_icrc;         /* exit status 1 if a packet has a bad ICRC */

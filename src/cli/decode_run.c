@@ -45,8 +45,8 @@ struct run {
     uint64_t n;                /* frames read */
     uint16_t digits_file;
     uint32_t digits_iface;
-    /* standard output is a terminal: flush after each packet; the output of a live capture is written whenever it
-     * waits */
+    /* -l, or standard output is a terminal: flush after each packet; the output of a live capture is written whenever
+     * it waits */
     bool flush_each;
     bool silent;   /* the capture itself is written to stdout, so no text is */
     bool progress; /* show progress: stderr is a terminal and stdout is not written to it */
@@ -496,7 +496,7 @@ int decode_run(const struct decode_job *job)
     r.bounded = job->count || job->stop.kilobytes || job->stop.files || rotation_limited(&job->rotation);
     r.printer.opts = job->print;
     r.decode = job->decode;
-    r.flush_each = !job->ifaces.n && isatty(STDOUT_FILENO);
+    r.flush_each = job->line_buffered || (!job->ifaces.n && isatty(STDOUT_FILENO));
     r.silent = job->write && strcmp(job->write, "-") == 0;
     r.progress = isatty(STDERR_FILENO) && !job->ifaces.n && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
