@@ -64,6 +64,8 @@ def unanswered(_ours, theirs, packet):
 
 KNOWN = [
     # RPC over RDMA and NFS.
+    Known(r"infiniband[.](reth|aeth|immdt|invariant[.]crc)([.].*)?", lambda o, t, p: lost(o, t, p) and int(p.ours["infiniband.bth.opcode"]) >= 0xc0,
+          "MRC is not known: what is behind the BTH is not decoded"),
     Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP is decoded, too"),
     Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and twice(a, b, p), "over iWARP it is shown twice"),
     Known("(rpc|nfs)[.].*", lambda a, b, p: p.has("rpcordma.position") and b == "",

@@ -6,7 +6,8 @@
 #include "gen/rnic/rnic.h"
 
 /* In the order in which they are destroyed: none is needed by one behind it. Windows go before the queue pairs that
- * they are bound to: while one is bound, soft-RoCE of Linux 6.1 waits a minute before it destroys the queue pair. */
+ * they are bound to: while one is bound, soft-RoCE of Linux 6.1 waits for up to 20 s before it destroys the queue pair.
+ */
 enum object_kind {
     OBJECT_ID,
     OBJECT_MW,

@@ -1,9 +1,9 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#define BEHIND_LOOK 16               /* packets before the lost one at which two taps are compared */
-#define BEHIND_COMPARED 64           /* packets from the oldest one without a response on that two taps compare */
-#define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
+#define BEHIND_LOOK     16               /* packets before the lost one at which two taps are compared */
+#define BEHIND_COMPARED 64               /* packets from the oldest one without a response on that two taps compare */
+#define BEHIND_MOST     (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {

@@ -377,7 +377,8 @@ void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn);
 void explain_stranger_naks(struct explainer *x);
 /* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */
 enum cause explain_refusal(unsigned code);
-/* A NAK that moves the requester's queue pair to the error state (naks.c); an RNR NAK. `e`: with the requests that it answers, `t`: of their flow. */
+/* A NAK that moves the requester's queue pair to the error state (naks.c); an RNR NAK. `e`: with the requests that it
+ * answers, `t`: of their flow. */
 void explain_refused(struct explainer *x, const struct event *e, const struct flow_notes *t);
 void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A sequence NAK. If its requester went back to that PSN just before, too soon for an ACK timeout, this is the NAK that

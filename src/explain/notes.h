@@ -85,10 +85,10 @@ struct noted_responses {
     } by_psn[NOTED_RESPONSES]; /* frame of the first and the latest one; ICRC and time of the latest */
     uint32_t last_frame;       /* latest response; 0: none seen */
     ns_t last_ts;
-    uint32_t largest;          /* payload bytes of the largest READ response */
-    uint32_t reads;            /* READ responses */
-    bool strange;  /* of the flow of the responses: some came before it was known to which requests */
-    uint32_t next; /* PSN after the latest READ response in order; UINT32_MAX: none seen */
+    uint32_t largest; /* payload bytes of the largest READ response */
+    uint32_t reads;   /* READ responses */
+    bool strange;     /* of the flow of the responses: some came before it was known to which requests */
+    uint32_t next;    /* PSN after the latest READ response in order; UINT32_MAX: none seen */
     /* PSN of the latest retransmitted READ response seen after later ones; else UINT32_MAX */
     uint32_t late;
     uint32_t behind;        /* PSN behind the latest READ response */
@@ -110,14 +110,14 @@ struct noted_responses {
 
 /* Hypotheses that later packets may revise: numbers of incidents, NO_INCIDENT: none. */
 struct hypotheses {
-    uint32_t open;                  /* its PSN is not acknowledged yet */
-    uint32_t cost;                  /* the reason of the present retransmission */
-    uint32_t dup, reorder, rnr;     /* these gather further frames */
-    uint32_t soon, dup_rsp;         /* likewise; dup_rsp: duplicate responses */
+    uint32_t open;              /* its PSN is not acknowledged yet */
+    uint32_t cost;              /* the reason of the present retransmission */
+    uint32_t dup, reorder, rnr; /* these gather further frames */
+    uint32_t soon, dup_rsp;     /* likewise; dup_rsp: duplicate responses */
     struct {
-        uint32_t psn, lost, again; /* frames of the copy before and of it; again 0: none */
-        ns_t sent, ts;             /* when these came */
-    } hasty;                       /* the latest copy that `soon` is about */
+        uint32_t psn, lost, again;  /* frames of the copy before and of it; again 0: none */
+        ns_t sent, ts;              /* when these came */
+    } hasty;                        /* the latest copy that `soon` is about */
     uint32_t missed;                /* the latest request that never passed the tap, and was NAKed */
     uint32_t rnr_psn;               /* with rnr */
     uint32_t reorder_end;           /* with reorder: PSN after the last that the responder dropped */
