@@ -456,6 +456,8 @@ void observer_learn(struct observer *o, const struct pkt *p)
         note_other(o, p);
     if (p->n_layers && p->layers[p->n_layers - 1].hdr == &tcp_hdr)
         learn_stream(o, p);
+    else
+        iwarp_no_packet(o->iwarp);
     learn_packet(&o->learner, o->conns, p);
 }
 

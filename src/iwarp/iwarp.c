@@ -458,6 +458,11 @@ void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends 
         forget(w, w->oldest);
 }
 
+void iwarp_no_packet(struct iwarp *w)
+{
+    w->n_shown = 0;
+}
+
 /* --- The whole -------------------------------------------------------------------------------- */
 
 struct iwarp *iwarp_new(uint32_t (*number)(void *user), void *user)

@@ -165,6 +165,8 @@ void iwarp_free(struct iwarp *w);
 bool iwarp_subscribe(struct iwarp *w, const struct iwarp_sub *s);
 /* A packet whose innermost layer is a TCP header, between `ends`. */
 void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends *ends);
+/* The packet has no TCP header, and nothing to show; nor has a packet with a BTH, which is passed to none of these. */
+void iwarp_no_packet(struct iwarp *w);
 /* What the packets from now on complete or begin is not handed out, but followed. */
 void iwarp_mute(struct iwarp *w, bool muted);
 /* All packets are there: gaps are given up, and the subscriber with this `user` gets the operations that are open, by
