@@ -95,7 +95,7 @@ $(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/tutorial.html
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
-$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma gen/conform/known_rxe.tsv
+$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma $(wildcard gen/conform/*.tsv)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -c -o $@ $<
 

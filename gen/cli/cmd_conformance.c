@@ -89,6 +89,7 @@ struct job {
     char judge[4096], temporary[300];
     struct conform_outcome outcome[CONFORM_TESTS];
     unsigned n;
+    struct metrics metrics;
 };
 
 void cmd_conformance_help(struct buf *b)
@@ -99,9 +100,9 @@ void cmd_conformance_help(struct buf *b)
                 "Test how a device follows the rules of the transport, and print its score card. The device is that of "
                 "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
-    buf_puts(b,
-             "\nExit status: 0 if no test failed, 1 if one did, met an error or was not run, 2 for usage, files that "
-             "cannot be\nwritten, an interface that cannot be used, or an agent that is not reached.\n");
+    buf_puts(
+        b, "\nExit status: 0 if no test failed, 1 if one did, met an error, was inconclusive or was not run,\n2 for "
+           "usage, files that cannot be written, an interface that cannot be used, or an agent that is not reached.\n");
 }
 
 /* --- Options ---------------------------------------------------------------------------------- */
@@ -316,10 +317,19 @@ static int make_directory(struct job *j)
     return 0;
 }
 
+static bool is_failure(enum conform_result r)
+{
+    return r == CONFORM_FAIL || r == CONFORM_INCONCLUSIVE || r == CONFORM_ERROR || r == CONFORM_CRASH;
+}
+
 static int show(struct job *j)
 {
-    struct conform_score s = {
-        .o = j->outcome, .n = j->n, .seed = j->run.seed, .dut = buf_str(&j->who), .judged = j->run.judge != NULL};
+    struct conform_score s = {.o = j->outcome,
+                              .n = j->n,
+                              .seed = j->run.seed,
+                              .dut = buf_str(&j->who),
+                              .judged = j->run.judge != NULL,
+                              .metrics = &j->metrics};
     static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
                                                                                 conform_print_junit};
     struct buf b = {0};
@@ -328,8 +338,7 @@ static int show(struct job *j)
     print[j->format](&s, &b);
     status = cli_show(&b);
     for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
-        if (j->outcome[i].result == CONFORM_FAIL || j->outcome[i].result == CONFORM_ERROR ||
-            j->outcome[i].result == CONFORM_CRASH)
+        if (is_failure(j->outcome[i].result))
             status = EXIT_FOUND;
     return status;
 }
@@ -437,6 +446,7 @@ static int run(struct job *j)
     int status = make_directory(j);
 
     j->run.dut = &j->dut;
+    j->run.metrics = &j->metrics;
     find_judge(j);
     if (!status)
         status = j->twin ? run_twin(j) : run_device(j);
@@ -444,6 +454,7 @@ static int run(struct job *j)
         rmdir(j->temporary);
     for (unsigned i = 0; i < j->n; i++)
         conform_outcome_free(&j->outcome[i]);
+    metrics_free(&j->metrics);
     buf_free(&j->who);
     return status;
 }

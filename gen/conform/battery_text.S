@@ -1,4 +1,4 @@
-/* layer 3 (conform): gen/conform/battery.rdma and the profiles of known deviations as a part of the program. */
+/* layer 3 (conform): gen/conform/battery.rdma, the profiles of known deviations and published values as a part of the program. */
     .section .rodata
     .global conform_battery_text
 conform_battery_text:
@@ -7,5 +7,9 @@ conform_battery_text:
     .global known_rxe_text
 known_rxe_text:
     .incbin "gen/conform/known_rxe.tsv"
+    .byte 0
+    .global conform_published_text
+conform_published_text:
+    .incbin "gen/conform/published.tsv"
     .byte 0
     .section .note.GNU-stack, "", %progbits

@@ -80,8 +80,13 @@ static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* 0, or a negative errno: the device is not reached. */
-static int configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap)
+static void measured(void *user, const struct token *name, ns_t time)
+{
+    metrics_add(user, name, time);
+}
+
+/* `m`: for what is measured; NULL: nothing is. 0, or a negative errno: the device is not reached. */
+static int configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap, struct metrics *m)
 {
     struct ep_config *device = &o->sim.ep[1];
     struct script_live *v = r->live;
@@ -91,6 +96,8 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     o->sim.events = event_list_new();
     o->sim.taps[TAP_AT_RESPONDER] = v ? NULL : tap;
     o->dut = r->dut;
+    o->measured = m ? measured : NULL;
+    o->user = m;
     device->faults = r->faults;
     device->n_faults = r->n_faults;
     device->no_self_check = r->n_faults > 0;
@@ -101,14 +108,22 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     return script_live_init(v, o);
 }
 
+/* What it is that a test of this level did not see. */
+static enum conform_result missed(unsigned level)
+{
+    static const uint8_t by_level[CONFORM_LEVELS] = {CONFORM_FAIL, CONFORM_WEAK, CONFORM_INFO};
+
+    return by_level[level];
+}
+
 /* What script_run() returned, as a result. */
-static enum conform_result result_of(enum script_result r)
+static enum conform_result result_of(enum script_result r, unsigned level)
 {
     switch (r) {
     case SCRIPT_OK:
         return CONFORM_PASS;
     case SCRIPT_FAILED:
-        return CONFORM_FAIL;
+        return missed(level);
     case SCRIPT_UNSUPPORTED:
         return CONFORM_UNSUPPORTED;
     default:
@@ -125,11 +140,11 @@ static bool is_about(struct conform_outcome *o)
     return false;
 }
 
-static void is_error(struct conform_outcome *o, const char *what, const char *why)
+static void says_nothing(struct conform_outcome *o, enum conform_result r, const char *why)
 {
-    o->result = CONFORM_ERROR;
+    o->result = (uint8_t)r;
     o->reason.len = 0;
-    buf_printf(&o->reason, "%s%s%s", what, *why ? ": " : "", why);
+    buf_puts(&o->reason, why);
 }
 
 /* The judge sees the same capture. A rule that the test is about, and that only the judge found broken, is a
@@ -139,10 +154,11 @@ static void weigh(struct conform_outcome *o, const struct conform_run *r, const 
     int e = r->judge ? conform_judge(r->judge, o->capture, mac, &o->judge) : 0;
 
     if (e < 0 && o->result != CONFORM_ERROR) {
-        is_error(o, "the capture cannot be judged", strerror(-e));
+        says_nothing(o, CONFORM_ERROR, "the capture cannot be judged: ");
+        buf_puts(&o->reason, strerror(-e));
     } else if (o->judge.len && o->result == CONFORM_PASS) {
         o->judge_alone = true;
-        o->result = is_about(o) ? CONFORM_ERROR : CONFORM_FAIL;
+        o->result = (uint8_t)(is_about(o) ? CONFORM_ERROR : missed(o->test->level));
         buf_puts(&o->reason,
                  o->result == CONFORM_ERROR ? "the test passes, but the judge disagrees" : "all expectations are met");
     }
@@ -150,19 +166,20 @@ static void weigh(struct conform_outcome *o, const struct conform_run *r, const 
         known_weigh(r->known, o);
 }
 
-/* Play a scenario: its result, with what it reports in *out; the device's MAC address. */
-static enum conform_result play(const struct conform_run *r, const char *id, const char *text, struct tap_set *tap,
-                                struct buf *out, uint8_t mac[6])
+/* Play a scenario: its result, with what it reports in *out, and what it measures in *m (NULL: nothing); the device's
+ * MAC address. */
+static enum script_result play(const struct conform_run *r, const char *id, const char *text, struct tap_set *tap,
+                               struct buf *out, uint8_t mac[6], struct metrics *m)
 {
     struct script_opts script = {0};
-    int e = configure(r, &script, tap);
+    int e = configure(r, &script, tap, m);
 
     memcpy(mac, script.sim.ep[1].addr.mac, 6);
     if (e == 0)
-        return result_of(script_run(id, text, &script, out));
+        return script_run(id, text, &script, out);
     event_list_free(script.sim.events);
     buf_printf(out, "%s: %s", id, e == -EINTR ? "interrupted" : strerror(-e));
-    return CONFORM_ERROR;
+    return SCRIPT_BROKEN;
 }
 
 /* Whether the device still serves a queue pair; if not, that is the worst that a test can show. */
@@ -172,7 +189,7 @@ static int check_alive(const struct conform_run *r, struct conform_outcome *o)
                                "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\na wc 1 SUCCESS SEND\n";
     struct buf out = {0}, why = {0};
     uint8_t mac[6];
-    bool good = play(r, "alive", text, NULL, &out, mac) == CONFORM_PASS, stopped = live_stopped();
+    bool good = play(r, "alive", text, NULL, &out, mac, NULL) == SCRIPT_OK, stopped = live_stopped();
 
     if (!good && !stopped) {
         o->result = CONFORM_CRASH;
@@ -185,8 +202,9 @@ static int check_alive(const struct conform_run *r, struct conform_outcome *o)
     return stopped ? -EINTR : 0;
 }
 
-/* Run the test and fill *o, but for the judge's opinion. */
-static int run_script(const struct conform_run *r, const char *text, struct conform_outcome *o, uint8_t mac[6])
+/* Run the test and fill *o, but for the judge's opinion; *m: what it measures. */
+static int run_script(const struct conform_run *r, const char *text, struct conform_outcome *o, uint8_t mac[6],
+                      struct metrics *m)
 {
     struct tap_set tap = {.place = TAP_AT_RESPONDER};
     struct buf out = {0};
@@ -196,13 +214,13 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     if (e == 0)
         e = keep_script(o);
     if (e == 0) {
-        o->result = (uint8_t)play(r, o->test->id, text, &tap, &out, mac);
+        o->result = (uint8_t)result_of(play(r, o->test->id, text, &tap, &out, mac, m), o->test->level);
         put_reason(&o->reason, o->test->id, buf_str(&out));
     }
     buf_free(&out);
     closed = end_capture(r, &tap, &lost);
     if (lost)
-        is_error(o, "frames were lost at this side, which was too slow", "");
+        says_nothing(o, CONFORM_INCONCLUSIVE, "frames were lost at this side, which was too slow");
     return e ? e : closed;
 }
 
@@ -210,6 +228,7 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
 static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
     struct conform_run once = *r;
+    struct metrics measured = {0};
     char end[32] = ".pcapng";
     uint8_t mac[6] = {0};
     int e;
@@ -219,18 +238,21 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
         snprintf(end, sizeof end, "-%u.pcapng", number + 1);
     if (!name_file(r, o->test, end, o->capture, sizeof o->capture))
         return -ENAMETOOLONG;
-    e = run_script(&once, text, o, mac);
-    if (e < 0)
-        return e;
-    weigh(o, r, mac);
-    return r->live ? check_alive(&once, o) : 0;
+    e = run_script(&once, text, o, mac, &measured);
+    if (e == 0)
+        weigh(o, r, mac);
+    if (e == 0 && r->metrics && (o->result == CONFORM_PASS || o->result == CONFORM_KNOWN))
+        metrics_move(r->metrics, &measured);
+    metrics_free(&measured);
+    return e < 0 || !r->live ? e : check_alive(&once, o);
 }
 
 /* How bad a result is: the higher, the worse. */
 static unsigned badness(const struct conform_outcome *o)
 {
     static const uint8_t rank[CONFORM_RESULTS] = {
-        [CONFORM_UNSUPPORTED] = 1, [CONFORM_KNOWN] = 2, [CONFORM_FAIL] = 3, [CONFORM_ERROR] = 4, [CONFORM_CRASH] = 5};
+        [CONFORM_UNSUPPORTED] = 1, [CONFORM_KNOWN] = 2, [CONFORM_INFO] = 3,  [CONFORM_INCONCLUSIVE] = 4,
+        [CONFORM_WEAK] = 5,        [CONFORM_FAIL] = 6,  [CONFORM_ERROR] = 7, [CONFORM_CRASH] = 8};
 
     return rank[o->result];
 }

@@ -4,6 +4,7 @@
 #ifndef RDMATRACE_GEN_CONFORM_CONFORM_H
 #define RDMATRACE_GEN_CONFORM_CONFORM_H
 
+#include "gen/conform/metrics.h"
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
 
@@ -11,7 +12,7 @@
 #define CONFORM_RULES 12  /* most rules of a test */
 
 /* How strongly the source requires it: it must, it should, or it only tells what the device does. */
-enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFO, CONFORM_LEVELS };
+enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFORM, CONFORM_LEVELS };
 /* "M", "S", "I". */
 const char *conform_level_str(enum conform_level l);
 
@@ -45,15 +46,24 @@ struct known_profile;
 
 enum conform_result {
     CONFORM_PASS,
-    CONFORM_FAIL,        /* the device did what it must not, or did not what it must */
-    CONFORM_UNSUPPORTED, /* it lacks what the test needs */
-    CONFORM_ERROR,       /* ours: the test, the session, or a disagreement between the test and the judge */
-    CONFORM_KNOWN,       /* it failed, in the way that its profile says */
-    CONFORM_CRASH,       /* after the test the device serves nothing any more */
+    CONFORM_FAIL,         /* the device did what it must not, or did not what it must */
+    CONFORM_WEAK,         /* it did not what it should (level S) */
+    CONFORM_INFO,         /* what a test of level I wants to see or to measure did not come */
+    CONFORM_INCONCLUSIVE, /* frames were lost at this side: nothing is known of the device */
+    CONFORM_UNSUPPORTED,  /* it lacks what the test needs */
+    CONFORM_ERROR,        /* ours: the test, the session, or a disagreement between the test and the judge */
+    CONFORM_KNOWN,        /* it failed, in the way that its profile says */
+    CONFORM_CRASH,        /* after the test the device serves nothing any more */
     CONFORM_RESULTS,
 };
-/* "pass", "fail", "unsupported", "error", "known", "crash". */
+/* "pass", "fail", "weak", "info", "inconclusive", "unsupported", "error", "known", "crash". */
 const char *conform_result_str(enum conform_result r);
+/* Whether the device did not do what the test expects: CONFORM_FAIL, CONFORM_WEAK or CONFORM_INFO, by the test's level.
+ */
+static inline bool conform_is_missed(enum conform_result r)
+{
+    return r == CONFORM_FAIL || r == CONFORM_WEAK || r == CONFORM_INFO;
+}
 
 struct conform_outcome {
     const struct conform_test *test;
@@ -81,6 +91,7 @@ struct conform_run {
     const struct known_profile *known; /* deviations of the device that are known; NULL: none */
     const char *keep;                  /* directory of the captures, which exists */
     const char *judge;                 /* path of the program rdmatrace; NULL: captures are not judged */
+    struct metrics *metrics;           /* gets what tests that passed have measured; NULL: nothing does */
 };
 
 /* Run a test and fill *o, which conform_outcome_free() releases. On a real network a second, small test shows that the
@@ -101,6 +112,7 @@ struct conform_score {
     uint64_t seed;
     const char *dut; /* what was tested, in a few words */
     bool judged;     /* captures were judged */
+    const struct metrics *metrics;
 };
 /* Append the line of an outcome, with the reasons below it; the sums below all of them. */
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b);

@@ -1,6 +1,8 @@
 /* layer 3 (conform): profiles: deviations of a device that are known, read from text, and found in an outcome. */
 #include "gen/conform/known.h"
 
+#include "gen/conform/table.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 
@@ -14,23 +16,6 @@ const char *known_text(const char *name)
 }
 
 /* --- Reading ---------------------------------------------------------------------------------- */
-
-/* Split a line of `n` characters at its tabs. How many columns it has. */
-static unsigned split(const char *line, size_t n, struct token t[COLUMNS])
-{
-    unsigned columns = 0;
-
-    for (size_t at = 0; at <= n; at++) {
-        size_t len = 0;
-        while (at + len < n && line[at + len] != '\t')
-            len++;
-        if (columns < COLUMNS)
-            t[columns] = (struct token){.p = line + at, .len = (uint32_t)len};
-        columns++;
-        at += len;
-    }
-    return columns;
-}
 
 /* Copy a column that is not "-". False: it is empty, or too long. */
 static bool copy(const struct token *t, char *to, size_t size)
@@ -47,7 +32,7 @@ static const char *take_row(struct known_profile *p, const char *line, size_t n)
     struct token t[COLUMNS];
     char id[16];
 
-    if (split(line, n, t) != COLUMNS)
+    if (table_split(line, n, t, COLUMNS) != COLUMNS)
         return "expected five columns: test, rule, pattern of the reason, why, source";
     if (p->n == KNOWN_ROWS)
         return "too many rows";
@@ -130,7 +115,7 @@ void known_weigh(const struct known_profile *p, struct conform_outcome *o)
     const struct known_row *row = o->judge_alone ? NULL : find(p, o, RULE_NONE);
     bool known = o->judge_alone || row;
 
-    if (o->result != CONFORM_FAIL && !(o->result == CONFORM_ERROR && o->judge_alone))
+    if (!conform_is_missed(o->result) && !(o->result == CONFORM_ERROR && o->judge_alone))
         return;
     if (row)
         say(o, row);

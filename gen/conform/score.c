@@ -1,7 +1,8 @@
 /* layer 3 (conform): the score card: text, JSON, JUnit. */
 #include "gen/conform/conform.h"
 
-static const char *const results[CONFORM_RESULTS] = {"pass", "fail", "unsupported", "error", "known", "crash"};
+static const char *const results[CONFORM_RESULTS] = {"pass",        "fail",  "weak",  "info", "inconclusive",
+                                                     "unsupported", "error", "known", "crash"};
 
 const char *conform_result_str(enum conform_result r)
 {
@@ -29,7 +30,7 @@ static unsigned all_of(const struct conform_score *s, unsigned level)
 /* Whether the result tells how the device follows the rules. */
 static bool is_about_device(const struct conform_outcome *o)
 {
-    return o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_ERROR;
+    return o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_ERROR && o->result != CONFORM_INCONCLUSIVE;
 }
 
 /* How many rules the tests concern that passed or failed; `good`: only those of which every such test passed. */
@@ -59,8 +60,8 @@ static void put_sum(const struct conform_score *s, unsigned level, struct buf *b
 {
     buf_printf(b, "%s: %u of %u passed, %u failed", conform_level_str(level), conform_count(s, level, CONFORM_PASS),
                all_of(s, level), conform_count(s, level, CONFORM_FAIL));
-    for (unsigned r = CONFORM_UNSUPPORTED; r < CONFORM_RESULTS; r++)
-        if (r <= CONFORM_ERROR || conform_count(s, level, (enum conform_result)r))
+    for (unsigned r = CONFORM_WEAK; r < CONFORM_RESULTS; r++)
+        if (r == CONFORM_UNSUPPORTED || r == CONFORM_ERROR || conform_count(s, level, (enum conform_result)r))
             buf_printf(b, ", %u %s", conform_count(s, level, (enum conform_result)r), results[r]);
     buf_char(b, '\n');
 }
@@ -70,19 +71,19 @@ static void put_below(struct buf *b, const char *what, const struct buf *text)
 {
     if (!text->len)
         return;
-    buf_printf(b, "             %s", what);
+    buf_printf(b, "              %s", what);
     buf_mem(b, text->p, text->len);
     buf_char(b, '\n');
 }
 
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
 {
-    buf_printf(b, "%-11s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
+    buf_printf(b, "%-12s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
                o->test->id, (int)o->test->title.len, o->test->title.p);
     if (o->result == CONFORM_PASS)
         return;
     if (o->runs > 1)
-        buf_printf(b, "             passed in %u of %u runs; the worst of the others:\n", o->good, o->runs);
+        buf_printf(b, "              passed in %u of %u runs; the worst of the others:\n", o->good, o->runs);
     put_below(b, "", &o->reason);
     put_below(b, "the judge: ", &o->judge);
     put_below(b, "known: ", &o->known);
@@ -97,6 +98,7 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
     buf_printf(b, "rules: %u of %u touched, of which %u kept in every test%s\n", count_rules(s, false),
                (unsigned)RULE_COUNT - 1, count_rules(s, true),
                s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
+    metrics_print_text(s->metrics, s->seed, b);
 }
 
 void conform_print_text(const struct conform_score *s, struct buf *b)
@@ -146,8 +148,10 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
             buf_printf(b, ",\"%s\":%u", results[r], conform_count(s, l, (enum conform_result)r));
         buf_puts(b, "},");
     }
-    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u}}}\n", (unsigned)RULE_COUNT - 1,
-               count_rules(s, false), count_rules(s, true));
+    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u}}", (unsigned)RULE_COUNT - 1, count_rules(s, false),
+               count_rules(s, true));
+    metrics_print_json(s->metrics, s->seed, b);
+    buf_puts(b, "}\n");
 }
 
 /* --- JUnit ------------------------------------------------------------------------------------ */
@@ -177,9 +181,21 @@ static bool same_group(const struct conform_outcome *a, const struct conform_out
     return group_len(a) == group_len(b) && memcmp(a->test->id, b->test->id, group_len(a)) == 0;
 }
 
+/* The element that tells of a result. */
+static const char *const tags[CONFORM_RESULTS] = {NULL,      "failure", "failure", "skipped", "skipped",
+                                                  "skipped", "error",   "skipped", "error"};
+
+static unsigned count_tag(const struct conform_score *s, const char *tag)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < CONFORM_RESULTS; r++)
+        n += tags[r] && strcmp(tags[r], tag) == 0 ? conform_count(s, CONFORM_LEVELS, (enum conform_result)r) : 0;
+    return n;
+}
+
 static void put_case(struct buf *b, const struct conform_outcome *o)
 {
-    static const char *const tags[CONFORM_RESULTS] = {NULL, "failure", "skipped", "error", "skipped", "error"};
 
     buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
     if (o->result != CONFORM_PASS) {
@@ -206,12 +222,9 @@ void conform_print_junit(const struct conform_score *s, struct buf *b)
         struct conform_score group = {.o = &s->o[i]};
         for (end = i; end < s->n && same_group(&s->o[i], &s->o[end]); end++)
             group.n++;
-        buf_printf(
-            b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
-            (int)group_len(&s->o[i]), s->o[i].test->id, group.n, conform_count(&group, CONFORM_LEVELS, CONFORM_FAIL),
-            conform_count(&group, CONFORM_LEVELS, CONFORM_ERROR) + conform_count(&group, CONFORM_LEVELS, CONFORM_CRASH),
-            conform_count(&group, CONFORM_LEVELS, CONFORM_UNSUPPORTED) +
-                conform_count(&group, CONFORM_LEVELS, CONFORM_KNOWN));
+        buf_printf(b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
+                   (int)group_len(&s->o[i]), s->o[i].test->id, group.n, count_tag(&group, "failure"),
+                   count_tag(&group, "error"), count_tag(&group, "skipped"));
         for (unsigned k = 0; k < group.n; k++)
             put_case(b, &group.o[k]);
         buf_puts(b, " </testsuite>\n");

@@ -17,7 +17,14 @@ struct expected {
     uint32_t first, count; /* psn=FROM-TO: the first PSN, and how many packets */
     bool has_psn;
     ns_t after_min, after_max, at_min, at_max; /* ns since the packet matched before; ns of virtual time */
+    struct token metric;                       /* name of what the time since the packet matched before measures */
 };
+
+/* Words of a line that are no values of the packet. */
+static bool is_about_line(const struct token *key)
+{
+    return token_is(key, "psn") || token_is(key, "after") || token_is(key, "at") || token_is(key, "metric");
+}
 
 static bool queue_has(struct script *s, void *arg)
 {
@@ -68,7 +75,7 @@ static bool psn_range(struct script *s, struct expected *e, const struct token *
     return true;
 }
 
-/* Parse the words that are not values of the packet: until, name, psn, after, at. */
+/* Parse the words that are not values of the packet: until, name, psn, after, at, metric. */
 static bool parse_expected(struct script *s, struct expected *e, const struct token *t, unsigned n)
 {
     struct token key, v;
@@ -97,6 +104,8 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
             return false;
         if (token_is(&key, "at") && !time_range(s, &v, &e->at_min, &e->at_max))
             return false;
+        if (token_is(&key, "metric"))
+            e->metric = v;
     }
     return true;
 }
@@ -111,7 +120,7 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
     uint64_t want, got;
 
     token_key(t, &key, &val);
-    if (token_is(&key, "psn") || token_is(&key, "after") || token_is(&key, "at"))
+    if (is_about_line(&key))
         return 1;
     if (token_is(&key, "path"))
         return !script_num(s, &val, 2, &want) ? -1 : want == sim_path_taken(&s->sim, e->host, p);
@@ -192,6 +201,14 @@ static bool mismatch(struct script *s, const struct expected *e, uint32_t i, con
     return false;
 }
 
+/* The packet is the one expected: the times of lines behind it count from it. */
+static void matched(struct script *s, const struct expected *e, uint32_t i, ns_t when)
+{
+    if (i == 0 && e->metric.len && s->o->measured)
+        s->o->measured(s->o->user, &e->metric, when - s->seen_at);
+    s->seen_at = when;
+}
+
 static bool expect_one(struct script *s, struct expected *e, uint32_t i)
 {
     for (;;) {
@@ -203,7 +220,7 @@ static bool expect_one(struct script *s, struct expected *e, uint32_t i)
         x = queue_take(s, e->host);
         r = packet_matches(s, e, i, x, &wrong);
         if (r > 0)
-            s->seen_at = x->when;
+            matched(s, e, i, x->when);
         else if (r == 0 && !e->skip)
             mismatch(s, e, i, x, wrong);
         free(x);

@@ -23,6 +23,10 @@ struct script_opts {
     struct script_live *live; /* host b is a live peer; NULL: both hosts are simulated */
     /* host b is driven by its agent, in virtual time, or on a real network (`live`); NULL: by the scenario itself */
     const struct script_dut *dut;
+    /* A line with metric=NAME was met: the time between the packet matched before and its first packet, ns. NULL:
+     * nobody asks. */
+    void (*measured)(void *user, const struct token *name, ns_t time);
+    void *user;
 };
 
 /* Run the scenario in `text` (terminated by NUL). `name`: its name in messages, which are appended to *out. */

@@ -1,0 +1,152 @@
+/* layer 3 (conform): samples of metrics, and their order statistics. */
+#include "gen/conform/metrics.h"
+
+#include "prng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLD      5    /* samples left out at the beginning, */
+#define ENOUGH    20   /* if there are so many */
+#define DRAWINGS  1000 /* of the bootstrap */
+#define DRAWN_MAX 1000 /* most samples of a drawing: a larger one would tell no more */
+
+static bool is_name(const struct token *t)
+{
+    for (uint32_t i = 0; i < t->len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789_", t->p[i]) || !t->p[i])
+            return false;
+    return t->len > 0 && t->len < METRIC_NAME;
+}
+
+static struct metric *find(struct metrics *m, const struct token *name)
+{
+    for (unsigned i = 0; i < m->n; i++)
+        if (token_is(name, m->metric[i].name))
+            return &m->metric[i];
+    if (m->n == METRICS || !is_name(name))
+        return NULL;
+    snprintf(m->metric[m->n].name, METRIC_NAME, "%.*s", (int)name->len, name->p);
+    return &m->metric[m->n++];
+}
+
+bool metrics_add(struct metrics *m, const struct token *name, ns_t time)
+{
+    struct metric *x = find(m, name);
+
+    if (!x || x->n == METRIC_SAMPLES)
+        return false;
+    if (x->n == x->room) {
+        unsigned room = x->room ? 2 * x->room : 16;
+        ns_t *more = realloc(x->sample, room * sizeof *more);
+        if (!more)
+            return false;
+        x->sample = more;
+        x->room = room;
+    }
+    x->sample[x->n++] = time;
+    return true;
+}
+
+void metrics_move(struct metrics *m, struct metrics *from)
+{
+    for (unsigned i = 0; i < from->n; i++) {
+        struct token name = token_of(from->metric[i].name);
+        for (unsigned k = 0; k < from->metric[i].n; k++)
+            metrics_add(m, &name, from->metric[i].sample[k]);
+    }
+    metrics_free(from);
+}
+
+void metrics_free(struct metrics *m)
+{
+    for (unsigned i = 0; i < m->n; i++)
+        free(m->metric[i].sample);
+    *m = (struct metrics){0};
+}
+
+/* --- Statistics ------------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+    ns_t x = *(const ns_t *)a, y = *(const ns_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sort(ns_t *t, unsigned n)
+{
+    qsort(t, n, sizeof *t, by_time);
+}
+
+/* The value that `percent` of the sorted samples do not exceed: the nearest rank. */
+static ns_t percentile(const ns_t *sorted, unsigned n, unsigned percent)
+{
+    unsigned rank = (unsigned)(((uint64_t)n * percent + 99) / 100);
+
+    return sorted[rank ? rank - 1 : 0];
+}
+
+/* Median of the distances from `median`; `t` is overwritten. */
+static ns_t median_distance(ns_t *t, unsigned n, ns_t median)
+{
+    for (unsigned i = 0; i < n; i++)
+        t[i] = t[i] > median ? t[i] - median : median - t[i];
+    sort(t, n);
+    return percentile(t, n, 50);
+}
+
+/* The interval of the median: percentiles 2.5 and 97.5 of the medians of drawings with replacement. `t`: room for
+ * DRAWN_MAX samples. */
+static void bootstrap(const ns_t *sorted, unsigned n, uint64_t seed, ns_t *t, struct metric_summary *s)
+{
+    unsigned drawn = n < DRAWN_MAX ? n : DRAWN_MAX;
+    ns_t median[DRAWINGS];
+    struct prng r;
+
+    prng_seed(&r, seed);
+    for (unsigned i = 0; i < DRAWINGS; i++) {
+        for (unsigned k = 0; k < drawn; k++)
+            t[k] = sorted[prng_below(&r, n)];
+        sort(t, drawn);
+        median[i] = percentile(t, drawn, 50);
+    }
+    sort(median, DRAWINGS);
+    s->low = median[DRAWINGS * 25 / 1000];
+    s->high = median[DRAWINGS * 975 / 1000 - 1];
+}
+
+void metric_summarise(const struct metric *m, uint64_t seed, struct metric_summary *s)
+{
+    unsigned skip = m->n >= ENOUGH ? COLD : 0, n = m->n - skip;
+    ns_t *t = n ? malloc((n + DRAWN_MAX) * sizeof *t) : NULL;
+
+    *s = (struct metric_summary){0};
+    if (!t)
+        return;
+    memcpy(t, m->sample + skip, n * sizeof *t);
+    sort(t, n);
+    *s = (struct metric_summary){.n = n,
+                                 .min = t[0],
+                                 .p5 = percentile(t, n, 5),
+                                 .median = percentile(t, n, 50),
+                                 .p95 = percentile(t, n, 95),
+                                 .p99 = percentile(t, n, 99),
+                                 .max = t[n - 1]};
+    bootstrap(t, n, seed, t + n, s);
+    s->mad = median_distance(t, n, s->median);
+    free(t);
+}
+
+struct metric_link metrics_link(const struct metrics *m, uint64_t seed)
+{
+    struct metric_summary s;
+
+    for (unsigned i = 0; i < m->n; i++)
+        if (strcmp(m->metric[i].name, METRIC_LINK) == 0) {
+            metric_summarise(&m->metric[i], seed, &s);
+            return (struct metric_link){.known = s.n > 0, .least = s.min, .error = (s.p95 - s.p5) / 2};
+        }
+    return (struct metric_link){0};
+}

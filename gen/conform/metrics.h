@@ -1,0 +1,70 @@
+/* layer 3 (conform): times that a battery measures of a device: samples by name, their order statistics, and what is
+ * published of other devices. A time ends or begins with a packet of the device as this side sees it: it includes the
+ * way there and back, and the error of two time stamps. */
+#ifndef RDMATRACE_GEN_CONFORM_METRICS_H
+#define RDMATRACE_GEN_CONFORM_METRICS_H
+
+#include "buf.h"
+#include "tokens.h"
+
+#define METRICS        32     /* most metrics of a battery */
+#define METRIC_NAME    24     /* bytes of a name, with its NUL */
+#define METRIC_SAMPLES 100000 /* most samples of a metric; what comes later is left out */
+#define METRIC_LINK    "link" /* the metric that calibrates: a WRITE of no bytes to its ACK, on an idle queue pair */
+
+struct metric {
+    char name[METRIC_NAME];
+    ns_t *sample; /* ns, in the order in which they were taken */
+    unsigned n, room;
+};
+
+/* Zero-initialise it. */
+struct metrics {
+    struct metric metric[METRICS];
+    unsigned n;
+};
+
+/* Add a sample of the metric `name`. False: it is no name (lower-case letters, digits and _), there are too many
+ * metrics or samples, or no memory. */
+bool metrics_add(struct metrics *m, const struct token *name, ns_t time);
+/* Move all samples of `from` behind those of *m, and empty `from`. */
+void metrics_move(struct metrics *m, struct metrics *from);
+void metrics_free(struct metrics *m);
+
+/* Order statistics, ns. Of 20 samples and more the first five are left out: caches were cold. */
+struct metric_summary {
+    unsigned n; /* samples, without those left out */
+    ns_t min, p5, median, p95, p99, max;
+    ns_t mad;       /* median of the distances from the median */
+    ns_t low, high; /* the median lies between them with a probability of 95 %: bootstrap of 1,000 drawings */
+};
+/* The summary of a metric; `seed`: of the bootstrap. All 0 without a sample or memory. */
+void metric_summarise(const struct metric *m, uint64_t seed, struct metric_summary *s);
+
+/* The link, from the samples of METRIC_LINK. */
+struct metric_link {
+    bool known;
+    ns_t least; /* shortest time of a WRITE of no bytes to its ACK: the way, and the device when it is idle */
+    ns_t error; /* half the distance of its percentiles 5 and 95: what a time stamp may be wrong by, and how steady the
+                 * device is, together */
+};
+struct metric_link metrics_link(const struct metrics *m, uint64_t seed);
+/* Whether times as short as this cannot be told from the error of the time stamps: less than three times that error. */
+static inline bool metric_is_below_resolution(const struct metric_summary *s, const struct metric_link *l)
+{
+    return l->known && s->median < 3 * l->error;
+}
+
+/* A published value of a metric, text of the table. */
+struct metric_published {
+    struct token device, value, source;
+};
+/* The published value with number `i` of a metric, from 0 on. False: there is none. */
+bool metric_published(const char *name, unsigned i, struct metric_published *p);
+
+/* Append the metrics as a table with the published values below; nothing without samples. */
+void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b);
+/* Append the members `"link":..., "metrics":[...]` of a JSON object, with a comma before them. */
+void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b);
+
+#endif
