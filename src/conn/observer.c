@@ -39,6 +39,7 @@ struct evidence {
 
 struct observer {
     struct conn_table *conns;
+    struct flow *flow; /* of `conns`, by index */
     struct learner learner;
     struct room room;
     struct evidence **dirs; /* by index of the requests' flow; NULL: no request seen */
@@ -124,6 +125,7 @@ struct observer *observer_new(const struct observer_opts *opts)
     o->opts.per_flow = o->opts.per_flow ? o->opts.per_flow : ROOM_PER_FLOW;
     o->room = room_of(o->opts.memory);
     o->conns = conn_table_new(room_flows(o->opts.memory, o->opts.per_flow));
+    o->flow = o->conns ? conn_flows(o->conns) : NULL;
     o->dirs = zeros_new(observer_flows(o), sizeof(struct evidence *));
     o->seen = zeros_new(observer_flows(o), sizeof *o->seen);
     o->iwarp = iwarp_new(take_number, o->conns);
@@ -232,14 +234,14 @@ static bool sent_other(const struct observer *o, uint32_t tap, const struct conn
 
 bool observer_heard(const struct observer *o, uint32_t flow)
 {
-    const struct flow *f = &conn_flows(o->conns)[flow];
+    const struct flow *f = &o->flow[flow];
 
     return (!o->partial && sent_other(o, f->tap, &f->dst, &f->src)) || observer_heard_rdma(o, flow);
 }
 
 bool observer_heard_rdma(const struct observer *o, uint32_t flow)
 {
-    const struct flow *flows = conn_flows(o->conns), *f = &flows[flow];
+    const struct flow *flows = o->flow, *f = &flows[flow];
 
     if (!o->partial && f->params.rep_frame)
         return true;
@@ -258,7 +260,7 @@ bool observer_heard_rdma(const struct observer *o, uint32_t flow)
  * earlier connection. */
 static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(o->conns, flow);
+    const struct flow *c = &o->flow[flow];
 
     if (o->opts.cautious && !o->opts.complete && c->have_psn && !psn_in(p->bth.psn, c->psn, TRACK_SENT))
         conn_unlearn(o->conns, flow);
@@ -267,7 +269,7 @@ static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flo
 /* Create the evidence of a flow; NULL without memory. Not inlined, so that dir_of() stays short. */
 static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, const struct pkt *p, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(o->conns, flow);
+    const struct flow *c = &o->flow[flow];
     struct evidence *v = calloc(1, sizeof *v);
     struct req_dir *h = &v->h;
 
@@ -309,7 +311,7 @@ static bool is_uc_reset(const struct event *e)
  * without CM, only the distance shows that. */
 static bool may_be_reset(const struct observer *o, const struct event *e)
 {
-    unsigned how = o->opts.complete ? conn_flow_at(o->conns, e->flow)->paired_by : PAIR_NONE;
+    unsigned how = o->opts.complete ? o->flow[e->flow].paired_by : PAIR_NONE;
 
     if (UNLIKELY(e->h->service == SVC_UC))
         return how != PAIR_CM && is_uc_reset(e);
@@ -320,7 +322,7 @@ static bool may_be_reset(const struct observer *o, const struct event *e)
 /* The queue pair was reset: neither the CM parameters nor the path MTU derived from packets hold any more. */
 static void apply_reset(struct observer *o, const struct event *e)
 {
-    const struct flow *c = conn_flow_at(o->conns, e->flow);
+    const struct flow *c = &o->flow[e->flow];
 
     if (!o->opts.complete && c->paired_by > PAIR_PSN)
         conn_unlearn(o->conns, e->flow);
@@ -330,7 +332,7 @@ static void apply_reset(struct observer *o, const struct event *e)
 /* Why the requester goes back to the request of `e`. */
 static enum why_back why_back(struct observer *o, const struct event *e)
 {
-    const struct conn_params *c = &conn_flow_at(o->conns, e->flow)->params;
+    const struct conn_params *c = &o->flow[e->flow].params;
 
     e->h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
     return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
@@ -388,7 +390,7 @@ void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, st
 
 ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
-    struct flow *c = conn_flow_at(o->conns, flow);
+    struct flow *c = &o->flow[flow];
 
     *e = (struct event){
         .p = p, .kind = EVENT_RESPONSE, .own = flow, .flow = FLOW_NONE, .unpaired = c->peer == FLOW_NONE};

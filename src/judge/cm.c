@@ -500,7 +500,7 @@ static void check_data_before_rep(struct judge *j, const struct cm_packet *c, co
     struct found f = found_of(RULE_CM_12, flow);
 
     if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts ||
-        conn_flow_at(j->conns, flow)->paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+        j->flow[flow].paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
         return;
     f.has = N_CM;
     f.lacks = lacks_of(j, c->s);
@@ -531,7 +531,7 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
 
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
 
     for (unsigned i = 0; i < LAPS; i++) {
         const struct lap *l = &j->lap[i];

@@ -162,7 +162,7 @@ void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow)
 
 void judge_cm_opened(struct judge *j, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     const struct cm_ends *newest = NULL;
     unsigned side = 0;
 

@@ -3,7 +3,7 @@
 
 static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     int32_t d = psn_diff(p->bth.psn, c->psn);
     struct found g = found_of(RULE_CM_06, flow);
 
@@ -37,7 +37,7 @@ static void report_too_long(struct judge *j, const struct pkt *p, uint32_t flow,
 void judge_cm_request(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
-    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct flow *c = &j->flow[a->flow];
 
     if (LIKELY(keeps_cm_params(a->f, c, p)))
         return;
@@ -75,11 +75,11 @@ void judge_cm_response(struct judge *j, const struct judged *a)
  * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. */
 static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     uint32_t n = conn_counts(j->conns).flows, hole;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct flow *o = conn_flow_at(j->conns, i);
+        const struct flow *o = &j->flow[i];
         const struct req_dir *h = j->flows[i].dir;
         struct found g = found_of(RULE_CM_07, i);
         bool same_direction = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
@@ -106,7 +106,7 @@ void judge_wrong_qpns(struct judge *j)
 
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
-        if (f->dir && f->dir->have_next && f->packets < 16 && conn_flow_at(j->conns, i)->peer == FLOW_NONE)
+        if (f->dir && f->dir->have_next && f->packets < 16 && j->flow[i].peer == FLOW_NONE)
             check_wrong_qpn(j, i, f);
     }
 }
@@ -117,7 +117,7 @@ void judge_wrong_qpns(struct judge *j)
  * none. *side is that end. */
 static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow, unsigned *side)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
 
     for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
         const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
@@ -154,7 +154,7 @@ static bool is_answered(const struct judge *j, const struct cm_ends *e, unsigned
  * answers them from there; or the answers go to the end of that connection. */
 static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     struct found g = found_of(RULE_CM_07, flow);
     unsigned side;
     const struct cm_ends *e = ends_of_first(j, flow, &side);
@@ -212,7 +212,7 @@ static bool is_sure(const struct judge *j, uint32_t flow, uint32_t of, bool addr
 /* Responses in `flow` whose requests go to another host, or come from another queue pair, which `of` is. */
 static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow), *q = conn_flow_at(j->conns, of);
+    const struct flow *c = &j->flow[flow], *q = &j->flow[of];
     bool address = !conn_addr_eq(&q->dst, &c->src);
     struct found g = found_of(address ? RULE_FMT_25 : RULE_CM_07, of);
     struct buf expected = {0}, seen = {0};
@@ -242,7 +242,7 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
 /* Responses in `flow`, whose requests are not known: those that have their PSNs. */
 static void check_strays(struct judge *j, uint32_t flow, const struct jflow *f)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     uint32_t found = FLOW_NONE, n = conn_counts(j->conns).flows;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -265,7 +265,7 @@ void judge_wrong_flows(struct judge *j)
 
     for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
         const struct jflow *f = &j->flows[i];
-        const struct flow *c = conn_flow_at(j->conns, i);
+        const struct flow *c = &j->flow[i];
         if (c->peer != FLOW_NONE || c->dqpn <= 1 || !f->packets) /* QP 0 and 1: SVC-02 */
             continue;
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm)
@@ -279,7 +279,7 @@ void judge_wrong_flows(struct judge *j)
 
 void judge_flow_pkey(struct judge *j, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     struct jflow *f = &j->flows[flow];
     struct found g = found_of(RULE_FMT_15, flow);
 
@@ -310,7 +310,7 @@ static enum service service_of(const struct conn_params *c)
 
 void judge_flow_transport(struct judge *j, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     const struct jflow *f = &j->flows[flow];
     enum service named = service_of(&c->params);
     struct found g = found_of(RULE_CM_18, flow);

@@ -101,7 +101,7 @@ void judge_marks_end(struct judge *j)
 /* True if the node that receives the packets of `flow` sent CNPs, for any queue pair. */
 static bool sends_cnps(struct judge *j, uint32_t flow)
 {
-    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct flow *f = &j->flow[flow];
     const struct notifier *n = notifier_of(j, f->tap, &f->dst);
 
     return n->cnps || n->shared;
@@ -178,7 +178,7 @@ void judge_cnp(struct judge *j, const struct pkt *p)
     if (f->cnps++ == 0)
         f->cnp_frame = frame_u32(p);
     f->cnp_ts = p->frame->ts;
-    mark_rate(j, p, conn_flow_at(j->conns, flow)->peer);
+    mark_rate(j, p, j->flow[flow].peer);
 }
 
 /* --- CNPs for queue pairs without traffic ----------------------------------------------------- */
@@ -209,7 +209,7 @@ static bool qp_is_known(struct judge *j, const struct unknown_cnp *c, unsigned *
     if (n.evicted || j->ud_from_lost)
         *lacks |= N_RSP;
     for (uint32_t i = 0; i < n.flows; i++) {
-        const struct flow *f = conn_flow_at(j->conns, i);
+        const struct flow *f = &j->flow[i];
         if (f->tap != c->tap || !conn_addr_eq(&f->src, &c->dst) || !conn_addr_eq(&f->dst, &c->src))
             continue;
         if (f->have_sqpn && f->sqpn == c->qpn)
@@ -312,7 +312,7 @@ void judge_fairness(struct judge *j)
 
     for (uint32_t i = 0; s && i < c.flows; i++) {
         const struct req_dir *h = j->flows[i].dir;
-        const struct flow *f = conn_flow_at(j->conns, i);
+        const struct flow *f = &j->flow[i];
         if (h && h->bytes && h->last_ts > h->first_ts)
             s[n++] = (struct share){
                 .tap = f->tap, .dst = f->dst, .first = h->first_ts, .last = h->last_ts, .bytes = h->bytes};
@@ -332,10 +332,10 @@ void judge_fairness(struct judge *j)
 void judge_congestion(struct judge *j, uint32_t flow)
 {
     const struct jflow *f = &j->flows[flow];
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    uint32_t peer = j->flow[flow].peer;
     const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
 
-    bool ends = j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - f->ce_ts < FIRST_CNP_WITHIN;
+    bool ends = j->last_ts[j->flow[flow].tap % JUDGE_TAPS] - f->ce_ts < FIRST_CNP_WITHIN;
 
     if (f->ce_data && g && (g->has_rsp || g->dir) && !sends_cnps(j, flow))
         judge_found(j, NULL,

@@ -128,7 +128,7 @@ static bool tap_is_at_host(const struct judge *j, const struct judge_host *h)
     bool any = false;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct flow *f = conn_flow_at(j->conns, i);
+        const struct flow *f = &j->flow[i];
         bool from = conn_addr_alike(&f->src, &h->addr), to = conn_addr_alike(&f->dst, &h->addr);
         if (!(from || to) || !j->flows[i].dir)
             continue;

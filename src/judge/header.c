@@ -536,15 +536,14 @@ static uint32_t connected_flow(struct judge *j, const struct pkt *p)
         return flow;
     flow = conn_flow_unnumbered(j->conns, p);
     s = &j->flows[flow].service;
-    *s = (struct steady){
-        .value = SVC_RC, .value_frame = (uint32_t)conn_flow_at(j->conns, flow)->params.rep_frame, .have = true};
+    *s = (struct steady){.value = SVC_RC, .value_frame = (uint32_t)j->flow[flow].params.rep_frame, .have = true};
     j->flows[flow].psn_checked = true; /* the datagram may have the first PSN of the flow */
     return flow;
 }
 
 void judge_ud_flow(struct judge *j, uint32_t flow)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     struct steady *s = &j->flows[flow].service;
     const struct ud_dest *d = ud_dest_find(j, c->tap, &c->dst, c->dqpn);
 

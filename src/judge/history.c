@@ -139,7 +139,7 @@ static void take_keys(const struct judged *a, enum seen_as as)
 /* True if the responder may have sent requests after frame `since`: they may have carried a new R_Key. */
 static bool may_have_sent_rkey(const struct judge *j, const struct judged *a, uint32_t since)
 {
-    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    uint32_t peer = j->flow[a->flow].peer;
     const struct req_dir *o = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
 
     return peer == FLOW_NONE || (o && o->have_next && (!o->last_frame || o->last_frame >= since));

@@ -414,7 +414,7 @@ static void note_capture_end(struct judge *j)
 static void judge_flow_end(struct judge *j, uint32_t flow)
 {
     const struct jflow *f = &j->flows[flow];
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    uint32_t peer = j->flow[flow].peer;
 
     judge_congestion(j, flow);
     judge_flow_pkey(j, flow);

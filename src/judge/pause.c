@@ -166,7 +166,7 @@ static const struct pause *paused_by(const struct judge *j, const struct pkt *p,
 void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     bool request = p->op->flags & OPF_REQUEST;
-    uint32_t of = request ? flow : conn_flow_at(j->conns, flow)->peer;
+    uint32_t of = request ? flow : j->flow[flow].peer;
     const struct pauser *s;
     const struct pause *c;
     struct found f = found_of(RULE_CC_07, of);

@@ -138,8 +138,7 @@ static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool
 /* True if no later packet shows that the capture went on behind the response: its request may come after the end. */
 static bool ends_behind(const struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
-    return !has_waited(&j->flows[flow], w, false) &&
-           j->last_ts[conn_flow_at(j->conns, flow)->tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK;
+    return !has_waited(&j->flows[flow], w, false) && j->last_ts[j->flow[flow].tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK;
 }
 
 /* At the responder: an ACK covers the skipped PSN, whose packet has never come. */

@@ -35,7 +35,7 @@ static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
  * first request. */
 static enum opener opener(const struct judge *j, uint32_t flow)
 {
-    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct flow *f = &j->flow[flow];
     const struct req_dir *a = j->flows[flow].dir, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].dir;
 
     if (f->paired_by == PAIR_CM)
@@ -67,7 +67,7 @@ enum tap_side judge_side(const struct judge *j, uint32_t tap)
 
 static unsigned have_tap(const struct judge *j, uint32_t flow)
 {
-    enum tap_side side = judge_side(j, conn_flow_at(j->conns, flow)->tap);
+    enum tap_side side = judge_side(j, j->flow[flow].tap);
     enum opener who;
 
     if (side != TAP_REQUESTER && side != TAP_RESPONDER)
@@ -90,7 +90,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
         have |= N_CLOCK;
     if (flow == FLOW_NONE)
         return have | N_REQ;
-    f = conn_flow_at(j->conns, flow);
+    f = &j->flow[flow];
     h = j->flows[flow].dir;
     have |= have_tap(j, flow);
     have |= j->flows[flow].packets ? N_REQ : 0;
@@ -116,7 +116,7 @@ static bool opposite_direction(const struct flow *a, const struct flow *b)
  * were not captured. */
 static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
-    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
     uint32_t n = conn_counts(j->conns).flows;
     uint64_t fit;
@@ -131,7 +131,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
     if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
         return true; /* responses precede the first response paired with these requests */
     for (uint32_t i = 0; i < n; i++) {
-        const struct flow *g = conn_flow_at(j->conns, i);
+        const struct flow *g = &j->flow[i];
         const struct req_dir *o = j->flows[i].dir;
         bool unpaired = g->peer == FLOW_NONE && j->flows[i].has_rsp; /* its responses belong to unknown requests */
         bool similar =
@@ -146,7 +146,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 
 bool judge_has_timeout(const struct judge *j, uint32_t flow)
 {
-    return conn_flow_at(j->conns, flow)->params.have_timeout || j->o.ack_timeout >= 0;
+    return j->flow[flow].params.have_timeout || j->o.ack_timeout >= 0;
 }
 
 bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p)
@@ -171,7 +171,7 @@ static bool unreadable_near(const struct judge *j, const struct pkt *p, const st
 /* 1 << the interface of the flow, if the user gave interfaces different tap positions; else 0. */
 static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
 {
-    uint32_t iface = conn_flow_at(j->conns, flow)->tap & 0xffff;
+    uint32_t iface = j->flow[flow].tap & 0xffff;
 
     for (unsigned i = 1; i < JUDGE_TAPS && iface < JUDGE_TAPS; i++)
         if (j->o.tap[i] != j->o.tap[0])
@@ -192,7 +192,7 @@ static void keep(struct judge *j, struct finding *f, const struct finding_text *
 unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
 {
     const struct jflow *f = &j->flows[flow];
-    bool by_cm = conn_flow_at(j->conns, flow)->paired_by == PAIR_CM && !f->closed.frame;
+    bool by_cm = j->flow[flow].paired_by == PAIR_CM && !f->closed.frame;
 
     if (LIKELY(f->another.is == ANOTHER_NO))
         return 0;
@@ -236,14 +236,14 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.unpaired = (uint16_t)(g.missing & doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
-    g.conn = f.flow == FLOW_NONE ? f.conn : conn_flow_at(j->conns, f.flow)->conn;
+    g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);
         g.tap = (uint16_t)(f.at - 1);
     }
     if (f.flow != FLOW_NONE) {
-        g.file = (uint16_t)(conn_flow_at(j->conns, f.flow)->tap >> 16);
-        g.tap = (uint16_t)conn_flow_at(j->conns, f.flow)->tap;
+        g.file = (uint16_t)(j->flow[f.flow].tap >> 16);
+        g.tap = (uint16_t)j->flow[f.flow].tap;
         g.iface = g.missing ? iface_of_flow(j, f.flow) : 0;
     }
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
@@ -257,7 +257,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
  * `flow`. */
 static bool breaks_cm_param(const struct judge *j, enum rule rule, uint32_t flow)
 {
-    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(j->conns, flow);
+    const struct flow *f = flow == FLOW_NONE ? NULL : &j->flow[flow];
 
     if (!f || f->paired_by != PAIR_CM)
         return false;
@@ -302,7 +302,7 @@ void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char
 /* Write which of the two directions of a connection is meant. */
 static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
 {
-    const struct flow *f = conn_flow_at(j->conns, flow);
+    const struct flow *f = &j->flow[flow];
 
     buf_puts(b, b->len ? " Direction: " : "Direction: ");
     conn_addr_put(b, &f->src);
@@ -322,9 +322,9 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     if (!judge_wants(j, rule))
         return;
     if (flow != FLOW_NONE) {
-        g.conn = conn_flow_at(j->conns, flow)->conn;
-        g.file = (uint16_t)(conn_flow_at(j->conns, flow)->tap >> 16);
-        g.tap = (uint16_t)conn_flow_at(j->conns, flow)->tap;
+        g.conn = j->flow[flow].conn;
+        g.file = (uint16_t)(j->flow[flow].tap >> 16);
+        g.tap = (uint16_t)j->flow[flow].tap;
     }
     buf_puts(&b, text);
     if (flow != FLOW_NONE)

@@ -13,7 +13,7 @@ static bool is_complete(const struct judge *j)
 /* Initialise the replicas of flow `f` with request `p`; `new_conn`: of a new connection. */
 static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool new_conn)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
     /* the first packets may have been lost before the tap: `p` need not have the first PSN */
     bool from_start = !new_conn && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     const struct conn_params *k = &c->params;
@@ -55,7 +55,7 @@ static void note_retransmission(struct judge *j, const struct judged *a)
 /* The requester has migrated: it begins to count its retries anew, and the path may have another ACK timeout. */
 static void take_move(struct judge *j, uint32_t flow, struct jflow *f)
 {
-    const struct conn_params *k = &conn_flow_at(j->conns, flow)->params;
+    const struct conn_params *k = &j->flow[flow].params;
     struct requester *r = &f->shadow->req.r;
 
     r->retry_left = (uint8_t)min_u32(r->p.retry_cnt + 1u, UINT8_MAX);
@@ -109,7 +109,7 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
  * that connection. */
 static bool follows_close(const struct judge *j, const struct judged *a)
 {
-    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    uint32_t peer = j->flow[a->flow].peer;
     const struct cm_closed *k = a->f->closed.frame || peer == FLOW_NONE ? &a->f->closed : &j->flows[peer].closed;
     bool elsewhere = a->as == SEEN_GAP || a->as == SEEN_LATE || a->as == SEEN_OLD;
 
@@ -158,7 +158,7 @@ void judge_another_answered(const struct judged *a)
 /* Request `p` may be the first one of a new connection: reset the state of the old one. */
 static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    const struct flow *c = conn_flow_at(j->conns, flow);
+    const struct flow *c = &j->flow[flow];
 
     begin_replicas(j, p, flow, f, true);
     history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
@@ -361,7 +361,7 @@ static void check_payload(struct judge *j, const struct judged *a)
  * but not inside a connection of the connection manager, unless its messages were missed. */
 static void check_reuse(struct judge *j, const struct judged *a)
 {
-    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct flow *c = &j->flow[a->flow];
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
     struct found f = found_of(RULE_SEQ_11, a->flow);
 
@@ -379,7 +379,7 @@ static void check_reuse(struct judge *j, const struct judged *a)
 /* A PSN before the first one, which CM has named: no request of the connection has it. */
 static void check_before_first(struct judge *j, const struct judged *a)
 {
-    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct flow *c = &j->flow[a->flow];
     const struct req_dir *h = a->h;
     struct found f = found_of(RULE_CM_06, a->flow);
 

@@ -3,7 +3,7 @@
 
 static void check_credits(struct judge *j, const struct judged *a)
 {
-    const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
+    const struct conn_params *c = &j->flow[a->flow].params;
     unsigned code = aeth_value(a->p->aeth.syndrome);
     struct found f = found_of(RULE_CM_11, a->flow);
 
@@ -28,7 +28,7 @@ static void check_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct ack_wait k = a->f->ack_wait;
     const struct requester *r = &a->f->shadow->req.r;
-    uint32_t peer = conn_flow_at(j->conns, a->flow)->peer;
+    uint32_t peer = j->flow[a->flow].peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
     /* no CLOCK_SLACK if the requester went back meanwhile: its timer shows the same */
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
@@ -64,7 +64,7 @@ static bool is_valid_read(const struct read_req *k, const struct sent *before)
  * another one succeeded. */
 static void check_refused_read(struct judge *j, const struct judged *a)
 {
-    const struct conn_params *c = &conn_flow_at(j->conns, a->flow)->params;
+    const struct conn_params *c = &j->flow[a->flow].params;
     const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
     const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
     struct found f = found_of(RULE_RDA_07, a->flow);

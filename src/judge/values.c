@@ -69,7 +69,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
             check_long(j, p, flow);
         if (LIKELY(is_path_mtu(len))) {
             if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) &&
-                !(p->op->flags & OPF_REQUEST && conn_flow_at(j->conns, flow)->pmtu))
+                !(p->op->flags & OPF_REQUEST && j->flow[flow].pmtu))
                 judge_found(j, p,
                             (struct found){.rule = RULE_SEQ_05,
                                            .severity = SEV_E,
@@ -149,13 +149,13 @@ static const char *ect_str(uint32_t capable)
 static void take_ce(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
-    uint32_t of = p->op->flags & OPF_REQUEST ? flow : conn_flow_at(j->conns, flow)->peer;
+    uint32_t of = p->op->flags & OPF_REQUEST ? flow : j->flow[flow].peer;
 
     if (f->ce++ == 0)
         f->ce_frame = frame_u32(p);
     if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
         judge_mark(j, p, flow, of);
-    if (of != FLOW_NONE && conn_flow_at(j->conns, of)->paired_by > PAIR_PSN &&
+    if (of != FLOW_NONE && j->flow[of].paired_by > PAIR_PSN &&
         judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
         judge_found(j, p,
                     (struct found){.rule = RULE_FMT_12,
@@ -242,7 +242,7 @@ static const char *encap_str(enum encap e)
 static void check_encap(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     bool request = p->op->flags & OPF_REQUEST;
-    uint32_t of = request ? flow : conn_flow_at(j->conns, flow)->peer;
+    uint32_t of = request ? flow : j->flow[flow].peer;
     struct jflow *f = of == FLOW_NONE ? NULL : &j->flows[of];
 
     (void)k;
@@ -344,7 +344,7 @@ uint64_t judge_value_reads(void)
 /* Compare P_Key and MigReq of the two directions, once both were seen. */
 static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    uint32_t peer = j->flow[flow].peer;
     struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
     uint32_t a = f->pkey.value, b;
 
@@ -381,7 +381,7 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
 /* Compare the DSCP of requests with that of their responses. */
 static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    uint32_t peer = j->flow[flow].peer;
     struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
 
     if (!req->seen || !rsp || !rsp->seen)
@@ -404,7 +404,7 @@ static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, st
 /* Compare the tag of requests with that of their responses. */
 static void compare_vlan(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    uint32_t peer = conn_flow_at(j->conns, flow)->peer;
+    uint32_t peer = j->flow[flow].peer;
     const struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
 
     if (!rsp || !rsp->tagged || req->vlan == rsp->vlan || req->hops_vary || rsp->hops_vary)

@@ -188,7 +188,7 @@ static bool is_not_for_profile(const struct judge *j, enum rule rule)
  * with the path MTU of CM (cm_params.c) or that of First and Middle packets (values.c). */
 static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
-    const struct flow *c = conn_flow_at(j->conns, a->flow);
+    const struct flow *c = &j->flow[a->flow];
     unsigned traits = rule_table[v->rule].traits;
     bool too_long = v->seen > v->expected, ends = a->p->op->flags & OPF_END;
 
