@@ -1,6 +1,7 @@
 /* layer 2b (account): where the time of each direction of requests went: requests and responses as they pass. */
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
+#include "src/conn/packet.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
+#include "src/conn/packet.h"
 #include "src/conn/retries.h"
 #include "src/transport/verbs.h"
 

@@ -3,6 +3,7 @@
 #include "bits.h"
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
+#include "src/conn/packet.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/iwarp/iwarp.h"
 #include "zeros.h"
 

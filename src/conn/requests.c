@@ -1,5 +1,6 @@
 /* layer 2b (conn): evidence about the requests of one direction: what the requests themselves prove. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
 
@@ -202,39 +203,6 @@ static inline uint8_t bth_flags(const struct pkt *p)
 static inline uint8_t bth_ackreq(const struct pkt *p)
 {
     return (uint8_t)(p->bth.ackreq << 7 | p->bth.resv7);
-}
-
-uint32_t request_reth(const struct pkt *p)
-{
-    uint64_t v = p->have & H_RETH        ? p->reth.va ^ (uint64_t)p->reth.rkey << 32 ^ (uint64_t)p->reth.dmalen << 13
-                 : p->have & H_ATOMICETH ? p->atomiceth.va ^ (uint64_t)p->atomiceth.rkey << 32
-                                         : 0;
-    v *= HASH_MULTIPLIER;
-    return (uint32_t)(v >> 32);
-}
-
-uint32_t request_args(const struct pkt *p)
-{
-    uint64_t v = p->have & H_ATOMICETH ? p->atomiceth.swap ^ (p->atomiceth.cmp << 7 | p->atomiceth.cmp >> 57) : 0;
-
-    if (LIKELY(!(p->have & (H_ATOMICETH | H_IMMDT | H_IETH))))
-        return 0;
-    v ^= p->have & H_IMMDT ? (uint64_t)p->immdt.data << 32 | 1 : 0;
-    v ^= p->have & H_IETH ? (uint64_t)p->ieth.rkey << 32 | 2 : 0;
-    v *= HASH_MULTIPLIER;
-    return (uint32_t)(v >> 32) | 1;
-}
-
-uint16_t frame_ip_id(const struct pkt *p)
-{
-    return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
-}
-
-uint32_t icrc_of(const struct pkt *p)
-{
-    return p->icrc == CRC_GOOD || p->icrc == CRC_BAD ? p->icrc_got
-           : p->icrc_off + 4 <= p->caplen            ? load_be32(p->data + p->icrc_off)
-                                                     : 0;
 }
 
 /* Whether NAK `n` came after the latest copy of `s`, and names its PSN or one before it. */

@@ -258,10 +258,6 @@ enum seen_as req_dir_classify(struct req_dir *h, const struct pkt *p);
 /* The path MTU became known: derive the spans of the remembered READs from it. No effect if `pmtu` is not a path MTU,
  * or if one is known. */
 void req_dir_set_pmtu(struct req_dir *h, uint32_t pmtu);
-/* Hash of a packet's RETH, or of address and R_Key of its AtomicETH; 0: it has neither. */
-uint32_t request_reth(const struct pkt *p);
-/* Hash of the operands of an atomic, an immediate and the R_Key of an IETH; 0: the packet has none of them. */
-uint32_t request_args(const struct pkt *p);
 /* Number of PSNs that request `p` takes; 1 if that depends on a path MTU which is not known. */
 uint32_t req_dir_span(const struct req_dir *h, const struct pkt *p);
 /* Whether `p` is a READ request whose PSNs are not known because the path MTU is not: its responses may not be
@@ -272,17 +268,6 @@ bool req_dir_is_unknown_read(const struct req_dir *h, const struct pkt *p);
 void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, enum why_back why);
 /* Update the evidence by response `p`. */
 void req_dir_response(struct req_dir *h, const struct pkt *p);
-
-/* A retransmission without an IP identification is identical to the original; one that follows within this time is
- * taken for a duplicate. */
-#define DUPLICATE_WITHIN NS_PER_MS
-/* IPv4 identification, 0 for other packets. */
-uint16_t frame_ip_id(const struct pkt *p);
-/* ICRC field of the packet, 0 if it was not captured. */
-uint32_t icrc_of(const struct pkt *p);
-
-/* First PSN that response `p` does not acknowledge: every request before it arrived. */
-uint32_t response_proves(const struct pkt *p);
 
 /* Number of response PSNs of a READ of `len` bytes; 1 while the path MTU is not known. */
 static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)

@@ -1,13 +1,9 @@
 /* layer 2b (conn): evidence about the requests of one direction: what responses prove. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/conn/requests_impl.h"
 
 #define COPIES 8 /* requests of a READ that are told apart, the latest ones */
-
-uint32_t response_proves(const struct pkt *p)
-{
-    return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn : psn_add(p->bth.psn, 1);
-}
 
 static void nak_put(struct nak *n, const struct pkt *p)
 {
@@ -46,10 +42,9 @@ static void take_nak(struct req_dir *h, const struct pkt *p)
     }
 }
 
-static void take_ack(struct req_dir *h, const struct pkt *p)
+/* A plain ACK; `a` is the READ or atomic with its PSN, NULL: none. */
+static void take_ack(struct req_dir *h, const struct pkt *p, const struct read_req *a)
 {
-    const struct read_req *a = req_dir_read(h, p->bth.psn, 0);
-
     h->plain = a && !a->answered;
     h->acks++;
     if (!h->have_ack || psn_diff(p->bth.psn, h->ack_psn) >= 0) {
@@ -89,15 +84,13 @@ const struct read_req *req_dir_answered(struct req_dir *h, const struct pkt *p)
     return a ? a : latest;
 }
 
-static void take_answer(struct req_dir *h, const struct pkt *p)
+/* A READ response or ATOMIC ACK; `a` is the latest READ or atomic with its PSN, NULL: none. */
+static void take_answer(struct req_dir *h, const struct pkt *p, struct read_req *a)
 {
     bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
     uint32_t psn = p->bth.psn;
 
-    for (unsigned n = 0; n < COPIES; n++) {
-        struct read_req *a = req_dir_read(h, psn, n);
-        if (!a)
-            return;
+    for (unsigned n = 1; a && n <= COPIES; n++) {
         if (LIKELY(!h->under_way || !a->again || a->replay || a->ts < h->back_ts)) {
             a->rsp_first = a->rsp_first ? a->rsp_first : frame_u32(p);
             a->rsp_last = frame_u32(p);
@@ -114,6 +107,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p)
         } else if (UNLIKELY(behind && a->early) && psn == psn_add(a->psn, a->span - 1)) {
             take_late(h, a);
         }
+        a = req_dir_read(h, psn, n);
     }
 }
 
@@ -136,21 +130,11 @@ static void settle_reads(struct req_dir *h)
 
 /* Whether the MSN of the first response counts no more messages than were seen up to its PSN: the capture has the first
  * request. */
-static bool begins_here(struct req_dir *h, const struct pkt *p)
+static bool begins_here(struct req_dir *h, const struct pkt *p, const struct read_req *a)
 {
-    const struct read_req *a = req_dir_read(h, p->bth.psn, 0);
     const struct sent *s = req_dir_sent(h, a ? a->psn : p->bth.psn);
 
     return h->first_is_start && s && p->aeth.msn <= s->msg;
-}
-
-/* Whether the response may answer a READ retry for the rest of a READ: that is sent once, too, but what comes may be
- * part of the first execution. */
-static bool may_answer_retry(struct req_dir *h, const struct pkt *p)
-{
-    const struct read_req *a = h->again ? req_dir_read(h, p->bth.psn, 0) : NULL;
-
-    return a && a->again;
 }
 
 /* *shortest becomes `took` if that is shorter; equal time stamps count as 1 ns. */
@@ -161,27 +145,31 @@ static inline void note_shortest(ns_t *shortest, ns_t took)
     *shortest = took ? took : 1;
 }
 
-static inline void note_rtt(struct req_dir *h, const struct pkt *p)
+/* `a`: the READ or atomic with the PSN of the response, NULL: none. */
+static inline void note_rtt(struct req_dir *h, const struct pkt *p, const struct read_req *a)
 {
     const struct sent *s = req_dir_sent(h, p->bth.psn);
+    /* a READ retry for the rest of a READ is sent once, too, but what comes may be part of the first execution */
+    bool may_answer_retry = h->again && a && a->again;
 
     if (!s)
         return;
     note_shortest(&h->rtt_first, p->frame->ts - s->ts_first);
-    if (s->copies == 1 && !may_answer_retry(h, p))
+    if (s->copies == 1 && !may_answer_retry)
         note_shortest(&h->rtt, p->frame->ts - s->ts);
 }
 
 void req_dir_response(struct req_dir *h, const struct pkt *p)
 {
     uint32_t proves = response_proves(p);
+    struct read_req *a = req_dir_read(h, p->bth.psn, 0);
 
     if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
-        h->began = begins_here(h, p) ? BEGAN_SEEN : BEGAN_BEFORE;
+        h->began = begins_here(h, p, a) ? BEGAN_SEEN : BEGAN_BEFORE;
     if (h->retries && psn_diff(proves, h->back_psn) > 0)
         h->retries = 0; /* the response to the latest retry; those to earlier ones may have been lost after the tap */
     h->under_way = req_dir_is_under_way(h, p);
-    note_rtt(h, p);
+    note_rtt(h, p, a);
     h->rsp_packets++;
     h->rsp_bytes += p->payload_len;
     h->rsp_ts = p->frame->ts;
@@ -198,11 +186,11 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
         if (!(p->have & H_AETH))
             return;
         if (response_type(p) == AETH_ACK)
-            take_ack(h, p);
+            take_ack(h, p, a);
         else
             take_nak(h, p);
     } else {
-        take_answer(h, p);
+        take_answer(h, p, a);
         if (UNLIKELY(h->again) && p->op->flags & OPF_END)
             settle_reads(h);
     }

@@ -2,6 +2,7 @@
 #include "src/conn/ud_gaps.h"
 
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 
 #define FIRST_REORDERED (4 * NS_PER_MS) /* within this time the first datagrams may be reordered */
 

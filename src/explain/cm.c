@@ -1,5 +1,6 @@
 /* layer 3 (explain): connection management: messages as they pass, retransmissions and rejects. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 
 /* --- Messages that expect a response ---------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* layer 3 (explain): packets as they pass: copies, retransmissions, NAKs, responses that belong to no known
  * requester. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* layer 3 (explain): incidents, as hypotheses fill them. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* layer 3 (explain): requests that are retransmitted, or seen after later ones: lost, corrupted or reordered. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

@@ -408,9 +408,9 @@ void judge_cm_late_request(struct judge *j, const struct judged *a)
         report_after_close(j, a->p, a->flow, a->f, late ? N_COMPLETE : N_TAP_REQ);
 }
 
-void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own)
+void judge_cm_late_response(struct judge *j, const struct judged *a)
 {
-    const struct jflow *f = &j->flows[own];
+    const struct jflow *f = &j->flows[a->own];
 
     if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, a->h->next - a->h->start))
         report_after_close(j, a->p, a->flow, f, N_COMPLETE);

@@ -148,9 +148,10 @@ static void icrc_settle(struct judge *j, struct bad_icrc *b)
     }
 }
 
-void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f)
+void judge_icrc_answered(struct judge *j, const struct judged *a)
 {
-    uint32_t proves = response_proves(p), *link = &f->bad_icrc;
+    struct jflow *f = a->f;
+    uint32_t proves = response_proves(a->p), *link = &f->bad_icrc;
 
     f->bad_icrc_last = 0;
     while (*link) {

@@ -289,11 +289,6 @@ static void check_response_bits(struct judge *j, const struct pkt *p)
                   "Both bits belong to requests.");
 }
 
-bool reth_wraps(const struct pkt *p)
-{
-    return p->reth.dmalen && p->reth.va + (p->reth.dmalen - 1) < p->reth.va;
-}
-
 /* A RETH names bytes from `va` to 2^64 at most. Without data nothing is accessed. */
 static void check_range(struct judge *j, const struct pkt *p)
 {

@@ -72,7 +72,10 @@ extern const struct header_rule header_rules[];
 extern const unsigned n_header_rules;
 
 /* True if the bytes that the RETH of `p` names reach beyond address 2^64 - 1. */
-bool reth_wraps(const struct pkt *p);
+static inline bool reth_wraps(const struct pkt *p)
+{
+    return p->reth.dmalen && p->reth.va + (p->reth.dmalen - 1) < p->reth.va;
+}
 /* The rules that apply to packet `p`, which has a BTH, count as judged from now on. */
 void header_applies(struct judge *j, const struct pkt *p);
 /* Check every header rule that applies to packet `p`, which has a BTH. */

@@ -5,6 +5,7 @@
 
 #include "dissect/pkt.h"
 #include "src/conn/observer.h"
+#include "src/conn/packet.h"
 #include "src/findings/findings.h"
 #include "src/judge/flow_state.h"
 #include "src/judge/header.h"
@@ -85,7 +86,7 @@ struct judge {
     bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
     bool have_cm;     /* CM messages were captured, or packets to QP 1 that may be CM messages */
     unsigned applied; /* ON_*: rules for these kinds of packets count as judged */
-    char said[6][256];
+    char said[10][256];
     unsigned said_at;
 };
 
@@ -93,11 +94,17 @@ static inline bool judge_wants(const struct judge *j, enum rule rule)
 {
     return !j->o.off[rule];
 }
+/* True if the user says that the capture lost no frame, and nothing shows the opposite. */
+static inline bool judge_is_complete(const struct judge *j)
+{
+    return j->o.complete && !j->drops && !j->incomplete;
+}
 
 /* A request, or a response, with what is known of it; the checks run before it updates the state of its flow. */
 struct judged {
     const struct pkt *p;
     uint32_t flow;   /* flow of the requests, also for a response */
+    uint32_t own;    /* flow of the packet */
     struct jflow *f; /* state of that flow */
     struct req_dir *h;
     uint8_t as;  /* of a request: enum seen_as */
@@ -107,6 +114,7 @@ struct judged {
 
 /* --- judge.c: the resolution of time stamps --------------------------------------------------- */
 
+#define STEP_MAX (1000 * NS_PER_MS) /* ns; the coarsest resolution that is recognised */
 void judge_step_learn_more(struct judge *j, const struct frame *f);
 /* Learn the time stamp resolution of an interface from a frame of one of the first JUDGE_TAPS interfaces. */
 static inline void judge_step_learn(struct judge *j, const struct frame *f)
@@ -118,7 +126,13 @@ static inline void judge_step_learn(struct judge *j, const struct frame *f)
 }
 /* Resolution of the time stamps at the interface of `p`, ns; 0: exact to 1 ns. A time between two packets may be
  * wrong by this much. */
-ns_t judge_step(const struct judge *j, const struct pkt *p);
+static inline ns_t judge_step(const struct judge *j, const struct pkt *p)
+{
+    const struct ts_step *s = &j->step[ts_slot(p->frame)];
+    ns_t ns = p->frame->iface < JUDGE_TAPS && s->owner == ts_owner(p->frame) ? s->ns : STEP_MAX;
+
+    return ns > 1 ? ns : 0;
+}
 /* Tolerance for timers of an end, ns: time stamp resolution, and with PROFILE_RXE the clock tick of its host. */
 static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 {
@@ -174,8 +188,8 @@ void judge_lengths(struct judge *j, const struct pkt *p);
 
 /* A packet on the slow path with a BTH: whether its ICRC is right. */
 void judge_icrc(struct judge *j, const struct pkt *p);
-/* A response to the requests of `f`: what it acknowledges had a right ICRC on the wire. */
-void judge_icrc_answered(struct judge *j, const struct pkt *p, struct jflow *f);
+/* A response: what it acknowledges had a right ICRC on the wire. */
+void judge_icrc_answered(struct judge *j, const struct judged *a);
 void judge_icrc_end(struct judge *j);
 
 /* --- header.c: datagrams ---------------------------------------------------------------------- */
@@ -191,10 +205,18 @@ struct ud_dest *ud_dest(struct judge *j, uint32_t tap, const struct conn_addr *d
 void judge_ud_source(struct judge *j, const struct pkt *p);
 bool ud_source_seen(const struct judge *j, uint32_t tap, const struct conn_addr *src, uint32_t qpn);
 
+/* --- begin.c: the replicas of a flow begin ---------------------------------------------------- */
+
+/* The first request of a flow; false: out of memory. */
+bool judge_begin(struct judge *j, const struct event *e, struct jflow *f);
+/* A request, before its checks: what has become of its connection: it has migrated (`moved`), its path MTU became
+ * known, or another one of the same queue pairs has begun, or may have. */
+void judge_follow_conn(struct judge *j, const struct judged *a, bool moved);
+/* A response, while another connection of the same queue pairs may have begun: does its MSN show which one it is of? */
+void judge_another_answered(struct judge *j, const struct judged *a);
+
 /* --- request.c, response.c: connected packets ------------------------------------------------- */
 
-/* A response, before its checks: does its MSN show that another connection of the same queue pairs has begun? */
-void judge_another_answered(const struct judged *a);
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: notes about the requests of a flow. */
@@ -205,7 +227,10 @@ void judge_request_end(struct judge *j, uint32_t flow);
 void judge_request_verdicts(struct judge *j, const struct judged *a);
 void judge_response_verdicts(struct judge *j, const struct judged *a);
 /* Name of an opcode; "another" if it is not defined. */
-const char *opcode_name(uint8_t opcode);
+static inline const char *opcode_name(uint8_t opcode)
+{
+    return opcode_table[opcode].name ? opcode_table[opcode].name : "another";
+}
 /* "ACK", "RNR NAK", "sequence NAK", "NAK", or the name of the opcode of a response. */
 const char *response_name(const struct pkt *p);
 
@@ -274,9 +299,9 @@ void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c);
 void judge_cm_stray(struct judge *j, const struct cm_packet *c);
 /* At the first packet of a flow: was its connection closed or refused before? */
 void judge_cm_opened(struct judge *j, uint32_t flow);
-/* A request, or a response in flow `own`, whose sender has closed or refused the connection. */
+/* A request, or a response, whose sender has closed or refused the connection. */
 void judge_cm_late_request(struct judge *j, const struct judged *a);
-void judge_cm_late_response(struct judge *j, const struct judged *a, uint32_t own);
+void judge_cm_late_response(struct judge *j, const struct judged *a);
 
 /* --- pause.c, counters.c ---------------------------------------------------------------------- */
 

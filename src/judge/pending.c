@@ -141,8 +141,11 @@ static bool ends_behind(const struct judge *j, uint32_t flow, const struct pendi
     return !has_waited(&j->flows[flow], w, false) && j->last_ts[j->flow[flow].tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK;
 }
 
+/* The failures that are reported at once: the functions below write them to `out`, and return their number. */
+#define FAILURES 2
+
 /* At the responder: an ACK covers the skipped PSN, whose packet has never come. */
-static void gap_acked(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+static struct found gap_acked(struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
     struct found f = found_of(RULE_ACK_02, flow);
 
@@ -152,21 +155,24 @@ static void gap_acked(struct judge *j, const struct pkt *p, uint32_t flow, const
     f.expected = say(j, "PSN %u at most", psn_prev(w->psn));
     f.seen = say(j, "ACK of PSN %u", w->ack_psn);
     f.text = say(j, "PSN %u has not arrived, neither before the ACK nor behind it.", w->psn);
-    judge_found(j, p, f);
+    return f;
 }
 
-static void gap_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+/* The skipped PSNs have not come. */
+static unsigned gap_is_real(struct judge *j, uint32_t flow, struct pending_fail *w, struct found out[FAILURES])
 {
     struct found f = found_of((enum rule)w->rule, flow);
+    unsigned n = 0;
 
     w->have = false;
     if (w->ack_frame)
-        gap_acked(j, p, flow, w);
+        out[n++] = gap_acked(j, flow, w);
     f.frame = w->frame;
     f.expected = say(j, "PSN %u", w->psn);
     f.seen = say(j, "PSN %u", w->other);
     f.text = "The requester skipped a PSN.";
-    judge_found(j, p, f);
+    out[n++] = f;
+    return n;
 }
 
 /* A response that was captured before its request. At the responder's tap an ACK for a PSN that had not arrived breaks
@@ -195,7 +201,9 @@ static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_f
            psn_diff(w->psn, w->other) > 1 && !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
 }
 
-static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+/* The request of the response has not come. */
+static unsigned early_is_real(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w,
+                              struct found out[FAILURES])
 {
     struct found f = early_found(j, p, flow, w);
 
@@ -204,27 +212,31 @@ static void early_report(struct judge *j, const struct pkt *p, uint32_t flow, st
         f.has |= N_COMPLETE | N_START;
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
     f.text = "No such request was seen.";
-    judge_found(j, p, f);
+    out[0] = f;
+    return 1;
 }
 
 /* The PSN of a READ response or ATOMIC ACK was used since: if by a SEND or WRITE, there never was a READ or atomic. */
-static void ghost_arrives(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+static unsigned no_read_was_sent(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w,
+                                 struct found out[FAILURES])
 {
     const struct sent *s = req_dir_sent(j->flows[flow].dir, w->psn);
     struct found f = early_found(j, p, flow, w);
 
     if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
-        return;
+        return 0;
     f.has = N_COMPLETE | N_START;
     f.cause = s->first;
     f.text = say(j, "The PSN is that of a later %s, which asks for no data.", opcode_name(s->opcode));
-    judge_found(j, p, f);
+    out[0] = f;
+    return 1;
 }
 
 /* The acknowledged request, or a later one, was captured after its ACK: as packet `p`. Sent and received packets go
  * through different queues and are stamped separately, so two packets close together may be captured in the wrong
  * order. */
-static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w)
+static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w,
+                              struct found out[FAILURES])
 {
     struct found f = early_found(j, p, flow, w);
     struct req_dir *h = j->flows[flow].dir;
@@ -232,9 +244,9 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
 
     w->have = false;
     if (w->rule == RULE_RDA_05)
-        ghost_arrives(j, p, flow, w);
-    if (w->rule == RULE_RDA_05 || later <= 0)
-        return;
+        return no_read_was_sent(j, p, flow, w, out);
+    if (later <= 0)
+        return 0;
     f.cause = frame_u32(p);
     f.has |= goes_on(j, flow, w) ? N_COMPLETE | N_START : 0;
     f.needs |= N_CLOCK;
@@ -243,7 +255,8 @@ static void early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, s
     f.lacks |= req_dir_sent(h, w->psn) || req_dir_read(h, w->psn, 0) ? 0 : N_COMPLETE;
     f.text = f.rule == RULE_ACK_02 ? "What it acknowledges had not arrived then."
                                    : "What it acknowledges was sent only later.";
-    judge_found(j, p, f);
+    out[0] = f;
+    return 1;
 }
 
 /* READs and atomics up to PSN `psn` that no response has answered. */
@@ -292,23 +305,38 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     judge_found(j, NULL, g);
 }
 
+/* The failures of `flow` that no packet will refute any more. */
+static unsigned take_decided(struct judge *j, const struct pkt *p, uint32_t flow, bool now,
+                             struct found out[2 * FAILURES])
+{
+    struct jflow *f = &j->flows[flow];
+    unsigned n = 0;
+
+    if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
+        f->gap.have = false;
+    if (f->gap.have && has_waited(f, &f->gap, now))
+        n += gap_is_real(j, flow, &f->gap, &out[n]);
+    if (f->early.have && psn_diff(f->early.psn, f->dir->next) < 0) {
+        if (p)
+            n += early_arrives(j, p, flow, &f->early, &out[n]);
+        f->early.have = false;
+    }
+    if (f->early.have && has_waited(f, &f->early, now))
+        n += early_is_real(j, p, flow, &f->early, &out[n]);
+    return n;
+}
+
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now)
 {
     struct jflow *f = &j->flows[flow];
+    struct found decided[2 * FAILURES];
+    unsigned n;
 
     if (!f->dir)
         return;
     if (f->crossing && now)
         pending_crossed(j, NULL, flow);
-    if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
-        f->gap.have = false;
-    if (f->gap.have && has_waited(f, &f->gap, now))
-        gap_report(j, p, flow, &f->gap);
-    if (f->early.have && psn_diff(f->early.psn, f->dir->next) < 0) {
-        if (p)
-            early_arrives(j, p, flow, &f->early);
-        f->early.have = false;
-    }
-    if (f->early.have && has_waited(f, &f->early, now))
-        early_report(j, p, flow, &f->early);
+    n = take_decided(j, p, flow, now, decided);
+    for (unsigned i = 0; i < n; i++)
+        judge_found(j, p, decided[i]);
 }

@@ -78,7 +78,7 @@ static unsigned have_tap(const struct judge *j, uint32_t flow)
 
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
-    unsigned have = j->o.complete && !j->drops && !j->incomplete ? N_COMPLETE : 0;
+    unsigned have = judge_is_complete(j) ? N_COMPLETE : 0;
     const struct flow *f;
     const struct req_dir *h;
 

@@ -5,7 +5,7 @@
 #include "src/conn/conn.h"
 #include "src/judge/judge.h"
 
-/* Format a text into one of six buffers, used in turn: it is valid until six more calls. */
+/* Format a text into one of ten buffers, used in turn: it is valid until ten more calls. */
 const char *say(struct judge *j, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A failure that a check reports. */

@@ -1,41 +1,6 @@
 /* layer 3 (judge): rules about the requests of a connection. */
 #include "src/judge/judge_impl.h"
 
-#include <stdlib.h>
-
-/* --- The replicas ----------------------------------------------------------------------------- */
-
-static bool is_complete(const struct judge *j)
-{
-    return j->o.complete && !j->drops && !j->incomplete;
-}
-
-/* Initialise the replicas of flow `f` with request `p`; `new_conn`: of a new connection. */
-static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f, bool new_conn)
-{
-    const struct flow *c = &j->flow[flow];
-    /* the first packets may have been lost before the tap: `p` need not have the first PSN */
-    bool from_start = !new_conn && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
-    const struct conn_params *k = &c->params;
-    int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
-        retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
-    const struct shadow_params r = {
-        .service = p->bth.opcode >> 5,
-        .timeout = timeout > 0 ? (uint8_t)timeout : 0,
-        .retry_cnt = retries >= 0 ? (uint8_t)retries : UINT8_MAX,
-        .rnr_retry = k->have_rnr ? k->rnr_retry : 7,
-        .depth = k->have_depth ? k->depth : UINT8_MAX,
-        .rxe = j->o.profile == PROFILE_RXE,
-        .complete = is_complete(j),
-        .from_start = from_start,
-        .pmtu = f->dir->pmtu,
-        .psn = from_start ? c->psn : p->bth.psn,
-        .thorough = j->o.thorough,
-    };
-
-    shadow_begin(f->shadow, &r);
-}
-
 /* --- A request -------------------------------------------------------------------------------- */
 
 /* Count a retransmitted packet for the notes at the end. */
@@ -50,32 +15,6 @@ static void note_retransmission(struct judge *j, const struct judged *a)
         f->spurious_frame = frame_u32(p);
     if (a->why == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
-}
-
-/* The requester has migrated: it begins to count its retries anew, and the path may have another ACK timeout. */
-static void take_move(struct judge *j, uint32_t flow, struct jflow *f)
-{
-    const struct conn_params *k = &j->flow[flow].params;
-    struct requester *r = &f->shadow->req.r;
-
-    r->retry_left = (uint8_t)min_u32(r->p.retry_cnt + 1u, UINT8_MAX);
-    if (k->have_timeout)
-        r->p.timeout = k->timeout;
-}
-
-/* The first request of a flow; false: out of memory. */
-static bool begin_flow(struct judge *j, const struct event *e, struct jflow *f)
-{
-    f->shadow = shadow_new(observer_room(j->observer));
-    if (!f->shadow || !history_begin(f, e->p->bth.psn, e->h->from_start)) {
-        shadow_free(f->shadow);
-        f->shadow = NULL;
-        return false;
-    }
-    f->dir = e->h;
-    f->mid_stream = !e->h->from_start;
-    begin_replicas(j, e->p, e->flow, f, false);
-    return true;
 }
 
 /* True if request `a->p` certainly has the responder's expected PSN, also if the responder reorders: an earlier
@@ -101,71 +40,6 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
     if (a->h->service == SVC_UC || !is_expected(a) || !sound)
         return;
     a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
-}
-
-/* --- Another connection of the same queue pairs ----------------------------------------------- */
-
-/* True if the sender of the requests of `a`, or its peer, has closed the connection, and the request is no late one of
- * that connection. */
-static bool follows_close(const struct judge *j, const struct judged *a)
-{
-    uint32_t peer = j->flow[a->flow].peer;
-    const struct cm_closed *k = a->f->closed.frame || peer == FLOW_NONE ? &a->f->closed : &j->flows[peer].closed;
-    bool elsewhere = a->as == SEEN_GAP || a->as == SEEN_LATE || a->as == SEEN_OLD;
-
-    return k->frame && (elsewhere || a->p->frame->ts - k->ts > CLOSED_FOR);
-}
-
-/* True if a requester sends the request either because the response to it was lost, or as one of the first of a new
- * connection: it was answered in full, or its PSN is before the first one seen. */
-static bool may_begin_anew(const struct judged *a)
-{
-    const struct req_dir *h = a->h;
-    uint32_t psn = a->p->bth.psn;
-    const struct read_req *k = req_dir_read(a->h, psn, 0);
-    bool behind = a->as == SEEN_AGAIN || a->as == SEEN_LATE || a->as == SEEN_OLD;
-
-    return behind && !(k && !k->answered) &&
-           ((h->have_una && psn_diff(psn, h->una) < 0) || psn_diff(psn, h->start) < 0);
-}
-
-/* A request, before its checks: another connection may have begun, of which neither CM nor the PSN tells. */
-static void note_another(const struct judge *j, const struct judged *a)
-{
-    struct another *n = &a->f->another;
-
-    if (follows_close(j, a))
-        n->is = ANOTHER_LIKELY;
-    else if (n->is == ANOTHER_NO && may_begin_anew(a))
-        *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};
-    n->msgs += n->is == ANOTHER_MAYBE && a->p->op->flags & OPF_START;
-}
-
-void judge_another_answered(const struct judged *a)
-{
-    struct another *n = &a->f->another;
-    const struct pkt *p = a->p;
-    uint32_t known = a->f->shadow->rsp.r.msn_lo;
-
-    if (!(p->have & H_AETH))
-        return;
-    if (psn_diff(p->bth.psn, n->end) >= 0 || psn_diff(p->aeth.msn, n->msgs & PSN_MASK) > 0)
-        n->is = ANOTHER_NO; /* a new connection counts its messages from 1 */
-    else if (known && psn_diff(p->aeth.msn, known) < 0)
-        n->is = ANOTHER_LIKELY;
-}
-
-/* Request `p` may be the first one of a new connection: reset the state of the old one. */
-static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
-{
-    const struct flow *c = &j->flow[flow];
-
-    begin_replicas(j, p, flow, f, true);
-    history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
-    f->ack_wait.frame = 0;
-    f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* what CM said was of the old one */
-    f->closed.frame = 0;
-    f->mtu.have = f->mtu.pending = false;
 }
 
 /* --- Requests that follow a NAK --------------------------------------------------------------- */
@@ -454,27 +328,22 @@ static inline bool ends_or_waits(const struct req_dir *h)
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
-    struct judged a = {.p = p, .flow = flow, .f = f};
+    struct judged a = {.p = p, .flow = flow, .own = flow, .f = f};
     struct event e;
     bool unsettled;
 
     observer_request(j->observer, p, flow, &e);
-    if (UNLIKELY(!e.h || (!f->dir && !begin_flow(j, &e, f))))
+    if (UNLIKELY(!e.h || (!f->dir && !judge_begin(j, &e, f))))
         return;
     a.h = e.h;
     a.as = e.as;
     a.why = e.why;
     if (UNLIKELY(f->crossing))
         pending_crossed(j, p, flow);
-    if (UNLIKELY(e.moved))
-        take_move(j, flow, f);
-    if (UNLIKELY(a.as == SEEN_RESTART)) {
+    if (UNLIKELY(a.as == SEEN_RESTART))
         check_reuse(j, &a);
-        begin_new_conn(j, p, flow, f);
-    } else if (UNLIKELY(f->shadow->req.u.pmtu_unknown && a.h->pmtu))
-        shadow_learn_pmtu(f->shadow, a.h->pmtu);
-    if (UNLIKELY(a.as != SEEN_NEW || f->another.is || f->closed.frame))
-        note_another(j, &a);
+    if (UNLIKELY(a.as != SEEN_NEW || e.moved || f->another.is || f->closed.frame || f->shadow->req.u.pmtu_unknown))
+        judge_follow_conn(j, &a, e.moved);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h) && !f->shadow->req.u.may_resume;
     if (UNLIKELY(!is_unremarkable(j, &a)))
         run_checks(j, &a);

@@ -146,6 +146,9 @@ enum {
     FRESH = 1u << 9,     /* neither early nor an identical copy */
     FIRST = 1u << 10,    /* no request of its flow was acknowledged before */
     GAP = 1u << 11,      /* an ACK while a PSN is skipped */
+    BAD_ICRC = 1u << 12, /* a request before it had a wrong ICRC */
+    CLOSED = 1u << 13,   /* its sender has closed or refused the connection */
+    ANOTHER = 1u << 14,  /* another connection of the same queue pairs may have begun */
 };
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
@@ -154,6 +157,9 @@ static const struct {
     unsigned kinds;
     void (*check)(struct judge *j, const struct judged *a);
 } checks[] = {
+    {BAD_ICRC, judge_icrc_answered},   /* what it acknowledges had a right ICRC on the wire (damaged.c) */
+    {CLOSED, judge_cm_late_response},  /* the connection was closed long before (cm_ends.c) */
+    {ANOTHER, judge_another_answered}, /* does its MSN tell which connection it is of? (request.c) */
     {AWAITED, check_ack_wait},         /* was the ACK later than the ACK timeout? */
     {EARLY, pending_early},            /* its request may be captured out of order (pending.c) */
     {EARLY, msn_early},                /* or it was sent before the capture (msn.c) */
@@ -197,13 +203,21 @@ static bool expects_psn(const struct pkt *p)
     return p->op->flags & OPF_ACK && response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
 }
 
-static unsigned kinds_of(const struct judged *a, bool copy)
+/* The kinds that the flow of the requests tells; `a->h` may be NULL. */
+static unsigned kinds_by_flow(const struct judged *a)
+{
+    return (UNLIKELY(a->f->bad_icrc) ? BAD_ICRC : 0) | (a->f->acked ? 0 : FIRST);
+}
+
+static unsigned kinds_of(const struct judge *j, const struct judged *a, bool copy)
 {
     const struct pkt *p = a->p;
     bool ack = p->op->flags & OPF_ACK, reliable = a->h->service != SVC_UC;
     bool early = psn_diff(p->bth.psn, a->h->next) >= (expects_psn(p) ? 1 : 0);
-    unsigned kinds = (a->f->ack_wait.frame ? AWAITED : 0) | (a->f->acked ? 0 : FIRST);
+    unsigned kinds = kinds_by_flow(a) | (a->f->ack_wait.frame ? AWAITED : 0);
 
+    kinds |= UNLIKELY(j->flows[a->own].closed.frame) ? CLOSED : 0;
+    kinds |= UNLIKELY(a->f->another.is == ANOTHER_MAYBE) ? ANOTHER : 0;
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
     else if (UNLIKELY(psn_diff(response_proves(p), a->f->shadow->start) < 0 && reliable &&
@@ -239,7 +253,7 @@ static void note_stray(struct jflow *f, const struct pkt *p)
 
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    struct judged a = {.p = p};
+    struct judged a = {.p = p, .own = flow};
     struct event e;
     unsigned kinds;
     bool unsettled;
@@ -254,22 +268,16 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     a.flow = e.flow;
     a.f = &j->flows[a.flow];
-    if (UNLIKELY(a.f->bad_icrc))
-        judge_icrc_answered(j, p, a.f);
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
-        run_checks(j, &a, a.f->acked ? 0 : FIRST);
+        run_checks(j, &a, kinds_by_flow(&a));
         return;
     }
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
     if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
-    kinds = kinds_of(&a, is_identical_copy(&a));
-    if (UNLIKELY(j->flows[flow].closed.frame))
-        judge_cm_late_response(j, &a, flow);
-    if (UNLIKELY(a.f->another.is == ANOTHER_MAYBE))
-        judge_another_answered(&a);
+    kinds = kinds_of(j, &a, is_identical_copy(&a));
     run_checks(j, &a, kinds);
     if (UNLIKELY(kinds & BEFORE_CAPTURE)) {
         a.h->began = BEGAN_BEFORE;

@@ -1,5 +1,5 @@
 /* layer 3 (judge): the replica of a responder. */
-#include "src/judge/shadow_ends.h"
+#include "src/judge/shadow.h"
 
 #include "src/transport/transport_impl.h"
 

@@ -9,11 +9,6 @@ static bool is_explained(const struct verdict *v)
     return rule_table[v->rule].reason.text != NULL;
 }
 
-const char *opcode_name(uint8_t opcode)
-{
-    return opcode_table[opcode].name ? opcode_table[opcode].name : "another";
-}
-
 const char *response_name(const struct pkt *p)
 {
     static const char *const types[] = {[AETH_ACK] = "ACK", [AETH_RNR] = "RNR NAK", [AETH_NAK] = "NAK"};

@@ -1,6 +1,7 @@
 /* layer 3 (ladder): sequence diagrams: keep a short record of each packet that may be drawn. */
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/ladder/ladder_impl.h"
 
 #include <stdlib.h>

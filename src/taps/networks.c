@@ -4,6 +4,7 @@
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 #include "src/conn/conn.h"
+#include "src/conn/packet.h"
 #include "src/conn/requests.h"
 
 #include <stdlib.h>

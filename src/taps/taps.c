@@ -3,6 +3,7 @@
 
 #include "bits.h"
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -22,27 +22,6 @@ void rsp_init(struct responder *r, const struct rsp_params *p, struct rsp_res *r
     r->res_mask = n - 1;
 }
 
-uint32_t rsp_find(const struct responder *r, uint32_t psn)
-{
-    if (psn_diff(psn, r->res_end) >= 0)
-        return r->res_tail;
-    for (uint32_t n = r->res_tail; n != r->res_head; n--) {
-        const struct rsp_res *res = rsp_res(r, n - 1);
-        if (psn_in(psn, res->psn, res->span))
-            return n - 1;
-    }
-    return r->res_tail;
-}
-
-uint32_t rsp_pending(const struct responder *r)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = r->res_next; i != r->res_tail; i++)
-        n += rsp_is_due(rsp_res(r, i)) && !rsp_res(r, i)->replay;
-    return n;
-}
-
 /* --- Requests --------------------------------------------------------------------------------- */
 
 void rsp_set_answer(const struct responder *r, struct rsp_res *res, uint32_t from, uint32_t len)

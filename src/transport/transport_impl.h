@@ -245,9 +245,26 @@ static inline void rsp_find_next_due(struct responder *r)
         r->res_next++;
 }
 /* Number of the READ or atomic in the ring whose PSNs include `psn`; r->res_tail: none. */
-uint32_t rsp_find(const struct responder *r, uint32_t psn);
+static inline uint32_t rsp_find(const struct responder *r, uint32_t psn)
+{
+    if (psn_diff(psn, r->res_end) >= 0)
+        return r->res_tail;
+    for (uint32_t n = r->res_tail; n != r->res_head; n--) {
+        const struct rsp_res *res = rsp_res(r, n - 1);
+        if (psn_in(psn, res->psn, res->span))
+            return n - 1;
+    }
+    return r->res_tail;
+}
 /* READs and atomics without a response yet. Repeated responses do not count: the requester may have received the
  * first. */
-uint32_t rsp_pending(const struct responder *r);
+static inline uint32_t rsp_pending(const struct responder *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = r->res_next; i != r->res_tail; i++)
+        n += rsp_is_due(rsp_res(r, i)) && !rsp_res(r, i)->replay;
+    return n;
+}
 
 #endif

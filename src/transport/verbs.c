@@ -102,8 +102,3 @@ enum qp_type qp_type_of_service(const char *name)
         t++;
     return t < QPT_XRC_TGT ? t : QP_TYPES;
 }
-
-ns_t ack_timeout(unsigned n)
-{
-    return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
-}

@@ -268,7 +268,10 @@ struct wc {
 };
 
 /* 4.096 us x 2^n, the code of all InfiniBand timeouts (9.7.6.1.3); n 1 to 31, else NS_NEVER. */
-ns_t ack_timeout(unsigned n);
+static inline ns_t ack_timeout(unsigned n)
+{
+    return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
+}
 /* The earliest time at which a timer of `t` may expire: an eighth sooner, because hosts count in ticks and the tap has
  * another clock. */
 static inline ns_t timer_earliest(ns_t t)

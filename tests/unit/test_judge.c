@@ -2,7 +2,7 @@
  * three taps. A packet may be lost after a tap, and one that the tap did not see may have arrived: no check may report
  * a failure. */
 #include "dissect/pkt.h"
-#include "src/judge/shadow_ends.h"
+#include "src/judge/shadow.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -70,14 +70,14 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The requester of one side and the responder of the other. */
-struct flow {
+struct one_way {
     struct shadow_req req;
     struct req_msg msgs[256];
     struct shadow_rsp rsp;
     struct rsp_res res[32];
 };
 
-static void flow_init(struct flow *f, const struct qp *requester, const struct qp *responder, bool at_responder)
+static void flow_init(struct one_way *f, const struct qp *requester, const struct qp *responder, bool at_responder)
 {
     struct req_params p = requester->req.p;
     struct rsp_params q = responder->rsp.p;
@@ -105,7 +105,7 @@ static void accuse(struct verdict v, unsigned have, uint64_t seed, int tap, uint
 
 static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uint64_t seed)
 {
-    static struct flow flow[2];
+    static struct one_way flow[2];
     static struct pkt k;
     static const struct decode_opts opts = {.verify = true};
     const unsigned base = N_REQ | N_RSP | N_START | N_COMPLETE | N_PAYLOAD | N_CM | N_CLOCK;
@@ -119,7 +119,7 @@ static void judge(const struct pair *p, const uint32_t psn[2], enum tap tap, uin
     for (uint32_t i = 0; i < r->n; i++) {
         const struct seen *s = &r->s[i];
         struct frame f = {.data = s->data, .caplen = s->len, .len = s->len, .linktype = LINK_ETHERNET};
-        struct flow *w;
+        struct one_way *w;
         struct verdict v[8];
         unsigned have, n;
         int requester;

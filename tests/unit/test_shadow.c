@@ -2,6 +2,7 @@
 #include "src/judge/shadow.h"
 
 #include "src/conn/go_back.h"
+#include "src/conn/packet.h"
 
 #include <criterion/criterion.h>
 
