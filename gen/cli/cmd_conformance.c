@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmagen conformance`: plays the battery against a device under test, and prints its score card. */
 #include "gen/agent/server.h"
 #include "gen/cli/live_options.h"
+#include "gen/conform/card.h"
 #include "gen/conform/conform.h"
 #include "gen/conform/known.h"
 #include "gen/conform/remote.h"
@@ -23,6 +24,8 @@
 static const struct opt_def defs[] = {
     {OPT_TWIN, "test the twin of a device, which is an endpoint of ours, in virtual time"},
     {OPT_LIST, "list the tests, and run none"},
+    {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
+    {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
     {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
     {OPT_QUICK, "leave out the tests that take long on a real network"},
     {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
@@ -48,11 +51,16 @@ static const struct opt_def defs[] = {
 
 static const char *const formats[] = {"text", "json", "junit", NULL};
 
-enum { WITH_TWIN = 1, WITH_LIST = 2, WITH_DEVICE = 4 };
+enum { WITH_TWIN = 1, WITH_LIST = 2, WITH_DEVICE = 4, WITH_STORED = 8 };
 
 static const struct opt_clash clashes[] = {
     {KEY_TWIN, KEY_LIST, 0, NULL},
-    {KEY_FAULT, 0, WITH_DEVICE, "is for --twin"},
+    {KEY_TWIN, KEY_STORED, 0, NULL},
+    {KEY_LIST, KEY_STORED, 0, NULL},
+    {KEY_LIST, KEY_BASELINE, 0, NULL},
+    {KEY_STORED, -KEY_BASELINE, 0, NULL},
+    {'T', KEY_BASELINE, 0, NULL},
+    {KEY_FAULT, 0, WITH_DEVICE | WITH_STORED, "is for --twin"},
     {KEY_TOKEN_FILE, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_TCP, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_TIMEOUT, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
@@ -71,6 +79,7 @@ static const struct opt_clash clashes[] = {
 struct job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
+    const char *baseline, *stored; /* files; NULL: not given */
     bool twin, list, quick, level[CONFORM_LEVELS];
     unsigned format;
     struct conform_run run;
@@ -96,7 +105,8 @@ void cmd_conformance_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen conformance [options] HOST[:PORT] [TEST|GROUP|GLOB ...]\n"
                 "       rdmagen conformance --twin [options] [TEST|GROUP|GLOB ...]\n"
-                "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n\n"
+                "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n"
+                "       rdmagen conformance --stored CARD --baseline CARD\n\n"
                 "Test how a device follows the rules of the transport, and print its score card. The device is that of "
                 "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
@@ -167,6 +177,12 @@ static int option(struct job *j, int key, const char *arg)
         return 0;
     case KEY_LIST:
         j->list = true;
+        return 0;
+    case KEY_BASELINE:
+        j->baseline = arg;
+        return 0;
+    case KEY_STORED:
+        j->stored = arg;
         return 0;
     case KEY_LEVEL:
         return option_level(j, arg);
@@ -261,11 +277,13 @@ static int read_token(struct job *j)
 /* The operands: the device, if it is no twin, and the tests. */
 static int operands(struct job *j, char **arg, int n)
 {
-    bool device = !j->twin && !j->list;
+    bool device = !j->twin && !j->list && !j->stored;
     int status;
 
     if (device && n == 0)
         return cli_error("conformance: expected HOST, --twin, or --list");
+    if (j->stored && n)
+        return cli_error("conformance: %s: with --stored no test is run", *arg);
     status = device ? take_host(j, arg[0]) : 0;
     if (status == 0 && device)
         status = read_token(j);
@@ -317,6 +335,58 @@ static int make_directory(struct job *j)
     return 0;
 }
 
+/* --- Comparing -------------------------------------------------------------------------------- */
+
+/* NULL: what is wrong was said. */
+static struct card *read_card(const char *path)
+{
+    struct buf text = {0}, err = {0};
+    int e = sim_read_file(path, &text);
+    struct card *c = e < 0 ? NULL : card_parse(buf_str(&text), text.len, &err);
+
+    if (!c)
+        cli_error("%s: %s", path, e < 0 ? strerror(-e) : buf_str(&err));
+    buf_free(&text);
+    buf_free(&err);
+    return c;
+}
+
+/* Show what has changed from --baseline to `now`, and free that. */
+static int compare(const struct job *j, struct card *now)
+{
+    struct card *before = now ? read_card(j->baseline) : NULL;
+    struct buf b = {0};
+    int status = EXIT_BAD;
+
+    if (before) {
+        bool worse = card_compare(before, now, &b) > 0;
+        status = cli_show(&b);
+        status = status == EXIT_OK && worse ? EXIT_FOUND : status;
+    }
+    card_free(before);
+    card_free(now);
+    return status;
+}
+
+static int compare_stored(const struct job *j)
+{
+    return compare(j, read_card(j->stored));
+}
+
+static int compare_run(const struct job *j, const struct conform_score *s)
+{
+    struct buf card = {0}, err = {0};
+    struct card *now;
+
+    conform_print_json(s, &card);
+    now = card_parse(buf_str(&card), card.len, &err);
+    if (!now)
+        cli_error("conformance: %s", buf_str(&err));
+    buf_free(&card);
+    buf_free(&err);
+    return compare(j, now);
+}
+
 static bool is_failure(enum conform_result r)
 {
     return r == CONFORM_FAIL || r == CONFORM_INCONCLUSIVE || r == CONFORM_ERROR || r == CONFORM_CRASH;
@@ -337,6 +407,8 @@ static int show(struct job *j)
 
     print[j->format](&s, &b);
     status = cli_show(&b);
+    if (status == EXIT_OK && j->baseline)
+        return compare_run(j, &s);
     for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
         if (is_failure(j->outcome[i].result))
             status = EXIT_FOUND;
@@ -459,6 +531,11 @@ static int run(struct job *j)
     return status;
 }
 
+static unsigned mode(const struct job *j)
+{
+    return j->twin ? WITH_TWIN : j->list ? WITH_LIST : j->stored ? WITH_STORED : WITH_DEVICE;
+}
+
 int cmd_conformance(int argc, char **argv)
 {
     struct job *j = calloc(1, sizeof *j);
@@ -481,7 +558,7 @@ int cmd_conformance(int argc, char **argv)
             status = EXIT_BAD;
         }
     }
-    if (status < 0 && opt_refuse(&s, clashes, j->twin ? WITH_TWIN : j->list ? WITH_LIST : WITH_DEVICE))
+    if (status < 0 && opt_refuse(&s, clashes, mode(j)))
         status = EXIT_BAD;
     if (status < 0 && !conform_parse(&j->battery, conform_text(), &b))
         status = cli_error("conformance: the battery, %s", buf_str(&b));
@@ -489,7 +566,7 @@ int cmd_conformance(int argc, char **argv)
         status = EXIT_BAD;
     opt_end(&s);
     if (status < 0)
-        status = j->list ? list(j) : run(j);
+        status = j->list ? list(j) : j->stored ? compare_stored(j) : run(j);
     buf_free(&b);
     buf_free(&j->known_text);
     free(j);

@@ -12,6 +12,7 @@ enum {
     KEY_ALTERNATE,
     KEY_ANY,
     KEY_BACKEND,
+    KEY_BASELINE,
     KEY_BIND,
     KEY_CAPTURE_DROP,
     KEY_CLOCK_OFFSET,
@@ -73,6 +74,7 @@ enum {
     KEY_SLOW,
     KEY_SNAPLEN,
     KEY_SPORT,
+    KEY_STORED,
     KEY_TCP,
     KEY_TIMEOUT,
     KEY_TIME_LIMIT,
@@ -173,6 +175,8 @@ enum {
 #define OPT_KEEP         KEY_KEEP, "keep", "DIR"
 #define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
 #define OPT_LIST         KEY_LIST, "list", NULL
+#define OPT_BASELINE     KEY_BASELINE, "baseline", "CARD"
+#define OPT_STORED       KEY_STORED, "stored", "CARD"
 #define OPT_LINK_RATE    KEY_LINK_RATE, "link-rate", "BPS"
 #define OPT_LOSS         KEY_LOSS, "loss", "P"
 #define OPT_MAC          KEY_MAC, "mac", "MAC"

@@ -1,0 +1,213 @@
+/* layer 3 (conform): stored score cards are read by jansson, and compared. */
+#include "gen/conform/card.h"
+
+#include "types.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX 4096 /* tests, and metrics, of a card */
+#define SCHEMA   "rdmagen-conformance/1"
+
+struct card {
+    json_t *root, *tests, *metrics;
+};
+
+static struct card *refuse(json_t *root, struct buf *err, const char *why)
+{
+    json_decref(root);
+    buf_puts(err, why);
+    return NULL;
+}
+
+/* An array whose members are objects with a text "id"; NULL: it is not. */
+static json_t *rows_of(json_t *root, const char *name)
+{
+    json_t *rows = json_object_get(root, name), *row;
+    size_t i;
+
+    if (!json_is_array(rows) || json_array_size(rows) > ROWS_MAX)
+        return NULL;
+    json_array_foreach(rows, i, row) if (!json_is_string(json_object_get(row, "id"))) return NULL;
+    return rows;
+}
+
+struct card *card_parse(const char *text, size_t n, struct buf *err)
+{
+    json_error_t e;
+    json_t *root = json_loadb(text, n, 0, &e);
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    json_t *tests = rows_of(root, "tests"), *metrics = rows_of(root, "metrics");
+    struct card *c;
+
+    if (!root) {
+        buf_printf(err, "line %d, column %d: ", e.line, e.column);
+        buf_printable(err, e.text, strlen(e.text));
+        return NULL;
+    }
+    if (!schema || strcmp(schema, SCHEMA) != 0)
+        return refuse(root, err, "no score card: its schema is not " SCHEMA);
+    if (!tests || !metrics)
+        return refuse(root, err, "no score card: expected tests and metrics, each with an id");
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return refuse(root, err, "out of memory");
+    *c = (struct card){.root = root, .tests = tests, .metrics = metrics};
+    return c;
+}
+
+void card_free(struct card *c)
+{
+    if (c)
+        json_decref(c->root);
+    free(c);
+}
+
+/* --- Comparing -------------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *row, const char *name)
+{
+    const char *s = json_string_value(json_object_get(row, name));
+
+    return s ? s : "";
+}
+
+static json_t *find(const json_t *rows, const char *id)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row) if (strcmp(text_of(row, "id"), id) == 0) return row;
+    return NULL;
+}
+
+/* How bad a result is; those of which one cannot say are -1. */
+static int badness(const char *result)
+{
+    static const char *const order[] = {"pass", "known", "info", "weak", "fail", "crash"};
+
+    for (int i = 0; i < (int)ARRAY_LEN(order); i++)
+        if (strcmp(order[i], result) == 0)
+            return i;
+    return -1;
+}
+
+struct sums {
+    unsigned regressed, fixed, changed, added, gone;
+};
+
+static void put_test(struct buf *b, const char *what, const json_t *row)
+{
+    const char *level = text_of(row, "level"), *id = text_of(row, "id");
+
+    buf_printf(b, "%-9s  ", what);
+    buf_printable(b, level, strlen(level));
+    buf_puts(b, "  ");
+    buf_printable(b, id, strlen(id));
+    buf_puts(b, "  ");
+}
+
+/* A test of both cards. */
+static void compare_test(const json_t *before, const json_t *now, struct buf *b, struct sums *s)
+{
+    const char *was = text_of(before, "result"), *is = text_of(now, "result"), *reason = text_of(now, "reason");
+    int from = badness(was), to = badness(is);
+    bool known = from >= 0 && to >= 0;
+
+    if (strcmp(was, is) == 0)
+        return;
+    put_test(b, !known ? "changed" : to > from ? "regressed" : "fixed", now);
+    buf_printable(b, was, strlen(was));
+    buf_puts(b, " -> ");
+    buf_printable(b, is, strlen(is));
+    if (*reason) {
+        buf_puts(b, ": ");
+        buf_printable(b, reason, strlen(reason));
+    }
+    buf_char(b, '\n');
+    *(!known ? &s->changed : to > from ? &s->regressed : &s->fixed) += 1;
+}
+
+static void compare_tests(const struct card *before, const struct card *now, struct buf *b, struct sums *s)
+{
+    json_t *row, *other;
+    size_t i;
+
+    json_array_foreach(now->tests, i, row)
+    {
+        other = find(before->tests, text_of(row, "id"));
+        if (other) {
+            compare_test(other, row, b, s);
+            continue;
+        }
+        put_test(b, "new", row);
+        buf_printable(b, text_of(row, "result"), strlen(text_of(row, "result")));
+        buf_char(b, '\n');
+        s->added++;
+    }
+    json_array_foreach(before->tests, i, row)
+    {
+        if (find(now->tests, text_of(row, "id")))
+            continue;
+        put_test(b, "gone", row);
+        buf_printable(b, text_of(row, "result"), strlen(text_of(row, "result")));
+        buf_char(b, '\n');
+        s->gone++;
+    }
+}
+
+static ns_t time_of(const json_t *row, const char *name)
+{
+    return json_integer_value(json_object_get(row, name));
+}
+
+static ns_t error_of(const struct card *c)
+{
+    return time_of(json_object_get(c->root, "link"), "error_ns");
+}
+
+/* Whether two metrics differ: their intervals do not overlap, and the medians by more than 10 % and three `error`s. */
+static bool differ(const json_t *a, const json_t *b, ns_t error)
+{
+    const json_t *x = json_object_get(a, "ci_ns"), *y = json_object_get(b, "ci_ns");
+    ns_t was = time_of(a, "median_ns"), is = time_of(b, "median_ns");
+    bool apart = json_integer_value(json_array_get(x, 1)) < json_integer_value(json_array_get(y, 0)) ||
+                 json_integer_value(json_array_get(y, 1)) < json_integer_value(json_array_get(x, 0));
+    double by = was > is ? (double)was - (double)is : (double)is - (double)was;
+
+    return apart && by > 0.1 * (double)was && by > 3 * (double)error;
+}
+
+static void compare_metrics(const struct card *before, const struct card *now, struct buf *b)
+{
+    ns_t error = error_of(before) > error_of(now) ? error_of(before) : error_of(now);
+    json_t *row, *other;
+    size_t i;
+
+    json_array_foreach(now->metrics, i, row)
+    {
+        const char *id = text_of(row, "id");
+        other = find(before->metrics, id);
+        if (!other || !differ(other, row, error))
+            continue;
+        buf_printf(b, "%-9s     ", time_of(row, "median_ns") > time_of(other, "median_ns") ? "slower" : "faster");
+        buf_printable(b, id, strlen(id));
+        buf_puts(b, "  ");
+        buf_rounded(b, time_of(other, "median_ns"));
+        buf_puts(b, " -> ");
+        buf_rounded(b, time_of(row, "median_ns"));
+        buf_char(b, '\n');
+    }
+}
+
+unsigned card_compare(const struct card *before, const struct card *now, struct buf *b)
+{
+    struct sums s = {0};
+
+    compare_tests(before, now, b, &s);
+    compare_metrics(before, now, b);
+    buf_printf(b, "%u regressed, %u fixed, %u changed, %u new, %u gone\n", s.regressed, s.fixed, s.changed, s.added,
+               s.gone);
+    return s.regressed;
+}
