@@ -22,8 +22,10 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/ulp/iser.h"
 #include "dissect/ulp/nfs.h"
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/scsi.h"
 
 const struct hdr *const all_headers[] = {
     &frame_hdr,
@@ -125,7 +127,8 @@ const struct hdr *const all_headers[] = {
             SA_PATH_HDRS(HDR_REF) NOTICE_HDRS(HDR_REF) PERF_HDRS(HDR_REF) PERF_VL_HDRS(HDR_REF) CC_HDRS(HDR_REF)
                 MAD_OTHER_HDRS(HDR_REF)
         /* upper protocols */
-        IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF)
+        IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF) ISER_HDRS(HDR_REF)
+            SCSI_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

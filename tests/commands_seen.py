@@ -156,3 +156,49 @@ def nfs(path, rows):
             yield "%s: call %d: %d bytes were moved, the reply says %d" % (path, row["number"], row["bytes_to_client"], written)
         if row["bytes_from_client"] != row["asked_from_client"]:
             yield "%s: call %d: %d of %d bytes were read" % (path, row["number"], row["bytes_from_client"], row["asked_from_client"])
+
+
+# --- SCSI: iSER and SRP -----------------------------------------------------------------------------------------------------------------
+STATUS = {"GOOD": 0, "CHECK CONDITION": 2}
+
+
+def iser_tag(v):
+    """The initiator has its tag in the order of its CPU; here it is as on the wire."""
+    return int.from_bytes(v["itt"].to_bytes(4, "big"), "little")
+
+
+def same_scsi(row, seen, tag_of):
+    """Whether our row is the SCSI command that the target's kernel saw: unit, tag, bytes, CDB, status and sense data."""
+    lun, tag, _name, length, cdb, status = seen
+    v = row["values"]
+    if "cdb" not in v or (v["lun"], tag_of(v), v["cdb"]) != (int(lun), int(tag, 0), cdb):
+        return False
+    word, sense = re.match(r"([A-Z ]+), sense \d+ bytes:?(.*)", status).groups()
+    b = bytes.fromhex(sense.replace(" ", ""))
+    found = (b[2] & 15, b[12], b[13]) if b else (None, None, None)
+    return (row["asked_to_client"] + row["asked_from_client"], v["scsi_status"], v["sense_key"], v["asc"], v["ascq"]) == (int(length), STATUS[word], *found)
+
+
+def scsi(path, rows, tag_of):
+    """What is wrong: each row of the target's kernel must be one of ours, in their order, and no other SCSI command be there."""
+    seen, at = witnesses(path, 1)["kernel-B"], 0
+    for n, row in enumerate(seen):
+        place = next((i for i in range(at, len(rows)) if same_scsi(rows[i], row, tag_of)), None)
+        if place is None:
+            yield "%s: row %d of the kernel is not in the output, or not in its place: %s" % (path, n, row)
+        else:
+            at = place + 1
+    ours = [row for row in rows if "cdb" in row["values"]]
+    if len(ours) != len(seen):
+        yield "%s: %d SCSI commands, the kernel saw %d" % (path, len(ours), len(seen))
+    for row in rows:
+        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_to_client"] + row["asked_from_client"]
+        if not row["response_frame"] or (not row["failed"] and moved + (row["values"].get("residual") or 0) < asked):
+            yield "%s: command %d moved %d of %d bytes, response in frame %s" % (path, row["number"], moved, asked, row["response_frame"])
+
+
+def iser(path, rows):
+    names = [row["name"] for row in rows if "cdb" not in row["values"]]
+    if names != ["Login", "Text", "Login", "NOP-Out", "Logout"]:
+        yield "%s: beside SCSI commands: %s" % (path, names)
+    yield from scsi(path, rows, iser_tag)

@@ -93,6 +93,14 @@ KNOWN = [
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and p.has("nvme-rdma.cmd.qid"),
           "later packets of Get Log Page, Commands Supported and Effects, are taken for malformed"),
     Known("nvme[.]cqe[.]dword0", lost, "the first dword of the result has another name for each feature"),
+    # iSER.
+    Known("(iser|iscsi|scsi|scsi_sbc)[.].*", lambda a, b, p: capsule(p) and (not a or not b),
+          "a message of several packets is not put together, and shown by its first one; here by its last one"),
+    Known("iscsi[.](request_frame|time)", lambda a, b, p: p.ours["iscsi.request_frame"] > p.theirs["iscsi.request_frame"] != "", "likewise: its answer refers to that packet"),
+    Known("scsi[.]lun", lambda a, b, p: b == "|".join([a] * b.count("|") + [a]) or (a == "" and p.has("iscsi.scsiresponse.status")),
+          "shown by iSCSI, by the CDB and by the data; and once more with the response"),
+    Known("scsi_sbc[.]opcode", lambda a, b, p: twice(a, b, p) or (a == "" and p.has("iscsi.scsiresponse.status")), "shown again with the data and with the response"),
+    Known("data[.]len|frame[.]protocols", lambda a, b, p: p.has("scsi.spc.opcode"), "a CDB whose opcode has no name counts as data"),
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
           "siw writes the bit fields of a Terminate in the order of its CPU, which is read in that of the network"),

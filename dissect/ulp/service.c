@@ -2,6 +2,7 @@
 #include "dissect/ulp/service.h"
 
 #include "dissect/mad/cm.h"
+#include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/rpcrdma.h"
 
@@ -31,16 +32,30 @@ static bool rtrs_private_fits(const uint8_t *b, uint32_t len)
     return len >= 8 && b[0] == 0 && b[1] == 0 && b[2] == 0xbd && b[3] == 0x1b;
 }
 
-/* Private data that identify a protocol. `magic`: on any port; else only where the port is not a well-known one. */
+/* What private data say of a protocol. */
+enum proof {
+    PROOF_MAGIC, /* they identify it on any port */
+    PROOF_SHAPE, /* only where the port is its own, or not a well-known one */
+    PROOF_PORT,  /* only the port identifies it; they are shown if they fit */
+};
 static const struct {
     const char *name;
     bool (*fits)(const uint8_t *b, uint32_t len);
-    bool magic;
+    enum proof proof;
 } privates[] = {
-    {"NFS/RDMA", rpcrdma_private_fits, true},
-    {"RTRS", rtrs_private_fits, true},
-    {"NVMe/RDMA", nvme_private_fits, false},
+    {"NFS/RDMA", rpcrdma_private_fits, PROOF_MAGIC},
+    {"RTRS", rtrs_private_fits, PROOF_MAGIC},
+    {"NVMe/RDMA", nvme_private_fits, PROOF_SHAPE},
+    {"iSER", iser_private_fits, PROOF_PORT},
 };
+
+/* Whether private data that fit the protocol are believed at a port of `name`. */
+static bool is_believed(enum proof proof, const char *protocol, const char *name, bool vague)
+{
+    bool own = name && strcmp(name, protocol) == 0;
+
+    return proof == PROOF_MAGIC || own || (proof == PROOF_SHAPE && (vague || !name));
+}
 
 struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len)
 {
@@ -48,7 +63,8 @@ struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len)
     bool vague = name && strcmp(name, APPLICATION) == 0;
 
     for (unsigned i = 0; i < ARRAY_LEN(privates); i++)
-        if (privates[i].fits(b, len) && (privates[i].magic || vague || !name || strcmp(name, privates[i].name) == 0))
-            return (struct ulp_named){.name = privates[i].name, .by_private = true};
+        if (privates[i].fits(b, len) && is_believed(privates[i].proof, privates[i].name, name, vague))
+            return (struct ulp_named){
+                .name = privates[i].name, .by_private = privates[i].proof != PROOF_PORT, .fits = true};
     return (struct ulp_named){.name = name, .vague = vague};
 }

@@ -11,7 +11,8 @@ const char *ulp_of_service(uint64_t service_id);
 /* What a REQ says of its upper protocol. */
 struct ulp_named {
     const char *name; /* as ulp_of_service(); NULL: not known */
-    bool by_private;  /* its private data fit */
+    bool by_private;  /* its private data fit, and tell the protocol */
+    bool fits;        /* they fit */
     bool vague;       /* only that it uses the RDMA-CM */
 };
 /* The protocol of a REQ with `len` bytes of the consumer's private data at `b` (behind the header of the RDMA IP CM

@@ -34,7 +34,7 @@ void cmd_ops_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmatrace ops [options] FILE...\n\n"
                 "Show the verbs behind the packets: a row for each work request, with its status; then a row for "
-                "each\ncommand of an upper protocol (NVMe over RDMA), and sums over them.\n\n");
+                "each\ncommand of an upper protocol (NVMe, NFS, iSER ...), and sums over them.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }

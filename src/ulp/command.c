@@ -128,6 +128,7 @@ void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len)
 {
     cmd->asked[way] += len;
     cmd->moved[way] += len;
+    whole(cmd)->offered[way] += len;
 }
 
 void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len)

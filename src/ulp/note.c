@@ -152,7 +152,7 @@ static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
     r->id = m->req.local_id;
     conn_addr_of(p, &r->src, &r->dst);
     u->reqs->next = next;
-    if (n.by_private)
+    if (n.fits)
         show_setup(proto, p, m);
 }
 

@@ -1,14 +1,16 @@
 /* layer 4 (test): fuzzes upper protocols: messages, memory, READs and WRITEs of connections, whose protocol the user
- * states (QP 7 of host 2: NVMe, QP 39: NFS), or the first bytes tell. The input is a sequence of packets, each after
- * six bytes: what it is (FROM_SERVER, OTHER_QP, LOST, NFS_QP), its opcode, how much its PSN differs from the one
- * before, how many bytes follow the BTH (two bytes, little-endian), and one that is not used. */
+ * states (QP 7 of host 2 and each 32nd QP behind it, one for each of words[]), or the first bytes tell. The input is a
+ * sequence of packets, each after six bytes: what it is (FROM_SERVER, OTHER_QP, LOST, and from bit 3 on its place in
+ * words[]), its opcode, how much its PSN differs from the one before, how many bytes follow the BTH (two bytes,
+ * little-endian), and one that is not used. */
 #include "dissect/ip/ip.h"
 #include "src/ulp/ulp.h"
 #include "tests/fuzz/print.h"
 
 #include <stdlib.h>
 
-enum { FROM_SERVER = 1, OTHER_QP = 2, LOST = 4, NFS_QP = 8 };
+enum { FROM_SERVER = 1, OTHER_QP = 2, LOST = 4, PROTOCOL = 3 };
+static const char *const words[] = {"nvme", "nfs", "iser"};
 #define HEAD 40 /* IPv4, UDP, BTH */
 #define MOST 4200
 
@@ -22,7 +24,7 @@ static uint32_t put_frame(uint8_t *p, uint8_t what, uint8_t opcode, uint32_t psn
     struct udp udp = {.sport = 49152, .dport = UDP_PORT_ROCEV2, .len = (uint16_t)(len - 20)};
     struct bth bth = {.opcode = opcode & 31, .pkey = 0xffff, .psn = psn};
 
-    bth.dqpn = (what & FROM_SERVER ? 9u : 7u) + (what & OTHER_QP ? 16 : 0) + (what & NFS_QP ? 32 : 0);
+    bth.dqpn = (what & FROM_SERVER ? 9u : 7u) + (what & OTHER_QP ? 16 : 0) + 32u * (what >> PROTOCOL);
     memcpy(ip.dst, (uint8_t[]){10, 0, 0, (uint8_t)(3 - from)}, 4);
     memset(p, 0, len);
     ip4_put(p, &ip);
@@ -42,16 +44,12 @@ static unsigned requester(const uint8_t *data)
 
 static struct ulp_users users(void)
 {
-    static const struct {
-        const char *word;
-        uint32_t qpn;
-    } said[] = {{"nvme", 7}, {"nfs", 39}};
-    struct ulp_users u = {.n = ARRAY_LEN(said)};
+    struct ulp_users u = {.n = ARRAY_LEN(words)};
 
     for (unsigned i = 0; i < u.n; i++) {
         u.user[i].addr = (struct conn_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}};
-        u.user[i].qpn = said[i].qpn;
-        u.user[i].proto = ulp_named(said[i].word, strlen(said[i].word));
+        u.user[i].qpn = 7 + 32 * i;
+        u.user[i].proto = ulp_named(words[i], strlen(words[i]));
     }
     return u;
 }
@@ -80,14 +78,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct buf b, text;
     struct ulp_users u = users();
     struct context *c = context_new(1 << 20);
-    uint32_t psn[12] = {0};
+    uint32_t psn[256] = {0};
     uint64_t number = 0;
 
     if (!c || !ulp_of_context(c, &(struct ulp_opts){.users = &u, .user = &text, .over = take_over}))
         abort();
     while (size >= 6) {
         uint16_t n = (uint16_t)(data[3] | data[4] << 8);
-        uint32_t *next = &psn[(data[0] & (OTHER_QP | NFS_QP)) | requester(data)];
+        uint32_t *next = &psn[(data[0] & ~(LOST | FROM_SERVER)) | requester(data)];
         uint8_t *bytes;
         struct frame f = {.number = number + 1, .has_ts = true, .linktype = LINK_IPV4, .ts = (ns_t)number * 1000};
         number++;

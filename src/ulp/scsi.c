@@ -1,0 +1,45 @@
+/* layer 2b (ulp): commands of SCSI, whichever protocol carries them: their text and values. */
+#include "src/ulp/scsi.h"
+
+#include <stdio.h>
+
+void scsi_task_arguments(struct buf *b, const struct scsi_task *t)
+{
+    buf_printf(b, " lun %llu", (unsigned long long)scsi_lun(t->lun));
+    scsi_arguments_text(b, t->cdb);
+}
+
+/* The bytes of the CDB, "28 00 ...". */
+static const char *cdb_text(char *s, const uint8_t *cdb)
+{
+    for (unsigned i = 0; i < SCSI_CDB_LEN; i++)
+        snprintf(s + 3 * (size_t)i, 4, "%02x ", cdb[i]);
+    s[3 * SCSI_CDB_LEN - 1] = 0;
+    return s;
+}
+
+void scsi_task_values(const struct scsi_task *t, bool answered, ulp_take *take, void *user)
+{
+    const char *status = scsi_status_str(t->status);
+    char cdb[3 * SCSI_CDB_LEN + 1];
+    struct scsi_cdb c;
+
+    scsi_cdb_get(&c, t->cdb);
+    const struct ulp_value values[] = {
+        {"scsi_command", c.name ? c.name : "", 0, true},
+        {"opcode", NULL, c.opcode, true},
+        {"lun", NULL, scsi_lun(t->lun), true},
+        {"cdb", cdb_text(cdb, t->cdb), 0, true},
+        {"lba", NULL, c.lba, c.has_lba},
+        {"blocks", NULL, c.blocks, c.has_lba},
+        {"page", NULL, c.page, c.has_page},
+        {"residual", NULL, t->residual, answered},
+        {"scsi_status", NULL, t->status, answered},
+        {"scsi_status_name", status && answered ? status : "", 0, answered},
+        {"sense_key", NULL, t->sense.key, t->sense.known},
+        {"asc", NULL, t->sense.asc, t->sense.known},
+        {"ascq", NULL, t->sense.ascq, t->sense.known},
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+}

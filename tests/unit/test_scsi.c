@@ -1,0 +1,258 @@
+/* layer 2b tests: SCSI over RDMA: iSER. */
+#include "dissect/ulp/scsi.h"
+
+#include "dissect/ulp/iser.h"
+#include "dissect/ulp/service.h"
+#include "tests/unit/ulp_run.h"
+
+#define RKEY 0x1234
+#define VA   UINT64_C(0xffff888000001000)
+#define ITT  0x11000000
+
+static const uint8_t read10[SCSI_CDB_LEN] = {0x28, 0, 0, 0, 1, 0x2c, 0, 0, 8};
+static const uint8_t write10[SCSI_CDB_LEN] = {0x2a, 0, 0, 0, 1, 0x2c, 0, 0, 24};
+
+static const char *arguments(const uint8_t *cdb)
+{
+    static struct buf b;
+
+    b.len = 0;
+    scsi_name_text(&b, cdb);
+    scsi_arguments_text(&b, cdb);
+    return buf_str(&b);
+}
+
+/* --- CDBs ------------------------------------------------------------------------------------- */
+
+Test(scsi, a_cdb_says_its_blocks)
+{
+    static const struct {
+        uint8_t cdb[SCSI_CDB_LEN];
+        const char *text;
+    } all[] = {
+        {{0x08, 0x01, 0x02, 0x03, 0x00}, "READ(6) lba 66051 blocks 256"},
+        {{0x2a, 0, 0, 1, 0, 0, 0, 1, 0}, "WRITE(10) lba 65536 blocks 256"},
+        {{0xa8, 0, 0, 0, 0, 9, 0, 1, 0, 0}, "READ(12) lba 9 blocks 65536"},
+        {{0x88, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7}, "READ(16) lba 4294967296 blocks 7"},
+        {{0x89, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1}, "COMPARE AND WRITE lba 5 blocks 1"},
+        {{0x12, 1, 0x83}, "INQUIRY page 0x83"},
+        {{0x12, 0, 0x83}, "INQUIRY"},
+        {{0x1a, 0, 0xbf}, "MODE SENSE(6) page 0x3f"},
+        {{0x9e, 0x10}, "READ CAPACITY(16)"},
+        {{0x9e, 0x0f}, "SERVICE ACTION IN(16)"},
+        {{0xc5}, "opcode 0xc5"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        cr_expect_str_eq(arguments(all[i].cdb), all[i].text);
+}
+
+Test(scsi, sense_data_of_both_formats)
+{
+    static const uint8_t fixed[18] = {0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x21, 0},
+                         descriptors[8] = {0x72, 6, 0x29, 0x7f};
+    struct scsi_sense s;
+    struct buf b = {0};
+
+    cr_expect(scsi_sense_get(&s, fixed, sizeof fixed));
+    scsi_status_text(&b, SCSI_CHECK_CONDITION, &s);
+    cr_expect_str_eq(buf_str(&b), "Check Condition (Illegal Request, logical block address out of range)");
+    b.len = 0;
+    cr_expect(scsi_sense_get(&s, descriptors, sizeof descriptors));
+    scsi_status_text(&b, 0x99, &s);
+    cr_expect_str_eq(buf_str(&b), "status 0x99 (Unit Attention, ASC 0x29 ASCQ 0x7f)");
+    cr_expect_not(scsi_sense_get(&s, fixed, 13));
+    cr_expect_not(scsi_sense_get(&s, descriptors, 3));
+    cr_expect_not(s.known);
+    buf_free(&b);
+}
+
+Test(scsi, lun_of_one_level)
+{
+    cr_expect_eq(scsi_lun(UINT64_C(0x0003000000000000)), 3);
+    cr_expect_eq(scsi_lun(UINT64_C(0x4103000000000000)), 0x103, "flat addressing");
+    cr_expect_eq(scsi_lun(UINT64_C(0x0003000000000001)), UINT64_C(0x0003000000000001), "two levels");
+}
+
+/* --- iSER ------------------------------------------------------------------------------------- */
+
+/* A PDU: iSER's flags, opcode, flags of the opcode, then `data` in the data segment. */
+struct pdu {
+    uint8_t b[1024];
+    unsigned len;
+};
+
+static void pdu(struct pdu *p, uint8_t iser, uint8_t opcode, uint8_t flags, uint32_t itt, const void *data, unsigned n)
+{
+    memset(p, 0, sizeof *p);
+    p->b[0] = iser;
+    p->b[ISER_LEN] = opcode;
+    p->b[ISER_LEN + 1] = flags;
+    store_be16(p->b + ISER_LEN + 6, (uint16_t)n);
+    store_be32(p->b + ISER_LEN + 16, itt);
+    if (n)
+        memcpy(p->b + ISER_LEN + ISCSI_LEN, data, n);
+    p->len = ISER_LEN + ISCSI_LEN + (n + 3) / 4 * 4;
+}
+
+static void command(struct pdu *p, const uint8_t *cdb, uint32_t expected, const void *data, unsigned n)
+{
+    bool write = cdb[0] == 0x2a;
+
+    pdu(p, write ? 0x18 : 0x14, ISCSI_COMMAND, write ? 0xa1 : 0xc1, ITT, data, n);
+    store_be32(p->b + (write ? 4 : 16), RKEY);
+    store_be64(p->b + (write ? 8 : 20), VA);
+    store_be32(p->b + ISER_LEN + 20, expected);
+    memcpy(p->b + ISER_LEN + 32, cdb, SCSI_CDB_LEN);
+}
+
+static struct pkt *say(struct run *r, unsigned from, uint32_t psn, const struct pdu *p)
+{
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, p->b, p->len);
+}
+
+/* What the host says first; the ACK pairs the two flows. */
+static const char *first(struct run *r, const struct pdu *p)
+{
+    static char text[128];
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    const struct pkt *q = say(r, HOST, 5, p);
+
+    snprintf(text, sizeof text, "%s", q->note.have & NOTE_ULP ? q->note.ulp : "");
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
+    return text;
+}
+
+static struct pkt *respond(struct run *r, uint32_t psn, uint8_t status, const void *sense, unsigned n)
+{
+    struct pdu p;
+
+    pdu(&p, 0x10, ISCSI_RESPONSE, 0x80, ITT, sense, n);
+    p.b[ISER_LEN + 3] = status;
+    return say(r, TARGET, psn, &p);
+}
+
+Test(iser, the_target_writes_what_a_command_reads)
+{
+    static const uint8_t sense[20] = {0, 18, 0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0};
+    struct run *r = run_new("iser");
+    struct pdu c;
+    struct pkt *p;
+
+    command(&c, read10, 4096, NULL, 0);
+    cr_expect_str_eq(first(r, &c), "iSER READ(10) itt 0x11000000 lun 0 lba 300 blocks 8");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 1024, RKEY, 1024, 1024);
+    cr_expect(says(p, "iSER READ(10) itt 0x11000000 data 1024-2047 of 4096"), "%s", p->note.ulp);
+    p = respond(r, 101, 2, sense, sizeof sense);
+    cr_expect(says(p, "iSER READ(10) itt 0x11000000: Check Condition (Illegal Request, invalid field in CDB)"), "%s",
+              p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect(r->over[0].failed);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024);
+    run_free(r);
+}
+
+Test(iser, what_is_read_follows_the_data_in_the_message)
+{
+    struct run *r = run_new("iser");
+    uint8_t data[512] = {1}, aeth[4] = {0x1f, 0, 0, 1};
+    struct pdu c;
+    struct pkt *p;
+
+    command(&c, write10, 1536, data, sizeof data);
+    cr_expect_str_eq(first(r, &c), "iSER WRITE(10) itt 0x11000000 lun 0 lba 300 blocks 24");
+    with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, RKEY, 1024, 0);
+    p = put(r, HOST, OP_READ_RESP_ONLY, 100, aeth, 4, NULL, 1024);
+    cr_expect(says(p, "iSER WRITE(10) itt 0x11000000 data 512-1535 of 1536"), "%s", p->note.ulp);
+    respond(r, 101, 0, NULL, 0);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 1536);
+    cr_expect_not(r->over[0].failed);
+    run_free(r);
+}
+
+Test(iser, a_ping_of_the_target_is_answered_by_its_tag)
+{
+    struct run *r = run_new("iser");
+    struct pdu c;
+    struct pkt *p;
+
+    command(&c, read10, 4096, NULL, 0);
+    first(r, &c);
+    pdu(&c, 0x10, ISCSI_NOP_IN, 0x80, ISCSI_NO_TAG, NULL, 0);
+    store_be32(c.b + ISER_LEN + 20, 77);
+    p = say(r, TARGET, 100, &c);
+    cr_expect(says(p, "iSER NOP-In ttt 0x4d"), "%s", p->note.ulp);
+    pdu(&c, 0x10, 0x40 | ISCSI_NOP_OUT, 0x80, ISCSI_NO_TAG, NULL, 0);
+    store_be32(c.b + ISER_LEN + 20, 77);
+    p = say(r, HOST, 6, &c);
+    cr_expect(says(p, "iSER NOP-In ttt 0x4d: answered"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(iser, a_rejected_pdu_ends_its_task)
+{
+    struct run *r = run_new("iser");
+    struct pdu c, reject;
+    struct pkt *p;
+
+    command(&c, read10, 4096, NULL, 0);
+    first(r, &c);
+    pdu(&reject, 0x10, ISCSI_REJECT, 0x80, ISCSI_NO_TAG, c.b + ISER_LEN, ISCSI_LEN);
+    reject.b[ISER_LEN + 2] = 9;
+    p = say(r, TARGET, 100, &reject);
+    cr_expect(says(p, "iSER READ(10) itt 0x11000000: rejected: Invalid PDU field"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(iser, a_login_says_which_target)
+{
+    static const char keys[] = "InitiatorName=iqn.a\0SessionType=Normal\0TargetName=iqn.b";
+    struct run *r = run_new("iser");
+    struct pdu c;
+    struct pkt *p;
+
+    pdu(&c, 0x10, ISCSI_LOGIN, 0x87, ITT, keys, sizeof keys);
+    cr_expect_str_eq(first(r, &c), "iSER Login itt 0x11000000 TargetName=iqn.b");
+    pdu(&c, 0x10, ISCSI_LOGIN_RESPONSE, 0x87, ITT, NULL, 0);
+    store_be16(c.b + ISER_LEN + 36, 0x203);
+    p = say(r, TARGET, 100, &c);
+    cr_expect(says(p, "iSER Login itt 0x11000000: Target not found"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(iser, lengths_that_do_not_fit_are_refused)
+{
+    struct pdu c;
+    struct iser m;
+
+    command(&c, read10, 4096, NULL, 0);
+    cr_expect(iser_get(&m, c.b, c.len, true));
+    cr_expect_eq(iser_looks(c.b, c.len, true), LOOKS_CLIENT);
+    c.b[ISER_LEN + 7] = 1; /* a data segment that is not there */
+    cr_expect_not(iser_get(&m, c.b, c.len, true));
+    cr_expect(iser_get(&m, c.b, c.len, false), "it may follow");
+    c.b[ISER_LEN + 7] = 0;
+    c.b[ISER_LEN + 4] = 255; /* additional header segments that are not there */
+    cr_expect_not(iser_get(&m, c.b, c.len, true));
+    cr_expect_eq(iser_looks(c.b, c.len, true), LOOKS_OTHER);
+    for (uint32_t n = 0; n < ISER_LEN + ISCSI_LEN; n++)
+        cr_expect_not(iser_get(&m, c.b, n, false));
+}
+
+Test(iser, zeros_at_its_port_are_its_private_data_and_tell_nothing)
+{
+    static const uint8_t zeros[56] = {0x80};
+    const uint64_t tcp = UINT64_C(0x1060000);
+
+    cr_expect_str_eq(ulp_of_req(tcp | 3260, zeros, sizeof zeros).name, "iSER");
+    cr_expect_not(ulp_of_req(tcp | 3260, zeros, sizeof zeros).by_private);
+    cr_expect(ulp_of_req(tcp | 3260, zeros, sizeof zeros).fits);
+    cr_expect_str_eq(ulp_of_req(tcp | 9999, zeros, sizeof zeros).name, "RDMA-CM application");
+}
+
+Test(iser, a_real_capture_cut_and_damaged_at_each_byte)
+{
+    cut_and_damage("captures/iser_1.pcap", 100, 400, 120, 37);
+}
