@@ -50,25 +50,25 @@ void judge_cm_request(struct judge *j, const struct judged *a)
 }
 
 /* A sequence NAK, before any request was acknowledged, with a PSN before the starting PSN that its sender announced. */
-void judge_cm_response(struct judge *j, const struct judged *a)
+bool judge_cm_response(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct pkt *p = a->p;
     const struct flow *c = &j->flow[a->flow];
-    struct found g = found_of(RULE_CM_06, a->flow);
 
     if (!(p->have & H_AETH) || response_type(p) != AETH_NAK || aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ) {
         a->f->acked = true;
-        return;
+        return false;
     }
     if (c->paired_by != PAIR_CM || !c->have_psn || !a->f->packets || psn_diff(p->bth.psn, c->psn) >= 0)
-        return;
-    g.cause = c->params.rep_frame;
-    g.wrong = "the NAK expects PSN {seen}, announced was {expected}";
-    g.expected = say(j, "PSN %u", c->psn);
-    g.seen = say(j, "PSN %u", p->bth.psn);
-    g.text =
+        return false;
+    *f = found_of(RULE_CM_06, a->flow);
+    f->cause = c->params.rep_frame;
+    f->wrong = "the NAK expects PSN {seen}, announced was {expected}";
+    f->expected = say(j, "PSN %u", c->psn);
+    f->seen = say(j, "PSN %u", p->bth.psn);
+    f->text =
         "The NAK tells which PSN its sender expects: not the one that its own REQ or REP gave the peer to start from.";
-    judge_found(j, p, g);
+    return true;
 }
 
 /* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts

@@ -112,6 +112,35 @@ struct judged {
     bool usual;  /* the request keeps every rule of the transport (shadow_is_usual()): its checks are skipped */
 };
 
+/* A check of a request, or of a response: a row of a table, whose order is that of the findings. */
+struct judge_check {
+    unsigned kinds; /* kinds of packets that it is for, a mask of bits of that table */
+    enum rule rule; /* of `finds`: the rule; RULE_NONE: the check sets it */
+    /* True if the packet breaks the rule: then *f, which is a failure of `rule` by the requests of `a->flow`, is
+     * completed, and reported. */
+    bool (*finds)(struct judge *j, const struct judged *a, struct found *f);
+    /* Another check: it remembers something, notes something, or reports several failures itself. */
+    void (*takes)(struct judge *j, const struct judged *a);
+};
+
+/* Run the checks for packets of `kinds`. */
+static inline void judge_run_checks(struct judge *j, const struct judged *a, const struct judge_check *checks,
+                                    unsigned n, unsigned kinds)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct found f;
+        if (!(checks[i].kinds & kinds))
+            continue;
+        if (checks[i].takes) {
+            checks[i].takes(j, a);
+            continue;
+        }
+        f = found_of(checks[i].rule, a->flow);
+        if (UNLIKELY(checks[i].finds(j, a, &f)))
+            judge_found(j, a->p, f);
+    }
+}
+
 /* --- judge.c: the resolution of time stamps --------------------------------------------------- */
 
 #define STEP_MAX (1000 * NS_PER_MS) /* ns; the coarsest resolution that is recognised */
@@ -241,7 +270,7 @@ void pending_gap(struct judge *j, const struct judged *a);
 /* A response with a PSN that was not seen in a request yet. */
 void pending_early(struct judge *j, const struct judged *a);
 /* An ACK during go-back-N recovery. */
-void pending_gbn_ack(struct judge *j, const struct judged *a);
+bool pending_gbn_ack(struct judge *j, const struct judged *a, struct found *f);
 /* Failure `f` of request `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */
 void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen);
 /* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
@@ -250,7 +279,7 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
 /* A plain ACK while a PSN is skipped: does it acknowledge what never came? */
 void pending_gap_acked(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves that the PSN it names was skipped. */
-void pending_nak(struct judge *j, const struct judged *a);
+bool pending_nak(struct judge *j, const struct judged *a, struct found *f);
 /* After a packet of `flow`, or at the end (`now`): report pending failures that no packet refuted in time. `p` may
  * be NULL. */
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
@@ -271,7 +300,7 @@ static inline bool keeps_cm_params(const struct jflow *f, const struct flow *c, 
     return f->psn_checked && !f->closed.frame && !(c->paired_by == PAIR_CM && c->pmtu && p->payload_len > c->pmtu);
 }
 /* Compare a response with them, as long as no request of the flow was acknowledged. */
-void judge_cm_response(struct judge *j, const struct judged *a);
+bool judge_cm_response(struct judge *j, const struct judged *a, struct found *f);
 /* At the end: packets sent to another queue pair, or from another address, than those of their connection. */
 void judge_wrong_qpns(struct judge *j);
 void judge_wrong_flows(struct judge *j);

@@ -61,19 +61,19 @@ void pending_early(struct judge *j, const struct judged *a)
 /* During go-back-N recovery: an ACK that covers packets which the responder must have dropped, as they were sent
  * after the lost one. It is permitted only for a responder that reorders, or that received the lost packet unseen by
  * the tap. */
-void pending_gbn_ack(struct judge *j, const struct judged *a)
+bool pending_gbn_ack(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct req_dir *h = a->h;
-    struct found f = found_of(RULE_ACK_02, a->flow);
 
     if (psn_diff(a->p->bth.psn, h->gbn) < 0 || h->vague || h->loose || j->o.profile == PROFILE_NV ||
         !judge_tap_at_responder(j, a->flow, a->p))
-        return;
-    f.lacks = N_COMPLETE;
-    f.expected = say(j, "PSN %u at most", psn_prev(h->gbn));
-    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
-    f.text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
-    judge_found(j, a->p, f);
+        return false;
+    *f = found_of(RULE_ACK_02, a->flow);
+    f->lacks = N_COMPLETE;
+    f->expected = say(j, "PSN %u at most", psn_prev(h->gbn));
+    f->seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f->text = "By what has come in order a responder still expects an earlier packet, and ignores those ahead of it.";
+    return true;
 }
 
 void pending_gap_acked(struct judge *j, const struct judged *a)
@@ -114,19 +114,19 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
 /* --- Failures proved or refuted --------------------------------------------------------------- */
 
 /* A sequence NAK for the skipped PSN: its packet is not merely captured out of order. */
-void pending_nak(struct judge *j, const struct judged *a)
+bool pending_nak(struct judge *j, const struct judged *a, struct found *f)
 {
-    struct found f = found_of((enum rule)a->f->gap.rule, a->flow);
 
     if (LIKELY(!a->f->gap.have || a->f->gap.psn != a->p->bth.psn))
-        return;
-    f.frame = a->f->gap.frame;
-    f.cause = a->p->frame->number;
-    f.expected = say(j, "PSN %u", a->p->bth.psn);
-    f.seen = say(j, "PSN %u", a->f->gap.other);
-    f.text = "The requester skipped a PSN.";
+        return false;
+    *f = found_of((enum rule)a->f->gap.rule, a->flow);
+    f->frame = a->f->gap.frame;
+    f->cause = a->p->frame->number;
+    f->expected = say(j, "PSN %u", a->p->bth.psn);
+    f->seen = say(j, "PSN %u", a->f->gap.other);
+    f->text = "The requester skipped a PSN.";
     a->f->gap.have = false;
-    judge_found(j, a->p, f);
+    return true;
 }
 
 /* True if so many packets followed that a packet captured out of order would have refuted the failure. */

@@ -45,43 +45,41 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
 /* --- Requests that follow a NAK --------------------------------------------------------------- */
 
 /* A request with a new PSN although the requester has received a fatal NAK: its queue pair has ended. */
-static void check_after_fatal(struct judge *j, const struct judged *a)
+static bool check_after_fatal(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct nak *n = &a->h->fatal;
-    struct found f = found_of(RULE_NAK_08, a->flow);
 
     if (LIKELY(!n->have) || aeth_is_undefined(n->syndrome) || a->f->history->after_fatal == n->frame ||
         psn_diff(a->p->bth.psn, n->psn) <= 0 ||
         a->p->frame->ts - n->ts_first <= NAK_TAKES_EFFECT + judge_slack(j, a->p))
-        return;
+        return false;
     a->f->history->after_fatal = n->frame;
-    f.cause = n->frame;
-    f.lacks = j->backwards ? N_CLOCK : 0;
-    f.expected = "silence";
-    f.seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
-    f.text = say(j, "%.3f ms before, the responder refused PSN %u for good (%s). The queue pair is in error.",
-                 (double)(a->p->frame->ts - n->ts_first) / 1e6, n->psn, nak_code_str(aeth_value(n->syndrome)));
-    judge_found(j, a->p, f);
+    f->cause = n->frame;
+    f->lacks = j->backwards ? N_CLOCK : 0;
+    f->expected = "silence";
+    f->seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f->text = say(j, "%.3f ms before, the responder refused PSN %u for good (%s). The queue pair is in error.",
+                  (double)(a->p->frame->ts - n->ts_first) / 1e6, n->psn, nak_code_str(aeth_value(n->syndrome)));
+    return true;
 }
 
 /* A request with a new PSN while the requester waits out an RNR NAK. */
-static void check_rnr_wait(struct judge *j, const struct judged *a)
+static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct nak *n = &a->h->rnr;
     ns_t elapsed = a->p->frame->ts - n->ts_first, slack = judge_slack(j, a->p) + CLOCK_SLACK, wait;
-    struct found f = found_of(RULE_RTX_15, a->flow);
 
     if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
-        return;
+        return false;
     wait = rnr_time(aeth_value(n->syndrome));
     if (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack)
-        return;
+        return false;
     a->f->history->in_rnr_wait = n->frame;
-    f.cause = n->frame;
-    f.expected = say(j, "silence for %.3f ms", (double)wait / 1e6);
-    f.seen = say(j, "%s of PSN %u after %.3f ms", a->p->op->name, a->p->bth.psn, (double)elapsed / 1e6);
-    f.text = "The responder drops whatever comes before the request that it was not ready for.";
-    judge_found(j, a->p, f);
+    f->cause = n->frame;
+    f->expected = say(j, "silence for %.3f ms", (double)wait / 1e6);
+    f->seen = say(j, "%s of PSN %u after %.3f ms", a->p->op->name, a->p->bth.psn, (double)elapsed / 1e6);
+    f->text = "The responder drops whatever comes before the request that it was not ready for.";
+    return true;
 }
 
 /* A requester that has received a NAK goes back within this time: soft-RoCE goes on with what is posted for tens of ms
@@ -99,31 +97,31 @@ static bool is_still_due(const struct judged *a, const struct req_unknown *u)
 }
 
 /* New requests, although a NAK or an implied NAK demands that the requester goes back. */
-static void check_demand(struct judge *j, const struct judged *a)
+static bool check_demand(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct req_unknown *u = &a->f->shadow->req.u;
     struct demand *t = &a->f->history->demand;
     bool implied = u->resume_why == WHY_IMPLIED_NAK;
-    struct found f = found_of(req_demand_rule(u->resume_why), a->flow);
 
     if (LIKELY(!u->may_resume) || !is_still_due(a, u) || j->o.profile == PROFILE_NV) {
         t->have = false;
-        return;
+        return false;
     }
     if (!t->have || t->psn != u->resume_psn_lo)
         *t = (struct demand){.have = true, .psn = u->resume_psn_lo, .ts = a->p->frame->ts};
     if (t->told || a->p->frame->ts - t->ts <= NAK_IS_HEEDED + judge_slack(j, a->p))
-        return;
+        return false;
     t->told = true;
-    f.cause = implied ? req_dir_read(a->h, t->psn, 0)->frame : a->h->seq.frame;
-    f.lacks = j->backwards || a->h->disorder || a->h->vague || a->h->loose ? N_COMPLETE : 0;
-    f.wrong = "the requester goes on with {seen}, expected {expected}";
-    f.expected = say(j, "PSN %u again", t->psn);
-    f.seen = say(j, "PSN %u", a->p->bth.psn);
-    f.text = implied ? "What follows the READ or atomic was acknowledged and its own response was lost: it has to be "
-                       "requested again."
-                     : rule_table[f.rule].reason.text;
-    judge_found(j, a->p, f);
+    *f = found_of(req_demand_rule(u->resume_why), a->flow);
+    f->cause = implied ? req_dir_read(a->h, t->psn, 0)->frame : a->h->seq.frame;
+    f->lacks = j->backwards || a->h->disorder || a->h->vague || a->h->loose ? N_COMPLETE : 0;
+    f->wrong = "the requester goes on with {seen}, expected {expected}";
+    f->expected = say(j, "PSN %u again", t->psn);
+    f->seen = say(j, "PSN %u", a->p->bth.psn);
+    f->text = implied ? "What follows the READ or atomic was acknowledged and its own response was lost: it has to be "
+                        "requested again."
+                      : rule_table[f->rule].reason.text;
+    return true;
 }
 
 /* --- Gaps ------------------------------------------------------------------------------------- */
@@ -150,44 +148,45 @@ static bool nak_explains(const struct nak *n, const struct gap_seen *g)
 }
 
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
-static void check_gap_answered(struct judge *j, const struct judged *a)
+static bool check_gap_answered(struct judge *j, const struct judged *a, struct found *f)
 {
     struct gap_seen *g = &a->f->history->gap;
     const struct req_dir *h = a->h;
     ns_t elapsed = a->p->frame->ts - g->ts;
-    struct found f = found_of(RULE_NAK_10, a->flow);
 
     if (!g->frame || g->psn != a->p->bth.psn)
-        return;
-    f.frame = g->frame;
+        return false;
+    f->frame = g->frame;
     g->frame = 0;
     if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || h->loose || h->vague || j->backwards ||
         j->o.profile == PROFILE_NV || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g) || h->fatal.have ||
         (h->have_una && psn_diff(h->una, g->psn) > 0))
-        return;
-    f.cause = a->p->frame->number;
-    f.expected = say(j, "sequence NAK %u", g->psn);
-    f.seen = say(j, "nothing for %.3f ms", (double)elapsed / 1e6);
-    f.text = say(j, "PSN %u was missing, and %s behind it came. The requester had to wait for its timer.", g->psn,
-                 count_str((h->next - g->psn - 1) & PSN_MASK, "PSN"));
-    judge_found(j, a->p, f);
+        return false;
+    f->cause = a->p->frame->number;
+    f->expected = say(j, "sequence NAK %u", g->psn);
+    f->seen = say(j, "nothing for %.3f ms", (double)elapsed / 1e6);
+    f->text = say(j, "PSN %u was missing, and %s behind it came. The requester had to wait for its timer.", g->psn,
+                  count_str((h->next - g->psn - 1) & PSN_MASK, "PSN"));
+    return true;
 }
 
 /* --- Retransmissions that differ -------------------------------------------------------------- */
 
 /* What the replicas do not remember of a request: operands of an atomic, immediate, key to invalidate. */
-static void check_args(struct judge *j, const struct judged *a)
+static bool check_args(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
-    struct found f = found_of(RULE_SEQ_11, a->flow);
 
+    (void)j;
     if (!s || s->opcode != a->p->bth.opcode || LIKELY(s->args == request_args(a->p)))
-        return;
-    f.cause = s->first;
-    f.expected = "the same";
-    f.seen = a->p->have & H_ATOMICETH ? "other operands" : a->p->have & H_IMMDT ? "another immediate" : "another R_Key";
-    f.text = "A packet that is sent again is the same packet.";
-    judge_found(j, a->p, f);
+        return false;
+    f->cause = s->first;
+    f->expected = "the same";
+    f->seen = a->p->have & H_ATOMICETH ? "other operands"
+              : a->p->have & H_IMMDT   ? "another immediate"
+                                       : "another R_Key";
+    f->text = "A packet that is sent again is the same packet.";
+    return true;
 }
 
 /* The ICRC that the latest copy `s` would have with the payload of `p`: the bits in which they may differ are those of
@@ -209,63 +208,60 @@ static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
 }
 
 /* The application may have changed its buffer before the request was complete, or the adapter read another one. */
-static void check_payload(struct judge *j, const struct judged *a)
+static bool check_payload(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct pkt *p = a->p;
     const struct sent *s = req_dir_sent(a->h, p->bth.psn);
-    struct found f = found_of(RULE_SEQ_13, a->flow);
     uint32_t same;
 
     if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || s->opcode != p->bth.opcode ||
         s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) ||
         s->last < j->flows[a->flow].kind[KIND_REQ].path_frame || /* along another path: other addresses in its ICRC */
         judge_needs_of_another(j, a->flow))
-        return;
+        return false;
     same = icrc_with_payload(p, s);
     if (!same || same == s->icrc)
-        return;
-    f.cause = s->last;
-    f.expected = "the same";
-    f.seen = "other bytes";
-    f.text = "Headers and length are those of the copy before, but for the payload their ICRCs would be the same.";
-    judge_found(j, p, f);
+        return false;
+    f->cause = s->last;
+    f->expected = "the same";
+    f->seen = "other bytes";
+    f->text = "Headers and length are those of the copy before, but for the payload their ICRCs would be the same.";
+    return true;
 }
 
 /* A PSN that was acknowledged comes with another operation. Another connection of the same queue pairs may begin there,
  * but not inside a connection of the connection manager, unless its messages were missed. */
-static void check_reuse(struct judge *j, const struct judged *a)
+static bool check_reuse(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct flow *c = &j->flow[a->flow];
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
-    struct found f = found_of(RULE_SEQ_11, a->flow);
 
     if (!s || c->paired_by != PAIR_CM || !c->have_psn || a->p->bth.psn == c->psn ||
         s->opcode >> 5 != a->p->bth.opcode >> 5)
-        return;
-    f.cause = s->first;
-    f.needs = N_COMPLETE;
-    f.expected = opcode_name(s->opcode);
-    f.seen = a->p->op->name;
-    f.text = "This PSN was used, and acknowledged, for another operation of the same connection.";
-    judge_found(j, a->p, f);
+        return false;
+    f->cause = s->first;
+    f->needs = N_COMPLETE;
+    f->expected = opcode_name(s->opcode);
+    f->seen = a->p->op->name;
+    f->text = "This PSN was used, and acknowledged, for another operation of the same connection.";
+    return true;
 }
 
 /* A PSN before the first one, which CM has named: no request of the connection has it. */
-static void check_before_first(struct judge *j, const struct judged *a)
+static bool check_before_first(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct flow *c = &j->flow[a->flow];
     const struct req_dir *h = a->h;
-    struct found f = found_of(RULE_CM_06, a->flow);
 
     if (!h->from_start || c->paired_by != PAIR_CM || psn_diff(a->p->bth.psn, c->psn) >= 0 || h->start != c->psn ||
         psn_diff(h->next, h->start) < 0 || a->f->another.is == ANOTHER_LIKELY || a->f->closed.frame)
-        return;
-    f.cause = c->params.rep_frame;
-    f.wrong = "a request has PSN {seen}, expected {expected}";
-    f.expected = say(j, "PSN %u or later", c->psn);
-    f.seen = say(j, "%u", a->p->bth.psn);
-    f.text = "The requests of a connection begin with the PSN that the REQ or REP of their receiver has named.";
-    judge_found(j, a->p, f);
+        return false;
+    f->cause = c->params.rep_frame;
+    f->wrong = "a request has PSN {seen}, expected {expected}";
+    f->expected = say(j, "PSN %u or later", c->psn);
+    f->seen = say(j, "%u", a->p->bth.psn);
+    f->text = "The requests of a connection begin with the PSN that the REQ or REP of their receiver has named.";
+    return true;
 }
 
 /* --- The checks ------------------------------------------------------------------------------- */
@@ -274,23 +270,24 @@ static void check_before_first(struct judge *j, const struct judged *a)
  * they run before the observer updates its state. */
 #define AS(what) (1u << SEEN_##what)
 #define AS_ANY   (~0u)
-static const struct {
-    unsigned as;
-    void (*check)(struct judge *j, const struct judged *a);
-} checks[] = {
-    {AS_ANY, judge_cm_request},                   /* parameters of CM (cm_params.c) */
-    {AS_ANY & ~AS(COPY), judge_request_verdicts}, /* the transport's checks of a requester (verdict.c) */
-    {AS(GAP), pending_gap},                       /* skipped PSNs (pending.c) */
-    {AS(AGAIN), note_retransmission},             /* retransmissions: notes */
-    {AS(NEW), check_after_fatal},                 /* new requests after a fatal NAK */
-    {AS(NEW), check_rnr_wait},                    /* new requests while an RNR NAK is waited out */
-    {AS(NEW), check_demand},                      /* new requests although a NAK demands others */
-    {AS(LATE) | AS(OLD), check_before_first},     /* PSNs before the first one that CM has named */
-    {AS(AGAIN), check_payload},                   /* and payload */
-    {AS(AGAIN), check_args},                      /* retransmissions: immediate, keys, operands */
-    {AS(GAP), note_gap},                          /* a gap that the responder has to answer */
-    {AS(LATE), check_gap_answered},               /* and whether it did */
-    {AS_ANY, history_request},                    /* invalidated R_Keys, order, duplicates (history.c) */
+static const struct judge_check checks[] = {
+    {AS_ANY, .takes = judge_cm_request},                   /* parameters of CM (cm_params.c) */
+    {AS_ANY & ~AS(COPY), .takes = judge_request_verdicts}, /* the transport's checks of a requester (verdict.c) */
+    {AS(GAP), .takes = pending_gap},                       /* skipped PSNs (pending.c) */
+    {AS(AGAIN), .takes = note_retransmission},             /* retransmissions: notes */
+    {AS(NEW), RULE_NAK_08, check_after_fatal},             /* new requests after a fatal NAK */
+    {AS(NEW), RULE_RTX_15, check_rnr_wait},                /* new requests while an RNR NAK is waited out */
+    {AS(NEW), RULE_NONE, check_demand},                    /* new requests although a NAK demands others */
+    {AS(LATE) | AS(OLD), RULE_CM_06, check_before_first},  /* PSNs before the first one that CM has named */
+    {AS(AGAIN), RULE_SEQ_13, check_payload},               /* retransmissions: payload */
+    {AS(AGAIN), RULE_SEQ_11, check_args},                  /* retransmissions: immediate, keys, operands */
+    {AS(GAP), .takes = note_gap},                          /* a gap that the responder has to answer */
+    {AS(LATE), RULE_NAK_10, check_gap_answered},           /* and whether it did */
+    {AS_ANY, .takes = history_request},                    /* invalidated R_Keys, order, duplicates (history.c) */
+};
+/* The check of a request that may begin a new connection; before the state of the old one is reset. */
+static const struct judge_check before_reset[] = {
+    {AS(RESTART), RULE_SEQ_11, check_reuse},
 };
 
 /* True if no row of checks[] would find or remember anything about the request. */
@@ -298,13 +295,6 @@ static inline bool is_unremarkable(const struct judge *j, const struct judged *a
 {
     return a->usual && !a->f->history->keys_at && !(a->p->have & H_IETH) &&
            keeps_cm_params(a->f, &j->flow[a->flow], a->p);
-}
-
-static void run_checks(struct judge *j, const struct judged *a)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
-        if (checks[i].as >> a->as & 1)
-            checks[i].check(j, a);
 }
 
 /* Apply the request to the replicas; `unsettled`: a->h->unsettled before the request. */
@@ -341,12 +331,12 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(f->crossing))
         pending_crossed(j, p, flow);
     if (UNLIKELY(a.as == SEEN_RESTART))
-        check_reuse(j, &a);
+        judge_run_checks(j, &a, before_reset, ARRAY_LEN(before_reset), 1u << a.as);
     if (UNLIKELY(a.as != SEEN_NEW || e.moved || f->another.is || f->closed.frame || f->shadow->req.u.pmtu_unknown))
         judge_follow_conn(j, &a, e.moved);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h) && !f->shadow->req.u.may_resume;
     if (UNLIKELY(!is_unremarkable(j, &a)))
-        run_checks(j, &a);
+        judge_run_checks(j, &a, checks, ARRAY_LEN(checks), 1u << a.as);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
     if (p->bth.ackreq && !f->ack_wait.frame)

@@ -1,19 +1,18 @@
 /* layer 3 (judge): rules about the responses of a connection. */
 #include "src/judge/judge_impl.h"
 
-static void check_credits(struct judge *j, const struct judged *a)
+static bool check_credits(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct conn_params *c = &j->flow[a->flow].params;
     unsigned code = aeth_value(a->p->aeth.syndrome);
-    struct found f = found_of(RULE_CM_11, a->flow);
 
     if (LIKELY(!c->no_credits))
-        return;
-    f.cause = c->rep_frame;
-    f.expected = "credit code 31";
-    f.seen = say(j, "%u", code);
-    f.text = "This end announced no flow control, or a shared receive queue, and yet its ACK carries credits.";
-    judge_found(j, a->p, f);
+        return false;
+    f->cause = c->rep_frame;
+    f->expected = "credit code 31";
+    f->seen = say(j, "%u", code);
+    f->text = "This end announced no flow control, or a shared receive queue, and yet its ACK carries credits.";
+    return true;
 }
 
 /* True if response `p` answers the request with PSN `psn`. */
@@ -24,7 +23,7 @@ static bool answers(const struct pkt *p, uint32_t psn)
 
 /* The first response since the responder owes an ACK: was it later than the ACK timeout? A missing ACK alone proves
  * nothing, as the ACK may be lost; a late one does. */
-static void check_ack_wait(struct judge *j, const struct judged *a)
+static bool check_ack_wait(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct ack_wait k = a->f->ack_wait;
     const struct requester *r = &a->f->shadow->req.r;
@@ -32,21 +31,20 @@ static void check_ack_wait(struct judge *j, const struct judged *a)
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
     /* no CLOCK_SLACK if the requester went back meanwhile: its timer shows the same */
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
-    struct found f = found_of(RULE_ACK_04, a->flow);
 
     a->f->ack_wait.frame = 0;
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed.frame ||
         j->flows[peer].closed.frame)
-        return;
-    f.has = N_CM; /* the timeout is known: from CM or the user */
-    f.lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
-    f.frame = k.frame;
-    f.cause = a->p->frame->number;
-    f.expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);
-    f.seen = say(j, "silence for %.6f ms", (double)elapsed / 1e6);
-    f.text = "The packet asks for an acknowledgement and is the one that its receiver expected. Nothing at all was "
-             "answered on this connection for longer than its sender waits.";
-    judge_found(j, a->p, f);
+        return false;
+    f->has = N_CM; /* the timeout is known: from CM or the user */
+    f->lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
+    f->frame = k.frame;
+    f->cause = a->p->frame->number;
+    f->expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);
+    f->seen = say(j, "silence for %.6f ms", (double)elapsed / 1e6);
+    f->text = "The packet asks for an acknowledgement and is the one that its receiver expected. Nothing at all was "
+              "answered on this connection for longer than its sender waits.";
+    return true;
 }
 
 /* True if READ or atomic `k` is a valid request; `before`: the packet of the PSN before it, NULL: not known. */
@@ -62,29 +60,29 @@ static bool is_valid_read(const struct read_req *k, const struct sent *before)
 /* A READ or atomic was rejected with NAK "invalid request", although it is valid and within the depth that CM
  * negotiated. A capture does not show whether the queue pair permits READs or atomics at all: an error only if
  * another one succeeded. */
-static void check_refused_read(struct judge *j, const struct judged *a)
+static bool check_refused_read(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct conn_params *c = &j->flow[a->flow].params;
     const struct sent *before = req_dir_sent(a->h, psn_prev(a->p->bth.psn));
     const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
-    struct found f = found_of(RULE_RDA_07, a->flow);
     bool depth_known = c->have_depth && c->depth < TRACK_READS, served = false;
 
     if (aeth_value(a->p->aeth.syndrome) != NAK_INVALID_REQUEST || !k || k->psn != a->p->bth.psn || !depth_known)
-        return;
+        return false;
     if (req_dir_outstanding_at(a->h, k) > c->depth || !is_valid_read(k, before))
-        return;
+        return false;
     for (uint32_t i = 0; i < a->h->read_slots; i++)
         served |= a->h->reads[i].span && a->h->reads[i].answered &&
                   (a->h->reads[i].opcode == OP_READ_REQUEST) == (k->opcode == OP_READ_REQUEST);
-    f.severity = served ? SEV_E : SEV_W;
-    f.cause = k->frame;
-    f.expected = say(j, "an answer: at most %u outstanding", c->depth);
-    f.seen = "NAK, invalid request";
-    f.text = served ? "REQ and REP agreed on as many READs and atomics, and others like this one were answered."
-                    : "REQ and REP agreed on as many READs and atomics; either the queue pair does not permit them, or "
-                      "the responder refuses what it promised.";
-    judge_found(j, a->p, f);
+    f->severity = served ? SEV_E : SEV_W;
+    f->cause = k->frame;
+    f->expected = say(j, "an answer: at most %u outstanding", c->depth);
+    f->seen = "NAK, invalid request";
+    f->text = served
+                  ? "REQ and REP agreed on as many READs and atomics, and others like this one were answered."
+                  : "REQ and REP agreed on as many READs and atomics; either the queue pair does not permit them, or "
+                    "the responder refuses what it promised.";
+    return true;
 }
 
 static void note_refusal(struct judge *j, const struct judged *a)
@@ -153,34 +151,24 @@ enum {
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
  * observer updates its state. */
-static const struct {
-    unsigned kinds;
-    void (*check)(struct judge *j, const struct judged *a);
-} checks[] = {
-    {BAD_ICRC, judge_icrc_answered},   /* what it acknowledges had a right ICRC on the wire (damaged.c) */
-    {CLOSED, judge_cm_late_response},  /* the connection was closed long before (cm_ends.c) */
-    {ANOTHER, judge_another_answered}, /* does its MSN tell which connection it is of? (request.c) */
-    {AWAITED, check_ack_wait},         /* was the ACK later than the ACK timeout? */
-    {EARLY, pending_early},            /* its request may be captured out of order (pending.c) */
-    {EARLY, msn_early},                /* or it was sent before the capture (msn.c) */
-    {GAP, pending_gap_acked},          /* does it cover a PSN that never came? (pending.c) */
-    {JUDGED, judge_response_verdicts}, /* the transport's checks of a responder (verdict.c) */
-    {CREDITS, check_credits},          /* credits without end-to-end flow control */
-    {UNSETTLED, pending_gbn_ack},      /* an ACK during go-back-N recovery (pending.c) */
-    {RNR_NAK, note_rnr_nak},           /* notes */
-    {SEQ_NAK, pending_nak},            /* it proves that a PSN was skipped (pending.c) */
-    {FATAL_NAK, note_refusal},         /* notes */
-    {FATAL_NAK, check_refused_read},   /* a READ or atomic rejected without reason */
-    {FRESH, history_response},         /* data of READs, R_Keys, duplicates, MSN (history.c) */
-    {FIRST, judge_cm_response},        /* parameters of CM (cm_params.c) */
+static const struct judge_check checks[] = {
+    {BAD_ICRC, .takes = judge_icrc_answered},     /* what it acknowledges had a right ICRC on the wire (damaged.c) */
+    {CLOSED, .takes = judge_cm_late_response},    /* the connection was closed long before (cm_ends.c) */
+    {ANOTHER, .takes = judge_another_answered},   /* does its MSN tell which connection it is of? (begin.c) */
+    {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
+    {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
+    {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
+    {GAP, .takes = pending_gap_acked},            /* does it cover a PSN that never came? (pending.c) */
+    {JUDGED, .takes = judge_response_verdicts},   /* the transport's checks of a responder (verdict.c) */
+    {CREDITS, RULE_CM_11, check_credits},         /* credits without end-to-end flow control */
+    {UNSETTLED, RULE_NONE, pending_gbn_ack},      /* an ACK during go-back-N recovery (pending.c) */
+    {RNR_NAK, .takes = note_rnr_nak},             /* notes */
+    {SEQ_NAK, RULE_NONE, pending_nak},            /* it proves that a PSN was skipped (pending.c) */
+    {FATAL_NAK, .takes = note_refusal},           /* notes */
+    {FATAL_NAK, RULE_RDA_07, check_refused_read}, /* a READ or atomic rejected without reason */
+    {FRESH, .takes = history_response},           /* data of READs, R_Keys, duplicates, MSN (history.c) */
+    {FIRST, RULE_NONE, judge_cm_response},        /* parameters of CM (cm_params.c) */
 };
-
-static void run_checks(struct judge *j, const struct judged *a, unsigned kinds)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
-        if (checks[i].kinds & kinds)
-            checks[i].check(j, a);
-}
 
 static unsigned acknowledge_kind(const struct judged *a, const struct pkt *p)
 {
@@ -270,7 +258,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.f = &j->flows[a.flow];
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
-        run_checks(j, &a, kinds_by_flow(&a));
+        judge_run_checks(j, &a, checks, ARRAY_LEN(checks), kinds_by_flow(&a));
         return;
     }
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
@@ -278,7 +266,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
         shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
     kinds = kinds_of(j, &a, is_identical_copy(&a));
-    run_checks(j, &a, kinds);
+    judge_run_checks(j, &a, checks, ARRAY_LEN(checks), kinds);
     if (UNLIKELY(kinds & BEFORE_CAPTURE)) {
         a.h->began = BEGAN_BEFORE;
         return;
