@@ -3,6 +3,7 @@ import os
 import random
 import sys
 
+FAST = os.environ.get("FAIL_FAST") == "1"  # one failure is enough (tests/mutate)
 FULL = os.environ.get("TEST_FULL") == "1"
 passed = failed = 0
 
@@ -13,6 +14,8 @@ def expect(good, what):
     passed, failed = passed + bool(good), failed + (not good)
     if not good:
         print("FAILED: " + (what() if callable(what) else what))
+        if FAST:
+            end()
 
 
 def sample(what, cases, few, seed=1):
