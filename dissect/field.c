@@ -227,6 +227,8 @@ const char *field_unknown(const char *abbrev, size_t len)
 
     if (!*near)
         return "; `rdmatrace decode -G fields` lists the names";
+    if (strlen(near) == len && !memcmp(near, abbrev, len))
+        return " that is a number of at most 64 bits";
     snprintf(text, sizeof text, "; the nearest name is %s", near);
     return text;
 }
