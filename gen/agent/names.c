@@ -12,7 +12,15 @@ const struct line_name access_names[] = {
     {"zero_based", RNIC_ACCESS_ZERO_BASED},
     {"on_demand", RNIC_ACCESS_ON_DEMAND},
     {"hugetlb", RNIC_ACCESS_HUGETLB},
+    {"flush_global", RNIC_ACCESS_FLUSH_GLOBAL},
+    {"flush_persistent", RNIC_ACCESS_FLUSH_PERSISTENT},
     {"relaxed_ordering", RNIC_ACCESS_RELAXED_ORDERING},
+    {NULL, 0},
+};
+
+const struct line_name placement_names[] = {
+    {"global", FLUSH_GLOBAL},
+    {"persistent", FLUSH_PERSISTENT},
     {NULL, 0},
 };
 

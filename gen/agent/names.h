@@ -4,9 +4,10 @@
 
 #include "gen/agent/agent.h"
 
-/* Rights; states and types of queue pairs; operations and flags of send work requests; migration states. */
-extern const struct line_name access_names[], state_names[], type_names[], opcode_names[], send_flag_names[],
-    migration_names[];
+/* Rights; placements of FLUSH; states and types of queue pairs; operations and flags of send work requests; migration
+ * states. */
+extern const struct line_name access_names[], placement_names[], state_names[], type_names[], opcode_names[],
+    send_flag_names[], migration_names[];
 
 /* The arguments of an address vector; with the prefix "alt_": of the alternate path. */
 #define AV_ARGS                                                                                                        \

@@ -46,6 +46,7 @@ struct object {
     uint32_t type;       /* QP: enum rnic_qp_type; MW: 1 or 2 */
     uint32_t qpn;        /* QP */
     uint32_t max_inline; /* QP: bytes */
+    uint32_t send_ops;   /* QP: RNIC_OPS_* and others that it was created for */
     uint64_t posted;     /* QP, SRQ: work requests */
 };
 

@@ -70,6 +70,23 @@ static bool inline_is_readable(struct agent *a, struct request *r, const struct 
     return true;
 }
 
+/* ATOMIC WRITE: libibverbs reads its 8 bytes when it is posted. */
+static bool atomic_data(struct agent *a, struct request *r, struct rnic_send *s)
+{
+    const struct sge *e = s->sge;
+
+    if (s->wr.num_sge != 1 || e->length != sizeof s->data)
+        return request_wrong(r, "ATOMIC_WRITE has one piece of 8 bytes");
+    for (const struct object *o = object_next(&a->objects, OBJECT_MR, NULL); o;
+         o = object_next(&a->objects, OBJECT_MR, o))
+        if (o->lkey == e->lkey && e->addr >= o->addr && e->addr - o->addr <= o->len &&
+            sizeof s->data <= o->len - (e->addr - o->addr)) {
+            memcpy(s->data, o->base + (e->addr - o->addr), sizeof s->data);
+            return true;
+        }
+    return request_wrong(r, "the piece of ATOMIC_WRITE has to lie in a region of the client's");
+}
+
 /* --- Sends ------------------------------------------------------------------------------------ */
 
 /* BIND_MW: the window mw=, on mw_len= bytes from mw_addr= of the region mr=, with access=. */
@@ -101,24 +118,27 @@ static bool send_numbers(struct request *r, struct send_wr *w)
            request_u32(r, "dest_qpn", 0, UINT32_MAX, &w->remote_qpn) &&
            request_u32(r, "qkey", 0, UINT32_MAX, &w->remote_qkey) &&
            request_u32(r, "srqn", 0, UINT32_MAX, &w->remote_srqn) &&
-           request_u32(r, "flush_len", 0, UINT32_MAX, &w->flush_length);
+           request_u32(r, "flush_len", 0, UINT32_MAX, &w->flush_length) && request_bool(r, "whole", &w->whole_region);
 }
 
 static bool send_request(struct agent *a, struct request *r, struct rnic_send *s)
 {
-    uint64_t op = WR_SEND, flags = SEND_SIGNALED;
+    uint64_t op = WR_SEND, flags = SEND_SIGNALED, placement = FLUSH_GLOBAL;
     struct object *ah;
 
     if (!request_name(r, "op", opcode_names, &op) || !request_flags(r, "flags", send_flag_names, &flags) ||
-        !send_numbers(r, &s->wr) || !pieces(a, r, s->sge, &s->wr.num_sge) || !agent_object(a, r, "ah", OBJECT_AH, &ah))
+        !request_flags(r, "placement", placement_names, &placement) || !send_numbers(r, &s->wr) ||
+        !pieces(a, r, s->sge, &s->wr.num_sge) || !agent_object(a, r, "ah", OBJECT_AH, &ah))
         return false;
-    if (op > UINT8_MAX || flags > UINT8_MAX)
-        return request_wrong(r, "op= and flags= have 8 bits");
+    if (op > UINT8_MAX || flags > UINT8_MAX || placement > UINT8_MAX)
+        return request_wrong(r, "op=, flags= and placement= have 8 bits");
     s->wr.opcode = (uint8_t)op;
     s->wr.flags = (uint8_t)flags;
+    s->wr.placement = (uint8_t)placement;
     s->wr.sg_list = s->sge;
     s->ah = agent_impl(ah);
-    return inline_is_readable(a, r, s) && (op != WR_BIND_MW || window(a, r, s));
+    return inline_is_readable(a, r, s) && (op != WR_ATOMIC_WRITE || atomic_data(a, r, s)) &&
+           (op != WR_BIND_MW || window(a, r, s));
 }
 
 static int posted(struct agent *a, struct object *o, int e, ns_t when)
@@ -138,6 +158,7 @@ static int cmd_send(struct agent *a, struct request *r)
         return -EINVAL;
     if ((o->type == RNIC_QP_UD) && !s.ah)
         return request_wrong(r, "a queue pair of UD needs ah="), -EINVAL;
+    s.send_ops = o->send_ops;
     when = agent_time(a);
     return posted(a, o, a->rnic->ops->post_send(a->rnic, o->impl, &s), when);
 }
@@ -194,7 +215,7 @@ const struct agent_command agent_posts[] = {
     {"post send",
      "qp=QP [op=OPCODE] [wr_id=N] [sge=PIECES] [flags=FLAGS] [imm=N] [inv=KEY] [raddr=ADDR] [rkey=KEY] [compare_add=N] "
      "[swap=N] [ah=AH] [dest_qpn=N] [qkey=N] [srqn=N] [mw=MW] [mr=MR] [mw_addr=ADDR] [mw_len=N] [access=RIGHTS] "
-     "[flush_len=N]",
+     "[flush_len=N] [placement=global,persistent] [whole=0|1]",
      "post a send work request", cmd_send, AGENT_DEVICE | AGENT_POST},
     {"post recv", "qp=QP [wr_id=N] [sge=PIECES]", "post a receive", cmd_recv, AGENT_DEVICE | AGENT_POST},
     {"post srq", "srq=SRQ [wr_id=N] [sge=PIECES]", "post a receive to a shared receive queue", cmd_srq_recv,

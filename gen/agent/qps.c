@@ -52,6 +52,7 @@ static int cmd_qp(struct agent *a, struct request *r)
     o->type = q.type;
     o->qpn = q.qpn;
     o->max_inline = q.max_inline;
+    o->send_ops = q.send_ops_flags;
     buf_printf(&a->reply, " qpn=0x%x max_send_wr=%u max_recv_wr=%u max_send_sge=%u max_recv_sge=%u max_inline=%u",
                q.qpn, q.max_send_wr, q.max_recv_wr, q.max_send_sge, q.max_recv_sge, q.max_inline);
     return 0;

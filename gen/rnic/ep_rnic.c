@@ -104,6 +104,24 @@ static int twin_no_xrcd(struct rnic *r, void **xrcd)
     (void)xrcd;
     return -EOPNOTSUPP;
 }
+/* Rights with the values of this endpoint. */
+static uint8_t own_access(uint32_t access)
+{
+    const uint32_t same =
+        ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND;
+
+    return (uint8_t)((access & same) | (access & RNIC_ACCESS_ZERO_BASED ? ACCESS_ZERO_BASED : 0) |
+                     (access & RNIC_ACCESS_FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0) |
+                     (access & RNIC_ACCESS_FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0));
+}
+/* The opposite, of a queue pair's rights. */
+static uint32_t their_access(uint8_t own)
+{
+    return (own & ~(uint32_t)(ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT | ACCESS_ZERO_BASED)) |
+           (own & ACCESS_FLUSH_GLOBAL ? RNIC_ACCESS_FLUSH_GLOBAL : 0) |
+           (own & ACCESS_FLUSH_PERSISTENT ? RNIC_ACCESS_FLUSH_PERSISTENT : 0);
+}
+/* No memory here is persistent. */
 static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
 {
     uint64_t iova = mr->has_iova ? mr->iova : (uint64_t)(uintptr_t)mr->addr;
@@ -111,9 +129,9 @@ static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
     int e;
 
     if (mr->access & ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
-                                 ACCESS_MW_BIND))
+                                 ACCESS_MW_BIND | RNIC_ACCESS_FLUSH_GLOBAL))
         return -EOPNOTSUPP;
-    e = ep_mr_reg(ep_of(r), number_of(mr->pd), mr->addr, mr->len, iova, (uint8_t)mr->access, &key);
+    e = ep_mr_reg(ep_of(r), number_of(mr->pd), mr->addr, mr->len, iova, own_access(mr->access), &key);
     if (e < 0)
         return e;
     mr->lkey = mr->rkey = key;
@@ -244,7 +262,7 @@ static int twin_qp_create(struct rnic *r, struct rnic_qp_init *q, void *user, vo
                               .srq = q->srq ? (int)number_of(q->srq) : EP_NO_SRQ};
     int h;
 
-    if (q->type < RNIC_QP_RC || q->type > RNIC_QP_UD || q->create_flags || q->send_ops_flags)
+    if (q->type < RNIC_QP_RC || q->type > RNIC_QP_UD || q->create_flags)
         return -EOPNOTSUPP;
     if (!q->pd || !q->send_cq || !q->recv_cq || q->max_send_sge > RNIC_SGES || q->max_recv_sge > RNIC_SGES)
         return -EINVAL;
@@ -285,16 +303,17 @@ static int set_av(struct rnic *r, struct av *to, const struct rnic_av *av)
 static bool fit(const struct rnic_qp_attr *a)
 {
     const uint32_t bytes = a->state | a->cur_state | a->max_rd_atomic | a->max_dest_rd_atomic | a->min_rnr_timer |
-                           a->port | a->timeout | a->retry_cnt | a->rnr_retry | a->access;
+                           a->port | a->timeout | a->retry_cnt | a->rnr_retry;
 
-    return bytes <= UINT8_MAX && a->path_mtu <= UINT16_MAX && a->pkey_index == 0;
+    return bytes <= UINT8_MAX && a->access <= RNIC_ACCESS_FLUSH_PERSISTENT * 2 - 1 && a->path_mtu <= UINT16_MAX &&
+           a->pkey_index == 0;
 }
 
 static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct rnic_qp_attr *a)
 {
     struct qp_attr to = {.state = (uint8_t)a->state,
                          .cur_state = (uint8_t)a->cur_state,
-                         .access = (uint8_t)a->access,
+                         .access = own_access(a->access),
                          .port = (uint8_t)a->port,
                          .pkey = 0xffff,
                          .qkey = a->qkey,
@@ -325,7 +344,7 @@ static int twin_qp_query(struct rnic *r, void *qp, struct rnic_qp_attr *a)
     const struct qp_attr *is = &q->attr;
 
     *a = (struct rnic_qp_attr){.state = q->state,
-                               .access = is->access,
+                               .access = their_access(is->access),
                                .port = is->port,
                                .qkey = is->qkey,
                                .dest_qpn = is->dest_qpn,
@@ -383,8 +402,7 @@ static struct send_wr request_of(const struct rnic_send *s)
     w.ah = s->ah ? number_of(s->ah) : 0;
     if (w.opcode == WR_BIND_MW) {
         w.inv_rkey = ((const struct twin_mw *)s->mw)->key;
-        if (w.mw_access & RNIC_ACCESS_ZERO_BASED)
-            w.mw_access = (uint8_t)((w.mw_access & ~RNIC_ACCESS_ZERO_BASED) | ACCESS_ZERO_BASED);
+        w.mw_access = own_access(w.mw_access);
         w.mr_key = number_of(s->mr);
     }
     return w;

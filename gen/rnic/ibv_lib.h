@@ -41,6 +41,7 @@
     X(ibv_destroy_qp)                                                                                                  \
     X(ibv_create_ah)                                                                                                   \
     X(ibv_destroy_ah)                                                                                                  \
+    X(ibv_qp_to_qp_ex)                                                                                                 \
     X(ibv_attach_mcast)                                                                                                \
     X(ibv_detach_mcast)
 #define RDMACM_FUNCTIONS(X)                                                                                            \
@@ -92,6 +93,9 @@ static inline struct ibv_rnic *ibv_of(struct rnic *r)
 int ibv_result(int e);
 /* A descriptor that is never to block. */
 void ibv_unblock(int fd);
+
+/* Post an ATOMIC WRITE or a FLUSH. -EOPNOTSUPP: the queue pair was not created for it. */
+int ibv_later_post(struct ibv_qp *qp, const struct rnic_send *s);
 
 /* The functions of the table, by file: ibv_queues.c, ibv_posts.c, ibv_cm.c. */
 int ibv_be_channel_create(struct rnic *r, void **channel);

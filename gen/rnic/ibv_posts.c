@@ -16,7 +16,7 @@ static const int opcodes[] = {
     [WR_RDMA_READ] = IBV_WR_RDMA_READ,
     [WR_ATOMIC_CMP_AND_SWP] = IBV_WR_ATOMIC_CMP_AND_SWP,
     [WR_ATOMIC_FETCH_AND_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
-    [WR_ATOMIC_WRITE] = 15, /* IBV_WR_ATOMIC_WRITE; older headers lack it */
+    [WR_ATOMIC_WRITE] = -1, /* ibv_later_post() */
     [WR_FLUSH] = -1,
     [WR_BIND_MW] = IBV_WR_BIND_MW,
     [WR_LOCAL_INV] = IBV_WR_LOCAL_INV,
@@ -61,6 +61,8 @@ int ibv_be_post_send(struct rnic *r, void *qp, const struct rnic_send *s)
     int op = s->wr.opcode < ARRAY_LEN(opcodes) ? opcodes[s->wr.opcode] : s->wr.opcode;
 
     (void)r;
+    if (s->wr.opcode == WR_ATOMIC_WRITE || s->wr.opcode == WR_FLUSH)
+        return ibv_later_post(qp, s);
     if (op < 0)
         return -ENOSYS;
     wr.opcode = (enum ibv_wr_opcode)op;
@@ -120,11 +122,17 @@ static const struct {
     int theirs;
     uint8_t ours;
 } completed[] = {
-    {IBV_WC_SEND, WC_SEND},           {IBV_WC_RDMA_WRITE, WC_RDMA_WRITE},
-    {IBV_WC_RDMA_READ, WC_RDMA_READ}, {IBV_WC_COMP_SWAP, WC_COMP_SWAP},
-    {IBV_WC_FETCH_ADD, WC_FETCH_ADD}, {IBV_WC_BIND_MW, WC_BIND_MW},
-    {IBV_WC_LOCAL_INV, WC_LOCAL_INV}, {9, WC_ATOMIC_WRITE}, /* IBV_WC_ATOMIC_WRITE */
-    {IBV_WC_RECV, WC_RECV},           {IBV_WC_RECV_RDMA_WITH_IMM, WC_RECV_RDMA_WITH_IMM},
+    {IBV_WC_SEND, WC_SEND},
+    {IBV_WC_RDMA_WRITE, WC_RDMA_WRITE},
+    {IBV_WC_RDMA_READ, WC_RDMA_READ},
+    {IBV_WC_COMP_SWAP, WC_COMP_SWAP},
+    {IBV_WC_FETCH_ADD, WC_FETCH_ADD},
+    {IBV_WC_BIND_MW, WC_BIND_MW},
+    {IBV_WC_LOCAL_INV, WC_LOCAL_INV},
+    {9, WC_ATOMIC_WRITE}, /* IBV_WC_ATOMIC_WRITE */
+    {8, WC_FLUSH},        /* IBV_WC_FLUSH */
+    {IBV_WC_RECV, WC_RECV},
+    {IBV_WC_RECV_RDMA_WITH_IMM, WC_RECV_RDMA_WITH_IMM},
 };
 
 static void take_wc(struct rnic_wc *to, const struct ibv_wc *w)

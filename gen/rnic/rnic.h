@@ -29,7 +29,15 @@ enum {
     RNIC_ACCESS_ZERO_BASED = 1u << 5,
     RNIC_ACCESS_ON_DEMAND = 1u << 6,
     RNIC_ACCESS_HUGETLB = 1u << 7,
+    RNIC_ACCESS_FLUSH_GLOBAL = 1u << 8,
+    RNIC_ACCESS_FLUSH_PERSISTENT = 1u << 9,
     RNIC_ACCESS_RELAXED_ORDERING = 1u << 20,
+};
+
+/* Operations that a queue pair has to be created for, bits of rnic_qp_init.send_ops_flags; values of libibverbs. */
+enum {
+    RNIC_OPS_FLUSH = 1u << 11,
+    RNIC_OPS_ATOMIC_WRITE = 1u << 12,
 };
 
 /* More attributes of a queue pair than the QPA_* of src/transport/verbs.h; values of libibverbs. */
@@ -110,6 +118,8 @@ struct rnic_mr {
 struct rnic_send {
     struct send_wr wr;  /* opcode, flags, pieces, addresses, keys */
     void *ah, *mw, *mr; /* UD; BIND_MW; NULL: none */
+    uint32_t send_ops;  /* send_ops_flags of its queue pair */
+    uint8_t data[8];    /* ATOMIC_WRITE: the bytes of its piece */
     struct sge sge[RNIC_SGES];
 };
 

@@ -275,13 +275,19 @@ static bool resets(const struct token *t, unsigned n)
     return n == 4 && token_is(&t[1], "modify") && token_is(&t[3], "RESET");
 }
 
+/* "post bind", "post reg": both sides have to know the new key. */
+static bool changes_key(const struct token *t, unsigned n)
+{
+    return n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "bind") || token_is(&t[2], "reg"));
+}
+
 static enum script_part part_of_host(struct script *s, const struct token *t, unsigned n)
 {
+    bool both = resets(t, n) || changes_key(t, n);
+
     if (!token_is(t, other(s)) || n < 2 || token_is(&t[1], ">") || token_is(&t[1], "mem"))
-        return resets(t, n) && s->o->live->control.fd >= 0 ? PART_BOTH : PART_OURS;
-    if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "bind") || token_is(&t[2], "reg")))
-        return PART_BOTH; /* both have to know the new key */
-    return resets(t, n) ? PART_BOTH : PART_THEIRS;
+        return both && s->o->live->control.fd >= 0 ? PART_BOTH : PART_OURS;
+    return both ? PART_BOTH : PART_THEIRS;
 }
 
 static enum script_part part_of(struct script *s, const struct token *t, unsigned n)

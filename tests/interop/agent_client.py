@@ -13,6 +13,7 @@ from lab import Failure, SLOW
 
 TOKEN = "a token for tests only"[:22].replace(" ", "-")
 LIBRARIES = "/opt/rdmagen"
+RUN = "env LD_LIBRARY_PATH=%s rdmagen"
 
 
 def initrd(lab, rdmagen):
@@ -31,10 +32,10 @@ def initrd(lab, rdmagen):
     return path
 
 
-def start(guest, *options):
-    """Run the agent in the guest; the job."""
+def start(guest, *options, run=RUN):
+    """Run the agent in the guest; the job. `run` is how rdmagen is run with the libraries of a folder."""
     guest.run("umask 077; echo %s >/tmp/token" % TOKEN)
-    job = guest.start("exec env LD_LIBRARY_PATH=%s rdmagen agent --bind 10.0.2.15 --token-file /tmp/token %s" % (LIBRARIES, " ".join(options)))
+    job = guest.start("exec %s agent --bind 10.0.2.15 --token-file /tmp/token %s" % (run % LIBRARIES, " ".join(options)))
     guest.listening("tcp:18517")
     return job
 

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from agent_client import Agent, Refused, initrd, start
+from agent_client import RUN, Agent, Refused, initrd, start
 from case_pingpong import free_port, gid_index
 from case_rdmagen import OWN, RDMAGEN, Rdmagen, behind_wire
 from counters import ZERO
@@ -19,10 +19,10 @@ def guests(lab):
     return wire, guest, port
 
 
-def connect(guest, port):
+def connect(guest, port, run=RUN):
     """A client of the agent, which is started if need be: a case that failed has ended it."""
     if guest.run("netstat -ltn | grep -q :18517")[0] != 0:
-        start(guest)
+        start(guest, run=run)
     return Agent(port)
 
 
@@ -43,8 +43,8 @@ def gone(guest):
 
 class Ends:
     """An open device with a protection domain, memory, a region, a completion queue and a queue pair of RC."""
-    def __init__(self, guest, port, rights="local_write,remote_write,remote_read,remote_atomic", length=16384):
-        self.agent, self.ip = connect(guest, port), guest.ip
+    def __init__(self, guest, port, rights="local_write,remote_write,remote_read,remote_atomic", length=16384, run=RUN, **more):
+        self.agent, self.ip = connect(guest, port, run), guest.ip
         a = self.agent
         a("dev open")
         self.index = gid_index(guest)["4"]
@@ -53,29 +53,41 @@ class Ends:
         self.mem = self.memory["mem"]
         self.region = a("mr", pd=self.pd, mem=self.mem, access=rights)
         self.mr, self.rkey, self.addr = self.region["mr"], int(self.region["rkey"], 0), int(self.region["addr"], 0)
-        self.made = a("qp", type="rc", pd=self.pd, cq=self.cq, max_inline=64, max_send_sge=2, max_recv_sge=2)
+        self.made = a("qp", type="rc", pd=self.pd, cq=self.cq, max_inline=64, max_send_sge=2, max_recv_sge=2, **more)
+        self.access = "remote_write,remote_read,remote_atomic"  # of queue pairs
         self.qp, self.qpn = self.made["qp"], int(self.made["qpn"], 0)
 
     def join(self, qpn, psn, gid, own_psn=0x100):
         """From RESET to RTS, with the attributes that each step needs (ibv_modify_qp(3))."""
         a = self.agent
-        a("qp modify", qp=self.qp, state="INIT", pkey_index=0, port=1, access="remote_write,remote_read,remote_atomic")
+        a("qp modify", qp=self.qp, state="INIT", pkey_index=0, port=1, access=self.access)
         a("qp modify", qp=self.qp, state="RTR", path_mtu=1024, dest_qpn=qpn, rq_psn=psn, max_dest_rd_atomic=4, min_rnr_timer=12, dgid=gid,
           sgid_index=self.index, port_num=1)
         a("qp modify", qp=self.qp, state="RTS", timeout=17, retry_cnt=7, rnr_retry=7, sq_psn=own_psn, max_rd_atomic=4)
 
 
+def accept(listener, us):
+    """The connection of `us`, unless it ends before."""
+    listener.settimeout(0.5)
+    for _ in range(40 * SLOW):
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            if us.process.poll() is not None:
+                break
+    raise Failure("no connection: " + us.text())
+
+
 def endpoint(lab, guest, ends, name, text, before=lambda: None, during=lambda: None):
     """Our endpoint plays the scenario `text` with the agent's queue pair: this end of the exchange of ibv_rc_pingpong is ours."""
     path, listener = lab.path(name + ".rdma"), socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(20 * SLOW)
     with open(path, "w") as f:
         f.write(text)
     us = Rdmagen(lab, guest, name, "play", guest.ip, path, "--exchange", "pingpong", "--tcp", "127.0.0.1", "-p", str(listener.getsockname()[1]),
                  "--mtu", "1024", "--rkey", hex(ends.rkey), "--va", hex(ends.addr), "-v")
     us.judge = lambda: None  # what is wrong on purpose is the scenario's to expect
     try:
-        channel = listener.accept()[0]
+        channel = accept(listener, us)
         channel.settimeout(20 * SLOW)
         _, qpn, psn, gid = channel.recv(64).split(b"\0")[0].decode().split(":")
         ends.join(int(qpn, 16), int(psn, 16), "::ffff:" + OWN)

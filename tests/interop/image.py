@@ -29,9 +29,16 @@ killall ln ls md5sum mkdir mount mv nc netstat od pgrep pkill ping ping6 powerof
 timeout touch tr true umount uname uniq usleep wc xargs""".split()
 
 
+class Skip(SystemExit):
+    """It cannot be done here: exit status 77."""
+    def __init__(self, why):
+        super().__init__(77)
+        self.why = why
+
+
 def skip(why):
     print("interop: skipped: " + why, file=sys.stderr)
-    sys.exit(77)
+    raise Skip(why)
 
 
 def need(*commands):
@@ -49,26 +56,30 @@ def debs(folder):
     return found
 
 
-def kernel_package():
+def kernel_package(options):
     """The package that linux-image-amd64 stands for."""
-    r = subprocess.run(["apt-cache", "depends", "linux-image-amd64"], capture_output=True, text=True)
+    r = subprocess.run(["apt-cache", *options, "depends", "linux-image-amd64"], capture_output=True, text=True)
     m = re.search(r"Depends: (linux-image-[0-9]\S*)", r.stdout)
     if not m:
         skip("apt knows no package linux-image-amd64")
     return m.group(1)
 
 
-def fetch(folder):
-    os.makedirs(folder, exist_ok=True)
+def missing(folder, packages):
+    """Those that are not there yet."""
     have = debs(folder)
-    missing = [p for p in PACKAGES if p not in have]
-    if "kernel" not in have:
-        missing.append(kernel_package())
-    if missing:
-        print("interop: fetching %d packages" % len(missing), file=sys.stderr)
+    return [p for p in [*packages, "kernel"] if p not in have]
+
+
+def fetch(folder, packages, options=()):
+    """The kernel and the packages by apt with `options`, as debs() gives them."""
+    os.makedirs(folder, exist_ok=True)
+    wanted = [kernel_package(options) if p == "kernel" else p for p in missing(folder, packages)]
+    if wanted:
+        print("interop: fetching %d packages" % len(wanted), file=sys.stderr)
         part = tempfile.mkdtemp(dir=CACHE)
-        options = ["-o", "APT::Sandbox::User=root"] if os.getuid() == 0 else []
-        r = subprocess.run(["apt-get", *options, "-q", "download", *missing], cwd=part, capture_output=True, text=True)
+        root = ["-o", "APT::Sandbox::User=root"] if os.getuid() == 0 else []
+        r = subprocess.run(["apt-get", *options, *root, "-q", "download", *wanted], cwd=part, capture_output=True, text=True)
         for f in glob.glob(part + "/*.deb") if r.returncode == 0 else []:
             os.rename(f, os.path.join(folder, os.path.basename(f)))
         shutil.rmtree(part)
@@ -77,27 +88,32 @@ def fetch(folder):
     return debs(folder)
 
 
-def module_order(root, wanted):
-    """Files of the modules in an order in which they can be loaded; dependencies are read from their .modinfo."""
-    files = {os.path.basename(f)[:-3].replace("-", "_"): f
-             for f in glob.glob(root + "/lib/modules/*/kernel/**/*.ko", recursive=True)}
-    order = []
+def read_module(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    return lzma.decompress(data) if path.endswith(".xz") else data
+
+
+def modules(root, wanted, built_in=()):
+    """(name, contents) of the modules in an order in which they can be loaded; dependencies are read from their .modinfo."""
+    files = {os.path.basename(f).split(".ko")[0].replace("-", "_"): f
+             for d in ("lib", "usr/lib") for f in glob.glob("%s/%s/modules/*/kernel/**/*.ko*" % (root, d), recursive=True)}
+    order = {}
 
     def add(name):
-        f = files.get(name)
-        if not f or f in order:
+        if name not in files or name in order:
             return
-        with open(f, "rb") as o:
-            m = re.search(rb"\0depends=([^\0]*)\0", o.read())
+        data = read_module(files[name])
+        m = re.search(rb"\0depends=([^\0]*)\0", data)
         for d in (m.group(1).decode() if m else "").split(","):
             add(d.replace("-", "_"))
-        order.append(f)
+        order[name] = data
     for w in wanted:
         add(w)
-    missing = [w for w in wanted if w not in files]
-    if missing:
-        skip("the kernel package lacks the modules " + " ".join(missing))
-    return order
+    lacking = [w for w in wanted if w not in files and w not in built_in]
+    if lacking:
+        skip("the kernel package lacks the modules " + " ".join(lacking))
+    return list(order.items())
 
 
 def needed(files):
@@ -152,9 +168,12 @@ class Cpio:
         with open(source, "rb") as f:
             self.entry(name, stat.S_IFREG | mode, f.read())
 
-    def text(self, name, text):
+    def data(self, name, data):
         self.parents(name)
-        self.entry(name, stat.S_IFREG | 0o644, text.encode())
+        self.entry(name, stat.S_IFREG | 0o644, data)
+
+    def text(self, name, text):
+        self.data(name, text.encode())
 
     def link(self, name, target):
         self.parents(name)
@@ -164,7 +183,8 @@ class Cpio:
         self.entry("TRAILER!!!", 0)
 
 
-def write_initrd(path, kroot, root):
+def write_initrd(path, kroot, root, built_in=(), more=lambda c: None):
+    """The ramdisk with the modules of `kroot` and the programs of `root`; more(archive) adds to it."""
     programs = sorted({f for p in PROGRAMS for f in glob.glob(root + "/" + p) if not os.path.islink(f)})
     provider = glob.glob(root + "/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so")[0]
     with open(path, "wb") as out:
@@ -186,61 +206,80 @@ def write_initrd(path, kroot, root):
         c.text("etc/libibverbs.d/rxe.driver", "driver rxe\n")
         c.text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
         c.text("etc/hosts", "127.0.0.1 localhost\n")
-        order = module_order(kroot, MODULES)
-        for m in order:
-            c.file("lib/modules/" + os.path.basename(m), m, 0o644)
-        c.text("lib/modules/order", "".join(os.path.basename(m) + "\n" for m in order))
+        order = modules(kroot, MODULES, built_in)
+        for name, data in order:
+            c.data("lib/modules/%s.ko" % name, data)
+        c.text("lib/modules/order", "".join(name + ".ko\n" for name, _ in order))
+        more(c)
         c.close()
 
 
+def unpacked(image):
+    """The kernel in its self-extracting image, which is packed with xz or zstd."""
+    xz, zstd = image.find(b"\xfd7zXZ\0"), image.find(b"\x28\xb5\x2f\xfd")
+    if xz >= 0:
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(image[xz:])
+    if zstd < 0:
+        skip("the kernel is packed neither with xz nor with zstd")
+    need("zstd")
+    # What follows the kernel is no zstd frame, which zstd says at the end.
+    return subprocess.run(["zstd", "-dcq"], input=image[zstd:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+
 def write_vmlinux(path, kroot):
-    """The kernel out of its self-extracting image: booted through PVH it saves seconds of emulated decompression."""
+    """Booted through PVH the unpacked kernel saves seconds of emulated decompression."""
     with open(glob.glob(kroot + "/boot/vmlinuz-*")[0], "rb") as f:
-        image = f.read()
-    start = image.find(b"\xfd7zXZ\0")
-    if start < 0:
-        skip("the kernel is not packed with xz")
+        image = unpacked(f.read())
     with open(path, "wb") as f:
-        f.write(lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(image[start:]))
+        f.write(image)
 
 
-def stamp():
+def stamp(*files):
     h = hashlib.sha256()
-    for f in ("image.py", "init", "agent"):
+    for f in files:
         with open(os.path.join(HERE, f), "rb") as o:
             h.update(o.read())
     return h.hexdigest()[:12]
 
 
-def build(target):
-    packages = fetch(CACHE + "/debs")
-    work = tempfile.mkdtemp(dir=CACHE)
-    try:
-        for name, f in packages.items():
-            subprocess.run(["dpkg-deb", "-x", f, work + ("/kernel" if name == "kernel" else "/root")], check=True)
-        os.mkdir(work + "/out")
-        write_initrd(work + "/out/initrd", work + "/kernel", work + "/root")
-        write_vmlinux(work + "/out/vmlinux", work + "/kernel")
-        for old in glob.glob(CACHE + "/guest-*"):
-            if os.path.getmtime(old) < time.time() - 86400:
-                shutil.rmtree(old, ignore_errors=True)
-        os.rename(work + "/out", target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+def unpack(packages, work):
+    """Into work/kernel and work/root."""
+    for name, f in packages.items():
+        subprocess.run(["dpkg-deb", "-x", f, work + ("/kernel" if name == "kernel" else "/root")], check=True)
 
 
-def image():
-    """Directory of the image, built if need be."""
+def build(out, work):
+    unpack(fetch(CACHE + "/debs", PACKAGES), work)
+    write_initrd(out + "/initrd", work + "/kernel", work + "/root")
+    write_vmlinux(out + "/vmlinux", work + "/kernel")
+
+
+def cached(kind, how, *files):
+    """Directory of an image, built by how(out, work) if it is not there or older than the `files` that say how it is made."""
     if platform.machine() != "x86_64":
         skip("the guest's packages are for amd64")
-    target = "%s/guest-%s" % (CACHE, stamp())
+    target = "%s/%s-%s" % (CACHE, kind, stamp(*files))
     os.makedirs(CACHE, exist_ok=True)
     with open(CACHE + "/lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.isdir(target):
             need("apt-get", "apt-cache", "dpkg-deb", "readelf")
-            build(target)
+            work = tempfile.mkdtemp(dir=CACHE)
+            try:
+                os.mkdir(work + "/out")
+                how(work + "/out", work)
+                for old in glob.glob("%s/%s-*" % (CACHE, kind)):
+                    if os.path.getmtime(old) < time.time() - 86400:
+                        shutil.rmtree(old, ignore_errors=True)
+                os.rename(work + "/out", target)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
     return target
+
+
+def image():
+    """Directory of the image, built if need be."""
+    return cached("guest", build, "image.py", "init", "agent")
 
 
 if __name__ == "__main__":

@@ -104,13 +104,13 @@ static void begin(void)
     }
 }
 
-static void join(void)
+static void join_with(const char *access)
 {
     char line[300];
 
     for (int i = 0; i < 2; i++) {
-        SAYS(i, "1 qp modify qp=qp5 state=INIT pkey_index=0 port=1 access=remote_write,remote_read,remote_atomic",
-             "1 ok\n");
+        snprintf(line, sizeof line, "1 qp modify qp=qp5 state=INIT pkey_index=0 port=1 access=%s", access);
+        SAYS(i, line, "1 ok\n");
         snprintf(
             line, sizeof line,
             "1 qp modify qp=qp5 state=RTR path_mtu=1024 dest_qpn=%u rq_psn=%d max_dest_rd_atomic=4 min_rnr_timer=12 "
@@ -121,6 +121,11 @@ static void join(void)
                  "1 qp modify qp=qp5 state=RTS timeout=14 retry_cnt=3 rnr_retry=3 sq_psn=%d max_rd_atomic=4", 100 + i);
         SAYS(i, line, "1 ok\n");
     }
+}
+
+static void join(void)
+{
+    join_with("remote_write,remote_read,remote_atomic");
 }
 
 static void end(void)
@@ -181,6 +186,36 @@ Test(twin, a_wrong_key_is_refused_and_told_at_both_ends)
     end();
 }
 
+Test(twin, writes_8_bytes_at_once_and_flushes)
+{
+    char line[200];
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        SAYS(i, "1 destroy object=qp5", "1 ok\n");
+        SAYS(i, "1 destroy object=mr3", "1 ok\n");
+        key[i] = number(i, "1 mr pd=pd1 mem=mem2 iova=0x10000 access=local_write,remote_write,flush_global", " rkey=");
+        qpn[i] = number(i, "1 qp type=rc pd=pd1 cq=cq4 send_ops=0x1800", " qpn=");
+    }
+    join_with("remote_write,flush_global,flush_persistent");
+    SAYS(0, "1 mem fill mem=mem2 len=16 pattern=byte arg=0x7b", "1 ok\n");
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=1 op=ATOMIC_WRITE raddr=0x10100 rkey=%u sge=mr3+8:8", key[1]);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=1 status=SUCCESS opcode=ATOMIC_WRITE ");
+    SAYS(1, "1 mem compare mem=mem2 off=256 len=8 pattern=byte arg=0x7b", "same=1\n");
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=2 op=FLUSH raddr=0x10100 flush_len=8 rkey=%u", key[1]);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=2 status=SUCCESS opcode=FLUSH ");
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=3 op=FLUSH whole=1 placement=persistent rkey=%u", key[1]);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=3 status=REM_ACCESS_ERR ");
+    SAYS(0, "1 post send qp=qp5 op=ATOMIC_WRITE raddr=0x10100 rkey=1 sge=mr3+0:4",
+         "1 err EINVAL ATOMIC_WRITE has one piece");
+    SAYS(0, "1 post send qp=qp5 op=ATOMIC_WRITE raddr=0x10100 rkey=1 sge=mr3+8189:8", "1 err EINVAL the piece of");
+    SAYS(0, "1 mr pd=pd1 mem=mem2 access=flush_persistent", "1 err EOPNOTSUPP ");
+    end();
+}
+
 Test(twin, a_peer_that_does_not_answer_is_given_up_in_virtual_time)
 {
     ns_t from;
@@ -207,7 +242,7 @@ Test(twin, what_it_lacks_it_refuses)
     SAYS(0, "1 ah pd=pd1 dgid=192.168.0.1", "1 err ETIMEDOUT ");
     SAYS(0, "1 post recv qp=qp5 sge=mr3+0:20", "1 err EINVAL ");
     SAYS(0, "1 qp modify qp=qp5 state=RTS sq_psn=1", "1 err EINVAL ");
-    SAYS(0, "1 qp modify qp=qp5 state=INIT pkey_index=0 port=1 access=0x100", "1 err EINVAL ");
+    SAYS(0, "1 qp modify qp=qp5 state=INIT pkey_index=0 port=1 access=0x400", "1 err EINVAL ");
     end();
 }
 
