@@ -202,3 +202,14 @@ def iser(path, rows):
     if names != ["Login", "Text", "Login", "NOP-Out", "Logout"]:
         yield "%s: beside SCSI commands: %s" % (path, names)
     yield from scsi(path, rows, iser_tag)
+
+
+def srp_tag(v):
+    """Likewise, of eight bytes."""
+    return int.from_bytes(v["tag"].to_bytes(8, "big"), "little")
+
+
+def srp(path, rows):
+    if any("cdb" not in row["values"] for row in rows):
+        yield "%s: beside SCSI commands: %s" % (path, [row["name"] for row in rows])
+    yield from scsi(path, rows, srp_tag)

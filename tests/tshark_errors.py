@@ -100,6 +100,8 @@ KNOWN = [
     Known("scsi[.]lun", lambda a, b, p: b == "|".join([a] * b.count("|") + [a]) or (a == "" and p.has("iscsi.scsiresponse.status")),
           "shown by iSCSI, by the CDB and by the data; and once more with the response"),
     Known("scsi_sbc[.]opcode", lambda a, b, p: twice(a, b, p) or (a == "" and p.has("iscsi.scsiresponse.status")), "shown again with the data and with the response"),
+    Known("(scsi|scsi_sbc)[.].*", lambda a, b, p: lost(a, b, p) and not p.has("iser.flags"), "SRP is not known"),
+    Known("frame[.]protocols", lambda a, b, p: b == re.sub(":(srp|scsi)", "", a), "likewise"),
     Known("data[.]len|frame[.]protocols", lambda a, b, p: p.has("scsi.spc.opcode"), "a CDB whose opcode has no name counts as data"),
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),

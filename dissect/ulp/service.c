@@ -5,6 +5,7 @@
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/rpcrdma.h"
+#include "dissect/ulp/srp.h"
 
 #define APPLICATION "RDMA-CM application"
 
@@ -43,9 +44,8 @@ static const struct {
     bool (*fits)(const uint8_t *b, uint32_t len);
     enum proof proof;
 } privates[] = {
-    {"NFS/RDMA", rpcrdma_private_fits, PROOF_MAGIC},
-    {"RTRS", rtrs_private_fits, PROOF_MAGIC},
-    {"NVMe/RDMA", nvme_private_fits, PROOF_SHAPE},
+    {"NFS/RDMA", rpcrdma_private_fits, PROOF_MAGIC}, {"RTRS", rtrs_private_fits, PROOF_MAGIC},
+    {"NVMe/RDMA", nvme_private_fits, PROOF_SHAPE},   {"SRP", srp_private_fits, PROOF_SHAPE},
     {"iSER", iser_private_fits, PROOF_PORT},
 };
 
