@@ -1,19 +1,9 @@
-#!/usr/bin/env python3
-"""What is told of simulated networks with trouble is what tests/told/NAME holds: each line of tests/told.tsv is a conversation of `rdmagen sim`,
-captured at its requester and its responder; the file has what explain, check and flows say of it.
-
-tests/told.test             compare, and show the differences
-tests/told.test --update    write what is said now; read `git diff` before you commit it
-"""
-import difflib
+"""What is told of simulated networks with trouble: each line of tests/told.tsv is a conversation of `rdmagen sim`, captured at its requester and
+its responder; tests/told/NAME has what explain, check and flows say of it (tests/golden.test)."""
 import json
 import os
 import shlex
 import subprocess
-import sys
-
-sys.path.insert(0, "tests")
-from tally import end, expect  # noqa: E402
 
 BUILD, OUT = os.path.abspath(os.environ.get("BUILD", "build")), os.environ.get("OUT", "/tmp")
 TAPS = ("requester", "responder")
@@ -49,21 +39,9 @@ def told(words):
     return "$ rdmagen sim %s\n" % shlex.join(words) + "".join("\n$ rdmatrace %s\n%s" % part for part in parts)
 
 
-def compare(name, now):
-    path = "tests/told/" + name
-    if sys.argv[1:] == ["--update"]:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(now)
-    before = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
-    expect(before == now, lambda: "%s is told otherwise; --update writes it:\n%s" % (
-        name, "\n".join(list(difflib.unified_diff(before.splitlines(), now.splitlines(), path, "now", lineterm="", n=1))[:40])))
-
-
-with open("tests/told.tsv", encoding="utf-8") as table:
-    lines = [line.rstrip("\n").split("\t") for line in table if line.strip() and not line.startswith("#")]
-for name, words in lines:
-    compare(name, told(shlex.split(words)))
-names = [name for name, _ in lines]
-stray = set(os.listdir("tests/told")) ^ set(names)
-expect(not stray and len(set(names)) == len(names), "each line has its file, and each file its line: %s" % sorted(stray))
-end()
+def conversations():
+    """Name of each, and what is told of it."""
+    with open("tests/told.tsv", encoding="utf-8") as table:
+        lines = [line.rstrip("\n").split("\t") for line in table if line.strip() and not line.startswith("#")]
+    for name, words in lines:
+        yield name, told(shlex.split(words))
