@@ -88,12 +88,15 @@ $(BUILD)/%.o: %.c
 $(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
 	@mkdir -p $(@D)
 	src/report/page.sh report $(DYGRAPHS) >$@.part && mv $@.part $@
+$(BUILD)/cards.html: src/report/page.sh src/report/cards.html src/report/report.css src/report/tables.js src/report/cards.js
+	@mkdir -p $(@D)
+	src/report/page.sh cards >$@.part && mv $@.part $@
 $(BUILD)/tutorial.html: src/report/page.sh src/report/report.css man/rdma-on-the-wire.7
 	@mkdir -p $(@D)
 	src/report/page.sh tutorial man/rdma-on-the-wire.7 >$@.part && mv $@.part $@
-$(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/tutorial.html
+$(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/cards.html $(BUILD)/tutorial.html
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
+	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DCARDS='"$(BUILD)/cards.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
 $(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma $(wildcard gen/conform/*.tsv)
 	@mkdir -p $(@D)

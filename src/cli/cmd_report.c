@@ -15,11 +15,15 @@
 enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL };
 
 #define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
+#define FROM_MAX   16                   /* files of --from */
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
-    {KEY_FROM, "from", "RESULTS", "without captures: the page of what explain or all printed with -T json to a file"},
+    {KEY_FROM, "from", "RESULTS",
+     "without captures: the page of what explain, all or `rdmagen conformance` printed with -T json to a file; score "
+     "cards "
+     "of conformance are put beside each other (repeatable)"},
     {KEY_TUTORIAL, "tutorial", NULL,
      "without captures: the page of rdma-on-the-wire(7), what verbs become on the wire"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
@@ -120,11 +124,12 @@ static int first_pass(const struct trace *t, const char **files, size_t n, uint3
 /* --- The command ------------------------------------------------------------------------------ */
 
 struct job {
-    struct trace t;    /* first */
-    const char *path;  /* -o */
-    const char *other; /* --baseline; NULL: not given */
-    const char *from;  /* --from; NULL: not given */
-    bool tutorial;     /* --tutorial */
+    struct trace t;             /* first */
+    const char *path;           /* -o */
+    const char *other;          /* --baseline; NULL: not given */
+    const char *from[FROM_MAX]; /* --from */
+    unsigned n_from;
+    bool tutorial; /* --tutorial */
     struct report *report, *baseline;
     struct meter *meter;
 };
@@ -138,10 +143,12 @@ static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
+    if (key == KEY_FROM && job->n_from == FROM_MAX)
+        return cli_error("--from %s: more than %d files", arg, FROM_MAX);
     if (key == KEY_TUTORIAL)
         job->tutorial = true;
     else
-        *(key == 'o' ? &job->path : key == KEY_FROM ? &job->from : &job->other) = arg;
+        *(key == 'o' ? &job->path : key == KEY_FROM ? &job->from[job->n_from++] : &job->other) = arg;
     return EXIT_OK;
 }
 
@@ -167,6 +174,14 @@ static int write_page(struct trace *t, struct buf *page)
 
 /* --- Stored results --------------------------------------------------------------------------- */
 
+/* Whether it is a score card of `rdmagen conformance`. */
+static bool is_card(struct buf *json)
+{
+    static const char begin[] = "{\"schema\":\"rdmagen-conformance/";
+
+    return strncmp(buf_str(json), begin, sizeof begin - 1) == 0;
+}
+
 static int read_stored(const char *path, struct buf *json)
 {
     FILE *f = fopen(path, "r");
@@ -182,33 +197,54 @@ static int read_stored(const char *path, struct buf *json)
         return cli_error("%s: it cannot be read", path);
     if (json->len > STORED_MAX)
         return cli_error("%s: larger than %u MiB", path, STORED_MAX >> 20);
-    return json->len && *json->p == '{' && strstr(buf_str(json), "\"incidents\"")
+    return is_card(json) || (*buf_str(json) == '{' && strstr(buf_str(json), "\"incidents\""))
                ? EXIT_OK
-               : cli_error("%s: not what explain or all print with -T json", path);
+               : cli_error("%s: not what explain, all or conformance print with -T json", path);
+}
+
+/* The page of the files of --from: score cards, or one file of results. */
+static int stored_page(const struct job *job, struct buf *page)
+{
+    struct buf json[FROM_MAX] = {0};
+    unsigned n, n_cards = 0;
+    int status = EXIT_OK;
+
+    for (n = 0; n < job->n_from && status == EXIT_OK; n++) {
+        status = read_stored(job->from[n], &json[n]);
+        n_cards += is_card(&json[n]);
+    }
+    if (status == EXIT_OK && n > 1 && n_cards < n)
+        status = cli_error("report: only score cards of `rdmagen conformance` are put beside each other");
+    if (status == EXIT_OK && n_cards)
+        report_cards(page, json, n);
+    else if (status == EXIT_OK)
+        report_stored(page, json);
+    while (n--)
+        buf_free(&json[n]);
+    return status;
 }
 
 /* With --from and --tutorial no capture is read. */
 static int instead(struct trace *t)
 {
     struct job *job = job_of(t);
-    const char *name = job->from ? "--from" : "--tutorial";
-    struct buf json = {0}, page = {0};
+    const char *name = job->n_from ? "--from" : "--tutorial";
+    struct buf page = {0};
     int status = EXIT_OK;
 
     if (!job->path)
         return cli_error("report: -o FILE is needed: where to write");
-    if (!job->from && !job->tutorial)
+    if (!job->n_from && !job->tutorial)
         return EXIT_OK;
-    if (t->n_files || t->iface || job->other || (job->from && job->tutorial))
+    if (t->n_files || t->iface || job->other || (job->n_from && job->tutorial))
         return cli_error("report: %s alone makes a page: it excludes captures and other results", name);
     t->answered = true;
     if (job->tutorial)
         report_tutorial(&page);
-    else if ((status = read_stored(job->from, &json)) == EXIT_OK)
-        report_stored(&page, &json);
+    else
+        status = stored_page(job, &page);
     if (status == EXIT_OK)
         status = write_page(t, &page);
-    buf_free(&json);
     buf_free(&page);
     return status;
 }

@@ -4,28 +4,34 @@
 #define DATA_MARK "@DATA@" /* where the data belong */
 
 /* page_text.S */
-extern const char report_page_text[], report_page_end[], report_tutorial_text[], report_tutorial_end[];
+extern const char report_page_text[], report_page_end[], report_cards_text[], report_cards_end[],
+    report_tutorial_text[], report_tutorial_end[];
 
-static const char *mark_of(void)
+static const struct {
+    const char *text, *end;
+} pages[] = {[PAGE_REPORT] = {report_page_text, report_page_end}, [PAGE_CARDS] = {report_cards_text, report_cards_end}};
+
+static const char *mark_of(enum page which)
 {
     static const char mark[] = DATA_MARK;
-    const char *at = memmem(report_page_text, (size_t)(report_page_end - report_page_text), mark, strlen(mark));
+    const char *text = pages[which].text, *end = pages[which].end;
+    const char *at = memmem(text, (size_t)(end - text), mark, strlen(mark));
 
-    return at ? at : report_page_end;
+    return at ? at : end;
 }
 
-void page_head(struct buf *b)
+void page_head(struct buf *b, enum page which)
 {
-    buf_mem(b, report_page_text, (size_t)(mark_of() - report_page_text));
+    buf_mem(b, pages[which].text, (size_t)(mark_of(which) - pages[which].text));
 }
 
-void page_tail(struct buf *b)
+void page_tail(struct buf *b, enum page which)
 {
-    const char *at = mark_of();
+    const char *at = mark_of(which), *end = pages[which].end;
 
-    if (at < report_page_end)
+    if (at < end)
         at += strlen(DATA_MARK);
-    buf_mem(b, at, (size_t)(report_page_end - at));
+    buf_mem(b, at, (size_t)(end - at));
 }
 
 void report_tutorial(struct buf *b)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Make a page of `rdmatrace report`, which may run the scripts and apply the styles that are in it, by their hashes, and load nothing:
 #   page.sh report DYGRAPHS-FOLDER > PAGE    from its parts; the program inserts the data, which are no script, in place of @DATA@
+#   page.sh cards > PAGE                     likewise, for score cards of `rdmagen conformance`
 #   page.sh tutorial MANUAL-PAGE > PAGE      a manual page, as mandoc writes it
 set -euo pipefail
 here=$(dirname "$0")
@@ -38,6 +39,14 @@ END
     done
 }
 
+# Refuse scripts and styles that would end where they should not.
+check() {
+    if grep -qi '</script\|<!--' "$parts"/*.js || grep -qi '</style' "$parts"/*.css; then
+        echo "page.sh: a script or style has an end tag in it" >&2
+        exit 1
+    fi
+}
+
 report() {
     local library=$1
     touch "$parts/library.js" "$parts/library.css"
@@ -48,15 +57,22 @@ report() {
         echo "page.sh: no dygraphs in $library: pages of \`rdmatrace report\` will have tables in place of its figures" >&2
     fi
     cat "$here/tables.js" "$here/figures.js" "$here/svg.js" "$here/report.js" >"$parts/own.js"
-    if grep -qi '</script\|<!--' "$parts"/*.js || grep -qi '</style' "$parts"/*.css; then
-        echo "page.sh: a script or style has an end tag in it" >&2
-        exit 1
-    fi
+    check
     begin "rdmatrace report" library.js own.js library.css own.css
     cat "$here/body.html"
     printf '<script type="application/json" id="data">@DATA@</script>\n'
     printf '<!--\n%s\n-->\n' "$(cat "$here/dygraphs.txt")"
     part script "$parts/library.js"
+    part script "$parts/own.js"
+    printf '</body>\n</html>\n'
+}
+
+cards() {
+    cat "$here/tables.js" "$here/cards.js" >"$parts/own.js"
+    check
+    begin "rdmagen conformance" own.js own.css
+    cat "$here/cards.html"
+    printf '<script type="application/json" id="data">@DATA@</script>\n'
     part script "$parts/own.js"
     printf '</body>\n</html>\n'
 }

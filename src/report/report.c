@@ -160,18 +160,30 @@ bool report_page(struct report *r, struct buf *b)
     ladders_json(r, &data);
     buf_puts(&data, "}\n");
     r->failed |= data.err || r->overview.err || r->pauses.err;
-    page_head(b);
+    page_head(b, PAGE_REPORT);
     put_data(b, &data);
-    page_tail(b);
+    page_tail(b, PAGE_REPORT);
     buf_free(&data);
     return !r->failed && !b->err;
 }
 
 void report_stored(struct buf *b, const struct buf *json)
 {
-    page_head(b);
+    page_head(b, PAGE_REPORT);
     buf_puts(b, "{\"stored\":");
     put_data(b, json);
     buf_char(b, '}');
-    page_tail(b);
+    page_tail(b, PAGE_REPORT);
+}
+
+void report_cards(struct buf *b, const struct buf *json, unsigned n)
+{
+    page_head(b, PAGE_CARDS);
+    buf_puts(b, "{\"cards\":[");
+    for (unsigned i = 0; i < n; i++) {
+        buf_puts(b, i ? "," : "");
+        put_data(b, &json[i]);
+    }
+    buf_puts(b, "]}");
+    page_tail(b, PAGE_CARDS);
 }

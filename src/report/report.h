@@ -68,6 +68,8 @@ void report_request(struct report *r, const struct wqe_row *q);
 bool report_page(struct report *r, struct buf *b);
 /* Append a page of results that were stored: `json` is what explain or all print with -T json. */
 void report_stored(struct buf *b, const struct buf *json);
+/* Append a page of `n` score cards beside each other: what `rdmagen conformance -T json` prints. */
+void report_cards(struct buf *b, const struct buf *json, unsigned n);
 /* Append the page of rdma-on-the-wire(7). */
 void report_tutorial(struct buf *b);
 

@@ -173,7 +173,8 @@ void clocks_json(const struct report *r, struct buf *b);
 
 /* --- page.c --- */
 /* Append the page up to its data, and what follows them. */
-void page_head(struct buf *b);
-void page_tail(struct buf *b);
+enum page { PAGE_REPORT, PAGE_CARDS };
+void page_head(struct buf *b, enum page which);
+void page_tail(struct buf *b, enum page which);
 
 #endif

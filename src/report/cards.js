@@ -1,0 +1,86 @@
+/* Score cards of rdmagen conformance: one, or several beside each other. */
+
+const cards = data.cards;
+const name = (card, k) => (cards.length > 1 ? k + 1 + ". " : "") + card.dut;
+
+document.title = "rdmagen conformance: " + cards.map((c) => c.dut).join(", ");
+document.getElementById("about").textContent = cards.map((c, k) => name(c, k) + ", seed " + c.seed + (c.judged ? "" : ", captures not judged")).join("; ") + ".";
+
+/* How a result is shown: a sign beside the word, for those who see no colours, and a colour of the style. */
+const SHOWN = {pass: ["✓", 2], known: ["≈", 7], info: ["i", 7], weak: ["~", 3], fail: ["✗", 1], crash: ["✗✗", 1], inconclusive: ["?", 7], unsupported: ["–", 7], error: ["!", 3]};
+
+function result(test) {
+    if (!test)
+        return make("span", {class: "k7"}, "not run");
+    const [sign, color] = SHOWN[test.result] || ["", 7];
+    const why = [test.reason, test.judge && "the judge: " + test.judge, test.known && "known: " + test.known].filter(Boolean).join("; ");
+    return make("span", {class: "k" + color, title: why || null, "data-result": test.result}, sign + " " + test.result);
+}
+
+/* Rows of all cards, each once, in the order of the first card that has it. */
+function union(rows) {
+    const all = new Map();
+    cards.forEach((card, k) => rows(card).forEach((row) => {
+        if (!all.has(row.id))
+            all.set(row.id, {id: row.id, first: row, of: cards.map(() => null)});
+        all.get(row.id).of[k] = row;
+    }));
+    return [...all.values()];
+}
+
+const tests = union((card) => card.tests);
+const sum = (card, level, what) => card.score[level][what];
+const levels = [["M", "must"], ["S", "should"], ["I", "information"]].filter(([l]) => cards.some((c) => sum(c, l, "tests")));
+
+section("sums", "Score", tableBox("How many tests passed, of each level", [
+    text("device", (c) => name(c, cards.indexOf(c))),
+    ...levels.map(([l, word]) => text(l + " (" + word + ")", (c) => sum(c, l, "pass") + " of " + sum(c, l, "tests"))),
+    number("failed", (c) => sum(c, "M", "fail") + sum(c, "M", "crash") + sum(c, "S", "crash")),
+    number("SHOULD missed", (c) => sum(c, "S", "weak")),
+    number("unsupported", (c) => levels.reduce((n, [l]) => n + sum(c, l, "unsupported"), 0)),
+    text("rules kept", (c) => c.score.rules.kept + " of " + c.score.rules.touched + " that tests touched, of " + c.score.rules.all),
+], cards), make("p", {}, "A score without its coverage tells little: rules that no test touched were not tried."));
+
+section("tests", "Tests", tableBox("Results of all tests", [
+    text("test", (t) => t.id), text("level", (t) => t.first.level), text("what the device has to do", (t) => t.first.title),
+    ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "result", value: (t) => (t.of[k] ? t.of[k].result : "not run"), show: (v, t) => result(t.of[k])})),
+], tests));
+
+/* The command that repeats a test alone. */
+function again(card, test) {
+    const host = /^twin/.test(card.dut) ? "--twin" : card.dut.split(":")[0] + " --token-file FILE";
+    return "rdmagen conformance " + host + " --seed " + card.seed + " --keep DIR " + test.id;
+}
+
+function missed(card, test) {
+    return make("article", {class: "incident" + (/fail|crash/.test(test.result) ? " certain" : ""), "data-test": test.id},
+        make("h3", {}, test.id + ": ", result(test)),
+        make("p", {}, test.title + " [" + test.anchor + "]" + (test.rules.length ? ", rules " + test.rules.join(", ") : "") + "."),
+        test.reason ? make("p", {}, test.reason) : null,
+        test.judge ? make("p", {}, "The judge: " + test.judge + ".") : null,
+        test.known ? make("p", {}, "Known: " + test.known + ".") : null,
+        test.runs ? make("p", {class: "facts"}, "Passed in " + test.passed + " of " + test.runs + " runs.") : null,
+        make("p", {class: "facts"}, "Again: ", make("code", {}, again(card, test))),
+        test.capture ? make("p", {class: "facts"}, "Capture: ", make("code", {}, test.capture)) : null);
+}
+
+section("missed", "What was not as expected", ...cards.map((card, k) => {
+    const bad = card.tests.filter((t) => t.result !== "pass");
+    return make("details", {open: true}, make("summary", {}, name(card, k) + ": " + bad.length + (bad.length === 1 ? " test" : " tests")), ...bad.map((t) => missed(card, t)));
+}));
+
+/* --- Metrics -------------------------------------------------------------------------------------- */
+
+const metrics = union((card) => card.metrics);
+const spread = (m) => (m ? duration(m.median_ns, 3) + " (" + duration(m.ci_ns[0], 3) + " to " + duration(m.ci_ns[1], 3) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
+const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id, ...p})));
+
+if (metrics.length)
+    section("metrics", "Times", make("p", {}, "Medians, with the interval in which they lie with a probability of 95 %. They include the way there and back; link: " +
+        cards.map((c) => (c.link ? duration(c.link.least_ns, 3) + ", error of the time stamps " + duration(c.link.error_ns, 3) : "not measured")).join("; ") + "."),
+        tableBox("Metrics", [text("metric", (m) => m.id),
+            ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "median", value: (m) => (m.of[k] ? m.of[k].median_ns : null), show: (v, m) => spread(m.of[k])})),
+            number("samples", (m) => Math.max(...m.of.map((x) => (x ? x.n : 0))))], metrics),
+        published.length ? tableBox("Published values of other devices", [text("metric", (p) => p.id), text("device", (p) => p.device), text("value", (p) => p.value), text("source", (p) => p.source)], published) : null);
+
+document.body.dataset.ready = "yes";
