@@ -107,17 +107,20 @@ static int cmd_route(struct agent *a, struct request *r)
     return a->rnic->ops->cm_route(a->rnic, id, ms);
 }
 
+static bool announced_bytes(struct request *r, struct rnic_cm_param *p)
+{
+    return request_u32(r, "responder_resources", 0, 255, &p->responder_resources) &&
+           request_u32(r, "initiator_depth", 0, 255, &p->initiator_depth) &&
+           request_u32(r, "flow_control", 0, 255, &p->flow_control) &&
+           request_u32(r, "retry_count", 0, 255, &p->retry_count) && request_u32(r, "rnr_retry", 0, 255, &p->rnr_retry);
+}
+
 static bool announced(struct agent *a, struct request *r, struct rnic_cm_param *p)
 {
     struct object *qp;
     size_t n = 0;
 
-    if (!agent_object(a, r, "qp", OBJECT_QP, &qp) ||
-        !request_u32(r, "responder_resources", 0, 255, &p->responder_resources) ||
-        !request_u32(r, "initiator_depth", 0, 255, &p->initiator_depth) ||
-        !request_u32(r, "flow_control", 0, 255, &p->flow_control) ||
-        !request_u32(r, "retry_count", 0, 255, &p->retry_count) ||
-        !request_u32(r, "rnr_retry", 0, 255, &p->rnr_retry) || !request_bool(r, "srq", &p->srq) ||
+    if (!agent_object(a, r, "qp", OBJECT_QP, &qp) || !announced_bytes(r, p) || !request_bool(r, "srq", &p->srq) ||
         !request_hex(r, "private", p->private_data, RNIC_PRIVATE - 1, &n))
         return false;
     p->qpn = qp ? qp->qpn : 0;

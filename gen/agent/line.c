@@ -53,8 +53,9 @@ static bool is_text(const char *line, size_t len)
 
 static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
+
+    return letter || digit || c == '_' || c == '-' || c == '.';
 }
 
 static bool is_name(const struct token *t, size_t max)

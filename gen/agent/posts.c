@@ -108,17 +108,25 @@ static bool window(struct agent *a, struct request *r, struct rnic_send *s)
     return true;
 }
 
+static bool send_destination(struct request *r, struct send_wr *w)
+{
+    return request_u32(r, "dest_qpn", 0, UINT32_MAX, &w->remote_qpn) &&
+           request_u32(r, "qkey", 0, UINT32_MAX, &w->remote_qkey) &&
+           request_u32(r, "srqn", 0, UINT32_MAX, &w->remote_srqn);
+}
+
+static bool send_remote(struct request *r, struct send_wr *w)
+{
+    return request_u64(r, "raddr", 0, UINT64_MAX, &w->remote_addr) && request_u32(r, "rkey", 0, UINT32_MAX, &w->rkey) &&
+           request_u64(r, "compare_add", 0, UINT64_MAX, &w->compare_add) &&
+           request_u64(r, "swap", 0, UINT64_MAX, &w->swap) &&
+           request_u32(r, "flush_len", 0, UINT32_MAX, &w->flush_length) && request_bool(r, "whole", &w->whole_region);
+}
+
 static bool send_numbers(struct request *r, struct send_wr *w)
 {
     return request_u64(r, "wr_id", 0, UINT64_MAX, &w->wr_id) && request_u32(r, "imm", 0, UINT32_MAX, &w->imm_data) &&
-           request_u32(r, "inv", 0, UINT32_MAX, &w->inv_rkey) &&
-           request_u64(r, "raddr", 0, UINT64_MAX, &w->remote_addr) && request_u32(r, "rkey", 0, UINT32_MAX, &w->rkey) &&
-           request_u64(r, "compare_add", 0, UINT64_MAX, &w->compare_add) &&
-           request_u64(r, "swap", 0, UINT64_MAX, &w->swap) &&
-           request_u32(r, "dest_qpn", 0, UINT32_MAX, &w->remote_qpn) &&
-           request_u32(r, "qkey", 0, UINT32_MAX, &w->remote_qkey) &&
-           request_u32(r, "srqn", 0, UINT32_MAX, &w->remote_srqn) &&
-           request_u32(r, "flush_len", 0, UINT32_MAX, &w->flush_length) && request_bool(r, "whole", &w->whole_region);
+           request_u32(r, "inv", 0, UINT32_MAX, &w->inv_rkey) && send_remote(r, w) && send_destination(r, w);
 }
 
 static bool send_request(struct agent *a, struct request *r, struct rnic_send *s)

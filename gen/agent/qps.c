@@ -12,8 +12,12 @@ static bool queue_sizes(struct request *r, struct rnic_qp_init *q)
            request_u32(r, "max_recv_wr", 0, UINT32_MAX, &q->max_recv_wr) &&
            request_u32(r, "max_send_sge", 0, UINT32_MAX, &q->max_send_sge) &&
            request_u32(r, "max_recv_sge", 0, UINT32_MAX, &q->max_recv_sge) &&
-           request_u32(r, "max_inline", 0, UINT32_MAX, &q->max_inline) &&
-           request_u32(r, "create_flags", 0, UINT32_MAX, &q->create_flags) &&
+           request_u32(r, "max_inline", 0, UINT32_MAX, &q->max_inline);
+}
+
+static bool queue_flags(struct request *r, struct rnic_qp_init *q)
+{
+    return request_u32(r, "create_flags", 0, UINT32_MAX, &q->create_flags) &&
            request_u32(r, "send_ops", 0, UINT32_MAX, &q->send_ops_flags) && request_bool(r, "sig_all", &q->sig_all);
 }
 
@@ -40,7 +44,8 @@ static int cmd_qp(struct agent *a, struct request *r)
     struct object *o;
     int e;
 
-    if (!request_name(r, "type", type_names, &type) || !queue_sizes(r, &q) || !queue_objects(a, r, &q))
+    if (!request_name(r, "type", type_names, &type) || !queue_sizes(r, &q) || !queue_flags(r, &q) ||
+        !queue_objects(a, r, &q))
         return -EINVAL;
     q.type = (uint32_t)type;
     o = object_new(&a->objects, OBJECT_QP);

@@ -38,8 +38,9 @@ bool pingpong_addr_get(struct pingpong_addr *a, const char *text)
 {
     uint32_t lid, byte;
 
-    if (!get_hex(text, 4, &lid) || text[4] != ':' || !get_hex(text + 5, 6, &a->qpn) || text[11] != ':' ||
-        !get_hex(text + 12, 6, &a->psn) || text[18] != ':' || text[51])
+    if (!get_hex(text, 4, &lid) || !get_hex(text + 5, 6, &a->qpn) || !get_hex(text + 12, 6, &a->psn))
+        return false;
+    if (text[4] != ':' || text[11] != ':' || text[18] != ':' || text[51])
         return false;
     a->lid = (uint16_t)lid;
     for (unsigned i = 0; i < 16; i++) {

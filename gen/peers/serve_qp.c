@@ -368,8 +368,10 @@ static bool waits_for_write(const struct serve *v, const struct serve_session *s
 /* Whether the sender of a first message may wait for an answer. */
 static bool may_wait_for_answer(const struct serve_session *s, const struct serve_qp *q, ns_t now)
 {
-    return !q->xrc.verbs && s->kind == SERVE_SEND && !s->mark.ours && !s->answering && !s->on_trial && s->n_keys == 4 &&
-           q->received == 1 && q->answered == 0 && now - q->arrived >= GUESS_WAIT;
+    bool others_send = s->kind == SERVE_SEND && !q->xrc.verbs && !s->mark.ours && s->n_keys == 4;
+    bool undecided = !s->answering && !s->on_trial, first = q->received == 1 && q->answered == 0;
+
+    return others_send && undecided && first && now - q->arrived >= GUESS_WAIT;
 }
 
 static void work_alone(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now)

@@ -401,10 +401,10 @@ static unsigned utf8_len(const uint8_t *p, size_t n)
     for (unsigned i = 1; i < len; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return len;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] > 0x9f, too_large = p[0] == 0xf4 && p[1] > 0x8f;
+
+    return overlong || surrogate || too_large ? 0 : len;
 }
 
 void buf_printable(struct buf *b, const char *s, size_t n)

@@ -207,8 +207,9 @@ static uint32_t *iface_slot(struct cap_writer *w, uint16_t file, uint32_t iface)
 static bool fits_simple(const struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     uint32_t limit = w->snaplen_first ? w->snaplen_first : UINT32_MAX;
-    return !f->has_ts && id == 0 && !f->flags && !f->drops && !f->comment && !w->comments.len &&
-           caplen == min_u32(f->len, limit);
+    bool has_options = f->flags || f->drops || f->comment || w->comments.len;
+
+    return !f->has_ts && id == 0 && !has_options && caplen == min_u32(f->len, limit);
 }
 
 /* Write all comments of a packet. */

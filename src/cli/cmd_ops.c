@@ -170,8 +170,9 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
 /* Whether the row of request `id`, of connection `conn`, is written. */
 static bool is_selected(const struct job *job, uint64_t id, uint64_t conn)
 {
-    return !job->commands.only && (!job->follow || id == job->follow) && (!job->why || id == job->why) &&
-           (!job->t.conn || conn == job->t.conn);
+    bool right_id = (!job->follow || id == job->follow) && (!job->why || id == job->why);
+
+    return !job->commands.only && right_id && (!job->t.conn || conn == job->t.conn);
 }
 
 static void on_over(void *user, const struct wqe *w, uint32_t flow)

@@ -140,10 +140,11 @@ static inline bool is_done(const struct run *r)
 
     if (LIKELY(!r->bounded))
         return false;
-    return (job->count && r->n >= job->count) ||
-           (job->stop.kilobytes && !rotation_limited(&r->rotation) &&
-            cap_writer_size(r->out) >= job->stop.kilobytes * 1000) ||
-           (job->stop.files && r->files >= job->stop.files && is_full(r));
+    if (job->count && r->n >= job->count)
+        return true;
+    if (job->stop.kilobytes && !rotation_limited(&r->rotation) && cap_writer_size(r->out) >= job->stop.kilobytes * 1000)
+        return true;
+    return job->stop.files && r->files >= job->stop.files && is_full(r);
 }
 
 /* -b: if the file at hand is full, begin the next one. */
@@ -444,9 +445,10 @@ static bool headers_suffice(const struct run *r)
                                              &deth_hdr,  &xrceth_hdr,       &feth_hdr,  &reth_hdr, &atomiceth_hdr,
                                              &aeth_hdr,  &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
     const struct print_opts *o = &r->job->print;
+    bool only_prints = !r->job->anonymize && !r->job->quiet && o->format == PRINT_FIELDS;
+    bool looks_deeper = r->filter || r->context || r->job->fail_malformed || r->job->fail_bad_icrc;
 
-    if (r->job->anonymize || r->job->quiet || o->format != PRINT_FIELDS || r->filter || r->context ||
-        r->job->fail_malformed || r->job->fail_bad_icrc)
+    if (!only_prints || looks_deeper)
         return false;
     for (unsigned i = 0; i < o->n_columns; i++)
         for (unsigned k = 0; k < o->columns[i].n_refs; k++) {

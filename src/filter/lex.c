@@ -352,10 +352,10 @@ static uint32_t unescape(struct lexer *lx, uint32_t *at, uint32_t end, uint8_t *
     if (c >= '0' && c <= '7') {
         ok = escape_number(lx->text, at, end, 8, 3, &value) && value < 256;
     } else {
+        unsigned digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0; /* at most; of u and U exactly */
         ++*at;
-        ok = (c == 'x' && escape_number(lx->text, at, end, 16, 2, &value)) ||
-             (c == 'u' && escape_number(lx->text, at, end, 16, 4, &value) && *at == start + 6) ||
-             (c == 'U' && escape_number(lx->text, at, end, 16, 8, &value) && *at == start + 10 && value < 0x110000);
+        ok = digits && escape_number(lx->text, at, end, 16, digits, &value) &&
+             (c == 'x' || *at == start + 2 + digits) && value < 0x110000;
     }
     if (!ok) {
         lex_fail(lx, start, *at - start, "no valid escape sequence");

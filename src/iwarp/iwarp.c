@@ -359,8 +359,10 @@ static struct tcp_conn *take_syn(struct iwarp *w, struct tcp_conn *t, const stru
                                  const struct arrival *a, enum iwarp_side *side)
 {
     struct side *s = t ? &t->side[*side] : NULL;
+    bool repeated = t && s->syn && s->stream.next == a->tcp.seq + 1;
+    bool used = t && (s->syn || s->stream.begun || t->ended);
 
-    if (t && (!s->syn || s->stream.next != a->tcp.seq + 1) && (s->syn || s->stream.begun || t->ended) && !a->tcp.ackf) {
+    if (used && !repeated && !a->tcp.ackf) {
         forget(w, t);
         t = NULL;
     }

@@ -84,9 +84,9 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
         const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
         unsigned side = e->closed[0].frame ? 0 : 1;
         ns_t since = c->p->frame->ts - e->closed[side].ts;
-        if (!e->used || !e->closed[side].frame || e->refused || e->tap != conn_tap_of(c->p->frame) ||
-            e->qpn[active] != qpn || !conn_addr_eq(&e->addr[active], &c->src) ||
-            !conn_addr_eq(&e->addr[!active], &c->dst) || since >= cm_time(e->ack_timeout))
+        bool in_timewait = e->closed[side].frame && !e->refused && since < cm_time(e->ack_timeout);
+        if (!in_timewait || e->qpn[active] != qpn ||
+            !cm_ends_are(e, active, conn_tap_of(c->p->frame), &c->src, &c->dst))
             continue;
         if (psn != e->psn[!active] && !(h && h->have_next && psn_in(psn, h->start, h->next - h->start)))
             continue;
@@ -170,8 +170,8 @@ void judge_cm_opened(struct judge *j, uint32_t flow)
         return;
     for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
         const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
-        if (e->used && e->tap == c->tap && e->qpn[!(i % 2)] == c->dqpn && conn_addr_eq(&e->addr[i % 2], &c->src) &&
-            conn_addr_eq(&e->addr[!(i % 2)], &c->dst) && (!newest || e->frame > newest->frame)) {
+        bool its_own = cm_ends_are(e, i % 2, c->tap, &c->src, &c->dst) && e->qpn[!(i % 2)] == c->dqpn;
+        if (its_own && (!newest || e->frame > newest->frame)) {
             newest = e;
             side = i % 2;
         }

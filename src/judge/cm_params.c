@@ -121,10 +121,10 @@ static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow,
 
     for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
         const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
+        bool made_before = e->rep_frame && e->rep_frame < j->flows[flow].first_frame;
         *side = i % 2;
-        if (e->used && e->rep_frame && e->tap == c->tap && e->rep_frame < j->flows[flow].first_frame &&
-            e->psn[*side] == j->flows[flow].dir->start && e->qpn[!*side] != c->dqpn &&
-            conn_addr_eq(&e->addr[*side], &c->src) && conn_addr_eq(&e->addr[!*side], &c->dst))
+        if (made_before && e->psn[*side] == j->flows[flow].dir->start && e->qpn[!*side] != c->dqpn &&
+            cm_ends_are(e, *side, c->tap, &c->src, &c->dst))
             return e;
     }
     return NULL;
@@ -248,8 +248,10 @@ static void check_strays(struct judge *j, uint32_t flow, const struct jflow *f)
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *q = &j->flow[i];
         bool same_host = conn_addr_eq(&q->dst, &c->src), same_qp = q->have_sqpn && q->sqpn == c->dqpn;
-        if (q->tap != c->tap || !conn_addr_eq(&q->src, &c->dst) || !has_answered(j, f, i) ||
-            (q->have_sqpn && same_qp == same_host) || (!same_host && !q->have_sqpn && q->peer != FLOW_NONE))
+        bool from_here = q->tap == c->tap && conn_addr_eq(&q->src, &c->dst);
+        /* one of the two is another, the address or the queue pair */
+        bool may_be_its_own = q->have_sqpn ? same_qp != same_host : same_host || q->peer == FLOW_NONE;
+        if (!from_here || !may_be_its_own || !has_answered(j, f, i))
             continue;
         if (found != FLOW_NONE || (same_host && !q->have_sqpn))
             return; /* which one is not certain */
@@ -282,13 +284,12 @@ void judge_flow_pkey(struct judge *j, uint32_t flow)
     const struct flow *c = &j->flow[flow];
     struct jflow *f = &j->flows[flow];
     struct found g = found_of(RULE_FMT_15, flow);
-
     const struct jflow *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
+    bool known = f->pkey.have && c->paired_by == PAIR_CM && c->params.pkey;
+    bool ends_differ = peer && peer->pkey.have && (peer->pkey.value ^ f->pkey.value) & 0x7fff;
 
-    if (LIKELY(!f->pkey.have || c->paired_by != PAIR_CM || !c->params.pkey ||
-               !((c->params.pkey ^ f->pkey.value) & 0x7fff)) ||
-        (peer && peer->pkey.have && (peer->pkey.value ^ f->pkey.value) & 0x7fff))
-        return; /* that both ends differ is said by compare_ends(), values.c */
+    if (LIKELY(!known || !((c->params.pkey ^ f->pkey.value) & 0x7fff)) || ends_differ)
+        return; /* that both ends differ is reported by compare_ends(), values.c */
     g.frame = f->first_frame;
     g.cause = c->params.req_frame;
     g.expected = say(j, "P_Key 0x%04x as in the REQ", c->params.pkey);

@@ -156,12 +156,13 @@ void judge_cnp(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow_find(j->conns, p), sum = 0;
     struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
+    bool wrong_bits = p->bth.se || p->bth.ackreq || p->bth.fecn || (p->bth.migreq && j->o.profile != PROFILE_NV);
 
     notified(j, p);
     judge_applies(j, ON_CNP);
     for (uint32_t i = 0; i < p->payload_cap; i++)
         sum |= p->data[p->payload_off + i];
-    if (p->bth.psn || p->bth.se || p->bth.ackreq || p->bth.fecn || sum || (p->bth.migreq && j->o.profile != PROFILE_NV))
+    if (p->bth.psn || wrong_bits || sum)
         cnp_bad(j, p, flow, NULL, "PSN 0, no SE, AckReq, FECN or MigReq, 16 zero bytes",
                 say(j, "PSN %u, SE %u, AckReq %u, FECN %u, MigReq %u%s", p->bth.psn, p->bth.se, p->bth.ackreq,
                     p->bth.fecn, p->bth.migreq, sum ? ", other bytes" : ""),

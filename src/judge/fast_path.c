@@ -78,8 +78,11 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     const uint8_t *ip = p->data + p->ip_off;
     uint32_t flags = p->op->flags, len = p->payload_len, pad = p->bth.padcnt, mtu = f->mtu.value;
 
-    if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE) || pad || len & 3 ||
-                 load_be16(ip + 2) != load_be16(ip + 24) + 20u || f->mtu.pending || f->long_frame))
+    bool lengths_differ = load_be16(ip + 2) != load_be16(ip + 24) + 20u, mtu_unsure = f->mtu.pending || f->long_frame;
+
+    if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE)))
+        return false;
+    if (UNLIKELY(pad || len & 3 || lengths_differ || mtu_unsure))
         return false;
     if (UNLIKELY(p->have & H_ETH && (p->data[0] | p->data[6]) & 1)) /* to or from a group */
         return false;

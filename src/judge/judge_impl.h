@@ -317,6 +317,12 @@ struct cm_exchange *cm_exchange_find(struct judge *j, uint64_t key);
  * one. NULL without memory. */
 struct cm_exchange *cm_exchange_place(struct judge *j, uint64_t key);
 struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s);
+/* True if the exchange was seen at `tap`, and its end `side` has address `src`, and the other end `dst`. */
+static inline bool cm_ends_are(const struct cm_ends *e, unsigned side, uint32_t tap, const struct conn_addr *src,
+                               const struct conn_addr *dst)
+{
+    return e->used && e->tap == tap && conn_addr_eq(&e->addr[side], src) && conn_addr_eq(&e->addr[!side], dst);
+}
 /* A REQ that begins the exchange c->s; its REP; a DREQ, DREP or REJ, whose sender's packets are those of `flow`
  * (FLOW_NONE: not known). */
 void cm_ends_req(struct judge *j, const struct cm_packet *c);

@@ -86,9 +86,11 @@ static void check_msn_after_gap(struct judge *j, const struct judged *a)
     struct found f = found_of(RULE_ACK_06, a->flow);
     uint32_t ends;
 
-    if (!is_plain_ack(p) || LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have ||
-        psn_diff(p->bth.psn, t->msn_base.psn) <= 0 || psn_diff(p->aeth.msn, t->msn_base.msn) < 0 ||
-        !count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
+    if (!is_plain_ack(p) || LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have)
+        return;
+    if (psn_diff(p->bth.psn, t->msn_base.psn) <= 0 || psn_diff(p->aeth.msn, t->msn_base.msn) < 0)
+        return; /* an ACK of before */
+    if (!count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
         psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
         return;
     f.cause = t->msn_base.frame;

@@ -197,8 +197,10 @@ static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_f
 {
     const struct req_dir *h = j->flows[flow].dir;
 
-    return w->calm && j->flow[flow].paired_by != PAIR_PSN && h->next != psn_add(w->other, 1) &&
-           psn_diff(w->psn, w->other) > 1 && !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
+    bool new_requests = h->next != psn_add(w->other, 1), ahead = psn_diff(w->psn, w->other) > 1;
+    bool all_seen = !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
+
+    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen;
 }
 
 /* The request of the response has not come. */

@@ -147,6 +147,14 @@ static bool nak_explains(const struct nak *n, const struct gap_seen *g)
     return n->have && psn_diff(n->psn, g->psn) <= 0 && (!n->resent || n->psn == g->psn || n->ts >= g->ts);
 }
 
+/* True if a response explains that no sequence NAK came for gap `g`. */
+static bool is_answered(const struct req_dir *h, const struct gap_seen *g)
+{
+    bool acked = h->have_una && psn_diff(h->una, g->psn) > 0;
+
+    return acked || h->fatal.have || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g);
+}
+
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
 static bool check_gap_answered(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -158,9 +166,9 @@ static bool check_gap_answered(struct judge *j, const struct judged *a, struct f
         return false;
     f->frame = g->frame;
     g->frame = 0;
-    if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || h->loose || h->vague || j->backwards ||
-        j->o.profile == PROFILE_NV || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g) || h->fatal.have ||
-        (h->have_una && psn_diff(h->una, g->psn) > 0))
+    if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || j->o.profile == PROFILE_NV)
+        return false;
+    if (h->loose || h->vague || j->backwards || is_answered(h, g))
         return false;
     f->cause = a->p->frame->number;
     f->expected = say(j, "sequence NAK %u", g->psn);
@@ -207,6 +215,13 @@ static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
     return __builtin_bswap32(icrc_rocev2(copy, copy + udp, n - udp)); /* as icrc_of() has it */
 }
 
+/* True if request `p` and the latest copy `s` of its PSN are alike but for their payloads. */
+static bool has_same_headers(const struct pkt *p, const struct sent *s)
+{
+    return s->opcode == p->bth.opcode && s->len == p->payload_len && s->reth == request_reth(p) &&
+           s->args == request_args(p);
+}
+
 /* The application may have changed its buffer before the request was complete, or the adapter read another one. */
 static bool check_payload(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -214,10 +229,11 @@ static bool check_payload(struct judge *j, const struct judged *a, struct found 
     const struct sent *s = req_dir_sent(a->h, p->bth.psn);
     uint32_t same;
 
-    if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || s->opcode != p->bth.opcode ||
-        s->len != p->payload_len || s->reth != request_reth(p) || s->args != request_args(p) ||
-        s->last < j->flows[a->flow].kind[KIND_REQ].path_frame || /* along another path: other addresses in its ICRC */
-        judge_needs_of_another(j, a->flow))
+    if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || !has_same_headers(p, s))
+        return false;
+    if (s->last < a->f->kind[KIND_REQ].path_frame) /* along another path: other addresses in its ICRC */
+        return false;
+    if (judge_needs_of_another(j, a->flow))
         return false;
     same = icrc_with_payload(p, s);
     if (!same || same == s->icrc)
@@ -253,8 +269,10 @@ static bool check_before_first(struct judge *j, const struct judged *a, struct f
     const struct flow *c = &j->flow[a->flow];
     const struct req_dir *h = a->h;
 
-    if (!h->from_start || c->paired_by != PAIR_CM || psn_diff(a->p->bth.psn, c->psn) >= 0 || h->start != c->psn ||
-        psn_diff(h->next, h->start) < 0 || a->f->another.is == ANOTHER_LIKELY || a->f->closed.frame)
+    bool begun_as_named = h->from_start && c->paired_by == PAIR_CM && h->start == c->psn;
+    bool another = a->f->another.is == ANOTHER_LIKELY || a->f->closed.frame;
+
+    if (!begun_as_named || another || psn_diff(a->p->bth.psn, c->psn) >= 0 || psn_diff(h->next, h->start) < 0)
         return false;
     f->cause = c->params.rep_frame;
     f->wrong = "a request has PSN {seen}, expected {expected}";

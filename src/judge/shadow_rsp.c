@@ -150,10 +150,11 @@ void shadow_rsp_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
 static inline bool has_usual_headers(const struct responder *r, const struct pkt *p)
 {
     const struct bth *h = &p->bth;
+    bool acknowledge = h->opcode == OPCODE(SVC_RC, OP_ACKNOWLEDGE) && r->p.service == SVC_RC && p->have & H_AETH;
+    bool right_credits = r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID;
 
-    return h->opcode == OPCODE(SVC_RC, OP_ACKNOWLEDGE) && r->p.service == SVC_RC && p->have & H_AETH &&
-           !(h->tver | h->resv6 | h->resv7 | h->padcnt | p->payload_len) && aeth_type(p->aeth.syndrome) == AETH_ACK &&
-           (r->p.credits || p->aeth.syndrome == AETH_CREDIT_INVALID);
+    return acknowledge && !(h->tver | h->resv6 | h->resv7 | h->padcnt | p->payload_len) &&
+           aeth_type(p->aeth.syndrome) == AETH_ACK && right_credits;
 }
 
 /* True if `psn` is after the latest ACK and after the responses of all READs and atomics, and was seen in a request. */

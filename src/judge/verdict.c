@@ -186,10 +186,11 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
     const struct flow *c = &j->flow[a->flow];
     unsigned traits = rule_table[v->rule].traits;
     bool too_long = v->seen > v->expected, ends = a->p->op->flags & OPF_END;
+    bool length_elsewhere = too_long && (c->pmtu || ends || v->seen > MTU_MAX);
+    unsigned elsewhere = (a->as != SEEN_AGAIN ? T_WAITS : 0) | (c->pmtu ? 0 : T_CM_PMTU) |
+                         (c->params.no_credits ? T_CREDITS : 0) | (length_elsewhere ? T_TOO_LONG : 0);
 
-    return (traits & T_WAITS && a->as != SEEN_AGAIN) || (traits & T_CM_PMTU && !c->pmtu) ||
-           (traits & T_CREDITS && c->params.no_credits) ||
-           (traits & T_TOO_LONG && too_long && (c->pmtu || ends || v->seen > MTU_MAX));
+    return traits & elsewhere;
 }
 
 /* True if request `a->p` or an earlier one may have been duplicated by the network: without an IP identification a

@@ -410,8 +410,8 @@ struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
     m->ud = calloc(UD_SLOTS, sizeof(struct meter_row *));
     m->old = calloc(METER_OLD, sizeof(struct meter_row *));
     m->active = calloc(ACTIVE_MAX(m), sizeof(struct meter_row *));
-    if (!m->rows || !m->sides || !m->ud || !m->old || !m->active || !observer_subscribe(observer, &s) ||
-        !meter_streams_begin(m)) {
+    bool have_room = m->rows && m->sides && m->ud && m->old && m->active;
+    if (!have_room || !observer_subscribe(observer, &s) || !meter_streams_begin(m)) {
         meter_free(m);
         return NULL;
     }

@@ -98,9 +98,9 @@ uint64_t cm_msg_hash(const struct cm_msg *m)
 static bool rejects_by_guid(const struct cm_conn *c, const struct cm_msg *m)
 {
     const struct cm_rej *r = &m->rej;
+    bool names_guid = m->mad.attr_id == CM_REJ && r->reason == CM_REJ_TIMEOUT && r->remote_id == 0 && r->info_len >= 8;
 
-    return m->mad.attr_id == CM_REJ && r->reason == CM_REJ_TIMEOUT && r->remote_id == 0 && r->info_len >= 8 &&
-           !c->active && r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
+    return names_guid && !c->active && r->local_id == c->remote_id && load_be64(r->info) == c->peer.ca_guid;
 }
 
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote)
