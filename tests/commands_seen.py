@@ -27,6 +27,11 @@ def captures(prefix):
     return list(found.values())
 
 
+def named(name):
+    """Captures without such a file."""
+    return [path for d in os.environ.get("RDMATRACE_CAPTURES", "").split(":") if d for path in glob.glob("%s/%s.pcap" % (d, name))]
+
+
 def ops(path, *more):
     """The commands, in the order in which they began."""
     done = subprocess.run([BUILD + "/rdmatrace", "ops", "--commands", "-T", "json", *more, path], stdout=subprocess.PIPE, check=True)
@@ -213,3 +218,38 @@ def srp(path, rows):
     if any("cdb" not in row["values"] for row in rows):
         yield "%s: beside SCSI commands: %s" % (path, [row["name"] for row in rows])
     yield from scsi(path, rows, srp_tag)
+
+
+# --- SMB Direct -------------------------------------------------------------------------------------------------------------------------
+SMB2 = {"Negotiate Protocol": "Negotiate", "GetInfo": "Query Info", "SetInfo": "Set Info", "Find": "Query Directory", "Session Logoff": "Logoff"}
+
+
+def smb_rows(path):
+    """The requests and responses of tshark's lines: frame, kind, command, error."""
+    for column in open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8").read().split("\n"):
+        found = re.match(r"tshark\tframe (\d+)\t\S+ SMB2\t([\w ]+?) (Request|Response)(?:, Error: (\w+))?", column)
+        if found:
+            yield int(found[1]), found[3], SMB2.get(found[2], found[2]), found[4]
+
+
+def smb(path, rows):
+    """What is wrong: no kernel witnessed, so each of tshark's lines about SMB2 must be the request or the response of one of our rows."""
+    seen = list(smb_rows(path))
+    if len(seen) < 10:
+        yield "%s: few rows" % path
+    for frame, kind, name, error in seen:
+        row = next((r for r in rows if r["command_frame" if kind == "Request" else "response_frame"] == frame), None)
+        if row is None or row["name"] != name or (error and row["status"] != error) or (kind == "Response" and not error and row["failed"]):
+            yield "%s: frame %d is no %s of %s, %s: %s" % (path, frame, kind, name, error, row)
+    if len(rows) != sum(kind == "Request" for _, kind, _, _ in seen) + 1 or rows[0]["name"] != "SMBD Negotiate":
+        yield "%s: %d rows" % (path, len(rows))
+
+
+def smb_bytes(path, rows):
+    """What is wrong: READ and WRITE moved as many bytes as their responses state."""
+    for row in rows:
+        moved = row["bytes_to_client"] + row["bytes_from_client"]
+        if row["values"]["moved"] is not None and moved != row["values"]["moved"]:
+            yield "%s: %s moved %d bytes, the response says %d" % (path, row["command"], moved, row["values"]["moved"])
+    if sum(row["bytes_to_client"] + row["bytes_from_client"] for row in rows) != 200011:
+        yield "%s: not the bytes of the files" % path

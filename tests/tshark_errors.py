@@ -103,6 +103,11 @@ KNOWN = [
     Known("(scsi|scsi_sbc)[.].*", lambda a, b, p: lost(a, b, p) and not p.has("iser.flags"), "SRP is not known"),
     Known("frame[.]protocols", lambda a, b, p: b == re.sub(":(srp|scsi)", "", a), "likewise"),
     Known("data[.]len|frame[.]protocols", lambda a, b, p: p.has("scsi.spc.opcode"), "a CDB whose opcode has no name counts as data"),
+    # SMB Direct.
+    Known("smb2[.]channel", lambda a, b, p: added(a, b, p) and p.has("smb2.cmd"), "a field of Session Setup has this name, too"),
+    Known("smb2[.]flags", lambda a, b, p: b == a + "|0x00000000", "a field of FSCTL_QUERY_NETWORK_INTERFACE_INFO has this name, too"),
+    Known("smb2[.]time", lambda a, b, p: float(b.split("|")[0] or 0) < float(a.split("|")[0] or 0),
+          "the time of a request in several messages begins with the last one; here with the first one"),
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
           "siw writes the bit fields of a Terminate in the order of its CPU, which is read in that of the network"),

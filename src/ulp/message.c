@@ -143,24 +143,25 @@ static struct assembly *assembly_of(struct ulp_flow *f, const struct pkt *p)
     return best;
 }
 
-static bool reserve(struct ulp_conn *c, struct assembly *a, uint32_t n)
+/* Make *bytes, which has room for *had bytes, hold `n`. */
+static bool reserve(struct ulp_conn *c, uint8_t **bytes, uint32_t *had, uint32_t n)
 {
-    uint32_t cap = a->cap ? a->cap : 4096;
+    uint32_t cap = *had ? *had : 4096;
     uint8_t *grown;
 
     while (cap < n)
         cap *= 2;
-    if (cap == a->cap)
+    if (cap == *had)
         return true;
-    if (!memory_take(c, cap - a->cap))
+    if (!memory_take(c, cap - *had))
         return false;
-    grown = realloc(a->bytes, cap);
+    grown = realloc(*bytes, cap);
     if (!grown) {
-        memory_give(c, cap - a->cap);
+        memory_give(c, cap - *had);
         return false;
     }
-    a->bytes = grown;
-    a->cap = cap;
+    *bytes = grown;
+    *had = cap;
     return true;
 }
 
@@ -173,7 +174,7 @@ static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
     a->clipped |= n < p->payload_len;
     if (p->op->flags & OPF_END && !a->total)
         a->total = at + p->payload_len;
-    if (!n || !reserve(c, a, (uint32_t)at + n))
+    if (!n || !reserve(c, &a->bytes, &a->cap, (uint32_t)at + n))
         return false;
     if (!cover_add(&a->cover, at, at + n))
         return false;
@@ -214,5 +215,36 @@ void messages_end(struct ulp_flow *f)
         assembly_end(f, a);
         memory_give(f->conn, a->cap);
         free(a->bytes);
+    }
+}
+
+/* --- Messages of several SENDs ---------------------------------------------------------------- */
+
+bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin)
+{
+    struct joined *j = &c->joined[m->side];
+    uint32_t n;
+
+    if (begin) {
+        j->len = j->packets = 0;
+        j->start = m->start;
+    }
+    n = min_u32(m->body.len, ULP_MESSAGE_MAX - j->len);
+    if (!reserve(c, &j->bytes, &j->cap, j->len + n))
+        return false;
+    memcpy(j->bytes + j->len, m->body.b, n);
+    j->len += n;
+    j->packets += m->packets;
+    m->body = (struct ulp_body){j->bytes, j->len, LAYER_MESSAGE};
+    m->start = j->start;
+    m->packets = j->packets;
+    return true;
+}
+
+void joined_free(struct ulp_conn *c)
+{
+    for (unsigned i = 0; i < ULP_SIDES; i++) {
+        memory_give(c, c->joined[i].cap);
+        free(c->joined[i].bytes);
     }
 }

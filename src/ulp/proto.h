@@ -83,6 +83,10 @@ void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len);
 void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len);
 /* The bytes that are kept of `cmd`, from the first one up to the first that was not seen; none: len 0. */
 struct ulp_body ulp_kept(const struct ulp_command *cmd);
+/* The body of `m` is a part of what its sender says in several SENDs: it is put behind those before it, or begins anew
+ * (`begin`). Then `m` has all parts so far as its body, and the start and the packets of all of them; of more than
+ * ULP_MESSAGE_MAX bytes the first ones. The bytes are valid until the next call. False without memory. */
+bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin);
 /* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
  * is 0 if there is no room. */
 struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);
@@ -95,6 +99,6 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
                   bool failed);
 
 /* One for each protocol, in its file. */
-extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp;
+extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd;
 
 #endif

@@ -51,6 +51,13 @@ struct command_ref {
     uint64_t number; /* 0: none */
 };
 
+/* What a side sends in several SENDs. */
+struct joined {
+    uint8_t *bytes;
+    uint32_t len, cap, packets;
+    ns_t start; /* of the first SEND */
+};
+
 struct ulp_conn {
     struct ulp *ulp;
     const struct ulp_proto *proto;
@@ -65,6 +72,7 @@ struct ulp_conn {
     struct segment *rkeys[BUCKETS];
     struct command **slots; /* NULL: free */
     uint32_t n_slots, free_hint;
+    struct joined joined[ULP_SIDES];
     uint64_t memory; /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
     void *state; /* proto->size bytes */
@@ -156,6 +164,8 @@ void commands_flush(struct ulp_conn *c, enum ulp_end why);
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 /* Deliver messages whose last packets did not come, and release what is kept. */
 void messages_end(struct ulp_flow *f);
+/* Release what ulp_join() keeps. */
+void joined_free(struct ulp_conn *c);
 
 /* --- transfer.c ------------------------------------------------------------------------------- */
 

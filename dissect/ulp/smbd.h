@@ -1,0 +1,86 @@
+/* layer 1 (wire): SMB Direct, and of the SMB2 messages inside the header, READ and WRITE; all little-endian.
+ *
+ * Sources: the kernel's fs/smb (client, server, common/smb2pdu.h) and captures of Linux 6.1. Names are those of MS-SMBD
+ * and MS-SMB2, filter names those of tshark. */
+#ifndef RDMATRACE_DISSECT_ULP_SMBD_H
+#define RDMATRACE_DISSECT_ULP_SMBD_H
+
+#include "dissect/ulp/ulp.h"
+
+#define SMBD_NEGOTIATE_LEN          20
+#define SMBD_NEGOTIATE_RESPONSE_LEN 32
+#define SMBD_DATA_LEN               24 /* bytes before the data; 20 if there are none */
+#define SMB2_LEN                    64 /* bytes of an SMB2 header */
+
+/* A message of SMB Direct. A data message:
+ *   0          2         4       6      8           12           16           20        24
+ *   +----------+---------+-------+------+-----------+------------+------------+---------+------+
+ *   | credits  | credits | flags | rsvd | remaining | data offset| data length| padding | data |
+ *   |requested | granted |       |      |           |            |            |         |      |
+ *   +----------+---------+-------+------+-----------+------------+------------+---------+------+
+ * `remaining` bytes of the same SMB2 message follow in later messages of this sender. */
+enum smbd_kind { SMBD_NEGOTIATE, SMBD_NEGOTIATE_RESPONSE, SMBD_DATA };
+struct smbd {
+    enum smbd_kind kind;
+    uint32_t status;                /* of a negotiate response: NTSTATUS */
+    uint32_t remaining, at, n_data; /* of a data message: at: first byte of the data, n_data: bytes of them */
+};
+/* The message at `b`; false: it is none. `greeting`: it may be a negotiation; else 20 and 32 bytes are data messages.
+ * `whole`: all bytes are there. */
+bool smbd_get(struct smbd *m, const uint8_t *b, uint32_t len, bool greeting, bool whole);
+/* A strict test of a SEND's bytes. */
+enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole);
+
+/* Commands that are read further. */
+enum { SMB2_READ = 8, SMB2_WRITE = 9, SMB2_CANCEL = 12 };
+#define SMB2_STATUS_PENDING UINT32_C(0x00000103) /* an interim response: another one follows */
+#define SMB2_NO_MESSAGE     UINT64_MAX           /* MessageId of what the server sends unasked */
+
+/* An SMB2 message; several may follow each other in a compound. */
+struct smb2 {
+    uint16_t command;
+    bool response, async;
+    uint32_t status; /* of a response: NTSTATUS */
+    uint64_t message_id, session;
+    uint32_t tree;
+    uint32_t at, len; /* in the compound; len: up to the next message or the end */
+    /* of READ and WRITE */
+    uint64_t offset;       /* of a request: in the file */
+    uint32_t count;        /* of a request: bytes asked for; of a response: moved */
+    uint32_t inside;       /* bytes of data in this message */
+    uint32_t channel;      /* of a request: 0 none, 1 RDMA_V1, 2 RDMA_V1_INVALIDATE, 3 RDMA_TRANSFORM */
+    uint32_t info, n_info; /* memory descriptors of a request: first byte in the compound, how many */
+};
+/* The message at byte `at` of the compound; false: there is none (an encrypted one is none either). */
+bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at);
+/* Where the next message of the compound begins; 0: it was the last one. */
+uint32_t smb2_next(const struct smb2 *s, const uint8_t *b, uint32_t len);
+
+/* Memory that a request offers. */
+struct smb2_memory {
+    uint64_t va;
+    uint32_t token, len; /* token: R_Key */
+};
+/* Descriptor `i` (below n_info) of a request. */
+struct smb2_memory smb2_memory(const struct smb2 *s, const uint8_t *b, uint32_t i);
+
+/* "Create", "Read"; NULL: no name is known. */
+const char *smb2_command_str(uint16_t command);
+/* "STATUS_ACCESS_DENIED"; NULL: no name is known. */
+const char *smb2_status_str(uint32_t status);
+/* Whether a status is an error (severity 3) that ends the request without a result. */
+bool smb2_is_error(uint32_t status);
+
+/* A message of SMB Direct, and a whole compound of SMB2, as layers. */
+void smbd_layers(struct pkt *p, const struct ulp_body *body, const struct smbd *m);
+void smb2_layers(struct pkt *p, const struct ulp_body *compound);
+
+/* clang-format off */
+#define SMBD_HDRS(X) \
+    X(smbd_negotiate) X(smbd_negotiate_response) X(smbd_data) X(smb2) X(smb2_read) \
+    X(smb2_read_response) X(smb2_write) X(smb2_write_response) X(smb2_memory)
+/* clang-format on */
+#define SMBD_DECLARE(name) extern const struct hdr name##_hdr;
+SMBD_HDRS(SMBD_DECLARE)
+
+#endif

@@ -1,0 +1,245 @@
+/* layer 2b (ulp): SMB Direct: SMB2 requests, the memory that READ and WRITE offer, and responses. */
+#include "dissect/ulp/smbd.h"
+
+#include "src/ulp/proto.h"
+
+/* A connection. */
+struct peer {
+    bool greeted;                 /* both negotiated */
+    uint32_t expected[ULP_SIDES]; /* bytes that an SMB2 message of each side lacks; 0: none is under way */
+};
+
+/* What a request keeps. */
+struct own {
+    uint64_t message_id, session, offset;
+    uint32_t tree, count, status, done, channel; /* done: bytes that the response says were moved */
+    uint16_t command;
+    bool negotiate; /* of SMB Direct, none of SMB2 */
+};
+_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+
+#define NEGOTIATE_KEY (UINT64_MAX - 1)
+
+static struct own *own_of(struct ulp_command *c)
+{
+    return (struct own *)(void *)c->own;
+}
+static const struct own *own_const(const struct ulp_command *c)
+{
+    return (const struct own *)(const void *)c->own;
+}
+
+/* --- Requests and responses of SMB2 ----------------------------------------------------------- */
+
+/* The data of READ and WRITE: in messages, or in memory. */
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2 *s, const uint8_t *b)
+{
+    enum ulp_way way = s->command == SMB2_READ ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+
+    if (s->inside)
+        ulp_inline(cmd, way, min_u32(s->inside, s->len));
+    for (uint32_t i = 0; i < s->n_info; i++) {
+        struct smb2_memory m = smb2_memory(s, b, i);
+        if (!ulp_offer(c, cmd, way, m.token, m.va, m.len))
+            break;
+    }
+}
+
+static struct ulp_command *begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+{
+    struct ulp_command *cmd;
+
+    if (s->command == SMB2_CANCEL)
+        return NULL;
+    cmd = ulp_begin(c, m, s->message_id);
+    if (!cmd)
+        return NULL;
+    *own_of(cmd) = (struct own){.message_id = s->message_id,
+                                .session = s->session,
+                                .tree = s->tree,
+                                .offset = s->offset,
+                                .count = s->count,
+                                .channel = s->channel,
+                                .command = s->command};
+    offer(c, cmd, s, m->body.b);
+    return cmd;
+}
+
+static struct ulp_command *complete(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+{
+    struct ulp_command *cmd = s->status == SMB2_STATUS_PENDING ? NULL : ulp_find(c, s->message_id);
+
+    if (!cmd)
+        return NULL;
+    own_of(cmd)->status = s->status;
+    own_of(cmd)->done = s->count;
+    if (s->inside)
+        ulp_inline(cmd, ULP_TO_CLIENT, min_u32(s->inside, s->len));
+    ulp_complete(c, cmd, m, (uint16_t)s->status, smb2_is_error(s->status));
+    return cmd;
+}
+
+/* All messages of a compound. The packet belongs to the first of their commands. */
+static void take_compound(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct ulp_command *first = NULL, *cmd;
+    uint32_t at = 0;
+    struct smb2 s;
+
+    while (smb2_get(&s, m->body.b, m->body.len, at)) {
+        cmd = s.message_id == SMB2_NO_MESSAGE ? NULL : s.response ? complete(c, m, &s) : begin(c, m, &s);
+        first = first ? first : cmd;
+        at = smb2_next(&s, m->body.b, m->body.len);
+        if (!at)
+            break;
+    }
+    m->command = first;
+}
+
+/* --- Messages of SMB Direct ------------------------------------------------------------------- */
+
+/* The data of a message: a whole compound, or a part of one, which is joined with those before it. */
+static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct smbd *d)
+{
+    struct peer *peer = ulp_state(c);
+    uint32_t *expected = &peer->expected[m->side], at = min_u32(d->at, m->body.len);
+    struct ulp_message whole = *m;
+    bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected;
+
+    whole.body = (struct ulp_body){m->body.b + at, min_u32(d->n_data, m->body.len - at), m->body.off + at};
+    *expected = whole.body.len < d->n_data ? 0 : d->remaining;
+    if ((more || d->remaining) && (whole.body.len < d->n_data || !ulp_join(c, &whole, !more) || d->remaining))
+        return;
+    take_compound(c, &whole);
+    m->command = whole.command;
+    if (m->show && more)
+        whole.body = ulp_show(c, m->show, whole.body.b, whole.body.len);
+    if (m->show)
+        smb2_layers(m->show, &whole.body);
+}
+
+static void take_negotiation(struct ulp_conn *c, struct ulp_message *m, const struct smbd *d)
+{
+    struct ulp_command *cmd;
+
+    if (d->kind == SMBD_NEGOTIATE) {
+        cmd = ulp_begin(c, m, NEGOTIATE_KEY);
+        if (cmd)
+            own_of(cmd)->negotiate = true;
+        return;
+    }
+    ((struct peer *)ulp_state(c))->greeted = true;
+    cmd = ulp_find(c, NEGOTIATE_KEY);
+    if (!cmd)
+        return;
+    own_of(cmd)->status = d->status;
+    ulp_complete(c, cmd, m, (uint16_t)d->status, d->status != 0);
+    m->command = cmd;
+}
+
+/* A retransmitted message: what it shows by itself. */
+static void show_again(const struct ulp_message *m, const struct smbd *d)
+{
+    uint32_t at = min_u32(d->at, m->body.len);
+    const struct ulp_body part = {m->body.b + at, min_u32(d->n_data, m->body.len - at), m->body.off + at};
+
+    if (m->show && d->kind == SMBD_DATA && !d->remaining)
+        smb2_layers(m->show, &part);
+}
+
+static bool smbd_message(struct ulp_conn *c, struct ulp_message *m)
+{
+    const struct peer *peer = ulp_state(c);
+    struct smbd d;
+
+    if (!smbd_get(&d, m->body.b, m->body.len, !peer->greeted || m->again, !m->hole && !m->cut))
+        return false;
+    if (m->show)
+        smbd_layers(m->show, &m->body, &d);
+    if (m->again)
+        show_again(m, &d);
+    else if (d.kind != SMBD_DATA)
+        take_negotiation(c, m, &d);
+    else if (d.n_data)
+        take_data(c, m, &d);
+    return true;
+}
+
+/* --- Text and values -------------------------------------------------------------------------- */
+
+static void smbd_name_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+    const char *name = smb2_command_str(o->command);
+
+    if (o->negotiate)
+        buf_puts(b, "SMBD Negotiate");
+    else if (name)
+        buf_puts(b, name);
+    else
+        buf_printf(b, "command %u", o->command);
+}
+
+static void smbd_key_text(struct buf *b, const struct ulp_command *c)
+{
+    if (own_const(c)->negotiate)
+        buf_puts(b, "version 1.0");
+    else
+        buf_printf(b, "mid %llu", (unsigned long long)c->key);
+}
+
+static void smbd_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    smbd_name_text(b, c);
+    buf_char(b, ' ');
+    smbd_key_text(b, c);
+    if (o->command == SMB2_READ || o->command == SMB2_WRITE)
+        buf_printf(b, " offset %llu length %u", (unsigned long long)o->offset, o->count);
+}
+
+static void smbd_status(struct buf *b, const struct ulp_command *c)
+{
+    const char *name = smb2_status_str(own_const(c)->status);
+
+    if (name)
+        buf_puts(b, name);
+    else
+        buf_printf(b, "status 0x%08x", own_const(c)->status);
+}
+
+static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
+{
+    const struct own *o = own_const(c);
+    const char *status = smb2_status_str(o->status);
+    bool moves = !o->negotiate && (o->command == SMB2_READ || o->command == SMB2_WRITE), done = c->response != 0;
+    const struct ulp_value values[] = {
+        {"smb2_command", NULL, o->command, !o->negotiate},
+        {"message_id", NULL, o->message_id, !o->negotiate},
+        {"session", NULL, o->session, !o->negotiate},
+        {"tree", NULL, o->tree, !o->negotiate},
+        {"offset", NULL, o->offset, moves},
+        {"length", NULL, o->count, moves},
+        {"channel", NULL, o->channel, moves},
+        {"moved", NULL, o->done, moves && done},
+        {"nt_status", NULL, o->status, done},
+        {"nt_status_name", status && done ? status : "", 0, done},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+}
+
+const struct ulp_proto ulp_smbd = {
+    .name = "SMB Direct",
+    .word = "smbdirect",
+    .size = sizeof(struct peer),
+    .looks = smbd_looks,
+    .message = smbd_message,
+    .name_text = smbd_name_text,
+    .key_text = smbd_key_text,
+    .command_text = smbd_text,
+    .status_text = smbd_status,
+    .values = smbd_values,
+};

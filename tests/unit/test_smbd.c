@@ -1,0 +1,232 @@
+/* layer 2b tests: SMB Direct: SMB2 requests in one or several messages, the memory that they offer, damage. */
+#include "dissect/ulp/smbd.h"
+
+#include "tests/unit/ulp_run.h"
+
+#define TOKEN 0x480
+#define VA    UINT64_C(0xffff888000001000)
+
+/* A message in the making. */
+struct msg {
+    uint8_t b[1024];
+    unsigned len;
+};
+
+static void le(uint8_t *p, unsigned n, uint64_t v)
+{
+    for (; n--; v >>= 8)
+        *p++ = (uint8_t)v;
+}
+
+/* Append an SMB2 header and a body of `n` zeros. Returns the body. */
+static uint8_t *smb2(struct msg *m, uint16_t command, uint64_t id, uint32_t flags, uint32_t status, unsigned n)
+{
+    uint8_t *p = m->b + m->len;
+
+    memset(p, 0, SMB2_LEN + n);
+    memcpy(p, "\xfeSMB", 4);
+    le(p + 4, 2, SMB2_LEN);
+    le(p + 8, 4, status);
+    le(p + 12, 2, command);
+    le(p + 16, 4, flags);
+    le(p + 24, 8, id);
+    m->len += SMB2_LEN + n;
+    return p + SMB2_LEN;
+}
+
+/* A request to read or write over RDMA: its memory is described behind the body. */
+static void over_rdma(struct msg *m, bool write, uint64_t id, uint32_t len)
+{
+    uint8_t *p = smb2(m, write ? SMB2_WRITE : SMB2_READ, id, 0, 0, 48 + 16);
+
+    if (!write)
+        le(p + 4, 4, len);
+    le(p + 8, 8, 8192);
+    le(p + (write ? 32 : 36), 4, 2);
+    if (write)
+        le(p + 36, 4, len);
+    le(p + (write ? 40 : 44), 2, SMB2_LEN + 48);
+    le(p + (write ? 42 : 46), 2, 16);
+    le(p + 48, 8, VA);
+    le(p + 56, 4, TOKEN);
+    le(p + 60, 4, len);
+}
+
+/* Bytes [from, to) of `m` in one message. */
+static struct pkt *part(struct run *r, unsigned from, uint32_t psn, const struct msg *m, unsigned at, unsigned to)
+{
+    uint8_t b[SMBD_DATA_LEN + sizeof m->b] = {255, 0, 1};
+
+    le(b + 8, 4, m->len - to);
+    le(b + 12, 4, SMBD_DATA_LEN);
+    le(b + 16, 4, to - at);
+    memcpy(b + SMBD_DATA_LEN, m->b + at, to - at);
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, SMBD_DATA_LEN + to - at);
+}
+
+static struct pkt *say(struct run *r, unsigned from, uint32_t psn, const struct msg *m)
+{
+    return part(r, from, psn, m, 0, m->len);
+}
+
+/* What the client says first; the ACK pairs the two flows. */
+static const char *first(struct run *r, const struct msg *m)
+{
+    static char text[128];
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    const struct pkt *p = say(r, HOST, 5, m);
+
+    snprintf(text, sizeof text, "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
+    return text;
+}
+
+Test(smbd, the_server_writes_what_is_read)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    over_rdma(&m, false, 24, 4096);
+    cr_expect_str_eq(first(r, &m), "SMB Direct Read mid 24 offset 8192 length 4096");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, TOKEN, 11, 11);
+    cr_expect(says(p, "SMB Direct Read mid 24 data 0-10 of 4096"), "%s", p->note.ulp);
+    m.len = 0;
+    le(smb2(&m, SMB2_READ, 24, 1, 0, 16) + 8, 4, 11);
+    p = say(r, TARGET, 101, &m);
+    cr_expect(says(p, "SMB Direct Read mid 24: STATUS_SUCCESS"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 11);
+    run_free(r);
+}
+
+Test(smbd, a_request_in_parts_is_put_together)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 13, 23, 0, 0, 4);
+    first(r, &m);
+    m.len = 0;
+    over_rdma(&m, true, 24, 1000);
+    p = part(r, HOST, 6, &m, 0, 70);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    part(r, HOST, 7, &m, 70, 100);
+    p = part(r, HOST, 8, &m, 100, m.len);
+    cr_expect(says(p, "SMB Direct Write mid 24 offset 8192 length 1000"), "%s", p->note.ulp);
+    p = with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, TOKEN, 1000, 0);
+    cr_expect(says(p, "SMB Direct Write mid 24 data requested"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->over[1].packets, 4, "three of the request, and the READ");
+    cr_expect_eq(r->over[1].start, 3 * NS_PER_US, "with the first part");
+    run_free(r);
+}
+
+Test(smbd, a_request_that_lacks_a_part_is_none)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 13, 23, 0, 0, 4);
+    first(r, &m);
+    m.len = 0;
+    over_rdma(&m, true, 24, 1000);
+    part(r, HOST, 6, &m, 0, 70);
+    p = part(r, HOST, 8, &m, 100, m.len);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    m.len = 0;
+    smb2(&m, 13, 25, 0, 0, 4);
+    p = say(r, HOST, 9, &m);
+    cr_expect(says(p, "SMB Direct Echo mid 25"), "the next one is whole");
+    run_free(r);
+}
+
+Test(smbd, each_message_of_a_compound_is_a_request)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 5, 7, 0, 0, 64);
+    le(m.b + 20, 4, m.len);
+    smb2(&m, 6, 8, 4, 0, 24);
+    cr_expect_str_eq(first(r, &m), "SMB Direct Create mid 7");
+    m.len = 0;
+    smb2(&m, 5, 7, 1, 0xc0000034, 8);
+    le(m.b + 20, 4, m.len);
+    smb2(&m, 6, 8, 5, 0xc000000d, 8);
+    p = say(r, TARGET, 100, &m);
+    cr_expect(says(p, "SMB Direct Create mid 7: STATUS_OBJECT_NAME_NOT_FOUND"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect(r->over[0].failed && r->over[1].failed);
+    cr_expect_str_eq(buf_str(&r->text), "Close mid 8: STATUS_INVALID_PARAMETER");
+    run_free(r);
+}
+
+Test(smbd, an_interim_response_ends_nothing)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 15, 7, 0, 0, 32);
+    first(r, &m);
+    m.len = 0;
+    smb2(&m, 15, 7, 3, SMB2_STATUS_PENDING, 8);
+    p = say(r, TARGET, 100, &m);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    m.len = 0;
+    smb2(&m, 15, 7, 3, 0xc0000120, 8);
+    p = say(r, TARGET, 101, &m);
+    cr_expect(says(p, "SMB Direct Change Notify mid 7: STATUS_CANCELLED"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(smbd, data_in_the_messages)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    uint8_t *p = smb2(&m, SMB2_WRITE, 9, 0, 0, 48 + 100);
+
+    le(p + 4, 4, 100);
+    first(r, &m);
+    m.len = 0;
+    le(smb2(&m, SMB2_WRITE, 9, 1, 0, 16) + 4, 4, 100);
+    say(r, TARGET, 100, &m);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 100);
+    run_free(r);
+}
+
+Test(smbd, lengths_that_do_not_fit_are_refused)
+{
+    uint8_t b[SMBD_DATA_LEN + 8] = {0};
+    struct msg m = {.len = 0};
+    struct smbd d;
+    struct smb2 s;
+
+    le(b + 12, 4, SMBD_DATA_LEN);
+    le(b + 16, 4, 9);
+    cr_expect_not(smbd_get(&d, b, sizeof b, false, true), "data that are not there");
+    cr_expect(smbd_get(&d, b, sizeof b, false, false), "they may follow");
+    le(b + 12, 4, UINT32_MAX & ~7u);
+    cr_expect_not(smbd_get(&d, b, sizeof b, false, false));
+    over_rdma(&m, false, 1, 4096);
+    cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 1);
+    le(m.b + SMB2_LEN + 46, 2, 17);
+    cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 0, "descriptors that are not there");
+    le(m.b + 20, 4, UINT32_MAX - 7);
+    cr_expect(smb2_get(&s, m.b, m.len, 0) && !smb2_next(&s, m.b, m.len), "an offset that wraps");
+    cr_expect_not(smb2_get(&s, m.b, SMB2_LEN - 1, 0));
+    m.b[0] = 0xfd;
+    cr_expect_not(smb2_get(&s, m.b, m.len, 0), "encrypted");
+}
+
+Test(smbd, a_real_capture_cut_and_damaged_at_each_byte)
+{
+    cut_and_damage("captures/smbdirect_1.pcap", 15, 400, 400, 1);
+}
