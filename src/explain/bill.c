@@ -1,4 +1,5 @@
 /* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -248,16 +249,37 @@ static bool is_failure(const struct episode *e)
     return e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && e->states[TIME_GIVEN_UP] > 0);
 }
 
-static const struct kind *kind_of(const struct episode *e)
+/* True if the requester used its last retry for the packet that the episode is about. */
+static bool has_spent(const struct explainer *x, const struct episode *e)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
+    const struct req_dir *h = observer_req_dir(x->observer, e->flow);
+
+    return h && f->conn == e->conn && retries_spent(x->observer, h, &f->params);
+}
+
+/* No response comes sooner: to the request of this flow, or of others to that host. */
+static ns_t least_trip(const struct explainer *x, const struct episode *e)
+{
+    const struct flow_notes *t = x->notes[e->flow];
+    ns_t path = t ? t->responses.path_trip : -1;
+
+    return path >= 0 && path < e->rtt ? path : e->rtt;
+}
+
+static const struct kind *kind_of(const struct explainer *x, const struct episode *e)
 {
     static const struct kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
-                             early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false};
+                             early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false},
+                             spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false};
+    ns_t rtt;
 
     if (is_failure(e))
-        return &kinds[TROUBLE_DEAD];
+        return has_spent(x, e) ? &spent : &kinds[TROUBLE_DEAD];
     if (e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST)
         return &no_reason;
-    return e->why == TROUBLE_TIMEOUT && e->wait < e->rtt - e->rtt / 8 ? &early : &kinds[e->why];
+    rtt = least_trip(x, e);
+    return e->why == TROUBLE_TIMEOUT && e->wait < rtt - rtt / 8 ? &early : &kinds[e->why];
 }
 
 /* What the sentence about an episode says. */
@@ -271,15 +293,15 @@ static struct fact fact_of(const struct explainer *x, const struct episode *e, c
                          .again = e->back,
                          .answer = e->answer,
                          .time = e->wait ? e->wait : e->bill,
-                         .time2 = e->rtt,
-                         .n = kind == &kinds[TROUBLE_DEAD] ? e->tries + 1 : 0,
+                         .time2 = least_trip(x, e),
+                         .n = is_failure(e) ? e->tries + 1 : 0,
                          .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 }
 
 /* A new incident for this episode alone. */
 static uint32_t new_incident(const struct billing *w, const struct episode *e)
 {
-    const struct kind *kind = kind_of(e);
+    const struct kind *kind = kind_of(w->x, e);
     struct incident *s = incident_new(w->x, kind->cause, e->flow, NULL);
     struct fact f = fact_of(w->x, e, kind);
     uint32_t number;
@@ -309,7 +331,7 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
 /* Without room for an incident of each episode, one gathers those of a cause and direction. */
 static uint32_t rest_of(const struct billing *w, const struct episode *e)
 {
-    unsigned kind = REST + kind_of(e)->cause;
+    unsigned kind = REST + kind_of(w->x, e)->cause;
     uint32_t i = place_of(w, key_of(kind, e->conn, e->tap, e->flow))->number;
 
     if (i != NOT_FOUND) {
@@ -382,7 +404,7 @@ static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t n
         incident_add(s, &f);
         return;
     }
-    if (last->sentence != SENTENCE_AGAIN_IN_VAIN_MORE) {
+    if (last->sentence == SENTENCE_AGAIN_IN_VAIN) {
         f = (struct fact){.sentence = SENTENCE_AGAIN_IN_VAIN_MORE};
         incident_add(s, &f);
         last = &s->facts[s->n_facts - 1];
@@ -442,7 +464,7 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
 /* A spurious ACK timeout was taken for the loss of a last packet, or of its response. */
 static void revise(const struct explainer *x, struct incident *s, const struct episode *e)
 {
-    const struct kind *kind = kind_of(e);
+    const struct kind *kind = kind_of(x, e);
     struct fact f = fact_of(x, e, kind);
 
     if (kind->cause != CAUSE_EARLY_TIMEOUT || s->cause != CAUSE_LOST_LAST_PACKET || s->certainty != POSSIBLE)

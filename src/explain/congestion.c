@@ -1,57 +1,15 @@
-/* layer 3 (explain): what went wrong outside of connections: datagrams, congestion, pause frames. */
+/* layer 3 (explain): congestion: CNPs, and pause frames (IEEE 802.3x and 802.1Qbb): which port was paused, for how
+ * long, and what that explains. And packets that are neither request nor response. */
 #include "dissect/ip/mpa.h"
+#include "dissect/link/macc.h"
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
-/* --- Datagrams -------------------------------------------------------------------------------- */
+#define PAUSE_LONG NS_PER_MS /* a pause whose length is printed */
+/* The longest pause of one frame, at 10 Gbit/s: no RDMA port is slower. */
+#define PAUSE_MAX (PAUSE_QUANTA_MAX * (ns_t)PAUSE_QUANTUM_BITS / 10)
 
-/* A datagram with another Q_Key or P_Key than the first datagram to its queue pair: one incident for all of them. */
-static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, uint32_t *about,
-                           enum cause cause, uint32_t key, uint32_t first)
-{
-    struct incident *st = incident_at(x, *about);
-
-    if (st) {
-        incident_frame(st, ROLE_LOST, frame_u32(p));
-        return;
-    }
-    st = incident_new(x, cause, FLOW_NONE, p);
-    if (!st)
-        return;
-    *about = incident_number(x, st);
-    incident_frame(st, ROLE_LOST, frame_u32(p));
-    incident_frame(st, ROLE_EVIDENCE, q->frame);
-    if (cause == CAUSE_QKEY_MISMATCH)
-        incident_is(st, SAY(QKEY_DATAGRAM, .lost = frame_u32(p), .key = key, .other = q->frame, .key2 = first));
-    else
-        incident_is(st, SAY(PKEY_DATAGRAM, .lost = frame_u32(p), .key = key, .other = q->frame, .key2 = first));
-}
-
-static void check_keys(struct explainer *x, const struct pkt *p)
-{
-    struct conn_addr src, dst;
-    struct qkey_seen *q;
-    uint64_t key = conn_tap_of(p->frame), a[CONN_ADDR_WORDS];
-
-    if (p->bth.dqpn == 1)
-        return;
-    conn_addr_of(p, &src, &dst);
-    conn_addr_words(&dst, a);
-    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
-        key = (key ^ a[i]) * HASH_MULTIPLIER;
-    key = (key ^ p->bth.dqpn) * HASH_MULTIPLIER | 1;
-    q = &x->qkeys[key >> 56];
-    if (q->key != key) {
-        *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p), p->bth.pkey, NO_INCIDENT, NO_INCIDENT};
-        return;
-    }
-    if (q->qkey != p->deth.qkey)
-        tell_other_key(x, p, q, &q->q_incident, CAUSE_QKEY_MISMATCH, p->deth.qkey, q->qkey);
-    if ((q->pkey ^ p->bth.pkey) & 0x7fff)
-        tell_other_key(x, p, q, &q->p_incident, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
-}
-
-/* --- Congestion ------------------------------------------------------------------------------- */
+/* --- CNPs ------------------------------------------------------------------------------------- */
 
 /* The requests of the latest slices, and the time since the first of these began, or since the first request. */
 static void first_cnp(struct marks *m, const struct pkt *p)
@@ -78,7 +36,119 @@ static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
         return;
     if (t->marks.cnps++ == 0)
         first_cnp(&t->marks, p);
+    t->marks.latest_cnp = p->frame->ts;
 }
+
+/* --- Pause frames ------------------------------------------------------------------------------ */
+
+/* The priorities that a frame pauses, a mask; 0: PAUSE, which pauses all. *on: it begins a pause, else it ends one. The
+ * times of PFC may be cut off: then it is taken to pause what its vector names. */
+static uint8_t classes_of(const struct pause_frame *f, bool *on)
+{
+    uint16_t classes = f->whole ? pause_frame_paused(f) : f->classes;
+
+    *on = classes != 0;
+    return f->opcode == MACC_PAUSE ? 0 : (uint8_t)classes;
+}
+
+static struct pauser *pauser_of(struct explainer *x, const struct pkt *p)
+{
+    uint64_t mac = load_be64(p->data + 4) & UINT64_C(0xffffffffffff);
+    uint32_t tap = conn_tap_of(p->frame);
+
+    for (uint32_t i = 0; i < x->n_pausers; i++)
+        if (x->pausers[i].mac == mac && x->pausers[i].tap == tap)
+            return &x->pausers[i];
+    if (x->n_pausers == PAUSERS)
+        return NULL;
+    x->pausers[x->n_pausers] = (struct pauser){.mac = mac, .tap = tap, .frame = frame_u32(p), .from = p->frame->ts};
+    return &x->pausers[x->n_pausers++];
+}
+
+/* Add the paused time since the latest frame, up to what that frame asked for. */
+static void add_paused(struct pauser *a, ns_t now)
+{
+    if (a->on && now > a->last)
+        a->paused += now - a->last < PAUSE_MAX ? now - a->last : PAUSE_MAX;
+}
+
+void explain_pause(struct explainer *x, const struct pkt *p)
+{
+    struct pause_frame f;
+    struct pauser *a = pause_frame_of(&f, p) ? pauser_of(x, p) : NULL;
+
+    if (!a)
+        return;
+    add_paused(a, p->frame->ts);
+    a->classes |= classes_of(&f, &a->on);
+    a->last = p->frame->ts;
+    a->n++;
+}
+
+/* True if an incident is a silence that the pause explains: it lies in the paused time, and nothing was retransmitted
+ * after it. */
+static bool is_of_pause(const struct incident *st, const struct pauser *a)
+{
+    bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
+                st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PAUSE && st->flow != FLOW_NONE) ||
+                (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
+    ns_t took = st->lost > st->silence ? st->lost : st->silence, latest = st->start + st->lost - st->arrival;
+
+    if (!late || st->moot || st->merged || st->superseded_by || st->tap != a->tap)
+        return false;
+    return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
+}
+
+/* True if an incident gathers the time that pause frames took, of which another tap than its own saw the frames. */
+static bool is_time_of_pause(const struct incident *st, const struct pauser *a)
+{
+    return st->cause == CAUSE_PAUSE && st->of_time && !st->n_frames && !st->merged && !st->superseded_by &&
+           st->tap != a->tap;
+}
+
+/* True if a packet was lost while the port was paused. */
+static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
+{
+    bool loss = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_READ_RESPONSE ||
+                st->cause == CAUSE_BAD_ICRC || st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
+
+    return !st->moot && st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from &&
+           (loss || (st->cause == CAUSE_LOST_LAST_PACKET && !(st->arrived && is_of_pause(st, a))));
+}
+
+static void end_pauser(struct explainer *x, struct pauser *a)
+{
+    uint32_t n = x->n, by = cross_new(x, CAUSE_PAUSE, a->tap, a->from);
+    struct incident *st = incident_at(x, by);
+    bool lost = false;
+
+    if (!st)
+        return;
+    add_paused(a, x->last);
+    incident_frame(st, ROLE_EVIDENCE, a->frame);
+    st->times = a->n - 1;
+    if (a->paused < PAUSE_LONG) {
+        incident_is(st, SAY(PAUSED, .n = a->classes ? MACC_PFC : MACC_PAUSE, .code = a->classes, .address = a->mac,
+                            .other = a->frame));
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            lost |= is_loss_meanwhile(&x->incidents[i], a);
+        incident_is(st, a->classes
+                            ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
+                            : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (is_time_of_pause(&x->incidents[i], a) || (a->paused >= PAUSE_LONG && is_of_pause(&x->incidents[i], a)))
+            cross_supersede(x, by, i);
+}
+
+void explain_pauses(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_pausers; i++)
+        end_pauser(x, &x->pausers[i]);
+}
+
+/* --- Neither request nor response ------------------------------------------------------------- */
 
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
@@ -98,7 +168,6 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
     } else if (p->have & H_MAD) {
         explain_cm(x, p);
     } else if (p->have & H_DETH && !(p->flags & PKT_MALFORMED)) {
-        check_keys(x, p);
         explain_datagram(x, p);
     }
 }

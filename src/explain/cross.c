@@ -1,6 +1,8 @@
 /* layer 3 (explain): hypotheses about several connections: one incident explains others. */
 #include "src/explain/explain_impl.h"
 
+#include <stdlib.h>
+
 #define CLASS_LOSSES 8  /* this many losses at least, all in one class */
 #define CLASS_OTHERS 10 /* the other classes have this many times as many packets at least */
 #define CNP_LOSSES   2
@@ -141,11 +143,124 @@ static void explain_unheeded(struct explainer *x, uint32_t number)
             cross_supersede(x, number, i);
     if (losses < CNP_LOSSES)
         return;
-    incident_is(st, SAY(CNP_IGNORED, .n = (uint32_t)t->marks.cnps, .other = t->marks.cnp_frame,
-                        .m = t->marks.before_cnp, .k = t->marks.after_cnp, .time = t->marks.look));
+    if (st->facts[0].sentence == SENTENCE_CNP_NO_WIDER)
+        st->facts[0].code = 1;
+    else
+        incident_is(st, SAY(CNP_IGNORED, .n = (uint32_t)t->marks.cnps, .other = t->marks.cnp_frame,
+                            .m = t->marks.before_cnp, .k = t->marks.after_cnp, .time = t->marks.look));
     for (uint32_t i = 0; i < x->n; i++)
         if (x->incidents[i].flow == st->flow && is_loss(&x->incidents[i]) && x->incidents[i].start >= st->start)
             cross_supersede(x, number, i);
+}
+
+/* --- Receivers that packets do not reach ------------------------------------------------------ */
+
+#define RECEIVER_LOSSES 8 /* at least */
+#define RECEIVER_CONNS  2
+
+static bool is_spent_on(const struct incident *i, const struct incident *st)
+{
+    return (i->cause == CAUSE_RETRY_EXCEEDED || i->cause == CAUSE_SILENT_PEER) && i->flow != FLOW_NONE && !i->moot &&
+           !i->merged && !i->superseded_by && i->tap == st->tap && conn_addr_eq(&i->dst, &st->dst);
+}
+
+static bool is_loss_to(const struct incident *i, const struct incident *st)
+{
+    return is_loss(i) && i->place != PLACE_BEFORE && i->tap == st->tap && conn_addr_eq(&i->dst, &st->dst);
+}
+
+/* True if the host still responds to another connection after incident `st` began. */
+static bool responds(struct explainer *x, const struct incident *st)
+{
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        if (x->notes[i] && f->tap == st->tap && f->conn != st->conn && conn_addr_eq(&f->dst, &st->dst) &&
+            x->notes[i]->responses.last_ts > st->start + st->bill)
+            return true;
+    }
+    return false;
+}
+
+/* Losses to the receiver of incident `st`: how many, on how many connections, from how many hosts. */
+static struct fact losses_to(struct explainer *x, const struct incident *st, uint32_t *conns, struct conn_addr *hosts)
+{
+    struct fact f = {.sentence = SENTENCE_LOSSES_TO};
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (is_loss_to(&x->incidents[i], st)) {
+            conns[f.n] = x->incidents[i].conn;
+            hosts[f.n++] = x->incidents[i].src;
+        }
+    f.m = explain_count_values(conns, f.n);
+    f.k = explain_count_hosts(hosts, f.n);
+    f.k = f.k > 1 ? f.k : 0;
+    return f;
+}
+
+/* Retries were used up because packets to a receiver are lost all the time, on other connections, too: one statement.
+ */
+static void explain_receiver(struct explainer *x, uint32_t number, uint32_t *conns, struct conn_addr *hosts)
+{
+    const struct incident st = x->incidents[number];
+    struct fact f = losses_to(x, &st, conns, hosts);
+    uint32_t by, spent = 0, n = x->n;
+    struct incident *o;
+
+    if (f.n < RECEIVER_LOSSES || f.m < RECEIVER_CONNS || !responds(x, &st))
+        return;
+    by = cross_new(x, CAUSE_PACKET_LOSS, st.tap, st.start);
+    o = incident_at(x, by);
+    if (!o)
+        return;
+    o->place = PLACE_AFTER;
+    o->dst = st.dst;
+    incident_is(o, &f);
+    for (uint32_t i = 0; i < n; i++) {
+        bool over = is_spent_on(&x->incidents[i], &st);
+        if (!over && !is_loss_to(&x->incidents[i], &st))
+            continue;
+        spent += over && x->incidents[i].cause == CAUSE_RETRY_EXCEEDED;
+        o->start = x->incidents[i].start < o->start ? x->incidents[i].start : o->start;
+        cross_supersede(x, by, i);
+    }
+    if (spent)
+        incident_add(o, SAY(SPENT_ON, .n = spent));
+}
+
+static void explain_receivers(struct explainer *x)
+{
+    uint32_t n = x->n, *conns = calloc(n + 1u, sizeof *conns);
+    struct conn_addr *hosts = calloc(n + 1u, sizeof *hosts);
+
+    for (uint32_t i = 0; conns && hosts && i < n; i++)
+        if (is_spent_on(&x->incidents[i], &x->incidents[i]))
+            explain_receiver(x, i, conns, hosts);
+    free(conns);
+    free(hosts);
+}
+
+/* --- What came before the end of a connection ------------------------------------------------- */
+
+#define BEFORE_LEAST NS_PER_MS /* so much time lost before is told */
+
+static void explain_before(struct explainer *x, uint32_t number)
+{
+    struct incident *st = &x->incidents[number];
+    ns_t lost = 0;
+    uint32_t n = 0;
+
+    if (!st->conn || !incident_failure(st) || st->cause == CAUSE_LINK_DOWN || st->moot || st->merged ||
+        st->superseded_by)
+        return;
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *o = &x->incidents[i];
+        if (o->conn == st->conn && is_loss(o) && o->start < st->start) {
+            lost += o->bill;
+            n++;
+        }
+    }
+    if (lost >= BEFORE_LEAST)
+        incident_add(st, SAY(BEFORE_IT, .time = lost, .n = n));
 }
 
 void explain_cross(struct explainer *x)
@@ -154,10 +269,14 @@ void explain_cross(struct explainer *x)
 
     explain_paths(x);
     explain_pauses(x);
+    explain_outages(x);
     explain_hosts(x);
     explain_dead(x);
     explain_links(x);
     for (uint32_t i = 0; i < n; i++)
         explain_unheeded(x, i);
     explain_classes(x);
+    explain_receivers(x);
+    for (uint32_t i = 0; i < x->n; i++)
+        explain_before(x, i);
 }

@@ -102,7 +102,7 @@ static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_
     bool known = c->have_timeout || c->have_asked, left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
 
     return (known && retries_used(x->observer, h) < c->retry_cnt) ||
-           (left && t->closing.left_ts - h->last_ts < timer_earliest(st->silence));
+           (left && t->closing.left_ts - h->back_ts < timer_earliest(st->silence));
 }
 
 /* The requester stopped without any response: nothing more is known. */

@@ -20,8 +20,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
             late->lost = st->start + st->lost - late->start;
             incident_frame(late, ROLE_NAK, st->frames[1]);
             incident_frame(late, ROLE_RETRANSMISSION, st->frames[2]);
-        } else if (st->once && st->arrived && st->arrival < t->responses.round_trip / AT_ONCE &&
-                   !explain_lost_between(x, flow, st->psn)) {
+        } else if (st->once && st->arrived && st->n_frames == 3 && !st->silence &&
+                   st->arrival < t->responses.path_trip / AT_ONCE && !explain_lost_between(x, flow, st->psn)) {
             late = st;
             st->cause = CAUSE_REORDER;
             incident_is(st, SAY(OVERTAKEN_SOON, .psn = st->psn, .lost = st->frames[0], .nak = st->frames[1],
@@ -41,7 +41,7 @@ static bool is_late_answered(const struct incident *st)
  * trip): it answers the original, so the ACK timeout was spurious. */
 static bool is_early(const struct incident *st, const struct flow_notes *t)
 {
-    return is_late_answered(st) && st->arrival < t->responses.round_trip / AT_ONCE;
+    return is_late_answered(st) && st->arrival < t->responses.path_trip / AT_ONCE;
 }
 
 /* True if each request that solicits a response has one: nothing was lost on either side of the tap. */
@@ -116,7 +116,7 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
         incident_frame(st, ROLE_RETRANSMISSION, st->back);
         incident_frame(st, ROLE_ANSWER, st->arrived);
         incident_is(st, SAY(EARLY, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
-                            .time2 = st->arrival, .time3 = t->responses.round_trip));
+                            .time2 = st->arrival, .time3 = t->responses.path_trip));
     }
     if (times > 1)
         incident_add(first, SAY(SAME_AGAIN, .n = times - 1));

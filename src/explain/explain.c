@@ -166,6 +166,17 @@ static void on_copy(struct explainer *x, const struct event *e, struct flow_note
         tell_copy(x, e, t);
 }
 
+/* A packet that begins no message follows the one before by itself: how closely, at best, and after CNPs. */
+static void note_spacing(struct explainer *x, struct marks *m, ns_t ts, ns_t since)
+{
+    if (UNLIKELY(since < x->closest || !x->closest))
+        x->closest = since;
+    if (m->cnps && ts - m->latest_cnp >= CNP_HEEDED && ts - m->latest_cnp < CNP_NEAR) {
+        m->near++;
+        m->near_close += since <= x->closest + x->closest / 4;
+    }
+}
+
 /* Count a request before or behind the first CNP. */
 static void note_rate(struct marks *m, ns_t ts)
 {
@@ -209,6 +220,8 @@ static void on_request(struct explainer *x, const struct event *e)
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
     note_rate(&t->marks, e->p->frame->ts);
+    if (!(e->p->op->flags & OPF_START) && e->p->frame->ts > e->h->last_ts)
+        note_spacing(x, &t->marks, e->p->frame->ts, e->p->frame->ts - e->h->last_ts);
     if (e->p->have & (H_RETH | H_ATOMICETH))
         note_keys(t, e->p);
     if (e->as == SEEN_COPY) {
@@ -388,6 +401,8 @@ static void on_response(struct explainer *x, const struct event *e)
         (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
     if (UNLIKELY(t->hypotheses.unheard != NO_INCIDENT))
         note_anew(x, e, t);
+    if (UNLIKELY(e->p->frame->ts - t->responses.last_ts >= RESPONSE_GAP_LEAST))
+        explain_gap(e, t);
     t->responses.last_frame = frame_u32(e->p);
     t->responses.last_ts = e->p->frame->ts;
     if (UNLIKELY(t->requests.gaps_open))

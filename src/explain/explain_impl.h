@@ -139,8 +139,9 @@ struct stranger {
 /* A host, by packets of no connection: when it was seen last. frame 0: the place is free. */
 struct host_seen {
     struct conn_addr addr;
-    uint32_t frame;
+    uint32_t frame, gap_frame; /* the latest packet; the one that ended the longest time between two */
     ns_t ts;
+    ns_t gap_from, gap_to; /* that time; equal: none */
 };
 #define HOSTS_SEEN 256
 
@@ -214,6 +215,7 @@ struct explainer {
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
     struct pauser pausers[PAUSERS];
     uint32_t n_pausers;
+    ns_t closest; /* the shortest time between two packets of a message; 0: not known */
     uint64_t packets;
     uint64_t rdma_packets;
     uint64_t mpa;       /* MPA requests: TCP streams that become iWARP */
@@ -385,14 +387,20 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
  * it obeyed: time stamps of the two directions are not exact. */
 void explain_asked(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_paths(struct explainer *x);
-/* Hosts and links (hosts.c): a packet of no connection; a time without frames; the end of the capture. */
+/* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
+ * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);
-void explain_quiet(struct explainer *x, const struct pkt *p);
+const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host);
 void explain_hosts(struct explainer *x);
 /* One statement for each dead peer of one connection. */
 void explain_dead(struct explainer *x);
+/* Outages (outages.c): response `e` comes long after the one before; a time without frames; the end of the capture:
+ * times in which no response came to several connections, or no frame at all. */
+void explain_gap(const struct event *e, struct flow_notes *t);
+void explain_quiet(struct explainer *x, const struct pkt *p);
+void explain_outages(struct explainer *x);
 void explain_links(struct explainer *x);
-/* Pause frames (pauses.c): one frame; the end of the capture. */
+/* Pause frames (congestion.c): one frame; the end of the capture. */
 void explain_pause(struct explainer *x, const struct pkt *p);
 void explain_pauses(struct explainer *x);
 /* Packets that are neither request nor response (congestion.c). */
@@ -450,6 +458,9 @@ struct summary {
     uint32_t conns, hit; /* connections; those with lost time */
 };
 
+/* Number of different values other than 0; of different addresses other than the empty one. Both sort `v`. */
+uint32_t explain_count_values(uint32_t *v, uint32_t n);
+uint32_t explain_count_hosts(struct conn_addr *v, uint32_t n);
 /* Group the incidents that `o` shows (summary.c). False: no memory. */
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
 void summary_free(struct summary *s);

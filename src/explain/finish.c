@@ -17,31 +17,56 @@ static bool is_throttled(const struct explainer *x, uint32_t flow, ns_t since)
     return false;
 }
 
+static void tell_unmarked(struct explainer *x, uint32_t flow, const struct flow_notes *t)
+{
+    struct incident *st = incident_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
+
+    if (!st)
+        return;
+    for (unsigned i = 0; i < t->marks.ce_packets && i < NOTED_CE; i++)
+        incident_frame(st, ROLE_EVIDENCE, t->marks.ce_frames[i]);
+    st->times = (uint32_t)t->marks.ce_packets - st->n_frames;
+    st->start = t->headers.ts;
+    incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
+}
+
+static void tell_unheeded(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct fact *f)
+{
+    struct incident *st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
+
+    if (!st)
+        return;
+    incident_frame(st, ROLE_EVIDENCE, t->marks.cnp_frame);
+    st->start = t->marks.cnp_ts;
+    incident_is(st, f);
+}
+
+#define SPACING_CNPS 8  /* CNPs at least, */
+#define SPACING_SEEN 32 /* and packets within messages after them, that tell the spacing */
+#define SPACING_PART 4  /* part of these that follow at once; of a requester that slows down none does */
+
+/* True if the requester sends packets as closely after CNPs as any do. */
+static bool is_as_close(const struct marks *m)
+{
+    return m->cnps >= SPACING_CNPS && m->near >= SPACING_SEEN && m->near_close >= m->near / SPACING_PART;
+}
+
 /* `heard`: packets of the other direction were captured; CNPs come in that direction. */
 static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool heard)
 {
-    struct incident *st;
+    const struct marks *m = &t->marks;
 
-    if (t->marks.ce_packets && !t->marks.cnps && heard) {
-        st = incident_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
-        if (!st)
-            return;
-        for (unsigned i = 0; i < t->marks.ce_packets && i < NOTED_CE; i++)
-            incident_frame(st, ROLE_EVIDENCE, t->marks.ce_frames[i]);
-        st->times = (uint32_t)t->marks.ce_packets - st->n_frames;
-        st->start = t->headers.ts;
-        incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
-    }
-    if (t->marks.look >= CNP_LOOK && t->marks.before_cnp >= 16 && t->marks.after_cnp >= t->marks.before_cnp &&
-        !is_throttled(x, flow, t->marks.cnp_ts)) {
-        st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
-        if (!st)
-            return;
-        incident_frame(st, ROLE_EVIDENCE, t->marks.cnp_frame);
-        st->start = t->marks.cnp_ts;
-        incident_is(st, SAY(CNP_UNHEEDED, .n = t->marks.before_cnp, .other = t->marks.cnp_frame,
-                            .m = t->marks.after_cnp, .time = t->marks.look));
-    }
+    if (m->ce_packets && !m->cnps && heard)
+        tell_unmarked(x, flow, t);
+    if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
+        return;
+    if (m->look >= CNP_LOOK && m->before_cnp >= 16 && m->after_cnp >= m->before_cnp)
+        tell_unheeded(x, flow, t,
+                      SAY(CNP_UNHEEDED, .n = m->before_cnp, .other = m->cnp_frame, .m = m->after_cnp, .time = m->look));
+    else if (is_as_close(m))
+        tell_unheeded(
+            x, flow, t,
+            SAY(CNP_NO_WIDER, .n = (uint32_t)m->cnps, .other = m->cnp_frame, .m = m->near_close, .k = m->near));
 }
 
 static void end_flow(struct explainer *x, uint32_t flow)
@@ -131,6 +156,40 @@ static void doubt(struct explainer *x)
     }
 }
 
+/* A flow of requests that knows round trips. */
+struct to_host {
+    const struct flow *f;
+    struct flow_notes *t;
+};
+
+static int by_host(const void *a, const void *b)
+{
+    const struct flow *f = ((const struct to_host *)a)->f, *g = ((const struct to_host *)b)->f;
+
+    return f->tap != g->tap ? (f->tap < g->tap ? -1 : 1) : memcmp(&f->dst, &g->dst, sizeof f->dst);
+}
+
+/* The shortest round trips to each host at a tap: a single flow may know only those of a congested queue. */
+static void share_round_trips(struct explainer *x, uint32_t flows)
+{
+    struct to_host *all = calloc(flows + 1u, sizeof *all);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; all && i < flows; i++)
+        if (x->notes[i] && x->notes[i]->responses.round_trip >= 0)
+            all[n++] = (struct to_host){conn_flow_at(observer_conns(x->observer), i), x->notes[i]};
+    if (n)
+        qsort(all, n, sizeof *all, by_host);
+    for (uint32_t i = 0, k; i < n; i = k) {
+        ns_t least = all[i].t->responses.round_trip;
+        for (k = i; k < n && !by_host(&all[i], &all[k]); k++)
+            least = all[k].t->responses.round_trip < least ? all[k].t->responses.round_trip : least;
+        for (uint32_t m = i; m < k; m++)
+            all[m].t->responses.path_trip = least;
+    }
+    free(all);
+}
+
 void explain_end(struct explainer *x)
 {
     struct conn_table *conns = observer_conns(x->observer);
@@ -143,6 +202,7 @@ void explain_end(struct explainer *x)
     timeline_end(x->timeline);
     for (uint32_t i = 0; i < x->n; i++)
         x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);
+    share_round_trips(x, flows);
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
     explain_taps(x);

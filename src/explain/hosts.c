@@ -1,10 +1,8 @@
-/* layer 3 (explain): hosts that stopped responding to everyone, and links that carried nothing for a time. */
+/* layer 3 (explain): hosts that stopped responding to everyone, and dead peers. */
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
-#define HOST_CONNS    2                 /* connections at least, of a silent host */
-#define LINK_CONNS    2                 /* connections at least, of an interrupted link */
-#define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
+#define HOST_CONNS 2 /* connections at least, of a silent host */
 
 /* --- Hosts
  * ------------------------------------------------------------------------------------------------------------ */
@@ -26,16 +24,29 @@ void explain_host(struct explainer *x, const struct pkt *p)
         return;
     conn_addr_of(p, &src, &dst);
     s = host_place(x, &src);
-    s->addr = src;
+    if (!s->frame || !conn_addr_eq(&s->addr, &src)) {
+        *s = (struct host_seen){.addr = src};
+    } else if (p->frame->ts - s->ts > s->gap_to - s->gap_from) {
+        s->gap_from = s->ts;
+        s->gap_to = p->frame->ts;
+        s->gap_frame = frame_u32(p);
+    }
     s->frame = frame_u32(p);
     s->ts = p->frame->ts;
+}
+
+const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host)
+{
+    const struct host_seen *s = host_place(x, host);
+
+    return s->frame && conn_addr_eq(&s->addr, host) ? s : NULL;
 }
 
 /* When the tap saw the last packet of a host; 0: never. */
 static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t tap)
 {
-    const struct host_seen *s = host_place(x, host);
-    ns_t last = s->frame && conn_addr_eq(&s->addr, host) ? s->ts : 0;
+    const struct host_seen *s = host_seen_at(x, host);
+    ns_t last = s ? s->ts : 0;
 
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
@@ -245,67 +256,4 @@ void explain_dead(struct explainer *x)
             if (st->cause == causes[k] && st->flow != FLOW_NONE && !st->moot && !st->merged && !st->superseded_by)
                 end_dead(x, i);
         }
-}
-
-/* --- Links
- * ------------------------------------------------------------------------------------------------------------ */
-
-void explain_quiet(struct explainer *x, const struct pkt *p)
-{
-    struct quiet *least = &x->quiet[0], q = {x->last, p->frame->ts, frame_u32(p)};
-
-    if (!x->last)
-        return;
-    for (unsigned i = 1; i < QUIET_TIMES; i++)
-        if (x->quiet[i].to - x->quiet[i].from < least->to - least->from)
-            least = &x->quiet[i];
-    if (q.to - q.from > least->to - least->from)
-        *least = q;
-}
-
-/* True if the requests of an incident were sent before the interruption and retransmitted only after it, although their
- * ACK timer expired several times meanwhile. */
-static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
-{
-    const struct conn_params *c;
-    ns_t timer, quiet = q->to - q->from;
-
-    if (st->flow == FLOW_NONE || st->moot || st->merged || st->superseded_by || !st->silence || st->start > q->from ||
-        st->silence < quiet || st->start + st->silence > q->to + quiet)
-        return false;
-    c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    timer = (c->have_timeout || c->have_asked) && c->timeout ? (ns_t)4096 << c->timeout : 0;
-    return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
-}
-
-static void end_quiet(struct explainer *x, const struct quiet *q)
-{
-    uint32_t conns = 0, hosts = 0, number, n = x->n;
-    const struct incident *first = NULL;
-    struct incident *by;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (spans(x, &x->incidents[i], q)) {
-            hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
-            first = first ? first : &x->incidents[i];
-            conns++;
-        }
-    if (conns < LINK_CONNS || !hosts)
-        return;
-    number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);
-    by = incident_at(x, number);
-    if (!by)
-        return;
-    incident_frame(by, ROLE_EVIDENCE, q->frame);
-    incident_is(by, SAY(NOTHING_PASSED, .time = q->to - q->from, .time2 = q->from, .n = conns));
-    for (uint32_t i = 0; i < n; i++)
-        if (spans(x, &x->incidents[i], q))
-            cross_supersede(x, number, i);
-}
-
-void explain_links(struct explainer *x)
-{
-    for (unsigned i = 0; i < QUIET_TIMES; i++)
-        if (x->quiet[i].to)
-            end_quiet(x, &x->quiet[i]);
 }

@@ -106,6 +106,9 @@ int incident_failure(const struct incident *s)
     for (unsigned i = 0; i < s->n_facts && s->facts[0].attr != CM_DREQ; i++)
         failed |= s->facts[i].sentence == SENTENCE_CM_GAVE_UP || s->facts[i].sentence == SENTENCE_CM_NO_ANSWER ||
                   s->facts[i].sentence == SENTENCE_CM_REJ_TIMEOUT;
+    for (unsigned i = 0; i < s->n_facts; i++)
+        if (s->facts[i].sentence == SENTENCE_SPENT_ON && weight < cause_table[CAUSE_RETRY_EXCEEDED].weight)
+            return cause_table[CAUSE_RETRY_EXCEEDED].weight;
     return failed && weight >= WEIGHT_FAILED ? weight : 0;
 }
 

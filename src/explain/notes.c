@@ -37,7 +37,7 @@ struct flow_notes *notes_new(void)
                                         .rsp_reorder = NO_INCIDENT};
     t->responses.late = t->responses.next = t->responses.run_last = UINT32_MAX;
     t->responses.told = NO_INCIDENT;
-    t->responses.round_trip = t->responses.least_trip = -1;
+    t->responses.round_trip = t->responses.path_trip = t->responses.least_trip = -1;
     return t;
 }
 

@@ -75,8 +75,19 @@ struct noted_requests {
     uint32_t deep_psn, deep;
 };
 
+/* A time in which no response came to the requests of a flow. */
+struct response_gap {
+    ns_t last;      /* time of the response before; 0: it was the first */
+    ns_t from;      /* since when a response was due, `last` or later; 0: none was */
+    ns_t to;        /* time of the response that ended it; 0: the place is free */
+    uint32_t frame; /* its frame */
+};
+#define RESPONSE_GAPS      8         /* the longest ones, those in which a response was due first */
+#define RESPONSE_GAP_LEAST NS_PER_MS /* shorter ones are not noted */
+
 /* Responses to the requests of a flow. */
 struct noted_responses {
+    struct response_gap gaps[RESPONSE_GAPS];
     struct {
         uint32_t psn, first, frame, icrc;
         uint32_t answer; /* latest frame of a READ response or ATOMIC ACK; 0: none */
@@ -105,6 +116,7 @@ struct noted_responses {
     ns_t lost_ts, lost_loop;
     bool rests;      /* this requester repeats READs from the missing response on */
     ns_t round_trip; /* shortest time from a request sent once to its response; negative: not known */
+    ns_t path_trip;  /* at the end: the shortest one of all flows at the tap to that host; negative: not known */
     ns_t least_trip; /* likewise from the latest copy of any request; the response may be to an earlier copy */
 };
 
@@ -147,7 +159,13 @@ struct marks {
     ns_t look;                      /* time before the first CNP in which its requests are known, up to 225 us */
     uint32_t before_cnp, after_cnp; /* requests in that time before the first CNP, and after it */
     struct cnp_slice slices[CNP_SLICES];
+    ns_t latest_cnp;
+    /* packets within messages soon after a CNP, and those of them that follow the one before as closely as any do */
+    uint32_t near, near_close;
 };
+/* That is, from so long after a CNP on, when the requester has heeded it, up to so long. */
+#define CNP_HEEDED (10 * NS_PER_US)
+#define CNP_NEAR   (50 * NS_PER_US)
 
 /* A packet with another P_Key than the first one. */
 struct odd_key {

@@ -60,8 +60,7 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Number of different values other than 0; sorts `v`. */
-static uint32_t count_different(uint32_t *v, uint32_t n)
+uint32_t explain_count_values(uint32_t *v, uint32_t n)
 {
     uint32_t count = 0;
 
@@ -155,8 +154,7 @@ static int by_address(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct conn_addr));
 }
 
-/* Number of different addresses, without the empty one; sorts `v`. */
-static uint32_t count_hosts(struct conn_addr *v, uint32_t n)
+uint32_t explain_count_hosts(struct conn_addr *v, uint32_t n)
 {
     static const struct conn_addr none;
     uint32_t count = 0;
@@ -177,13 +175,13 @@ static bool count_spread(struct summary *s, const struct explainer *x)
     for (struct group *g = s->groups; room && g < s->groups + s->n; g++) {
         for (uint32_t i = 0; i < g->n; i++)
             conns[i] = x->incidents[g->of[i]].conn;
-        g->conns = count_different(conns, g->n);
+        g->conns = explain_count_values(conns, g->n);
         for (uint32_t i = 0; i < g->n; i++)
             hosts[i] = x->incidents[g->of[i]].src;
-        g->srcs = count_hosts(hosts, g->n);
+        g->srcs = explain_count_hosts(hosts, g->n);
         for (uint32_t i = 0; i < g->n; i++)
             hosts[i] = x->incidents[g->of[i]].dst;
-        g->dsts = count_hosts(hosts, g->n);
+        g->dsts = explain_count_hosts(hosts, g->n);
     }
     free(conns);
     free(hosts);

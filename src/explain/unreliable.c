@@ -151,11 +151,57 @@ static void note_late(struct datagram_flow *f, uint32_t psn)
             f->gaps[i].missing--;
 }
 
+/* A datagram with another Q_Key or P_Key than the first datagram to its queue pair: one incident for all of them. */
+static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, uint32_t *about,
+                           enum cause cause, uint32_t key, uint32_t first)
+{
+    struct incident *st = incident_at(x, *about);
+
+    if (st) {
+        incident_frame(st, ROLE_LOST, frame_u32(p));
+        return;
+    }
+    st = incident_new(x, cause, FLOW_NONE, p);
+    if (!st)
+        return;
+    *about = incident_number(x, st);
+    incident_frame(st, ROLE_LOST, frame_u32(p));
+    incident_frame(st, ROLE_EVIDENCE, q->frame);
+    if (cause == CAUSE_QKEY_MISMATCH)
+        incident_is(st, SAY(QKEY_DATAGRAM, .lost = frame_u32(p), .key = key, .other = q->frame, .key2 = first));
+    else
+        incident_is(st, SAY(PKEY_DATAGRAM, .lost = frame_u32(p), .key = key, .other = q->frame, .key2 = first));
+}
+
+static void check_keys(struct explainer *x, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct qkey_seen *q;
+    uint64_t key = conn_tap_of(p->frame), a[CONN_ADDR_WORDS];
+
+    conn_addr_of(p, &src, &dst);
+    conn_addr_words(&dst, a);
+    for (unsigned i = 0; i < CONN_ADDR_WORDS; i++)
+        key = (key ^ a[i]) * HASH_MULTIPLIER;
+    key = (key ^ p->bth.dqpn) * HASH_MULTIPLIER | 1;
+    q = &x->qkeys[key >> 56];
+    if (q->key != key) {
+        *q = (struct qkey_seen){key, p->deth.qkey, frame_u32(p), p->bth.pkey, NO_INCIDENT, NO_INCIDENT};
+        return;
+    }
+    if (q->qkey != p->deth.qkey)
+        tell_other_key(x, p, q, &q->q_incident, CAUSE_QKEY_MISMATCH, p->deth.qkey, q->qkey);
+    if ((q->pkey ^ p->bth.pkey) & 0x7fff)
+        tell_other_key(x, p, q, &q->p_incident, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
+}
+
 void explain_datagram(struct explainer *x, const struct pkt *p)
 {
     struct datagram_flow *f = p->bth.dqpn == 1 ? NULL : datagram_flow_of(x, p);
     enum seen_as as = f ? datagrams_take(&f->seen, p) : SEEN_NEW;
 
+    if (p->bth.dqpn != 1)
+        check_keys(x, p);
     if (!f)
         return;
     f->packets += as != SEEN_COPY;

@@ -1,0 +1,490 @@
+/* layer 3 (explain): outages: times in which a host, or all behind a port, responded to nothing, and then went on; and
+ * times in which no frame passed at all. */
+#include "dissect/pkt.h"
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+#define OUTAGE_CONNS  2                 /* connections at least, of an interrupted link */
+#define OUTAGE_VAIN   3                 /* packets without a response at least, sent meanwhile */
+#define OUTAGE_SEEDS  64                /* the longest times without a response are tried */
+#define OUTAGE_PART   64                /* what is sent within this part of the outage may have been under way */
+#define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
+
+/* --- Times without a response ------------------------------------------------------------------ */
+
+/* How worth keeping a gap is: one in which a response was due before any other, then the longer. */
+static ns_t worth(const struct response_gap *g)
+{
+    return g->from ? (INT64_MAX / 2) + (g->to - g->from) / 2 : (g->to - g->last) / 2;
+}
+
+void explain_gap(const struct event *e, struct flow_notes *t)
+{
+    struct response_gap *gaps = t->responses.gaps, *least = &gaps[0];
+    bool due = t->requests.wanted.frame && !(e->h->have_una && psn_diff(e->h->una, t->requests.wanted.psn) > 0);
+    ns_t last = t->responses.last_ts, from = last > t->requests.wanted.ts ? last : t->requests.wanted.ts;
+    struct response_gap g = {last, due && e->p->frame->ts - from >= RESPONSE_GAP_LEAST ? from : 0, e->p->frame->ts,
+                             frame_u32(e->p)};
+
+    for (unsigned i = 1; i < RESPONSE_GAPS; i++)
+        if (worth(&gaps[i]) < worth(least))
+            least = &gaps[i];
+    if (worth(&g) > worth(least))
+        *least = g;
+}
+
+/* --- Outages ----------------------------------------------------------------------------------- */
+
+/* A time without a response to a flow of requests, though one was due. */
+struct wait {
+    uint32_t flow;
+    ns_t last, from, to; /* as in response_gap; to INT64_MAX: none came any more */
+    uint32_t frame;
+    bool told; /* part of an outage */
+};
+
+/* The connections that an outage may be about: those of a tap, and of these with one requester, one responder. */
+struct scope {
+    uint32_t flow; /* one of them */
+    bool src, dst; /* the same requester; responder */
+};
+
+struct outage {
+    struct scope scope;
+    ns_t from, to;         /* no response from then, until then; INT64_MAX: none any more */
+    ns_t all_from, all_to; /* the time that all of its waits share */
+    bool by_cm;            /* connection management was responded to first */
+    uint32_t frame;        /* of the response that ended it; 0: none */
+    uint32_t conns;        /* connections */
+    uint32_t waiting;      /* of these, which sent packets meanwhile that had no response, */
+    uint32_t vain;         /* and these packets */
+    uint32_t srcs, dsts;   /* hosts: requesters, responders */
+};
+
+struct search {
+    struct explainer *x;
+    struct wait *waits; /* longest first */
+    uint32_t n;
+    uint8_t *in;     /* by flow: it waits in the outage that is tried */
+    uint32_t *conns; /* room for a list of connections, of hosts */
+    struct conn_addr *hosts;
+};
+
+static const struct flow *flow_at(const struct explainer *x, uint32_t flow)
+{
+    return conn_flow_at(observer_conns(x->observer), flow);
+}
+
+static uint32_t flows_of(const struct explainer *x)
+{
+    return conn_counts(observer_conns(x->observer)).flows;
+}
+
+static bool in_scope(const struct explainer *x, const struct scope *s, uint32_t flow)
+{
+    const struct flow *f = flow_at(x, flow), *g = flow_at(x, s->flow);
+
+    return f->tap == g->tap && (!s->src || conn_addr_eq(&f->src, &g->src)) &&
+           (!s->dst || conn_addr_eq(&f->dst, &g->dst));
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct wait *v = a, *w = b;
+    ns_t k = v->to - v->from, l = w->to - w->from;
+
+    return k != l ? (k < l ? 1 : -1) : v->flow < w->flow ? -1 : v->flow > w->flow;
+}
+
+static void add_wait(struct search *w, uint32_t flow, const struct response_gap *g)
+{
+    w->waits[w->n++] = (struct wait){.flow = flow, .last = g->last, .from = g->from, .to = g->to, .frame = g->frame};
+}
+
+/* The gap up to the end of the capture; `from` 0: no response was due. */
+static struct response_gap last_gap(struct explainer *x, uint32_t flow)
+{
+    const struct flow_notes *t = x->notes[flow];
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+    bool due = h && t->requests.wanted.frame && !(h->have_una && psn_diff(h->una, t->requests.wanted.psn) > 0);
+    ns_t last = t->responses.last_ts, wanted = t->requests.wanted.ts;
+
+    return (struct response_gap){last, due ? (last > wanted ? last : wanted) : 0, INT64_MAX, 0};
+}
+
+static void collect(struct search *w)
+{
+    for (uint32_t i = 0; i < flows_of(w->x); i++) {
+        const struct flow_notes *t = w->x->notes[i];
+        struct response_gap last;
+        if (!t || (!t->responses.last_ts && !t->requests.wanted.frame))
+            continue;
+        for (unsigned k = 0; k < RESPONSE_GAPS; k++)
+            if (t->responses.gaps[k].from)
+                add_wait(w, i, &t->responses.gaps[k]);
+        last = last_gap(w->x, i);
+        if (last.from)
+            add_wait(w, i, &last);
+    }
+    if (w->n)
+        qsort(w->waits, w->n, sizeof *w->waits, by_length);
+}
+
+static ns_t shared_time(const struct outage *o, const struct wait *v)
+{
+    return (o->all_to < v->to ? o->all_to : v->to) - (o->all_from > v->from ? o->all_from : v->from);
+}
+
+/* True if a wait is most likely of the same outage: half of the shorter of the two is shared. */
+static bool is_of_outage(const struct outage *o, const struct wait *v)
+{
+    ns_t a = o->all_to - o->all_from, b = v->to - v->from, shared = shared_time(o, v);
+
+    return shared >= RESPONSE_GAP_LEAST && shared >= (a < b ? a : b) / 2;
+}
+
+/* Take the waits in the scope that most likely are of the outage that `seed` is of. */
+static void gather(struct search *w, struct outage *o, const struct wait *seed)
+{
+    ns_t last = 0, first = INT64_MAX;
+
+    memset(w->in, 0, flows_of(w->x));
+    o->all_from = seed->from;
+    o->all_to = seed->to;
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct wait *v = &w->waits[i];
+        if (v->told || w->in[v->flow] || !in_scope(w->x, &o->scope, v->flow) || !is_of_outage(o, v))
+            continue;
+        w->in[v->flow] = 1;
+        o->all_from = v->from > o->all_from ? v->from : o->all_from;
+        last = v->last > last ? v->last : last;
+        first = v->from < first ? v->from : first;
+        if (v->to < o->all_to || (v->to == o->all_to && !o->frame)) {
+            o->all_to = v->to;
+            o->frame = v->frame;
+        }
+    }
+    o->from = last > first ? last : first;
+    o->to = o->all_to;
+}
+
+/* True if a response came to a flow meanwhile. */
+static bool was_answered(struct explainer *x, uint32_t flow, const struct outage *o)
+{
+    const struct flow_notes *t = x->notes[flow];
+
+    if (!t || !t->responses.last_ts || t->responses.last_ts <= o->from)
+        return false;
+    for (unsigned k = 0; k < RESPONSE_GAPS; k++)
+        if (t->responses.gaps[k].to >= o->to && t->responses.gaps[k].last <= o->from)
+            return false;
+    return true;
+}
+
+/* True if none of the scope had a response meanwhile. */
+static bool is_silent(const struct search *w, const struct outage *o)
+{
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (!w->in[i] && w->x->notes[i] && in_scope(w->x, &o->scope, i) && was_answered(w->x, i, o))
+            return false;
+    return true;
+}
+
+/* Count the connections whose packets had no response, and these packets, by the episodes that begin with one. What is
+ * sent soon after the last response to anyone may have been dropped by a queue that was full then. */
+static void count_vain(struct search *w, struct outage *o)
+{
+    uint32_t n = 0, max = flows_of(w->x);
+    ns_t end = o->to == INT64_MAX ? w->x->last : o->to, margin = (end - o->from) / OUTAGE_PART;
+
+    if (margin < RESPONSE_GAP_LEAST)
+        margin = RESPONSE_GAP_LEAST;
+    o->vain = 0;
+    for (uint32_t i = 0; i < timeline_episodes(w->x->timeline); i++) {
+        const struct episode *e = timeline_episode(w->x->timeline, i);
+        bool lost = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD || e->why == TROUBLE_SEQ_NAK ||
+                    e->why == TROUBLE_IMPLIED;
+        if (!lost || e->flow >= max || !w->in[e->flow] || e->conn != flow_at(w->x, e->flow)->conn ||
+            e->start < o->from + margin || e->start >= o->to)
+            continue;
+        o->vain += 1 + (e->why == TROUBLE_DEAD ? e->tries : 0);
+        if (n < max)
+            w->conns[n++] = e->conn;
+    }
+    o->waiting = n ? explain_count_values(w->conns, n) : 0;
+}
+
+/* Its connections and hosts. */
+static void count_members(struct search *w, struct outage *o)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i])
+            w->conns[n++] = flow_at(w->x, i)->conn;
+    o->conns = explain_count_values(w->conns, n);
+    n = 0;
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i])
+            w->hosts[n++] = flow_at(w->x, i)->src;
+    o->srcs = explain_count_hosts(w->hosts, n);
+    n = 0;
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i])
+            w->hosts[n++] = flow_at(w->x, i)->dst;
+    o->dsts = explain_count_hosts(w->hosts, n);
+}
+
+/* No response ended it: connection management may have. */
+static void end_by_cm(const struct search *w, struct outage *o)
+{
+    for (uint32_t i = 0; i < flows_of(w->x); i++) {
+        const struct host_seen *s = w->in[i] ? host_seen_at(w->x, &flow_at(w->x, i)->dst) : NULL;
+        if (s && s->gap_from <= o->from && s->gap_to > o->from && s->gap_to < o->to) {
+            o->to = s->gap_to;
+            o->frame = s->gap_frame;
+            o->by_cm = true;
+        }
+    }
+}
+
+/* True if the waits in the scope around `seed` are one outage: several connections at once, none had a response, and
+ * packets that were sent meanwhile had none. Of one host that is never heard again hosts.c tells. */
+static bool is_outage(struct search *w, struct outage *o, const struct wait *seed)
+{
+    gather(w, o, seed);
+    end_by_cm(w, o);
+    if (o->to <= o->from || !is_silent(w, o))
+        return false;
+    count_vain(w, o);
+    count_members(w, o);
+    if (o->waiting < OUTAGE_CONNS || o->waiting < o->conns / 2 || o->vain < OUTAGE_VAIN)
+        return false;
+    return o->to != INT64_MAX || o->dsts > 1;
+}
+
+/* True if an incident is a consequence: it tells of packets without a response, most of whose time lies in the outage.
+ */
+static bool follows(const struct search *w, const struct outage *o, const struct incident *st)
+{
+    const struct explainer *x = w->x;
+    ns_t end = o->to == INT64_MAX ? INT64_MAX : o->to + (o->to - o->from) / OUTAGE_PART;
+    ns_t from = st->episodes ? st->from : st->start, to = st->episodes ? st->stop : st->start + st->lost;
+    ns_t early = o->from - (to - from) / OUTAGE_PART;
+
+    if (st->moot || st->merged || st->superseded_by || st->flow == FLOW_NONE || !in_scope(x, &o->scope, st->flow))
+        return false;
+    switch (st->cause) {
+    case CAUSE_RETRY_EXCEEDED:
+    case CAUSE_SILENT_PEER:
+    case CAUSE_CANNOT_TELL:
+    case CAUSE_LOST_LAST_PACKET:
+    case CAUSE_PACKET_LOSS:
+    case CAUSE_LOST_READ_RESPONSE:
+    case CAUSE_LOST_ACK:
+        break;
+    default:
+        return false;
+    }
+    if (st->cause == CAUSE_SILENT_PEER && !st->episodes && w->in[st->flow])
+        return st->start < o->to; /* its start is the last response */
+    if (from >= early && from < o->to)
+        return true;
+    from = from > o->from ? from : o->from;
+    return (to < end ? to : end) - from >= (st->stop - st->from) / 2 && st->episodes;
+}
+
+/* Likewise a message of connection management. */
+static bool cm_follows(const struct explainer *x, const struct outage *o, const struct incident *st)
+{
+    const struct flow *f = flow_at(x, o->scope.flow);
+
+    return st->cause == CAUSE_CM_TIMEOUT && st->flow == FLOW_NONE && !st->moot && !st->merged && !st->superseded_by &&
+           st->tap == f->tap && (!o->scope.src || conn_addr_eq(&st->src, &f->src)) &&
+           (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) && st->start >= o->from && st->start < o->to;
+}
+
+/* Another host at that tap that responded meanwhile; NULL: none. */
+static const struct conn_addr *who_answers(const struct search *w, const struct outage *o)
+{
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (!in_scope(w->x, &o->scope, i) && flow_at(w->x, i)->tap == flow_at(w->x, o->scope.flow)->tap &&
+            was_answered(w->x, i, o))
+            return &flow_at(w->x, i)->dst;
+    return NULL;
+}
+
+/* Connections that failed of it. */
+static uint32_t spent_conns(struct search *w, uint32_t by)
+{
+    uint32_t n = 0, max = flows_of(w->x);
+
+    for (uint32_t i = 0; i < w->x->n && n < max; i++)
+        if (w->x->incidents[i].cause == CAUSE_RETRY_EXCEEDED && w->x->incidents[i].superseded_by == by + 1)
+            w->conns[n++] = w->x->incidents[i].conn;
+    return n ? explain_count_values(w->conns, n) : 0;
+}
+
+/* The time of the latest request in it. */
+static ns_t last_request(const struct search *w, const struct outage *o)
+{
+    ns_t last = o->from;
+
+    for (uint32_t i = 0; i < flows_of(w->x); i++) {
+        ns_t at = w->in[i] ? w->x->notes[i]->headers.last_ts : 0;
+        last = at > last && at < o->to ? at : last;
+    }
+    return last;
+}
+
+static void say_outage(struct search *w, const struct outage *o, struct incident *st)
+{
+    const struct conn_addr *other = who_answers(w, o);
+    bool ended = o->to != INT64_MAX;
+    ns_t took = (ended && !o->by_cm ? o->to : last_request(w, o)) - o->from;
+    struct fact f = {.time = took, .time2 = o->from, .n = o->conns};
+
+    st->dst = o->dsts == 1 ? flow_at(w->x, o->scope.flow)->dst : st->dst;
+    if (o->scope.src && o->scope.dst) {
+        f.sentence = SENTENCE_OUTAGE_PAIR;
+        other = NULL;
+    } else if (o->dsts == 1) {
+        f.sentence = SENTENCE_OUTAGE_TO;
+        f.m = o->srcs > 1 ? o->srcs : 0;
+    } else if (o->srcs == 1) {
+        f.sentence = SENTENCE_OUTAGE_FROM;
+        f.m = o->dsts;
+    } else {
+        f.sentence = SENTENCE_OUTAGE;
+    }
+    if (o->srcs == 1)
+        st->src = flow_at(w->x, o->scope.flow)->src;
+    incident_is(st, &f);
+    if (other)
+        incident_add(st, SAY(OTHERS_WENT_ON, .end = *other));
+    incident_add(st, o->by_cm ? SAY(OUTAGE_CM, .answer = o->frame, .time = o->to - o->from)
+                     : ended  ? SAY(OUTAGE_OVER, .answer = o->frame)
+                              : SAY(OUTAGE_OPEN, 0));
+}
+
+/* Tell of the outage, if at least two incidents are its consequences. */
+static bool tell_outage(struct search *w, const struct outage *o)
+{
+    struct explainer *x = w->x;
+    uint32_t n = x->n, follow = 0, number, spent;
+
+    for (uint32_t i = 0; i < n; i++)
+        follow += follows(w, o, &x->incidents[i]);
+    number =
+        follow < OUTAGE_CONNS ? NO_INCIDENT : cross_new(x, CAUSE_LINK_DOWN, flow_at(x, o->scope.flow)->tap, o->from);
+    if (number == NO_INCIDENT)
+        return false;
+    say_outage(w, o, incident_at(x, number));
+    for (uint32_t i = 0; i < n; i++)
+        if (follows(w, o, &x->incidents[i]) || cm_follows(x, o, &x->incidents[i]))
+            cross_supersede(x, number, i);
+    incident_frame(incident_at(x, number), ROLE_ANSWER, o->frame);
+    spent = spent_conns(w, number);
+    if (spent)
+        incident_add(incident_at(x, number), SAY(SPENT_ON, .n = spent));
+    for (uint32_t i = 0; i < w->n; i++)
+        w->waits[i].told |=
+            in_scope(x, &o->scope, w->waits[i].flow) && w->waits[i].from < o->to && w->waits[i].to > o->from;
+    return true;
+}
+
+/* Try the widest scope first. */
+static void try_outage(struct search *w, const struct wait *seed)
+{
+    for (unsigned k = 0; k < 4; k++) {
+        struct outage o = {.scope = {seed->flow, (k & 1) != 0, (k & 2) != 0}};
+        if (is_outage(w, &o, seed) && tell_outage(w, &o))
+            return;
+    }
+}
+
+void explain_outages(struct explainer *x)
+{
+    uint32_t flows = flows_of(x);
+    struct search w = {.x = x,
+                       .waits = calloc(flows + 1u, (RESPONSE_GAPS + 1) * sizeof *w.waits),
+                       .in = calloc(flows + 1u, 1),
+                       .conns = calloc(flows + 1u, sizeof *w.conns),
+                       .hosts = calloc(flows + 1u, sizeof *w.hosts)};
+
+    if (w.waits && w.in && w.conns && w.hosts) {
+        collect(&w);
+        for (uint32_t i = 0, tried = 0; i < w.n && tried < OUTAGE_SEEDS; i++)
+            if (!w.waits[i].told) {
+                try_outage(&w, &w.waits[i]);
+                tried++;
+            }
+    }
+    free(w.waits);
+    free(w.in);
+    free(w.conns);
+    free(w.hosts);
+}
+
+/* --- No frame at all -------------------------------------------------------------------------- */
+
+void explain_quiet(struct explainer *x, const struct pkt *p)
+{
+    struct quiet *least = &x->quiet[0], q = {x->last, p->frame->ts, frame_u32(p)};
+
+    if (!x->last)
+        return;
+    for (unsigned i = 1; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to - x->quiet[i].from < least->to - least->from)
+            least = &x->quiet[i];
+    if (q.to - q.from > least->to - least->from)
+        *least = q;
+}
+
+/* True if the requests of an incident were sent before the interruption and retransmitted only after it, although their
+ * ACK timer expired several times meanwhile. */
+static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
+{
+    const struct conn_params *c;
+    ns_t timer, quiet = q->to - q->from;
+
+    if (st->flow == FLOW_NONE || st->moot || st->merged || st->superseded_by || !st->silence || st->start > q->from ||
+        st->silence < quiet || st->start + st->silence > q->to + quiet)
+        return false;
+    c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
+    timer = (c->have_timeout || c->have_asked) && c->timeout ? (ns_t)4096 << c->timeout : 0;
+    return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
+}
+
+static void end_quiet(struct explainer *x, const struct quiet *q)
+{
+    uint32_t conns = 0, hosts = 0, number, n = x->n;
+    const struct incident *first = NULL;
+    struct incident *by;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (spans(x, &x->incidents[i], q)) {
+            hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
+            first = first ? first : &x->incidents[i];
+            conns++;
+        }
+    if (conns < OUTAGE_CONNS || !hosts)
+        return;
+    number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);
+    by = incident_at(x, number);
+    if (!by)
+        return;
+    incident_frame(by, ROLE_EVIDENCE, q->frame);
+    incident_is(by, SAY(NOTHING_PASSED, .time = q->to - q->from, .time2 = q->from, .n = conns));
+    for (uint32_t i = 0; i < n; i++)
+        if (spans(x, &x->incidents[i], q))
+            cross_supersede(x, number, i);
+}
+
+void explain_links(struct explainer *x)
+{
+    for (unsigned i = 0; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to)
+            end_quiet(x, &x->quiet[i]);
+}
