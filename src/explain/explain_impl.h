@@ -136,9 +136,10 @@ struct stranger {
 };
 #define STRANGERS 64
 
-/* A host, by packets of no connection: when it was seen last. frame 0: the place is free. */
+/* A host at a tap, by packets of no connection: when it was seen last. frame 0: the place is free. */
 struct host_seen {
     struct conn_addr addr;
+    uint32_t tap;
     uint32_t frame, gap_frame; /* the latest packet; the one that ended the longest time between two */
     ns_t ts;
     ns_t gap_from, gap_to; /* that time; equal: none */
@@ -390,7 +391,7 @@ void explain_paths(struct explainer *x);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);
-const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host);
+const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host, uint32_t tap);
 void explain_hosts(struct explainer *x);
 /* One statement for each dead peer of one connection. */
 void explain_dead(struct explainer *x);

@@ -7,12 +7,12 @@
 /* --- Hosts
  * ------------------------------------------------------------------------------------------------------------ */
 
-static struct host_seen *host_place(struct explainer *x, const struct conn_addr *a)
+static struct host_seen *host_place(struct explainer *x, const struct conn_addr *a, uint32_t tap)
 {
     uint64_t h[CONN_ADDR_WORDS];
 
     conn_addr_words(a, h);
-    return &x->hosts[((h[0] ^ h[1]) * HASH_MULTIPLIER) >> 56 & (HOSTS_SEEN - 1)];
+    return &x->hosts[((h[0] ^ h[1] ^ tap) * HASH_MULTIPLIER) >> 56 & (HOSTS_SEEN - 1)];
 }
 
 void explain_host(struct explainer *x, const struct pkt *p)
@@ -23,9 +23,9 @@ void explain_host(struct explainer *x, const struct pkt *p)
     if (!p->addr_len)
         return;
     conn_addr_of(p, &src, &dst);
-    s = host_place(x, &src);
-    if (!s->frame || !conn_addr_eq(&s->addr, &src)) {
-        *s = (struct host_seen){.addr = src};
+    s = host_place(x, &src, conn_tap_of(p->frame));
+    if (!s->frame || s->tap != conn_tap_of(p->frame) || !conn_addr_eq(&s->addr, &src)) {
+        *s = (struct host_seen){.addr = src, .tap = conn_tap_of(p->frame)};
     } else if (p->frame->ts - s->ts > s->gap_to - s->gap_from) {
         s->gap_from = s->ts;
         s->gap_to = p->frame->ts;
@@ -35,17 +35,17 @@ void explain_host(struct explainer *x, const struct pkt *p)
     s->ts = p->frame->ts;
 }
 
-const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host)
+const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr *host, uint32_t tap)
 {
-    const struct host_seen *s = host_place(x, host);
+    const struct host_seen *s = host_place(x, host, tap);
 
-    return s->frame && conn_addr_eq(&s->addr, host) ? s : NULL;
+    return s->frame && s->tap == tap && conn_addr_eq(&s->addr, host) ? s : NULL;
 }
 
 /* When the tap saw the last packet of a host; 0: never. */
 static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t tap)
 {
-    const struct host_seen *s = host_seen_at(x, host);
+    const struct host_seen *s = host_seen_at(x, host, tap);
     ns_t last = s ? s->ts : 0;
 
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {

@@ -54,7 +54,9 @@ struct outage {
     struct scope scope;
     ns_t from, to;         /* no response from then, until then; INT64_MAX: none any more */
     ns_t all_from, all_to; /* the time that all of its waits share */
-    bool by_cm;            /* connection management was responded to first */
+    bool by_cm;            /* connection management was responded to first, */
+    bool doubt;            /* and at once: packets of that kind may have arrived all the time */
+    uint32_t heard;        /* connections that had responses before */
     uint32_t frame;        /* of the response that ended it; 0: none */
     uint32_t conns;        /* connections */
     uint32_t waiting;      /* of these, which sent packets meanwhile that had no response, */
@@ -158,6 +160,7 @@ static void gather(struct search *w, struct outage *o, const struct wait *seed)
             continue;
         w->in[v->flow] = 1;
         o->all_from = v->from > o->all_from ? v->from : o->all_from;
+        o->heard += v->last != 0;
         last = v->last > last ? v->last : last;
         first = v->from < first ? v->from : first;
         if (v->to < o->all_to || (v->to == o->all_to && !o->frame)) {
@@ -236,11 +239,31 @@ static void count_members(struct search *w, struct outage *o)
     o->dsts = explain_count_hosts(w->hosts, n);
 }
 
+/* True if a message of connection management came again for want of an answer meanwhile. */
+static bool cm_follows(const struct explainer *x, const struct outage *o, const struct incident *st)
+{
+    const struct flow *f = flow_at(x, o->scope.flow);
+
+    return st->cause == CAUSE_CM_TIMEOUT && st->flow == FLOW_NONE && !st->moot && !st->merged && !st->superseded_by &&
+           st->tap == f->tap && (!o->scope.src || conn_addr_eq(&st->src, &f->src)) &&
+           (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) && st->start >= o->from && st->start < o->to;
+}
+
+/* True if connection management had no answer meanwhile either. Else the host lives, and only the packets of these
+ * queue pairs do not reach it, or what it sends for them. */
+static bool is_cm_silent(const struct search *w, const struct outage *o)
+{
+    for (uint32_t i = 0; i < w->x->n; i++)
+        if (cm_follows(w->x, o, &w->x->incidents[i]))
+            return true;
+    return false;
+}
+
 /* No response ended it: connection management may have. */
 static void end_by_cm(const struct search *w, struct outage *o)
 {
     for (uint32_t i = 0; i < flows_of(w->x); i++) {
-        const struct host_seen *s = w->in[i] ? host_seen_at(w->x, &flow_at(w->x, i)->dst) : NULL;
+        const struct host_seen *s = w->in[i] ? host_seen_at(w->x, &flow_at(w->x, i)->dst, flow_at(w->x, i)->tap) : NULL;
         if (s && s->gap_from <= o->from && s->gap_to > o->from && s->gap_to < o->to) {
             o->to = s->gap_to;
             o->frame = s->gap_frame;
@@ -255,7 +278,8 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
 {
     gather(w, o, seed);
     end_by_cm(w, o);
-    if (o->to <= o->from || !is_silent(w, o))
+    o->doubt = o->by_cm && !is_cm_silent(w, o);
+    if (o->to <= o->from || (o->doubt && o->heard < OUTAGE_CONNS) || !is_silent(w, o))
         return false;
     count_vain(w, o);
     count_members(w, o);
@@ -289,20 +313,21 @@ static bool follows(const struct search *w, const struct outage *o, const struct
     }
     if (st->cause == CAUSE_SILENT_PEER && !st->episodes && w->in[st->flow])
         return st->start < o->to; /* its start is the last response */
-    if (from >= early && from < o->to)
+    if ((from >= early && from < o->to) || (st->start >= o->from && st->start < o->to))
         return true;
+    if (from >= early && st->n_frames && st->roles[0] == ROLE_LOST && st->frames[0] < o->frame && st->is_request)
+        return true; /* sent before it ended */
     from = from > o->from ? from : o->from;
     return (to < end ? to : end) - from >= (st->stop - st->from) / 2 && st->episodes;
 }
 
-/* Likewise a message of connection management. */
-static bool cm_follows(const struct explainer *x, const struct outage *o, const struct incident *st)
+/* True if a host waits in the outage that is tried. */
+static bool is_requester(const struct search *w, const struct conn_addr *host)
 {
-    const struct flow *f = flow_at(x, o->scope.flow);
-
-    return st->cause == CAUSE_CM_TIMEOUT && st->flow == FLOW_NONE && !st->moot && !st->merged && !st->superseded_by &&
-           st->tap == f->tap && (!o->scope.src || conn_addr_eq(&st->src, &f->src)) &&
-           (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) && st->start >= o->from && st->start < o->to;
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i] && conn_addr_eq(&flow_at(w->x, i)->src, host))
+            return true;
+    return false;
 }
 
 /* Another host at that tap that responded meanwhile; NULL: none. */
@@ -310,7 +335,7 @@ static const struct conn_addr *who_answers(const struct search *w, const struct 
 {
     for (uint32_t i = 0; i < flows_of(w->x); i++)
         if (!in_scope(w->x, &o->scope, i) && flow_at(w->x, i)->tap == flow_at(w->x, o->scope.flow)->tap &&
-            was_answered(w->x, i, o))
+            !is_requester(w, &flow_at(w->x, i)->dst) && was_answered(w->x, i, o))
             return &flow_at(w->x, i)->dst;
     return NULL;
 }
@@ -346,7 +371,7 @@ static void say_outage(struct search *w, const struct outage *o, struct incident
     struct fact f = {.time = took, .time2 = o->from, .n = o->conns};
 
     st->dst = o->dsts == 1 ? flow_at(w->x, o->scope.flow)->dst : st->dst;
-    if (o->scope.src && o->scope.dst) {
+    if (o->scope.src && o->dsts == 1) {
         f.sentence = SENTENCE_OUTAGE_PAIR;
         other = NULL;
     } else if (o->dsts == 1) {
@@ -363,13 +388,37 @@ static void say_outage(struct search *w, const struct outage *o, struct incident
     incident_is(st, &f);
     if (other)
         incident_add(st, SAY(OTHERS_WENT_ON, .end = *other));
-    incident_add(st, o->by_cm ? SAY(OUTAGE_CM, .answer = o->frame, .time = o->to - o->from)
-                     : ended  ? SAY(OUTAGE_OVER, .answer = o->frame)
-                              : SAY(OUTAGE_OPEN, 0));
+    incident_add(st, o->doubt   ? SAY(OUTAGE_CM_AT_ONCE, .answer = o->frame, .time = o->to - o->from)
+                     : o->by_cm ? SAY(OUTAGE_CM, .answer = o->frame, .time = o->to - o->from)
+                     : ended    ? SAY(OUTAGE_OVER, .answer = o->frame)
+                                : SAY(OUTAGE_OPEN, 0));
+}
+
+/* The sentence about a migration, if the incident has one. */
+static const struct fact *migration_of(const struct incident *st)
+{
+    for (unsigned i = 0; i < st->n_facts; i++)
+        if (st->facts[i].sentence == SENTENCE_MIGRATED)
+            return &st->facts[i];
+    return NULL;
+}
+
+/* Queue pairs that migrated, and the frame with which the first one did. */
+static void tell_migrations(struct explainer *x, uint32_t by)
+{
+    struct fact f = {.sentence = SENTENCE_MIGRATED_ON};
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct fact *m = x->incidents[i].superseded_by == by + 1 ? migration_of(&x->incidents[i]) : NULL;
+        if (m && (!f.n++ || m->again < f.again))
+            f.again = m->again;
+    }
+    if (f.n)
+        incident_add(incident_at(x, by), &f);
 }
 
 /* Tell of the outage, if at least two incidents are its consequences. */
-static bool tell_outage(struct search *w, const struct outage *o)
+static void tell_outage(struct search *w, const struct outage *o)
 {
     struct explainer *x = w->x;
     uint32_t n = x->n, follow = 0, number, spent;
@@ -379,7 +428,7 @@ static bool tell_outage(struct search *w, const struct outage *o)
     number =
         follow < OUTAGE_CONNS ? NO_INCIDENT : cross_new(x, CAUSE_LINK_DOWN, flow_at(x, o->scope.flow)->tap, o->from);
     if (number == NO_INCIDENT)
-        return false;
+        return;
     say_outage(w, o, incident_at(x, number));
     for (uint32_t i = 0; i < n; i++)
         if (follows(w, o, &x->incidents[i]) || cm_follows(x, o, &x->incidents[i]))
@@ -388,20 +437,38 @@ static bool tell_outage(struct search *w, const struct outage *o)
     spent = spent_conns(w, number);
     if (spent)
         incident_add(incident_at(x, number), SAY(SPENT_ON, .n = spent));
+    tell_migrations(x, number);
     for (uint32_t i = 0; i < w->n; i++)
         w->waits[i].told |=
             in_scope(x, &o->scope, w->waits[i].flow) && w->waits[i].from < o->to && w->waits[i].to > o->from;
-    return true;
 }
 
-/* Try the widest scope first. */
+/* Of the scopes that fit, the one with the most connections, and of these the widest. */
 static void try_outage(struct search *w, const struct wait *seed)
 {
+    struct outage best = {0};
+
     for (unsigned k = 0; k < 4; k++) {
         struct outage o = {.scope = {seed->flow, (k & 1) != 0, (k & 2) != 0}};
-        if (is_outage(w, &o, seed) && tell_outage(w, &o))
-            return;
+        if (is_outage(w, &o, seed) && o.conns > best.conns)
+            best = o;
     }
+    if (best.conns && is_outage(w, &(struct outage){.scope = best.scope}, seed)) /* fills w->in once more */
+        tell_outage(w, &best);
+}
+
+/* One queue pair had no response any more until it migrated: its path failed. */
+static void tell_path(struct incident *st)
+{
+    const struct fact *m = st->moot || st->merged || st->superseded_by ? NULL : migration_of(st);
+    ns_t lost = st->silence > st->bill ? st->silence : st->bill;
+
+    if (!m || st->cause != CAUSE_LOST_LAST_PACKET || st->flow == FLOW_NONE)
+        return;
+    st->cause = CAUSE_LINK_DOWN;
+    st->place = PLACE_UNKNOWN;
+    incident_is(st, SAY(PATH_FAILED, .time = lost, .time2 = st->start, .psn = st->psn, .lost = st->frames[0],
+                        .again = m->again, .answer = st->arrived));
 }
 
 void explain_outages(struct explainer *x)
@@ -421,6 +488,8 @@ void explain_outages(struct explainer *x)
                 tried++;
             }
     }
+    for (uint32_t i = 0; i < x->n; i++)
+        tell_path(&x->incidents[i]);
     free(w.waits);
     free(w.in);
     free(w.conns);

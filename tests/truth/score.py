@@ -130,6 +130,8 @@ def judge(truth, explained, incident, view, slack):
             overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
     if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
         return None, ""
+    if cause == "link-down":  # the truth names each loss of an outage by itself
+        return view.down and any(x["cause"] in LOST | DEAD for x in near), "no path was down"
     if cause == "pause" and not incident["bill_ns"]:  # it says no more than that pause frames passed
         return has_pause_frames(view), "no pause frame was captured"
     if cause in FATE and not incident["bill_ns"]:

@@ -60,8 +60,9 @@ CLEAN_MAY = {"read-depth"}
 class View:
     """What an explanation sees: the captures of some taps, changed; `clock`: of the first one."""
 
-    def __init__(self, spec, files, rng, holds=False):
-        self.holds = holds
+    def __init__(self, spec, files, rng, network=None):
+        self.holds = network is not None and network.holds
+        self.down = network is not None and any("down=" in a for a in network.args)
         self.name, taps, change, self.floor = spec
         self.clock = captures.Clock()
         self.captures = []
@@ -241,7 +242,7 @@ def try_network(args, network, folder, results):
     if args.number is None:
         views = views[:2] + ([network.rng.choice(views[2:])] if network.trouble != "clean" else [])
     for spec in views:
-        view = View(spec, files, network.rng, network.holds)
+        view = View(spec, files, network.rng, network)
         explained = json.loads(run(args.build + "/rdmatrace", "explain", "-T", "json", *view.paths))
         if "account" not in explained:
             sys.exit("FAILED: `rdmatrace explain -T json` has no account: there is nothing to hold against the truth")
