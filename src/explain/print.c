@@ -126,20 +126,32 @@ static void frame_command_print(const struct explain_opts *o, const struct incid
     buf_free(&filter);
 }
 
-/* The command that shows the place of a connection. */
+/* The command that shows the place of a connection; of several: that of the first frame. */
 static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
+    struct buf what = {0};
     size_t start = b->len;
 
-    buf_printf(b, "    Next: rdmatrace ladder --conn %u --around %u", s->conn, s->frames[0]);
-    if (b->len - start > explain_columns(o)) {
+    if (s->conn)
+        buf_printf(&what, "--conn %u ", s->conn);
+    buf_printf(&what, "--around %u", s->frames[0]);
+    buf_printf(b, "    Next: rdmatrace ladder %s", buf_str(&what));
+    if (b->len - start + strlen(" \\") > explain_columns(o)) {
         b->len = start;
-        buf_printf(b, "    Next: rdmatrace ladder \\\n        --conn %u --around %u", s->conn, s->frames[0]);
+        buf_printf(b, "    Next: rdmatrace ladder \\\n        %s", buf_str(&what));
         start += strlen("    Next: rdmatrace ladder \\\n");
     }
     for (size_t i = 0; i < o->n_files; i++)
         put_argument(b, o, o->files[i], &start);
     buf_char(b, '\n');
+    buf_free(&what);
+}
+
+/* True if its first frame is one of a connection, as that of an incident about several is, and no other file has a
+ * frame of the same number. */
+static bool has_ladder(const struct explain_opts *o, const struct incident *s)
+{
+    return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE && o->n_files == 1);
 }
 
 /* What to do next. */
@@ -158,7 +170,7 @@ static void next_print(const struct explain_opts *o, const struct incident *s, s
         put_lines(o, &text, 4, b);
     }
     if (s->n_frames && !o->once)
-        (s->conn ? command_print : frame_command_print)(o, s, b);
+        (has_ladder(o, s) ? command_print : frame_command_print)(o, s, b);
     buf_free(&text);
     buf_free(&counters);
 }
