@@ -569,6 +569,15 @@ const struct episode *timeline_episode(const struct timeline *t, uint32_t i)
     return &t->episodes[i];
 }
 
+bool timeline_so_far(const struct timeline *t, uint32_t flow, ns_t states[TIME_STATES])
+{
+    const struct direction *d = flow < observer_flows(t->observer) ? t->dirs[flow] : NULL;
+
+    if (d)
+        spans_total(&d->spans, states);
+    return d != NULL;
+}
+
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES])
 {
     const struct direction *d = flow < observer_flows(t->observer) ? t->dirs[flow] : NULL;

@@ -91,5 +91,8 @@ const struct episode *timeline_episode(const struct timeline *t, uint32_t i);
 /* How the time of a flow of requests between two points was spent, as far as it is known so far; adds up to to - from.
  */
 void timeline_between(const struct timeline *t, uint32_t flow, ns_t from, ns_t to, ns_t states[TIME_STATES]);
+/* Before timeline_end(): how the time of a flow of requests was spent, up to the latest packet that gave time a state;
+ * what follows may still change it. False: the flow has no requests. */
+bool timeline_so_far(const struct timeline *t, uint32_t flow, ns_t states[TIME_STATES]);
 
 #endif

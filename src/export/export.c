@@ -10,12 +10,20 @@
 
 #define COLUMNS_MAX 128
 
+/* Addresses whose text is known: making it anew for each packet would take longer than storing it. */
+#define ADDRS_KEPT 256
+struct addr_text {
+    struct conn_addr addr;
+    struct buf text; /* empty: none yet */
+};
+
 struct export
 {
     struct store *s;
     struct store_table *packet, *flow, *flow_time, *request, *request_time, *finding, *incident, *evidence;
     uint64_t flows, findings; /* rows so far */
     struct buf text, more;    /* of the value at hand */
+    struct addr_text sources[ADDRS_KEPT], destinations[ADDRS_KEPT];
 };
 
     /* --- Tables ----------------------------------------------------------------------------------- */
@@ -196,6 +204,10 @@ void export_free(struct export *x)
     if (!x)
         return;
     store_free(x->s);
+    for (unsigned i = 0; i < ADDRS_KEPT; i++) {
+        buf_free(&x->sources[i].text);
+        buf_free(&x->destinations[i].text);
+    }
     buf_free(&x->text);
     buf_free(&x->more);
     free(x);
@@ -236,6 +248,22 @@ static void put_addr(struct export *x, struct store_table *t, const struct conn_
     store_text(t, buf_str(&x->text));
 }
 
+/* The text of an address, from one of the two tables: it stays until the row is inserted. */
+static const char *addr_str(struct addr_text *kept, const struct conn_addr *a)
+{
+    uint64_t words[CONN_ADDR_WORDS];
+    struct addr_text *k;
+
+    conn_addr_words(a, words);
+    k = &kept[((words[0] ^ words[1]) * HASH_MULTIPLIER >> 32) % ADDRS_KEPT];
+    if (!k->text.len || !conn_addr_eq(&k->addr, a)) {
+        k->addr = *a;
+        k->text.len = 0;
+        conn_addr_put(&k->text, a);
+    }
+    return buf_str(&k->text);
+}
+
 void export_packet(struct export *x, const struct export_packet *e)
 {
     struct store_table *t = x->packet;
@@ -249,8 +277,8 @@ void export_packet(struct export *x, const struct export_packet *e)
     store_number(t, p->frame->iface);
     store_number(t, (uint64_t)p->frame->ts);
     store_if(t, e->conn, e->conn);
-    put_addr(x, t, &src);
-    put_addr(x, t, &dst);
+    store_word(t, addr_str(x->sources, &src));
+    store_word(t, addr_str(x->destinations, &dst));
     store_number(t, p->bth.dqpn);
     store_number(t, p->bth.opcode);
     store_number(t, p->bth.psn);
@@ -407,7 +435,8 @@ void export_renumber(struct export *x, uint32_t number, uint32_t now)
 bool export_end(struct export *x)
 {
     store_sql(x->s,
-              "CREATE UNIQUE INDEX packet_frame ON packet(file, frame);"
+              /* frame first: SQLite sorts faster where the first numbers differ */
+              "CREATE UNIQUE INDEX packet_frame ON packet(frame, file);"
               "CREATE INDEX packet_connection ON packet(connection, time_ns);"
               "CREATE INDEX request_connection ON request(connection, start_ns);"
               "CREATE INDEX flow_connection ON flow(connection);"

@@ -14,7 +14,7 @@
 struct store_table {
     struct store *store;
     sqlite3_stmt *insert;
-    int at; /* number of values set in this row */
+    int n, at; /* columns; values set in this row */
 };
 
 struct store {
@@ -79,9 +79,13 @@ struct store *store_new(const char *path)
         free(s);
         return NULL;
     }
+    /* one thread, and nobody asks how much memory is used: no locks */
+    sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     /* Nobody else reads the file before it has its name: no journal, and the disk decides when it writes. */
     if (create_file(s) && good(s, sqlite3_open_v2(s->unfinished, &s->db, OPEN, NULL)))
-        store_sql(s, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN");
+        store_sql(s, "PRAGMA page_size=32768; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
+                     "locking_mode=EXCLUSIVE; BEGIN");
     return s;
 }
 
@@ -141,6 +145,7 @@ struct store_table *store_table(struct store *s, const char *name, const struct 
     if (s->error.len)
         return NULL;
     t->store = s;
+    t->n = (int)n;
     if (!prepare(t, name, n))
         return NULL;
     s->n_tables++;
@@ -177,17 +182,22 @@ void store_text(struct store_table *t, const char *v)
         good(t->store, sqlite3_bind_text(t->insert, i, v, -1, SQLITE_TRANSIENT));
 }
 
-void store_word(struct store_table *t, const char *v)
+void store_null(struct store_table *t)
 {
     int i = next(t);
 
-    if (i && v)
-        good(t->store, sqlite3_bind_text(t->insert, i, v, -1, SQLITE_STATIC));
+    if (i)
+        good(t->store, sqlite3_bind_null(t->insert, i));
 }
 
-void store_null(struct store_table *t)
+void store_word(struct store_table *t, const char *v)
 {
-    next(t); /* values that are not set are null */
+    int i;
+
+    if (!v)
+        store_null(t);
+    else if ((i = next(t)))
+        good(t->store, sqlite3_bind_text(t->insert, i, v, -1, SQLITE_STATIC));
 }
 
 void store_if(struct store_table *t, bool known, uint64_t v)
@@ -200,11 +210,12 @@ void store_if(struct store_table *t, bool known, uint64_t v)
 
 void store_insert(struct store_table *t)
 {
+    while (t && t->at < t->n && !t->store->error.len)
+        store_null(t);
     if (!t || t->store->error.len)
         return;
     good(t->store, sqlite3_step(t->insert));
     good(t->store, sqlite3_reset(t->insert));
-    good(t->store, sqlite3_clear_bindings(t->insert));
     t->at = 0;
 }
 

@@ -37,7 +37,7 @@ struct store_table *store_table(struct store *s, const char *name, const struct 
 void store_number(struct store_table *t, uint64_t v);
 void store_real(struct store_table *t, double v);
 void store_text(struct store_table *t, const char *v);
-/* A text that lives as long as the program; NULL: null. */
+/* A text that stays as it is until the row is inserted, which copies nothing; NULL: null. */
 void store_word(struct store_table *t, const char *v);
 void store_null(struct store_table *t);
 /* The number if `known`, else null. */

@@ -124,10 +124,10 @@ void meter_free(struct meter *m);
 /* No more packets: report the open work requests. */
 void meter_end(struct meter *m);
 /* After meter_end(), and timeline_end() if there is a timeline: the rows, by connection; NULL without memory or rows.
- * Sets *n. They live as long as `m`. Before, they lack accounts and what meter_row_so_far() adds. */
+ * Sets *n. They live as long as `m`. Before, they lack what meter_row_so_far() adds. */
 struct meter_row **meter_rows(struct meter *m, size_t *n);
-/* While packets come: *to is `r`, a row of meter_rows(), as it would be if the capture ended here, without an account.
- */
+/* While packets come: *to is `r`, a row of meter_rows(), as it would be if the capture ended here; its account is that
+ * of timeline_so_far(). */
 void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_row *to);
 /* Connection (0: datagrams) and queue pairs of a flow that wqe_user.over() names; *row is valid until the next
  * packet. */

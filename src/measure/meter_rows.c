@@ -305,6 +305,15 @@ static void finish_so_far(struct meter *m, uint32_t flow, struct meter_row *to)
     free(s);
 }
 
+/* The account of a row with requests, as it is by now. */
+static void account_so_far(struct meter *m, uint32_t flow, struct meter_row *to)
+{
+    const struct timeline *t = observer_timeline(m->observer);
+
+    to->accounted = t && timeline_so_far(t, flow, to->states);
+    to->lost = to->accounted ? (uint64_t)states_lost(to->states) : METER_NONE;
+}
+
 void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_row *to)
 {
     uint32_t flow = flow_of(m, r);
@@ -314,6 +323,7 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
     if (f) {
         row_identify(to, f);
         finish_so_far(m, flow, to);
+        account_so_far(m, flow, to);
         if (f->peer != FLOW_NONE && m->rows[f->peer].used)
             to->cnps_received = m->rows[f->peer].c.cnps;
     } else if (r->stream) {

@@ -6,33 +6,46 @@
 
 #include <stdlib.h>
 
+/* An account that is kept, in a place of `parts`; in a free one `next` is the next free place. */
 struct parts {
-    uint64_t id; /* number of the work request; 0: the row is free */
     ns_t end;
     ns_t states[TIME_STATES]; /* ns in each state; they add up to end - start */
+    uint32_t next;
+};
+
+/* An entry of the hash table by number of the work request: small, because most of the time goes into looking there. */
+struct entry {
+    uint64_t id; /* number of the work request; 0: the entry is free */
+    uint32_t at; /* in `parts` */
 };
 
 struct request_parts {
     const struct timeline *timeline;
-    struct parts *of; /* hash table by id, open addressing with linear probing */
-    uint32_t n, cap;  /* rows used, rows; cap is a power of two */
+    struct entry *of; /* open addressing with linear probing */
+    uint32_t n, cap;  /* entries used, entries; cap is a power of two */
+    struct parts *parts;
+    uint32_t made, cap_parts; /* places of `parts` that were used at any time; places there are */
+    uint32_t free;            /* the first free place below `made`; NO_PART: none */
 };
 
-#define FIRST_CAP 512u /* rows at first */
+#define FIRST_CAP 512u /* entries at first */
+#define NO_PART   UINT32_MAX
 
 struct request_parts *request_parts_new(const struct timeline *t)
 {
     struct request_parts *r = calloc(1, sizeof *r);
 
     if (r)
-        r->timeline = t;
+        *r = (struct request_parts){.timeline = t, .free = NO_PART};
     return r;
 }
 
 void request_parts_free(struct request_parts *r)
 {
-    if (r)
-        free(r->of);
+    if (!r)
+        return;
+    free(r->of);
+    free(r->parts);
     free(r);
 }
 
@@ -41,8 +54,8 @@ static uint32_t place_of(const struct request_parts *r, uint64_t id)
     return (uint32_t)(id * HASH_MULTIPLIER >> 32) & (r->cap - 1);
 }
 
-/* The row of `id`, or the free row where it would be inserted. */
-static struct parts *row_of(const struct request_parts *r, uint64_t id)
+/* The entry of `id`, or the free one where it would be inserted. */
+static struct entry *entry_of(const struct request_parts *r, uint64_t id)
 {
     uint32_t i = place_of(r, id);
 
@@ -51,7 +64,7 @@ static struct parts *row_of(const struct request_parts *r, uint64_t id)
     return &r->of[i];
 }
 
-/* Make room for one more row: a quarter of the rows stays free. False without memory. */
+/* Make room for one more entry: a quarter of them stays free. False without memory. */
 static bool make_room(struct request_parts *r)
 {
     struct request_parts more = {.cap = r->cap ? r->cap * 2 : FIRST_CAP};
@@ -63,18 +76,55 @@ static bool make_room(struct request_parts *r)
         return false;
     for (uint32_t i = 0; i < r->cap; i++)
         if (r->of[i].id)
-            *row_of(&more, r->of[i].id) = r->of[i];
+            *entry_of(&more, r->of[i].id) = r->of[i];
     free(r->of);
     r->of = more.of;
     r->cap = more.cap;
     return true;
 }
 
-/* Free a row. Rows of the same probe sequence that follow move up, so that they are still found. */
-static void drop(struct request_parts *r, struct parts *p)
+/* Make room for one more account. False without memory. */
+static bool make_part(struct request_parts *r)
 {
-    uint32_t mask = r->cap - 1, hole = (uint32_t)(p - r->of);
+    uint32_t cap = r->cap_parts ? r->cap_parts * 2 : FIRST_CAP;
+    struct parts *grown;
 
+    if (r->free != NO_PART || r->made < r->cap_parts)
+        return true;
+    grown = realloc(r->parts, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    r->parts = grown;
+    r->cap_parts = cap;
+    return true;
+}
+
+/* The account of `id`, a new one if it has none. NULL without memory. */
+static struct parts *keep(struct request_parts *r, uint64_t id)
+{
+    struct entry *e;
+
+    if (!make_room(r) || !make_part(r))
+        return NULL;
+    e = entry_of(r, id);
+    if (!e->id) {
+        e->id = id;
+        e->at = r->free != NO_PART ? r->free : r->made++;
+        if (e->at == r->free)
+            r->free = r->parts[e->at].next;
+        r->n++;
+    }
+    return &r->parts[e->at];
+}
+
+/* Free an entry and its account. Entries of the same probe sequence that follow move up, so that they are still found.
+ */
+static void drop(struct request_parts *r, struct entry *e)
+{
+    uint32_t mask = r->cap - 1, hole = (uint32_t)(e - r->of);
+
+    r->parts[e->at].next = r->free;
+    r->free = e->at;
     for (uint32_t i = (hole + 1) & mask; r->of[i].id; i = (i + 1) & mask)
         if (((i - place_of(r, r->of[i].id)) & mask) >= ((i - hole) & mask)) {
             r->of[hole] = r->of[i];
@@ -89,29 +139,28 @@ void request_parts_packet(struct request_parts *r, const struct wqe *w, const st
     bool completes = w->done_frame == p->frame->number || w->proof_frame == p->frame->number;
     struct parts *row;
 
-    if (!completes || p->frame->ts <= w->start || !make_room(r))
+    if (!completes || p->frame->ts <= w->start || !(row = keep(r, w->id)))
         return;
-    row = row_of(r, w->id);
-    r->n += !row->id;
-    row->id = w->id;
     row->end = p->frame->ts;
     timeline_between(r->timeline, flow, w->start, row->end, row->states);
 }
 
 ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t flow, ns_t states[TIME_STATES])
 {
-    struct parts *row = r->n ? row_of(r, w->id) : NULL;
+    struct entry *e = r->n ? entry_of(r, w->id) : NULL;
+    const struct parts *row;
     ns_t end = w->done_frame ? w->done : w->last;
 
     if (end < w->start)
         end = w->start;
     /* the timeline may know more by now than at the completion, if it still has the spans */
     timeline_between(r->timeline, flow, w->start, end, states);
-    if (!row || !row->id)
+    if (!e || !e->id)
         return end;
+    row = &r->parts[e->at];
     if (row->end == end && row->states[TIME_NOT_KNOWN] < states[TIME_NOT_KNOWN])
         memcpy(states, row->states, sizeof row->states);
-    drop(r, row);
+    drop(r, e);
     return end;
 }
 

@@ -130,7 +130,7 @@ static void conns_print(struct tui *t)
         const struct meter_row *r = rows[i];
         const struct spot p = {
             .frame = r->first_frame, .file = (uint16_t)r->file, .conn = (uint32_t)r->conn, .ts = r->first};
-        bool trouble = t->ended ? r->accounted && r->lost : r->c.again > 0;
+        bool trouble = (r->accounted && r->lost) || (!t->ended && r->c.again);
         const char *end = memchr(l->text.p + at, '\n', l->text.len - at);
         lines_item(l, at, &p, trouble ? LOOK_UNSURE : LOOK_NORMAL, trouble);
         at = end ? (size_t)(end - l->text.p) + 1 : l->text.len;
@@ -149,7 +149,7 @@ void conns_make(struct tui *t)
     if (t->n_rows && t->so_far->left_out)
         buf_printf(&t->views[SCREEN_CONNS].lines.text, "%s had no packet lately.\n",
                    count_str(t->so_far->left_out, "further row"));
-    put_so_far(t, &t->views[SCREEN_CONNS].lines.text, "the time lost is known");
+    put_so_far(t, &t->views[SCREEN_CONNS].lines.text, "the time lost is final");
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */
