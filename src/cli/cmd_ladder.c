@@ -18,6 +18,7 @@ enum {
     KEY_FROM,
     KEY_TO,
     KEY_NO_FOLD,
+    KEY_HOSTS,
     KEY_ALIGN,
 };
 
@@ -33,6 +34,8 @@ static const struct opt_def defs[] = {
     {KEY_TO, "to", "TIME", "draw packets up to this time"},
     {'c', "count", "N", "draw at most N lines (default 1000)"},
     {KEY_NO_FOLD, "no-fold", NULL, "a line for each packet, not one for a run of like ones"},
+    {KEY_HOSTS, "hosts", NULL,
+     "all connections between the two hosts of the connection; each packet names its queue pair"},
     {KEY_ALIGN, "align", "HOW",
      "clocks of two taps: auto (default) by packets that both saw, off, or FILE=OFFSET, such as\n"
      "b.pcap=+5ms: what the clock of FILE is ahead; may be repeated"},
@@ -98,6 +101,9 @@ static int option(struct trace *t, int key, const char *arg)
         return when_option("--to", arg, &job->to);
     case KEY_NO_FOLD:
         job->o.unfolded = true;
+        return EXIT_OK;
+    case KEY_HOSTS:
+        job->o.hosts = true;
         return EXIT_OK;
     case KEY_ALIGN:
         return parse_align(job, arg);

@@ -9,6 +9,7 @@
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
 #include "src/tui/layout.h"
+#include "tokens.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 enum {
     KEY_RING = 256,
+    KEY_INDEX,
     KEY_ASCII,
     KEY_NO_MOUSE,
     KEY_KEYS,
@@ -27,11 +29,13 @@ enum {
 
 #define COLUMNS_DEFAULT 80
 #define ROWS_DEFAULT    24
+#define INDEX_MEMORY    (UINT64_C(256) << 20)
 #define BINDINGS_MAX    65536 /* bytes of the file of keys that are read */
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_RING, "ring", "N", "with -i: keep the latest N packets, at least; default all"},
+    {KEY_INDEX, "index-memory", "SIZE", "memory for the index of packets, 8 bytes each; more is kept in a file (256M)"},
     COLOR_OPTION,
     {KEY_ASCII, "ascii", NULL, "no character outside ASCII; without it where the locale is not UTF-8"},
     {KEY_NO_MOUSE, "no-mouse", NULL, "leave the mouse to the terminal"},
@@ -72,6 +76,7 @@ static void init(struct trace *t)
     cli_color("auto", &o->color);
     o->mouse = true;
     o->ascii = !cli_utf8();
+    job_of(t)->o.index_memory = INDEX_MEMORY;
     o->columns = COLUMNS_DEFAULT;
     o->rows = ROWS_DEFAULT;
 }
@@ -87,6 +92,15 @@ static int parse_screen(struct term_opts *o, const char *arg)
                      SCREEN_ROWS_MAX);
 }
 
+static int parse_index_memory(struct tui_opts *o, const char *arg)
+{
+    const struct token size = {arg, (uint32_t)strlen(arg), 0};
+
+    if (token_size(&size, &o->index_memory) && o->index_memory <= UINT64_C(1) << 40)
+        return EXIT_OK;
+    return cli_error("--index-memory %s: expected a size such as 256M, at most 1024G", arg);
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
@@ -96,6 +110,8 @@ static int option(struct trace *t, int key, const char *arg)
         return opt_number(arg, 1, UINT64_C(1) << 40, &job->o.ring)
                    ? EXIT_OK
                    : cli_error("--ring %s: expected a number of packets", arg);
+    case KEY_INDEX:
+        return parse_index_memory(&job->o, arg);
     case KEY_SLICE:
         return opt_number(arg, 1, UINT64_C(1) << 40, &job->o.slice)
                    ? EXIT_OK

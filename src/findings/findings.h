@@ -97,6 +97,7 @@ struct findings_opts {
     bool verbose;            /* text output: list notes and inconclusive findings, too */
     bool quiet;              /* text output: totals only */
     bool color;              /* text output: with colour escape sequences */
+    unsigned columns;        /* text output: of the paragraphs; 0: 100, which is the most */
     void *user;              /* argument of the functions below */
     /* write a time; NULL: the text has no times */
     void (*put_time)(void *user, struct buf *b, ns_t ts);

@@ -71,6 +71,11 @@ static void frames_text(struct buf *b, const uint64_t *frames, unsigned n)
         buf_printf(b, "%s%llu", i ? ", " : "", (unsigned long long)frames[i]);
 }
 
+static unsigned columns_of(const struct findings_opts *o)
+{
+    return o->columns && o->columns < COLUMNS ? o->columns : COLUMNS;
+}
+
 static const char *file_of(const struct findings_opts *o, const struct finding *f)
 {
     return o->n_files > 1 && f->file < o->n_files ? o->files[f->file] : NULL;
@@ -130,21 +135,21 @@ static void finding_print(const struct findings *r, const struct findings_opts *
 
     heading_print(r, o, f, b);
     if (f->severity == SEV_I) {
-        buf_paragraph(b, findings_string(r, f->text), INDENT, COLUMNS);
+        buf_paragraph(b, findings_string(r, f->text), INDENT, columns_of(o));
         return;
     }
     buf_printf(b, "    rule: %s [%s]\n", rule->meaning, rule->anchor);
     if (f->expected && !findings_names_value(r, f))
         buf_printf(b, "    expected %s, seen %s\n", findings_string(r, f->expected), findings_string(r, f->seen));
     if (f->text)
-        buf_paragraph(b, findings_string(r, f->text), INDENT, COLUMNS);
+        buf_paragraph(b, findings_string(r, f->text), INDENT, columns_of(o));
     if (f->missing) {
         struct buf t = {0};
         buf_puts(&t, "Undecided: ");
         lacks_text(&t, (enum rule)f->rule, f->missing, f->unpaired, o->complete);
         ifaces_text(&t, f->iface);
         buf_char(&t, '.');
-        buf_paragraph(b, buf_str(&t), INDENT, COLUMNS);
+        buf_paragraph(b, buf_str(&t), INDENT, columns_of(o));
         buf_free(&t);
     }
     if (f->times > 1)

@@ -139,6 +139,14 @@ static unsigned label_room(const struct row *row, const struct columns *c)
     return (row->right ? c->tap[0] : c->arrow - 1 - c->tap[1]) - (unsigned)strlen("|-  >");
 }
 
+/* The label of a folded run of `n` packets. */
+static void run_label(struct buf *b, uint32_t n, const struct rung *first, const struct rung *last)
+{
+    if (first->named)
+        buf_printf(b, "QP 0x%x ", first->dqpn);
+    buf_printf(b, "%u more, %u-%u%s", n, first->psn, last->psn, first->again ? " (again)" : "");
+}
+
 /* A row, or a folded run, as an arrow. */
 static void arrow_of(struct ladder *l, const struct line *line, const struct columns *c, struct buf *b)
 {
@@ -149,7 +157,7 @@ static void arrow_of(struct ladder *l, const struct line *line, const struct col
     if (line->n == 1)
         label_fit(&text, row->r, room);
     else
-        buf_printf(&text, "%u more, %u-%u%s", line->n, row->r->psn, last->r->psn, row->r->again ? " (again)" : "");
+        run_label(&text, line->n, row->r, last->r);
     if (text.len > room)
         text.len = room;
     if (c->tap[0])
@@ -260,8 +268,10 @@ static void hand_out(const struct ladder *l, const struct row *row)
 {
     const struct rung *other = row->at[row->at[0] == row->r];
     struct ladder_line line = {
-        .frame = row->r->frame, .file = (uint16_t)(row->r->tap >> 16), .role = (uint8_t)role_of(row)};
+        .frame = row->r->frame, .file = (uint16_t)(row->r->tap >> 16), .role = (uint8_t)role_of(row), .conn = l->conn};
 
+    if (row->r->flow != FLOW_NONE)
+        line.conn = conn_flow_at(observer_conns(l->observer), row->r->flow)->conn;
     if (other) {
         line.other = other->frame;
         line.other_file = (uint16_t)(other->tap >> 16);
@@ -354,7 +364,7 @@ static void title_draw(const struct ladder *l, uint64_t network, unsigned width,
 {
     struct buf text = {0};
 
-    buf_printf(&text, "connection %u, ", l->conn);
+    buf_printf(&text, l->o.hosts ? "the hosts of connection %u, " : "connection %u, ", l->conn);
     network_put(&text, network);
     if (network)
         buf_puts(&text, ", ");
@@ -389,8 +399,8 @@ static void head_draw(const struct ladder *l, const struct flow *f, const struct
 {
     struct buf left = {0}, right = {0};
 
-    end_name(&left, &f->src, f->have_sqpn, f->sqpn);
-    end_name(&right, &f->dst, true, f->dqpn);
+    end_name(&left, &f->src, f->have_sqpn && !l->o.hosts, f->sqpn);
+    end_name(&right, &f->dst, !l->o.hosts, f->dqpn);
     title_draw(l, f->src.network, c->width, b);
     ends_draw(buf_str(&left), buf_str(&right), c, b);
     buf_free(&left);

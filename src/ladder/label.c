@@ -14,6 +14,8 @@ static void label(struct buf *b, const struct rung *r, bool numbers)
         buf_printf(b, "CM %s%s", cm_attr_str(r->attr) ? cm_attr_str(r->attr) : "message", r->again ? " (again)" : "");
         return;
     }
+    if (r->named)
+        buf_printf(b, "QP 0x%x ", r->dqpn);
     buf_printf(b, "%u ", r->psn);
     if ((r->opcode & 31) != OP_ACKNOWLEDGE || !r->aeth) {
         buf_puts(b, op->name ? op->name : "?");

@@ -125,11 +125,28 @@ static void rung_fill(struct ladder *l, const struct event *e, struct rung *r)
         r->missing = (uint32_t)psn_diff(p->bth.psn, e->h->next);
 }
 
-/* True if the packet is known not to belong to the connection asked for. */
-static bool is_other(const struct ladder *l, uint32_t flow)
+/* True if a packet does not run between the hosts asked for; which they are is known from the first packet of the
+ * connection on. */
+static bool is_between_others(struct ladder *l, const struct rung *r, const struct flow *f)
 {
-    const struct flow *f = flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(l->observer), flow);
+    if (!l->have_hosts && f && f->conn == l->o.conn) {
+        l->have_hosts = true;
+        l->host[0] = f->src;
+        l->host[1] = f->dst;
+    }
+    for (unsigned k = 0; l->have_hosts && k < 2; k++)
+        if (conn_addr_eq(&r->src, &l->host[k]) && conn_addr_eq(&r->dst, &l->host[!k]))
+            return false;
+    return l->have_hosts;
+}
 
+/* True if the packet is known not to belong to the connection asked for. */
+static bool is_other(struct ladder *l, const struct rung *r)
+{
+    const struct flow *f = r->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(l->observer), r->flow);
+
+    if (l->o.hosts)
+        return l->o.conn && is_between_others(l, r, f);
     return l->o.conn && f && f->peer != FLOW_NONE && f->conn != l->o.conn;
 }
 
@@ -166,7 +183,7 @@ static void on_event(void *user, const struct event *e)
         cm_fill(&r, &m);
         r.again = cm_is_again(l, &r);
     }
-    if (!l->hidden && r.ts >= l->from && r.ts <= l->to && !is_other(l, r.flow))
+    if (!l->hidden && r.ts >= l->from && r.ts <= l->to && !is_other(l, &r))
         rung_keep(l, &r);
 }
 

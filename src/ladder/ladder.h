@@ -25,11 +25,13 @@ struct ladder_line {
     uint16_t file;       /* of `frame`, from 0 */
     uint16_t other_file; /* of `other` */
     uint8_t role;        /* enum ladder_role */
+    uint32_t conn;       /* number of its connection */
 };
 
 /* What is drawn, and how. */
 struct ladder_opts {
     uint32_t conn;            /* 0: that of the frame `around`, else the one with the worst incident, else the first */
+    bool hosts;               /* all connections between the two hosts of that connection */
     uint32_t lines;           /* at most */
     bool unfolded;            /* no folding: a line for each packet */
     uint64_t around;          /* the frame in the middle; 0: none */

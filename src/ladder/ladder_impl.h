@@ -17,6 +17,7 @@ struct rung {
     uint16_t len, ip_id;
     uint8_t opcode, syndrome, attr; /* attr: of a CM message, else 0 */
     bool again, bad, aeth;
+    bool named;           /* its label names the queue pair: several connections are drawn */
     uint32_t missing;     /* of a request: PSNs before it not seen at its tap */
     uint32_t id, peer_id; /* of a CM message: communication ids of its sender and its receiver; 0: none */
     uint32_t qpn, to_qpn; /* of a CM message: queue pairs in it, 0: none */
@@ -67,12 +68,14 @@ struct ladder {
     bool have_origin, hidden;
     struct rung *rungs;
     uint32_t n, cap;
-    uint64_t left_out;         /* packets without room */
-    uint64_t dropped;          /* packets before the frame `around` that were dropped */
-    bool reached;              /* the frame `around` was found */
-    ns_t around_ts;            /* its time */
-    uint32_t around_flow;      /* its flow; FLOW_NONE: none */
-    uint32_t conn;             /* connection drawn */
+    uint64_t left_out;        /* packets without room */
+    uint64_t dropped;         /* packets before the frame `around` that were dropped */
+    bool reached;             /* the frame `around` was found */
+    ns_t around_ts;           /* its time */
+    uint32_t around_flow;     /* its flow; FLOW_NONE: none */
+    uint32_t conn;            /* connection drawn */
+    struct conn_addr host[2]; /* with o.hosts, known with have_hosts: its ends */
+    bool have_hosts;
     struct rung cm[CM_RECENT]; /* latest CM messages */
     uint32_t cm_at;
     struct cm_ids exchanges[CM_EXCHANGES]; /* of the connection drawn */

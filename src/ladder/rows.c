@@ -81,9 +81,11 @@ static void keep_own(struct ladder *l, const struct flow *c)
     uint32_t n = 0;
 
     find_exchanges(l, c);
-    for (uint32_t i = 0; i < l->n; i++)
-        if (belongs(l, &l->rungs[i], c))
+    for (uint32_t i = 0; i < l->n; i++) {
+        l->rungs[i].named = l->o.hosts && !l->rungs[i].attr;
+        if (l->o.hosts ? end_of(&l->rungs[i], c) < 2 : belongs(l, &l->rungs[i], c))
             l->rungs[n++] = l->rungs[i];
+    }
     l->n = n;
 }
 
@@ -332,7 +334,8 @@ static bool is_plain(const struct ladder *l, const struct row *row)
 /* True if `b` continues the run of `a`. */
 static bool is_like(const struct ladder *l, const struct row *a, const struct row *b)
 {
-    bool same = a->right == b->right && a->r->opcode == b->r->opcode && a->r->again == b->r->again;
+    bool same =
+        a->right == b->right && a->r->opcode == b->r->opcode && a->r->again == b->r->again && a->r->dqpn == b->r->dqpn;
 
     return same && is_plain(l, a) && is_plain(l, b) && psn_diff(b->r->psn, a->r->psn) > 0;
 }

@@ -127,7 +127,8 @@ static void to_ladder(struct tui *t, const struct spot *p)
     const struct lines *l = &t->views[SCREEN_LADDER].lines;
     size_t i = lines_find(l, p->file, p->frame);
     const struct spot *at = lines_place(l, i);
-    bool there = t->ladder && t->ladder_conn == p->conn && at && (at->frame == p->frame || at->other == p->frame);
+    bool there =
+        t->ladder && (t->hosts || t->ladder_conn == p->conn) && at && (at->frame == p->frame || at->other == p->frame);
 
     if (!there)
         ladder_ask(t, p->conn, p);
@@ -275,6 +276,15 @@ static void on_fold(struct tui *t)
     ladder_ask(t, t->ladder_conn, about && p.frame ? &p : NULL);
 }
 
+static void on_hosts(struct tui *t)
+{
+    struct spot p;
+    bool about = row_about(t, view(t)->at, &p) && p.frame;
+
+    t->hosts = !t->hosts;
+    ladder_ask(t, about ? p.conn : t->ladder_conn, about ? &p : NULL);
+}
+
 static void on_pause(struct tui *t)
 {
     t->paused = t->o.live && !t->paused;
@@ -295,6 +305,7 @@ static void on_help(struct tui *t)
 {
     t->help = true;
     t->help_top = 0;
+    t->ruled = (struct spot){.frame = 0};
 }
 
 /* --- Copying and filtering -------------------------------------------------------------------- */
@@ -359,6 +370,7 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_TO_MARK] = on_to_mark,
     [ACTION_TO_CAUSE] = on_to_cause,
     [ACTION_TO_REQUEST] = on_to_request,
+    [ACTION_RULE] = on_rule,
     [ACTION_COMMAND] = on_command,
     [ACTION_PANE] = on_pane,
     [ACTION_PANE_BACK] = on_pane_back,
@@ -368,6 +380,7 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_INVERT] = sort_other_way,
     [ACTION_TIME] = on_time,
     [ACTION_FOLD] = on_fold,
+    [ACTION_HOSTS] = on_hosts,
     [ACTION_PAUSE] = on_pause,
     [ACTION_END_CAPTURE] = on_end_capture,
     [ACTION_REDRAW] = on_redraw,

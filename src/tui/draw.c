@@ -76,7 +76,9 @@ static void draw_line(struct tui *t, const struct lines *l, uint64_t row, const 
 {
     const struct line *line = &l->v[row];
 
-    term_put(a->y, a->x, a->columns, l->text.p + line->at, line->len, t->views[t->screen].left, (enum look)line->role);
+    if (line->indent < a->columns)
+        term_put(a->y, a->x + line->indent, a->columns - line->indent, l->text.p + line->at, line->len,
+                 t->views[t->screen].left, (enum look)line->role);
 }
 
 static void draw_list(struct tui *t)
@@ -154,7 +156,10 @@ static void draw_help(struct tui *t)
     unsigned rows = t->lines - 3, n = 0;
     struct buf text = {0};
 
-    keys_help(t->keys, &text, screens[t->screen].place, t->columns - 1);
+    if (t->ruled.rule || t->ruled.cause)
+        rule_put(t, &text);
+    else
+        keys_help(t->keys, &text, screens[t->screen].place, t->columns - 1);
     for (const char *s = buf_str(&text); *s; s += strcspn(s, "\n") + 1)
         n++;
     t->help_top = (unsigned)layout_scroll(t->help_top, t->help_top, n, rows);
@@ -162,7 +167,7 @@ static void draw_help(struct tui *t)
     for (const char *s = buf_str(&text); *s; s += strcspn(s, "\n") + 1, n++)
         if (n >= t->help_top && n < t->help_top + rows)
             term_put(a->y + n - t->help_top, 0, a->columns, s, strcspn(s, "\n"), 0, LOOK_NORMAL);
-    put(&t->layout.hint, 1, "Down and Up scroll, any other key leaves the help", LOOK_KEY);
+    put(&t->layout.hint, 1, "Down and Up scroll, any other key goes back", LOOK_KEY);
     buf_free(&text);
 }
 

@@ -100,6 +100,63 @@ void on_to_cause(struct tui *t)
     to_line(t, SCREEN_VERDICTS, p.file, f && f->n_frames ? f->frames[0] : p.frame);
 }
 
+void on_rule(struct tui *t)
+{
+    const struct pkt_mark *m;
+    struct spot p = {.frame = 0};
+    unsigned n = 0;
+
+    if (row_about(t, t->views[t->screen].at, &p) && !p.rule && !p.cause && p.frame) {
+        m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
+        for (unsigned k = 0; k < n && !p.rule && !p.cause; k++) {
+            if (m[k].finding)
+                p.rule = (uint8_t)rule_find(m[k].finding);
+            else
+                p.cause = (uint8_t)(explain_at(t->analyses.explainer, m[k].number - 1)->cause + 1);
+        }
+    }
+    if (!p.rule && !p.cause) {
+        tui_say(t, LOOK_NOTE, "No rule and no cause is named here.");
+        return;
+    }
+    t->ruled = p;
+    t->help = true;
+    t->help_top = 0;
+}
+
+/* The text of `rdmatrace rules RULE`, with lines that fit. */
+static void put_rule(const struct tui *t, struct buf *b)
+{
+    struct buf text = {0};
+
+    catalog_rule(&text, (enum rule)t->ruled.rule);
+    for (char *s = text.len ? (char *)buf_str(&text) : NULL, *end; s && *s; s = end + 1) {
+        end = s + strcspn(s, "\n");
+        if (!*end)
+            break;
+        *end = '\0';
+        if (strlen(s) < t->columns)
+            buf_printf(b, "%s\n", s);
+        else
+            buf_paragraph(b, s + strspn(s, " "), (unsigned)strspn(s, " "), t->columns - 1);
+    }
+    buf_free(&text);
+}
+
+void rule_put(struct tui *t, struct buf *b)
+{
+    const struct cause_info *c = t->ruled.cause ? &cause_table[t->ruled.cause - 1] : NULL;
+
+    if (!c) {
+        put_rule(t, b);
+        return;
+    }
+    buf_printf(b, "%s\n\n", c->name);
+    buf_paragraph(b, c->meaning, 2, t->columns - 1);
+    buf_printf(b, "\nLook at:\n\n");
+    buf_paragraph(b, c->next, 2, t->columns - 1);
+}
+
 void on_to_request(struct tui *t)
 {
     struct spot p;

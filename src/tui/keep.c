@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHUNK       65536u /* packets of an allocation of the index */
-#define PENDING     65536  /* bytes of rows not written yet, at most about that many */
+#define PENDING     65536 /* bytes of rows not written yet, at most about that many */
 #define TAPS_RECENT 256
 #define ROW_MAX     256  /* bytes of a row without the bytes of its packet, at most */
 #define COMMENT_MAX 4096 /* bytes of a comment that are kept */
@@ -17,9 +16,8 @@
 
 /* Rows that are forgotten together: all of them without a ring, else half of its packets. */
 struct part {
-    uint64_t first, n; /* packets */
-    uint64_t **chunks; /* index: offset of the row << 8 | kind */
-    size_t n_chunks;
+    uint64_t first;   /* number of its first packet */
+    struct far index; /* of each packet: offset of the row << 8 | kind, uint64_t */
     FILE *file;
     uint64_t written;   /* bytes in it */
     struct buf pending; /* bytes behind those */
@@ -28,10 +26,10 @@ struct part {
 struct keep {
     const char *const *files;
     size_t n_files;
-    int fds[FILES_MAX]; /* of the capture files; -1: not open */
-    uint64_t ring;
-    struct part parts[2]; /* the older one is parts[0], which is empty without a ring */
-    struct frame *taps;   /* what all frames of an interface have in common */
+    int fds[FILES_MAX];    /* of the capture files; -1: not open */
+    uint64_t ring, memory; /* packets; bytes of an index in memory */
+    struct part parts[2];  /* the older one is parts[0], which is empty without a ring */
+    struct frame *taps;    /* what all frames of an interface have in common */
     uint32_t n_taps;
     uint32_t recent[TAPS_RECENT]; /* in `taps`: found last, by interface */
     uint8_t *data;                /* of the latest keep_get() */
@@ -137,18 +135,17 @@ static uint32_t tap_of(struct keep *s, const struct frame *f)
 
 static void part_end(struct part *p)
 {
-    for (size_t i = 0; i < p->n_chunks; i++)
-        free(p->chunks[i]);
-    free(p->chunks);
+    far_free(&p->index);
     buf_free(&p->pending);
     if (p->file)
         fclose(p->file);
-    *p = (struct part){.n = 0};
+    *p = (struct part){.first = 0};
 }
 
-static bool part_begin(struct part *p, uint64_t first)
+static bool part_begin(struct part *p, uint64_t first, uint64_t memory)
 {
     *p = (struct part){.first = first, .file = tmpfile()};
+    far_init(&p->index, sizeof(uint64_t), memory);
     return p->file != NULL;
 }
 
@@ -170,28 +167,17 @@ static bool part_write(struct part *p)
 /* Index the packet whose row was appended at `offset`. */
 static bool part_index(struct part *p, uint64_t offset, enum kind kind)
 {
-    if (p->n == p->n_chunks * (uint64_t)CHUNK) {
-        uint64_t **grown = realloc(p->chunks, (p->n_chunks + 1) * sizeof *grown);
-        if (!grown)
-            return false;
-        p->chunks = grown;
-        if (!(p->chunks[p->n_chunks] = malloc(CHUNK * sizeof **p->chunks)))
-            return false;
-        p->n_chunks++;
-    }
-    p->chunks[p->n / CHUNK][p->n % CHUNK] = offset << 8 | (uint64_t)kind;
-    p->n++;
-    return true;
+    return far_add(&p->index, &(uint64_t){offset << 8 | (uint64_t)kind});
 }
 
 static uint64_t part_entry(const struct part *p, uint64_t i)
 {
-    return p->chunks[(i - p->first) / CHUNK][(i - p->first) % CHUNK];
+    return *(const uint64_t *)far_at(&p->index, i - p->first);
 }
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring)
+struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring, uint64_t memory)
 {
     struct keep *s = calloc(1, sizeof *s);
 
@@ -200,11 +186,12 @@ struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring)
     s->files = files;
     s->n_files = n_files;
     s->ring = ring;
+    s->memory = ring ? memory / 2 : memory; /* of a ring there are two indexes */
     for (unsigned i = 0; i < FILES_MAX; i++)
         s->fds[i] = -1;
     s->data = malloc(FRAME_MAX);
     s->comment = malloc(COMMENT_MAX);
-    if (!s->data || !s->comment || !part_begin(&s->parts[1], 0)) {
+    if (!s->data || !s->comment || !part_begin(&s->parts[1], 0, s->memory)) {
         keep_free(s);
         return NULL;
     }
@@ -231,11 +218,11 @@ static bool turn(struct keep *s)
 {
     uint64_t next = keep_end(s);
 
-    if (!s->ring || s->parts[1].n < s->ring)
+    if (!s->ring || s->parts[1].index.n < s->ring)
         return true;
     part_end(&s->parts[0]);
     s->parts[0] = s->parts[1];
-    return part_begin(&s->parts[1], next);
+    return part_begin(&s->parts[1], next, s->memory);
 }
 
 bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at)
@@ -268,12 +255,12 @@ bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note
 
 uint64_t keep_first(const struct keep *s)
 {
-    return s->parts[0].n ? s->parts[0].first : s->parts[1].first;
+    return s->parts[0].index.n ? s->parts[0].first : s->parts[1].first;
 }
 
 uint64_t keep_end(const struct keep *s)
 {
-    return s->parts[1].first + s->parts[1].n;
+    return s->parts[1].first + s->parts[1].index.n;
 }
 
 static const struct part *part_of(const struct keep *s, uint64_t i)

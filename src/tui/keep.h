@@ -1,13 +1,14 @@
 /* layer 3b (tui): the packets read so far, to be read again in any order.
  *
- * In memory a packet takes 8 bytes: its kind, and where its row begins in a temporary file without a name. The row has
- * the time, the lengths, what earlier packets tell of it, and where its bytes are: in the capture file itself if that
- * is a plain file, else behind the row. A ring forgets the oldest packets. */
+ * A packet takes 8 bytes of the index: its kind, and where its row begins in a temporary file without a name. The row
+ * has the time, the lengths, what earlier packets tell of it, and where its bytes are: in the capture file itself if
+ * that is a plain file, else behind the row. A ring forgets the oldest packets. */
 #ifndef RDMATRACE_TUI_KEEP_H
 #define RDMATRACE_TUI_KEEP_H
 
 #include "dissect/frame_fields.h"
 #include "frame.h"
+#include "src/tui/far.h"
 
 /* What a packet is, for its colour and for the next event. */
 enum kind {
@@ -39,8 +40,9 @@ struct kept {
 struct keep;
 
 /* `files`: paths of the capture files, by frame.file, which must outlive it; `ring`: keep at least so many of
- * the latest packets and forget older ones, 0: keep all. NULL without memory or temporary file. */
-struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring);
+ * the latest packets and forget older ones, 0: keep all; `memory`: bytes for the index, beyond which it goes on in a
+ * file. NULL without memory or temporary file. */
+struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring, uint64_t memory);
 void keep_free(struct keep *s);
 /* Keep a packet; `at`: where its bytes begin in its file, or KEEP_BYTES. False without memory or room on the disk. */
 bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at);

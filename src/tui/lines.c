@@ -54,7 +54,7 @@ void lines_item(struct lines *l, size_t at, const struct spot *p, enum look role
         m->place = *p;
 }
 
-static void add(struct lines *l, size_t at, size_t len, size_t mark, bool begins)
+static void add(struct lines *l, size_t at, size_t len, size_t mark, bool begins, unsigned indent)
 {
     struct line *v = grown(l->v, l->n, &l->cap, sizeof *v);
     const struct mark *m = mark ? &l->marks[mark - 1] : NULL;
@@ -67,9 +67,37 @@ static void add(struct lines *l, size_t at, size_t len, size_t mark, bool begins
     l->v = v;
     l->v[l->n++] = (struct line){.at = at,
                                  .len = (uint32_t)len,
+                                 .indent = (uint8_t)indent,
                                  .item = goes_on ? (uint32_t)mark : 0,
                                  .role = m && begins ? m->role : LOOK_NORMAL,
                                  .event = begins && m && m->event};
+}
+
+/* Bytes of a line up to the last space before column `room`; all of them if there is none, or if they fit. */
+static size_t fitting(const char *s, size_t len, size_t room)
+{
+    size_t n = room < len ? room : len;
+
+    while (n < len && n && s[n] != ' ')
+        n--;
+    return n && strspn(s, " ") < n ? n : len;
+}
+
+/* Add a line, broken where it is too long: what is behind is indented. */
+static void add_broken(struct lines *l, size_t at, size_t len, size_t mark, bool begins)
+{
+    unsigned indent = (unsigned)strspn(l->text.p + at, " ") + 4, before = 0;
+
+    while (l->wrap > 2 * indent && len > l->wrap - before) {
+        size_t n = fitting(l->text.p + at, len, l->wrap - before);
+        if (n == len)
+            break;
+        add(l, at, n, mark, begins && !before, before);
+        at += n + 1;
+        len -= n + 1;
+        before = indent;
+    }
+    add(l, at, len, mark, begins && !before, before);
 }
 
 void lines_end(struct lines *l)
@@ -79,14 +107,14 @@ void lines_end(struct lines *l)
     l->n = 0;
     while (at < l->text.len) {
         const char *end = memchr(l->text.p + at, '\n', l->text.len - at);
-        size_t len = end ? (size_t)(end - l->text.p) - at : l->text.len - at;
+        size_t len = end ? (size_t)(end - l->text.p) - at : l->text.len - at, next = at + len + 1;
         bool begins = false;
         while (mark < l->n_marks && l->marks[mark].at <= at) {
             mark++;
             begins = true;
         }
-        add(l, at, len, mark, begins);
-        at += len + 1;
+        add_broken(l, at, len, mark, begins);
+        at = next;
     }
 }
 

@@ -12,15 +12,18 @@ struct spot {
     uint16_t other_file;
     uint64_t other; /* the same packet at another tap: frame and file; 0: none */
     uint32_t conn;  /* number of the connection, 0: none */
+    uint8_t rule;   /* enum rule, of a verdict; 0: none */
+    uint8_t cause;  /* enum cause plus 1, of an incident; 0: none */
     ns_t ts;        /* the time of it, ns since 1970; 0: not known. Used if `frame` is 0 */
 };
 
 struct line {
-    size_t at;     /* in lines.text */
-    uint32_t len;  /* bytes, without the line end */
-    uint32_t item; /* in lines.items, plus 1; 0: it is about nothing */
-    uint8_t role;  /* enum look */
-    bool event;    /* [ and ] stop here: the first line of an item that is one */
+    size_t at;      /* in lines.text */
+    uint32_t len;   /* bytes, without the line end */
+    uint8_t indent; /* columns before it, if it goes on with a line that was too long */
+    uint32_t item;  /* in lines.items, plus 1; 0: it is about nothing */
+    uint8_t role;   /* enum look */
+    bool event;     /* [ and ] stop here: the first line of an item that is one */
 };
 
 /* Zero-initialise. Whoever appends to `text` calls lines_item() for each item, and lines_end() at last. */
@@ -31,6 +34,7 @@ struct lines {
     struct mark *marks; /* where items begin */
     size_t n_marks, cap_marks;
     bool short_of_memory;
+    unsigned wrap; /* columns behind which a line is broken at a space; 0: it is not */
 };
 
 /* Remove all lines. */

@@ -1,10 +1,6 @@
 /* layer 3b (tui): the list of packets, as decode prints them, under a display filter. */
 #include "src/tui/tui_impl.h"
 
-#include <stdlib.h>
-
-#define PASSING_MAX (UINT64_C(1) << 28) /* packets that pass a filter, at most */
-
 enum look role_of_kind(enum kind k)
 {
     static const uint8_t role[] = {
@@ -34,14 +30,20 @@ static uint64_t end_shown(const struct tui *t)
     return t->paused && t->stopped < end ? t->stopped : end;
 }
 
+/* The `i`-th packet that passed. */
+static uint32_t passing(const struct tui *t, uint64_t i)
+{
+    return *(const uint32_t *)far_at(&t->passing, i);
+}
+
 /* Of a ring, the first ones that passed may be forgotten. */
 static uint64_t passing_first(const struct tui *t)
 {
-    uint64_t low = 0, high = t->n_passing, first = keep_first(t->keep);
+    uint64_t low = 0, high = t->passing.n, first = keep_first(t->keep);
 
     while (low < high) {
         uint64_t half = low + (high - low) / 2;
-        if (t->passing[half] < first)
+        if (passing(t, half) < first)
             low = half + 1;
         else
             high = half;
@@ -54,7 +56,7 @@ uint64_t packets_rows(struct tui *t)
     uint64_t first = keep_first(t->keep), end = end_shown(t);
 
     if (t->filter)
-        return t->n_passing - passing_first(t);
+        return t->passing.n - passing_first(t);
     return end > first ? end - first : 0;
 }
 
@@ -62,18 +64,18 @@ uint64_t packets_at(struct tui *t, uint64_t row)
 {
     if (row >= packets_rows(t))
         return UINT64_MAX;
-    return t->filter ? t->passing[passing_first(t) + row] : keep_first(t->keep) + row;
+    return t->filter ? passing(t, passing_first(t) + row) : keep_first(t->keep) + row;
 }
 
 uint64_t packets_row(struct tui *t, uint64_t i)
 {
-    uint64_t first = keep_first(t->keep), from = t->filter ? passing_first(t) : 0, low = from, high = t->n_passing;
+    uint64_t first = keep_first(t->keep), from = t->filter ? passing_first(t) : 0, low = from, high = t->passing.n;
 
     if (!t->filter)
         return i > first ? i - first : 0;
     while (low < high) {
         uint64_t half = low + (high - low) / 2;
-        if (t->passing[half] <= i)
+        if (passing(t, half) <= i)
             low = half + 1;
         else
             high = half;
@@ -159,25 +161,11 @@ void packets_go(struct tui *t, uint16_t file, uint64_t number)
 
 /* --- The filter ------------------------------------------------------------------------------- */
 
-static bool add_passing(struct tui *t, uint64_t i)
-{
-    if (t->n_passing == t->cap_passing) {
-        uint64_t cap = t->cap_passing ? t->cap_passing * 2 : 4096;
-        uint32_t *grown = cap > PASSING_MAX ? NULL : realloc(t->passing, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        t->passing = grown;
-        t->cap_passing = cap;
-    }
-    t->passing[t->n_passing++] = (uint32_t)i;
-    return true;
-}
-
 static bool filter_step(struct tui *t, uint64_t i)
 {
     if (i > UINT32_MAX || !load(t, i) || !filter_match(t->filter, &t->pkt))
         return i <= UINT32_MAX;
-    if (add_passing(t, i))
+    if (far_add(&t->passing, &(uint32_t){(uint32_t)i}))
         return true;
     tui_say(t, LOOK_UNSURE, "No memory for more packets that pass.");
     return false;
@@ -185,7 +173,7 @@ static bool filter_step(struct tui *t, uint64_t i)
 
 static void filter_done(struct tui *t)
 {
-    tui_say(t, LOOK_GOOD, "%s", count_str(t->n_passing, "packet"));
+    tui_say(t, LOOK_GOOD, "%s", count_str(t->passing.n, "packet"));
     buf_puts(&t->status, " pass.");
 }
 
@@ -207,7 +195,7 @@ bool packets_filter(struct tui *t, const char *text)
     }
     filter_free(t->filter);
     t->filter = f;
-    t->n_passing = 0;
+    far_clear(&t->passing);
     t->filter_text.len = 0;
     buf_puts(&t->filter_text, text);
     t->tasks[TASK_FILTER].active = false;

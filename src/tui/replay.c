@@ -111,7 +111,7 @@ static void on_ladder_line(void *user, const struct ladder_line *l)
     struct lines *lines = &t->views[SCREEN_LADDER].lines;
     const struct spot *at = &t->ladder_at;
     struct spot p = {
-        .frame = l->frame, .file = l->file, .other = l->other, .other_file = l->other_file, .conn = t->ladder_conn};
+        .frame = l->frame, .file = l->file, .other = l->other, .other_file = l->other_file, .conn = l->conn};
     bool event = l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_TOLD;
 
     if (l->other && l->other == at->frame && l->other_file == at->file) { /* the copy that was asked for comes first */
@@ -169,6 +169,7 @@ void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at)
     t->ladder_at = at ? *at : (struct spot){.conn = conn};
     t->ladder_conn = conn;
     t->ladder_opts = (struct ladder_opts){.conn = conn,
+                                          .hosts = t->hosts,
                                           .lines = LADDER_MAX,
                                           .unfolded = t->unfolded,
                                           .around = t->ladder_at.frame,

@@ -325,6 +325,8 @@ void requests_make(struct tui *t)
         buf_puts(&l->text, "Requests come here when they are over.\n");
 }
 
+_Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit into struct spot");
+
 /* --- Verdicts --------------------------------------------------------------------------------- */
 
 /* findings_text() asks before it appends a finding, and once more for the totals. */
@@ -351,6 +353,7 @@ static bool on_finding(void *user, const struct finding *f)
         return true;
     a->last = f;
     p.frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
+    p.rule = (uint8_t)f->rule;
     lines_item(l, l->text.len, &p, role_of_finding(f), true);
     return true;
 }
@@ -370,10 +373,12 @@ void verdicts_make(struct tui *t)
         .assumptions = t->verbose ? "profile strict; tap unknown; v hides notes and inconclusive verdicts"
                                   : "profile strict; tap unknown; v shows notes and inconclusive verdicts",
         .verbose = t->verbose,
+        .columns = t->columns,
         .user = &a,
         .put_time = put_finding_time,
         .wanted = on_finding};
 
+    t->views[SCREEN_VERDICTS].lines.wrap = t->columns;
     t->n_findings = findings_n(judge_findings(t->analyses.judge));
     findings_text(judge_findings(t->analyses.judge), &o, &t->views[SCREEN_VERDICTS].lines.text);
 }
@@ -385,7 +390,7 @@ static bool on_incident(void *user, const struct incident *i)
 {
     struct tui *t = user;
     struct lines *l = &t->views[SCREEN_INCIDENTS].lines;
-    struct spot p = {.conn = i->conn, .ts = i->start};
+    struct spot p = {.conn = i->conn, .ts = i->start, .cause = (uint8_t)(i->cause + 1)};
     bool failed = cause_table[i->cause].weight >= WEIGHT_FAILED;
 
     if (i->number && i->number == t->first_incident)

@@ -407,10 +407,11 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     t->follow = opts->live;
     t->ifaces = 1;
     t->detail.index = UINT64_MAX;
+    far_init(&t->passing, sizeof(uint32_t), opts->index_memory / 2);
     t->printer.opts.ascii = opts->term.ascii;
     t->printer.digits = 9;
     t->keys = keys_new();
-    t->keep = keep_new(opts->files, opts->n_files, opts->ring);
+    t->keep = keep_new(opts->files, opts->n_files, opts->ring, opts->index_memory);
     wqe_table(&t->requests_table, NULL, opts->term.columns);
     if (!t->keys || !t->keep || !subscribe(t, o))
         cli_error("tui: out of memory, or no temporary file");
@@ -442,6 +443,6 @@ void tui_free(struct tui *t)
     marks_free(&t->marks);
     rows_so_far_free(t->so_far);
     free(t->requests);
-    free(t->passing);
+    far_free(&t->passing);
     free(t);
 }

@@ -18,6 +18,7 @@ struct tui_opts {
     size_t n_files;
     struct analyses_opts analyses; /* but for its meter.work */
     uint64_t ring;                 /* packets kept of a live capture, 0: all */
+    uint64_t index_memory;         /* bytes for the index of packets, and half as many for those that pass a filter */
     const char *filter;            /* the packets that are shown at first, as a display filter; NULL: all */
     bool live;                     /* an interface in place of files */
     struct term_opts term;         /* the terminal */

@@ -9,6 +9,7 @@
 #include "src/measure/wqe_print.h"
 #include "src/show/marks.h"
 #include "src/show/print.h"
+#include "src/tui/far.h"
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
 #include "src/tui/layout.h"
@@ -135,8 +136,10 @@ struct tui {
     unsigned n_back;
     enum pane pane;
     bool split, verbose, unfolded, paused, help, anew;
-    bool follow;      /* the last packet stays selected */
-    uint64_t stopped; /* with `paused`: packets shown */
+    bool hosts;        /* the ladder is that of all connections between two hosts */
+    bool follow;       /* the last packet stays selected */
+    uint64_t stopped;  /* with `paused`: packets shown */
+    struct spot ruled; /* the rule or cause whose text is shown in place of the help; none: the help */
     unsigned help_top;
     uint64_t next_look; /* ns: when keys are looked for, and the screen is drawn */
     uint64_t next_draw;
@@ -158,9 +161,8 @@ struct tui {
     /* packets that pass the filter */
     struct filter *filter; /* NULL: all do */
     struct buf filter_text;
-    uint32_t *passing; /* numbers of packets kept, ascending */
-    uint64_t n_passing, cap_passing;
-    struct buf search; /* the text */
+    struct far passing; /* numbers of packets kept, ascending, uint32_t */
+    struct buf search;  /* the text */
     uint64_t search_from;
     bool search_up, found;
     struct task tasks[TASKS];
@@ -210,6 +212,9 @@ void on_mark(struct tui *t);
 void on_to_mark(struct tui *t);
 void on_to_cause(struct tui *t);
 void on_to_request(struct tui *t);
+void on_rule(struct tui *t);
+/* The text that on_rule() asked for. */
+void rule_put(struct tui *t, struct buf *b);
 /* The key behind on_mark() or on_to_mark(). */
 void letter_key(struct tui *t, uint32_t key);
 

@@ -6,6 +6,8 @@
 
 #include <criterion/criterion.h>
 
+#define MEMORY 1000000 /* bytes of an index: one of its chunks */
+
 static struct frame frame_of(uint64_t number, const uint8_t *data, uint32_t len)
 {
     return (struct frame){.number = number,
@@ -21,7 +23,7 @@ static struct frame frame_of(uint64_t number, const uint8_t *data, uint32_t len)
 Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 0);
+    struct keep *k = keep_new(files, 1, 0, MEMORY);
     const struct pkt_note note = {.have =
                                       NOTE_CONN | NOTE_UPPER | NOTE_MSG | NOTE_ACKED | NOTE_RETRANS | NOTE_MSG_BYTES,
                                   .conn = 70000,
@@ -68,10 +70,47 @@ Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
     keep_free(k);
 }
 
+Test(keep, an_index_that_needs_more_memory_goes_on_in_a_file)
+{
+    static const char *const files[] = {"none", NULL};
+    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    const struct pkt_note none = {.have = 0};
+    struct kept p;
+
+    for (uint64_t i = 1; i <= 3 * FAR_CHUNK; i++) {
+        const struct frame f = frame_of(i, (const uint8_t *)"abc", 3);
+        cr_assert(keep_add(k, &f, &none, i % 7 ? KIND_REQUEST : KIND_NAK, KEEP_BYTES));
+    }
+    for (uint64_t i = 1; i <= 3 * FAR_CHUNK; i += 4999) {
+        cr_assert(keep_get(k, i - 1, &p));
+        cr_assert_eq(p.frame.number, i);
+        cr_assert_eq(p.kind, i % 7 ? KIND_REQUEST : KIND_NAK);
+    }
+    keep_free(k);
+}
+
+Test(far, elements_come_back_wherever_they_are)
+{
+    struct far f;
+
+    far_init(&f, sizeof(uint32_t), 0); /* all of it in the file */
+    for (unsigned round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 2 * FAR_CHUNK + 5; i++)
+            cr_assert(far_add(&f, &(uint32_t){i * 3 + round}));
+        for (uint32_t i = 0; i < f.n; i += 777)
+            cr_assert_eq(*(const uint32_t *)far_at(&f, i), i * 3 + round);
+        cr_assert_eq(f.n, 2 * FAR_CHUNK + 5);
+        cr_assert_eq(f.n_chunks, 3); /* as many as were needed before */
+        far_clear(&f);
+    }
+    far_free(&f);
+    far_free(&f); /* twice: as once */
+}
+
 Test(keep, a_ring_forgets_the_oldest)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 10);
+    struct keep *k = keep_new(files, 1, 10, MEMORY);
     const struct pkt_note none = {.have = 0};
     struct kept p;
 
@@ -92,7 +131,7 @@ Test(keep, a_ring_forgets_the_oldest)
 Test(keep, nothing_is_kept_at_first)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 0);
+    struct keep *k = keep_new(files, 1, 0, MEMORY);
     struct kept p;
 
     cr_assert_not(keep_get(k, 0, &p));
