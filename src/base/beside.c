@@ -5,10 +5,48 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- Unfinished files go when a signal ends the program -------------------------------------------- */
+
+#define UNFINISHED_MAX 64
+
+static char *volatile unfinished[UNFINISHED_MAX];
+
+static void on_end(int sig)
+{
+    for (unsigned i = 0; i < UNFINISHED_MAX; i++)
+        if (unfinished[i])
+            unlink(unfinished[i]);
+    raise(sig); /* its action is the default one by now */
+}
+
+/* Where nobody else takes the signal. */
+static void catch_ends(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+    struct sigaction sa = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND | SA_NODEFER}, is;
+
+    for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
+        if (sigaction(signals[i], NULL, &is) == 0 && !(is.sa_flags & SA_SIGINFO) && is.sa_handler == SIG_DFL)
+            sigaction(signals[i], &sa, NULL);
+}
+
+/* Note that `name`, which the caller owns, is unfinished, or no longer: put it in the place of `of`. */
+static void note(const char *of, char *name)
+{
+    for (unsigned i = 0; i < UNFINISHED_MAX; i++)
+        if (unfinished[i] == of) {
+            unfinished[i] = name;
+            return;
+        }
+}
+
+/* --- The file ----------------------------------------------------------------------------------- */
 
 /* A device or pipe is written itself: to replace it would remove it. */
 static bool is_special(const char *path)
@@ -38,6 +76,8 @@ char *beside_new(const char *path, int *fd)
         return NULL;
     }
     fchmod(*fd, 0666 & ~mask);
+    note(NULL, name);
+    catch_ends();
     return name;
 }
 
@@ -46,6 +86,7 @@ bool beside_done(char *name, const char *path)
     bool good = is_special(name) || rename(name, path) == 0;
     int error = errno;
 
+    note(name, NULL);
     if (good)
         free(name);
     else
@@ -56,7 +97,10 @@ bool beside_done(char *name, const char *path)
 
 void beside_drop(char *name)
 {
-    if (name && !is_special(name))
+    if (!name)
+        return;
+    note(name, NULL);
+    if (!is_special(name))
         unlink(name);
     free(name);
 }

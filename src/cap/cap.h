@@ -29,9 +29,10 @@ struct cap_opts {
     void (*moving)(void *user);
     /* Argument of moving(). */
     void *user;
-    /* Called, if not NULL, again and again while a pipe has no bytes to read; it waits a little. False: the file ends
-     * here. */
+    /* Called, if not NULL, again and again while a pipe has no bytes to read, each time after `idle_ms` milliseconds or
+     * a signal. False: the file ends here. */
     bool (*idle)(void *idle_user);
+    int idle_ms;
     /* Argument of idle(). */
     void *idle_user;
 };

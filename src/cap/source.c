@@ -28,7 +28,7 @@ static bool source_wait(struct source *s)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
 
-    while (s->idle && poll(&p, 1, 0) == 0)
+    while (s->idle && poll(&p, 1, s->idle_ms) <= 0)
         if (!s->idle(s->idle_user))
             return false;
     return true;
@@ -169,6 +169,7 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
     memset(s, 0, sizeof *s);
     s->moving = opts->moving;
     s->idle = opts->idle;
+    s->idle_ms = opts->idle_ms;
     s->idle_user = opts->idle_user;
     s->user = opts->user;
     s->own_fd = strcmp(path, "-") != 0;

@@ -32,6 +32,7 @@ struct source {
     void (*moving)(void *user); /* as in struct cap_opts */
     void *user;
     bool (*idle)(void *idle_user);
+    int idle_ms;
     void *idle_user;
 };
 

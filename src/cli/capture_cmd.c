@@ -246,6 +246,13 @@ static bool on_pipe_waiting(void *user)
     return !i->t->enough;
 }
 
+/* Of a command that does nothing meanwhile. */
+static bool wait_for_pipe(void *user)
+{
+    (void)user;
+    return cli_pipe_waits();
+}
+
 /* Deliver all frames through the window, which sorts them by time. */
 static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
 {
@@ -401,12 +408,17 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
 static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
 {
     const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
-    const struct cap_opts opts = {
-        .moving = files_moving, .user = i->w, .idle = i->cmd->pipes ? on_pipe_waiting : NULL, .idle_user = i};
+    const struct cap_opts opts = {.moving = files_moving,
+                                  .user = i->w,
+                                  .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
+                                  .idle_ms = i->cmd->pipes ? 0 : CLI_PIPE_MS,
+                                  .idle_user = i};
     struct cap_error err;
 
     if (t->iface)
         return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, m);
+    if (!i->cmd->pipes)
+        cli_pipe_open(t->files, t->n_files);
     if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);

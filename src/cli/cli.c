@@ -7,12 +7,15 @@
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 
+#include "clock.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int cli_cap_error(const struct cap_error *e)
@@ -149,6 +152,45 @@ int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o
     if (stop->seconds)
         alarm((unsigned)stop->seconds);
     return cap_merge_caps(in, live, 1) < 0 ? cli_error("out of memory") : EXIT_OK;
+}
+
+static volatile sig_atomic_t interrupted;
+static const int interrupts[] = {SIGINT, SIGTERM};
+static struct sigaction before_pipe[ARRAY_LEN(interrupts)];
+
+static void on_interrupt(int sig)
+{
+    interrupted = 1;
+    sigaction(sig, &before_pipe[sig == interrupts[1]], NULL);
+}
+
+void cli_pipe_open(const char *const *files, size_t n)
+{
+    struct sigaction sa = {.sa_handler = on_interrupt};
+    bool pipe = false;
+    struct stat st;
+
+    for (size_t i = 0; i < n; i++)
+        pipe |= (strcmp(files[i], "-") ? stat(files[i], &st) : fstat(STDIN_FILENO, &st)) == 0 && !S_ISREG(st.st_mode);
+    if (!pipe)
+        return;
+    for (unsigned i = 0; i < ARRAY_LEN(interrupts); i++) {
+        sigaction(interrupts[i], &sa, &before_pipe[i]);
+        if (before_pipe[i].sa_handler == SIG_IGN) /* of a job in the background */
+            signal(interrupts[i], SIG_IGN);
+    }
+}
+
+bool cli_pipe_waits(void)
+{
+    static ns_t since;
+    ns_t now;
+
+    if (!interrupted)
+        return true;
+    now = clock_ns(CLOCK_MONOTONIC);
+    since = since ? since : now;
+    return now - since < NS_PER_S;
 }
 
 void cli_live_report(struct cap *live, uint32_t buffer)

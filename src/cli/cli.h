@@ -91,6 +91,14 @@ struct cap_live_opts;
 struct cap_merge;
 int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o, const struct cli_stop *stop,
                   struct cap **live, struct cap_merge **in);
+/* Before files are read: if one of them is a pipe, SIGINT and SIGTERM no longer end the program but the pipe, so that
+ * what came through it is reported; a second one ends the program. */
+void cli_pipe_open(const char *const *files, size_t n);
+/* For cap_opts.idle: whether to wait longer for a pipe. After the signal its writer, which may have got the signal too,
+ * has a second to send the rest. */
+bool cli_pipe_waits(void);
+/* cap_opts.idle_ms with it. */
+#define CLI_PIPE_MS 100
 /* Report the kernel's counters of a live capture on standard error, with a warning if it dropped frames. `buffer`: its
  * size in bytes. */
 void cli_live_report(struct cap *live, uint32_t buffer);

@@ -157,15 +157,28 @@ static void turn(struct run *r)
         r->broken = true;
 }
 
-/* A live capture waits for frames: print what was decoded so far, and flush the output capture. */
-static void on_idle(void *user)
+/* Print what was decoded so far, and flush the output capture. */
+static void flush_all(struct run *r)
 {
-    struct run *r = user;
-
     if (r->text.len)
         flush_text(r);
     if (r->out && !r->broken && cap_writer_flush(r->out) < 0)
         write_failed(r);
+}
+
+/* A pipe has nothing to read. */
+static bool on_pipe_waiting(void *user)
+{
+    flush_all(user);
+    return cli_pipe_waits();
+}
+
+/* A live capture waits for frames. */
+static void on_idle(void *user)
+{
+    struct run *r = user;
+
+    flush_all(r);
     turn(r);
     if (r->broken || is_done(r))
         cap_live_break(r->live);
@@ -185,12 +198,14 @@ static int open_live(struct run *r)
 
 static int open_input(struct run *r)
 {
+    const struct cap_opts opts = {.idle = on_pipe_waiting, .idle_ms = CLI_PIPE_MS, .idle_user = r};
     struct joins joins = {0}; /* interfaces are not joined here */
     struct cap_error err;
 
     if (r->job->ifaces.n)
         return open_live(r);
-    if (cap_merge_open(&r->in, r->job->files, r->job->n_files, NULL, &err) < 0)
+    cli_pipe_open(r->job->files, r->job->n_files);
+    if (cap_merge_open(&r->in, r->job->files, r->job->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(r->job->files, r->job->n_files, &r->decode, &joins, &r->first);
     if (r->job->capture_filter) {
