@@ -173,8 +173,10 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct f
     pkt_decode(&p, f, &t->decode);
     networks_apply(t->first.networks, &p);
     longest_note(&t->first.longest, &p);
-    if (t->context)
+    if (t->context) {
+        t->decoded = p.n_layers;
         context_note(t->context, &p);
+    }
     frame_times_see(&t->times, &p);
     if (t->streams)
         streams_see(t->streams, &p);

@@ -66,12 +66,13 @@ struct trace {
     struct cli_stop stop;           /* -a */
     /* output: call trace_flush() now and then; the rest is written at the end */
     struct buf out;
-    FILE *spool;   /* trace_flush() writes here in place of standard output; NULL: standard output */
-    uint32_t conn; /* --conn, 0: not given; end() is called only if this connection exists */
-    bool answered; /* an option such as --help was answered: only `out` is written, no file is read */
-    bool ndjson;   /* -T ndjson: what the command writes as JSON leaves as lines */
-    bool enough;   /* set by the command: no more frames are read, then end() is called */
-    uint32_t ring; /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
+    FILE *spool;      /* trace_flush() writes here in place of standard output; NULL: standard output */
+    uint32_t conn;    /* --conn, 0: not given; end() is called only if this connection exists */
+    bool answered;    /* an option such as --help was answered: only `out` is written, no file is read */
+    bool ndjson;      /* -T ndjson: what the command writes as JSON leaves as lines */
+    unsigned decoded; /* with `notes`: layers of the packet at hand that pkt_decode() made */
+    bool enough;      /* set by the command: no more frames are read, then end() is called */
+    uint32_t ring;    /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
     struct cap *live;
     struct cap_merge *in; /* the open files, from the first packet to end() */

@@ -256,7 +256,7 @@ static int start(struct trace *t)
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     (void)match; /* no -Y */
-    t->enough |= !tui_packet(job_of(t)->tui, p);
+    t->enough |= !tui_packet(job_of(t)->tui, p, t->decoded);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)

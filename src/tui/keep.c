@@ -10,9 +10,10 @@
 
 #define PENDING     65536 /* bytes of rows not written yet, at most about that many */
 #define TAPS_RECENT 256
-#define ROW_MAX     256  /* bytes of a row without the bytes of its packet, at most */
-#define COMMENT_MAX 4096 /* bytes of a comment that are kept */
-#define FILES_MAX   64   /* capture files that are kept open; the bytes of others are kept */
+#define ROW_MAX     1024       /* bytes of a row without texts and bytes, at most */
+#define MESSAGE_MAX (1u << 18) /* bytes of a message of an upper protocol that are kept */
+#define COMMENT_MAX 4096       /* bytes of a comment that are kept */
+#define FILES_MAX   64         /* capture files that are kept open; the bytes of others are kept */
 
 /* Rows that are forgotten together: all of them without a ring, else half of its packets. */
 struct part {
@@ -34,6 +35,7 @@ struct keep {
     uint32_t recent[TAPS_RECENT]; /* in `taps`: found last, by interface */
     uint8_t *data;                /* of the latest keep_get() */
     char *comment;                /* likewise, COMMENT_MAX bytes */
+    struct buf ulp, message;      /* likewise: what pkt_note.ulp and kept.message point to */
 };
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -76,7 +78,14 @@ static uint64_t take(struct reader *r)
     MEMBER(NOTE_MSG_BYTES, msg_bytes, uint64_t)                                                                        \
     MEMBER(NOTE_REQUEST, request_frame, uint64_t)                                                                      \
     MEMBER(NOTE_ACKED, acked_first, uint64_t)                                                                          \
-    MEMBER(NOTE_ACKED, acked_last, uint64_t)
+    MEMBER(NOTE_ACKED, acked_last, uint64_t)                                                                           \
+    MEMBER(NOTE_ULP_HOW, ulp_how, const char *)                                                                        \
+    MEMBER(NOTE_ULP, ulp_command, uint64_t)                                                                            \
+    MEMBER(NOTE_ULP, ulp_command_in, uint64_t)                                                                         \
+    MEMBER(NOTE_ULP, ulp_queue, uint32_t)                                                                              \
+    MEMBER(NOTE_ULP_DATA, ulp_offset, uint64_t)                                                                        \
+    MEMBER(NOTE_ULP_HOLE, ulp_missing, uint64_t)                                                                       \
+    MEMBER(NOTE_ULP_DONE, ulp_latency, ns_t)
 
 static void note_put(struct buf *b, const struct pkt_note *n)
 {
@@ -96,6 +105,48 @@ static void note_take(struct reader *r, struct pkt_note *n)
     *n = (struct pkt_note){.have = (uint32_t)take(r)};
     NOTE_MEMBERS(TAKE)
 #undef TAKE
+}
+
+/* --- Layers of upper protocols ---------------------------------------------------------------- */
+
+/* Bytes of the message that the layers from `from` on need. */
+static uint32_t message_len(const struct pkt *p, unsigned from)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = from; i < p->n_layers; i++)
+        if (p->layers[i].off & LAYER_MESSAGE)
+            n = max_u32(n, (p->layers[i].off & ~LAYER_MESSAGE) + p->layers[i].len);
+    return n <= MESSAGE_MAX ? n : 0;
+}
+
+/* The layers from `from` on, but those in a message if that is not kept; then the lengths of two texts behind the row:
+ * of the command, and of the message. */
+static void upper_put(struct buf *b, const struct pkt *p, unsigned from, uint32_t ulp, uint32_t message)
+{
+    unsigned n = p->n_layers > from ? min_u32(p->n_layers - from, KEEP_LAYERS) : 0;
+
+    for (unsigned i = 0; i < n; i++)
+        if (p->layers[from + i].off & LAYER_MESSAGE && !message)
+            n = i;
+    put(b, n);
+    for (unsigned i = from; i < from + n; i++) {
+        put(b, (uint64_t)(uintptr_t)p->layers[i].hdr);
+        put(b, p->layers[i].off);
+        put(b, p->layers[i].len);
+    }
+    put(b, ulp);
+    put(b, message);
+}
+
+static void layers_take(struct reader *r, struct kept *out)
+{
+    out->n_layers = min_u32((uint32_t)take(r), KEEP_LAYERS);
+    for (unsigned i = 0; i < out->n_layers; i++) {
+        out->layers[i].hdr = (const struct hdr *)(uintptr_t)take(r);
+        out->layers[i].off = (uint32_t)take(r);
+        out->layers[i].len = (uint32_t)take(r);
+    }
 }
 
 /* --- Interfaces ------------------------------------------------------------------------------- */
@@ -210,6 +261,8 @@ void keep_free(struct keep *s)
     free(s->taps);
     free(s->data);
     free(s->comment);
+    buf_free(&s->ulp);
+    buf_free(&s->message);
     free(s);
 }
 
@@ -225,8 +278,11 @@ static bool turn(struct keep *s)
     return part_begin(&s->parts[1], next, s->memory);
 }
 
-bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at)
+bool keep_add(struct keep *s, const struct pkt *packet, unsigned decoded, enum kind kind, uint64_t at)
 {
+    const struct frame *f = packet->frame;
+    const struct pkt_note *note = &packet->note;
+    uint32_t ulp = note->have & NOTE_ULP ? (uint32_t)strlen(note->ulp) : 0, message = message_len(packet, decoded);
     uint32_t tap = tap_of(s, f);
     bool keep = at == KEEP_BYTES || f->file >= FILES_MAX;
     struct part *p = &s->parts[1];
@@ -247,7 +303,10 @@ bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note
     put(b, keep ? 0 : at + 1);
     put(b, comment);
     note_put(b, note);
+    upper_put(b, packet, decoded, ulp, message);
     buf_mem(b, f->comment, comment);
+    buf_mem(b, note->ulp, ulp);
+    buf_mem(b, packet->message, message);
     if (keep)
         buf_mem(b, f->data, f->caplen);
     return !b->err && (b->len < PENDING || part_write(p)) && part_index(p, offset, kind);
@@ -294,13 +353,71 @@ static bool read_at(struct keep *s, int fd, uint64_t at, size_t n)
     return true;
 }
 
+/* Read `n` bytes of the rows at *offset into `to`, and move behind them. */
+static bool text_get(const struct part *p, uint64_t *offset, uint32_t n, void *to)
+{
+    bool good = pread(fileno(p->file), to, n, (off_t)*offset) == (ssize_t)n;
+
+    *offset += n;
+    return good;
+}
+
+/* The same into a buffer, with a NUL behind them. */
+static bool text_into(const struct part *p, uint64_t *offset, uint32_t n, struct buf *b)
+{
+    b->len = 0;
+    if (!buf_need(b, n + 1) || !text_get(p, offset, n, b->p))
+        return false;
+    b->p[n] = '\0';
+    b->len = n;
+    return true;
+}
+
+/* Fill in the frame, the note and the layers from a row. False: its interface is not known. */
+static bool row_take(const struct keep *s, struct reader *r, const uint8_t *row, struct kept *out, uint64_t *at)
+{
+    uint32_t tap = (uint32_t)take(r);
+
+    if (tap >= s->n_taps)
+        return false;
+    out->frame = s->taps[tap];
+    memcpy(&out->frame.ts, row, sizeof out->frame.ts);
+    out->frame.number = take(r);
+    out->frame.len = (uint32_t)take(r);
+    out->frame.caplen = min_u32((uint32_t)take(r), FRAME_MAX);
+    out->frame.flags = (uint32_t)take(r);
+    out->frame.drops = take(r);
+    *at = take(r);
+    out->frame.comment_len = min_u32((uint32_t)take(r), COMMENT_MAX);
+    note_take(r, &out->note);
+    layers_take(r, out);
+    return true;
+}
+
+/* Read the texts behind a row. */
+static bool texts_get(struct keep *s, const struct part *p, uint64_t *offset, struct kept *out, uint32_t ulp,
+                      uint32_t message)
+{
+    s->ulp.len = s->message.len = 0;
+    if (out->frame.comment_len) {
+        out->frame.comment = s->comment;
+        if (!text_get(p, offset, out->frame.comment_len, s->comment))
+            return false;
+    }
+    if ((ulp && !text_into(p, offset, ulp, &s->ulp)) || (message && !text_into(p, offset, message, &s->message)))
+        return false;
+    out->note.ulp = buf_str(&s->ulp);
+    out->message = (const uint8_t *)buf_str(&s->message);
+    return true;
+}
+
 bool keep_get(struct keep *s, uint64_t i, struct kept *out)
 {
     struct part *p = (struct part *)part_of(s, i);
     uint8_t row[ROW_MAX];
     struct reader r = {row + sizeof out->frame.ts, row};
     uint64_t entry, offset, at;
-    uint32_t tap;
+    uint32_t ulp, message;
     ssize_t got;
 
     if (i < keep_first(s) || i >= keep_end(s) || !part_write(p))
@@ -310,26 +427,13 @@ bool keep_get(struct keep *s, uint64_t i, struct kept *out)
     if (got < (ssize_t)sizeof out->frame.ts)
         return false;
     r.end = row + got;
-    tap = (uint32_t)take(&r);
-    if (tap >= s->n_taps)
+    if (!row_take(s, &r, row, out, &at))
         return false;
-    out->frame = s->taps[tap];
-    memcpy(&out->frame.ts, row, sizeof out->frame.ts);
-    out->frame.number = take(&r);
-    out->frame.len = (uint32_t)take(&r);
-    out->frame.caplen = min_u32((uint32_t)take(&r), FRAME_MAX);
-    out->frame.flags = (uint32_t)take(&r);
-    out->frame.drops = take(&r);
-    at = take(&r);
-    out->frame.comment_len = min_u32((uint32_t)take(&r), COMMENT_MAX);
-    note_take(&r, &out->note);
+    ulp = (uint32_t)take(&r);
+    message = (uint32_t)take(&r);
     offset = (entry >> 8) + (uint64_t)(r.p - row);
-    if (out->frame.comment_len) {
-        out->frame.comment = s->comment;
-        if (pread(fileno(p->file), s->comment, out->frame.comment_len, (off_t)offset) != out->frame.comment_len)
-            return false;
-        offset += out->frame.comment_len;
-    }
+    if (!texts_get(s, p, &offset, out, ulp, message))
+        return false;
     out->frame.data = s->data;
     out->kind = (enum kind)(entry & 0xff);
     return at ? read_at(s, fd_of(s, out->frame.file), at - 1, out->frame.caplen)

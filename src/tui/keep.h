@@ -1,12 +1,12 @@
 /* layer 3b (tui): the packets read so far, to be read again in any order.
  *
  * A packet takes 8 bytes of the index: its kind, and where its row begins in a temporary file without a name. The row
- * has the time, the lengths, what earlier packets tell of it, and where its bytes are: in the capture file itself if
- * that is a plain file, else behind the row. A ring forgets the oldest packets. */
+ * has the time, the lengths, what earlier packets tell of it with the layers of upper protocols, and where its bytes
+ * are: in the capture file itself if that is a plain file, else behind the row. A ring forgets the oldest packets. */
 #ifndef RDMATRACE_TUI_KEEP_H
 #define RDMATRACE_TUI_KEEP_H
 
-#include "dissect/frame_fields.h"
+#include "dissect/pkt.h"
 #include "frame.h"
 #include "src/tui/far.h"
 
@@ -30,11 +30,18 @@ static inline bool kind_is_event(enum kind k)
 
 #define KEEP_BYTES UINT64_MAX /* keep_add(): the bytes cannot be read again, keep them */
 
+#define KEEP_LAYERS 24 /* layers of upper protocols that are kept of a packet */
+
 /* A packet read again; valid until the next call of keep_get(). */
 struct kept {
     struct frame frame;
     struct pkt_note note;
     enum kind kind;
+    /* what stands behind the layers of pkt_decode(), because of earlier packets; the offsets with LAYER_MESSAGE are in
+     * `message` */
+    struct layer layers[KEEP_LAYERS];
+    unsigned n_layers;
+    const uint8_t *message;
 };
 
 struct keep;
@@ -44,8 +51,9 @@ struct keep;
  * file. NULL without memory or temporary file. */
 struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring, uint64_t memory);
 void keep_free(struct keep *s);
-/* Keep a packet; `at`: where its bytes begin in its file, or KEEP_BYTES. False without memory or room on the disk. */
-bool keep_add(struct keep *s, const struct frame *f, const struct pkt_note *note, enum kind kind, uint64_t at);
+/* Keep a packet; `at`: where its bytes begin in its file, or KEEP_BYTES; `decoded`: its layers that pkt_decode() makes,
+ * further ones are kept. False without memory or room on the disk. */
+bool keep_add(struct keep *s, const struct pkt *p, unsigned decoded, enum kind kind, uint64_t at);
 /* The packets kept have the numbers from keep_first() to before keep_end(); the first packet read is number 0. */
 uint64_t keep_first(const struct keep *s);
 uint64_t keep_end(const struct keep *s);

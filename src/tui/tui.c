@@ -55,6 +55,9 @@ bool load_into(struct tui *t, uint64_t i, struct kept *stored, struct pkt *p)
         return false;
     t->o.decode(t->o.user, p, &stored->frame);
     p->note = stored->note;
+    p->message = stored->message;
+    for (unsigned k = 0; k < stored->n_layers && p->n_layers < PKT_LAYERS; k++)
+        p->layers[p->n_layers++] = stored->layers[k];
     marks = marks_of(&t->marks, &stored->frame, &n);
     pkt_marks(p, marks, n);
     return true;
@@ -293,12 +296,13 @@ static void on_event(void *user, const struct event *e)
 {
     struct tui *t = user;
 
-    if (!t->full && !keep_add(t->keep, e->p->frame, &e->p->note, kind_of(e), t->o.place(t->o.user, e->p->frame)))
+    if (!t->full && !keep_add(t->keep, e->p, t->decoded, kind_of(e), t->o.place(t->o.user, e->p->frame)))
         t->full = true;
 }
 
-bool tui_packet(struct tui *t, struct pkt *p)
+bool tui_packet(struct tui *t, struct pkt *p, unsigned decoded)
 {
+    t->decoded = decoded;
     if (!t->seen++)
         t->first = p->frame->ts;
     analyses_packet(&t->analyses, p);

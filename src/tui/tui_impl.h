@@ -108,9 +108,10 @@ struct tui {
     struct observer *observer;
     struct keys *keys;
     struct keep *keep;
-    uint64_t seen; /* packets handed over */
-    ns_t first;    /* time of the first packet, valid with `seen` */
-    bool full;     /* packets could not be kept */
+    uint64_t seen;    /* packets handed over */
+    ns_t first;       /* time of the first packet, valid with `seen` */
+    unsigned decoded; /* layers of the packet at hand that pkt_decode() made */
+    bool full;        /* packets could not be kept */
     struct analyses analyses;
     struct table requests_table; /* columns of the requests */
     struct request *requests;    /* those that are over */

@@ -20,6 +20,17 @@ static struct frame frame_of(uint64_t number, const uint8_t *data, uint32_t len)
                           .has_ts = true};
 }
 
+/* Keep a packet of which nothing but its frame and its note is known. */
+static bool keep(struct keep *k, const struct frame *f, const struct pkt_note *note, enum kind kind)
+{
+    static struct pkt p;
+
+    p.frame = f;
+    p.note = *note;
+    p.n_layers = 0;
+    return keep_add(k, &p, 0, kind, KEEP_BYTES);
+}
+
 Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
 {
     static const char *const files[] = {"none", NULL};
@@ -42,7 +53,7 @@ Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
         data[i] = (uint8_t)i;
     for (uint64_t i = 1; i <= 5000; i++) {
         const struct frame f = frame_of(i, data + i % 7, (uint32_t)(i % 256));
-        cr_assert(keep_add(k, &f, i % 2 ? &note : &none, i % 2 ? KIND_NAK : KIND_OTHER, KEEP_BYTES));
+        cr_assert(keep(k, &f, i % 2 ? &note : &none, i % 2 ? KIND_NAK : KIND_OTHER));
     }
     cr_assert_eq(keep_first(k), 0);
     cr_assert_eq(keep_end(k), 5000);
@@ -70,6 +81,40 @@ Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
     keep_free(k);
 }
 
+Test(keep, layers_of_upper_protocols_come_back_with_their_message)
+{
+    static const char *const files[] = {"none", NULL};
+    static const struct hdr hdr = {.abbrev = "upper"};
+    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    const struct frame f = frame_of(1, (const uint8_t *)"abc", 3);
+    static struct pkt p;
+    struct kept out;
+
+    p.frame = &f;
+    p.note = (struct pkt_note){.have = NOTE_ULP | NOTE_ULP_DATA, .ulp = "Write", .ulp_command = 7, .ulp_offset = 300};
+    p.message = (const uint8_t *)"0123456789";
+    p.n_layers = 3; /* the first one is that of pkt_decode() */
+    p.layers[1] = (struct layer){.hdr = &hdr, .off = 1, .len = 2};
+    p.layers[2] = (struct layer){.hdr = &hdr, .off = LAYER_MESSAGE | 3, .len = 4};
+    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES));
+    p.note.have = 0;
+    p.n_layers = 1;
+    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES));
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert(keep_get(k, 0, &out));
+        cr_assert_str_eq(out.note.ulp, "Write");
+        cr_assert(out.note.ulp_command == 7 && out.note.ulp_offset == 300);
+        cr_assert(out.n_layers == 2 && out.layers[0].hdr == &hdr && out.layers[0].off == 1);
+        cr_assert(out.layers[1].off == (LAYER_MESSAGE | 3) && out.layers[1].len == 4);
+        cr_assert_arr_eq(out.message, "0123456", 7); /* as far as layers need it */
+        cr_assert_arr_eq(out.frame.data, "abc", 3);
+        cr_assert(keep_get(k, 1, &out));
+        cr_assert(out.n_layers == 0 && !(out.note.have & NOTE_ULP));
+        cr_assert_arr_eq(out.frame.data, "abc", 3);
+    }
+    keep_free(k);
+}
+
 Test(keep, an_index_that_needs_more_memory_goes_on_in_a_file)
 {
     static const char *const files[] = {"none", NULL};
@@ -79,7 +124,7 @@ Test(keep, an_index_that_needs_more_memory_goes_on_in_a_file)
 
     for (uint64_t i = 1; i <= 3 * FAR_CHUNK; i++) {
         const struct frame f = frame_of(i, (const uint8_t *)"abc", 3);
-        cr_assert(keep_add(k, &f, &none, i % 7 ? KIND_REQUEST : KIND_NAK, KEEP_BYTES));
+        cr_assert(keep(k, &f, &none, i % 7 ? KIND_REQUEST : KIND_NAK));
     }
     for (uint64_t i = 1; i <= 3 * FAR_CHUNK; i += 4999) {
         cr_assert(keep_get(k, i - 1, &p));
@@ -116,7 +161,7 @@ Test(keep, a_ring_forgets_the_oldest)
 
     for (uint64_t i = 1; i <= 95; i++) {
         const struct frame f = frame_of(i, (const uint8_t *)"abc", 3);
-        cr_assert(keep_add(k, &f, &none, KIND_REQUEST, KEEP_BYTES));
+        cr_assert(keep(k, &f, &none, KIND_REQUEST));
         cr_assert_geq(keep_end(k) - keep_first(k), i < 10 ? i : 10);
         cr_assert_leq(keep_end(k) - keep_first(k), 20);
     }
