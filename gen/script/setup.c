@@ -391,7 +391,10 @@ static bool conn_and_host(struct script *s, const struct token *t, unsigned n, s
     return script_conn_of(s, t, c) && (n == 1 || script_host_of(s, &t[2], host));
 }
 
-bool script_connect(struct script *s, const struct token *t, unsigned n)
+/* A line about the connection manager of one end of a connection, which `call` carries out; `what` is its first word.
+ */
+static bool call_cm(struct script *s, const struct token *t, unsigned n, const char *what,
+                    int (*call)(struct sim *sim, struct sim_conn *c, unsigned host))
 {
     struct sim_conn *c;
     unsigned host;
@@ -401,36 +404,23 @@ bool script_connect(struct script *s, const struct token *t, unsigned n)
         return false;
     if (s->dut)
         return dut_lacks(s, "connections are made without RDMA-CM");
-    err = sim_conn_connect(&s->sim, c, host);
-    return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
+    err = call(&s->sim, c, host);
+    return err == 0 || text_fail(&s->err, t, "%s: %s", what, strerror(-err));
+}
+
+bool script_connect(struct script *s, const struct token *t, unsigned n)
+{
+    return call_cm(s, t, n, "connect", sim_conn_connect);
 }
 
 bool script_load(struct script *s, const struct token *t, unsigned n)
 {
-    struct sim_conn *c;
-    unsigned host;
-    int err;
-
-    if (!conn_and_host(s, t, n, &c, &host))
-        return false;
-    if (s->dut)
-        return dut_lacks(s, "connections are made without RDMA-CM");
-    err = sim_conn_load(&s->sim, c, host);
-    return err == 0 || text_fail(&s->err, t, "load: %s", strerror(-err));
+    return call_cm(s, t, n, "load", sim_conn_load);
 }
 
 bool script_disconnect(struct script *s, const struct token *t, unsigned n)
 {
-    struct sim_conn *c;
-    unsigned host;
-    int err;
-
-    if (!conn_and_host(s, t, n, &c, &host))
-        return false;
-    if (s->dut)
-        return dut_lacks(s, "connections are made without RDMA-CM");
-    err = sim_conn_disconnect(&s->sim, c, host);
-    return err == 0 || text_fail(&s->err, t, "disconnect: %s", strerror(-err));
+    return call_cm(s, t, n, "disconnect", sim_conn_disconnect);
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, siz
                                  .bytes = t->stride + grh,
                                  .grh = grh,
                                  .slots = t->rx_slots,
-                                 .id = RECV_ID};
+                                 .id = RECEIVES_ID};
 }
 
 static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c, unsigned host)
@@ -190,7 +190,7 @@ static void poll_cq(struct traffic *t, unsigned i, unsigned h)
 
     while ((n = verbs_poll(ep_verbs(t->s->ep[h]), c->cq[h], wc, ARRAY_LEN(wc))) > 0)
         for (int k = 0; k < n; k++) {
-            if ((wc[k].wr_id & RECV_ID) && rx)
+            if ((wc[k].wr_id & RECEIVES_ID) && rx)
                 traffic_recv_completed(t, rx, &wc[k]);
             else if (wc[k].wr_id & KEY_ID)
                 traffic_loan_completed(t, i, h, &wc[k]);

@@ -6,7 +6,6 @@
 #include "gen/verbs/receives.h"
 #include "gen/verbs/sender.h"
 
-#define RECV_ID     (UINT64_C(1) << 63)
 #define TX_IOVA     UINT64_C(0x10000000)
 #define RX_IOVA     UINT64_C(0x20000000)
 #define ATOMIC_AREA 64 /* bytes in front of the remote slots: counters of FETCH & ADD and COMPARE & SWAP */

@@ -259,7 +259,7 @@ void traffic_recv_completed(struct traffic *t, struct traffic_dir *d, const stru
         return;
     }
     t->r.received++;
-    good = (wc->wr_id & ~RECV_ID) == i; /* receives complete in the order in which they were posted */
+    good = (wc->wr_id & ~RECEIVES_ID) == i; /* receives complete in the order in which they were posted */
     if (!qp_is_reliable(d->c->type))
         good &= was_sent(t, d, wc, data, len);
     else if (d->await_head == d->await_tail)

@@ -5,6 +5,9 @@
 #include "gen/verbs/verbs.h"
 #include "src/transport/ud.h"
 
+/* Marks the wr_id of receives, where sends complete to the same queue. */
+#define RECEIVES_ID (UINT64_C(1) << 63)
+
 /* Receive number n lies in slot n % slots and has the wr_id `id` + n. */
 struct receives {
     struct verbs *verbs;

@@ -85,6 +85,9 @@ void timeline_end(struct timeline *t);
 /* The accounts, by number of connection; after timeline_end(). */
 size_t timeline_n(const struct timeline *t);
 const struct timeline_row *timeline_row(const struct timeline *t, size_t i);
+/* Number of the first account of connection `conn`, whose accounts follow one another; of the next connection with
+ * accounts if it has none, or timeline_n(). */
+size_t timeline_first(const struct timeline *t, uint64_t conn);
 /* The episodes in the order in which they began. */
 uint32_t timeline_episodes(const struct timeline *t);
 const struct episode *timeline_episode(const struct timeline *t, uint32_t i);

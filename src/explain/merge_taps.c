@@ -303,26 +303,11 @@ static bool counts_before(const struct explainer *x, const struct timeline_row *
     return trip_of(x, a) != trip_of(x, b) ? trip_of(x, a) > trip_of(x, b) : a < b;
 }
 
-/* The first account of a connection; they stand together. */
-static size_t first_row(const struct timeline *t, uint32_t conn)
-{
-    size_t low = 0, high = timeline_n(t);
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (timeline_row(t, mid)->conn < conn)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 bool account_counts(const struct explainer *x, const struct timeline_row *r)
 {
     const struct timeline *t = x->timeline;
 
-    for (size_t i = first_row(t, r->conn); i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
+    for (size_t i = timeline_first(t, r->conn); i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
         const struct timeline_row *o = timeline_row(t, i);
         if (o != r && is_same_direction(o, r) && counts_before(x, o, r))
             return false;
@@ -334,7 +319,7 @@ bool explain_counts(const struct explainer *x, uint32_t conn, uint32_t flow, uin
 {
     const struct timeline *t = x->timeline;
 
-    for (size_t i = first_row(t, conn); flow != FLOW_NONE && i < timeline_n(t); i++) {
+    for (size_t i = timeline_first(t, conn); flow != FLOW_NONE && i < timeline_n(t); i++) {
         const struct timeline_row *r = timeline_row(t, i);
         if (r->conn != conn)
             break;

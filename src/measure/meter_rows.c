@@ -204,21 +204,6 @@ static int by_conn(const void *a, const void *b)
 
 /* --- Accounts --------------------------------------------------------------------------------- */
 
-/* The first account of a connection, or of the next one. */
-static size_t account_of(const struct timeline *t, uint64_t conn)
-{
-    size_t low = 0, high = timeline_n(t);
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (timeline_row(t, mid)->conn < conn)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static bool is_account_of(const struct timeline_row *a, const struct meter_row *r)
 {
     bool same_ends = a->dqpn == r->dqpn && conn_addr_eq(&a->src, &r->src) && conn_addr_eq(&a->dst, &r->dst);
@@ -230,7 +215,7 @@ static void take_account(struct meter_row *r, const struct timeline *t)
 {
     r->accounted = false;
     r->lost = METER_NONE;
-    for (size_t i = account_of(t, r->conn); r->conn && i < timeline_n(t); i++) {
+    for (size_t i = timeline_first(t, r->conn); r->conn && i < timeline_n(t); i++) {
         const struct timeline_row *a = timeline_row(t, i);
         if (a->conn != r->conn)
             return;

@@ -75,6 +75,21 @@ void table_cut(const struct table *t, struct buf *b, size_t at, size_t more)
     buf_puts(b, dots);
 }
 
+void table_row(const struct table *t, struct buf *b, const struct text_column *columns,
+               void (*put)(struct buf *b, const void *row, unsigned column), const void *row, struct buf *after)
+{
+    size_t start = b->len;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        size_t at = b->len;
+        put(b, row, (unsigned)(t->columns[i] - columns));
+        table_cell(t, i, b, at);
+    }
+    table_cut(t, b, start, after->len);
+    buf_puts(b, buf_str(after));
+    buf_char(b, '\n');
+}
+
 void table_head(const struct table *t, struct buf *b)
 {
     for (unsigned i = 0; i < t->n; i++) {

@@ -36,6 +36,10 @@ void table_fit(struct table *t, unsigned width);
 void table_cell(const struct table *t, unsigned i, struct buf *b, size_t at);
 /* Cut the line that began at `at` so that it fits, and `more` characters after it. */
 void table_cut(const struct table *t, struct buf *b, size_t at, size_t more);
+/* Append the line of a row: `put` appends the cell of column `column`, counted in the array of table_of(), without
+ * alignment; `after` follows the last column, and is never cut. */
+void table_row(const struct table *t, struct buf *b, const struct text_column *columns,
+               void (*put)(struct buf *b, const void *row, unsigned column), const void *row, struct buf *after);
 /* The line with the titles. */
 void table_head(const struct table *t, struct buf *b);
 

@@ -257,20 +257,17 @@ void wqe_table(struct table *t, const struct column_names *named, unsigned width
     }
 }
 
+static void put_column(struct buf *b, const void *row, unsigned column)
+{
+    put_cell[column](b, row);
+}
+
 static void print_text(struct buf *b, const struct table *t, const struct wqe_row *q)
 {
-    size_t start = b->len;
     struct buf tap = {0};
 
-    for (unsigned i = 0; i < t->n; i++) {
-        size_t at = b->len;
-        put_cell[t->columns[i] - text_columns](b, q);
-        table_cell(t, i, b, at);
-    }
     row_tap_after(&tap, q->row);
-    table_cut(t, b, start, tap.len);
-    buf_puts(b, buf_str(&tap));
-    buf_char(b, '\n');
+    table_row(t, b, text_columns, put_column, q, &tap);
     buf_free(&tap);
 }
 

@@ -1,8 +1,6 @@
 /* layer 2 (transport): Communication Management: the state machine of one connection. */
 #include "src/transport/cm_impl.h"
 
-#include "src/transport/flow_label.h"
-
 /* --- Helpers ---------------------------------------------------------------------------------- */
 
 static void raise(struct cm_conn *c, enum cm_event e)
@@ -266,16 +264,23 @@ bool cm_abort(struct cm_conn *c)
 
 /* --- What arrives ----------------------------------------------------------------------------- */
 
-static void on_req(struct cm_conn *c, const struct cm_msg *m)
+/* A REQ or SIDR_REQ of the peer, which calls it `id`. */
+static void take_request(struct cm_conn *c, const struct cm_msg *m, uint32_t id, enum cm_state state,
+                         enum cm_event event)
 {
-    cm_params_of_req(&c->peer, m);
-    c->remote_id = m->req.local_id;
+    c->remote_id = id;
     c->tid = m->mad.tid;
     c->rx_hash = cm_msg_hash(m);
     c->copies = 1;
-    c->state = CM_ST_REQ_RCVD;
+    c->state = state;
     c->expiry = NS_NEVER;
-    raise(c, CM_EV_REQUEST);
+    raise(c, event);
+}
+
+static void on_req(struct cm_conn *c, const struct cm_msg *m)
+{
+    cm_params_of_req(&c->peer, m);
+    take_request(c, m, m->req.local_id, CM_ST_REQ_RCVD, CM_EV_REQUEST);
 }
 
 static void on_rep(struct cm_conn *c, const struct cm_msg *m)
@@ -395,13 +400,7 @@ static void on_apr(struct cm_conn *c, const struct cm_msg *m)
 static void on_sidr_req(struct cm_conn *c, const struct cm_msg *m)
 {
     cm_params_of_sidr_req(&c->peer, m);
-    c->remote_id = m->sidr_req.request_id;
-    c->tid = m->mad.tid;
-    c->rx_hash = cm_msg_hash(m);
-    c->copies = 1;
-    c->state = CM_ST_SIDR_REQ_RCVD;
-    c->expiry = NS_NEVER;
-    raise(c, CM_EV_SIDR_REQUEST);
+    take_request(c, m, m->sidr_req.request_id, CM_ST_SIDR_REQ_RCVD, CM_EV_SIDR_REQUEST);
 }
 
 static void on_sidr_rep(struct cm_conn *c, const struct cm_msg *m)
@@ -560,42 +559,4 @@ enum cm_event cm_poll(struct cm_conn *c)
     e = (unsigned)__builtin_ctz(c->events);
     c->events &= (uint16_t) ~(1u << e);
     return (enum cm_event)e;
-}
-
-/* --- Negotiated attributes -------------------------------------------------------------------- */
-
-/* Local ACK timeout for a peer with ACK delay `delay`, over a path with this packet life time; all of them exponents.
- * Twice the life time plus the delay, rounded up to the next exponent only where both are about as long (kernel cm.c
- * does the same). */
-static uint8_t ack_exponent(unsigned delay, unsigned life)
-{
-    unsigned twice = life + 1, longer = max_u32(twice, delay), apart = longer - min_u32(twice, delay);
-
-    return (uint8_t)min_u32(longer + (apart <= 1), 31);
-}
-
-void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a)
-{
-    const struct cm_params *o = &c->own, *p = &c->peer;
-    const struct cm_path *path = &o->path;
-
-    memset(a, 0, sizeof *a);
-    a->pkey = o->pkey;
-    a->dest_qpn = p->qpn;
-    a->rq_psn = o->psn;
-    a->sq_psn = p->psn;
-    a->path_mtu = (uint16_t)cm_mtu_bytes(o->mtu);
-    a->max_rd_atomic = c->active ? (uint8_t)min_u32(o->init_depth, p->resp_res) : o->init_depth;
-    a->max_dest_rd_atomic = c->active ? (uint8_t)min_u32(o->resp_res, p->init_depth) : o->resp_res;
-    a->timeout = c->active ? ack_exponent(p->ack_delay, path->life) : p->ack_timeout;
-    a->retry_cnt = c->active ? o->retry_count : p->retry_count;
-    a->rnr_retry = p->rnr_retry;
-    memcpy(a->av.dgid, path->dgid, 16);
-    a->av.dlid = path->dlid;
-    a->av.flow = path->flow;
-    a->av.sport = flow_sport(path->flow ? path->flow : flow_of_qpns(o->qpn, p->qpn));
-    a->av.tclass = path->tclass;
-    a->av.hop_limit = path->hop;
-    a->av.sl = path->sl;
-    a->av.grh = !path->subnet_local;
 }

@@ -1,5 +1,7 @@
-/* layer 2 (transport): Communication Management: parameters to messages and back. */
+/* layer 2 (transport): Communication Management: parameters to messages and back, and to a queue pair. */
 #include "src/transport/cm_impl.h"
+
+#include "src/transport/flow_label.h"
 
 static void mad_init(struct cm_msg *m, unsigned attr, uint64_t tid)
 {
@@ -388,4 +390,42 @@ void cm_params_ip(struct cm_params *p, const uint8_t *src, const uint8_t *dst, u
         memset(p->ip.src, 0, 12);
         memset(p->ip.dst, 0, 12);
     }
+}
+
+/* --- Negotiated attributes -------------------------------------------------------------------- */
+
+/* Local ACK timeout for a peer with ACK delay `delay`, over a path with this packet life time; all of them exponents.
+ * Twice the life time plus the delay, rounded up to the next exponent only where both are about as long (kernel cm.c
+ * does the same). */
+static uint8_t ack_exponent(unsigned delay, unsigned life)
+{
+    unsigned twice = life + 1, longer = max_u32(twice, delay), apart = longer - min_u32(twice, delay);
+
+    return (uint8_t)min_u32(longer + (apart <= 1), 31);
+}
+
+void cm_qp_attr(const struct cm_conn *c, struct qp_attr *a)
+{
+    const struct cm_params *o = &c->own, *p = &c->peer;
+    const struct cm_path *path = &o->path;
+
+    memset(a, 0, sizeof *a);
+    a->pkey = o->pkey;
+    a->dest_qpn = p->qpn;
+    a->rq_psn = o->psn;
+    a->sq_psn = p->psn;
+    a->path_mtu = (uint16_t)cm_mtu_bytes(o->mtu);
+    a->max_rd_atomic = c->active ? (uint8_t)min_u32(o->init_depth, p->resp_res) : o->init_depth;
+    a->max_dest_rd_atomic = c->active ? (uint8_t)min_u32(o->resp_res, p->init_depth) : o->resp_res;
+    a->timeout = c->active ? ack_exponent(p->ack_delay, path->life) : p->ack_timeout;
+    a->retry_cnt = c->active ? o->retry_count : p->retry_count;
+    a->rnr_retry = p->rnr_retry;
+    memcpy(a->av.dgid, path->dgid, 16);
+    a->av.dlid = path->dlid;
+    a->av.flow = path->flow;
+    a->av.sport = flow_sport(path->flow ? path->flow : flow_of_qpns(o->qpn, p->qpn));
+    a->av.tclass = path->tclass;
+    a->av.hop_limit = path->hop;
+    a->av.sl = path->sl;
+    a->av.grh = !path->subnet_local;
 }
