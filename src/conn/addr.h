@@ -10,7 +10,7 @@ struct pkt;
 /* An address of 16 bytes: IPv6 or GID as they are, IPv4 mapped (::ffff:a.b.c.d), a LID as ::lid. */
 struct conn_addr {
     uint8_t b[16];
-    uint64_t network; /* in which it is valid, 0: need not be told apart (pkt.network) */
+    uint64_t network; /* number of the network in which it is valid; 0: there is only one (pkt.network) */
 };
 /* Source and destination of a packet: its IP addresses or GIDs, else its LIDs; without any, ::. */
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst);

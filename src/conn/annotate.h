@@ -8,7 +8,7 @@ struct context;
 struct event;
 struct observer;
 
-/* The context has an observer of its own, which bounds the memory. NULL without memory. */
+/* The context has its own observer, which bounds the memory. NULL without memory. */
 struct context *context_new(uint64_t memory);
 void context_free(struct context *c);
 

@@ -325,7 +325,7 @@ bool conn_moved(struct conn_table *t, uint32_t flow)
 #define SAME_QPN 64 /* flows to one queue pair number that are looked at; with more none is certain */
 
 /* A request of a new flow says that its sender has migrated (MigReq): if it goes on with one other flow to a queue pair
- * of this number, learn the path, as if REQ or LAP had told it. Not with two: hosts that are set up alike have queue
+ * of this number, learn the path, as from a REQ or LAP. Not with two: hosts with the same setup have queue
  * pairs of the same numbers. */
 static bool learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p)
 {
@@ -440,7 +440,7 @@ void conn_note_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
         psn_index_add(t->psns, &f->src, &f->dst, psn, flow);
 }
 
-/* Flows that have requested PSNs that conn_note_psn() was not told of: all of them are looked at. */
+/* Flows whose requested PSNs are not in the index of conn_note_psn(): every flow is examined. */
 static void examine_all(struct candidates *c, struct flow *f)
 {
     for (uint32_t i = *conn_pair_chain(c->t, &f->dst, &f->src); i != FLOW_NONE && c->n < 2;

@@ -145,7 +145,7 @@ void conn_table_free(struct conn_table *t);
  * another connection from now on: the user's state of the flow is to be reset. conn_flow_at() still returns the flow
  * that was. */
 typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
-/* Called to ask whether flow `flow`, of requests, has lately carried PSN `psn`. */
+/* Callback: whether a recent request of flow `flow` has PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 /* Called to ask whether request `p`, of no known flow, goes on with those of `flow` along another path: its sender has
  * migrated. */

@@ -35,7 +35,7 @@ struct listeners {
 struct evidence {
     struct req_dir h; /* first */
     struct go_backs go_backs;
-    uint32_t block; /* of the PSNs that conn_note_psn() was told of last */
+    uint32_t block; /* number of the block of PSNs that was last passed to conn_note_psn() */
 };
 
 struct observer {
@@ -352,7 +352,7 @@ static __attribute__((noinline)) void look_closer(struct observer *o, struct eve
 
 #define BLOCKS_OF_READ 64 /* blocks of PSNs of a READ that are noted; its first responses find their requests */
 
-/* Tell which PSNs the flow requests: responses show by them which flow they answer. */
+/* Enter the PSNs of a request into the index (conn_note_psn()), by which the flow of a response is found. */
 static __attribute__((noinline)) void note_psns(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     uint32_t psn = p->bth.psn, bytes = p->have & H_RETH && p->op->flags & OPF_READ_REQ ? p->reth.dmalen : 0;

@@ -3,7 +3,7 @@
 #include "src/conn/packet.h"
 #include "src/conn/requests_impl.h"
 
-#define COPIES 8 /* requests of a READ that are told apart, the latest ones */
+#define COPIES 8 /* a READ and its retransmissions: at most so many are examined, the latest */
 
 static void nak_put(struct nak *n, const struct pkt *p)
 {

@@ -32,7 +32,7 @@ bool retries_gave_up(const struct observer *w, const struct req_dir *h, const st
     if (silence <= 0)
         return false;
     if (c->have_asked && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
-        return true; /* the ACK timer expired once more */
+        return true; /* the ACK timer expired again */
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
 

@@ -1,5 +1,5 @@
-/* layer 3 (judge): when the replicas of a flow begin, and begin anew: its first request, a new connection of the same
- * queue pairs, a migration. */
+/* layer 3 (judge): when the replicas of a flow begin or are reset: at its first request, at a new connection of the
+ * same queue pairs, at a migration. */
 #include "src/judge/judge_impl.h"
 
 /* Initialise the replicas of flow `f` with request `p`; `new_conn`: of a new connection. */
@@ -42,7 +42,7 @@ bool judge_begin(struct judge *j, const struct event *e, struct jflow *f)
     return true;
 }
 
-/* The requester has migrated: it begins to count its retries anew, and the path may have another ACK timeout. */
+/* The requester has migrated: its retry count is reset, and the alternate path may have another ACK timeout. */
 static void begin_path(const struct judge *j, uint32_t flow, struct jflow *f)
 {
     const struct conn_params *k = &j->flow[flow].params;
@@ -79,7 +79,7 @@ static bool may_begin_anew(const struct judged *a)
            ((h->have_una && psn_diff(psn, h->una) < 0) || psn_diff(psn, h->start) < 0);
 }
 
-/* Another connection may have begun, of which neither CM nor the PSN tells. */
+/* Another connection of the same queue pairs may have begun, although neither CM nor the PSN shows it. */
 static void note_another(const struct judge *j, const struct judged *a)
 {
     struct another *n = &a->f->another;

@@ -474,7 +474,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
     if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP)
         return;
     if (!exchange_of(j, &c)) {
-        judge_cm_stray(j, &c);
+        judge_cm_unmatched(j, &c);
         return;
     }
     settle_early(j, c.s, p->frame->ts);

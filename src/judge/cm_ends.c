@@ -1,5 +1,5 @@
-/* layer 3 (judge): the table of CM exchanges, and the rules that need both ends of many: whose message a stray one is,
- * what was closed or refused, queue pairs used again. */
+/* layer 3 (judge): the table of CM exchanges, and the rules that compare several of them: messages that match no
+ * exchange, connections closed or refused, queue pairs reused within timewait. */
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
@@ -71,7 +71,7 @@ struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s)
     return &j->cm_ends[s - j->cm];
 }
 
-/* --- What the exchanges tell ------------------------------------------------------------------ */
+/* --- What the exchanges prove ----------------------------------------------------------------- */
 
 /* A queue pair that was closed a moment ago is named again, by side `active` of message `c`, and so is a PSN that its
  * peer may still have packets of. */
@@ -184,7 +184,7 @@ void judge_cm_opened(struct judge *j, uint32_t flow)
 
 /* --- Messages that belong to no exchange ------------------------------------------------------ */
 
-enum misfit { FITS_NOT, OTHER_ADDRESS, OTHER_SIDE, OTHER_LOCAL_ID, OTHER_REMOTE_ID };
+enum mismatch { FITS_NOT, OTHER_ADDRESS, OTHER_SIDE, OTHER_LOCAL_ID, OTHER_REMOTE_ID };
 
 /* Communication ids of a message, or its request id as that of the receiver. */
 static void ids_of(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
@@ -195,7 +195,7 @@ static void ids_of(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver)
 }
 
 /* What keeps the message from being one of the exchange `e`, sent by its active (else its passive) side. */
-static enum misfit misfit_of(const struct cm_ends *e, const struct cm_packet *c, bool active)
+static enum mismatch mismatch_of(const struct cm_ends *e, const struct cm_packet *c, bool active)
 {
     bool to = conn_addr_eq(&e->addr[!active], &c->dst), from = conn_addr_eq(&e->addr[active], &c->src);
     bool sidr = c->m->mad.attr_id == CM_SIDR_REP,
@@ -222,8 +222,8 @@ static enum misfit misfit_of(const struct cm_ends *e, const struct cm_packet *c,
 }
 
 /* Report what is wrong with a message of `e`. */
-static void report_stray(struct judge *j, const struct cm_packet *c, const struct cm_ends *e, enum misfit how,
-                         bool active, bool sure)
+static void report_unmatched(struct judge *j, const struct cm_packet *c, const struct cm_ends *e, enum mismatch how,
+                             bool active, bool sure)
 {
     const char *what = cm_attr_str(c->m->mad.attr_id);
     struct found f = found_of(RULE_CM_01, FLOW_NONE);
@@ -276,10 +276,10 @@ static bool follows_req(const struct cm_msg *m)
 }
 
 /* True if the message repeats, or answers, an earlier one of no exchange. */
-static bool follows_stray(const struct judge *j, const struct cm_stray *now)
+static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *now)
 {
-    for (unsigned i = 0; i < CM_STRAYS && i < j->n_cm_stray; i++) {
-        const struct cm_stray *s = &j->cm_stray[i];
+    for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
+        const struct cm_unmatched *s = &j->cm_unmatched[i];
         bool same = conn_addr_eq(&s->src, &now->src) && conn_addr_eq(&s->dst, &now->dst),
              back = conn_addr_eq(&s->src, &now->dst) && conn_addr_eq(&s->dst, &now->src);
         if (s->tap == now->tap && ((same && s->sender == now->sender && s->receiver == now->receiver) ||
@@ -289,21 +289,21 @@ static bool follows_stray(const struct judge *j, const struct cm_stray *now)
     return false;
 }
 
-/* A message with ids that nothing has given: if its REQ had been sent, and not only before the capture, it would be
- * there, once more by now. */
+/* A message with ids of no captured REQ. A REQ that was sent during the capture would have been captured, or been
+ * retransmitted by now. */
 static void report_unknown(struct judge *j, const struct cm_packet *c)
 {
-    struct cm_stray now = {.tap = conn_tap_of(c->p->frame), .src = c->src, .dst = c->dst};
+    struct cm_unmatched now = {.tap = conn_tap_of(c->p->frame), .src = c->src, .dst = c->dst};
     struct found f = found_of(RULE_CM_01, FLOW_NONE);
     uint32_t iface = c->p->frame->iface;
     bool known;
 
     ids_of(c->m, &now.sender, &now.receiver);
-    known = follows_stray(j, &now);
-    j->cm_stray[j->n_cm_stray++ % CM_STRAYS] = now;
+    known = follows_unmatched(j, &now);
+    j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED] = now;
     if (known || !follows_req(c->m) || iface >= JUDGE_TAPS || c->p->frame->ts - j->first_ts[iface] <= REQ_AGAIN)
         return;
-    f.severity = SEV_W; /* an MRA before the capture may have asked for more time */
+    f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
     f.has = N_CM | N_RSP | N_START;
     f.needs = N_COMPLETE;
     f.lacks = j->cm_lost || j->malformed ? N_COMPLETE : 0;
@@ -313,17 +313,17 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
     judge_found(j, c->p, f);
 }
 
-void judge_cm_stray(struct judge *j, const struct cm_packet *c)
+void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
 {
     const struct cm_ends *of = NULL;
-    enum misfit how = FITS_NOT;
+    enum mismatch how = FITS_NOT;
     bool active = false;
     unsigned n = 0;
 
     for (unsigned i = 0; i < 2 * (j->n_cm_used + CM_SIDRS); i++) {
         unsigned k = i / 2, at = k < j->n_cm_used ? j->cm_used[k] : CM_EXCHANGES + k - j->n_cm_used;
         const struct cm_ends *e = &j->cm_ends[at];
-        enum misfit m = e->used && e->tap == conn_tap_of(c->p->frame) ? misfit_of(e, c, i % 2) : FITS_NOT;
+        enum mismatch m = e->used && e->tap == conn_tap_of(c->p->frame) ? mismatch_of(e, c, i % 2) : FITS_NOT;
         const struct cm_closed *end = &e->closed[e->closed[0].frame ? 0 : 1];
         if (m == FITS_NOT || e->lap || (end->frame && c->p->frame->ts - end->ts > FORGET_AFTER))
             continue;
@@ -334,7 +334,8 @@ void judge_cm_stray(struct judge *j, const struct cm_packet *c)
         active = i % 2;
     }
     if (n)
-        report_stray(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
+        report_unmatched(j, c, of, how, active,
+                         how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
     else
         report_unknown(j, c);
 }
@@ -372,7 +373,7 @@ void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
     struct cm_ends *e = sidr_find(j, c, false, c->m->sidr_rep.request_id);
 
     if (!e)
-        judge_cm_stray(j, c);
+        judge_cm_unmatched(j, c);
     else if (!e->rep_frame)
         e->rep_frame = frame_u32(c->p);
 }

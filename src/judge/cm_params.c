@@ -131,11 +131,11 @@ static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow,
 }
 
 /* True if responses to another queue pair than `qpn` came the other way whose requests are not known. */
-static bool hears_strays(const struct judge *j, const struct flow *c, uint32_t qpn)
+static bool has_unmatched_back(const struct judge *j, const struct flow *c, uint32_t qpn)
 {
     for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++) {
         const struct flow *r = &j->flow[i];
-        if (j->flows[i].strays && r->peer == FLOW_NONE && r->tap == c->tap && r->dqpn != qpn &&
+        if (j->flows[i].unmatched && r->peer == FLOW_NONE && r->tap == c->tap && r->dqpn != qpn &&
             conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src))
             return true;
     }
@@ -161,7 +161,7 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
 
     if (!e || !(f->dir->again || is_answered(j, e, side)) || (named != FLOW_NONE && j->flows[named].dir) ||
-        hears_strays(j, c, e->qpn[side]))
+        has_unmatched_back(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
     g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */
@@ -183,14 +183,15 @@ static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t 
 {
     const struct req_dir *h = j->flows[of].dir;
 
-    if (h && h->have_una && psn_diff(h->una, f->stray_first) > 0 && j->flow[of].paired_by != PAIR_CM)
+    if (h && h->have_una && psn_diff(h->una, f->unmatched_first) > 0 && j->flow[of].paired_by != PAIR_CM)
         return false; /* its own peer has */
     return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
-           psn_in(f->stray_first, h->start, h->next - h->start) && psn_in(f->stray_last, h->start, h->next - h->start);
+           psn_in(f->unmatched_first, h->start, h->next - h->start) &&
+           psn_in(f->unmatched_last, h->start, h->next - h->start);
 }
 
 /* True if a connection is known of which both directions were captured at `tap`. */
-static bool hears_both(const struct judge *j, uint32_t tap)
+static bool sees_both_directions(const struct judge *j, uint32_t tap)
 {
     for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++)
         if (j->flow[i].tap == tap && j->flow[i].peer != FLOW_NONE && j->flows[i].has_rsp)
@@ -204,9 +205,9 @@ static bool hears_both(const struct judge *j, uint32_t tap)
 static bool is_sure(const struct judge *j, uint32_t flow, uint32_t of, bool address)
 {
     const struct flow *q = &j->flow[of];
-    bool again = j->flows[of].dir->again && j->flows[flow].strays > 1;
+    bool again = j->flows[of].dir->again && j->flows[flow].unmatched > 1;
 
-    return address && (q->have_sqpn || again || hears_both(j, q->tap));
+    return address && (q->have_sqpn || again || sees_both_directions(j, q->tap));
 }
 
 /* Responses in `flow` whose requests go to another host, or come from another queue pair, which `of` is. */
@@ -230,7 +231,7 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
         g.text = "The requests with these PSNs go to another address: the peer answers by another GID index, and the "
                  "requester drops the answers.";
     } else {
-        g.expected = say(j, "QP 0x%06x for PSN %u", q->sqpn, j->flows[flow].stray_first);
+        g.expected = say(j, "QP 0x%06x for PSN %u", q->sqpn, j->flows[flow].unmatched_first);
         g.seen = say(j, "QP 0x%06x", c->dqpn);
         g.text = "These answer requests of a connection whose other end is another queue pair.";
     }
@@ -240,7 +241,7 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
 }
 
 /* Responses in `flow`, whose requests are not known: those that have their PSNs. */
-static void check_strays(struct judge *j, uint32_t flow, const struct jflow *f)
+static void check_unmatched(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
     uint32_t found = FLOW_NONE, n = conn_counts(j->conns).flows;
@@ -272,8 +273,8 @@ void judge_wrong_flows(struct judge *j)
             continue;
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm)
             check_first_qpn(j, i, f);
-        else if (!f->dir && f->strays)
-            check_strays(j, i, f);
+        else if (!f->dir && f->unmatched)
+            check_unmatched(j, i, f);
     }
 }
 

@@ -68,7 +68,7 @@ struct rsp_id {
     ns_t ts;
 };
 
-/* A request for which the responder owes an ACK: the oldest one with AckReq since the latest response that has
+/* A request whose ACK is outstanding: the oldest one with AckReq since the latest response that has
  * certainly arrived if the tap is at the responder. */
 struct ack_wait {
     uint32_t psn;
@@ -185,8 +185,8 @@ struct jflow {
     uint64_t n_rsp;             /* responses to its requests */
     uint64_t alike;             /* number of the latest one that equals an earlier one; 0: none */
     struct ack_wait ack_wait;
-    uint32_t stray_first, stray_last; /* PSNs of the responses, as long as their requests are not known */
-    uint64_t strays;                  /* how many there were */
+    uint32_t unmatched_first, unmatched_last; /* PSNs of the responses, as long as their requests are not known */
+    uint64_t unmatched;                       /* how many there were */
 };
 
 #endif

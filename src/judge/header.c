@@ -54,7 +54,7 @@ static void check_ip4(struct judge *j, const struct pkt *p)
                                             "drop the pieces."});
 }
 
-/* The length of the UDP datagram as the IP header tells it. */
+/* Length of the UDP datagram according to the IP header. */
 static uint32_t ip_payload(const struct pkt *p)
 {
     const uint8_t *q = p->data + p->ip_off;
@@ -82,7 +82,7 @@ void judge_lengths(struct judge *j, const struct pkt *p)
         check_lengths(j, p);
 }
 
-/* True if the address is that of a group, of all hosts, or of nobody. */
+/* True if the address is a multicast, broadcast or unspecified address. */
 static bool is_no_source(const uint8_t *a, unsigned len)
 {
     static const uint8_t zero[16];
@@ -281,7 +281,7 @@ static void check_syndrome(struct judge *j, const struct pkt *p)
                            .text = "A response that carries data has succeeded. Only an Acknowledge refuses."});
 }
 
-/* Requests raise events and ask for acknowledgements; responses do neither. */
+/* Only requests may have Solicited Event and AckReq. */
 static void check_response_bits(struct judge *j, const struct pkt *p)
 {
     if (p->op->flags & OPF_RESPONSE && UNLIKELY(p->bth.se | p->bth.ackreq))

@@ -23,14 +23,14 @@ struct history_key {
 struct msn_range {
     uint32_t least, most;
 };
-/* What the MSNs of responses tell. */
+/* How many messages the responder had completed before the first one seen, derived from the MSNs of responses. */
 struct msn_known {
-    bool have;              /* a response told `known` */
-    bool odd;               /* the latest response contradicts `known`, and tells `other` */
+    bool have;              /* `known` was derived from a response */
+    bool odd;               /* the latest response contradicts `known`; `other` follows from it */
     bool from_start;        /* the first message of the queue pair was seen: `known` is 0 */
     uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
-    uint32_t agreed;        /* so many responses told exactly the same */
+    uint32_t agreed;        /* responses that gave a single value, equal to `known` */
     struct msn_range known; /* of all responses together */
     struct msn_range other; /* with `odd` */
 };
@@ -56,7 +56,7 @@ struct crossing {
 };
 /* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */
 struct demand {
-    bool have, told; /* told: it was reported that the requester ignores it */
+    bool have, reported; /* reported: that the requester ignores it */
     uint32_t psn;
     ns_t ts; /* of the first new request behind the NAK */
 };

@@ -70,7 +70,7 @@ static void flow_over(void *user, uint32_t flow, bool restart)
     flow_reset(j, &j->flows[flow]);
 }
 
-/* The first packet of a flow: another one of it was seen before, and what it told was forgotten. */
+/* The first packet of a flow: earlier packets of the flow may have been seen, whose state was evicted. */
 static void check_forgotten(struct judge *j, uint32_t flow)
 {
     uint8_t bit, *place = j->forgotten ? forgotten_place(j, flow, &bit) : NULL;
@@ -79,7 +79,7 @@ static void check_forgotten(struct judge *j, uint32_t flow)
         j->flows_lost = true;
 }
 
-/* The judge has an observer of its own, also where others read the same packets: it must not assume what is not proved
+/* The judge has its own observer, even where another one reads the same packets: it must not assume what is not proved
  * (observer_opts.cautious), it leaves out responses to requests from before the capture, and events that are handed out
  * would cost its fast path 7 % more instructions. */
 struct judge *judge_new(const struct judge_opts *o)

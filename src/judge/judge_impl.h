@@ -58,8 +58,8 @@ struct judge {
     uint32_t n_cm_used;
     struct cm_ends cm_ends[CM_EXCHANGES + CM_SIDRS]; /* by index in `cm`; then a ring of SIDR_REQs */
     uint32_t sidr_at;
-    struct cm_stray cm_stray[CM_STRAYS]; /* a ring */
-    uint32_t n_cm_stray;
+    struct cm_unmatched cm_unmatched[CM_UNMATCHED]; /* a ring */
+    uint32_t n_cm_unmatched;
     bool cm_lost; /* there was no room for an exchange, or another one had to give way to it */
     struct lap lap[LAPS];
     uint32_t lap_at;
@@ -208,7 +208,7 @@ void judge_short_end(struct judge *j);
 
 /* --- header.c: lengths ------------------------------------------------------------------------ */
 
-/* True if the lengths in the IP and UDP headers differ: then nobody knows where the ICRC is. */
+/* True if the lengths in the IP and UDP headers differ: then the position of the ICRC is not known. */
 bool judge_lengths_differ(const struct pkt *p);
 /* A damaged packet: report that they differ. */
 void judge_lengths(struct judge *j, const struct pkt *p);
@@ -330,8 +330,8 @@ void cm_ends_rep(struct judge *j, const struct cm_packet *c);
 void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow);
 void cm_ends_sidr_req(struct judge *j, const struct cm_packet *c);
 void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c);
-/* A message of no exchange: report it if it names one all the same. */
-void judge_cm_stray(struct judge *j, const struct cm_packet *c);
+/* A message that matches no exchange: report it if one of its ids belongs to an exchange. */
+void judge_cm_unmatched(struct judge *j, const struct cm_packet *c);
 /* At the first packet of a flow: was its connection closed or refused before? */
 void judge_cm_opened(struct judge *j, uint32_t flow);
 /* A request, or a response, whose sender has closed or refused the connection. */

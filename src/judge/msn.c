@@ -20,8 +20,8 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
     return true;
 }
 
-/* The PSN up to which the responder may have executed requests: what is behind a gap it drops, if nothing but what was
- * seen can have arrived. */
+/* The PSN up to which the responder may have executed requests. It drops requests after a gap, unless requests that
+ * were not captured may have closed the gap. */
 static uint32_t executed_end(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
@@ -118,7 +118,7 @@ static void note_msn(const struct judged *a)
     t->msn_base.frame = frame_u32(p);
 }
 
-#define MSN_AGREED 16 /* responses that tell the same make the number of messages before the capture certain */
+#define MSN_AGREED 16 /* so many equal values make the number of messages before the capture certain */
 
 /* False if requests that were missed, or that were captured behind the response that counts them, may explain its MSN.
  */
@@ -142,7 +142,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
     struct found f = found_of(rsp_msn_rule(a->p), a->flow);
 
     f.cause = t->frame;
-    /* the response before tells how many messages came before the capture, if both belong to these requests */
+    /* the number of messages before the capture follows from the previous response, if both answer these requests */
     f.has = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
     f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
     f.needs = msn_needs(a, above);
@@ -158,8 +158,8 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
 }
 
 /* What the MSN of a response says of the messages before those seen; false: nothing. */
-static bool msn_told(const struct judge *j, const struct judged *a, struct msn_range *told, uint32_t *least,
-                     uint32_t *most)
+static bool messages_before(const struct judge *j, const struct judged *a, struct msn_range *told, uint32_t *least,
+                            uint32_t *most)
 {
     const struct pkt *p = a->p;
 
@@ -193,7 +193,7 @@ bool msn_is_wrong(const struct judge *j, const struct judged *a)
     struct msn_range told;
     uint32_t least, most;
 
-    return t->have && msn_told(j, a, &told, &least, &most) && contradicts(told, t->known) &&
+    return t->have && messages_before(j, a, &told, &least, &most) && contradicts(told, t->known) &&
            (is_sure(a, is_above(told, t->known)) || j->o.complete);
 }
 
@@ -205,9 +205,9 @@ void msn_response(struct judge *j, const struct judged *a)
     uint32_t least, most;
     bool counted;
 
-    if (UNLIKELY(!t->have && peer->strays)) /* responses that came before these requests: as in msn_early() */
-        t->from = history_later(t->from, psn_add(peer->stray_last, 1));
-    counted = msn_told(j, a, &told, &least, &most);
+    if (UNLIKELY(!t->have && peer->unmatched)) /* responses that came before these requests: as in msn_early() */
+        t->from = history_later(t->from, psn_add(peer->unmatched_last, 1));
+    counted = messages_before(j, a, &told, &least, &most);
     if (UNLIKELY(!counted || !t->have))
         check_msn_after_gap(j, a);
     note_msn(a);
@@ -238,7 +238,7 @@ void msn_response(struct judge *j, const struct judged *a)
     t->seen = a->p->aeth.msn;
 }
 
-/* Messages were missed, or the queue pair may belong to a new connection: from PSN `from` on they are counted anew. */
+/* Messages were missed, or the queue pair may belong to a new connection: the count restarts at PSN `from`. */
 static void forget_msn(struct history *t, uint32_t from)
 {
     t->msn = (struct msn_known){.from = history_later(from, t->msn.from)};

@@ -185,7 +185,7 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
     f.frame = w->frame;
     f.needs = N_START; /* else it may answer a request from before the capture */
     if (w->rule == RULE_NAK_01)
-        f.has = N_TAP_RSP; /* wherever the tap is: nobody expects a PSN that was not sent */
+        f.has = N_TAP_RSP; /* at any tap: a responder cannot expect a PSN after one that was not sent */
     f.expected = say(j, "PSN %u at most", w->other);
     f.seen = say(j, "%s of PSN %u", w->what, w->psn);
     return f;

@@ -59,7 +59,7 @@ void judge_bad(struct judge *j, const struct pkt *p, enum rule rule, const char 
                const char *text);
 void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char *expected, const char *seen,
                 const char *text);
-/* Report a failure with a headline of its own; set are rule, severity, wrong, expected, seen and text. */
+/* Report a failure with its own headline; rule, severity, wrong, expected, seen and text are set. */
 void judge_bad_as(struct judge *j, const struct pkt *p, struct found f);
 
 #endif

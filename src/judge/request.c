@@ -30,8 +30,7 @@ static bool is_expected(const struct judged *a)
     return a->as == SEEN_NEW && all_seen && epsn_known && !r->rsp.u.nak_seen && !r->rsp.u.fatal_seen;
 }
 
-/* A request with AckReq: from now on the responder owes an ACK, if the request has the expected PSN and breaks no
- * rule. */
+/* A request with AckReq: its ACK is outstanding from now on, if the request has the expected PSN and breaks no rule. */
 static void begin_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = a->f;
@@ -109,9 +108,9 @@ static bool check_demand(struct judge *j, const struct judged *a, struct found *
     }
     if (!t->have || t->psn != u->resume_psn_lo)
         *t = (struct demand){.have = true, .psn = u->resume_psn_lo, .ts = a->p->frame->ts};
-    if (t->told || a->p->frame->ts - t->ts <= NAK_IS_HEEDED + judge_slack(j, a->p))
+    if (t->reported || a->p->frame->ts - t->ts <= NAK_IS_HEEDED + judge_slack(j, a->p))
         return false;
-    t->told = true;
+    t->reported = true;
     *f = found_of(req_demand_rule(u->resume_why), a->flow);
     f->cause = implied ? req_dir_read(a->h, t->psn, 0)->frame : a->h->seq.frame;
     f->lacks = j->backwards || a->h->disorder || a->h->vague || a->h->loose ? N_COMPLETE : 0;
@@ -197,8 +196,8 @@ static bool check_args(struct judge *j, const struct judged *a, struct found *f)
     return true;
 }
 
-/* The ICRC that the latest copy `s` would have with the payload of `p`: the bits in which they may differ are those of
- * `s`. 0: not to be told. */
+/* The ICRC that the latest copy `s` would have with the payload of `p`: header bits that may differ are taken from
+ * `s`. 0: not known. */
 static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
 {
     uint8_t copy[ICRC_IP_MAX + 64 + MTU_MAX + 256];
@@ -215,7 +214,7 @@ static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
     return __builtin_bswap32(icrc_rocev2(copy, copy + udp, n - udp)); /* as icrc_of() has it */
 }
 
-/* True if request `p` and the latest copy `s` of its PSN are alike but for their payloads. */
+/* True if request `p` and the latest copy `s` of its PSN have the same headers and length. */
 static bool has_same_headers(const struct pkt *p, const struct sent *s)
 {
     return s->opcode == p->bth.opcode && s->len == p->payload_len && s->reth == request_reth(p) &&

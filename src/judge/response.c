@@ -21,7 +21,7 @@ static bool answers(const struct pkt *p, uint32_t psn)
     return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK ? p->bth.psn == psn : psn_diff(p->bth.psn, psn) >= 0;
 }
 
-/* The first response since the responder owes an ACK: was it later than the ACK timeout? A missing ACK alone proves
+/* The first response since an ACK is outstanding: was it later than the ACK timeout? A missing ACK alone proves
  * nothing, as the ACK may be lost; a late one does. */
 static bool check_ack_wait(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -29,7 +29,7 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
     const struct requester *r = &a->f->shadow->req.r;
     uint32_t peer = j->flow[a->flow].peer;
     ns_t wait = ack_timeout(r->p.timeout), elapsed = a->p->frame->ts - k.ts;
-    /* no CLOCK_SLACK if the requester went back meanwhile: its timer shows the same */
+    /* no CLOCK_SLACK if the requester has gone back since: its own timer has expired, too */
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
 
     a->f->ack_wait.frame = 0;
@@ -132,7 +132,7 @@ static bool is_identical_copy(const struct judged *a)
 
 /* Kinds of a response, which select its checks. */
 enum {
-    AWAITED = 1u << 0,        /* the first one since the responder owes an ACK */
+    AWAITED = 1u << 0,        /* the first one since an ACK is outstanding */
     EARLY = 1u << 1,          /* its request was not seen yet */
     BEFORE_CAPTURE = 1u << 2, /* its request was sent before the capture */
     JUDGED = 1u << 3,         /* neither of the two, and no identical copy: the transport's checks apply */
@@ -154,7 +154,7 @@ enum {
 static const struct judge_check checks[] = {
     {BAD_ICRC, .takes = judge_icrc_answered},     /* what it acknowledges had a right ICRC on the wire (damaged.c) */
     {CLOSED, .takes = judge_cm_late_response},    /* the connection was closed long before (cm_ends.c) */
-    {ANOTHER, .takes = judge_another_answered},   /* does its MSN tell which connection it is of? (begin.c) */
+    {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
     {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
@@ -191,7 +191,7 @@ static bool expects_psn(const struct pkt *p)
     return p->op->flags & OPF_ACK && response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
 }
 
-/* The kinds that the flow of the requests tells; `a->h` may be NULL. */
+/* The kinds that follow from the flow of the requests alone; `a->h` may be NULL. */
 static unsigned kinds_by_flow(const struct judged *a)
 {
     return (UNLIKELY(a->f->bad_icrc) ? BAD_ICRC : 0) | (a->f->acked ? 0 : FIRST);
@@ -232,11 +232,11 @@ static inline void take(const struct judge *j, const struct judged *a, unsigned 
 }
 
 /* A response whose requests are not known. */
-static void note_stray(struct jflow *f, const struct pkt *p)
+static void note_unmatched(struct jflow *f, const struct pkt *p)
 {
-    if (f->strays++ == 0)
-        f->stray_first = p->bth.psn;
-    f->stray_last = p->bth.psn;
+    if (f->unmatched++ == 0)
+        f->unmatched_first = p->bth.psn;
+    f->unmatched_last = p->bth.psn;
 }
 
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -251,7 +251,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     j->flows[flow].has_rsp = true;
     observer_response(j->observer, p, flow, &e);
     if (UNLIKELY(e.flow == FLOW_NONE)) {
-        note_stray(&j->flows[flow], p);
+        note_unmatched(&j->flows[flow], p);
         return;
     }
     a.flow = e.flow;

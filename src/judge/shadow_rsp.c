@@ -46,7 +46,7 @@ void shadow_rsp_may_expect(struct shadow_rsp *s, uint32_t psn)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* The responses of READs and atomics after `psn` may be sent once more. A request captured out of order stands after
+/* The responses of READs and atomics after `psn` may be repeated. A request captured out of order stands after
  * later PSNs in the ring, so all entries are examined. */
 static void may_repeat_after(struct responder *r, uint32_t psn)
 {
@@ -246,7 +246,7 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
 }
 
 /* A plain ACK acknowledges a READ or atomic whose response is due: reported once, with this ACK. The response may
- * follow all the same. */
+ * still follow. */
 static void doubt_acknowledged(struct responder *r, uint32_t psn)
 {
     while (r->res_next != r->res_tail && psn_diff(rsp_res(r, r->res_next)->psn, psn) <= 0) {

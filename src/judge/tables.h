@@ -65,7 +65,7 @@ struct cm_packet {
     struct conn_addr src, dst;
 };
 
-/* What both ends of an exchange have told, by side: [0] passive, [1] active. */
+/* What both ends of an exchange have announced, by side: [0] passive, [1] active. */
 struct cm_ends {
     bool used;
     bool sidr;           /* a SIDR_REQ: id[1] is its request id */
@@ -83,12 +83,12 @@ struct cm_ends {
 #define CM_SIDRS 64 /* SIDR_REQs kept */
 
 /* A message whose communication ids no REQ and REP have given. */
-struct cm_stray {
+struct cm_unmatched {
     uint32_t tap;
     uint32_t sender, receiver; /* communication ids */
     struct conn_addr src, dst;
 };
-#define CM_STRAYS 16
+#define CM_UNMATCHED 16
 
 /* A path that a LAP proposes. */
 struct lap {
@@ -183,7 +183,7 @@ struct bad_icrc {
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
  * microseconds before or after the packet is on the wire. */
 #define CLOCK_SLACK (100 * NS_PER_US)
-/* a response may be captured so long behind the request that it permits: each direction has a queue of its own */
+/* a response may be captured this long after the request that it permits: each direction has its own queue */
 #define CROSSES_WITHIN (3 * NS_PER_US)
 /* packets may leave an adapter for so long after a NAK has passed the tap beside it */
 #define NAK_TAKES_EFFECT NS_PER_MS

@@ -221,7 +221,8 @@ static void check_pkey(struct judge *j, const struct pkt *p, uint32_t flow, stru
                          "Packets of this queue pair before and after carry another P_Key.");
 }
 
-/* A queue pair that rearms its path sends 0 from then on, one that migrates 1: only a packet by itself is wrong. */
+/* A queue pair sends MigReq 0 after it has rearmed its path, and 1 after it has migrated: only a single deviating
+ * packet is wrong. */
 static void check_migreq(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     struct steady *s = &j->flows[flow].migreq;

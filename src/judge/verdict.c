@@ -142,8 +142,8 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     }
 }
 
-/* True if the packet continues the message that asks for news of credits. That this message is one packet only is not
- * confirmed, and Linux' rdmavt sends all of it. */
+/* True if the packet continues the message that probes for credits. It is not confirmed that only one packet of it may
+ * be sent, and Linux' rdmavt sends all of it. */
 static bool continues_probe(const struct verdict *v)
 {
     return rule_table[v->rule].traits & T_CREDITS && v->seen <= v->expected;
@@ -229,8 +229,8 @@ static bool may_have_crossed(const struct judge *j, const struct judged *a, enum
 }
 
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
-static void weigh_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
-                          unsigned *lacks)
+static void needs_of_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
+                             unsigned *lacks)
 {
     unsigned traits = rule_table[v->rule].traits;
     bool timer = judge_has_timeout(j, a->flow);
@@ -263,7 +263,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
     for (unsigned i = 0; i < n; i++) {
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
-        weigh_request(j, a, &v[i], &has, &lacks);
+        needs_of_request(j, a, &v[i], &has, &lacks);
         v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
         report(j, a, &v[i], has, lacks);
     }
@@ -298,15 +298,15 @@ static bool is_before_first(const struct req_dir *h, uint32_t psn)
 
 /* A response of READ or atomic, where `s` was sent with its PSN; NULL: nothing is known of that PSN, unless `never`
  * anything was sent with it. */
-static void weigh_unsent(const struct sent *s, bool never, unsigned *has, unsigned *lacks)
+static void needs_of_unsent(const struct sent *s, bool never, unsigned *has, unsigned *lacks)
 {
     *lacks = s || never ? 0 : N_COMPLETE;
     if (s && opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE))
-        *has = N_COMPLETE | N_START; /* whatever was missed, this PSN asks for no data */
+        *has = N_COMPLETE | N_START; /* also if packets were missed: this PSN is not of a READ or atomic */
 }
 
 /* Needs (N_*) that are certainly met, or missing, by the traits of the rule. */
-static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
+static void needs_by_traits(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     unsigned traits = rule_table[v->rule].traits;
 
@@ -314,7 +314,7 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
     if (traits & T_AHEAD)
         *lacks = ahead_lacks(a->h, v);
     if (traits & T_UNSENT)
-        weigh_unsent(req_dir_sent(a->h, a->p->bth.psn), is_before_first(a->h, a->p->bth.psn), has, lacks);
+        needs_of_unsent(req_dir_sent(a->h, a->p->bth.psn), is_before_first(a->h, a->p->bth.psn), has, lacks);
     if (traits & T_REST) {
         v->needs |= N_RSP; /* the response must be of this connection */
         *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
@@ -322,11 +322,11 @@ static void weigh_by_traits(const struct judged *a, struct verdict *v, unsigned 
 }
 
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this response. */
-static void weigh_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
+static void needs_of_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     struct req_dir *h = a->h;
 
-    weigh_by_traits(a, v, has, lacks);
+    needs_by_traits(a, v, has, lacks);
     switch (v->rule) {
     case RULE_NAK_02:
         *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* another ICRC: it is no identical copy */
@@ -377,7 +377,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
         if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_pending(a, &v[i]) ||
             (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
             continue;
-        weigh_response(a, &v[i], &has, &lacks);
+        needs_of_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);
     }
 }
