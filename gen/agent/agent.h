@@ -51,7 +51,8 @@ void agent_end(struct agent *a);
 void agent_line(struct agent *a, const char *line, size_t len, const uint8_t *data, size_t n_data);
 /* Say what has happened: events, notifications, messages of RDMA-CM; a limited number of them at a time. */
 void agent_events(struct agent *a);
-/* Wait until done() or the end of `ms`, saying meanwhile what happens. 0; -ETIMEDOUT; -ECANCELED: the client has gone.
+/* Wait until done() or the end of `ms`, sending events to the client in the meantime. 0; -ETIMEDOUT; -ECANCELED: the
+ * client has gone.
  */
 int agent_wait(struct agent *a, uint64_t ms, bool (*done)(struct agent *a, void *arg), void *arg);
 /* The time of stamps: CLOCK_MONOTONIC_RAW in ns, or virtual. */
@@ -84,7 +85,7 @@ bool agent_command_args(const struct agent_command *c, struct request *r);
 /* All tables, in order; NULL behind the last. */
 const struct agent_command *agent_commands(unsigned table);
 
-/* Run a request whose answer nobody reads: 0 or a negative errno. */
+/* Run a request whose answer is not sent: 0 or a negative errno. */
 int agent_do(struct agent *a, const char *line);
 /* The object that argument `key` names, of kind `kind`. False: there is none, request.why. Without the argument: true,
  * and *o is NULL. */

@@ -1,4 +1,5 @@
-/* layer 3 (agent): completions, notifications and asynchronous events: what the client asks for, and what it is told.
+/* layer 3 (agent): completions, notifications and asynchronous events: those that the client polls, and those that are
+ * sent to it.
  */
 #include "gen/agent/cm.h"
 #include "gen/agent/names.h"
@@ -144,7 +145,8 @@ static int cmd_wait_event(struct agent *a, struct request *r)
     uint64_t ms = 1000, seen = a->events;
     int e;
 
-    /* what came before, but was not said with an answer of its own, counts: `after` is the number the client knows */
+    /* events from before count, too, if they were not reported in their own answer: `after` is the number the client
+     * knows */
     if (!request_u64(r, "after", 0, UINT64_MAX, &seen) || !request_u64(r, "ms", 0, 600000, &ms))
         return -EINVAL;
     e = agent_wait(a, ms, more_events, &seen);

@@ -36,7 +36,7 @@ struct object {
     enum object_kind kind;
     uint32_t number;     /* of its name */
     void *impl;          /* the provider's; MEM: NULL */
-    uint32_t refs;       /* MEM: regions on it; it cannot be freed meanwhile */
+    uint32_t refs;       /* MEM: regions on it; it cannot be freed while there are any */
     struct object *mem;  /* MR: its memory, or NULL */
     uint8_t *bytes;      /* MEM: where it is */
     uint64_t len;        /* MEM, MR: bytes */

@@ -171,7 +171,7 @@ static int cmd_send(struct agent *a, struct request *r)
     return posted(a, o, a->rnic->ops->post_send(a->rnic, o->impl, &s), when);
 }
 
-/* A window of type 1 is bound by a call of its own. */
+/* A window of type 1 is bound by a separate call. */
 static int cmd_bind(struct agent *a, struct request *r)
 {
     struct rnic_send s = {.wr.opcode = WR_BIND_MW, .wr.flags = SEND_SIGNALED};

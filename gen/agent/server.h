@@ -1,5 +1,5 @@
-/* layer 3 (agent): the port of the agent: one client at a time, each in a process of its own, so that whatever it has
- * goes with it, and a crash of a provider ends one session only. */
+/* layer 3 (agent): the port of the agent: one client at a time, each in its own process: its objects end with the
+ * process, and a crash of a provider ends one session only. */
 #ifndef RDMATRACE_GEN_AGENT_SERVER_H
 #define RDMATRACE_GEN_AGENT_SERVER_H
 
@@ -20,7 +20,7 @@ struct agent_server {
     char only[64]; /* the one device; "": any */
     /* Makes the device of a session; ibv_rnic_open(). */
     int (*device)(struct rnic **r, char why[RNIC_WHY]);
-    /* Called once it listens, and with what is to be told. */
+    /* Called once it listens, and with each message for the user. */
     void (*tell)(const struct agent_server *s, const char *text);
 };
 

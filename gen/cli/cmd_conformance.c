@@ -274,7 +274,7 @@ static int read_token(struct job *j)
     return e < 0 ? cli_error("--token-file %s: %s", j->token_file, strerror(-e)) : 0;
 }
 
-/* The operands: the device, if it is no twin, and the tests. */
+/* The operands: the device, unless it is simulated, and the tests. */
 static int operands(struct job *j, char **arg, int n)
 {
     bool device = !j->twin && !j->list && !j->stored;
@@ -415,7 +415,7 @@ static int show(struct job *j)
     return status;
 }
 
-/* A test was run: tell it at once, where all of it is text. */
+/* A test was run: with text output its result is printed at once. */
 static void tell(struct job *j, struct conform_outcome *o)
 {
     struct buf b = {0};

@@ -115,7 +115,7 @@ static void disconnect_all(struct connect_job *j)
             rdmacm_disconnect(j->verbs->cm, j->nodes[i].id, live_now());
 }
 
-/* Disconnect, or wait for the peer to do so; then release everything. `asked`: disconnect now. */
+/* Disconnect, or wait for the peer to do so; then release everything. `asked`: do not wait, disconnect now. */
 static void leave(struct connect_job *j, bool asked)
 {
     ns_t end = live_now() + (asked ? LEAVE_WAIT : j->timeout), linger = live_now() + LINGER;

@@ -25,7 +25,7 @@ bool conform_matches(const char *id, const char *pattern)
     return fnmatch(pattern, id, 0) == 0 || (strncmp(id, pattern, n) == 0 && id[n] == '/');
 }
 
-/* The first word of *rest, which becomes what is behind it. */
+/* The first word of *rest; *rest becomes the text after it. */
 static struct token word(struct token *rest)
 {
     struct token w = *rest;

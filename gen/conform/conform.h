@@ -11,7 +11,7 @@
 #define CONFORM_TESTS 256 /* most tests of a battery */
 #define CONFORM_RULES 12  /* most rules of a test */
 
-/* How strongly the source requires it: it must, it should, or it only tells what the device does. */
+/* How strongly the source requires it: a must, a should, or information about the device only. */
 enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFORM, CONFORM_LEVELS };
 /* "M", "S", "I". */
 const char *conform_level_str(enum conform_level l);
@@ -82,7 +82,7 @@ struct conform_run {
     uint64_t seed;
     unsigned repeat; /* how often to run each test, each time with the next seed; 0: once */
     const struct script_dut *dut;
-    enum rule faults[FAULTS_MAX]; /* that the twin has */
+    enum rule faults[FAULTS_MAX]; /* of the twin */
     unsigned n_faults;
     /* On a real network; NULL: in virtual time. The caller has filled its members live, peer, patience and tolerance;
      * its `live` has the callback script_live_frame(), with the struct as its user. */

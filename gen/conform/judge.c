@@ -1,4 +1,4 @@
-/* layer 3 (conform): the judge: `rdmatrace check` as a process of its own, and what it says of one host. */
+/* layer 3 (conform): the judge: `rdmatrace check` as a separate process, and its findings about one host. */
 #include "gen/conform/conform.h"
 #include "src/cap/cap.h"
 

@@ -10,7 +10,7 @@
 #define COLD      5    /* samples left out at the beginning, */
 #define ENOUGH    20   /* if there are so many */
 #define DRAWINGS  1000 /* of the bootstrap */
-#define DRAWN_MAX 1000 /* most samples of a drawing: a larger one would tell no more */
+#define DRAWN_MAX 1000 /* most samples of a drawing: a larger one would show no more */
 
 static bool is_name(const struct token *t)
 {

@@ -49,7 +49,8 @@ struct metric_link {
                  * device is, together */
 };
 struct metric_link metrics_link(const struct metrics *m, uint64_t seed);
-/* Whether times as short as this cannot be told from the error of the time stamps: less than three times that error. */
+/* Whether times as short as this cannot be distinguished from the error of the time stamps: less than three times that
+ * error. */
 static inline bool metric_is_below_resolution(const struct metric_summary *s, const struct metric_link *l)
 {
     return l->known && s->median < 3 * l->error;

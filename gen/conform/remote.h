@@ -1,5 +1,5 @@
-/* layer 3 (conform): an agent on another host as a device under test: `rdmagen agent` over TCP, with the endpoint of
- * this side on a real network meanwhile. */
+/* layer 3 (conform): an agent on another host as a device under test: `rdmagen agent` over TCP, with the local endpoint
+ * on a real network. */
 #ifndef RDMATRACE_GEN_CONFORM_REMOTE_H
 #define RDMATRACE_GEN_CONFORM_REMOTE_H
 
@@ -14,14 +14,13 @@ struct remote_config {
     const struct auth_token *token;
 };
 
-/* The agent, as what script_opts.dut names: each scenario is a session of its own, so that nothing of it is left when
- * it ends. *c and *dut are to live as long. NULL: no memory. One agent serves any number of scenarios, one after the
- * other. */
+/* The agent, as what script_opts.dut names: each scenario is a separate session, whose objects end with it. *c and *dut
+ * are to live as long. NULL: no memory. One agent serves any number of scenarios, one after the other. */
 struct remote_dut;
 struct remote_dut *remote_dut_new(struct script_dut *dut, const struct remote_config *c);
 void remote_dut_free(struct remote_dut *r);
-/* Ask who the device is, in a session without a scenario: append its name, firmware, driver and kernel, as far as the
- * agent tells them. 0; -EACCES: the agent does not take the token, or does not know it; another negative errno. On
+/* Identify the device, in a session without a scenario: append its name, firmware, driver and kernel, as far as the
+ * agent knows them. 0; -EACCES: the agent does not take the token, or does not know it; another negative errno. On
  * failure script_dut.why() has the reason in words. */
 int remote_dut_tell(struct remote_dut *r, struct buf *b);
 

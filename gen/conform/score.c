@@ -27,7 +27,7 @@ static unsigned all_of(const struct conform_score *s, unsigned level)
     return n;
 }
 
-/* Whether the result tells how the device follows the rules. */
+/* Whether the result shows that the device follows a rule, or does not. */
 static bool is_about_device(const struct conform_outcome *o)
 {
     return o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_ERROR && o->result != CONFORM_INCONCLUSIVE;
@@ -181,7 +181,7 @@ static bool same_group(const struct conform_outcome *a, const struct conform_out
     return group_len(a) == group_len(b) && memcmp(a->test->id, b->test->id, group_len(a)) == 0;
 }
 
-/* The element that tells of a result. */
+/* The element of a result. */
 static const char *const tags[CONFORM_RESULTS] = {NULL,      "failure", "failure", "skipped", "skipped",
                                                   "skipped", "error",   "skipped", "error"};
 

@@ -1,4 +1,4 @@
-/* layer 3 (conform): the agent's twin as a device under test. */
+/* layer 3 (conform): a simulated device behind the agent's commands, as a device under test. */
 #include "gen/conform/twin.h"
 
 #include "gen/agent/agent.h"

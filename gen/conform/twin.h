@@ -1,4 +1,5 @@
-/* layer 3 (conform): the agent's twin as a device under test: its commands on host b's endpoint, in virtual time. */
+/* layer 3 (conform): the twin, a simulated device under test: the agent's commands on host b's endpoint, in virtual
+ * time. */
 #ifndef RDMATRACE_GEN_CONFORM_TWIN_H
 #define RDMATRACE_GEN_CONFORM_TWIN_H
 

@@ -28,7 +28,7 @@ struct libnet_backend {
     uint8_t frame[QUEUE][BACKEND_FRAME_MAX];
 };
 
-/* -ENETDOWN: the interface is down, or cannot tell its MTU. */
+/* -ENETDOWN: the interface is down, or has no MTU. */
 static int query_mtu(struct libnet_backend *n, const char *iface)
 {
     struct ifreq r = {0};

@@ -67,7 +67,7 @@ struct live {
     uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
     bool has_peer_mac;
     uint8_t tclass, hop_limit; /* live_config */
-    uint16_t mtu;              /* path MTU: the one asked for, or as much as the interface carries */
+    uint16_t mtu;              /* path MTU: the configured one, or the largest that the interface carries */
     int udp;                   /* socket that holds UDP port 4791, or -1 */
     ns_t epoch;                /* time of the day at live_now() 0 */
     /* set by the caller: frames that a step receives at most; 0: the default */

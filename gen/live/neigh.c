@@ -68,8 +68,8 @@ static void set_mac(struct neighbour *n, const uint8_t mac[6])
     n->known = true;
 }
 
-/* Learn the MAC address of a requested neighbour from its reply, or from a request of its own. */
-static void learn_told(struct identity *id, const uint8_t gid[16], const uint8_t mac[6])
+/* Learn the MAC address of a requested neighbour from its reply, or from its own request. */
+static void learn_requested(struct identity *id, const uint8_t gid[16], const uint8_t mac[6])
 {
     struct neighbour *n = find_asked(id, gid);
 
@@ -224,7 +224,7 @@ static uint32_t rx_arp(struct identity *id, const uint8_t *p, uint32_t len, uint
         return 0;
     gid_from_ipv4(sender, load_be32(p + 14));
     gid_from_ipv4(target, load_be32(p + 24));
-    learn_told(id, sender, p + 8);
+    learn_requested(id, sender, p + 8);
     if (load_be16(p + 6) != ARP_REQUEST || memcmp(target, id->gid, 16) != 0 || memcmp(sender, target, 16) == 0 ||
         !id->answer || p[8] & 1)
         return 0;
@@ -256,11 +256,11 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
     mac = nd_option(p + 24, n - 24, p[0] == ND_SOLICIT ? ND_SOURCE : ND_TARGET);
     if (p[0] == ND_ADVERT) {
         if (mac || !(p[4] & NA_SOLICITED))
-            learn_told(id, p + 8, mac ? mac : src_mac);
+            learn_requested(id, p + 8, mac ? mac : src_mac);
         return 0;
     }
     if (mac && !probe)
-        learn_told(id, src, mac);
+        learn_requested(id, src, mac);
     if (memcmp(p + 8, id->gid, 16) != 0 || !id->answer)
         return 0;
     id->answered++;

@@ -1,7 +1,7 @@
 /* layer 3 (net): exact events: what they did, in words. */
 #include "gen/net/event_row.h"
 
-/* The frame was held for a shorter time than the event asked for. */
+/* The frame was held for a shorter time than the event specifies. */
 static void describe_less(struct buf *b, const struct event_left *left)
 {
     buf_puts(b, "delayed by ");

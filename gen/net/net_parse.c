@@ -79,7 +79,7 @@ static bool parse_down(struct net_node *n, const struct token *v)
     return true;
 }
 
-/* A word that is a node of its own. */
+/* A word that stands for a node. */
 static bool parse_value(struct net_node *n, const struct token *v)
 {
     struct token a = *v, b = *v;

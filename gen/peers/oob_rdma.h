@@ -1,4 +1,4 @@
-/* layer 3 (peers): an out-of-band channel by SENDs on an RC queue pair of its own, as perftest -R has it. */
+/* layer 3 (peers): an out-of-band channel by SENDs on a separate RC queue pair, as of perftest -R. */
 #ifndef RDMATRACE_GEN_PEERS_OOB_RDMA_H
 #define RDMATRACE_GEN_PEERS_OOB_RDMA_H
 

@@ -37,7 +37,7 @@ static int make_memory(struct load *l)
     l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
     l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
     if ((c->op == TRAFFIC_READ && c->validate) || is_atomic(l))
-        l->config.depth = l->slots; /* each message of the peer needs a slot of its own */
+        l->config.depth = l->slots; /* each message of the peer needs its own slot */
     if (l->config.batch > l->config.depth)
         l->config.batch = l->config.depth;
     recvs = is_pong(l) && c->op == TRAFFIC_SEND ? RECVS : 1;

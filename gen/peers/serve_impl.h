@@ -26,7 +26,7 @@ struct serve_session *msg_awaits_qp(struct serve *v, const uint8_t gid[16]);
 struct serve_qp *sqp_new(struct serve *v, struct serve_session *s, const struct perftest_keys *peer);
 /* Connect the queue pair to the one that the peer named, whose MAC address must be known. */
 void sqp_connect(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now);
-/* XRC with latency: connect the initiator to the target that q->xrc.peer tells of, likewise. */
+/* XRC with latency: connect the initiator to the target described by q->xrc.peer, likewise. */
 void sqp_connect_back(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_t now);
 /* Whether the session is one over XRC with a queue pair in each direction. */
 bool sqp_xrc_both_ways(const struct serve *v, const struct serve_session *s);

@@ -135,7 +135,7 @@ static struct serve_qp *find(struct serve_session *s, uint32_t peer_qpn)
     return NULL;
 }
 
-/* XRC with latency: the queue pair for whose answers the client has told no target yet. */
+/* XRC with latency: the queue pair for which the client has not announced a target of the answers yet. */
 static struct serve_qp *lacks_target(struct serve_session *s)
 {
     struct serve_qp *q = s->n_qps ? &s->qp[0] : NULL;

@@ -32,8 +32,8 @@ static inline bool xrc_both_ways(const struct xrc *x)
 {
     return x->verbs && x->qp >= 0;
 }
-/* Join x->qp with the queue pair that x->peer tells of, all else as `like` says: from RESET to RTS. 0 or a negative
- * errno. */
+/* Join x->qp with the queue pair described by x->peer; other attributes as in `like`: from RESET to RTS. 0 or a
+ * negative errno. */
 int xrc_connect(const struct xrc *x, struct ep_peer like, ns_t now);
 /* Destroy the queue pair and the shared receive queue; *x may be all zero. */
 void xrc_close(struct xrc *x);

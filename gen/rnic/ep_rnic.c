@@ -296,7 +296,7 @@ static int set_av(struct rnic *r, struct av *to, const struct rnic_av *av)
                       .sl = (uint8_t)av->sl,
                       .grh = av->is_global != 0};
     memcpy(to->dgid, av->dgid, 16);
-    return t->c.resolve(t->c.user, av->dgid, to->dmac) ? 0 : -ETIMEDOUT; /* as when nobody answers ARP */
+    return t->c.resolve(t->c.user, av->dgid, to->dmac) ? 0 : -ETIMEDOUT; /* as when ARP has no answer */
 }
 
 /* Whether the numbers fit into the endpoint's attributes; what does not is out of every range. */

@@ -1,5 +1,5 @@
-/* layer 3 (rnic): an endpoint of ours as a device: the twin of a real one, in virtual time, for the same commands. RC,
- * UC and UD; no RDMA-CM, no XRC, and no multicast. */
+/* layer 3 (rnic): an endpoint of gen/endpoint as a device in virtual time, for the same commands as a real one (the
+ * "twin"). RC, UC and UD; no RDMA-CM, no XRC, and no multicast. */
 #ifndef RDMATRACE_GEN_RNIC_EP_RNIC_H
 #define RDMATRACE_GEN_RNIC_EP_RNIC_H
 
@@ -9,7 +9,7 @@
 struct ep_rnic_config {
     struct endpoint *ep; /* the caller's; it must outlive the device */
     const ns_t *now;     /* virtual time, which the caller advances */
-    /* The MAC address of a GID, as ARP or neighbour discovery would tell; false: nobody has it. */
+    /* The MAC address of a GID, as ARP or neighbour discovery would find it; false: no host has the GID. */
     bool (*resolve)(void *user, const uint8_t gid[16], uint8_t mac[6]);
     void *user;
 };

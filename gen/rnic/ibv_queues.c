@@ -59,7 +59,7 @@ int ibv_be_cq_arm(struct rnic *r, void *cq, bool solicited)
 {
     (void)r;
     if (!((struct ibv_cq *)cq)->channel)
-        return -EINVAL; /* nobody would take the notification */
+        return -EINVAL; /* no thread would read the notification */
     return ibv_result(ibv_req_notify_cq(cq, solicited));
 }
 

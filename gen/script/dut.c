@@ -208,8 +208,8 @@ const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME])
 
 /* --- The device ------------------------------------------------------------------------------- */
 
-/* A number that the device need not tell: `unless` in its place. */
-static uint32_t told(const char *line, const char *key, uint32_t unless)
+/* A number in the line of the device; `unless` if the line has none. */
+static uint32_t number_or(const char *line, const char *key, uint32_t unless)
 {
     char text[32];
 
@@ -226,9 +226,9 @@ static bool read_device(struct script *s, uint32_t *ports)
     dut_begin(s, "dev query");
     if (!(a = dut_must(s)))
         return false;
-    *ports = min_u32(told(a, "phys_port_cnt", 1), PORTS);
-    d->atomics = told(a, "atomic_cap", 1) != 0;
-    d->flags = told(a, "device_cap_flags", UINT32_MAX);
+    *ports = min_u32(number_or(a, "phys_port_cnt", 1), PORTS);
+    d->atomics = number_or(a, "atomic_cap", 1) != 0;
+    d->flags = number_or(a, "device_cap_flags", UINT32_MAX);
     return true;
 }
 
@@ -272,7 +272,7 @@ static bool find_gid(struct script *s, uint32_t ports)
     dut_begin(s, "port port=%u", d->port);
     if (!(a = dut_must(s)))
         return false;
-    d->mtu = 128u << min_u32(told(a, "active_mtu", 5), 5); /* enum ibv_mtu: 1 is 256 bytes */
+    d->mtu = 128u << min_u32(number_or(a, "active_mtu", 5), 5); /* enum ibv_mtu: 1 is 256 bytes */
     return true;
 }
 

@@ -14,7 +14,7 @@ struct script_dut {
     bool (*ask)(void *user, const char *line, const uint8_t *data, size_t n, struct buf *said, struct buf *bulk);
     /* End it: the hosts are destroyed next. */
     void (*stop)(void *user);
-    /* Why it could not be begun, or broke: a line without a newline. NULL: nobody knows. */
+    /* Why it could not be begun, or broke: a line without a newline. NULL: the reason is not known. */
     const char *(*why)(void *user);
     void *user;
 };

@@ -33,7 +33,7 @@ struct dut {
     } mem[SCRIPT_MEMS];              /* as script.mem */
     char srq[SCRIPT_SRQS][DUT_NAME]; /* as script.srq */
     bool atomics;                    /* its capabilities: atomics */
-    uint32_t flags;                  /* device_cap_flags; all ones: it does not tell */
+    uint32_t flags;                  /* device_cap_flags; all ones: not known */
     uint32_t mtu;                    /* largest path MTU of the port, bytes */
     uint32_t port;                   /* with the address of host b */
     uint32_t sgid_index;             /* of that address; on a real network only */

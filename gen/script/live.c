@@ -347,7 +347,7 @@ static enum script_part foreign_part(struct script *s, const struct token *t, un
     if (part != PART_THEIRS)
         return part;
     if (n > 2 && token_is(&t[1], "post") && (token_is(&t[2], "recv") || token_is(&t[2], "srq")))
-        return PART_NEITHER; /* the peer posts receives by itself */
+        return PART_NEITHER; /* the peer posts receives without a line of the scenario */
     return refuse(s, t, "host b is a live peer: rdmagen can neither control it nor see its state");
 }
 

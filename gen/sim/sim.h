@@ -108,7 +108,7 @@ struct sim {
     struct endpoint *ep[NET_HOSTS];
     struct cm_agent *cm[NET_HOSTS]; /* NULL: no connection manager */
     struct link_addr addr[NET_HOSTS];
-    struct link_addr port2[NET_HOSTS]; /* of the second ports; net.port2 tells whether there are any */
+    struct link_addr port2[NET_HOSTS]; /* of the second ports; there are any if net.port2 */
     uint16_t addrs[NET_HOSTS];         /* consecutive ones from `addr` on, 1 and up; connections take them in turn */
     bool credits[NET_HOSTS];           /* end-to-end flow control */
     struct net net;
@@ -127,7 +127,8 @@ struct sim {
     int wire_err;    /* first error of the wire */
     ns_t last_frame; /* wire: time of the last frame sent or received */
     uint16_t port;
-    bool foreign[NET_HOSTS]; /* somebody else drives the host's endpoint: its events and faults are not ours */
+    bool foreign[NET_HOSTS]; /* the host's endpoint is driven by another program: its events and faults are not
+                                simulated */
 };
 
 /* 50.50.50.1 and 50.50.50.2 over RoCEv2, MTU 1024, one way delay 1 us. With ep.two_ports sim_init() gives the second
@@ -147,11 +148,11 @@ void sim_free(struct sim *s);
 struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *c, int *err);
 /* Bring both queue pairs of a connection to RTS without a connection manager. 0 or a negative errno. */
 int sim_conn_join(struct sim *s, struct sim_conn *c);
-/* Connect through the connection manager of host `from`; c->state tells the progress. */
+/* Connect through the connection manager of host `from`; c->state is the progress. */
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
 /* Propose the path that host `from` does not use now as the alternate one, by a LAP. */
 int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from);
-/* Ask host `from` to disconnect. */
+/* Disconnect, by a DREQ of host `from`. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
 /* Report each event and fault that never happened; `who`: names of the hosts. Returns their number. */

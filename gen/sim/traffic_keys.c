@@ -199,7 +199,7 @@ int traffic_lend(struct traffic *t, struct traffic_dir *d, struct sender_message
 
     if (!n)
         return -EAGAIN;
-    t->r.mismatches += !rest_untouched(d, n, 0); /* nobody had a valid key */
+    t->r.mismatches += !rest_untouched(d, n, 0); /* no key was valid */
     n->kind = (uint8_t)(m->op - TRAFFIC_MW1);
     n->k = d->s.posted;
     n->len = max_u32(m->len, 1);

@@ -65,7 +65,7 @@ void gid_from_ipv4(uint8_t gid[16], uint32_t a);
 
 /* Asynchronous events. */
 enum ep_event_type {
-    EP_EV_QP_FATAL,      /* the queue pair is in error because of an error of its own */
+    EP_EV_QP_FATAL,      /* the queue pair is in error because of its own error */
     EP_EV_QP_REQ_ERR,    /* a request of the peer was invalid */
     EP_EV_QP_ACCESS_ERR, /* a request of the peer violated a key or an access right */
     EP_EV_COMM_EST,      /* first request arrived in RTR */

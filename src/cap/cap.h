@@ -29,8 +29,8 @@ struct cap_opts {
     void (*moving)(void *user);
     /* Argument of moving(). */
     void *user;
-    /* Called, if not NULL, again and again while a pipe has no bytes to read, each time after `idle_ms` milliseconds or
-     * a signal. False: the file ends here. */
+    /* If not NULL: called repeatedly while a pipe has no bytes to read, each time after `idle_ms` milliseconds or a
+     * signal. False: the file ends here. */
     bool (*idle)(void *idle_user);
     int idle_ms;
     /* Argument of idle(). */

@@ -31,7 +31,7 @@ struct cap_live_stats {
  * libpcap was built without rdmasniff, -EINVAL for a wrong filter. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
-/* The same for up to CAP_LIVE_IFACES interfaces, of which each has a buffer of its own: the frames of all in the order
+/* The same for up to CAP_LIVE_IFACES interfaces, each with its own buffer: the frames of all in the order
  * of time, at most 0.3 s after their arrival; frame.iface is the index in `ifaces`. Of several none may be an RDMA
  * device: -ENOTSUP. */
 #define CAP_LIVE_IFACES 16

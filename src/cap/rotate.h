@@ -27,7 +27,7 @@ static inline bool rotation_limited(const struct rotation *r)
 }
 /* Whether a file with so many bytes and packets is full. */
 bool rotation_is_full(const struct rotation *r, uint64_t bytes, uint64_t packets);
-/* The name of the next file, valid until the one after it is asked for: "x_00001_20261123061500.pcapng" of "x.pcapng",
+/* The name of the next file, valid until the next call: "x_00001_20261123061500.pcapng" of "x.pcapng",
  * as tshark names it. Removes the oldest file if too many were kept. NULL without memory. */
 const char *rotation_next(struct rotation *r, const char *path);
 void rotation_free(struct rotation *r);

@@ -23,7 +23,7 @@ static int source_ended(struct source *s)
     return -EIO;
 }
 
-/* Wait for bytes of a pipe. False: nobody wants them any more. */
+/* Wait for bytes of a pipe. False: the reader stops. */
 static bool source_wait(struct source *s)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLIN};

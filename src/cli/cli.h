@@ -76,7 +76,7 @@ struct cli_ifaces {
 /* Add the argument of -i. EXIT_OK, or EXIT_BAD after a message. */
 int cli_iface_option(struct cli_ifaces *i, const char *arg);
 
-/* When a live capture ends by itself (-a); 0: not by that. */
+/* When a live capture ends (-a); 0: no such limit. */
 struct cli_stop {
     uint64_t seconds, packets;
     uint64_t kilobytes; /* of the file that is written; 1000 bytes each, as tshark has them */

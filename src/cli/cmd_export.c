@@ -64,7 +64,7 @@ static int option(struct trace *t, int key, const char *arg)
     return EXIT_OK;
 }
 
-/* Whether --conn asks for what is told of connection `conn`. */
+/* Whether --conn selects connection `conn`. */
 static bool is_asked_for(const struct job *job, uint64_t conn)
 {
     return !job->t.conn || conn == job->t.conn;

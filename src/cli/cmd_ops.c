@@ -50,7 +50,7 @@ struct job {
     struct meter *meter;
     struct request_parts *parts;
     struct printer printer; /* of --follow */
-    uint64_t follow, why;   /* the work request asked for; 0: none */
+    uint64_t follow, why;   /* number of the requested work request; 0: all */
     uint64_t n;             /* rows written */
     struct late_row *late;
     size_t n_late, cap_late;

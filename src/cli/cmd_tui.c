@@ -143,7 +143,7 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-/* --- What the UI asks for --------------------------------------------------------------------- */
+/* --- Callbacks of the UI ---------------------------------------------------------------------- */
 
 static void decode(void *user, struct pkt *p, const struct frame *f)
 {

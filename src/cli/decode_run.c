@@ -406,7 +406,7 @@ static bool columns_show(const struct print_opts *o, const struct hdr *h)
     return columns_name(o, h);
 }
 
-/* Whether the number of a conversation is printed, or the filter asks for it. */
+/* Whether the number of a conversation is printed, or the filter reads it. */
 static bool needs_streams(const struct run *r)
 {
     const struct print_opts *o = &r->job->print;

@@ -69,7 +69,7 @@ void first_frames_read(const char *const *files, size_t n, const struct decode_o
     struct cap_error err;
 
     unverified.verify = false;
-    unverified.headers_only = false; /* the ICRC tells packets apart */
+    unverified.headers_only = false; /* packets are distinguished by their ICRCs */
     first->networks = w ? networks_new() : NULL;
     if (first->networks && cap_merge_open(&m, files, n, NULL, &err) >= 0) {
         read_first(m, &unverified, j, first, w);

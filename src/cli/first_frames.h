@@ -20,7 +20,7 @@ void longest_apply(const struct longest *l, struct frame *f);
 /* What is learnt of the first frames. */
 struct first_frames {
     struct longest longest;
-    struct networks *networks; /* those of tenants, NULL: need not be told apart; networks_free() */
+    struct networks *networks; /* those of tenants, NULL: there is only one network; networks_free() */
 };
 
 /* Read the first 4096 frames of the files, and, if they have several VLANs or overlays, up to 2^20: fill `first`, and

@@ -504,7 +504,7 @@ static void put_renumbered(struct buf *b, const char *line, int column, struct c
     }
 }
 
-/* Write the rows of a file once more. */
+/* Write the rows of a file again. */
 static void renumber(struct figures *x, struct part *p, struct conn_table *conns)
 {
     struct part old = *p;

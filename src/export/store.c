@@ -79,10 +79,10 @@ struct store *store_new(const char *path)
         free(s);
         return NULL;
     }
-    /* one thread, and nobody asks how much memory is used: no locks */
+    /* one thread, and memory statistics are not used: no locks */
     sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    /* Nobody else reads the file before it has its name: no journal, and the disk decides when it writes. */
+    /* No other program reads the file before it has its name: no journal, and the disk decides when it writes. */
     if (create_file(s) && good(s, sqlite3_open_v2(s->unfinished, &s->db, OPEN, NULL)))
         store_sql(s, "PRAGMA page_size=32768; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
                      "locking_mode=EXCLUSIVE; BEGIN");

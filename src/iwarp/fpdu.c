@@ -128,7 +128,7 @@ static void agree(struct iwarp_conn *c)
     c->refused |= r->have_start && r->start.rejected;
 }
 
-/* Fill what the segments of [at, at + n) tell of a unit; whether its bytes are in the packet at hand. */
+/* Fill what follows for a unit from the segments of [at, at + n); whether its bytes are in the packet at hand. */
 static void locate(const struct place *f, struct iwarp_unit *u, uint32_t at, uint32_t n)
 {
     const struct stream *s = &f->s->stream;

@@ -1,4 +1,4 @@
-/* layer 2b (iwarp): TCP connections and their segments; who is told of what. */
+/* layer 2b (iwarp): TCP connections and their segments; events for the subscribers. */
 #include "src/iwarp/iwarp_impl.h"
 
 #include "dissect/dissectors.h"
@@ -483,7 +483,7 @@ void iwarp_mute(struct iwarp *w, bool muted)
     w->muted = muted;
 }
 
-/* Tell one subscriber of the open operations of a connection. */
+/* Hand the open operations of a connection to one subscriber. */
 static void tell_open(const struct tcp_conn *t, const struct iwarp_sub *s)
 {
     for (unsigned k = 0; k < IWARP_SIDES; k++)

@@ -70,7 +70,7 @@ struct iwarp_conn {
 };
 
 /* A marker of an FPDU. */
-#define IWARP_MARKERS 8 /* of an FPDU that are told */
+#define IWARP_MARKERS 8 /* of an FPDU that are reported */
 struct iwarp_marker {
     uint8_t b[MPA_MARKER_LEN];
 };
@@ -105,7 +105,7 @@ enum iwarp_fault {
     IWARP_BAD_OPCODE,      /* not defined, or with the wrong buffer model or queue */
     IWARP_BAD_MSN,         /* not the next one of its queue */
     IWARP_BAD_MO,          /* not where the segment before ended */
-    IWARP_BAD_RESPONSE,    /* a READ response that no READ request asked for */
+    IWARP_BAD_RESPONSE,    /* a READ response without a READ request */
     IWARP_TERMINATED,      /* a Terminate */
     IWARP_AFTER_TERMINATE, /* the sender of a Terminate goes on */
     IWARP_FAULTS
@@ -139,7 +139,7 @@ struct iwarp_op {
     uint32_t msn;         /* of an untagged one */
     uint32_t stag;        /* remote memory: of a WRITE, READ or atomic; of a SEND with Invalidate the STag */
     uint64_t to;          /* offset there */
-    uint64_t bytes;       /* payload; of a READ what it asks for */
+    uint64_t bytes;       /* payload; of a READ the requested length */
     uint64_t answered;    /* bytes of a READ that came */
     uint32_t fpdus;       /* of its message, and of its response */
     uint64_t first_frame, last_frame; /* of its message */

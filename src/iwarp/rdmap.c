@@ -192,7 +192,7 @@ static bool is_quoted(const struct rdmap_terminate *t, const uint8_t *payload, c
     return d.tagged ? d.stag == op->stag && d.to >= op->to && d.to - op->to <= op->bytes : d.msn == op->msn;
 }
 
-/* A Terminate refuses the operation of the other end that it quotes, and what is behind it. */
+/* A Terminate refuses the operation of the other end whose headers it contains, and all later ones. */
 static void refuse(const struct taken *k, const struct rdmap_terminate *t)
 {
     bool behind = false, quoted;

@@ -16,7 +16,7 @@
 #define STREAM_LATE_BYTES (256u << 10)
 #define STREAM_FILL       (64u << 10) /* bytes of a gap that are filled; a longer one loses the place in the stream */
 #define STREAM_HOLES      16          /* stretches without bytes among those not yet read */
-#define STREAM_ORIGINS    64          /* segments of which bytes are not yet read, that are told apart */
+#define STREAM_ORIGINS    64          /* segments with unread bytes that are kept separately */
 
 struct late;
 

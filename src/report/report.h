@@ -48,7 +48,7 @@ struct report_found {
 struct report *report_new(const struct report_opts *o);
 void report_free(struct report *r);
 
-/* After the first reading. Rows are sorted anew. */
+/* After the first reading. Rows are sorted again. */
 void report_overview(struct report *r, const struct report_found *f);
 /* Put what the first reading of other captures found beside it; before report_page(). `other` must outlive the report.
  */

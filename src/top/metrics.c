@@ -105,7 +105,7 @@ static void put_escaped(struct buf *b, const char *s)
             buf_char(b, *s);
 }
 
-/* The cells that tell of which connection a metric is. */
+/* The cells that identify the connection of a metric. */
 static void put_label(void *user, const struct cell *c)
 {
     static const char *const labels[] = {"tap",     "connection",      "source",  "source_qpn", "destination",

@@ -1,4 +1,4 @@
-/* layer 3b (top): a terminal that is painted again and again, and its keys. */
+/* layer 3b (top): a terminal that is repainted periodically, and its keys. */
 #include "src/top/screen.h"
 
 #include "program.h"

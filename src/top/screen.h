@@ -1,4 +1,4 @@
-/* layer 3b (top): a terminal that is painted again and again, and its keys. */
+/* layer 3b (top): a terminal that is repainted periodically, and its keys. */
 #ifndef RDMATRACE_TOP_SCREEN_H
 #define RDMATRACE_TOP_SCREEN_H
 

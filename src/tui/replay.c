@@ -114,7 +114,7 @@ static void on_ladder_line(void *user, const struct ladder_line *l)
         .frame = l->frame, .file = l->file, .other = l->other, .other_file = l->other_file, .conn = l->conn};
     bool event = l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_TOLD;
 
-    if (l->other && l->other == at->frame && l->other_file == at->file) { /* the copy that was asked for comes first */
+    if (l->other && l->other == at->frame && l->other_file == at->file) { /* the requested copy comes first */
         p.frame = l->other;
         p.file = l->other_file;
         p.other = l->frame;

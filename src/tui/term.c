@@ -303,7 +303,7 @@ uint32_t term_key(int ms)
     if (kind != OK) {
         struct pollfd in = {.fd = fileno(term.in), .events = POLLIN};
         if (!term.none && poll(&in, 1, 0) > 0 && in.revents & (POLLHUP | POLLERR | POLLNVAL))
-            asked_by = SIGHUP; /* nobody is there any more */
+            asked_by = SIGHUP; /* the terminal was closed */
         return KEY_NOTHING;
     }
     return c == '\n' ? KEYS_ENTER : c == 127 || c == 8 ? KEYS_BACKSPACE : c < KEYS_SPECIAL ? (uint32_t)c : KEY_NOTHING;

@@ -37,7 +37,7 @@ struct term_opts {
 bool term_start(const struct term_opts *o);
 /* Give it back as it was; may be called twice, and without term_start(). */
 void term_end(void);
-/* The signal that asked to end: SIGINT, SIGTERM, SIGHUP; 0: none did. */
+/* The signal that ended the program: SIGINT, SIGTERM, SIGHUP; 0: none did. */
 int term_signal(void);
 
 unsigned term_columns(void);
@@ -45,7 +45,7 @@ unsigned term_rows(void);
 /* With term_opts.none: another size. */
 void term_resize(unsigned columns, unsigned rows);
 
-/* Clear the screen that is drawn next; show what was drawn since; `anew`: all of it. */
+/* Clear the screen that is drawn next; show what was drawn since; `anew`: repaint the whole screen. */
 void term_clear(void);
 void term_show(bool anew);
 /* Write up to `width` columns of `n` bytes of UTF-8, skipping the first `skip` columns. What is not printable is a dot.

@@ -40,7 +40,7 @@ static size_t behind_line(const struct buf *b, size_t n)
 static const char *const conn_orders[] = {
     NULL, "bytes", "lost_ns", "retransmitted_packets", "message_latency_p99_ns", "goodput_bps"};
 
-/* The rows in the order that was asked for; to be released. NULL without memory. */
+/* The rows in the chosen order; to be released. NULL without memory. */
 static struct meter_row **conns_sorted(struct tui *t)
 {
     const struct view *v = &t->views[SCREEN_CONNS];
@@ -329,7 +329,7 @@ _Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit int
 
 /* --- Verdicts --------------------------------------------------------------------------------- */
 
-/* findings_text() asks before it appends a finding, and once more for the totals. */
+/* Called by findings_text() before it appends each finding, and before the totals. */
 struct asked {
     struct tui *t;
     const struct finding *last;
@@ -385,7 +385,7 @@ void verdicts_make(struct tui *t)
 
 /* --- Incidents -------------------------------------------------------------------------------- */
 
-/* explain_text() asks about all incidents more than once, the last time before it appends each. */
+/* Called by explain_text() several times for each incident, the last time before it appends the incident. */
 static bool on_incident(void *user, const struct incident *i)
 {
     struct tui *t = user;

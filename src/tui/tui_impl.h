@@ -40,11 +40,11 @@ struct view {
     struct lines lines; /* of all screens but packets */
 };
 
-/* A screen: rows, what each is about, and keys of its own. NULL: as for lines of text. */
+/* A screen: rows, what each is about, and its own keys. NULL: as for lines of text. */
 struct screen {
     const char *name;
     unsigned place;              /* IN_* of keys.h */
-    bool grows;                  /* while packets come it tells what is known so far */
+    bool grows;                  /* while packets come it shows what is known so far */
     void (*make)(struct tui *t); /* fill the lines of its view */
     uint64_t (*rows)(struct tui *t);
     void (*draw)(struct tui *t, uint64_t row, const struct area *a); /* one row */
@@ -167,7 +167,7 @@ struct tui {
     uint64_t search_from;
     bool search_up, found;
     struct task tasks[TASKS];
-    /* the ladder that is shown, and the one that is about to replace it: each with an observer of its own */
+    /* the ladder that is shown, and the one that is about to replace it: each with its own observer */
     struct ladder *ladder, *ladder_next;
     struct observer *ladder_observer, *again;
     struct ladder_opts ladder_opts;
@@ -182,7 +182,7 @@ struct tui {
 /* --- tui.c ------------------------------------------------------------------------------------ */
 /* Say something in the status line. */
 void tui_say(struct tui *t, enum look role, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Read packet `i` of those kept into t->pkt, with all that earlier packets tell of it. */
+/* Read packet `i` of those kept into t->pkt, with what is known of it from earlier packets. */
 bool load(struct tui *t, uint64_t i);
 /* The same into *stored and *p; both are valid until another packet is read. */
 bool load_into(struct tui *t, uint64_t i, struct kept *stored, struct pkt *p);
@@ -242,7 +242,7 @@ uint64_t packets_at(struct tui *t, uint64_t row);
 uint64_t packets_row(struct tui *t, uint64_t i);
 /* Show only what passes `text`; "": all. False after saying what is wrong. */
 bool packets_filter(struct tui *t, const char *text);
-/* The frames of findings and incidents are known now: filter anew if the filter asks for them. */
+/* The frames of findings and incidents are known now: repeat the filtering if the filter reads them. */
 void packets_marked(struct tui *t);
 enum look role_of_kind(enum kind k);
 /* Go to frame `number` of file `file`. */
