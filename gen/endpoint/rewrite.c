@@ -20,7 +20,7 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
     struct field_ref refs[8];
     unsigned n = field_find(name, len, refs, ARRAY_LEN(refs));
 
-    for (unsigned i = 0; i < n && i < ARRAY_LEN(refs); i++) {
+    for (unsigned i = 0; i < n; i++) {
         const struct field *x = refs[i].field;
         if (x && !x->get && x->width && x->width <= 64 && ftype_is_number(x->type) && !(x->flags & FLD_LE)) {
             *f = (struct frame_field){refs[i].hdr, x};
@@ -38,7 +38,7 @@ static uint32_t field_at(const struct frame_field *f, const struct pkt *p, const
     unsigned n = field_find(f->field->abbrev, strlen(f->field->abbrev), refs, ARRAY_LEN(refs));
 
     for (unsigned l = 0; l < p->n_layers; l++)
-        for (unsigned i = 0; i < n && i < ARRAY_LEN(refs); i++)
+        for (unsigned i = 0; i < n; i++)
             if (refs[i].hdr == p->layers[l].hdr && refs[i].field && !refs[i].field->get &&
                 (refs[i].field->bit + refs[i].field->width + 7u) / 8 <= p->layers[l].len) {
                 *field = refs[i].field;

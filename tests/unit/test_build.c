@@ -302,3 +302,38 @@ Test(build, frame_lengths_are_those_of_the_published_walk_through)
     cr_expect_eq(ep_tx(p->ep[1], buf, sizeof buf, 0), 62, "ACK");
     pair_free(p);
 }
+
+/* As scapy builds them: TCP over IPv4 with an odd length, UDP over IPv6 with a tag, UDP without payload, TCP over IPv6.
+ */
+Test(build, l4_checksums_are_those_of_another_builder)
+{
+    static const struct {
+        const char *bytes;
+        uint32_t len, sum_at;
+    } t[] = {
+        {"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0\x45\0\0\x2b\0\x01\0\0\x40\x06\x66\xca\x0a\0\0\x01\x0a\0\0\x02\x03\xe8"
+         "\x07\xd0\0"
+         "\0\0\x01\0\0\0\x02\x50\x10\x20\0\xab\xb1\0\0\x61\x62\x63",
+         57, 50},
+        {"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x81\0\0\x05\x86\xdd\x60\0\0\0\0\x0c\x11\x40\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+         "\x01"
+         "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\x03\xe8\x07\xd0\0\x0c\x35\x53\x61\x62\x63\x64",
+         70, 64},
+        {"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0\x45\0\0\x1c\0\x01\0\0\x40\x11\x66\xce\x0a\0\0\x01\x0a\0\0\x02\x03\xe8"
+         "\x07\xd0\0"
+         "\x08\xe0\x23",
+         42, 40},
+        {"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x86\xdd\x60\0\0\0\0\x14\x06\x40\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\0"
+         "\0\0\0"
+         "\0\0\0\0\0\0\0\0\0\x02\x03\xe8\x07\xd0\0\0\0\x01\0\0\0\x02\x50\x10\x20\0\x8a\x15\0\0",
+         74, 70},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        uint8_t frame[80];
+        memcpy(frame, t[i].bytes, t[i].len);
+        store_be16(frame + t[i].sum_at, 0xbeef);
+        frame_fix_l4(frame, t[i].len);
+        cr_expect_arr_eq(frame, t[i].bytes, t[i].len, "packet %zu", i);
+    }
+}
