@@ -1,5 +1,5 @@
 /* layer 5 (test): packets along an alternate path belong to the flows of the connection's first path. */
-#include "src/conn/conn.h"
+#include "src/conn/conn_impl.h"
 #include "tests/unit/mkpkt.h"
 
 #include <criterion/criterion.h>
@@ -134,4 +134,18 @@ Test(conn_paths, the_latest_paths_are_kept)
     cr_expect_neq(seen(2, 1, 0x22), there);
     learn(2, CONN_TIMEOUT_KEPT);
     cr_expect_eq(seen(2, 2, 0x11), seen(1, 2, 0x11));
+}
+
+/* --pair names no network; connection management does. */
+Test(conn_paths, an_address_that_a_user_names_is_of_any_network)
+{
+    struct conn_known k = known(1);
+    struct conn_addr src = addr(1, 2), dst = addr(1, 1);
+
+    cr_expect(known_fits(&k, &src, &dst, 0x11, 0));
+    cr_expect_not(known_fits(&k, &src, &dst, 0x22, 0));
+    src.network = dst.network = 7;
+    cr_expect_not(known_fits(&k, &src, &dst, 0x11, 0));
+    k.how = PAIR_USER;
+    cr_expect(known_fits(&k, &src, &dst, 0x11, 0));
 }

@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 
+#include "gen/endpoint/fault_changes.h"
+
 /* Every so many frames one is lost. */
 static int lossy(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
 {
@@ -170,5 +172,28 @@ Test(faults, each_fault_is_allowed_by_its_rule)
                   (fault_table[i].change == NULL));
         cr_expect((fault_table[i].hook == FAULT_CHOICE) == (fault_table[i].choice != CHOICE_NONE));
         cr_expect((fault_table[i].hook == FAULT_CM) == (fault_table[i].change_cm != NULL));
+    }
+}
+
+/* A path MTU of 2048 bytes can be doubled, one of 4096 cannot; of 512 it can be halved, of 256 not. */
+Test(faults, a_packet_of_another_path_mtu_has_one_that_exists)
+{
+    static const struct {
+        bool (*change)(struct fault_ctx *c);
+        uint16_t pmtu;
+        uint32_t len;
+    } t[] = {{fault_double_pmtu, 2048, 4096},
+             {fault_double_pmtu, 4096, 0},
+             {fault_half_pmtu, 512, 256},
+             {fault_half_pmtu, 256, 0}};
+
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        struct requester r = {.p.pmtu = t[i].pmtu};
+        struct pkt p = {.op = &opcode_table[OP_WRITE_MIDDLE], .payload_len = t[i].pmtu};
+        struct fault_ctx c = {.p = &p, .req = &r};
+        cr_expect_eq(t[i].change(&c), t[i].len != 0, "%u", t[i].pmtu);
+        cr_expect_eq(p.payload_len, t[i].len ? t[i].len : t[i].pmtu);
+        c.repeat = true;
+        cr_expect_not(t[i].change(&c), "what is sent again is as it was");
     }
 }

@@ -223,6 +223,21 @@ Test(requester, rnr_nak_waits_its_time_and_counts)
     cr_expect(e.flags & EFF_ERROR && e.status == WC_RNR_RETRY_EXC_ERR, "one retry was granted");
 }
 
+Test(requester, a_sequence_nak_after_the_rnr_wait_is_heeded)
+{
+    struct block b;
+    struct effects e;
+
+    start(&b, 0);
+    sends(&b, 0, 2);
+    rx(&b, mk_ack(0, 0x20 | 12, 0), 0);
+    req_expire(&b.r, 640 * NS_PER_US);
+    tx(&b, mk(OP_SEND_ONLY, 0, 4), 640 * NS_PER_US);
+    tx(&b, mk(OP_SEND_ONLY, 1, 4), 640 * NS_PER_US);
+    e = rx(&b, mk_ack(0, 0x60, 0), 650 * NS_PER_US);
+    cr_expect(e.flags & EFF_RETRANSMIT && e.reason == WHY_SEQUENCE_NAK, "it was lost on its way again");
+}
+
 Test(requester, rnr_retry_seven_never_ends)
 {
     struct block b;
