@@ -128,6 +128,11 @@ extern const struct opinfo opcode_table[256];
 /* Opcodes 0x40-0x5f as DC, by their lower five bits: the operations of RC after an opaque DCCETH of 8 bytes. */
 extern const struct opinfo opcode_dc_table[32];
 
+/* True for the opcodes 0xc0 to 0xff, which belong to manufacturers: nothing is known of their headers. */
+static inline bool opcode_is_manufacturers(uint8_t opcode)
+{
+    return opcode >= SVC_MANUF0 << 5;
+}
 /* Name of a service: "RC", "UC", "RD", "UD", "CNP", "XRC", "manufacturer specific". */
 const char *service_str(enum service s);
 

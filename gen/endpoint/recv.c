@@ -33,8 +33,8 @@ static bool pkey_ok(const struct ep_qp *q, const struct pkt *p)
 
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)
 {
-    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver && p->op->name &&
-           is_addressed(ep, p);
+    return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver &&
+           (p->op->name || opcode_is_manufacturers(p->bth.opcode)) && is_addressed(ep, p);
 }
 
 /* True if a packet that failed is_sound() is an RDMA packet addressed to this endpoint: it is counted. */

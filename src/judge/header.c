@@ -227,7 +227,7 @@ static void check_opcode(struct judge *j, const struct pkt *p)
 {
     if (LIKELY(p->op->name))
         return;
-    if (p->bth.opcode >= 0xc0)
+    if (opcode_is_manufacturers(p->bth.opcode))
         judge_note_as(j, RULE_FMT_03, FLOW_NONE, p->frame->number, "manufacturer specific {seen}",
                       say(j, "opcode 0x%02x", p->bth.opcode), "A manufacturer's own opcode.");
     else
@@ -237,7 +237,7 @@ static void check_opcode(struct judge *j, const struct pkt *p)
 
 static void check_reserved(struct judge *j, const struct pkt *p)
 {
-    bool own = p->bth.opcode >= 0xc0 && !p->op->name; /* a manufacturer may use them */
+    bool own = opcode_is_manufacturers(p->bth.opcode) && !p->op->name; /* a manufacturer may use them */
 
     if (UNLIKELY(reserved_bits(p) && !own))
         judge_bad(j, p, RULE_FMT_04, "0", say(j, "0x%x", reserved_bits(p)),

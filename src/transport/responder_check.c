@@ -28,10 +28,20 @@ static bool nak_invalid(struct verdict *v)
     return true;
 }
 
+/* A request of a manufacturer's own, such as an extended atomic, whose headers nobody else knows: where a request is
+ * expected a reliable service refuses it as one that it does not support. */
+static bool is_foreign(const struct responder *r, const struct pkt *p)
+{
+    return opcode_is_manufacturers(p->bth.opcode) && !is_unreliable(r->p.service) && !r->dead &&
+           p->bth.psn == r->epsn_hi;
+}
+
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v)
 {
     if (LIKELY(rsp_right_service(r, p)))
         return false;
+    if (is_foreign(r, p))
+        return nak_invalid(v);
     wrong_opcode(r->p.service, p, v);
     v->answer = ANS_DROP;
     return true;

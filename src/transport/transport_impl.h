@@ -205,7 +205,8 @@ static inline bool rsp_has_msn(const struct pkt *p)
 }
 /* The rule about the MSN of response `p`. */
 enum rule rsp_msn_rule(const struct pkt *p);
-/* True if it is not; then *v says why, and its answer is ANS_DROP. */
+/* True if it is not; then *v says why, and its answer is ANS_DROP, or ANS_NAK_INVALID for a request of a
+ * manufacturer's own. */
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
 /* Run the predicates after that of the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes
  * ANS_EXECUTE or what the first failure requires. */
