@@ -177,6 +177,19 @@ static void send_counts(struct serve *v, struct serve_session *s, const struct s
     send_keys(s, &k, now);
 }
 
+/* Whether server and client agree about XRC, of which only rdmagen's number of its shared receive queue tells; else the
+ * session has failed. */
+static bool agrees_on_xrc(const struct serve *v, struct serve_session *s, const struct perftest_keys *k)
+{
+    bool ours = v->config.type == QPT_XRC_INI, theirs = k->srqn != 0;
+
+    if (s->cm || !s->mark.ours || ours == theirs)
+        return true;
+    session_fail(s, ours ? "this server uses XRC, the client does not (-c XRC)"
+                         : "the client uses XRC, this server does not (-c XRC)");
+    return false;
+}
+
 /* The queue pair for that of the client with these keys, which are new: created or, for a client's target, found. NULL:
  * the session has failed. */
 static struct serve_qp *join(struct serve *v, struct serve_session *s, const struct perftest_keys *k, ns_t now)
@@ -188,6 +201,8 @@ static struct serve_qp *join(struct serve *v, struct serve_session *s, const str
         sqp_connect_back(v, s, q, now);
         return q;
     }
+    if (!agrees_on_xrc(v, s, k))
+        return NULL;
     memcpy(s->gid, k->gid, 16);
     q = sqp_new(v, s, k);
     if (q)

@@ -17,6 +17,9 @@ enum part {
     GONE,     /* was registered with remote rights */
     INVALID,  /* likewise, and invalidated */
     BEHIND,   /* no remote right, but a window reaches its first WINDOW bytes: type 2, bound (RC) */
+    BEHIND1,  /* likewise, of type 1, bound again: its key before that is dead */
+    FAST,     /* no remote right; fast registration reaches its first WINDOW bytes (RC), the key before that is dead */
+    FOREIGN,  /* no remote right; a receive of a shared receive queue of another XRC domain */
     PARTS
 };
 #define PART   1024 /* bytes of a part, and of the canaries behind it */
@@ -38,13 +41,16 @@ static UNSEEN void fill(void)
     for (size_t i = 0; i < sizeof mem; i++)
         p[i] = canary[i % sizeof canary];
     memset(mem[OPEN][0], 0, PART);
-    memset(mem[BEHIND][0], 0, WINDOW);
+    for (unsigned i = BEHIND; i <= FAST; i++)
+        memset(mem[i][0], 0, WINDOW);
 }
 
 /* Whether the peer may have written byte `i` of the memory. */
 static bool is_reached(size_t i)
 {
-    return i < PART || (i >= BEHIND * 2 * PART && i < BEHIND * 2 * PART + WINDOW);
+    size_t part = i / (2 * PART);
+
+    return i < PART || (part >= BEHIND && part <= FAST && i % (2 * PART) < WINDOW);
 }
 
 /* Nothing was written but what a key reaches. */
@@ -83,7 +89,7 @@ static void set_up_memory(struct endpoint *ep, uint32_t pd, uint32_t keys[PARTS]
 
     fill();
     for (unsigned i = 0; i < PARTS; i++) {
-        bool closed = i == CLOSED || i == BEHIND;
+        bool closed = i == CLOSED || i >= BEHIND;
         uint8_t access = closed ? ACCESS_LOCAL_WRITE | ACCESS_MW_BIND : ACCESS_LOCAL_WRITE | ACCESS_REMOTE;
         int r = ep_mr_reg(ep, i == OTHER_PD ? other : pd, mem[i][0], PART, IOVA + i * 2 * PART, access, &keys[i]);
         assert(r == 0);
@@ -92,24 +98,53 @@ static void set_up_memory(struct endpoint *ep, uint32_t pd, uint32_t keys[PARTS]
     mr_invalidate(ep_mr_table(ep), keys[INVALID], pd, 0, false);
 }
 
-/* Bind a window to the beginning of part BEHIND. */
-static void set_up_window(struct endpoint *ep, uint32_t pd, int qp, uint32_t region)
+/* The first WINDOW bytes of a part, to be bound or registered with `region`'s rights to READ and WRITE. */
+static struct send_wr reach(enum part part, enum wr_opcode op, uint32_t region)
 {
-    struct send_wr wr = {.opcode = WR_BIND_MW,
-                         .remote_addr = IOVA + BEHIND * 2 * PART,
-                         .mr_key = region,
-                         .mw_length = WINDOW,
-                         .mw_access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
-    static uint8_t frame[EP_FRAME_MAX];
-    uint32_t unbound;
-    int sent;
+    return (struct send_wr){.opcode = (uint8_t)op,
+                            .remote_addr = IOVA + part * 2 * PART,
+                            .mr_key = region,
+                            .mw_length = WINDOW,
+                            .reg_mem = mem[part][0],
+                            .mw_access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
+}
 
-    ep_mw_alloc(ep, pd, MR_WINDOW2, &unbound);
-    ep_mw_alloc(ep, pd, MR_WINDOW2, &wr.inv_rkey);
-    wr.rkey = wr.inv_rkey + 1;
-    ep_post_send(ep, qp, &wr, 0);
-    sent = ep_tx(ep, frame, sizeof frame, 0); /* runs it */
+/* Windows of both types, and a fast registration. */
+static void set_up_windows(struct endpoint *ep, uint32_t pd, int qp, const uint32_t keys[PARTS])
+{
+    struct send_wr one = reach(BEHIND1, WR_BIND_MW, keys[BEHIND1]), two = reach(BEHIND, WR_BIND_MW, keys[BEHIND]),
+                   fast = reach(FAST, WR_REG_MR, 0);
+    static uint8_t frame[EP_FRAME_MAX];
+    uint32_t key;
+    int sent, r;
+
+    ep_mw_alloc(ep, pd, MR_WINDOW2, &key); /* not bound */
+    ep_mw_alloc(ep, pd, MR_WINDOW2, &two.inv_rkey);
+    two.rkey = two.inv_rkey + 1;
+    ep_post_send(ep, qp, &two, 0);
+    ep_mw_alloc(ep, pd, MR_WINDOW1, &one.inv_rkey);
+    for (int i = 0; i < 2; i++, one.inv_rkey = key) {
+        r = ep_mw_bind(ep, qp, &one, &key, 0);
+        assert(r == 0);
+    }
+    r = ep_mr_alloc(ep, pd, WINDOW, &fast.inv_rkey);
+    assert(r == 0);
+    fast.mw_access |= ACCESS_LOCAL_WRITE;
+    fast.rkey = fast.inv_rkey + 1;
+    ep_post_send(ep, qp, &fast, 0);
+    sent = ep_tx(ep, frame, sizeof frame, 0); /* runs them */
     assert(sent == 0);
+}
+
+/* A shared receive queue of another XRC domain. */
+static void set_up_foreign(struct endpoint *ep, uint32_t pd, int cq, uint32_t key)
+{
+    struct sge sge = {IOVA + FOREIGN * 2 * PART, PART, key};
+    struct recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+    int srq = ep_srq_create(ep, pd, 16, 1);
+
+    ep_srq_to_xrc(ep, srq, ep_xrcd_alloc(ep), cq);
+    ep_post_srq_recv(ep, srq, &wr, 0);
 }
 
 /* Receives of the open part, for the queue pair, or for an XRC target's shared receive queue. */
@@ -146,6 +181,7 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
         init.xrcd = ep_xrcd_alloc(ep);
         srq = ep_srq_create(ep, init.pd, 16, 1);
         ep_srq_to_xrc(ep, srq, init.xrcd, init.recv_cq);
+        set_up_foreign(ep, init.pd, init.recv_cq, keys[FOREIGN]);
     }
     *qp = ep_qp_create(ep, &init);
     memcpy(peer.av.dgid, own_addr(0).gid, 16);
@@ -155,7 +191,7 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
     ep_ah_create(ep, init.pd, &peer.av);
     ep_qp_connect(ep, *qp, &peer, 0);
     if (init.type == QPT_RC)
-        set_up_window(ep, init.pd, *qp, keys[BEHIND]);
+        set_up_windows(ep, init.pd, *qp, keys);
     set_up_receives(ep, *qp, srq, *key);
     return ep;
 }
