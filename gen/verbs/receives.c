@@ -1,4 +1,4 @@
-/* layer 3 (verbs): receives of equal size, one beside the other in memory, posted again and again. */
+/* layer 3 (verbs): receives of equal size, one beside the other in memory, and posted repeatedly. */
 #include "gen/verbs/receives.h"
 
 int receives_post(const struct receives *r, uint64_t n, ns_t now)

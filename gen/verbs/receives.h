@@ -1,4 +1,4 @@
-/* layer 3 (verbs): receives of equal size, one beside the other in memory, posted again and again. */
+/* layer 3 (verbs): receives of equal size, one beside the other in memory, and posted repeatedly. */
 #ifndef RDMATRACE_GEN_VERBS_RECEIVES_H
 #define RDMATRACE_GEN_VERBS_RECEIVES_H
 

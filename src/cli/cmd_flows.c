@@ -35,7 +35,7 @@ void cmd_flows_help(struct buf *b)
     buf_puts(b,
              "Usage: rdmatrace flows [options] FILE...\n\n"
              "Measure each connection and direction: packets, messages, goodput, retransmissions and what they cost,\n"
-             "congestion, latencies. Each interface of a pcapng file is a tap of its own.\n\n");
+             "congestion, latencies. Each interface of a pcapng file is a separate tap.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }

@@ -8,7 +8,7 @@ static const struct command commands[] = {
     {"ops", "show the work requests behind the packets", cmd_ops, cmd_ops_help},
     {"explain", "say what went wrong, in plain words", cmd_explain, cmd_explain_help},
     {"ladder", "draw a connection as a sequence diagram", cmd_ladder, cmd_ladder_help},
-    {"top", "show what the connections do now, again and again", cmd_top, cmd_top_help},
+    {"top", "show what the connections do now, updated periodically", cmd_top, cmd_top_help},
     {"tui", "look around in a capture on the terminal", cmd_tui, cmd_tui_help},
     {"all", "check, explain, flows, ops and ladder in one reading of the files", cmd_all, cmd_all_help},
     {"export", "write packets, requests, findings, incidents as a database or a trace", cmd_export, cmd_export_help},

@@ -23,7 +23,7 @@
 
 const struct column row_columns[] = {
     N(file, "file", "number of the capture file, from 0"),
-    N(iface, "interface", "interface in the file, from 0: a tap of its own"),
+    N(iface, "interface", "interface in the file, from 0: a separate tap"),
     COLUMN(COL_TAP, files, "tap", "both: name of the file and number of the interface"),
     N(conn, "connection", "number of the connection, as decode and check give it; 0 for datagrams"),
     COLUMN(COL_ADDR, src, "source", "address of the sender"),
