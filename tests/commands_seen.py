@@ -253,3 +253,14 @@ def smb_bytes(path, rows):
             yield "%s: %s moved %d bytes, the response says %d" % (path, row["command"], moved, row["values"]["moved"])
     if sum(row["bytes_to_client"] + row["bytes_from_client"] for row in rows) != 200011:
         yield "%s: not the bytes of the files" % path
+
+
+# --- SMC-R ------------------------------------------------------------------------------------------------------------------------------
+def smc(path, rows):
+    """What is wrong: no kernel witnessed; the bytes written are those by which the cursors in the CDC messages moved."""
+    data = [(r["bytes_from_client"], r["asked_from_client"], r["values"]["cursor_wrap"], r["values"]["cursor"]) for r in rows if r["name"] == "Data"]
+    if data != [(5, 5, 0, 5), (65531, 65531, 1, 0), (5, 5, 1, 5)]:
+        yield "%s: data %s" % (path, data)
+    llc = [(r["name"], r["status"], r["command_frame"], r["response_frame"]) for r in rows if r["name"] != "Data"]
+    if llc != [("Confirm Link", "answered", 11, 13), ("Add Link", "refused", 15, 17), ("Delete RKey", "answered", 105, 109), ("Delete RKey", "answered", 106, 110)]:
+        yield "%s: LLC %s" % (path, llc)

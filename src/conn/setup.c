@@ -384,6 +384,8 @@ static void learn_segment(struct learner *l, struct conn_table *t, const struct 
     uint32_t len;
     const uint8_t *data = tcp_payload(p, &tcp, &len);
 
+    if (data && data[0] == SMC_CLC_FIRST)
+        learn_smc(l, t, p, data, len);
     if (!data || data[0] > 'f')
         return; /* no hexadecimal digits, nor colons, nor NUL */
     conn_addr_of(p, &h.src, &h.dst);

@@ -8,6 +8,7 @@
 
 #include "dissect/ip/tcp_exchange.h"
 #include "dissect/mad/cm.h"
+#include "dissect/ulp/smc.h"
 #include "src/conn/conn.h"
 
 #define LEARN_PENDING 256 /* REQs, and halves of exchanges, that are remembered */
@@ -35,6 +36,8 @@ struct setup_half {
     /* exchange: first PSN that its sender sends; REQ, REP: first PSN that its receiver sends (starting PSN); SIDR: 0 */
     uint32_t psn;
     struct conn_addr end; /* exchange: address of the queue pair, a LID as ::lid; CM: src */
+    unsigned smc_type;    /* exchange of SMC-R: SMC_ACCEPT or SMC_CONFIRM; else 0 */
+    uint8_t smc[SMC_END_LEN];
 };
 
 /* A half, and the CM message that carries it. */
@@ -113,5 +116,7 @@ struct learner {
 
 /* Learn from any packet of a capture; a connection of which both halves are known is passed to conn_learn(). */
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p);
+/* Learn from `len` bytes of a TCP segment if they are a CLC message of SMC-R (setup_smc.c). */
+void learn_smc(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data, uint32_t len);
 
 #endif

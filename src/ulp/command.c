@@ -72,10 +72,15 @@ static void segment_forget(struct ulp_conn *c, struct segment *s)
     memory_give(c, sizeof *s);
 }
 
+bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t len)
+{
+    return s->rkey == rkey && va >= s->va && va - s->va <= s->len && len <= s->len - (va - s->va);
+}
+
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len)
 {
     for (struct segment *s = c->rkeys[bucket_of(rkey)]; s; s = s->next)
-        if (s->rkey == rkey && s->owner == owner && va >= s->va && va - s->va <= s->len && len <= s->len - (va - s->va))
+        if (s->owner == owner && segment_holds(s, rkey, va, len))
             return s;
     return NULL;
 }
@@ -99,6 +104,12 @@ static bool grow_segments(struct ulp_conn *c, struct command *d)
 
 bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len)
 {
+    return ulp_offer_of(c, cmd, ULP_CLIENT, way, rkey, va, len);
+}
+
+bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_way way, uint32_t rkey,
+                  uint64_t va, uint32_t len)
+{
     struct command *d = whole(cmd);
     struct segment *s, **bucket = &c->rkeys[bucket_of(rkey)];
 
@@ -117,7 +128,7 @@ bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, ui
                           .rkey = rkey,
                           .len = len,
                           .way = (uint8_t)way,
-                          .owner = ULP_CLIENT};
+                          .owner = (uint8_t)owner};
     d->offered[way] += len;
     d->segments[d->n_segments++] = s;
     *bucket = s;
@@ -194,7 +205,9 @@ static void unhash(struct ulp_conn *c, struct command *d)
 /* Hand over a command, and release it. */
 static void retire(struct ulp_conn *c, struct command *d)
 {
-    if (c->ulp->opts.over)
+    if (d->c.flow == FLOW_NONE && !c->stream) /* the server spoke first */
+        d->c.flow = c->flow[c->flow[ULP_CLIENT] == FLOW_NONE ? ULP_SERVER : ULP_CLIENT];
+    if (c->ulp->opts.over && !(d->c.idle && !d->c.data_first))
         c->ulp->opts.over(c->ulp->opts.user, &d->c);
     detach(d);
     unhash(c, d);

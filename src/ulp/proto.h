@@ -77,6 +77,9 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
 /* `cmd` offers the server `len` bytes at `va`: to be written (ULP_TO_CLIENT) or read. They follow those that it offered
  * before in the same way. False: it has offered ULP_SEGMENTS_MAX pieces, or there is no memory. */
 bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len);
+/* Likewise memory of either end, which the other one accesses. */
+bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_way way, uint32_t rkey,
+                  uint64_t va, uint32_t len);
 /* `len` bytes of its data are in its message, and before those that it offers later. */
 void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len);
 /* Keep the first `len` bytes (at most ULP_DATA_MAX) that `cmd` moves that way, to decode them together. */
@@ -99,6 +102,6 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
                   bool failed);
 
 /* One for each protocol, in its file. */
-extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd;
+extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd, ulp_smc;
 
 #endif

@@ -5,8 +5,9 @@
 
 const char *ulp_how_str(enum ulp_how h)
 {
-    static const char *const names[] = {
-        "not known", "--ulp", "CM private data", "CM service id", "first bytes", "MPA private data", "TCP port"};
+    static const char *const names[] = {"not known",     "--ulp",       "CM private data",
+                                        "CM service id", "first bytes", "MPA private data",
+                                        "TCP port",      "SMC CLC"};
     return names[h];
 }
 
@@ -170,11 +171,11 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
     *how = ULP_BY_USER;
     if (!proto && k && k->upper) {
         proto = ulp_named(k->upper, strlen(k->upper));
-        *how = k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
+        *how = k->how == PAIR_EXCHANGE ? ULP_BY_CLC : k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
         if (!proto && !k->upper_vague)
             u->guesses[flow].tries = GUESS_TRIES;
     }
-    if (proto && (!k || k->how != PAIR_CM) && !side_of(proto, p, side)) {
+    if (proto && (!k || (k->how != PAIR_CM && *how != ULP_BY_CLC)) && !side_of(proto, p, side)) {
         u->guesses[flow].asked = false;
         return NULL;
     }

@@ -45,15 +45,15 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2
     }
 }
 
-static struct ulp_command *begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
 {
     struct ulp_command *cmd;
 
     if (s->command == SMB2_CANCEL)
-        return NULL;
+        return false;
     cmd = ulp_begin(c, m, s->message_id);
     if (!cmd)
-        return NULL;
+        return false;
     *own_of(cmd) = (struct own){.message_id = s->message_id,
                                 .session = s->session,
                                 .tree = s->tree,
@@ -62,38 +62,42 @@ static struct ulp_command *begin(struct ulp_conn *c, struct ulp_message *m, cons
                                 .channel = s->channel,
                                 .command = s->command};
     offer(c, cmd, s, m->body.b);
-    return cmd;
+    return true;
 }
 
-static struct ulp_command *complete(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+static bool complete(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
 {
     struct ulp_command *cmd = s->status == SMB2_STATUS_PENDING ? NULL : ulp_find(c, s->message_id);
 
     if (!cmd)
-        return NULL;
+        return false;
     own_of(cmd)->status = s->status;
     own_of(cmd)->done = s->count;
     if (s->inside)
         ulp_inline(cmd, ULP_TO_CLIENT, min_u32(s->inside, s->len));
     ulp_complete(c, cmd, m, (uint16_t)s->status, smb2_is_error(s->status));
-    return cmd;
+    return true;
 }
 
 /* All messages of a compound. The packet belongs to the first of their commands. */
 static void take_compound(struct ulp_conn *c, struct ulp_message *m)
 {
-    struct ulp_command *first = NULL, *cmd;
+    bool found = false, response = false;
+    uint64_t key = 0;
     uint32_t at = 0;
     struct smb2 s;
 
     while (smb2_get(&s, m->body.b, m->body.len, at)) {
-        cmd = s.message_id == SMB2_NO_MESSAGE ? NULL : s.response ? complete(c, m, &s) : begin(c, m, &s);
-        first = first ? first : cmd;
+        if (s.message_id != SMB2_NO_MESSAGE && (s.response ? complete(c, m, &s) : begin(c, m, &s)) && !found) {
+            found = true;
+            response = s.response;
+            key = s.message_id;
+        }
         at = smb2_next(&s, m->body.b, m->body.len);
         if (!at)
             break;
     }
-    m->command = first;
+    m->command = !found ? NULL : response ? ulp_find_completed(c, key) : ulp_find(c, key);
 }
 
 /* --- Messages of SMB Direct ------------------------------------------------------------------- */

@@ -100,9 +100,15 @@ void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct 
         c->proto->data(c, &data);
 }
 
-/* The memory that transfer `t`, begun by the side of `f`, accesses. */
+/* The memory that transfer `t`, begun by the side of `f`, accesses: that of the command that it was tied to before,
+ * else of the latest one that offered it. */
 static struct segment *memory_of(const struct ulp_flow *f, const struct transfer *t)
 {
+    const struct command *d = command_of(f->conn, t->command);
+
+    for (uint32_t i = 0; d && i < d->n_segments; i++)
+        if (segment_holds(d->segments[i], t->rkey, t->va, t->len))
+            return d->segments[i];
     return segment_find(f->conn, f->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT, t->rkey, t->va, t->len);
 }
 

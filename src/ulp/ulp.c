@@ -1,6 +1,8 @@
 /* layer 2b (ulp): events of the observer, given to the connections that carry a known protocol. */
 #include "src/ulp/ulp_impl.h"
 
+#include "dissect/ip/tcp.h"
+#include "dissect/ulp/smc.h"
 #include "zeros.h"
 
 #include <stdlib.h>
@@ -75,12 +77,24 @@ static void on_over(void *user, uint32_t flow, bool restart)
     ulp_flow_over(user, flow, ULP_LEFT);
 }
 
+/* A packet without a BTH: iWARP, or CLC messages of SMC-R. */
+static void take_segment(struct ulp *u, struct pkt *p)
+{
+    struct tcp h;
+    uint32_t len;
+    const uint8_t *b = tcp_payload(p, &h, &len);
+
+    if (b && b[0] == SMC_CLC_FIRST)
+        smc_clc_layers(p, &(struct ulp_body){b, len, (uint32_t)(b - p->data)});
+    ulp_stream_packet(u, p);
+}
+
 void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e)
 {
     if (UNLIKELY(p->have & H_MAD))
         ulp_note_setup(u, p);
     else if (UNLIKELY(!(p->have & H_BTH)))
-        ulp_stream_packet(u, p);
+        take_segment(u, p);
     else
         take(u, e, p);
 }

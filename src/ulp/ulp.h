@@ -60,13 +60,14 @@ struct ulp_command {
     uint64_t packets;          /* of its message, data and response, retransmissions included */
     uint64_t again;            /* of them retransmissions */
     uint64_t naks;             /* remote access errors of its data */
-    uint32_t flow;             /* of the client's packets; FLOW_NONE: of iWARP */
-    uint8_t stream;            /* of iWARP: 1: the client is the initiator, 2: the responder */
-    uint32_t conn;             /* number of the connection */
-    uint16_t status;           /* of the response, as the protocol has it; with `response` */
-    bool failed;               /* the response says so */
-    bool by_server;            /* the server sent it, and the client answers: a callback */
-    uint8_t ended;             /* enum ulp_end */
+    uint32_t flow;   /* of the client's packets (of the server's, if no other was seen); FLOW_NONE: of iWARP */
+    uint8_t stream;  /* of iWARP: 1: the client is the initiator, 2: the responder */
+    uint32_t conn;   /* number of the connection */
+    uint16_t status; /* of the response, as the protocol has it; with `response` */
+    bool failed;     /* the response says so */
+    bool idle;       /* it only offers memory: it is handed over once bytes were moved, or with a response */
+    bool by_server;  /* the server sent it, and the client answers: a callback */
+    uint8_t ended;   /* enum ulp_end */
     const struct ulp_proto *proto;
     const struct ulp_conn *at;
     uint8_t own[ULP_OWN]; /* of the protocol */
@@ -82,8 +83,17 @@ struct ulp_value {
 typedef void ulp_take(void *user, const struct ulp_value *v);
 
 /* How a protocol was learnt. */
-enum ulp_how { ULP_NOT, ULP_BY_USER, ULP_BY_PRIVATE, ULP_BY_SERVICE, ULP_BY_BYTES, ULP_BY_MPA, ULP_BY_PORT };
-/* "--ulp", "CM private data", "CM service id", "first bytes", "MPA private data", "TCP port". */
+enum ulp_how {
+    ULP_NOT,
+    ULP_BY_USER,
+    ULP_BY_PRIVATE,
+    ULP_BY_SERVICE,
+    ULP_BY_BYTES,
+    ULP_BY_MPA,
+    ULP_BY_PORT,
+    ULP_BY_CLC
+};
+/* "--ulp", "CM private data", "CM service id", "first bytes", "MPA private data", "TCP port", "SMC CLC". */
 const char *ulp_how_str(enum ulp_how h);
 
 /* Bytes that READs and WRITEs moved in connections with a protocol. */

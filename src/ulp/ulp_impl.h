@@ -153,6 +153,8 @@ bool memory_take(struct ulp_conn *c, uint64_t n);
 void memory_give(struct ulp_conn *c, uint64_t n);
 struct command *command_of(const struct ulp_conn *c, struct command_ref r);
 struct command_ref command_ref(const struct ulp_command *c);
+/* Whether [va, va + len) under this key lies in it. */
+bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t len);
 /* The memory of `owner` that holds [va, va + len) under this key: the latest offered; NULL: none. */
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len);
 /* Hand over all commands. */

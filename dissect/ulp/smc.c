@@ -1,0 +1,443 @@
+/* layer 1 (wire): SMC-R: CLC, LLC and CDC messages read, recognised, their fields. */
+#include "dissect/ulp/smc.h"
+
+#include "dissect/ulp/upper_hdr.h"
+
+/* --- CLC -------------------------------------------------------------------------------------- */
+
+#define EYECATCHER    UINT32_C(0xe2d4c3d9) /* "SMCR" in EBCDIC */
+#define CLC_LEN       8                    /* eyecatcher, type, length, flags */
+#define CLC_TRAILER   4                    /* the eyecatcher again */
+#define CLC_END       38                   /* where Accept and Confirm describe their sender's end */
+#define FIRST_CONTACT 0x08                 /* flag of Accept and Confirm: they set up a link */
+
+unsigned smc_clc_type(const uint8_t *b, uint32_t len)
+{
+    uint32_t n;
+
+    if (len < CLC_LEN + CLC_TRAILER || load_be32(b) != EYECATCHER || b[4] < SMC_PROPOSAL || b[4] > SMC_DECLINE)
+        return 0;
+    n = load_be16(b + 5);
+    return n >= CLC_LEN + CLC_TRAILER && n <= len && load_be32(b + n - CLC_TRAILER) == EYECATCHER ? b[4] : 0;
+}
+
+const uint8_t *smc_clc_end(const uint8_t *b, uint32_t len, const uint8_t **gid)
+{
+    unsigned type = smc_clc_type(b, len);
+
+    if ((type != SMC_ACCEPT && type != SMC_CONFIRM) || load_be16(b + 5) < CLC_END + SMC_END_LEN + CLC_TRAILER ||
+        !(b[7] & FIRST_CONTACT) || b[7] & 3)
+        return NULL;
+    *gid = b + 16;
+    return b + CLC_END;
+}
+
+void smc_end_get(struct smc_end *e, const uint8_t *b)
+{
+    *e = (struct smc_end){.qpn = load_be24(b),
+                          .rkey = load_be32(b + 3),
+                          .token = load_be32(b + 8),
+                          .size = UINT32_C(1) << ((b[12] >> 4) + 14),
+                          .mtu = (b[12] & 15) >= 1 && (b[12] & 15) <= 5 ? 128u << (b[12] & 15) : 0,
+                          .va = load_be64(b + 14),
+                          .psn = load_be24(b + 23)};
+}
+
+/* --- LLC and CDC ------------------------------------------------------------------------------ */
+
+#define LLC_MAX 8192 /* bytes of a message of version 2 */
+
+/* Lengths of version 2, which Linux writes in the order of its CPU. */
+static bool length_fits(const uint8_t *b, uint32_t len)
+{
+    return load_be16(b + 1) == len || load_le16(b + 1) == len;
+}
+
+static bool is_llc(uint8_t type)
+{
+    return type >= SMC_CONFIRM_LINK && type <= SMC_DELETE_RKEY;
+}
+
+static void get_cursor(struct smc_cursor *c, const uint8_t *b)
+{
+    *c = (struct smc_cursor){load_be16(b + 2), load_be32(b + 4)};
+}
+
+static void get_cdc(struct smc *m, const uint8_t *b)
+{
+    m->token = load_be32(b + 4);
+    get_cursor(&m->producer, b + 8);
+    get_cursor(&m->consumer, b + 16);
+    m->closing = b[25];
+}
+
+static void get_llc(struct smc *m, const uint8_t *b)
+{
+    uint8_t flags = b[3];
+
+    m->response = flags & 0x80;
+    m->refused = m->response && (m->type == SMC_ADD_LINK ? flags & 0x40 : flags & 0x20);
+    switch (m->type) {
+    case SMC_CONFIRM_LINK:
+        m->link = b[29];
+        m->refused = false;
+        break;
+    case SMC_ADD_LINK:
+        m->link = b[31];
+        break;
+    case SMC_ADD_LINK_CONT:
+    case SMC_DELETE_LINK:
+        m->link = b[4];
+        m->refused = false;
+        break;
+    case SMC_CONFIRM_RKEY:
+        m->rkey = load_be32(b + 5);
+        m->va = load_be64(b + 9);
+        break;
+    default:
+        break;
+    }
+}
+
+bool smc_get(struct smc *m, const uint8_t *b, uint32_t len)
+{
+    *m = (struct smc){0};
+    if (len < SMC_LEN || len > LLC_MAX)
+        return false;
+    m->type = b[0];
+    if (b[0] == SMC_CDC) {
+        get_cdc(m, b);
+        return len == SMC_LEN && b[1] == SMC_LEN;
+    }
+    m->v2 = b[0] >> 4 == 2;
+    m->type = m->v2 ? b[0] & 0x0f : b[0];
+    if (!is_llc(m->type) || (m->v2 ? !length_fits(b, len) : len != SMC_LEN || b[1] != SMC_LEN))
+        return false;
+    get_llc(m, b);
+    return true;
+}
+
+enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole)
+{
+    struct smc m;
+
+    if (!whole || !smc_get(&m, b, len))
+        return LOOKS_OTHER;
+    for (unsigned i = 26; m.type == SMC_CDC && i < SMC_LEN; i++)
+        if (b[i])
+            return LOOKS_OTHER;
+    return LOOKS_CLIENT;
+}
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+static const struct vname clc_types[] = {
+    {SMC_PROPOSAL, "Proposal"}, {SMC_ACCEPT, "Accept"}, {SMC_CONFIRM, "Confirm"}, {SMC_DECLINE, "Decline"}};
+static const struct vdesc clc_type_desc = VDESC_NAMES(clc_types);
+
+static const struct vname types[] = {{SMC_CONFIRM_LINK, "Confirm Link"},
+                                     {SMC_ADD_LINK, "Add Link"},
+                                     {SMC_ADD_LINK_CONT, "Add Link Continuation"},
+                                     {SMC_DELETE_LINK, "Delete Link"},
+                                     {SMC_REQUEST_ADD_LINK, "Request Add Link"},
+                                     {SMC_CONFIRM_RKEY, "Confirm RKey"},
+                                     {SMC_TEST_LINK, "Test Link"},
+                                     {SMC_CONFIRM_RKEY_CONT, "Confirm RKey Continuation"},
+                                     {SMC_DELETE_RKEY, "Delete RKey"},
+                                     {SMC_CDC, "CDC"}};
+
+const char *smc_type_str(uint8_t type)
+{
+    return vname_find(types, ARRAY_LEN(types), type);
+}
+
+static void type_text(struct buf *b, uint64_t v)
+{
+    const char *name = smc_type_str((uint8_t)(v >> 4 == 2 ? v & 15 : v));
+
+    if (name)
+        buf_printf(b, "%s%s", name, v >> 4 == 2 ? " (version 2)" : "");
+}
+static const struct vdesc type_desc = VDESC_TEXT(type_text);
+
+static const struct vname systems[] = {{1, "z/OS"}, {2, "Linux"}, {3, "AIX"}};
+static const struct vdesc system_desc = VDESC_NAMES(systems);
+
+static const struct vname diagnoses[] = {{0x01010000, "no memory"},
+                                         {0x02010000, "timeout of Confirm Link"},
+                                         {0x02020000, "timeout of Add Link"},
+                                         {0x03000000, "configuration error"},
+                                         {0x03010000, "the peer does not speak SMC"},
+                                         {0x03020000, "IPsec is used"},
+                                         {0x03030000, "no SMC device was found"},
+                                         {0x03030002, "no SMC-R device was found"},
+                                         {0x03030004, "the peer has no extension of version 2"},
+                                         {0x03030008, "no UEID is set"},
+                                         {0x03040000, "the modes differ"},
+                                         {0x03050000, "the peer has RMBE eyecatchers"},
+                                         {0x03070000, "the IP prefixes differ"},
+                                         {0x030c0000, "the versions differ"},
+                                         {0x030e0000, "no route"},
+                                         {0x04000000, "synchronization error"},
+                                         {0x05000000, "the peer declined"}};
+static const struct vdesc diagnosis_desc = VDESC_NAMES(diagnoses);
+
+/* --- Fields of CLC ---------------------------------------------------------------------------- */
+
+#define NUMBER(when, at, bytes, type, base, desc, abbrev, label, blurb)                                                \
+    FIELD_ROW(when, 8 * (at), 8 * (bytes), type, base, desc, 0, abbrev, label, blurb)
+#define BYTE(at, base, abbrev, label, blurb)  NUMBER(NULL, at, 1, FT_UINT8, base, NULL, abbrev, label, blurb)
+#define HALF(at, base, abbrev, label, blurb)  NUMBER(NULL, at, 2, FT_UINT16, base, NULL, abbrev, label, blurb)
+#define WORD(when, at, abbrev, label, blurb)  NUMBER(when, at, 4, FT_UINT32, BASE_HEX, NULL, abbrev, label, blurb)
+#define LONG(when, at, abbrev, label, blurb)  NUMBER(when, at, 8, FT_UINT64, BASE_HEX, NULL, abbrev, label, blurb)
+#define FLAG(when, bit, abbrev, label, blurb) FIELD_ROW(when, bit, 1, FT_BOOL, BASE_NONE, NULL, 0, abbrev, label, blurb)
+#define BITS(bit, n, desc, abbrev, label, blurb)                                                                       \
+    FIELD_ROW(NULL, bit, n, FT_UINT8, BASE_DEC, desc, 0, abbrev, label, blurb)
+
+static const struct field smc_clc_fields[] = {
+    NUMBER(NULL, 4, 1, FT_UINT8, BASE_DEC, &clc_type_desc, "smc.clc_msg", "CLC Message", "Type of the message."),
+    HALF(5, BASE_DEC, "smc.length", "SMC Length", "Bytes of the message."),
+    BITS(56, 4, NULL, "smc.proposal.smc.version", "SMC Version", "Version."),
+};
+static void clc_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const uint8_t *clc = layer_bytes(p, l);
+    const char *name = l->len >= CLC_LEN ? vname_find(clc_types, ARRAY_LEN(clc_types), clc[4]) : NULL;
+
+    buf_printf(b, "%u > %u SMC-R CLC %s, version %u", p->sport, p->dport, name ? name : "",
+               l->len >= 8 ? clc[7] >> 4 : 0);
+}
+const struct hdr smc_clc_hdr = {.abbrev = "smc",
+                                .name = "Shared Memory Communications over RDMA",
+                                .proto = "smc",
+                                .column = "SMC-R",
+                                .fields = smc_clc_fields,
+                                .nfields = ARRAY_LEN(smc_clc_fields),
+                                .len = CLC_LEN,
+                                .type = FT_NONE,
+                                .info = clc_info,
+                                .upper = true};
+
+static bool is_v1(const uint8_t *p, uint32_t len)
+{
+    return len >= 40 && (p[7] & 3) != 2;
+}
+static bool is_v2(const uint8_t *p, uint32_t len)
+{
+    return len >= 52 && p[7] >> 4 >= 2;
+}
+static const struct field smc_proposal_fields[] = {
+    BYTE(7, BASE_HEX, "smc.proposal.flags", "Flags", "Version and types."),
+    FIELD_ROW(is_v2, 60, 2, FT_UINT8, BASE_DEC, NULL, 0, "smc.proposal.smcv2.type", "SMC(v2) Type",
+              "0 SMC-R, 1 SMC-D, 2 none, 3 both."),
+    FIELD_ROW(NULL, 62, 2, FT_UINT8, BASE_DEC, NULL, 0, "smc.proposal.smc.type", "SMC(v1) Type",
+              "0 SMC-R, 1 SMC-D, 2 none, 3 both."),
+    LONG(NULL, 8, "smc.proposal.sender.client.peer.id", "Sender (Client) Peer ID", "Identifier of the client."),
+    FIELD_AT(is_v1, 16, 16, FT_IPV6, "smc.proposal.client.preferred.gid", "Client Preferred GID", "GID of the client."),
+    FIELD_AT(is_v1, 32, 6, FT_ETHER, "smc.proposal.client.preferred.mac", "Client Preferred MAC Address",
+             "MAC address of the client."),
+    NUMBER(is_v1, 38, 2, FT_UINT16, BASE_HEX, NULL, "smc.proposal.smcv1_subnet_ext_offset",
+           "SMCv1 IP Subnet Extension Offset", "Where the subnets are, from byte 40 on."),
+    NUMBER(is_v2, 50, 2, FT_UINT16, BASE_HEX, NULL, "smc.proposal.smcv2_ext_offset", "SMCv2 Extension Offset",
+           "Where version 2 has its values, from byte 52 on."),
+};
+UPPER_HDR(smc_proposal, "rdma.smc.proposal", "SMC-R Proposal", "smc", "SMC-R", 40);
+
+static bool is_mapped(const uint8_t *p, uint32_t len)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    return len >= 24 && memcmp(p + 8, mapped, sizeof mapped) == 0;
+}
+static bool is_not_mapped(const uint8_t *p, uint32_t len)
+{
+    return !is_mapped(p, len);
+}
+static const struct field smc_proposal_v2_fields[] = {
+    BYTE(0, BASE_DEC, "smc.proposal.eid.count", "EID Count", "Enterprise identifiers that follow."),
+    BYTE(1, BASE_DEC, "smc.proposal.ismv2_gid_count", "ISMv2 GID Count", "GIDs of SMC-D."),
+    BYTE(3, BASE_HEX, "smc.proposal.extflags.2", "Flag 2", "Release, and whether a system EID follows."),
+    BITS(24, 4, NULL, "smc.proposal.smc.version.relnum", "SMC Version Release Number", "Release."),
+    FLAG(NULL, 31, "smc.proposal.smc.seid", "SEID Indicator", "A system EID follows."),
+    HALF(6, BASE_HEX, "smc.proposal.smcdv2_ext_offset", "SMC-Dv2 Extension Offset", "Where SMC-D has its values."),
+    FIELD_AT(is_mapped, 20, 4, FT_IPV4, "smc.proposal.rocev2.gid.ipv4", "RoCEv2 GID IPv4 Address", "The client's."),
+    FIELD_AT(is_not_mapped, 8, 16, FT_IPV6, "smc.proposal.rocev2.gid.ipv6", "RoCEv2 GID IPv6 Address", "The client's."),
+};
+UPPER_HDR(smc_proposal_v2, "rdma.smc.proposal_v2", "SMC-R Proposal, version 2", "smc", "SMC-R", 40);
+
+static const struct field smc_eid_fields[] = {
+    FIELD_AT(NULL, 0, 32, FT_STRING, "smc.proposal.eid", "EID",
+             "An enterprise identifier: both ends need one of them."),
+};
+UPPER_HDR(smc_eid, "rdma.smc.eid", "SMC-R EID", "smc", "SMC-R", 32);
+
+static bool has_eid(const uint8_t *p, uint32_t len)
+{
+    return len >= 96 && p[7] >> 4 >= 2;
+}
+static bool has_contact(const uint8_t *p, uint32_t len)
+{
+    return len >= 140 && p[7] >> 4 >= 2 && p[7] & FIRST_CONTACT;
+}
+/* Accept and Confirm have the same layout; tshark has other names for the two, and few in common. */
+#define END_FIELDS(contact, peer, gid, mac, qpn, rkey, index, token, flags2, size, mtu, va, initial, eid, os, release, \
+                   host)                                                                                               \
+    FLAG(NULL, 60, contact, "First Contact", "The link is new."),                                                      \
+        LONG(NULL, 8, peer, "Sender Peer ID", "Identifier of the sender."),                                            \
+        FIELD_AT(NULL, 16, 16, FT_IPV6, gid, "GID", "GID of the sender."),                                             \
+        FIELD_AT(NULL, 32, 6, FT_ETHER, mac, "MAC Address", "MAC address of the sender."),                             \
+        NUMBER(NULL, 38, 3, FT_UINT24, BASE_HEX, NULL, qpn, "QP Number", "Queue pair of the sender."),                 \
+        WORD(NULL, 41, rkey, "RMB Rkey", "R_Key of its memory."),                                                      \
+        BYTE(45, BASE_DEC, index, "TCP Connection Index", "Element of the memory."),                                   \
+        WORD(NULL, 46, token, "RMB Element Alert Token", "Token by which CDC messages to the sender name it."),        \
+        BYTE(50, BASE_HEX, flags2, "Flags 2", "Size and MTU."),                                                        \
+        BITS(400, 4, NULL, size, "RMB Buffers Size (Compressed Notation)", "0: 16 KiB, 1: 32 KiB, and so on."),        \
+        BITS(404, 4, NULL, mtu, "QP MTU Value (enumerated value)", "3: 1024, 5: 4096."),                               \
+        LONG(NULL, 52, va, "RMB Virtual Address", "Address of its memory."),                                           \
+        NUMBER(NULL, 61, 3, FT_UINT24, BASE_HEX, NULL, initial, "Initial PSN", "First PSN that the sender sends."),    \
+        FIELD_AT(has_eid, 64, 32, FT_STRING, eid, "Negotiated EID", "Enterprise identifier of both."),                 \
+        FLAG(has_contact, 832, "smc.accept.v2_lg.type", "V2 LG Type", "The peers are in one subnet."),                 \
+        FIELD_ROW(has_contact, 840, 4, FT_UINT8, BASE_DEC, &system_desc, 0, os, "OS Type", "Operating system."),       \
+        FIELD_ROW(has_contact, 844, 4, FT_UINT8, BASE_DEC, NULL, 0, release, "SMC Version Release Number",             \
+                  "Release."),                                                                                         \
+        FIELD_AT(has_contact, 108, 32, FT_STRING, host, "Peer Host Name", "Name of the sender.")
+
+static const struct field smc_accept_fields[] = {
+    BYTE(7, BASE_HEX, "smc.accept.flags", "Flags", "Version, first contact, type."),
+    END_FIELDS("smc.proposal.first.contact", "smc.accept.sender.server.peer.id", "smc.accept.server.preferred.gid",
+               "smc.accept.server.preferred.mac", "smc.accept.server.qp.number", "smc.accept.server.rmb.rkey",
+               "smc.accept.server.tcp.conn.index", "smc.accept.server.rmb.element.alert.token", "smc.accept.flags.2",
+               "smc.accept.rmb.buffer.size", "smc.accept.qp.mtu.value", "smc.accept.server.rmb.virtual.address",
+               "smc.accept.initial.psn", "smc.accept.eid", "smc.accept.os.type", "smc.accept.smc.version.relnum",
+               "smc.accept.peer.host.name"),
+};
+UPPER_HDR(smc_accept, "rdma.smc.accept", "SMC-R Accept", "smc", "SMC-R", 64);
+
+static const struct field smc_confirm_fields[] = {
+    BYTE(7, BASE_HEX, "smc.confirm.flags", "Flags", "Version, first contact, type."),
+    BITS(62, 2, NULL, "smc.confirm.smc.type", "SMC Type", "0 SMC-R, 1 SMC-D."),
+    END_FIELDS("smc.confirm.first.contact", "smc.confirm.sender.client.peer.id", "smc.client.gid",
+               "smc.confirm.client.mac", "smc.confirm.client.qp.number", "smc.confirm.client.rmb.rkey",
+               "smc.confirm.client.tcp.conn.index", "smc.client.rmb.element.alert.token", "smc.confirm.flags.2",
+               "smc.confirm.rmb.buffer.size", "smc.confirm.qp.mtu.value", "smc.client.rmb.virtual.address",
+               "smc.initial.psn", "smc.confirm.eid", "smc.confirm.os.type", "smc.confirm.smc.version.relnum",
+               "smc.confirm.peer.host.name"),
+};
+UPPER_HDR(smc_confirm, "rdma.smc.confirm", "SMC-R Confirm", "smc", "SMC-R", 64);
+
+static const struct field smc_decline_fields[] = {
+    BYTE(7, BASE_HEX, "smc.decline.flags", "Flags", "Version, and whether the ends are out of step."),
+    LONG(NULL, 8, "rdma.smc.decline.peer", "Sender Peer ID", "Identifier of the sender."),
+    NUMBER(NULL, 16, 4, FT_UINT32, BASE_HEX, &diagnosis_desc, "rdma.smc.decline.diagnosis", "Diagnosis",
+           "Why the connection stays one of TCP."),
+};
+UPPER_HDR(smc_decline, "rdma.smc.decline", "SMC-R Decline", "smc", "SMC-R", 24);
+
+/* --- Fields of LLC and CDC -------------------------------------------------------------------- */
+
+#define TYPE_IS(name, which)                                                                                           \
+    static bool name(const uint8_t *p, uint32_t len)                                                                   \
+    {                                                                                                                  \
+        struct smc m;                                                                                                  \
+        return len >= SMC_LEN && (p[0] & 15) == (which) && smc_get(&m, p, len);                                        \
+    }
+TYPE_IS(is_confirm_link, SMC_CONFIRM_LINK)
+TYPE_IS(is_add_link, SMC_ADD_LINK)
+TYPE_IS(is_delete_link, SMC_DELETE_LINK)
+TYPE_IS(is_confirm_rkey, SMC_CONFIRM_RKEY)
+static bool is_not_v2(const uint8_t *p, uint32_t len)
+{
+    return len >= 2 && p[0] >> 4 != 2;
+}
+
+#define MESSAGE                                                                                                        \
+    NUMBER(NULL, 0, 1, FT_UINT8, BASE_HEX, &type_desc, "smc.llc_msg", "LLC Message", "Type of the message."),          \
+        NUMBER(is_not_v2, 1, 1, FT_UINT16, BASE_DEC, NULL, "smc.length", "SMC Length", "Bytes of the message.")
+static const struct field smc_llc_fields[] = {
+    MESSAGE,
+    FLAG(NULL, 24, "rdma.smc.llc.response", "Response", "It answers a request."),
+    FLAG(is_add_link, 25, "smc.add.link.response.rejected", "Add Link Rejected", "The link is not wanted."),
+    FIELD_AT(is_confirm_link, 4, 6, FT_ETHER, "smc.confirm.link.sender.mac", "Sender MAC Address", "Of the link."),
+    NUMBER(is_confirm_link, 26, 3, FT_UINT24, BASE_HEX, NULL, "smc.confirm.link.sender.qp.number", "Sender QP Number",
+           "Of the link."),
+    NUMBER(is_confirm_link, 29, 1, FT_UINT8, BASE_HEX, NULL, "smc.confirm.link.number", "Link Number", "Of the link."),
+    WORD(is_confirm_link, 30, "smc.confirm.link.sender.link.userid", "Sender Link User ID", "Of the link."),
+    NUMBER(is_confirm_link, 34, 1, FT_UINT8, BASE_HEX, NULL, "smc.confirm.link.max.links", "Max Links",
+           "Links that the sender takes."),
+    FIELD_AT(is_add_link, 4, 6, FT_ETHER, "smc.add.link.sender.mac", "Sender MAC Address", "Of the new link."),
+    FIELD_AT(is_add_link, 12, 16, FT_IPV6, "smc.add.link.sender.gid", "Sender GID", "Of the new link."),
+    NUMBER(is_add_link, 28, 3, FT_UINT24, BASE_HEX, NULL, "smc.add.link.sender.qp.number", "Sender QP Number",
+           "Of the new link."),
+    NUMBER(is_add_link, 31, 1, FT_UINT8, BASE_HEX, NULL, "smc.add.link.link.number", "Link Number", "Of the new link."),
+    NUMBER(is_add_link, 33, 3, FT_UINT24, BASE_HEX, NULL, "smc.add.link.initial.psn", "Initial PSN",
+           "Of the new link."),
+    NUMBER(is_delete_link, 4, 1, FT_UINT8, BASE_HEX, NULL, "smc.delete.link.number", "Link Number", "Which link."),
+    WORD(is_delete_link, 5, "smc.delete.link.reason.code", "Reason Code", "Why."),
+    WORD(is_confirm_rkey, 5, "smc.confirm.rkey.new.rkey", "New Rkey for this link", "R_Key of the memory."),
+    LONG(is_confirm_rkey, 9, "smc.confirm.rkey.new.virt", "New RMB virtual address for this link", "Its address."),
+};
+UPPER_HDR(smc_llc, "rdma.smc.llc", "SMC-R LLC", "smc", "SMC-R", SMC_LEN);
+
+static const struct field smc_cdc_fields[] = {
+    MESSAGE,
+    HALF(2, BASE_HEX, "smc.rmbe.ctrl.seqno", "Sequence Number", "Counts CDC messages."),
+    WORD(NULL, 4, "smc.rmbe.ctrl.alert.token", "Alert Token", "Token of the RMB element of the receiver."),
+    HALF(10, BASE_HEX, "smc.rmbe.ctrl.prod.wrap.seq", "Producer window wrap sequence number",
+         "How often the sender wrapped in the receiver's ring."),
+    WORD(NULL, 12, "smc.rmbe.ctrl.peer.prod.curs", "Peer Producer Cursor", "Up to which byte the ring is written."),
+    HALF(18, BASE_HEX, "smc.rmbe.ctrl.prod.wrap.seq", "Consumer window wrap sequence number",
+         "How often the sender wrapped in its own ring."),
+    WORD(NULL, 20, "smc.rmbe.ctrl.peer.prod.curs", "Peer Consumer Cursor", "Up to which byte its ring is read."),
+    BYTE(24, BASE_HEX, "smc.rmbe.ctrl.conn.rw.status.flags", "Connection read/write status flags", "Flags."),
+    FLAG(NULL, 192, "smc.rmbe.ctrl.write.blocked", "Write Blocked", "The receiver's ring is full."),
+    FLAG(NULL, 193, "smc.rmbe.ctrl.urgent.pending", "Urgent Data Pending", "Urgent data are to come."),
+    FLAG(NULL, 194, "smc.rmbe.ctrl.urgent.present", "Urgent Data Present", "Urgent data are in the ring."),
+    FLAG(NULL, 195, "smc.rmbe.ctrl.cons.update.requested", "Consumer Cursor Update Requested",
+         "The sender waits for the consumer cursor."),
+    BYTE(25, BASE_HEX, "smc.rmbe.ctrl.peer.conn.state.flags", "Peer Connection State Flags", "Flags."),
+    FLAG(NULL, 200, "smc.rmbe.ctrl.peer.sending.done", "Peer Sending Done", "The sender sends nothing more."),
+    FLAG(NULL, 201, "smc.rmbe.ctrl.peer.closed.conn", "Peer Closed Connection", "The sender has closed."),
+    FLAG(NULL, 202, "smc.rmbe.ctrl.peer.abnormal.close", "Peer Abnormal Close", "The sender has given up."),
+};
+UPPER_HDR(smc_cdc, "rdma.smc.cdc", "SMC-R CDC", "smc", "SMC-R", SMC_LEN);
+
+/* --- Layers ----------------------------------------------------------------------------------- */
+
+#define EIDS 8 /* at most, in a proposal */
+
+static void proposal_layers(struct pkt *p, const struct ulp_body *m)
+{
+    uint32_t at = 52;
+
+    ulp_layer(p, &smc_proposal_hdr, m, 0, min_u32(m->len, 52));
+    if (!is_v2(m->b, m->len))
+        return;
+    at += load_be16(m->b + 50);
+    if (at + 40 > m->len)
+        return;
+    ulp_layer(p, &smc_proposal_v2_hdr, m, at, 40);
+    for (unsigned i = 0; i < m->b[at] && i < EIDS && at + 40 + 32 * (i + 1) + CLC_TRAILER <= m->len; i++)
+        ulp_layer(p, &smc_eid_hdr, m, at + 40 + 32 * i, 32);
+}
+
+void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
+{
+    unsigned type = smc_clc_type(body->b, body->len);
+    struct ulp_body m = *body;
+
+    if (!type)
+        return;
+    m.len = load_be16(m.b + 5);
+    ulp_layer(p, &smc_clc_hdr, &m, 0, CLC_LEN);
+    if (type == SMC_PROPOSAL)
+        proposal_layers(p, &m);
+    else if (type == SMC_DECLINE)
+        ulp_layer(p, &smc_decline_hdr, &m, 0, m.len);
+    else if (!(m.b[7] & 3) && m.len >= CLC_END + SMC_END_LEN) /* of SMC-R */
+        ulp_layer(p, type == SMC_ACCEPT ? &smc_accept_hdr : &smc_confirm_hdr, &m, 0, m.len - CLC_TRAILER);
+}
+
+void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)
+{
+    ulp_layer(p, m->type == SMC_CDC ? &smc_cdc_hdr : &smc_llc_hdr, body, 0, m->type == SMC_CDC ? SMC_LEN : body->len);
+}

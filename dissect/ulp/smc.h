@@ -1,0 +1,89 @@
+/* layer 1 (wire): SMC-R, versions 1 and 2: CLC messages in the TCP connection, LLC and CDC messages in SENDs;
+ * big-endian.
+ *
+ * Sources: the kernel's net/smc, RFC 7609 as far as the kernel follows it, and captures of Linux 6.1. Filter names are
+ * those of tshark. Linux writes the lengths of version 2 of LLC in the order of its CPU. */
+#ifndef RDMATRACE_DISSECT_ULP_SMC_H
+#define RDMATRACE_DISSECT_ULP_SMC_H
+
+#include "dissect/ulp/ulp.h"
+
+#define SMC_LEN 44 /* bytes of an LLC message of version 1, and of a CDC message */
+
+/* --- CLC -------------------------------------------------------------------------------------- */
+
+#define SMC_CLC_FIRST 0xe2 /* first byte of each CLC message */
+enum { SMC_PROPOSAL = 1, SMC_ACCEPT = 2, SMC_CONFIRM = 3, SMC_DECLINE = 4 };
+
+/* What Accept (of the server) and Confirm (of the client) of SMC-R say, from byte 38 on:
+ *   38    41     45    46      50         51   52          60   61    64
+ *   +-----+------+-----+-------+----------+----+-----------+----+-----+
+ *   | QPN | rkey |index| token | size, MTU|rsvd|  address  |rsvd| PSN |
+ *   +-----+------+-----+-------+----------+----+-----------+----+-----+ */
+#define SMC_END_LEN 26
+struct smc_end {
+    uint32_t qpn, rkey, token, psn;
+    uint32_t size; /* of the RMB element, bytes: 2 to the 14 and up */
+    uint32_t mtu;  /* bytes */
+    uint64_t va;   /* of the RMB */
+};
+/* `b` has SMC_END_LEN bytes. */
+void smc_end_get(struct smc_end *e, const uint8_t *b);
+/* The type of the CLC message at `b`; 0: there is none, or not all of it. */
+unsigned smc_clc_type(const uint8_t *b, uint32_t len);
+/* Accept or Confirm of SMC-R at `b` that sets up a link: where its SMC_END_LEN bytes are, and its GID (16 bytes); NULL:
+ * it is another message. */
+const uint8_t *smc_clc_end(const uint8_t *b, uint32_t len, const uint8_t **gid);
+/* The message in a TCP segment as a layer. */
+void smc_clc_layers(struct pkt *p, const struct ulp_body *body);
+
+/* --- LLC and CDC ------------------------------------------------------------------------------ */
+
+#define SMC_CDC 0xfe
+enum {
+    SMC_CONFIRM_LINK = 0x01,
+    SMC_ADD_LINK = 0x02,
+    SMC_ADD_LINK_CONT = 0x03,
+    SMC_DELETE_LINK = 0x04,
+    SMC_REQUEST_ADD_LINK = 0x05,
+    SMC_CONFIRM_RKEY = 0x06,
+    SMC_TEST_LINK = 0x07,
+    SMC_CONFIRM_RKEY_CONT = 0x08,
+    SMC_DELETE_RKEY = 0x09,
+};
+
+/* A cursor: how often the ring wrapped, and the byte in it. */
+struct smc_cursor {
+    uint16_t wrap;
+    uint32_t count;
+};
+struct smc {
+    uint8_t type;  /* SMC_CDC, or that of version 1: a message of version 2 has its type without 0x20 */
+    bool v2;       /* of LLC */
+    bool response; /* of LLC: it answers */
+    bool refused;  /* of a response: Add Link was rejected, an RKey was not confirmed or deleted */
+    uint8_t link;  /* of LLC, where it has a link number, else 0 */
+    uint32_t rkey; /* of Confirm RKey: of the memory on this link */
+    uint64_t va;
+    uint32_t token; /* of CDC: of the RMB element of its receiver */
+    struct smc_cursor producer, consumer;
+    uint8_t closing; /* of CDC: flags of the state of the connection: 80 sending done, 40 closed, 20 abnormal */
+};
+/* The message at `b`; false: it is none. */
+bool smc_get(struct smc *m, const uint8_t *b, uint32_t len);
+/* A strict test of a SEND's bytes. Which end is the client they do not tell: the sender counts as one. */
+enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole);
+/* "Confirm Link"; NULL: no name is known. `type`: as in struct smc. */
+const char *smc_type_str(uint8_t type);
+
+void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m);
+
+/* clang-format off */
+#define SMC_HDRS(X) \
+    X(smc_clc) X(smc_proposal) X(smc_proposal_v2) X(smc_eid) X(smc_accept) X(smc_confirm) \
+    X(smc_decline) X(smc_llc) X(smc_cdc)
+/* clang-format on */
+#define SMC_DECLARE(name) extern const struct hdr name##_hdr;
+SMC_HDRS(SMC_DECLARE)
+
+#endif

@@ -1,0 +1,314 @@
+/* layer 2b (ulp): SMC-R: LLC requests, and the data that each end writes into the ring of the other.
+ *
+ * What an end writes until it says so in a CDC message is a command: the memory is the receiver's ring, known from CLC
+ * or from Confirm RKey, the bytes are those by which the producer cursor moved. */
+#include "dissect/ulp/smc.h"
+
+#include "src/ulp/proto.h"
+
+#define RINGS    16
+#define RING_MAX (UINT32_C(1) << 29) /* bytes of a ring whose size is not known: the largest there is */
+#define DATA                                                                                                           \
+    (UINT64_C(1)                                                                                                       \
+     << 63) /* keys of data: | place of the ring and whose turn it is; else type and side of an LLC request */
+#define ABNORMAL 0x20
+
+/* A ring: memory of `owner`, into which the other end writes. */
+struct ring {
+    uint8_t owner; /* enum ulp_side */
+    bool has_token;
+    uint32_t token, rkey;
+    uint32_t size; /* bytes; 0: not known */
+    uint64_t va;
+    uint8_t turn;         /* 0 or 1, in turn for each command */
+    struct smc_cursor at; /* producer cursor of the latest CDC message */
+};
+struct link {
+    bool begun;
+    unsigned n;
+    struct ring ring[RINGS];
+};
+
+/* What a command keeps. */
+struct own {
+    bool data;
+    uint8_t owner, type, link, closing; /* owner: of data, of the ring */
+    uint32_t token;
+    uint32_t rkey; /* of the ring, or of Confirm RKey */
+    struct smc_cursor from, to;
+    bool refused;
+};
+_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+
+static struct own *own_of(struct ulp_command *c)
+{
+    return (struct own *)(void *)c->own;
+}
+static const struct own *own_const(const struct ulp_command *c)
+{
+    return (const struct own *)(const void *)c->own;
+}
+
+/* --- Rings ------------------------------------------------------------------------------------ */
+
+static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey, uint64_t va)
+{
+    struct ring *r;
+
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && l->ring[i].va == va)
+            return NULL;
+    if (l->n == RINGS)
+        return NULL;
+    r = &l->ring[l->n++];
+    *r = (struct ring){.owner = (uint8_t)owner, .rkey = rkey, .va = va};
+    return r;
+}
+
+/* The ring of `owner` with this token. One whose token is not known has it, if it is the only such ring. */
+static struct ring *ring_of(struct link *l, enum ulp_side owner, uint32_t token)
+{
+    struct ring *open = NULL;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < l->n; i++) {
+        struct ring *r = &l->ring[i];
+        if (r->owner != owner)
+            continue;
+        if (r->has_token && r->token == token)
+            return r;
+        if (!r->has_token) {
+            open = r;
+            n++;
+        }
+    }
+    if (n != 1)
+        return NULL;
+    open->token = token;
+    open->has_token = true;
+    return open;
+}
+
+/* What CLC said: SMC_END_LEN bytes of the client, then of the server. */
+static void smc_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
+{
+    struct link *l = ulp_state(c);
+
+    for (unsigned side = 0; len >= ULP_SIDES * SMC_END_LEN && side < ULP_SIDES; side++) {
+        struct smc_end e;
+        struct ring *r;
+        smc_end_get(&e, greeting + side * SMC_END_LEN);
+        r = ring_add(l, (enum ulp_side)side, e.rkey, e.va);
+        if (!r)
+            continue;
+        r->token = e.token;
+        r->has_token = true;
+        r->size = e.size;
+    }
+}
+
+/* --- Data ------------------------------------------------------------------------------------- */
+
+static uint64_t data_key(const struct ring *r, unsigned place)
+{
+    return DATA | place << 1 | r->turn;
+}
+
+/* The other end may write into the ring from now on. */
+static void data_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned place)
+{
+    const struct ring *r = &((struct link *)ulp_state(c))->ring[place];
+    struct ulp_message begin = *m;
+    struct ulp_command *cmd = ulp_begin(c, &begin, data_key(r, place));
+
+    if (!cmd)
+        return;
+    cmd->idle = true;
+    cmd->packets = 0;
+    cmd->by_server = r->owner == ULP_CLIENT;
+    *own_of(cmd) =
+        (struct own){.data = true, .owner = r->owner, .token = r->token, .rkey = r->rkey, .from = r->at, .to = r->at};
+    ulp_offer_of(c, cmd, (enum ulp_side)r->owner, r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT, r->rkey,
+                 r->va, r->size ? r->size : RING_MAX);
+}
+
+/* Bytes between two cursors; UINT64_MAX: the ring's size is needed and not known. */
+static uint64_t distance(const struct ring *r, struct smc_cursor a, struct smc_cursor b)
+{
+    uint16_t wraps = (uint16_t)(b.wrap - a.wrap);
+
+    if (wraps && !r->size)
+        return UINT64_MAX;
+    return (uint64_t)wraps * r->size + b.count - a.count;
+}
+
+/* What was written is announced. */
+static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc *s, const struct ring *r, uint64_t key,
+                     uint64_t n)
+{
+    enum ulp_way way = r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    struct ulp_command *cmd = ulp_find(c, key);
+
+    if (!cmd)
+        return;
+    cmd->idle = false;
+    cmd->asked[way] = n <= RING_MAX ? n : cmd->moved[way];
+    if (cmd->data_first) {
+        cmd->frame = cmd->data_first;
+        cmd->start = cmd->data_start;
+    }
+    own_of(cmd)->token = r->token;
+    own_of(cmd)->to = s->producer;
+    own_of(cmd)->closing = s->closing;
+    ulp_complete(c, cmd, m, s->closing, s->closing & ABNORMAL);
+    m->command = cmd;
+}
+
+/* A CDC message: data up to its cursor are in the ring of its receiver. */
+static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
+{
+    struct link *l = ulp_state(c);
+    struct ring *r = ring_of(l, m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT, s->token);
+    unsigned place = r ? (unsigned)(r - l->ring) : 0;
+    uint64_t key = r ? data_key(r, place) : 0, n;
+
+    if (!r || (s->producer.wrap == r->at.wrap && s->producer.count == r->at.count))
+        return;
+    n = distance(r, r->at, s->producer);
+    r->at = s->producer;
+    r->turn ^= 1;
+    data_begin(c, m, place); /* before the other one, as that may be released by it */
+    data_end(c, m, s, r, key, n);
+}
+
+/* --- LLC -------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(const struct smc *s, enum ulp_side asks)
+{
+    return (uint64_t)s->type << 8 | asks;
+}
+
+static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
+{
+    struct link *l = ulp_state(c);
+    struct ulp_command *cmd;
+    struct ring *r;
+
+    if (s->type == SMC_CONFIRM_RKEY && s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
+        data_begin(c, m, (unsigned)(r - l->ring));
+    cmd = ulp_begin(c, m, key_of(s, m->side));
+    if (cmd)
+        *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey};
+}
+
+static void take_response(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
+{
+    struct ulp_command *cmd = ulp_find(c, key_of(s, m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT));
+
+    if (!cmd)
+        return;
+    own_of(cmd)->refused = s->refused;
+    ulp_complete(c, cmd, m, s->refused, s->refused);
+    m->command = cmd;
+}
+
+static bool smc_message(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct link *l = ulp_state(c);
+    struct smc s;
+
+    if (!smc_get(&s, m->body.b, m->body.len))
+        return false;
+    for (unsigned i = 0; !m->again && !l->begun && i < l->n; i++)
+        data_begin(c, m, i);
+    l->begun = true;
+    if (!m->again) {
+        if (s.type == SMC_CDC)
+            take_cdc(c, m, &s);
+        else if (s.response)
+            take_response(c, m, &s);
+        else
+            take_request(c, m, &s);
+    }
+    if (m->show)
+        smc_layers(m->show, &m->body, &s);
+    return true;
+}
+
+/* --- Text and values -------------------------------------------------------------------------- */
+
+static void smc_name_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    buf_puts(b, o->data ? "Data" : smc_type_str(o->type));
+}
+
+static void smc_key_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    if (o->data)
+        buf_printf(b, "token 0x%x of the %s", o->token, o->owner == ULP_CLIENT ? "client" : "server");
+    else if (o->type == SMC_CONFIRM_RKEY)
+        buf_printf(b, "rkey 0x%x", o->rkey);
+    else
+        buf_printf(b, "link %u", o->link);
+}
+
+static void smc_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    smc_name_text(b, c);
+    buf_char(b, ' ');
+    smc_key_text(b, c);
+    if (o->data && c->response)
+        buf_printf(b, " cursor %u:%u to %u:%u", o->from.wrap, o->from.count, o->to.wrap, o->to.count);
+}
+
+static void smc_status(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    if (!o->data)
+        buf_puts(b, o->refused ? "refused" : "answered");
+    else if (!o->closing)
+        buf_puts(b, "announced");
+    else
+        buf_puts(b, o->closing & ABNORMAL ? "announced, abnormal close"
+                    : o->closing & 0x40   ? "announced, closed"
+                                          : "announced, sending done");
+}
+
+static void smc_values(const struct ulp_command *c, ulp_take *take, void *user)
+{
+    const struct own *o = own_const(c);
+    const struct ulp_value values[] = {
+        {"smc_type", NULL, o->type, !o->data},
+        {"link", NULL, o->link, !o->data},
+        {"rkey", NULL, o->rkey, o->rkey != 0},
+        {"token", NULL, o->token, o->data},
+        {"to_client", NULL, o->owner == ULP_CLIENT, o->data},
+        {"cursor_wrap", NULL, o->to.wrap, o->data},
+        {"cursor", NULL, o->to.count, o->data},
+        {"refused", NULL, o->refused, !o->data && c->response},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+}
+
+const struct ulp_proto ulp_smc = {
+    .name = "SMC-R",
+    .word = "smcr",
+    .size = sizeof(struct link),
+    .looks = smc_looks,
+    .open = smc_open,
+    .message = smc_message,
+    .name_text = smc_name_text,
+    .key_text = smc_key_text,
+    .command_text = smc_text,
+    .status_text = smc_status,
+    .values = smc_values,
+};

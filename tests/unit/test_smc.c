@@ -1,0 +1,143 @@
+/* layer 2b tests: SMC-R: rings and the data in them, LLC requests, CLC messages, damage. */
+#include "dissect/ulp/smc.h"
+
+#include "tests/unit/ulp_run.h"
+
+#define RKEY 0x37b
+#define VA   UINT64_C(0xffff888000000000)
+
+/* A message of 44 bytes. */
+static uint8_t *message(uint8_t type, uint8_t flags)
+{
+    static uint8_t b[SMC_LEN];
+
+    memset(b, 0, sizeof b);
+    b[0] = type;
+    b[1] = SMC_LEN;
+    b[3] = flags;
+    return b;
+}
+
+static struct pkt *say(struct run *r, unsigned from, uint32_t psn, const uint8_t *b)
+{
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, SMC_LEN);
+}
+
+/* The target's ring is known: it confirms its key, and the host answers, whose ACKs pair the flows. */
+static void ring(struct run *r)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    uint8_t *b;
+
+    say(r, HOST, 5, message(SMC_TEST_LINK, 0));
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
+    b = message(SMC_CONFIRM_RKEY, 0);
+    store_be32(b + 5, RKEY);
+    store_be64(b + 9, VA);
+    say(r, TARGET, 100, b);
+}
+
+static struct pkt *cdc(struct run *r, uint32_t psn, uint32_t token, uint32_t count, uint8_t closing)
+{
+    uint8_t *b = message(SMC_CDC, 0);
+
+    b[3] = 1;
+    store_be32(b + 4, token);
+    store_be32(b + 12, count);
+    b[25] = closing;
+    return say(r, HOST, psn, b);
+}
+
+Test(smc, what_a_cursor_announces_was_written_before)
+{
+    struct run *r = run_new("smcr");
+    struct pkt *p;
+
+    ring(r);
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    cr_expect(p->note.have & NOTE_ULP_DATA);
+    p = cdc(r, 7, 1, 100, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:100"), "%s", p->note.ulp);
+    with_reth(r, HOST, OP_WRITE_ONLY, 8, VA + 100, RKEY, 50, 50);
+    p = cdc(r, 9, 1, 150, 0x80);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:100 to 0:150"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 4, "two of data, two requests of LLC, and not what is empty");
+    run_free(r);
+}
+
+Test(smc, a_retransmitted_write_stays_with_what_it_was)
+{
+    struct run *r = run_new("smcr");
+    unsigned data = 0;
+
+    ring(r);
+    with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    cdc(r, 7, 1, 100, 0);
+    r->frame += 5000; /* 5 ms */
+    with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    cdc(r, 7, 1, 100, 0);
+    run_end(r);
+    for (unsigned i = 0; i < r->n_over; i++)
+        if (r->over[i].moved[ULP_FROM_CLIENT]) {
+            data++;
+            cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], 100);
+            cr_expect_eq(r->over[i].asked[ULP_FROM_CLIENT], 100);
+            cr_expect_gt(r->over[i].again, 0);
+        }
+    cr_expect_eq(data, 1);
+    run_free(r);
+}
+
+Test(smc, an_answer_ends_the_request_of_the_other_side)
+{
+    struct run *r = run_new("smcr");
+    struct pkt *p;
+
+    ring(r);
+    p = say(r, HOST, 6, message(SMC_CONFIRM_RKEY, 0xa0));
+    cr_expect(says(p, "SMC-R Confirm RKey rkey 0x37b: refused"), "%s", p->note.ulp);
+    p = say(r, TARGET, 101, message(SMC_TEST_LINK, 0x80));
+    cr_expect(says(p, "SMC-R Test Link link 0: answered"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(smc, lengths_of_version_2_in_either_order)
+{
+    uint8_t b[88] = {0x22, 88, 0};
+    struct smc m;
+
+    cr_expect(smc_get(&m, b, sizeof b) && m.v2 && m.type == SMC_ADD_LINK);
+    b[1] = 0;
+    b[2] = 88;
+    cr_expect(smc_get(&m, b, sizeof b));
+    b[2] = 87;
+    cr_expect_not(smc_get(&m, b, sizeof b));
+    for (uint32_t n = 0; n < SMC_LEN; n++)
+        cr_expect_not(smc_get(&m, b, n));
+}
+
+Test(smc, a_clc_message_ends_with_its_eyecatcher)
+{
+    uint8_t b[68] = {0xe2, 0xd4, 0xc3, 0xd9, SMC_ACCEPT, 0, 68, 0x18};
+    const uint8_t *gid, *end;
+    struct smc_end e;
+
+    memcpy(b + 64, b, 4);
+    b[40] = 0x11;
+    b[50] = 0x23;
+    end = smc_clc_end(b, sizeof b, &gid);
+    cr_assert_eq(end, b + 38);
+    smc_end_get(&e, end);
+    cr_expect(e.qpn == 0x11 && e.size == 65536 && e.mtu == 1024);
+    cr_expect_not(smc_clc_end(b, 67, &gid), "it is cut");
+    b[7] = 0x10;
+    cr_expect_not(smc_clc_end(b, sizeof b, &gid), "the link is there already");
+    b[6] = 67;
+    cr_expect_eq(smc_clc_type(b, sizeof b), 0);
+}
+
+Test(smc, a_real_capture_cut_and_damaged_at_each_byte)
+{
+    cut_and_damage("captures/smcr_v2_3.pcap", 60, 250, 100, 23);
+}
