@@ -264,3 +264,30 @@ def smc(path, rows):
     llc = [(r["name"], r["status"], r["command_frame"], r["response_frame"]) for r in rows if r["name"] != "Data"]
     if llc != [("Confirm Link", "answered", 11, 13), ("Add Link", "refused", 15, 17), ("Delete RKey", "answered", 105, 109), ("Delete RKey", "answered", 106, 110)]:
         yield "%s: LLC %s" % (path, llc)
+
+
+# --- RTRS -------------------------------------------------------------------------------------------------------------------------------
+def rnbd(path, rows):
+    """What is wrong: no kernel witnessed; each command of the tools that reached the server must be there: open, dd to and from the device, an
+    open that failed with the error that the client's kernel printed, close."""
+    seen = open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8").read()
+    wanted = [("Open", None, 0, 0)]
+    for line in seen.splitlines():
+        dd = re.match(r"tool-A\tcommand\tdd if=(\S+) of=(\S+) bs=(\d+) count=1 ?(?:(?:seek|skip)=(\d+) )?", line)
+        if dd:
+            write, size = dd[2] == "/dev/rnbd0", int(dd[3])
+            wanted.append(("Write" if write else "Read", int(dd[4] or 0) * size // 512, size, 0))
+    error = re.search(r"Opening failed, server responded: -(\d+)", seen)
+    wanted += [("Open", None, 0, int(error[1])), ("Close", None, 0, 0)]
+    at = 0
+    for name, sector, size, error in wanted:
+        place = next((i for i in range(at, len(rows)) if rows[i]["name"] == name and rows[i]["values"]["sector"] == sector
+                      and rows[i]["values"]["error"] == error and (rows[i]["values"]["size"] or 0) >= size), None)
+        if place is None:
+            yield "%s: %s is not in the output, or not in its place" % (path, (name, sector, size, error))
+        else:
+            at = place + 1
+    for row in rows:
+        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_to_client"] + row["asked_from_client"]
+        if not row["response_frame"] or (not row["failed"] and (moved != asked or moved != (row["values"]["size"] or moved))):
+            yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)

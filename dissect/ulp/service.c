@@ -5,6 +5,7 @@
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/rpcrdma.h"
+#include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/srp.h"
 
 #define APPLICATION "RDMA-CM application"
@@ -25,12 +26,6 @@ const char *ulp_of_service(uint64_t service_id)
         return NULL;
     name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);
     return name ? name : APPLICATION;
-}
-
-/* Kernel rtrs-pri.h: two zero bytes, magic number 0x1bbd, little-endian. */
-static bool rtrs_private_fits(const uint8_t *b, uint32_t len)
-{
-    return len >= 8 && b[0] == 0 && b[1] == 0 && b[2] == 0xbd && b[3] == 0x1b;
 }
 
 /* What private data say of a protocol. */

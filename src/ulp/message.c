@@ -54,6 +54,8 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
                             .start = p->frame->ts,
                             .now = p->frame->ts,
                             .packets = 1,
+                            .has_imm = p->have & H_IMMDT,
+                            .imm = p->immdt.data,
                             .show = show};
 
     m.again = t && t->kind == TRANSFER_SEND && t->psn == p->bth.psn;

@@ -38,8 +38,9 @@ static void put_data(struct buf *b, const struct pkt *p, const struct ulp_comman
 static void put_note(struct buf *b, const struct pkt *p, const struct ulp_command *c, const struct event *e,
                      enum ulp_side side)
 {
-    bool send = e->kind == EVENT_REQUEST && p->op->flags & OPF_SEND,
-         call = send && c->by_server == (side == ULP_SERVER);
+    bool send = e->kind == EVENT_REQUEST && p->op->flags & OPF_SEND, first = c->frame == p->frame->number,
+         last = c->response == p->frame->number, /* of a request that is a WRITE */
+        call = (send || (first && !last)) && c->by_server == (side == ULP_SERVER);
 
     put_command(b, c, call);
     if (p->note.have & NOTE_ULP_HOLE)
@@ -50,7 +51,7 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
         buf_puts(b, " refused");
     } else if (p->op->flags & OPF_READ_REQ) {
         buf_puts(b, " data requested");
-    } else if (send && !call) {
+    } else if ((send || last) && !call) {
         buf_puts(b, ": ");
         ulp_status_text(b, c);
     }

@@ -7,6 +7,7 @@
  *     message   for each SEND, whole or up to a hole; also for a retransmitted one (`again`), to show it
  *     data      for each packet of a READ or WRITE that lies in memory of one of its commands, and (with no bytes) for
  *               each READ request
+ *     write     for each packet of a WRITE, if the protocol has requests that are WRITEs
  *     setup     for each REQ, REP or REJ of such a connection, to show its private data
  *
  * and message() calls, for a command, ulp_begin() and ulp_offer(); for a response ulp_find() and ulp_complete(). */
@@ -22,6 +23,8 @@ struct ulp_message {
     bool hole;                   /* packets after `body` are missing so far */
     bool cut;                    /* it is longer than what is kept, or than what was captured */
     bool again;                  /* it was delivered before: nothing of it is new */
+    bool has_imm;                /* `imm`: immediate data; of a SEND of one packet, and of a WRITE */
+    uint32_t imm;                /* likewise, in host order */
     uint64_t frame;              /* of its last packet */
     ns_t start, now;             /* of its first and its last packet */
     uint32_t packets;            /* packets of it */
@@ -38,6 +41,14 @@ struct ulp_data {
     /* the packet completes the bytes that the command keeps (ulp_keep()): all of them; else len 0 */
     struct ulp_body all;
     struct pkt *show;
+};
+
+/* A packet of a WRITE, of a protocol whose requests are WRITEs. */
+struct ulp_write {
+    bool first, last; /* of the WRITE */
+    bool tied;        /* it lies in memory of a command, and was given to data() */
+    uint64_t va;      /* of the packet's first byte */
+    uint32_t len;     /* of the WRITE: bytes */
 };
 
 /* Private data of a CM message. */
@@ -59,6 +70,9 @@ struct ulp_proto {
     uint32_t (*queue)(const struct ulp_conn *c);
     /* false: the bytes are none of this protocol */
     bool (*message)(struct ulp_conn *c, struct ulp_message *m);
+    /* each packet of a WRITE: `m` has its bytes, and takes the command that it belongs to. False: they are none of this
+     * protocol. May be NULL: WRITEs only move data of commands. */
+    bool (*write)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w);
     void (*data)(struct ulp_conn *c, const struct ulp_data *d);       /* may be NULL */
     void (*setup)(struct pkt *show, const struct ulp_setup *s);       /* may be NULL */
     void (*name_text)(struct buf *b, const struct ulp_command *c);    /* "Write" */
@@ -102,6 +116,6 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
                   bool failed);
 
 /* One for each protocol, in its file. */
-extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd, ulp_smc;
+extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd, ulp_smc, ulp_rtrs;
 
 #endif

@@ -131,11 +131,47 @@ static struct command *data_packet(struct ulp_flow *f, struct transfer *t, const
     return s->command;
 }
 
+/* A packet of a WRITE of a protocol whose requests are WRITEs; `t` may be NULL. */
+static struct command *request_packet(struct ulp_flow *f, struct transfer *t, const struct pkt *p, enum seen_as as,
+                                      struct pkt *show)
+{
+    struct ulp_sums *sums = &f->conn->ulp->sums;
+    struct command *d = t ? command_of(f->conn, t->command) : NULL;
+    bool again = as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD, taken;
+    struct ulp_write w = {.first = p->have & H_RETH, .last = p->op->flags & OPF_END, .tied = t && memory_of(f, t)};
+    struct ulp_message m = {.body = {p->data + p->payload_off, p->payload_cap, p->payload_off},
+                            .side = (enum ulp_side)f->side,
+                            .cut = p->payload_cap < p->payload_len,
+                            .again = again,
+                            .has_imm = p->have & H_IMMDT,
+                            .imm = p->immdt.data,
+                            .frame = p->frame->number,
+                            .start = p->frame->ts,
+                            .now = p->frame->ts,
+                            .packets = 1,
+                            .show = show,
+                            .command = d ? &d->c : NULL};
+
+    if (!t || w.tied)
+        d = data_packet(f, t, p, show);
+    if (!t)
+        return NULL;
+    w.va = t->va + offset_of(t, p);
+    w.len = t->len;
+    taken = f->conn->proto->write(f->conn, &m, &w);
+    if (!w.tied)
+        *(taken ? &sums->tied : &sums->untied) += p->payload_len;
+    if (!m.command)
+        return d;
+    if (!w.tied)
+        t->command = command_ref(m.command);
+    return (struct command *)m.command;
+}
+
 struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct transfer *t;
 
-    (void)as;
     if (p->have & H_RETH) {
         t = transfer_begin(f, p, TRANSFER_WRITE);
         t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
@@ -143,6 +179,8 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
         t = transfer_find(f, p->bth.psn);
         t = t && t->kind == TRANSFER_WRITE ? t : NULL;
     }
+    if (f->conn->proto->write)
+        return request_packet(f, t, p, as, show);
     return data_packet(f, t, p, show);
 }
 

@@ -1,0 +1,304 @@
+/* layer 2b (ulp): RTRS with RNBD: requests that the client WRITEs into chunks of the server, and their responses. */
+#include "dissect/ulp/rtrs.h"
+
+#include "dissect/mad/cm.h"
+#include "src/ulp/proto.h"
+
+#include <stdio.h>
+
+#define DEPTH_BITS                                                                                                     \
+    19 /* bits of an immediate below the number of the chunk, with 512 chunks: what Linux has by default */
+
+/* A connection. */
+struct session {
+    uint8_t bits; /* of the immediate data of a request below the number of its chunk */
+    /* the end of a WRITE of the client that is under way */
+    uint64_t va;     /* address of tail[0] */
+    uint64_t next;   /* address of the next byte that belongs to it; 0: none does */
+    uint32_t n, all; /* bytes in `tail`; of the whole WRITE so far */
+    uint32_t packets;
+    ns_t start;
+    uint8_t tail[RTRS_TAIL];
+};
+
+enum kind { KIND_INFO, KIND_REQUEST, KIND_HEARTBEAT };
+
+/* What a request keeps. */
+struct own {
+    uint64_t sector;
+    uint32_t device, size, rw, chunk;
+    uint16_t error, type; /* type: of RNBD */
+    uint8_t kind;         /* enum kind */
+    bool rnbd, read;      /* rnbd: the user message is one of RNBD; read: RTRS_READ */
+    char name[40];        /* of Open and Info */
+};
+_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+
+#define INFO_KEY      (UINT64_C(1) << 40)
+#define HEARTBEAT_KEY (UINT64_C(1) << 41) /* | side that asks */
+
+static struct own *own_of(struct ulp_command *c)
+{
+    return (struct own *)(void *)c->own;
+}
+static const struct own *own_const(const struct ulp_command *c)
+{
+    return (const struct own *)(const void *)c->own;
+}
+
+static void rtrs_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
+{
+    (void)greeting;
+    (void)len;
+    ((struct session *)ulp_state(c))->bits = DEPTH_BITS;
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+static void keep_user(struct own *o, const uint8_t *b, uint32_t len)
+{
+    struct rnbd m;
+
+    rnbd_get(&m, b, len);
+    o->rnbd = m.known;
+    o->type = m.type;
+    o->device = m.device;
+    o->sector = m.sector;
+    o->rw = m.rw;
+    o->size = m.size;
+    if (m.name)
+        snprintf(o->name, sizeof o->name, "%.*s", (int)min_u32(m.name_len, sizeof o->name), m.name);
+}
+
+/* A request is complete: its end is in s->tail. */
+static void request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs *r, const struct rtrs_imm *imm)
+{
+    struct session *s = ulp_state(c);
+    uint32_t chunk = imm->payload >> s->bits;
+    struct ulp_command *cmd = ulp_begin(c, m, chunk);
+
+    if (!cmd)
+        return;
+    *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .read = r->type == RTRS_READ};
+    keep_user(own_of(cmd), s->tail + r->user, r->at - r->user);
+    if (r->type == RTRS_WRITE)
+        ulp_inline(cmd, ULP_FROM_CLIENT, s->all - (s->n - r->user));
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct rtrs_memory mem = rtrs_memory(r, s->tail, i);
+        if (!ulp_offer(c, cmd, ULP_TO_CLIENT, mem.rkey, mem.va, mem.len))
+            break;
+    }
+}
+
+/* Keep the last bytes of what is written. */
+static void keep_tail(struct session *s, const struct ulp_write *w, const struct ulp_body *body)
+{
+    uint32_t n = min_u32(body->len, RTRS_TAIL), keep = min_u32(s->n, RTRS_TAIL - n);
+
+    memmove(s->tail, s->tail + s->n - keep, keep);
+    memcpy(s->tail + keep, body->b + body->len - n, n);
+    s->n = keep + n;
+    s->next = w->va + body->len;
+    s->va = s->next - s->n;
+    s->all += body->len;
+}
+
+/* A packet of a WRITE of the client, into a chunk. */
+static bool take_write(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w)
+{
+    struct session *s = ulp_state(c);
+    struct rtrs_imm imm;
+    struct ulp_body shown;
+    struct rtrs r;
+
+    if (w->first) {
+        s->n = s->all = s->packets = 0;
+        s->start = m->start;
+    } else if (s->next != w->va) {
+        s->next = 0;
+        return true;
+    }
+    keep_tail(s, w, &m->body);
+    s->packets++;
+    if (!w->last)
+        return true;
+    s->next = 0;
+    rtrs_imm_get(&imm, m->imm);
+    if (!m->has_imm || imm.kind != RTRS_IMM_REQUEST || m->cut || !rtrs_get(&r, s->tail, s->n, s->va, imm.payload))
+        return false;
+    m->start = s->start;
+    m->packets = s->packets;
+    request(c, m, &r, &imm);
+    if (m->show) {
+        shown = ulp_show(c, m->show, s->tail, s->n);
+        rtrs_request_layers(m->show, &shown, &r);
+    }
+    return true;
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+/* Immediate data, with a SEND or at the end of a WRITE. */
+static void take_imm(struct ulp_conn *c, struct ulp_message *m, uint32_t data)
+{
+    enum ulp_side other = m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT;
+    struct ulp_command *cmd = NULL;
+    struct rtrs_imm imm;
+
+    rtrs_imm_get(&imm, data);
+    if (imm.kind == RTRS_IMM_HEARTBEAT) {
+        cmd = ulp_begin(c, m, HEARTBEAT_KEY | m->side);
+        if (cmd)
+            own_of(cmd)->kind = KIND_HEARTBEAT;
+        return;
+    }
+    if (imm.kind == RTRS_IMM_HEARTBEAT_ACK)
+        cmd = ulp_find(c, HEARTBEAT_KEY | other);
+    else if (imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV)
+        cmd = ulp_find(c, imm.id);
+    if (!cmd)
+        return;
+    imm.error = imm.kind == RTRS_IMM_HEARTBEAT_ACK ? 0 : imm.error;
+    own_of(cmd)->error = imm.error;
+    ulp_complete(c, cmd, m, imm.error, imm.error != 0);
+    m->command = cmd;
+}
+
+static bool rtrs_write(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w)
+{
+    bool request = m->side == ULP_CLIENT && (w->len || !m->has_imm);
+
+    if (m->again)
+        return true;
+    if (request && !w->tied)
+        return take_write(c, m, w);
+    if (m->has_imm)
+        take_imm(c, m, m->imm);
+    return true;
+}
+
+/* --- SENDs ------------------------------------------------------------------------------------ */
+
+static void take_info(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct ulp_command *cmd;
+
+    if (m->side == ULP_CLIENT) {
+        cmd = ulp_begin(c, m, INFO_KEY);
+        if (cmd)
+            snprintf(own_of(cmd)->name, sizeof own_of(cmd)->name, "%.*s",
+                     (int)min_u32(m->body.len - 2, sizeof own_of(cmd)->name), m->body.b + 2);
+        return;
+    }
+    cmd = ulp_find(c, INFO_KEY);
+    if (cmd) {
+        ulp_complete(c, cmd, m, 0, false);
+        m->command = cmd;
+    }
+}
+
+static bool rtrs_message(struct ulp_conn *c, struct ulp_message *m)
+{
+    unsigned type = m->body.len >= 8 ? load_le16(m->body.b) : UINT16_MAX;
+    bool info = type == (m->side == ULP_CLIENT ? RTRS_INFO_REQ : RTRS_INFO_RSP);
+
+    if (m->body.len && !m->has_imm && !info)
+        return false;
+    if (!m->again && info)
+        take_info(c, m);
+    else if (!m->again && m->has_imm)
+        take_imm(c, m, m->imm);
+    if (m->show)
+        rtrs_send_layers(m->show, &m->body);
+    return true;
+}
+
+static void rtrs_setup(struct pkt *show, const struct ulp_setup *s)
+{
+    if (s->attr != CM_REJ)
+        rtrs_private_layers(show, &s->body, s->attr == CM_REP);
+}
+
+/* --- Text and values -------------------------------------------------------------------------- */
+
+static void rtrs_name_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+    const char *name = o->rnbd ? rnbd_name_str(o->type, o->rw) : NULL;
+
+    if (o->kind == KIND_REQUEST)
+        buf_puts(b, name ? name : o->read ? "RTRS Read" : "RTRS Write");
+    else
+        buf_puts(b, o->kind == KIND_INFO ? "Info" : "Heartbeat");
+}
+
+static void rtrs_key_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    if (o->kind == KIND_REQUEST)
+        buf_printf(b, "chunk %u", o->chunk);
+    else
+        buf_printf(b, "of the %s", c->by_server ? "server" : "client");
+}
+
+static void rtrs_text(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    rtrs_name_text(b, c);
+    buf_char(b, ' ');
+    rtrs_key_text(b, c);
+    if (o->rnbd && o->type == RNBD_IO)
+        buf_printf(b, " device %u sector %llu size %u", o->device, (unsigned long long)o->sector, o->size);
+    else if (o->rnbd && o->type == RNBD_CLOSE)
+        buf_printf(b, " device %u", o->device);
+    else if (o->name[0])
+        buf_printf(b, " %s", o->name);
+}
+
+static void rtrs_status(struct buf *b, const struct ulp_command *c)
+{
+    const struct own *o = own_const(c);
+
+    if (o->error)
+        buf_printf(b, "error %u", o->error);
+    else
+        buf_puts(b, o->kind == KIND_REQUEST ? "done" : "answered");
+}
+
+static void rtrs_values(const struct ulp_command *c, ulp_take *take, void *user)
+{
+    const struct own *o = own_const(c);
+    bool io = o->rnbd && o->type == RNBD_IO;
+    const struct ulp_value values[] = {
+        {"chunk", NULL, o->chunk, o->kind == KIND_REQUEST},
+        {"rtrs_read", NULL, o->read, o->kind == KIND_REQUEST},
+        {"rnbd_type", NULL, o->type, o->rnbd},
+        {"device", NULL, o->device, o->rnbd && (io || o->type == RNBD_CLOSE)},
+        {"sector", NULL, o->sector, io},
+        {"size", NULL, o->size, io},
+        {"rw", NULL, o->rw, io},
+        {"name", o->name, 0, o->name[0] != 0},
+        {"error", NULL, o->error, c->response != 0},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(values); i++)
+        take(user, &values[i]);
+}
+
+const struct ulp_proto ulp_rtrs = {
+    .name = "RTRS",
+    .word = "rtrs",
+    .size = sizeof(struct session),
+    .looks = rtrs_looks,
+    .open = rtrs_open,
+    .message = rtrs_message,
+    .write = rtrs_write,
+    .setup = rtrs_setup,
+    .name_text = rtrs_name_text,
+    .key_text = rtrs_key_text,
+    .command_text = rtrs_text,
+    .status_text = rtrs_status,
+    .values = rtrs_values,
+};

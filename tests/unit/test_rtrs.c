@@ -1,0 +1,172 @@
+/* layer 2b tests: RTRS and RNBD: requests that are WRITEs, their data and responses, damage. */
+#include "dissect/ulp/rtrs.h"
+
+#include "tests/unit/ulp_run.h"
+
+#define CHUNK_RKEY 0x2154
+#define CHUNK      UINT64_C(0xffff888006140000)
+#define RKEY       0x2b77
+#define VA         UINT64_C(0xffff888027392000)
+
+static void le(uint8_t *p, unsigned n, uint64_t v)
+{
+    for (; n--; v >>= 8)
+        *p++ = (uint8_t)v;
+}
+
+/* An RNBD IO message. */
+static void io(uint8_t *b, unsigned rw, uint32_t size)
+{
+    memset(b, 0, 32);
+    le(b, 2, RNBD_IO);
+    le(b + 8, 8, 64);
+    le(b + 16, 4, rw);
+    le(b + 20, 4, size);
+}
+
+/* A packet of a WRITE of the client, with RETH and with immediate data, if they are wanted. */
+static struct pkt *packet(struct run *r, uint8_t opcode, uint32_t psn, bool reth, uint32_t dmalen, bool imm,
+                          uint32_t data, const uint8_t *b, unsigned n)
+{
+    struct reth h = {.va = CHUNK, .rkey = CHUNK_RKEY, .dmalen = dmalen};
+    uint8_t ext[20];
+    unsigned len = 0;
+
+    if (reth) {
+        reth_put(ext, &h);
+        len = 16;
+    }
+    if (imm) {
+        store_be32(ext + len, data);
+        len += 4;
+    }
+    return put(r, HOST, opcode, psn, ext, len, b, n);
+}
+
+/* The client asks for 4096 bytes by chunk 0; the ACK pairs the two flows. */
+static struct pkt *ask(struct run *r, uint32_t psn)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    static struct pkt p;
+    static char text[128];
+    uint8_t b[56];
+
+    io(b, 0, 4096);
+    le(b + 32, 8, RTRS_READ | 32 << 16 | UINT64_C(1) << 32 | UINT64_C(1) << 48);
+    le(b + 40, 8, VA);
+    le(b + 48, 4, RKEY);
+    le(b + 52, 4, 4096);
+    p = *packet(r, OP_WRITE_ONLY_IMM, psn, true, sizeof b, true, 32, b, sizeof b);
+    snprintf(text, sizeof text, "%s", p.note.have & NOTE_ULP ? p.note.ulp : "");
+    p.note.ulp = text;
+    put(r, TARGET, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
+    return &p;
+}
+
+/* The flows are known by the SENDs before the first request. */
+static struct run *session(void)
+{
+    uint8_t info[272] = {0};
+    struct run *r = run_new("rtrs");
+
+    memcpy(info + 2, "sess1", 5);
+    put(r, HOST, OP_SEND_ONLY, 4, NULL, 0, info, sizeof info);
+    return r;
+}
+
+static struct pkt *respond(struct run *r, uint32_t psn, uint32_t imm)
+{
+    uint8_t ext[4];
+
+    store_be32(ext, imm);
+    return put(r, TARGET, OP_SEND_ONLY_IMM, psn, ext, 4, NULL, 0);
+}
+
+Test(rtrs, a_read_is_a_write_that_offers_memory)
+{
+    struct run *r = session();
+    struct pkt *p = ask(r, 5);
+
+    cr_expect(says(p, "RTRS Read chunk 0 device 0 sector 64 size 4096"), "%s", p->note.ulp);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 1024, RKEY, 1024, 1024);
+    cr_expect(says(p, "RTRS Read chunk 0 data 1024-2047 of 4096"), "%s", p->note.ulp);
+    p = respond(r, 101, 0x20000000 | 5 << 19);
+    cr_expect(says(p, "RTRS Read chunk 0: error 5"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect(r->over[1].failed || r->over[0].failed);
+    run_free(r);
+}
+
+Test(rtrs, the_end_of_a_write_of_several_packets_says_what_it_is)
+{
+    struct run *r = session();
+    uint8_t data[1024] = {0}, end[1024] = {0};
+    struct pkt *p;
+
+    ask(r, 5);
+    packet(r, OP_WRITE_FIRST, 6, true, 1536 + 36, false, 0, data, 1024);
+    io(end + 512, 1, 1536);
+    le(end + 544, 4, RTRS_WRITE | 32 << 16);
+    p = packet(r, OP_WRITE_LAST_IMM, 7, false, 0, true, 1 << 19 | (1024 + 544), end, 548);
+    cr_expect(says(p, "RTRS Write chunk 1 device 0 sector 64 size 1536"), "%s", p->note.ulp);
+    p = respond(r, 100, 0x10000001);
+    cr_expect(says(p, "RTRS Write chunk 1: done"), "%s", p->note.ulp);
+    run_end(r);
+    for (unsigned i = 0; i < r->n_over; i++)
+        if (r->over[i].moved[ULP_FROM_CLIENT])
+            cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], 1536);
+    run_free(r);
+}
+
+Test(rtrs, a_write_that_lacks_a_packet_is_no_request)
+{
+    struct run *r = session();
+    uint8_t data[1024] = {0}, end[1024] = {0};
+    struct pkt *p;
+
+    ask(r, 5);
+    packet(r, OP_WRITE_FIRST, 6, true, 2048 + 36, false, 0, data, 1024);
+    io(end, 1, 2048);
+    le(end + 32, 4, RTRS_WRITE | 32 << 16);
+    p = packet(r, OP_WRITE_LAST_IMM, 8, false, 0, true, 1 << 19 | (2048 + 32), end, 36);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    run_free(r);
+}
+
+Test(rtrs, heartbeats_are_answered)
+{
+    struct run *r = session();
+    uint8_t ext[20] = {0};
+    struct pkt *p;
+
+    ask(r, 5);
+    store_be32(ext + 16, 0x80000000);
+    p = put(r, HOST, OP_WRITE_ONLY_IMM, 6, ext, 20, NULL, 0);
+    cr_expect(says(p, "RTRS Heartbeat of the client"), "%s", p->note.ulp);
+    store_be32(ext + 16, 0x90000000);
+    p = put(r, TARGET, OP_WRITE_ONLY_IMM, 100, ext, 20, NULL, 0);
+    cr_expect(says(p, "RTRS Heartbeat of the client: answered"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(rtrs, lengths_that_do_not_fit_are_refused)
+{
+    uint8_t b[64] = {0};
+    struct rnbd m;
+    struct rtrs r;
+
+    le(b + 60, 4, RTRS_WRITE | 61u << 16);
+    cr_expect_not(rtrs_get(&r, b, sizeof b, CHUNK, 60), "a user message longer than the WRITE");
+    le(b + 60, 4, RTRS_WRITE | 60u << 16);
+    cr_expect(rtrs_get(&r, b, sizeof b, CHUNK, 60) && r.user == 0 && r.at == 60);
+    cr_expect_not(rtrs_get(&r, b, sizeof b, CHUNK, 61), "not where the immediate data say");
+    cr_expect_not(rtrs_get(&r, b, 0, CHUNK, 0));
+    le(b, 2, RNBD_IO);
+    rnbd_get(&m, b, 25);
+    cr_expect_not(m.known);
+}
+
+Test(rtrs, a_real_capture_cut_and_damaged_at_each_byte)
+{
+    cut_and_damage("captures/rnbd_1.pcap", 60, 400, 120, 37);
+}
