@@ -25,6 +25,7 @@
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nfs.h"
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/rping.h"
 #include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/scsi.h"
 #include "dissect/ulp/smbd.h"
@@ -133,6 +134,7 @@ const struct hdr *const all_headers[] = {
         /* upper protocols */
         IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF) ISER_HDRS(HDR_REF)
             SCSI_HDRS(HDR_REF) SRP_HDRS(HDR_REF) SMBD_HDRS(HDR_REF) SMC_HDRS(HDR_REF) RTRS_HDRS(HDR_REF)
+                RPING_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

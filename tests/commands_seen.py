@@ -291,3 +291,21 @@ def rnbd(path, rows):
         moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_to_client"] + row["asked_from_client"]
         if not row["response_frame"] or (not row["failed"] and (moved != asked or moved != (row["values"]["size"] or moved))):
             yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)
+
+
+# --- rping ------------------------------------------------------------------------------------------------------------------------------
+def rping(path, rows):
+    """What is wrong: each ping of the program is memory that was read, whole, and then memory that was written."""
+    told = [line for line in open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8") if line.startswith("tool\t\tping data")]
+    names = [row["name"] for row in rows]
+    if names != ["Read", "Write"] * len(told) or not told:
+        yield "%s: %s, the program told of %d pings" % (path, names, len(told))
+    for row in rows:
+        moved = row["bytes_to_client"] if row["name"] == "Write" else row["bytes_from_client"]
+        if moved != row["values"]["length"] or not row["response_frame"]:
+            yield "%s: command %d moved %d bytes" % (path, row["number"], moved)
+    lines = [line.split("\t") for line in open(path.replace(".pcap", ".expect.tsv"), encoding="utf-8") if line.startswith("tshark\t")]
+    frames = {int(column[1].split()[1]) for column in lines if " MPA" not in column[2]}
+    ours = {row[key] for row in rows for key in ("command_frame", "data_first_frame", "data_last_frame", "response_frame")}
+    if frames - ours:
+        yield "%s: frames %s are of no command" % (path, sorted(frames - ours))

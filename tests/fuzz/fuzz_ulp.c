@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { FROM_SERVER = 1, OTHER_QP = 2, LOST = 4, PROTOCOL = 3 };
-static const char *const words[] = {"nvme", "nfs", "iser", "srp", "smbdirect", "smcr", "rtrs"};
+static const char *const words[] = {"nvme", "nfs", "iser", "srp", "smbdirect", "smcr", "rtrs", "rping"};
 #define HEAD 40 /* IPv4, UDP, BTH */
 #define MOST 4200
 
