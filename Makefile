@@ -69,7 +69,7 @@ $(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
 $(BUILD)/hostile: $(call obj,$(READER)) $(PAGE) $(BUILD)/tests/hostile/hostile.o
 	$(LINK)
 $(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY)) $(PAGE) $(BATTERY)
-	$(LINK)
+	$(LINK) -Wl,--wrap=mmap,--wrap=munmap
 $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
 $(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o

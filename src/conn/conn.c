@@ -357,7 +357,7 @@ static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, cons
     uint32_t path = paths_resolve(t->paths, &first), i;
 
     i = conn_find(t, &first);
-    if (i == FLOW_NONE && learn_migration(t, k, p)) {
+    if (i == FLOW_NONE && !path && learn_migration(t, k, p)) {
         path = paths_resolve(t->paths, &first);
         i = conn_find(t, &first);
     }

@@ -3,12 +3,12 @@
 #include "src/conn/conn_impl.h"
 #include "zeros.h"
 
-#define NONE UINT32_MAX
+#define NONE 0
 
 /* A path, in a chain for each of its directions: the latest first. */
 struct path_entry {
     struct conn_path p;
-    uint32_t next[2]; /* link: entry * 2 + the end that receives; NONE: the last */
+    uint32_t next[2]; /* link: 1 + entry * 2 + the end that receives; NONE: the last */
 };
 
 struct paths {
@@ -19,16 +19,21 @@ struct paths {
 
 struct paths *paths_new(void)
 {
-    struct paths *t = zeros_new(1, sizeof *t);
-
-    if (t)
-        memset(t->chains, 0xff, sizeof t->chains);
-    return t;
+    return zeros_new(1, sizeof(struct paths));
 }
 
 void paths_free(struct paths *t)
 {
     zeros_free(t, 1, sizeof *t);
+}
+
+static inline uint32_t entry_of(uint32_t link)
+{
+    return (link - 1) / 2;
+}
+static inline unsigned end_of(uint32_t link)
+{
+    return (link - 1) % 2;
 }
 
 static uint32_t *chain_of(struct paths *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
@@ -43,7 +48,7 @@ static void link_path(struct paths *t, uint32_t entry)
     for (unsigned end = 0; end < 2; end++) {
         uint32_t *chain = chain_of(t, &p->alt[!end], &p->alt[end], p->qpn[end]);
         t->entries[entry].next[end] = *chain;
-        *chain = entry * 2 + end;
+        *chain = 1 + entry * 2 + end;
     }
 }
 
@@ -53,8 +58,8 @@ static void unlink_path(struct paths *t, uint32_t entry)
 
     for (unsigned end = 0; end < 2; end++) {
         uint32_t *at = chain_of(t, &p->alt[!end], &p->alt[end], p->qpn[end]);
-        while (*at != NONE && *at != entry * 2 + end)
-            at = &t->entries[*at >> 1].next[*at & 1];
+        while (*at != NONE && *at != 1 + entry * 2 + end)
+            at = &t->entries[entry_of(*at)].next[end_of(*at)];
         if (*at != NONE)
             *at = t->entries[entry].next[end];
     }
@@ -65,9 +70,9 @@ static uint32_t path_find(struct paths *t, const struct conn_addr *src, const st
 {
     uint32_t link = *chain_of(t, src, dst, dqpn);
 
-    for (; link != NONE; link = t->entries[link >> 1].next[link & 1]) {
-        const struct conn_path *p = &t->entries[link >> 1].p;
-        unsigned end = link & 1;
+    for (; link != NONE; link = t->entries[entry_of(link)].next[end_of(link)]) {
+        const struct conn_path *p = &t->entries[entry_of(link)].p;
+        unsigned end = end_of(link);
         if (p->qpn[end] == dqpn && addr_eq(&p->alt[end], dst) && addr_eq(&p->alt[!end], src))
             return link;
     }
@@ -81,15 +86,15 @@ uint32_t paths_resolve(struct paths *t, struct conn_key *k)
 
     if (LIKELY(link == NONE))
         return 0;
-    p = &t->entries[link >> 1].p;
-    k->src = p->addr[!(link & 1)];
-    k->dst = p->addr[link & 1];
-    return link + 1;
+    p = &t->entries[entry_of(link)].p;
+    k->src = p->addr[!end_of(link)];
+    k->dst = p->addr[end_of(link)];
+    return link;
 }
 
 uint8_t paths_timeout(const struct paths *t, uint32_t path)
 {
-    return t->entries[(path - 1) >> 1].p.timeout[!((path - 1) & 1)];
+    return t->entries[entry_of(path)].p.timeout[!end_of(path)];
 }
 
 void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_t qpn[2])
@@ -98,9 +103,9 @@ void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_
         uint32_t link = t->n ? path_find(t, &addr[!end], &addr[end], qpn[end]) : NONE;
         if (link == NONE)
             continue;
-        unlink_path(t, link >> 1);
-        t->entries[link >> 1].p = (struct conn_path){0};
-        link_path(t, link >> 1);
+        unlink_path(t, entry_of(link));
+        t->entries[entry_of(link)].p = (struct conn_path){0};
+        link_path(t, entry_of(link));
     }
 }
 
@@ -133,7 +138,7 @@ void conn_learn_path(struct conn_table *t, const struct conn_path *p)
     uint32_t link = path_find(x, &p->alt[0], &p->alt[1], p->qpn[1]), entry;
 
     if ((addr_eq(&p->addr[0], &p->alt[0]) && addr_eq(&p->addr[1], &p->alt[1])) ||
-        (link != NONE && same_path(&x->entries[link >> 1].p, p)))
+        (link != NONE && same_path(&x->entries[entry_of(link)].p, p)))
         return;
     if (x->n < PATHS_MAX) {
         entry = x->n++;

@@ -79,16 +79,25 @@ static bool may_begin_anew(const struct judged *a)
            ((h->have_una && psn_diff(psn, h->una) < 0) || psn_diff(psn, h->start) < 0);
 }
 
+#define LEAP 65536 /* PSNs; a capture that misses so many may have missed the end of a connection, and the next REQ */
+
+static bool leaps(const struct judged *a)
+{
+    return a->as == SEEN_GAP && psn_diff(a->p->bth.psn, a->h->next) >= LEAP;
+}
+
 /* Another connection of the same queue pairs may have begun, although neither CM nor the PSN shows it. */
 static void note_another(const struct judge *j, const struct judged *a)
 {
     struct another *n = &a->f->another;
 
     if (follows_close(j, a))
-        n->is = ANOTHER_LIKELY;
+        *n = (struct another){.is = ANOTHER_LIKELY};
+    else if (n->is == ANOTHER_NO && leaps(a) && !judge_is_complete(j))
+        *n = (struct another){.is = ANOTHER_LIKELY, .leapt = true, .end = psn_add(a->p->bth.psn, PSN_HALF / 2)};
     else if (n->is == ANOTHER_NO && may_begin_anew(a))
         *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};
-    n->msgs += n->is == ANOTHER_MAYBE && a->p->op->flags & OPF_START;
+    n->msgs += n->is != ANOTHER_NO && a->p->op->flags & OPF_START;
 }
 
 /* Request `p` may be the first one of a new connection: reset the state of the old one. */
@@ -99,6 +108,8 @@ static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, stru
     begin_replicas(j, p, flow, f, true);
     history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
     f->ack_wait.frame = 0;
+    f->gap.have = false;
+    f->another.leapt = false;
     f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* what CM said was of the old one */
     f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;
@@ -128,7 +139,7 @@ void judge_another_answered(struct judge *j, const struct judged *a)
     if (!(p->have & H_AETH))
         return;
     if (psn_diff(p->bth.psn, n->end) >= 0 || psn_diff(p->aeth.msn, n->msgs & PSN_MASK) > 0)
-        n->is = ANOTHER_NO; /* a new connection counts its messages from 1 */
+        *n = (struct another){0}; /* a new connection counts its messages from 1 */
     else if (known && psn_diff(p->aeth.msn, known) < 0)
-        n->is = ANOTHER_LIKELY;
+        *n = (struct another){.is = ANOTHER_LIKELY};
 }

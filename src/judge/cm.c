@@ -356,14 +356,14 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
 }
 
 /* Decide about a message that was not permitted when it was seen (s->early). The message that permits it may be
- * captured after it if both have the same time stamp. `now`: time stamp of the next message of the exchange;
- * NS_NEVER: there is none. */
+ * captured after it, as the clocks of the two directions may differ a little. `now`: time stamp of the next message of
+ * the exchange; NS_NEVER: there is none. */
 static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 {
     struct verdict v = s->early.frame ? cm_watch_check(&s->watch, &s->early.m, s->early.from_active) : verdict_pass();
     struct found f;
 
-    if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts))
+    if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts + CROSSES_WITHIN))
         return;
     if (!verdict_ok(v)) {
         f = found_of_verdict(j, &s->early.m, v, s->req.frame);
@@ -490,6 +490,14 @@ void judge_cm(struct judge *j, const struct pkt *p)
 
 /* --- Requests before the REP ------------------------------------------------------------------ */
 
+/* The REP may be stamped so much too late, ns: its RTU was stamped before it. */
+static ns_t may_be_late(const struct judge *j, const struct cm_packet *c)
+{
+    bool answered = c->s->early.frame && c->s->early.m.mad.attr_id == CM_RTU;
+
+    return answered ? CROSSES_WITHIN + judge_step(j, c->p) : 0;
+}
+
 /* Requests to queue pair `qpn`, the first one with PSN `psn`, before the REP: neither end can know yet that its peer
  * is ready. */
 static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
@@ -499,8 +507,8 @@ static void check_data_before_rep(struct judge *j, const struct cm_packet *c, co
     const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
     struct found f = found_of(RULE_CM_12, flow);
 
-    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts ||
-        j->flow[flow].paired_by >= PAIR_EXCHANGE || j->flows[flow].first_frame < c->s->req.frame)
+    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts - may_be_late(j, c) ||
+        j->flow[flow].paired_by >= PAIR_EXCHANGE || j->flows[flow].first_ts < c->s->begun)
         return;
     f.has = N_CM;
     f.lacks = lacks_of(j, c->s);

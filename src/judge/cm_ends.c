@@ -3,8 +3,9 @@
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
-#define REJECTED_REP 1                           /* what an MRA or a REJ answers: 0 a REQ, 1 a REP */
-#define REQ_AGAIN    (4096 * (INT64_C(1) << 20)) /* ns: after so long Linux sends a REQ again that is not answered */
+#define REJECTED_REP 1 /* what an MRA or a REJ answers: 0 a REQ, 1 a REP */
+#define REQ_AGAIN                                                                                                      \
+    (4096 * (INT64_C(1) << 20))          /* ns: after so long Linux sends a REQ or REP that is not answered again */
 #define FORGET_AFTER (10000 * NS_PER_MS) /* so long after its end an exchange may have lent its ids to another one */
 
 static const char *addr_str(struct judge *j, const struct conn_addr *a)
@@ -88,7 +89,7 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
         if (!in_timewait || e->qpn[active] != qpn ||
             !cm_ends_are(e, active, conn_tap_of(c->p->frame), &c->src, &c->dst))
             continue;
-        if (psn != e->psn[!active] && !(h && h->have_next && psn_in(psn, h->start, h->next - h->start)))
+        if (psn != e->psn[!active] && !(h && h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK)))
             continue;
         struct found f = found_of(RULE_CM_13, FLOW_NONE);
         f.has = N_CM;
@@ -289,6 +290,14 @@ static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *
     return false;
 }
 
+/* For so long after its beginning a capture may lack the REQ of an exchange, while the REP is sent again: until the REQ
+ * would have been sent again, too, and as long as a message may be on its way. Between the ends both may have been lost
+ * once more. */
+static ns_t may_lack_req(const struct judge *j, const struct cm_packet *c)
+{
+    return REQ_AGAIN * (judge_side(j, conn_tap_of(c->p->frame)) == TAP_MIDDLE ? 2 : 1) + REQ_AGAIN / 10;
+}
+
 /* A message with ids of no captured REQ. A REQ that was sent during the capture would have been captured, or been
  * retransmitted by now. */
 static void report_unknown(struct judge *j, const struct cm_packet *c)
@@ -301,7 +310,8 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
     ids_of(c->m, &now.sender, &now.receiver);
     known = follows_unmatched(j, &now);
     j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED] = now;
-    if (known || !follows_req(c->m) || iface >= JUDGE_TAPS || c->p->frame->ts - j->first_ts[iface] <= REQ_AGAIN)
+    if (known || !follows_req(c->m) || iface >= JUDGE_TAPS ||
+        c->p->frame->ts - j->first_ts[iface] <= may_lack_req(j, c))
         return;
     f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
     f.has = N_CM | N_RSP | N_START;
@@ -413,6 +423,6 @@ void judge_cm_late_response(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = &j->flows[a->own];
 
-    if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, a->h->next - a->h->start))
+    if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
         report_after_close(j, a->p, a->flow, f, N_COMPLETE);
 }

@@ -10,6 +10,8 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     f->psn_checked = true;
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
+    if (f->before_rep.have && f->before_rep.psn == c->psn)
+        return;                      /* the first one came before the REP: CM-12 */
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
     /* a packet that could not be decoded may have been the first one */
     g.lacks = j->last_unreadable > c->params.rep_frame ? N_COMPLETE : 0;
@@ -27,6 +29,7 @@ static void report_too_long(struct judge *j, const struct pkt *p, uint32_t flow,
 {
     struct found g = found_of(RULE_CM_08, flow);
 
+    g.needs = judge_needs_of_another(j, flow);
     g.cause = c->params.req_frame;
     g.expected = say(j, "at most %u bytes", c->pmtu);
     g.seen = say(j, "%u", p->payload_len);
@@ -186,8 +189,8 @@ static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t 
     if (h && h->have_una && psn_diff(h->una, f->unmatched_first) > 0 && j->flow[of].paired_by != PAIR_CM)
         return false; /* its own peer has */
     return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
-           psn_in(f->unmatched_first, h->start, h->next - h->start) &&
-           psn_in(f->unmatched_last, h->start, h->next - h->start);
+           psn_in(f->unmatched_first, h->start, (h->next - h->start) & PSN_MASK) &&
+           psn_in(f->unmatched_last, h->start, (h->next - h->start) & PSN_MASK);
 }
 
 /* True if a connection is known of which both directions were captured at `tap`. */

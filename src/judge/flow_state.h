@@ -36,6 +36,8 @@ struct kind_state {
     bool hops_vary;      /* others had another: packets were captured on both sides of a router */
     uint32_t path;       /* with path_frame: of the latest packet, see jflow.path */
     uint32_t path_frame; /* frame since which packets take that path; 0: none seen */
+    bool path_changed;   /* packets took another path before */
+    ns_t path_ts;        /* with path_changed: time of that frame; frames need not be numbered in the order of time */
     struct steady sport, dscp, ect;
 };
 enum { KIND_REQ, KIND_RSP };
@@ -73,6 +75,7 @@ struct rsp_id {
 struct ack_wait {
     uint32_t psn;
     uint32_t frame; /* 0: none */
+    uint32_t path;  /* of the request: kind_state.path */
     ns_t ts;
 };
 
@@ -121,8 +124,16 @@ struct cm_closed {
 /* Whether packets may be those of another connection of the same queue pairs, whose beginning was not recognised. */
 struct another {
     enum { ANOTHER_NO, ANOTHER_MAYBE, ANOTHER_LIKELY } is;
-    uint32_t end;  /* with ANOTHER_MAYBE: PSN after all requests seen when it came up */
-    uint32_t msgs; /* likewise: messages begun since then */
+    bool leapt;    /* with ANOTHER_LIKELY: the capture missed very many PSNs, nothing else speaks for it */
+    uint32_t end;  /* PSN after all requests seen when it came up: a response to a later one refutes it */
+    uint32_t msgs; /* messages begun since then: a response that counts more refutes it */
+};
+
+/* The first request of a flow before the REP that began its connection anew: stamped a little too early, it is the
+ * first one of that connection. */
+struct before_rep {
+    bool have;
+    uint32_t psn;
 };
 
 struct history; /* history.h */
@@ -185,8 +196,11 @@ struct jflow {
     uint64_t n_rsp;             /* responses to its requests */
     uint64_t alike;             /* number of the latest one that equals an earlier one; 0: none */
     struct ack_wait ack_wait;
+    struct before_rep before_rep;
     uint32_t unmatched_first, unmatched_last; /* PSNs of the responses, as long as their requests are not known */
     uint64_t unmatched;                       /* how many there were */
+    uint32_t unasked_psn;                     /* the latest response before any request was seen or known */
+    ns_t unasked_ts;                          /* its time; 0: none */
 };
 
 #endif

@@ -58,8 +58,15 @@ static uint8_t *forgotten_place(struct judge *j, uint32_t flow, uint8_t *bit)
 static void flow_over(void *user, uint32_t flow, bool restart)
 {
     struct judge *j = user;
+    struct jflow *f = &j->flows[flow];
+    const struct req_dir *h = f->dir;
+    struct before_rep before = {0};
+    uint32_t unasked = f->unasked_psn;
+    ns_t unasked_ts = f->unasked_ts;
     uint8_t bit, *place;
 
+    if (restart && h && h->have_next)
+        before = (struct before_rep){true, h->start};
     if (UNLIKELY(!restart && j->flows[flow].packets)) {
         if (!j->forgotten)
             j->forgotten = calloc(1, FORGOTTEN_BYTES);
@@ -67,7 +74,10 @@ static void flow_over(void *user, uint32_t flow, bool restart)
         if (j->forgotten && (place = forgotten_place(j, flow, &bit)))
             *place |= bit;
     }
-    flow_reset(j, &j->flows[flow]);
+    flow_reset(j, f);
+    f->before_rep = before;
+    f->unasked_psn = unasked;
+    f->unasked_ts = restart ? unasked_ts : 0;
 }
 
 /* The first packet of a flow: earlier packets of the flow may have been seen, whose state was evicted. */

@@ -73,7 +73,9 @@ struct judge {
     bool short_lost; /* there were more lengths */
     struct bad_icrc bad_icrc[BAD_ICRCS];
     struct icrc_sources icrc_sources;
-    uint32_t n_bad_icrc;             /* wrong ICRCs kept */
+    uint32_t n_bad_icrc;     /* wrong ICRCs kept */
+    bool skewed[JUDGE_TAPS]; /* by ts_slot(): a response was stamped shortly before its request: the clocks of the
+                              * directions differ */
     struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
@@ -162,10 +164,11 @@ static inline ns_t judge_step(const struct judge *j, const struct pkt *p)
 
     return ns > 1 ? ns : 0;
 }
-/* Tolerance for timers of an end, ns: time stamp resolution, and with PROFILE_RXE the clock tick of its host. */
+/* Tolerance for timers of an end, ns: time stamp resolution, the difference of the clocks of the two directions, and
+ * with PROFILE_RXE the clock tick of its host. */
 static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 {
-    return judge_step(j, p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
+    return judge_step(j, p) + CROSSES_WITHIN + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
 }
 
 /* --- fast_path.c ------------------------------------------------------------------------------ */

@@ -135,6 +135,14 @@ static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool
     return now || (uint32_t)f->packets - w->conn_packets > PENDING_PACKETS;
 }
 
+/* True if a request may still follow `p` that was sent before response `w`: the clocks of the directions may differ. */
+static bool may_cross(const struct judge *j, const struct pkt *p, const struct pending_fail *w)
+{
+    ns_t since = p->frame->ts - w->ts;
+
+    return p->frame->has_ts && since >= 0 && since <= CROSSES_WITHIN + judge_step(j, p);
+}
+
 /* True if no later packet shows that the capture went on behind the response: its request may come after the end. */
 static bool ends_behind(const struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
@@ -245,6 +253,8 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     ns_t later = p->frame->ts - w->ts;
 
     w->have = false;
+    if (w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0))
+        j->skewed[j->flow[flow].tap % JUDGE_TAPS] |= later <= CROSSES_WITHIN + judge_step(j, p);
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);
     if (later <= 0)
@@ -275,9 +285,24 @@ static uint32_t unanswered_to(const struct shadow_req *q, uint32_t psn)
     return n;
 }
 
-/* True if the responses that came since would have permitted the request. */
-static bool is_permitted_now(const struct crossing *t, const struct shadow_req *q)
+/* True if a NAK, or a response behind the first one that the READ or atomic asks for, has demanded the retransmission
+ * since. */
+static bool is_demanded_now(const struct crossing *t, struct req_dir *h)
 {
+    const struct read_req *k = req_dir_read(h, t->psn, 0);
+    bool naked = (h->seq.have && h->seq.ts >= t->ts && psn_diff(h->seq.psn, t->psn) <= 0) ||
+                 (h->rnr.have && h->rnr.ts >= t->ts && psn_diff(h->rnr.psn, t->psn) <= 0);
+
+    return naked || (k && h->rsp_ts >= t->ts && (k->early || psn_diff(h->proves, psn_add(t->psn, 1)) > 0));
+}
+
+/* True if the responses that came since would have permitted the request. */
+static bool is_permitted_now(const struct crossing *t, struct jflow *f)
+{
+    const struct shadow_req *q = &f->shadow->req;
+
+    if (rule_table[t->rule].traits & T_AGAIN)
+        return is_demanded_now(t, f->dir);
     if (rule_table[t->rule].traits & T_CREDITS)
         return q->r.unlimited || psn_diff(t->number, q->r.limit) <= 1;
     return unanswered_to(q, t->psn) <= q->r.p.max_rd;
@@ -292,7 +317,7 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (near && p->op->flags & OPF_REQUEST)
         return;
-    f->crossing = near && !is_permitted_now(t, &f->shadow->req);
+    f->crossing = near && !is_permitted_now(t, f);
     if (near)
         return;
     g.severity = (enum severity)t->severity;
@@ -323,7 +348,7 @@ static unsigned take_decided(struct judge *j, const struct pkt *p, uint32_t flow
             n += early_arrives(j, p, flow, &f->early, &out[n]);
         f->early.have = false;
     }
-    if (f->early.have && has_waited(f, &f->early, now))
+    if (f->early.have && has_waited(f, &f->early, now) && !(p && may_cross(j, p, &f->early)))
         n += early_is_real(j, p, flow, &f->early, &out[n]);
     return n;
 }

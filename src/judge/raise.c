@@ -207,6 +207,32 @@ static unsigned needs_of_another(const struct judge *j, const struct found *f)
     return f->flow == FLOW_NONE || !compares ? 0 : judge_needs_of_another(j, f->flow);
 }
 
+/* True if a response was stamped before its request, of this connection or of another one at the tap. */
+static bool clocks_differ(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = &j->flow[flow];
+    const struct jflow *f = &j->flows[flow], *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
+    const struct sent *s;
+    const struct read_req *k;
+    bool *skewed = &j->skewed[c->tap % JUDGE_TAPS];
+    ns_t later;
+
+    if (*skewed || !f->dir || !peer || !peer->unasked_ts)
+        return *skewed;
+    s = req_dir_sent(f->dir, peer->unasked_psn);
+    k = req_dir_read(f->dir, peer->unasked_psn, 0);
+    later = (k ? k->ts : s ? s->ts_first : 0) - peer->unasked_ts;
+    return *skewed = later >= 0 && later <= CROSSES_WITHIN;
+}
+
+/* What a failure needs that compares both directions of a connection whose clocks differ. */
+static unsigned needs_of_skew(struct judge *j, const struct found *f)
+{
+    unsigned needs = rule_table[f->rule].needs;
+
+    return f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP && clocks_differ(j, f->flow) ? N_CLOCK : 0;
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -216,7 +242,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
                         .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
-    unsigned doubtful = 0, another;
+    unsigned doubtful = 0, another, skew;
 
     if (!judge_wants(j, f.rule))
         return;
@@ -230,8 +256,9 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
             j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
     }
     another = needs_of_another(j, &f);
-    f.needs |= another;
-    have &= ~(another & N_CM);
+    skew = needs_of_skew(j, &f);
+    f.needs |= another | skew;
+    have &= ~((another & N_CM) | skew);
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)(v.missing | (f.needs & ~have));
     g.unpaired = (uint16_t)(g.missing & doubtful);

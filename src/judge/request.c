@@ -35,10 +35,13 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = a->f;
     bool sound = j->last_found_frame != a->p->frame->number && !f->pkey.pending && !f->service.pending;
+    uint32_t peer = j->flow[a->flow].peer;
 
     if (a->h->service == SVC_UC || !is_expected(a) || !sound)
         return;
-    a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), a->p->frame->ts};
+    if (peer != FLOW_NONE && j->flows[peer].packets && j->flows[peer].path != f->path)
+        return; /* the responder takes another path by now, and drops what comes along this one */
+    a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), f->path, a->p->frame->ts};
 }
 
 /* --- Requests that follow a NAK --------------------------------------------------------------- */
@@ -221,6 +224,12 @@ static bool has_same_headers(const struct pkt *p, const struct sent *s)
            s->args == request_args(p);
 }
 
+/* True if the latest copy `s` may have taken another path than the requests do now. */
+static bool took_other_path(const struct judge *j, const struct kind_state *k, const struct sent *s)
+{
+    return k->path_changed && (j->backwards || s->ts <= k->path_ts);
+}
+
 /* The application may have changed its buffer before the request was complete, or the adapter read another one. */
 static bool check_payload(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -230,7 +239,7 @@ static bool check_payload(struct judge *j, const struct judged *a, struct found 
 
     if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || !has_same_headers(p, s))
         return false;
-    if (s->last < a->f->kind[KIND_REQ].path_frame) /* along another path: other addresses in its ICRC */
+    if (took_other_path(j, &a->f->kind[KIND_REQ], s)) /* other addresses are in its ICRC */
         return false;
     if (judge_needs_of_another(j, a->flow))
         return false;

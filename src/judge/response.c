@@ -6,7 +6,7 @@ static bool check_credits(struct judge *j, const struct judged *a, struct found 
     const struct conn_params *c = &j->flow[a->flow].params;
     unsigned code = aeth_value(a->p->aeth.syndrome);
 
-    if (LIKELY(!c->no_credits))
+    if (LIKELY(!c->no_credits) || !psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
         return false;
     f->cause = c->rep_frame;
     f->expected = "credit code 31";
@@ -34,7 +34,7 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
 
     a->f->ack_wait.frame = 0;
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed.frame ||
-        j->flows[peer].closed.frame)
+        j->flows[peer].closed.frame || j->flows[peer].path != k.path)
         return false;
     f->has = N_CM; /* the timeout is known: from CM or the user */
     f->lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
@@ -205,7 +205,7 @@ static unsigned kinds_of(const struct judge *j, const struct judged *a, bool cop
     unsigned kinds = kinds_by_flow(a) | (a->f->ack_wait.frame ? AWAITED : 0);
 
     kinds |= UNLIKELY(j->flows[a->own].closed.frame) ? CLOSED : 0;
-    kinds |= UNLIKELY(a->f->another.is == ANOTHER_MAYBE) ? ANOTHER : 0;
+    kinds |= UNLIKELY(a->f->another.is == ANOTHER_MAYBE || a->f->another.leapt) ? ANOTHER : 0;
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
     else if (UNLIKELY(psn_diff(response_proves(p), a->f->shadow->start) < 0 && reliable &&
@@ -231,12 +231,20 @@ static inline void take(const struct judge *j, const struct judged *a, unsigned 
         shadow_rsp_settle(&r->rsp);
 }
 
+/* A response before any request was seen. */
+static void note_unasked(struct jflow *f, const struct pkt *p)
+{
+    f->unasked_psn = p->bth.psn;
+    f->unasked_ts = p->frame->ts;
+}
+
 /* A response whose requests are not known. */
 static void note_unmatched(struct jflow *f, const struct pkt *p)
 {
     if (f->unmatched++ == 0)
         f->unmatched_first = p->bth.psn;
     f->unmatched_last = p->bth.psn;
+    note_unasked(f, p);
 }
 
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -258,6 +266,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.f = &j->flows[a.flow];
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
+        note_unasked(&j->flows[flow], p);
         judge_run_checks(j, &a, checks, ARRAY_LEN(checks), kinds_by_flow(&a));
         return;
     }

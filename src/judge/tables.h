@@ -183,7 +183,8 @@ struct bad_icrc {
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
  * microseconds before or after the packet is on the wire. */
 #define CLOCK_SLACK (100 * NS_PER_US)
-/* a response may be captured this long after the request that it permits: each direction has its own queue */
+/* The clocks of the two directions may differ so much, ns, as each has a queue of its own: a response may be captured
+ * so long behind the request that it permits. */
 #define CROSSES_WITHIN (3 * NS_PER_US)
 /* packets may leave an adapter for so long after a NAK has passed the tap beside it */
 #define NAK_TAKES_EFFECT NS_PER_MS

@@ -239,6 +239,15 @@ static const char *encap_str(enum encap e)
     return e == ENCAP_ROCEV1 ? "RoCEv1" : "RoCEv2";
 }
 
+/* True if a response may belong to another connection than the requests of `f` that were seen. */
+static bool may_answer_others(const struct judge *j, const struct pkt *p, uint32_t flow, const struct jflow *f)
+{
+    const struct req_dir *h = f->dir;
+
+    return f->closed.frame || j->flows[flow].closed.frame || !h || !h->have_next ||
+           !psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK);
+}
+
 /* The encapsulation of a request against that of the request before, of a response against that of the requests. */
 static void check_encap(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
@@ -250,7 +259,8 @@ static void check_encap(struct judge *j, const struct pkt *p, uint32_t flow, str
     (void)same;
     if (UNLIKELY(p->encap == ENCAP_IB) || !f || (!request && !f->encap))
         return;
-    if (UNLIKELY(f->encap && f->encap != p->encap && !(request && may_be_new_conn(j, p, flow)))) {
+    if (UNLIKELY(f->encap && f->encap != p->encap &&
+                 !(request ? may_be_new_conn(j, p, flow) : may_answer_others(j, p, flow, f)))) {
         struct found g = found_of(RULE_FMT_24, of);
         g.cause = f->encap_frame;
         g.expected = say(j, "%s as the requests before", encap_str((enum encap)f->encap));
@@ -424,7 +434,7 @@ static uint32_t path_of(const struct pkt *p)
         src = (src + load_le32(p->src + i)) * HASH_MULTIPLIER;
         dst = (dst + load_le32(p->dst + i)) * HASH_MULTIPLIER;
     }
-    return (uint32_t)((src + dst) >> 32);
+    return (uint32_t)((src + dst) * HASH_MULTIPLIER >> 32);
 }
 
 /* A packet of the flow takes another path than the one before it: the queue pair has migrated, and what is kept of the
@@ -434,14 +444,15 @@ static void take_path(struct jflow *f, const struct pkt *p, unsigned kind)
     struct kind_state *k = &f->kind[kind];
     uint32_t path = path_of(p);
 
+    if (UNLIKELY(f->path != path)) /* a late request of the old path may come behind responses along the new one */
+        f->migreq = f->pkey = (struct steady){0};
     f->path = path;
     if (LIKELY(k->path_frame && k->path == path))
         return;
     if (k->path_frame) {
         judge_usual_catch_up(f);
         judge_usual_forget(f);
-        *k = (struct kind_state){0};
-        f->migreq = f->pkey = (struct steady){0};
+        *k = (struct kind_state){.path_changed = true, .path_ts = p->frame->ts};
     }
     k->path = path;
     k->path_frame = frame_u32(p);

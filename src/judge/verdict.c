@@ -149,6 +149,21 @@ static bool continues_probe(const struct verdict *v)
     return rule_table[v->rule].traits & T_CREDITS && v->seen <= v->expected;
 }
 
+/* ns; no response comes sooner, and nothing that it permits: the light in 30 m of fibre and the adapter take longer */
+#define SHORTEST_ROUND_TRIP 300
+
+/* True if a response that permits the request, or demands it, may be captured behind it. For a READ or atomic none can
+ * if the oldest one outstanding was sent only just before. */
+static bool may_cross(const struct judge *j, const struct judged *a, enum rule rule)
+{
+    struct read_req *oldest;
+
+    if (!(rule_table[rule].traits & T_CROSSES) || rule_table[rule].reason.cause != CAUSE_OLDEST_READ)
+        return rule_table[rule].traits & T_CROSSES;
+    req_dir_outstanding(a->h, &oldest);
+    return !oldest || a->p->frame->ts - oldest->ts >= SHORTEST_ROUND_TRIP || judge_step(j, a->p);
+}
+
 /* Report the failure `v` with the frames that prove it; `has` and `lacks` are N_* as in struct found. */
 static void report(struct judge *j, const struct judged *a, const struct verdict *v, unsigned has, unsigned lacks)
 {
@@ -165,7 +180,7 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
     f.expected = permitted(j, a, v);
     f.seen = value(j, a, v, false);
     f.text = rule_table[rule].reason.text;
-    if (rule_table[rule].traits & T_CROSSES && !judge_tap_at_responder(j, a->flow, a->p))
+    if (may_cross(j, a, rule))
         pending_crossing(j, a, &f, v->seen);
     else
         judge_found(j, a->p, f);
@@ -321,6 +336,28 @@ static void needs_by_traits(const struct judged *a, struct verdict *v, unsigned 
     }
 }
 
+/* True if a message ends from PSN `psn` to `last`: an ACK of `last` counts it in its MSN. */
+static bool ends_message(struct req_dir *h, uint32_t psn, uint32_t last)
+{
+    for (uint32_t n = 0; n < TRACK_SENT && psn_diff(psn, last) <= 0; n++, psn = psn_add(psn, 1)) {
+        const struct sent *s = req_dir_sent(h, psn);
+        if (s && opcode_table[s->opcode].flags & OPF_END)
+            return true;
+    }
+    return false;
+}
+
+/* A NAK with the MSN of the ACK before it: if that ACK counts nothing more, it may have overtaken the NAK. */
+static void weigh_refusal(const struct judged *a, struct verdict *v, unsigned *lacks)
+{
+    const struct shadow_rsp *r = &a->f->shadow->rsp;
+
+    if (r->u.all_seen || ends_message(a->h, a->p->bth.psn, r->r.ack_psn))
+        return;
+    v->needs |= N_TAP_RSP;
+    *lacks = N_TAP_RSP;
+}
+
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this response. */
 static void needs_of_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
@@ -342,6 +379,9 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
     case RULE_RDA_03:
         *lacks = may_be_rest_of_read(h, a->p) ? N_REQ : 0;
         v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a retransmitted READ that was not captured */
+        break;
+    case RULE_RTX_09:
+        weigh_refusal(a, v, lacks);
         break;
     case RULE_SVC_03:
         v->needs |=

@@ -300,6 +300,8 @@ static bool breaks_refusal_of_acked(const struct re_view *t, struct verdict *v)
 
     if (!r->acked || psn_diff(t->p->bth.psn, r->ack_psn) > 0)
         return false;
+    if (!in_order(t) && psn_diff(t->p->aeth.msn, t->u->ack_msn) < 0)
+        return false; /* by its MSN it was sent before that ACK, which overtook it */
     return fail(v, RULE_RTX_09, "PSN", psn_add(r->ack_psn, 1), t->p->bth.psn);
 }
 

@@ -371,11 +371,14 @@ bool play_multicast(struct play *p)
     return c && err == 0;
 }
 
+#define JUDGE_MEMORY (UINT64_C(32) << 20) /* bytes: arrays that pages.c keeps */
+
 struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 {
     static const enum tap_side sides[] = {
         [TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
-    struct judge_opts o = {.profile = p->rxe ? PROFILE_RXE : PROFILE_STRICT, .ack_timeout = -1, .retry_cnt = -1};
+    struct judge_opts o = {
+        .profile = p->rxe ? PROFILE_RXE : PROFILE_STRICT, .memory = JUDGE_MEMORY, .ack_timeout = -1, .retry_cnt = -1};
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         o.tap[i] = sides[place];

@@ -294,6 +294,20 @@ void trace_delay(struct trace *t, ns_t by)
         t->shot[i].ts += by;
 }
 
+void trace_skew(struct trace *t, ns_t by, struct prng *r)
+{
+    uint64_t ahead = t->n ? direction(t, prng_below(r, (uint32_t)t->n)) : 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct shot s = t->shot[i];
+        size_t at = i;
+        s.ts += direction(t, i) == ahead ? by : 0;
+        for (; at && t->shot[at - 1].ts > s.ts; at--)
+            t->shot[at] = t->shot[at - 1];
+        t->shot[at] = s;
+    }
+}
+
 void trace_merge(struct trace *t, struct store *store, const struct trace *const in[], unsigned n, bool taps)
 {
     size_t at[TAP_PLACES] = {0};

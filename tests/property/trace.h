@@ -73,6 +73,9 @@ void trace_set_back(struct trace *t, size_t at, ns_t by);
 /* Delay all of it by `by` ns. */
 void trace_delay(struct trace *t, ns_t by);
 
+/* The clock of one direction is `by` ns ahead: its frames are merged into the others by time. */
+void trace_skew(struct trace *t, ns_t by, struct prng *r);
+
 /* Judge it; the judge is the caller's to free. */
 struct judge *trace_judge(const struct trace *t, const struct judge_opts *o);
 /* Write it to a capture file; false after a message. */
