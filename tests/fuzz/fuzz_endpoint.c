@@ -109,31 +109,35 @@ static struct send_wr reach(enum part part, enum wr_opcode op, uint32_t region)
                             .mw_access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
 }
 
+/* A local operation was posted, with result `r`: carry it out. */
+static void run(struct endpoint *ep, int r)
+{
+    static uint8_t frame[EP_FRAME_MAX];
+    int sent = r == 0 ? ep_tx(ep, frame, sizeof frame, 0) : -1;
+
+    assert(sent == 0);
+}
+
 /* Windows of both types, and a fast registration. */
 static void set_up_windows(struct endpoint *ep, uint32_t pd, int qp, const uint32_t keys[PARTS])
 {
     struct send_wr one = reach(BEHIND1, WR_BIND_MW, keys[BEHIND1]), two = reach(BEHIND, WR_BIND_MW, keys[BEHIND]),
                    fast = reach(FAST, WR_REG_MR, 0);
-    static uint8_t frame[EP_FRAME_MAX];
     uint32_t key;
-    int sent, r;
 
     ep_mw_alloc(ep, pd, MR_WINDOW2, &key); /* not bound */
     ep_mw_alloc(ep, pd, MR_WINDOW2, &two.inv_rkey);
     two.rkey = two.inv_rkey + 1;
-    ep_post_send(ep, qp, &two, 0);
-    ep_mw_alloc(ep, pd, MR_WINDOW1, &one.inv_rkey);
-    for (int i = 0; i < 2; i++, one.inv_rkey = key) {
-        r = ep_mw_bind(ep, qp, &one, &key, 0);
-        assert(r == 0);
+    run(ep, ep_post_send(ep, qp, &two, 0));
+    ep_mw_alloc(ep, pd, MR_WINDOW1, &key);
+    for (int i = 0; i < 2; i++) {
+        one.inv_rkey = key;
+        run(ep, ep_mw_bind(ep, qp, &one, &key, 0));
     }
-    r = ep_mr_alloc(ep, pd, WINDOW, &fast.inv_rkey);
-    assert(r == 0);
+    ep_mr_alloc(ep, pd, WINDOW, &fast.inv_rkey);
     fast.mw_access |= ACCESS_LOCAL_WRITE;
     fast.rkey = fast.inv_rkey + 1;
-    ep_post_send(ep, qp, &fast, 0);
-    sent = ep_tx(ep, frame, sizeof frame, 0); /* runs them */
-    assert(sent == 0);
+    run(ep, ep_post_send(ep, qp, &fast, 0));
 }
 
 /* A shared receive queue of another XRC domain. */
