@@ -55,6 +55,27 @@ static bool has_depth(struct ep_qp *q)
     return req_resources(&q->qp.req) < q->qp.req.p.max_rd || ep_fault_choice(q, CHOICE_EXTRA_READ);
 }
 
+static bool uses_depth(enum msg_kind kind)
+{
+    return kind == MSG_READ || kind == MSG_ATOMIC || kind == MSG_PLACE;
+}
+
+/* What else holds back a work request of `span` PSNs that the window does: with a larger one it would wait all the same
+ * until the oldest message is complete, and could begin then. */
+static enum ep_wait also_waits(const struct ep_qp *q, const struct wr_info *i, uint32_t span)
+{
+    const struct requester *r = &q->qp.req;
+    const struct req_msg *oldest = req_msg(r, r->msg_head);
+    uint32_t left = psn_add(oldest->psn, oldest->span), out = req_outstanding(r);
+
+    left = psn_diff(left, r->una_hi) > 0 ? (uint32_t)psn_diff(left, r->una_hi) : 0;
+    if (left > out || (out != left && out - left + span > window_of(q)))
+        return EP_WAIT_NONE;
+    if (uses_depth((enum msg_kind)i->kind) && req_resources(r) >= r->p.max_rd)
+        return EP_WAIT_DEPTH;
+    return i->receive && !req_has_credit(r, psn_add(r->ssn, 1)) ? EP_WAIT_CREDIT : EP_WAIT_NONE;
+}
+
 /* True if work request `w` may begin now. A work request that failed, or needs no packet, never begins: settle_local()
  * completes it. */
 static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
@@ -71,10 +92,12 @@ static bool may_begin(struct ep_qp *q, const struct ep_swqe *w)
     if (w->flags & SEND_FENCE && req_resources(r))
         return false;
     span = kind == MSG_READ ? psn_span(w->len, r->p.pmtu) : 1;
-    if (req_outstanding(r) && req_outstanding(r) + span > window_of(q))
+    if (req_outstanding(r) && req_outstanding(r) + span > window_of(q)) {
+        q->waits = also_waits(q, i, span);
         return false;
+    }
     q->waits = EP_WAIT_DEPTH;
-    if ((kind == MSG_READ || kind == MSG_ATOMIC || kind == MSG_PLACE) && !has_depth(q))
+    if (uses_depth(kind) && !has_depth(q))
         return false;
     q->waits = EP_WAIT_CREDIT;
     if (LIKELY(r->unlimited) || !i->receive || req_has_credit(r, psn_add(r->ssn, 1)))

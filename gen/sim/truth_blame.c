@@ -36,6 +36,11 @@ static uint64_t latest(const struct truth *t, unsigned conn, unsigned host, bool
     return 0;
 }
 
+uint64_t truth_request_of(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t before)
+{
+    return latest(t, conn, host, true, psn, before);
+}
+
 /* Why a frame had not arrived by `now`. CAUSE_COUNT: it had arrived, and was dropped because of an earlier loss. */
 static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause dropped)
 {
@@ -69,6 +74,11 @@ static enum cause blame_nak(const struct truth *t, uint64_t request, ns_t now)
     enum cause cause = fate_of(truth_frame(t, request), now, CAUSE_PACKET_LOSS);
 
     return cause == CAUSE_COUNT && overtook(t, request) ? CAUSE_REORDER : cause;
+}
+
+bool truth_is_missing(const struct truth *t, uint64_t request, ns_t now)
+{
+    return blame_nak(t, request, now) != CAUSE_COUNT;
 }
 
 static bool is_lost(const struct truth_frame *f)

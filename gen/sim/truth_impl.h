@@ -148,11 +148,92 @@ struct truth_requests {
 /* truth_walk.c: the spans of a direction, which may overlap, and its work requests; adds incidents and timers to
  * `t`. */
 void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_spans *out, struct truth_requests *done);
+/* The requester has gone back; the retransmission is not sent yet. */
+struct truth_back {
+    bool on;
+    uint8_t why;       /* enum eff_reason */
+    ns_t at, latest;   /* when, and the packet of the direction before */
+    ns_t since;        /* implied NAK: when the first response came that skipped the missing one; else as `at` */
+    ns_t lost;         /* sequence NAK: when the missing frame was sent */
+    uint32_t incident; /* number */
+};
+/* PSNs sent before are retransmitted. */
+struct truth_resend {
+    bool on;
+    bool responses; /* READ: until response `until` arrives */
+    ns_t from;
+    uint64_t request; /* serial of the first one */
+    uint32_t until;
+    uint32_t incident;
+};
+
+struct truth_walk {
+    struct truth *t;
+    const struct truth_flow *f;
+    struct truth_spans *out;
+    struct truth_requests *done;
+    unsigned conn, host;
+    ns_t rtt;    /* shortest round trip of the connection */
+    ns_t at;     /* time of the event before */
+    ns_t latest; /* time of the packet of the direction before; NS_NEVER: none */
+    ns_t posted; /* time of the latest work request */
+    bool busy;   /* after the event before */
+    bool dead;   /* the queue pair has failed */
+    ns_t busy_since;
+    uint64_t response; /* serial of the latest response */
+    uint64_t sent;     /* serial of the latest request; 0: none */
+    bool any_response;
+    uint32_t newest; /* with any_response: PSN of the newest READ response or ATOMIC ACK */
+    struct truth_back back;
+    struct truth_resend resend;
+    ns_t skipped;        /* when a response came that skipped the oldest one that is missing; NS_NEVER: none did */
+    uint32_t incident;   /* number of the open one; 0: none */
+    uint32_t previous;   /* number of the latest one but RNR; 0: none */
+    unsigned tries[2];   /* timers expired without progress: ACK timeout, RNR */
+    ns_t unanswered;     /* when the first ACK timeout without progress expired; NS_NEVER: none has */
+    ns_t cm_from, cm_to; /* connection management, before or after the requests; NS_NEVER: none */
+    bool cm_closing;
+    ns_t *start; /* of work requests, a ring: first packet */
+    uint32_t start_mask;
+    enum ep_wait wait;                   /* why the requester sends nothing */
+    ns_t wait_from;                      /* since when that is billed */
+    bool wait_answered;                  /* a response has come since it began */
+    uint32_t wait_bill[EP_WAIT_CUT + 1]; /* incidents of the direction; 0: none yet */
+    ns_t slow_from, slow_until;          /* the responder is slow; slow_from NS_NEVER: it is not */
+    size_t pause;                        /* the first pause that is not over */
+    uint32_t pause_bill;                 /* incident of pause `billed`; 0: none yet */
+    size_t pause_billed;
+    uint32_t begun, head; /* work requests begun, and complete */
+    bool reliable;
+};
+
+/* truth_walk.c */
+void truth_walk_paint(struct truth_walk *w, enum time_state state, ns_t from, ns_t to, uint32_t incident);
+/* Number of a new incident; 0: no memory. */
+uint32_t truth_incident_new(struct truth_walk *w, enum cause cause, const struct truth_event *e, uint64_t frame);
+/* truth_waits.c */
+/* If the spacing after CNPs ended without a request, there was none that it held back. */
+void truth_wait_begins(struct truth_walk *w, const struct truth_event *e);
+/* A request is sent, or the queue pair fails. */
+void truth_wait_over(struct truth_walk *w, const struct truth_event *e);
+/* A response arrives: if READs or credits limit the requester, its wait starts again. */
+void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e);
+void truth_slow_begins(struct truth_walk *w, const struct truth_event *e);
+/* The first response after the responder was slow: the time by which it was delayed, since the last packet of the
+ * direction. */
+void truth_slow_ends(struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f);
+/* Paused time from `from` to event `e`; no packet of the direction was seen in between. */
+void truth_take_pauses(struct truth_walk *w, const struct truth_event *e, ns_t from);
+
 /* truth_blame.c: the cause of a retransmission, and in *frame the serial of the lost frame (0: none). CAUSE_COUNT:
  * nothing new, a consequence of an earlier loss. `e`: the event; `response`: serial of the response that triggered
  * it. */
 enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
                        uint64_t response, uint64_t *frame);
+/* The latest request of a host before `before` with `psn`: its serial; 0: none. */
+uint64_t truth_request_of(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t before);
+/* Whether request `request` had not arrived by `now`, or its receiver dropped it because it had overtaken others. */
+bool truth_is_missing(const struct truth *t, uint64_t request, ns_t now);
 /* The cause of a work request that completes with `status`. */
 enum cause truth_cause_of(enum wc_status status);
 /* truth_account.c */

@@ -160,6 +160,23 @@ static void put_migration(struct buf *b, const struct truth *t, const struct tru
     buf_free(&name);
 }
 
+/* A requester that gives up waits for its timer behind its last packet: its account lasts until then, as far as the
+ * capture of its host goes on. */
+static void extend_accounts(struct truth *t)
+{
+    ns_t last[NET_HOSTS] = {0};
+
+    for (size_t i = 0; i < t->n_flows; i++)
+        if (t->flows[i].last != NS_NEVER && t->flows[i].last > last[i % NET_HOSTS])
+            last[i % NET_HOSTS] = t->flows[i].last;
+    for (size_t i = 0; i < t->n_flows; i++) {
+        struct truth_flow *f = &t->flows[i];
+        for (size_t k = 0; k < f->n; k++)
+            if (f->ev[k].what == AT_FAILED && f->ev[k].at > f->last)
+                f->last = f->ev[k].at < last[i % NET_HOSTS] ? f->ev[k].at : last[i % NET_HOSTS];
+    }
+}
+
 /* Write the accounts of all directions with requests; their work requests go to `requests`. */
 static void put_accounts(struct buf *b, struct truth *t, struct buf *requests)
 {
@@ -212,6 +229,7 @@ void truth_json(struct buf *b, struct truth *t)
 {
     struct buf requests = {0};
 
+    extend_accounts(t);
     buf_puts(b, "{\"account\":[");
     put_accounts(b, t, &requests);
     buf_puts(b, "],\n\"requests\":[");

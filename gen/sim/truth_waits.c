@@ -1,0 +1,139 @@
+/* layer 3 (sim): the truth of a simulation: waits of a requester without a loss: READs, credits, CNPs, slow responses,
+ * pauses. */
+#include "gen/sim/truth_impl.h"
+
+/* Whether the connection of request `serial` sent another one since request `from`. */
+static bool had_turn(const struct truth *t, uint64_t from, uint64_t serial)
+{
+    const struct truth_frame *f = truth_frame(t, serial);
+
+    for (uint64_t i = from; i < serial; i++) {
+        const struct truth_frame *g = truth_frame(t, i);
+        if (g->from == f->from && g->conn == f->conn && g->request)
+            return true;
+    }
+    return false;
+}
+
+/* When the requester would have sent without CNPs: its port is free at w->wait_from, and each other connection of its
+ * host that sends meanwhile has a turn first. To wait for those is not to wait for CNPs: queue pairs that fill a link
+ * together send at the same times if each of them is slowed down to its share, and no tap tells a quarter
+ * of a frame's time from that of the responses that pass the port meanwhile. */
+static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
+{
+    ns_t at = w->wait_from, least = w->sent ? sim_frame_time(w->t->s, truth_frame(w->t, w->sent)->len) / 4 : 0;
+
+    for (uint64_t i = w->sent + 1; w->sent && i <= w->t->n_frames && at < e->at; i++) {
+        const struct truth_frame *f = truth_frame(w->t, i);
+        if (f->sent >= e->at)
+            break;
+        if (f->from == w->host && f->sent >= w->wait_from && !had_turn(w->t, w->sent, i))
+            at += sim_frame_time(w->t->s, f->len);
+    }
+    return e->at - at > least ? at : e->at;
+}
+
+/* The requester stops waiting for something other than a response. Credits came with the latest response: behind it,
+ * it waited for its port. */
+static void wait_ends(struct truth_walk *w, const struct truth_event *e)
+{
+    static const struct {
+        uint8_t state, cause;
+    } as[] = {[EP_WAIT_DEPTH] = {TIME_READ_DEPTH, CAUSE_READ_DEPTH},
+              [EP_WAIT_CREDIT] = {TIME_CREDIT, CAUSE_CREDIT_WAIT},
+              [EP_WAIT_CUT] = {TIME_THROTTLED, CAUSE_THROTTLED}};
+    uint32_t *bill = &w->wait_bill[w->wait];
+    bool counts = w->wait != EP_WAIT_DEPTH || e->at - w->wait_from >= w->rtt / 2;
+
+    if (w->wait == EP_WAIT_CUT)
+        w->wait_from = its_turn(w, e);
+    if (w->wait == EP_WAIT_CREDIT && w->wait_answered && e->what != AT_ARRIVED)
+        return;
+    if (w->wait == EP_WAIT_NONE || w->wait_from >= e->at || !counts)
+        return;
+    if (!*bill)
+        *bill = truth_incident_new(w, (enum cause)as[w->wait].cause, e, 0);
+    truth_walk_paint(w, (enum time_state)as[w->wait].state, w->wait_from, e->at, *bill);
+}
+
+/* Since when a wait lasts that the endpoint told of at `e`, when its host had looked at it: while the latest request
+ * was sent, and others after it, it waited already. A response may have come meanwhile: the wait for READs starts
+ * again. */
+static ns_t waits_since(const struct truth_walk *w, const struct truth_event *e)
+{
+    const struct truth_frame *f = w->sent ? truth_frame(w->t, w->sent) : NULL;
+    ns_t since = f && e->why == EP_WAIT_CREDIT ? f->sent : w->latest;
+
+    if (!f || e->why == EP_WAIT_CUT)
+        return e->other;
+    return w->posted <= since || e->at <= f->sent + sim_frame_time(w->t->s, f->len) ? since : e->other;
+}
+
+void truth_wait_begins(struct truth_walk *w, const struct truth_event *e)
+{
+    if (w->wait != EP_WAIT_CUT)
+        wait_ends(w, e);
+    w->wait = (enum ep_wait)e->why;
+    w->wait_from = waits_since(w, e);
+    w->wait_answered = false;
+}
+
+void truth_wait_over(struct truth_walk *w, const struct truth_event *e)
+{
+    wait_ends(w, e);
+    w->wait = EP_WAIT_NONE;
+}
+
+void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e)
+{
+    if (w->wait != EP_WAIT_DEPTH && w->wait != EP_WAIT_CREDIT)
+        return;
+    wait_ends(w, e);
+    w->wait_from = e->at;
+    w->wait_answered = true;
+}
+
+void truth_slow_begins(struct truth_walk *w, const struct truth_event *e)
+{
+    if (w->slow_from == NS_NEVER)
+        w->slow_from = e->at;
+    w->slow_until = e->other;
+}
+
+void truth_slow_ends(struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f)
+{
+    ns_t from = w->slow_from + (e->at - f->sent);
+
+    if (w->slow_from == NS_NEVER || f->sent < w->slow_until)
+        return;
+    if (w->latest != NS_NEVER && from < w->latest)
+        from = w->latest;
+    if (w->busy && e->at - from >= w->rtt / 2)
+        truth_walk_paint(w, TIME_PEER_SLOW, from, e->at, truth_incident_new(w, CAUSE_PEER_SLOW, e, 0));
+    w->slow_from = NS_NEVER;
+}
+
+/* Number of the incident of pause `i`. */
+static uint32_t bill_of_pause(struct truth_walk *w, const struct truth_event *e, size_t i)
+{
+    if (!w->pause_bill || w->pause_billed != i)
+        w->pause_bill = truth_incident_new(w, CAUSE_PAUSE, e, 0);
+    w->pause_billed = i;
+    return w->pause_bill;
+}
+
+#define PAUSE_LEAST (2 * NS_PER_US) /* shorter waits are not told from the spacing of packets */
+
+void truth_take_pauses(struct truth_walk *w, const struct truth_event *e, ns_t from)
+{
+    const struct truth *t = w->t;
+
+    while (w->pause < t->n_pauses && t->pauses[w->pause].to <= from)
+        w->pause++;
+    for (size_t i = w->pause; i < t->n_pauses && t->pauses[i].from < e->at; i++) {
+        ns_t a = t->pauses[i].from > from ? t->pauses[i].from : from;
+        ns_t b = t->pauses[i].to < e->at ? t->pauses[i].to : e->at;
+        if (b - a >= PAUSE_LEAST)
+            truth_walk_paint(w, TIME_PAUSED, a, b, bill_of_pause(w, e, i));
+    }
+}
