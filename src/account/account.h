@@ -1,8 +1,9 @@
 /* layer 2b (account): where the time of a connection went: the states of an account, incidents, and the JSON of both.
  *
  * An account covers one direction of requests of a connection, from the requester's view: `arrives` means that a packet
- * reaches the requester, or in place of it the tap. Each nanosecond from first_ns to last_ns is in exactly one state,
- * so that the sum is exact. Where several states apply, the last one of this list counts:
+ * reaches the requester, or in place of it the tap; one that is damaged does not. Each nanosecond from first_ns to
+ * last_ns is in exactly one state, so that the sum is exact. Where several states apply, the last one of this list
+ * counts:
  *
  *   idle                no request is outstanding (sent, and not known to be complete) and none waits to be sent
  *   transfer            packets of the direction follow each other: requests, or responses to them
@@ -10,8 +11,10 @@
  *   peer_slow           the response took longer than usual and came without a retransmission: from the time at which
  *                       it was due, or from the latest packet of the direction if that was later
  *   read_depth          a READ or atomic waits to be sent because as many are outstanding as the agreed initiator depth
- *                       allows, and nothing arrives for at least half a round trip
- *   credit              a SEND waits for end-to-end credits
+ *                       allows, and nothing arrives for at least half a round trip: from the latest packet of the
+ *                       direction to the next one that arrives
+ *   credit              a SEND waits for end-to-end credits: from the latest request, or from the time at which it was
+ *                       posted, to the response that brings them
  *   throttled           the requester spaces its packets wider because of CNPs: the time above the usual gap
  *   loss_nak            from the sending of a packet that was lost (or reordered, or corrupted) to the arrival of the
  *                       first NAK for it. Of a lost READ response: 0, a later response is an implied NAK as it arrives
@@ -23,6 +26,7 @@
  *                       timeout; or, if none followed, to the error completion or the end of the capture
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
+ *                       for 2 us or longer
  *   peer_dead           at least two tries were in vain, and the peer's host sends nothing until the end of the
  *                       capture, on no queue pair, not even CM messages: from the first request without a response,
  *                       or from the latest packet of the host if that was later

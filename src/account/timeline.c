@@ -120,7 +120,7 @@ void direction_reset(struct direction *d)
 
     memset((char *)d + sizeof *s, 0, sizeof *d - sizeof *s);
     d->nak.ep = d->rnr.ep = d->resend.ep = d->row = d->refused = NO_EPISODE;
-    d->host = HOSTS_SEEN;
+    d->host = d->peer = HOSTS_SEEN;
     d->pause_ep = d->cnp.ep = d->depth.ep = d->credit.ep = NO_EPISODE;
 }
 
@@ -263,6 +263,8 @@ static void on_request(struct timeline *t, const struct event *e)
     if (UNLIKELY(d->resend.requests))
         settle_requests(d, e);
     timeline_note_request(d, e);
+    if (UNLIKELY(e->as != SEEN_NEW))
+        timeline_turn(t, d, e, now);
     d->waits = true;
     d->between = e->p->op->flags & OPF_END;
 }
@@ -384,6 +386,8 @@ static void note_read_response(struct direction *d, const struct event *e)
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;
+    d->resend.answered |= psn_diff(e->p->bth.psn, d->rsp_latest) < 0; /* they begin again */
+    d->rsp_latest = e->p->bth.psn;
     if (d->resend.responses && d->resend.answered) /* others were under way before, and come in vain */
         d->resend.responses = psn_diff(behind, d->resend.rsp) < 0;
 }
@@ -415,6 +419,7 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
     timeline_response(t, d, e, from, now);
+    timeline_answer_turn(t, d, e, now);
     if (e->h->reads_at)
         note_skip(d, e, now);
     timeline_note_response(t, d, e);

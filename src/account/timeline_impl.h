@@ -34,8 +34,22 @@ struct held {
     uint32_t ep; /* episode of all such waits */
 };
 
-#define UNSURE_WAITS 8  /* the first ones */
-#define PACE_EARLY   16 /* so many gaps bring the pace near at once: the first ones may have been waits */
+/* A gap before the first packet of a message: the next one within a message tells whether it was the spacing. */
+struct open_gap {
+    ns_t due, to; /* when the packet was due; when it was sent */
+    uint32_t len; /* bytes of the packet before */
+};
+#define OPEN_GAPS 8 /* the first ones */
+
+#define UNSURE_WAITS 8 /* the latest ones */
+/* A wait for credits in which as many messages were under way as ever, while it is not sure that the requester keeps no
+ * more under way. */
+struct unsure {
+    ns_t from, to;
+    uint32_t window; /* so many */
+};
+
+#define PACE_EARLY 16 /* so many gaps bring the pace near at once: the first ones may have been waits */
 
 /* One of the first responses, until it is known how long one usually takes. */
 struct early_response {
@@ -74,7 +88,7 @@ struct direction {
     struct {
         bool requests;  /* until `psn` has been sent again */
         bool responses; /* until response `rsp` has come again */
-        bool answered;  /* the requester has accepted a response to a READ or atomic since */
+        bool answered;  /* the requester has accepted a response to a READ or atomic since, or they began again */
         uint32_t psn, rsp;
         uint32_t ep;
     } resend;
@@ -88,7 +102,13 @@ struct direction {
     struct {
         uint32_t len;      /* bytes of a request; 0: not known */
         ns_t gap;          /* behind it; 0: as usual */
+        ns_t told;         /* when the packet that it showed last followed was sent */
         uint32_t released; /* wide gaps in a row that ended with a response */
+        uint32_t answers;  /* responses that acknowledged more since the latest new request */
+        uint32_t proved;   /* PSN up to which they did */
+        uint32_t freed;    /* PSNs that the latest of them acknowledged */
+        unsigned n_open;
+        struct open_gap open[OPEN_GAPS]; /* before messages, since the latest CNP: not told yet */
     } cut;
     struct held depth, credit;
     /* The queue pair is used again from its first PSN on. */
@@ -112,12 +132,8 @@ struct direction {
     uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
     uint8_t window_times; /* how often as many as that held back the next one; at most WINDOW_SURE */
     ns_t freed;           /* since when they are fewer; 0: they are as many */
-    /* Waits for credits in which as many messages were under way, while that was not sure. */
-    struct {
-        ns_t from, to;
-        uint32_t window; /* so many */
-    } unsure[UNSURE_WAITS];
-    uint8_t n_unsure;
+    struct unsure unsure[UNSURE_WAITS];
+    uint32_t n_unsure;  /* so far; the latest is at (n_unsure - 1) % UNSURE_WAITS */
     uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
     /* The one packet of a SEND that may be sent without a credit. */
     struct {
@@ -125,24 +141,26 @@ struct direction {
         uint32_t psn; /* behind it */
         uint32_t msg; /* number of its message, as in limit */
     } probe;
-    uint32_t row;      /* episode of the latest trouble, until a response shows progress beyond its PSN */
-    uint32_t refused;  /* episode of the NAK that put the queue pair into the error state */
-    uint32_t pause_ep; /* episode of the latest pause */
-    ns_t pause_since;  /* of that pause */
-    bool waits;        /* the latest packet is a request */
-    bool between;      /* the latest request ends a message */
-    bool have_rsp;     /* rsp_next, rsp_high: a READ or atomic was seen */
-    uint32_t rsp_next; /* PSN of the next response to a READ or atomic that the requester accepts */
-    uint32_t rsp_high; /* PSN behind the highest one */
-    uint32_t tail;     /* ACK timeouts since the latest response */
-    ns_t wait;         /* silence before the latest of them */
-    ns_t expired;      /* time of the retransmission that the first of them brought about */
-    ns_t last_rsp;     /* time of the latest response; 0: none */
-    ns_t usual;        /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
-    ns_t spread;       /* usual difference of that time from `usual` */
-    ns_t least;        /* as in req_dir: rtt, */
-    ns_t least_first;  /* rtt_first */
-    ns_t by_rep;       /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
+    uint32_t row;        /* episode of the latest trouble, until a response shows progress beyond its PSN */
+    uint32_t refused;    /* episode of the NAK that put the queue pair into the error state */
+    uint32_t pause_ep;   /* episode of the latest pause */
+    ns_t pause_since;    /* of that pause */
+    bool waits;          /* the latest packet is a request */
+    bool between;        /* the latest request ends a message */
+    bool have_rsp;       /* rsp_next, rsp_high: a READ or atomic was seen */
+    uint32_t rsp_next;   /* PSN of the next response to a READ or atomic that the requester accepts */
+    uint32_t rsp_high;   /* PSN behind the highest one */
+    uint32_t rsp_latest; /* PSN of the latest one */
+    uint32_t tail;       /* ACK timeouts since the latest response */
+    ns_t wait;           /* silence before the latest of them */
+    ns_t expired;        /* time of the retransmission that the first of them brought about */
+    ns_t last_rsp;       /* time of the latest response; 0: none */
+    ns_t usual;          /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
+    ns_t spread;         /* usual difference of that time from `usual` */
+    ns_t usual_rtt;      /* usual time from a request to the response to it; 0: not known */
+    ns_t least;          /* as in req_dir: rtt, */
+    ns_t least_first;    /* rtt_first */
+    ns_t by_rep;         /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
     struct early_response early_gap; /* meanwhile, the longest time between two packets of responses */
@@ -153,7 +171,12 @@ struct direction {
     ns_t pace;
     uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    ns_t last_new;     /* time of the latest new request */
+    uint32_t peer;     /* likewise, of the responder */
+    ns_t last_answer;  /* time of the latest response */
+    bool full;         /* as many READs and atomics as may be were outstanding when the latest response came */
+    uint32_t most;     /* PSNs sent and not acknowledged, at most */
+    ns_t last_request; /* time of the latest request */
+    ns_t last_new;     /* time of the latest new one */
     uint32_t last_len; /* its bytes; PACE_BYTES at most */
 };
 
@@ -181,11 +204,11 @@ struct early_cnp {
 };
 #define EARLY_CNPS 16 /* the latest ones */
 
-/* A request: queue pairs of a host send in turn. */
+/* A request or response: queue pairs of a host send in turn. */
 struct turn {
     uint32_t host;   /* place in timeline.sent */
     uint32_t len;    /* its bytes */
-    ns_t ts, before; /* time, and that of the request before of its queue pair */
+    ns_t ts, before; /* time, and that of the one before of its queue pair */
 };
 #define TURNS 256 /* the latest ones */
 
@@ -202,8 +225,8 @@ struct silence {
     uint32_t flow;
     ns_t from, to;
 };
-#define SILENCES      4096             /* the latest ones */
-#define SILENCE_LEAST (10 * NS_PER_US) /* shorter ones are not kept */
+#define SILENCES    16384           /* the latest ones */
+#define PAUSE_LEAST (2 * NS_PER_US) /* shorter ones are not explained by pauses, and not kept */
 
 #define LAST_FILES 64 /* further files share places */
 
@@ -212,9 +235,13 @@ struct silence {
 #define SLOW_LEAST  (200 * NS_PER_US) /* at least this, */
 #define SLOW_TICKS  16                /* and so many times the resolution of the time stamps */
 
+static inline bool timeline_is_long(ns_t took, ns_t usual)
+{
+    return usual && took > SLOW_LEAST && took > SLOW_TIMES * usual;
+}
 static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
 {
-    return usual && took > SLOW_LEAST && took > SLOW_TIMES * usual && took > usual + SLOW_SPREAD * spread;
+    return timeline_is_long(took, usual) && took > usual + SLOW_SPREAD * spread;
 }
 
 struct timeline {
@@ -289,6 +316,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 bool timeline_skips(const struct direction *d, const struct event *e);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
+/* Whether a request counts towards the depth: a READ or atomic. */
+bool timeline_uses_depth(const struct pkt *p);
 /* The time up to response `e`: a response may be slow. */
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 
@@ -296,8 +325,20 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
 void timeline_cnp(struct timeline *t, const struct event *e);
 /* The first response `e` of a direction tells whose the first CNPs were. */
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e);
+/* Response `e`, after CNPs: it may have let the requester go on. */
+void timeline_note_answer(struct direction *d, const struct event *e);
 /* A new request `e`, after nothing since `from`: how fast they follow each other. `held`: it waited for a credit. */
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held);
+/* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
+ * the host that sent later sends a frame. */
+ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since);
+/* Whether a new request at `now` was not sent as soon as the one before, and others of the host, had been; `slack`: by
+ * how much at least, while it is not known how long a frame takes. */
+bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack);
+/* A response `e` takes a turn of the responder's host. */
+void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* A request `e` that is not new. */
+void timeline_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Time that a frame of `len` bytes of the requester's host takes; 0: not known. */
 ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 

@@ -52,17 +52,17 @@ void timeline_early_cnps(struct timeline *t, struct direction *d, const struct e
     }
 }
 
-/* A new request is sent more than its due after CNPs. */
-static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t now)
+/* A new request was sent more than its due after CNPs. */
+static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t to)
 {
     if (d->cnp.ep == NO_EPISODE) {
-        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, now);
+        d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, to);
         if (d->cnp.ep != NO_EPISODE) {
             t->episodes[d->cnp.ep].nak = d->cnp.frame;
             t->episodes[d->cnp.ep].count = d->cnp.n;
         }
     }
-    timeline_claim(t, d, due, now, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+    timeline_claim(t, d, due, to, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
 }
 
 /* --- How fast the host sends ------------------------------------------------------------------ */
@@ -117,15 +117,12 @@ static ns_t take_turn(struct timeline *t, struct direction *d, const struct even
 
 static void note_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
-    d->last_len = bytes_of(e);
     t->turns[t->n_turns++ % TURNS] =
-        (struct turn){.host = d->host, .len = d->last_len, .ts = now, .before = d->last_new};
-    d->last_new = now;
+        (struct turn){.host = d->host, .len = bytes_of(e), .ts = now, .before = d->last_request};
+    d->last_request = now;
 }
 
-/* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
- * the host that sent later sends a frame. */
-static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t since)
+ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since)
 {
     ns_t at = since;
 
@@ -141,53 +138,140 @@ static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t s
 
 #define RELEASED_SURE 4 /* so many waits in a row that a response ended are no chance */
 
+/* PSNs sent and not acknowledged. */
+static uint32_t packets_out(const struct req_dir *h)
+{
+    return h->have_una && psn_diff(h->next, h->una) > 0 ? (uint32_t)psn_diff(h->next, h->una) : 0;
+}
+
+void timeline_note_answer(struct direction *d, const struct event *e)
+{
+    uint32_t proved = response_proves(e->p);
+
+    if (d->cut.answers && psn_diff(proved, d->cut.proved) <= 0)
+        return;
+    d->cut.answers++;
+    d->cut.freed = e->h->have_una && psn_diff(proved, e->h->una) > 0 ? (uint32_t)psn_diff(proved, e->h->una) : 0;
+    d->cut.proved = proved;
+}
+
 /* Whether the requester sent within `slack` after a response, at `from`, let it. */
 static bool is_released(const struct timeline *t, const struct direction *d, ns_t from, ns_t now, ns_t slack)
 {
-    return from > d->last_new && now <= its_turn(t, d, from) + slack;
+    return from > d->last_new && now <= timeline_its_turn(t, d, from) + slack;
 }
 
-/* Whether a gap before the first packet of a message is the spacing of packets, and not the wait of a requester that
- * had nothing to send: if packets within messages tell the spacing, it is no wider; else requests are outstanding, and
+/* Whether a packet that was sent at `now`, due at `due` behind one of `len` bytes, waited no longer than packets within
+ * messages are spaced. */
+static bool is_as_spaced(const struct direction *d, ns_t due, ns_t now, uint32_t len)
+{
+    ns_t spacing = d->cut.len ? d->cut.gap * len / d->cut.len : 0;
+
+    return now - due + timeline_frame_takes(d, len) <= spacing + spacing / 8;
+}
+
+/* Whether packets within messages have shown how wide the spacing is now: a CNP makes it wider. */
+static bool is_told(const struct direction *d)
+{
+    return d->cut.len && (d->cut.gap || d->cut.told >= d->cnp.ts);
+}
+
+static void keep_open(struct direction *d, ns_t due, ns_t now)
+{
+    if (d->cut.n_open < OPEN_GAPS)
+        d->cut.open[d->cut.n_open++] = (struct open_gap){.due = due, .to = now, .len = d->last_len};
+}
+
+/* A packet within a message shows the spacing: which gaps before messages were no wider. */
+static void settle_open(struct timeline *t, struct direction *d, const struct event *e)
+{
+    for (unsigned i = 0; i < d->cut.n_open; i++) {
+        const struct open_gap *g = &d->cut.open[i];
+        if (is_as_spaced(d, g->due, g->to, g->len))
+            claim_throttled(t, d, e, g->due, g->to);
+    }
+    d->cut.n_open = 0;
+}
+
+/* A wide gap before the first packet of a message is the spacing of packets, and not the wait of a requester that had
+ * nothing to send, if packets within messages are spaced as widely. Until they tell: if requests are outstanding, and
  * none was answered just now. `own`: time of the frame before. */
-static bool is_spacing(const struct timeline *t, const struct direction *d, const struct event *e, ns_t from, ns_t now,
-                       ns_t own)
+static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
-    ns_t spacing = d->cut.len ? d->cut.gap * d->last_len / d->cut.len : 0;
+    ns_t own = timeline_frame_takes(d, d->last_len);
+    bool told = is_told(d), released = is_released(t, d, from, now, own + own / 8);
 
-    if (d->cut.len)
-        return now - d->last_new <= spacing + spacing / 8;
-    return timeline_outstanding(d, e->h) && !is_released(t, d, from, now, own + own / 8);
+    if (released && d->full && timeline_uses_depth(e->p))
+        return;
+    released &= d->cut.answers <= 1; /* a response before that one would have let it go sooner */
+    if (told ? is_as_spaced(d, due, now, d->last_len) : timeline_outstanding(d, e->h) && !released)
+        claim_throttled(t, d, e, due, now);
+    else if (!told)
+        keep_open(d, due, now);
 }
 
-/* Whether a wide gap within a message was the wait for a response: the requester keeps only so many packets under way.
- * Each such gap then ends with a response, while one that CNPs made may do so by chance. */
-static bool is_window(const struct timeline *t, struct direction *d, ns_t from, ns_t now, ns_t own)
+/* Whether a wide gap within a message was the wait for a response: the requester keeps only so many packets under way,
+ * and had as many. Each such gap then ends with a response, while one that CNPs made may do so by chance. */
+static bool is_window(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now,
+                      ns_t own)
 {
-    d->cut.released = is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
-    return d->cut.released >= RELEASED_SURE || is_released(t, d, from, now, own / 16);
+    bool full = d->cut.answers <= 1 && packets_out(e->h) + d->cut.freed >= d->most;
+
+    d->cut.released = full && is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
+    return d->cut.released >= RELEASED_SURE || (full && is_released(t, d, from, now, own / 16));
 }
 
 /* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    bool first = e->p->op->flags & OPF_START;
-    ns_t own = timeline_frame_takes(d, d->last_len), due = its_turn(t, d, d->last_new) + own;
+    ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(t, d, d->last_new) + own;
     bool wide = now - due > own / 4;
 
-    if (wide && !first && is_window(t, d, from, now, own))
+    if (e->p->op->flags & OPF_START) {
+        if (wide)
+            watch_start(t, d, e, from, now, due);
         return;
-    if (wide && (!first || is_spacing(t, d, e, from, now, own)))
+    }
+    if (wide && is_window(t, d, e, from, now, own))
+        return;
+    if (wide)
         claim_throttled(t, d, e, due, now);
-    if (first)
-        return;
     d->cut.len = d->last_len;
     d->cut.gap = wide ? now - d->last_new : 0;
+    d->cut.told = d->last_new;
+    if (d->cut.n_open)
+        settle_open(t, d, e);
+}
+
+bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack)
+{
+    ns_t own = timeline_frame_takes(d, d->last_len);
+
+    return now - timeline_its_turn(t, d, d->last_new) - own > (own ? own : slack);
+}
+
+void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+
+    if (UNLIKELY(d->peer == HOSTS_SEEN))
+        d->peer = timeline_host(&f->dst, f->tap);
+    t->turns[t->n_turns++ % TURNS] =
+        (struct turn){.host = d->peer, .len = bytes_of(e), .ts = now, .before = d->last_answer};
+    d->last_answer = now;
+}
+
+void timeline_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    uint32_t len;
+
+    take_turn(t, d, e, now, &len);
+    note_turn(t, d, e, now);
 }
 
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
 {
-    uint32_t len;
+    uint32_t len, out = packets_out(e->h);
     ns_t near = take_turn(t, d, e, now, &len);
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
 
@@ -196,4 +280,8 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
     note_turn(t, d, e, now);
+    d->most = out > d->most ? out : d->most;
+    d->last_len = bytes_of(e);
+    d->last_new = now;
+    d->cut.answers = 0;
 }

@@ -9,7 +9,6 @@
 /* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
  */
 #define QUANTUM_MOST   PAUSE_QUANTUM_BITS
-#define PAUSE_LEAST    (2 * NS_PER_US)  /* shorter waits are not explained by pauses */
 #define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
 
 /* The pause under way that a station asked for: its latest one. NULL: none. */
@@ -98,7 +97,7 @@ static const struct paused *pause_back(const struct timeline *t, uint32_t back)
 
 static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
 {
-    if (t->silences && to - from >= SILENCE_LEAST)
+    if (t->silences && to - from >= PAUSE_LEAST)
         t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
 }
 
@@ -144,38 +143,42 @@ static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
     return false;
 }
 
-/* The silences of flow `flow`, at tap `tap`, that pause `x` of another tap explains. */
-static void share_pause(struct timeline *t, uint32_t flow, const struct paused *x, ns_t since, ns_t until)
+/* What pause `p` of another tap, which saw the flow of silence `s`, explains of it. */
+static void share_pause(struct timeline *t, const struct silence *s, const struct paused *p, timeline_clock *clock,
+                        void *user)
 {
-    for (uint32_t i = 0; i < SILENCES && i < t->n_silences; i++) {
-        const struct silence *s = &t->silences[i];
-        ns_t a = since > s->from ? since : s->from, b = until < s->to ? until : s->to;
-        if (s->flow != flow || b <= a)
-            continue;
-        claim_pause(t, t->dirs[flow], flow, x, a, b, MAY_BE_PAUSED);
-        settle_slow(t->dirs[flow], s->from, s->to);
-    }
-}
+    uint32_t tap = conn_flow_at(observer_conns(t->observer), s->flow)->tap;
+    struct paused x = *p;
+    ns_t a, b;
 
-static void share_pauses_with(struct timeline *t, uint32_t flow, timeline_clock *clock, void *user)
-{
-    uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap, seen = tap;
-    const struct paused *p;
-
-    for (uint32_t i = 0; (p = pause_back(t, i)); i++) {
-        struct paused x = *p;
-        if (x.tap == tap || (x.tap != seen && !is_seen_at(t, flow, x.tap)))
-            continue;
-        seen = x.tap;
-        x.frame = 0; /* it is none of this tap */
-        if (clock(user, x.tap, tap, &x.since) && clock(user, x.tap, tap, &x.until))
-            share_pause(t, flow, &x, x.since, x.until);
-    }
+    if (!clock(user, p->tap, tap, &x.since) || !clock(user, p->tap, tap, &x.until))
+        return;
+    x.frame = 0; /* it is none of this tap */
+    a = x.since > s->from ? x.since : s->from;
+    b = x.until < s->to ? x.until : s->to;
+    if (b <= a)
+        return;
+    claim_pause(t, t->dirs[s->flow], s->flow, &x, a, b, MAY_BE_PAUSED);
+    settle_slow(t->dirs[s->flow], s->from, s->to);
 }
 
 void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
 {
-    for (uint32_t i = 0; t->silences && t->n_pauses && i < conn_counts(observer_conns(t->observer)).flows; i++)
-        if (t->dirs[i])
-            share_pauses_with(t, i, clock, user);
+    uint32_t seen = FLOW_NONE, by = 0; /* the flow that tap `by` saw, too */
+    const struct paused *p;
+
+    for (uint32_t i = 0; t->silences && t->n_pauses && i < SILENCES && i < t->n_silences; i++) {
+        const struct silence *s = &t->silences[i];
+        if (!t->dirs[s->flow])
+            continue;
+        for (uint32_t k = 0; (p = pause_back(t, k)); k++) {
+            if (p->tap == conn_flow_at(observer_conns(t->observer), s->flow)->tap)
+                continue;
+            if ((seen != s->flow || by != p->tap) && !is_seen_at(t, s->flow, p->tap))
+                continue;
+            seen = s->flow;
+            by = p->tap;
+            share_pause(t, s, p, clock, user);
+        }
+    }
 }

@@ -91,6 +91,8 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
         if (n->open)
             timeline_claim(t, d, n->ts, now, state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS, state, ep);
     }
+    if (d->stuck.open && state == TIME_LOSS_RETRANSMISSION) /* a response was missing before */
+        timeline_claim(t, d, d->stuck.ts, now, BEFORE_LOSS | 1u << TIME_LOSS_NAK, state, ep);
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
     if (state == TIME_RNR && ep != NO_EPISODE)
@@ -344,18 +346,17 @@ static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow,
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
-/* With retry count 0 the requester gives up when its ACK timer runs out for the first time. */
-static void finish_without_retry(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end)
+/* Without a retry left the requester gives up when its ACK timer runs out, after `wait`. */
+static void finish_without_retry(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end, ns_t wait)
 {
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
-    ns_t expiry = d->spans.at + ack_timeout(f->params.timeout);
+    ns_t expiry = d->spans.at + wait;
     uint32_t ep = episode_new(t, h->flow, TROUBLE_TIMEOUT, h->have_una ? h->una : d->first, d->spans.at);
     struct episode *x = episode_at(t, ep);
 
     if (x) {
         const struct sent *s = req_dir_sent(h, x->psn);
         x->sent = s ? s->last : h->last_frame;
-        x->wait = ack_timeout(f->params.timeout);
+        x->wait = wait;
         x->rtt = d->least_first;
     }
     timeline_bill(t, d, expiry < end ? expiry : end, TIME_ACK_TIMEOUT, ep);
@@ -370,6 +371,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     ns_t last = closed > d->spans.at ? closed : *timeline_last(t, f->tap), left = last - d->spans.at;
     bool own = t->seen[h->flow].closed == last;
     bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
+    bool ran_out = d->wait && left > d->wait; /* and nothing was sent again: no retry was left */
 
     if (!h->rsp_packets && !observer_heard(t->observer, h->flow))
         spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
@@ -380,7 +382,9 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
     else if (retries_timed_out(&f->params, left, own))
-        finish_without_retry(t, d, h, last);
+        finish_without_retry(t, d, h, last, ack_timeout(f->params.timeout));
+    else if (ran_out)
+        finish_without_retry(t, d, h, last, d->wait);
     else
         spans_add(&d->spans, last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
 }
@@ -403,6 +407,8 @@ static ns_t last_packet(const struct timeline *t, uint32_t flow)
     return own > other ? own : other;
 }
 
+#define ALL_STATES ((1u << TIME_STATES) - 1)
+
 void timeline_finish(struct timeline *t, uint32_t flow)
 {
     struct req_dir *h = observer_req_dir(t->observer, flow);
@@ -417,6 +423,8 @@ void timeline_finish(struct timeline *t, uint32_t flow)
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
     spans_add(&d->spans, to, TIME_CM, NO_EPISODE);
+    if (from) /* responses that come in vain behind the DREQ cost nothing */
+        spans_change(&d->spans, from, d->spans.at, ALL_STATES, TIME_CM, NO_EPISODE);
 }
 
 /* --- Used again ------------------------------------------------------------------------------- */

@@ -174,7 +174,7 @@ static void note_wait(struct held *w, ns_t from, ns_t to)
 static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
                        enum trouble why, enum time_state state)
 {
-    bool at_once = now - w->over <= reaction(d);
+    bool at_once = now - timeline_its_turn(t, d, w->over) <= reaction(d);
     struct episode *x;
 
     if (!at_once || w->to <= w->from) {
@@ -192,7 +192,7 @@ static void claim_wait(struct timeline *t, struct direction *d, const struct eve
     drop_wait(w);
 }
 
-static bool uses_depth(const struct pkt *p)
+bool timeline_uses_depth(const struct pkt *p)
 {
     return p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
 }
@@ -224,12 +224,13 @@ static uint32_t messages_behind(struct req_dir *h, uint32_t una)
     return s && s->msg ? h->msgs - s->msg + 1 : 0;
 }
 
-#define WINDOW_SURE 4 /* as many messages again and again are no chance */
+#define WINDOW_SURE 2 /* as many messages again are no chance */
 
-/* A WRITE shows how many messages the requester keeps under way: while there were as many it waited for no credit. */
+/* A request that needs no credit shows how many messages the requester keeps under way: while there were as many it
+ * waited for no credit. */
 static void settle_unsure(struct direction *d)
 {
-    for (unsigned i = 0; i < d->n_unsure; i++)
+    for (unsigned i = 0; i < d->n_unsure && i < UNSURE_WAITS; i++)
         if (d->unsure[i].window == d->window)
             spans_change(&d->spans, d->unsure[i].from, d->unsure[i].to, 1u << TIME_CREDIT, TIME_RESPONSE, NO_EPISODE);
     d->n_unsure = 0;
@@ -242,25 +243,25 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
     ns_t from = d->credit.from, freed = d->credit.freed;
 
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
-    if (!freed || d->n_unsure == UNSURE_WAITS)
-        return;
-    d->unsure[d->n_unsure].from = from;
-    d->unsure[d->n_unsure].to = freed;
-    d->unsure[d->n_unsure++].window = d->window;
+    if (freed)
+        d->unsure[d->n_unsure++ % UNSURE_WAITS] = (struct unsure){.from = from, .to = freed, .window = d->window};
 }
 
-/* A WRITE needs neither a credit nor a READ to be over. If it follows a response at once, again and again behind as
- * many messages, the requester keeps no more under way: the next one waits until one of them is complete. */
-static void note_window(struct direction *d, const struct event *e, ns_t now)
+/* A WRITE needs neither a credit nor a READ to be over, nor does a READ while fewer are outstanding than agreed on. If
+ * it was not sent sooner, and follows a response at once, again and again behind as many messages, the requester keeps
+ * no more under way: the next one waits until one of them is complete. */
+static void note_window(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t n = e->h->have_una ? messages_behind(e->h, e->h->una) + 1 : 0;
+    bool free = e->p->op->flags & OPF_WRITE || (timeline_uses_depth(e->p) && !d->full);
     bool at_once = !d->waits && now - d->last_rsp <= reaction(d);
 
     if (n > d->window) {
         d->window = n;
         d->window_times = 0;
     }
-    if (UNLIKELY(e->p->op->flags & OPF_WRITE && at_once && n == d->window && d->window_times < WINDOW_SURE)) {
+    if (UNLIKELY(free && at_once && n == d->window && d->window_times < WINDOW_SURE) &&
+        timeline_is_stalled(t, d, now, reaction(d))) {
         d->window_times++;
         settle_unsure(d);
     }
@@ -297,13 +298,13 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         timeline_pass(t, d, e->h, now, false);
     if (UNLIKELY(e->as == SEEN_GAP))
         d->have_msn = false; /* it may have had messages */
-    if (UNLIKELY(uses_depth(e->p)))
+    if (UNLIKELY(timeline_uses_depth(e->p)))
         note_read(d, e, now);
     if (e->as != SEEN_NEW)
         return;
-    if (UNLIKELY(d->depth.to && !uses_depth(e->p)))
+    if (UNLIKELY(d->depth.to && !timeline_uses_depth(e->p)))
         drop_wait(&d->depth); /* work requests begin in order: none that the depth held back was the next */
-    if (UNLIKELY(d->depth.over && uses_depth(e->p)))
+    if (UNLIKELY(d->depth.over && timeline_uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     held = d->credit.over && e->p->op->flags & OPF_SEND;
     if (UNLIKELY(held))
@@ -312,7 +313,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_START))
-        note_window(d, e, now);
+        note_window(t, d, e, now);
     timeline_pace(t, d, e, from, now, held);
 }
 
@@ -325,6 +326,7 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
     bool full = timeline_reads(d, e->h) >= depth;
 
+    d->full = full;
     if (full && half && now - from >= half)
         note_wait(&d->depth, from, now);
     if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e))
@@ -361,6 +363,8 @@ static void watch_msn(struct direction *d, const struct event *e)
     if (!s || !s->msg || before_gap)
         return;
     ahead = psn_add(e->p->aeth.msn - s->msg, !(opcode_table[s->opcode].flags & OPF_END));
+    if (!d->have_msn && psn_diff(e->p->aeth.msn, e->h->msgs) <= 0)
+        ahead = 0; /* no more messages than were seen: it is a new queue pair */
     if (!d->have_msn || psn_diff(ahead, d->msn_ahead) < 0)
         d->msn_ahead = ahead;
     d->have_msn = true;
@@ -395,15 +399,15 @@ static void note_freed(struct direction *d, const struct event *e, ns_t now)
 static ns_t waits_since(struct direction *d, struct req_dir *h, ns_t now)
 {
     ns_t own = d->paces == PACE_EARLY ? timeline_frame_takes(d, d->last_len) : 0;
-    ns_t turn = d->last_new + own, freed = d->freed ? d->freed : now;
+    ns_t freed = d->freed ? d->freed : now;
 
     d->credit.freed = 0;
-    if (freed <= turn || is_open_send(h, psn_prev(h->next)))
-        return turn;
+    if (freed <= d->last_new + own || is_open_send(h, psn_prev(h->next)))
+        return d->last_new;
     if (d->window_times == WINDOW_SURE)
         return freed;
     d->credit.freed = freed;
-    return turn;
+    return d->last_new;
 }
 
 /* An RNR NAK comes for the packet that was sent without a credit: the rest of its message waited until now. */
@@ -435,6 +439,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
         limit = d->limit;
     probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
     held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
+    held &= now > d->last_new + timeline_frame_takes(d, d->last_len); /* else its port was busy meanwhile */
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
         d->credit.from = waits_since(d, e->h, now);
         d->credit.to = d->credit.over = now;
@@ -449,6 +454,8 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
         watch_depth(t, d, e, from, now);
     if (d->have_limit)
         note_freed(d, e, now);
+    if (UNLIKELY(d->cnp.ts))
+        timeline_note_answer(d, e);
     if (e->p->have & H_AETH)
         watch_credits(t, d, e, now);
 }
@@ -476,6 +483,20 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
     else if (took < d->usual)
         d->usual -= d->usual / 8;
     d->waited += counts && d->waited < UINT16_MAX;
+}
+
+/* Likewise, the usual time from a request to its own response. */
+static void note_usual_rtt(struct direction *d, ns_t rtt)
+{
+    d->usual_rtt += rtt > d->usual_rtt ? (d->usual_rtt ? d->usual_rtt / 8 + 1 : rtt) : -(d->usual_rtt / 8);
+}
+
+/* Whether response `e` came far later after its request than others do. */
+static bool is_late(const struct direction *d, const struct event *e)
+{
+    const struct sent *s = first_answered(e);
+
+    return s && timeline_is_long(e->p->frame->ts - s->ts_first, d->usual_rtt);
 }
 
 /* Whether a retransmission is due, or under way, when response `e` comes, or for its sake. */
@@ -508,8 +529,11 @@ static ns_t due(const struct direction *d, const struct event *e)
  * too coarse. */
 static bool is_slow(const struct timeline *t, const struct direction *d, const struct event *e, ns_t took)
 {
-    return timeline_is_slow(took, d->usual, d->spread) && took > 2 * d->least_first && took > SLOW_TICKS * t->tick &&
-           (d->progress >= SLOW_AFTER || d->by_rep) && !in_recovery(d, e) && timeline_outstanding(d, e->h);
+    bool known = d->progress >= SLOW_AFTER || d->by_rep;
+
+    return timeline_is_long(took, d->usual) && known && took > 2 * d->least_first && took > SLOW_TICKS * t->tick &&
+           (took > d->usual + SLOW_SPREAD * d->spread || is_late(d, e)) && !in_recovery(d, e) &&
+           timeline_outstanding(d, e->h);
 }
 
 static void slow_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -538,8 +562,12 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
     timeline_pass(t, d, e->h, now, true);
     if (took < 0 || (!took && !d->waits))
         return;
-    if (d->waits)
-        note_usual(d, took ? took : 1, !in_trouble(d, e));
+    if (d->waits) {
+        bool counts = !in_trouble(d, e);
+        note_usual(d, took ? took : 1, counts);
+        if (LIKELY(counts && e->h->rtt_latest > 0))
+            note_usual_rtt(d, e->h->rtt_latest);
+    }
     if (LIKELY(d->early_told) || in_trouble(d, e))
         return;
     note_early(d, e, from, now);

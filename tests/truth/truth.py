@@ -279,6 +279,7 @@ def main():
     args, results = parse(), Results()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.keep or temporary
+        os.makedirs(folder, exist_ok=True)
         numbers = range(args.count) if args.number is None else [args.number]
         for number in numbers:
             try_network(args, networks.draw(args.seed, number, args.trouble), folder, results)
