@@ -2,6 +2,7 @@
  * after CNPs. */
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
+#include "src/conn/packet.h"
 
 #include <stdlib.h>
 
