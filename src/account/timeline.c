@@ -367,7 +367,8 @@ static void note_overtaken(struct direction *d, uint32_t psn)
 static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
-    bool dropped = req_dir_is_under_way(e->h, e->p) && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
+    bool under_way = req_dir_is_under_way(e->h, e->p);
+    bool dropped = under_way && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false;
@@ -386,7 +387,8 @@ static void note_read_response(struct direction *d, const struct event *e)
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;
-    d->resend.answered |= psn_diff(e->p->bth.psn, d->rsp_latest) < 0; /* they begin again */
+    d->resend.answered |= d->resend.back && e->p->bth.psn == psn_add(d->rsp_latest, 1); /* they begin again */
+    d->resend.back = !under_way && psn_diff(e->p->bth.psn, d->rsp_latest) < 0;
     d->rsp_latest = e->p->bth.psn;
     if (d->resend.responses && d->resend.answered) /* others were under way before, and come in vain */
         d->resend.responses = psn_diff(behind, d->resend.rsp) < 0;

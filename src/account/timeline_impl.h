@@ -88,6 +88,7 @@ struct direction {
     struct {
         bool requests;  /* until `psn` has been sent again */
         bool responses; /* until response `rsp` has come again */
+        bool back;      /* the latest response is before the one before it: late, or they begin again */
         bool answered;  /* the requester has accepted a response to a READ or atomic since, or they began again */
         uint32_t psn, rsp;
         uint32_t ep;
