@@ -151,7 +151,7 @@ function plot(id, title, sentence, series, options) {
                 series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
                 axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
-                    y: {axisLabelFormatter: (v) => value(v), axisLabelWidth: 74}},
+                    y: {axisLabelFormatter: (v) => value(v), axisLabelWidth: 86}},
                 zoomCallback: (from, to) => show(from, to),
                 highlightCallback: (event, t) => { cursor(t); select(t); },
                 unhighlightCallback: () => { cursor(null); readout.textContent = ""; },
@@ -209,8 +209,9 @@ const SIDE_FIGURES = [
     },
     {
         id: "outstanding", title: "Outstanding", wants: (s) => s.series.psns_outstanding,
-        sentence: (s, row) => "PSNs sent and not acknowledged" + (row ? ", at most " + plain(row.in_flight_psns) : "") + "; READs and atomics without response"
-            + (row && row.depth_negotiated !== null ? " (agreed depth " + row.depth_negotiated + ")" : "") + "; credits granted.",
+        sentence: (s, row) => "PSNs sent and not acknowledged" + (row ? ", at most " + plain(row.in_flight_psns) : "") + 
+            + (s.series.reads_outstanding ? "; READs and atomics without response"
+                + (row && row.depth_negotiated !== null ? " (agreed depth " + row.depth_negotiated + ")" : "") : "") + (s.series.credits ? "; credits granted." : "."),
         series: (s, row) => [series(s, "psns_outstanding", "PSNs outstanding", 0, {step: true}), series(s, "reads_outstanding", "READs and atomics outstanding", 4, {step: true}),
             series(s, "credits", "credits", 2, {step: true}),
             {name: "agreed depth", color: 7, points: row && s.series.reads_outstanding && row.depth_negotiated !== null ? constant(row.depth_negotiated) : null}],

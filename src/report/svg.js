@@ -2,6 +2,9 @@
 
 const LANE = 18; /* height of a lane */
 
+/* A drawing that keeps its size in a narrow window, and is scrolled there. */
+const scrolled = (name, svg) => make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name}, svg);
+
 function chosenBy(element, frame, what) {
     const go = () => choose(frame, what);
     element.addEventListener("click", go);
@@ -41,9 +44,10 @@ function lanes(id, title, sentence, list, table, kinds) {
                     svg.append(chosenBy(mark, b.frame, b.title));
                 });
             });
-            for (let i = 0; i <= 4; i++) {
-                const t = view.from + (view.to - view.from) * i / 4;
-                const label = makeSvg("text", {x: place(t), y: height - 4, class: "faint", "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle"});
+            const steps = state.width < 480 ? 2 : 4;
+            for (let i = 0; i <= steps; i++) {
+                const t = view.from + (view.to - view.from) * i / steps;
+                const label = makeSvg("text", {x: place(t), y: height - 4, class: "faint", "text-anchor": i === 0 ? "start" : i === steps ? "end" : "middle"});
                 label.append(moment(t, view.to - view.from));
                 svg.append(label);
             }
@@ -158,7 +162,7 @@ function latencyFigure() {
     const rows = tableBox("Latencies by operation and size", [text("operation", (l) => l.operation), text("size", sizes), number("requests", (l) => l.n),
         ...[["median", 500], ["90 %", 900], ["99 %", 990], ["99.9 %", 999], ["longest", 1000]].map(([t, p]) => number(t, (l) => at(l, p), time))], list);
     const element = figure("latency", "Latency by operation and size",
-        "Share of the requests that were complete within a time, from their first packet to the response that completes them.", svg,
+        "Share of the requests that were complete within a time, from their first packet to the response that completes them.", scrolled("Latency by operation and size", svg),
         legend(list.map((l, i) => ({name: l.operation + ", " + sizes(l), color: i % 8}))), rows);
     element.dataset.points = list.length;
     return element;
@@ -189,7 +193,7 @@ function heatFigure() {
         svg.append(label);
     }
     const rows = [...new Set(cells.map((c) => c[1]))].sort((a, b) => b - a).map((row) => ({row, n: cells.filter((c) => c[1] === row).reduce((s, c) => s + c[2], 0)}));
-    const element = figure("heat", "Latency over time", "How many requests that began at a time took how long: darker is more, at most " + plain(most) + ".", svg,
+    const element = figure("heat", "Latency over time", "How many requests that began at a time took how long: darker is more, at most " + plain(most) + ".", scrolled("Latency over time", svg),
         numbers("Latency over time", [number("from", (r) => ns(r.row), (v) => duration(v, 3)), number("to", (r) => ns(r.row + 1), (v) => duration(v, 3)), number("requests", (r) => r.n)], rows));
     element.dataset.points = cells.length;
     return element;
@@ -201,7 +205,7 @@ const ROLE_COLORS = {lost: 1, instead: 3, nak: 6, retransmission: 4, answer: 2, 
 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
-    const width = 820, left = 130, right = width - 20, top = 30, pitch = 24;
+    const width = 820, left = 130, right = width - 20, top = 30, pitch = 26;
     const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
@@ -215,7 +219,7 @@ function ladder(l) {
         const y = top + i * pitch + pitch - 4, lost = role === "lost", k = role ? ROLE_COLORS[role] : 7;
         const from = toRight ? left : right, to = lost ? (left + right) / 2 + (toRight ? 100 : -100) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
-        const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 3, "text-anchor": "middle", class: role ? "k" + k : ""});
+        const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 5, "text-anchor": "middle", class: role ? "k" + k : ""});
         stamp.append(frame + "  " + moment(t, 1e6));
         const note = role ? " [" + role + "]" : again ? " [retransmitted]" : "", room = 84 - note.length;
         words.append((info.length > room ? info.slice(0, room - 2) + ".." : info) + note);
@@ -233,7 +237,7 @@ function ladder(l) {
         "Frame " + frame + ", " + duration(t, 9) + ": " + info + (role ? " [" + role + "]" : again ? " [retransmitted]" : "")), make("pre", {tabindex: "0"}, fields)));
     const element = figure("ladder-" + l.incident, "Ladder of incident " + l.incident + ": " + l.cause,
         l.steps.length + " packets" + (l.connection ? " of connection " + l.connection : "") + (l.left_out ? ", " + l.left_out + " more are not drawn" : "")
-        + ". Frames and times stand at the left; dashed: retransmitted; a cross: lost.", make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Ladder"}, svg),
+        + ". Frames and times stand at the left; dashed: retransmitted; a cross: lost.", scrolled("Ladder", svg),
         make("details", {class: "packets"}, make("summary", {}, "The packets and their fields"), ...packets));
     element.dataset.points = l.steps.length;
     return element;

@@ -105,9 +105,12 @@ class Browser:
             self.mouse("mouseMoved", x1 + (x2 - x1) * i / 4, y1 + (y2 - y1) * i / 4, button="left", buttons=1)
         self.mouse("mouseReleased", x2, y2, button="left", clickCount=1)
 
-    def picture(self, path, whole=False, scale=None):
-        """What is shown, or the whole page; `scale`: smaller than it is."""
+    def picture(self, path, whole=False, scale=None, of=None):
+        """What is shown, or the whole page; `scale`: smaller than it is; `of`: only what is shown of the element of this selector."""
         x, y, w, h = self.run("[scrollX, scrollY, innerWidth, innerHeight]")
+        if of:
+            left, top, width, height = self.run("(() => { const r = document.querySelector('%s').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()" % of)
+            x, y, w, h = x + left, y + top, width, min(height, h - top)
         clip = {} if scale is None else {"clip": {"x": x, "y": y, "width": w, "height": h, "scale": scale}}
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip)
         with open(path, "wb") as f:
