@@ -58,13 +58,14 @@ static void add(struct lines *l, size_t at, size_t len, size_t mark, bool begins
 {
     struct line *v = grown(l->v, l->n, &l->cap, sizeof *v);
     const struct mark *m = mark ? &l->marks[mark - 1] : NULL;
-    bool goes_on = m && m->about && (begins || (len && l->n && l->v[l->n - 1].item == mark));
+    bool goes_on;
 
     if (!v) {
         l->short_of_memory = true;
         return;
     }
     l->v = v;
+    goes_on = m && m->about && (begins || (len && l->n && l->v[l->n - 1].item == mark));
     l->v[l->n++] = (struct line){.at = at,
                                  .len = (uint32_t)len,
                                  .indent = (uint8_t)indent,

@@ -211,6 +211,33 @@ Test(lines, an_item_ends_at_an_empty_line_or_at_the_next_one)
     lines_free(&l);
 }
 
+Test(lines, an_item_goes_on_however_many_lines_there_are)
+{
+    const struct spot a = {.frame = 4};
+    struct lines l = {.n = 0};
+
+    lines_item(&l, 0, &a, LOOK_FAIL, true);
+    for (unsigned i = 0; i < 5000; i++)
+        buf_puts(&l.text, "a line of it\n");
+    lines_end(&l);
+    cr_assert_eq(l.n, 5000);
+    for (unsigned i = 0; i < 5000; i++)
+        cr_assert(lines_place(&l, i) && lines_place(&l, i)->frame == 4);
+    lines_free(&l);
+}
+
+Test(lines, a_line_that_is_too_long_is_broken_at_spaces)
+{
+    struct lines l = {.wrap = 20};
+
+    buf_puts(&l.text, "twelve words that do not fit into twenty columns\n  no-space-at-all-in-this-one\nshort\n");
+    lines_end(&l);
+    for (size_t i = 0; i < l.n; i++)
+        cr_assert(l.v[i].indent + l.v[i].len <= 20 || l.n - i == 2);
+    cr_assert(l.n > 4 && l.v[0].indent == 0 && l.v[1].indent == 4 && l.v[l.n - 1].len == 5);
+    lines_free(&l);
+}
+
 Test(layout, everything_fits_any_screen)
 {
     for (unsigned columns = 1; columns <= SCREEN_COLUMNS_MAX; columns += 3)
