@@ -13,12 +13,33 @@ static bool begin_judge(struct analyses *a, const struct analyses_opts *opts)
     return true;
 }
 
+static void on_command(void *user, const struct ulp_command *c)
+{
+    const struct analyses *a = user;
+    const struct command_row q = {.c = c,
+                                  .row = c->stream ? meter_row_of_stream(a->meter, c->conn, c->stream == 1)
+                                                   : meter_row_of(a->meter, c->flow),
+                                  .origin = a->first};
+
+    a->command(a->user, &q);
+}
+
+/* Before the meter: when a connection ends, its commands do while the meter still has its row. */
+static bool begin_commands(struct analyses *a, struct observer *o, const struct analyses_opts *opts)
+{
+    const struct ulp_opts u = {.user = a, .over = on_command};
+
+    a->command = opts->command;
+    a->user = opts->user;
+    return !a->command || (a->ulp = ulp_new(o, &u, false));
+}
+
 bool analyses_begin(struct analyses *a, struct observer *o, const struct analyses_opts *opts)
 {
     struct timeline *timeline = timeline_of(o);
 
     *a = (struct analyses){.judge = NULL};
-    if (!timeline || !begin_judge(a, opts))
+    if (!timeline || !begin_judge(a, opts) || !begin_commands(a, o, opts))
         return false;
     a->explainer = explain_new(o);
     a->meter = meter_new(o, &opts->meter);
@@ -28,6 +49,10 @@ bool analyses_begin(struct analyses *a, struct observer *o, const struct analyse
 
 void analyses_packet(struct analyses *a, const struct pkt *p)
 {
+    if (UNLIKELY(!a->begun)) {
+        a->begun = true;
+        a->first = p->frame->ts;
+    }
     judge_packet(a->judge, p);
 }
 
@@ -38,6 +63,8 @@ void analyses_drops(struct analyses *a, uint16_t file, uint64_t n)
 
 void analyses_end(struct analyses *a)
 {
+    if (a->ulp)
+        ulp_finish(a->ulp);
     judge_end(a->judge);
     explain_end(a->explainer);
     meter_end(a->meter);
@@ -45,6 +72,7 @@ void analyses_end(struct analyses *a)
 
 void analyses_free(struct analyses *a)
 {
+    ulp_free(a->ulp);
     request_parts_free(a->parts);
     meter_free(a->meter);
     explain_free(a->explainer);

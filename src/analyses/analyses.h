@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_ANALYSES_ANALYSES_H
 #define RDMATRACE_ANALYSES_ANALYSES_H
 
+#include "src/commands/rows.h"
 #include "src/conn/conn.h"
 #include "src/explain/explain.h"
 #include "src/judge/judge.h"
@@ -15,6 +16,9 @@ struct analyses_opts {
     const struct conn_known *pairs; /* connections that the user named (--pair); used by analyses_begin() alone */
     unsigned n_pairs;
     struct meter_opts meter;
+    /* a command of an upper protocol is over; its times in text count from the first packet. NULL: nobody asks */
+    void (*command)(void *user, const struct command_row *q);
+    void *user; /* of command() */
 };
 
 /* Members are set by analyses_begin() and may be used, but not freed. */
@@ -23,6 +27,12 @@ struct analyses {
     struct explainer *explainer;
     struct meter *meter;
     struct request_parts *parts; /* the account of each work request */
+    struct ulp *ulp;             /* with analyses_opts.command */
+    /* internal */
+    void (*command)(void *user, const struct command_row *q);
+    void *user;
+    ns_t first; /* time of the first packet, valid with `begun` */
+    bool begun;
 };
 
 /* Begin, on observer `o`, which must outlive *a and gets the packets after analyses_packet(). False without memory;

@@ -160,6 +160,14 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
         figures_request(job->figures, &q);
 }
 
+static void on_command(void *user, const struct command_row *q)
+{
+    struct job *job = user;
+
+    if (job->x && is_asked_for(job, q->row->conn))
+        export_command(job->x, q);
+}
+
 static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
 {
     struct job *job = user;
@@ -214,6 +222,8 @@ static int start(struct trace *t)
     o.meter.interval = job->perfetto || job->figures ? job->interval : 0;
     o.meter.work = (struct wqe_user){job, on_work_packet, on_over};
     o.meter.user = job;
+    o.command = job->x ? on_command : NULL;
+    o.user = job;
     if (!analyses_begin(&job->found, t->observer, &o) || !observer_subscribe(t->observer, &s))
         return cli_error("out of memory");
     return EXIT_OK;

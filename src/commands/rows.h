@@ -13,6 +13,9 @@ struct command_row {
     ns_t origin;                 /* time that counts as 0 in text */
 };
 
+/* The values of a command; command_columns(): only their names and kinds, the values mean nothing. */
+void command_cells(const struct command_row *q, cell_take *take, void *user);
+void command_columns(cell_take *take, void *user);
 /* The columns of ROWS_TEXT that fit into `width` characters (0: all). */
 void command_table(struct table *t, unsigned width);
 /* The head before the first row; "" for JSON. */

@@ -20,7 +20,7 @@ struct addr_text {
 struct export
 {
     struct store *s;
-    struct store_table *packet, *flow, *flow_time, *request, *request_time, *finding, *incident, *evidence;
+    struct store_table *packet, *flow, *flow_time, *request, *request_time, *command, *finding, *incident, *evidence;
     uint64_t flows, findings; /* rows so far */
     struct buf text, more;    /* of the value at hand */
     struct addr_text sources[ADDRS_KEPT], destinations[ADDRS_KEPT];
@@ -121,6 +121,9 @@ static void create_measures(struct export *x)
     k.of[0] = (struct store_column)INTEGER("flow");
     row_cells(&none, add_column, &k);
     x->flow = store_table(x->s, "flow", k.of, k.n, "\"flow\"");
+    k.n = 0;
+    command_columns(add_column, &k);
+    x->command = store_table(x->s, "command", k.of, k.n, "\"number\"");
     x->request_time = TABLE(x, "request_time", request_time_columns, "request, state");
     x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
 }
@@ -318,6 +321,12 @@ void export_request(struct export *x, const struct wqe_row *q, const ns_t states
         put_states(x->request_time, q->w->id, states);
 }
 
+void export_command(struct export *x, const struct command_row *q)
+{
+    command_cells(q, put_cell, x->command);
+    store_insert(x->command);
+}
+
 void export_flow(struct export *x, const struct meter_row *r)
 {
     store_number(x->flow, ++x->flows);
@@ -425,10 +434,11 @@ void export_incidents(struct export *x, struct explainer *e, uint32_t conn)
 
 void export_renumber(struct export *x, uint32_t number, uint32_t now)
 {
+    static const char *const tables[] = {"packet", "request", "command"};
+
     x->text.len = 0;
-    for (unsigned i = 0; i < 2; i++)
-        buf_printf(&x->text, "UPDATE %s SET connection = %u WHERE connection = %u;", i ? "request" : "packet", now,
-                   number);
+    for (unsigned i = 0; i < ARRAY_LEN(tables); i++)
+        buf_printf(&x->text, "UPDATE %s SET connection = %u WHERE connection = %u;", tables[i], now, number);
     store_sql(x->s, buf_str(&x->text));
 }
 
@@ -439,6 +449,7 @@ bool export_end(struct export *x)
               "CREATE UNIQUE INDEX packet_frame ON packet(frame, file);"
               "CREATE INDEX packet_connection ON packet(connection, time_ns);"
               "CREATE INDEX request_connection ON request(connection, start_ns);"
+              "CREATE INDEX command_connection ON command(connection, start_ns);"
               "CREATE INDEX flow_connection ON flow(connection);"
               "CREATE INDEX evidence_of ON evidence(of, number);"
               "CREATE INDEX evidence_frame ON evidence(file, frame);"

@@ -6,6 +6,7 @@
 #ifndef RDMATRACE_EXPORT_EXPORT_H
 #define RDMATRACE_EXPORT_EXPORT_H
 
+#include "src/commands/rows.h"
 #include "src/conn/observer.h"
 #include "src/explain/explain.h"
 #include "src/findings/findings.h"
@@ -46,6 +47,8 @@ const char *export_error(const struct export *x);
 
 /* Rows, each where its analysis has it. */
 void export_packet(struct export *x, const struct export_packet *e);
+/* A command of an upper protocol that is over. */
+void export_command(struct export *x, const struct command_row *q);
 /* `states` adds up to its time; NULL: not known. */
 void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES]);
 void export_flow(struct export *x, const struct meter_row *r);

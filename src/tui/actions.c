@@ -376,6 +376,7 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_PANE_BACK] = on_pane_back,
     [ACTION_SPLIT] = on_split,
     [ACTION_VERBOSE] = on_verbose,
+    [ACTION_COMMANDS] = on_commands,
     [ACTION_SORT] = sort_by_next,
     [ACTION_INVERT] = sort_other_way,
     [ACTION_TIME] = on_time,

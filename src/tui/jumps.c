@@ -166,6 +166,8 @@ void on_to_request(struct tui *t)
         return;
     i = keep_find(t->keep, p.file, p.frame);
     first = i != UINT64_MAX && load(t, i) && t->pkt.frame->number == p.frame ? requests_first_of(t, p.conn) : 0;
+    t->views[SCREEN_REQUESTS].made &= !t->commands;
+    t->commands = false;
     if (first)
         to_line(t, SCREEN_REQUESTS, p.file, first);
     else

@@ -167,32 +167,54 @@ struct request {
     struct conn_addr src;
 };
 
-static struct request *new_request(struct tui *t)
+static struct request *new_request(struct requests *l)
 {
-    if (t->n_requests == t->cap_requests) {
-        size_t cap = t->cap_requests ? t->cap_requests * 2 : 256;
-        struct request *grown = realloc(t->requests, cap * sizeof *grown);
+    if (l->n == REQUESTS_MAX)
+        return NULL;
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 256;
+        struct request *grown = realloc(l->v, cap * sizeof *grown);
         if (!grown)
             return NULL;
-        t->requests = grown;
-        t->cap_requests = cap;
+        l->v = grown;
+        l->cap = cap;
     }
-    return &t->requests[t->n_requests++];
+    return &l->v[l->n++];
+}
+
+void requests_free(struct tui *t)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(t->requests); i++) {
+        buf_free(&t->requests[i].text);
+        free(t->requests[i].v);
+    }
+}
+
+/* A place of `l`, whose line begins now; NULL: there is no room. */
+static struct request *begin_request(struct tui *t, struct requests *l)
+{
+    struct request *r = new_request(l);
+
+    t->views[SCREEN_REQUESTS].made = false;
+    if (r)
+        *r = (struct request){.at = l->text.len};
+    else
+        l->left_out++;
+    return r;
 }
 
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
 {
+    struct requests *l = &t->requests[0];
     struct wqe_row q = {.w = w, .row = meter_row_of(t->analyses.meter, flow), .origin = t->first};
     ns_t states[TIME_STATES], end = request_parts_over(t->analyses.parts, w, flow, states);
-    struct request *r = t->n_requests < REQUESTS_MAX ? new_request(t) : NULL;
+    struct request *r = begin_request(t, l);
 
-    if (!r) {
-        t->requests_left_out++;
+    if (!r)
         return;
-    }
     q.accounted = request_parts_known(t->observer, flow, states, end - w->start);
     q.lost = states_lost(states);
-    *r = (struct request){.id = w->id, .at = t->requests_text.len};
+    r->id = w->id;
     r->place = (struct spot){
         .frame = w->first_frame, .file = (uint16_t)q.row->file, .conn = (uint32_t)q.row->conn, .ts = w->start};
     r->failed = w->status != WQE_STATUS_UNKNOWN && w->status != WC_SUCCESS;
@@ -205,9 +227,35 @@ void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
     r->psn = w->psn;
     r->end = w->end;
     r->src = q.row->src;
-    wqe_print(&t->requests_text, ROWS_TEXT, &t->requests_table, &q);
-    r->len = (uint32_t)(t->requests_text.len - r->at);
+    wqe_print(&l->text, ROWS_TEXT, &l->table, &q);
+    r->len = (uint32_t)(l->text.len - r->at);
+}
+
+void commands_add(struct tui *t, const struct command_row *q)
+{
+    struct requests *l = &t->requests[1];
+    const struct ulp_command *c = q->c;
+    struct request *r = begin_request(t, l);
+
+    if (!r)
+        return;
+    r->id = c->number;
+    r->place = (struct spot){
+        .frame = c->frame, .file = (uint16_t)q->row->file, .conn = (uint32_t)q->row->conn, .ts = c->start};
+    r->failed = c->failed;
+    r->trouble = c->failed || c->again || c->naks || c->ended != ULP_COMPLETED;
+    r->latency = c->response && c->end > c->start ? (uint64_t)(c->end - c->start) : 0;
+    r->bytes = c->moved[ULP_TO_CLIENT] + c->moved[ULP_FROM_CLIENT];
+    r->again = c->again;
+    command_print(&l->text, ROWS_TEXT, &l->table, q);
+    r->len = (uint32_t)(l->text.len - r->at);
+}
+
+void on_commands(struct tui *t)
+{
+    t->commands = !t->commands;
     t->views[SCREEN_REQUESTS].made = false;
+    go_to(t, SCREEN_REQUESTS, true);
 }
 
 uint64_t requests_first_of(struct tui *t, uint32_t conn)
@@ -219,8 +267,8 @@ uint64_t requests_first_of(struct tui *t, uint32_t conn)
     if (!(p->have & H_BTH))
         return 0;
     conn_addr_of(p, &src, &dst);
-    for (size_t i = 0; i < t->n_requests; i++) {
-        const struct request *r = &t->requests[i];
+    for (size_t i = 0; i < t->requests[0].n; i++) {
+        const struct request *r = &t->requests[0].v[i];
         bool then = p->frame->number >= r->place.frame && p->frame->number <= r->last_frame;
         bool of_it = ((p->bth.psn - r->psn) & PSN_MASK) < ((r->end - r->psn) & PSN_MASK);
         if (then && of_it && r->place.conn == conn && r->place.file == p->frame->file &&
@@ -300,29 +348,46 @@ void sort_other_way(struct tui *t)
     sorted(t);
 }
 
+/* The other ones that there are, and how they come to the screen. */
+static void put_others(struct tui *t, struct buf *b)
+{
+    size_t n = t->requests[!t->commands].n;
+
+    if (n && t->commands)
+        buf_printf(b, "Commands of upper protocols; %s: C\n", count_str(n, "work request"));
+    else if (n)
+        buf_printf(b, "Work requests; %s of upper protocols: C\n", count_str(n, "command"));
+}
+
 void requests_make(struct tui *t)
 {
     struct lines *l = &t->views[SCREEN_REQUESTS].lines;
+    struct requests *of = &t->requests[t->commands];
 
-    if (t->n_requests)
-        qsort_r(t->requests, t->n_requests, sizeof *t->requests, by_order, &t->views[SCREEN_REQUESTS]);
-    wqe_print_head(&l->text, ROWS_TEXT, &t->requests_table);
+    if (of->n)
+        qsort_r(of->v, of->n, sizeof *of->v, by_order, &t->views[SCREEN_REQUESTS]);
     lines_item(l, 0, NULL, LOOK_KEY, false);
-    for (size_t i = 0; i < t->n_requests; i++) {
-        const struct request *r = &t->requests[i];
+    put_others(t, &l->text);
+    lines_item(l, l->text.len, NULL, LOOK_KEY, false);
+    if (t->commands)
+        command_print_head(&l->text, ROWS_TEXT, &of->table);
+    else
+        wqe_print_head(&l->text, ROWS_TEXT, &of->table);
+    for (size_t i = 0; i < of->n; i++) {
+        const struct request *r = &of->v[i];
         lines_item(l, l->text.len, &r->place,
                    r->failed    ? LOOK_FAIL
                    : r->trouble ? LOOK_UNSURE
                                 : LOOK_NORMAL,
                    r->trouble);
-        buf_mem(&l->text, t->requests_text.p + r->at, r->len);
+        buf_mem(&l->text, of->text.p + r->at, r->len);
     }
     lines_item(l, l->text.len, NULL, LOOK_NOTE, false);
-    if (t->requests_left_out)
+    if (of->left_out)
         buf_printf(&l->text, "%s not kept: `rdmatrace ops` lists all.\n",
-                   count_str(t->requests_left_out, "further request"));
+                   count_str(of->left_out, t->commands ? "further command" : "further request"));
     if (!t->ended)
-        buf_puts(&l->text, "Requests come here when they are over.\n");
+        buf_printf(&l->text, "%s come here when they are over.\n", t->commands ? "Commands" : "Requests");
 }
 
 _Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit into struct spot");

@@ -375,6 +375,11 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     requests_add(user, w, flow);
 }
 
+static void on_upper_command(void *user, const struct command_row *q)
+{
+    commands_add(user, q);
+}
+
 /* The analyses. False without memory. */
 static bool subscribe(struct tui *t, struct observer *o)
 {
@@ -382,6 +387,8 @@ static bool subscribe(struct tui *t, struct observer *o)
     struct analyses_opts a = t->o.analyses;
 
     a.meter.work = (struct wqe_user){t, on_work_packet, on_over};
+    a.command = on_upper_command;
+    a.user = t;
     return analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s);
 }
 
@@ -416,7 +423,8 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     t->printer.digits = 9;
     t->keys = keys_new();
     t->keep = keep_new(opts->files, opts->n_files, opts->ring, opts->index_memory);
-    wqe_table(&t->requests_table, NULL, opts->term.columns);
+    wqe_table(&t->requests[0].table, NULL, opts->term.columns);
+    command_table(&t->requests[1].table, opts->term.columns);
     if (!t->keys || !t->keep || !subscribe(t, o))
         cli_error("tui: out of memory, or no temporary file");
     else if (take_bindings(t) && (!opts->filter || packets_filter(t, opts->filter)))
@@ -442,11 +450,10 @@ void tui_free(struct tui *t)
     buf_free(&t->input);
     buf_free(&t->filter_text);
     buf_free(&t->search);
-    buf_free(&t->requests_text);
     buf_free(&t->detail.text);
     marks_free(&t->marks);
     rows_so_far_free(t->so_far);
-    free(t->requests);
+    requests_free(t);
     far_free(&t->passing);
     free(t);
 }

@@ -92,6 +92,15 @@ struct task {
     void (*done)(struct tui *t); /* after the last one; NULL: nothing */
 };
 
+/* Work requests, or commands of upper protocols, that are over. */
+struct requests {
+    struct table table; /* their columns */
+    struct request *v;
+    size_t n, cap;
+    struct buf text; /* a line of each */
+    uint64_t left_out;
+};
+
 enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND };
 
 #define BACK_MAX       32
@@ -113,12 +122,9 @@ struct tui {
     unsigned decoded; /* layers of the packet at hand that pkt_decode() made */
     bool full;        /* packets could not be kept */
     struct analyses analyses;
-    struct table requests_table; /* columns of the requests */
-    struct request *requests;    /* those that are over */
-    size_t n_requests, cap_requests;
-    struct buf requests_text; /* a line of each */
-    uint64_t requests_left_out;
-    size_t n_findings; /* on the screen of verdicts */
+    struct requests requests[2]; /* work requests that are over; commands of upper protocols */
+    bool commands;               /* the latter are shown */
+    size_t n_findings;           /* on the screen of verdicts */
     struct meter_row **rows;
     size_t n_rows;
     struct rows_so_far *so_far; /* before the end, `rows` are these */
@@ -267,6 +273,10 @@ void requests_make(struct tui *t);
 void rows_so_far_free(struct rows_so_far *r);
 /* A work request is over. */
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
+/* So is a command of an upper protocol. */
+void commands_add(struct tui *t, const struct command_row *q);
+void on_commands(struct tui *t);
+void requests_free(struct tui *t);
 /* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
  */
 uint64_t requests_first_of(struct tui *t, uint32_t conn);
