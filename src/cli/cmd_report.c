@@ -54,10 +54,20 @@ static struct pass *pass_of(struct trace *t)
     return (struct pass *)t;
 }
 
+static void on_command(void *user, const struct command_row *q)
+{
+    const struct pass *s = pass_of(user);
+
+    if (!s->selected || q->row->conn == s->selected)
+        report_command(s->report, q);
+}
+
 static int pass_start(struct trace *t)
 {
-    const struct analyses_opts o = trace_analyses(t);
+    struct analyses_opts o = trace_analyses(t);
 
+    o.command = on_command;
+    o.user = t;
     return analyses_begin(&pass_of(t)->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
 }
 

@@ -399,4 +399,5 @@ void report_overview(struct report *r, const struct report_found *f)
     hosts_member(r, f, b);
     episodes_member(r, f->timeline, b);
     windows_json(r, b);
+    commands_json(r, b);
 }

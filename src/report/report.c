@@ -30,6 +30,7 @@ void report_free(struct report *r)
     for (unsigned i = 0; i < r->n_drawn; i++)
         drawn_free(r->drawn[i]);
     ladders_free(r);
+    commands_free(r);
     for (unsigned i = 0; i < WQE_OPS * SIZES; i++)
         free(r->latency[i / SIZES][i % SIZES]);
     for (unsigned i = 0; i < r->n_senders; i++)

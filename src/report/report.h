@@ -13,6 +13,7 @@
 #ifndef RDMATRACE_REPORT_REPORT_H
 #define RDMATRACE_REPORT_REPORT_H
 
+#include "src/commands/rows.h"
 #include "src/explain/explain.h"
 #include "src/findings/findings.h"
 #include "src/measure/meter.h"
@@ -48,6 +49,8 @@ struct report_found {
 struct report *report_new(const struct report_opts *o);
 void report_free(struct report *r);
 
+/* A command of an upper protocol, in the first reading. */
+void report_command(struct report *r, const struct command_row *q);
 /* After the first reading. Rows are sorted again. */
 void report_overview(struct report *r, const struct report_found *f);
 /* Put what the first reading of other captures found beside it; before report_page(). `other` must outlive the report.

@@ -163,6 +163,13 @@ if (data.hosts.length)
         number("retransmitted", (h) => h.retransmitted_packets), number("marked CE", (h) => h.np_ecn_marked_roce_packets), number("time lost", (h) => h.lost_ns, time),
         number("latency 99 %, worst", (h) => h.message_latency_p99_ns || null, time)], data.hosts));
 
+if (data.commands && data.commands.length)
+    section("commands", "Commands", tableBox("Commands of upper protocols" + (data.command_count > data.commands.length ? ", the " + data.commands.length + " of " + plain(data.command_count) + " that took longest" : ""),
+    [number("number", (c) => c.number), number("connection", (c) => c.connection), text("protocol", (c) => c.protocol), text("command", (c) => c.command), text("status", (c) => c.status),
+        number("bytes", (c) => c.bytes_to_client + c.bytes_from_client), number("latency", (c) => c.latency_ns, time), number("to data", (c) => c.before_data_ns, time), number("data", (c) => c.data_ns, time),
+        number("to response", (c) => c.response_ns, time), number("retransmitted", (c) => c.retransmitted_packets),
+        number("frame", (c) => c.command_frame, (v) => make("button", {type: "button", onclick: () => choose(v)}, String(v)))], data.commands));
+
 if (data.flows.flows.length)
     section("flows", "Flows", tableBox("What flows measures" + (data.flow_count > data.flows.flows.length ? ", the " + data.flows.flows.length + " of " + plain(data.flow_count) + " with most bytes" : ""),
     [number("connection", (r) => r.connection || null), text("type", (r) => r.service), text("source > destination", ends), text("tap", (r) => r.tap), number("packets", (r) => r.packets), number("bytes", (r) => r.bytes),

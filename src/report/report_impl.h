@@ -99,6 +99,13 @@ struct sender {
     struct intervals rates;
 };
 
+/* A command of an upper protocol that is listed. */
+struct slow_command {
+    uint64_t number;
+    ns_t latency;    /* NS_NEVER: it has no response */
+    struct buf json; /* its row */
+};
+
 struct report {
     struct report_opts o;
     const struct report *baseline; /* of other captures; NULL: none */
@@ -123,7 +130,11 @@ struct report {
     struct sender senders[SENDERS];
     unsigned n_senders;
     uint64_t senders_left_out;
-    struct buf pauses; /* JSON rows */
+    struct slow_command commands[REPORT_INCIDENTS]; /* those that took longest */
+    unsigned commands_kept;
+    uint64_t n_commands;
+    ns_t least_latency; /* of those kept, when all places are taken */
+    struct buf pauses;  /* JSON rows */
     uint64_t n_pauses;
     struct observer *observer; /* of the second reading */
     struct taps *taps;         /* with several */
@@ -160,6 +171,10 @@ void incast_json(const struct report *r, struct buf *b);
 /* --- requests.c --- */
 void requests_json(struct report *r, struct buf *b);
 void side_bars_json(const struct side *s, struct buf *b);
+
+/* --- commands.c --- */
+void commands_json(struct report *r, struct buf *b);
+void commands_free(struct report *r);
 
 /* --- steps.c: ladders --- */
 void ladders_choose(struct report *r, struct explainer *x);
