@@ -339,6 +339,15 @@ static void on_copy(struct tui *t)
     buf_free(&text);
 }
 
+static void on_copy_line(struct tui *t)
+{
+    if (view(t)->at >= row_count(t))
+        return;
+    text_of_row(t, view(t)->at, &t->row);
+    term_copy(t->row.p, t->row.len);
+    tui_say(t, LOOK_GOOD, "copied: %s", buf_str(&t->row));
+}
+
 static void on_field_filter(struct tui *t)
 {
     struct buf text = {0};
@@ -366,6 +375,8 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_AGAIN] = on_search_next,
     [ACTION_BEFORE] = on_search_previous,
     [ACTION_COPY] = on_copy,
+    [ACTION_COPY_LINE] = on_copy_line,
+    [ACTION_SAVE] = on_save,
     [ACTION_MARK] = on_mark,
     [ACTION_TO_MARK] = on_to_mark,
     [ACTION_TO_CAUSE] = on_to_cause,

@@ -101,8 +101,11 @@ static void draw_list(struct tui *t)
 
 static void draw_prompt(struct tui *t)
 {
-    static const char *const names[] = {
-        [PROMPT_NONE] = "", [PROMPT_FILTER] = "filter: ", [PROMPT_SEARCH] = "/", [PROMPT_COMMAND] = ":"};
+    static const char *const names[] = {[PROMPT_NONE] = "",
+                                        [PROMPT_FILTER] = "filter: ",
+                                        [PROMPT_SEARCH] = "/",
+                                        [PROMPT_COMMAND] = ":",
+                                        [PROMPT_SAVE] = "save as: "};
     const struct area *a = &t->layout.status;
     const char *name = names[t->prompt], *text = buf_str(&t->input);
     unsigned x = (unsigned)strlen(name), room = a->columns - x - 1;

@@ -14,7 +14,7 @@ static struct view *view(struct tui *t)
 
 /* --- Search ----------------------------------------------------------------------------------- */
 
-static void text_of_row(struct tui *t, uint64_t row, struct buf *b)
+void text_of_row(struct tui *t, uint64_t row, struct buf *b)
 {
     const struct lines *l = &view(t)->lines;
 
@@ -87,6 +87,11 @@ void on_search(struct tui *t)
     ask(t, PROMPT_SEARCH, "");
 }
 
+void on_save(struct tui *t)
+{
+    ask(t, PROMPT_SAVE, "");
+}
+
 void on_command(struct tui *t)
 {
     ask(t, PROMPT_COMMAND, "");
@@ -153,6 +158,8 @@ static void answer(struct tui *t)
             buf_mem(&t->search, text.p, text.len);
         }
         search(t, false);
+    } else if (kind == PROMPT_SAVE) {
+        on_save_as(t, buf_str(&text));
     } else {
         command(t, buf_str(&text));
     }

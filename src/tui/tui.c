@@ -454,6 +454,8 @@ void tui_free(struct tui *t)
     marks_free(&t->marks);
     rows_so_far_free(t->so_far);
     requests_free(t);
+    save_stop(t);
+    buf_free(&t->save_as);
     far_free(&t->passing);
     free(t);
 }

@@ -80,7 +80,7 @@ struct detail {
 enum pane { PANE_LIST, PANE_TREE, PANE_BYTES, PANES };
 
 /* Work on the packets kept, done in slices between keys. */
-enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_RATES, TASKS };
+enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_RATES, TASK_SAVE, TASKS };
 struct task {
     bool active;
     bool waits;        /* until the whole capture was read */
@@ -101,7 +101,7 @@ struct requests {
     uint64_t left_out;
 };
 
-enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND };
+enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND, PROMPT_SAVE };
 
 #define BACK_MAX       32
 #define MARKED_LETTERS 26
@@ -173,6 +173,10 @@ struct tui {
     uint64_t search_from;
     bool search_up, found;
     struct task tasks[TASKS];
+    /* the file that is being saved; NULL: none */
+    struct cap_writer *save;
+    struct buf save_as;
+    uint64_t saved; /* packets in it */
     /* the ladder that is shown, and the one that is about to replace it: each with its own observer */
     struct ladder *ladder, *ladder_next;
     struct observer *ladder_observer, *again;
@@ -232,6 +236,15 @@ void on_search(struct tui *t);
 void on_search_next(struct tui *t);
 void on_search_previous(struct tui *t);
 void on_command(struct tui *t);
+void on_save(struct tui *t);
+/* The text of a row of the present screen. */
+void text_of_row(struct tui *t, uint64_t row, struct buf *b);
+
+/* --- save.c --- */
+/* Save the packets that pass the filter to `path`, which must not be there. */
+void on_save_as(struct tui *t, const char *path);
+/* What was saved so far stays. */
+void save_stop(struct tui *t);
 
 /* --- draw.c ------------------------------------------------------------------------------------- */
 void draw(struct tui *t);
