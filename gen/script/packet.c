@@ -14,6 +14,7 @@ struct expected {
     unsigned n;
     struct token name;
     bool skip;             /* "until": other packets may come first */
+    struct token skipped;  /* "until=NAMES": only these, joined by commas; empty: any */
     uint32_t first, count; /* psn=FROM-TO: the first PSN, and how many packets */
     bool has_psn;
     ns_t after_min, after_max, at_min, at_max; /* ns since the packet matched before; ns of virtual time */
@@ -75,6 +76,39 @@ static bool psn_range(struct script *s, struct expected *e, const struct token *
     return true;
 }
 
+/* Whether each of the names, joined by commas, is a packet's; none are. */
+static bool names_known(struct script *s, struct token names)
+{
+    struct token first, rest;
+
+    for (bool more = names.len != 0; more; names = rest) {
+        rest = (struct token){0};
+        more = token_cut(&names, ',', &first, &rest);
+        if (!packet_name_known(s, &first))
+            return false;
+    }
+    return true;
+}
+
+/* Whether packet `x` may come before the one expected. */
+static bool may_skip(struct script *s, const struct expected *e, const struct script_sent *x)
+{
+    struct token names = e->skipped, first, rest;
+    struct frame f;
+    struct pkt p;
+    char name[64];
+    bool found = e->skip && !names.len;
+
+    frame_decode(&p, &f, x->data, x->len, s->sim.net.linktype);
+    packet_name(name, sizeof name, &p);
+    for (bool more = names.len != 0; more && !found; names = rest) {
+        rest = (struct token){0};
+        more = token_cut(&names, ',', &first, &rest);
+        found = packet_name_matches(&first, name);
+    }
+    return found;
+}
+
 /* Parse the words that are not values of the packet: until, name, psn, after, at, metric. */
 static bool parse_expected(struct script *s, struct expected *e, const struct token *t, unsigned n)
 {
@@ -83,8 +117,10 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
     e->count = 1;
     e->after_min = -NS_NEVER;
     e->after_max = e->at_max = NS_NEVER;
-    if (n && token_is(t, "until")) {
+    if (n && (token_is(t, "until") || (token_key(t, &key, &e->skipped) && token_is(&key, "until")))) {
         e->skip = true;
+        if (!names_known(s, e->skipped))
+            return false;
         t++;
         n--;
     }
@@ -219,12 +255,13 @@ static bool expect_one(struct script *s, struct expected *e, uint32_t i)
             return mismatch(s, e, i, NULL, NULL);
         x = queue_take(s, e->host);
         r = packet_matches(s, e, i, x, &wrong);
+        bool skip = r == 0 && e->skip && may_skip(s, e, x);
         if (r > 0)
             matched(s, e, i, x->when);
-        else if (r == 0 && !e->skip)
+        else if (r == 0 && !skip)
             mismatch(s, e, i, x, wrong);
         free(x);
-        if (r != 0 || !e->skip)
+        if (!skip)
             return r > 0;
     }
 }
