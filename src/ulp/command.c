@@ -165,9 +165,8 @@ struct ulp_body ulp_kept(const struct ulp_command *cmd)
     return (struct ulp_body){d->kept, d->kept ? (uint32_t)cover_prefix(&d->kept_cover) : 0, LAYER_MESSAGE};
 }
 
-struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len)
+struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len)
 {
-    struct ulp *u = c->ulp;
     struct ulp_body m = {b, 0, LAYER_MESSAGE};
 
     if (!show || !len || len > ULP_SHOWN_MAX - u->n_shown)
@@ -177,6 +176,11 @@ struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b,
     u->n_shown += len;
     show->message = u->shown_bytes;
     return m;
+}
+
+struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len)
+{
+    return shown_put(c->ulp, show, b, len);
 }
 
 /* --- Commands --------------------------------------------------------------------------------- */

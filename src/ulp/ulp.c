@@ -91,9 +91,11 @@ static void take_segment(struct ulp *u, struct pkt *p)
 
 void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e)
 {
-    if (UNLIKELY(p->have & H_MAD))
+    if (UNLIKELY(p->have & H_MAD)) {
+        u->n_shown = 0;
         ulp_note_setup(u, p);
-    else if (UNLIKELY(!(p->have & H_BTH)))
+        ulp_note_rmpp(u, p);
+    } else if (UNLIKELY(!(p->have & H_BTH)))
         take_segment(u, p);
     else
         take(u, e, p);
@@ -114,8 +116,8 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
     u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
     u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
     u->shown_bytes = malloc(ULP_SHOWN_MAX);
-    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && !ulp_note_init(u)) || !observer_subscribe(o, &s) ||
-        !ulp_streams_begin(u, shown)) {
+    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && (!ulp_note_init(u) || !ulp_rmpp_init(u))) ||
+        !observer_subscribe(o, &s) || !ulp_streams_begin(u, shown)) {
         ulp_free(u);
         return NULL;
     }
@@ -158,6 +160,7 @@ void ulp_free(struct ulp *u)
     zeros_free(u->guesses, observer_flows(u->observer), sizeof *u->guesses);
     free(u->shown_bytes);
     free(u->reqs);
+    free(u->rmpp);
     buf_free(&u->text);
     free(u);
 }

@@ -129,6 +129,7 @@ struct guess {
 
 struct ulp_stream; /* an iWARP connection */
 struct known_req;  /* REQs whose REP is to be shown */
+struct rmpp_state; /* RMPP transfers under way */
 
 struct ulp {
     struct observer *observer;
@@ -139,10 +140,11 @@ struct ulp {
     struct ulp_stream *streams;
     uint64_t numbers;
     struct ulp_sums sums;
-    struct known_req *reqs; /* NULL unless packets are shown */
-    struct buf text;        /* of pkt_note.ulp */
-    uint8_t *shown_bytes;   /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
-    uint32_t n_shown;       /* bytes of it in use */
+    struct known_req *reqs;  /* NULL unless packets are shown */
+    struct rmpp_state *rmpp; /* likewise */
+    struct buf text;         /* of pkt_note.ulp */
+    uint8_t *shown_bytes;    /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
+    uint32_t n_shown;        /* bytes of it in use */
 };
 
 /* --- command.c -------------------------------------------------------------------------------- */
@@ -157,6 +159,8 @@ struct command_ref command_ref(const struct ulp_command *c);
 bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t len);
 /* The memory of `owner` that holds [va, va + len) under this key: the latest offered; NULL: none. */
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len);
+/* Copy bytes to where layers of a packet find them; without room `len` is 0. */
+struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
@@ -228,6 +232,12 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *cm
 /* A CM message: show the private data of a known protocol. */
 void ulp_note_setup(struct ulp *u, struct pkt *p);
 bool ulp_note_init(struct ulp *u);
+
+/* --- rmpp.c ----------------------------------------------------------------------------------- */
+
+bool ulp_rmpp_init(struct ulp *u);
+/* A datagram: show the record of an RMPP transfer that ends in it and began in an earlier one. */
+void ulp_note_rmpp(struct ulp *u, struct pkt *p);
 
 /* --- protocols.c ------------------------------------------------------------------------------ */
 
