@@ -22,6 +22,7 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/uet/uet.h"
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nfs.h"
 #include "dissect/ulp/nvme.h"
@@ -134,7 +135,7 @@ const struct hdr *const all_headers[] = {
         /* upper protocols */
         IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF) ISER_HDRS(HDR_REF)
             SCSI_HDRS(HDR_REF) SRP_HDRS(HDR_REF) SMBD_HDRS(HDR_REF) SMC_HDRS(HDR_REF) RTRS_HDRS(HDR_REF)
-                RPING_HDRS(HDR_REF)
+                RPING_HDRS(HDR_REF) UET_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

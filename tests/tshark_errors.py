@@ -106,6 +106,8 @@ KNOWN = [
     # SMB Direct.
     Known("smb2[.]channel", lambda a, b, p: added(a, b, p) and p.has("smb2.cmd"), "a field of Session Setup has this name, too"),
     Known("smb2[.]flags", lambda a, b, p: b == a + "|0x00000000", "a field of FSCTL_QUERY_NETWORK_INTERFACE_INFO has this name, too"),
+    Known("(smb2|smb_direct)[.].*", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and (lost(a, b, p) or a.startswith(b + "|") or b.endswith("|" + a)),
+          "over iWARP, of several messages in a TCP segment only the first one is decoded; the next one is then joined with its parts"),
     Known("smb2[.]time", lambda a, b, p: float(b.split("|")[0] or 0) < float(a.split("|")[0] or 0),
           "the time of a request in several messages begins with the last one; here with the first one"),
     # SMC-R.
@@ -114,7 +116,7 @@ KNOWN = [
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
           "siw writes the bit fields of a Terminate in the order of its CPU, which is read in that of the network"),
-    Known("iwarp_.*", lambda a, b, p: lost(a, b, p) and all(v == "" for n, v in p.theirs.items() if n.startswith("iwarp_")),
+    Known("(iwarp|smb2|smb_direct)[_.].*", lambda a, b, p: lost(a, b, p) and p.has("tcp.srcport") and all(v == "" for n, v in p.theirs.items() if n.startswith("iwarp_")),
           "behind a segment that was not captured, and was acknowledged, nothing of the stream is put together any more"),
     Known("frame[.]protocols", lambda a, b, p: p.has("iwarp_mpa.ulpdulength") and ":iwarp_mpa:" in a and ":iwarp_mpa:" in b,
           "of several FPDUs in a packet MPA counts once if the stream was put together, and payload is a protocol"),
@@ -149,6 +151,8 @@ KNOWN = [
           lambda a, b, p: number(b) == number(p.ours["infiniband.cm.req.prim_flowlabel"]) >> 12 & 0x3f,
           "the REQ's packet rate is taken from the flow label's first byte"),
     # Management.
+    Known("infiniband[.](mad|cm)([.].*)?", lambda a, b, p: lost(a, b, p) and number(p.ours["frame.cap_len"]) < number(p.ours["frame.len"]),
+          "a datagram that the snap length cut is not decoded"),
     Known("infiniband[.]smpdirected", lambda a, b, p: b == p.theirs["infiniband.mad"],
           "the value spans the datagram from its first byte on"),
     Known("infiniband[.]sa[.]drdlid", lambda a, b, p: a in b and b.split("|")[0] == p.theirs["infiniband.mad"],

@@ -1,6 +1,7 @@
 /* layer 1 (wire): UDP, and the dissector of each destination port. */
 #include "dissect/dissectors.h"
 #include "dissect/ip/ip.h"
+#include "dissect/uet/uet.h"
 
 static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
@@ -59,6 +60,7 @@ static const struct {
     {8472, vxlan_decode},     /* Linux before the assignment of 4789 */
     {4790, vxlan_gpe_decode}, /* IANA */
     {6081, geneve_decode},    /* IANA */
+    {UET_PORT, uet_decode},   {UET_PORT_PROV, uet_decode},
 };
 
 static void udp_port_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)

@@ -1,0 +1,328 @@
+/* layer 1 (wire): Ultra Ethernet Transport: headers read, their fields. */
+#include "dissect/uet/uet.h"
+
+#include "dissect/decode_opts.h"
+#include "dissect/field.h"
+
+/* --- Which packet ----------------------------------------------------------------------------- */
+
+/* Bytes of the header of each type, the prologue included; 0: there is no such type. */
+static const uint8_t pds_len[32] = {
+    [UET_TSS] = 2,      [UET_RUD_REQ] = 12,  [UET_ROD_REQ] = 12,    [UET_RUDI_REQ] = 8,   [UET_RUDI_RESP] = 8,
+    [UET_UUD_REQ] = 4,  [UET_ACK] = 12,      [UET_ACK_CC] = 32,     [UET_ACK_CCX] = 40,   [UET_NACK] = 16,
+    [UET_CONTROL] = 16, [UET_NACK_CCX] = 32, [UET_RUD_CC_REQ] = 16, [UET_ROD_CC_REQ] = 16};
+static const uint8_t ses_len[16] = {[UET_SMALL] = 20,    [UET_MEDIUM] = 32,        [UET_STANDARD] = 44,
+                                    [UET_RESPONSE] = 12, [UET_RESPONSE_DATA] = 20, [UET_RESPONSE_SMALL] = 12};
+
+static unsigned type_of(const uint8_t *p)
+{
+    return p[0] >> 3;
+}
+static unsigned next_of(const uint8_t *p)
+{
+    return (p[0] & 7u) << 1 | p[1] >> 7;
+}
+static bool is_request_type(unsigned type)
+{
+    return (type >= UET_RUD_REQ && type <= UET_RUDI_REQ) || type == UET_UUD_REQ || type == UET_RUD_CC_REQ ||
+           type == UET_ROD_CC_REQ;
+}
+static bool is_ack_type(unsigned type)
+{
+    return type == UET_RUDI_RESP || (type >= UET_ACK && type <= UET_ACK_CCX);
+}
+/* NACKs and control packets have no next header: its place says more of them. */
+static unsigned ses_of(const uint8_t *p)
+{
+    unsigned type = type_of(p);
+
+    return is_request_type(type) || is_ack_type(type) ? next_of(p) : UET_NONE;
+}
+
+/* Whether the bytes are a packet: a type and a next header that exist, whose headers are there. Requests are followed
+ * by requests, acknowledgements by responses. */
+static bool is_packet(const uint8_t *p, uint32_t len)
+{
+    unsigned type, ses;
+
+    if (len < 2 || !pds_len[type_of(p)] || len < pds_len[type_of(p)])
+        return false;
+    type = type_of(p);
+    ses = ses_of(p);
+    if (ses == UET_NONE)
+        return true;
+    return ses_len[ses] && len - pds_len[type] >= ses_len[ses] && is_request_type(type) == (ses <= UET_STANDARD);
+}
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+static const struct vname types[] = {{UET_TSS, "TSS (encrypted)"},
+                                     {UET_RUD_REQ, "RUD_REQ"},
+                                     {UET_ROD_REQ, "ROD_REQ"},
+                                     {UET_RUDI_REQ, "RUDI_REQ"},
+                                     {UET_RUDI_RESP, "RUDI_RESP"},
+                                     {UET_UUD_REQ, "UUD_REQ"},
+                                     {UET_ACK, "ACK"},
+                                     {UET_ACK_CC, "ACK_CC"},
+                                     {UET_ACK_CCX, "ACK_CCX"},
+                                     {UET_NACK, "NACK"},
+                                     {UET_CONTROL, "CTRL"},
+                                     {UET_NACK_CCX, "NACK_CCX"},
+                                     {UET_RUD_CC_REQ, "RUD_CC_REQ"},
+                                     {UET_ROD_CC_REQ, "ROD_CC_REQ"}};
+static const struct vdesc type_desc = VDESC_NAMES(types);
+
+static const struct vname next_headers[] = {{UET_NONE, "none"},
+                                            {UET_SMALL, "small request"},
+                                            {UET_MEDIUM, "medium request"},
+                                            {UET_STANDARD, "standard request"},
+                                            {UET_RESPONSE, "response"},
+                                            {UET_RESPONSE_DATA, "response with data"},
+                                            {UET_RESPONSE_SMALL, "response with small data"}};
+static const struct vdesc next_desc = VDESC_NAMES(next_headers);
+
+static const struct vname controls[] = {{0, "noop"},           {1, "ACK request"},   {2, "clear"}, {3, "clear request"},
+                                        {4, "close"},          {5, "close request"}, {6, "probe"}, {7, "credit"},
+                                        {8, "credit request"}, {9, "negotiation"}};
+static const struct vdesc control_desc = VDESC_NAMES(controls);
+
+static const struct vname nacks[] = {{0x01, "trimmed"},
+                                     {0x02, "trimmed at the last hop"},
+                                     {0x03, "trimmed ACK"},
+                                     {0x04, "no PDC"},
+                                     {0x05, "no CCC"},
+                                     {0x06, "no bitmap"},
+                                     {0x07, "no packet buffer"},
+                                     {0x08, "no state for guaranteed delivery"},
+                                     {0x09, "no state for the message"},
+                                     {0x0a, "no resource"},
+                                     {0x0b, "PSN outside the window"},
+                                     {0x0d, "ROD out of order"},
+                                     {0x0e, "invalid DPDCID"},
+                                     {0x0f, "header does not fit the PDC"},
+                                     {0x10, "closing"},
+                                     {0x11, "closing in error"},
+                                     {0x12, "packet not received"},
+                                     {0x13, "guaranteed response unavailable"},
+                                     {0x14, "ACK with data"},
+                                     {0x15, "invalid SYN"},
+                                     {0x16, "PDC mode mismatch"},
+                                     {0x17, "new start PSN"},
+                                     {0x18, "received, in processing"},
+                                     {0x19, "unexpected event"},
+                                     {0x1a, "receiver inferred a loss"}};
+static const struct vdesc nack_desc = VDESC_NAMES(nacks);
+
+static const struct vname opcodes[] = {{0x0, "noop"},
+                                       {0x1, "write"},
+                                       {0x2, "read"},
+                                       {0x3, "atomic"},
+                                       {0x4, "fetching atomic"},
+                                       {0x5, "send"},
+                                       {0x6, "rendezvous send"},
+                                       {0x7, "datagram send"},
+                                       {0x8, "deferrable send"},
+                                       {0x9, "tagged send"},
+                                       {0xa, "rendezvous tagged send"},
+                                       {0xb, "deferrable tagged send"},
+                                       {0xc, "deferrable RTR"},
+                                       {0xd, "tagged send atomic"},
+                                       {0xe, "tagged send fetching atomic"},
+                                       {0xf, "message error"}};
+static const struct vdesc ses_opcode_desc = VDESC_NAMES(opcodes);
+
+static const struct vname responses[] = {
+    {0, "default response"}, {1, "response"}, {2, "response with data"}, {3, "no response"}};
+static const struct vdesc response_desc = VDESC_NAMES(responses);
+
+static const struct vname returns[] = {{0x00, "none"},
+                                       {0x01, "ok"},
+                                       {0x02, "bad generation"},
+                                       {0x03, "disabled"},
+                                       {0x04, "disabled, bad generation"},
+                                       {0x05, "no match"},
+                                       {0x06, "unsupported operation"},
+                                       {0x07, "unsupported size"},
+                                       {0x0d, "poisoned"},
+                                       {0x0e, "unsuccessful"},
+                                       {0x17, "no permission"},
+                                       {0x18, "operation violation"},
+                                       {0x19, "bad index"},
+                                       {0x1a, "bad PID"},
+                                       {0x1b, "bad job"},
+                                       {0x1c, "bad key"},
+                                       {0x1d, "bad address"},
+                                       {0x1e, "cancelled"},
+                                       {0x1f, "undeliverable"},
+                                       {0x20, "uncorrectable"},
+                                       {0x21, "transient"},
+                                       {0x22, "too long"},
+                                       {0x23, "initiator error"},
+                                       {0x24, "dropped"}};
+static const struct vdesc return_desc = VDESC_NAMES(returns);
+
+/* --- Fields ----------------------------------------------------------------------------------- */
+
+#define ROW(when, bit, width, type, base, desc, abbrev, label, blurb)                                                  \
+    FIELD_ROW(when, bit, width, type, base, desc, 0, abbrev, label, blurb)
+#define HALF(when, at, abbrev, label, blurb)  ROW(when, 8 * (at), 16, FT_UINT16, BASE_DEC, NULL, abbrev, label, blurb)
+#define WORD(when, at, abbrev, label, blurb)  ROW(when, 8 * (at), 32, FT_UINT32, BASE_DEC, NULL, abbrev, label, blurb)
+#define FLAG(when, bit, abbrev, label, blurb) ROW(when, bit, 1, FT_BOOL, BASE_NONE, NULL, abbrev, label, blurb)
+#define TYPE_IS(name, condition)                                                                                       \
+    static bool name(const uint8_t *p, uint32_t len)                                                                   \
+    {                                                                                                                  \
+        const unsigned type = len >= 2 ? type_of(p) : 0;                                                               \
+        return type && (condition);                                                                                    \
+    }
+#define IS_PDC_REQUEST (type == UET_RUD_REQ || type == UET_ROD_REQ || type == UET_RUD_CC_REQ || type == UET_ROD_CC_REQ)
+#define IS_ACK         (type >= UET_ACK && type <= UET_ACK_CCX)
+#define IS_NACK        (type == UET_NACK || type == UET_NACK_CCX)
+TYPE_IS(is_pdc_request, IS_PDC_REQUEST)
+TYPE_IS(is_ack, IS_ACK)
+TYPE_IS(is_ack_cc, type == UET_ACK_CC || type == UET_ACK_CCX)
+TYPE_IS(is_nack, IS_NACK)
+TYPE_IS(is_control, type == UET_CONTROL)
+TYPE_IS(is_rudi, type == UET_RUDI_REQ || type == UET_RUDI_RESP)
+TYPE_IS(has_next, is_request_type(type) || is_ack_type(type))
+TYPE_IS(has_psn, IS_PDC_REQUEST || type == UET_CONTROL)
+TYPE_IS(has_pdc, IS_PDC_REQUEST || IS_ACK || IS_NACK || type == UET_CONTROL)
+TYPE_IS(has_syn, (IS_PDC_REQUEST || type == UET_CONTROL))
+TYPE_IS(has_retransmit, type != UET_TSS && type != UET_UUD_REQ)
+
+static const struct field uet_pds_fields[] = {
+    ROW(NULL, 0, 5, FT_UINT8, BASE_DEC, &type_desc, "uet.pds.type", "Type", "Type of the packet."),
+    ROW(has_next, 5, 4, FT_UINT8, BASE_DEC, &next_desc, "uet.pds.nh", "Next Header", "What follows."),
+    ROW(is_control, 5, 4, FT_UINT8, BASE_DEC, &control_desc, "uet.pds.ctl_type", "Control Type", "Which control."),
+    ROW(NULL, 9, 7, FT_UINT8, BASE_HEX, NULL, "uet.pds.flags", "Flags", "Flags of the type."),
+    FLAG(has_retransmit, 11, "uet.pds.flags.retx", "Retransmission", "The packet is sent again."),
+    FLAG(is_pdc_request, 12, "uet.pds.flags.ar", "ACK Request", "The sender asks for an ACK."),
+    FLAG(has_syn, 13, "uet.pds.flags.syn", "SYN", "The packet opens a PDC."),
+    ROW(is_pdc_request, 16, 16, FT_INT16, BASE_DEC, NULL, "uet.pds.clear_psn", "Clear PSN Offset",
+        "Up to which PSN state may be cleared, from the PSN."),
+    ROW(is_ack, 16, 16, FT_INT16, BASE_DEC, NULL, "uet.pds.ack_psn", "ACK PSN Offset",
+        "The PSN that is acknowledged, from the cumulative one."),
+    ROW(is_nack, 16, 8, FT_UINT8, BASE_HEX, &nack_desc, "rdma.uet.nack.code", "NACK Code", "Why."),
+    ROW(is_nack, 24, 8, FT_UINT8, BASE_HEX, NULL, "rdma.uet.nack.vendor", "Vendor Code", "Of the vendor."),
+    WORD(has_psn, 4, "uet.pds.psn", "PSN", "Number of the packet."),
+    WORD(is_ack, 4, "uet.pds.cack_psn", "Cumulative ACK PSN", "All packets up to here have arrived."),
+    WORD(is_nack, 4, "rdma.uet.nack.psn", "NACK PSN", "The packet that is meant."),
+    WORD(is_rudi, 4, "uet.pds.rudi.pkt_id", "Packet ID", "Identifier of the packet."),
+    HALF(has_pdc, 8, "uet.pds.spdcid", "SPDCID", "Context of the sender."),
+    HALF(has_pdc, 10, "uet.pds.dpdcid", "DPDCID", "Context of the receiver; with SYN: where the PSNs begin."),
+    ROW(is_nack, 96, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.nack.payload", "Payload", "Depends on the code."),
+    ROW(is_control, 96, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.control.payload", "Payload",
+        "Depends on the control."),
+    ROW(is_ack_cc, 96, 4, FT_UINT8, BASE_DEC, NULL, "rdma.uet.ack.cc_type", "CC Type", "Kind of congestion control."),
+    ROW(is_ack_cc, 112, 16, FT_INT16, BASE_DEC, NULL, "rdma.uet.ack.sack_offset", "SACK PSN Offset",
+        "First PSN of the bitmap, from the cumulative one."),
+    ROW(is_ack_cc, 128, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ack.sack_bitmap", "SACK Bitmap",
+        "Packets that have arrived."),
+};
+static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const uint8_t *q = p->data + l->off;
+    const char *name = vname_find(types, ARRAY_LEN(types), type_of(q));
+
+    buf_printf(b, "UET %s", name ? name : "");
+    if (is_pdc_request(q, l->len) || is_control(q, l->len))
+        buf_printf(b, " PSN %u", load_be32(q + 4));
+    else if (is_ack(q, l->len))
+        buf_printf(b, " CACK PSN %u", load_be32(q + 4));
+    else if (is_nack(q, l->len))
+        buf_printf(b, " PSN %u code 0x%02x", load_be32(q + 4), q[2]);
+    if (has_pdc(q, l->len))
+        buf_printf(b, " PDC %u > %u", load_be16(q + 8), load_be16(q + 10));
+}
+#define UET_HDR(id, filter_name, title, bytes, write)                                                                  \
+    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
+                                 .name = title,                                                                        \
+                                 .proto = "uet",                                                                       \
+                                 .column = "UET",                                                                      \
+                                 .fields = id##_fields,                                                                \
+                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
+                                 .len = bytes,                                                                         \
+                                 .type = FT_NONE,                                                                      \
+                                 .info = write}
+UET_HDR(uet_pds, "uet", "Ultra Ethernet Transport", 2, pds_info);
+
+/* The three lengths of a request are told apart by the length of the layer. */
+static bool is_small(const uint8_t *p, uint32_t len)
+{
+    (void)p;
+    return len == 20;
+}
+static bool is_standard(const uint8_t *p, uint32_t len)
+{
+    (void)p;
+    return len == 44;
+}
+static bool is_first(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && p[1] & 1;
+}
+static bool is_later(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && !(p[1] & 1);
+}
+static bool is_not_small(const uint8_t *p, uint32_t len)
+{
+    (void)p;
+    return len > 20;
+}
+static const struct field uet_request_fields[] = {
+    ROW(NULL, 2, 6, FT_UINT8, BASE_HEX, &ses_opcode_desc, "rdma.uet.ses.opcode", "Opcode", "What is asked for."),
+    FLAG(NULL, 14, "rdma.uet.ses.eom", "EOM", "Last packet of the message."),
+    FLAG(NULL, 15, "rdma.uet.ses.som", "SOM", "First packet of the message."),
+    HALF(is_not_small, 2, "rdma.uet.ses.message_id", "Message ID", "Identifier of the message."),
+    ROW(is_small, 18, 14, FT_UINT16, BASE_DEC, NULL, "rdma.uet.ses.length", "Length", "Bytes."),
+    ROW(NULL, 32, 8, FT_UINT8, BASE_DEC, NULL, "rdma.uet.ses.generation", "Generation", "Of the resource index."),
+    ROW(NULL, 40, 24, FT_UINT24, BASE_DEC, NULL, "rdma.uet.ses.job", "Job ID", "Job."),
+    ROW(NULL, 68, 12, FT_UINT16, BASE_DEC, NULL, "rdma.uet.ses.pid", "PID on FEP", "Process."),
+    ROW(NULL, 84, 12, FT_UINT16, BASE_DEC, NULL, "rdma.uet.ses.index", "Resource Index", "Resource of the process."),
+    ROW(is_standard, 96, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ses.offset", "Buffer Offset", "In the memory."),
+    ROW(is_standard, 160, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.ses.initiator", "Initiator", "Who asks."),
+    ROW(is_standard, 192, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ses.key", "Match Bits or Memory Key",
+        "Which memory."),
+    ROW(is_first, 256, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ses.header_data", "Header Data", "For the receiver."),
+    ROW(is_later, 274, 14, FT_UINT16, BASE_DEC, NULL, "rdma.uet.ses.payload_length", "Payload Length", "Bytes here."),
+    WORD(is_later, 36, "rdma.uet.ses.message_offset", "Message Offset", "Where they are in the message."),
+    WORD(is_standard, 40, "rdma.uet.ses.request_length", "Request Length", "Bytes of the message."),
+};
+UET_HDR(uet_request, "rdma.uet.ses", "UET request", 20, NULL);
+
+static bool is_response(const uint8_t *p, uint32_t len)
+{
+    return len == 20 || (len == 12 && (p[0] & 0x3f) != 2);
+}
+static const struct field uet_response_fields[] = {
+    ROW(NULL, 0, 2, FT_UINT8, BASE_DEC, NULL, "rdma.uet.response.list", "List", "0 expected, 1 overflow."),
+    ROW(NULL, 2, 6, FT_UINT8, BASE_HEX, &response_desc, "rdma.uet.response.opcode", "Opcode", "Kind of response."),
+    ROW(NULL, 10, 6, FT_UINT8, BASE_HEX, &return_desc, "rdma.uet.response.code", "Return Code", "How it ended."),
+    HALF(is_response, 2, "rdma.uet.response.message_id", "Message ID", "Identifier of the message."),
+    ROW(NULL, 40, 24, FT_UINT24, BASE_DEC, NULL, "rdma.uet.response.job", "Job ID", "Job."),
+};
+UET_HDR(uet_response, "rdma.uet.response", "UET response", 12, NULL);
+
+/* --- The packet ------------------------------------------------------------------------------- */
+
+#define LAYERS_FREE 4
+
+static void add(struct pkt *p, const struct hdr *hdr, uint32_t off, uint32_t len)
+{
+    if (p->n_layers < PKT_LAYERS - LAYERS_FREE)
+        p->layers[p->n_layers++] = (struct layer){.hdr = hdr, .off = off, .len = len};
+}
+
+void uet_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
+{
+    uint32_t end = min_u32(p->caplen, p->end), len = end > off ? end - off : 0, at;
+    const uint8_t *b = p->data + off;
+
+    (void)o;
+    if (!is_packet(b, len))
+        return;
+    at = pds_len[type_of(b)];
+    add(p, &uet_pds_hdr, off, at);
+    if (ses_of(b) != UET_NONE)
+        add(p, ses_of(b) <= UET_STANDARD ? &uet_request_hdr : &uet_response_hdr, off + at, ses_len[ses_of(b)]);
+}

@@ -1,0 +1,147 @@
+/* layer 1 tests: Ultra Ethernet Transport, on packets made by hand: no packet of a device was at hand. */
+#include "dissect/uet/uet.h"
+
+#include "dissect/columns.h"
+#include "dissect/decode_opts.h"
+#include "dissect/ip/ip.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+static struct pkt p;
+static struct frame f;
+static uint8_t bytes[256];
+
+/* A packet to this port with `n` bytes behind UDP, of which `cap` were captured. */
+static struct pkt *packet(uint16_t port, const uint8_t *b, unsigned n, unsigned cap)
+{
+    static const struct decode_opts opts = {0};
+    struct ip4 ip = {.version = 4,
+                     .ihl = 5,
+                     .len = (uint16_t)(28 + n),
+                     .ttl = 64,
+                     .proto = 17,
+                     .src = {10, 0, 0, 1},
+                     .dst = {10, 0, 0, 2}};
+    struct udp udp = {.sport = 7, .dport = port, .len = (uint16_t)(8 + n)};
+
+    ip4_put(bytes, &ip);
+    udp_put(bytes + 20, &udp);
+    memcpy(bytes + 28, b, n);
+    f = (struct frame){.data = bytes, .caplen = 28 + cap, .len = 28 + n, .number = 1, .linktype = LINK_IPV4};
+    pkt_decode(&p, &f, &opts);
+    return &p;
+}
+
+/* The first value of a field; INT64_MIN: the packet has none. */
+static int64_t value_of(const char *name)
+{
+    struct value v;
+
+    for (unsigned l = 0; l < p.n_layers; l++)
+        for (unsigned i = 0; i < p.layers[l].hdr->nfields; i++)
+            if (strcmp(p.layers[l].hdr->fields[i].abbrev, name) == 0 &&
+                field_value(&p.layers[l].hdr->fields[i], &p, &p.layers[l], &v))
+                return (int64_t)v.u;
+    return INT64_MIN;
+}
+
+static const char *info(void)
+{
+    static struct buf b;
+
+    b.len = 0;
+    pkt_info(&b, &p);
+    return buf_str(&b);
+}
+
+/* RUD_REQ with ACK request, then a standard request: write, first and only packet. */
+static void request(uint8_t *b)
+{
+    memset(b, 0, 56);
+    store_be16(b, UET_RUD_REQ << 11 | UET_STANDARD << 7 | 0x08);
+    store_be16(b + 2, (uint16_t)-3);
+    store_be32(b + 4, 1000);
+    store_be16(b + 8, 5);
+    store_be16(b + 10, 6);
+    b[12] = 1;
+    b[13] = 3;
+    store_be16(b + 14, 77);
+    store_be32(b + 16, 9);
+    store_be64(b + 36, 0x1234);
+    store_be32(b + 52, 4096);
+}
+
+Test(uet, a_request_and_what_it_asks_for)
+{
+    uint8_t b[56];
+
+    request(b);
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_str_eq(info(), "UET RUD_REQ PSN 1000 PDC 5 > 6");
+    cr_expect_str_eq(pkt_column(&p), "UET");
+    cr_expect_eq(value_of("uet.pds.clear_psn"), -3);
+    cr_expect_eq(value_of("uet.pds.flags.ar"), 1);
+    cr_expect_eq(value_of("uet.pds.flags.syn"), 0);
+    cr_expect_eq(value_of("rdma.uet.ses.opcode"), 1);
+    cr_expect_eq(value_of("rdma.uet.ses.message_id"), 77);
+    cr_expect_eq(value_of("rdma.uet.ses.job"), 9);
+    cr_expect_eq(value_of("rdma.uet.ses.key"), 0x1234);
+    cr_expect_eq(value_of("rdma.uet.ses.request_length"), 4096);
+    cr_expect_eq(value_of("rdma.uet.ses.message_offset"), INT64_MIN, "of later packets");
+    packet(UET_PORT_PROV, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.pds.psn"), 1000);
+    packet(4794, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.pds.psn"), INT64_MIN);
+}
+
+Test(uet, acknowledgements_and_refusals)
+{
+    uint8_t b[44] = {0};
+
+    store_be16(b, UET_ACK_CC << 11 | UET_RESPONSE << 7);
+    store_be32(b + 4, 1000);
+    store_be64(b + 16, 0xff);
+    b[33] = 0x1b;
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_str_eq(info(), "UET ACK_CC CACK PSN 1000 PDC 0 > 0");
+    cr_expect_eq(value_of("rdma.uet.ack.sack_bitmap"), 0xff);
+    cr_expect_eq(value_of("rdma.uet.response.code"), 0x1b);
+    memset(b, 0, sizeof b);
+    store_be16(b, UET_NACK << 11);
+    b[2] = 0x0b;
+    store_be32(b + 4, 7);
+    packet(UET_PORT, b, 16, 16);
+    cr_expect_str_eq(info(), "UET NACK PSN 7 code 0x0b PDC 0 > 0");
+    store_be16(b, UET_CONTROL << 11 | 4 << 7);
+    packet(UET_PORT, b, 16, 16);
+    cr_expect_eq(value_of("uet.pds.ctl_type"), 4);
+}
+
+Test(uet, what_does_not_fit_stays_udp)
+{
+    uint8_t b[56];
+
+    request(b);
+    store_be16(b, UET_RUD_REQ << 11 | UET_RESPONSE << 7);
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.pds.psn"), INT64_MIN, "a request is followed by no response");
+    cr_expect_not(p.flags & PKT_MALFORMED);
+    request(b);
+    b[0] = 31 << 3;
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.pds.type"), INT64_MIN, "no such type");
+    for (unsigned n = 0; n < 56; n++)
+        for (unsigned flip = 0; flip < 256; flip += 15) {
+            uint8_t *copy = malloc(56);
+            request(copy);
+            copy[n] ^= (uint8_t)flip;
+            packet(UET_PORT, copy, 56, n);
+            for (unsigned l = 0; l < p.n_layers; l++)
+                for (unsigned i = 0; i < p.layers[l].hdr->nfields; i++) {
+                    struct value v;
+                    field_value(&p.layers[l].hdr->fields[i], &p, &p.layers[l], &v);
+                }
+            free(copy);
+        }
+}
