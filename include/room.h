@@ -7,6 +7,7 @@
 #define ROOM_DEFAULT   (UINT64_C(1) << 30) /* bytes, if nothing else is said */
 #define ROOM_PER_FLOW  65536               /* bytes: one flow is kept for each */
 #define ROOM_JUDGED    8192                /* likewise where flows are judged only */
+#define ROOM_EXPLAINED 24576               /* likewise where they are explained only */
 #define ROOM_FLOWS_MIN 64                  /* flows kept, however little memory there is */
 #define ROOM_FLOWS_MAX (UINT32_C(1) << 24)
 

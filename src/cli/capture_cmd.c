@@ -340,11 +340,13 @@ struct analyses_opts trace_analyses(const struct trace *t)
 
 static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
+    const struct observer_opts opts = {.memory = t->memory, .per_flow = cmd->per_flow};
+
     if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
         return EXIT_BAD;
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS)
         return cli_error("-Y: only decode knows rdma.finding, rdma.incident and rdma.cause");
-    if (!cmd->conns && !(t->observer = observer_new(&(struct observer_opts){.memory = t->memory})))
+    if (!cmd->conns && !(t->observer = observer_new(&opts)))
         return cli_error("out of memory");
     if (cmd->start && cmd->start(t) != EXIT_OK)
         return EXIT_BAD;

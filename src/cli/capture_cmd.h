@@ -111,6 +111,7 @@ struct trace_cmd {
     void (*init)(struct trace *t); /* sets defaults in it; NULL: none */
     const struct opt_def *defs;    /* table of its options */
     const char *rows;              /* type of the rows of -T ndjson; NULL: it has no -T ndjson */
+    uint32_t per_flow;             /* bytes of --memory for each flow; 0: ROOM_PER_FLOW */
     void (*help)(struct buf *b);   /* append its help */
     /* An option other than those above; NULL if there is none. EXIT_OK, or EXIT_BAD after a message. */
     int (*option)(struct trace *t, int key, const char *arg);

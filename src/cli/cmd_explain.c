@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
 #include "bitset.h"
 #include "dissect/pkt.h"
+#include "room.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
@@ -189,10 +190,23 @@ static void on_event(void *user, const struct event *e)
     }
 }
 
+/* Whether a message may be about an incident. One of several connections may have one address, or none. */
+static bool is_complained_of(const struct complaint *c, const struct incident *i)
+{
+    static const struct conn_addr none;
+    bool src = !conn_addr_eq(&i->src, &none), dst = !conn_addr_eq(&i->dst, &none);
+
+    if (complaint_matches(c, &i->src, &i->dst))
+        return !i->conn || complaint_is_about(c, i->qpn);
+    if (i->conn || (src && dst))
+        return false;
+    return (!src && !dst) || complaint_names(c, src ? &i->src : &i->dst);
+}
+
 static bool is_in_log(const struct job *job, const struct incident *i)
 {
     for (uint32_t k = 0; k < job->complaints->n; k++)
-        if (complaint_matches(&job->complaints->of[k], &i->src, &i->dst))
+        if (is_complained_of(&job->complaints->of[k], i))
             return true;
     return false;
 }
@@ -347,5 +361,5 @@ static void stop(struct trace *t)
         fclose(job->requests);
 }
 
-TRACE_CMD(explain, .rows = "incident", .init = init, .option = option, .packet = packet, .filter_shows = true,
-          .stop = stop)
+TRACE_CMD(explain, .per_flow = ROOM_EXPLAINED, .rows = "incident", .init = init, .option = option, .packet = packet,
+          .filter_shows = true, .stop = stop)

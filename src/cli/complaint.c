@@ -127,7 +127,8 @@ static bool take_nccl(struct complaint *c, const char *line)
         number_after(peer, "vendor_err=", &c->vendor_err);
     gid = text_after(peer, "localGid ");
     c->have_local = gid && address_at(gid, &c->gid[0]);
-    gid = text_after(peer, "remoteGids");
+    gid = text_after(peer, "remoteGid");
+    gid = gid && *gid == 's' ? gid + 1 : gid;
     c->have_remote = gid && address_at(gid + strspn(gid, " "), &c->gid[1]);
     if (text_after(peer, " hca "))
         hca_at(c, text_after(peer, " hca "));
@@ -152,6 +153,8 @@ static void take_ucx_qp(struct complaint *c, const char *line)
 {
     c->have_qpn = number_after(line, " QP ", &c->qpn);
     c->have_remote_qpn = number_after(line, "rqpn ", &c->remote_qpn);
+    if (text_after(line, "dgid="))
+        c->have_remote = address_at(text_after(line, "dgid="), &c->gid[1]);
 }
 
 static bool take_ucx(struct complaint *c, const char *line)
@@ -280,6 +283,17 @@ bool complaint_matches(const struct complaint *c, const struct conn_addr *a, con
     if (c->have_local || c->have_remote)
         return is_one_of(&c->gid[c->have_remote], a, b);
     return !c->have_peer || is_one_of(&c->peer, a, b);
+}
+
+bool complaint_names(const struct complaint *c, const struct conn_addr *a)
+{
+    return (c->have_local && conn_addr_alike(&c->gid[0], a)) || (c->have_remote && conn_addr_alike(&c->gid[1], a)) ||
+           (c->have_peer && conn_addr_alike(&c->peer, a));
+}
+
+bool complaint_is_about(const struct complaint *c, uint32_t qpn)
+{
+    return !c->have_qpn || !c->have_remote_qpn || qpn == c->remote_qpn || qpn == c->qpn;
 }
 
 void complaint_put(struct buf *b, const struct complaint *c)

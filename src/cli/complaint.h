@@ -59,6 +59,10 @@ int complaint_read(const char *path, struct complaints *all);
 /* Whether the message may be about a connection between two addresses, in either direction: its GIDs are these, or, if
  * it states none, its peer is one of them. A message without any address matches every connection. */
 bool complaint_matches(const struct complaint *c, const struct conn_addr *a, const struct conn_addr *b);
+/* Whether the message names this address. */
+bool complaint_names(const struct complaint *c, const struct conn_addr *a);
+/* Whether it may be about requests to this queue pair: it names no queue pairs, or this one. */
+bool complaint_is_about(const struct complaint *c, uint32_t qpn);
 /* Append "NCCL: RETRY_EXC_ERR from peer 10.0.0.2, 10.1.0.1 to 10.1.0.2, mlx5_1 (line 12, 3 times)". */
 void complaint_put(struct buf *b, const struct complaint *c);
 

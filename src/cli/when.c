@@ -33,14 +33,17 @@ static bool parse_seconds(const char *s, const char **end, ns_t *ns)
     return true;
 }
 
-/* Parse "HH:MM:SS.sss" with an optional "Z". */
+/* Parse "HH:MM:SS.sss" or "HH:MM", with an optional "Z". */
 static bool parse_clock(const char *s, struct when *w)
 {
     int hour, minute, n = 0;
     const char *end;
-    ns_t seconds;
+    ns_t seconds = 0;
 
-    if (sscanf(s, "%2d:%2d:%n", &hour, &minute, &n) != 2 || !n || !parse_seconds(s + n, &end, &seconds))
+    if (sscanf(s, "%2d:%2d%n", &hour, &minute, &n) != 2 || !n)
+        return false;
+    end = s + n;
+    if (*end == ':' && !parse_seconds(s + n + 1, &end, &seconds))
         return false;
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || seconds >= 61 * NS_PER_S)
         return false;

@@ -17,8 +17,9 @@ struct when {
     bool utc; /* WHEN_OF_DAY: UTC, not local time */
 };
 
-/* Parse "1.25" (seconds since the first frame), "1795224551.664316" (seconds since 1970, from 10^8 on), "12:03:07.5"
- * (local time of day), "2026-11-21 12:03:07.5"; the latter two may end with Z: UTC. False if it is none of these. */
+/* Parse "1.25" (seconds since the first frame), "1795224551.664316" (seconds since 1970, from 10^8 on), "12:03:07.5",
+ * "12:03" (local time of day), "2026-11-21 12:03:07.5"; the latter two may end with Z: UTC. False if it is none of
+ * these. */
 bool when_parse(const char *text, struct when *w);
 /* Parse the argument `text` of option `name`. EXIT_OK, or EXIT_BAD after a message. */
 int when_option(const char *name, const char *text, struct when *w);

@@ -22,6 +22,7 @@ static const struct {
     {CAUSE_DEPTH_EXCEEDED, COUNTED_INVALID_REQUEST, false},
     {CAUSE_INVALID_REQUEST, COUNTED_INVALID_REQUEST, false},
     {CAUSE_OPERATION_ERROR, COUNTED_OPERATION_ERROR, false},
+    {CAUSE_LINK_DOWN, COUNTED_ACK_TIMEOUT, false},
     {CAUSE_BAD_ICRC, COUNTED_ICRC_RECEIVED, true},
     {CAUSE_PACKET_LOSS, COUNTED_SEQ_NAK_RECEIVED, false},
     {CAUSE_PACKET_LOSS, COUNTED_OUT_OF_SEQUENCE, true},
@@ -56,6 +57,8 @@ static const struct {
     {CAUSE_DUPLICATE, COUNTED_DUPLICATE_REQUEST, true},
 };
 
+#define COUNTERS_TOLD 16 /* of a driver, in a sentence, at most */
+
 size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool responder,
                           const struct counter_info *out[], size_t max)
 {
@@ -75,8 +78,8 @@ void counters_for_cause_put(struct buf *b, enum cause cause, bool responder)
     const char *sep = "";
 
     for (unsigned d = 0; d < DRIVERS; d++) {
-        const struct counter_info *found[16];
-        size_t n = counters_for_cause(cause, (enum counter_driver)d, responder, found, ARRAY_LEN(found));
+        const struct counter_info *found[COUNTERS_TOLD];
+        size_t n = counters_for_cause(cause, (enum counter_driver)d, responder, found, COUNTERS_TOLD);
         if (n)
             buf_printf(b, "%s%s ", sep, counter_driver_str((enum counter_driver)d));
         for (size_t i = 0; i < n; i++)

@@ -9,8 +9,8 @@
  * of the responder's adapter, else of the requester's. Returns their number. */
 size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool responder,
                           const struct counter_info *out[], size_t max);
-/* Append those of all drivers: "mlx5 out_of_sequence, duplicate_request; rxe out_of_seq_request"; nothing if there are
- * none. */
+/* Append those of all drivers: "mlx5 out_of_sequence, duplicate_request; rxe out_of_seq_request";
+ * nothing if there are none. */
 void counters_for_cause_put(struct buf *b, enum cause cause, bool responder);
 
 #endif

@@ -51,11 +51,11 @@ static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t p
 static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
-        uint32_t psn = psn_add(o->psn, i), at = psn % NOTED_RESPONSES;
+        uint32_t psn = psn_add(o->psn, i);
+        const struct noted_response *r = response_slot(t, psn);
         const struct asked *a = rounds_asked(&t->rounds, psn);
-        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].first < o->last &&
-            !(a && a->nak == t->responses.by_psn[at].first))
-            return t->responses.by_psn[at].first;
+        if (r->psn == psn && r->first < o->last && !(a && a->nak == r->first))
+            return r->first;
     }
     return 0;
 }
@@ -305,9 +305,8 @@ static uint32_t asked_again(struct req_dir *h, uint32_t psn)
 static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
     const struct flow_notes *t = x->notes[other];
-    uint32_t seen = t && t->responses.by_psn[st->psn % NOTED_RESPONSES].psn == st->psn
-                        ? t->responses.by_psn[st->psn % NOTED_RESPONSES].first
-                        : 0;
+    const struct noted_response *r = t ? response_slot(t, st->psn) : NULL;
+    uint32_t seen = r && r->psn == st->psn ? r->first : 0;
     struct fact f = {.other = seen, .tap = fact_tap(tap_of(x, other))};
     uint32_t again;
 

@@ -348,26 +348,27 @@ static void note_run(struct flow_notes *t, const struct pkt *p)
 
 static void note_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p), at = psn % NOTED_RESPONSES;
+    uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p);
+    struct noted_response *r = response_slot_new(t, psn, e->h->room);
 
-    if (t->responses.by_psn[at].psn != psn) {
-        t->responses.by_psn[at].first = frame_u32(e->p);
-        t->responses.by_psn[at].answer = 0;
-    } else if (UNLIKELY(icrc && t->responses.by_psn[at].icrc == icrc) && frame_ip_id(e->p)) {
+    if (r->psn != psn) {
+        r->first = frame_u32(e->p);
+        r->answer = 0;
+    } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {
         tell_answer_copy(x, e, t);
     }
     if (!(e->p->op->flags & OPF_ACK)) {
-        t->responses.by_psn[at].answer = frame_u32(e->p);
+        r->answer = frame_u32(e->p);
         t->responses.reads++;
         if (e->p->payload_len > t->responses.largest)
             t->responses.largest = e->p->payload_len;
-        t->responses.by_psn[at].acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
+        r->acked = e->h->have_ack && psn_diff(e->h->ack_psn, psn) >= 0;
         note_run(t, e->p);
     }
-    t->responses.by_psn[at].psn = psn;
-    t->responses.by_psn[at].frame = frame_u32(e->p);
-    t->responses.by_psn[at].icrc = icrc;
-    t->responses.by_psn[at].ts = e->p->frame->ts;
+    r->psn = psn;
+    r->frame = frame_u32(e->p);
+    r->icrc = icrc;
+    r->ts = e->p->frame->ts;
 }
 
 /* The MSN never decreases unless the queue pair was reset: then what looked like a retransmission long after the last
@@ -486,7 +487,7 @@ static void on_over(void *user, uint32_t flow, bool restart)
     struct explainer *x = user;
 
     (void)restart;
-    free(x->notes[flow]);
+    notes_free(x->notes[flow], observer_room(x->observer));
     x->notes[flow] = NULL;
 }
 
@@ -570,7 +571,7 @@ void explain_free(struct explainer *x)
     if (!x)
         return;
     for (uint32_t i = 0; x->notes && i < conn_counts(observer_conns(x->observer)).flows; i++)
-        free(x->notes[i]);
+        notes_free(x->notes[i], NULL);
     free(x->notes);
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);

@@ -473,6 +473,8 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
 void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* True if an incident is shown. */
 bool explain_is_selected(const struct incident *i, const struct explain_opts *o);
+/* Append what to look at next (params.c), the counters that confirm it, and the command that shows the place: lines. */
+void explain_next(const struct explain_opts *o, const struct incident *s, struct buf *b);
 /* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
 void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);
 

@@ -8,15 +8,42 @@
 
 #define OVERTAKING 8 /* requests that may come between a reordered one and the next in order */
 
+/* An array of empty slots; NULL: no memory. */
+static struct noted_response *responses_new(uint32_t n)
+{
+    struct noted_response *r = calloc(n, sizeof *r);
+
+    for (uint32_t i = 0; r && i < n; i++)
+        r[i].psn = UINT32_MAX;
+    return r;
+}
+
+void notes_free(struct flow_notes *t, struct room *room)
+{
+    if (!t)
+        return;
+    room_give(room, (t->rounds.slots - ROUNDS_MIN) * sizeof *t->rounds.seen +
+                        (t->responses.slots - NOTED_RESPONSES_MIN) * sizeof *t->responses.by_psn);
+    free(t->rounds.seen);
+    free(t->responses.by_psn);
+    free(t);
+}
+
 struct flow_notes *notes_new(void)
 {
     struct flow_notes *t = calloc(1, sizeof *t);
 
     if (!t)
         return NULL;
+    t->rounds.slots = ROUNDS_MIN;
+    t->rounds.seen = calloc(ROUNDS_MIN, sizeof *t->rounds.seen);
+    t->responses.slots = NOTED_RESPONSES_MIN;
+    t->responses.by_psn = responses_new(NOTED_RESPONSES_MIN);
+    if (!t->rounds.seen || !t->responses.by_psn) {
+        notes_free(t, NULL);
+        return NULL;
+    }
     rounds_init(&t->rounds);
-    for (unsigned i = 0; i < NOTED_RESPONSES; i++)
-        t->responses.by_psn[i].psn = UINT32_MAX;
     for (unsigned i = 0; i < NOTED_BAD; i++)
         t->requests.bad[i].psn = UINT32_MAX;
     t->hypotheses = (struct hypotheses){.open = NO_INCIDENT,
@@ -43,16 +70,16 @@ struct flow_notes *notes_new(void)
 
 uint32_t response_frame(const struct flow_notes *t, uint32_t psn)
 {
-    unsigned at = psn % NOTED_RESPONSES;
+    const struct noted_response *r = response_slot(t, psn);
 
-    return t->responses.by_psn[at].psn == psn ? t->responses.by_psn[at].frame : 0;
+    return r->psn == psn ? r->frame : 0;
 }
 
 uint32_t answer_frame(const struct flow_notes *t, uint32_t psn)
 {
-    unsigned at = psn % NOTED_RESPONSES;
+    const struct noted_response *r = response_slot(t, psn);
 
-    return t->responses.by_psn[at].psn == psn ? t->responses.by_psn[at].answer : 0;
+    return r->psn == psn ? r->answer : 0;
 }
 
 uint32_t damaged_frame(const struct flow_notes *t, uint32_t psn)
@@ -72,13 +99,77 @@ uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uin
     return 0;
 }
 
+/* Twice as many slots for responses; false: without room, or there are as many as are kept. */
+static __attribute__((noinline)) bool responses_grow(struct noted_responses *n, struct room *room)
+{
+    uint32_t slots = 2 * n->slots;
+    struct noted_response *grown =
+        slots <= NOTED_RESPONSES && room_take(room, n->slots * sizeof *grown, false) ? responses_new(slots) : NULL;
+
+    if (!grown)
+        return false;
+    for (uint32_t i = 0; i < n->slots; i++)
+        if (n->by_psn[i].psn != UINT32_MAX)
+            grown[n->by_psn[i].psn & (slots - 1)] = n->by_psn[i];
+    free(n->by_psn);
+    n->by_psn = grown;
+    n->slots = slots;
+    return true;
+}
+
+struct noted_response *response_slot_new(struct flow_notes *t, uint32_t psn, struct room *room)
+{
+    struct noted_response *r = response_slot(t, psn);
+
+    while (UNLIKELY(r->psn != psn && r->psn != UINT32_MAX && t->responses.slots < NOTED_RESPONSES) &&
+           responses_grow(&t->responses, room))
+        r = response_slot(t, psn);
+    return r;
+}
+
 /* --- Rounds of requests ----------------------------------------------------------------------- */
 
 void rounds_init(struct rounds *s)
 {
-    *s = (struct rounds){0};
-    for (unsigned i = 0; i < TRACK_SENT; i++)
+    *s = (struct rounds){.seen = s->seen, .slots = s->slots};
+    for (uint32_t i = 0; i < s->slots; i++)
         s->seen[i].psn = UINT32_MAX;
+}
+
+static struct copies *copies_of(const struct rounds *s, uint32_t psn)
+{
+    return &s->seen[psn & (s->slots - 1)];
+}
+
+/* Twice as many slots, so that PSN `psn` is not forgotten; false: without room, or there are as many as are kept. */
+static __attribute__((noinline)) bool rounds_grow(struct rounds *s, const struct req_dir *h, uint32_t psn)
+{
+    uint32_t slots = 2 * s->slots;
+    bool outstanding = h->service != SVC_UC && !(h->have_una && psn_diff(h->una, psn) > 0);
+    struct copies *grown = slots <= TRACK_SENT && room_take(h->room, s->slots * sizeof *grown, outstanding)
+                               ? calloc(slots, sizeof *grown)
+                               : NULL;
+
+    if (!grown)
+        return false;
+    for (uint32_t i = 0; i < slots; i++)
+        grown[i].psn = UINT32_MAX;
+    for (uint32_t i = 0; i < s->slots; i++)
+        if (s->seen[i].psn != UINT32_MAX)
+            grown[s->seen[i].psn & (slots - 1)] = s->seen[i];
+    free(s->seen);
+    s->seen = grown;
+    s->slots = slots;
+    return true;
+}
+
+static struct copies *copies_new(struct rounds *s, const struct req_dir *h, uint32_t psn)
+{
+    struct copies *c = copies_of(s, psn);
+
+    while (UNLIKELY(c->psn != psn && c->psn != UINT32_MAX && s->slots < TRACK_SENT) && rounds_grow(s, h, c->psn))
+        c = copies_of(s, psn);
+    return c;
 }
 
 struct asked *rounds_asked(struct rounds *s, uint32_t psn)
@@ -127,7 +218,8 @@ static void run_goes_on(struct rounds *s)
 
 void rounds_request(struct rounds *s, const struct event *e)
 {
-    uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
+    uint32_t psn = e->p->bth.psn;
+    struct copies *c;
     int32_t ahead = e->h->have_next ? psn_diff(psn, e->h->cursor) : 0;
 
     if (UNLIKELY(e->as == SEEN_COPY))
@@ -137,13 +229,14 @@ void rounds_request(struct rounds *s, const struct event *e)
         run_begin(s, psn, e->h->cursor);
     else if (UNLIKELY(s->runs[0].at) && !(ahead > 0 && run_resume(s, psn)) && s->n == s->runs[0].at + 1)
         run_goes_on(s);
-    if (s->seen[at].psn != psn)
-        s->seen[at].at[0] = 0;
-    s->seen[at].psn = psn;
-    s->seen[at].at[1] = s->seen[at].at[0];
-    s->seen[at].frame[1] = s->seen[at].frame[0];
-    s->seen[at].at[0] = s->n;
-    s->seen[at].frame[0] = frame_u32(e->p);
+    c = copies_new(s, e->h, psn);
+    if (c->psn != psn)
+        c->at[0] = 0;
+    c->psn = psn;
+    c->at[1] = c->at[0];
+    c->frame[1] = c->frame[0];
+    c->at[0] = s->n;
+    c->frame[0] = frame_u32(e->p);
 }
 
 /* A packet seen in a round; frame 0: none. */
@@ -153,11 +246,12 @@ struct copy {
 
 static struct copy copy_of(const struct rounds *s, unsigned run, uint32_t psn)
 {
-    uint32_t at = psn % TRACK_SENT, end = run ? s->runs[run - 1].at : UINT32_MAX;
+    const struct copies *c = copies_of(s, psn);
+    uint32_t end = run ? s->runs[run - 1].at : UINT32_MAX;
 
-    for (unsigned i = 0; s->seen[at].psn == psn && i < 2 && s->seen[at].at[i]; i++)
-        if (s->seen[at].at[i] >= s->runs[run].at && s->seen[at].at[i] < end)
-            return (struct copy){psn, s->seen[at].frame[i], s->seen[at].at[i]};
+    for (unsigned i = 0; c->psn == psn && i < 2 && c->at[i]; i++)
+        if (c->at[i] >= s->runs[run].at && c->at[i] < end)
+            return (struct copy){psn, c->frame[i], c->at[i]};
     return (struct copy){0};
 }
 
@@ -200,12 +294,13 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
 
 void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
 {
-    uint32_t psn = e->p->bth.psn, at = psn % TRACK_SENT;
+    uint32_t psn = e->p->bth.psn;
     unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);
     bool both = copy_of(s, run, psn).frame && copy_of(s, other, psn).frame;
     struct copy copy = copy_of(s, both ? other : run, psn), behind = behind_in(s, both ? other : run, psn, e->h->next);
 
-    uint32_t before = !copy.frame && s->seen[at].psn == psn ? s->seen[at].frame[0] : 0;
+    const struct copies *c = copies_of(s, psn);
+    uint32_t before = !copy.frame && c->psn == psn ? c->frame[0] : 0;
 
     s->asked[s->asked_at++ % PASS_ASKED] = (struct asked){.psn = psn,
                                                           .nak = frame_u32(e->p),
@@ -218,10 +313,10 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
 
 bool rounds_since(const struct rounds *s, const struct asked *a)
 {
-    uint32_t at = a->psn % TRACK_SENT;
+    const struct copies *c = copies_of(s, a->psn);
 
-    for (unsigned i = 0; s->seen[at].psn == a->psn && i < 2; i++)
-        if (s->seen[at].at[i] > a->at && s->seen[at].at[i] < s->n)
+    for (unsigned i = 0; c->psn == a->psn && i < 2; i++)
+        if (c->at[i] > a->at && c->at[i] < s->n)
             return true;
     return false;
 }

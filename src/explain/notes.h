@@ -20,12 +20,17 @@
 
 /* The rounds of requests at the tap: copies of each PSN since the requester last went back, and in the round before.
  * They tell which copy of a packet a NAK is about: the responder had received all earlier PSNs in order. */
+struct copies {
+    uint32_t psn; /* UINT32_MAX: empty */
+    /* the two latest copies, latest first: frame, and count of requests (0: none) */
+    uint32_t frame[2], at[2];
+};
+#define ROUNDS_MIN 16 /* slots at first */
 struct rounds {
-    struct {
-        uint32_t psn; /* UINT32_MAX: empty */
-        /* the two latest copies, latest first: frame, and count of requests (0: none) */
-        uint32_t frame[2], at[2];
-    } seen[TRACK_SENT];
+    /* Each PSN in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs collide; from
+     * TRACK_SENT slots on, or without room, a later PSN replaces an earlier one. */
+    struct copies *seen;
+    uint32_t slots;
     uint32_t n; /* requests seen */
     struct {
         /* count of its first request, 0: the first round; the PSN that a NAK asked for, else its first PSN */
@@ -85,16 +90,21 @@ struct response_gap {
 #define RESPONSE_GAPS      8         /* the longest ones, those in which a response was due first */
 #define RESPONSE_GAP_LEAST NS_PER_MS /* shorter ones are not noted */
 
-/* Responses to the requests of a flow. */
+/* Responses to the requests of a flow: those with one PSN. */
+struct noted_response {
+    uint32_t psn;                /* UINT32_MAX: empty */
+    uint32_t first, frame, icrc; /* frame of the first and the latest one; ICRC of the latest */
+    uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
+    bool acked;                  /* a later PSN had been acknowledged before */
+    ns_t ts;                     /* of the latest */
+};
+#define NOTED_RESPONSES_MIN 16 /* slots at first */
 struct noted_responses {
     struct response_gap gaps[RESPONSE_GAPS];
-    struct {
-        uint32_t psn, first, frame, icrc;
-        uint32_t answer; /* latest frame of a READ response or ATOMIC ACK; 0: none */
-        bool acked;      /* a later PSN had been acknowledged before */
-        ns_t ts;
-    } by_psn[NOTED_RESPONSES]; /* frame of the first and the latest one; ICRC and time of the latest */
-    uint32_t last_frame;       /* latest response; 0: none seen */
+    /* Responses, each in slot `PSN modulo slots`, up to NOTED_RESPONSES of them: as in struct rounds. */
+    struct noted_response *by_psn;
+    uint32_t slots;
+    uint32_t last_frame; /* latest response; 0: none seen */
     ns_t last_ts;
     uint32_t largest; /* payload bytes of the largest READ response */
     uint32_t reads;   /* READ responses */
@@ -209,6 +219,15 @@ struct flow_notes {
 
 /* New notes; NULL: no memory. */
 struct flow_notes *notes_new(void);
+/* Release them; what their tables took is given back to `room`. NULL is allowed for both. */
+void notes_free(struct flow_notes *t, struct room *room);
+/* The slot of the responses with a PSN, which may hold another one. */
+static inline struct noted_response *response_slot(const struct flow_notes *t, uint32_t psn)
+{
+    return &t->responses.by_psn[psn & (t->responses.slots - 1)];
+}
+/* The same for a response that comes: the table grows from `room` before it forgets another PSN. */
+struct noted_response *response_slot_new(struct flow_notes *t, uint32_t psn, struct room *room);
 /* Frame of the latest response with a PSN; frame of a packet with a bad ICRC and this PSN; 0: none. */
 uint32_t response_frame(const struct flow_notes *t, uint32_t psn);
 uint32_t damaged_frame(const struct flow_notes *t, uint32_t psn);
@@ -217,8 +236,9 @@ uint32_t answer_frame(const struct flow_notes *t, uint32_t psn);
 /* Frame of a packet with a bad ICRC and one of `n` PSNs from `psn` on, after frame `since`; 0: none. */
 uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uint32_t since);
 
-/* Rounds: reset; note a request; note a sequence NAK, with noted_responses.least_trip (decides on which side of the tap
- * the packet was lost) and .round_trip (decides which copy, if several passed). */
+/* Rounds: forget what was seen, but not the memory; note a request; note a sequence NAK, with
+ * noted_responses.least_trip (decides on which side of the tap the packet was lost) and .round_trip (decides which
+ * copy, if several passed). */
 void rounds_init(struct rounds *s);
 void rounds_request(struct rounds *s, const struct event *e);
 void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip);

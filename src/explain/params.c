@@ -1,6 +1,7 @@
-/* layer 3 (explain): the settings of both ends and of the network that matter to a cause. */
+/* layer 3 (explain): the settings of both ends and of the network that matter to a cause, and what to type next. */
 #include "dissect/ib/ib.h"
 #include "src/conn/retries.h"
+#include "src/counters/cause_counters.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
@@ -115,4 +116,103 @@ void explain_setting(struct explainer *x, const struct incident *st, struct buf 
         sep(b, start);
         put_class(b, x->notes[st->flow]);
     }
+}
+
+/* --- What to do next -------------------------------------------------------------------------- */
+
+/* A word, quoted for a shell. */
+static void put_quoted(struct buf *b, const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,+:@%=";
+
+    if (*s && s[strspn(s, plain)] == '\0') {
+        buf_puts(b, s);
+        return;
+    }
+    buf_char(b, '\'');
+    for (; *s; s++)
+        if (*s == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_char(b, *s);
+    buf_char(b, '\'');
+}
+
+/* A file name behind a command; a line that it does not fit goes on in the next one. `start`: of the line in `b`. */
+static void put_argument(struct buf *b, const struct explain_opts *o, const char *s, size_t *start)
+{
+    struct buf word = {0};
+
+    put_quoted(&word, s);
+    if (b->len - *start + 1 + word.len + strlen(" \\") > explain_columns(o)) {
+        buf_puts(b, " \\\n");
+        *start = b->len;
+        buf_puts(b, "       ");
+    }
+    buf_char(b, ' ');
+    buf_puts(b, buf_str(&word));
+    buf_free(&word);
+}
+
+/* The command that shows a frame of no connection, or of several. */
+static void frame_command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf filter = {0};
+    size_t start = b->len;
+
+    buf_printf(&filter, "frame.number == %u", s->frames[0]);
+    buf_puts(b, "    Next: rdmatrace decode -Y");
+    put_argument(b, o, buf_str(&filter), &start);
+    if (s->files[0] < o->n_files)
+        put_argument(b, o, o->files[s->files[0]], &start);
+    buf_char(b, '\n');
+    buf_free(&filter);
+}
+
+/* The command that shows the place of a connection; of several: that of the first frame. */
+static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf what = {0};
+    size_t start = b->len;
+
+    if (s->conn)
+        buf_printf(&what, "--conn %u ", s->conn);
+    buf_printf(&what, "--around %u", s->frames[0]);
+    buf_printf(b, "    Next: rdmatrace ladder %s", buf_str(&what));
+    if (b->len - start + strlen(" \\") > explain_columns(o)) {
+        b->len = start;
+        buf_printf(b, "    Next: rdmatrace ladder \\\n        %s", buf_str(&what));
+        start += strlen("    Next: rdmatrace ladder \\\n");
+    }
+    for (size_t i = 0; i < o->n_files; i++)
+        put_argument(b, o, o->files[i], &start);
+    buf_char(b, '\n');
+    buf_free(&what);
+}
+
+/* True if its first frame is one of a connection, as that of an incident about several is, and no other file has a
+ * frame of the same number. */
+static bool has_ladder(const struct explain_opts *o, const struct incident *s)
+{
+    return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE && o->n_files == 1);
+}
+
+void explain_next(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf text = {0}, counters = {0};
+
+    buf_printf(&text, "Look at: %s.", cause_table[s->cause].next);
+    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    counters_for_cause_put(&counters, (enum cause)s->cause, true);
+    if (!counters.len)
+        counters_for_cause_put(&counters, (enum cause)s->cause, false);
+    if (counters.len) {
+        text.len = 0;
+        buf_printf(&text, "Counters: %s.", buf_str(&counters));
+        buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
+    }
+    if (s->n_frames && !o->once)
+        (has_ladder(o, s) ? command_print : frame_command_print)(o, s, b);
+    buf_free(&text);
+    buf_free(&counters);
 }

@@ -151,7 +151,8 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
 /* --- MTU -------------------------------------------------------------------------------------- */
 
 #define BLACK_HOLE_TRIES   3   /* copies of large packets that did not arrive */
-#define BLACK_HOLE_SMALLER 8   /* smaller packets that arrived */
+#define BLACK_HOLE_SMALLER 8   /* smaller packets that arrived, */
+#define BLACK_HOLE_NAKS    2   /* or connections on which NAKs show that some did behind the large one */
 #define BLACK_HOLE_MIN     512 /* bytes; no MTU is smaller */
 
 /* Packets to one address that were acknowledged, or not: of `size` bytes, and smaller. */
@@ -159,6 +160,7 @@ struct sizes {
     uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
     uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries */
     uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
+    uint32_t naks, nak;            /* connections on which a NAK asked for the large one; a frame with one */
     uint32_t frame;                /* the first large one */
     ns_t ts;
 };
@@ -194,6 +196,10 @@ static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
             z->tries += h->sent[i].copies;
     z->stuck++;
     z->spent += is_spent(x, h, stuck);
+    if (h->seq.have && h->seq.psn == stuck->psn) {
+        z->naks++;
+        z->nak = !z->nak || h->seq.frame < z->nak ? h->seq.frame : z->nak;
+    }
 }
 
 /* Count the requests of all flows to the destination of `f`. */
@@ -213,17 +219,27 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 /* True if only the size distinguishes the packets that arrived from those that did not. */
 static bool is_black_hole(const struct sizes *z)
 {
-    return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived >= BLACK_HOLE_SMALLER &&
-           z->arrived_max < z->size;
+    return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived_max < z->size &&
+           (z->arrived >= BLACK_HOLE_SMALLER || z->naks >= BLACK_HOLE_NAKS);
 }
 
-static bool is_first_to(struct explainer *x, uint32_t flow)
+/* True if the oldest request without a response was sent again. */
+static bool is_stuck(struct explainer *x, uint32_t flow)
+{
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    const struct sent *s = h && h->have_next ? req_dir_sent(h, h->have_una ? h->una : h->start) : NULL;
+
+    return s && s->copies > 1;
+}
+
+/* True if no earlier flow to that host at the tap has the trouble that `has` looks for. */
+static bool is_first_to(struct explainer *x, uint32_t flow, bool (*has)(struct explainer *x, uint32_t flow))
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
     for (uint32_t i = 0; i < flow; i++) {
         const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
-        if (g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst))
+        if (has(x, i) && g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst))
             return false;
     }
     return true;
@@ -232,7 +248,8 @@ static bool is_first_to(struct explainer *x, uint32_t flow)
 static void end_mtu(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
-    struct sizes z = is_first_to(x, flow) ? sizes_to(x, f) : (struct sizes){0};
+    bool first = is_stuck(x, flow) && is_first_to(x, flow, is_stuck);
+    struct sizes z = first ? sizes_to(x, f) : (struct sizes){0};
     uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
     struct incident *st = incident_at(x, by);
 
@@ -240,7 +257,10 @@ static void end_mtu(struct explainer *x, uint32_t flow)
         return;
     st->dst = f->dst;
     incident_frame(st, ROLE_LOST, z.frame);
-    incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .k = z.arrived, .lost = z.frame));
+    incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
+                        .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
+    if (z.arrived < BLACK_HOLE_SMALLER)
+        incident_add(st, SAY(BLACK_HOLE_ASKED, .n = z.naks, .nak = z.nak));
     if (z.spent)
         incident_add(st, SAY(SPENT_ON, .n = z.spent));
     for (uint32_t i = 0; i < by; i++)
@@ -254,15 +274,13 @@ static void end_mtu(struct explainer *x, uint32_t flow)
 static uint32_t lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
 {
     uint32_t last = a->psn + a->span - 1;
-    bool came = t->responses.by_psn[(last & PSN_MASK) % NOTED_RESPONSES].psn == (last & PSN_MASK) &&
-                t->responses.by_psn[(last & PSN_MASK) % NOTED_RESPONSES].answer;
+    bool came = answer_frame(t, last & PSN_MASK) != 0;
 
     if (a->answered || a->span < 2 || a->span > NOTED_RESPONSES || a->opcode != OP_READ_REQUEST || !came ||
         a->len <= (a->span - 1) * pmtu)
         return 0;
     for (uint32_t i = 0; i + 1 < a->span; i++) {
-        uint32_t psn = psn_add(a->psn, i), at = psn % NOTED_RESPONSES;
-        if (t->responses.by_psn[at].psn == psn && t->responses.by_psn[at].answer)
+        if (answer_frame(t, psn_add(a->psn, i)))
             return 0;
     }
     return a->span - 1;
@@ -291,6 +309,11 @@ static struct sizes missing_back(struct explainer *x, uint32_t flow)
         z.spent |= is_spent(x, h, s);
     }
     return z;
+}
+
+static bool is_back_missing(struct explainer *x, uint32_t flow)
+{
+    return missing_back(x, flow).stuck > 0;
 }
 
 static struct sizes sizes_back(struct explainer *x, uint32_t flow)
@@ -336,7 +359,8 @@ static bool is_missing_back(struct explainer *x, const struct incident *o, const
 static void end_mtu_back(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
-    struct sizes z = is_first_to(x, flow) ? sizes_back(x, flow) : (struct sizes){0};
+    bool first = is_back_missing(x, flow) && is_first_to(x, flow, is_back_missing);
+    struct sizes z = first ? sizes_back(x, flow) : (struct sizes){0};
     uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
     struct incident *st = incident_at(x, by);
 

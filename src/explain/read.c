@@ -19,7 +19,7 @@ struct fate {
 /* A READ response was lost after the tap: note the shortest time until the requester retransmits the READ. */
 static void note_loop(const struct event *e, struct flow_notes *t, const struct fate *f)
 {
-    ns_t took = e->p->frame->ts - t->responses.by_psn[f->psn % NOTED_RESPONSES].ts;
+    ns_t took = e->p->frame->ts - response_slot(t, f->psn)->ts;
 
     if (f->place == PLACE_AFTER && !f->ask->again && (!t->responses.loop || took < t->responses.loop))
         t->responses.loop = took;
@@ -48,10 +48,9 @@ static bool in_doubt(const struct event *e, const struct flow_notes *t, uint32_t
 {
     uint32_t last = psn_prev(psn);
     const struct read_req *before = req_dir_read(e->h, last, 0);
-    bool soon = e->p->frame->ts - t->responses.by_psn[psn % NOTED_RESPONSES].ts < t->responses.loop / 2;
+    bool soon = e->p->frame->ts - response_slot(t, psn)->ts < t->responses.loop / 2;
 
-    return soon || t->responses.by_psn[psn % NOTED_RESPONSES].acked ||
-           (e->h->seq.have && e->h->seq.psn == psn && e->h->seq.frame < seen) ||
+    return soon || response_slot(t, psn)->acked || (e->h->seq.have && e->h->seq.psn == psn && e->h->seq.frame < seen) ||
            (before && before->again && before->frame < seen && answer_frame(t, last) < before->frame);
 }
 
@@ -290,7 +289,7 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
     if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->place == PLACE_BEFORE)
         t->hypotheses.rsp_missing = incident_number(x, st);
     t->responses.lost_ts = e->p->frame->ts;
-    t->responses.lost_loop = f.seen ? loop_behind(e, t->responses.by_psn[f.psn % NOTED_RESPONSES].ts) : 0;
+    t->responses.lost_loop = f.seen ? loop_behind(e, response_slot(t, f.psn)->ts) : 0;
     t->hypotheses.rsp_lost =
         st && !st->is_request && st->cause != CAUSE_BAD_ICRC ? incident_number(x, st) : NO_INCIDENT;
     return st;

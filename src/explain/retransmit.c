@@ -373,8 +373,8 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
 
     if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
         return;
-    if (e->p->frame->ts - t->responses.by_psn[psn_prev(psn) % NOTED_RESPONSES].ts >= SHORT_LOOP || e->h->seq.have ||
-        e->h->late || e->h->gaps || e->h->disorder)
+    if (e->p->frame->ts - response_slot(t, psn_prev(psn))->ts >= SHORT_LOOP || e->h->seq.have || e->h->late ||
+        e->h->gaps || e->h->disorder)
         return; /* the packets skipped may have been reordered or lost */
     t->hypotheses.unheard = NO_INCIDENT;
     st->cause = CAUSE_EARLY_TIMEOUT;

@@ -99,6 +99,41 @@ Test(complaint, of_ucx)
     cr_expect_str_eq(told(1), "UCX: RETRY_EXC_ERR, QP 0x00e6d7, mlx5_3 (line 3)");
 }
 
+Test(complaint, of_ucx_with_a_gid)
+{
+    struct conn_addr a = address("10.0.0.1"), b = address("10.0.0.2"), c = address("10.0.0.3");
+
+    line("[1612345678.123456] [node1:1234 :0]      ib_mlx5_log.c:177  UCX  ERROR Transport retry count exceeded on "
+         "mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)");
+    line("[1612345678.123460] [node1:1234 :0]      ib_mlx5_log.c:177  UCX  ERROR RC QP 0x13 wqe[3]: RDMA_WRITE s-- "
+         "[rqpn 0x3c5 dlid=0 sl=0 port=1 src_path_bits=0 dgid=::ffff:10.0.0.2 sgid_index=3 traffic_class=0] [rva 0x7f "
+         "rkey 0x1] [va 0x7f len 8192 lkey 0x1]");
+    cr_assert_eq(all.n, 1);
+    cr_expect(all.of[0].have_ts);
+    cr_expect(complaint_matches(&all.of[0], &a, &b));
+    cr_expect_not(complaint_matches(&all.of[0], &a, &c), "another GID");
+    cr_expect(complaint_is_about(&all.of[0], 0x3c5));
+    cr_expect(complaint_is_about(&all.of[0], 0x13), "what the peer asks of it");
+    cr_expect_not(complaint_is_about(&all.of[0], 0x14), "another queue pair");
+    cr_expect(complaint_names(&all.of[0], &b));
+    cr_expect_not(complaint_names(&all.of[0], &a));
+}
+
+Test(complaint, of_nccl_with_the_name_of_a_status)
+{
+    struct conn_addr a = address("10.0.0.1"), b = address("10.0.0.2");
+
+    line("[2026-03-03 12:11:38] gpu2:881:1020 [0] transport/net_ib/p2p.cc:333 NCCL WARN NET/IB: Got completion from "
+         "peer "
+         "10.9.0.2<49414> with status=IBV_WC_WR_FLUSH_ERR(5) opcode=IBV_WC_RDMA_WRITE(1) reqSize=0 vendor_err=249 "
+         "req_type=Recv localGid ::ffff:10.0.0.1 remoteGid ::ffff:10.0.0.2 hca mlx5_0");
+    cr_assert_eq(all.n, 1);
+    cr_expect_str_eq(told(0), "NCCL: WR_FLUSH_ERR from peer 10.9.0.2, 10.0.0.1 to 10.0.0.2, mlx5_0 (line 1)");
+    cr_expect(all.of[0].have_ts);
+    cr_expect_eq(all.of[0].vendor_err, 249);
+    cr_expect(complaint_matches(&all.of[0], &b, &a));
+}
+
 Test(complaint, of_perftest)
 {
     line(" Completion with error at client");
