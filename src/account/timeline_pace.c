@@ -102,7 +102,7 @@ static uint32_t bytes_of(const struct event *e)
 }
 
 /* A new request: the time since the latest request of the host, of *len bytes. */
-static ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now, uint32_t *len)
+static inline ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now, uint32_t *len)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t near;
@@ -253,10 +253,14 @@ bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns
 
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
-    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    const struct flow *f;
 
-    if (UNLIKELY(d->peer == HOSTS_SEEN))
+    if (UNLIKELY(d->peer == HOSTS_SEEN)) {
+        f = conn_flow_at(observer_conns(t->observer), e->flow);
         d->peer = timeline_host(&f->dst, f->tap);
+    }
+    if (LIKELY(!t->sent[d->peer].ts))
+        return; /* no request of that host waits for its turn */
     t->turns[t->n_turns++ % TURNS] =
         (struct turn){.host = d->peer, .len = bytes_of(e), .ts = now, .before = d->last_answer};
     d->last_answer = now;
