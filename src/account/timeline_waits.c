@@ -262,8 +262,8 @@ static void note_window(struct timeline *t, struct direction *d, const struct ev
     }
     if (UNLIKELY(free && at_once && n == d->window && d->window_times < WINDOW_SURE) &&
         timeline_is_stalled(t, d, now, reaction(d))) {
-        d->window_times++;
-        settle_unsure(d);
+        if (++d->window_times == WINDOW_SURE)
+            settle_unsure(d);
     }
     d->freed = n < d->window ? now : 0;
 }
