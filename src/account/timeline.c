@@ -567,19 +567,6 @@ const struct timeline_row *timeline_row(const struct timeline *t, size_t i)
 {
     return &t->rows[i];
 }
-size_t timeline_first(const struct timeline *t, uint64_t conn)
-{
-    size_t low = 0, high = timeline_n(t);
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (t->rows[mid].conn < conn)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
 uint32_t timeline_episodes(const struct timeline *t)
 {
     return t->n;

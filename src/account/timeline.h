@@ -87,7 +87,19 @@ size_t timeline_n(const struct timeline *t);
 const struct timeline_row *timeline_row(const struct timeline *t, size_t i);
 /* Number of the first account of connection `conn`, whose accounts follow one another; of the next connection with
  * accounts if it has none, or timeline_n(). */
-size_t timeline_first(const struct timeline *t, uint64_t conn);
+static inline size_t timeline_first(const struct timeline *t, uint64_t conn)
+{
+    size_t low = 0, high = timeline_n(t);
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (timeline_row(t, mid)->conn < conn)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
 /* The episodes in the order in which they began. */
 uint32_t timeline_episodes(const struct timeline *t);
 const struct episode *timeline_episode(const struct timeline *t, uint32_t i);
