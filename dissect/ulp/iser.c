@@ -95,8 +95,9 @@ enum ulp_looks iser_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     struct iser m;
 
-    if (len < ISER_LEN + ISCSI_LEN || b[0] >> 4 != ISER_CONTROL || b[1] || b[2] || b[3] ||
-        !iser_get(&m, b, len, whole) || !iscsi_opcode_str(m.opcode))
+    if (len < ISER_LEN + ISCSI_LEN || b[0] >> 4 != ISER_CONTROL || b[1] || b[2] || b[3])
+        return LOOKS_OTHER;
+    if (!iser_get(&m, b, len, whole) || !iscsi_opcode_str(m.opcode))
         return LOOKS_OTHER;
     if (whole && m.data + (m.n_data + 3) / 4 * 4 != len && m.data + m.n_data != len)
         return LOOKS_OTHER;

@@ -350,7 +350,9 @@ static void admin_text(struct buf *b, const struct nvme_cmd *c)
 /* Opcodes of I/O commands whose cdw10 to cdw12 name logical blocks. */
 static bool has_blocks(unsigned opc)
 {
-    return opc == 0x01 || opc == 0x02 || opc == 0x04 || opc == 0x05 || opc == 0x08 || opc == 0x0c || opc == 0x7d;
+    static const uint8_t codes[] = {0x01, 0x02, 0x04, 0x05, 0x08, 0x0c, 0x7d};
+
+    return memchr(codes, (int)opc, sizeof codes) != NULL;
 }
 
 void nvme_arguments_text(struct buf *b, const struct nvme_cmd *c, bool admin)

@@ -48,8 +48,9 @@ enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole)
         return LOOKS_OTHER;
     if (m.kind != SMBD_DATA)
         return m.kind == SMBD_NEGOTIATE ? LOOKS_CLIENT : LOOKS_SERVER;
-    if (m.at != SMBD_DATA_LEN || m.n_data < SMB2_LEN || len < SMBD_DATA_LEN + SMB2_LEN ||
-        (whole && m.at + m.n_data != len) || !is_smb2(b + m.at) || load_le16(b + m.at + 4) != SMB2_LEN)
+    if (m.at != SMBD_DATA_LEN || m.n_data < SMB2_LEN || len < SMBD_DATA_LEN + SMB2_LEN)
+        return LOOKS_OTHER;
+    if ((whole && m.at + m.n_data != len) || !is_smb2(b + m.at) || load_le16(b + m.at + 4) != SMB2_LEN)
         return LOOKS_OTHER;
     return load_le32(b + m.at + 16) & 1 ? LOOKS_SERVER : LOOKS_CLIENT;
 }

@@ -63,12 +63,11 @@ static bool is_fatal_nak(unsigned status)
 void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now)
 {
     const struct requester *r = &q->qp.req;
-    bool whole = r->msg_tail == r->msg_head || !req_msg(r, r->msg_tail - 1)->open,
-         fatal = e->flags & EFF_ERROR && is_fatal_nak(e->status) && whole && ep_may_choose(q->ep, CHOICE_AFTER_FATAL),
-         rnr = e->flags & EFF_WAIT && r->rnr_wait && r->rnr_until - now > 2 * STRAY_AFTER &&
-               ep_may_choose(q->ep, CHOICE_IN_RNR_WAIT);
+    bool whole = r->msg_tail == r->msg_head || !req_msg(r, r->msg_tail - 1)->open;
+    bool fatal = e->flags & EFF_ERROR && is_fatal_nak(e->status) && whole;
+    bool rnr = e->flags & EFF_WAIT && r->rnr_wait && r->rnr_until - now > 2 * STRAY_AFTER;
 
-    if (!fatal && !rnr)
+    if (!(fatal && ep_may_choose(q->ep, CHOICE_AFTER_FATAL)) && !(rnr && ep_may_choose(q->ep, CHOICE_IN_RNR_WAIT)))
         return;
     q->stray_at = now + STRAY_AFTER;
     q->stray_psn = r->psn_next;

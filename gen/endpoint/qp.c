@@ -112,8 +112,10 @@ static bool init_xrc_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 /* True if the PD, the CQs and the SRQ exist. */
 static bool init_resources_ok(const struct endpoint *ep, const struct ep_qp_init *i)
 {
-    return i->pd >= 1 && i->pd <= ep->pds && handle_ok(i->send_cq, ep->n_cq) && handle_ok(i->recv_cq, ep->n_cq) &&
-           (i->srq == EP_NO_SRQ || ep_srq_of(ep, i->srq)) && init_xrc_ok(ep, i);
+    bool cqs_ok = handle_ok(i->send_cq, ep->n_cq) && handle_ok(i->recv_cq, ep->n_cq);
+    bool srq_ok = i->srq == EP_NO_SRQ || ep_srq_of(ep, i->srq);
+
+    return i->pd >= 1 && i->pd <= ep->pds && cqs_ok && srq_ok && init_xrc_ok(ep, i);
 }
 
 static bool init_limits_ok(const struct ep_qp_init *i)

@@ -89,12 +89,13 @@ void explain_pause(struct explainer *x, const struct pkt *p)
  * after it. */
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
 {
-    bool late = st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT ||
-                st->cause == CAUSE_LOST_ACK || (st->cause == CAUSE_PAUSE && st->flow != FLOW_NONE) ||
+    bool timeout =
+        st->cause == CAUSE_LOST_LAST_PACKET || st->cause == CAUSE_EARLY_TIMEOUT || st->cause == CAUSE_LOST_ACK;
+    bool late = timeout || (st->cause == CAUSE_PAUSE && st->flow != FLOW_NONE) ||
                 (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
     ns_t took = st->lost > st->silence ? st->lost : st->silence, latest = st->start + st->lost - st->arrival;
 
-    if (!late || st->moot || st->merged || st->superseded_by || st->tap != a->tap)
+    if (!late || st->tap != a->tap || !incident_stands(st))
         return false;
     return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
 }
@@ -112,7 +113,9 @@ static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
     bool loss = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_READ_RESPONSE ||
                 st->cause == CAUSE_BAD_ICRC || st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
 
-    return !st->moot && st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from &&
+    bool during = st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from;
+
+    return !st->moot && during &&
            (loss || (st->cause == CAUSE_LOST_LAST_PACKET && !(st->arrived && is_of_pause(st, a))));
 }
 

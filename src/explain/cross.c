@@ -22,7 +22,7 @@ void cross_supersede(struct explainer *x, uint32_t by, uint32_t i)
 {
     struct incident *st = &x->incidents[i], *o = &x->incidents[by];
 
-    if (st->moot || st->merged || st->superseded_by || by == i)
+    if (!incident_stands(st) || by == i)
         return;
     st->superseded_by = by + 1;
     o->supersedes++;
@@ -48,7 +48,7 @@ void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow)
 
 bool is_unheard(const struct incident *i)
 {
-    if (i->moot || i->merged || i->superseded_by)
+    if (!incident_stands(i))
         return false;
     switch (i->cause) {
     case CAUSE_RETRY_EXCEEDED:
@@ -68,8 +68,9 @@ bool is_unheard(const struct incident *i)
 
 static bool is_loss(const struct incident *st)
 {
-    return (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET) && st->is_request && !st->moot &&
-           !st->merged && !st->superseded_by && st->flow != FLOW_NONE;
+    bool lost = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET;
+
+    return lost && st->is_request && st->flow != FLOW_NONE && incident_stands(st);
 }
 
 /* By DSCP: packets of all flows over IP, and lost packets. */
@@ -160,8 +161,10 @@ static void explain_unheeded(struct explainer *x, uint32_t number)
 
 static bool is_spent_on(const struct incident *i, const struct incident *st)
 {
-    return (i->cause == CAUSE_RETRY_EXCEEDED || i->cause == CAUSE_SILENT_PEER) && i->flow != FLOW_NONE && !i->moot &&
-           !i->merged && !i->superseded_by && i->tap == st->tap && conn_addr_eq(&i->dst, &st->dst);
+    bool given_up = i->cause == CAUSE_RETRY_EXCEEDED || i->cause == CAUSE_SILENT_PEER;
+    bool same_peer = i->tap == st->tap && conn_addr_eq(&i->dst, &st->dst);
+
+    return given_up && i->flow != FLOW_NONE && same_peer && incident_stands(i);
 }
 
 static bool is_loss_to(const struct incident *i, const struct incident *st)

@@ -123,8 +123,9 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
 /* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. */
 static void compare_copy(struct incident *st, const struct sent *o, uint32_t tap)
 {
-    if (!o || !st->icrc || !o->icrc_first || o->copies > 2 || o->same || st->icrc == o->icrc_first ||
-        st->icrc == o->icrc)
+    bool comparable = o && st->icrc && o->icrc_first && o->copies <= 2 && !o->same;
+
+    if (!comparable || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
     st->proved = true;
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = tap));
@@ -188,8 +189,8 @@ static struct incident *known_loss(struct explainer *x, const struct incident *s
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *o = &x->incidents[i];
-        if (o != st && o->flow == st->flow && o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request &&
-            o->psn == st->psn && o->place == PLACE_BEFORE)
+        bool lost_request = o->cause == CAUSE_PACKET_LOSS && o->has_psn && o->is_request && o->place == PLACE_BEFORE;
+        if (o != st && lost_request && o->flow == st->flow && o->psn == st->psn)
             return o;
     }
     return NULL;

@@ -83,10 +83,13 @@ static bool is_heard(struct explainer *x, uint32_t flow)
 static bool is_without_end(struct explainer *x, uint32_t flow, const struct incident *st, struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
+    bool progress = h->have_una && psn_diff(h->una, h->back_psn) > 0;
 
-    if (!st || h->why != BACK_SILENCE || !st->has_psn || (h->have_una && psn_diff(h->una, h->back_psn) > 0) ||
-        st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT ||
-        !(is_heard(x, flow) || explain_is_unreached(x, st)))
+    if (!st || h->why != BACK_SILENCE || !st->has_psn || progress)
+        return false;
+    if (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT)
+        return false;
+    if (!is_heard(x, flow) && !explain_is_unreached(x, st))
         return false;
     /* else the capture may have ended before the next try */
     return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
@@ -270,9 +273,11 @@ void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, s
         incident_add(st, SAY(SPENT, .n = s->copies, .again = s->last));
     for (uint32_t i = 0; i < x->n; i++) {
         st = &x->incidents[i];
-        if (st->flow != flow || st->moot || !st->arrived || st->psn != s->psn || !t->closing.left_frame ||
-            st->arrived < t->closing.left_frame || t->closing.left_ts - h->back_ts < timer_earliest(st->silence) ||
-            !(dead = incident_new(x, CAUSE_RETRY_EXCEEDED, flow, NULL)))
+        if (st->flow != flow || st->moot || !st->arrived || st->psn != s->psn || !t->closing.left_frame)
+            continue;
+        if (st->arrived < t->closing.left_frame || t->closing.left_ts - h->back_ts < timer_earliest(st->silence))
+            continue;
+        if (!(dead = incident_new(x, CAUSE_RETRY_EXCEEDED, flow, NULL)))
             continue;
         st = &x->incidents[i];
         incident_concerns(dead, s->psn, s->icrc_first, true);

@@ -251,6 +251,11 @@ void incident_unframe(struct incident *s, uint32_t frame);
 /* Number of an incident, and it; NULL for NO_INCIDENT. */
 uint32_t incident_number(const struct explainer *x, const struct incident *s);
 struct incident *incident_at(struct explainer *x, uint32_t n);
+/* True if the incident is shown itself: it is neither moot nor merged into another one, nor explained by one. */
+static inline bool incident_stands(const struct incident *s)
+{
+    return !s->moot && !s->merged && !s->superseded_by;
+}
 /* The incident about the frame with a bad ICRC that packet `p` retransmits. */
 struct incident *damaged_incident(struct explainer *x, const struct flow_notes *t, uint32_t frame, const struct pkt *p);
 /* Set the packet that an incident is about. */

@@ -453,8 +453,8 @@ static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
         struct req_dir *h = observer_req_dir(x->observer, i);
-        if (f->tap != k->tap || !conn_addr_eq(&f->src, &k->dst) || conn_addr_eq(&f->dst, &k->src) || !h ||
-            !h->have_next || h->rsp_packets || !req_dir_sent(h, k->psn))
+        bool elsewhere = f->tap == k->tap && conn_addr_eq(&f->src, &k->dst) && !conn_addr_eq(&f->dst, &k->src);
+        if (!elsewhere || !h || !h->have_next || h->rsp_packets || !req_dir_sent(h, k->psn))
             continue;
         if (found != FLOW_NONE)
             return FLOW_NONE;

@@ -41,9 +41,11 @@ static bool was_taken(struct explainer *x, const struct incident *st)
 {
     struct req_dir *h = st->flow == FLOW_NONE ? NULL : observer_req_dir(x->observer, st->flow);
 
-    return st->cause == CAUSE_BAD_ICRC && !st->moot && st->is_request && h && h->have_una &&
-           st->facts[0].sentence == SENTENCE_DAMAGED && psn_in(st->psn, h->start, h->una - h->start) &&
-           h->next - st->psn < TRACK_SENT && !req_dir_sent(h, st->psn);
+    bool damaged = st->cause == CAUSE_BAD_ICRC && !st->moot && st->facts[0].sentence == SENTENCE_DAMAGED;
+
+    if (!damaged || !st->is_request || !h || !h->have_una)
+        return false;
+    return psn_in(st->psn, h->start, h->una - h->start) && h->next - st->psn < TRACK_SENT && !req_dir_sent(h, st->psn);
 }
 
 void explain_early_icrcs(struct explainer *x)
@@ -139,8 +141,9 @@ static bool is_deaf(struct explainer *x, uint32_t flow)
     const struct flow_notes *t = x->notes[flow];
     const struct req_dir *h = observer_req_dir(x->observer, flow);
 
-    return t && t->requests.wanted.frame && !t->responses.last_frame && h && h->have_next &&
-           (h->service == SVC_RC || h->service == SVC_XRC) && !is_told(x, flow);
+    bool reliable = h && h->have_next && (h->service == SVC_RC || h->service == SVC_XRC);
+
+    return reliable && t && t->requests.wanted.frame && !t->responses.last_frame && !is_told(x, flow);
 }
 
 /* Connections of one kind. */
