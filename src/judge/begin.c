@@ -30,7 +30,7 @@ static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, 
 
 bool judge_begin(struct judge *j, const struct event *e, struct jflow *f)
 {
-    f->shadow = shadow_new(observer_room(j->observer));
+    f->shadow = shadow_new(j->room);
     if (!f->shadow || !history_begin(f, e->p->bth.psn, e->h->from_start)) {
         shadow_free(f->shadow);
         f->shadow = NULL;

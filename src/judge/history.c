@@ -25,7 +25,7 @@ bool history_begin(struct jflow *f, uint32_t psn, bool from_start)
 void history_end_flow(struct judge *j, struct jflow *f)
 {
     if (f->history && f->history->payloads) {
-        room_give(observer_room(j->observer), PAYLOAD_BYTES);
+        room_give(j->room, PAYLOAD_BYTES);
         free(f->history->payloads);
     }
     free(f->history);
@@ -35,10 +35,10 @@ void history_end_flow(struct judge *j, struct jflow *f)
 /* The place of the READ response with this PSN; NULL: no room. */
 static struct read_payload *payload_of(struct judge *j, struct history *t, uint32_t psn)
 {
-    if (UNLIKELY(!t->payloads) && room_take(observer_room(j->observer), PAYLOAD_BYTES, false)) {
+    if (UNLIKELY(!t->payloads) && room_take(j->room, PAYLOAD_BYTES, false)) {
         t->payloads = calloc(1, PAYLOAD_BYTES);
         if (!t->payloads)
-            room_give(observer_room(j->observer), PAYLOAD_BYTES);
+            room_give(j->room, PAYLOAD_BYTES);
     }
     return t->payloads ? &t->payloads[psn % HISTORY_PAYLOADS] : NULL;
 }

@@ -113,6 +113,7 @@ struct judge *judge_new(const struct judge_opts *o)
         judge_free(j);
         return NULL;
     }
+    j->room = observer_room(j->observer);
     j->conns = observer_conns(j->observer);
     j->flow = conn_flows(j->conns);
     judge_use_header_rules(j, header_rules, n_header_rules);
@@ -463,7 +464,7 @@ void judge_end(struct judge *j)
     judge_fairness(j);
     judge_cm_end(j);
     note_capture_end(j);
-    if (j->flows_lost || observer_room(j->observer)->refused)
+    if (j->flows_lost || j->room->refused)
         lose_rules(j);
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),

@@ -35,6 +35,7 @@ static inline uint32_t recent_slot(uint16_t file, uint64_t number)
 struct judge {
     struct judge_opts o;
     struct observer *observer;
+    struct room *room;        /* of `observer` */
     struct conn_table *conns; /* of `observer` */
     struct flow *flow;        /* flows of `conns`, by index */
     struct findings *findings;
