@@ -112,7 +112,6 @@ KNOWN = [
           "the time of a request in several messages begins with the last one; here with the first one"),
     # SMC-R.
     Known("smc[.].*|frame[.]protocols", lambda a, b, p: p.ours.get("smc.llc_msg", "").startswith("0x2"), "LLC messages of version 2 are malformed to it"),
-    Known("frame[.]protocols", lambda a, b, p: b == re.sub(":smc", "", a), "SMC counts as no protocol"),
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
           "siw writes the bit fields of a Terminate in the order of its CPU, which is read in that of the network"),
