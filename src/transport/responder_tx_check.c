@@ -60,7 +60,7 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
         (is_data(t) && t->type != AETH_ACK))
         return fail(v, RULE_ACK_01, "syndrome", 0x1f, t->p->aeth.syndrome);
     if (t->type == AETH_NAK && t->code == NAK_INVALID_RD_REQUEST)
-        return fail(v, RULE_NAK_06, "NAK code", 1, t->code);
+        return fail(v, RULE_NAK_06, "NAK code", NAK_REMOTE_OPERATIONAL, t->code);
     if (!t->r->p.credits && t->type == AETH_ACK && t->code != AETH_CREDIT_INVALID)
         return fail(v, RULE_CM_11, "credit code", AETH_CREDIT_INVALID, t->code);
     return false;

@@ -92,7 +92,7 @@ static inline uint64_t talk_to(struct talk *t, int from, ns_t after, uint32_t dq
     p.bth.dqpn = dqpn;
     p.encap = ENCAP_ROCEV2;
     p.icrc = p.icrc == CRC_BAD ? CRC_BAD : CRC_GOOD;
-    p.icrc_got = (uint32_t)t->frame; /* packets differ from each other unless stated */
+    p.icrc_got = p.icrc_got ? p.icrc_got : (uint32_t)t->frame; /* packets differ from each other unless stated */
     observer_packet(t->observer, &p);
     return t->frame;
 }

@@ -163,3 +163,12 @@ Test(conn_taps, each_tap_has_its_own_times_of_the_setup)
     cr_expect_eq(conn_flow_at(table, flow[1])->params.rep_ts, 115);
     cr_expect_eq(conn_flow_at(table, flow[2])->params.req_ts, 0);
 }
+
+Test(conn_taps, a_connection_of_one_direction_exists)
+{
+    cr_expect_not(conn_exists(table, 1));
+    seen(0, 1, 2, 0x11);
+    cr_expect(conn_exists(table, 1));
+    cr_expect_not(conn_exists(table, 2));
+    cr_expect(conn_exists(table, conn_number_take(table)));
+}

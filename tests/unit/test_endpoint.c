@@ -338,6 +338,28 @@ Test(endpoint, credits_stall_and_resume_without_rnr)
     pair_free(p);
 }
 
+Test(endpoint, a_receive_posted_after_the_last_credit_is_announced_at_once)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    unsigned acks;
+
+    o.cfg[0].credits = o.cfg[1].credits = true;
+    p = pair_new(&o);
+    pair_recv(p, 1, 0, 0, 5000);
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 3000);
+    pair_run(p, p->now + NS_PER_MS);
+    cr_assert_eq(status(p, 0), WC_SUCCESS);
+    acks = pair_count(p, 1, OP_ACKNOWLEDGE);
+    pair_recv(p, 1, 0, 0, 5000);
+    pair_run(p, p->now + NS_PER_MS);
+    cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), acks + 1);
+    pair_recv(p, 1, 0, 0, 5000);
+    pair_run(p, p->now + NS_PER_MS);
+    cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), acks + 1, "one credit is left: the next response tells of the other");
+    pair_free(p);
+}
+
 Test(endpoint, same_seed_gives_the_same_frames)
 {
     uint8_t a[EP_FRAME_MAX], b[EP_FRAME_MAX];

@@ -175,3 +175,45 @@ Test(observer, a_read_that_is_sent_again_is_answered_by_what_begins_anew)
     cr_expect_eq(req_dir_read(h, 102, 0)->rsp_first, t.frame);
     talk_stop(&t);
 }
+
+/* A copy of a NAK that the network made changes nothing; a NAK that comes again much later is another one, as is one for a
+ * PSN that was sent again since. */
+Test(observer, a_nak_that_the_network_doubled_counts_once)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+    struct pkt nak = mk_ack(101, 0x60, 1);
+
+    nak.icrc_got = 0x12345678;
+    talk_start(&t, true);
+    listen(&a, &t);
+    for (uint32_t psn = 100; psn < 104; psn++)
+        talk(&t, 0, US, send_only(psn));
+    uint64_t first = talk(&t, 1, US, nak);
+    talk(&t, 1, US, nak);
+    cr_expect_eq(a.last.h->seq.times, 1);
+    cr_expect_eq(a.last.h->seq.frame, first);
+    talk(&t, 1, 10 * NS_PER_MS, nak);
+    cr_expect_eq(a.last.h->seq.times, 2);
+    talk(&t, 0, US, send_only(101));
+    cr_assert_eq(a.last.why, BACK_SEQ_NAK);
+    uint64_t again = talk(&t, 1, US, nak);
+    cr_expect_eq(a.last.h->seq.times, 3, "it asks for the copy");
+    cr_expect_eq(a.last.h->seq.frame, again);
+    talk_stop(&t);
+}
+
+Test(observer, a_sequence_nak_is_no_reason_to_send_another_psn_again)
+{
+    struct talk t = {0};
+    struct heard a = {0};
+
+    talk_start(&t, true);
+    listen(&a, &t);
+    for (uint32_t psn = 100; psn < 108; psn++)
+        talk(&t, 0, US, send_only(psn));
+    talk(&t, 1, US, mk_ack(104, 0x60, 4));
+    talk(&t, 0, 10 * NS_PER_MS, send_only(102));
+    cr_expect_neq(a.last.why, BACK_SEQ_NAK, "102 was acknowledged by it");
+    talk_stop(&t);
+}

@@ -1,9 +1,13 @@
 """Violations where they begin: the first PSN, length or time that breaks a rule, and in the clean twin the last one that keeps it."""
-from build import ON, case
+from build import CM, ON, case
+from cm import case as managed
 from transport import MID
 
 CASES = [
     case("an ACK of the very PSN that is missing", "ACK-03", ON + ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 2 m=3; >so 4", "", "ncqQr"),  # at the responder it is ACK-02
+    case("NAK of reliable datagrams", "NAK-06", MID + ">so 1; !<nak{4|2} 1 m=7"),
+    managed("a request along a path that a LAP proposes for its receiver alone", "CM-14",
+         CM + ">so 0; <ack 0 m=1; >lap qpn=$qb dgid=0xffff0a090909 at=1000; !>so 1{ dst=10.9.9.9|}; {|<ack 1 m=2}", "cQR", "nqr"),
     case("a READ that begins with a Middle", "RDA-02", MID + ">rd 1 dl=576; {!<rm 1|<rf 1 m=8}; <rm 2; <rl 3 m=8", "cQR", "nqr"),
     case("a READ that begins with a Last", "RDA-02", MID + ">rd 1 dl=64; {!<rl 1 m=8|<ro 1 m=8}", "cQR", "nqr"),
 ]
