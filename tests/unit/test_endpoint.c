@@ -356,7 +356,8 @@ Test(endpoint, a_receive_posted_after_the_last_credit_is_announced_at_once)
     cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), acks + 1);
     pair_recv(p, 1, 0, 0, 5000);
     pair_run(p, p->now + NS_PER_MS);
-    cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), acks + 1, "one credit is left: the next response tells of the other");
+    cr_expect_eq(pair_count(p, 1, OP_ACKNOWLEDGE), acks + 1,
+                 "one credit is left: the next response tells of the other");
     pair_free(p);
 }
 

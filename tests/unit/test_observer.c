@@ -176,8 +176,8 @@ Test(observer, a_read_that_is_sent_again_is_answered_by_what_begins_anew)
     talk_stop(&t);
 }
 
-/* A copy of a NAK that the network made changes nothing; a NAK that comes again much later is another one, as is one for a
- * PSN that was sent again since. */
+/* A copy of a NAK that the network made changes nothing; a NAK that comes again much later is another one, as is one
+ * for a PSN that was sent again since. */
 Test(observer, a_nak_that_the_network_doubled_counts_once)
 {
     struct talk t = {0};

@@ -198,3 +198,13 @@ Test(verbs, credit_codes_never_promise_more_than_there_is)
         cr_expect_leq(aeth_credits(credit_code(n)), n);
     cr_expect_eq(credit_code(UINT32_MAX), 30);
 }
+
+Test(qp, a_state_that_is_kept_needs_no_attribute)
+{
+    static const enum qp_type types[] = {QPT_RC, QPT_UC, QPT_UD, QPT_XRC_INI, QPT_XRC_TGT};
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        cr_expect_eq(needed(types[i], QPS_INIT, QPS_INIT), QPA_STATE);
+        cr_expect_eq(needed(types[i], QPS_RTS, QPS_RTS), QPA_STATE);
+    }
+}
