@@ -1,5 +1,5 @@
-"""What is told of simulated networks with trouble: each line of tests/told.tsv is a conversation of `rdmagen sim`, captured at its requester and
-its responder; tests/told/NAME has what explain, check and flows say of it (tests/golden.test)."""
+"""What is told of simulated networks with trouble: each line of tests/told.tsv is a conversation of `rdmagen sim`, or a scenario, captured at its
+requester and its responder; tests/told/NAME has what explain, check and flows say of it (tests/golden.test)."""
 import json
 import os
 import shlex
@@ -31,7 +31,8 @@ def told(words):
     for f in FILES:
         if os.path.exists(OUT + "/" + f):
             os.unlink(OUT + "/" + f)
-    run("rdmagen", "sim", *words, *(a for tap, f in zip(TAPS, FILES) for a in ("-w", "%s:%s" % (tap, f))))
+    args = [os.path.abspath(w) if os.path.isfile(w) else w for w in words]
+    run("rdmagen", "sim", *args, *(a for tap, f in zip(TAPS, FILES) for a in ("-w", "%s:%s" % (tap, f))))
     parts = [("explain --all " + f, run("rdmatrace", "explain", "--all", f)) for f in FILES]
     parts.append(("explain " + " ".join(FILES), run("rdmatrace", "explain", *FILES)))
     parts += [("check --complete --tap %s %s" % (tap, f), verdicts("--tap", tap, f)) for tap, f in zip(TAPS, FILES)]
