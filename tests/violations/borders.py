@@ -3,6 +3,8 @@ from build import CM, ON, case
 from cm import case as managed
 from transport import MID
 
+CREDITS = ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s={1|8}")  # the responder counts its receives
+
 CASES = [
     case("an ACK of the very PSN that is missing", "ACK-03", ON + ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 2 m=3; >so 4", "", "ncqQr"),  # at the responder it is ACK-02
     case("NAK of reliable datagrams", "NAK-06", MID + ">so 1; !<nak{4|2} 1 m=7"),
@@ -10,4 +12,7 @@ CASES = [
          CM + ">so 0; <ack 0 m=1; >lap qpn=$qb dgid=0xffff0a090909 at=1000; !>so 1{ dst=10.9.9.9|}; {|<ack 1 m=2}", "cQR", "nqr"),
     case("a READ that begins with a Middle", "RDA-02", MID + ">rd 1 dl=576; {!<rm 1|<rf 1 m=8}; <rm 2; <rl 3 m=8", "cQR", "nqr"),
     case("a READ that begins with a Last", "RDA-02", MID + ">rd 1 dl=64; {!<rl 1 m=8|<ro 1 m=8}", "cQR", "nqr"),
+    *(case("a SEND %d ahead of its credits, %d more come soon" % (n, credits), "ACK-08",
+           CREDITS + ">so 1; <ack 1 m=2 s={0|8}; " + "".join(">so %d f=-; " % (2 + i) for i in range(n)) + "!>so %d; <ack 2 m=3 s={%d|8}; "
+           "?>so %d; <ack %d m=%d s=8" % (2 + n, credits, 3 + n, 3 + n, 4 + n), "", "ncqQrR") for n in (1, 2) for credits in (0, 1, 2)),
 ]
