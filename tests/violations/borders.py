@@ -1,7 +1,7 @@
 """Violations where they begin: the first PSN, length or time that breaks a rule, and in the clean twin the last one that keeps it."""
-from build import CM, ON, case
+from build import CM, EVERYWHERE, ON, case
 from cm import case as managed
-from transport import MID
+from transport import MID, acked
 
 CREDITS = ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s={1|8}")  # the responder counts its receives
 
@@ -15,4 +15,10 @@ CASES = [
     *(case("a SEND %d ahead of its credits, %d more come soon" % (n, credits), "ACK-08",
            CREDITS + ">so 1; <ack 1 m=2 s={0|8}; " + "".join(">so %d f=-; " % (2 + i) for i in range(n)) + "!>so %d; <ack 2 m=3 s={%d|8}; "
            "?>so %d; <ack %d m=%d s=8" % (2 + n, credits, 3 + n, 3 + n, 4 + n), "", "ncqQrR") for n in (1, 2) for credits in (0, 1, 2)),
+    # After three responses to all that had been sent the clocks of both directions are known to agree, and nothing is missing.
+    *(case("%s ahead of a connection that has had %d responses" % (what, n), rule,
+           CM + acked(0, n - 1, 1) + "!{%s|}; >so %d; <ack %d m=%d; >so %d; <ack %d m=%d" % (text % (n + 20, n), n, n, n + 1, n + 1, n + 1, n + 2),
+           "" if n < 3 else everywhere, everywhere if n < 3 else "")
+      for n in (2, 3, 8) for what, rule, text, everywhere in (("an ACK", "ACK-03", "<ack %d m=%d", "ncqQr"), ("a NAK", "NAK-01", "<nak0 %d m=%d", EVERYWHERE),
+                                                              ("a READ response", "RDA-05", "<ro %d m=%d", EVERYWHERE))),
 ]
