@@ -103,20 +103,25 @@ static uint32_t original_read(const struct judged *a)
 /* The frame that proves a failure of this packet; 0: none. */
 static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
 {
+    static const struct sent not_sent;
+    static const struct read_req not_asked;
     struct req_dir *h = a->h;
     uint32_t psn = a->p->bth.psn;
     const struct sent *s = req_dir_sent(h, psn), *before = req_dir_sent(h, psn_prev(psn));
     const struct read_req *k = req_dir_read(h, psn, 0);
 
+    s = s ? s : &not_sent;
+    before = before ? before : &not_sent;
+    k = k ? k : &not_asked;
     switch (cause) {
     case CAUSE_REQUEST_BEFORE:
-        return before ? before->first : 0;
+        return before->first;
     case CAUSE_MESSAGE:
         return message_frame(a, psn);
     case CAUSE_FIRST_COPY:
-        return s ? s->first : 0;
+        return s->first;
     case CAUSE_LAST_COPY:
-        return s ? s->last : 0;
+        return s->last;
     case CAUSE_LAST_REQUEST:
         return h->last_frame;
     case CAUSE_READ:
@@ -124,11 +129,11 @@ static uint32_t cause_of(const struct judged *a, enum rule_cause cause)
     case CAUSE_OLDEST_READ:
         return oldest_read(a);
     case CAUSE_READ_PROGRESS:
-        return k ? k->rsp_last ? k->rsp_last : k->frame : 0;
+        return k->rsp_last ? k->rsp_last : k->frame;
     case CAUSE_FIRST_RESPONSE:
-        return k ? k->rsp_first : 0;
+        return k->rsp_first;
     case CAUSE_ACK:
-        return h->have_ack ? h->ack_frame : s ? s->first : 0;
+        return h->have_ack ? h->ack_frame : s->first;
     case CAUSE_ACKED:
         return h->una_frame;
     case CAUSE_SEQ_NAK:
