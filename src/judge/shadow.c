@@ -10,16 +10,6 @@
 #define MSGS_MIN 16 /* entries of the rings, at first */
 #define RES_MIN  8
 
-/* The rings of `msgs` entries and more behind a shadow. */
-static struct req_msg *msgs_of(struct shadow *r)
-{
-    return (struct req_msg *)(r + 1);
-}
-static struct rsp_res *res_of(struct shadow *r, uint32_t msgs)
-{
-    return (struct rsp_res *)(msgs_of(r) + msgs);
-}
-
 static size_t ring_bytes(uint32_t msgs, uint32_t res)
 {
     return msgs * sizeof(struct req_msg) + res * sizeof(struct rsp_res);
@@ -60,10 +50,10 @@ static struct shadow *moved(struct shadow *old, uint32_t msgs, uint32_t res)
         return NULL;
     *r = *old;
     q = &r->req.r;
-    q->msg_off = (int32_t)((char *)msgs_of(r) - (char *)q);
+    q->msg_off = (int32_t)((char *)shadow_msgs(r) - (char *)q);
     q->msg_mask = msgs - 1;
     s = &r->rsp.r;
-    s->res_off = (int32_t)((char *)res_of(r, msgs) - (char *)s);
+    s->res_off = (int32_t)((char *)shadow_res(r, msgs) - (char *)s);
     s->res_mask = res - 1;
     for (uint32_t i = 1; i <= old->req.r.msg_mask + 1; i++)
         *req_msg(q, q->msg_tail - i) = *req_msg(&old->req.r, q->msg_tail - i);
@@ -124,8 +114,8 @@ void shadow_begin(struct shadow *r, const struct shadow_params *k)
 
     r->thorough = k->thorough;
     r->start = k->psn;
-    shadow_req_init(&r->req, &q, &u, msgs_of(r), msgs);
-    shadow_rsp_init(&r->rsp, &s, &w, res_of(r, msgs), res);
+    shadow_req_init(&r->req, &q, &u, shadow_msgs(r), msgs);
+    shadow_rsp_init(&r->rsp, &s, &w, shadow_res(r, msgs), res);
     memset(req_msg(&r->req.r, r->req.r.msg_tail - 1), 0, sizeof(struct req_msg)); /* no open message before the first */
 }
 

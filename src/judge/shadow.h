@@ -114,6 +114,15 @@ struct shadow {
     struct shadow_rsp rsp;
     /* behind it, in the same allocation, the rings: struct req_msg, then struct rsp_res */
 };
+static inline struct req_msg *shadow_msgs(struct shadow *r)
+{
+    return (struct req_msg *)(r + 1);
+}
+/* `msgs`: entries of the ring before it. */
+static inline struct rsp_res *shadow_res(struct shadow *r, uint32_t msgs)
+{
+    return (struct rsp_res *)(shadow_msgs(r) + msgs);
+}
 
 /* Allocate the replicas of a flow; NULL without memory. */
 struct shadow *shadow_new(struct room *room);
