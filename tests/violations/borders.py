@@ -10,6 +10,8 @@ CASES = [
     case("NAK of reliable datagrams", "NAK-06", MID + ">so 1; !<nak{4|2} 1 m=7"),
     managed("a request along a path that a LAP proposes for its receiver alone", "CM-14",
          CM + ">so 0; <ack 0 m=1; >lap qpn=$qb dgid=0xffff0a090909 at=1000; !>so 1{ dst=10.9.9.9|}; {|<ack 1 m=2}", "cQR", "nqr"),
+    managed("a request along another path than the one that a LAP proposes", "CM-14",
+            CM + ">so 0; <ack 0 m=1; >lap qpn=$qb dgid=0xffff0a090909 at=1000; !>so 1{ dst=10.9.9.8|}; {|<ack 1 m=2}", "", "ncqQrR"),
     case("a READ that begins with a Middle", "RDA-02", MID + ">rd 1 dl=576; {!<rm 1|<rf 1 m=8}; <rm 2; <rl 3 m=8", "cQR", "nqr"),
     case("a READ that begins with a Last", "RDA-02", MID + ">rd 1 dl=64; {!<rl 1 m=8|<ro 1 m=8}", "cQR", "nqr"),
     *(case("a SEND %d ahead of its credits, %d more come soon" % (n, credits), "ACK-08",
