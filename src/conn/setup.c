@@ -4,6 +4,7 @@
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
 #include "dissect/ulp/service.h"
+#include "dissect/ulp/smc.h"
 
 /* --- One half --------------------------------------------------------------------------------- */
 

@@ -8,8 +8,9 @@
 
 #include "dissect/ip/tcp_exchange.h"
 #include "dissect/mad/cm.h"
-#include "dissect/ulp/smc.h"
 #include "src/conn/conn.h"
+
+#define SETUP_SMC_END 26 /* bytes: SMC_END_LEN of dissect/ulp/smc.h, which includes all of a packet */
 
 #define LEARN_PENDING 256 /* REQs, and halves of exchanges, that are remembered */
 
@@ -37,7 +38,7 @@ struct setup_half {
     uint32_t psn;
     struct conn_addr end; /* exchange: address of the queue pair, a LID as ::lid; CM: src */
     unsigned smc_type;    /* exchange of SMC-R: SMC_ACCEPT or SMC_CONFIRM; else 0 */
-    uint8_t smc[SMC_END_LEN];
+    uint8_t smc[SETUP_SMC_END];
 };
 
 /* A half, and the CM message that carries it. */

@@ -1,6 +1,10 @@
 /* layer 2b (conn): connections of SMC-R, learnt from the CLC messages in the TCP connection: they use no CM. */
 #include "src/conn/setup.h"
 
+#include "dissect/ulp/smc.h"
+
+_Static_assert(SETUP_SMC_END == SMC_END_LEN, "what a setup keeps of a message");
+
 /* Both halves: the client confirms what the server accepted, or a copy of the two came in another order. */
 static void learn_link(struct conn_table *t, const struct setup_half *client, const struct setup_half *server)
 {
