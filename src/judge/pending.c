@@ -286,13 +286,16 @@ static uint32_t unanswered_to(const struct shadow_req *q, uint32_t psn)
 }
 
 /* True if a NAK, or a response behind the first one that the READ or atomic asks for, has demanded the retransmission
- * since. */
-static bool is_demanded_now(const struct crossing *t, struct req_dir *h)
+ * since; if it began behind the first missing PSN, that what was missing has come since. */
+static bool is_demanded_now(const struct crossing *t, const struct jflow *f)
 {
+    struct req_dir *h = f->dir;
     const struct read_req *k = req_dir_read(h, t->psn, 0);
     bool naked = (h->seq.have && h->seq.ts >= t->ts && psn_diff(h->seq.psn, t->psn) <= 0) ||
                  (h->rnr.have && h->rnr.ts >= t->ts && psn_diff(h->rnr.psn, t->psn) <= 0);
 
+    if (t->rule == RULE_RTX_11)
+        return psn_diff(t->psn, f->shadow->req.r.una_hi) <= 0;
     return naked || (k && h->rsp_ts >= t->ts && (k->early || psn_diff(h->proves, psn_add(t->psn, 1)) > 0));
 }
 
@@ -302,7 +305,7 @@ static bool is_permitted_now(const struct crossing *t, struct jflow *f)
     const struct shadow_req *q = &f->shadow->req;
 
     if (rule_table[t->rule].traits & T_AGAIN)
-        return is_demanded_now(t, f->dir);
+        return is_demanded_now(t, f);
     if (rule_table[t->rule].traits & T_CREDITS)
         return q->r.unlimited || psn_diff(t->number, q->r.limit) <= 1;
     return unanswered_to(q, t->psn) <= q->r.p.max_rd;

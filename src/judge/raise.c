@@ -111,9 +111,19 @@ static bool opposite_direction(const struct flow *a, const struct flow *b)
     return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
 }
 
-/* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, another queue pair
- * between the same addresses is at similar PSNs, or there are responses of either end to another one whose requests
- * were not captured. */
+/* True if the sender of `flow` responded before any request to it was captured: the connection is older than the
+ * capture, and the requests may be those of another queue pair than the one that is paired with it. */
+static bool responded_to_unseen(const struct judge *j, uint32_t flow)
+{
+    const uint32_t peer = j->flow[flow].peer;
+    const struct req_dir *asked = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
+
+    return j->flows[flow].has_rsp && !(asked && asked->have_next && asked->first_frame < j->flows[flow].rsp_frame);
+}
+
+/* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, the connection is
+ * older than the capture, another queue pair between the same addresses is at similar PSNs, or there are responses of
+ * either end to another one whose requests were not captured. */
 static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = &j->flow[flow];
@@ -130,6 +140,8 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
         return true; /* CM messages were captured, but not of this connection, which is older */
     if (fit < PAIRING_PROVED && f->peer != FLOW_NONE && j->flows[f->peer].rsp_frame < h->first_rsp_frame)
         return true; /* responses precede the first response paired with these requests */
+    if (fit < PAIRING_PROVED && responded_to_unseen(j, flow))
+        return true;
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *g = &j->flow[i];
         const struct req_dir *o = j->flows[i].dir;

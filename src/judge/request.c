@@ -137,7 +137,7 @@ static void note_gap(struct judge *j, const struct judged *a)
     struct gap_seen *g = &a->f->history->gap;
 
     (void)j;
-    if (a->h->gbn != a->h->next || (g->frame && g->psn == a->h->gbn))
+    if (a->h->service == SVC_UC || a->h->gbn != a->h->next || (g->frame && g->psn == a->h->gbn))
         return;
     *g = (struct gap_seen){.psn = a->h->gbn, .frame = frame_u32(a->p), .ts = a->p->frame->ts};
 }
