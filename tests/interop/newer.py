@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
-SOURCE = "deb [signed-by=%s] http://deb.debian.org/debian trixie main\n"
+SOURCE = "deb [signed-by=%s] %s trixie main\n"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = "ibverbs-providers libc6 libgcc-s1 libibverbs1 libnl-3-200 libnl-route-3-200 librdmacm1t64".split()
 BUILT_IN = ("virtio_pci",)
@@ -18,6 +18,15 @@ PLACE = "opt/newer"  # in the guest
 PATIENCE = 60  # seconds for a step of fetching
 # How rdmagen runs in the guest, with the libraries of `more` before its own.
 RUN = "/%s/ld-linux-x86-64.so.2 --library-path /%s:%%s /usr/bin/rdmagen" % (PLACE, PLACE)
+
+
+def mirror():
+    """The archive of Debian that this machine uses."""
+    r = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"], stdout=subprocess.PIPE, text=True)
+    found = re.search(r"^Debian\|Debian\|(\S+)$", r.stdout, re.M)
+    if not found:
+        image.skip("apt has no list of Debian's packages (apt-get update)")
+    return found.group(1)
 
 
 def apt_options():
@@ -28,7 +37,7 @@ def apt_options():
     for d in ("lists/partial", "cache/archives/partial"):
         os.makedirs("%s/%s" % (folder, d), exist_ok=True)
     with open(folder + "/sources.list", "w") as f:
-        f.write(SOURCE % KEYS)
+        f.write(SOURCE % (KEYS, mirror()))
     options = ["-o", "Dir::Etc::sourcelist=%s/sources.list" % folder, "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State::lists=%s/lists" % folder,
                "-o", "Dir::Cache=%s/cache" % folder, "-o", "Acquire::Languages=none", "-o", "APT::Sandbox::User="]
     run("apt-get", *options, "-q", "update")
