@@ -262,11 +262,14 @@ static int twin_qp_create(struct rnic *r, struct rnic_qp_init *q, void *user, vo
                               .srq = q->srq ? (int)number_of(q->srq) : EP_NO_SRQ};
     int h;
 
-    if (q->type < RNIC_QP_RC || q->type > RNIC_QP_UD || q->create_flags)
+    if (((q->type < RNIC_QP_RC || q->type > RNIC_QP_UD) && q->type != RNIC_QP_XRC_SEND) || q->create_flags)
         return -EOPNOTSUPP;
     if (!q->pd || !q->send_cq || !q->recv_cq || q->max_send_sge > RNIC_SGES || q->max_recv_sge > RNIC_SGES)
         return -EINVAL;
-    init.type = q->type == RNIC_QP_RC ? QPT_RC : q->type == RNIC_QP_UC ? QPT_UC : QPT_UD;
+    init.type = q->type == RNIC_QP_RC   ? QPT_RC
+                : q->type == RNIC_QP_UC ? QPT_UC
+                : q->type == RNIC_QP_UD ? QPT_UD
+                                        : QPT_XRC_INI;
     init.pd = number_of(q->pd);
     init.send_cq = (int)number_of(q->send_cq);
     init.recv_cq = (int)number_of(q->recv_cq);

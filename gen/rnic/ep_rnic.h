@@ -1,5 +1,6 @@
 /* layer 3 (rnic): an endpoint of gen/endpoint as a device in virtual time, for the same commands as a real one (the
- * "twin"). RC, UC and UD; no RDMA-CM, no XRC, and no multicast. */
+ * "twin"). RC, UC, UD and XRC initiators; no RDMA-CM, no XRC targets, and no
+ * multicast. */
 #ifndef RDMATRACE_GEN_RNIC_EP_RNIC_H
 #define RDMATRACE_GEN_RNIC_EP_RNIC_H
 

@@ -121,6 +121,16 @@ static void say_numbers(struct buf *out, const struct number *n, size_t count, c
     }
 }
 
+/* The flags that ibv_query_device() has no room for, if the driver tells them. */
+static void say_more_flags(struct ibv_context *c, struct buf *out)
+{
+    struct verbs_context *v = verbs_get_ctx_op(c, query_device_ex);
+    struct ibv_device_attr_ex x = {0};
+
+    if (v && ibv_result(v->query_device_ex(c, NULL, &x, sizeof x)) == 0)
+        buf_printf(out, " device_cap_flags_ex=%llu", (unsigned long long)x.device_cap_flags_ex);
+}
+
 static int be_query(struct rnic *r, struct buf *out)
 {
     struct ibv_device_attr a = {0};
@@ -133,6 +143,7 @@ static int be_query(struct rnic *r, struct buf *out)
         buf_char(out, *p > ' ' && *p <= '~' ? *p : '_');
     buf_printf(out, " node_guid=0x%016llx", (unsigned long long)__builtin_bswap64(a.node_guid));
     say_numbers(out, device_numbers, ARRAY_LEN(device_numbers), &a);
+    say_more_flags(ibv_of(r)->context, out);
     return 0;
 }
 

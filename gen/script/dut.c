@@ -209,12 +209,17 @@ const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME])
 /* --- The device ------------------------------------------------------------------------------- */
 
 /* A number in the line of the device; `unless` if the line has none. */
-static uint32_t number_or(const char *line, const char *key, uint32_t unless)
+static uint64_t long_or(const char *line, const char *key, uint64_t unless)
 {
     char text[32];
 
     dut_word(line, key, text, sizeof text);
-    return *text ? (uint32_t)strtoul(text, NULL, 0) : unless;
+    return *text ? strtoull(text, NULL, 0) : unless;
+}
+
+static uint32_t number_or(const char *line, const char *key, uint32_t unless)
+{
+    return (uint32_t)long_or(line, key, unless);
 }
 
 /* Read its capabilities. *ports: how many it has. */
@@ -229,17 +234,18 @@ static bool read_device(struct script *s, uint32_t *ports)
     *ports = min_u32(number_or(a, "phys_port_cnt", 1), PORTS);
     d->atomics = number_or(a, "atomic_cap", 1) != 0;
     d->flags = number_or(a, "device_cap_flags", UINT32_MAX);
+    d->more_flags = long_or(a, "device_cap_flags_ex", UINT64_MAX);
     return true;
 }
 
-/* The entry for `gid` in an answer, "gid=INDEX,GID,TYPE,INTERFACE ...", of type RoCE v2. -1: there is none. */
-static int gid_index(const char *answer, const uint8_t gid[16])
+/* The entry for `gid` in an answer, "gid=INDEX,GID,TYPE,INTERFACE ...", of this type. -1: there is none. */
+static int gid_index(const char *answer, const uint8_t gid[16], const char *of)
 {
     for (const char *p = strstr(answer, " gid="); p; p = strstr(p + 1, " gid=")) {
         char text[48] = "", type[16] = "";
         uint8_t is[16];
         unsigned index = 0;
-        if (sscanf(p, " gid=%3u,%47[^, ],%15[^, ]", &index, text, type) == 3 && strcmp(type, "ROCE_V2") == 0 &&
+        if (sscanf(p, " gid=%3u,%47[^, ],%15[^, ]", &index, text, type) == 3 && strcmp(type, of) == 0 &&
             inet_pton(AF_INET6, text, is) == 1 && memcmp(is, gid, 16) == 0)
             return (int)index;
     }
@@ -249,6 +255,7 @@ static int gid_index(const char *answer, const uint8_t gid[16])
 /* Find the port that has the address of host b, and its GID there; on a real network only. */
 static bool find_gid(struct script *s, uint32_t ports)
 {
+    bool first = s->sim.addr[DUT].encap == ENCAP_ROCEV1;
     struct dut *d = s->dut;
     struct buf b = {0};
     const char *a;
@@ -258,9 +265,11 @@ static bool find_gid(struct script *s, uint32_t ports)
         dut_begin(s, "gid port=%u", port);
         if (!(a = dut_must(s)))
             return false;
-        index = gid_index(a, s->sim.addr[DUT].gid);
+        index = gid_index(a, s->sim.addr[DUT].gid, first ? "ROCE_V1" : "ROCE_V2");
         d->port = port;
     }
+    if (index < 0 && first)
+        return dut_lacks(s, "it has no RoCEv1 GID of this address");
     if (index < 0) {
         buf_ipv6(&b, s->sim.addr[DUT].gid);
         script_fail(s, "the device under test has no RoCEv2 GID %s", buf_str(&b));

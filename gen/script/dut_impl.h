@@ -15,6 +15,10 @@
 #define DEVICE_WINDOW1  (1u << 17)
 #define DEVICE_WINDOW2A (1u << 23)
 #define DEVICE_WINDOW2B (1u << 24)
+/* A bit of device_cap_flags_ex, ibv_query_device_ex(3). */
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+/* A bit of send_ops= of the agent's qp. */
+#define OPS_ATOMIC_WRITE (1u << 12)
 
 /* The session: names of the agent's objects. */
 struct dut {
@@ -34,6 +38,7 @@ struct dut {
     char srq[SCRIPT_SRQS][DUT_NAME]; /* as script.srq */
     bool atomics;                    /* its capabilities: atomics */
     uint32_t flags;                  /* device_cap_flags; all ones: not known */
+    uint64_t more_flags;             /* device_cap_flags_ex; all ones: not known */
     uint32_t mtu;                    /* largest path MTU of the port, bytes */
     uint32_t port;                   /* with the address of host b */
     uint32_t sgid_index;             /* of that address; on a real network only */

@@ -167,15 +167,18 @@ static const char *qp_name(const struct script *s, const struct sim_conn *c)
     return s->dut->conn[c->number - 1].qp;
 }
 
-bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg)
+bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite)
 {
-    static const char *const types[QP_TYPES] = {[QPT_RC] = "rc", [QPT_UC] = "uc", [QPT_UD] = "ud"};
+    static const char *const types[QP_TYPES] = {
+        [QPT_RC] = "rc", [QPT_UC] = "uc", [QPT_UD] = "ud", [QPT_XRC_INI] = "xrc_send"};
     const char *domain = pd_name(s, cfg->pd[DUT]), *a;
     char *cq, *qp;
     uint32_t qpn, cells = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
 
-    if (!types[c->type] || c->number > CONNS)
-        return dut_lacks(s, "XRC is not tested");
+    if (!sim_conn_requests(c, DUT) || c->number > CONNS)
+        return dut_lacks(s, "XRC targets are not tested");
+    if (awrite && !(s->dut->more_flags & DEVICE_ATOMIC_WRITE))
+        return dut_lacks(s, "it has no ATOMIC WRITE (device_cap_flags_ex)");
     if (cfg->qpn[DUT])
         return dut_lacks(s, "a device chooses its QPNs");
     if (cfg->peer[DUT].path_mtu > s->dut->mtu)
@@ -190,6 +193,8 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
               cfg->max_inline);
     if (cfg->sig_all)
         buf_puts(&s->dut->line, " sig_all=1");
+    if (awrite)
+        buf_printf(&s->dut->line, " send_ops=0x%x", OPS_ATOMIC_WRITE);
     for (unsigned i = 0; i < s->n_srq; i++)
         if (s->srq[i].host == DUT && s->srq[i].handle == cfg->srq[DUT])
             buf_printf(&s->dut->line, " srq=%s", s->dut->srq[i]);
@@ -233,7 +238,7 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
         buf_printf(b, " max_dest_rd_atomic=%u min_rnr_timer=%u", p->max_dest_rd_atomic, p->min_rnr_timer);
     if (state == QPS_RTS && starts)
         buf_printf(b, " sq_psn=%u", p->sq_psn);
-    if (state == QPS_RTS && starts && c->type == QPT_RC)
+    if (state == QPS_RTS && starts && (c->type == QPT_RC || c->type == QPT_XRC_INI))
         buf_printf(b, " timeout=%u retry_cnt=%u rnr_retry=%u max_rd_atomic=%u", p->timeout, p->retry_cnt, p->rnr_retry,
                    p->max_rd_atomic);
 }
@@ -325,6 +330,8 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
         buf_printf(b, " imm=0x%x", w->imm_data);
     if (w->opcode == WR_SEND_WITH_INV || w->opcode == WR_LOCAL_INV)
         buf_printf(b, " inv=0x%x", w->inv_rkey);
+    if (c->type == QPT_XRC_INI)
+        buf_printf(b, " srqn=0x%x", w->remote_srqn);
     if (c->type == QPT_UD)
         buf_printf(b, " ah=%s dest_qpn=0x%x qkey=0x%x", s->dut->conn[c->number - 1].ah, w->remote_qpn, w->remote_qkey);
     return dut_say(s, NULL, 0, &e) ? e : -EIO;

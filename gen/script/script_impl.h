@@ -184,8 +184,9 @@ uint64_t dut_inline(const struct script *s, const struct script_mem *m);
 /* Read a place in its memory into the local copy. */
 bool dut_fetch(struct script *s, const struct script_place *p);
 bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit);
-/* Create the queue pair of a connection, announce its QPN to host a, and bring it to RTS. */
-bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg);
+/* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, and announce its QPN to host a; bring it to
+ * RTS. */
+bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite);
 bool dut_join(struct script *s, const struct sim_conn *c);
 /* Whether it has atomics; false: s->failed is set. True without a device under test. */
 bool dut_has_atomics(struct script *s);

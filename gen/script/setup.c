@@ -184,8 +184,9 @@ static bool take_pd(struct script *s, const struct token *v, unsigned *pd)
 
 /* Words of a "qp" line that are not attributes of queue pairs. */
 struct qp_line {
-    bool fresh; /* "new": stay in RESET */
-    bool cm;    /* "cm": connect later by the connection manager */
+    bool fresh;  /* "new": stay in RESET */
+    bool cm;     /* "cm": connect later by the connection manager */
+    bool awrite; /* "awrite": a device under test has to be told */
 };
 
 static uint32_t xrcd_of(struct script *s, unsigned host, unsigned i)
@@ -320,6 +321,8 @@ static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line
             l->fresh = true;
         else if (token_is(&t[i], "cm"))
             l->cm = true;
+        else if (token_is(&t[i], "awrite"))
+            l->awrite = true;
         else if (token_is(&t[i], "alternate"))
             c->alternate = true;
         else if (token_is(&t[i], "back") && c->type == QPT_XRC_INI)
@@ -368,7 +371,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     conn = sim_conn_add(&s->sim, &c, &err);
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
-    if (s->dut && (l.cm ? !dut_lacks(s, "connections are made without RDMA-CM") : !dut_qp(s, conn, &c)))
+    if (s->dut && (l.cm ? !dut_lacks(s, "connections are made without RDMA-CM") : !dut_qp(s, conn, &c, l.awrite)))
         return false;
     return l.fresh || l.cm || join(s, t, conn);
 }
