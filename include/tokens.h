@@ -13,7 +13,7 @@ struct token {
 };
 
 /* Callback that takes one line of text, without a newline; `user` is what the caller passed along. */
-typedef void told_fn(void *user, const char *line);
+typedef void report_fn(void *user, const char *line);
 
 /* An error in a line: message and column. */
 struct text_error {

@@ -303,7 +303,7 @@ bool ep_has_fault(const struct endpoint *ep, enum rule rule);
 void ep_count_fault(struct endpoint *ep, enum rule rule);
 /* Report each fault of the endpoint, which the report calls `who`, that was never committed; returns their number. A
  * fault of the connection manager counts as committed if `partner` (may be NULL) committed it. */
-unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told,
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, report_fn *report,
                         void *user);
 
 #endif

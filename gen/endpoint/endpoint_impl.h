@@ -116,8 +116,8 @@ struct ep_qp {
     bool spurious;      /* fault: the packet being sent is retransmitted without cause */
     bool mute;          /* fault: no response is sent */
     uint32_t stray_psn; /* fault: of the request that is sent at stray_at after a fatal NAK */
-    bool cnp_owed;      /* a CNP is due: a packet was marked CE */
-    struct rsp_owed again;
+    bool cnp_due;       /* a CNP is due: a packet was marked CE */
+    struct rsp_due again;
     ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request so far */
     ns_t stray_at;              /* fault: when a request is sent that must not be; 0: none is */
     struct timer timer;
@@ -284,7 +284,7 @@ bool ep_path_ok(const struct ep_qp *q, const struct pkt *p);
 /* A packet with a right ICRC came along another path: tell if it asked to migrate. */
 void ep_path_refused(struct ep_qp *q, const struct pkt *p, ns_t now);
 /* A packet came along the path that it had to: it may arm the queue pair, or make it migrate. */
-void ep_path_heard(struct ep_qp *q, const struct pkt *p, ns_t now);
+void ep_path_confirmed(struct ep_qp *q, const struct pkt *p, ns_t now);
 /* Retries are exhausted (`e`): true if the queue pair migrates instead of failing, with all its retries left; then pass
  * the event that exhausted them again. */
 bool ep_migrate_instead(struct ep_qp *q, const struct effects *e, ns_t now);

@@ -81,7 +81,7 @@ bool fault_other_address(struct fault_ctx *c);
 bool fault_success_after_fatal(struct fault_ctx *c);
 bool fault_rd_nak_code(struct fault_ctx *c);
 bool fault_cnp_with_psn(struct fault_ctx *c);
-bool fault_cnp_to_stranger(struct fault_ctx *c);
+bool fault_cnp_to_idle_qp(struct fault_ctx *c);
 
 /* The operation of the packet: the lower five bits of its opcode. */
 static inline unsigned fault_op(const struct fault_ctx *c)

@@ -19,7 +19,7 @@ static bool is_set(const uint64_t *rules, enum rule r)
     return rules[r / 64] >> (r % 64) & 1;
 }
 
-unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, told_fn *told,
+unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partner, const char *who, report_fn *report,
                         void *user)
 {
     struct buf b = {0};
@@ -32,7 +32,7 @@ unsigned ep_faults_idle(const struct endpoint *ep, const struct endpoint *partne
         b.len = 0;
         buf_printf(&b, "fault %s, %s, never triggered: %s sent %s", rule_str(r), fault_whose(r), who,
                    count_str(ep->st.tx_packets, "packet"));
-        told(user, buf_str(&b));
+        report(user, buf_str(&b));
         n++;
     }
     buf_free(&b);

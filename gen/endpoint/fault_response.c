@@ -213,7 +213,7 @@ bool fault_cnp_with_psn(struct fault_ctx *c)
     return true;
 }
 
-bool fault_cnp_to_stranger(struct fault_ctx *c)
+bool fault_cnp_to_idle_qp(struct fault_ctx *c)
 {
     if (!make_cnp(c))
         return false;

@@ -81,7 +81,7 @@ const struct fault_info fault_table[] = {
     {RULE_RTX_11, FAULT_REQUEST, "a READ asked for again behind the first missing PSN", fault_reread_too_late},
     {RULE_RTX_15, FAULT_CHOICE, "a new request while an RNR NAK is waited out", .choice = CHOICE_IN_RNR_WAIT},
     {RULE_CC_01, FAULT_RESPONSE, "a CNP with a PSN, in place of an ACK", fault_cnp_with_psn},
-    {RULE_CC_02, FAULT_RESPONSE, "a CNP to a queue pair that sent nothing, in place of an ACK", fault_cnp_to_stranger},
+    {RULE_CC_02, FAULT_RESPONSE, "a CNP to a queue pair that sent nothing, in place of an ACK", fault_cnp_to_idle_qp},
     {RULE_CM_08, FAULT_REQUEST, "a First or Middle of twice the path MTU", fault_double_pmtu},
     {RULE_CM_01, FAULT_CM, "a REP in place of the RTU", .change_cm = fault_cm_out_of_order},
     {RULE_CM_02, FAULT_CM, "messages of class version 1", .change_cm = fault_cm_bad_version},

@@ -112,7 +112,7 @@ void ep_migrated(struct ep_qp *q, enum ep_migration why, ns_t now)
         w->migrated(w->user, q->handle, why, now);
 }
 
-void ep_path_heard(struct ep_qp *q, const struct pkt *p, ns_t now)
+void ep_path_confirmed(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     if (asks_to_migrate(q, p)) {
         qp_migrate(&q->qp);

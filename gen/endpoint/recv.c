@@ -75,7 +75,7 @@ static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p, ns_t now)
         return NULL;
     }
     if (UNLIKELY(q->qp.attr.mig_state != MIG_MIGRATED))
-        ep_path_heard(q, p, now);
+        ep_path_confirmed(q, p, now);
     return q;
 }
 
@@ -366,8 +366,8 @@ static void acknowledge_uc(struct ep_qp *q, const struct pkt *p)
 {
     if (!ep_fault_choice(q, CHOICE_UC_ACK))
         return;
-    q->again = (struct rsp_owed){
-        .kind = OWED_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
+    q->again = (struct rsp_due){
+        .kind = DUE_ACK, .opcode = OP_ACKNOWLEDGE, .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID), .psn = p->bth.psn};
     q->repeat_again = true;
     ep_ready(q);
 }
@@ -450,12 +450,12 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
 #define CE 3 /* ECN bits: congestion experienced */
 
 /* A packet marked CE: a CNP is due, unless the last one is too recent. */
-static void owe_cnp(struct ep_qp *q, const struct pkt *p, ns_t now)
+static void set_cnp_due(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     if ((p->tos & 3) != CE || !(p->have & H_UDP) || q->ps.next_cnp > now)
         return;
     q->ps.next_cnp = now + CNP_SPACING;
-    q->cnp_owed = true;
+    q->cnp_due = true;
     ep_ready(q);
 }
 
@@ -538,7 +538,7 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
     q->st.rx_packets++;
     q->st.rx_bytes += len;
     if (UNLIKELY(q->pol.send_cnps && !(p->op->flags & OPF_CNP)))
-        owe_cnp(q, p, now);
+        set_cnp_due(q, p, now);
     if (p->op->flags & OPF_CNP)
         rx_cnp(q, now);
     else if (p->op->flags & OPF_RESPONSE)

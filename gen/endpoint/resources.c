@@ -297,7 +297,7 @@ int ep_post_recv(struct endpoint *ep, int qp, const struct recv_wr *wr, ns_t now
     if (q->qp.state == QPS_ERR) {
         ep_flush_recv(q, now);
     } else if (q->qp.rsp.p.credits && q->qp.rsp.avail_sent == 0 && qp_can_receive(&q->qp) && q->qp.rsp.started) {
-        q->qp.rsp.ack_owed = true; /* the requester waits for credits */
+        q->qp.rsp.ack_due = true; /* the requester waits for credits */
         q->ps.ack_due = now;
         ep_ready(q);
     }

@@ -1,6 +1,6 @@
 /* layer 3 (endpoint): the responder: sends ACKs, READ and atomic responses, and NAKs.
  *
- * Responses leave in the order of the requests; rsp_owed() of src/transport names the next one. An ACK acknowledges all
+ * Responses leave in the order of the requests; rsp_due() of src/transport names the next one. An ACK acknowledges all
  * requests up to its PSN, so the ACK policy may delay it (coalescing). With a policy of one ACK for three requests:
  *
  *   requests    SEND 10   SEND 11   SEND 12           SEND 14 (13 is lost)           SEND 13   SEND 14
@@ -21,7 +21,7 @@ static uint8_t credits_now(struct ep_qp *q)
     return credit_code(n);
 }
 
-static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_owed *o)
+static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_due *o)
 {
     /* fault CHOICE_UC_ACK: UC has no ACK of its own */
     unsigned service = qp_is_reliable(q->qp.type) ? q->qp.rsp.p.service : (unsigned)SVC_RC;
@@ -38,17 +38,17 @@ static void fill_response(struct ep_qp *q, struct pkt *p, const struct rsp_owed 
         p->atomicacketh.orig = o->orig;
 }
 
-static void count_response(struct ep_qp *q, const struct rsp_owed *o)
+static void count_response(struct ep_qp *q, const struct rsp_due *o)
 {
     struct ep_stats *a = &q->st, *b = &q->ep->st;
 
     q->ep->sent.request = false;
     switch (o->kind) {
-    case OWED_ACK:
+    case DUE_ACK:
         a->acks_sent++;
         b->acks_sent++;
         break;
-    case OWED_NAK:
+    case DUE_NAK:
         if (aeth_type(o->syndrome) == AETH_RNR) {
             a->rnr_nak_sent++;
             b->rnr_nak_sent++;
@@ -64,11 +64,11 @@ static void count_response(struct ep_qp *q, const struct rsp_owed *o)
 }
 
 /* A fault: send the same response a second time, or a plain ACK after it. */
-static void repeat_response(struct ep_qp *q, const struct rsp_owed *o, bool as_ack)
+static void repeat_response(struct ep_qp *q, const struct rsp_due *o, bool as_ack)
 {
     q->again = *o;
     if (as_ack) {
-        q->again.kind = OWED_ACK;
+        q->again.kind = DUE_ACK;
         q->again.syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
     }
 }
@@ -87,7 +87,7 @@ static const struct path *other_path(const struct ep_qp *q, struct path *other)
 /* The key of a READ that is to be answered does not grant access any more. A READ that was answered before comes again
  * when its request was sent again or doubled: then the requester may have let the key be invalidated, for it has the
  * data. */
-static void no_data(struct ep_qp *q, const struct rsp_owed *o)
+static void no_data(struct ep_qp *q, const struct rsp_due *o)
 {
     struct responder *r = &q->qp.rsp;
 
@@ -100,7 +100,7 @@ static void no_data(struct ep_qp *q, const struct rsp_owed *o)
 }
 
 /* Send the response in ep->tx; `o`: location of a READ's data. */
-static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf, uint32_t cap, ns_t now)
+static int send_response(struct ep_qp *q, const struct rsp_due *o, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct endpoint *ep = q->ep;
     struct responder *r = &q->qp.rsp;
@@ -113,7 +113,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     struct path other;
     const uint8_t *mem = NULL;
 
-    if (o->kind == OWED_READ && o->len) {
+    if (o->kind == DUE_READ && o->len) {
         mem = ep_remote_mem(ep, q, o->rkey, o->va, o->len, ACCESS_REMOTE_READ);
         if (UNLIKELY(!mem)) {
             no_data(q, o);
@@ -141,7 +141,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
     q->repeat_again = c.again;
     if (c.again)
         repeat_response(q, o, c.again_as_ack);
-    if (!r->ack_owed) {
+    if (!r->ack_due) {
         q->ps.unacked = 0;
         q->ps.ack_due = NS_NEVER;
     }
@@ -152,7 +152,7 @@ static int send_response(struct ep_qp *q, const struct rsp_owed *o, uint8_t *buf
 /* A fatal NAK was sent: move the queue pair to the error state. */
 static void after_nak(struct ep_qp *q, ns_t now)
 {
-    if (q->qp.rsp.dead && !q->qp.rsp.nak_owed && q->qp.state != QPS_ERR)
+    if (q->qp.rsp.dead && !q->qp.rsp.nak_due && q->qp.state != QPS_ERR)
         ep_qp_fail(q, WC_SUCCESS, now);
 }
 
@@ -161,32 +161,32 @@ static void after_nak(struct ep_qp *q, ns_t now)
  *   requests    READ(10-12)  SEND(13)
  *   correct     responses 10, 11, 12, then ACK 13
  *   fault       ACK 13, then responses 10, 11, 12 */
-static void ack_before_read_response(struct ep_qp *q, struct rsp_owed *o)
+static void ack_before_read_response(struct ep_qp *q, struct rsp_due *o)
 {
     const struct responder *r = &q->qp.rsp;
 
-    if (o->kind != OWED_READ || !r->ack_owed || r->last_is_res || !ep_fault_choice(q, CHOICE_ACK_BEFORE_READ))
+    if (o->kind != DUE_READ || !r->ack_due || r->last_is_res || !ep_fault_choice(q, CHOICE_ACK_BEFORE_READ))
         return;
-    *o = (struct rsp_owed){.kind = OWED_ACK,
-                           .opcode = OP_ACKNOWLEDGE,
-                           .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
-                           .psn = psn_prev(r->epsn_lo),
-                           .msn = r->msn_lo};
+    *o = (struct rsp_due){.kind = DUE_ACK,
+                          .opcode = OP_ACKNOWLEDGE,
+                          .syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID),
+                          .psn = psn_prev(r->epsn_lo),
+                          .msn = r->msn_lo};
 }
 
 /* Fault CHOICE_NO_NAK: true if the sequence NAK that is due is not sent. */
-static bool withholds_nak(struct ep_qp *q, const struct rsp_owed *o)
+static bool withholds_nak(struct ep_qp *q, const struct rsp_due *o)
 {
-    if (o->kind != OWED_NAK || o->syndrome != SYNDROME_NAK(NAK_PSN_SEQ) || !ep_fault_choice(q, CHOICE_NO_NAK))
+    if (o->kind != DUE_NAK || o->syndrome != SYNDROME_NAK(NAK_PSN_SEQ) || !ep_fault_choice(q, CHOICE_NO_NAK))
         return false;
-    q->qp.rsp.nak_owed = false;
+    q->qp.rsp.nak_due = false;
     return true;
 }
 
 /* True while the policy delays the response to the oldest READ or atomic; later responses wait for it. */
-static bool read_response_waits(struct ep_qp *q, const struct rsp_owed *o, ns_t now)
+static bool read_response_waits(struct ep_qp *q, const struct rsp_due *o, ns_t now)
 {
-    if (q->ps.answer_due == NS_NEVER || (o->kind != OWED_READ && o->kind != OWED_ATOMIC))
+    if (q->ps.answer_due == NS_NEVER || (o->kind != DUE_READ && o->kind != DUE_ATOMIC))
         return false;
     if (q->ps.answer_due > now)
         return true;
@@ -218,27 +218,27 @@ static int send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap)
     build_end(&out, &q->path, p, CNP_BYTES, NULL);
     ep->ip_id++;
     ep->sent.request = false;
-    q->cnp_owed = false;
+    q->cnp_due = false;
     return (int)out.len;
 }
 
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
-    struct rsp_owed o;
+    struct rsp_due o;
     int n;
 
-    if (UNLIKELY(q->cnp_owed) && q->qp.type != QPT_UD)
+    if (UNLIKELY(q->cnp_due) && q->qp.type != QPT_UD)
         return send_cnp(q, buf, cap);
     if (UNLIKELY(q->ps.slow_until > now))
         return 0;
-    if (!qp_is_reliable(q->qp.type) ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_owed && !q->repeat_again)
+    if (!qp_is_reliable(q->qp.type) ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_due && !q->repeat_again)
         return 0;
     if (UNLIKELY(q->mute) && is_mute(q, now))
         return 0;
     for (int tries = 0; tries < 2; tries++) {
-        o = q->repeat_again ? q->again : rsp_owed(r, q->ps.ack_due <= now);
-        if (o.kind == OWED_NOTHING || read_response_waits(q, &o, now))
+        o = q->repeat_again ? q->again : rsp_due(r, q->ps.ack_due <= now);
+        if (o.kind == DUE_NOTHING || read_response_waits(q, &o, now))
             return 0;
         if (UNLIKELY(ep_may_choose(q->ep, CHOICE_NO_NAK)) && withholds_nak(q, &o))
             continue;

@@ -92,7 +92,7 @@ static ns_t earlier(ns_t a, ns_t b)
 /* When the responder sends its next delayed response; NS_NEVER: none is delayed. */
 static ns_t answer_deadline(const struct ep_qp *q)
 {
-    ns_t t = q->qp.rsp.ack_owed ? q->ps.ack_due : NS_NEVER;
+    ns_t t = q->qp.rsp.ack_due ? q->ps.ack_due : NS_NEVER;
 
     if (q->ps.answer_due != NS_NEVER && q->qp.rsp.res_next != q->qp.rsp.res_tail)
         t = earlier(t, q->ps.answer_due);

@@ -52,11 +52,11 @@ void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16])
 
 /* --- Neighbours ------------------------------------------------------------------------------- */
 
-static struct neighbour *find_asked(struct identity *id, const uint8_t gid[16])
+static struct neighbour *find_neighbour(struct identity *id, const uint8_t gid[16])
 {
-    for (unsigned i = 0; i < IDENTITY_ASKED && id->asked[i].used; i++)
-        if (memcmp(id->asked[i].gid, gid, 16) == 0)
-            return &id->asked[i];
+    for (unsigned i = 0; i < IDENTITY_NEIGHBOURS && id->neighbours[i].used; i++)
+        if (memcmp(id->neighbours[i].gid, gid, 16) == 0)
+            return &id->neighbours[i];
     return NULL;
 }
 
@@ -71,7 +71,7 @@ static void set_mac(struct neighbour *n, const uint8_t mac[6])
 /* Learn the MAC address of a requested neighbour from its reply, or from its own request. */
 static void learn_requested(struct identity *id, const uint8_t gid[16], const uint8_t mac[6])
 {
-    struct neighbour *n = find_asked(id, gid);
+    struct neighbour *n = find_neighbour(id, gid);
 
     if (memcmp(gid, id->gid, 16) == 0 && memcmp(mac, id->mac, 6) != 0)
         id->conflicts++;
@@ -102,7 +102,7 @@ static bool multicast_mac(const uint8_t gid[16], uint8_t mac[6])
 
 bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t mac[6])
 {
-    const struct neighbour *n = find_asked((struct identity *)(uintptr_t)id, gid);
+    const struct neighbour *n = find_neighbour((struct identity *)(uintptr_t)id, gid);
 
     if (multicast_mac(gid, mac))
         return true;
@@ -182,17 +182,17 @@ static uint32_t put_nd(const struct identity *id, uint8_t *out, const uint8_t dm
 uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out)
 {
     static const uint8_t nobody[6] = {0};
-    struct neighbour *n = find_asked(id, gid);
+    struct neighbour *n = find_neighbour(id, gid);
     uint8_t group[16] = {0xff, 0x02, [11] = 1, [12] = 0xff, gid[13], gid[14], gid[15]}, mac[6];
 
     if (multicast_mac(gid, mac) || gid_is_ipv4(gid) != gid_is_ipv4(id->gid))
         return 0;
-    for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
-        if (!id->asked[i].used)
-            n = &id->asked[i];
-    for (unsigned i = 0; i < IDENTITY_ASKED && !n; i++)
-        if (!id->asked[i].known) /* no reply so far: reuse its entry */
-            n = &id->asked[i];
+    for (unsigned i = 0; i < IDENTITY_NEIGHBOURS && !n; i++)
+        if (!id->neighbours[i].used)
+            n = &id->neighbours[i];
+    for (unsigned i = 0; i < IDENTITY_NEIGHBOURS && !n; i++)
+        if (!id->neighbours[i].known) /* no reply so far: reuse its entry */
+            n = &id->neighbours[i];
     if (!n)
         return 0;
     n->used = true;

@@ -9,9 +9,9 @@
 
 #include "types.h"
 
-#define IDENTITY_ASKED     64  /* neighbours that can be requested */
-#define IDENTITY_SEEN      256 /* senders remembered */
-#define IDENTITY_FRAME_MAX 96  /* bytes that a frame made here takes at most */
+#define IDENTITY_NEIGHBOURS 64  /* neighbours that can be requested */
+#define IDENTITY_SEEN       256 /* senders remembered */
+#define IDENTITY_FRAME_MAX  96  /* bytes that a frame made here takes at most */
 
 struct neighbour {
     uint8_t gid[16]; /* address; IPv4 as IPv4-mapped */
@@ -28,7 +28,7 @@ struct identity {
     bool answer;        /* reply to requests for `gid` (false: the host's own stack does) */
     uint64_t answered;  /* requests replied to */
     uint64_t conflicts; /* frames in which another station claims our address */
-    struct neighbour asked[IDENTITY_ASKED];
+    struct neighbour neighbours[IDENTITY_NEIGHBOURS];
     struct neighbour seen[IDENTITY_SEEN];
 };
 

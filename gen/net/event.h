@@ -70,7 +70,7 @@ struct event_result events_apply(struct event_list *l, unsigned from, uint8_t *d
                                  struct prng *r);
 /* Report each event that never matched a packet, or with an action that could be applied to no matching packet. Returns
  * the number of events reported. */
-unsigned events_idle(const struct event_list *l, told_fn *told, void *user);
+unsigned events_idle(const struct event_list *l, report_fn *report, void *user);
 /* Number of events; of event `number`, from 1: its label, the packets that matched, and those to which all its actions
  * could be applied. */
 unsigned events_count(const struct event_list *l);

@@ -112,7 +112,7 @@ static bool describe_idle(struct buf *b, const struct event *ev)
     return n != 0;
 }
 
-unsigned events_idle(const struct event_list *l, told_fn *told, void *user)
+unsigned events_idle(const struct event_list *l, report_fn *report, void *user)
 {
     struct buf b = {0};
     unsigned n = 0;
@@ -120,7 +120,7 @@ unsigned events_idle(const struct event_list *l, told_fn *told, void *user)
     for (const struct event *ev = l->first; ev; ev = ev->next) {
         if (!describe_idle(&b, ev))
             continue;
-        told(user, buf_str(&b));
+        report(user, buf_str(&b));
         n++;
     }
     buf_free(&b);

@@ -25,7 +25,7 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     f->dir = (uint8_t)from;
     f->path = path_of(net, from, data, len);
     f->serial = ++net->serial;
-    net_tell(net, f, NET_SENT, NULL, now);
+    net_report(net, f, NET_SENT, NULL, now);
     node_take(net, net->chain[from], f, now);
     return true;
 }

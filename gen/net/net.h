@@ -98,8 +98,8 @@ struct net_node {
 };
 enum net_ecn { NET_ECN_OFF, NET_ECN_THRESHOLD, NET_ECN_RED };
 
-/* The fate of a frame. */
-enum net_fate {
+/* What became of a frame. */
+enum net_outcome {
     NET_SENT,    /* it enters the network */
     NET_DROPPED, /* a node drops it, on purpose or because a queue is full */
     NET_DAMAGED, /* bits are changed, or its end is cut off; events may keep its ICRC right */
@@ -107,11 +107,12 @@ enum net_fate {
     NET_DOUBLED, /* a copy follows it */
     NET_ARRIVED, /* it reaches the host at the other end */
 };
-/* An observer of the fate of each frame. */
+/* An observer of the outcome of each frame. */
 struct net_watch {
     /* `f`: in its present state; f->serial identifies it; `node`: the node concerned, NULL for NET_SENT and
      * NET_ARRIVED. */
-    void (*fate)(void *user, const struct net_frame *f, enum net_fate fate, const struct net_node *node, ns_t now);
+    void (*outcome)(void *user, const struct net_frame *f, enum net_outcome outcome, const struct net_node *node,
+                    ns_t now);
     /* Frames of host `dir` are held back from `now` until `until`: a pause frame was sent. */
     void (*paused)(void *user, unsigned dir, ns_t now, ns_t until);
     void *user;

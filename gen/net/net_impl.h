@@ -9,8 +9,8 @@ struct net_frame *net_frame_new(struct net *net, const uint8_t *data, uint32_t l
 /* Keep the frame for net_frame_new(). */
 void net_frame_free(struct net *net, struct net_frame *f);
 /* Tell the observer, if there is one, what becomes of a frame: struct net_watch. */
-void net_tell(const struct net *net, const struct net_frame *f, enum net_fate fate, const struct net_node *node,
-              ns_t now);
+void net_report(const struct net *net, const struct net_frame *f, enum net_outcome outcome, const struct net_node *node,
+                ns_t now);
 
 /* The node takes a frame, which it then owns: it drops it, holds it, or passes it on, in the end to the host. */
 void node_take(struct net *net, struct net_node *node, struct net_frame *f, ns_t now);

@@ -9,11 +9,11 @@
 /* A node passes a frame to the next node. */
 static void net_forward(struct net *net, struct net_node *node, struct net_frame *f, ns_t now);
 
-void net_tell(const struct net *net, const struct net_frame *f, enum net_fate fate, const struct net_node *node,
-              ns_t now)
+void net_report(const struct net *net, const struct net_frame *f, enum net_outcome outcome, const struct net_node *node,
+                ns_t now)
 {
     if (UNLIKELY(net->watch))
-        net->watch->fate(net->watch->user, f, fate, node, now);
+        net->watch->outcome(net->watch->user, f, outcome, node, now);
 }
 
 struct net_frame *net_frame_new(struct net *net, const uint8_t *data, uint32_t len)
@@ -43,7 +43,7 @@ void net_frame_free(struct net *net, struct net_frame *f)
 
 static void node_drop(struct net *net, struct net_node *node, struct net_frame *f, ns_t now)
 {
-    net_tell(net, f, NET_DROPPED, node, now);
+    net_report(net, f, NET_DROPPED, node, now);
     node->stat.dropped++;
     if (node->kind == NET_RATE)
         node->stat.overflow++;
@@ -111,7 +111,7 @@ static void node_copy(struct net *net, struct net_node *node, const struct net_f
     if (f->event_done)
         copy->result = f->result;
     node->stat.doubled++;
-    net_tell(net, f, NET_DOUBLED, node, now);
+    net_report(net, f, NET_DOUBLED, node, now);
     net_forward(net, node, copy, now);
 }
 
@@ -189,7 +189,7 @@ static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 static void reorder_hold(struct net *net, struct net_node *node, struct net_frame *f, uint32_t n, ns_t now)
 {
     node->stat.held++;
-    net_tell(net, f, NET_BEHIND, node, now);
+    net_report(net, f, NET_BEHIND, node, now);
     f->left = n;
     node_hold(net, node, f, now + (node->delay ? node->delay : 10 * NS_PER_MS), now);
 }
@@ -209,7 +209,7 @@ static void truncate_take(struct net *net, struct net_node *node, struct net_fra
     if (chance(node, node->ppb) && f->len > node->n) {
         f->len -= node->n;
         node->stat.damaged++;
-        net_tell(net, f, NET_DAMAGED, node, now);
+        net_report(net, f, NET_DAMAGED, node, now);
     }
     net_forward(net, node, f, now);
 }
@@ -231,7 +231,7 @@ static void events_take(struct net *net, struct net_node *node, struct net_frame
     if (net->decided)
         net->decided(net->user, f, now);
     if (r->changed && !r->drop)
-        net_tell(net, f, NET_DAMAGED, node, now);
+        net_report(net, f, NET_DAMAGED, node, now);
     if (net->learns)
         passes = r->view.rdma;
     if (r->drop) {
@@ -327,7 +327,7 @@ static void take_by_chance(struct net *net, struct net_node *node, struct net_fr
     default: /* NET_CORRUPT */
         if (hit && frame_damage(f->data, f->len, net->linktype, node->damage, &node->field, &node->prng)) {
             node->stat.damaged++;
-            net_tell(net, f, NET_DAMAGED, node, now);
+            net_report(net, f, NET_DAMAGED, node, now);
         }
         break;
     }
@@ -406,7 +406,7 @@ static void net_forward(struct net *net, struct net_node *node, struct net_frame
         return;
     }
     net->frame = f;
-    net_tell(net, f, NET_ARRIVED, NULL, now);
+    net_report(net, f, NET_ARRIVED, NULL, now);
     net->deliver(net->user, dir ^ 1, f->data, f->len, now);
     net->frame = NULL;
     net_frame_free(net, f);

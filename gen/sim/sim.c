@@ -161,13 +161,13 @@ unsigned sim_path_taken(const struct sim *s, unsigned from, const struct pkt *p)
     return memcmp(p->src, p->addr_len == 4 ? second->gid + 12 : second->gid, p->addr_len) == 0 ? 2 : 1;
 }
 
-unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user)
+unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], report_fn *report, void *user)
 {
-    unsigned n = events_idle(s->events, told, user);
+    unsigned n = events_idle(s->events, report, user);
 
     for (unsigned h = 0; h < NET_HOSTS; h++)
         if ((!s->wire || s->wire->local == h) && !s->foreign[h])
-            n += ep_faults_idle(s->ep[h], s->ep[h ^ 1], who[h], told, user);
+            n += ep_faults_idle(s->ep[h], s->ep[h ^ 1], who[h], report, user);
     return n;
 }
 

@@ -156,7 +156,7 @@ int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from);
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);
 
 /* Report each event and fault that never happened; `who`: names of the hosts. Returns their number. */
-unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], told_fn *told, void *user);
+unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], report_fn *report, void *user);
 
 /* The path from host `from` to the other one, between their ports with the number `port`: 1, or 2 if both have two. */
 struct av sim_path(const struct sim *s, unsigned from, unsigned port);

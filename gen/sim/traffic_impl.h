@@ -37,7 +37,7 @@ struct traffic_dir {
     unsigned host;                   /* that posts */
     struct sender s;                 /* the messages */
     struct prng prng;                /* operations and sizes */
-    uint64_t told;                   /* posted messages that are in the ledger */
+    uint64_t entered;                /* posted messages that are in the ledger */
     struct ledger_row *rows;         /* tx_depth of them: message k in k % tx_depth */
     uint8_t *tx, *rx;                /* memory at the posting host, and at the other one */
     struct awaited *await;           /* ring */

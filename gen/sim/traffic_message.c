@@ -178,11 +178,11 @@ static void message_done(struct traffic *t, const struct traffic_dir *d, const s
 
 void traffic_tell(struct traffic *t, struct traffic_dir *d, uint64_t k, const struct wc *wc)
 {
-    for (; t->c.ledger && d->told <= k && d->told < d->s.posted; d->told++) {
-        struct ledger_row *r = &d->rows[d->told % t->c.tx_depth];
+    for (; t->c.ledger && d->entered <= k && d->entered < d->s.posted; d->entered++) {
+        struct ledger_row *r = &d->rows[d->entered % t->c.tx_depth];
         if (wc)
-            r->status = d->told == k ? wc->status : WC_SUCCESS;
-        if (wc && d->told == k)
+            r->status = d->entered == k ? wc->status : WC_SUCCESS;
+        if (wc && d->entered == k)
             r->completed = wc->when;
         ledger_put(t->c.ledger, r);
     }

@@ -156,14 +156,14 @@ static void arrived(struct truth *t, const struct net_frame *nf, struct truth_fr
 
     if (!f->conn)
         return;
-    if (f->fates & 1u << NET_DAMAGED) {
+    if (f->outcomes & 1u << NET_DAMAGED) {
         decode(t, nf, true, &p);
         good = p.have & H_BTH && !(p.flags & (PKT_MALFORMED | PKT_CUT)) && p.icrc == CRC_GOOD;
     }
     at_host(t, f->conn, to, now);
     if (good) {
         f->arrived = f->arrived == NS_NEVER ? now : f->arrived;
-        t->heard[to] = now;
+        t->last_received[to] = now;
     }
     if (f->class == PC_CM)
         e = note(t, f->conn, to, AT_CM, now);
@@ -173,7 +173,8 @@ static void arrived(struct truth *t, const struct net_frame *nf, struct truth_fr
         e->frame = nf->serial;
 }
 
-static void fate(void *user, const struct net_frame *nf, enum net_fate what, const struct net_node *node, ns_t now)
+static void note_outcome(void *user, const struct net_frame *nf, enum net_outcome what, const struct net_node *node,
+                         ns_t now)
 {
     struct truth *t = user;
     struct truth_frame *f;
@@ -183,7 +184,7 @@ static void fate(void *user, const struct net_frame *nf, enum net_fate what, con
     if (t->failed || nf->serial > t->n_frames)
         return;
     f = truth_frame(t, nf->serial);
-    f->fates |= (uint8_t)(1u << what);
+    f->outcomes |= (uint8_t)(1u << what);
     if (node) {
         f->node = node->kind;
         f->before = net_before_middle(&t->s->net, nf->dir, node);
@@ -282,11 +283,11 @@ struct truth *truth_new(struct sim *s)
     if (!t)
         return NULL;
     t->s = s;
-    t->net = (struct net_watch){.fate = fate, .paused = paused, .user = t};
+    t->net = (struct net_watch){.outcome = note_outcome, .paused = paused, .user = t};
     s->net.watch = &t->net;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct truth_host *host = &t->hosts[h];
-        t->heard[h] = NS_NEVER;
+        t->last_received[h] = NS_NEVER;
         *host = (struct truth_host){.t = t, .host = h};
         host->watch = (struct ep_watch){.posted = posted,
                                         .requester = requester,

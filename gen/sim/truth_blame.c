@@ -42,13 +42,13 @@ uint64_t truth_request_of(const struct truth *t, unsigned conn, unsigned host, u
 }
 
 /* Why a frame had not arrived by `now`. CAUSE_COUNT: it had arrived, and was dropped because of an earlier loss. */
-static enum cause fate_of(const struct truth_frame *f, ns_t now, enum cause dropped)
+static enum cause cause_of_outcome(const struct truth_frame *f, ns_t now, enum cause dropped)
 {
     if (f->arrived < now)
         return CAUSE_COUNT;
-    if (f->fates & 1u << NET_DAMAGED)
+    if (f->outcomes & 1u << NET_DAMAGED)
         return CAUSE_BAD_ICRC;
-    if (f->fates & 1u << NET_DROPPED)
+    if (f->outcomes & 1u << NET_DROPPED)
         return f->node == NET_MTU ? CAUSE_MTU_BLACK_HOLE : dropped;
     return CAUSE_REORDER;
 }
@@ -61,7 +61,7 @@ static bool overtook(const struct truth *t, uint64_t serial)
     for (uint64_t i = serial; i > 1; i--) {
         const struct truth_frame *before = truth_frame(t, i - 1);
         bool own = is_of(before, f->conn, f->from, true) && psn_diff(before->psn, f->psn) < 0;
-        if (own && before->fates & 1u << NET_BEHIND && before->arrived != NS_NEVER && before->arrived >= f->arrived)
+        if (own && before->outcomes & 1u << NET_BEHIND && before->arrived != NS_NEVER && before->arrived >= f->arrived)
             return true;
         if (f->sent - before->sent > NS_PER_MS)
             break;
@@ -71,7 +71,7 @@ static bool overtook(const struct truth *t, uint64_t serial)
 
 static enum cause blame_nak(const struct truth *t, uint64_t request, ns_t now)
 {
-    enum cause cause = fate_of(truth_frame(t, request), now, CAUSE_PACKET_LOSS);
+    enum cause cause = cause_of_outcome(truth_frame(t, request), now, CAUSE_PACKET_LOSS);
 
     return cause == CAUSE_COUNT && overtook(t, request) ? CAUSE_REORDER : cause;
 }
@@ -83,7 +83,7 @@ bool truth_is_missing(const struct truth *t, uint64_t request, ns_t now)
 
 static bool is_lost(const struct truth_frame *f)
 {
-    return f->arrived == NS_NEVER && f->fates & (1u << NET_DROPPED | 1u << NET_DAMAGED);
+    return f->arrived == NS_NEVER && f->outcomes & (1u << NET_DROPPED | 1u << NET_DAMAGED);
 }
 
 /* True if a later request than `f` arrived: it should have caused a NAK. */
@@ -104,7 +104,7 @@ static uint64_t lost_answer(const struct truth *t, unsigned conn, unsigned host,
 {
     for (size_t i = sent_before(t, after); i < t->n_frames && t->frames[i].sent < until; i++) {
         const struct truth_frame *f = &t->frames[i];
-        bool missed = is_lost(f) || f->fates & 1u << NET_BEHIND;
+        bool missed = is_lost(f) || f->outcomes & 1u << NET_BEHIND;
         if (is_of(f, conn, host, false) && missed && psn_diff(f->psn, psn) >= 0)
             return i + 1;
     }
@@ -119,7 +119,8 @@ static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned h
 
     *frame = request;
     if (f && is_lost(f))
-        return fate_of(f, e->at, passed_by_later(t, request, e->at) ? CAUSE_PACKET_LOSS : CAUSE_LOST_LAST_PACKET);
+        return cause_of_outcome(f, e->at,
+                                passed_by_later(t, request, e->at) ? CAUSE_PACKET_LOSS : CAUSE_LOST_LAST_PACKET);
     answer = f ? lost_answer(t, conn, host ^ 1, e->una, f->sent, e->at) : 0;
     *frame = answer;
     if (!answer)
@@ -127,7 +128,7 @@ static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned h
     f = truth_frame(t, answer);
     if (!is_lost(f))
         return CAUSE_REORDER; /* its requester dropped it, or the ones that came before it */
-    return fate_of(f, e->at, f->class == PC_RESP ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK);
+    return cause_of_outcome(f, e->at, f->class == PC_RESP ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK);
 }
 
 enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
@@ -145,9 +146,9 @@ enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, cons
     case WHY_IMPLIED_NAK:
         *frame = latest(t, conn, host ^ 1, false, e->una, sent);
         if (*frame && truth_frame(t, *frame)->class == PC_RESP)
-            return fate_of(truth_frame(t, *frame), e->at, CAUSE_LOST_READ_RESPONSE);
+            return cause_of_outcome(truth_frame(t, *frame), e->at, CAUSE_LOST_READ_RESPONSE);
         *frame = latest(t, conn, host, true, e->una, sent);
-        return *frame ? fate_of(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
+        return *frame ? cause_of_outcome(truth_frame(t, *frame), sent, CAUSE_PACKET_LOSS) : CAUSE_CANNOT_TELL;
     default:
         return blame_timeout(t, conn, host, e, frame);
     }

@@ -18,7 +18,7 @@ struct truth_frame {
     uint16_t ip_id;     /* with has_ip_id */
     uint8_t opcode;     /* BTH */
     uint8_t from;       /* host that sent it */
-    uint8_t fates;      /* bits: 1 << enum net_fate */
+    uint8_t outcomes;   /* bits: 1 << enum net_outcome */
     uint8_t node;       /* enum net_kind of the node that caused it */
     bool before;        /* that node is between the sender and the middle */
     bool request, repeat, has_ip_id;
@@ -119,7 +119,7 @@ struct truth {
     struct truth_flow *flows; /* by (connection - 1) * NET_HOSTS + host of the requester */
     size_t n_flows, cap_flows;
     struct conn_addr addr[NET_HOSTS];
-    ns_t heard[NET_HOSTS];            /* last undamaged frame of any connection that arrived there; NS_NEVER: none */
+    ns_t last_received[NET_HOSTS];    /* last undamaged frame of any connection that arrived there; NS_NEVER: none */
     struct truth_incident *incidents; /* by number - 1 */
     size_t n_incidents, cap_incidents;
     struct truth_timer *timers;

@@ -133,7 +133,7 @@ static void timer_ran_out(struct truth_walk *w, const struct truth_event *e)
 
 /* When the packet was sent that the latest response, a NAK, asked for, if it was lost or overtaken; NS_NEVER: it is no
  * NAK, or the packet arrived. */
-static ns_t asked_for(const struct truth_walk *w)
+static ns_t nak_seen_at(const struct truth_walk *w)
 {
     const struct truth_frame *nak = w->response ? truth_frame(w->t, w->response) : NULL;
     uint64_t frame;
@@ -165,7 +165,7 @@ static void goes_back(struct truth_walk *w, const struct truth_event *e)
                                   .latest = w->latest,
                                   .since = e->why == WHY_IMPLIED_NAK && w->skipped != NS_NEVER ? w->skipped : e->at,
                                   .lost = e->why == WHY_SEQUENCE_NAK && frame ? truth_frame(w->t, frame)->sent
-                                          : e->why == WHY_IMPLIED_NAK         ? asked_for(w)
+                                          : e->why == WHY_IMPLIED_NAK         ? nak_seen_at(w)
                                                                               : NS_NEVER,
                                   .incident = incident};
     w->skipped = NS_NEVER;
@@ -280,8 +280,8 @@ static void arrived(struct truth_walk *w, const struct truth_event *e)
     w->response = e->frame;
     if (w->skipped == NS_NEVER && skips(w, e, f))
         w->skipped = e->at;
-    if ((w->back.on || w->resend.on) && asked_for(w) != NS_NEVER) /* it has gone back already */
-        truth_walk_paint(w, TIME_LOSS_NAK, asked_for(w), e->at, w->back.on ? w->back.incident : w->resend.incident);
+    if ((w->back.on || w->resend.on) && nak_seen_at(w) != NS_NEVER) /* it has gone back already */
+        truth_walk_paint(w, TIME_LOSS_NAK, nak_seen_at(w), e->at, w->back.on ? w->back.incident : w->resend.incident);
     if (f->class == PC_RESP) {
         w->newest = !w->any_response || psn_diff(f->psn, w->newest) > 0 ? f->psn : w->newest;
         w->any_response = true;
@@ -333,10 +333,10 @@ static unsigned vain_tries(const struct truth_walk *w, ns_t since)
  * Where only one was, its response may have been lost, and no tap tells that the peer is dead. */
 static bool peer_is_dead(const struct truth_walk *w)
 {
-    ns_t heard = w->t->heard[w->host];
+    ns_t received = w->t->last_received[w->host];
 
-    return w->unanswered != NS_NEVER && (heard == NS_NEVER || heard < w->unanswered) &&
-           vain_tries(w, heard == NS_NEVER ? 0 : heard) >= 2;
+    return w->unanswered != NS_NEVER && (received == NS_NEVER || received < w->unanswered) &&
+           vain_tries(w, received == NS_NEVER ? 0 : received) >= 2;
 }
 
 static void failed(struct truth_walk *w, const struct truth_event *e)
@@ -373,7 +373,7 @@ static ns_t first_sent(const struct truth_walk *w, uint32_t psn)
 
 static void ends(struct truth_walk *w)
 {
-    ns_t from, heard = w->t->heard[w->host];
+    ns_t from, received = w->t->last_received[w->host];
 
     pass(w, w->f->last);
     resend_ends(w, w->f->last);
@@ -384,8 +384,8 @@ static void ends(struct truth_walk *w)
     if (!peer_is_dead(w) || !w->incident)
         return;
     from = first_sent(w, incident_of(w, w->incident)->psn);
-    if (heard != NS_NEVER && from < heard)
-        from = heard;
+    if (received != NS_NEVER && from < received)
+        from = received;
     truth_walk_paint(w, TIME_PEER_DEAD, from, w->f->last, w->incident);
     if (incident_of(w, w->incident)->cause != CAUSE_MTU_BLACK_HOLE)
         incident_of(w, w->incident)->cause = CAUSE_SILENT_PEER;

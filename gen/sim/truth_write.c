@@ -107,7 +107,7 @@ static void put_incident(struct buf *b, const struct truth *t, uint32_t number)
     buf_free(&from);
 }
 
-static const char *const fate_names[] = {
+static const char *const outcome_names[] = {
     [NET_DROPPED] = "dropped", [NET_DAMAGED] = "damaged", [NET_BEHIND] = "reordered", [NET_DOUBLED] = "duplicated"};
 
 static void put_lost(struct buf *b, const struct truth *t, uint64_t serial)
@@ -130,8 +130,8 @@ static void put_lost(struct buf *b, const struct truth *t, uint64_t serial)
     place_put(b, f);
     buf_puts(b, "\",\"fates\":[");
     for (unsigned i = NET_DROPPED; i <= NET_DOUBLED; i++)
-        if (f->fates >> i & 1) {
-            buf_printf(b, "%s\"%s\"", sep, fate_names[i]);
+        if (f->outcomes >> i & 1) {
+            buf_printf(b, "%s\"%s\"", sep, outcome_names[i]);
             sep = ",";
         }
     buf_puts(b, "]}");
@@ -217,7 +217,7 @@ static void put_lost_frames(struct buf *b, const struct truth *t)
 
     for (uint64_t n = 1; n <= t->n_frames; n++) {
         const struct truth_frame *f = truth_frame(t, n);
-        if (!f->conn || !(f->fates & (1u << NET_DROPPED | 1u << NET_DAMAGED | 1u << NET_BEHIND | 1u << NET_DOUBLED)))
+        if (!f->conn || !(f->outcomes & (1u << NET_DROPPED | 1u << NET_DAMAGED | 1u << NET_BEHIND | 1u << NET_DOUBLED)))
             continue;
         buf_puts(b, sep);
         put_lost(b, t, n);

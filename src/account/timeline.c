@@ -96,7 +96,7 @@ static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t n
         return;
     spans_add(&d->spans, c->rep_ts, TIME_CM, NO_EPISODE);
     spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
-    if (c->have_asked)
+    if (c->have_req_timer)
         d->usual = d->by_rep = c->rep_ts - c->req_ts;
 }
 
@@ -286,7 +286,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from))
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
-    d->nak = (struct asked){.open = true, .psn = psn, .ts = now, .ep = ep};
+    d->nak = (struct pending_nak){.open = true, .psn = psn, .ts = now, .ep = ep};
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     if (!x)

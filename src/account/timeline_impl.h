@@ -12,7 +12,7 @@
      1u << TIME_ACK_TIMEOUT)
 
 /* A NAK that was not yet answered by a retransmission. */
-struct asked {
+struct pending_nak {
     bool open;
     uint32_t psn;
     uint32_t ep; /* episode */
@@ -65,7 +65,7 @@ struct early_response {
 
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
-    struct asked nak, rnr;
+    struct pending_nak nak, rnr;
     /* A READ or atomic whose response was skipped. */
     struct {
         bool open;
@@ -103,7 +103,7 @@ struct direction {
     struct {
         uint32_t len;      /* bytes of a request; 0: not known */
         ns_t gap;          /* behind it; 0: as usual */
-        ns_t told;         /* when the packet that it showed last followed was sent */
+        ns_t shown_ts;     /* when the packet that it showed last followed was sent */
         uint32_t released; /* wide gaps in a row that ended with a response */
         uint32_t answers;  /* responses that acknowledged more since the latest new request */
         uint32_t proved;   /* PSN up to which they did */
@@ -165,9 +165,9 @@ struct direction {
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
     struct early_response early_gap; /* meanwhile, the longest time between two packets of responses */
-    ns_t early_rtt;  /* least_first when it was last tried to tell which of them were slow; 0: not yet */
-    bool early_told; /* it was told */
-    uint16_t waited; /* how many responses without trouble went into `usual` */
+    ns_t early_rtt;     /* least_first when it was last tried to tell which of them were slow; 0: not yet */
+    bool early_decided; /* it was told */
+    uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
     uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
@@ -354,7 +354,7 @@ uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);
 /* No response came to the last tries: what was lost to them since the latest response is the time of a dead peer. */
-void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h);
+void timeline_peer_failed(struct timeline *t, struct direction *d, const struct req_dir *h);
 /* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
 /* Whether with request `e` the queue pair is used again from its first PSN on, without connection

@@ -172,9 +172,9 @@ static bool is_as_spaced(const struct direction *d, ns_t due, ns_t now, uint32_t
 }
 
 /* Whether packets within messages have shown how wide the spacing is now: a CNP makes it wider. */
-static bool is_told(const struct direction *d)
+static bool spacing_is_known(const struct direction *d)
 {
-    return d->cut.len && (d->cut.gap || d->cut.told >= d->cnp.ts);
+    return d->cut.len && (d->cut.gap || d->cut.shown_ts >= d->cnp.ts);
 }
 
 static void keep_open(struct direction *d, ns_t due, ns_t now)
@@ -200,14 +200,14 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
-    bool told = is_told(d), released = is_released(t, d, from, now, own + own / 8);
+    bool known = spacing_is_known(d), released = is_released(t, d, from, now, own + own / 8);
 
     if (released && d->full && timeline_uses_depth(e->p))
         return;
     released &= d->cut.answers <= 1; /* a response before that one would have let it go sooner */
-    if (told ? is_as_spaced(d, due, now, d->last_len) : timeline_outstanding(d, e->h) && !released)
+    if (known ? is_as_spaced(d, due, now, d->last_len) : timeline_outstanding(d, e->h) && !released)
         claim_throttled(t, d, e, due, now);
-    else if (!told)
+    else if (!known)
         keep_open(d, due, now);
 }
 
@@ -239,7 +239,7 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
         claim_throttled(t, d, e, due, now);
     d->cut.len = d->last_len;
     d->cut.gap = wide ? now - d->last_new : 0;
-    d->cut.told = d->last_new;
+    d->cut.shown_ts = d->last_new;
     if (d->cut.n_open)
         settle_open(t, d, e);
 }

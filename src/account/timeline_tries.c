@@ -52,7 +52,7 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     uint32_t ep;
     struct episode *x;
 
-    if (!e->h->rsp_packets && !observer_heard(t->observer, e->flow)) {
+    if (!e->h->rsp_packets && !observer_sees_responses(t->observer, e->flow)) {
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* a NAK may not have been captured */
         return;
     }
@@ -73,12 +73,12 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     if (UNLIKELY(e->moved))
         d->tail = 0; /* it tries along another path */
     else if (d->tail == TAIL_DEAD)
-        timeline_die(t, d, e->h);
+        timeline_peer_failed(t, d, e->h);
     resend_from(t, d, e, ep);
 }
 
 /* A NAK asked for it: the wait for the retransmission. `state`: of that wait. */
-static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct asked *n,
+static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct pending_nak *n,
                         enum time_state state)
 {
     uint32_t ep = n->open ? n->ep : NO_EPISODE;
@@ -143,7 +143,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
 {
     const struct conn_params *c = &f->params;
-    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+    bool known = (c->have_timeout || c->have_req_timer) && c->timeout;
 
     if (known)
         return silence >= ack_timeout(c->timeout) / 2;
@@ -154,7 +154,7 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
  * did not take the NAK, for a response before it was missing. */
 static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t silence)
 {
-    const struct asked *n = &d->rnr;
+    const struct pending_nak *n = &d->rnr;
     ns_t timer = rnr_time(aeth_value(e->h->rnr.syndrome));
 
     return n->open && psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0) &&
@@ -167,7 +167,7 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t silence = now - d->spans.at;
     bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(d, e, silence));
-    bool known = f->params.have_timeout || f->params.have_asked;
+    bool known = f->params.have_timeout || f->params.have_req_timer;
 
     if (e->why == BACK_SEQ_NAK && !known && silence < NAK_HEEDED)
         return e->why;
@@ -238,7 +238,7 @@ void timeline_other(struct timeline *t, const struct pkt *p)
 }
 
 /* When the host that the requests in `f` go to sent anything last; 0: never. */
-static ns_t last_heard(struct timeline *t, const struct flow *f)
+static ns_t last_frame_of_peer(struct timeline *t, const struct flow *f)
 {
     const struct flow *flows = conn_flows(observer_conns(t->observer));
     const struct host_seen *h = host_at(t, &f->dst, f->tap);
@@ -268,7 +268,7 @@ static bool is_silent(struct timeline *t, const struct direction *d, uint32_t fl
     const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
     const struct flow_times *s = &t->seen[flow];
 
-    if (last_heard(t, f) > d->expired)
+    if (last_frame_of_peer(t, f) > d->expired)
         return false;
     return tries_to(t, f) >= 2 || s->closed_last > s->closed;
 }
@@ -278,11 +278,11 @@ static bool is_silent(struct timeline *t, const struct direction *d, uint32_t fl
 #define USUAL_TIMES 20                /* a response that is not there after so many times the usual time, */
 #define USUAL_LEAST (200 * NS_PER_US) /* and at least this, is missing */
 
-void timeline_die(struct timeline *t, struct direction *d, const struct req_dir *h)
+void timeline_peer_failed(struct timeline *t, struct direction *d, const struct req_dir *h)
 {
     const struct episode *x;
-    ns_t heard = last_heard(t, conn_flow_at(observer_conns(t->observer), h->flow));
-    ns_t since = heard > d->last_rsp ? heard : d->last_rsp ? d->last_rsp : d->spans.first;
+    ns_t last = last_frame_of_peer(t, conn_flow_at(observer_conns(t->observer), h->flow));
+    ns_t since = last > d->last_rsp ? last : d->last_rsp ? d->last_rsp : d->spans.first;
     uint32_t over = 1u << TIME_ACK_TIMEOUT | 1u << TIME_LOSS_RESEND | 1u << TIME_LOSS_RETRANSMISSION |
                     1u << TIME_TRANSFER | 1u << TIME_READ_DEPTH;
     uint32_t ep;
@@ -317,7 +317,7 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
         expiry = end;
     timeline_bill(t, d, expiry, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, d->row);
     if (!d->dead && silent)
-        timeline_die(t, d, h);
+        timeline_peer_failed(t, d, h);
     timeline_bill(t, d, end, TIME_GIVEN_UP, d->row);
 }
 
@@ -326,7 +326,7 @@ static bool is_spent(const struct timeline *t, const struct direction *d, uint32
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
 
-    return (c->have_timeout || c->have_asked) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
+    return (c->have_timeout || c->have_req_timer) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
 }
 
 /* It gives up at once; if it had gone back for a NAK already, it waits for its ACK timer before. */
@@ -373,7 +373,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
     bool ran_out = d->wait && left > d->wait; /* and nothing was sent again: no retry was left */
 
-    if (!h->rsp_packets && !observer_heard(t->observer, h->flow))
+    if (!h->rsp_packets && !observer_sees_responses(t->observer, h->flow))
         spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
     else if (d->refused != NO_EPISODE)
         timeline_bill(t, d, end, TIME_GIVEN_UP, d->refused);

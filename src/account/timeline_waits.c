@@ -121,13 +121,13 @@ static void note_early(struct direction *d, const struct event *e, ns_t from, ns
 
 /* When the last of them has come it is told which of them were slow. All may have waited for the first one: again when
  * another response then comes sooner after its request. */
-static void tell_early(struct timeline *t, struct direction *d, uint32_t flow)
+static void decide_early(struct timeline *t, struct direction *d, uint32_t flow)
 {
     bool sooner = !d->early_rtt || d->least_first <= d->early_rtt / 2;
 
     if (d->n_early < SLOW_AFTER)
         return;
-    d->early_told = d->by_rep || d->progress > EARLY_PROGRESS || (sooner && settle_early(t, d, flow));
+    d->early_decided = d->by_rep || d->progress > EARLY_PROGRESS || (sooner && settle_early(t, d, flow));
     if (sooner)
         d->early_rtt = d->least_first;
 }
@@ -568,9 +568,9 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
         if (LIKELY(counts && e->h->rtt_latest > 0))
             note_usual_rtt(d, e->h->rtt_latest);
     }
-    if (LIKELY(d->early_told) || in_trouble(d, e))
+    if (LIKELY(d->early_decided) || in_trouble(d, e))
         return;
     note_early(d, e, from, now);
     if (d->waits)
-        tell_early(t, d, e->flow);
+        decide_early(t, d, e->flow);
 }

@@ -67,9 +67,9 @@ static void give_parts(const struct taker *t, const struct ulp_command *c)
 static void give_bytes(const struct taker *t, const struct ulp_command *c)
 {
     give_number(t, "bytes_to_client", c->moved[ULP_TO_CLIENT], true);
-    give_number(t, "asked_to_client", c->asked[ULP_TO_CLIENT], true);
+    give_number(t, "asked_to_client", c->requested[ULP_TO_CLIENT], true);
     give_number(t, "bytes_from_client", c->moved[ULP_FROM_CLIENT], true);
-    give_number(t, "asked_from_client", c->asked[ULP_FROM_CLIENT], true);
+    give_number(t, "asked_from_client", c->requested[ULP_FROM_CLIENT], true);
 }
 
 void command_cells(const struct command_row *q, cell_take *take, void *user)
@@ -159,11 +159,11 @@ static void put_command(struct buf *b, const struct command_row *q)
 static void put_bytes(struct buf *b, const struct command_row *q)
 {
     uint64_t moved = q->c->moved[ULP_TO_CLIENT] + q->c->moved[ULP_FROM_CLIENT],
-             asked = q->c->asked[ULP_TO_CLIENT] + q->c->asked[ULP_FROM_CLIENT];
+             requested = q->c->requested[ULP_TO_CLIENT] + q->c->requested[ULP_FROM_CLIENT];
 
     buf_dec(b, moved);
-    if (moved != asked)
-        buf_printf(b, " of %llu", (unsigned long long)asked);
+    if (moved != requested)
+        buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 
 /* "38 40-43 44": the command, its data, its response. */

@@ -30,7 +30,7 @@ struct command_sum {
     const struct ulp_proto *proto;
     char name[48];
     unsigned size; /* class: 0: no data; n: less than 2^n bytes were asked for, and at least 2^(n - 1) */
-    uint64_t n, completed, failed, asked, moved, again;
+    uint64_t n, completed, failed, requested, moved, again;
     struct hist latency;
 };
 

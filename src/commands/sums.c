@@ -37,19 +37,19 @@ static struct command_sum *find(struct command_sums *s, const struct ulp_proto *
 
 bool command_sums_add(struct command_sums *s, const struct ulp_command *c)
 {
-    uint64_t asked = c->asked[ULP_TO_CLIENT] + c->asked[ULP_FROM_CLIENT];
+    uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
     struct command_sum *m;
     struct buf name = {0};
 
     ulp_command_name(&name, c);
-    m = find(s, c->proto, buf_str(&name), class_of(asked));
+    m = find(s, c->proto, buf_str(&name), class_of(requested));
     buf_free(&name);
     if (!m)
         return false;
     m->n++;
     m->completed += c->ended == ULP_COMPLETED;
     m->failed += c->ended == ULP_COMPLETED && c->failed;
-    m->asked += asked;
+    m->requested += requested;
     m->moved += c->moved[ULP_TO_CLIENT] + c->moved[ULP_FROM_CLIENT];
     m->again += c->again;
     if (c->response && c->end >= c->start)

@@ -47,7 +47,7 @@ struct conn_params {
     bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
     /* timeout and retry_cnt are those that this side's REQ sets for the other side, as a rule also its own; not with
      * have_timeout */
-    bool have_asked;
+    bool have_req_timer;
     bool have_rnr;   /* rnr_retry is known */
     bool no_credits; /* the other end announced no flow control, or a shared receive queue */
     uint8_t depth;   /* initiator depth: READs and atomics outstanding at most */

@@ -233,14 +233,14 @@ static bool sent_other(const struct observer *o, uint32_t tap, const struct conn
     return false;
 }
 
-bool observer_heard(const struct observer *o, uint32_t flow)
+bool observer_sees_responses(const struct observer *o, uint32_t flow)
 {
     const struct flow *f = &o->flow[flow];
 
-    return (!o->partial && sent_other(o, f->tap, &f->dst, &f->src)) || observer_heard_rdma(o, flow);
+    return (!o->partial && sent_other(o, f->tap, &f->dst, &f->src)) || observer_sees_rdma_responses(o, flow);
 }
 
-bool observer_heard_rdma(const struct observer *o, uint32_t flow)
+bool observer_sees_rdma_responses(const struct observer *o, uint32_t flow)
 {
     const struct flow *flows = o->flow, *f = &flows[flow];
 
@@ -335,7 +335,7 @@ static enum why_back why_back(struct observer *o, const struct event *e)
 {
     const struct conn_params *c = &o->flow[e->flow].params;
 
-    e->h->timeout = c->have_timeout || c->have_asked ? c->timeout : 0;
+    e->h->timeout = c->have_timeout || c->have_req_timer ? c->timeout : 0;
     return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
 }
 

@@ -112,8 +112,8 @@ struct req_dir *observer_req_dir(struct observer *o, uint32_t flow);
 const struct tries *observer_tries(const struct observer *o, uint32_t flow);
 /* Whether the tap sees the direction of the responses: it saw packets of the connection or of its setup, or any other
  * packets between the same addresses, in that direction. */
-bool observer_heard(const struct observer *o, uint32_t flow);
+bool observer_sees_responses(const struct observer *o, uint32_t flow);
 /* The same, by RDMA packets alone: other packets of the responder do not show that its responses would be captured. */
-bool observer_heard_rdma(const struct observer *o, uint32_t flow);
+bool observer_sees_rdma_responses(const struct observer *o, uint32_t flow);
 
 #endif

@@ -295,7 +295,7 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.params[1].rep_frame = p->frame->number;
     k.params[0] = (struct conn_params){.have_depth = true,
                                        .have_rnr = true,
-                                       .have_asked = true,
+                                       .have_req_timer = true,
                                        .timeout = req->peer.timeout,
                                        .retry_cnt = req->peer.retry_cnt,
                                        .no_credits = !m->flow_ctrl || m->srq,

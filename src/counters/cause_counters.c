@@ -57,7 +57,7 @@ static const struct {
     {CAUSE_DUPLICATE, COUNTED_DUPLICATE_REQUEST, true},
 };
 
-#define COUNTERS_TOLD 16 /* of a driver, in a sentence, at most */
+#define COUNTERS_SHOWN 16 /* of a driver, in a sentence, at most */
 
 size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool responder,
                           const struct counter_info *out[], size_t max)
@@ -78,8 +78,8 @@ void counters_for_cause_put(struct buf *b, enum cause cause, bool responder)
     const char *sep = "";
 
     for (unsigned d = 0; d < DRIVERS; d++) {
-        const struct counter_info *found[COUNTERS_TOLD];
-        size_t n = counters_for_cause(cause, (enum counter_driver)d, responder, found, COUNTERS_TOLD);
+        const struct counter_info *found[COUNTERS_SHOWN];
+        size_t n = counters_for_cause(cause, (enum counter_driver)d, responder, found, COUNTERS_SHOWN);
         if (n)
             buf_printf(b, "%s%s ", sep, counter_driver_str((enum counter_driver)d));
         for (size_t i = 0; i < n; i++)

@@ -9,9 +9,9 @@
 #define FIT_WITHIN (2 * NS_PER_S) /* they begin at most this long before the episode */
 #define SAME_TROUBLE                                                                                                   \
     (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
-#define TIMER_LEAST (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
-#define SLOWED_PART 4               /* CNPs that cost more than this part of CNP_LOOK slowed the requester down */
-#define VAIN_TOLD   2               /* failed retransmissions that get a sentence each */
+#define TIMER_LEAST          (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
+#define SLOWED_PART          4 /* CNPs that cost more than this part of CNP_LOOK slowed the requester down */
+#define LOST_AGAIN_SENTENCES 2 /* failed retransmissions that get a sentence each */
 
 /* Incidents by connection, tap and time. */
 struct place_in_time {
@@ -71,7 +71,7 @@ static bool names(const struct incident *s, const struct episode *e, uint32_t fr
 }
 
 /* True if a NAK that the incident names was seen only after the retransmission of `e`. */
-static bool is_asked_later(const struct incident *s, const struct episode *e)
+static bool is_nak_later(const struct incident *s, const struct episode *e)
 {
     for (unsigned i = 0; i < s->n_frames; i++)
         if (s->roles[i] == ROLE_NAK && s->files[i] == e->tap >> 16 && s->frames[i] > e->back)
@@ -85,7 +85,7 @@ static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
 
-    if (e->why == TROUBLE_TIMEOUT && s->has_psn && s->psn != e->psn && is_asked_later(s, e))
+    if (e->why == TROUBLE_TIMEOUT && s->has_psn && s->psn != e->psn && is_nak_later(s, e))
         return 0;
     fit += names(s, e, e->nak) ? 8 : 0;
     fit += names(s, e, e->back) ? 8 : 0;
@@ -146,7 +146,7 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
             return p->number;
         if (s->times && (e->why != TROUBLE_RNR) == (s->cause != CAUSE_RNR))
             return p->number;
-        if (e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && is_asked_later(s, e)))
+        if (e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && is_nak_later(s, e)))
             continue;
         if (nearest == NOT_FOUND && e->start - p->start <= SAME_TROUBLE)
             nearest = p->number;
@@ -387,9 +387,9 @@ static void gather(struct incident *s, const struct episode *e)
     }
 }
 
-/* The retransmission was lost as well, or the NAK that asked for it: say so for each of the first VAIN_TOLD, then
- * count. */
-static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t nth)
+/* The retransmission was lost as well, or the NAK that asked for it: say so for each of the first LOST_AGAIN_SENTENCES,
+ * then count. */
+static void report_lost_again(struct incident *s, const struct episode *e, uint32_t nth)
 {
     struct fact f = {.sentence = SENTENCE_AGAIN_IN_VAIN,
                      .psn = e->psn,
@@ -400,7 +400,7 @@ static void tell_in_vain(struct incident *s, const struct episode *e, uint32_t n
 
     incident_frame(s, ROLE_LOST, f.lost);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
-    if (nth <= VAIN_TOLD) {
+    if (nth <= LOST_AGAIN_SENTENCES) {
         incident_add(s, &f);
         return;
     }
@@ -435,7 +435,7 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
     if (kinds[e->why].gathers && s->facts[0].sentence == kinds[e->why].sentence)
         gather(s, e);
     if (e->why == TROUBLE_TIMEOUT && e != root && (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
-        tell_in_vain(s, e, e->tries);
+        report_lost_again(s, e, e->tries);
 }
 
 void bill_move(const struct explainer *x, struct incident *to, struct incident *from)
@@ -475,7 +475,7 @@ static void revise(const struct explainer *x, struct incident *s, const struct e
 }
 
 /* Several taps saw a direction that was paused, and the one incident about pause frames gathers what all saw. */
-static bool is_told_elsewhere(const struct explainer *x, const struct episode *e)
+static bool is_reported_elsewhere(const struct explainer *x, const struct episode *e)
 {
     return e->why == TROUBLE_PAUSE && !explain_counts(x, e->conn, e->flow, e->tap);
 }
@@ -488,7 +488,7 @@ static void bill_all(struct billing *w)
         const struct episode *e = timeline_episode(w->x->timeline, i);
         uint32_t *row;
         w->of[i] = w->lost[i] = NOT_FOUND;
-        if (e->bill <= 0 || is_told_elsewhere(w->x, e))
+        if (e->bill <= 0 || is_reported_elsewhere(w->x, e))
             continue;
         row = of_the_row(w, e);
         w->of[i] = *row == NOT_FOUND || is_failure(e) ? incident_of(w, e) : *row;

@@ -105,7 +105,7 @@ static bool is_of_connection(const struct cm_sent *c, const struct cm_sent *q, u
 
 /* True if a REQ reuses the ids of a connection that was closed since: it sets up a new connection. The incidents of the
  * old one are made first, then its messages are removed. */
-static bool is_asked_anew(struct explainer *x, struct cm_sent *q)
+static bool is_new_exchange(struct explainer *x, struct cm_sent *q)
 {
     uint32_t rep_id = 0;
     bool closed = false;
@@ -117,11 +117,11 @@ static bool is_asked_anew(struct explainer *x, struct cm_sent *q)
         closed |= x->cm[i].attr == CM_DREQ && is_of_connection(&x->cm[i], q, rep_id) && x->cm[i].answer.frame;
     for (unsigned i = 0; closed && i < CM_SENT; i++)
         if (&x->cm[i] != q && is_of_connection(&x->cm[i], q, rep_id)) {
-            cm_tell(x, &x->cm[i]);
+            cm_report(x, &x->cm[i]);
             x->cm[i].n = 0;
         }
     if (closed) {
-        cm_tell(x, q);
+        cm_report(x, q);
         q->n = 0;
     }
     return closed;
@@ -132,12 +132,12 @@ static struct cm_sent *cm_sent(struct explainer *x, const struct pkt *p, uint16_
 {
     struct cm_sent *c = cm_find(x, p, attr, id, false);
 
-    if (c && !(attr == CM_REQ && is_asked_anew(x, c))) {
+    if (c && !(attr == CM_REQ && is_new_exchange(x, c))) {
         cm_again(x, c, p);
         return c;
     }
     c = &x->cm[x->cm_at++ % CM_SENT];
-    cm_tell(x, c);
+    cm_report(x, c);
     *c = (struct cm_sent){.attr = attr,
                           .id = id,
                           .tap = conn_tap_of(p->frame),

@@ -39,7 +39,7 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
 }
 
 /* True if the REP `c` answers the REQ `q`. */
-static bool asks_for(const struct cm_sent *q, const struct cm_sent *c)
+static bool is_answered_by(const struct cm_sent *q, const struct cm_sent *c)
 {
     return q->n && q->attr == CM_REQ && q->id == c->answers && conn_addr_eq(&q->src, &c->dst) &&
            conn_addr_eq(&q->dst, &c->src);
@@ -79,16 +79,16 @@ static const struct cm_seen *copy_missing(const struct explainer *x, const struc
 
 /* Find out whether another tap lacks the REP `c`: it saw the REQ, and saw it retransmitted after the REP. Returns that
  * REQ at the other tap, else NULL. */
-static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *c)
+static const struct cm_sent *not_received(struct explainer *x, const struct cm_sent *c)
 {
     const struct cm_sent *req = NULL;
 
     for (unsigned i = 0; c->attr == CM_REP && i < CM_SENT; i++)
-        if (asks_for(&x->cm[i], c) && x->cm[i].tap == c->tap)
+        if (is_answered_by(&x->cm[i], c) && x->cm[i].tap == c->tap)
             req = &x->cm[i];
     for (unsigned i = 0; req && i < CM_SENT; i++) {
         const struct cm_sent *o = &x->cm[i];
-        if (asks_for(o, c) && o->tap != c->tap && o->n >= req->n &&
+        if (is_answered_by(o, c) && o->tap != c->tap && o->n >= req->n &&
             cm_latest(req)->ts > c->copies[0].ts + CM_COPY_WITHIN && captured_then(x, req, o, &c->copies[0]))
             return o;
     }
@@ -98,11 +98,11 @@ static const struct cm_sent *unheard(struct explainer *x, const struct cm_sent *
 /* Two taps show where the message was lost; false if they do not. */
 static bool proved(struct explainer *x, struct cm_sent *c, struct incident *st)
 {
-    const struct cm_sent *o = elsewhere(x, c), *deaf = o ? NULL : unheard(x, c);
-    const struct cm_seen *missing = o ? copy_missing(x, c, o) : deaf ? &c->copies[0] : NULL;
+    const struct cm_sent *o = elsewhere(x, c), *missed = o ? NULL : not_received(x, c);
+    const struct cm_seen *missing = o ? copy_missing(x, c, o) : missed ? &c->copies[0] : NULL;
 
     if (missing) {
-        incident_add(st, SAY(CM_TAP_LACKS, .lost = missing->frame, .tap = fact_tap((o ? o : deaf)->tap)));
+        incident_add(st, SAY(CM_TAP_LACKS, .lost = missing->frame, .tap = fact_tap((o ? o : missed)->tap)));
         st->place = PLACE_AFTER;
     } else if (o && o->between.frame && !c->between.frame) {
         incident_add(st,
@@ -219,7 +219,7 @@ static struct incident *cm_incident(struct explainer *x, struct cm_sent *c, enum
 }
 
 /* The incident about a REQ sent once whose REP came late. */
-static void cm_tell_late(struct explainer *x, struct cm_sent *c)
+static void cm_report_late(struct explainer *x, struct cm_sent *c)
 {
     struct incident *st = cm_incident(x, c, CAUSE_CM_TIMEOUT);
 
@@ -233,7 +233,7 @@ static void cm_tell_late(struct explainer *x, struct cm_sent *c)
 }
 
 /* The incident about an RTU that was not captured, although requests follow the REP. */
-static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
+static void cm_report_rtu(struct explainer *x, struct cm_sent *c)
 {
     const struct req_dir *h = c->n == 1 && c->attr == CM_REP && !c->answer.frame ? cm_requests_back(x, c) : NULL;
     const struct cm_sent *o = h ? elsewhere(x, c) : NULL;
@@ -254,15 +254,15 @@ static void cm_tell_rtu(struct explainer *x, struct cm_sent *c)
         incident_doubt(st);
 }
 
-void cm_tell(struct explainer *x, struct cm_sent *c)
+void cm_report(struct explainer *x, struct cm_sent *c)
 {
     struct incident *st = c->n ? incident_at(x, c->incident) : NULL;
     uint32_t copies = min_u32(c->n, CM_COPIES);
 
     if (!st && answered_by_repetition(c))
-        cm_tell_late(x, c);
+        cm_report_late(x, c);
     else if (!st)
-        cm_tell_rtu(x, c);
+        cm_report_rtu(x, c);
     if (!st)
         return;
     st->again = c->n - 1;
@@ -305,7 +305,7 @@ static void late_is_known(struct explainer *x, const struct cm_sent *c)
 
     for (unsigned i = 0; st && i < CM_SENT; i++) {
         const struct cm_sent *rep = &x->cm[i];
-        if (rep->n > 1 && rep->attr == CM_REP && rep->tap != c->tap && asks_for(c, rep) &&
+        if (rep->n > 1 && rep->attr == CM_REP && rep->tap != c->tap && is_answered_by(c, rep) &&
             incident_at(x, rep->incident))
             st->moot = true;
     }
@@ -319,7 +319,7 @@ static void consequence(struct explainer *x, const struct cm_sent *c)
     uint32_t tap = c->tap;
 
     for (unsigned i = 0; st && !st->moot && i < CM_SENT && (!rep || rep->moot); i++)
-        if (asks_for(c, &x->cm[i]) && x->cm[i].n > 1) {
+        if (is_answered_by(c, &x->cm[i]) && x->cm[i].n > 1) {
             rep = incident_at(x, x->cm[i].incident);
             tap = x->cm[i].tap;
         }
@@ -334,7 +334,7 @@ static void consequence(struct explainer *x, const struct cm_sent *c)
 void explain_cm_end(struct explainer *x)
 {
     for (unsigned i = 0; i < CM_SENT; i++)
-        cm_tell(x, &x->cm[i]);
+        cm_report(x, &x->cm[i]);
     for (unsigned i = 0; i < CM_SENT; i++) {
         struct cm_sent *o = x->cm[i].n ? elsewhere(x, &x->cm[i]) : NULL;
         if (o)

@@ -156,7 +156,7 @@ void explain_pauses(struct explainer *x)
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
     if (!(p->have & H_BTH) || p->have & H_MAD) {
-        explain_way(x, p);
+        explain_at_taps(x, p);
         explain_host(x, p);
     }
     if (!(p->have & H_BTH)) {

@@ -46,7 +46,7 @@ void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow)
     st->qpn = f->dqpn;
 }
 
-bool is_unheard(const struct incident *i)
+bool has_no_response(const struct incident *i)
 {
     if (!incident_stands(i))
         return false;

@@ -28,22 +28,22 @@ static uint32_t tap_of(struct explainer *x, uint32_t flow)
 }
 
 /* A copy that one of two taps has and the other lacks. */
-struct lone {
+struct missing_copy {
     uint32_t frame; /* 0: both taps have the same copies */
     bool other;     /* the other tap has it */
 };
 
-static struct lone lost_between(struct req_dir *a, struct req_dir *b, uint32_t psn)
+static struct missing_copy lost_between(struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
     const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
 
     if (!s || !s->icrc_first)
-        return (struct lone){0};
+        return (struct missing_copy){0};
     if (!o)
-        return (struct lone){s->first, false};
+        return (struct missing_copy){s->first, false};
     if (s->icrc_first == o->icrc_first || !o->icrc_first)
-        return (struct lone){0};
-    return s->ts_first < o->ts_first ? (struct lone){s->first, false} : (struct lone){o->first, true};
+        return (struct missing_copy){0};
+    return s->ts_first < o->ts_first ? (struct missing_copy){s->first, false} : (struct missing_copy){o->first, true};
 }
 
 /* The first response to one of `n` requests, if the other tap saw it before the latest copy of the request; 0: none. A
@@ -53,7 +53,7 @@ static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsign
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
         uint32_t psn = psn_add(o->psn, i);
         const struct noted_response *r = response_slot(t, psn);
-        const struct asked *a = rounds_asked(&t->rounds, psn);
+        const struct noted_nak *a = rounds_nak_of(&t->rounds, psn);
         if (r->psn == psn && r->first < o->last && !(a && a->nak == r->first))
             return r->first;
     }
@@ -75,22 +75,22 @@ static bool knows_answers(const struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
-    for (uint32_t i = 0; i < x->n_strangers; i++) {
-        const struct stranger *s = &x->strangers[i];
+    for (uint32_t i = 0; i < x->n_unmatched; i++) {
+        const struct unmatched *s = &x->unmatched[i];
         if (s->tap == f->tap && conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
             return false;
     }
-    return x->n_strangers < STRANGERS;
+    return x->n_unmatched < UNMATCHED;
 }
 
 /* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
-static struct lone first_lone(struct req_dir *a, struct req_dir *b, uint32_t psn, unsigned n)
+static struct missing_copy first_missing_copy(struct req_dir *a, struct req_dir *b, uint32_t psn, unsigned n)
 {
-    struct lone lone = {0};
+    struct missing_copy copy = {0};
 
-    for (unsigned i = 0; i < n && !lone.frame; i++)
-        lone = lost_between(a, b, psn_add(psn, i));
-    return lone;
+    for (unsigned i = 0; i < n && !copy.frame; i++)
+        copy = lost_between(a, b, psn_add(psn, i));
+    return copy;
 }
 
 /* The other tap has the request `s` too (`o`): did it see the response? */
@@ -153,15 +153,15 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
 }
 
 /* One of the two taps has a copy that the other lacks. */
-static void found_between(struct explainer *x, struct incident *st, uint32_t other, struct lone lone)
+static void found_between(struct explainer *x, struct incident *st, uint32_t other, struct missing_copy copy)
 {
     uint32_t tap = fact_tap(tap_of(x, other));
 
-    incident_add(st, lone.other ? SAY(TAP_HAS, .lost = lone.frame, .tap = tap)
-                                : SAY(TAP_LACKS, .lost = lone.frame, .tap = tap));
-    st->place = lone.other ? PLACE_BEFORE : PLACE_AFTER;
+    incident_add(st, copy.other ? SAY(TAP_HAS, .lost = copy.frame, .tap = tap)
+                                : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
+    st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-    incident_frame_at(st, ROLE_LOST, tap_of(x, lone.other ? other : st->flow), lone.frame);
+    incident_frame_at(st, ROLE_LOST, tap_of(x, copy.other ? other : st->flow), copy.frame);
     st->proved = true;
 }
 
@@ -169,17 +169,17 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
 static void compare_loss(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
-    struct lone lone;
+    struct missing_copy copy;
 
     if (st->repeated) {
         compare_copy(st, req_dir_sent(b, st->psn), fact_tap(tap_of(x, other)));
         return;
     }
-    lone = first_lone(a, b, st->psn, n);
+    copy = first_missing_copy(a, b, st->psn, n);
     if (compare_damaged(x, st, other, n))
         return;
-    if (lone.frame)
-        found_between(x, st, other, lone);
+    if (copy.frame)
+        found_between(x, st, other, copy);
     else if (req_dir_sent(b, st->psn))
         compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
 }
@@ -294,7 +294,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
 }
 
 /* The frame of the request that asks again for the response with this PSN; 0: none. */
-static uint32_t asked_again(struct req_dir *h, uint32_t psn)
+static uint32_t read_retransmission(struct req_dir *h, uint32_t psn)
 {
     const struct read_req *a = h ? req_dir_read(h, psn, 0) : NULL;
     const struct sent *s = a ? req_dir_sent(h, a->psn) : NULL;
@@ -313,7 +313,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
 
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
-    again = asked_again(observer_req_dir(x->observer, other), st->psn);
+    again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
     f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER
                  : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
@@ -337,8 +337,9 @@ static void compare_copies(struct explainer *x, struct incident *st, uint32_t ot
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
-        struct lone lone = lost_between(observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
-        if (lone.frame && !lone.other)
+        struct missing_copy copy =
+            lost_between(observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
+        if (copy.frame && !copy.other)
             return true;
     }
     return false;
@@ -351,7 +352,7 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
 
     for (uint32_t k = 0; a && (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++)
         if ((b = observer_req_dir(x->observer, k)) != NULL &&
-            first_lone(a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
+            first_missing_copy(a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
             return true;
     return false;
 }

@@ -14,7 +14,7 @@
 static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    bool known = c->have_timeout || c->have_asked || retries_used(x->observer, h) >= RETRIES_MAX;
+    bool known = c->have_timeout || c->have_req_timer || retries_used(x->observer, h) >= RETRIES_MAX;
     struct fact f = {.sentence = st->cause == CAUSE_HALF_OPEN ? SENTENCE_RETRIES_CLOSED : SENTENCE_RETRIES_USED_UP,
                      .psn = st->psn,
                      .m = !known,
@@ -49,7 +49,7 @@ static void note_host(struct explainer *x, struct incident *st, const struct flo
 }
 
 /* The responder was silent up to the last retry. */
-static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h)
+static void report_silent(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
     struct incident *st = incident_new(x, CAUSE_SILENT_PEER, flow, NULL);
@@ -59,12 +59,12 @@ static void tell_silent(struct explainer *x, uint32_t flow, const struct flow_no
         return;
     st->start = last ? t->responses.last_ts : h->first_ts;
     incident_frame(st, last ? ROLE_ANSWER : ROLE_LOST, last ? last : h->first_frame);
-    incident_is(st, last ? SAY(LAST_HEARD, .answer = last) : SAY(NEVER_HEARD, .lost = h->first_frame));
+    incident_is(st, last ? SAY(LAST_RESPONSE, .answer = last) : SAY(NEVER_RESPONDED, .lost = h->first_frame));
     note_host(x, st, c);
 }
 
 /* True if packets of the other direction were captured: CM messages of the setup, or RDMA packets of any flow. */
-static bool is_heard(struct explainer *x, uint32_t flow)
+static bool sees_other_direction(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
@@ -89,7 +89,7 @@ static bool is_without_end(struct explainer *x, uint32_t flow, const struct inci
         return false;
     if (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT)
         return false;
-    if (!is_heard(x, flow) && !explain_is_unreached(x, st))
+    if (!sees_other_direction(x, flow) && !explain_is_unreached(x, st))
         return false;
     /* else the capture may have ended before the next try */
     return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
@@ -102,14 +102,15 @@ static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_
                           const struct req_dir *h)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
-    bool known = c->have_timeout || c->have_asked, left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+    bool known = c->have_timeout || c->have_req_timer, left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
 
     return (known && retries_used(x->observer, h) < c->retry_cnt) ||
            (left && t->closing.left_ts - h->back_ts < timer_earliest(st->silence));
 }
 
 /* The requester stopped without any response: nothing more is known. */
-static void tell_stopped(struct incident *st, const struct flow_notes *t, const struct req_dir *h, const struct sent *s)
+static void report_stopped(struct incident *st, const struct flow_notes *t, const struct req_dir *h,
+                           const struct sent *s)
 {
     bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
     uint32_t tries = s ? s->copies : h->retries + 1, first = s ? s->first : st->frames[0];
@@ -144,12 +145,12 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
         incident_unframe(st, burst->first);
     st->place = PLACE_UNKNOWN;
     if (stopped_early(x, flow, t, st, h)) {
-        tell_stopped(st, t, h, s);
+        report_stopped(st, t, h, s);
         return;
     }
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
-    if (st->is_request && !t->requests.owed && s) {
+    if (st->is_request && !t->requests.unanswered && s) {
         suppose_cut(st, s, h->next);
         return;
     }
@@ -158,17 +159,17 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
     else
         incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0]));
     if (st->cause != CAUSE_HALF_OPEN)
-        tell_silent(x, flow, t, h);
+        report_silent(x, flow, t, h);
 }
 
 /* True if the RNR retry is overdue: four times the RNR timer of the NAK, or four times the interval of earlier
  * retries. */
 static bool is_overdue(const struct req_dir *h, ns_t waited)
 {
-    ns_t asked = rnr_time(aeth_value(h->rnr.syndrome)),
+    ns_t delay = rnr_time(aeth_value(h->rnr.syndrome)),
          took = h->rnr.times > 1 ? (h->rnr.ts - h->rnr.ts_first) / (h->rnr.times - 1) : 0;
 
-    return waited > RNR_OVERDUE + 4 * (asked > took ? asked : took);
+    return waited > RNR_OVERDUE + 4 * (delay > took ? delay : took);
 }
 
 /* An RNR NAK without a retry: the RNR retries are exhausted. If the retry count allows more, the requester stopped, or
@@ -197,7 +198,7 @@ void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct re
 
 ns_t longest_timer(const struct conn_params *c)
 {
-    bool known = (c->have_timeout || c->have_asked) && c->timeout;
+    bool known = (c->have_timeout || c->have_req_timer) && c->timeout;
 
     return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
 }
@@ -245,7 +246,7 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct flow
 }
 
 /* Why a request has no response, and was not retransmitted. */
-void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
+void end_not_received(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     const struct flow_notes *o = f->peer == FLOW_NONE ? NULL : x->notes[f->peer];
@@ -254,7 +255,7 @@ void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t,
     if (!t->responses.last_frame && !(o && o->headers.seen) && end_req_key(x, flow, t))
         return;
     waited = unanswered(x, t, h, o ? observer_req_dir(x->observer, f->peer) : NULL, longest_timer(&f->params));
-    if (waited && observer_heard(x->observer, flow))
+    if (waited && observer_sees_responses(x->observer, flow))
         end_unanswered(x, flow, t, waited);
 }
 
@@ -264,7 +265,7 @@ void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, s
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     const struct tries *tries = observer_tries(x->observer, flow);
-    struct incident *st = incident_at(x, t->hypotheses.unheard), *dead;
+    struct incident *st = incident_at(x, t->hypotheses.not_received), *dead;
     const struct sent *s = req_dir_sent(h, tries->psn);
 
     if (!s || !retries_spent(x->observer, h, &f->params))

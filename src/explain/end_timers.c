@@ -54,7 +54,7 @@ static bool is_each_answered(const struct flow_notes *t, const struct req_dir *h
 /* True if the ACK timeout was shorter than the response took, and responses take as long at the end of the capture. */
 static bool is_slower(const struct incident *st, const struct flow_notes *t)
 {
-    ns_t took = t->responses.last_ts - t->requests.asked_ts;
+    ns_t took = t->responses.last_ts - t->requests.solicited_ts;
 
     return is_late_answered(st) && !is_early(st, t) && st->lost > st->silence && took > st->lost / 4 * 3 &&
            took < st->lost / 4 * 5;
@@ -75,8 +75,8 @@ void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const 
         if (early && lost && psn_in(st->psn, early->psn, (early->end - early->psn) & PSN_MASK)) {
             st->moot = true;
             early->again += st->again;
-            if (t->hypotheses.unheard == i)
-                t->hypotheses.unheard = incident_number(x, early);
+            if (t->hypotheses.not_received == i)
+                t->hypotheses.not_received = incident_number(x, early);
         } else if (is_slower(st, t)) {
             early = st;
             st->cause = CAUSE_EARLY_TIMEOUT;
@@ -123,7 +123,7 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 }
 
 /* The packet retransmitted last: its responses were not captured, so perhaps it had none. */
-static void note_unheard(struct explainer *x, struct incident *st, struct req_dir *h)
+static void note_not_received(struct explainer *x, struct incident *st, struct req_dir *h)
 {
     const struct sent *s = req_dir_sent(h, st->psn);
 
@@ -141,5 +141,5 @@ void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h)
     st->cause = CAUSE_CANNOT_TELL;
     incident_is(st, SAY(ONE_DIRECTION, .psn = st->psn, .lost = st->frames[0], .again = st->back, .time = st->silence));
     if (last)
-        note_unheard(x, st, h);
+        note_not_received(x, st, h);
 }

@@ -11,7 +11,7 @@
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* The same request twice: gathered in one incident. */
-static void tell_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.dup);
 
@@ -63,7 +63,7 @@ static void note_flow(struct explainer *x, struct flow_notes *t, const struct pk
 /* The queue pair was reset: forget what was noted. */
 static void forget(struct flow_notes *t)
 {
-    t->headers.seen = t->requests.asked = false;
+    t->headers.seen = t->requests.solicited = false;
     t->requests.soliciting = t->requests.answers = 0;
     t->requests.wanted.frame = t->headers.n_odd = 0;
     rounds_init(&t->rounds);
@@ -76,11 +76,11 @@ static bool is_answered(const struct req_dir *h, uint32_t psn)
 
 static void note_wanted(const struct event *e, struct flow_notes *t)
 {
-    if (!t->requests.asked || psn_diff(e->p->bth.psn, t->requests.asked_psn) > 0)
-        t->requests.asked_psn = e->p->bth.psn;
-    t->requests.asked_ts = e->p->frame->ts;
+    if (!t->requests.solicited || psn_diff(e->p->bth.psn, t->requests.solicited_psn) > 0)
+        t->requests.solicited_psn = e->p->bth.psn;
+    t->requests.solicited_ts = e->p->frame->ts;
     t->requests.soliciting++;
-    t->requests.asked = true;
+    t->requests.solicited = true;
     if (t->requests.wanted.frame && !is_answered(e->h, t->requests.wanted.psn))
         return;
     t->requests.wanted.psn = e->p->bth.psn;
@@ -115,12 +115,12 @@ static void bad_put(struct flow_notes *t, uint32_t psn, uint32_t frame, uint32_t
 }
 
 /* Give a new flow the packets with a bad ICRC that came before its first good packet. */
-static void adopt_strays(struct explainer *x, uint32_t flow, struct flow_notes *t)
+static void assign_bad_packets(struct explainer *x, uint32_t flow, struct flow_notes *t)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
     for (unsigned i = 0; i < NOTED_BAD; i++) {
-        struct stray *s = &x->strays[i];
+        struct bad_packet *s = &x->bad_packets[i];
         struct incident *st = incident_at(x, s->incident);
         if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || !conn_addr_eq(&s->src, &f->src) ||
             !conn_addr_eq(&s->dst, &f->dst))
@@ -163,7 +163,7 @@ static void on_copy(struct explainer *x, const struct event *e, struct flow_note
     if (e->p->bth.psn == t->hypotheses.follows && !(e->p->have & H_IP4 && frame_ip_id(e->p)))
         note_again(x, e, t);
     else
-        tell_copy(x, e, t);
+        report_copy(x, e, t);
 }
 
 /* A packet that begins no message follows the one before by itself: how closely, at best, and after CNPs. */
@@ -210,13 +210,13 @@ static void on_request(struct explainer *x, const struct event *e)
     if (!t)
         return;
     if (UNLIKELY(!t->headers.packets))
-        adopt_strays(x, e->flow, t);
+        assign_bad_packets(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
     rounds_request(&t->rounds, e);
     note_flow(x, t, e->p);
     if (UNLIKELY(e->why != BACK_NONE))
-        t->requests.owed = t->requests.asked && !is_answered(e->h, t->requests.asked_psn);
+        t->requests.unanswered = t->requests.solicited && !is_answered(e->h, t->requests.solicited_psn);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
     note_rate(&t->marks, e->p->frame->ts);
@@ -230,10 +230,10 @@ static void on_request(struct explainer *x, const struct event *e)
     }
     note_depth(x, e, t);
     if (UNLIKELY(t->hypotheses.late != NO_INCIDENT))
-        explain_overtaken(x, e, t);
-    if (UNLIKELY(t->hypotheses.unheard != NO_INCIDENT) && e->h->back)
+        explain_reordered(x, e, t);
+    if (UNLIKELY(t->hypotheses.not_received != NO_INCIDENT) && e->h->back)
         explain_skips(x, e, t);
-    if (UNLIKELY(t->hypotheses.late_alone != NO_INCIDENT))
+    if (UNLIKELY(t->hypotheses.late_single != NO_INCIDENT))
         explain_resent(x, e, t);
     if (LIKELY(e->as == SEEN_NEW)) {
         t->hypotheses.follows = UINT32_MAX;
@@ -322,7 +322,7 @@ static void note_round_trip(const struct event *e, struct flow_notes *t)
 }
 
 /* The same response twice: gathered in one incident. Without an IP ID it may also have been sent twice. */
-static void tell_answer_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_answer_copy(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.dup_rsp);
 
@@ -355,7 +355,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
         r->first = frame_u32(e->p);
         r->answer = 0;
     } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {
-        tell_answer_copy(x, e, t);
+        report_answer_copy(x, e, t);
     }
     if (!(e->p->op->flags & OPF_ACK)) {
         r->answer = frame_u32(e->p);
@@ -373,16 +373,16 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
 
 /* The MSN never decreases unless the queue pair was reset: then what looked like a retransmission long after the last
  * response is the first request of the new connection. */
-static void note_anew(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void note_qp_reset(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct incident *st = incident_at(x, t->hypotheses.unheard);
+    struct incident *st = incident_at(x, t->hypotheses.not_received);
     uint32_t before = e->h->have_ack ? e->h->ack_msn : 0;
 
     if (!st || st->cause != CAUSE_LOST_ACK || st->silence < ANEW_AFTER || !before || !(e->p->have & H_AETH) ||
         psn_diff(e->p->aeth.msn, before) >= 0 || e->p->frame->ts < st->start + st->silence)
         return;
     st->moot = true;
-    t->hypotheses.unheard = t->hypotheses.open = t->hypotheses.cost = NO_INCIDENT;
+    t->hypotheses.not_received = t->hypotheses.open = t->hypotheses.cost = NO_INCIDENT;
 }
 
 static void on_response(struct explainer *x, const struct event *e)
@@ -392,7 +392,7 @@ static void on_response(struct explainer *x, const struct event *e)
     if (!t)
         return;
     if (own && UNLIKELY(!own->headers.packets))
-        adopt_strays(x, e->own, own);
+        assign_bad_packets(x, e->own, own);
     if (own)
         note_flow(x, own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
@@ -400,8 +400,8 @@ static void on_response(struct explainer *x, const struct event *e)
     note_answer(x, e, t);
     t->requests.answers +=
         (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
-    if (UNLIKELY(t->hypotheses.unheard != NO_INCIDENT))
-        note_anew(x, e, t);
+    if (UNLIKELY(t->hypotheses.not_received != NO_INCIDENT))
+        note_qp_reset(x, e, t);
     if (UNLIKELY(e->p->frame->ts - t->responses.last_ts >= RESPONSE_GAP_LEAST))
         explain_gap(e, t);
     t->responses.last_frame = frame_u32(e->p);
@@ -420,20 +420,20 @@ static void on_response(struct explainer *x, const struct event *e)
     else if (response_type(e->p) == AETH_NAK && aeth_value(e->p->aeth.syndrome) != NAK_PSN_SEQ)
         explain_refused(x, e, t);
     else if (response_type(e->p) == AETH_NAK)
-        explain_asked(x, e, t);
+        explain_nak_obeyed(x, e, t);
 }
 
 /* A packet with a bad ICRC whose flow is not known yet: before the first good packet of the flow. */
-static void stray_put(struct explainer *x, const struct pkt *p, uint32_t incident)
+static void bad_packet_put(struct explainer *x, const struct pkt *p, uint32_t incident)
 {
-    struct stray *s = &x->strays[x->strays_at++ % NOTED_BAD];
+    struct bad_packet *s = &x->bad_packets[x->bad_packets_at++ % NOTED_BAD];
 
-    *s = (struct stray){.tap = conn_tap_of(p->frame),
-                        .dqpn = p->bth.dqpn,
-                        .psn = p->bth.psn,
-                        .frame = frame_u32(p),
-                        .incident = incident,
-                        .answer = !(p->op->flags & OPF_REQUEST)};
+    *s = (struct bad_packet){.tap = conn_tap_of(p->frame),
+                             .dqpn = p->bth.dqpn,
+                             .psn = p->bth.psn,
+                             .frame = frame_u32(p),
+                             .incident = incident,
+                             .answer = !(p->op->flags & OPF_REQUEST)};
     conn_addr_of(p, &s->src, &s->dst);
 }
 
@@ -454,24 +454,24 @@ static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
     if (t && p->have & H_BTH)
         bad_put(t, p->bth.psn, frame_u32(p), incident_number(x, st));
     else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
-        stray_put(x, p, incident_number(x, st));
+        bad_packet_put(x, p, incident_number(x, st));
 }
 
 /* A NAK for the very first packets, which were lost before the tap: it comes before the flow of its requests is
  * known. */
 static void on_unpaired(struct explainer *x, const struct pkt *p)
 {
-    struct stray_nak *n;
+    struct early_nak *n;
 
     if (LIKELY(!(p->op->flags & OPF_ACK)) || !(p->have & H_AETH) || p->aeth.syndrome != (AETH_NAK << 5 | NAK_PSN_SEQ))
         return;
-    n = &x->naks[x->naks_at++ % STRAY_NAKS];
-    *n = (struct stray_nak){.tap = conn_tap_of(p->frame), .psn = p->bth.psn, .frame = frame_u32(p)};
+    n = &x->naks[x->naks_at++ % EARLY_NAKS];
+    *n = (struct early_nak){.tap = conn_tap_of(p->frame), .psn = p->bth.psn, .frame = frame_u32(p)};
     conn_addr_of(p, &n->src, &n->dst);
 }
 
 /* A response to requests that were not captured. */
-static void on_stranger(struct explainer *x, const struct event *e)
+static void on_unmatched(struct explainer *x, const struct event *e)
 {
     struct flow_notes *own = e->own == FLOW_NONE ? NULL : notes_of(x, e->own);
 
@@ -479,7 +479,7 @@ static void on_stranger(struct explainer *x, const struct event *e)
         note_flow(x, own, e->p);
     else if (e->p->icrc == CRC_GOOD)
         icrc_sources_count(&x->icrcs, e->p);
-    explain_stranger(x, e->p, e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(x->observer), e->own)->conn);
+    explain_unmatched(x, e->p, e->own == FLOW_NONE ? 0 : conn_flow_at(observer_conns(x->observer), e->own)->conn);
 }
 
 static void on_over(void *user, uint32_t flow, bool restart)
@@ -528,7 +528,7 @@ static void on_event(void *user, const struct event *e)
         if (e->flow != FLOW_NONE)
             on_response(x, e);
         else
-            on_stranger(x, e);
+            on_unmatched(x, e);
         break;
     case EVENT_BAD_ICRC:
         on_bad_icrc(x, e->p, e->own);

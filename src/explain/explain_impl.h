@@ -87,18 +87,18 @@ struct datagram_flow {
 #define DATAGRAM_FLOWS 256 /* further ones are not analysed */
 
 /* A packet with a bad ICRC whose flow was not known when it came; frame 0: the place is free. */
-struct stray {
+struct bad_packet {
     struct conn_addr src, dst;
     uint32_t tap, dqpn, psn, frame, incident;
     bool answer; /* a response */
 };
 
 /* A sequence NAK whose flow of requests was not known when it came; frame 0: the place is free. */
-struct stray_nak {
+struct early_nak {
     struct conn_addr src, dst;
     uint32_t tap, psn, frame;
 };
-#define STRAY_NAKS 8
+#define EARLY_NAKS 8
 
 /* A packet of no connection, as a tap saw it; the latest one that two taps saw, in each direction. frame 0: the place
  * is free. */
@@ -106,13 +106,13 @@ struct passed {
     uint32_t hash, tap, frame;
     struct conn_addr src, dst;
 };
-struct way {
+struct shared_packet {
     uint32_t taps[2], frame[2];
     ns_t ts;
     struct conn_addr src, dst;
 };
-#define PASSED 256
-#define WAYS   16
+#define PASSED         256
+#define SHARED_PACKETS 16
 
 /* An ICMP error about a RoCEv2 packet, sent by a router or host. */
 struct icmp_error {
@@ -125,16 +125,16 @@ struct icmp_error {
 #define ICMP_ERRORS 16
 
 /* Kinds of NAKs: a PSN is missing; not ready; refused. */
-enum { STRANGER_MISSES, STRANGER_WAITS, STRANGER_REFUSES, STRANGER_NAKS };
+enum { UNMATCHED_SEQ, UNMATCHED_RNR, UNMATCHED_FATAL, UNMATCHED_NAK_KINDS };
 
 /* Responses without requests in the capture: the first frame, the PSN of the latest, how many. */
-struct stranger {
+struct unmatched {
     struct conn_addr src, dst;
     uint32_t tap, dqpn, psn, frame, n;
-    uint32_t others;              /* of these: READ responses and ATOMIC ACKs */
-    uint32_t naks[STRANGER_NAKS]; /* by kind: the number of the incident about its NAKs, plus 1; 0: none */
+    uint32_t others;                    /* of these: READ responses and ATOMIC ACKs */
+    uint32_t naks[UNMATCHED_NAK_KINDS]; /* by kind: the number of the incident about its NAKs, plus 1; 0: none */
 };
-#define STRANGERS 64
+#define UNMATCHED 64
 
 /* A host at a tap, by packets of no connection: when it was seen last. frame 0: the place is free. */
 struct host_seen {
@@ -194,8 +194,8 @@ struct explainer {
     struct datagram_flow *datagrams[DATAGRAM_FLOWS];
     uint32_t n_datagrams;
     bool more_datagrams; /* more than DATAGRAM_FLOWS */
-    struct stray strays[NOTED_BAD];
-    uint32_t strays_at;
+    struct bad_packet bad_packets[NOTED_BAD];
+    uint32_t bad_packets_at;
     struct icrc_sources icrcs;
     struct {
         uint64_t packets; /* with wrong ICRCs, captured before these were inserted: nothing in them is analysed */
@@ -204,14 +204,14 @@ struct explainer {
     struct {
         uint32_t packets, first; /* requests whose ICRC is wrong in the capture only; the frame of the first */
     } in_capture;
-    struct stray_nak naks[STRAY_NAKS];
+    struct early_nak naks[EARLY_NAKS];
     uint32_t naks_at;
     struct passed passed[PASSED];
-    struct way ways[WAYS];
+    struct shared_packet shared[SHARED_PACKETS];
     struct icmp_error icmp[ICMP_ERRORS];
     uint32_t n_icmp;
-    struct stranger strangers[STRANGERS];
-    uint32_t n_strangers;
+    struct unmatched unmatched[UNMATCHED];
+    uint32_t n_unmatched;
     struct host_seen hosts[HOSTS_SEEN];
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
     struct pauser pausers[PAUSERS];
@@ -292,7 +292,7 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
  * one. */
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t);
-void explain_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t);
+void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* The request that follows one that was taken for reordered. */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A request that skips packets that were being retransmitted. */
@@ -322,7 +322,7 @@ const struct cm_seen *cm_latest(const struct cm_sent *c);
 /* The requests that the receiver of a message sends to the sender's queue pair; NULL: none are known. */
 const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent *c);
 /* Make the incident about a message that was retransmitted, given up, or not answered. */
-void cm_tell(struct explainer *x, struct cm_sent *c);
+void cm_report(struct explainer *x, struct cm_sent *c);
 /* Compare incidents with other taps (cross_check.c), at the end of the capture. */
 void explain_taps(struct explainer *x);
 /* True if two flows are the same flow at different taps. */
@@ -345,7 +345,7 @@ void explain_early_put(const struct explainer *x, struct buf *b);
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
 /* Taps on one path (merge_taps.c): a packet of no connection; and requests that failed and reached only one of two
  * taps. */
-void explain_way(struct explainer *x, const struct pkt *p);
+void explain_at_taps(struct explainer *x, const struct pkt *p);
 /* True if only this tap saw the request of an incident, though other packets passed both taps. */
 bool explain_is_unreached(struct explainer *x, const struct incident *st);
 void explain_unreached(struct explainer *x, struct incident *st);
@@ -353,7 +353,7 @@ void explain_unreached(struct explainer *x, struct incident *st);
  * request without response that was not retransmitted; retries exhausted although the tap saw responses. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h);
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h);
-void end_unheard(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
+void end_not_received(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
 void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
 /* Likewise (end_timers.c): packets that were reordered, not lost; ACK timeouts shorter than the response takes, always
  * or now and then; and an incident of a flow without a captured response. */
@@ -375,14 +375,14 @@ void cross_supersede(struct explainer *x, uint32_t by, uint32_t i);
 /* Set the addresses of an incident from a flow. */
 void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow);
 /* True if the incident says that requests or CM messages had no response in the capture. */
-bool is_unheard(const struct incident *i);
+bool has_no_response(const struct incident *i);
 /* Try all of these hypotheses, the widest first. */
 void explain_cross(struct explainer *x);
 /* Paths (paths.c): an ICMP error; a response without captured requests; the end of the capture. */
 void explain_icmp(struct explainer *x, const struct pkt *p);
-void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn);
+void explain_unmatched(struct explainer *x, const struct pkt *p, uint32_t conn);
 /* NAKs of such responses are told unless another tap saw the requests; before moot incidents are dropped. */
-void explain_stranger_naks(struct explainer *x);
+void explain_unmatched_naks(struct explainer *x);
 /* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */
 enum cause explain_refusal(unsigned code);
 /* A NAK that moves the requester's queue pair to the error state (naks.c); an RNR NAK. `e`: with the requests that it
@@ -391,7 +391,7 @@ void explain_refused(struct explainer *x, const struct event *e, const struct fl
 void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A sequence NAK. If its requester went back to that PSN just before, too soon for an ACK timeout, this is the NAK that
  * it obeyed: time stamps of the two directions are not exact. */
-void explain_asked(struct explainer *x, const struct event *e, struct flow_notes *t);
+void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_paths(struct explainer *x);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */

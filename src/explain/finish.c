@@ -17,7 +17,7 @@ static bool is_throttled(const struct explainer *x, uint32_t flow, ns_t since)
     return false;
 }
 
-static void tell_unmarked(struct explainer *x, uint32_t flow, const struct flow_notes *t)
+static void report_unmarked(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     struct incident *st = incident_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
 
@@ -30,7 +30,7 @@ static void tell_unmarked(struct explainer *x, uint32_t flow, const struct flow_
     incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
 }
 
-static void tell_unheeded(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct fact *f)
+static void report_unheeded(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct fact *f)
 {
     struct incident *st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
 
@@ -51,20 +51,21 @@ static bool is_as_close(const struct marks *m)
     return m->cnps >= SPACING_CNPS && m->near >= SPACING_SEEN && m->near_close >= m->near / SPACING_PART;
 }
 
-/* `heard`: packets of the other direction were captured; CNPs come in that direction. */
-static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool heard)
+/* `reverse_seen`: packets of the other direction were captured; CNPs come in that direction. */
+static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool reverse_seen)
 {
     const struct marks *m = &t->marks;
 
-    if (m->ce_packets && !m->cnps && heard)
-        tell_unmarked(x, flow, t);
+    if (m->ce_packets && !m->cnps && reverse_seen)
+        report_unmarked(x, flow, t);
     if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
         return;
     if (m->look >= CNP_LOOK && m->before_cnp >= 16 && m->after_cnp >= m->before_cnp)
-        tell_unheeded(x, flow, t,
-                      SAY(CNP_UNHEEDED, .n = m->before_cnp, .other = m->cnp_frame, .m = m->after_cnp, .time = m->look));
+        report_unheeded(
+            x, flow, t,
+            SAY(CNP_UNHEEDED, .n = m->before_cnp, .other = m->cnp_frame, .m = m->after_cnp, .time = m->look));
     else if (is_as_close(m))
-        tell_unheeded(
+        report_unheeded(
             x, flow, t,
             SAY(CNP_NO_WIDER, .n = (uint32_t)m->cnps, .other = m->cnp_frame, .m = m->near_close, .k = m->near));
 }
@@ -92,7 +93,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
     if (h && h->have_next)
         end_spent(x, flow, t, h);
     if (h && h->have_next)
-        end_unheard(x, flow, t, h);
+        end_not_received(x, flow, t, h);
     if (o && t->headers.seen && o->headers.seen && flow < peer)
         end_keys(x, flow, t, o);
     end_congestion(x, flow, t, o && o->headers.seen);
@@ -209,7 +210,7 @@ void explain_end(struct explainer *x)
     explain_cm_end(x);
     explain_datagrams_end(x);
     explain_early_icrcs(x);
-    explain_stranger_naks(x);
+    explain_unmatched_naks(x);
     drop_moot(x);
     explain_once(x);
     explain_bill(x);

@@ -68,8 +68,8 @@ struct silence {
 
 static bool is_same_silence(const struct incident *a, const struct incident *b)
 {
-    return a->tap == b->tap && a->flow != FLOW_NONE && b->flow != FLOW_NONE && is_unheard(a) && is_unheard(b) &&
-           conn_addr_eq(&a->dst, &b->dst);
+    return a->tap == b->tap && a->flow != FLOW_NONE && b->flow != FLOW_NONE && has_no_response(a) &&
+           has_no_response(b) && conn_addr_eq(&a->dst, &b->dst);
 }
 
 static bool has_failed(const struct incident *st)
@@ -148,7 +148,7 @@ static const struct conn_addr *who_goes_on(struct explainer *x, const struct con
 
 static bool is_first_of_silence(const struct explainer *x, uint32_t i)
 {
-    if (x->incidents[i].flow == FLOW_NONE || !is_unheard(&x->incidents[i]))
+    if (x->incidents[i].flow == FLOW_NONE || !has_no_response(&x->incidents[i]))
         return false;
     for (uint32_t k = 0; k < i; k++)
         if (is_same_silence(&x->incidents[k], &x->incidents[i]))
@@ -177,7 +177,7 @@ static bool is_silent_cm(const struct incident *i, const struct incident *st, ns
 /* True if another tap tells of the same silence. */
 static bool is_silence_elsewhere(const struct incident *i, const struct incident *st)
 {
-    return i->cause == CAUSE_SILENT_PEER && i->tap != st->tap && is_unheard(i) && conn_addr_eq(&i->dst, &st->dst);
+    return i->cause == CAUSE_SILENT_PEER && i->tap != st->tap && has_no_response(i) && conn_addr_eq(&i->dst, &st->dst);
 }
 
 static void end_host(struct explainer *x, uint32_t i)

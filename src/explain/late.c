@@ -5,10 +5,10 @@
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet later than this after its successors was retransmitted */
 
 /* The NAK for the first packets of a flow, which came before its flow was known; 0: none. */
-static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
+static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
 {
-    for (unsigned i = 0; i < STRAY_NAKS; i++) {
-        const struct stray_nak *n = &x->naks[i];
+    for (unsigned i = 0; i < EARLY_NAKS; i++) {
+        const struct early_nak *n = &x->naks[i];
         if (n->frame > since && n->tap == f->tap && n->psn == psn && conn_addr_eq(&n->src, &f->dst) &&
             conn_addr_eq(&n->dst, &f->src))
             return n->frame;
@@ -17,13 +17,13 @@ static uint32_t stray_nak(const struct explainer *x, const struct flow *f, uint3
 }
 
 /* A PSN before all that were seen. No NAK is known to ask for it: that early, the flow of a NAK is often not known. It
- * was retransmitted or reordered; explain_overtaken() decides. */
-static void tell_missed(struct explainer *x, const struct event *e, struct flow_notes *t)
+ * was retransmitted or reordered; explain_reordered() decides. */
+static void report_missed(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), e->flow);
     struct incident *st = incident_at(x, t->hypotheses.open);
     uint32_t psn = e->p->bth.psn, bad = damaged_frame(t, psn), frame = frame_u32(e->p);
-    uint32_t nak = stray_nak(x, c, psn, e->h->first_frame);
+    uint32_t nak = early_nak(x, c, psn, e->h->first_frame);
     bool certain = c->have_psn && psn_diff(psn, c->psn) >= 0;
 
     if (st && psn == e->h->cursor && psn_diff(psn, st->psn) > 0)
@@ -45,7 +45,7 @@ static void tell_missed(struct explainer *x, const struct event *e, struct flow_
                       : SAY(MISSED, .psn = psn, .instead = e->h->first_frame, .again = frame));
 }
 
-static void tell_late(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
     struct incident *st = incident_at(x, t->hypotheses.open);
@@ -55,7 +55,7 @@ static void tell_late(struct explainer *x, const struct event *e, struct flow_no
         if (st->n_frames > 1 && st->frames[1] == e->h->seq.frame)
             incident_add(st, SAY(CAME, .again = frame_u32(e->p)));
         else
-            incident_add(st, SAY(ASKED_AND_CAME, .nak = e->h->seq.frame, .again = frame_u32(e->p)));
+            incident_add(st, SAY(NAK_AND_ARRIVAL, .nak = e->h->seq.frame, .again = frame_u32(e->p)));
         incident_frame(st, ROLE_NAK, e->h->seq.frame);
         incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     } else if (nak) {
@@ -63,13 +63,13 @@ static void tell_late(struct explainer *x, const struct event *e, struct flow_no
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
         return; /* it continues the retransmission that the NAK asked for */
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
-        tell_missed(x, e, t);
+        report_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back &&
-               t->hypotheses.late_alone == NO_INCIDENT) {
+               t->hypotheses.late_single == NO_INCIDENT) {
         st = incident_overtaken(x, e);
         if (!st)
             return;
-        t->hypotheses.reorder = t->hypotheses.late_alone = incident_number(x, st);
+        t->hypotheses.reorder = t->hypotheses.late_single = incident_number(x, st);
         incident_is(st, SAY(OVERTAKEN, .psn = e->p->bth.psn, .lost = frame_u32(e->p)));
     }
 }
@@ -91,7 +91,7 @@ void explain_late(struct explainer *x, const struct event *e, struct flow_notes 
         return; /* most likely it asks for the rest of the READ before, but how long that is was not captured */
     if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
         return;
-    tell_late(x, e, t);
+    report_late(x, e, t);
 }
 
 /* The packets after the late one are retransmitted too, without a NAK for it: so the late packet was not reordered but
@@ -101,16 +101,17 @@ void explain_late(struct explainer *x, const struct event *e, struct flow_notes 
  *   request 5 .. 9 . 6 7 . 8 9        6 and 7 came late, then PSNs seen before: go-back-N */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct incident *st = incident_at(x, t->hypotheses.late_alone);
-    bool asked = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+    struct incident *st = incident_at(x, t->hypotheses.late_single);
+    bool by_nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
     bool ahead = st && psn_diff(e->p->bth.psn, st->psn) > 0, run = st && st->n_frames > 2;
 
     if (ahead && e->as == SEEN_LATE && st->cause == CAUSE_REORDER) {
         incident_frame(st, ROLE_LOST, frame_u32(e->p));
         return;
     }
-    t->hypotheses.late_alone = NO_INCIDENT;
-    if (!ahead || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || asked || (e->p->bth.psn != e->h->cursor && !run))
+    t->hypotheses.late_single = NO_INCIDENT;
+    if (!ahead || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || by_nak ||
+        (e->p->bth.psn != e->h->cursor && !run))
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->again++;
@@ -127,7 +128,7 @@ void explain_resent(struct explainer *x, const struct event *e, struct flow_note
  *   request 5 .. 7 8 . 6 . 6 7        6 came late, then it comes again for the NAK: reordered
  *   request 5 .. 7 8 . 6 ..... 6 7    it comes again only when the ACK timeout has run out: 6 was retransmitted twice
  *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted */
-void explain_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t)
+void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late);
     bool new = e->as == SEEN_NEW || e->as == SEEN_GAP,

@@ -168,7 +168,8 @@ static uint64_t key_about_packet(struct explainer *x, const struct incident *s)
 }
 
 /* True if this tap has an incident of the event already. */
-static bool is_told_at(const struct explainer *x, const struct incident_chains *events, uint32_t event, uint32_t tap)
+static bool has_incident_at(const struct explainer *x, const struct incident_chains *events, uint32_t event,
+                            uint32_t tap)
 {
     for (uint32_t i = event ? chain_first(events, event) : CHAIN_END; i != CHAIN_END; i = events->next[i])
         if (x->incidents[i].event == event && x->incidents[i].tap == tap)
@@ -206,7 +207,7 @@ static void join(struct explainer *x, struct incident_chains *events,
             const struct incident *a = &x->incidents[i];
             if ((a->event && b->event) || !same(a, b) || !causes_agree(a, b) || !at_two_taps(x, a, b))
                 continue;
-            if (!is_told_at(x, events, a->event, b->tap) && !is_told_at(x, events, b->event, a->tap))
+            if (!has_incident_at(x, events, a->event, b->tap) && !has_incident_at(x, events, b->event, a->tap))
                 join_two(x, events, i, j);
         }
         if (key)
@@ -336,7 +337,7 @@ static bool is_billed_elsewhere(const struct explainer *x, const struct incident
 }
 
 /* True if `s`, made for lost time alone, and `o`, of another tap, are about the same lost time. */
-static bool is_twin(const struct incident *s, const struct incident *o)
+static bool is_same_lost_time(const struct incident *s, const struct incident *o)
 {
     ns_t most = s->bill > o->bill ? s->bill : o->bill, least = s->bill < o->bill ? s->bill : o->bill;
 
@@ -348,7 +349,7 @@ static bool is_twin(const struct incident *s, const struct incident *o)
 }
 
 /* Several taps saw the same wait: show one of the incidents. */
-static void merge_twins(struct explainer *x)
+static void merge_same_lost_time(struct explainer *x)
 {
     struct incident_chains conns;
     uint32_t event = 0;
@@ -364,7 +365,7 @@ static void merge_twins(struct explainer *x)
         uint32_t j = s->of_time && s->bill ? chain_first(&conns, s->conn) : CHAIN_END;
         for (; j != CHAIN_END && !s->merged; j = conns.next[j]) {
             struct incident *o = &x->incidents[j];
-            if (!is_twin(s, o) || (o->of_time && is_billed_elsewhere(x, o)))
+            if (!is_same_lost_time(s, o) || (o->of_time && is_billed_elsewhere(x, o)))
                 continue;
             if (!o->event)
                 o->event = ++event;
@@ -407,7 +408,7 @@ void explain_share_bills(struct explainer *x)
 {
     if (!several_taps(x))
         return;
-    merge_twins(x);
+    merge_same_lost_time(x);
     share_bills(x);
 }
 
@@ -416,7 +417,7 @@ void explain_share_bills(struct explainer *x)
 #define WAY_BYTES 12 /* after the IPv4 header: the ports and the sequence number of TCP */
 
 /* A hash that is the same at every tap on the path of an IPv4 packet; 0: none. */
-static uint32_t way_hash(const struct pkt *p)
+static uint32_t packet_hash(const struct pkt *p)
 {
     uint32_t at = p->ip_off, len;
     uint64_t h;
@@ -432,11 +433,11 @@ static uint32_t way_hash(const struct pkt *p)
     return (uint32_t)(h >> 32) | 1;
 }
 
-void explain_way(struct explainer *x, const struct pkt *p)
+void explain_at_taps(struct explainer *x, const struct pkt *p)
 {
-    uint32_t hash = way_hash(p), tap = conn_tap_of(p->frame);
+    uint32_t hash = packet_hash(p), tap = conn_tap_of(p->frame);
     struct passed *q = &x->passed[hash >> 24 & (PASSED - 1)];
-    struct way *w = &x->ways[0];
+    struct shared_packet *w = &x->shared[0];
     struct conn_addr src, dst;
 
     if (!hash)
@@ -446,17 +447,18 @@ void explain_way(struct explainer *x, const struct pkt *p)
         *q = (struct passed){hash, tap, frame_u32(p), src, dst};
         return;
     }
-    while (w < &x->ways[WAYS - 1] && w->frame[0] &&
+    while (w < &x->shared[SHARED_PACKETS - 1] && w->frame[0] &&
            (w->taps[0] != q->tap || w->taps[1] != tap || !conn_addr_eq(&w->src, &src) || !conn_addr_eq(&w->dst, &dst)))
         w++;
-    *w = (struct way){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
+    *w = (struct shared_packet){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
 }
 
 /* Another tap on the path of the flow that shares a packet seen after `since` with the flow's tap; `here`: index of the
  * flow's tap in it. NULL: none. */
-static const struct way *way_beyond(const struct explainer *x, const struct flow *f, ns_t since, unsigned *here)
+static const struct shared_packet *shared_packet_since(const struct explainer *x, const struct flow *f, ns_t since,
+                                                       unsigned *here)
 {
-    for (const struct way *w = x->ways; w < &x->ways[WAYS]; w++) {
+    for (const struct shared_packet *w = x->shared; w < &x->shared[SHARED_PACKETS]; w++) {
         *here = w->taps[1] == f->tap;
         if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && conn_addr_eq(&w->src, &f->src) &&
             conn_addr_eq(&w->dst, &f->dst))
@@ -481,7 +483,8 @@ static bool is_seen_at(struct explainer *x, uint32_t flow, uint32_t tap, uint32_
 bool explain_is_unreached(struct explainer *x, const struct incident *st)
 {
     unsigned here = 0;
-    const struct way *w = way_beyond(x, conn_flow_at(observer_conns(x->observer), st->flow), st->start, &here);
+    const struct shared_packet *w =
+        shared_packet_since(x, conn_flow_at(observer_conns(x->observer), st->flow), st->start, &here);
 
     return w && st->is_request && !is_seen_at(x, st->flow, w->taps[!here], st->psn);
 }
@@ -490,7 +493,7 @@ void explain_unreached(struct explainer *x, struct incident *st)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), st->flow);
     unsigned here = 0;
-    const struct way *w = way_beyond(x, f, st->start, &here);
+    const struct shared_packet *w = shared_packet_since(x, f, st->start, &here);
 
     if (!w || !explain_is_unreached(x, st))
         return;

@@ -33,7 +33,7 @@ static struct incident *loss_before(struct explainer *x, const struct flow_notes
 }
 
 /* Report further gaps in the burst that followed the gap at `psn` (first noticed at frame `hole`). */
-static void tell_further_gaps(struct incident *st, const struct flow_notes *t, uint32_t psn, uint32_t hole)
+static void report_further_gaps(struct incident *st, const struct flow_notes *t, uint32_t psn, uint32_t hole)
 {
     const struct noted_requests *r = &t->requests;
 
@@ -48,11 +48,11 @@ static void tell_further_gaps(struct incident *st, const struct flow_notes *t, u
 }
 
 /* The NAK that triggered this retransmission: the one for its PSN, else the latest. */
-static const struct asked *nak_answered(const struct event *e, struct flow_notes *t)
+static const struct noted_nak *nak_answered(const struct event *e, struct flow_notes *t)
 {
-    const struct asked *q = rounds_asked(&t->rounds, e->p->bth.psn);
+    const struct noted_nak *q = rounds_nak_of(&t->rounds, e->p->bth.psn);
 
-    return q && !q->answered ? q : rounds_asked(&t->rounds, e->h->seq.psn);
+    return q && !q->answered ? q : rounds_nak_of(&t->rounds, e->h->seq.psn);
 }
 
 /* The responder NAKed `psn`, then a later PSN, before any retransmission: the packet had arrived meanwhile, reordered.
@@ -60,8 +60,8 @@ static const struct asked *nak_answered(const struct event *e, struct flow_notes
  *   request at the tap            4 5 6 7
  *   request at the responder      4 6 5 7      6 overtakes 5 and is dropped: NAK 5; 5 arrives; 7 is dropped: NAK 6
  */
-static struct incident *tell_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t psn,
-                                       const struct sent *s)
+static struct incident *report_overtaken(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t psn,
+                                         const struct sent *s)
 {
     struct incident *st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
     uint32_t nak = response_frame(t, psn), again = frame_u32(e->p);
@@ -101,7 +101,7 @@ struct missing {
 
 static struct missing missing_by_nak(const struct event *e, struct flow_notes *t)
 {
-    const struct asked *q = nak_answered(e, t);
+    const struct noted_nak *q = nak_answered(e, t);
     struct missing m = {.psn = q ? q->psn : e->h->seq.psn,
                         .nak = q ? q->nak : e->h->seq.frame,
                         .copy = q ? q->copy : 0,
@@ -149,7 +149,7 @@ static void suppose_missing(struct incident *st, const struct missing *m, uint32
         incident_is(st, &f);
     } else {
         incident_is(st, SAY(NEVER_PASSED, .psn = m->psn, .instead = m->hole, .lost = m->hole ? m->dropped : 0));
-        f.sentence = SENTENCE_ASKED_AGAIN;
+        f.sentence = SENTENCE_NAK_AND_RETRANSMISSION;
         incident_add(st, &f);
     }
 }
@@ -162,7 +162,7 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     bool known, passed = m.copy != 0, lost = m.cause == CAUSE_PACKET_LOSS;
 
     if (lost && passed && m.s && m.s->copies == 1 && psn_diff(e->h->seq.psn, m.psn) > 0 && response_frame(t, m.psn))
-        return tell_overtaken(x, e, t, m.psn, m.s);
+        return report_overtaken(x, e, t, m.psn, m.s);
     st = incident_of_missing(x, e, t, &m, &known);
     if (!st)
         return NULL;
@@ -181,13 +181,13 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     st->repeated = lost && m.s && (passed ? m.copy != m.s->first : m.dropped != 0);
     if (lost && !passed) {
         t->hypotheses.missed = incident_number(x, st);
-        tell_further_gaps(st, t, m.psn, m.hole);
+        report_further_gaps(st, t, m.psn, m.hole);
     }
     return st;
 }
 
 /* A copy that came too soon for an ACK timeout was no packet out of order: this NAK, stamped later, asks for it. */
-static void tell_asked_late(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_early_retransmission(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.soon);
     const uint32_t psn = t->hypotheses.hasty.psn, lost = t->hypotheses.hasty.lost, again = t->hypotheses.hasty.again;
@@ -214,19 +214,19 @@ static void tell_asked_late(struct explainer *x, const struct event *e, struct f
     incident_add(st, SAY(NAK_STAMPED_LATE, .nak = frame_u32(e->p), .time = e->p->frame->ts - t->hypotheses.hasty.ts));
 }
 
-void explain_asked(struct explainer *x, const struct event *e, struct flow_notes *t)
+void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     bool late = t->hypotheses.hasty.again && t->hypotheses.hasty.psn == e->p->bth.psn &&
                 e->p->frame->ts - t->hypotheses.hasty.ts <= STAMPED_WITHIN;
-    struct asked *q;
+    struct noted_nak *q;
 
     rounds_nak(&t->rounds, e, t->responses.least_trip, t->responses.round_trip);
     if (!late)
         return;
-    q = rounds_asked(&t->rounds, e->p->bth.psn);
+    q = rounds_nak_of(&t->rounds, e->p->bth.psn);
     if (q)
         q->answered = true;
-    tell_asked_late(x, e, t);
+    report_early_retransmission(x, e, t);
     t->hypotheses.hasty.again = 0;
 }
 

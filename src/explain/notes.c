@@ -55,15 +55,15 @@ struct flow_notes *notes_new(void)
                                         .missed = NO_INCIDENT,
                                         .dup_rsp = NO_INCIDENT,
                                         .late = NO_INCIDENT,
-                                        .late_alone = NO_INCIDENT,
+                                        .late_single = NO_INCIDENT,
                                         .follows = UINT32_MAX,
                                         .silent = NO_INCIDENT,
-                                        .unheard = NO_INCIDENT,
+                                        .not_received = NO_INCIDENT,
                                         .rsp_missing = NO_INCIDENT,
                                         .rsp_lost = NO_INCIDENT,
                                         .rsp_reorder = NO_INCIDENT};
     t->responses.late = t->responses.next = t->responses.run_last = UINT32_MAX;
-    t->responses.told = NO_INCIDENT;
+    t->responses.late_incident = NO_INCIDENT;
     t->responses.round_trip = t->responses.path_trip = t->responses.least_trip = -1;
     return t;
 }
@@ -172,10 +172,10 @@ static struct copies *copies_new(struct rounds *s, const struct req_dir *h, uint
     return c;
 }
 
-struct asked *rounds_asked(struct rounds *s, uint32_t psn)
+struct noted_nak *rounds_nak_of(struct rounds *s, uint32_t psn)
 {
-    for (uint32_t i = 1; i <= PASS_ASKED; i++) {
-        struct asked *a = &s->asked[(s->asked_at - i) % PASS_ASKED];
+    for (uint32_t i = 1; i <= ROUND_NAKS; i++) {
+        struct noted_nak *a = &s->naks[(s->naks_at - i) % ROUND_NAKS];
         if (a->nak && a->psn == psn)
             return a;
     }
@@ -184,7 +184,7 @@ struct asked *rounds_asked(struct rounds *s, uint32_t psn)
 
 static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
 {
-    struct asked *a = rounds_asked(s, psn), *latest = &s->asked[(s->asked_at - 1) % PASS_ASKED];
+    struct noted_nak *a = rounds_nak_of(s, psn), *latest = &s->naks[(s->naks_at - 1) % ROUND_NAKS];
 
     if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
         a = latest; /* the first packet of the retransmission was lost before the tap */
@@ -192,7 +192,7 @@ static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
     s->runs[0].at = s->n;
     s->runs[0].psn = a ? a->psn : psn;
     s->runs[0].resume = resume;
-    s->runs[0].asked = a && !a->answered;
+    s->runs[0].by_nak = a && !a->answered;
 }
 
 /* True if the request continues an earlier round: the packets in between were merely reordered. */
@@ -210,7 +210,7 @@ static bool run_resume(struct rounds *s, uint32_t psn)
  * for it has been acted on. */
 static void run_goes_on(struct rounds *s)
 {
-    struct asked *a = rounds_asked(s, s->runs[0].psn);
+    struct noted_nak *a = rounds_nak_of(s, s->runs[0].psn);
 
     if (a && a->at < s->runs[0].at)
         a->answered = true;
@@ -282,8 +282,8 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
     uint32_t psn = e->p->bth.psn;
     struct copy behind = behind_in(s, 0, psn, e->h->next);
     const struct sent *o = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
-    bool unheard = !s->runs[0].asked && e->h->rsp_packets == e->h->back_rsps;
-    bool early = !o || (round_trip < 0 ? unheard : e->p->frame->ts - o->ts < round_trip / 4 * 3);
+    bool not_received = !s->runs[0].by_nak && e->h->rsp_packets == e->h->back_rsps;
+    bool early = !o || (round_trip < 0 ? not_received : e->p->frame->ts - o->ts < round_trip / 4 * 3);
     /* else the missing part may have passed before the capture began */
     bool whole = s->runs[1].at || psn_diff(psn, e->h->start) >= 0;
 
@@ -302,16 +302,16 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
     const struct copies *c = copies_of(s, psn);
     uint32_t before = !copy.frame && c->psn == psn ? c->frame[0] : 0;
 
-    s->asked[s->asked_at++ % PASS_ASKED] = (struct asked){.psn = psn,
-                                                          .nak = frame_u32(e->p),
-                                                          .at = s->n,
-                                                          .copy = behind.frame || copy.frame ? copy.frame : before,
-                                                          .instead = behind.frame,
-                                                          .dropped = behind.frame ? before : 0,
-                                                          .late = copy.frame && behind.frame && behind.at < copy.at};
+    s->naks[s->naks_at++ % ROUND_NAKS] = (struct noted_nak){.psn = psn,
+                                                            .nak = frame_u32(e->p),
+                                                            .at = s->n,
+                                                            .copy = behind.frame || copy.frame ? copy.frame : before,
+                                                            .instead = behind.frame,
+                                                            .dropped = behind.frame ? before : 0,
+                                                            .late = copy.frame && behind.frame && behind.at < copy.at};
 }
 
-bool rounds_since(const struct rounds *s, const struct asked *a)
+bool rounds_since(const struct rounds *s, const struct noted_nak *a)
 {
     const struct copies *c = copies_of(s, a->psn);
 

@@ -16,7 +16,7 @@
 #define AT_ONCE 4
 
 #define PASS_RUNS  3
-#define PASS_ASKED 8
+#define ROUND_NAKS 8
 
 /* The rounds of requests at the tap: copies of each PSN since the requester last went back, and in the round before.
  * They tell which copy of a packet a NAK is about: the responder had received all earlier PSNs in order. */
@@ -36,17 +36,17 @@ struct rounds {
         /* count of its first request, 0: the first round; the PSN that a NAK asked for, else its first PSN */
         uint32_t at, psn;
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
-        bool asked;      /* a NAK triggered the round */
+        bool by_nak;     /* a NAK triggered the round */
     } runs[PASS_RUNS];   /* rounds, latest first: requests sent without going back */
-    struct asked {
+    struct noted_nak {
         uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen before it */
         uint32_t copy;         /* the copy that was lost after the tap; 0: none passed */
         uint32_t instead;      /* the first packet after it in that round; 0: none seen */
         uint32_t dropped;      /* a copy of an earlier round, if none passed in that one; 0: none */
         bool late;             /* the later packet passed before the copy */
         bool answered;         /* the requester has gone back to the PSN since */
-    } asked[PASS_ASKED];       /* sequence NAKs, and what had passed before them */
-    uint32_t asked_at;
+    } naks[ROUND_NAKS];        /* sequence NAKs, and what had passed before them */
+    uint32_t naks_at;
 };
 
 /* Requests of a flow. */
@@ -68,10 +68,10 @@ struct noted_requests {
     unsigned gaps_open;           /* of those */
     bool lacks;                   /* the capture lacks a request: it was acknowledged, and never seen */
     uint32_t soliciting, answers; /* packets that solicit a response, retransmissions included; and responses */
-    bool asked;                   /* a request solicited a response; the last such PSN is asked_psn */
-    bool owed;                    /* without a response at the latest retransmission */
-    uint32_t asked_psn;
-    ns_t asked_ts; /* of the latest request that solicits a response */
+    bool solicited;               /* a request solicited a response; the last such PSN is solicited_psn */
+    bool unanswered;              /* without a response at the latest retransmission */
+    uint32_t solicited_psn;
+    ns_t solicited_ts; /* of the latest request that solicits a response */
     struct {
         uint32_t psn, frame; /* frame 0: none */
         ns_t ts;
@@ -113,7 +113,7 @@ struct noted_responses {
     /* PSN of the latest retransmitted READ response seen after later ones; else UINT32_MAX */
     uint32_t late;
     uint32_t behind;        /* PSN behind the latest READ response */
-    uint32_t told;          /* incident of the latest READ response, if it came late and was not asked for again */
+    uint32_t late_incident; /* incident of the latest READ response, if it came late and was not asked for again */
     bool repeats;           /* the latest READ responses repeat others in order */
     uint32_t overtaken_end; /* after a reordered response: the PSN after the last that the requester dropped */
     /* first response of the latest retransmitted READ or atomic; frame 0: none */
@@ -144,10 +144,10 @@ struct hypotheses {
     uint32_t rnr_psn;               /* with rnr */
     uint32_t reorder_end;           /* with reorder: PSN after the last that the responder dropped */
     uint32_t late;                  /* PSN seen after later ones and a NAK: retransmitted, or reordered? */
-    uint32_t late_alone;            /* the request before, if it was reordered */
+    uint32_t late_single;           /* the request before, if it was reordered */
     uint32_t follows;               /* PSN after the request before, if that was retransmitted; else UINT32_MAX */
     uint32_t silent;                /* the latest retransmission on ACK timeout */
-    uint32_t unheard;               /* a response lost after the tap */
+    uint32_t not_received;          /* a response lost after the tap */
     uint32_t rsp_missing;           /* a READ response lost before the tap, it seems */
     uint32_t rsp_lost, rsp_reorder; /* the response to the latest READ retransmitted; a reordered one */
 };
@@ -243,8 +243,8 @@ void rounds_init(struct rounds *s);
 void rounds_request(struct rounds *s, const struct event *e);
 void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip);
 /* What is noted of the latest sequence NAK for a PSN; NULL: nothing. */
-struct asked *rounds_asked(struct rounds *s, uint32_t psn);
+struct noted_nak *rounds_nak_of(struct rounds *s, uint32_t psn);
 /* True if that PSN passed between the NAK and the latest request. */
-bool rounds_since(const struct rounds *s, const struct asked *a);
+bool rounds_since(const struct rounds *s, const struct noted_nak *a);
 
 #endif

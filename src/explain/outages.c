@@ -41,7 +41,7 @@ struct wait {
     uint32_t flow;
     ns_t last, from, to; /* as in response_gap; to INT64_MAX: none came any more */
     uint32_t frame;
-    bool told; /* part of an outage */
+    bool in_outage; /* part of an outage */
 };
 
 /* The connections that an outage may be about: those of a tap, and of these with one requester, one responder. */
@@ -56,11 +56,11 @@ struct outage {
     ns_t all_from, all_to; /* the time that all of its waits share */
     bool by_cm;            /* connection management was responded to first, */
     bool doubt;            /* and at once: packets of that kind may have arrived all the time */
-    uint32_t heard;        /* connections that had responses before */
+    uint32_t responded;    /* connections that had responses before */
     uint32_t frame;        /* of the response that ended it; 0: none */
     uint32_t conns;        /* connections */
     uint32_t waiting;      /* of these, which sent packets meanwhile that had no response, */
-    uint32_t vain;         /* and these packets */
+    uint32_t unanswered;   /* and these packets */
     uint32_t srcs, dsts;   /* hosts: requesters, responders */
 };
 
@@ -156,11 +156,11 @@ static void gather(struct search *w, struct outage *o, const struct wait *seed)
     o->all_to = seed->to;
     for (uint32_t i = 0; i < w->n; i++) {
         const struct wait *v = &w->waits[i];
-        if (v->told || w->in[v->flow] || !in_scope(w->x, &o->scope, v->flow) || !is_of_outage(o, v))
+        if (v->in_outage || w->in[v->flow] || !in_scope(w->x, &o->scope, v->flow) || !is_of_outage(o, v))
             continue;
         w->in[v->flow] = 1;
         o->all_from = v->from > o->all_from ? v->from : o->all_from;
-        o->heard += v->last != 0;
+        o->responded += v->last != 0;
         last = v->last > last ? v->last : last;
         first = v->from < first ? v->from : first;
         if (v->to < o->all_to || (v->to == o->all_to && !o->frame)) {
@@ -196,14 +196,14 @@ static bool is_silent(const struct search *w, const struct outage *o)
 
 /* Count the connections whose packets had no response, and these packets, by the episodes that begin with one. What is
  * sent soon after the last response to anyone may have been dropped by a queue that was full then. */
-static void count_vain(struct search *w, struct outage *o)
+static void count_unanswered(struct search *w, struct outage *o)
 {
     uint32_t n = 0, max = flows_of(w->x);
     ns_t end = o->to == INT64_MAX ? w->x->last : o->to, margin = (end - o->from) / OUTAGE_PART;
 
     if (margin < RESPONSE_GAP_LEAST)
         margin = RESPONSE_GAP_LEAST;
-    o->vain = 0;
+    o->unanswered = 0;
     for (uint32_t i = 0; i < timeline_episodes(w->x->timeline); i++) {
         const struct episode *e = timeline_episode(w->x->timeline, i);
         bool lost = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD || e->why == TROUBLE_SEQ_NAK ||
@@ -211,7 +211,7 @@ static void count_vain(struct search *w, struct outage *o)
         if (!lost || e->flow >= max || !w->in[e->flow] || e->conn != flow_at(w->x, e->flow)->conn ||
             e->start < o->from + margin || e->start >= o->to)
             continue;
-        o->vain += 1 + (e->why == TROUBLE_DEAD ? e->tries : 0);
+        o->unanswered += 1 + (e->why == TROUBLE_DEAD ? e->tries : 0);
         if (n < max)
             w->conns[n++] = e->conn;
     }
@@ -279,11 +279,11 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
     gather(w, o, seed);
     end_by_cm(w, o);
     o->doubt = o->by_cm && !is_cm_silent(w, o);
-    if (o->to <= o->from || (o->doubt && o->heard < OUTAGE_CONNS) || !is_silent(w, o))
+    if (o->to <= o->from || (o->doubt && o->responded < OUTAGE_CONNS) || !is_silent(w, o))
         return false;
-    count_vain(w, o);
+    count_unanswered(w, o);
     count_members(w, o);
-    if (o->waiting < OUTAGE_CONNS || o->waiting < o->conns / 2 || o->vain < OUTAGE_VAIN)
+    if (o->waiting < OUTAGE_CONNS || o->waiting < o->conns / 2 || o->unanswered < OUTAGE_VAIN)
         return false;
     return o->to != INT64_MAX || o->dsts > 1;
 }
@@ -363,7 +363,7 @@ static ns_t last_request(const struct search *w, const struct outage *o)
     return last;
 }
 
-static void say_outage(struct search *w, const struct outage *o, struct incident *st)
+static void state_outage(struct search *w, const struct outage *o, struct incident *st)
 {
     const struct conn_addr *other = who_answers(w, o);
     bool ended = o->to != INT64_MAX;
@@ -404,7 +404,7 @@ static const struct fact *migration_of(const struct incident *st)
 }
 
 /* Queue pairs that migrated, and the frame with which the first one did. */
-static void tell_migrations(struct explainer *x, uint32_t by)
+static void report_migrations(struct explainer *x, uint32_t by)
 {
     struct fact f = {.sentence = SENTENCE_MIGRATED_ON};
 
@@ -418,7 +418,7 @@ static void tell_migrations(struct explainer *x, uint32_t by)
 }
 
 /* Tell of the outage, if at least two incidents are its consequences. */
-static void tell_outage(struct search *w, const struct outage *o)
+static void report_outage(struct search *w, const struct outage *o)
 {
     struct explainer *x = w->x;
     uint32_t n = x->n, follow = 0, number, spent;
@@ -429,7 +429,7 @@ static void tell_outage(struct search *w, const struct outage *o)
         follow < OUTAGE_CONNS ? NO_INCIDENT : cross_new(x, CAUSE_LINK_DOWN, flow_at(x, o->scope.flow)->tap, o->from);
     if (number == NO_INCIDENT)
         return;
-    say_outage(w, o, incident_at(x, number));
+    state_outage(w, o, incident_at(x, number));
     for (uint32_t i = 0; i < n; i++)
         if (follows(w, o, &x->incidents[i]) || cm_follows(x, o, &x->incidents[i]))
             cross_supersede(x, number, i);
@@ -437,9 +437,9 @@ static void tell_outage(struct search *w, const struct outage *o)
     spent = spent_conns(w, number);
     if (spent)
         incident_add(incident_at(x, number), SAY(SPENT_ON, .n = spent));
-    tell_migrations(x, number);
+    report_migrations(x, number);
     for (uint32_t i = 0; i < w->n; i++)
-        w->waits[i].told |=
+        w->waits[i].in_outage |=
             in_scope(x, &o->scope, w->waits[i].flow) && w->waits[i].from < o->to && w->waits[i].to > o->from;
 }
 
@@ -454,11 +454,11 @@ static void try_outage(struct search *w, const struct wait *seed)
             best = o;
     }
     if (best.conns && is_outage(w, &(struct outage){.scope = best.scope}, seed)) /* fills w->in once more */
-        tell_outage(w, &best);
+        report_outage(w, &best);
 }
 
 /* One queue pair had no response any more until it migrated: its path failed. */
-static void tell_path(struct incident *st)
+static void report_path(struct incident *st)
 {
     const struct fact *m = st->moot || st->merged || st->superseded_by ? NULL : migration_of(st);
     ns_t lost = st->silence > st->bill ? st->silence : st->bill;
@@ -483,13 +483,13 @@ void explain_outages(struct explainer *x)
     if (w.waits && w.in && w.conns && w.hosts) {
         collect(&w);
         for (uint32_t i = 0, tried = 0; i < w.n && tried < OUTAGE_SEEDS; i++)
-            if (!w.waits[i].told) {
+            if (!w.waits[i].in_outage) {
                 try_outage(&w, &w.waits[i]);
                 tried++;
             }
     }
     for (uint32_t i = 0; i < x->n; i++)
-        tell_path(&x->incidents[i]);
+        report_path(&x->incidents[i]);
     free(w.waits);
     free(w.in);
     free(w.conns);
@@ -522,7 +522,7 @@ static bool spans(struct explainer *x, const struct incident *st, const struct q
         st->silence < quiet || st->start + st->silence > q->to + quiet)
         return false;
     c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    timer = (c->have_timeout || c->have_asked) && c->timeout ? (ns_t)4096 << c->timeout : 0;
+    timer = (c->have_timeout || c->have_req_timer) && c->timeout ? (ns_t)4096 << c->timeout : 0;
     return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
 }
 

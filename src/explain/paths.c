@@ -108,7 +108,7 @@ static bool is_between(const struct incident *i, const struct conn_addr *src, co
 }
 
 /* True if packets came from the destination all the same: another program of that host sent the ICMP error. */
-static bool is_heard_after(struct explainer *x, const struct icmp_error *e)
+static bool has_sent_since(struct explainer *x, const struct icmp_error *e)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
@@ -130,7 +130,7 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
 {
     bool big = is_too_big(e->code);
     uint32_t by =
-        is_heard_after(x, e) ? NO_INCIDENT : cross_new(x, big ? CAUSE_MTU_BLACK_HOLE : CAUSE_REFUSED, e->tap, e->ts);
+        has_sent_since(x, e) ? NO_INCIDENT : cross_new(x, big ? CAUSE_MTU_BLACK_HOLE : CAUSE_REFUSED, e->tap, e->ts);
     struct incident *st = incident_at(x, by);
 
     if (!st)
@@ -144,7 +144,7 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
     else
         incident_is(st, SAY(REFUSED_BY, .end = e->router, .op = e->code, .other = e->frame, .n = e->n > 1 ? e->n : 0));
     for (uint32_t i = 0; i < by; i++)
-        if (is_unheard(&x->incidents[i]) && is_between(&x->incidents[i], &e->src, &e->dst))
+        if (has_no_response(&x->incidents[i]) && is_between(&x->incidents[i], &e->src, &e->dst))
             cross_supersede(x, by, i);
 }
 
@@ -169,7 +169,7 @@ struct sizes {
 static bool is_spent(struct explainer *x, const struct req_dir *h, const struct sent *s)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), h->flow)->params;
-    bool known = c->have_timeout || c->have_asked;
+    bool known = c->have_timeout || c->have_req_timer;
 
     return s->copies > (known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
 }
@@ -260,11 +260,11 @@ static void end_mtu(struct explainer *x, uint32_t flow)
     incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
                         .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
     if (z.arrived < BLACK_HOLE_SMALLER)
-        incident_add(st, SAY(BLACK_HOLE_ASKED, .n = z.naks, .nak = z.nak));
+        incident_add(st, SAY(BLACK_HOLE_NAKS, .n = z.naks, .nak = z.nak));
     if (z.spent)
         incident_add(st, SAY(SPENT_ON, .n = z.spent));
     for (uint32_t i = 0; i < by; i++)
-        if ((is_unheard(&x->incidents[i]) || x->incidents[i].cause == CAUSE_PACKET_LOSS) &&
+        if ((has_no_response(&x->incidents[i]) || x->incidents[i].cause == CAUSE_PACKET_LOSS) &&
             x->incidents[i].tap == f->tap && conn_addr_eq(&x->incidents[i].dst, &f->dst))
             cross_supersede(x, by, i);
 }
@@ -346,7 +346,7 @@ static struct sizes sizes_back(struct explainer *x, uint32_t flow)
 static bool is_missing_back(struct explainer *x, const struct incident *o, const struct flow *f)
 {
     if (o->flow == FLOW_NONE || !conn_addr_eq(&o->dst, &f->dst) ||
-        !(is_unheard(o) || o->cause == CAUSE_LOST_READ_RESPONSE))
+        !(has_no_response(o) || o->cause == CAUSE_LOST_READ_RESPONSE))
         return false;
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
         if (conn_flow_at(observer_conns(x->observer), i)->tap == f->tap &&
@@ -381,26 +381,26 @@ static void end_mtu_back(struct explainer *x, uint32_t flow)
 /* What a NAK says, by its kind. */
 static void suppose_nak(struct incident *st, const struct pkt *p, unsigned kind)
 {
-    static const uint8_t sentences[STRANGER_NAKS] = {[STRANGER_MISSES] = SENTENCE_STRANGER_MISSING,
-                                                     [STRANGER_WAITS] = SENTENCE_STRANGER_NOT_READY,
-                                                     [STRANGER_REFUSES] = SENTENCE_STRANGER_REFUSED};
+    static const uint8_t sentences[UNMATCHED_NAK_KINDS] = {[UNMATCHED_SEQ] = SENTENCE_STRANGER_MISSING,
+                                                           [UNMATCHED_RNR] = SENTENCE_STRANGER_NOT_READY,
+                                                           [UNMATCHED_FATAL] = SENTENCE_STRANGER_REFUSED};
     unsigned code = aeth_value(p->aeth.syndrome);
     struct fact f = {.sentence = sentences[kind],
                      .psn = p->bth.psn,
                      .nak = frame_u32(p),
                      .code = (uint8_t)code,
-                     .time = kind == STRANGER_WAITS ? rnr_time(code) : 0};
+                     .time = kind == UNMATCHED_RNR ? rnr_time(code) : 0};
 
     incident_is(st, &f);
 }
 
 /* A NAK to requests that were not captured. */
-static void tell_nak(struct explainer *x, struct stranger *k, const struct pkt *p, uint32_t conn)
+static void report_nak(struct explainer *x, struct unmatched *k, const struct pkt *p, uint32_t conn)
 {
     bool rnr = response_type(p) == AETH_RNR;
-    unsigned code = aeth_value(p->aeth.syndrome), kind = rnr                   ? STRANGER_WAITS
-                                                         : code == NAK_PSN_SEQ ? STRANGER_MISSES
-                                                                               : STRANGER_REFUSES;
+    unsigned code = aeth_value(p->aeth.syndrome), kind = rnr                   ? UNMATCHED_RNR
+                                                         : code == NAK_PSN_SEQ ? UNMATCHED_SEQ
+                                                                               : UNMATCHED_FATAL;
     struct incident *st = k->naks[kind] ? incident_at(x, k->naks[kind] - 1) : NULL;
 
     if (!(p->op->flags & OPF_ACK) || (!rnr && response_type(p) != AETH_NAK))
@@ -422,31 +422,31 @@ static void tell_nak(struct explainer *x, struct stranger *k, const struct pkt *
     incident_frame(st, ROLE_NAK, frame_u32(p));
 }
 
-void explain_stranger(struct explainer *x, const struct pkt *p, uint32_t conn)
+void explain_unmatched(struct explainer *x, const struct pkt *p, uint32_t conn)
 {
-    struct stranger k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p)};
+    struct unmatched k = {.tap = conn_tap_of(p->frame), .dqpn = p->bth.dqpn, .psn = p->bth.psn, .frame = frame_u32(p)};
 
     conn_addr_of(p, &k.src, &k.dst);
-    for (uint32_t i = 0; i < x->n_strangers; i++) {
-        struct stranger *o = &x->strangers[i];
+    for (uint32_t i = 0; i < x->n_unmatched; i++) {
+        struct unmatched *o = &x->unmatched[i];
         if (o->tap == k.tap && o->dqpn == k.dqpn && conn_addr_eq(&o->src, &k.src) && conn_addr_eq(&o->dst, &k.dst)) {
             o->n++;
             o->others += !(p->op->flags & OPF_ACK);
             o->psn = k.psn;
-            tell_nak(x, o, p, conn);
+            report_nak(x, o, p, conn);
             return;
         }
     }
-    if (x->n_strangers == STRANGERS)
+    if (x->n_unmatched == UNMATCHED)
         return;
     k.n = 1;
     k.others = !(p->op->flags & OPF_ACK);
-    x->strangers[x->n_strangers++] = k;
-    tell_nak(x, &x->strangers[x->n_strangers - 1], p, conn);
+    x->unmatched[x->n_unmatched++] = k;
+    report_nak(x, &x->unmatched[x->n_unmatched - 1], p, conn);
 }
 
 /* A flow of requests without any response whose PSNs fit the unmatched responses; FLOW_NONE. */
-static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
+static uint32_t flow_of_unmatched(struct explainer *x, const struct unmatched *k)
 {
     uint32_t found = FLOW_NONE;
 
@@ -464,7 +464,7 @@ static uint32_t flow_of_stranger(struct explainer *x, const struct stranger *k)
 }
 
 /* What dropped responses led to: a request was sent several times, and nothing follows. */
-static void tell_spent(struct explainer *x, struct incident *st, struct req_dir *h)
+static void report_spent(struct explainer *x, struct incident *st, struct req_dir *h)
 {
     const struct sent *s = req_dir_sent(h, observer_tries(x->observer, st->flow)->psn);
 
@@ -476,7 +476,7 @@ static void tell_spent(struct explainer *x, struct incident *st, struct req_dir 
 }
 
 /* True if a tap saw the requests that a stranger answers. */
-static bool is_known(struct explainer *x, const struct stranger *k)
+static bool is_known(struct explainer *x, const struct unmatched *k)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
@@ -484,25 +484,25 @@ static bool is_known(struct explainer *x, const struct stranger *k)
         if (h && h->have_next && conn_addr_eq(&f->src, &k->dst) && conn_addr_eq(&f->dst, &k->src))
             return true;
     }
-    return flow_of_stranger(x, k) != FLOW_NONE;
+    return flow_of_unmatched(x, k) != FLOW_NONE;
 }
 
-void explain_stranger_naks(struct explainer *x)
+void explain_unmatched_naks(struct explainer *x)
 {
-    for (uint32_t i = 0; i < x->n_strangers; i++)
-        for (unsigned kind = 0; kind < STRANGER_NAKS; kind++)
-            if (x->strangers[i].naks[kind] && is_known(x, &x->strangers[i]))
-                x->incidents[x->strangers[i].naks[kind] - 1].moot = true;
+    for (uint32_t i = 0; i < x->n_unmatched; i++)
+        for (unsigned kind = 0; kind < UNMATCHED_NAK_KINDS; kind++)
+            if (x->unmatched[i].naks[kind] && is_known(x, &x->unmatched[i]))
+                x->incidents[x->unmatched[i].naks[kind] - 1].moot = true;
 }
 
-static void end_stranger(struct explainer *x, const struct stranger *k)
+static void end_unmatched(struct explainer *x, const struct unmatched *k)
 {
-    uint32_t flow = flow_of_stranger(x, k), by;
+    uint32_t flow = flow_of_unmatched(x, k), by;
     struct incident *st;
     bool waits = false;
 
     for (uint32_t i = 0; flow != FLOW_NONE && i < x->n; i++)
-        waits |= x->incidents[i].flow == flow && is_unheard(&x->incidents[i]);
+        waits |= x->incidents[i].flow == flow && has_no_response(&x->incidents[i]);
     by = waits ? cross_new(x, CAUSE_WRONG_SOURCE, k->tap, observer_req_dir(x->observer, flow)->first_ts) : NO_INCIDENT;
     st = incident_at(x, by);
     if (!st)
@@ -512,9 +512,9 @@ static void end_stranger(struct explainer *x, const struct stranger *k)
     st->times = k->n - 1;
     incident_is(
         st, SAY(WRONG_ADDRESS, .n = k->others ? 0 : k->n, .m = k->others ? k->n : 0, .end = k->src, .other = k->frame));
-    tell_spent(x, st, observer_req_dir(x->observer, flow));
+    report_spent(x, st, observer_req_dir(x->observer, flow));
     for (uint32_t i = 0; i < by; i++)
-        if (x->incidents[i].flow == flow && is_unheard(&x->incidents[i]))
+        if (x->incidents[i].flow == flow && has_no_response(&x->incidents[i]))
             cross_supersede(x, by, i);
 }
 
@@ -539,7 +539,8 @@ static void end_vlan(struct explainer *x, uint32_t flow)
     incident_frame(st, ROLE_EVIDENCE, o->headers.frame);
     incident_is(st, SAY(WRONG_VLAN, .n = o->headers.vlan, .m = t->headers.vlan, .other = o->headers.frame));
     for (uint32_t i = 0; i < by; i++)
-        if (x->incidents[i].flow == flow && (is_unheard(&x->incidents[i]) || x->incidents[i].cause == CAUSE_LOST_ACK))
+        if (x->incidents[i].flow == flow &&
+            (has_no_response(&x->incidents[i]) || x->incidents[i].cause == CAUSE_LOST_ACK))
             cross_supersede(x, by, i);
 }
 
@@ -549,8 +550,8 @@ void explain_paths(struct explainer *x)
 
     for (uint32_t i = 0; i < x->n_icmp; i++)
         end_icmp(x, &x->icmp[i]);
-    for (uint32_t i = 0; i < x->n_strangers; i++)
-        end_stranger(x, &x->strangers[i]);
+    for (uint32_t i = 0; i < x->n_unmatched; i++)
+        end_unmatched(x, &x->unmatched[i]);
     for (uint32_t i = 0; i < flows; i++) {
         end_mtu(x, i);
         end_mtu_back(x, i);

@@ -152,7 +152,7 @@ bool explain_is_shown(const struct incident *i, uint32_t conn)
 }
 
 /* Whether an incident is to be told before the end of the capture. */
-static bool is_told(const struct incident *s)
+static bool is_reportable(const struct incident *s)
 {
     return s->n_facts && !s->moot;
 }
@@ -180,10 +180,10 @@ uint32_t explain_so_far(struct explainer *x, const struct explain_opts *o, uint3
     uint32_t n = 0, at = 0;
 
     for (uint32_t i = 0; i < x->n; i++)
-        n += is_told(&x->incidents[i]);
+        n += is_reportable(&x->incidents[i]);
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident now;
-        if (!is_told(&x->incidents[i]) || at++ + max < n)
+        if (!is_reportable(&x->incidents[i]) || at++ + max < n)
             continue;
         now = x->incidents[i];
         now.conn = conn_number_now(observer_conns(x->observer), now.conn);

@@ -6,8 +6,8 @@
 #define SHORT_TIMER NS_PER_MS /* shortest ACK timeout assumed where none was captured */
 #define LATEST      32        /* incidents to revise */
 
-/* The fate of the response with PSN `psn`, which its requester lacks, since its latest request. */
-struct fate {
+/* What is known of the response with PSN `psn`, which its requester lacks, since its latest request. */
+struct response_status {
     const struct read_req *ask; /* the latest request for it */
     uint32_t psn;
     uint32_t seen; /* frame in which it passed the tap in order, 0: it did not */
@@ -17,7 +17,7 @@ struct fate {
 };
 
 /* A READ response was lost after the tap: note the shortest time until the requester retransmits the READ. */
-static void note_loop(const struct event *e, struct flow_notes *t, const struct fate *f)
+static void note_loop(const struct event *e, struct flow_notes *t, const struct response_status *f)
 {
     ns_t took = e->p->frame->ts - response_slot(t, f->psn)->ts;
 
@@ -54,8 +54,8 @@ static bool in_doubt(const struct event *e, const struct flow_notes *t, uint32_t
            (before && before->again && before->frame < seen && answer_frame(t, last) < before->frame);
 }
 
-static struct fate fate_of(const struct event *e, const struct flow_notes *t, const struct read_req *oldest,
-                           uint32_t psn)
+static struct response_status status_of(const struct event *e, const struct flow_notes *t,
+                                        const struct read_req *oldest, uint32_t psn)
 {
     const struct read_req *latest = req_dir_read(e->h, psn, 0), *a = latest ? latest : oldest;
     uint32_t frame = answer_frame(t, psn), before = answer_frame(t, psn_prev(psn));
@@ -66,27 +66,27 @@ static struct fate fate_of(const struct event *e, const struct flow_notes *t, co
     bool lost = !forgotten && (a->again || !frame) && was_sent(e, t, a, psn),
          doubt = seen && a->again && in_doubt(e, t, psn, frame);
 
-    return (struct fate){.ask = a,
-                         .psn = psn,
-                         .seen = seen ? frame : 0,
-                         .dropped = seen ? 0 : frame,
-                         .place = doubt  ? PLACE_UNKNOWN
-                                  : seen ? PLACE_AFTER
-                                  : lost ? PLACE_BEFORE
-                                         : PLACE_UNKNOWN};
+    return (struct response_status){.ask = a,
+                                    .psn = psn,
+                                    .seen = seen ? frame : 0,
+                                    .dropped = seen ? 0 : frame,
+                                    .place = doubt  ? PLACE_UNKNOWN
+                                             : seen ? PLACE_AFTER
+                                             : lost ? PLACE_BEFORE
+                                                    : PLACE_UNKNOWN};
 }
 
 /* Which response of `a`, a retransmitted READ, is missing: the one from which it is repeated; or, if that one passed in
  * order and the requester is not known to repeat READs in part, the first response known to be lost. */
-static struct fate missing_of(const struct event *e, const struct flow_notes *t, const struct read_req *a)
+static struct response_status missing_of(const struct event *e, const struct flow_notes *t, const struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn;
-    struct fate first = fate_of(e, t, a, psn);
+    struct response_status first = status_of(e, t, a, psn);
 
     if (psn != a->psn || !first.seen || t->responses.rests)
         return first;
     for (uint32_t i = 1; i < a->span && i < NOTED_RESPONSES; i++) {
-        struct fate f = fate_of(e, t, a, psn_add(psn, i));
+        struct response_status f = status_of(e, t, a, psn_add(psn, i));
         if (f.place == PLACE_BEFORE)
             return f;
         if (f.place != PLACE_AFTER)
@@ -97,7 +97,7 @@ static struct fate missing_of(const struct event *e, const struct flow_notes *t,
 
 /* No response to a READ or atomic was seen. A response to a later request proves that it was executed: RC executes in
  * order. */
-static struct incident *tell_unanswered(struct explainer *x, const struct event *e, const struct fate *f)
+static struct incident *report_unanswered(struct explainer *x, const struct event *e, const struct response_status *f)
 {
     const struct read_req *a = f->ask;
     bool atomic = a->opcode != OP_READ_REQUEST, executed = f->place == PLACE_BEFORE;
@@ -124,8 +124,8 @@ static struct incident *tell_unanswered(struct explainer *x, const struct event 
 }
 
 /* The response with PSN `missing` was corrupted before the tap, in frame `bad`. */
-static struct incident *tell_bad_response(struct explainer *x, const struct event *e, const struct flow_notes *own,
-                                          uint32_t missing, uint32_t bad)
+static struct incident *report_bad_response(struct explainer *x, const struct event *e, const struct flow_notes *own,
+                                            uint32_t missing, uint32_t bad)
 {
     struct incident *st = damaged_incident(x, own, bad, e->p);
 
@@ -138,7 +138,7 @@ static struct incident *tell_bad_response(struct explainer *x, const struct even
 }
 
 /* The hypothesis about a lost response, by where it was seen. */
-static void suppose_lost_response(struct incident *st, const struct fate *f, uint32_t again)
+static void suppose_lost_response(struct incident *st, const struct response_status *f, uint32_t again)
 {
     const struct read_req *a = f->ask;
     bool known = f->place != PLACE_UNKNOWN;
@@ -157,7 +157,8 @@ static void suppose_lost_response(struct incident *st, const struct fate *f, uin
 }
 
 /* A response is missing: it was seen, or other responses to the same request were. */
-static struct incident *tell_lost_response(struct explainer *x, const struct event *e, const struct fate *f)
+static struct incident *report_lost_response(struct explainer *x, const struct event *e,
+                                             const struct response_status *f)
 {
     const struct read_req *a = f->ask;
     bool known = f->place != PLACE_UNKNOWN;
@@ -196,8 +197,8 @@ static struct incident *about_late_response(struct explainer *x, const struct ev
 }
 
 /* The READ was retransmitted before for the same response, which was lost again: continue that incident. NULL: none. */
-static struct incident *lost_once_more(struct explainer *x, const struct event *e, const struct flow_notes *t,
-                                       const struct fate *f)
+static struct incident *continue_lost_again(struct explainer *x, const struct event *e, const struct flow_notes *t,
+                                            const struct response_status *f)
 {
     struct incident *st = incident_at(x, t->hypotheses.rsp_lost);
     uint32_t seen = f->seen;
@@ -228,8 +229,8 @@ static ns_t loop_behind(const struct event *e, ns_t answer)
  *   response       1 2 3 4
  *   READ again             2       response 2 seems lost after the tap
  *   READ again              3      much sooner than a round trip: 2 has arrived, after 3 and 4, which were dropped */
-static struct incident *had_meanwhile(struct explainer *x, const struct event *e, struct flow_notes *t,
-                                      uint32_t missing)
+static struct incident *arrived_reordered(struct explainer *x, const struct event *e, struct flow_notes *t,
+                                          uint32_t missing)
 {
     struct incident *st = incident_at(x, t->hypotheses.rsp_lost);
 
@@ -263,7 +264,7 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
 {
     uint32_t psn = e->p->bth.psn, peer = conn_flow_at(observer_conns(x->observer), e->flow)->peer;
     const struct flow_notes *own = peer == FLOW_NONE ? NULL : x->notes[peer];
-    struct fate f;
+    struct response_status f;
     uint32_t bad;
     struct incident *st;
     const struct sent *before = req_dir_sent(e->h, psn), *s = before ? before : req_dir_sent(e->h, a->psn);
@@ -274,14 +275,14 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
     bad = own && !f.seen ? damaged_frame(own, f.psn) : 0;
     st = about_late_response(x, e, t, f.psn);
     if (!st)
-        st = lost_once_more(x, e, t, &f);
+        st = continue_lost_again(x, e, t, &f);
     if (!st)
-        st = had_meanwhile(x, e, t, f.psn);
+        st = arrived_reordered(x, e, t, f.psn);
     if (st)
         return st;
-    st = bad ? tell_bad_response(x, e, own, f.psn, bad) : NULL;
+    st = bad ? report_bad_response(x, e, own, f.psn, bad) : NULL;
     if (!st)
-        st = f.seen || f.ask->rsp_first || f.ask->again ? tell_lost_response(x, e, &f) : tell_unanswered(x, e, &f);
+        st = f.seen || f.ask->rsp_first || f.ask->again ? report_lost_response(x, e, &f) : report_unanswered(x, e, &f);
     if (st)
         st->start = a->ts;
     if (st && s && e->why == BACK_SILENCE)
@@ -319,16 +320,16 @@ bool explain_rest(struct explainer *x, const struct event *e, struct flow_notes 
     incident_concerns(st, e->p->bth.psn, 0, false);
     st->start = a->ts;
     t->hypotheses.open = incident_number(x, st);
-    incident_is(st, SAY(REST_ASKED, .again = frame_u32(e->p), .other = a->frame, .address = e->p->reth.va - a->va));
+    incident_is(st, SAY(REST_REQUESTED, .again = frame_u32(e->p), .other = a->frame, .address = e->p->reth.va - a->va));
     return true;
 }
 
 /* A response was reordered: it came in frame `came`, behind later ones. `st`: the incident so far, or NULL. Returns
  * the number of its incident. */
-static uint32_t tell_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
-                                   uint32_t came, struct incident *st)
+static uint32_t report_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
+                                     uint32_t came, struct incident *st)
 {
-    uint32_t asked = st ? st->frames[st->n_frames - 1] : 0;
+    uint32_t again = st ? st->frames[st->n_frames - 1] : 0;
 
     if (!st)
         st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
@@ -338,9 +339,9 @@ static uint32_t tell_late_response(struct explainer *x, const struct event *e, s
     st->place = PLACE_BEFORE;
     st->n_frames = 0;
     incident_frame(st, ROLE_LOST, came);
-    incident_frame(st, ROLE_RETRANSMISSION, asked);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
     incident_concerns(st, late, 0, false);
-    incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = late, .lost = came, .again = asked));
+    incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = late, .lost = came, .again = again));
     t->hypotheses.rsp_reorder = incident_number(x, st);
     t->responses.overtaken_end = t->responses.next;
     return t->hypotheses.rsp_reorder;
@@ -360,11 +361,11 @@ static bool comes_late(const struct flow_notes *t, const struct event *e)
  * not captured, and no response was overtaken. */
 static void drop_run(struct explainer *x, struct flow_notes *t)
 {
-    struct incident *st = incident_at(x, t->responses.told);
+    struct incident *st = incident_at(x, t->responses.late_incident);
 
     if (st)
         st->moot = true;
-    t->responses.told = NO_INCIDENT;
+    t->responses.late_incident = NO_INCIDENT;
     t->responses.repeats = true;
 }
 
@@ -380,12 +381,12 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
     else
         t->responses.repeats = false;
     t->responses.behind = psn_add(psn, 1);
-    t->responses.told = NO_INCIDENT;
+    t->responses.late_incident = NO_INCIDENT;
     t->responses.late = UINT32_MAX;
     if (late != UINT32_MAX && psn == t->responses.next && psn != psn_add(late, 1) && st &&
         st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
         t->responses.next = psn_add(psn, 1);
-        tell_late_response(x, e, t, late, t->responses.last_frame, st);
+        report_late_response(x, e, t, late, t->responses.last_frame, st);
     }
     if (!comes_late(t, e)) {
         t->responses.next = psn_add(psn, 1);
@@ -393,7 +394,7 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
     }
     a = req_dir_read(e->h, psn, 0);
     if (a && !a->again && a->opcode == OP_READ_REQUEST && !t->responses.repeats)
-        t->responses.told = tell_late_response(x, e, t, psn, frame_u32(e->p), NULL);
+        t->responses.late_incident = report_late_response(x, e, t, psn, frame_u32(e->p), NULL);
     else if (a && a->span > 1)
         t->responses.late = psn;
 }

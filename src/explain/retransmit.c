@@ -25,11 +25,11 @@ static struct incident *about_overtaken(struct explainer *x, const struct event 
 
 /* A response with a bad ICRC to one of `n` requests from `psn` on, captured after frame `since` and before any good
  * response; NULL: none. */
-static const struct stray *stray_answer(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t n,
-                                        uint32_t since)
+static const struct bad_packet *damaged_response(const struct explainer *x, const struct flow *f, uint32_t psn,
+                                                 uint32_t n, uint32_t since)
 {
     for (unsigned i = 0; i < NOTED_BAD; i++) {
-        const struct stray *s = &x->strays[i];
+        const struct bad_packet *s = &x->bad_packets[i];
         if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) &&
             conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
             return s;
@@ -38,12 +38,12 @@ static const struct stray *stray_answer(const struct explainer *x, const struct 
 }
 
 /* Retransmission on ACK timeout because a later packet, or a response, was corrupted before the tap; NULL: none was. */
-static struct incident *tell_bad_silence(struct explainer *x, const struct event *e, const struct flow_notes *t,
-                                         const struct sent *s)
+static struct incident *report_bad_silence(struct explainer *x, const struct event *e, const struct flow_notes *t,
+                                           const struct sent *s)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
     uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer;
-    const struct stray *stray = s && !t->responses.last_frame ? stray_answer(x, f, psn, n, s->first) : NULL;
+    const struct bad_packet *stray = s && !t->responses.last_frame ? damaged_response(x, f, psn, n, s->first) : NULL;
     uint32_t bad = s ? damaged_since(t, psn, n, s->first) : 0;
     uint32_t answer = stray                                      ? stray->frame
                       : s && peer != FLOW_NONE && x->notes[peer] ? damaged_since(x->notes[peer], psn, n, s->first)
@@ -69,14 +69,14 @@ static struct incident *tell_bad_silence(struct explainer *x, const struct event
 
 /* Retransmission on ACK timeout although a NAK was seen: the NAK was lost after the tap, or came too late; NULL: no NAK
  * was. */
-static struct incident *tell_lost_nak(struct explainer *x, const struct event *e)
+static struct incident *report_lost_nak(struct explainer *x, const struct event *e)
 {
     const struct nak *n = &e->h->seq;
-    bool asked = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0;
-    const struct sent *s = asked ? req_dir_sent(e->h, n->psn) : NULL;
-    uint32_t hole = asked ? came_instead(e->h, n->psn) : 0;
+    bool by_nak = n->have && !n->resent && n->frame == e->h->una_frame && psn_diff(n->psn, e->p->bth.psn) >= 0;
+    const struct sent *s = by_nak ? req_dir_sent(e->h, n->psn) : NULL;
+    uint32_t hole = by_nak ? came_instead(e->h, n->psn) : 0;
     bool passed = s && !s->late && s->ts_first <= n->ts && !req_dir_was_hole(e->h, n->psn, NULL);
-    struct incident *st = passed || (asked && !s && hole) ? incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
+    struct incident *st = passed || (by_nak && !s && hole) ? incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
 
     if (!st)
         return NULL;
@@ -105,7 +105,7 @@ static bool came_too_late(const struct event *e, const struct sent *s)
 
 /* True if the queue pair was reset and begins with the same PSN: everything was acknowledged, and nothing was sent for
  * longer than any ACK timeout, so that this is no retransmission. */
-static bool tell_anew(struct explainer *x, const struct event *e, const struct flow_notes *t)
+static bool report_qp_reset(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     ns_t since = e->p->frame->ts - e->h->una_ts,
          quiet = e->h->last_ts > e->h->una_ts ? e->p->frame->ts - e->h->last_ts : since;
@@ -119,7 +119,7 @@ static bool tell_anew(struct explainer *x, const struct event *e, const struct f
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     incident_frame(st, ROLE_ANSWER, e->h->una_frame);
     incident_is(
-        st, SAY(SET_UP_ANEW, .other = frame_u32(e->p), .psn = e->p->bth.psn, .time = since, .answer = e->h->una_frame));
+        st, SAY(QP_RESET, .other = frame_u32(e->p), .psn = e->p->bth.psn, .time = since, .answer = e->h->una_frame));
     return true;
 }
 
@@ -148,7 +148,7 @@ static void suppose_silence(struct incident *st, const struct event *e, const st
         f.other = t->closing.closed_frame;
     } else if (st->cause == CAUSE_EARLY_TIMEOUT) {
         f.sentence = SENTENCE_SENT_LATE;
-    } else if (!t->requests.owed) {
+    } else if (!t->requests.unanswered) {
         f.sentence = SENTENCE_NOTHING_ASKS;
     } else {
         f.sentence = SENTENCE_NO_ANSWER;
@@ -164,18 +164,18 @@ static enum cause cause_of_silence(const struct event *e, const struct flow_note
         return CAUSE_LOST_ACK;
     if (t->closing.closed_frame)
         return CAUSE_HALF_OPEN;
-    if (!t->requests.owed && nothing_between(e, req_dir_sent(e->h, psn_prev(e->h->next))))
+    if (!t->requests.unanswered && nothing_between(e, req_dir_sent(e->h, psn_prev(e->h->next))))
         return CAUSE_EARLY_TIMEOUT;
     return CAUSE_LOST_LAST_PACKET;
 }
 
-static struct incident *tell_silence(struct explainer *x, const struct event *e, struct flow_notes *t)
+static struct incident *report_silence(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn), *last = req_dir_sent(e->h, psn_prev(e->h->next));
     enum cause cause = cause_of_silence(e, t);
     bool answered = cause == CAUSE_LOST_ACK;
-    struct incident *st = answered                          ? tell_lost_nak(x, e)
-                          : cause == CAUSE_LOST_LAST_PACKET ? tell_bad_silence(x, e, t, s)
+    struct incident *st = answered                          ? report_lost_nak(x, e)
+                          : cause == CAUSE_LOST_LAST_PACKET ? report_bad_silence(x, e, t, s)
                                                             : NULL;
 
     if (st)
@@ -193,9 +193,9 @@ static struct incident *tell_silence(struct explainer *x, const struct event *e,
     st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);
-    st->place = answered                                              ? PLACE_AFTER
-                : t->requests.owed || cause != CAUSE_LOST_LAST_PACKET ? PLACE_UNKNOWN
-                                                                      : PLACE_BEFORE;
+    st->place = answered                                                    ? PLACE_AFTER
+                : t->requests.unanswered || cause != CAUSE_LOST_LAST_PACKET ? PLACE_UNKNOWN
+                                                                            : PLACE_BEFORE;
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     suppose_silence(st, e, t, s);
@@ -205,7 +205,7 @@ static struct incident *tell_silence(struct explainer *x, const struct event *e,
 /* The same packet is retransmitted on ACK timeout once more: continue its incident. */
 static bool goes_on(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    uint32_t number = t->hypotheses.open == NO_INCIDENT ? t->hypotheses.unheard : t->hypotheses.open;
+    uint32_t number = t->hypotheses.open == NO_INCIDENT ? t->hypotheses.not_received : t->hypotheses.open;
     struct incident *st = incident_at(x, number);
 
     if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn)
@@ -220,7 +220,7 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
 }
 
 /* Go-back-N, but the missing packet was lost again before the tap: the first packet seen is a later one. */
-static struct incident *tell_lost_again(struct explainer *x, const struct event *e, struct flow_notes *t)
+static struct incident *report_lost_again(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
     const struct sent *s = req_dir_sent(e->h, gap);
@@ -247,9 +247,9 @@ static struct incident *tell_lost_again(struct explainer *x, const struct event 
 }
 
 /* The NAK explains this loss. Drop the timeout or lost ACK reported earlier for the same PSNs: it is the same event. */
-static void tell_once(struct explainer *x, struct flow_notes *t, struct incident *st)
+static void report_once(struct explainer *x, struct flow_notes *t, struct incident *st)
 {
-    struct incident *before[] = {incident_at(x, t->hypotheses.silent), incident_at(x, t->hypotheses.unheard)};
+    struct incident *before[] = {incident_at(x, t->hypotheses.silent), incident_at(x, t->hypotheses.not_received)};
 
     for (unsigned i = 0; i < ARRAY_LEN(before); i++) {
         struct incident *o = before[i];
@@ -268,13 +268,13 @@ static void tell_once(struct explainer *x, struct flow_notes *t, struct incident
 }
 
 /* The retry after an RNR NAK came only when the ACK timeout had expired: the RNR NAK was lost. */
-static void tell_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
+static void report_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
-    ns_t waited = e->p->frame->ts - e->h->rnr.ts, asked = rnr_time(aeth_value(e->h->rnr.syndrome)),
+    ns_t waited = e->p->frame->ts - e->h->rnr.ts, delay = rnr_time(aeth_value(e->h->rnr.syndrome)),
          timer = ack_timeout(e->h->timeout);
     struct incident *st = incident_at(x, t->hypotheses.rnr);
 
-    if (!st || waited < timer_earliest(timer) || waited < RNR_TICKS + 4 * asked)
+    if (!st || waited < timer_earliest(timer) || waited < RNR_TICKS + 4 * delay)
         return;
     incident_add(st, SAY(RNR_NAK_LOST, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
@@ -291,7 +291,7 @@ static bool too_soon(const struct event *e, const struct flow_notes *t)
 }
 
 /* Such a copy was reordered; gathered in one incident. */
-static void tell_too_soon(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_too_soon(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     struct incident *st = incident_at(x, t->hypotheses.soon);
@@ -314,7 +314,7 @@ static void tell_too_soon(struct explainer *x, const struct event *e, struct flo
 }
 
 /* The requester goes back. */
-static void tell_back(struct explainer *x, const struct event *e, struct flow_notes *t)
+static void report_back(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct read_req *a = req_dir_read(e->h, e->p->bth.psn, 0), *older;
     struct incident *st;
@@ -322,32 +322,32 @@ static void tell_back(struct explainer *x, const struct event *e, struct flow_no
     for (unsigned n = 1; a && n < 8 && (older = req_dir_read(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
     if (e->why == BACK_RNR)
-        tell_late_try(x, e, t);
+        report_late_try(x, e, t);
     if (e->why == BACK_RNR || goes_on(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR NAK's incident */
     if (too_soon(e, t)) {
-        tell_too_soon(x, e, t);
+        report_too_soon(x, e, t);
         return;
     }
-    st = tell_lost_again(x, e, t);
+    st = report_lost_again(x, e, t);
     if (!st)
         st = e->why == BACK_SEQ_NAK ||
                      (e->why == BACK_SILENCE && (!t->responses.last_frame || psn_diff(e->p->bth.psn, e->h->start) < 0))
                  ? about_overtaken(x, e, t)
                  : NULL;
     if (!st)
-        st = e->why == BACK_SEQ_NAK ? explain_loss(x, e, t)
-             : tell_anew(x, e, t)   ? NULL
-             : a                    ? explain_read(x, e, t, a)
-                                    : tell_silence(x, e, t);
+        st = e->why == BACK_SEQ_NAK     ? explain_loss(x, e, t)
+             : report_qp_reset(x, e, t) ? NULL
+             : a                        ? explain_read(x, e, t, a)
+                                        : report_silence(x, e, t);
     if (st && e->why == BACK_SEQ_NAK)
-        tell_once(x, t, st);
+        report_once(x, t, st);
     t->hypotheses.open = incident_number(x, st);
     if (st && st->cause == CAUSE_LOST_LAST_PACKET && e->why == BACK_SILENCE)
         t->hypotheses.silent = t->hypotheses.open;
-    t->hypotheses.unheard =
+    t->hypotheses.not_received =
         st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->hypotheses.open : NO_INCIDENT;
 }
 
@@ -355,7 +355,7 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
 {
     struct incident *st;
 
-    tell_back(x, e, t);
+    report_back(x, e, t);
     st = e->moved && e->why == BACK_SILENCE ? incident_at(x, t->hypotheses.open) : NULL;
     if (st)
         incident_add(st, SAY(MIGRATED, .again = frame_u32(e->p)));
@@ -368,7 +368,7 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
  *   ACK            5                      no other ACK: this one arrived, after the timeout */
 void explain_skips(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    struct incident *st = incident_at(x, t->hypotheses.unheard);
+    struct incident *st = incident_at(x, t->hypotheses.not_received);
     uint32_t psn = e->p->bth.psn, answer = response_frame(t, psn_prev(psn));
 
     if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
@@ -376,7 +376,7 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
     if (e->p->frame->ts - response_slot(t, psn_prev(psn))->ts >= SHORT_LOOP || e->h->seq.have || e->h->late ||
         e->h->gaps || e->h->disorder)
         return; /* the packets skipped may have been reordered or lost */
-    t->hypotheses.unheard = NO_INCIDENT;
+    t->hypotheses.not_received = NO_INCIDENT;
     st->cause = CAUSE_EARLY_TIMEOUT;
     st->place = PLACE_UNKNOWN;
     st->silence = 0; /* the ACK timeout was longer than the silence at the tap */

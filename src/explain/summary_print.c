@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 #define TABLE_ROWS  6
-#define WORST_TOLD  3
+#define WORST_SHOWN 3
 #define WORST_LEAST (10 * NS_PER_US) /* shorter incidents are not listed as worst */
 /* Columns of the table. */
 #define LOST_WIDTH  10
@@ -261,34 +261,34 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
 /* The most expensive incidents. */
 static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
-    const struct incident *told[WORST_TOLD] = {0};
+    const struct incident *shown[WORST_SHOWN] = {0};
     unsigned n = 0;
 
     for (uint32_t g = 0; g < s->n; g++)
-        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_TOLD; i++) {
+        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_SHOWN; i++) {
             const struct incident *at = &x->incidents[s->groups[g].of[i]];
-            for (unsigned k = 0; k < WORST_TOLD; k++)
-                if (!told[k] || at->worst_bill > told[k]->worst_bill) {
-                    const struct incident *moved = told[k];
-                    told[k] = at;
+            for (unsigned k = 0; k < WORST_SHOWN; k++)
+                if (!shown[k] || at->worst_bill > shown[k]->worst_bill) {
+                    const struct incident *moved = shown[k];
+                    shown[k] = at;
                     at = moved;
                     if (!at)
                         break;
                 }
         }
-    while (n < WORST_TOLD && told[n] && told[n]->worst_bill >= WORST_LEAST)
+    while (n < WORST_SHOWN && shown[n] && shown[n]->worst_bill >= WORST_LEAST)
         n++;
     if (!n || !o->put_time)
         return;
     buf_printf(b, "Worst moment%s:\n", n == 1 ? "" : "s");
     for (unsigned k = 0; k < n; k++) {
         struct buf line = {0};
-        o->put_time(o->user, &line, told[k]->worst);
+        o->put_time(o->user, &line, shown[k]->worst);
         buf_puts(&line, "  ");
-        buf_rounded(&line, told[k]->worst_bill);
-        buf_printf(&line, ", %s", cause_table[told[k]->cause].name);
-        if (told[k]->n_frames)
-            buf_printf(&line, ", frame %u", told[k]->frames[0]);
+        buf_rounded(&line, shown[k]->worst_bill);
+        buf_printf(&line, ", %s", cause_table[shown[k]->cause].name);
+        if (shown[k]->n_frames)
+            buf_printf(&line, ", frame %u", shown[k]->frames[0]);
         buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
         buf_free(&line);
     }

@@ -25,12 +25,12 @@ static uint32_t damaged(const struct flow_notes *t, uint32_t psn, uint32_t end)
     return n;
 }
 
-static void say_missing(struct incident *st)
+static void state_missing(struct incident *st)
 {
     incident_is(st, SAY(GAP, .psn = st->psn, .n = st->missing - 1, .instead = st->frames[0]));
 }
 
-static void tell_gap(struct explainer *x, const struct event *e, const struct flow_notes *t)
+static void report_gap(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     uint32_t end = e->p->bth.psn, n = (end - e->h->next) & PSN_MASK, bad = damaged(t, e->h->next, end);
     struct incident *st = n <= bad ? NULL : incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
@@ -42,7 +42,7 @@ static void tell_gap(struct explainer *x, const struct event *e, const struct fl
     st->end = end;
     st->missing = n - bad;
     incident_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
-    say_missing(st);
+    state_missing(st);
 }
 
 /* The incident about the gap that `psn` lies in; NULL for none. */
@@ -58,7 +58,7 @@ static struct incident *about_gap(struct explainer *x, uint32_t flow, uint32_t p
 }
 
 /* A packet taken for lost comes after later ones: unreliable services do not retransmit, so it was reordered. */
-static void tell_overtaken(struct explainer *x, const struct event *e, const struct flow_notes *t)
+static void report_overtaken(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     struct incident *st = about_gap(x, e->flow, e->p->bth.psn);
 
@@ -66,7 +66,7 @@ static void tell_overtaken(struct explainer *x, const struct event *e, const str
         st->moot = true;
     } else if (st) {
         st->psn = missing_from(e, t, st->psn, st->end);
-        say_missing(st);
+        state_missing(st);
     }
     st = incident_overtaken(x, e);
     if (!st)
@@ -77,9 +77,9 @@ static void tell_overtaken(struct explainer *x, const struct event *e, const str
 void explain_unreliable(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     if (e->as == SEEN_GAP)
-        tell_gap(x, e, t);
+        report_gap(x, e, t);
     else if (e->as == SEEN_LATE)
-        tell_overtaken(x, e, t);
+        report_overtaken(x, e, t);
 }
 
 /* --- Datagrams -------------------------------------------------------------------------------- */
@@ -152,8 +152,8 @@ static void note_late(struct datagram_flow *f, uint32_t psn)
 }
 
 /* A datagram with another Q_Key or P_Key than the first datagram to its queue pair: one incident for all of them. */
-static void tell_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, uint32_t *about,
-                           enum cause cause, uint32_t key, uint32_t first)
+static void report_other_key(struct explainer *x, const struct pkt *p, const struct qkey_seen *q, uint32_t *about,
+                             enum cause cause, uint32_t key, uint32_t first)
 {
     struct incident *st = incident_at(x, *about);
 
@@ -190,9 +190,9 @@ static void check_keys(struct explainer *x, const struct pkt *p)
         return;
     }
     if (q->qkey != p->deth.qkey)
-        tell_other_key(x, p, q, &q->q_incident, CAUSE_QKEY_MISMATCH, p->deth.qkey, q->qkey);
+        report_other_key(x, p, q, &q->q_incident, CAUSE_QKEY_MISMATCH, p->deth.qkey, q->qkey);
     if ((q->pkey ^ p->bth.pkey) & 0x7fff)
-        tell_other_key(x, p, q, &q->p_incident, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
+        report_other_key(x, p, q, &q->p_incident, CAUSE_PKEY_MISMATCH, p->bth.pkey, q->pkey);
 }
 
 void explain_datagram(struct explainer *x, const struct pkt *p)

@@ -8,8 +8,8 @@
 /* True if responses to a sender were captured. */
 static bool is_answered(struct explainer *x, const struct icrc_source *s)
 {
-    for (uint32_t i = 0; i < x->n_strangers; i++)
-        if (x->strangers[i].tap == s->tap && conn_addr_eq(&x->strangers[i].dst, &s->addr))
+    for (uint32_t i = 0; i < x->n_unmatched; i++)
+        if (x->unmatched[i].tap == s->tap && conn_addr_eq(&x->unmatched[i].dst, &s->addr))
             return true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
@@ -104,7 +104,7 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
 }
 
 /* True if the same message of another tap comes earlier in the list. */
-static bool is_told_before(const struct explainer *x, const struct cm_sent *c)
+static bool is_at_earlier_tap(const struct explainer *x, const struct cm_sent *c)
 {
     for (const struct cm_sent *o = x->cm; o < c; o++)
         if (o->n && o->attr == c->attr && o->id == c->id && o->tap != c->tap && conn_addr_eq(&o->src, &c->src))
@@ -119,12 +119,12 @@ static bool is_empty(struct explainer *x, const struct cm_sent *rep)
         rep->n && rep->attr == CM_REP && (rep->answer.attr == CM_RTU || rep->between.attr == CM_RTU) ? req_of(x, rep)
                                                                                                      : NULL;
 
-    return req && !is_told_before(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) &&
+    return req && !is_at_earlier_tap(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) &&
            !is_used(x, &req->dst, &req->src, req->qpn);
 }
 
 /* True if an incident is about the flow, or a tap saw a response to it. */
-static bool is_told(struct explainer *x, uint32_t flow)
+static bool is_reported(struct explainer *x, uint32_t flow)
 {
     for (uint32_t i = 0; i < x->n; i++)
         if (x->incidents[i].flow == flow)
@@ -136,14 +136,14 @@ static bool is_told(struct explainer *x, uint32_t flow)
 }
 
 /* True if requests solicit responses, and none was seen. */
-static bool is_deaf(struct explainer *x, uint32_t flow)
+static bool lacks_all_responses(struct explainer *x, uint32_t flow)
 {
     const struct flow_notes *t = x->notes[flow];
     const struct req_dir *h = observer_req_dir(x->observer, flow);
 
     bool reliable = h && h->have_next && (h->service == SVC_RC || h->service == SVC_XRC);
 
-    return reliable && t && t->requests.wanted.frame && !t->responses.last_frame && !is_told(x, flow);
+    return reliable && t && t->requests.wanted.frame && !t->responses.last_frame && !is_reported(x, flow);
 }
 
 /* Connections of one kind. */
@@ -159,24 +159,24 @@ static void count(struct kind *k, uint32_t frame)
 
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
 {
-    struct kind empty = {0}, deaf = {0};
+    struct kind empty = {0}, unanswered = {0};
 
     for (unsigned i = 0; i < CM_SENT; i++)
         if (is_empty(x, &x->cm[i]))
             count(&empty, x->cm[i].copies[0].frame);
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
-        if (is_deaf(x, i))
-            count(&deaf, x->notes[i]->requests.wanted.frame);
+        if (lacks_all_responses(x, i))
+            count(&unanswered, x->notes[i]->requests.wanted.frame);
     if (empty.n)
         buf_printf(b,
                    "No packet was captured of %s that CM set up (first: frame %u): nothing was sent, or it was lost "
                    "before the tap or "
                    "passed elsewhere.",
                    count_str(empty.n, "connection"), empty.first);
-    if (deaf.n)
+    if (unanswered.n)
         buf_printf(b,
                    "%sNo answer was captured to the requests of %s (first: frame %u): the capture ends too early, or "
                    "the answers were lost "
                    "or passed elsewhere.",
-                   empty.n ? sep : "", count_str(deaf.n, "connection"), deaf.first);
+                   empty.n ? sep : "", count_str(unanswered.n, "connection"), unanswered.first);
 }

@@ -68,7 +68,7 @@ static bool follows_close(const struct judge *j, const struct judged *a)
 
 /* True if a requester sends the request either because the response to it was lost, or as one of the first of a new
  * connection: it was answered in full, or its PSN is before the first one seen. */
-static bool may_begin_anew(const struct judged *a)
+static bool may_begin_new_conn(const struct judged *a)
 {
     const struct req_dir *h = a->h;
     uint32_t psn = a->p->bth.psn;
@@ -95,13 +95,13 @@ static void note_another(const struct judge *j, const struct judged *a)
         *n = (struct another){.is = ANOTHER_LIKELY};
     else if (n->is == ANOTHER_NO && leaps(a) && !judge_is_complete(j))
         *n = (struct another){.is = ANOTHER_LIKELY, .leapt = true, .end = psn_add(a->p->bth.psn, PSN_HALF / 2)};
-    else if (n->is == ANOTHER_NO && may_begin_anew(a))
+    else if (n->is == ANOTHER_NO && may_begin_new_conn(a))
         *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};
     n->msgs += n->is != ANOTHER_NO && a->p->op->flags & OPF_START;
 }
 
 /* Request `p` may be the first one of a new connection: reset the state of the old one. */
-static void begin_anew(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
 
@@ -122,7 +122,7 @@ void judge_follow_conn(struct judge *j, const struct judged *a, bool moved)
     if (moved)
         begin_path(j, a->flow, f);
     if (a->as == SEEN_RESTART)
-        begin_anew(j, a->p, a->flow, f);
+        begin_new_conn(j, a->p, a->flow, f);
     else if (f->shadow->req.u.pmtu_unknown && a->h->pmtu)
         shadow_learn_pmtu(f->shadow, a->h->pmtu);
     if (a->as != SEEN_NEW || f->another.is || f->closed.frame)

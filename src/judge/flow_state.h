@@ -199,8 +199,8 @@ struct jflow {
     struct before_rep before_rep;
     uint32_t unmatched_first, unmatched_last; /* PSNs of the responses, as long as their requests are not known */
     uint64_t unmatched;                       /* how many there were */
-    uint32_t unasked_psn;                     /* the latest response before any request was seen or known */
-    ns_t unasked_ts;                          /* its time; 0: none */
+    uint32_t unsolicited_psn;                 /* the latest response before any request was seen or known */
+    ns_t unsolicited_ts;                      /* its time; 0: none */
 };
 
 #endif

@@ -61,8 +61,8 @@ static void flow_over(void *user, uint32_t flow, bool restart)
     struct jflow *f = &j->flows[flow];
     const struct req_dir *h = f->dir;
     struct before_rep before = {0};
-    uint32_t unasked = f->unasked_psn;
-    ns_t unasked_ts = f->unasked_ts;
+    uint32_t unsolicited_psn = f->unsolicited_psn;
+    ns_t unsolicited_ts = f->unsolicited_ts;
     uint8_t bit, *place;
 
     if (restart && h && h->have_next)
@@ -76,8 +76,8 @@ static void flow_over(void *user, uint32_t flow, bool restart)
     }
     flow_reset(j, f);
     f->before_rep = before;
-    f->unasked_psn = unasked;
-    f->unasked_ts = restart ? unasked_ts : 0;
+    f->unsolicited_psn = unsolicited_psn;
+    f->unsolicited_ts = restart ? unsolicited_ts : 0;
 }
 
 /* The first packet of a flow: earlier packets of the flow may have been seen, whose state was evicted. */

@@ -158,7 +158,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
 }
 
 /* What the MSN of a response says of the messages before those seen; false: nothing. */
-static bool messages_before(const struct judge *j, const struct judged *a, struct msn_range *told, uint32_t *least,
+static bool messages_before(const struct judge *j, const struct judged *a, struct msn_range *carried, uint32_t *least,
                             uint32_t *most)
 {
     const struct pkt *p = a->p;
@@ -166,18 +166,18 @@ static bool messages_before(const struct judge *j, const struct judged *a, struc
     if (!rsp_has_msn(p) || psn_diff(p->bth.psn, a->f->history->msn.from) < 0 || a->h->loose ||
         !messages_counted(j, a, least, most))
         return false;
-    *told = (struct msn_range){(p->aeth.msn - *most) & PSN_MASK, (p->aeth.msn - *least) & PSN_MASK};
+    *carried = (struct msn_range){(p->aeth.msn - *most) & PSN_MASK, (p->aeth.msn - *least) & PSN_MASK};
     return true;
 }
 
-static bool is_above(struct msn_range told, struct msn_range known)
+static bool is_above(struct msn_range carried, struct msn_range known)
 {
-    return psn_diff(told.least, known.most) > 0;
+    return psn_diff(carried.least, known.most) > 0;
 }
 
-static bool contradicts(struct msn_range told, struct msn_range known)
+static bool contradicts(struct msn_range carried, struct msn_range known)
 {
-    return is_above(told, known) || psn_diff(told.most, known.least) < 0;
+    return is_above(carried, known) || psn_diff(carried.most, known.least) < 0;
 }
 
 /* What both say. */
@@ -190,24 +190,24 @@ static struct msn_range common_range(struct msn_range a, struct msn_range b)
 bool msn_is_wrong(const struct judge *j, const struct judged *a)
 {
     const struct msn_known *t = &a->f->history->msn;
-    struct msn_range told;
+    struct msn_range carried;
     uint32_t least, most;
 
-    return t->have && messages_before(j, a, &told, &least, &most) && contradicts(told, t->known) &&
-           (is_sure(a, is_above(told, t->known)) || j->o.complete);
+    return t->have && messages_before(j, a, &carried, &least, &most) && contradicts(carried, t->known) &&
+           (is_sure(a, is_above(carried, t->known)) || j->o.complete);
 }
 
 void msn_response(struct judge *j, const struct judged *a)
 {
     struct msn_known *t = &a->f->history->msn;
     const struct jflow *peer = &j->flows[j->flow[a->flow].peer];
-    struct msn_range told;
+    struct msn_range carried;
     uint32_t least, most;
     bool counted;
 
     if (UNLIKELY(!t->have && peer->unmatched)) /* responses that came before these requests: as in msn_early() */
         t->from = history_later(t->from, psn_add(peer->unmatched_last, 1));
-    counted = messages_before(j, a, &told, &least, &most);
+    counted = messages_before(j, a, &carried, &least, &most);
     if (UNLIKELY(!counted || !t->have))
         check_msn_after_gap(j, a);
     note_msn(a);
@@ -215,25 +215,25 @@ void msn_response(struct judge *j, const struct judged *a)
         return;
     if (UNLIKELY(psn_diff(a->p->bth.psn, t->from) > (int32_t)PSN_HALF / 2))
         t->from = a->p->bth.psn; /* PSNs wrap */
-    if (LIKELY(t->have && !contradicts(told, t->known))) {
-        t->known = common_range(told, t->known);
+    if (LIKELY(t->have && !contradicts(carried, t->known))) {
+        t->known = common_range(carried, t->known);
         t->odd = false;
-    } else if (t->odd && !contradicts(told, t->other)) {
-        t->known = common_range(told, t->other);
+    } else if (t->odd && !contradicts(carried, t->other)) {
+        t->known = common_range(carried, t->other);
         t->odd = t->from_start = false;
         t->agreed = 1;
     } else if (t->have) {
-        bool above = is_above(told, t->known);
+        bool above = is_above(carried, t->known);
         report_msn(j, a, above ? t->known.most + most : t->known.least + least, above);
         t->odd = true;
-        t->other = told;
+        t->other = carried;
     } else {
         t->have = true;
-        t->known = told;
+        t->known = carried;
     }
     if (t->odd)
         return;
-    t->agreed = told.least == told.most ? t->agreed + 1 : t->agreed;
+    t->agreed = carried.least == carried.most ? t->agreed + 1 : t->agreed;
     t->frame = frame_u32(a->p);
     t->seen = a->p->aeth.msn;
 }

@@ -229,11 +229,11 @@ static bool clocks_differ(struct judge *j, uint32_t flow)
     bool *skewed = &j->skewed[c->tap % JUDGE_TAPS];
     ns_t later;
 
-    if (*skewed || !f->dir || !peer || !peer->unasked_ts)
+    if (*skewed || !f->dir || !peer || !peer->unsolicited_ts)
         return *skewed;
-    s = req_dir_sent(f->dir, peer->unasked_psn);
-    k = req_dir_read(f->dir, peer->unasked_psn, 0);
-    later = (k ? k->ts : s ? s->ts_first : 0) - peer->unasked_ts;
+    s = req_dir_sent(f->dir, peer->unsolicited_psn);
+    k = req_dir_read(f->dir, peer->unsolicited_psn, 0);
+    later = (k ? k->ts : s ? s->ts_first : 0) - peer->unsolicited_ts;
     return *skewed = later >= 0 && later <= CROSSES_WITHIN;
 }
 

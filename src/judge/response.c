@@ -232,10 +232,10 @@ static inline void take(const struct judge *j, const struct judged *a, unsigned 
 }
 
 /* A response before any request was seen. */
-static void note_unasked(struct jflow *f, const struct pkt *p)
+static void note_unsolicited(struct jflow *f, const struct pkt *p)
 {
-    f->unasked_psn = p->bth.psn;
-    f->unasked_ts = p->frame->ts;
+    f->unsolicited_psn = p->bth.psn;
+    f->unsolicited_ts = p->frame->ts;
 }
 
 /* A response whose requests are not known. */
@@ -244,7 +244,7 @@ static void note_unmatched(struct jflow *f, const struct pkt *p)
     if (f->unmatched++ == 0)
         f->unmatched_first = p->bth.psn;
     f->unmatched_last = p->bth.psn;
-    note_unasked(f, p);
+    note_unsolicited(f, p);
 }
 
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -266,7 +266,7 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     a.f = &j->flows[a.flow];
     a.h = a.f->dir;
     if (!a.h || !a.h->have_next) {
-        note_unasked(&j->flows[flow], p);
+        note_unsolicited(&j->flows[flow], p);
         judge_run_checks(j, &a, checks, ARRAY_LEN(checks), kinds_by_flow(&a));
         return;
     }

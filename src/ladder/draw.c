@@ -196,7 +196,7 @@ static const char *state_after(struct ladder *l, const struct rung *r)
     if (r->aeth && aeth_type(r->syndrome) == AETH_NAK && aeth_value(r->syndrome) != NAK_PSN_SEQ &&
         aeth_value(r->syndrome) <= NAK_REMOTE_OPERATIONAL)
         return "the queue pair goes into the error state";
-    if (h && r->frame == h->last_frame && told_given_up(l, r->flow))
+    if (h && r->frame == h->last_frame && incidents_gave_up(l, r->flow))
         return "the retries are used up: the queue pair goes into the error state";
     return NULL;
 }
@@ -253,7 +253,7 @@ static enum ladder_role role_of(const struct row *row)
     if (row->lost)
         return LADDER_LOST;
     if (row->what)
-        return LADDER_TOLD;
+        return LADDER_CONCERNED;
     if (r->aeth && aeth_type(r->syndrome) != AETH_ACK)
         return LADDER_NAK;
     if (r->again)
@@ -413,7 +413,7 @@ static void head_draw(const struct ladder *l, const struct flow *f, const struct
 static uint32_t choose(struct ladder *l)
 {
     struct conn_table *conns = observer_conns(l->observer);
-    uint32_t worst = told_worst(l);
+    uint32_t worst = incidents_worst_conn(l);
 
     if (l->o.conn)
         return l->o.conn;
@@ -479,7 +479,7 @@ static void put_from(char *s, size_t size, ns_t t)
 static void rest_draw(struct ladder *l, const struct part *p, unsigned width, struct buf *b)
 {
     uint64_t before = packets_in(l, 0, p->from), after = packets_in(l, p->to, l->n_lines);
-    uint32_t worst = told_first_frame(l, l->conn);
+    uint32_t worst = incidents_first_frame(l, l->conn);
     struct buf text = {0};
     char seconds[64];
 

@@ -15,7 +15,7 @@ void ladder_free(struct ladder *l)
     free(l->rungs);
     free(l->rows);
     free(l->lines);
-    free(l->told);
+    free(l->concerned);
     free(l);
 }
 

@@ -11,10 +11,10 @@
 enum ladder_role {
     LADDER_REQUEST,
     LADDER_RESPONSE,
-    LADDER_AGAIN, /* a retransmitted request */
-    LADDER_NAK,   /* of any kind, RNR NAKs too */
-    LADDER_LOST,  /* the packet was lost */
-    LADDER_TOLD,  /* explain says something of it */
+    LADDER_AGAIN,     /* a retransmitted request */
+    LADDER_NAK,       /* of any kind, RNR NAKs too */
+    LADDER_LOST,      /* the packet was lost */
+    LADDER_CONCERNED, /* explain says something of it */
     LADDER_CM,
 };
 

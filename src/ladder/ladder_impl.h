@@ -52,7 +52,7 @@ struct line {
 };
 
 /* A frame that an incident is about. */
-struct told {
+struct concerned_frame {
     uint32_t frame;
     uint16_t file;
     uint32_t incident; /* explain_at() */
@@ -84,8 +84,8 @@ struct ladder {
     struct tap_offset clock; /* offset of tap[1] to tap[0], in the middle of the diagram */
     struct row *rows;
     uint32_t n_rows;
-    struct told *told; /* by file and frame */
-    uint32_t n_told;
+    struct concerned_frame *concerned; /* by file and frame */
+    uint32_t n_concerned_frames;
     struct line *lines;
     uint32_t n_lines;
     bool nanoseconds; /* times have nine decimals */
@@ -98,18 +98,18 @@ bool ladder_arrange(struct ladder *l, const struct flow *left);
 /* The line with the frame asked for. */
 uint32_t ladder_middle(const struct ladder *l);
 
-/* --- told.c: incidents -------------------------------------------------------------------------- */
+/* --- incidents.c: incidents -------------------------------------------------------------------------- */
 /* The connection with the worst incident; 0: none. */
-uint32_t told_worst(struct ladder *l);
+uint32_t incidents_worst_conn(struct ladder *l);
 /* The first frame of the worst incident about connection `conn`; 0: none. */
-uint32_t told_first_frame(struct ladder *l, uint32_t conn);
-/* To be called before told_fate(). False: no memory. */
-bool told_prepare(struct ladder *l);
+uint32_t incidents_first_frame(struct ladder *l, uint32_t conn);
+/* To be called before incidents_cause(). False: no memory. */
+bool incidents_index(struct ladder *l);
 /* Name of the cause of the worst incident with this first frame, or NULL; *after: the packet was lost after its last
  * tap. */
-const char *told_fate(const struct ladder *l, const struct rung *r, bool *after);
+const char *incidents_cause(const struct ladder *l, const struct rung *r, bool *after);
 /* True if the retries of a flow were exhausted. */
-bool told_given_up(struct ladder *l, uint32_t flow);
+bool incidents_gave_up(struct ladder *l, uint32_t flow);
 
 /* --- label.c --- */
 /* The label of a packet in `room` columns: words are abbreviated, then numbers omitted, then it is truncated. */

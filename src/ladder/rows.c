@@ -224,9 +224,9 @@ static void row_add(struct ladder *l, const struct index_of *x, uint32_t i, cons
     row->at[own] = r;
     if (x && x->pair[i] != UINT32_MAX)
         row->at[!own] = &l->rungs[x->pair[i]];
-    row->what = r->bad ? cause_table[CAUSE_BAD_ICRC].name : told_fate(l, r, &after);
+    row->what = r->bad ? cause_table[CAUSE_BAD_ICRC].name : incidents_cause(l, r, &after);
     if (!row->what && row->at[!own])
-        row->what = told_fate(l, row->at[!own], &after);
+        row->what = incidents_cause(l, row->at[!own], &after);
     row->lost = after ? LOST_AFTER : LOST_NOT;
     if (x && x->pair[i] == UINT32_MAX)
         row->lost = own != right && row->ts + x->slack < last[!own] ? LOST_BETWEEN : LOST_NOT;
@@ -313,7 +313,7 @@ static ns_t silence_from(const struct ladder *l)
     return usual >= NS_NEVER / SILENCE ? NS_NEVER : usual * SILENCE < SILENCE_MIN ? SILENCE_MIN : usual * SILENCE;
 }
 
-static bool is_asked_for(const struct ladder *l, const struct row *row)
+static bool has_frame_around(const struct ladder *l, const struct row *row)
 {
     for (unsigned k = 0; k < 2; k++)
         if (row->at[k] && l->o.around && row->at[k]->frame == l->o.around && row->at[k]->tap >> 16 == l->o.around_file)
@@ -328,7 +328,7 @@ static bool is_plain(const struct ladder *l, const struct row *row)
     bool nak = row->r->aeth && aeth_type(row->r->syndrome) != AETH_ACK;
     bool seen = l->n_taps < 2 || (row->at[0] && row->at[1]);
 
-    return !event && !nak && seen && !is_asked_for(l, row) && !(opcode_table[row->r->opcode].flags & OPF_CNP);
+    return !event && !nak && seen && !has_frame_around(l, row) && !(opcode_table[row->r->opcode].flags & OPF_CNP);
 }
 
 /* True if `b` continues the run of `a`. */
@@ -366,7 +366,7 @@ uint32_t ladder_middle(const struct ladder *l)
 
     for (uint32_t i = 0; i < l->n_lines; i++) {
         const struct row *row = &l->rows[l->lines[i].row];
-        if (is_asked_for(l, row))
+        if (has_frame_around(l, row))
             return i;
         near = row->ts <= l->around_ts ? i : near;
     }
@@ -389,7 +389,7 @@ bool ladder_arrange(struct ladder *l, const struct flow *left)
     choose_taps(l, left);
     if (l->n)
         l->clock = taps_offset(l->taps, l->tap[0], l->tap[1], l->rungs[l->n / 2].ts);
-    if (!told_prepare(l) || !rows_fill(l, left) || !lines_fill(l))
+    if (!incidents_index(l) || !rows_fill(l, left) || !lines_fill(l))
         return false;
     l->nanoseconds = needs_nanoseconds(l);
     return true;

@@ -11,7 +11,7 @@ static bool timed_out(const struct wqe_ring *r, const struct wqe_env *e, const s
     bool closed = r->closed > since;
 
     return w->ended && !w->again && retries_timed_out(e->params, (closed ? r->closed : now) - since, closed) &&
-           observer_heard_rdma(e->observer, h->flow);
+           observer_sees_rdma_responses(e->observer, h->flow);
 }
 
 /* True if the requester exhausted its retries. Without an RDMA packet of the responder the capture may lack its RNR
@@ -20,7 +20,7 @@ static bool gave_up(const struct wqe_ring *r, const struct wqe_env *e, ns_t now)
 {
     const struct req_dir *h = e->dir;
 
-    if (!h->rsp_packets && !observer_heard_rdma(e->observer, h->flow))
+    if (!h->rsp_packets && !observer_sees_rdma_responses(e->observer, h->flow))
         return false;
     return r->left ? r->gave_up : retries_gave_up(e->observer, h, e->params, r->silence, now);
 }
@@ -77,7 +77,7 @@ static bool went_on(const struct wqe_ring *r, const struct wqe *w)
 static bool is_last_try(const struct wqe_ring *r, const struct wqe_env *e, const struct wqe *w)
 {
     const struct conn_params *c = e->params;
-    bool retries_known = c->have_timeout || c->have_asked;
+    bool retries_known = c->have_timeout || c->have_req_timer;
     bool in_last_go_back = w->again && psn_diff(wqe_end(e->dir, w), r->backs_psn) > 0;
 
     if (!wqe_has_answer(w) || !retries_known || r->backs < c->retry_cnt)

@@ -6,106 +6,106 @@
 #include "dissect/ip/tcp.h"
 
 /* What becomes of the bytes of a field. */
-enum fate {
-    FATE_ZERO,
-    FATE_KEEP,
-    FATE_MARK, /* bytes that ought to be zero: each that is not becomes 0xff */
-    FATE_MAC,
-    FATE_IP4,
-    FATE_IP6,
-    FATE_PREFIX,
-    FATE_EUI64,
-    FATE_IPOIB, /* of IP over InfiniBand (RFC 4391): flags and QPN, 4 bytes, which are kept, and the GID */
-    FATE_NAME,
+enum treatment {
+    TREAT_ZERO,
+    TREAT_KEEP,
+    TREAT_MARK, /* bytes that ought to be zero: each that is not becomes 0xff */
+    TREAT_MAC,
+    TREAT_IP4,
+    TREAT_IP6,
+    TREAT_PREFIX,
+    TREAT_EUI64,
+    TREAT_IPOIB, /* of IP over InfiniBand (RFC 4391): flags and QPN, 4 bytes, which are kept, and the GID */
+    TREAT_NAME,
 };
 
 /* By type; a type without a row is kept (numbers). */
-static const uint8_t fates[] = {
-    [FT_NONE] = FATE_ZERO,     [FT_BOOL... FT_INT64] = FATE_KEEP,
-    [FT_BYTES] = FATE_ZERO,    [FT_STRING] = FATE_NAME,
-    [FT_ETHER] = FATE_MAC,     [FT_IPV4] = FATE_IP4,
-    [FT_IPV6] = FATE_IP6,      [FT_EUI64] = FATE_EUI64,
-    [FT_ABS_TIME] = FATE_KEEP, [FT_REL_TIME] = FATE_KEEP,
-    [FT_FRAMENUM] = FATE_ZERO,
+static const uint8_t treatments[] = {
+    [FT_NONE] = TREAT_ZERO,     [FT_BOOL... FT_INT64] = TREAT_KEEP,
+    [FT_BYTES] = TREAT_ZERO,    [FT_STRING] = TREAT_NAME,
+    [FT_ETHER] = TREAT_MAC,     [FT_IPV4] = TREAT_IP4,
+    [FT_IPV6] = TREAT_IP6,      [FT_EUI64] = TREAT_EUI64,
+    [FT_ABS_TIME] = TREAT_KEEP, [FT_REL_TIME] = TREAT_KEEP,
+    [FT_FRAMENUM] = TREAT_ZERO,
 };
 
 /* Fields whose type, which is Wireshark's, does not say that they are addresses; and bytes that are no payload. */
 static const struct special {
     const char *abbrev;
-    enum fate fate;
+    enum treatment treatment;
 } specials[] = {
-    {"infiniband.cm.req.alt_localgid", FATE_IP6},
-    {"infiniband.cm.req.alt_remotegid", FATE_IP6},
-    {"infiniband.cm.req.localcaguid", FATE_EUI64},
-    {"infiniband.cm.rep.localcaguid", FATE_EUI64},
-    {"infiniband.nodeinfo.systemimageguid", FATE_EUI64},
-    {"infiniband.nodeinfo.nodeguid", FATE_EUI64},
-    {"infiniband.nodeinfo.portguid", FATE_EUI64},
-    {"infiniband.switchinfo.guid", FATE_EUI64},
-    {"infiniband.sminfo.guid", FATE_EUI64},
-    {"infiniband.trap.systemimageguid", FATE_EUI64},
-    {"infiniband.portinfo.guid", FATE_PREFIX},
-    {"infiniband.tracerecord.gidprefix", FATE_PREFIX},
-    {"infiniband.tracerecord.nodeid", FATE_EUI64},
-    {"infiniband.tracerecord.chassisid", FATE_EUI64},
-    {"infiniband.tracerecord.entryportid", FATE_EUI64},
-    {"infiniband.tracerecord.exitportid", FATE_EUI64},
-    {"arp.src.hw", FATE_IPOIB},
-    {"arp.dst.hw", FATE_IPOIB},
-    {"infiniband.smpdirected.initialpath", FATE_KEEP},
-    {"infiniband.smpdirected.returnpath", FATE_KEEP},
-    {"infiniband.p_keytable.p_keytableblock", FATE_KEEP},
+    {"infiniband.cm.req.alt_localgid", TREAT_IP6},
+    {"infiniband.cm.req.alt_remotegid", TREAT_IP6},
+    {"infiniband.cm.req.localcaguid", TREAT_EUI64},
+    {"infiniband.cm.rep.localcaguid", TREAT_EUI64},
+    {"infiniband.nodeinfo.systemimageguid", TREAT_EUI64},
+    {"infiniband.nodeinfo.nodeguid", TREAT_EUI64},
+    {"infiniband.nodeinfo.portguid", TREAT_EUI64},
+    {"infiniband.switchinfo.guid", TREAT_EUI64},
+    {"infiniband.sminfo.guid", TREAT_EUI64},
+    {"infiniband.trap.systemimageguid", TREAT_EUI64},
+    {"infiniband.portinfo.guid", TREAT_PREFIX},
+    {"infiniband.tracerecord.gidprefix", TREAT_PREFIX},
+    {"infiniband.tracerecord.nodeid", TREAT_EUI64},
+    {"infiniband.tracerecord.chassisid", TREAT_EUI64},
+    {"infiniband.tracerecord.entryportid", TREAT_EUI64},
+    {"infiniband.tracerecord.exitportid", TREAT_EUI64},
+    {"arp.src.hw", TREAT_IPOIB},
+    {"arp.dst.hw", TREAT_IPOIB},
+    {"infiniband.smpdirected.initialpath", TREAT_KEEP},
+    {"infiniband.smpdirected.returnpath", TREAT_KEEP},
+    {"infiniband.p_keytable.p_keytableblock", TREAT_KEEP},
 };
 
-static enum fate fate_of(const struct hdr *h, const struct field *f)
+static enum treatment treatment_of(const struct hdr *h, const struct field *f)
 {
     if (f->type == FT_BYTES && (h == &cnp_hdr || h == &ib_pad_hdr))
-        return FATE_MARK;
+        return TREAT_MARK;
     if (f->type == FT_UINT64 || f->type == FT_BYTES)
         for (unsigned i = 0; i < ARRAY_LEN(specials); i++)
             if (strcmp(f->abbrev, specials[i].abbrev) == 0)
-                return specials[i].fate;
-    return fates[f->type];
+                return specials[i].treatment;
+    return treatments[f->type];
 }
 
 /* Bytes of an address; 0: as many as the field has. */
-static uint32_t fate_len(enum fate fate)
+static uint32_t treated_len(enum treatment treatment)
 {
-    static const uint8_t len[] = {[FATE_MAC] = 6,   [FATE_IP4] = 4,    [FATE_IP6] = 16, [FATE_PREFIX] = 8,
-                                  [FATE_EUI64] = 8, [FATE_IPOIB] = 20, [FATE_NAME] = 0};
-    return len[fate];
+    static const uint8_t len[] = {[TREAT_MAC] = 6,   [TREAT_IP4] = 4,    [TREAT_IP6] = 16, [TREAT_PREFIX] = 8,
+                                  [TREAT_EUI64] = 8, [TREAT_IPOIB] = 20, [TREAT_NAME] = 0};
+    return len[treatment];
 }
 
 /* Write the `n` bytes at `from`, which are at `to` in the frame that is written. */
-static void put(const struct pseudonyms *s, enum fate fate, uint8_t *to, const uint8_t *from, uint32_t n)
+static void put(const struct pseudonyms *s, enum treatment treatment, uint8_t *to, const uint8_t *from, uint32_t n)
 {
-    if (fate == FATE_ZERO || n < fate_len(fate))
+    if (treatment == TREAT_ZERO || n < treated_len(treatment))
         return;
     memcpy(to, from, n);
-    switch (fate) {
-    case FATE_MARK:
+    switch (treatment) {
+    case TREAT_MARK:
         for (uint32_t i = 0; i < n; i++)
             to[i] = to[i] ? 0xff : 0;
         break;
-    case FATE_MAC:
+    case TREAT_MAC:
         pseudonym_mac(s, to);
         break;
-    case FATE_IP4:
+    case TREAT_IP4:
         pseudonym_ip4(s, to);
         break;
-    case FATE_IP6:
+    case TREAT_IP6:
         pseudonym_ip6(s, to);
         break;
-    case FATE_PREFIX:
+    case TREAT_PREFIX:
         pseudonym_prefix(s, to);
         break;
-    case FATE_EUI64:
+    case TREAT_EUI64:
         pseudonym_eui64(s, to);
         break;
-    case FATE_IPOIB:
+    case TREAT_IPOIB:
         pseudonym_ip6(s, to + 4);
         break;
-    case FATE_NAME:
+    case TREAT_NAME:
         pseudonym_name(s, to, n);
         break;
     default:
@@ -125,19 +125,19 @@ static bool has_field(const struct field *f, const struct pkt *p, const struct l
 static void put_found(struct anonymizer *a, const struct pkt *p, const struct layer *l, const struct field *f)
 {
     struct value v = {0};
-    enum fate fate = fate_of(l->hdr, f);
+    enum treatment treatment = treatment_of(l->hdr, f);
 
-    if (fate < FATE_MAC || fate == FATE_NAME || !field_value(f, p, l, &v))
+    if (treatment < TREAT_MAC || treatment == TREAT_NAME || !field_value(f, p, l, &v))
         return;
-    if (v.p >= p->data + l->off && v.p < p->data + l->off + l->len && v.len == fate_len(fate) &&
+    if (v.p >= p->data + l->off && v.p < p->data + l->off + l->len && v.len == treated_len(treatment) &&
         v.len <= (size_t)(p->data + l->off + l->len - v.p))
-        put(&a->names, fate, a->data + (v.p - p->data), v.p, v.len);
+        put(&a->names, treatment, a->data + (v.p - p->data), v.p, v.len);
 }
 
 /* Write one field. Numbers only as members of the header: other rows may show bytes of what is not kept. */
 static void put_field(struct anonymizer *a, const struct pkt *p, const struct layer *l, const struct field *f)
 {
-    enum fate fate = fate_of(l->hdr, f);
+    enum treatment treatment = treatment_of(l->hdr, f);
     const uint8_t *from = p->data + l->off;
     uint8_t *to = a->data + l->off;
     uint32_t first = f->bit / 8, end = f->width ? (f->bit + f->width + 7u) / 8 : l->len;
@@ -146,13 +146,13 @@ static void put_field(struct anonymizer *a, const struct pkt *p, const struct la
         put_found(a, p, l, f);
         return;
     }
-    if (fate == FATE_ZERO || end > l->len || first >= end || !has_field(f, p, l))
+    if (treatment == TREAT_ZERO || end > l->len || first >= end || !has_field(f, p, l))
         return;
-    if (fate == FATE_KEEP && f->width && f->width <= 64) {
+    if (treatment == TREAT_KEEP && f->width && f->width <= 64) {
         if (f->flags & FLD_MEMBER)
             bits_put(to, f->bit, f->width, bits_get(from, f->bit, f->width));
     } else if (f->bit % 8 == 0) {
-        put(&a->names, fate, to + first, from + first, end - first);
+        put(&a->names, treatment, to + first, from + first, end - first);
     }
 }
 
@@ -165,7 +165,7 @@ static void put_layer(struct anonymizer *a, const struct pkt *p, struct layer l)
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < l.hdr->nfields; i++) {
             const struct field *f = &l.hdr->fields[i];
-            if (!(f->flags & FLD_HIDDEN) && (fate_of(l.hdr, f) > FATE_KEEP) == pass)
+            if (!(f->flags & FLD_HIDDEN) && (treatment_of(l.hdr, f) > TREAT_KEEP) == pass)
                 put_field(a, p, &l, f);
         }
 }

@@ -15,7 +15,7 @@ enum {
     EFF_WRITE = 1u << 5,      /* put `len` bytes of payload at `va` (rkey checked) */
     EFF_INVALIDATE = 1u << 6, /* invalidate the key of the packet's IETH, before the completion */
     EFF_ATOMIC = 1u << 7,     /* execute the atomic of resource `msg` and tell rsp_atomic_done() */
-    EFF_RESPOND = 1u << 8,    /* a response is due: rsp_owed() says which */
+    EFF_RESPOND = 1u << 8,    /* a response is due: rsp_due() says which */
     EFF_RECV_FAIL = 1u << 9,  /* the receive in progress fails with `status` */
     EFF_MESSAGE = 1u << 10,   /* a message is complete (MSN went up) */
     /* At a requester */

@@ -127,9 +127,9 @@ void rsp_execute(struct responder *r, const struct pkt *p, struct effects *e)
     }
 }
 
-static void owe_nak(struct responder *r, uint8_t syndrome, struct effects *e)
+static void set_nak_due(struct responder *r, uint8_t syndrome, struct effects *e)
 {
-    r->nak_owed = true;
+    r->nak_due = true;
     r->nak_syndrome = syndrome;
     r->nak_psn = r->epsn_hi;
     r->nak_sent = true;
@@ -139,7 +139,7 @@ static void owe_nak(struct responder *r, uint8_t syndrome, struct effects *e)
 
 static void refuse(struct responder *r, struct effects *e, uint8_t code, enum wc_status status)
 {
-    owe_nak(r, SYNDROME_NAK(code), e);
+    set_nak_due(r, SYNDROME_NAK(code), e);
     r->dead = true;
     e->flags |= EFF_ERROR | (r->recv_taken ? EFF_RECV_FAIL : 0);
     e->status = (uint8_t)status;
@@ -157,11 +157,11 @@ static void waste_receive(const struct responder *r, const struct rsp_env *env, 
 static void accept(struct responder *r, const struct pkt *p, uint32_t end, struct effects *e)
 {
     r->nak_sent = r->rnr_sent = false;
-    r->nak_owed = false;
+    r->nak_due = false;
     rsp_execute(r, p, e);
     r->epsn_lo = r->epsn_hi = end;
     if (p->bth.ackreq && p->op->flags & (OPF_SEND | OPF_WRITE)) {
-        r->ack_owed = true;
+        r->ack_due = true;
         e->flags |= EFF_RESPOND;
     }
 }
@@ -204,7 +204,7 @@ static void repeat(struct responder *r, const struct pkt *p, struct effects *e)
     e->flags |= EFF_DUPLICATE;
     e->reason = WHY_STALE;
     if (p->bth.ackreq || r->p.rxe) {
-        r->ack_owed = true;
+        r->ack_due = true;
         e->flags |= EFF_RESPOND;
     }
 }
@@ -239,13 +239,13 @@ static void rc_rx(struct responder *r, const struct rsp_env *env, const struct p
     case ANS_NAK_SEQ:
         e->reason = WHY_GAP;
         e->flags |= EFF_DROP;
-        if (!r->nak_owed) /* an RNR NAK that is due goes first */
-            owe_nak(r, SYNDROME_NAK(NAK_PSN_SEQ), e);
+        if (!r->nak_due) /* an RNR NAK that is due goes first */
+            set_nak_due(r, SYNDROME_NAK(NAK_PSN_SEQ), e);
         break;
     case ANS_RNR:
         e->reason = WHY_NOT_READY;
         e->flags |= EFF_DROP;
-        owe_nak(r, SYNDROME_RNR(r->p.rnr_timer), e);
+        set_nak_due(r, SYNDROME_RNR(r->p.rnr_timer), e);
         break;
     case ANS_NAK_INVALID:
         e->reason = WHY_INVALID;
@@ -298,7 +298,7 @@ void rsp_skip(struct responder *r, uint32_t res)
 
 void rsp_fail(struct responder *r, uint8_t syndrome)
 {
-    r->nak_owed = true;
+    r->nak_due = true;
     r->nak_syndrome = syndrome;
     r->nak_psn = r->epsn_hi;
     r->nak_sent = r->dead = true;

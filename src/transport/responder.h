@@ -94,8 +94,8 @@ struct responder {
     bool rnr_sent;    /* the NAK was an RNR NAK */
     uint32_t seen_hi; /* PSN after the furthest request seen */
     bool dead;        /* a fatal NAK was sent or is due */
-    bool ack_owed;    /* an ACK is due: requested, or for a duplicate */
-    bool nak_owed;    /* a NAK is due: nak_syndrome for nak_psn */
+    bool ack_due;     /* an ACK is due: requested, or for a duplicate */
+    bool nak_due;     /* a NAK is due: nak_syndrome for nak_psn */
     bool started;     /* a request was executed */
     bool last_is_res; /* the message executed last is a READ or atomic */
     bool acked;       /* ack_psn is valid */
@@ -115,24 +115,24 @@ struct responder {
 };
 
 /* The response that is due next. */
-struct rsp_owed {
-    uint8_t kind;     /* enum owed_kind */
+struct rsp_due {
+    uint8_t kind;     /* enum due_kind */
     uint8_t opcode;   /* operation (lower five bits) */
     uint8_t syndrome; /* of the AETH, if any; with p.credits the caller fills in the credits */
     uint32_t psn;
     uint32_t msn;
-    uint32_t res; /* OWED_READ, OWED_ATOMIC: number of the resource */
-    uint64_t va;  /* OWED_READ: where the data is */
+    uint32_t res; /* DUE_READ, DUE_ATOMIC: number of the resource */
+    uint64_t va;  /* DUE_READ: where the data is */
     uint32_t rkey;
-    uint32_t len;  /* OWED_READ: payload bytes */
-    uint64_t orig; /* OWED_ATOMIC */
+    uint32_t len;  /* DUE_READ: payload bytes */
+    uint64_t orig; /* DUE_ATOMIC */
 };
-enum owed_kind {
-    OWED_NOTHING,
-    OWED_READ,
-    OWED_ATOMIC,
-    OWED_NAK,
-    OWED_ACK,
+enum due_kind {
+    DUE_NOTHING,
+    DUE_READ,
+    DUE_ATOMIC,
+    DUE_NAK,
+    DUE_ACK,
 };
 
 /* Begin with parameters `p` and a ring of `n` entries (a power of two, at least p->max_rd) in the same allocation as
@@ -161,7 +161,7 @@ void rsp_fail(struct responder *r, uint8_t syndrome);
 void rsp_skip(struct responder *r, uint32_t res);
 /* The next response due, in the order of 9.5 and C9-27: READs and atomics, then a NAK, then an ACK. `ack` false: ACKs
  * wait. */
-struct rsp_owed rsp_owed(const struct responder *r, bool ack);
+struct rsp_due rsp_due(const struct responder *r, bool ack);
 /* May the response `p` be sent now? */
 struct verdict rsp_tx_check(const struct responder *r, const struct pkt *p, ns_t now);
 /* All rules that `p` breaks, at most `max`; returns their number. `u`: what a validator does not know; NULL at an

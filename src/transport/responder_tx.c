@@ -1,7 +1,7 @@
 /* layer 2 (transport): the apply half of a responder: responses due and sent. */
 #include "src/transport/transport_impl.h"
 
-static void owed_res(const struct responder *r, struct rsp_owed *o)
+static void due_res(const struct responder *r, struct rsp_due *o)
 {
     const struct rsp_res *res = rsp_res(r, r->res_next);
     bool first = res->next == res->from && !(r->p.rxe && res->from), last = res->next + 1 == res->end;
@@ -11,12 +11,12 @@ static void owed_res(const struct responder *r, struct rsp_owed *o)
     o->syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
     o->rkey = res->rkey;
     if (rsp_is_atomic(res)) {
-        o->kind = OWED_ATOMIC;
+        o->kind = DUE_ATOMIC;
         o->opcode = OP_ATOMIC_ACKNOWLEDGE;
         o->orig = res->orig;
         return;
     }
-    o->kind = OWED_READ;
+    o->kind = DUE_READ;
     o->opcode = first && last ? OP_READ_RESP_ONLY
                 : first       ? OP_READ_RESP_FIRST
                 : last        ? OP_READ_RESP_LAST
@@ -25,20 +25,20 @@ static void owed_res(const struct responder *r, struct rsp_owed *o)
     o->len = last ? res->tail : r->p.pmtu;
 }
 
-struct rsp_owed rsp_owed(const struct responder *r, bool ack)
+struct rsp_due rsp_due(const struct responder *r, bool ack)
 {
-    struct rsp_owed o = {0};
+    struct rsp_due o = {0};
 
     o.msn = r->msn_lo;
     if (r->res_next != r->res_tail) {
-        owed_res(r, &o);
-    } else if (r->nak_owed) {
-        o.kind = OWED_NAK;
+        due_res(r, &o);
+    } else if (r->nak_due) {
+        o.kind = DUE_NAK;
         o.opcode = OP_ACKNOWLEDGE;
         o.syndrome = r->nak_syndrome;
         o.psn = r->nak_psn;
-    } else if (ack && r->ack_owed && !r->dead) {
-        o.kind = OWED_ACK;
+    } else if (ack && r->ack_due && !r->dead) {
+        o.kind = DUE_ACK;
         o.opcode = OP_ACKNOWLEDGE;
         o.syndrome = SYNDROME_ACK(AETH_CREDIT_INVALID);
         o.psn = psn_prev(r->epsn_lo);
@@ -77,17 +77,17 @@ static void sent_answer(struct responder *r, const struct pkt *p)
         return;
     rsp_advance_answer(r, res, p);
     if (!rsp_is_due(res) && psn_add(res->psn, res->span) == r->epsn_hi)
-        r->ack_owed = false;
+        r->ack_due = false;
 }
 
 static void sent_ack(struct responder *r, const struct pkt *p)
 {
-    r->ack_owed = false;
+    r->ack_due = false;
     if (aeth_type(p->aeth.syndrome) == AETH_ACK) {
         r->ack_psn = p->bth.psn;
         r->acked = true;
     } else {
-        r->nak_owed = false;
+        r->nak_due = false;
     }
 }
 

@@ -71,7 +71,7 @@ static bool follows_fatal(const struct re_view *t)
 {
     if (t->watched)
         return t->u->fatal_seen && !is_nak(t) && psn_diff(t->p->bth.psn, t->u->fatal_psn) >= 0;
-    return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_owed);
+    return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_due);
 }
 
 static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *v)
@@ -110,7 +110,7 @@ struct shape {
 
 /* The rule that a READ response breaks if it belongs to `s`; RULE_NONE: none. *want: the opcode or the bytes
  * expected. */
-static enum rule misfit(const struct re_view *t, const struct shape *s, uint32_t *want)
+static enum rule mismatch_of_shape(const struct re_view *t, const struct shape *s, uint32_t *want)
 {
     uint32_t off = (t->p->bth.psn - t->res->psn) & PSN_MASK, op = t->p->bth.opcode & 31;
     bool last = off + 1 == s->end, first = off == s->from;
@@ -146,10 +146,10 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
     whole = (struct shape){0, res->span, res->opcode == OP_READ_REQUEST ? res->len - (res->span - 1) * t->r->p.pmtu : 0,
                            t->r->p.rxe && !t->u->from_start};
     again = (struct shape){res->from, res->end, res->tail, t->r->p.rxe};
-    rule = misfit(t, &whole, &want);
+    rule = mismatch_of_shape(t, &whole, &want);
     if (LIKELY(rule == RULE_NONE) || res->u.restarts > 1)
         return false;
-    rule_again = res->u.restarts ? misfit(t, &again, &other) : rule;
+    rule_again = res->u.restarts ? mismatch_of_shape(t, &again, &other) : rule;
     if (rule_again == RULE_NONE)
         return false;
     if (rule_again == RULE_RDA_03 && rule == RULE_RDA_02) {
@@ -240,7 +240,7 @@ static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
 
-    if (LIKELY(!is_nak(t) || t->watched) || t->type != AETH_NAK || t->code == NAK_PSN_SEQ || r->nak_owed)
+    if (LIKELY(!is_nak(t) || t->watched) || t->type != AETH_NAK || t->code == NAK_PSN_SEQ || r->nak_due)
         return false;
     return fail(v, RULE_RDA_07, "syndrome", SYNDROME_ACK(AETH_CREDIT_INVALID), t->p->aeth.syndrome);
 }
@@ -280,7 +280,7 @@ static bool was_naked(const struct re_view *t, bool *rnr)
     *rnr = t->watched ? t->u->nak_is_rnr : t->r->rnr_sent;
     if (t->watched)
         return t->u->nak_seen && t->p->bth.psn == t->u->nak_psn;
-    return t->r->nak_sent && t->p->bth.psn == t->r->epsn_lo && !t->r->nak_owed;
+    return t->r->nak_sent && t->p->bth.psn == t->r->epsn_lo && !t->r->nak_due;
 }
 
 /* One sequence NAK per PSN; strict responders send none after an RNR NAK. */
@@ -321,7 +321,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
         return false;
     if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0)
         return r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
-    if (sequence && !r->nak_owed && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
+    if (sequence && !r->nak_due && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
         return fail(v, RULE_NAK_03, "PSN", psn, r->seen_hi);
     return false;
 }

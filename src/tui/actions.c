@@ -298,7 +298,7 @@ static void on_end_capture(struct tui *t)
 
 static void on_redraw(struct tui *t)
 {
-    t->anew = true;
+    t->repaint = true;
 }
 
 static void on_help(struct tui *t)

@@ -192,7 +192,7 @@ void draw(struct tui *t)
     term_clear();
     if (t->layout.too_small) {
         draw_too_small(t);
-        term_show(t->anew);
+        term_show(t->repaint);
         return;
     }
     prepare(t);
@@ -207,6 +207,6 @@ void draw(struct tui *t)
         draw_status(t);
         draw_hint(t);
     }
-    term_show(t->anew);
-    t->anew = false;
+    term_show(t->repaint);
+    t->repaint = false;
 }

@@ -105,14 +105,15 @@ static void on_ladder_line(void *user, const struct ladder_line *l)
 {
     static const uint8_t role[] = {
         [LADDER_REQUEST] = LOOK_NORMAL, [LADDER_RESPONSE] = LOOK_RESPONSE, [LADDER_AGAIN] = LOOK_AGAIN,
-        [LADDER_NAK] = LOOK_NAK,        [LADDER_LOST] = LOOK_LOST,         [LADDER_TOLD] = LOOK_FAIL,
+        [LADDER_NAK] = LOOK_NAK,        [LADDER_LOST] = LOOK_LOST,         [LADDER_CONCERNED] = LOOK_FAIL,
         [LADDER_CM] = LOOK_CM};
     struct tui *t = user;
     struct lines *lines = &t->views[SCREEN_LADDER].lines;
     const struct spot *at = &t->ladder_at;
     struct spot p = {
         .frame = l->frame, .file = l->file, .other = l->other, .other_file = l->other_file, .conn = l->conn};
-    bool event = l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_TOLD;
+    bool event =
+        l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_CONCERNED;
 
     if (l->other && l->other == at->frame && l->other_file == at->file) { /* the requested copy comes first */
         p.frame = l->other;

@@ -27,7 +27,7 @@ static struct {
     MEVENT mouse;
 } term;
 
-static volatile sig_atomic_t asked_by; /* signal */
+static volatile sig_atomic_t caught_signal; /* signal */
 
 /* --- Roles ------------------------------------------------------------------------------------ */
 
@@ -78,7 +78,7 @@ static void start_colors(void)
 
 static void on_signal(int sig)
 {
-    asked_by = sig;
+    caught_signal = sig;
 }
 
 /* A crash: leave the terminal usable, then crash. Only calls that a signal handler may make. */
@@ -109,7 +109,7 @@ static void take_signals(void)
 
 int term_signal(void)
 {
-    return asked_by;
+    return caught_signal;
 }
 
 /* The terminal for keys: standard input, or if that is the capture the terminal itself. */
@@ -195,9 +195,9 @@ void term_clear(void)
     term.cursor = false;
 }
 
-void term_show(bool anew)
+void term_show(bool repaint)
 {
-    if (anew)
+    if (repaint)
         clearok(curscr, true);
     wnoutrefresh(stdscr);
     doupdate();
@@ -303,7 +303,7 @@ uint32_t term_key(int ms)
     if (kind != OK) {
         struct pollfd in = {.fd = fileno(term.in), .events = POLLIN};
         if (!term.none && poll(&in, 1, 0) > 0 && in.revents & (POLLHUP | POLLERR | POLLNVAL))
-            asked_by = SIGHUP; /* the terminal was closed */
+            caught_signal = SIGHUP; /* the terminal was closed */
         return KEY_NOTHING;
     }
     return c == '\n' ? KEYS_ENTER : c == 127 || c == 8 ? KEYS_BACKSPACE : c < KEYS_SPECIAL ? (uint32_t)c : KEY_NOTHING;

@@ -47,7 +47,7 @@ void term_resize(unsigned columns, unsigned rows);
 
 /* Clear the screen that is drawn next; show what was drawn since; `anew`: repaint the whole screen. */
 void term_clear(void);
-void term_show(bool anew);
+void term_show(bool repaint);
 /* Write up to `width` columns of `n` bytes of UTF-8, skipping the first `skip` columns. What is not printable is a dot.
  * Returns the columns written. */
 unsigned term_put(unsigned y, unsigned x, unsigned width, const char *s, size_t n, unsigned skip, enum look role);

@@ -395,7 +395,7 @@ _Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit int
 /* --- Verdicts --------------------------------------------------------------------------------- */
 
 /* Called by findings_text() before it appends each finding, and before the totals. */
-struct asked {
+struct shown_findings {
     struct tui *t;
     const struct finding *last;
 };
@@ -409,7 +409,7 @@ static enum look role_of_finding(const struct finding *f)
 
 static bool on_finding(void *user, const struct finding *f)
 {
-    struct asked *a = user;
+    struct shown_findings *a = user;
     struct lines *l = &a->t->views[SCREEN_VERDICTS].lines;
     bool listed = a->t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
     struct spot p = {.file = f->file, .conn = f->conn, .ts = f->ts == FINDING_NO_TIME ? 0 : f->ts};
@@ -425,12 +425,12 @@ static bool on_finding(void *user, const struct finding *f)
 
 static void put_finding_time(void *user, struct buf *b, ns_t ts)
 {
-    put_time(((struct asked *)user)->t, b, ts);
+    put_time(((struct shown_findings *)user)->t, b, ts);
 }
 
 void verdicts_make(struct tui *t)
 {
-    struct asked a = {.t = t};
+    struct shown_findings a = {.t = t};
     const struct findings_opts o = {
         .files = t->o.files,
         .n_files = t->o.n_files,

@@ -142,7 +142,7 @@ struct tui {
     struct was back[BACK_MAX];
     unsigned n_back;
     enum pane pane;
-    bool split, verbose, unfolded, paused, help, anew;
+    bool split, verbose, unfolded, paused, help, repaint;
     bool hosts;        /* the ladder is that of all connections between two hosts */
     bool follow;       /* the last packet stays selected */
     uint64_t stopped;  /* with `paused`: packets shown */

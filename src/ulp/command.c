@@ -102,18 +102,18 @@ static bool grow_segments(struct ulp_conn *c, struct command *d)
     return true;
 }
 
-bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len)
+bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uint32_t rkey, uint64_t va, uint32_t len)
 {
-    return ulp_offer_of(c, cmd, ULP_CLIENT, way, rkey, va, len);
+    return ulp_offer_of(c, cmd, ULP_CLIENT, dir, rkey, va, len);
 }
 
-bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_way way, uint32_t rkey,
+bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_dir dir, uint32_t rkey,
                   uint64_t va, uint32_t len)
 {
     struct command *d = whole(cmd);
     struct segment *s, **bucket = &c->rkeys[bucket_of(rkey)];
 
-    cmd->asked[way] += len;
+    cmd->requested[dir] += len;
     if (!grow_segments(c, d) || !memory_take(c, sizeof *s))
         return false;
     s = calloc(1, sizeof *s);
@@ -124,25 +124,25 @@ bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side own
     *s = (struct segment){.command = d,
                           .next = *bucket,
                           .va = va,
-                          .base = d->offered[way],
+                          .base = d->offered[dir],
                           .rkey = rkey,
                           .len = len,
-                          .way = (uint8_t)way,
+                          .dir = (uint8_t)dir,
                           .owner = (uint8_t)owner};
-    d->offered[way] += len;
+    d->offered[dir] += len;
     d->segments[d->n_segments++] = s;
     *bucket = s;
     return true;
 }
 
-void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len)
+void ulp_inline(struct ulp_command *cmd, enum ulp_dir dir, uint32_t len)
 {
-    cmd->asked[way] += len;
-    cmd->moved[way] += len;
-    whole(cmd)->offered[way] += len;
+    cmd->requested[dir] += len;
+    cmd->moved[dir] += len;
+    whole(cmd)->offered[dir] += len;
 }
 
-void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len)
+void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uint32_t len)
 {
     struct command *d = whole(cmd);
 
@@ -155,7 +155,7 @@ void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uin
         return;
     }
     d->keep = len;
-    d->keep_way = (uint8_t)way;
+    d->keep_dir = (uint8_t)dir;
 }
 
 struct ulp_body ulp_kept(const struct ulp_command *cmd)

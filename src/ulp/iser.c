@@ -62,7 +62,7 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct iser
 
     if (write) {
         ulp_inline(cmd, ULP_FROM_CLIENT, min_u32(inside, n));
-        cmd->asked[ULP_FROM_CLIENT] += n - min_u32(inside, n); /* of the message, and not there */
+        cmd->requested[ULP_FROM_CLIENT] += n - min_u32(inside, n); /* of the message, and not there */
         if (p->wsv && p->expected > n)
             ulp_offer(c, cmd, ULP_FROM_CLIENT, p->write_stag, p->write_va, p->expected - n);
     }

@@ -27,11 +27,11 @@ static void put_command(struct buf *b, const struct ulp_command *c, bool whole)
 /* The bytes of a data packet. */
 static void put_data(struct buf *b, const struct pkt *p, const struct ulp_command *c)
 {
-    uint64_t asked = c->asked[ULP_TO_CLIENT] + c->asked[ULP_FROM_CLIENT];
+    uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
 
     buf_printf(b, " data %llu-%llu of %llu", (unsigned long long)p->note.ulp_offset,
                (unsigned long long)(p->note.ulp_offset + p->payload_len - (p->payload_len > 0)),
-               (unsigned long long)asked);
+               (unsigned long long)requested);
 }
 
 /* The command, and what the packet is to it. */

@@ -112,18 +112,18 @@ static bool is_admin(const struct queue *q)
 /* The memory that a command offers: a keyed descriptor, or bytes of its capsule. */
 static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, uint32_t capsule)
 {
-    enum ulp_way way = nvme_is_to_host(n) ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    enum ulp_dir dir = nvme_is_to_host(n) ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     uint32_t len = nvme_data_len(n);
 
     if (!len)
         return;
     if (n->sgl.type == 4) {
-        ulp_offer(c, cmd, way, n->sgl.key, n->sgl.address, len);
+        ulp_offer(c, cmd, dir, n->sgl.key, n->sgl.address, len);
         if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
-            ulp_keep(c, cmd, way, len);
+            ulp_keep(c, cmd, dir, len);
     } else if (n->sgl.type == 0 && n->sgl.subtype == 1) {
-        ulp_inline(cmd, way, min_u32(len, capsule - NVME_SQE_LEN));
-        cmd->asked[way] += len - min_u32(len, capsule - NVME_SQE_LEN);
+        ulp_inline(cmd, dir, min_u32(len, capsule - NVME_SQE_LEN));
+        cmd->requested[dir] += len - min_u32(len, capsule - NVME_SQE_LEN);
     }
 }
 

@@ -35,7 +35,7 @@ struct ulp_message {
 /* Bytes that a packet moved, in memory of a command. */
 struct ulp_data {
     struct ulp_command *command;
-    enum ulp_way way;
+    enum ulp_dir dir;
     uint64_t offset; /* of the first byte in what the command moves that way */
     uint32_t len;
     /* the packet completes the bytes that the command keeps (ulp_keep()): all of them; else len 0 */
@@ -90,14 +90,14 @@ void *ulp_state(const struct ulp_conn *c);
 struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_t key);
 /* `cmd` offers the server `len` bytes at `va`: to be written (ULP_TO_CLIENT) or read. They follow those that it offered
  * before in the same way. False: it has offered ULP_SEGMENTS_MAX pieces, or there is no memory. */
-bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t rkey, uint64_t va, uint32_t len);
+bool ulp_offer(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uint32_t rkey, uint64_t va, uint32_t len);
 /* Likewise memory of either end, which the other one accesses. */
-bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_way way, uint32_t rkey,
+bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side owner, enum ulp_dir dir, uint32_t rkey,
                   uint64_t va, uint32_t len);
 /* `len` bytes of its data are in its message, and before those that it offers later. */
-void ulp_inline(struct ulp_command *cmd, enum ulp_way way, uint32_t len);
+void ulp_inline(struct ulp_command *cmd, enum ulp_dir dir, uint32_t len);
 /* Keep the first `len` bytes (at most ULP_DATA_MAX) that `cmd` moves that way, to decode them together. */
-void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_way way, uint32_t len);
+void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uint32_t len);
 /* The bytes that are kept of `cmd`, from the first one up to the first that was not seen; none: len 0. */
 struct ulp_body ulp_kept(const struct ulp_command *cmd);
 /* The body of `m` is a part of what its sender says in several SENDs: it is put behind those before it, or begins anew

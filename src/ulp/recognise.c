@@ -167,7 +167,7 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
 {
     const struct ulp_proto *proto = by_user(u, conn_flow_at(observer_conns(u->observer), flow));
 
-    u->guesses[flow].asked = true;
+    u->guesses[flow].unnamed = true;
     *how = ULP_BY_USER;
     if (!proto && k && k->upper) {
         proto = ulp_named(k->upper, strlen(k->upper));
@@ -176,7 +176,7 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
             u->guesses[flow].tries = GUESS_TRIES;
     }
     if (proto && (!k || (k->how != PAIR_CM && *how != ULP_BY_CLC)) && !side_of(proto, p, side)) {
-        u->guesses[flow].asked = false;
+        u->guesses[flow].unnamed = false;
         return NULL;
     }
     return proto;
@@ -193,12 +193,12 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
     struct ulp_flow *first;
     unsigned end = 0;
 
-    if (!u->guesses[flow].asked) {
+    if (!u->guesses[flow].unnamed) {
         k = conn_known_to(observer_conns(u->observer), flow, &end);
         side = end == 1 ? ULP_CLIENT : ULP_SERVER;
         proto = by_setup(u, flow, p, k, &side, &how);
     }
-    if (!proto && u->guesses[flow].asked && (proto = by_bytes(&u->guesses[flow], p, &side)))
+    if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(&u->guesses[flow], p, &side)))
         how = ULP_BY_BYTES;
     if (!proto || !(c = conn_new(u, flow, proto, how)))
         return NULL;
@@ -220,7 +220,7 @@ struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
     peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     if (peer != FLOW_NONE && u->flows[peer])
         return attach(u->flows[peer]->conn, flow, u->flows[peer]->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT);
-    if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].asked && !(p->op->flags & OPF_SEND)))
+    if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND)))
         return NULL;
     return recognise(u, flow, p);
 }

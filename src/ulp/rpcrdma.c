@@ -69,7 +69,7 @@ static uint64_t offer_list(struct ulp_conn *c, struct ulp_command *cmd, const st
                            const struct rpcrdma *h, enum rpcrdma_list list)
 {
     struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
-    enum ulp_way way = list == RPCRDMA_READS ? ULP_FROM_CLIENT : ULP_TO_CLIENT;
+    enum ulp_dir dir = list == RPCRDMA_READS ? ULP_FROM_CLIENT : ULP_TO_CLIENT;
     struct rpcrdma_segment s;
     uint64_t n = 0;
 
@@ -77,7 +77,7 @@ static uint64_t offer_list(struct ulp_conn *c, struct ulp_command *cmd, const st
         if (s.list != list)
             continue;
         n += s.length;
-        if (!ulp_offer(c, cmd, way, s.handle, s.offset, s.length))
+        if (!ulp_offer(c, cmd, dir, s.handle, s.offset, s.length))
             break;
     }
     return n;
@@ -273,7 +273,7 @@ static bool rpcrdma_message(struct ulp_conn *c, struct ulp_message *m)
 static void rpcrdma_data(struct ulp_conn *c, const struct ulp_data *d)
 {
     (void)c;
-    if (d->all.len && d->way == ULP_FROM_CLIENT)
+    if (d->all.len && d->dir == ULP_FROM_CLIENT)
         read_call(d->command, &d->all, NULL, d->show);
 }
 

@@ -34,13 +34,13 @@ static const struct own *own_const(const struct ulp_command *c)
 /* The data of READ and WRITE: in messages, or in memory. */
 static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2 *s, const uint8_t *b)
 {
-    enum ulp_way way = s->command == SMB2_READ ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    enum ulp_dir dir = s->command == SMB2_READ ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
 
     if (s->inside)
-        ulp_inline(cmd, way, min_u32(s->inside, s->len));
+        ulp_inline(cmd, dir, min_u32(s->inside, s->len));
     for (uint32_t i = 0; i < s->n_info; i++) {
         struct smb2_memory m = smb2_memory(s, b, i);
-        if (!ulp_offer(c, cmd, way, m.token, m.va, m.len))
+        if (!ulp_offer(c, cmd, dir, m.token, m.va, m.len))
             break;
     }
 }

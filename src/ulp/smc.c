@@ -146,13 +146,13 @@ static uint64_t distance(const struct ring *r, struct smc_cursor a, struct smc_c
 static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc *s, const struct ring *r, uint64_t key,
                      uint64_t n)
 {
-    enum ulp_way way = r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    enum ulp_dir dir = r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     struct ulp_command *cmd = ulp_find(c, key);
 
     if (!cmd)
         return;
     cmd->idle = false;
-    cmd->asked[way] = n <= RING_MAX ? n : cmd->moved[way];
+    cmd->requested[dir] = n <= RING_MAX ? n : cmd->moved[dir];
     if (cmd->data_first) {
         cmd->frame = cmd->data_first;
         cmd->start = cmd->data_start;

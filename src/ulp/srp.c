@@ -35,12 +35,12 @@ static uint64_t key_of(uint64_t tag, bool by_target)
  * followed. */
 static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, const struct srp *s)
 {
-    for (unsigned way = 0; way < 2; way++) {
-        enum ulp_way to = way ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    for (unsigned dir = 0; dir < 2; dir++) {
+        enum ulp_dir to = dir ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
         struct srp_memory mem;
-        if (s->format[way] == SRP_IMMEDIATE) /* they end the unit */
-            ulp_inline(cmd, to, min_u32(srp_data_len(s, m->body.b, m->body.len, way), m->body.len - SRP_CMD_LEN));
-        for (unsigned i = 0; srp_memory(s, m->body.b, m->body.len, way, i, &mem); i++)
+        if (s->format[dir] == SRP_IMMEDIATE) /* they end the unit */
+            ulp_inline(cmd, to, min_u32(srp_data_len(s, m->body.b, m->body.len, dir), m->body.len - SRP_CMD_LEN));
+        for (unsigned i = 0; srp_memory(s, m->body.b, m->body.len, dir, i, &mem); i++)
             if (!ulp_offer(c, cmd, to, mem.rkey, mem.va, mem.len))
                 break;
     }

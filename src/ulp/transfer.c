@@ -57,7 +57,7 @@ static bool keep(struct command *d, const struct segment *s, uint64_t at, const 
 {
     uint32_t n;
 
-    if (!d->kept || d->keep_way != s->way || at >= d->keep)
+    if (!d->kept || d->keep_dir != s->dir || at >= d->keep)
         return false;
     n = min_u32(m->cap, (uint32_t)(d->keep - at));
     if (n)
@@ -79,18 +79,18 @@ static void show_kept(struct ulp *u, const struct command *d, struct ulp_data *d
 void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show)
 {
     struct command *d = s->command;
-    struct ulp_data data = {.command = &d->c, .way = (enum ulp_way)s->way, .offset = at, .len = m->len, .show = show};
+    struct ulp_data data = {.command = &d->c, .dir = (enum ulp_dir)s->dir, .offset = at, .len = m->len, .show = show};
     uint64_t fresh = cover_add(&s->cover, at - s->base, at - s->base + m->len);
 
-    d->c.moved[s->way] += fresh;
+    d->c.moved[s->dir] += fresh;
     d->c.packets++;
     d->c.again += m->len && !fresh;
     if (fresh)
         data_time(&d->c, m->frame, m->now);
-    if (keep(d, s, at, m) && (!d->keep_told || show)) {
+    if (keep(d, s, at, m) && (!d->keep_handed_out || show)) {
         if (at + m->len >= d->keep)
             show_kept(c->ulp, d, &data);
-        d->keep_told = true;
+        d->keep_handed_out = true;
     }
     if (show) {
         show->note.ulp_offset = at;
@@ -199,7 +199,7 @@ struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_a
     data_time(&s->command->c, p->frame->number, p->frame->ts);
     if (show && f->conn->proto->data)
         f->conn->proto->data(f->conn, &(struct ulp_data){.command = &s->command->c,
-                                                         .way = (enum ulp_way)s->way,
+                                                         .dir = (enum ulp_dir)s->dir,
                                                          .offset = s->base + (t->va - s->va),
                                                          .show = show});
     return s->command;

@@ -30,7 +30,7 @@
 struct ulp_conn;
 
 /* Ways of a command's data. */
-enum ulp_way { ULP_TO_CLIENT, ULP_FROM_CLIENT, ULP_WAYS };
+enum ulp_dir { ULP_TO_CLIENT, ULP_FROM_CLIENT, ULP_DIRS };
 
 /* Why a command has no response. */
 enum ulp_end {
@@ -52,14 +52,14 @@ struct ulp_command {
     uint64_t key;    /* by which the response names it */
     uint64_t frame;  /* its message: the last packet of it */
     uint64_t data_first, data_last, response;
-    ns_t start;                /* first packet of its message */
-    ns_t data_start, data_end; /* first and last packet of its data; with data_first */
-    ns_t end;                  /* with `response` */
-    uint64_t asked[ULP_WAYS];  /* bytes that it offered to be moved */
-    uint64_t moved[ULP_WAYS];  /* bytes seen, each counted once; those in its message included */
-    uint64_t packets;          /* of its message, data and response, retransmissions included */
-    uint64_t again;            /* of them retransmissions */
-    uint64_t naks;             /* remote access errors of its data */
+    ns_t start;                   /* first packet of its message */
+    ns_t data_start, data_end;    /* first and last packet of its data; with data_first */
+    ns_t end;                     /* with `response` */
+    uint64_t requested[ULP_DIRS]; /* bytes that it offered to be moved */
+    uint64_t moved[ULP_DIRS];     /* bytes seen, each counted once; those in its message included */
+    uint64_t packets;             /* of its message, data and response, retransmissions included */
+    uint64_t again;               /* of them retransmissions */
+    uint64_t naks;                /* remote access errors of its data */
     uint32_t flow;   /* of the client's packets (of the server's, if no other was seen); FLOW_NONE: of iWARP */
     uint8_t stream;  /* of iWARP: 1: the client is the initiator, 2: the responder */
     uint32_t conn;   /* number of the connection */

@@ -18,7 +18,7 @@ struct segment {
     struct segment *next; /* in its bucket */
     uint64_t va, base;    /* base: offset of its first byte in what the command moves that way */
     uint32_t rkey, len;
-    uint8_t way, owner; /* enum ulp_way; enum ulp_side: whose memory it is */
+    uint8_t dir, owner; /* enum ulp_dir; enum ulp_side: whose memory it is */
     struct cover cover; /* bytes moved */
 };
 
@@ -35,13 +35,13 @@ struct command {
     struct command_list *list;
     struct segment **segments;
     uint32_t n_segments, cap_segments;
-    uint64_t offered[ULP_WAYS];
+    uint64_t offered[ULP_DIRS];
     uint64_t lacking[ULP_SIDES]; /* when it began: packets of each side (enum ulp_side) that the capture lacks */
     uint32_t slot;               /* in ulp_conn.slots */
-    uint8_t *kept;               /* the first `keep` bytes that it moves in the way `keep_way`; NULL: none are kept */
+    uint8_t *kept;               /* the first `keep` bytes that it moves in the way `keep_dir`; NULL: none are kept */
     uint32_t keep;
-    uint8_t keep_way;
-    bool keep_told; /* they were complete */
+    uint8_t keep_dir;
+    bool keep_handed_out; /* they were complete */
     struct cover kept_cover;
 };
 
@@ -121,7 +121,7 @@ struct guess {
     uint8_t tries; /* messages looked at; GUESS_TRIES: no more are */
     uint8_t proto; /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
     uint8_t side;  /* enum ulp_looks */
-    bool asked;    /* neither --ulp nor the setup of its connection names a protocol */
+    bool unnamed;  /* neither --ulp nor the setup of its connection names a protocol */
 };
 #define GUESS_TRIES 32
 

@@ -193,13 +193,13 @@ Test(identity, as_many_neighbours_as_there_is_room_for_can_be_asked_for, .init =
     uint8_t gid[16];
 
     memcpy(gid, PEER4, 16);
-    for (unsigned i = 0; i < IDENTITY_ASKED; i++, gid[14]++) {
+    for (unsigned i = 0; i < IDENTITY_NEIGHBOURS; i++, gid[14]++) {
         cr_assert_neq(identity_ask(&id, gid, out), 0);
         cr_assert_neq(identity_ask(&id, gid, out), 0, "again");
     }
     cr_assert_neq(identity_ask(&id, gid, out), 0, "one that never answered makes room");
-    for (unsigned i = 0; i < IDENTITY_ASKED; i++)
-        id.asked[i].known = true;
+    for (unsigned i = 0; i < IDENTITY_NEIGHBOURS; i++)
+        id.neighbours[i].known = true;
     gid[14]++;
     cr_assert_eq(identity_ask(&id, gid, out), 0);
     cr_assert_eq(identity_ask(&id, PEER6, out), 0, "of the other family");

@@ -435,7 +435,7 @@ Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
     ulp_finish(u);
     cr_assert_eq(commands_over, 1, "%u", commands_over);
     cr_expect_eq(the_command.ended, ULP_COMPLETED);
-    cr_expect_eq(the_command.asked[ULP_FROM_CLIENT], 1024);
+    cr_expect_eq(the_command.requested[ULP_FROM_CLIENT], 1024);
     cr_expect_eq(the_command.moved[ULP_FROM_CLIENT], 1024);
     cr_expect_eq(the_command.stream, 1);
     cr_expect_eq(ulp_sums(u)->untied, 0);

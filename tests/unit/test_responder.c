@@ -44,12 +44,12 @@ static struct effects rx_rq(struct block *b, struct pkt p, uint32_t n, uint64_t 
 }
 
 /* The response due next, checked and sent. */
-static struct rsp_owed sent(struct block *b)
+static struct rsp_due sent(struct block *b)
 {
-    struct rsp_owed o = rsp_owed(&b->r, true);
+    struct rsp_due o = rsp_due(&b->r, true);
     struct pkt p;
 
-    if (o.kind == OWED_NOTHING)
+    if (o.kind == DUE_NOTHING)
         return o;
     p = mk_aeth(o.opcode, o.psn, o.len, o.syndrome, o.msn);
     p.atomicacketh.orig = o.orig;
@@ -67,14 +67,14 @@ Test(responder, expected_send_is_executed_and_acknowledged)
 {
     struct block b;
     struct effects e;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 100);
     e = rx(&b, mk(OP_SEND_ONLY, 100, 10));
     cr_expect_eq(e.flags, EFF_RECV_START | EFF_RECV_DATA | EFF_RECV_DONE | EFF_MESSAGE | EFF_RESPOND);
     o = sent(&b);
-    cr_expect(o.kind == OWED_ACK && o.psn == 100 && o.msn == 1 && o.syndrome == ACK31);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect(o.kind == DUE_ACK && o.psn == 100 && o.msn == 1 && o.syndrome == ACK31);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, send_without_ackreq_owes_nothing)
@@ -85,7 +85,7 @@ Test(responder, send_without_ackreq_owes_nothing)
     p.bth.ackreq = 0;
     start(&b, 100);
     cr_expect(!(rx(&b, p).flags & EFF_RESPOND));
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, one_ack_covers_all_that_came_before)
@@ -96,19 +96,19 @@ Test(responder, one_ack_covers_all_that_came_before)
     for (uint32_t i = 0; i < 3; i++)
         rx(&b, mk(OP_SEND_ONLY, 5 + i, 1));
     cr_expect_eq(sent(&b).psn, 7);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, packet_ahead_gets_a_nak_with_the_expected_psn)
 {
     struct block b;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 100);
     rx(&b, mk(OP_SEND_ONLY, 100, 4));
     cr_expect(rx(&b, mk(OP_SEND_ONLY, 103, 4)).flags & EFF_DROP);
     o = sent(&b);
-    cr_expect(o.kind == OWED_NAK && o.psn == 101 && o.syndrome == 0x60 && o.msn == 1);
+    cr_expect(o.kind == DUE_NAK && o.psn == 101 && o.syndrome == 0x60 && o.msn == 1);
 }
 
 Test(responder, second_nak_waits_for_progress)
@@ -120,9 +120,9 @@ Test(responder, second_nak_waits_for_progress)
     cr_expect_eq(sent(&b).psn, 0xffffff);
     rx(&b, mk(OP_SEND_ONLY, 2, 4));
     rx(&b, mk(OP_SEND_ONLY, 3, 4));
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
     rx(&b, mk(OP_SEND_ONLY, 0xffffff, 4));
-    cr_expect_eq(sent(&b).kind, OWED_ACK);
+    cr_expect_eq(sent(&b).kind, DUE_ACK);
     rx(&b, mk(OP_SEND_ONLY, 5, 4));
     cr_expect_eq(sent(&b).psn, 0, "a new episode, beyond the wrap");
 }
@@ -134,15 +134,15 @@ Test(responder, nak_not_sent_yet_is_dropped_when_the_expected_packet_comes)
     start(&b, 10);
     rx(&b, mk(OP_SEND_ONLY, 11, 4));
     rx(&b, mk(OP_SEND_ONLY, 10, 4));
-    cr_expect_eq(sent(&b).kind, OWED_ACK);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_ACK);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, duplicate_send_is_acknowledged_again_and_not_executed)
 {
     struct block b;
     struct effects e;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 0xfffffe);
     rx(&b, mk(OP_SEND_ONLY, 0xfffffe, 4));
@@ -152,7 +152,7 @@ Test(responder, duplicate_send_is_acknowledged_again_and_not_executed)
     e = rx(&b, mk(OP_SEND_ONLY, 0xffffff, 4));
     cr_expect(e.flags & EFF_DUPLICATE && !(e.flags & (EFF_RECV_START | EFF_RECV_DATA | EFF_MESSAGE)));
     o = sent(&b);
-    cr_expect(o.kind == OWED_ACK && o.psn == 0 && o.msn == 3, "the last PSN executed, and the MSN stays");
+    cr_expect(o.kind == DUE_ACK && o.psn == 0 && o.msn == 3, "the last PSN executed, and the MSN stays");
 }
 
 Test(responder, read_answers_first_to_last_in_its_own_psns)
@@ -163,12 +163,12 @@ Test(responder, read_answers_first_to_last_in_its_own_psns)
     start(&b, 0xffffff);
     rx(&b, mk_read(0xffffff, 4096, 600));
     for (uint32_t i = 0; i < 3; i++) {
-        struct rsp_owed o = sent(&b);
-        cr_expect(o.kind == OWED_READ && o.opcode == ops[i] && o.psn == psn_add(0xffffff, i) && o.va == 4096 + i * 256,
+        struct rsp_due o = sent(&b);
+        cr_expect(o.kind == DUE_READ && o.opcode == ops[i] && o.psn == psn_add(0xffffff, i) && o.va == 4096 + i * 256,
                   "answer %u", i);
         cr_expect_eq(o.len, i < 2 ? 256 : 88);
     }
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
     cr_expect_eq(b.r.epsn_hi, 2, "the next request follows the answers");
     cr_expect_eq(b.r.msn_hi, 1);
 }
@@ -176,18 +176,18 @@ Test(responder, read_answers_first_to_last_in_its_own_psns)
 Test(responder, read_of_nothing_gets_one_empty_answer_whatever_its_key)
 {
     struct block b;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 7);
     rx_rq(&b, mk_reth(OP_READ_REQUEST, 7, 0, 123, 0xbad, 0), 0, 0);
     o = sent(&b);
-    cr_expect(o.kind == OWED_READ && o.opcode == OP_READ_RESP_ONLY && o.len == 0);
+    cr_expect(o.kind == DUE_READ && o.opcode == OP_READ_RESP_ONLY && o.len == 0);
 }
 
 Test(responder, read_asked_for_again_is_answered_from_there)
 {
     struct block b;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 10);
     rx(&b, mk_read(10, 4096, 1000));
@@ -198,7 +198,7 @@ Test(responder, read_asked_for_again_is_answered_from_there)
     cr_expect(o.psn == 12 && o.opcode == OP_READ_RESP_FIRST && o.va == 4096 + 512 && o.len == 256);
     o = sent(&b);
     cr_expect(o.psn == 13 && o.opcode == OP_READ_RESP_LAST && o.len == 232);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
     cr_expect_eq(b.r.msn_hi, 1);
 }
 
@@ -212,7 +212,7 @@ Test(responder, read_asked_for_again_outside_its_range_is_ignored)
         ;
     rx(&b, mk_read(12, 4096 + 512, 489));
     rx(&b, mk_read(12, 4096, 256));
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, duplicate_atomic_is_answered_from_the_saved_result)
@@ -241,7 +241,7 @@ Test(responder, atomic_that_is_no_longer_remembered_is_dropped)
         sent(&b);
     }
     cr_expect_eq(rx(&b, mk_atomic(OP_FETCH_ADD, 0, 64)).reason, WHY_NO_RESOURCE);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
     rx(&b, mk_atomic(OP_FETCH_ADD, 1, 64));
     cr_expect_eq(sent(&b).orig, 1);
 }
@@ -249,14 +249,14 @@ Test(responder, atomic_that_is_no_longer_remembered_is_dropped)
 Test(responder, no_receive_gets_an_rnr_nak_and_then_silence)
 {
     struct block b;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 50);
     rx_rq(&b, mk(OP_SEND_FIRST, 50, 256), 0, 0);
     o = sent(&b);
-    cr_expect(o.kind == OWED_NAK && o.psn == 50 && o.syndrome == (0x20 | 12) && o.msn == 0);
+    cr_expect(o.kind == DUE_NAK && o.psn == 50 && o.syndrome == (0x20 | 12) && o.msn == 0);
     rx_rq(&b, mk(OP_SEND_LAST, 51, 4), 0, 0);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING, "no sequence NAK for what was behind it");
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING, "no sequence NAK for what was behind it");
     cr_expect(rx_rq(&b, mk(OP_SEND_FIRST, 50, 256), 1, 1000).flags & EFF_RECV_START);
 }
 
@@ -288,17 +288,17 @@ Test(responder, plain_write_needs_no_receive_but_write_with_immediate_does)
 static uint8_t fatal(struct pkt p, bool rxe)
 {
     struct block b;
-    struct rsp_owed o;
+    struct rsp_due o;
 
     start(&b, 0);
     b.r.p.rxe = rxe;
     rx_rq(&b, p, 4, 300);
     o = sent(&b);
-    cr_expect_eq(o.kind, OWED_NAK);
+    cr_expect_eq(o.kind, DUE_NAK);
     cr_expect_eq(o.psn, 0);
     cr_expect_eq(o.msn, 0, "the message refused does not count");
     rx_rq(&b, mk(OP_SEND_ONLY, 0, 4), 4, 300);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING, "dead");
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING, "dead");
     return o.syndrome;
 }
 
@@ -363,7 +363,7 @@ Test(responder, more_reads_than_resources_are_refused)
         cr_expect(!(rx(&b, mk_read(i, 0, 10)).flags & EFF_ERROR));
     cr_expect(rx(&b, mk_read(4, 0, 10)).flags & EFF_ERROR);
     for (uint32_t i = 0; i < 4; i++)
-        cr_expect_eq(sent(&b).kind, OWED_READ, "what was accepted is answered");
+        cr_expect_eq(sent(&b).kind, DUE_READ, "what was accepted is answered");
     cr_expect_eq(sent(&b).syndrome, 0x61);
 }
 
@@ -401,7 +401,7 @@ Test(responder, reads_are_answered_before_a_later_send_is_acknowledged)
     rx(&b, mk(OP_SEND_ONLY, 3, 4));
     cr_expect_eq(judged(&b, mk_ack(3, ACK31, 2)), RULE_RDA_11);
     for (int i = 0; i < 3; i++)
-        cr_expect_eq(sent(&b).kind, OWED_READ);
+        cr_expect_eq(sent(&b).kind, DUE_READ);
     cr_expect_eq(sent(&b).psn, 3);
 }
 
@@ -417,7 +417,7 @@ Test(responder, earlier_duplicate_comes_before_answers_that_had_begun)
     rx(&b, mk_read(0, 0, 600));
     for (uint32_t i = 0; i < 6; i++)
         cr_expect_eq(sent(&b).psn, i);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
 }
 
 Test(responder, request_of_another_service_is_dropped_silently)
@@ -427,7 +427,7 @@ Test(responder, request_of_another_service_is_dropped_silently)
     start(&b, 0);
     cr_expect(rx(&b, mk(OPCODE(SVC_UC, OP_SEND_ONLY), 0, 4)).flags & EFF_DROP);
     cr_expect(rx(&b, mk(0x1f, 0, 4)).flags & EFF_DROP);
-    cr_expect_eq(sent(&b).kind, OWED_NOTHING);
+    cr_expect_eq(sent(&b).kind, DUE_NOTHING);
     cr_expect_eq(b.r.epsn_hi, 0);
 }
 

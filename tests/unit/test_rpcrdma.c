@@ -120,7 +120,7 @@ Test(rpcrdma, data_of_a_read_are_written_to_its_write_list)
     cr_expect_eq(value_of(p, "rpc.repframe"), 1);
     run_end(r);
     cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 500);
-    cr_expect_eq(r->over[0].asked[ULP_TO_CLIENT], 2000);
+    cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], 2000);
     run_free(r);
 }
 
@@ -211,7 +211,7 @@ Test(rpcrdma, operations_behind_data_in_a_chunk_are_decoded)
     cr_expect_eq(p->layers[p->n_layers - 1].hdr, &nfs4_op_hdr, "GETATTR is there");
     cr_expect_eq(load_be32(layer_bytes(p, &p->layers[p->n_layers - 1])), 9);
     run_end(r);
-    cr_expect_eq(r->over[0].asked[ULP_FROM_CLIENT], 5001);
+    cr_expect_eq(r->over[0].requested[ULP_FROM_CLIENT], 5001);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 0);
     run_free(r);
 }

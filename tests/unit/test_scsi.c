@@ -332,7 +332,7 @@ Test(srp, immediate_data_are_in_the_command)
     say(r, TARGET, 100, &c);
     run_end(r);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 512);
-    cr_expect_eq(r->over[0].asked[ULP_FROM_CLIENT], 512);
+    cr_expect_eq(r->over[0].requested[ULP_FROM_CLIENT], 512);
     cr_expect_str_eq(buf_str(&r->text), "WRITE(10) tag 0x4000000000000000 lun 0 lba 300 blocks 24: Good");
     run_free(r);
 }

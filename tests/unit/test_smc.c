@@ -82,7 +82,7 @@ Test(smc, a_retransmitted_write_stays_with_what_it_was)
         if (r->over[i].moved[ULP_FROM_CLIENT]) {
             data++;
             cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], 100);
-            cr_expect_eq(r->over[i].asked[ULP_FROM_CLIENT], 100);
+            cr_expect_eq(r->over[i].requested[ULP_FROM_CLIENT], 100);
             cr_expect_gt(r->over[i].again, 0);
         }
     cr_expect_eq(data, 1);

@@ -66,7 +66,7 @@ Test(uc, nothing_is_ever_answered)
     start(&b, 10);
     rx(&b, mk(UC(OP_SEND_ONLY), 10, 4));
     rx(&b, mk(UC(OP_SEND_ONLY), 15, 4));
-    cr_expect_eq(rsp_owed(&b.s, true).kind, OWED_NOTHING);
+    cr_expect_eq(rsp_due(&b.s, true).kind, DUE_NOTHING);
     cr_expect_eq(rsp_tx_check(&b.s, &(struct pkt){.op = &opcode_table[OP_ACKNOWLEDGE]}, 0).rule, RULE_SVC_03);
 }
 

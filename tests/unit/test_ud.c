@@ -102,5 +102,5 @@ Test(ud, wrong_qkey_no_receive_or_a_small_one_drops_silently)
     cr_expect_eq(rx(&b, 0x1235, 0, 100, 1, 140).flags, EFF_DROP);
     cr_expect_eq(rx(&b, 0x1234, 0, 100, 0, 0).flags, EFF_DROP);
     cr_expect_eq(rx(&b, 0x1234, 0, 101, 1, 140).flags, EFF_DROP);
-    cr_expect_eq(rsp_owed(&b.s, true).kind, OWED_NOTHING);
+    cr_expect_eq(rsp_due(&b.s, true).kind, DUE_NOTHING);
 }

@@ -128,7 +128,7 @@ Test(ulp, a_write_of_the_target_is_data_of_the_command_whose_memory_holds_it)
     run_end(r);
     cr_expect_eq(r->n_over, 1);
     cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024, "the bytes of the second WRITE are those of the first");
-    cr_expect_eq(r->over[0].asked[ULP_TO_CLIENT], 4096);
+    cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], 4096);
     cr_expect_eq(r->over[0].again, 1);
     cr_expect(r->over[0].failed);
     cr_expect_eq(r->over[0].status, 0x4002);
@@ -311,7 +311,7 @@ Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
     cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8 (packets missing from byte 1024)"), "%s", p->note.ulp);
     run_end(r);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 960, "1024 bytes without the command");
-    cr_expect_eq(r->over[0].asked[ULP_FROM_CLIENT], 2000);
+    cr_expect_eq(r->over[0].requested[ULP_FROM_CLIENT], 2000);
     run_free(r);
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-uint32_t told_worst(struct ladder *l)
+uint32_t incidents_worst_conn(struct ladder *l)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++)
         if (explain_at(l->explain, i)->conn)
@@ -11,7 +11,7 @@ uint32_t told_worst(struct ladder *l)
     return 0;
 }
 
-uint32_t told_first_frame(struct ladder *l, uint32_t conn)
+uint32_t incidents_first_frame(struct ladder *l, uint32_t conn)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++)
         if (explain_at(l->explain, i)->conn == conn && explain_at(l->explain, i)->n_frames)
@@ -43,7 +43,7 @@ static unsigned n_concerned(const struct incident *s)
 /* By file and frame, the worst incident first. */
 static int by_frame(const void *a, const void *b)
 {
-    const struct told *x = a, *y = b;
+    const struct concerned_frame *x = a, *y = b;
 
     if (x->file != y->file)
         return x->file < y->file ? -1 : 1;
@@ -61,45 +61,45 @@ static uint32_t frame_of(const struct incident *s, unsigned k)
     return s->frames[k];
 }
 
-bool told_prepare(struct ladder *l)
+bool incidents_index(struct ladder *l)
 {
     size_t room = 1;
 
     for (size_t i = 0; i < explain_n(l->explain); i++)
         room += n_concerned(explain_at(l->explain, i));
-    l->told = malloc(room * sizeof *l->told);
-    if (!l->told)
+    l->concerned = malloc(room * sizeof *l->concerned);
+    if (!l->concerned)
         return false;
     for (size_t i = 0; i < explain_n(l->explain); i++) {
         const struct incident *s = explain_at(l->explain, i);
         for (unsigned k = 0; is_itself(s) && k < n_concerned(s); k++)
-            l->told[l->n_told++] = (struct told){frame_of(s, k), s->files[k], (uint32_t)i};
+            l->concerned[l->n_concerned_frames++] = (struct concerned_frame){frame_of(s, k), s->files[k], (uint32_t)i};
     }
-    qsort(l->told, l->n_told, sizeof *l->told, by_frame);
+    qsort(l->concerned, l->n_concerned_frames, sizeof *l->concerned, by_frame);
     return true;
 }
 
-const char *told_fate(const struct ladder *l, const struct rung *r, bool *after)
+const char *incidents_cause(const struct ladder *l, const struct rung *r, bool *after)
 {
-    const struct told key = {r->frame, (uint16_t)(r->tap >> 16), 0};
-    uint32_t low = 0, high = l->n_told;
+    const struct concerned_frame key = {r->frame, (uint16_t)(r->tap >> 16), 0};
+    uint32_t low = 0, high = l->n_concerned_frames;
     const struct incident *s;
 
     while (low < high) {
         uint32_t half = low + (high - low) / 2;
-        if (by_frame(&l->told[half], &key) < 0)
+        if (by_frame(&l->concerned[half], &key) < 0)
             low = half + 1;
         else
             high = half;
     }
-    if (low == l->n_told || l->told[low].frame != key.frame || l->told[low].file != key.file)
+    if (low == l->n_concerned_frames || l->concerned[low].frame != key.frame || l->concerned[low].file != key.file)
         return NULL;
-    s = explain_at(l->explain, l->told[low].incident);
+    s = explain_at(l->explain, l->concerned[low].incident);
     *after = s->place == PLACE_AFTER && is_loss(s->cause);
     return cause_table[s->cause].name;
 }
 
-bool told_given_up(struct ladder *l, uint32_t flow)
+bool incidents_gave_up(struct ladder *l, uint32_t flow)
 {
     for (size_t i = 0; i < explain_n(l->explain); i++)
         if (explain_at(l->explain, i)->flow == flow && explain_at(l->explain, i)->cause == CAUSE_RETRY_EXCEEDED)
