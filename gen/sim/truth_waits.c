@@ -102,10 +102,14 @@ void truth_slow_begins(struct truth_walk *w, const struct truth_event *e)
 
 void truth_slow_ends(struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f)
 {
-    ns_t from = w->slow_from + (e->at - f->sent);
+    ns_t again = w->resend.request ? truth_frame(w->t, w->resend.request)->arrived : NS_NEVER;
+    ns_t from = w->slow_from;
 
-    if (w->slow_from == NS_NEVER || f->sent < w->slow_until)
+    if (from == NS_NEVER || f->sent < w->slow_until)
         return;
+    if (again != NS_NEVER && again > from && again < f->sent)
+        from = again; /* before, it had nothing to answer */
+    from += e->at - f->sent;
     if (w->latest != NS_NEVER && from < w->latest)
         from = w->latest;
     if (w->busy && e->at - from >= w->rtt / 2)

@@ -151,7 +151,8 @@ static void goes_back(struct truth_walk *w, const struct truth_event *e)
 
     back_ends(w, e->at);
     resend_ends(w, e->at);
-    w->slow_from = NS_NEVER; /* a response, if it comes, answers the retransmission */
+    if (e->why == WHY_TIMEOUT)
+        w->slow_from = NS_NEVER; /* a response, if it comes, answers the retransmission */
     incident = incident_for(w, e, &frame);
     if (!incident)
         return;

@@ -343,9 +343,23 @@ bool timeline_skips(const struct direction *d, const struct event *e)
     return a && !a->answered && psn_diff(e->p->bth.psn, a->psn) >= 0;
 }
 
+/* Response `e` is to a request behind those that take no response of their own: the requester does not miss any. */
+static void pass_others(struct direction *d, const struct event *e)
+{
+    const struct sent *s;
+
+    for (; psn_diff(e->p->bth.psn, d->rsp_next) > 0; d->rsp_next = psn_add(d->rsp_next, 1)) {
+        s = req_dir_sent(e->h, d->rsp_next);
+        if (!s || opcode_table[s->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+            return;
+    }
+}
+
 /* The first response that skips one to a READ or atomic. */
 static void note_skip(struct direction *d, const struct event *e, ns_t now)
 {
+    if (d->have_rsp)
+        pass_others(d, e);
     if (d->stuck.open || req_dir_is_under_way(e->h, e->p) || !timeline_skips(d, e))
         return;
     d->stuck.open = true;

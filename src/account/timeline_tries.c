@@ -346,8 +346,9 @@ static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow,
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
-/* Without a retry left the requester gives up when its ACK timer runs out, after `wait`. */
-static void finish_without_retry(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end, ns_t wait)
+/* Without a retry left the requester gives up when its ACK timer runs out, after `wait`, or at `last`. */
+static void finish_without_retry(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end, ns_t last,
+                                 ns_t wait)
 {
     ns_t expiry = d->spans.at + wait;
     uint32_t ep = episode_new(t, h->flow, TROUBLE_TIMEOUT, h->have_una ? h->una : d->first, d->spans.at);
@@ -359,7 +360,7 @@ static void finish_without_retry(struct timeline *t, struct direction *d, struct
         x->wait = wait;
         x->rtt = d->least_first;
     }
-    timeline_bill(t, d, expiry < end ? expiry : end, TIME_ACK_TIMEOUT, ep);
+    timeline_bill(t, d, expiry < last ? expiry : last, TIME_ACK_TIMEOUT, ep);
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
@@ -382,9 +383,9 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
     else if (retries_timed_out(&f->params, left, own))
-        finish_without_retry(t, d, h, last, ack_timeout(f->params.timeout));
+        finish_without_retry(t, d, h, end, last, ack_timeout(f->params.timeout));
     else if (ran_out)
-        finish_without_retry(t, d, h, last, d->wait);
+        finish_without_retry(t, d, h, end, last, d->wait);
     else
         spans_add(&d->spans, last, usual ? TIME_RESPONSE : TIME_NOT_KNOWN, NO_EPISODE);
 }
