@@ -33,8 +33,8 @@ static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
     return e->at - at > least ? at : e->at;
 }
 
-/* The requester stops waiting for something other than a response. Credits came with the latest response: behind it,
- * it waited for its port. */
+/* The requester stops waiting for something other than a response. The latest response has let it go on, if one came:
+ * behind it, it waited for its port. */
 static void wait_ends(struct truth_walk *w, const struct truth_event *e)
 {
     static const struct {
@@ -47,7 +47,7 @@ static void wait_ends(struct truth_walk *w, const struct truth_event *e)
 
     if (w->wait == EP_WAIT_CUT)
         w->wait_from = its_turn(w, e);
-    if (w->wait == EP_WAIT_CREDIT && w->wait_answered && e->what != AT_ARRIVED)
+    if (w->wait != EP_WAIT_CUT && w->wait_answered && e->what != AT_ARRIVED)
         return;
     if (w->wait == EP_WAIT_NONE || w->wait_from >= e->at || !counts)
         return;

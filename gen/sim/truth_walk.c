@@ -179,6 +179,7 @@ static void progress(struct truth_walk *w, const struct truth_event *e)
     w->tries[0] = w->tries[1] = 0;
     w->unanswered = NS_NEVER;
     w->back.on &= e->going; /* else nothing remains to be retransmitted */
+    w->resend.responses &= psn_diff(e->una, w->resend.until) <= 0;
     if (!e->going && (!w->resend.responses || e->una == e->next))
         resend_ends(w, e->at);
 }

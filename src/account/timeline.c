@@ -485,6 +485,14 @@ static void on_before(void *user, const struct event *e)
         timeline_pause(t, e->p);
 }
 
+/* Whether the requester knows all up to `psn` delivered: it drops what comes before a READ response that is missing. */
+static bool knows_delivered(const struct direction *d, const struct req_dir *h, uint32_t psn)
+{
+    if (!h->have_una || psn_diff(h->una, psn) < 0)
+        return false;
+    return !h->reads_at || !timeline_reads(d, h) || psn_diff(d->rsp_next, psn) >= 0;
+}
+
 static void on_after(void *user, const struct event *e)
 {
     struct timeline *t = user;
@@ -494,7 +502,7 @@ static void on_after(void *user, const struct event *e)
         d->least = e->h->rtt;
         d->least_first = e->h->rtt_first;
     }
-    if (UNLIKELY(d && d->resend.requests && e->h->have_una && psn_diff(e->h->una, d->resend.psn) >= 0))
+    if (UNLIKELY(d && d->resend.requests) && knows_delivered(d, e->h, d->resend.psn))
         d->resend.requests = false;
     if (UNLIKELY(d && d->resend.requests && !timeline_outstanding(d, e->h)))
         d->resend.requests = false;

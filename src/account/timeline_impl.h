@@ -170,6 +170,7 @@ struct direction {
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
+    ns_t least_pace;   /* the shortest of these times; 0: not known */
     uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     uint32_t peer;     /* likewise, of the responder */
@@ -209,6 +210,7 @@ struct early_cnp {
 struct turn {
     uint32_t host;   /* place in timeline.sent */
     uint32_t len;    /* its bytes */
+    bool answer;     /* a response */
     ns_t ts, before; /* time, and that of the one before of its queue pair */
 };
 #define TURNS 256 /* the latest ones */
@@ -336,6 +338,9 @@ ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t
 /* Whether a new request at `now` was not sent as soon as the one before, and others of the host, had been; `slack`: by
  * how much at least, while it is not known how long a frame takes. */
 bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack);
+/* Whether a new request at `now` was sent in its turn: requests of others of the host, each of which had one since the
+ * latest request, filled the time. */
+bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now);
 /* A response `e` takes a turn of the responder's host. */
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* A request `e` that is not new. */

@@ -85,6 +85,8 @@ static void note_pace(struct direction *d, ns_t gap, uint32_t len)
     if (gap < 0 || gap >= PACE_MOST)
         return;
     took = gap * PACE_BYTES / (len + FRAME_EXTRA) + 1;
+    if (gap && (!d->least_pace || took < d->least_pace))
+        d->least_pace = took;
     off = took - d->pace;
     if (!d->pace || llabs(off) <= step)
         d->pace = took;
@@ -251,6 +253,28 @@ bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns
     return now - timeline_its_turn(t, d, d->last_new) - own > (own ? own : slack);
 }
 
+/* Time that a frame of `len` bytes takes at least: requests may have followed each other at a distance as a rule. */
+static ns_t least_takes(const struct direction *d, uint32_t len)
+{
+    return d->least_pace * (len + FRAME_EXTRA) / PACE_BYTES;
+}
+
+bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now)
+{
+    ns_t at = d->last_new, own = least_takes(d, d->last_len);
+
+    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
+        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
+        if (x->ts <= d->last_new)
+            break;
+        if (x->host == d->host && (x->answer || x->before > d->last_new))
+            return false;
+        if (x->host == d->host)
+            at += least_takes(d, x->len);
+    }
+    return at > d->last_new && now <= at + own + own / 4;
+}
+
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f;
@@ -262,7 +286,7 @@ void timeline_answer_turn(struct timeline *t, struct direction *d, const struct 
     if (LIKELY(!t->sent[d->peer].ts))
         return; /* no request of that host waits for its turn */
     t->turns[t->n_turns++ % TURNS] =
-        (struct turn){.host = d->peer, .len = bytes_of(e), .ts = now, .before = d->last_answer};
+        (struct turn){.host = d->peer, .len = bytes_of(e), .answer = true, .ts = now, .before = d->last_answer};
     d->last_answer = now;
 }
 

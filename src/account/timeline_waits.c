@@ -242,6 +242,10 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
 {
     ns_t from = d->credit.from, freed = d->credit.freed;
 
+    if (now > d->credit.to && timeline_awaits_turn(t, d, now)) {
+        drop_wait(&d->credit); /* it was not its turn yet when the credits came */
+        return;
+    }
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
     if (freed)
         d->unsure[d->n_unsure++ % UNSURE_WAITS] = (struct unsure){.from = from, .to = freed, .window = d->window};
@@ -327,7 +331,7 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     bool full = timeline_reads(d, e->h) >= depth;
 
     d->full = full;
-    if (full && half && now - from >= half)
+    if (full && half && now - from >= half - half / 16) /* the shortest round trip was not seen yet */
         note_wait(&d->depth, from, now);
     if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e))
         d->depth.over = now;
