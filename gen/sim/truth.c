@@ -57,7 +57,9 @@ static struct truth_event *note(struct truth *t, unsigned conn, unsigned host, e
                               .message = qp->req.msg_tail - 1,
                               .left = qp->req.retry_left,
                               .busy = qp->req.msg_head != f->posted,
-                              .going = req_going_back(&qp->req)};
+                              .going = req_going_back(&qp->req),
+                              .full = req_resources(&qp->req) >= qp->req.p.max_rd,
+                              .spent = !req_has_credit(&qp->req, psn_add(qp->req.ssn, 1))};
     return e;
 }
 

@@ -47,6 +47,7 @@ struct truth_event {
     uint8_t left;           /* retries left */
     bool busy;              /* work requests are outstanding */
     bool going;             /* during go-back-N */
+    bool full, spent;       /* a READ or atomic, a SEND would have to wait: for the depth, for credits */
 };
 
 /* One direction of a connection: `host` is its requester. */
@@ -143,6 +144,7 @@ static inline struct truth_frame *truth_frame(const struct truth *t, uint64_t se
 struct truth_requests {
     struct truth_request *r;
     size_t n, cap;
+    ns_t undecided[TIME_STATES]; /* ns, see truth_undecided_pass() */
 };
 
 /* truth_walk.c: the spans of a direction, which may overlap, and its work requests; adds incidents and timers to
@@ -205,6 +207,8 @@ struct truth_walk {
     size_t pause_billed;
     uint32_t begun, head; /* work requests begun, and complete */
     bool reliable;
+    bool full, spent; /* after the event before */
+    ns_t maybe[2];    /* time with `full`, `spent` since the latest request */
 };
 
 /* truth_walk.c */
@@ -218,6 +222,9 @@ void truth_wait_begins(struct truth_walk *w, const struct truth_event *e);
 void truth_wait_over(struct truth_walk *w, const struct truth_event *e);
 /* A response arrives: if READs or credits limit the requester, its wait starts again. */
 void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e);
+/* Time up to event `e`: that of TIME_READ_DEPTH and TIME_CREDIT in which a READ or atomic, a SEND would have had to
+ * wait, if the next request is one. No tap tells whether the program had posted it, or another limit held it back. */
+void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e);
 void truth_slow_begins(struct truth_walk *w, const struct truth_event *e);
 /* The first response after the responder was slow: the time by which it was delayed, since the last packet of the
  * direction. */

@@ -93,6 +93,26 @@ void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e)
     w->wait_answered = true;
 }
 
+void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e)
+{
+    const struct truth_frame *f = e->what == AT_SENT ? truth_frame(w->t, e->frame) : NULL;
+    ns_t from = w->latest == NS_NEVER ? w->at : w->latest;
+
+    if (w->full && (e->what == AT_SENT || e->what == AT_ARRIVED) && e->at - from >= w->rtt / 2)
+        w->maybe[0] += e->at - from;
+    if (w->spent)
+        w->maybe[1] += e->at - w->at;
+    w->full = e->full;
+    w->spent = e->spent;
+    if (!f)
+        return;
+    if (f->class == PC_READ || f->class == PC_ATOMIC)
+        w->done->undecided[TIME_READ_DEPTH] += w->maybe[0];
+    if (f->class == PC_SEND)
+        w->done->undecided[TIME_CREDIT] += w->maybe[1];
+    w->maybe[0] = w->maybe[1] = 0;
+}
+
 void truth_slow_begins(struct truth_walk *w, const struct truth_event *e)
 {
     if (w->slow_from == NS_NEVER)

@@ -410,6 +410,7 @@ static ns_t shortest_way(const struct truth *t, unsigned conn, unsigned host)
 
 static void step(struct truth_walk *w, const struct truth_event *e)
 {
+    truth_undecided_pass(w, e);
     pass(w, e->at);
     switch ((enum truth_what)e->what) {
     case AT_SENT:

@@ -70,6 +70,19 @@ static void put_requests(struct buf *b, struct written *w, const char **sep)
     }
 }
 
+/* What no tap can decide of a direction, if there is anything. */
+static void put_undecided(struct buf *b, struct written *w, unsigned conn, const char **sep)
+{
+    const ns_t *states = w->done.undecided;
+
+    if (!states[TIME_READ_DEPTH] && !states[TIME_CREDIT])
+        return;
+    buf_printf(b, "%s{\"connection\":%u,\"requester\":\"%s\",\"states\":", *sep, conn, buf_str(&w->from));
+    states_json(b, states);
+    buf_char(b, '}');
+    *sep = ",\n";
+}
+
 /* Bill the time of a timeline to its incidents. */
 static void bill(struct truth *t, const struct truth_spans *line)
 {
@@ -177,10 +190,11 @@ static void extend_accounts(struct truth *t)
     }
 }
 
-/* Write the accounts of all directions with requests; their work requests go to `requests`. */
-static void put_accounts(struct buf *b, struct truth *t, struct buf *requests)
+/* Write the accounts of all directions with requests; their work requests go to `requests`, what no tap can decide to
+ * `undecided`. */
+static void put_accounts(struct buf *b, struct truth *t, struct buf *requests, struct buf *undecided)
 {
-    const char *sep = "", *request_sep = "";
+    const char *sep = "", *request_sep = "", *undecided_sep = "";
 
     for (size_t i = 0; i < t->n_flows; i++) {
         struct written w = {0};
@@ -189,6 +203,7 @@ static void put_accounts(struct buf *b, struct truth *t, struct buf *requests)
         buf_puts(b, sep);
         put_account(b, t, (unsigned)(i / NET_HOSTS) + 1, i % NET_HOSTS, &w);
         put_requests(requests, &w, &request_sep);
+        put_undecided(undecided, &w, (unsigned)(i / NET_HOSTS) + 1, &undecided_sep);
         bill(t, &w.line);
         sep = ",\n";
         buf_free(&w.from);
@@ -227,13 +242,15 @@ static void put_lost_frames(struct buf *b, const struct truth *t)
 
 void truth_json(struct buf *b, struct truth *t)
 {
-    struct buf requests = {0};
+    struct buf requests = {0}, undecided = {0};
 
     extend_accounts(t);
     buf_puts(b, "{\"account\":[");
-    put_accounts(b, t, &requests);
+    put_accounts(b, t, &requests, &undecided);
     buf_puts(b, "],\n\"requests\":[");
     buf_mem(b, requests.p, requests.len);
+    buf_puts(b, "],\n\"undecided\":[");
+    buf_mem(b, undecided.p, undecided.len);
     buf_puts(b, "],\n\"incidents\":[");
     put_incidents(b, t);
     buf_puts(b, "],\n\"lost_frames\":[");
@@ -249,6 +266,7 @@ void truth_json(struct buf *b, struct truth *t)
         put_migration(b, t, &t->migrations[i]);
     }
     buf_puts(b, "]}\n");
-    b->err |= t->failed | requests.err;
+    b->err |= t->failed | requests.err | undecided.err;
     buf_free(&requests);
+    buf_free(&undecided);
 }

@@ -32,12 +32,15 @@ class Share:
     def __init__(self):
         self.lost = self.right = self.unknown = self.wrong = self.over = 0
 
-    def add(self, true, said, hidden=(), holds=False):
+    def add(self, true, said, hidden=(), holds=False, undecided=None):
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
         does not see what tells these states from others; it may say anything of that time. If the network `holds` frames back, a response that
-        comes later than usual is late, by the definition of peer_slow, but no responder was slow."""
+        comes later than usual is late, by the definition of peer_slow, but no responder was slow. `undecided`: time in states
+        that no tap tells from the work of a program that posts no more."""
         late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds else 0
         spare = max(0, min(late, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
+        for s, ns in (undecided or {}).items():
+            spare += max(0, min((said or {}).get(s, 0), ns) - true.get(s, 0)) if s not in hidden else 0
         true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
         right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
@@ -72,7 +75,7 @@ def share(truth, explained, hidden=(), taps=("requester", "responder"), holds=Fa
     for a in truth["account"]:
         if asked_at(a) in taps:
             r = row_of(explained["account"], a)
-            s.add(a["states"], r and r["states"], hidden, holds)
+            s.add(a["states"], r and r["states"], hidden, holds, next((x["states"] for x in truth["undecided"] if x["requester"] == a["requester"]), None))
     return s
 
 
