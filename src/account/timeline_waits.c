@@ -42,13 +42,19 @@ static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
     return sum;
 }
 
+/* The shortest round trip: of CM messages, if the first responses were all slow. */
+static ns_t shortest_trip(const struct direction *d)
+{
+    return d->by_rep && d->by_rep < d->least_first ? d->by_rep : d->least_first;
+}
+
 /* None can come within a round trip, however close the responses to several requests follow each other. */
 static bool early_is_slow(const struct timeline *t, const struct direction *d, const struct early_response *r,
                           ns_t usual, ns_t spread)
 {
     ns_t took = r->to - r->from;
 
-    return timeline_is_slow(took, usual, spread) && took > 2 * d->least_first && took > SLOW_TICKS * t->tick;
+    return timeline_is_slow(took, usual, spread) && took > 2 * shortest_trip(d) && took > SLOW_TICKS * t->tick;
 }
 
 /* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
@@ -535,7 +541,7 @@ static bool is_slow(const struct timeline *t, const struct direction *d, const s
 {
     bool known = d->progress >= SLOW_AFTER || d->by_rep;
 
-    return timeline_is_long(took, d->usual) && known && took > 2 * d->least_first && took > SLOW_TICKS * t->tick &&
+    return timeline_is_long(took, d->usual) && known && took > 2 * shortest_trip(d) && took > SLOW_TICKS * t->tick &&
            (took > d->usual + SLOW_SPREAD * d->spread || is_late(d, e)) && !in_recovery(d, e) &&
            timeline_outstanding(d, e->h);
 }
