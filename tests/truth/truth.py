@@ -66,6 +66,16 @@ ALSO = (
     (8, 48),   # the credits of the first response
     (7, 145),  # the MSN of the first response counts messages behind it
     (3, 261),  # a READ response is missing, and its requester goes back later
+    (2, 65),   # responses without a READ of their own come while a READ is sent again
+    (2, 166),  # what was sent again in vain ends with the first response that its requester accepts
+    (3, 38),   # a responder is slow when its requester goes back for a NAK
+    (1, 191),  # connections with no retry left, beside others that go on
+    (3, 294),  # an ACK proves delivered what its requester, who misses a READ response, still sends again
+    (7, 279),  # the first responses are slow, but for the REP
+    (3, 17),   # queue pairs that wait for their turn, when credits come
+    (5, 226),  # credits between queue pairs that never follow each other closely
+    (2, 177),  # no more messages under way than the program posts
+    (1, 192),  # no more READs than the program posts
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
