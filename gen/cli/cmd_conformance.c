@@ -24,6 +24,7 @@
 static const struct opt_def defs[] = {
     {OPT_TWIN, "test the twin of a device, which is an endpoint of ours, in virtual time"},
     {OPT_LIST, "list the tests, and run none"},
+    {OPT_COVERAGE, "list what can be asked of a device, the tests that ask it, and what is not asked"},
     {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
     {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
     {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
@@ -56,6 +57,10 @@ enum { WITH_TWIN = 1, WITH_LIST = 2, WITH_DEVICE = 4, WITH_STORED = 8 };
 static const struct opt_clash clashes[] = {
     {KEY_TWIN, KEY_LIST, 0, NULL},
     {KEY_TWIN, KEY_STORED, 0, NULL},
+    {KEY_TWIN, KEY_COVERAGE, 0, NULL},
+    {KEY_LIST, KEY_COVERAGE, 0, NULL},
+    {KEY_STORED, KEY_COVERAGE, 0, NULL},
+    {KEY_BASELINE, KEY_COVERAGE, 0, NULL},
     {KEY_LIST, KEY_STORED, 0, NULL},
     {KEY_LIST, KEY_BASELINE, 0, NULL},
     {KEY_STORED, -KEY_BASELINE, 0, NULL},
@@ -80,7 +85,7 @@ struct job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
     const char *baseline, *stored; /* files; NULL: not given */
-    bool twin, list, quick, level[CONFORM_LEVELS];
+    bool twin, list, coverage, quick, level[CONFORM_LEVELS];
     unsigned format;
     struct conform_run run;
     struct known_profile known;
@@ -106,6 +111,7 @@ void cmd_conformance_help(struct buf *b)
     buf_puts(b, "Usage: rdmagen conformance [options] HOST[:PORT] [TEST|GROUP|GLOB ...]\n"
                 "       rdmagen conformance --twin [options] [TEST|GROUP|GLOB ...]\n"
                 "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n"
+                "       rdmagen conformance --coverage\n"
                 "       rdmagen conformance --stored CARD --baseline CARD\n\n"
                 "Test how a device follows the rules of the transport, and print its score card. The device is that of "
                 "HOST,\nwhere `rdmagen agent` runs.\n\n");
@@ -135,7 +141,7 @@ static int option_fault(struct job *j, const char *arg)
 {
     const struct fault_info *f = fault_find(rule_find(arg));
 
-    if (!f || f->hook == FAULT_CM || j->run.n_faults == FAULTS_MAX)
+    if (!f || j->run.n_faults == FAULTS_MAX)
         return cli_error("--fault %s: no rule of this name that a device can break here; see `rdmagen faults`", arg);
     j->run.faults[j->run.n_faults++] = f->rule;
     return 0;
@@ -177,6 +183,9 @@ static int option(struct job *j, int key, const char *arg)
         return 0;
     case KEY_LIST:
         j->list = true;
+        return 0;
+    case KEY_COVERAGE:
+        j->coverage = true;
         return 0;
     case KEY_BASELINE:
         j->baseline = arg;
@@ -277,13 +286,13 @@ static int read_token(struct job *j)
 /* The operands: the device, unless it is simulated, and the tests. */
 static int operands(struct job *j, char **arg, int n)
 {
-    bool device = !j->twin && !j->list && !j->stored;
+    bool device = !j->twin && !j->list && !j->stored && !j->coverage;
     int status;
 
     if (device && n == 0)
         return cli_error("conformance: expected HOST, --twin, or --list");
-    if (j->stored && n)
-        return cli_error("conformance: %s: with --stored no test is run", *arg);
+    if ((j->stored || j->coverage) && n)
+        return cli_error("conformance: %s: with --%s no test is run", *arg, j->stored ? "stored" : "coverage");
     status = device ? take_host(j, arg[0]) : 0;
     if (status == 0 && device)
         status = read_token(j);
@@ -303,6 +312,14 @@ static int list(const struct job *j)
         buf_printf(&b, "%s  %-22s  %.*s [%.*s]\n", conform_level_str((enum conform_level)t->level), t->id,
                    (int)t->title.len, t->title.p, (int)t->anchor.len, t->anchor.p);
     }
+    return cli_show(&b);
+}
+
+static int coverage(void)
+{
+    struct buf b = {0};
+
+    conform_print_coverage(&b);
     return cli_show(&b);
 }
 
@@ -533,7 +550,7 @@ static int run(struct job *j)
 
 static unsigned mode(const struct job *j)
 {
-    return j->twin ? WITH_TWIN : j->list ? WITH_LIST : j->stored ? WITH_STORED : WITH_DEVICE;
+    return j->twin ? WITH_TWIN : j->list || j->coverage ? WITH_LIST : j->stored ? WITH_STORED : WITH_DEVICE;
 }
 
 int cmd_conformance(int argc, char **argv)
@@ -566,7 +583,7 @@ int cmd_conformance(int argc, char **argv)
         status = EXIT_BAD;
     opt_end(&s);
     if (status < 0)
-        status = j->list ? list(j) : j->stored ? compare_stored(j) : run(j);
+        status = j->list ? list(j) : j->coverage ? coverage() : j->stored ? compare_stored(j) : run(j);
     buf_free(&b);
     buf_free(&j->known_text);
     free(j);

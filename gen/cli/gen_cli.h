@@ -13,6 +13,7 @@ enum {
     KEY_ANY,
     KEY_BACKEND,
     KEY_BASELINE,
+    KEY_COVERAGE,
     KEY_BIND,
     KEY_CAPTURE_DROP,
     KEY_CLOCK_OFFSET,
@@ -176,6 +177,7 @@ enum {
 #define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
 #define OPT_LIST         KEY_LIST, "list", NULL
 #define OPT_BASELINE     KEY_BASELINE, "baseline", "CARD"
+#define OPT_COVERAGE     KEY_COVERAGE, "coverage", NULL
 #define OPT_STORED       KEY_STORED, "stored", "CARD"
 #define OPT_LINK_RATE    KEY_LINK_RATE, "link-rate", "BPS"
 #define OPT_LOSS         KEY_LOSS, "loss", "P"

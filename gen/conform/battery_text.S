@@ -8,6 +8,10 @@ conform_battery_text:
 known_rxe_text:
     .incbin "gen/conform/known_rxe.tsv"
     .byte 0
+    .global conform_coverage_text
+conform_coverage_text:
+    .incbin "gen/conform/coverage.tsv"
+    .byte 0
     .global conform_published_text
 conform_published_text:
     .incbin "gen/conform/published.tsv"

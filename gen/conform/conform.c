@@ -92,12 +92,12 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     struct script_live *v = r->live;
 
     sim_config_init(&o->sim, r->seed);
-    o->sim.no_cm = true;
     o->sim.events = event_list_new();
     o->sim.taps[TAP_AT_RESPONDER] = v ? NULL : tap;
     o->dut = r->dut;
     o->measured = m ? measured : NULL;
     o->user = m;
+    device->policies.send_cnps = true;
     device->faults = r->faults;
     device->n_faults = r->n_faults;
     device->no_self_check = r->n_faults > 0;

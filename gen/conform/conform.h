@@ -121,6 +121,8 @@ void conform_print_sums(const struct conform_score *s, struct buf *b);
 void conform_print_text(const struct conform_score *s, struct buf *b);
 void conform_print_json(const struct conform_score *s, struct buf *b);
 void conform_print_junit(const struct conform_score *s, struct buf *b);
+/* Append what can be asked of a device, the tests that ask it, and what is not asked and why; the sum of these rows. */
+void conform_print_coverage(struct buf *b);
 /* How many tests of a level (CONFORM_LEVELS: of all) have a result. */
 unsigned conform_count(const struct conform_score *s, unsigned level, enum conform_result r);
 

@@ -45,11 +45,20 @@ static bool resolve(void *user, const uint8_t gid[16], uint8_t mac[6])
     return false;
 }
 
+static void established(void *user, int qp)
+{
+    struct twin_dut *t = user;
+
+    if (t->sim->cm[1])
+        cm_agent_established(t->sim->cm[1], qp);
+}
+
 static bool start(void *user, struct sim *sim)
 {
     struct twin_dut *t = user;
     struct agent_driver driver = {.user = t, .pause = pause, .now = now_of};
-    struct ep_rnic_config c = {.ep = sim->ep[1], .now = &sim->now, .resolve = resolve, .user = t};
+    struct ep_rnic_config c = {
+        .ep = sim->ep[1], .now = &sim->now, .resolve = resolve, .established = established, .user = t};
     struct rnic *r = ep_rnic_new(&c);
 
     if (!r)

@@ -1,36 +1,14 @@
 /* layer 3 (rnic): an endpoint of ours as a device. Its objects are numbers from 0 on: their pointers are one more. */
-#include "gen/rnic/ep_rnic.h"
+#include "gen/rnic/ep_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#define USERS 4096 /* most queue pairs, and most queues of each kind */
-
-struct twin {
-    struct rnic base; /* first */
-    struct ep_rnic_config c;
-    void *cq_user[USERS], *srq_user[USERS]; /* by handle */
-    unsigned cq_uses[USERS];                /* queues of queue pairs that complete there */
-    int qp_cq[USERS][2];                    /* by handle: where its queues complete */
-};
 
 /* A memory window; the others are numbers. */
 struct twin_mw {
     uint32_t key; /* the one that it has when all binds that were posted have succeeded */
 };
 
-static struct twin *twin_of(struct rnic *r)
-{
-    return (struct twin *)(void *)r;
-}
-static struct endpoint *ep_of(struct rnic *r)
-{
-    return twin_of(r)->c.ep;
-}
-static ns_t now_of(struct rnic *r)
-{
-    return *twin_of(r)->c.now;
-}
 static void *pointer_of(uint64_t number)
 {
     return (void *)(uintptr_t)(number + 1);
@@ -50,6 +28,7 @@ static int made(int handle, void **to)
 
 static void twin_close(struct rnic *r)
 {
+    twin_cm_free(twin_of(r));
     free(r);
 }
 static int twin_list(struct rnic *r, struct buf *out)
@@ -86,7 +65,7 @@ static int twin_no_port(struct rnic *r, uint32_t port, struct buf *out)
 
 static int twin_pd_alloc(struct rnic *r, void **pd)
 {
-    uint32_t n = ep_pd_alloc(ep_of(r));
+    uint32_t n = ep_pd_alloc(twin_ep(r));
 
     *pd = pointer_of(n);
     return n ? 0 : -ENOMEM;
@@ -131,7 +110,7 @@ static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
     if (mr->access & ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
                                  ACCESS_MW_BIND | RNIC_ACCESS_FLUSH_GLOBAL))
         return -EOPNOTSUPP;
-    e = ep_mr_reg(ep_of(r), number_of(mr->pd), mr->addr, mr->len, iova, own_access(mr->access), &key);
+    e = ep_mr_reg(twin_ep(r), number_of(mr->pd), mr->addr, mr->len, iova, own_access(mr->access), &key);
     if (e < 0)
         return e;
     mr->lkey = mr->rkey = key;
@@ -140,12 +119,12 @@ static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
 }
 static int twin_key_gone(struct rnic *r, void *handle)
 {
-    return ep_mr_dereg(ep_of(r), number_of(handle));
+    return ep_mr_dereg(twin_ep(r), number_of(handle));
 }
 static int twin_mw_alloc(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey, void **mw)
 {
     struct twin_mw *w = type == 1 || type == 2 ? calloc(1, sizeof *w) : NULL;
-    int e = w ? ep_mw_alloc(ep_of(r), number_of(pd), type == 1 ? MR_WINDOW1 : MR_WINDOW2, &w->key) : -EINVAL;
+    int e = w ? ep_mw_alloc(twin_ep(r), number_of(pd), type == 1 ? MR_WINDOW1 : MR_WINDOW2, &w->key) : -EINVAL;
 
     if (e < 0) {
         free(w);
@@ -158,8 +137,8 @@ static int twin_mw_alloc(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey
 static int twin_mw_free(struct rnic *r, void *mw)
 {
     struct twin_mw *w = mw;
-    const struct mr *now = &ep_mr_table(ep_of(r))->mr[w->key >> 8];
-    int e = ep_mr_dereg(ep_of(r), (w->key & ~UINT32_C(0xff)) | now->variant); /* a bind may have failed */
+    const struct mr *now = &ep_mr_table(twin_ep(r))->mr[w->key >> 8];
+    int e = ep_mr_dereg(twin_ep(r), (w->key & ~UINT32_C(0xff)) | now->variant); /* a bind may have failed */
 
     if (e == 0)
         free(w);
@@ -181,11 +160,11 @@ static int twin_channel_fd(struct rnic *r, void *channel)
 }
 static int twin_cq_create(struct rnic *r, uint32_t *entries, void *channel, uint32_t vector, void *user, void **cq)
 {
-    int h = vector || !*entries ? -EINVAL : ep_cq_create(ep_of(r), *entries);
+    int h = vector || !*entries ? -EINVAL : ep_cq_create(twin_ep(r), *entries);
 
     (void)channel;
-    if (h >= USERS) {
-        ep_cq_destroy(ep_of(r), h);
+    if (h >= TWIN_USERS) {
+        ep_cq_destroy(twin_ep(r), h);
         h = -ENOMEM;
     }
     if (h >= 0)
@@ -201,14 +180,14 @@ static int twin_cq_resize(struct rnic *r, void *cq, uint32_t *entries)
 }
 static int twin_cq_arm(struct rnic *r, void *cq, bool solicited)
 {
-    return ep_cq_arm(ep_of(r), (int)number_of(cq), solicited);
+    return ep_cq_arm(twin_ep(r), (int)number_of(cq), solicited);
 }
 static int twin_cq_poll(struct rnic *r, void *cq, struct rnic_wc *wc, int n)
 {
     struct wc w;
     int got = 0;
 
-    while (got < n && ep_poll(ep_of(r), (int)number_of(cq), &w, 1) == 1)
+    while (got < n && ep_poll(twin_ep(r), (int)number_of(cq), &w, 1) == 1)
         wc[got++] = (struct rnic_wc){.wc = w, .raw_status = w.status, .raw_opcode = w.opcode, .raw_flags = w.flags};
     return got;
 }
@@ -216,23 +195,23 @@ static int twin_cq_destroy(struct rnic *r, void *cq)
 {
     if (twin_of(r)->cq_uses[number_of(cq)])
         return -EBUSY;
-    ep_cq_destroy(ep_of(r), (int)number_of(cq));
+    ep_cq_destroy(twin_ep(r), (int)number_of(cq));
     return 0;
 }
 static int twin_srq_create(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq)
 {
     int h = init->xrcd || init->max_sge > RNIC_SGES
                 ? -EOPNOTSUPP
-                : ep_srq_create(ep_of(r), number_of(init->pd), init->max_wr, (uint16_t)init->max_sge);
+                : ep_srq_create(twin_ep(r), number_of(init->pd), init->max_wr, (uint16_t)init->max_sge);
 
-    if (h >= 0 && h < USERS)
+    if (h >= 0 && h < TWIN_USERS)
         twin_of(r)->srq_user[h] = user;
     return made(h, srq);
 }
 static int twin_srq_modify(struct rnic *r, void *srq, uint32_t mask, uint32_t max_wr, uint32_t limit)
 {
     (void)max_wr;
-    return mask != RNIC_SRQ_LIMIT ? -EOPNOTSUPP : ep_srq_limit(ep_of(r), (int)number_of(srq), limit);
+    return mask != RNIC_SRQ_LIMIT ? -EOPNOTSUPP : ep_srq_limit(twin_ep(r), (int)number_of(srq), limit);
 }
 static int twin_srq_query(struct rnic *r, void *srq, struct rnic_srq_init *out)
 {
@@ -273,9 +252,9 @@ static int twin_qp_create(struct rnic *r, struct rnic_qp_init *q, void *user, vo
     init.pd = number_of(q->pd);
     init.send_cq = (int)number_of(q->send_cq);
     init.recv_cq = (int)number_of(q->recv_cq);
-    h = ep_qp_create(ep_of(r), &init);
-    if (h >= USERS) {
-        ep_qp_destroy(ep_of(r), h);
+    h = ep_qp_create(twin_ep(r), &init);
+    if (h >= TWIN_USERS) {
+        ep_qp_destroy(twin_ep(r), h);
         h = -ENOMEM;
     }
     if (h < 0)
@@ -283,8 +262,8 @@ static int twin_qp_create(struct rnic *r, struct rnic_qp_init *q, void *user, vo
     twin_of(r)->qp_cq[h][0] = init.send_cq;
     twin_of(r)->qp_cq[h][1] = init.recv_cq;
     use_cqs(twin_of(r), h, 1);
-    ep_qp_set_user(ep_of(r), h, user);
-    q->qpn = ep_qp(ep_of(r), h)->qpn;
+    ep_qp_set_user(twin_ep(r), h, user);
+    q->qpn = ep_qp(twin_ep(r), h)->qpn;
     return made(h, qp);
 }
 
@@ -338,12 +317,12 @@ static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct 
         return -EINVAL;
     if (!a->en_sqd_async_notify)
         mask &= ~(uint32_t)QPA_EN_SQD_ASYNC_NOTIFY;
-    return e < 0 ? e : ep_qp_modify(ep_of(r), (int)number_of(qp), &to, mask, now_of(r));
+    return e < 0 ? e : ep_qp_modify(twin_ep(r), (int)number_of(qp), &to, mask, twin_now(r));
 }
 
 static int twin_qp_query(struct rnic *r, void *qp, struct rnic_qp_attr *a)
 {
-    const struct qp *q = ep_qp(ep_of(r), (int)number_of(qp));
+    const struct qp *q = ep_qp(twin_ep(r), (int)number_of(qp));
     const struct qp_attr *is = &q->attr;
 
     *a = (struct rnic_qp_attr){.state = q->state,
@@ -368,7 +347,7 @@ static int twin_qp_query(struct rnic *r, void *qp, struct rnic_qp_attr *a)
 }
 static int twin_qp_destroy(struct rnic *r, void *qp)
 {
-    int h = (int)number_of(qp), e = ep_qp_destroy(ep_of(r), h);
+    int h = (int)number_of(qp), e = ep_qp_destroy(twin_ep(r), h);
 
     if (e == 0)
         use_cqs(twin_of(r), h, -1);
@@ -379,11 +358,11 @@ static int twin_ah_create(struct rnic *r, void *pd, const struct rnic_av *av, vo
     struct av to;
     int e = set_av(r, &to, av);
 
-    return e < 0 ? e : made(ep_ah_create(ep_of(r), number_of(pd), &to), ah);
+    return e < 0 ? e : made(ep_ah_create(twin_ep(r), number_of(pd), &to), ah);
 }
 static int twin_ah_destroy(struct rnic *r, void *ah)
 {
-    return ep_ah_destroy(ep_of(r), (int)number_of(ah));
+    return ep_ah_destroy(twin_ep(r), (int)number_of(ah));
 }
 static int twin_no_mcast(struct rnic *r, void *qp, const uint8_t gid[16], uint16_t lid, bool attach)
 {
@@ -414,7 +393,7 @@ static int twin_post_send(struct rnic *r, void *qp, const struct rnic_send *s)
 {
     struct send_wr w = request_of(s);
 
-    int e = w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(ep_of(r), (int)number_of(qp), &w, now_of(r));
+    int e = w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(twin_ep(r), (int)number_of(qp), &w, twin_now(r));
 
     if (e == 0 && w.opcode == WR_BIND_MW)
         ((struct twin_mw *)s->mw)->key = w.rkey;
@@ -427,18 +406,18 @@ static int twin_mw_bind(struct rnic *r, void *qp, const struct rnic_send *s, uin
     int e;
 
     *rkey = mw->key;
-    e = ep_mw_bind(ep_of(r), (int)number_of(qp), &w, rkey, now_of(r));
+    e = ep_mw_bind(twin_ep(r), (int)number_of(qp), &w, rkey, twin_now(r));
     if (e == 0)
         mw->key = *rkey;
     return e;
 }
 static int twin_post_recv(struct rnic *r, void *qp, const struct recv_wr *wr)
 {
-    return ep_post_recv(ep_of(r), (int)number_of(qp), wr, now_of(r));
+    return ep_post_recv(twin_ep(r), (int)number_of(qp), wr, twin_now(r));
 }
 static int twin_post_srq(struct rnic *r, void *srq, const struct recv_wr *wr)
 {
-    return ep_post_srq_recv(ep_of(r), (int)number_of(srq), wr, now_of(r));
+    return ep_post_srq_recv(twin_ep(r), (int)number_of(srq), wr, twin_now(r));
 }
 static int twin_fds(struct rnic *r, int fd[RNIC_FDS])
 {
@@ -468,13 +447,17 @@ static int twin_next_event(struct rnic *r, void *channel, struct rnic_event *to)
     const struct twin *t = twin_of(r);
     struct ep_event e;
 
-    if (channel || !ep_event(ep_of(r), &e)) /* notifications come with all others */
+    if (channel) /* notifications come with all others */
         return 0;
+    if (!ep_event(twin_ep(r), &e))
+        return twin_cm_event(r, to);
+    if (e.type == EP_EV_COMM_EST && t->c.established)
+        t->c.established(t->c.user, e.handle);
     *to =
         (struct rnic_event){.what = e.type == EP_EV_CQ_NOTIFY ? RNIC_NOTIFY : RNIC_ASYNC, .name = events[e.type].name};
     if (events[e.type].of == OF_QP)
-        to->user = ep_qp_user(ep_of(r), e.handle);
-    else if (e.handle < USERS)
+        to->user = ep_qp_user(twin_ep(r), e.handle);
+    else if (e.handle < TWIN_USERS)
         to->user = events[e.type].of == OF_CQ ? t->cq_user[e.handle] : t->srq_user[e.handle];
     return 1;
 }
@@ -520,6 +503,22 @@ static const struct rnic_ops twin_ops = {
     .post_srq = twin_post_srq,
     .fds = twin_fds,
     .next_event = twin_next_event,
+    .cm_create = twin_cm_create,
+    .cm_own = twin_cm_own,
+    .cm_destroy = twin_cm_destroy,
+    .cm_bind = twin_cm_bind,
+    .cm_listen = twin_cm_listen,
+    .cm_resolve = twin_cm_resolve,
+    .cm_route = twin_cm_route,
+    .cm_connect = twin_cm_connect,
+    .cm_accept = twin_cm_accept,
+    .cm_reject = twin_cm_reject,
+    .cm_establish = twin_cm_establish,
+    .cm_disconnect = twin_cm_disconnect,
+    .cm_join = twin_cm_no_group,
+    .cm_leave = twin_cm_no_group,
+    .cm_option = twin_cm_no_option,
+    .cm_modify = twin_cm_modify,
 };
 
 struct rnic *ep_rnic_new(const struct ep_rnic_config *c)

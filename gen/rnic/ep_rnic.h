@@ -1,6 +1,5 @@
 /* layer 3 (rnic): an endpoint of gen/endpoint as a device in virtual time, for the same commands as a real one (the
- * "twin"). RC, UC, UD and XRC initiators; no RDMA-CM, no XRC targets, and no
- * multicast. */
+ * "twin"). RC, UC, UD and XRC initiators; no XRC targets, and no multicast. */
 #ifndef RDMATRACE_GEN_RNIC_EP_RNIC_H
 #define RDMATRACE_GEN_RNIC_EP_RNIC_H
 
@@ -12,6 +11,8 @@ struct ep_rnic_config {
     const ns_t *now;     /* virtual time, which the caller advances */
     /* The MAC address of a GID, as ARP or neighbour discovery would find it; false: no host has the GID. */
     bool (*resolve)(void *user, const uint8_t gid[16], uint8_t mac[6]);
+    /* A request arrived on this queue pair before the RTU; NULL: nobody wants to know. */
+    void (*established)(void *user, int qp);
     void *user;
 };
 

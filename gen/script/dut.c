@@ -113,6 +113,8 @@ static const char *take_lines(struct script *s)
             note_wc(d, line);
         else if (strncmp(line, "! event ", 8) == 0)
             note_event(s, line);
+        else if (strncmp(line, "! cm ", 5) == 0)
+            dut_cm_note(d, line);
         else if (strncmp(line, id, (size_t)n) == 0)
             answer = line + n;
     }

@@ -20,6 +20,13 @@
 /* A bit of send_ops= of the agent's qp. */
 #define OPS_ATOMIC_WRITE (1u << 12)
 
+#define DUT_CM_EVENTS 16 /* events of RDMA-CM kept */
+
+/* An event of RDMA-CM that no line has waited for yet. */
+struct dut_cm_event {
+    char name[24], id[DUT_NAME], made[DUT_NAME]; /* made: of CONNECT_REQUEST, the new id */
+};
+
 /* The session: names of the agent's objects. */
 struct dut {
     struct buf line, said, bulk;
@@ -28,7 +35,8 @@ struct dut {
     char pd[SCRIPT_PDS][DUT_NAME];
     struct {
         char pd[DUT_NAME], qp[DUT_NAME], cq[DUT_NAME], ah[DUT_NAME];
-    } conn[CONNS]; /* by number - 1 */
+        char cm[DUT_NAME]; /* its id of RDMA-CM */
+    } conn[CONNS];         /* by number - 1 */
     struct {
         char mem[DUT_NAME], key[DUT_NAME]; /* key: the region or window */
         uint64_t addr;                     /* of the memory, in the agent */
@@ -42,6 +50,10 @@ struct dut {
     uint32_t mtu;                    /* largest path MTU of the port, bytes */
     uint32_t port;                   /* with the address of host b */
     uint32_t sgid_index;             /* of that address; on a real network only */
+    char listener[2][DUT_NAME];      /* ids that listen: for connections, and for datagrams */
+    struct dut_cm_event cm_event[DUT_CM_EVENTS];
+    unsigned n_cm_event;
+    bool awaits; /* a line waits for an event of RDMA-CM */
     bool has_wc;
     struct wc wc; /* taken by the latest poll */
 };
@@ -63,5 +75,7 @@ bool dut_not_ready(struct script *s, int e);
 const char *dut_must(struct script *s);
 /* Likewise, and keep the name of the object that it makes. */
 const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME]);
+/* Keep an event of RDMA-CM, a line "! cm ..." (dut_cm.c). */
+void dut_cm_note(struct dut *d, const char *line);
 
 #endif

@@ -276,7 +276,8 @@ bool dut_join(struct script *s, const struct sim_conn *c)
     if (c->type != QPT_UD)
         return true;
     dut_begin(s, "ah pd=%s", s->dut->conn[c->number - 1].pd);
-    put_path(s, 64);
+    buf_printf(&s->dut->line, " tclass=%u flow=%u", c->peer[DUT].av.tclass, c->peer[DUT].av.flow);
+    put_path(s, c->peer[DUT].av.hop_limit);
     return dut_make(s, "ah", s->dut->conn[c->number - 1].ah) != NULL;
 }
 

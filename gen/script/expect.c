@@ -361,7 +361,8 @@ static bool conn_in_state(struct script *s, void *arg)
 {
     const struct conn_wait *w = arg;
 
-    (void)s;
+    if (script_is_dut(s, w->host) && w->c->state[w->host] != w->state)
+        dut_cm_state(s, w->c);
     return w->c->state[w->host] == w->state;
 }
 

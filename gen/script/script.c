@@ -260,7 +260,7 @@ static void note_event(void *user, unsigned host, const struct ep_event *event)
 
 bool script_start(struct script *s)
 {
-    struct sim_app app = {.sent = note_sent, .event = note_event, .user = s};
+    struct sim_app app = {.run = s->o->dut ? dut_cm_run : NULL, .sent = note_sent, .event = note_event, .user = s};
     int r;
 
     if (s->started)

@@ -188,6 +188,15 @@ bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t
  * RTS. */
 bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite);
 bool dut_join(struct script *s, const struct sim_conn *c);
+/* Connections by RDMA-CM (dut_cm.c): listen for them; take the request that host a sends, and accept it; connect to
+ * host a, until that has answered; send the DREQ; take what has come of the connection into c->state. */
+bool dut_listen(struct script *s, const struct sim_conn *c);
+bool dut_accept(struct script *s, struct sim_conn *c);
+bool dut_connect(struct script *s, struct sim_conn *c);
+bool dut_disconnect(struct script *s, struct sim_conn *c);
+/* In virtual time, for struct sim_app (its user is the script): time does not go on before an event is taken. */
+ns_t dut_cm_run(void *user, ns_t now);
+void dut_cm_state(struct script *s, struct sim_conn *c);
 /* Whether it has atomics; false: s->failed is set. True without a device under test. */
 bool dut_has_atomics(struct script *s);
 /* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */

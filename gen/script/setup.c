@@ -371,7 +371,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     conn = sim_conn_add(&s->sim, &c, &err);
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
-    if (s->dut && (l.cm ? !dut_lacks(s, "connections are made without RDMA-CM") : !dut_qp(s, conn, &c, l.awrite)))
+    if (s->dut && !dut_qp(s, conn, &c, l.awrite))
         return false;
     return l.fresh || l.cm || join(s, t, conn);
 }
@@ -405,25 +405,45 @@ static bool call_cm(struct script *s, const struct token *t, unsigned n, const c
 
     if (!conn_and_host(s, t, n, &c, &host))
         return false;
-    if (s->dut)
-        return dut_lacks(s, "connections are made without RDMA-CM");
     err = call(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "%s: %s", what, strerror(-err));
 }
 
+/* With a device under test: "connect N unheard" if it does not listen. */
+static bool dut_connects(struct script *s, const struct token *t, unsigned n)
+{
+    bool unheard = n == 2 && token_is(&t[1], "unheard");
+    struct sim_conn *c;
+    unsigned host;
+
+    if (!conn_and_host(s, t, unheard ? 1 : n, &c, &host))
+        return false;
+    if (host)
+        return dut_connect(s, c);
+    return (unheard || dut_listen(s, c)) && call_cm(s, t, 1, "connect", sim_conn_connect) &&
+           (unheard || dut_accept(s, c));
+}
+
 bool script_connect(struct script *s, const struct token *t, unsigned n)
 {
-    return call_cm(s, t, n, "connect", sim_conn_connect);
+    return s->dut ? dut_connects(s, t, n) : call_cm(s, t, n, "connect", sim_conn_connect);
 }
 
 bool script_load(struct script *s, const struct token *t, unsigned n)
 {
-    return call_cm(s, t, n, "load", sim_conn_load);
+    return s->dut ? dut_lacks(s, "librdmacm has no alternate paths") : call_cm(s, t, n, "load", sim_conn_load);
 }
 
 bool script_disconnect(struct script *s, const struct token *t, unsigned n)
 {
-    return call_cm(s, t, n, "disconnect", sim_conn_disconnect);
+    struct sim_conn *c;
+    unsigned host;
+
+    if (!s->dut)
+        return call_cm(s, t, n, "disconnect", sim_conn_disconnect);
+    if (!conn_and_host(s, t, n, &c, &host))
+        return false;
+    return host ? dut_disconnect(s, c) : call_cm(s, t, n, "disconnect", sim_conn_disconnect);
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */

@@ -278,9 +278,20 @@ static bool path1(void *user, const uint8_t gid[16], struct av *av)
     return path_of_gid(user, 1, gid, av);
 }
 
+/* Whether host `h` is not this simulation's endpoint of it. */
+static bool is_elsewhere(const struct sim *s, unsigned h)
+{
+    return s->foreign[h] || (s->wire && s->wire->local != h);
+}
+
 /* The connection whose requester has this queue pair. */
 static struct sim_conn *conn_of_qpn(const struct sim *s, unsigned h, uint32_t qpn)
 {
+    for (uint32_t i = 0; is_elsewhere(s, h) && i < s->n_conns; i++)
+        if (s->conn[i]->remote_qpn[h ^ 1] == qpn)
+            return s->conn[i];
+    if (is_elsewhere(s, h))
+        return NULL;
     int qp = ep_qp_find(s->ep[h], qpn);
 
     return qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
@@ -303,12 +314,19 @@ static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const s
     return NULL;
 }
 
+/* A foreign host chooses the PSN from which on it is sent to. */
+static void learn_psn(struct sim *s, const struct sim_conn *c, unsigned h, const struct cm_conn *cm)
+{
+    if (is_elsewhere(s, h ^ 1) && c->type != QPT_UD)
+        event_conns(s->events)->c[c->number - 1].psn[h] = cm->peer.psn;
+}
+
 static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct cm_answer *a)
 {
     struct sim_conn *c = conn_of_request(s, h, cm);
     bool sidr = cm->state == CM_ST_SIDR_REQ_RCVD;
 
-    if (cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, cm_port(s)))
+    if (s->foreign[h] || cm->peer.service_id != cm_service_ip(sidr ? CM_PS_UDP : CM_PS_TCP, cm_port(s)))
         return;
     a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
     if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a reject */
@@ -321,6 +339,7 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
     c->state[h] = SIM_CONN_PENDING;
     s->news[c->number - 1] = 1;
     conns_set_cm(event_conns(s->events), c->number, h, cm->local_id);
+    learn_psn(s, c, h, cm);
     if (c->type == QPT_UD && ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now) == 0)
         c->state[h] = SIM_CONN_UP;
 }
@@ -336,13 +355,14 @@ static void request1(void *user, const struct cm_conn *cm, struct cm_answer *a)
 
 static void happened(struct sim *s, unsigned h, int qp, enum cm_event e, const struct cm_conn *cm)
 {
-    struct sim_conn *c = qp >= 0 ? ep_qp_user(s->ep[h], qp) : NULL;
+    struct sim_conn *c = qp >= 0 && !s->foreign[h] ? ep_qp_user(s->ep[h], qp) : NULL;
 
     if (!c)
         return;
     s->news[c->number - 1] = 1;
     if (e == CM_EV_CONNECTED) {
         c->state[h] = SIM_CONN_UP;
+        learn_psn(s, c, h, cm);
         if (c->type == QPT_XRC_INI && c->initiator == h)
             c->remote_srqn = load_be32(cm->peer.private_data);
     } else if (e == CM_EV_SIDR_RESPONSE) {

@@ -52,9 +52,11 @@ Test(conform, the_battery_of_the_program_is_good)
     parses(conform_text(), "");
     cr_assert_gt(battery.n, 30);
     for (unsigned i = 0; i < battery.n; i++) {
-        /* A test is about rules, or compares data, or measures. */
+        /* A test is about rules, or expects packets or data, or measures. */
         cr_assert(battery.test[i].n_rules || battery.test[i].level == CONFORM_INFORM ||
-                      memmem(battery.test[i].script.p, battery.test[i].script.len, " mem dst == ", 12),
+                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\nb > a ", 7) ||
+                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\nb mem ", 7) ||
+                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\na mem ", 7),
                   "%s", battery.test[i].id);
         cr_assert(battery.test[i].anchor.len, "%s", battery.test[i].id);
     }

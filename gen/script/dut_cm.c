@@ -1,0 +1,208 @@
+/* layer 3 (script): scenario files with a device under test as host b: its side of the connection manager. The agent's
+ * calls of librdmacm wait for nothing, so that this side takes the events, and says what follows from them. */
+#include "gen/script/dut_impl.h"
+
+#include <stdio.h>
+
+#define PORT 18515 /* on which both sides listen, as gen/sim does */
+
+/* --- Events ----------------------------------------------------------------------------------- */
+
+void dut_cm_note(struct dut *d, const char *line)
+{
+    struct dut_cm_event *e = &d->cm_event[d->n_cm_event];
+
+    if (d->n_cm_event == DUT_CM_EVENTS)
+        return;
+    dut_word(line, "name", e->name, sizeof e->name);
+    dut_word(line, "id", e->id, sizeof e->id);
+    dut_word(line, "new", e->made, sizeof e->made);
+    d->n_cm_event++;
+}
+
+/* An event that a line waits for: one of `id` with one of these names. */
+struct wanted {
+    const char *id, *const *names;
+    struct dut_cm_event got;
+};
+
+static bool take(struct dut *d, struct wanted *w)
+{
+    for (unsigned i = 0; i < d->n_cm_event; i++) {
+        const struct dut_cm_event *e = &d->cm_event[i];
+        bool named = false;
+        for (unsigned k = 0; w->names[k]; k++)
+            named |= strcmp(e->name, w->names[k]) == 0;
+        if (!named || strcmp(e->id, w->id) != 0)
+            continue;
+        w->got = *e;
+        memmove(&d->cm_event[i], &d->cm_event[i + 1], (--d->n_cm_event - i) * sizeof *e);
+        return true;
+    }
+    return false;
+}
+
+static bool arrived(struct script *s, void *arg)
+{
+    if (take(s->dut, arg))
+        return true;
+    dut_events(s);
+    return !s->failed && take(s->dut, arg);
+}
+
+ns_t dut_cm_run(void *user, ns_t now)
+{
+    struct script *s = user;
+    unsigned n = s->dut ? s->dut->n_cm_event : 0;
+
+    if (!s->dut || !s->dut->awaits)
+        return NS_NEVER;
+    dut_events(s);
+    return s->dut->n_cm_event > n ? now : NS_NEVER;
+}
+
+/* Wait for an event of `id`. NULL with s->failed set: none comes. */
+static const char *await(struct script *s, struct wanted *w)
+{
+    bool came;
+
+    s->dut->awaits = true;
+    came = script_until(s, arrived, w, script_patience(s));
+    s->dut->awaits = false;
+    if (came)
+        return w->got.name;
+    if (!s->failed)
+        script_fail(s, "expected  b %s of RDMA-CM, but none comes", w->names[0]);
+    return NULL;
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+/* Say a call of connection `c`, of which `more` is the rest. */
+static bool call(struct script *s, const struct sim_conn *c, const char *verb, const char *more)
+{
+    dut_begin(s, "cm %s id=%s%s", verb, s->dut->conn[c->number - 1].cm, more);
+    return dut_must(s) != NULL;
+}
+
+/* Bring the queue pair to a state with what the connection says; of a datagram service that is the Q_Key only. */
+static bool modify(struct script *s, const struct sim_conn *c, enum qp_state state)
+{
+    char more[64];
+    int e = c->type == QPT_UD && state != QPS_INIT ? dut_modify(s, c, state) : 1;
+
+    if (e <= 0)
+        return e == 0 || (!s->failed && dut_not_ready(s, e));
+    snprintf(more, sizeof more, " qp=%s state=%s", s->dut->conn[c->number - 1].qp, qp_state_str(state));
+    return call(s, c, "modify", more);
+}
+
+/* Send the REQ or SIDR_REQ (`verb` connect), REP or SIDR_REP (accept). */
+static bool announce(struct script *s, const struct sim_conn *c, const char *verb)
+{
+    const struct ep_peer *p = &c->peer[DUT];
+    char more[200];
+
+    snprintf(more, sizeof more, " qp=%s responder_resources=%u initiator_depth=%u retry_count=%u rnr_retry=%u",
+             s->dut->conn[c->number - 1].qp, p->max_dest_rd_atomic, p->max_rd_atomic, p->retry_cnt, p->rnr_retry);
+    return call(s, c, verb, more);
+}
+
+static bool make_id(struct script *s, const struct sim_conn *c, char name[DUT_NAME])
+{
+    dut_begin(s, "cm create ps=%s", c->type == QPT_UD ? "udp" : "tcp");
+    return dut_make(s, "id", name) != NULL;
+}
+
+/* --- The passive side ------------------------------------------------------------------------- */
+
+/* Listen, once for each port space. */
+static bool listen(struct script *s, const struct sim_conn *c)
+{
+    char *name = s->dut->listener[c->type == QPT_UD];
+
+    if (*name)
+        return true;
+    if (!make_id(s, c, name))
+        return false;
+    dut_begin(s, "cm bind id=%s port=%u", name, PORT);
+    if (!dut_must(s))
+        return false;
+    dut_begin(s, "cm listen id=%s", name);
+    return dut_must(s) != NULL;
+}
+
+bool dut_listen(struct script *s, const struct sim_conn *c)
+{
+    return listen(s, c);
+}
+
+bool dut_accept(struct script *s, struct sim_conn *c)
+{
+    static const char *const asked[] = {"CONNECT_REQUEST", NULL};
+    struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
+    bool ud = c->type == QPT_UD;
+
+    if (!await(s, &w))
+        return false;
+    strcpy(s->dut->conn[c->number - 1].cm, w.got.made);
+    c->state[DUT] = ud ? SIM_CONN_UP : SIM_CONN_PENDING;
+    return modify(s, c, QPS_INIT) && modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && announce(s, c, "accept");
+}
+
+/* --- The active side -------------------------------------------------------------------------- */
+
+bool dut_connect(struct script *s, struct sim_conn *c)
+{
+    static const char *const addr[] = {"ADDR_RESOLVED", NULL}, *const route[] = {"ROUTE_RESOLVED", NULL};
+    static const char *const ended[] = {"CONNECT_RESPONSE", "ESTABLISHED", "REJECTED", "UNREACHABLE", NULL};
+    char *id = s->dut->conn[c->number - 1].cm;
+    struct wanted w = {.id = id, .names = addr};
+    const char *end;
+
+    if (!make_id(s, c, id))
+        return false;
+    c->state[DUT] = SIM_CONN_PENDING;
+    dut_begin(s, "cm resolve id=%s port=%u addr=", id, PORT);
+    buf_ipv6(&s->dut->line, s->sim.addr[0].gid);
+    if (!dut_must(s) || !await(s, &w) || !call(s, c, "route", ""))
+        return false;
+    w.names = route;
+    if (!await(s, &w) || !modify(s, c, QPS_INIT) || !announce(s, c, "connect"))
+        return false;
+    w.names = ended;
+    end = await(s, &w);
+    if (!end)
+        return false;
+    c->state[DUT] = strcmp(end, "REJECTED") == 0 || strcmp(end, "UNREACHABLE") == 0 ? SIM_CONN_FAILED : SIM_CONN_UP;
+    /* INIT once more: what the connection says of rights is known by now only */
+    return strcmp(end, "CONNECT_RESPONSE") != 0 ||
+           (modify(s, c, QPS_INIT) && modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && call(s, c, "establish", ""));
+}
+
+/* --- Both sides ------------------------------------------------------------------------------- */
+
+bool dut_disconnect(struct script *s, struct sim_conn *c)
+{
+    c->state[DUT] = SIM_CONN_CLOSING;
+    return call(s, c, "disconnect", "");
+}
+
+void dut_cm_state(struct script *s, struct sim_conn *c)
+{
+    static const char *const names[] = {"ESTABLISHED", "REJECTED", "UNREACHABLE", "DISCONNECTED", NULL};
+    struct wanted w = {.id = s->dut->conn[c->number - 1].cm, .names = names};
+    int e;
+
+    if (!*w.id || !arrived(s, &w))
+        return;
+    if (*w.got.name == 'D') {
+        bool asked = c->state[DUT] != SIM_CONN_CLOSING;
+        c->state[DUT] = SIM_CONN_DOWN;
+        dut_begin(s, "cm disconnect id=%s", w.id); /* librdmacm sends the DREP when it is asked to */
+        if (asked)
+            dut_say(s, NULL, 0, &e);
+    } else {
+        c->state[DUT] = *w.got.name == 'E' ? SIM_CONN_UP : SIM_CONN_FAILED;
+    }
+}
