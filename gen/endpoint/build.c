@@ -12,6 +12,8 @@
 #define VCRC_LEN 2
 #define LRH_LEN  8
 
+#define DSCP_CLASSES 5 /* lower bits of the TOS, without the class */
+
 bool gid_is_group(const uint8_t gid[16])
 {
     return gid_is_ipv4(gid) ? gid[12] >> 4 == 14 : gid[0] == 0xff;
@@ -28,6 +30,22 @@ void gid_group_mac(const uint8_t gid[16], uint8_t mac[6])
     } else {
         mac[0] = mac[1] = 0x33;
         memcpy(mac + 2, gid + 12, 4);
+    }
+}
+
+uint8_t frame_class(const uint8_t *frame, uint32_t len)
+{
+    uint16_t type = len >= ETH_LEN + 4 ? load_be16(frame + 12) : 0;
+
+    switch (type) {
+    case ETHERTYPE_VLAN:
+        return frame[14] >> 5;
+    case ETHERTYPE_IPV4:
+        return frame[15] >> DSCP_CLASSES;
+    case ETHERTYPE_IPV6:
+        return (uint8_t)(load_be16(frame + 14) >> 4) >> DSCP_CLASSES;
+    default:
+        return 0;
     }
 }
 

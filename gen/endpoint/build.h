@@ -46,6 +46,10 @@ int path_init(struct path *path, const struct link_addr *own, const struct av *t
 /* Change the UDP source port (RoCEv2). */
 void path_set_sport(struct path *path, uint16_t sport);
 
+/* The class of an Ethernet frame, or of a path's head: the priority of its tag, else the upper three bits of its DSCP.
+ */
+uint8_t frame_class(const uint8_t *frame, uint32_t len);
+
 /* Deliberate errors, for faults and hand-made packets; all zero: none. */
 struct build_tweak {
     uint32_t icrc_xor; /* the ICRC is XORed with this */

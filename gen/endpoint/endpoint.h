@@ -268,6 +268,8 @@ bool ep_pause(struct endpoint *ep, struct ep_pause *p);
 bool ep_rx(struct endpoint *ep, const uint8_t *frame, uint32_t len, ns_t now);
 /* The next frame due, at most `cap` bytes at `buf`: its length; 0: nothing is due now; -ENOSPC. */
 int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now);
+/* Queue pairs of these classes (a mask, see frame_class()) send nothing until another call: the port is paused. */
+void ep_stop(struct endpoint *ep, uint8_t classes);
 /* The last frame of ep_tx(). */
 struct ep_sent {
     int qp;         /* handle of the queue pair */

@@ -146,6 +146,8 @@ struct endpoint {
     uint32_t *map; /* hash of QPNs: handle + 1 */
     uint32_t map_mask;
     struct ep_qp *ready_head, *ready_tail;
+    struct ep_qp *parked; /* ready, but of a class in `stopped` */
+    uint8_t stopped;      /* mask of classes */
     struct timers timers;
 
     struct ep_cq **cq;

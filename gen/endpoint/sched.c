@@ -16,17 +16,52 @@ void ep_ready(struct ep_qp *q)
     ep->ready_tail = q;
 }
 
+/* Whether the queue pair must not send; it then waits aside. */
+static bool park(struct endpoint *ep, struct ep_qp *q)
+{
+    if (LIKELY(!ep->stopped) || !(ep->stopped >> frame_class(q->path.head, q->path.head_len) & 1))
+        return false;
+    q->next_ready = ep->parked;
+    ep->parked = q;
+    return true;
+}
+
 static struct ep_qp *pop_ready(struct endpoint *ep)
 {
-    struct ep_qp *q = ep->ready_head;
+    struct ep_qp *q;
 
-    if (!q)
-        return NULL;
-    ep->ready_head = q->next_ready;
-    if (!ep->ready_head)
-        ep->ready_tail = NULL;
+    do {
+        q = ep->ready_head;
+        if (!q)
+            return NULL;
+        ep->ready_head = q->next_ready;
+        if (!ep->ready_head)
+            ep->ready_tail = NULL;
+    } while (park(ep, q));
     q->ready = false;
     return q;
+}
+
+void ep_stop(struct endpoint *ep, uint8_t classes)
+{
+    struct ep_qp *q = ep->parked, *first = NULL;
+
+    if (LIKELY(ep->stopped == classes))
+        return;
+    ep->stopped = classes;
+    ep->parked = NULL;
+    while (q) { /* in the order in which they were parked */
+        struct ep_qp *next = q->next_ready;
+        q->next_ready = first;
+        first = q;
+        q = next;
+    }
+    while (first) {
+        q = first;
+        first = q->next_ready;
+        q->ready = false;
+        ep_ready(q);
+    }
 }
 
 void ep_unready(struct ep_qp *q)
@@ -36,6 +71,12 @@ void ep_unready(struct ep_qp *q)
 
     if (!q->ready)
         return;
+    for (struct ep_qp **link = &ep->parked; *link; link = &(*link)->next_ready)
+        if (*link == q) {
+            *link = q->next_ready;
+            q->ready = false;
+            return;
+        }
     for (struct ep_qp **link = &ep->ready_head; *link; link = &(*link)->next_ready)
         if (*link == q) {
             *link = q->next_ready;

@@ -274,7 +274,7 @@ static void pause_begin(struct net *net, struct net_node *node, const struct net
 
     node->bad = true;
     node->free_at = now + (node->delay < longest ? node->delay : longest);
-    node->class = pause_class(f->data, f->len);
+    node->class = frame_class(f->data, f->len);
     memcpy(node->mac, node->before ? switch_mac : f->data, sizeof node->mac);
     if (node->before)
         net->stopped_until[f->dir] = node->free_at;

@@ -4,24 +4,7 @@
 #include "bits.h"
 #include "dissect/link/eth.h"
 
-#define PORT_RATE    UINT64_C(100000000000) /* bit/s */
-#define DSCP_CLASSES 5                      /* lower bits of the TOS, without the class */
-
-uint8_t pause_class(const uint8_t *frame, uint32_t len)
-{
-    uint16_t type = len >= 18 ? load_be16(frame + 12) : 0;
-
-    switch (type) {
-    case ETHERTYPE_VLAN:
-        return frame[14] >> 5;
-    case ETHERTYPE_IPV4:
-        return frame[15] >> DSCP_CLASSES;
-    case ETHERTYPE_IPV6:
-        return (uint8_t)(load_be16(frame + 14) >> 4) >> DSCP_CLASSES;
-    default:
-        return 0;
-    }
-}
+#define PORT_RATE UINT64_C(100000000000) /* bit/s */
 
 unsigned pause_quanta(ns_t time, uint64_t rate)
 {

@@ -6,8 +6,6 @@
 
 #define PAUSE_FRAME_LEN 60 /* bytes, without the frame check sequence */
 
-/* The class of an Ethernet frame: the priority of its tag, else the upper three bits of its DSCP. */
-uint8_t pause_class(const uint8_t *frame, uint32_t len);
 /* Quanta for at least `time` on a port of `rate` bit/s (0: 100 G), PAUSE_QUANTA_MAX at most; and the time of these
  * quanta. */
 unsigned pause_quanta(ns_t time, uint64_t rate);
