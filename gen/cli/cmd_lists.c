@@ -1,7 +1,8 @@
 /* layer 4 (tool): the commands that list: `rdmagen faults`, the rules that can be broken on purpose; `rdmagen
- * backends`. */
+ * backends`; `rdmagen workloads`. */
 #include "gen/cli/live_options.h"
 #include "gen/endpoint/faults.h"
+#include "gen/workload/workload.h"
 
 static const struct opt_def defs[] = {
     {OPT_JSON_LINES, "one JSON object a line"},
@@ -110,4 +111,39 @@ static bool backend_line(struct buf *b, unsigned i, bool json)
 int cmd_backends(int argc, char **argv)
 {
     return list(argc, argv, cmd_backends_help, backend_line);
+}
+
+/* --- workloads -------------------------------------------------------------------------------- */
+
+void cmd_workloads_help(struct buf *b)
+{
+    buf_puts(
+        b,
+        "Usage: rdmagen workloads [options]\n\nList what hosts can send each other by `rdmagen sim --workload`.\n\n");
+    opt_help(b, defs);
+}
+
+static bool workload_line(struct buf *b, unsigned i, bool json)
+{
+    const struct workload_kind *k = &workload_kinds[i];
+    size_t from = b->len;
+
+    if (!k->name)
+        return false;
+    if (json) {
+        buf_printf(b, "{\"name\":\"%s\",\"args\":\"%s\",\"collective\":%s,\"what\":", k->name, k->args,
+                   k->collective ? "true" : "false");
+        buf_json(b, k->what, strlen(k->what));
+        buf_puts(b, "}\n");
+        return true;
+    }
+    buf_printf(b, "%s%s", k->name, k->args);
+    buf_fill(b, ' ', b->len - from < 23 ? 23 - (b->len - from) : 1);
+    buf_printf(b, "%s\n", k->what);
+    return true;
+}
+
+int cmd_workloads(int argc, char **argv)
+{
+    return list(argc, argv, cmd_workloads_help, workload_line);
 }

@@ -5,9 +5,13 @@
 
 void cmd_sim_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
-                "       rdmagen sim FILE.rdma [options]\n\n"
-                "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5).\n\n");
+    buf_puts(b,
+             "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
+             "       rdmagen sim FILE.rdma [options]\n"
+             "       rdmagen sim --topology NETWORK --workload NAME [options]\n\n"
+             "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5), or what "
+             "many hosts\n"
+             "send each other through switches.\n\n");
     opt_help(b, sim_options);
     buf_puts(b,
              "\nExit status: 0 if all completed, 1 if not or if an event or fault was never triggered, 2 for usage or "
@@ -78,9 +82,11 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     struct traffic_config *t = &job->traffic;
     uint16_t mtu = t->conn.peer[0].path_mtu;
 
-    t->op = (uint8_t)traffic_op_find(what);
-    if (sim_refuse(s, t) != 0)
+    t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
+    if (sim_refuse(s, job) != 0)
         return EXIT_BAD;
+    if (job->workload)
+        return EXIT_OK;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
     settle_pace(&job->sim);
@@ -136,15 +142,17 @@ int cmd_sim(int argc, char **argv)
             status = EXIT_BAD;
         }
     }
-    if (status < 0 && operand + 1 != s.argc)
+    if (status < 0 && (job->workload || job->topology) && operand != s.argc)
+        status = cli_error("sim: with --workload there is no operand, and '%s' is one", s.argv[operand]);
+    else if (status < 0 && operand + 1 != s.argc && !job->workload && !job->topology)
         status = operand == s.argc ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
                                                "flush, mw1, mw2, fastreg, mixed) or a scenario file")
                                    : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
-    if (status < 0 && job_settle(job, &s, argv[operand]) != EXIT_OK)
+    if (status < 0 && job_settle(job, &s, operand < s.argc ? argv[operand] : "workload") != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);
-    if (status < 0) /* sim_scenario() or sim_traffic() frees the events */
-        status = job->scenario ? sim_scenario(job) : sim_traffic(job);
+    if (status < 0) /* these functions free the events */
+        status = job->workload ? sim_workload(job) : job->scenario ? sim_scenario(job) : sim_traffic(job);
     else
         event_list_free(job->sim.events);
     free(job);

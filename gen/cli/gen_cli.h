@@ -29,6 +29,7 @@ enum {
     KEY_ERF,
     KEY_EVENT,
     KEY_EXCHANGE,
+    KEY_FABRIC,
     KEY_FAULT,
     KEY_GRH,
     KEY_HOLD,
@@ -75,12 +76,14 @@ enum {
     KEY_SLOW,
     KEY_SNAPLEN,
     KEY_SPORT,
+    KEY_STATS,
     KEY_STORED,
     KEY_TCP,
     KEY_TIMEOUT,
     KEY_TIME_LIMIT,
     KEY_TOKEN_FILE,
     KEY_TOLERANCE,
+    KEY_TOPOLOGY,
     KEY_TRUTH,
     KEY_TWIN,
     KEY_VA,
@@ -89,6 +92,7 @@ enum {
     KEY_VIA,
     KEY_VLAN,
     KEY_WINDOW,
+    KEY_WORKLOAD,
 };
 
 /*
@@ -163,6 +167,7 @@ enum {
 #define OPT_ERF          KEY_ERF, "erf", NULL
 #define OPT_EVENT        KEY_EVENT, "event", "SPEC"
 #define OPT_EXCHANGE     KEY_EXCHANGE, "exchange", "NAME"
+#define OPT_FABRIC       KEY_FABRIC, "fabric", "LINE"
 #define OPT_FAULT        KEY_FAULT, "fault", "RULE"
 #define OPT_HOST_FAULT   KEY_FAULT, "fault", "[HOST:]RULE"
 #define OPT_GRH          KEY_GRH, "grh", NULL
@@ -211,11 +216,13 @@ enum {
 #define OPT_SLOW         KEY_SLOW, "slow", "P/TIME"
 #define OPT_SNAPLEN      KEY_SNAPLEN, "snaplen", "N"
 #define OPT_SPORT        KEY_SPORT, "sport", "PORT"
+#define OPT_STATS        KEY_STATS, "stats", "FILE[:TIME]"
 #define OPT_TCP          KEY_TCP, "tcp", "HOST"
 #define OPT_TIMEOUT      KEY_TIMEOUT, "timeout", "TIME"
 #define OPT_TIME_LIMIT   KEY_TIME_LIMIT, "time-limit", "TIME"
 #define OPT_TOKEN_FILE   KEY_TOKEN_FILE, "token-file", "FILE"
 #define OPT_TOLERANCE    KEY_TOLERANCE, "tolerance", "US"
+#define OPT_TOPOLOGY     KEY_TOPOLOGY, "topology", "NETWORK"
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_TWIN         KEY_TWIN, "twin", NULL
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
@@ -224,6 +231,7 @@ enum {
 #define OPT_VLAN         KEY_VLAN, "vlan", "ID[:PRIO]"
 #define OPT_VLAN_ID      KEY_VLAN, "vlan", "ID"
 #define OPT_WINDOW       KEY_WINDOW, "window", "N"
+#define OPT_WORKLOAD     KEY_WORKLOAD, "workload", "NAME[:ARGS]"
 
 /* Letters of perftest that mean nothing here, and those that meant something else in the last release; for
  * opt_state.foreign. */
@@ -239,6 +247,8 @@ int cmd_conformance(int argc, char **argv);
 void cmd_conformance_help(struct buf *b);
 int cmd_faults(int argc, char **argv);
 void cmd_faults_help(struct buf *b);
+int cmd_workloads(int argc, char **argv);
+void cmd_workloads_help(struct buf *b);
 
 /* Append the whole file to `b`, terminated by NUL. 0 or a negative errno. */
 int sim_read_file(const char *path, struct buf *b);

@@ -21,6 +21,7 @@ static const struct command commands[] = {
     {"conformance", "test how a device follows the rules of the transport", cmd_conformance, cmd_conformance_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
+    {"workloads", "list the workloads of `rdmagen sim --workload`", cmd_workloads, cmd_workloads_help},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -1,4 +1,4 @@
-# bash completion for rdmagen. Commands, options, faults and backends come from the program itself.
+# bash completion for rdmagen. Commands, options, faults, workloads and backends come from the program itself.
 
 _rdmagen_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}")
@@ -19,6 +19,9 @@ _rdmagen_values() {
         --ack) _rdmagen_words "every coalesce= delay=" ;;
         --sport) _rdmagen_words "random flow" ;;
         --fault) _rdmagen_words "$("$program" faults 2>/dev/null | cut -d' ' -f1 | sort -u)" ;;
+        --workload) _rdmagen_words "$("$program" workloads 2>/dev/null | sed 's/[:[ ].*//')" ;;
+        --topology) mapfile -t COMPREPLY < <(compgen -W "star: leafspine:" -- "${COMP_WORDS[COMP_CWORD]}"; compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;
+        --fabric) _rdmagen_words "host switch link" ;;
         --backend) _rdmagen_words "$("$program" backends 2>/dev/null | sed 's/[:[ ].*//')" ;;
         --device) _rdmagen_words "$(ls /sys/class/infiniband 2>/dev/null)" ;;
         --token-file) mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}") ;;

@@ -5,6 +5,7 @@
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/report_file.h"
 #include "gen/sim/traffic.h"
+#include "gen/workload/workload.h"
 
 #define SIM_FILES_MAX 32 /* options -w, at most */
 
@@ -12,7 +13,11 @@
 struct sim_file {
     const char *path; /* .pcap: pcap, else pcapng */
     uint8_t place;    /* enum tap_place */
+    const char *port; /* what stands before the colon, `port_len` bytes: with --topology a port; NULL: nothing */
+    size_t port_len;
 };
+
+#define SIM_LINES_MAX 64 /* options --fabric, at most */
 
 /* Options of `rdmagen sim`. */
 struct sim_job {
@@ -32,23 +37,34 @@ struct sim_job {
     struct report_file json;                 /* the result as JSON */
     const char *completions;                 /* path of the ledger; NULL: none */
     struct report_file truth;                /* the truth as JSON */
+    const char *topology;                    /* what --topology says; NULL: two hosts and a path */
+    const char *lines[SIM_LINES_MAX];        /* of --fabric */
+    unsigned n_lines;                        /* of `lines` */
+    const char *workload;                    /* what --workload says; NULL: traffic, or a scenario */
+    const char *stats;                       /* path of the figures over time, or NULL */
+    ns_t stats_every;                        /* time between two rows */
+    bool iters_given;                        /* -n was given */
 };
 
 /* Table of the options, for opt_start() and opt_help(). */
 extern const struct opt_def sim_options[];
 /* Read an option other than --help: 0, or the exit status after a message. */
 int sim_option(struct sim_job *job, int key, const char *arg);
-/* Refuse the first option given that has no meaning for `t` (for a scenario its op is TRAFFIC_OPS): 0, or EXIT_BAD
- * after a message. */
-int sim_refuse(const struct opt_state *s, const struct traffic_config *t);
+/* Refuse the first option given that has no meaning for what is played (for a scenario traffic.op is TRAFFIC_OPS): 0,
+ * or EXIT_BAD after a message. */
+int sim_refuse(const struct opt_state *s, const struct sim_job *job);
 
 /* Run the traffic; returns the exit status. */
 int sim_traffic(struct sim_job *job);
+/* Run a workload in a fabric; returns the exit status. */
+int sim_workload(struct sim_job *job);
 /* Run a scenario file; returns the exit status. */
 int sim_scenario(struct sim_job *job);
 
 /* Open the captures of -w as taps in `sets`, and set job->sim.taps to them. 0 or the exit status. */
 int sim_open_taps(struct sim_job *job, struct tap_set sets[TAP_PLACES]);
+/* Say what went wrong with a capture: EXIT_BAD. */
+int sim_cap_failed(const struct cap_error *e);
 /* Close the captures. 0 or the exit status. */
 int sim_close_taps(struct tap_set sets[TAP_PLACES]);
 

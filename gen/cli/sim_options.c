@@ -44,6 +44,10 @@ const struct opt_def sim_options[] = {
     {OPT_DELAY, "one way delay (1us)"},
     {OPT_LINK_RATE, "rate of the hosts' ports (100G)"},
     {OPT_TIME_LIMIT, "give up at this (virtual) time"},
+    {OPT_TOPOLOGY, "many hosts: star:HOSTS, leafspine:LEAVES,SPINES,HOSTS or a file, rdmagen-topology(5)"},
+    {OPT_FABRIC, "a further line of the topology: 'switch pfc=3', 'link leaf1 spine1 down=1ms'"},
+    {OPT_WORKLOAD, "with --topology: what the hosts send (`rdmagen workloads` lists them), no operand"},
+    {OPT_STATS, "with --topology: queues, pauses, marks, drops, rates as CSV, every TIME (10us)"},
     {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
                     "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
@@ -77,10 +81,12 @@ enum {
     NO_RECEIVES = 32,
     UNRELIABLE = 64, /* UC or UD */
     ONE_KIND = 128,  /* not mixed */
+    WORKLOAD = 256,  /* --workload */
 };
 
 static const char scripted[] = "is for traffic: a scenario says it itself";
 static const char reliable[] = "is for -c RC and XRC";
+static const char two_hosts[] = "is for two hosts: a workload has many";
 
 static const struct opt_clash clashes[] = {
     {'v', 0, TRAFFIC, "is for scenarios"},
@@ -129,6 +135,30 @@ static const struct opt_clash clashes[] = {
     {KEY_WINDOW, 0, UNRELIABLE, reliable},
     {KEY_CREDITS, 0, UNRELIABLE, reliable},
     {KEY_SLOW, 0, UNRELIABLE, reliable},
+    {'c', 0, WORKLOAD, "is for traffic: workloads are RDMA WRITEs over RC"},
+    {'r', 0, WORKLOAD, "is for traffic: workloads post as many receives as they need"},
+    {'b', 0, WORKLOAD, two_hosts},
+    {'Q', 0, WORKLOAD, "is for traffic"},
+    {'v', 0, WORKLOAD, "is for scenarios"},
+    {KEY_RECV_DELAY, 0, WORKLOAD, two_hosts},
+    {KEY_VARY, 0, WORKLOAD, two_hosts},
+    {KEY_MIX, 0, WORKLOAD, two_hosts},
+    {KEY_IMM, 0, WORKLOAD, "is for traffic: workloads have immediate data always"},
+    {KEY_PSN, 0, WORKLOAD, two_hosts},
+    {KEY_NO_CM, 0, WORKLOAD, "is for traffic: the queue pairs of workloads are joined always"},
+    {KEY_DIE, 0, WORKLOAD, two_hosts},
+    {KEY_EVENT, 0, WORKLOAD, two_hosts},
+    {KEY_FAULT, 0, WORKLOAD, two_hosts},
+    {KEY_NET, 0, WORKLOAD, "is for two hosts: --fabric changes links and switches"},
+    {KEY_LOSS, 0, WORKLOAD, "is for two hosts: --fabric 'link loss=P' loses frames"},
+    {KEY_ALTERNATE, 0, WORKLOAD, two_hosts},
+    {KEY_HOSTS, 0, WORKLOAD, two_hosts},
+    {KEY_IB, 0, WORKLOAD, "is for two hosts: a fabric is Ethernet"},
+    {KEY_TRUTH, 0, WORKLOAD, two_hosts},
+    {KEY_WORKLOAD, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_TOPOLOGY, -KEY_WORKLOAD, 0, NULL},
+    {KEY_FABRIC, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_STATS, -KEY_TOPOLOGY, 0, NULL},
     {KEY_HOSTS, KEY_ALTERNATE, 0, NULL},
     {KEY_HOSTS, KEY_IB, 0, NULL}, /* LIDs are not IP addresses */
     {KEY_IB, KEY_ROCEV1, 0, NULL},
@@ -208,6 +238,7 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
 
 static int parse_iters(struct sim_job *job, const char *arg)
 {
+    job->iters_given = true;
     return parse_num('n', arg, 1, UINT64_C(1) << 40, &job->traffic.iters);
 }
 
@@ -245,7 +276,13 @@ static int parse_file(struct sim_job *job, const char *arg)
     if (job->n_files == SIM_FILES_MAX)
         return cli_error("-w %s: more than %d files", arg, SIM_FILES_MAX);
     f->path = arg;
-    if (colon && arg + strcspn(arg, "./") > colon) {
+    if (colon && n && !memchr(arg, '/', n)) {
+        f->port = arg;
+        f->port_len = n;
+    }
+    if (colon && job->topology) {
+        f->path = f->port ? colon + 1 : arg;
+    } else if (colon && arg + strcspn(arg, "./") > colon) {
         while (f->place < TAP_PLACES &&
                !(strlen(tap_place_str(f->place)) == n && memcmp(arg, tap_place_str(f->place), n) == 0))
             f->place++;
@@ -507,6 +544,36 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
     return 0;
 }
 
+/* --stats FILE[:TIME] */
+static int parse_stats(struct sim_job *job, const char *arg)
+{
+    const char *colon = strrchr(arg, ':');
+    struct token t = token_of(colon ? colon + 1 : "10us");
+
+    if (!*arg || colon == arg || !token_time(&t, &job->stats_every) || !job->stats_every)
+        return cli_error("--stats %s: expected the name of a file, or FILE:TIME such as port.csv:10us", arg);
+    job->stats = arg;
+    return 0;
+}
+
+static int parse_fabric(struct sim_job *job, int key, const char *arg)
+{
+    if (key == KEY_STATS)
+        return parse_stats(job, arg);
+    if (key == KEY_TOPOLOGY)
+        job->topology = arg;
+    if (key == KEY_WORKLOAD) {
+        job->workload = arg;
+        if (!workload_find(arg))
+            return cli_error("--workload %s: there is no such workload; `rdmagen workloads` lists them", arg);
+    }
+    if (key == KEY_FABRIC && job->n_lines == SIM_LINES_MAX)
+        return cli_error("--fabric %s: more than %d lines", arg, SIM_LINES_MAX);
+    if (key == KEY_FABRIC)
+        job->lines[job->n_lines++] = arg;
+    return 0;
+}
+
 int sim_option(struct sim_job *job, int key, const char *arg)
 {
     int r = parse_number_option(job, key, arg);
@@ -514,6 +581,11 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     if (r >= 0)
         return r;
     switch (key) {
+    case KEY_TOPOLOGY:
+    case KEY_FABRIC:
+    case KEY_WORKLOAD:
+    case KEY_STATS:
+        return parse_fabric(job, key, arg);
     case 'n':
         return parse_iters(job, arg);
     case 'm':
@@ -564,10 +636,13 @@ int sim_option(struct sim_job *job, int key, const char *arg)
 }
 
 /* The cases of struct opt_clash that apply. */
-static unsigned cases(const struct traffic_config *t)
+static unsigned cases(const struct sim_job *job)
 {
+    const struct traffic_config *t = &job->traffic;
     bool atomics = traffic_has_8_bytes(t->op);
 
+    if (job->workload)
+        return WORKLOAD;
     if (t->op == TRAFFIC_OPS)
         return SCENARIO;
     return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
@@ -576,7 +651,7 @@ static unsigned cases(const struct traffic_config *t)
            (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND);
 }
 
-int sim_refuse(const struct opt_state *s, const struct traffic_config *t)
+int sim_refuse(const struct opt_state *s, const struct sim_job *job)
 {
-    return opt_refuse(s, clashes, cases(t));
+    return opt_refuse(s, clashes, cases(job));
 }

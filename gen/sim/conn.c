@@ -28,8 +28,14 @@ static int create_xrc(struct endpoint *ep, struct sim_conn *c, const struct sim_
     return c->srq[h] < 0 ? c->srq[h] : ep_srq_to_xrc(ep, c->srq[h], *xrcd, c->cq[h]);
 }
 
+static struct endpoint *ep_at(const struct sim *s, const struct sim_conn *c, unsigned end)
+{
+    return s->ep[c->host[end]];
+}
+
 static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_config *cfg, unsigned h)
 {
+    struct endpoint *ep = ep_at(s, c, h);
     uint32_t depth = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
     bool target = !sim_conn_requests(c, h), xrc = cfg->type == QPT_XRC_INI;
     struct ep_qp_init init = {.type = target ? QPT_XRC_TGT : cfg->type,
@@ -44,25 +50,25 @@ static int create_qp(struct sim *s, struct sim_conn *c, const struct sim_conn_co
                               .xrcd = target ? cfg->xrcd : 0,
                               .pd = cfg->pd[h]};
 
-    c->cq[h] = init.send_cq = init.recv_cq = ep_cq_create(s->ep[h], depth);
+    c->cq[h] = init.send_cq = init.recv_cq = ep_cq_create(ep, depth);
     if (c->cq[h] < 0)
         return c->cq[h];
     if (target && !init.xrcd) {
-        int err = create_xrc(s->ep[h], c, cfg, h, &init.xrcd);
+        int err = create_xrc(ep, c, cfg, h, &init.xrcd);
         if (err < 0)
             return err;
     }
     if (target)
-        c->remote_srqn = ep_srq_number(s->ep[h], c->srq[h]);
-    c->qp[h] = ep_qp_create(s->ep[h], &init);
+        c->remote_srqn = ep_srq_number(ep, c->srq[h]);
+    c->qp[h] = ep_qp_create(ep, &init);
     if (c->qp[h] >= 0)
-        ep_qp_set_user(s->ep[h], c->qp[h], c);
+        ep_qp_set_user(ep, c->qp[h], c);
     return c->qp[h];
 }
 
 static uint32_t qpn_of(const struct sim *s, const struct sim_conn *c, unsigned h)
 {
-    return ep_qp(s->ep[h], c->qp[h])->qpn;
+    return ep_qp(ep_at(s, c, h), c->qp[h])->qpn;
 }
 
 /* Set the path and the attributes of each host's peer. */
@@ -95,7 +101,8 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     c->alternate = cfg->alternate;
     memcpy(c->srq, cfg->srq, sizeof c->srq);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        c->sgid_index[h] = (uint16_t)(s->n_conns % s->addrs[h]);
+        c->host[h] = s->fabric ? cfg->host[h] : (uint16_t)h;
+        c->sgid_index[h] = s->fabric ? 0 : (uint16_t)(s->n_conns % s->addrs[h]);
         int r = create_qp(s, c, cfg, h);
         if (r < 0)
             return r;
@@ -103,7 +110,7 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     fill_peers(s, c, cfg);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         id.qpn[h] = qpn_of(s, c, h);
-        c->ah[h] = cfg->type == QPT_UD ? ep_ah_create(s->ep[h], cfg->pd[h], &c->peer[h].av) : -1;
+        c->ah[h] = cfg->type == QPT_UD ? ep_ah_create(ep_at(s, c, h), cfg->pd[h], &c->peer[h].av) : -1;
         if (cfg->type == QPT_UD && c->ah[h] < 0)
             return c->ah[h];
         c->remote_qpn[h] = c->peer[h].qpn;
@@ -152,7 +159,7 @@ static int load_both(struct sim *s, const struct sim_conn *c)
 int sim_conn_join(struct sim *s, struct sim_conn *c)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        int r = ep_qp_connect(s->ep[h], c->qp[h], &c->peer[h], s->now);
+        int r = ep_qp_connect(ep_at(s, c, h), c->qp[h], &c->peer[h], s->now);
         if (r < 0)
             return r;
         c->state[h] = SIM_CONN_UP;

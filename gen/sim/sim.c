@@ -1,5 +1,5 @@
-/* layer 3 (sim): two hosts, a network and one virtual clock. */
-#include "gen/sim/sim.h"
+/* layer 3 (sim): hosts, a network and one virtual clock. */
+#include "gen/sim/sim_impl.h"
 
 #include "dissect/pkt.h"
 
@@ -47,9 +47,11 @@ static struct link_addr second_port(const struct link_addr *first)
     return a;
 }
 
-struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned host, unsigned port)
+struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned end, unsigned port)
 {
-    return link_addr_nth(port == 2 ? &s->port2[host] : &s->addr[host], c ? c->sgid_index[host] : 0);
+    unsigned host = c ? c->host[end] : end;
+
+    return link_addr_nth(port == 2 ? &s->port2[host] : &s->addr[host], c ? c->sgid_index[end] : 0);
 }
 
 struct av sim_conn_path(const struct sim *s, const struct sim_conn *c, unsigned from, unsigned port)
@@ -93,6 +95,16 @@ static void sim_paused(void *user, unsigned to, const uint8_t *data, uint32_t le
         ep_rx(s->ep[to], data, len, now);
 }
 
+/* Room for the hosts. */
+static bool hosts_alloc(struct sim *s, unsigned n)
+{
+    s->n_hosts = n;
+    s->ep = calloc(n, sizeof(struct endpoint *));
+    s->cm = calloc(n, sizeof(struct cm_agent *));
+    s->addr = calloc(n, sizeof *s->addr);
+    return s->ep && s->cm && s->addr;
+}
+
 int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *app)
 {
     int r;
@@ -100,8 +112,10 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     memset(s, 0, sizeof *s);
     s->app = *app;
     s->events = c->events ? c->events : event_list_new();
-    if (!s->events)
+    if (!s->events || !hosts_alloc(s, c->topology ? c->topology->n_hosts : NET_HOSTS))
         return -ENOMEM;
+    if (c->topology)
+        return sim_fabric_open(s, c);
     s->port_rate = c->port_rate;
     s->wire = c->wire;
     s->port = c->port;
@@ -133,10 +147,14 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
 void sim_free(struct sim *s)
 {
     net_free(&s->net);
-    for (unsigned h = 0; h < NET_HOSTS; h++) {
+    sim_fabric_close(s);
+    for (unsigned h = 0; s->ep && s->cm && h < s->n_hosts; h++) {
         cm_agent_free(s->cm[h]);
         ep_free(s->ep[h]);
     }
+    free(s->ep);
+    free(s->cm);
+    free(s->addr);
     for (unsigned i = 0; i < s->n_conns; i++)
         free(s->conn[i]);
     free(s->conn);
@@ -269,6 +287,8 @@ bool sim_step(struct sim *s, ns_t until)
 {
     ns_t next = NS_NEVER;
 
+    if (s->fabric)
+        return sim_fabric_step(s, until);
     if (s->wire)
         return wire_step(s, until);
 

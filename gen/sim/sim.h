@@ -1,8 +1,11 @@
-/* layer 3 (sim): two hosts, a network between them and one virtual clock: whole conversations from a seed. */
+/* layer 3 (sim): hosts, a network between them and one virtual clock: whole conversations from a seed. The network is a
+ * path between two hosts (gen/net), or a fabric of many (gen/fabric). */
 #ifndef RDMATRACE_GEN_SIM_SIM_H
 #define RDMATRACE_GEN_SIM_SIM_H
 
 #include "gen/cm/cm_agent.h"
+#include "gen/endpoint/timers.h"
+#include "gen/fabric/fabric.h"
 #include "gen/net/net.h"
 
 /* A real network in place of the virtual clock and of one host: host `local` runs in real time. The other host has a
@@ -37,15 +40,21 @@ struct sim_config {
     const struct sim_wire *wire;      /* NULL: everything is simulated */
     uint16_t port;                    /* of RDMA-CM, on which the passive side listens; 0: 18515 */
     struct tap_set *taps[TAP_PLACES]; /* NULL: no file there */
+    /* A fabric: its hosts are all as ep[0] says, with addresses of the fabric, without connection managers; `net`,
+     * `end`, `wire`, `taps` and `events` do not count. NULL: two hosts and `net`. */
+    const struct topology *topology;
+    bool ipv6; /* fabric: addresses */
 };
 
-/* Parameters of a connection (or of a pair of datagram queue pairs) between the hosts; index: host. */
+/* Parameters of a connection (or of a pair of datagram queue pairs) between two hosts; index: its end, which is the
+ * host unless there is a fabric. */
 struct sim_conn_config {
-    uint8_t type;            /* enum qp_type; QPT_XRC_INI: the other host has the target */
-    uint8_t initiator;       /* XRC: the host with the initiator */
-    uint32_t xrcd;           /* XRC: domain of the target; 0: a new one, with a shared receive queue of its own */
-    uint32_t psn[NET_HOSTS]; /* first PSN that the host sends */
-    uint32_t qpn[NET_HOSTS]; /* 0: the policy chooses */
+    uint16_t host[NET_HOSTS]; /* fabric: the hosts at its ends */
+    uint8_t type;             /* enum qp_type; QPT_XRC_INI: the other host has the target */
+    uint8_t initiator;        /* XRC: the host with the initiator */
+    uint32_t xrcd;            /* XRC: domain of the target; 0: a new one, with a shared receive queue of its own */
+    uint32_t psn[NET_HOSTS];  /* first PSN that the host sends */
+    uint32_t qpn[NET_HOSTS];  /* 0: the policy chooses */
     uint32_t max_send_wr, max_recv_wr;
     uint16_t max_sge;
     uint32_t max_inline;
@@ -57,6 +66,7 @@ struct sim_conn_config {
     struct ep_peer peer[NET_HOSTS]; /* as the host sees the other one; addresses, QPNs and PSNs are filled in */
 };
 
+#define SIM_NO_HOST    UINT16_MAX
 #define SIM_PASSES_MAX 10000000 /* steps without a frame sent: more mean an endless loop */
 
 enum sim_conn_state {
@@ -68,7 +78,9 @@ enum sim_conn_state {
     SIM_CONN_DOWN,
 };
 
+/* Arrays are by its end. */
 struct sim_conn {
+    uint16_t host[NET_HOSTS];       /* 0 and 1, or in a fabric any two */
     unsigned number;                /* from 1; what events call conn=N */
     uint8_t type;                   /* enum qp_type, of the queue pair that `initiator` has */
     uint8_t initiator;              /* XRC: the host whose queue pair sends requests */
@@ -96,6 +108,8 @@ struct sim_app {
     /* Called at `now`, after everything due in the hosts: poll completions, post work. Returns when it must be called
      * again at the latest; NS_NEVER: only when something happens. */
     ns_t (*run)(void *user, ns_t now);
+    /* Fabric: something may have happened at this host: poll its completions, post work to its queue pairs. */
+    void (*host)(void *user, unsigned host, ns_t now);
     /* A host sent a frame. */
     void (*sent)(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
     /* A host raised an asynchronous event. */
@@ -103,11 +117,24 @@ struct sim_app {
     void *user;
 };
 
+/* A host of a fabric. */
+struct sim_host {
+    struct timer timer;    /* when it has work to do */
+    ns_t port_free;        /* when its port can send the next frame */
+    bool touched;          /* it has work to do now */
+    uint16_t next_touched; /* next one of this kind */
+};
+
 struct sim {
     ns_t now;
-    struct endpoint *ep[NET_HOSTS];
-    struct cm_agent *cm[NET_HOSTS]; /* NULL: no connection manager */
-    struct link_addr addr[NET_HOSTS];
+    unsigned n_hosts;
+    struct endpoint **ep;              /* by host */
+    struct cm_agent **cm;              /* NULL: no connection manager */
+    struct link_addr *addr;            /* first addresses */
+    struct fabric *fabric;             /* NULL: `net` */
+    struct sim_host *host;             /* fabric: by host */
+    struct timers timers;              /* fabric: of the hosts */
+    uint16_t touched, touched_end;     /* fabric: first and last host that has work to do now; SIM_NO_HOST: none */
     struct link_addr port2[NET_HOSTS]; /* of the second ports; there are any if net.port2 */
     uint16_t addrs[NET_HOSTS];         /* consecutive ones from `addr` on, 1 and up; connections take them in turn */
     bool credits[NET_HOSTS];           /* end-to-end flow control */
@@ -160,8 +187,8 @@ unsigned sim_idle(const struct sim *s, const char *const who[NET_HOSTS], report_
 
 /* The path from host `from` to the other one, between their ports with the number `port`: 1, or 2 if both have two. */
 struct av sim_path(const struct sim *s, unsigned from, unsigned port);
-/* The addresses that `host` uses on connection `c` (NULL: its first) at its port `port`. */
-struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned host, unsigned port);
+/* The addresses that end `end` of connection `c` (NULL: the host `end`, its first) uses at its port `port`. */
+struct link_addr sim_addr(const struct sim *s, const struct sim_conn *c, unsigned end, unsigned port);
 /* sim_path() between the addresses of connection `c`. */
 struct av sim_conn_path(const struct sim *s, const struct sim_conn *c, unsigned from, unsigned port);
 /* The port that the queue pair of `host` does not use now. */
@@ -176,6 +203,8 @@ static inline bool sim_stuck(const struct sim *s)
     return s->passes > SIM_PASSES_MAX;
 }
 
+/* Fabric: `host` has work to do: something was posted to it. */
+void sim_touch(struct sim *s, unsigned host);
 /* With a wire: a frame of the other host arrived at time `when`. */
 void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when);
 /* How long a host's port takes for a frame of `len` bytes, ns. */

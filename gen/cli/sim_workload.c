@@ -1,0 +1,231 @@
+/* layer 4 (tool): `rdmagen sim --workload`: many hosts in a fabric. */
+#include "gen/cli/sim_cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- The network ------------------------------------------------------------------------------ */
+
+/* Read the lines of a topology file. 0, or the exit status after a message. */
+static int read_topology(struct topology *t, const char *path)
+{
+    struct buf text = {0};
+    struct text_error e;
+    unsigned number = 1;
+    int r = sim_read_file(path, &text);
+
+    buf_str(&text); /* ends it with a NUL */
+    if (r < 0)
+        r = cli_error("--topology %s: %s", path, strerror(-r));
+    for (char *line = text.p, *end; r == 0 && line; line = end, number++) {
+        end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        if (!topology_line(t, line, &e))
+            r = cli_error("%s:%u:%u: %s", path, number, e.col, e.msg);
+    }
+    buf_free(&text);
+    return r;
+}
+
+static int make_topology(const struct sim_job *job, struct topology *t)
+{
+    struct text_error e;
+    int r = 0;
+
+    topology_init(t, job->sim.port_rate, job->sim.net.delay);
+    if (!topology_is_built_in(job->topology))
+        r = read_topology(t, job->topology);
+    else if (!topology_make(t, job->topology, &e))
+        r = cli_error("--topology %s: %s", job->topology, e.msg);
+    for (unsigned i = 0; i < job->n_lines && r == 0; i++)
+        if (!topology_line(t, job->lines[i], &e))
+            r = cli_error("--fabric '%s': column %u: %s", job->lines[i], e.col, e.msg);
+    if (r == 0 && !topology_check(t, &e))
+        r = cli_error("--topology %s: %s", job->topology, e.msg);
+    return r;
+}
+
+/* --- Files ------------------------------------------------------------------------------------ */
+
+/* Open the captures; files of one port share a tap. 0 or the exit status. */
+static int open_taps(struct sim_job *job, struct fabric *f, struct tap_set *sets, struct fabric_port **at)
+{
+    struct cap_error e;
+
+    for (unsigned i = 0; i < job->n_files; i++) {
+        const struct sim_file *file = &job->files[i];
+        struct fabric_port *p = file->port
+                                    ? fabric_port_find(f, file->port, file->port_len)
+                                    : fabric_port_find(f, fabric_host_name(f, 0), strlen(fabric_host_name(f, 0)));
+        struct tap_opts o = job->tap;
+        unsigned k = 0;
+        if (!p)
+            return cli_error("-w %.*s:%s: there is no such port: expected HOST, SWITCH.NEIGHBOUR or SWITCH.NUMBER",
+                             (int)file->port_len, file->port, file->path);
+        while (at[k] && at[k] != p)
+            k++;
+        at[k] = p;
+        o.seed = job->sim.seed * 131 + i;
+        if (tap_open(&sets[k], file->path, LINK_ETHERNET, &o, &e) < 0)
+            return sim_cap_failed(&e);
+        fabric_port_tap(p, &sets[k]);
+    }
+    return 0;
+}
+
+static int close_taps(struct tap_set *sets)
+{
+    struct cap_error e;
+    int status = 0;
+
+    for (unsigned i = 0; i < SIM_FILES_MAX; i++)
+        if (tap_close(&sets[i], &e) < 0)
+            status = sim_cap_failed(&e);
+    return status;
+}
+
+/* Write a file whole. 0 or the exit status. */
+static int write_file(const char *path, struct buf *b)
+{
+    struct report_file f = {.wanted = true, .name = path};
+    int r = report_file_open(&f);
+
+    if (!r)
+        r = report_file_write(&f, b);
+    buf_free(b);
+    return r;
+}
+
+/* --- The run ---------------------------------------------------------------------------------- */
+
+static int report(struct sim_job *job, const struct workload *w, struct buf *stats)
+{
+    struct buf b = {0};
+    int status = 0;
+
+    if (!report_file_alone(&job->json)) {
+        workload_text(&b, w);
+        status = cli_show(&b);
+    }
+    if (job->json.wanted && status == 0) {
+        b = (struct buf){0};
+        workload_json(&b, w);
+        status = report_file_write(&job->json, &b);
+        buf_free(&b);
+    }
+    if (job->completions && status == 0) {
+        b = (struct buf){0};
+        workload_messages_csv(&b, w);
+        status = write_file(job->completions, &b);
+    }
+    if (job->stats && status == 0) {
+        const char *colon = strrchr(job->stats, ':');
+        char *path = strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));
+        status = path ? write_file(path, stats) : cli_error("out of memory");
+        free(path);
+    }
+    return status;
+}
+
+static bool all_good(const struct workload_result *r)
+{
+    return !r->failed && !r->wrong && !r->gave_up;
+}
+
+static int run(struct sim_job *job, struct sim *s, const struct workload_config *c)
+{
+    struct text_error e;
+    struct buf stats = {0};
+    struct workload *w = workload_new(s, c, &e);
+    int status;
+
+    if (!w)
+        return cli_error("--workload %s: %s", job->workload, e.msg);
+    s->app = workload_app(w);
+    if (job->stats)
+        workload_stats(w, &stats, job->stats_every);
+    workload_run(w);
+    status = report(job, w, &stats);
+    if (!status && !all_good(workload_result(w)))
+        status = EXIT_FOUND;
+    buf_free(&stats);
+    workload_free(w);
+    return status;
+}
+
+/* Set up what the workload is told. `list`: the text of a file that it names. 0 or the exit status. */
+static int config(struct sim_job *job, struct workload_config *c, struct buf *list)
+{
+    const char *colon = strchr(job->workload, ':');
+    int r;
+
+    *c = (struct workload_config){.kind = workload_find(job->workload),
+                                  .args = colon ? colon + 1 : "",
+                                  .size = job->traffic.size,
+                                  .iters = job->iters_given ? job->traffic.iters : 1,
+                                  .qps = job->traffic.qps,
+                                  .depth = job->traffic.tx_depth,
+                                  .conn = job->traffic.conn,
+                                  .seed = job->sim.seed,
+                                  .time_limit = job->traffic.time_limit};
+    if (strcmp(c->kind->name, "flows") != 0)
+        return 0;
+    r = sim_read_file(c->args, list);
+    if (r < 0)
+        return cli_error("--workload flows:%s: %s", c->args, strerror(-r));
+    c->args = buf_str(list);
+    return 0;
+}
+
+static int play(struct sim_job *job, struct topology *t, const struct workload_config *c)
+{
+    struct tap_set *sets = calloc(SIM_FILES_MAX, sizeof *sets);
+    struct fabric_port *at[SIM_FILES_MAX + 1] = {NULL};
+    struct sim_app none = {0};
+    struct sim s;
+    int r, err;
+
+    if (!sets) {
+        event_list_free(job->sim.events);
+        return cli_error("out of memory");
+    }
+    job->sim.topology = t;
+    job->sim.ipv6 = job->ipv6;
+    job->sim.ep[0].policies.refill = &refill_full;
+    err = sim_init(&s, &job->sim, &none);
+    if (err == -ENOBUFS)
+        r = cli_error("--topology %s: the headroom of the ports of a switch leaves nothing of its buffer",
+                      job->topology);
+    else
+        r = err < 0 ? cli_error("sim: %s", strerror(-err)) : open_taps(job, s.fabric, sets, at);
+    if (r == 0)
+        r = run(job, &s, c);
+    sim_free(&s);
+    err = close_taps(sets);
+    free(sets);
+    return err ? err : r;
+}
+
+int sim_workload(struct sim_job *job)
+{
+    struct workload_config c;
+    struct topology t;
+    struct buf list = {0};
+    int r = make_topology(job, &t);
+
+    if (!r)
+        r = config(job, &c, &list);
+    if (!r)
+        r = report_file_open(&job->json);
+    if (r)
+        event_list_free(job->sim.events);
+    else
+        r = play(job, &t, &c);
+    if (r)
+        report_file_fail(&job->json);
+    buf_free(&list);
+    topology_free(&t);
+    return r;
+}

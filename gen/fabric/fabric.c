@@ -1,0 +1,385 @@
+/* layer 3 (fabric): the network: built from a topology, frames on links, ports of hosts, what is due. */
+#include "dissect/link/eth.h"
+#include "dissect/link/macc.h"
+#include "gen/endpoint/endpoint.h"
+#include "gen/fabric/fabric_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const uint32_t frame_sizes[FRAME_SIZES] = {128, 1280, 2304, 4480, NET_FRAME_MAX};
+
+struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    struct fab_frame *m;
+    uint8_t size = 0;
+
+    while (frame_sizes[size] < len)
+        size++;
+    m = f->spare[size];
+    if (m)
+        f->spare[size] = m->next;
+    else if (!(m = malloc(sizeof *m + frame_sizes[size])))
+        return NULL;
+    *m = (struct fab_frame){.len = len, .size = size};
+    memcpy(m->data, data, len);
+    return m;
+}
+
+void frame_free(struct fabric *f, struct fab_frame *m)
+{
+    m->next = f->spare[m->size];
+    f->spare[m->size] = m;
+}
+
+ns_t port_time(const struct fabric_port *p, uint32_t len)
+{
+    uint64_t bits = ((uint64_t)len + FCS_LEN + WIRE_GAP) * 8;
+
+    return (ns_t)((bits * NS_PER_S + p->rate - 1) / p->rate);
+}
+
+void port_show(const struct fabric_port *p, const struct fab_frame *m, bool inbound, ns_t now)
+{
+    if (UNLIKELY(p->taps))
+        tap_frame(p->taps, m->data, m->len, inbound, now);
+}
+
+void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now)
+{
+    struct fabric *f = p->f;
+
+    p->free_at = now + port_time(p, m->len);
+    p->n.sent++;
+    p->n.sent_bytes += m->len;
+    port_show(p, m, false, now);
+    if (port_is_down(p, now) || (p->loss_ppb && prng_below(&f->prng, 1000000000) < p->loss_ppb)) {
+        p->n.lost++;
+        frame_free(f, m);
+        return;
+    }
+    m->next = NULL;
+    m->due = p->free_at + p->delay;
+    if (p->link)
+        p->link_end->next = m;
+    else
+        p->link = m;
+    p->link_end = m;
+    if (p->link == m)
+        timer_set(&f->timers, &p->arrive, m->due);
+}
+
+/* --- Hosts ------------------------------------------------------------------------------------ */
+
+struct link_addr fabric_addr(unsigned h, bool ipv6)
+{
+    struct link_addr a = {.encap = ENCAP_ROCEV2, .mac = {0x02, 0, 50, 60, 0, 1}, .lid = 1};
+    const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [7] = 0x3c, [15] = 1};
+
+    memcpy(a.gid, v6, 16);
+    if (!ipv6)
+        gid_from_ipv4(a.gid, 0x323c0001);
+    return link_addr_nth(&a, h);
+}
+
+/* The host that a frame is for; FAB_NO_HOST: none. */
+static uint16_t host_of(const struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    uint32_t n = len >= 14 ? load_be32(data + 2) - ((uint32_t)50 << 24 | 60 << 16 | 1) : UINT32_MAX;
+
+    return n < f->n_hosts ? (uint16_t)n : FAB_NO_HOST;
+}
+
+static struct fabric_port *port_of_host(const struct fabric *f, unsigned host)
+{
+    return f->node[f->host[host]].port;
+}
+
+ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct fabric_port *p = port_of_host(f, host);
+    struct fab_frame *m = frame_new(f, data, len);
+
+    if (!m) {
+        p->n.lost++;
+        return now;
+    }
+    m->to = host_of(f, data, len);
+    m->class = frame_class(data, len);
+    m->hash = flow_hash(data, len);
+    port_send(p, m, now);
+    return p->free_at;
+}
+
+uint8_t fabric_stopped(const struct fabric *f, unsigned host, ns_t now)
+{
+    return pfc_stopped(port_of_host(f, host), now);
+}
+
+unsigned fabric_hosts(const struct fabric *f)
+{
+    return f->n_hosts;
+}
+
+const char *fabric_host_name(const struct fabric *f, unsigned h)
+{
+    return f->node[f->host[h]].name;
+}
+
+/* --- Time ------------------------------------------------------------------------------------- */
+
+static bool is_pause(const struct fab_frame *m)
+{
+    return m->len >= ETH_LEN + MACC_PAUSE_LEN && load_be16(m->data + 12) == ETHERTYPE_MACC;
+}
+
+/* The first frame on the link of `p` arrives. */
+static void arrived(struct fabric_port *p, ns_t now)
+{
+    struct fab_frame *m = p->link;
+    struct fabric_port *to = p->peer;
+    struct fabric *f = p->f;
+    const struct fab_node *n = &f->node[to->node];
+
+    p->link = m->next;
+    if (p->link)
+        timer_set(&f->timers, &p->arrive, p->link->due);
+    else
+        timer_stop(&f->timers, &p->arrive);
+    if (port_is_down(p, now)) {
+        p->n.lost++;
+        frame_free(f, m);
+        return;
+    }
+    to->n.received++;
+    port_show(to, m, true, now);
+    if (UNLIKELY(is_pause(m)))
+        pfc_take(to, m, now);
+    if (!n->sw)
+        f->user.deliver(f->user.user, n->host, m->data, m->len, now);
+    if (n->sw && !is_pause(m))
+        switch_take(to, m, now);
+    else
+        frame_free(f, m);
+}
+
+/* The port may send, or a class of it may be sent again. */
+static void turned(struct fabric_port *p, ns_t now)
+{
+    const struct fab_node *n = &p->f->node[p->node];
+
+    timer_stop(&p->f->timers, &p->turn);
+    if (n->sw)
+        port_turn(p, now);
+    else
+        p->f->user.resumed(p->f->user.user, n->host, now);
+}
+
+ns_t fabric_next(const struct fabric *f)
+{
+    const struct timer *t = timers_first(&f->timers);
+
+    return t ? t->when : NS_NEVER;
+}
+
+/* A timer of a port lies in the array of the ports, any other one elsewhere. */
+static bool fire_port(struct fabric *f, struct timer *t, ns_t now)
+{
+    uintptr_t at = (uintptr_t)t - (uintptr_t)f->port;
+    struct fabric_port *p;
+
+    if ((uintptr_t)t < (uintptr_t)f->port || at >= f->n_ports * sizeof *f->port)
+        return false;
+    p = &f->port[at / sizeof *f->port];
+    if (t == &p->arrive)
+        arrived(p, now);
+    else
+        turned(p, now);
+    return true;
+}
+
+static void fire(struct fabric *f, struct timer *t, ns_t now)
+{
+    if (fire_port(f, t, now))
+        return;
+    if (t == &f->reroute) {
+        timer_stop(&f->timers, t);
+        routes_find(f, now);
+        routes_watch(f, now);
+        return;
+    }
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        if (f->node[i].sw && t == &f->node[i].sw->watch)
+            pfc_refresh(f, &f->node[i], now);
+}
+
+void fabric_run(struct fabric *f, ns_t now)
+{
+    struct timer *t;
+
+    while ((t = timers_first(&f->timers)) && t->when <= now)
+        fire(f, t, now);
+}
+
+/* --- Building --------------------------------------------------------------------------------- */
+
+static void port_init(struct fabric *f, struct fabric_port *p, const struct topo_link *l, uint32_t node)
+{
+    struct fab_node *n = &f->node[node];
+
+    *p = (struct fabric_port){.f = f,
+                              .node = node,
+                              .number = (uint16_t)n->n_ports++,
+                              .rate = l->rate,
+                              .delay = l->delay,
+                              .reaction = l->reaction,
+                              .loss_ppb = l->loss_ppb,
+                              .down = l->down,
+                              .up = l->up};
+}
+
+static bool node_init(struct fabric *f, uint32_t i, const struct topo_node *from, uint64_t seed)
+{
+    struct fab_node *n = &f->node[i];
+
+    memcpy(n->name, from->name, sizeof n->name);
+    n->host = from->is_switch ? FAB_NO_HOST : f->n_hosts;
+    if (!from->is_switch) {
+        f->host[f->n_hosts++] = (uint16_t)i;
+        return true;
+    }
+    n->sw = calloc(1, sizeof *n->sw);
+    if (!n->sw)
+        return false;
+    n->sw->c = from->sw;
+    n->sw->seed = seed * 1000003 + i;
+    return true;
+}
+
+/* Bytes that may arrive behind a pause frame: on the link both ways, until the neighbour obeys, and a frame of each
+ * that was already being sent. */
+static uint64_t headroom_of(const struct fabric_port *p)
+{
+    ns_t time = 2 * p->delay + p->peer->reaction;
+
+    return (uint64_t)((unsigned __int128)time * p->rate / (8 * NS_PER_S)) + 2 * (EP_FRAME_MAX + FCS_LEN + WIRE_GAP);
+}
+
+/* What is left of the buffer behind the headroom of all ports. False: nothing. */
+static bool share_buffer(struct fab_node *n)
+{
+    uint64_t head = 0;
+
+    for (uint32_t i = 0; i < n->n_ports && n->sw->c.lossless; i++) {
+        struct fabric_port *p = &n->port[i];
+        p->headroom = n->sw->c.headroom == TOPO_AUTO ? headroom_of(p) : n->sw->c.headroom;
+        head += p->headroom * (uint64_t)__builtin_popcount(n->sw->c.lossless);
+    }
+    n->sw->shared = n->sw->c.buffer > head ? n->sw->c.buffer - head : 0;
+    return n->sw->shared > 0;
+}
+
+static void mark_init(struct fabric_port *p, uint64_t seed)
+{
+    const struct fab_switch *s = switch_at(p);
+
+    for (unsigned c = 0; s && c < TOPO_CLASSES; c++)
+        mp_init(&p->q[c].mark, &s->c.mark, seed * 31 + (uint64_t)(p - p->f->port) * TOPO_CLASSES + c, 0);
+}
+
+static bool build_ports(struct fabric *f, const struct topology *t, uint64_t seed)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        f->node[i].port = f->port + at;
+        at += t->node[i].links;
+    }
+    for (uint32_t i = 0; i < t->n_links; i++) {
+        const struct topo_link *l = &t->link[i];
+        struct fabric_port *p[2];
+        for (unsigned k = 0; k < 2; k++) {
+            struct fab_node *n = &f->node[l->end[k]];
+            p[k] = &n->port[n->n_ports];
+            port_init(f, p[k], l, l->end[k]);
+        }
+        p[0]->peer = p[1];
+        p[1]->peer = p[0];
+    }
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        if (f->node[i].sw && !share_buffer(&f->node[i]))
+            return false;
+    for (uint32_t i = 0; i < f->n_ports; i++)
+        mark_init(&f->port[i], seed);
+    return true;
+}
+
+static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int *err)
+{
+    f->n_ports = 2 * t->n_links;
+    f->node = calloc(t->n_nodes, sizeof *f->node);
+    f->host = calloc(t->n_hosts, sizeof *f->host);
+    f->port = calloc(f->n_ports, sizeof *f->port);
+    f->timers.heap = calloc(2 * (size_t)f->n_ports + t->n_nodes + 2, sizeof(struct timer *));
+    if (!f->node || !f->host || !f->port || !f->timers.heap)
+        return false;
+    f->n_nodes = t->n_nodes;
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        if (!node_init(f, i, &t->node[i], seed))
+            return false;
+    if (!build_ports(f, t, seed)) {
+        *err = -ENOBUFS;
+        return false;
+    }
+    routes_watch(f, -1);
+    return routes_find(f, 0);
+}
+
+struct fabric *fabric_new(const struct topology *t, const struct fabric_user *user, uint64_t seed, int *err)
+{
+    struct fabric *f = calloc(1, sizeof *f);
+
+    *err = -ENOMEM;
+    if (!f)
+        return NULL;
+    f->user = *user;
+    prng_seed(&f->prng, seed ^ 0xfab21c);
+    if (build(f, t, seed, err))
+        return f;
+    fabric_free(f);
+    return NULL;
+}
+
+static void frames_free(struct fab_frame *m)
+{
+    while (m) {
+        struct fab_frame *next = m->next;
+        free(m);
+        m = next;
+    }
+}
+
+void fabric_free(struct fabric *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; f->port && i < f->n_ports; i++) {
+        frames_free(f->port[i].link);
+        frames_free(f->port[i].urgent);
+        for (unsigned c = 0; c < TOPO_CLASSES; c++)
+            frames_free(f->port[i].q[c].head);
+    }
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        if (f->node[i].sw) {
+            free(f->node[i].sw->route);
+            free(f->node[i].sw->hop);
+            free(f->node[i].sw);
+        }
+    for (unsigned i = 0; i < FRAME_SIZES; i++)
+        frames_free(f->spare[i]);
+    free(f->node);
+    free(f->host);
+    free(f->port);
+    free(f->timers.heap);
+    free(f);
+}

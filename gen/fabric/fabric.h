@@ -1,0 +1,93 @@
+/* layer 3 (fabric): a network of hosts, switches and links in virtual time.
+ *
+ * A link has a port at either end. A frame occupies the port that sends it for as long as its bits take at the rate of
+ * the link (with preamble, frame check sequence and gap), and arrives whole after the delay of the link. A switch puts
+ * it into the queue of its class at the port of the next link, if its shared buffer has room; the scheduler of the port
+ * chooses the queue that sends next. The class of a frame is the priority of its tag, or the upper three bits of its
+ * DSCP. A switch with lossless classes pauses its neighbours by frames of priority-based flow control, IEEE 802.1Qbb;
+ * ports of hosts and of switches obey them.
+ *
+ * Hosts are numbered from 0, in the order of the topology; a host has one port.
+ */
+#ifndef RDMATRACE_GEN_FABRIC_FABRIC_H
+#define RDMATRACE_GEN_FABRIC_FABRIC_H
+
+#include "buf.h"
+#include "gen/endpoint/build.h"
+#include "gen/fabric/topology.h"
+#include "gen/net/tap.h"
+
+struct fabric;
+struct fabric_port;
+
+/* Counters of a port. */
+struct fabric_counters {
+    uint64_t sent, sent_bytes; /* frames put on the link, and their bytes without frame check sequence */
+    uint64_t received;         /* frames that arrived */
+    uint64_t dropped;          /* frames for this port that found no room in the buffer */
+    uint64_t lost;             /* frames lost on the link, or because it is down */
+    uint64_t marked;           /* frames marked CE when they left the queue */
+    uint64_t pauses_sent;      /* pause frames that begin or prolong a pause */
+    uint64_t resumes_sent;     /* pause frames that end one */
+    uint64_t pauses_received;  /* likewise, of the neighbour */
+    uint64_t storms;           /* queues emptied by the watchdog */
+    uint64_t depth_max;        /* longest queue of a class, bytes */
+    ns_t paused[TOPO_CLASSES]; /* how long the class was stopped */
+};
+
+/* Who uses the fabric. */
+struct fabric_user {
+    /* A frame arrives at a host; pause frames, too. */
+    void (*deliver)(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
+    /* The port of a host may send what it was not allowed to: fabric_stopped() has changed. */
+    void (*resumed)(void *user, unsigned host, ns_t now);
+    void *user;
+};
+
+/* Addresses of host number `h`: RoCEv2, 50.60.0.1 and on, or 2001:db8:0:3c::1 if `ipv6`. */
+struct link_addr fabric_addr(unsigned h, bool ipv6);
+/* Build the network; `seed`: of the marks, losses, and paths. NULL with *err set: -ENOMEM; -ENOBUFS:
+ * the headroom of a switch is more than its buffer. `t` is not kept. */
+struct fabric *fabric_new(const struct topology *t, const struct fabric_user *user, uint64_t seed, int *err);
+void fabric_free(struct fabric *f);
+unsigned fabric_hosts(const struct fabric *f);
+/* Name of a host in the topology. */
+const char *fabric_host_name(const struct fabric *f, unsigned h);
+
+/* A host sends a frame, of NET_FRAME_MAX bytes at most: returns when its port can send the next one. It must not be
+ * called before that time. */
+ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
+/* Mask of the classes that the port of a host must not send now. */
+uint8_t fabric_stopped(const struct fabric *f, unsigned host, ns_t now);
+/* When fabric_run() must be called next; NS_NEVER: nothing is under way. */
+ns_t fabric_next(const struct fabric *f);
+/* Do what is due. */
+void fabric_run(struct fabric *f, ns_t now);
+/* How long `bytes` of payload take from host to host through empty queues, in frames of at most `mtu` bytes of payload
+ * and `head` bytes around it, until the response of `reply` bytes is back; 0: until the data is there. */
+ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t bytes, uint32_t mtu, uint32_t head,
+                  uint32_t reply);
+
+/* --- Ports ------------------------------------------------------------------------------------ */
+
+/* The port by its name: "HOST", or "SWITCH.N" (N: its links in the order of the topology, from 1), or
+ * "SWITCH.NEIGHBOUR"; NULL: there is none. */
+struct fabric_port *fabric_port_find(const struct fabric *f, const char *name, size_t len);
+/* Port number `i` of all, from 0; NULL: there are no more. */
+struct fabric_port *fabric_port_nth(const struct fabric *f, uint32_t i);
+/* Append its name: "h1", "leaf1.spine2". */
+void fabric_port_name(struct buf *b, const struct fabric *f, const struct fabric_port *p);
+/* Counters until `now`. */
+struct fabric_counters fabric_port_counters(const struct fabric_port *p, ns_t now);
+/* Bytes in its queues now. */
+uint64_t fabric_port_depth(const struct fabric_port *p);
+/* bit/s of its link. */
+uint64_t fabric_port_rate(const struct fabric_port *p);
+/* Show all frames that the port sends and receives to `taps` (kept); NULL: none. */
+void fabric_port_tap(struct fabric_port *p, struct tap_set *taps);
+/* The counters of all ports together; depth_max: the longest. */
+struct fabric_counters fabric_total(const struct fabric *f, ns_t now);
+/* Packets forwarded by ports, of hosts and switches: one for each link that a packet passes. */
+uint64_t fabric_hops(const struct fabric *f);
+
+#endif

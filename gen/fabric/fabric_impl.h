@@ -1,0 +1,158 @@
+/* layer 3 (fabric): what the files of the fabric share: frames, queues, ports, switches. */
+#ifndef RDMATRACE_GEN_FABRIC_FABRIC_IMPL_H
+#define RDMATRACE_GEN_FABRIC_FABRIC_IMPL_H
+
+#include "gen/endpoint/timers.h"
+#include "gen/fabric/fabric.h"
+#include "prng.h"
+
+#define FCS_LEN  4  /* of Ethernet, not in the frames */
+#define WIRE_GAP 20 /* preamble and gap between frames */
+
+#define FRAME_SIZES 5 /* sizes of memory for frames */
+
+/* A frame on its way. */
+struct fab_frame {
+    struct fab_frame *next;
+    ns_t due;       /* on a link: when it arrives */
+    uint64_t hash;  /* of its flow */
+    uint32_t len;   /* bytes at data */
+    uint16_t to;    /* host */
+    uint16_t in;    /* in a queue: number of the port by which it came into the switch */
+    uint8_t class;  /* 0 to 7 */
+    uint8_t size;   /* which of frame_sizes */
+    uint8_t data[]; /* from the Ethernet header on */
+};
+
+struct fab_queue {
+    struct fab_frame *head, *tail;
+    uint64_t bytes;
+    struct mp mark;     /* which packets it marks */
+    int64_t deficit;    /* bytes that it may send in this round */
+    ns_t stopped_from;  /* obeyed pause: from here ... */
+    ns_t stopped_until; /* ... until here; 0: none */
+    ns_t paused;        /* how long it was stopped before */
+    ns_t storm_until;   /* watchdog: frames are dropped until then; 0: not */
+    bool in_turn;       /* it got its deficit of this round */
+};
+
+/* What a port of a switch holds of a class that came in by it. */
+struct fab_ingress {
+    uint64_t used;     /* bytes in the shared buffer */
+    uint64_t headroom; /* bytes in the headroom */
+    bool pausing;      /* the neighbour was told to pause */
+    ns_t refresh;      /* when it is told again */
+};
+
+/* One end of a link. */
+struct fabric_port {
+    struct timer turn;   /* when it may send again what waits */
+    struct timer arrive; /* when the first frame on the link arrives at the peer */
+    struct fabric *f;
+    struct fabric_port *peer;
+    uint32_t node;   /* number in the topology */
+    uint16_t number; /* of the node, from 0 */
+    uint64_t rate;
+    ns_t delay, reaction;
+    uint32_t loss_ppb;
+    ns_t down, up;                         /* the link cannot be used from `down` until `up` */
+    ns_t free_at;                          /* end of the frame that is being sent */
+    struct fab_frame *link, *link_end;     /* on the link */
+    struct fab_frame *urgent, *urgent_end; /* pause frames that wait for the port */
+    struct fab_queue q[TOPO_CLASSES];
+    struct fab_ingress in[TOPO_CLASSES];
+    uint64_t headroom;  /* bytes reserved for each lossless class that comes in here */
+    uint8_t turn_class; /* of the class whose turn it is */
+    struct tap_set *taps;
+    struct fabric_counters n;
+};
+
+struct fab_switch {
+    struct topo_switch c;
+    struct timer watch;   /* of pause frames that are to be repeated */
+    uint64_t shared;      /* bytes of the buffer without headroom */
+    uint64_t shared_used; /* of these */
+    uint64_t seed;        /* of the choice of paths */
+    uint32_t *route;      /* by node of the last switch: first of its ports in `hop`, and behind them the next one's */
+    uint16_t *hop;        /* numbers of ports on shortest paths */
+};
+
+struct fab_node {
+    char name[TOPO_NAME];
+    struct fabric_port *port; /* its ports */
+    uint32_t n_ports;
+    uint16_t host;         /* number of the host; FAB_NO_HOST: a switch */
+    struct fab_switch *sw; /* NULL: a host */
+};
+#define FAB_NO_HOST UINT16_MAX
+
+struct fabric {
+    struct fabric_user user;
+    struct fab_node *node;
+    uint32_t n_nodes;
+    uint16_t *host; /* by number: its node */
+    uint16_t n_hosts;
+    struct fabric_port *port; /* of all nodes, by node */
+    uint32_t n_ports;
+    struct timers timers;
+    struct timer reroute; /* when routes change next */
+    struct prng prng;
+    struct fab_frame *spare[FRAME_SIZES];
+};
+
+/* fabric.c */
+/* A frame with a copy of `data`; NULL: no memory. */
+struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len);
+void frame_free(struct fabric *f, struct fab_frame *m);
+/* ns that a frame of `len` bytes occupies the port. */
+ns_t port_time(const struct fabric_port *p, uint32_t len);
+/* The port, free now, puts a frame on its link. */
+void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now);
+/* Show a frame to the taps of the port. */
+void port_show(const struct fabric_port *p, const struct fab_frame *m, bool inbound, ns_t now);
+static inline bool port_is_down(const struct fabric_port *p, ns_t now)
+{
+    return UNLIKELY(p->down <= now) && now < p->up;
+}
+static inline struct fab_switch *switch_at(const struct fabric_port *p)
+{
+    return p->f->node[p->node].sw;
+}
+
+/* route.c */
+/* Find all paths anew, without the links that are down at `now`. False: no memory. */
+bool routes_find(struct fabric *f, ns_t now);
+/* Set the timer for the next change of the links. */
+void routes_watch(struct fabric *f, ns_t now);
+/* The port by which the switch sends the frame on; NULL: no path leads there. */
+struct fabric_port *route_of(struct fabric *f, struct fab_node *at, const struct fab_frame *m);
+/* The flow of a frame, as a number: addresses, protocol and ports. */
+uint64_t flow_hash(const uint8_t *data, uint32_t len);
+
+/* switch.c */
+/* A frame arrives at a switch by this port. */
+void switch_take(struct fabric_port *in, struct fab_frame *m, ns_t now);
+/* The port sends what it may, if it is free. */
+void port_turn(struct fabric_port *p, ns_t now);
+/* Drop all frames of a queue. */
+void queue_flush(struct fabric_port *p, unsigned class, ns_t now);
+
+/* pfc.c */
+/* Bytes of a port and class from which it pauses its neighbour. */
+uint64_t pfc_xoff(const struct fab_switch *s);
+/* The port holds more, or less, of the class than before: pause or resume the neighbour if it is time. */
+void pfc_check(struct fabric_port *in, unsigned class, ns_t now);
+/* A pause frame arrives at the port. */
+void pfc_take(struct fabric_port *p, const struct fab_frame *m, ns_t now);
+/* Mask of the classes that the port must not send now. */
+uint8_t pfc_stopped(const struct fabric_port *p, ns_t now);
+/* When the first of the classes in `mask` may be sent again; NS_NEVER: none is stopped. */
+ns_t pfc_resumes(const struct fabric_port *p, uint8_t mask, ns_t now);
+/* Repeat the pause frames of the switch that are due, and set its timer. */
+void pfc_refresh(struct fabric *f, struct fab_node *n, ns_t now);
+/* How long the class was stopped until now. */
+ns_t pfc_paused(const struct fab_queue *q, ns_t now);
+/* Whether the watchdog keeps the class from being sent; it empties queues that were stopped too long. */
+bool pfc_storm(struct fabric_port *p, unsigned class, ns_t now);
+
+#endif

@@ -1,0 +1,204 @@
+/* layer 3 (fabric): priority-based flow control: a port pauses its neighbour, and obeys its neighbour. */
+#include "gen/fabric/fabric_impl.h"
+#include "gen/net/pause.h"
+
+/* --- Pausing the neighbour -------------------------------------------------------------------- */
+
+/* Link address of a port of a switch. */
+static void mac_of(const struct fabric_port *p, uint8_t mac[6])
+{
+    const uint8_t first[4] = {0x02, 0, 0, 0xfe};
+
+    memcpy(mac, first, 4);
+    mac[4] = (uint8_t)((p - p->f->port) >> 8);
+    mac[5] = (uint8_t)(p - p->f->port);
+}
+
+/* Send a pause frame ahead of all that waits. */
+static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t now)
+{
+    uint8_t data[PAUSE_FRAME_LEN], mac[6];
+    struct fab_frame *m;
+
+    mac_of(p, mac);
+    pause_build(data, mac, class, quanta);
+    m = frame_new(p->f, data, sizeof data);
+    if (!m)
+        return;
+    if (quanta)
+        p->n.pauses_sent++;
+    else
+        p->n.resumes_sent++;
+    m->next = NULL;
+    if (p->urgent)
+        p->urgent_end->next = m;
+    else
+        p->urgent = m;
+    p->urgent_end = m;
+    port_turn(p, now);
+}
+
+static ns_t quanta_time(const struct fabric_port *p)
+{
+    return pause_time(switch_at(p)->c.quanta, p->rate);
+}
+
+/* Begin, or prolong, a pause of the neighbour: half of its time passes before it is told again. */
+static void pause_neighbour(struct fabric_port *p, unsigned class, ns_t now)
+{
+    struct fab_ingress *g = &p->in[class];
+    struct fab_switch *s = switch_at(p);
+
+    g->pausing = true;
+    g->refresh = now + quanta_time(p) / 2 + 1;
+    if (!s->watch.pos || s->watch.when > g->refresh)
+        timer_set(&p->f->timers, &s->watch, g->refresh);
+    tell(p, class, s->c.quanta, now);
+}
+
+void pfc_check(struct fabric_port *in, unsigned class, ns_t now)
+{
+    const struct fab_switch *s = switch_at(in);
+    struct fab_ingress *g = &in->in[class];
+    uint64_t xoff = pfc_xoff(s);
+
+    if (!g->pausing) {
+        if (g->headroom || g->used >= xoff)
+            pause_neighbour(in, class, now);
+    } else if (!g->headroom && (g->used == 0 || g->used + s->c.xon <= xoff)) {
+        g->pausing = false;
+        tell(in, class, 0, now);
+    }
+}
+
+void pfc_refresh(struct fabric *f, struct fab_node *n, ns_t now)
+{
+    ns_t next = NS_NEVER;
+
+    timer_stop(&f->timers, &n->sw->watch);
+    for (uint32_t i = 0; i < n->n_ports; i++)
+        for (unsigned c = 0; c < TOPO_CLASSES; c++) {
+            struct fab_ingress *g = &n->port[i].in[c];
+            if (g->pausing && g->refresh <= now)
+                pause_neighbour(&n->port[i], c, now);
+            if (g->pausing && g->refresh < next)
+                next = g->refresh;
+        }
+    if (next != NS_NEVER)
+        timer_set(&f->timers, &n->sw->watch, next);
+}
+
+/* --- Obeying the neighbour -------------------------------------------------------------------- */
+
+static bool is_stopped(const struct fab_queue *q, ns_t now)
+{
+    return UNLIKELY(q->stopped_until > now) && q->stopped_from <= now;
+}
+
+ns_t pfc_paused(const struct fab_queue *q, ns_t now)
+{
+    ns_t until = q->stopped_until < now ? q->stopped_until : now;
+
+    return q->paused + (until > q->stopped_from ? until - q->stopped_from : 0);
+}
+
+/* Count a pause that is over. */
+static void settle(struct fab_queue *q, ns_t now)
+{
+    if (q->stopped_until > now)
+        return;
+    q->paused = pfc_paused(q, now);
+    q->stopped_from = q->stopped_until = 0;
+}
+
+uint8_t pfc_stopped(const struct fabric_port *p, ns_t now)
+{
+    uint8_t mask = 0;
+
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        mask |= (uint8_t)(is_stopped(&p->q[c], now) << c);
+    return mask;
+}
+
+ns_t pfc_resumes(const struct fabric_port *p, uint8_t mask, ns_t now)
+{
+    ns_t first = NS_NEVER;
+
+    for (unsigned c = 0; c < TOPO_CLASSES; c++) {
+        const struct fab_queue *q = &p->q[c];
+        ns_t watchdog = switch_at(p) ? switch_at(p)->c.watchdog : 0, t = q->stopped_until;
+        if (!(mask >> c & 1) || !is_stopped(q, now))
+            continue;
+        if (watchdog && q->stopped_from + watchdog < t)
+            t = q->stopped_from + watchdog;
+        first = t < first ? t : first;
+    }
+    return first;
+}
+
+/* The neighbour says how long a class is to be stopped; 0: it may go on. */
+static void obey(struct fabric_port *p, unsigned class, unsigned quanta, ns_t now)
+{
+    struct fab_queue *q = &p->q[class];
+    ns_t from = now + p->reaction;
+
+    settle(q, now);
+    if (quanta) {
+        if (!q->stopped_until)
+            q->stopped_from = from;
+        q->stopped_until = now + pause_time(quanta, p->rate);
+    } else if (q->stopped_until > from) {
+        q->stopped_until = from;
+    }
+    if (q->stopped_until < q->stopped_from)
+        q->stopped_until = q->stopped_from;
+}
+
+/* Wake a host when its port may go on. */
+static void wake_host(struct fabric_port *p, ns_t now)
+{
+    ns_t when = NS_NEVER;
+
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        if (p->q[c].stopped_until > now && p->q[c].stopped_until < when)
+            when = p->q[c].stopped_until;
+    if (when != NS_NEVER)
+        timer_set(&p->f->timers, &p->turn, when);
+    else
+        timer_stop(&p->f->timers, &p->turn);
+    p->f->user.resumed(p->f->user.user, p->f->node[p->node].host, now);
+}
+
+void pfc_take(struct fabric_port *p, const struct fab_frame *m, ns_t now)
+{
+    struct pause_frame f;
+
+    if (!pause_frame_get(&f, m->data + 14, m->len - 14) || f.opcode != MACC_PFC)
+        return;
+    p->n.pauses_received++;
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        if (f.classes >> c & 1)
+            obey(p, c, f.quanta[c], now);
+    if (switch_at(p))
+        port_turn(p, now);
+    else
+        wake_host(p, now);
+}
+
+/* --- The watchdog ----------------------------------------------------------------------------- */
+
+bool pfc_storm(struct fabric_port *p, unsigned class, ns_t now)
+{
+    const struct topo_switch *c = &switch_at(p)->c;
+    struct fab_queue *q = &p->q[class];
+    bool long_stopped = is_stopped(q, now) && now - q->stopped_from >= c->watchdog;
+
+    if (long_stopped && q->storm_until <= now)
+        p->n.storms++;
+    if (long_stopped)
+        q->storm_until = now + c->restore;
+    if (q->storm_until <= now)
+        return false;
+    queue_flush(p, class, now);
+    return true;
+}

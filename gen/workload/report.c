@@ -1,0 +1,374 @@
+/* layer 3 (workload): reports: completion times, slowdown, fairness, bandwidth, and what the network did. */
+#include "gen/workload/workload_impl.h"
+
+#include <stdlib.h>
+
+#define HEAD      58 /* bytes around the payload of a packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 */
+#define ACK_BYTES 62 /* of an ACK: with its AETH, 4 */
+#define BINS      20 /* of messages by size */
+
+/* --- Figures ---------------------------------------------------------------------------------- */
+
+/* num / den in thousandths. */
+static uint64_t thousandths(unsigned __int128 num, unsigned __int128 den)
+{
+    return den ? (uint64_t)((num * 1000 + den / 2) / den) : 0;
+}
+
+static void decimal(struct buf *b, uint64_t milli)
+{
+    buf_dec(b, milli / 1000);
+    buf_char(b, '.');
+    buf_dec0(b, milli % 1000, 3);
+}
+
+/* A message that is done. */
+struct fct {
+    uint64_t bytes, slowdown; /* in thousandths */
+    ns_t took;
+};
+
+static ns_t ideal(const struct workload *w, const struct workload_message *m)
+{
+    return fabric_ideal(w->s->fabric, m->src, m->dst, m->bytes, w->c.conn.peer[0].path_mtu, HEAD, ACK_BYTES);
+}
+
+/* All messages that are done; NULL: no memory. */
+static struct fct *done_messages(const struct workload *w, uint32_t *n)
+{
+    struct fct *f = malloc(((size_t)w->n_messages + 1) * sizeof *f);
+
+    *n = 0;
+    for (uint32_t i = 0; f && i < w->n_messages; i++) {
+        const struct workload_message *m = &w->message[i];
+        uint64_t slow;
+        if (!m->done)
+            continue;
+        slow = thousandths((unsigned __int128)(m->done - m->posted), (unsigned __int128)ideal(w, m));
+        f[(*n)++] = (struct fct){m->bytes, slow > 1000 ? slow : 1000, m->done - m->posted};
+    }
+    return f;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct fct *x = a, *y = b;
+
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+static int by_took(const void *a, const void *b)
+{
+    const struct fct *x = a, *y = b;
+
+    return x->took < y->took ? -1 : x->took > y->took;
+}
+static int by_slowdown(const void *a, const void *b)
+{
+    const struct fct *x = a, *y = b;
+
+    return x->slowdown < y->slowdown ? -1 : x->slowdown > y->slowdown;
+}
+
+/* The element below which `percent` of `n` sorted ones are. */
+static const struct fct *at_percent(const struct fct *f, uint32_t n, unsigned percent)
+{
+    uint64_t i = ((uint64_t)n * percent + 99) / 100;
+
+    return &f[i ? i - 1 : 0];
+}
+
+/* Jain's index of the rates of flows, in thousandths: (sum x)^2 / (n sum x^2); 0: fewer than two are done. */
+static uint64_t jain(const struct workload *w)
+{
+    unsigned __int128 sum = 0, squares = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < w->n_flows; i++) {
+        const struct workload_flow *f = &w->flow[i];
+        ns_t took = f->last - f->first;
+        uint64_t x;
+        if (!f->done || took <= 0)
+            continue;
+        x = (uint64_t)((unsigned __int128)f->bytes * f->done * 1000000 / (uint64_t)took); /* B/ms */
+        sum += x;
+        squares += (unsigned __int128)x * x;
+        n++;
+    }
+    return n < 2 || !squares ? 0 : thousandths(sum * sum, (unsigned __int128)n * squares);
+}
+
+/* bit/s of `bytes` in `ns`, times num / den. */
+static uint64_t bandwidth(uint64_t bytes, ns_t ns, unsigned num, unsigned den)
+{
+    return ns > 0 ? (uint64_t)((unsigned __int128)bytes * 8 * NS_PER_S * num / ((unsigned __int128)ns * den)) : 0;
+}
+
+static ns_t round_mean(const struct workload_result *r)
+{
+    return r->rounds ? r->round_sum / (ns_t)r->rounds : 0;
+}
+
+static uint64_t bus_bandwidth(const struct workload *w)
+{
+    return bandwidth(w->coll->bytes, round_mean(&w->r), w->coll->k->factor(w->n), w->n);
+}
+
+/* --- Text ------------------------------------------------------------------------------------- */
+
+static void time_us(struct buf *b, const char *what, ns_t t)
+{
+    buf_printf(b, " %s ", what);
+    decimal(b, (uint64_t)t);
+}
+
+static void gbit(struct buf *b, const char *what, uint64_t bps)
+{
+    buf_printf(b, "%s ", what);
+    decimal(b, bps / 1000000);
+    buf_puts(b, " Gbit/s");
+}
+
+static void text_times(struct buf *b, const struct workload *w)
+{
+    uint32_t n;
+    struct fct *f = done_messages(w, &n);
+
+    if (f && n) {
+        qsort(f, n, sizeof *f, by_took);
+        buf_puts(b, " completion time [usec]:");
+        time_us(b, "min", f[0].took);
+        time_us(b, "p50", at_percent(f, n, 50)->took);
+        time_us(b, "p99", at_percent(f, n, 99)->took);
+        time_us(b, "max", f[n - 1].took);
+        qsort(f, n, sizeof *f, by_slowdown);
+        buf_puts(b, "\n slowdown: p50 ");
+        decimal(b, at_percent(f, n, 50)->slowdown);
+        buf_puts(b, " p99 ");
+        decimal(b, at_percent(f, n, 99)->slowdown);
+        buf_char(b, '\n');
+    }
+    free(f);
+}
+
+static void text_network(struct buf *b, const struct workload *w)
+{
+    struct fabric_counters t = fabric_total(w->s->fabric, w->s->now);
+    ns_t paused = 0;
+
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        paused += t.paused[c];
+    buf_printf(b, " network: %s on links, %llu dropped, %llu lost, %llu marked, %llu pauses",
+               count_str(t.sent, "frame"), (unsigned long long)t.dropped, (unsigned long long)t.lost,
+               (unsigned long long)t.marked, (unsigned long long)t.pauses_sent);
+    time_us(b, "of together", paused);
+    buf_printf(b, " usec, longest queue %llu bytes\n", (unsigned long long)t.depth_max);
+    if (t.storms)
+        buf_printf(b, " the watchdog emptied %s\n", count_str(t.storms, "queue"));
+}
+
+static void text_failures(struct buf *b, const struct workload *w)
+{
+    const struct workload_result *r = &w->r;
+
+    if (r->failed)
+        buf_printf(b, " %s failed, the first with %s\n", count_str(r->failed, "message"),
+                   wc_status_str(r->first_error));
+    if (r->wrong)
+        buf_printf(b, " the result of %s was wrong\n", count_str(r->wrong, "rank"));
+    if (r->gave_up)
+        buf_printf(b, " given up at %lld ns: not everything completed\n", (long long)w->s->now);
+}
+
+void workload_text(struct buf *b, const struct workload *w)
+{
+    const struct workload_result *r = &w->r;
+
+    buf_printf(b, " %s, %u hosts, %s of %llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n,
+               w->coll ? count_str(r->rounds, "round") : count_str(w->n_flows, "flow"),
+               (unsigned long long)workload_bytes(w), w->c.conn.peer[0].path_mtu, (unsigned long long)w->c.seed);
+    buf_printf(b, " messages %llu, completed %llu, bytes %llu", (unsigned long long)r->posted,
+               (unsigned long long)r->completed, (unsigned long long)r->bytes);
+    time_us(b, "in", r->end - r->start);
+    buf_puts(b, " usec, ");
+    gbit(b, "together", bandwidth(r->bytes, r->end - r->start, 1, 1));
+    buf_char(b, '\n');
+    if (w->coll) {
+        buf_puts(b, " round [usec]:");
+        time_us(b, "min", r->round_min);
+        time_us(b, "mean", round_mean(r));
+        time_us(b, "max", r->round_max);
+        gbit(b, ", algorithm", bandwidth(w->coll->bytes, round_mean(r), 1, 1));
+        gbit(b, ", bus", bus_bandwidth(w));
+        buf_char(b, '\n');
+    }
+    text_times(b, w);
+    if (!w->coll && jain(w)) {
+        buf_puts(b, " fairness of the flows (Jain) ");
+        decimal(b, jain(w));
+        buf_char(b, '\n');
+    }
+    text_network(b, w);
+    text_failures(b, w);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_number(struct buf *b, const char *name, uint64_t v)
+{
+    buf_printf(b, ",\"%s\":%llu", name, (unsigned long long)v);
+}
+
+static void json_decimal(struct buf *b, const char *name, uint64_t milli)
+{
+    buf_printf(b, ",\"%s\":", name);
+    decimal(b, milli);
+}
+
+/* Slowdown of messages by size: sorted, in up to 20 parts of as many messages each. */
+static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
+{
+    uint32_t from = 0;
+
+    qsort(f, n, sizeof *f, by_size);
+    buf_puts(b, ",\"by_size\":[");
+    for (unsigned bin = 1; bin <= BINS && from < n; bin++) {
+        uint32_t to = (uint32_t)((uint64_t)n * bin / BINS);
+        uint64_t largest;
+        if (to <= from)
+            continue;
+        while (to < n && f[to].bytes == f[to - 1].bytes)
+            to++;
+        largest = f[to - 1].bytes;
+        qsort(f + from, to - from, sizeof *f, by_slowdown);
+        buf_printf(b, "%s{\"bytes\":%llu", from ? "," : "", (unsigned long long)largest);
+        json_number(b, "messages", to - from);
+        json_decimal(b, "p50", at_percent(f + from, to - from, 50)->slowdown);
+        json_decimal(b, "p95", at_percent(f + from, to - from, 95)->slowdown);
+        json_decimal(b, "p99", at_percent(f + from, to - from, 99)->slowdown);
+        buf_char(b, '}');
+        from = to;
+    }
+    buf_char(b, ']');
+}
+
+static void json_times(struct buf *b, const struct workload *w)
+{
+    uint32_t n;
+    struct fct *f = done_messages(w, &n);
+
+    if (f && n) {
+        qsort(f, n, sizeof *f, by_took);
+        buf_printf(b, ",\"completion_ns\":{\"min\":%lld", (long long)f[0].took);
+        json_number(b, "p50", (uint64_t)at_percent(f, n, 50)->took);
+        json_number(b, "p95", (uint64_t)at_percent(f, n, 95)->took);
+        json_number(b, "p99", (uint64_t)at_percent(f, n, 99)->took);
+        json_number(b, "max", (uint64_t)f[n - 1].took);
+        qsort(f, n, sizeof *f, by_slowdown);
+        buf_puts(b, "},\"slowdown\":{\"p50\":");
+        decimal(b, at_percent(f, n, 50)->slowdown);
+        json_decimal(b, "p95", at_percent(f, n, 95)->slowdown);
+        json_decimal(b, "p99", at_percent(f, n, 99)->slowdown);
+        buf_char(b, '}');
+        json_sizes(b, f, n);
+    }
+    free(f);
+}
+
+static void json_collective(struct buf *b, const struct workload *w)
+{
+    const struct workload_result *r = &w->r;
+
+    buf_printf(b, ",\"collective\":{\"rounds\":%llu", (unsigned long long)r->rounds);
+    json_number(b, "steps", w->coll->steps);
+    json_number(b, "min_ns", (uint64_t)r->round_min);
+    json_number(b, "mean_ns", (uint64_t)round_mean(r));
+    json_number(b, "max_ns", (uint64_t)r->round_max);
+    json_number(b, "algorithm_bps", bandwidth(w->coll->bytes, round_mean(r), 1, 1));
+    json_number(b, "bus_bps", bus_bandwidth(w));
+    json_number(b, "wrong", r->wrong);
+    buf_char(b, '}');
+}
+
+static void json_flows(struct buf *b, const struct workload *w)
+{
+    if (jain(w))
+        json_decimal(b, "jain", jain(w));
+    buf_puts(b, ",\"flows\":[");
+    for (uint32_t i = 0; i < w->n_flows; i++) {
+        const struct workload_flow *f = &w->flow[i];
+        buf_printf(b, "%s{\"source\":\"%s\",\"destination\":\"%s\"", i ? "," : "",
+                   fabric_host_name(w->s->fabric, f->src), fabric_host_name(w->s->fabric, f->dst));
+        json_number(b, "bytes", f->bytes);
+        json_number(b, "messages", f->done);
+        json_number(b, "start_ns", (uint64_t)f->first);
+        json_number(b, "end_ns", (uint64_t)f->last);
+        json_number(b, "bps", bandwidth(f->bytes * f->done, f->last - f->first, 1, 1));
+        buf_char(b, '}');
+    }
+    buf_char(b, ']');
+}
+
+static void json_ports(struct buf *b, const struct workload *w)
+{
+    const struct fabric_port *p;
+
+    buf_puts(b, ",\"ports\":[");
+    for (uint32_t i = 0; (p = fabric_port_nth(w->s->fabric, i)); i++) {
+        struct fabric_counters n = fabric_port_counters(p, w->s->now);
+        uint64_t paused = 0;
+        for (unsigned c = 0; c < TOPO_CLASSES; c++)
+            paused += (uint64_t)n.paused[c];
+        buf_printf(b, "%s{\"name\":\"", i ? "," : "");
+        fabric_port_name(b, w->s->fabric, p);
+        buf_char(b, '"');
+        json_number(b, "sent", n.sent);
+        json_number(b, "sent_bytes", n.sent_bytes);
+        json_number(b, "dropped", n.dropped);
+        json_number(b, "lost", n.lost);
+        json_number(b, "marked", n.marked);
+        json_number(b, "pauses_sent", n.pauses_sent);
+        json_number(b, "pauses_received", n.pauses_received);
+        json_number(b, "paused_ns", paused);
+        json_number(b, "storms", n.storms);
+        json_number(b, "depth_max", n.depth_max);
+        buf_char(b, '}');
+    }
+    buf_char(b, ']');
+}
+
+void workload_json(struct buf *b, const struct workload *w)
+{
+    const struct workload_result *r = &w->r;
+
+    buf_printf(b, "{\"workload\":\"%s\"", w->c.kind->name);
+    json_number(b, "hosts", w->n);
+    json_number(b, "connections", w->n_conns);
+    json_number(b, "size", workload_bytes(w));
+    json_number(b, "mtu", w->c.conn.peer[0].path_mtu);
+    json_number(b, "seed", w->c.seed);
+    json_number(b, "messages", r->posted);
+    json_number(b, "completed", r->completed);
+    json_number(b, "failed", r->failed);
+    json_number(b, "bytes", r->bytes);
+    json_number(b, "start_ns", (uint64_t)r->start);
+    json_number(b, "end_ns", (uint64_t)r->end);
+    buf_printf(b, ",\"gave_up\":%s", r->gave_up ? "true" : "false");
+    json_times(b, w);
+    if (w->coll)
+        json_collective(b, w);
+    else
+        json_flows(b, w);
+    json_ports(b, w);
+    buf_puts(b, "}\n");
+}
+
+void workload_messages_csv(struct buf *b, const struct workload *w)
+{
+    buf_puts(b, "message,source,destination,flow,bytes,posted_ns,arrived_ns,done_ns,ideal_ns\n");
+    for (uint32_t i = 0; i < w->n_messages; i++) {
+        const struct workload_message *m = &w->message[i];
+        buf_printf(b, "%u,%s,%s,%u,%llu,%lld,%lld,%lld,%lld\n", i, fabric_host_name(w->s->fabric, m->src),
+                   fabric_host_name(w->s->fabric, m->dst), m->flow, (unsigned long long)m->bytes, (long long)m->posted,
+                   (long long)m->arrived, (long long)m->done, (long long)ideal(w, m));
+    }
+}

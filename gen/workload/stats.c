@@ -1,0 +1,88 @@
+/* layer 3 (workload): figures over time: a row of CSV for each port and each queue pair that changed. */
+#include "gen/workload/workload_impl.h"
+
+#include <stdlib.h>
+
+void workload_stats(struct workload *w, struct buf *b, ns_t interval)
+{
+    w->stats = b;
+    w->interval = interval;
+    w->sample = interval;
+    buf_puts(b, "ns,what,name,depth_bytes,sent_bytes,sent_frames,marked,dropped,lost,pauses_sent,pauses_received,"
+                "paused_ns\n");
+}
+
+static void number(struct buf *b, uint64_t v)
+{
+    buf_char(b, ',');
+    buf_dec(b, v);
+}
+
+static void port_row(struct workload *w, uint32_t i, const struct fabric_port *p, ns_t now)
+{
+    struct fabric_counters n = fabric_port_counters(p, now);
+    uint64_t depth = fabric_port_depth(p), paused = 0, sum;
+
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        paused += (uint64_t)n.paused[c];
+    sum = n.sent_bytes + n.dropped + n.lost + n.pauses_received + paused + (depth << 20);
+    if (sum == w->told[i])
+        return;
+    w->told[i] = sum;
+    buf_dec(w->stats, (uint64_t)now);
+    buf_puts(w->stats, ",port,");
+    fabric_port_name(w->stats, w->s->fabric, p);
+    number(w->stats, depth);
+    number(w->stats, n.sent_bytes);
+    number(w->stats, n.sent);
+    number(w->stats, n.marked);
+    number(w->stats, n.dropped);
+    number(w->stats, n.lost);
+    number(w->stats, n.pauses_sent);
+    number(w->stats, n.pauses_received);
+    number(w->stats, paused);
+    buf_char(w->stats, '\n');
+}
+
+static void qp_row(struct workload *w, uint64_t *told, const struct sim_conn *c, unsigned end, ns_t now)
+{
+    const struct endpoint *ep = w->s->ep[c->host[end]];
+    const struct ep_stats *st = ep_qp_stats(ep, c->qp[end]);
+
+    if (st->tx_bytes == *told)
+        return;
+    *told = st->tx_bytes;
+    buf_dec(w->stats, (uint64_t)now);
+    buf_printf(w->stats, ",qp,%s>%s:0x%06x,", fabric_host_name(w->s->fabric, c->host[end]),
+               fabric_host_name(w->s->fabric, c->host[end ^ 1]), ep_qp(ep, c->qp[end])->qpn);
+    number(w->stats, st->tx_bytes);
+    number(w->stats, st->tx_packets);
+    buf_puts(w->stats, ",,,,,,\n");
+}
+
+static void rows(struct workload *w, ns_t now)
+{
+    struct fabric_port *p;
+    uint32_t i;
+
+    for (i = 0; (p = fabric_port_nth(w->s->fabric, i)); i++)
+        port_row(w, i, p, now);
+    for (uint32_t k = 0; k < w->n_conns; k++)
+        for (unsigned end = 0; end < 2; end++)
+            qp_row(w, &w->told[i + 2 * k + end], w->conn[k].c, end, now);
+}
+
+ns_t stats_rows(struct workload *w, ns_t now)
+{
+    uint32_t ports = 0;
+
+    if (now != NS_NEVER && now < w->sample)
+        return w->sample;
+    while (fabric_port_nth(w->s->fabric, ports))
+        ports++;
+    if (!w->told && !(w->told = calloc(ports + 2 * (size_t)w->n_conns + 1, sizeof *w->told)))
+        return NS_NEVER;
+    rows(w, now == NS_NEVER ? w->s->now : now);
+    w->sample = now == NS_NEVER ? NS_NEVER : now + w->interval - now % w->interval;
+    return w->sample;
+}

@@ -1,0 +1,95 @@
+/* layer 3 (workload): what the hosts of a fabric send each other: flows, or the steps of a collective operation. Every
+ * message is an RDMA WRITE with Immediate over RC, over one of the connections between the two hosts; it has arrived
+ * when the receiver gets the immediate data, and is done when the sender gets its completion. */
+#ifndef RDMATRACE_GEN_WORKLOAD_WORKLOAD_H
+#define RDMATRACE_GEN_WORKLOAD_WORKLOAD_H
+
+#include "buf.h"
+#include "gen/sim/sim.h"
+#include "tokens.h"
+
+struct workload;
+struct collective;
+
+/* A workload by name. */
+struct workload_kind {
+    const char *name;
+    const char *args; /* what follows the name, for lists; "": nothing */
+    const char *what; /* one line */
+    /* Flows: add them with workload_flow(); `args`: behind the colon, or "". False with *e filled. */
+    bool (*flows)(struct workload *w, const char *args, struct text_error *e);
+    const struct collective *collective; /* NULL: flows */
+};
+/* All kinds; the last row has no name. */
+extern const struct workload_kind workload_kinds[];
+/* NULL: none. `spec`: NAME or NAME:ARGS. */
+const struct workload_kind *workload_find(const char *spec);
+
+struct workload_config {
+    const struct workload_kind *kind;
+    const char *args;            /* behind the name and its colon; "": none */
+    uint64_t size;               /* bytes of a message, or the data of a rank */
+    uint64_t iters;              /* messages of a flow, or rounds of a collective */
+    uint32_t qps;                /* connections between two hosts; messages take them in turn */
+    uint32_t depth;              /* messages of a flow under way at a time */
+    struct sim_conn_config conn; /* of all connections; PSNs and queue depths are filled in */
+    uint64_t seed;
+    ns_t time_limit; /* give up at this time; 0: never */
+};
+
+/* A message. */
+struct workload_message {
+    uint16_t src, dst; /* hosts */
+    uint32_t flow;     /* its number; a collective: the step */
+    uint32_t next;     /* of those that wait for a place in the send queue */
+    uint64_t bytes;
+    uint64_t from, to;  /* offsets in the memory of the two hosts */
+    ns_t posted;        /* handed over */
+    ns_t arrived, done; /* 0: not yet */
+};
+
+/* A flow: messages from one host to another, one behind the other. */
+struct workload_flow {
+    uint16_t src, dst;
+    uint64_t bytes;      /* of a message */
+    uint64_t count;      /* messages */
+    ns_t start;          /* of the first one */
+    uint64_t sent, done; /* messages */
+    ns_t first, last;    /* the first one was handed over, the last one is done */
+};
+
+struct workload_result {
+    uint64_t posted, completed, failed;   /* messages */
+    uint64_t bytes;                       /* of the completed ones */
+    uint8_t first_error;                  /* enum wc_status */
+    ns_t start, end;                      /* first message handed over, last one done */
+    bool gave_up;                         /* at the time limit, or because nothing happened any more */
+    uint64_t rounds;                      /* collective: finished */
+    ns_t round_min, round_max, round_sum; /* ns from the beginning of a round until the last rank has its result */
+    uint64_t wrong;                       /* collective: ranks whose result was wrong */
+};
+
+/* Prepare a workload for `s`, a fabric, whose application becomes workload_app(). NULL with *e filled. */
+struct workload *workload_new(struct sim *s, const struct workload_config *c, struct text_error *e);
+struct sim_app workload_app(struct workload *w);
+void workload_free(struct workload *w);
+/* Run until all is done. */
+void workload_run(struct workload *w);
+const struct workload_result *workload_result(const struct workload *w);
+/* Bytes of data that a rank has in a collective: the size, rounded up so that it can be cut. */
+uint64_t workload_bytes(const struct workload *w);
+
+/* --- Statistics over time --------------------------------------------------------------------- */
+
+/* Append to `b`, every `interval`, a row of CSV for each port and each queue pair that changed. `b` begins with the
+ * names of the columns. */
+void workload_stats(struct workload *w, struct buf *b, ns_t interval);
+
+/* --- Reports ---------------------------------------------------------------------------------- */
+
+void workload_text(struct buf *b, const struct workload *w);
+void workload_json(struct buf *b, const struct workload *w);
+/* A row of CSV for each message. */
+void workload_messages_csv(struct buf *b, const struct workload *w);
+
+#endif
