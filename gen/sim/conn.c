@@ -267,7 +267,7 @@ static bool alternate1(void *user, const struct cm_path *path, struct av *av)
 static bool path_of_gid(const struct sim *s, unsigned h, const uint8_t gid[16], struct av *av)
 {
     int n = ep_sgid_index(s->ep[h ^ 1], gid);
-    struct sim_conn at = {0};
+    struct sim_conn at = {.host = {0, 1}};
 
     if (n < 0)
         return false;
