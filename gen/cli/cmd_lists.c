@@ -1,8 +1,10 @@
 /* layer 4 (tool): the commands that list: `rdmagen faults`, the rules that can be broken on purpose; `rdmagen
- * backends`; `rdmagen workloads`. */
+ * backends`; `rdmagen workloads`; `rdmagen cc`. */
 #include "gen/cli/live_options.h"
 #include "gen/endpoint/faults.h"
 #include "gen/workload/workload.h"
+#include "src/cc/cc.h"
+#include "src/cc/np.h"
 
 static const struct opt_def defs[] = {
     {OPT_JSON_LINES, "one JSON object a line"},
@@ -146,4 +148,96 @@ static bool workload_line(struct buf *b, unsigned i, bool json)
 int cmd_workloads(int argc, char **argv)
 {
     return list(argc, argv, cmd_workloads_help, workload_line);
+}
+
+/* --- cc --------------------------------------------------------------------------------------- */
+
+void cmd_cc_help(struct buf *b)
+{
+    buf_puts(b,
+             "Usage: rdmagen cc [options]\n\nList the schemes of congestion control (--cc NAME:PARAM=VALUE,...) and "
+             "the notification point (--cnp\nPARAM=VALUE,...) with every parameter: its default, range, unit, meaning, "
+             "and where the default is from.\n\n");
+    opt_help(b, defs);
+}
+
+static void pad(struct buf *b, size_t from, size_t width)
+{
+    buf_fill(b, ' ', b->len - from < width ? width - (b->len - from) : 1);
+}
+
+static void text_row(struct buf *b, const struct cc_param *p)
+{
+    size_t from = b->len;
+
+    buf_printf(b, "    %s", p->name);
+    pad(b, from, 36);
+    buf_puts(b, p->def);
+    pad(b, from, 48);
+    if (p->form == CC_WORD)
+        buf_puts(b, p->max);
+    else
+        buf_printf(b, "%s to %s", p->min, p->max);
+    pad(b, from, 72);
+    buf_puts(b, cc_param_unit(p));
+    pad(b, from, 84);
+    buf_printf(b, "%s [%s]\n", p->help, p->source);
+}
+
+static void text_table(struct buf *b, const char *name, const char *help, const struct cc_param *table)
+{
+    buf_printf(b, "%s: %s\n", name, help);
+    for (; table->name; table++)
+        text_row(b, table);
+    buf_puts(b, "\n");
+}
+
+static void member(struct buf *b, const char *name, const char *value)
+{
+    buf_printf(b, ",\"%s\":", name);
+    buf_json(b, value, strlen(value));
+}
+
+static void json_table(struct buf *b, const char *name, const char *help, const struct cc_param *p)
+{
+    do {
+        buf_printf(b, "{\"scheme\":\"%s\"", name);
+        member(b, "summary", help);
+        if (p->name) {
+            member(b, "parameter", p->name);
+            member(b, "unit", cc_param_unit(p));
+            member(b, "default", p->def);
+            member(b, p->form == CC_WORD ? "words" : "most", p->max);
+            if (p->form != CC_WORD)
+                member(b, "least", p->min);
+            member(b, "meaning", p->help);
+            member(b, "source", p->source);
+            p++;
+        }
+        buf_puts(b, "}\n");
+    } while (p->name);
+}
+
+/* A scheme; behind them the parameters that all have, and the notification point. */
+static bool cc_lines(struct buf *b, unsigned i, bool json)
+{
+    static const struct {
+        const char *name, *help;
+        const struct cc_param *params;
+    } more[] = {{"all", "of every scheme", cc_common_params}, {"cnp", "the notification point: --cnp", np_params}};
+    void (*table)(struct buf *, const char *, const char *, const struct cc_param *) = json ? json_table : text_table;
+    unsigned n = 0;
+
+    while (cc_schemes[n])
+        n++;
+    if (i < n)
+        table(b, cc_schemes[i]->name, cc_schemes[i]->help, cc_schemes[i]->params);
+    else if (i < n + ARRAY_LEN(more))
+        table(b, more[i - n].name, more[i - n].help, more[i - n].params);
+    return i < n + ARRAY_LEN(more);
+}
+
+int cmd_cc(int argc, char **argv)
+{
+    return list(argc, argv, cmd_cc_help, cc_lines);
 }

@@ -51,6 +51,16 @@ static bool net_has(const struct net_config *c, bool (*is)(const struct net_node
     return false;
 }
 
+/* One CNP in 50 us for a queue pair, in the class of what it answers. */
+static struct np_config plain_cnps(void)
+{
+    struct np_config np = np_config_default();
+
+    np.dscp = NP_DSCP_COPY;
+    np.prio = NP_PRIO_COPY;
+    return np;
+}
+
 /* --cnp-cut: hosts without a rate limit send at their port's rate. */
 static void settle_pace(struct sim_config *c)
 {
@@ -58,8 +68,12 @@ static void settle_pace(struct sim_config *c)
         struct policies *p = &c->ep[h].policies;
         if (p->cnp_cut && p->pace != &pace_rate)
             p->pace_arg = c->port_rate;
-        if (p->cnp_cut)
+        if (p->cnp_cut) {
             p->pace = &pace_cut;
+            if (!c->ep[h].congestion.cnps)
+                c->ep[h].congestion.np = plain_cnps();
+            c->ep[h].congestion.cnps = true;
+        }
     }
 }
 
@@ -89,6 +103,11 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         return EXIT_OK;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        uint8_t *tclass = &t->conn.peer[h].av.tclass;
+        specs_cc_settle(&job->cc, &job->sim.ep[h].congestion);
+        *tclass = specs_cc_tclass(&job->cc, *tclass);
+    }
     settle_pace(&job->sim);
     if (settle_hosts(job, s, what))
         return EXIT_BAD;

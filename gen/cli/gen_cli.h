@@ -16,8 +16,10 @@ enum {
     KEY_COVERAGE,
     KEY_BIND,
     KEY_CAPTURE_DROP,
+    KEY_CC,
     KEY_CLOCK_OFFSET,
     KEY_CLOCK_SKEW,
+    KEY_CNP,
     KEY_CNP_CUT,
     KEY_COMPLETIONS,
     KEY_CREDITS,
@@ -154,8 +156,10 @@ enum {
 #define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
 #define OPT_BIND         KEY_BIND, "bind", "ADDR[:PORT]"
 #define OPT_CAPTURE_DROP KEY_CAPTURE_DROP, "capture-drop", "P"
+#define OPT_CC           KEY_CC, "cc", "NAME[:PARAMS]"
 #define OPT_CLOCK_OFFSET KEY_CLOCK_OFFSET, "clock-offset", "TIME"
 #define OPT_CLOCK_SKEW   KEY_CLOCK_SKEW, "clock-skew", "PPB"
+#define OPT_CNP          KEY_CNP, "cnp", "PARAMS"
 #define OPT_CNP_CUT      KEY_CNP_CUT, "cnp-cut", "N/TIME"
 #define OPT_COMPLETIONS  KEY_COMPLETIONS, "completions", "FILE"
 #define OPT_CREDITS      KEY_CREDITS, "credits", NULL
@@ -245,6 +249,8 @@ int cmd_agent(int argc, char **argv);
 void cmd_agent_help(struct buf *b);
 int cmd_conformance(int argc, char **argv);
 void cmd_conformance_help(struct buf *b);
+int cmd_cc(int argc, char **argv);
+void cmd_cc_help(struct buf *b);
 int cmd_faults(int argc, char **argv);
 void cmd_faults_help(struct buf *b);
 int cmd_workloads(int argc, char **argv);

@@ -94,12 +94,13 @@ static int option_profile(struct live_config *c, const char *arg)
     return 0;
 }
 
-/* Values of --net, --event and --fault. */
+/* Values of --net, --event, --fault, --cc and --cnp. */
 static struct {
     struct net_config net;
     struct event_list *events; /* owned until live_open() */
     enum rule faults[FAULTS_MAX];
     unsigned n_faults;
+    struct specs_cc cc;
 } given;
 
 static int option_event(struct live_config *c, const char *arg)
@@ -121,6 +122,15 @@ static int option_fault(struct live_config *c, const char *arg)
     c->faults = given.faults;
     c->n_faults = ++given.n_faults;
     return 0;
+}
+
+static int option_congestion(struct live_config *c, int key, const char *arg)
+{
+    int r = key == KEY_CC ? specs_cc(&given.cc, arg) : specs_cnp(&given.cc, arg);
+
+    if (r == 0)
+        specs_cc_settle(&given.cc, &c->congestion);
+    return r;
 }
 
 int live_option(struct live_config *c, int key, const char *arg, bool *mine)
@@ -164,6 +174,9 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine)
         return specs_net(&given.net, "--net", arg);
     case KEY_FAULT:
         return option_fault(c, arg);
+    case KEY_CC:
+    case KEY_CNP:
+        return option_congestion(c, key, arg);
     case 'T':
         r = live_number("-T", arg, 0, 255, &v);
         c->tclass = (uint8_t)v;
@@ -198,9 +211,12 @@ int live_cli_open(struct live *l, const struct live_config *c)
 {
     struct live_error err;
 
+    struct live_config own = *c;
+
     live_catch_signals();
     given.events = NULL;
-    if (live_open(l, c, &err) < 0)
+    own.tclass = specs_cc_tclass(&given.cc, c->tclass);
+    if (live_open(l, &own, &err) < 0)
         return cli_error("%s", err.msg);
     l->backend->say = live_cli_say;
     if (c->mtu > l->mtu)

@@ -31,6 +31,8 @@
         {OPT_PROFILE, "strict (default) or rxe: the habits of Linux soft-RoCE"},                                       \
         {OPT_SEED, "of all random numbers (from the clock)"},                                                          \
         {OPT_EVENT, "an exact event on frames sent or received, rdmagen-scenario(5): 'psn=5 drop'"},                   \
+        {OPT_CC, "congestion control (`rdmagen cc` lists the schemes; none)"},                                         \
+        {OPT_CNP, "when CNPs are sent for marked packets (`rdmagen cc`; with a scheme that needs them they are)"},     \
         {OPT_NET, "nodes that frames meet on their way, rdmagen-scenario(5); DIR: req or rsp"},                        \
         {OPT_FAULT, "break this rule (`rdmagen faults` lists them)"},                                                  \
     {                                                                                                                  \

@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"agent", "post verbs on an RDMA device of this host for a client elsewhere", cmd_agent, cmd_agent_help},
     {"conformance", "test how a device follows the rules of the transport", cmd_conformance, cmd_conformance_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},
+    {"cc", "list the schemes of congestion control and their parameters", cmd_cc, cmd_cc_help},
     {"faults", "list the rules that --fault can break", cmd_faults, cmd_faults_help},
     {"workloads", "list the workloads of `rdmagen sim --workload`", cmd_workloads, cmd_workloads_help},
     {NULL, NULL, NULL, NULL},

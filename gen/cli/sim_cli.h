@@ -4,6 +4,7 @@
 
 #include "gen/cli/gen_cli.h"
 #include "gen/cli/report_file.h"
+#include "gen/cli/specs.h"
 #include "gen/sim/traffic.h"
 #include "gen/workload/workload.h"
 
@@ -29,6 +30,7 @@ struct sim_job {
     unsigned n_files;                        /* of `files` */
     enum rule faults[NET_HOSTS][FAULTS_MAX]; /* rules that each host breaks */
     unsigned n_faults[NET_HOSTS];            /* of `faults` */
+    struct specs_cc cc;                      /* congestion control of both hosts */
     uint32_t hosts;                          /* addresses of the first host; 0: its usual one */
     bool ipv6;                               /* IPv6 addresses */
     bool has_psn;                            /* `psn` was given */

@@ -35,6 +35,9 @@ const struct opt_def sim_options[] = {
     {OPT_CREDITS, "end-to-end flow control"},
     {OPT_SLOW, "with probability P per request the responder sends nothing for TIME"},
     {OPT_DIE, "HOST (responder) stops for good, after a time or after N frames that it sent"},
+    {OPT_CC, "congestion control of both hosts (`rdmagen cc` lists the schemes; none)"},
+    {OPT_CNP, "when receivers of marked packets send CNPs (`rdmagen cc`); with a scheme that needs them they\n"
+              "do"},
     {OPT_CNP_CUT, "receivers of marked packets send CNPs (at most one in 50 us); who gets one\n"
                   "sends N times slower for TIME"},
     {OPT_HOST_FAULT, "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
@@ -117,6 +120,9 @@ static const struct opt_clash clashes[] = {
     {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
     {KEY_COMPLETIONS, 0, SCENARIO, scripted},
     {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
+    {KEY_CNP_CUT, KEY_CC, 0, NULL},
+    {KEY_CNP, KEY_IB, 0, NULL},
+    {KEY_CNP, KEY_ROCEV1, 0, NULL},
     {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* only RoCEv2 has CNPs */
     {KEY_CNP_CUT, KEY_ROCEV1, 0, NULL},
     {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
@@ -414,7 +420,6 @@ static int parse_slow_or_cut(struct sim_job *job, int key, const char *arg)
         if (key == KEY_CNP_CUT && !(good && token_u64(&a, &n) && n >= 1 && n <= 1000))
             return cli_error("--cnp-cut %s: expected a number from 1 to 1000 and a time such as 4/100us", arg);
         p->cnp_cut = key == KEY_CNP_CUT ? (uint32_t)n : p->cnp_cut;
-        p->send_cnps |= key == KEY_CNP_CUT;
     }
     return 0;
 }
@@ -605,6 +610,10 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     case KEY_SLOW:
     case KEY_CNP_CUT:
         return parse_slow_or_cut(job, key, arg);
+    case KEY_CC:
+        return specs_cc(&job->cc, arg);
+    case KEY_CNP:
+        return specs_cnp(&job->cc, arg);
     case KEY_DIE:
         return parse_die(job, arg);
     case KEY_EVENT:

@@ -57,6 +57,47 @@ int specs_fault(const char *arg, const char *id, enum rule *rule)
     return 0;
 }
 
+int specs_cc(struct specs_cc *c, const char *arg)
+{
+    struct text_error e;
+
+    c->given = true;
+    return result(cc_parse(&c->cc, arg, &e), "--cc", arg, arg, &e);
+}
+
+int specs_cnp(struct specs_cc *c, const char *arg)
+{
+    struct text_error e;
+
+    if (!c->cnp)
+        c->np = np_config_default();
+    c->cnp = true;
+    return result(np_parse(&c->np, arg, &e), "--cnp", arg, arg, &e);
+}
+
+static bool obeys_marks(const struct specs_cc *c)
+{
+    return c->given && c->cc.scheme->needs & CC_NEEDS_CNP;
+}
+
+void specs_cc_settle(const struct specs_cc *c, struct ep_congestion *to)
+{
+    if (c->given)
+        to->cc = c->cc;
+    if (!c->cnp && !obeys_marks(c))
+        return;
+    to->cnps = true;
+    to->np = c->cnp ? c->np : np_config_default();
+}
+
+#define ECN  3
+#define ECT0 2
+
+uint8_t specs_cc_tclass(const struct specs_cc *c, uint8_t tclass)
+{
+    return obeys_marks(c) && !(tclass & ECN) ? tclass | ECT0 : tclass;
+}
+
 void specs_print(void *user, const char *line)
 {
     (void)user;

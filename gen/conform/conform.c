@@ -97,7 +97,7 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     o->dut = r->dut;
     o->measured = m ? measured : NULL;
     o->user = m;
-    device->policies.send_cnps = true;
+    device->congestion = (struct ep_congestion){.cnps = true, .np = np_config_default()};
     device->faults = r->faults;
     device->n_faults = r->n_faults;
     device->no_self_check = r->n_faults > 0;

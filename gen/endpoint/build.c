@@ -166,6 +166,27 @@ int path_init(struct path *path, const struct link_addr *own, const struct av *t
     return 0;
 }
 
+#define TAG_OFF 12 /* of an 802.1Q tag */
+
+void path_set_class(struct path *path, uint64_t dscp, uint64_t prio)
+{
+    uint8_t *tag = path->head + TAG_OFF, *ip = path->head + path->net_off;
+    uint32_t before = load_be16(ip);
+
+    if (path->encap == ENCAP_IB)
+        return;
+    if (prio < 8 && load_be16(tag) == ETHERTYPE_VLAN)
+        tag[2] = (uint8_t)((tag[2] & 0x1f) | prio << 5);
+    if (dscp >= 64)
+        return;
+    if (path->ip4) {
+        ip[1] = (uint8_t)((ip[1] & 3) | dscp << 2);
+        path->ip_sum += load_be16(ip) - before;
+    } else {
+        store_be16(ip, (uint16_t)((before & 0xf03f) | (uint32_t)dscp << 6));
+    }
+}
+
 void path_set_sport(struct path *path, uint16_t sport)
 {
     if (path->encap == ENCAP_ROCEV2)

@@ -49,6 +49,8 @@ void path_set_sport(struct path *path, uint16_t sport);
 /* The class of an Ethernet frame, or of a path's head: the priority of its tag, else the upper three bits of its DSCP.
  */
 uint8_t frame_class(const uint8_t *frame, uint32_t len);
+/* Change DSCP (below 64) and, in a VLAN tag, priority (below 8) of RoCEv2 and RoCEv1. */
+void path_set_class(struct path *path, uint64_t dscp, uint64_t prio);
 
 /* Deliberate errors, for faults and hand-made packets; all zero: none. */
 struct build_tweak {

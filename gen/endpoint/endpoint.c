@@ -70,7 +70,7 @@ struct endpoint *ep_new(const struct ep_config *config)
     ep->map = calloc(ep->map_mask + 1, sizeof *ep->map);
     if (mr)
         mr_table_init(&ep->mrs, mr, ep->cfg.max_mr + 1);
-    if (!mr || !ep->mem || !ep->map) {
+    if (!mr || !ep->mem || !ep->map || ep_cc_open(ep)) {
         free(mr);
         ep->mrs.mr = NULL;
         ep_free(ep);
@@ -105,6 +105,7 @@ void ep_free(struct endpoint *ep)
     free(ep->group);
     free(ep->mem);
     free(ep->mrs.mr);
+    ep_cc_close(ep);
     free(ep);
 }
 

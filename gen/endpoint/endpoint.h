@@ -25,6 +25,8 @@
 #include "gen/endpoint/faults.h"
 #include "gen/endpoint/policy.h"
 #include "gen/verbs/verbs.h"
+#include "src/cc/cc.h"
+#include "src/cc/np.h"
 #include "src/transport/effects.h"
 #include "src/transport/qp.h"
 #include "src/transport/ud.h"
@@ -38,6 +40,13 @@ enum ep_profile {
     /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without limit, every duplicate acknowledged, see
      * responder.h */
     EP_RXE,
+};
+
+/* What an endpoint does about congestion; all zero: nothing. */
+struct ep_congestion {
+    struct cc_config cc; /* of all queue pairs; no scheme, or `none`: there is none */
+    bool cnps;           /* send CNPs for packets marked CE, as `np` says */
+    struct np_config np;
 };
 
 struct ep_config {
@@ -57,9 +66,12 @@ struct ep_config {
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
     uint64_t seed;
-    uint8_t timeout; /* local ACK timeout code of all queue pairs; 0: that of struct ep_peer */
-    uint32_t max_qp; /* 0: 65536 */
-    uint32_t max_mr; /* regions and windows, 0: 4096 */
+    struct ep_congestion congestion;
+    uint64_t link_rate; /* bit/s of the port, which congestion control begins with; 0: 100 G */
+    ns_t pace_slack;    /* struct cc_limits */
+    uint8_t timeout;    /* local ACK timeout code of all queue pairs; 0: that of struct ep_peer */
+    uint32_t max_qp;    /* 0: 65536 */
+    uint32_t max_mr;    /* regions and windows, 0: 4096 */
 };
 
 struct ep_qp_init {

@@ -105,18 +105,21 @@ struct ep_qp {
 
     /* Scheduling. */
     struct ep_qp *next_ready;
-    bool ready;         /* in the list */
-    bool paced;         /* waits for ps.next_send */
-    uint8_t waits;      /* enum ep_wait: why the requester sent nothing when it last could */
-    bool comm_est;      /* EP_EV_COMM_EST was raised */
-    bool last_wqe;      /* EP_EV_LAST_WQE was raised */
-    bool mig_err;       /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
-    bool draining;      /* SQD: EP_EV_SQ_DRAINED is not raised yet */
-    bool repeat_again;  /* fault: send the response in `again` */
-    bool spurious;      /* fault: the packet being sent is retransmitted without cause */
-    bool mute;          /* fault: no response is sent */
-    uint32_t stray_psn; /* fault: of the request that is sent at stray_at after a fatal NAK */
-    bool cnp_due;       /* a CNP is due: a packet was marked CE */
+    bool ready;            /* in the list */
+    bool paced;            /* waits for ps.next_send */
+    uint8_t waits;         /* enum ep_wait: why the requester sent nothing when it last could */
+    bool comm_est;         /* EP_EV_COMM_EST was raised */
+    bool last_wqe;         /* EP_EV_LAST_WQE was raised */
+    bool mig_err;          /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
+    bool draining;         /* SQD: EP_EV_SQ_DRAINED is not raised yet */
+    bool repeat_again;     /* fault: send the response in `again` */
+    bool spurious;         /* fault: the packet being sent is retransmitted without cause */
+    bool mute;             /* fault: no response is sent */
+    uint32_t stray_psn;    /* fault: of the request that is sent at stray_at after a fatal NAK */
+    bool data_waits;       /* a READ response waits for congestion control */
+    uint32_t cnps_due;     /* CNPs that are due, the first at cnp_at */
+    ns_t cnp_at, cnp_next; /* cnp_next: of the notification point */
+    struct ep_cc *cc;      /* congestion control; NULL: none */
     struct rsp_due again;
     ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request so far */
     ns_t stray_at;              /* fault: when a request is sent that must not be; 0: none is */
@@ -163,6 +166,7 @@ struct endpoint {
     struct mr_table mrs;
     uint8_t **mem; /* host memory of each region */
 
+    struct np np;                 /* with cfg.congestion.cnps */
     const struct ep_watch *watch; /* NULL: none */
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
@@ -270,6 +274,46 @@ const struct wr_info *wr_info_of(unsigned opcode);
 /* send.c, respond.c: the next frame of `q`; 0: none; -ENOSPC. */
 int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+
+/* congestion.c */
+#define EP_TIMED 16 /* packets whose round trip is measured at a time */
+/* Congestion control of a queue pair. */
+struct ep_cc {
+    struct cc c;
+    bool started;
+    uint32_t ackreq_every; /* packets; 0: the policy's */
+    /* Packets that ask for a response, the oldest at `head`. */
+    struct {
+        uint32_t psn;
+        ns_t sent;
+    } timed[EP_TIMED];
+    uint32_t head, tail;
+};
+/* Before any queue pair: what all have in common. 0, or -ENOMEM. */
+int ep_cc_open(struct endpoint *ep);
+void ep_cc_close(struct endpoint *ep);
+/* A new queue pair. 0, or -ENOMEM. */
+int ep_cc_create(struct ep_qp *q);
+/* When the queue pair may send data next: by hold and pacing policy, and by congestion control. */
+ns_t ep_next_send(struct ep_qp *q, ns_t now);
+/* The time of the next send, and of the next timer, for a queue pair that is held back: NS_NEVER: none. */
+ns_t ep_cc_deadline(const struct ep_qp *q);
+/* Packets outstanding, at most: of the window policy, and of congestion control. */
+uint32_t ep_window(const struct ep_qp *q);
+/* AckReq at least every so many packets. */
+uint32_t ep_ackreq_every(const struct ep_qp *q);
+/* A packet of data, which takes `len` bytes as a frame, is sent. */
+void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat, ns_t now);
+/* A response arrived, which acknowledges `packets` more. */
+void ep_cc_response(struct ep_qp *q, const struct pkt *p, const struct effects *e, uint32_t packets, ns_t now);
+/* A CNP arrived. */
+void ep_cc_cnp(struct ep_qp *q, ns_t now);
+/* A timer may have expired. */
+void ep_cc_expire(struct ep_qp *q, ns_t now);
+/* A packet arrived: a CNP is due if it is marked. */
+void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* Send a CNP that is due: as ep_tx_response(). */
+int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 
 /* migrate.c */
 /* The addresses of port 1 or 2 (0: 1); NULL: there is no such port. */

@@ -14,7 +14,6 @@ struct policy_state {
     ns_t next_send;        /* pacing: no request before this */
     ns_t usual_send;       /* pacing: next_send without CNPs */
     ns_t cut_until;        /* pacing: the rate is reduced until then because of a CNP */
-    ns_t next_cnp;         /* no CNP is sent before this */
     uint32_t since_ackreq; /* packets since the last AckReq */
 };
 
@@ -39,7 +38,7 @@ struct window_policy {
 };
 extern const struct window_policy window_fixed; /* arg packets (0: 128) */
 
-/* How fast a queue pair sends. Congestion control fits here: it receives CNPs and changes its rate. */
+/* How fast a queue pair sends; congestion control (struct ep_config) may hold it back further. */
 struct pace_policy {
     const char *name;
     /* A frame of `bytes` is sent now; returns when the next one may be sent. */
@@ -101,7 +100,6 @@ struct policies {
     ns_t answer_wait;      /* delay of the response to a READ or atomic if no other one is outstanding; 0: none */
     uint32_t slow_ppb;     /* probability, in 10^-9, that a request makes the responder slow */
     ns_t slow_time;        /* how long it then sends no response */
-    bool send_cnps;        /* send a CNP for a packet marked CE, at most one every 50 us */
     uint32_t cnp_cut;      /* pace_cut */
     ns_t cnp_time;         /* pace_cut */
     uint32_t ackreq_every; /* AckReq at least every n packets, besides every Last and Only; 0: 64 */

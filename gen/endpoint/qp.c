@@ -92,6 +92,7 @@ static void qp_release(struct ep_qp *q)
     free(q->ssge);
     free(q->inline_data);
     free(q->cur_sge);
+    free(q->cc);
     rq_free(&q->rq);
     free(q);
 }
@@ -185,7 +186,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     q->ps.ack_due = q->ps.answer_due = q->refill_at = NS_NEVER;
     q->ud_sport = q->pol.sport->pick(&ep->rng, qpn, 0, 0, q->pol.sport_arg);
     qp_init(&q->qp, (enum qp_type)init->type, qpn, n_msg, n_res, &opt);
-    if (qp_queues(q, init)) {
+    if (qp_queues(q, init) || ep_cc_create(q)) {
         qp_release(q);
         return NULL;
     }
@@ -363,6 +364,10 @@ static void forget_work(struct ep_qp *q)
     q->rq.head = q->rq.tail;
     q->comm_est = q->last_wqe = q->draining = q->paced = false;
     q->ps = (struct policy_state){.ack_due = NS_NEVER};
+    q->data_waits = false;
+    q->cnps_due = 0;
+    if (q->cc)
+        *q->cc = (struct ep_cc){0};
     q->refill_at = NS_NEVER;
 }
 

@@ -7,8 +7,6 @@
         (q)->ep->st.counter++;                                                                                         \
     } while (0)
 
-#define CNP_SPACING (50 * NS_PER_US) /* of a queue pair, at least */
-
 /* --- Is it for us? In the order of 9.6 and of soft-RoCE; every failure is silent. ------------- */
 
 static bool is_multicast(const struct pkt *p)
@@ -109,7 +107,7 @@ static void count_retry(struct ep_qp *q, const struct effects *e, const struct p
 static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct requester *r = &q->qp.req;
-    uint32_t first = r->msg_head;
+    uint32_t first = r->msg_head, una = r->una_hi;
     struct effects e;
 
     if (!qp_can_send(&q->qp))
@@ -119,6 +117,8 @@ static void rx_response(struct ep_qp *q, const struct pkt *p, ns_t now)
         e = req_rx(r, p, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_RETRANSMIT | EFF_WAIT | EFF_ERROR)))
         count_retry(q, &e, p);
+    if (UNLIKELY(q->cc != NULL))
+        ep_cc_response(q, p, &e, psn_diff(r->una_hi, una) > 0 ? (uint32_t)psn_diff(r->una_hi, una) : 0, now);
     ep_tell_requester(q, &e, now);
     if (e.flags & (EFF_READ_DATA | EFF_ATOMIC_DATA)) {
         q->st.rx_payload += p->payload_len;
@@ -447,26 +447,6 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 
-#define CE 3 /* ECN bits: congestion experienced */
-
-/* A packet marked CE: a CNP is due, unless the last one is too recent. */
-static void set_cnp_due(struct ep_qp *q, const struct pkt *p, ns_t now)
-{
-    if ((p->tos & 3) != CE || !(p->have & H_UDP) || q->ps.next_cnp > now)
-        return;
-    q->ps.next_cnp = now + CNP_SPACING;
-    q->cnp_due = true;
-    ep_ready(q);
-}
-
-/* A CNP: pass it to the pacing policy. */
-static void rx_cnp(struct ep_qp *q, ns_t now)
-{
-    COUNT(q, rp_cnp_handled);
-    if (q->pol.pace->cnp)
-        q->pol.pace->cnp(&q->ps, now, &q->pol);
-}
-
 static bool in_group(const struct pkt *p, const struct ep_group *g)
 {
     return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0
@@ -537,10 +517,10 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
     }
     q->st.rx_packets++;
     q->st.rx_bytes += len;
-    if (UNLIKELY(q->pol.send_cnps && !(p->op->flags & OPF_CNP)))
-        set_cnp_due(q, p, now);
+    if (UNLIKELY(ep->cfg.congestion.cnps && !(p->op->flags & OPF_CNP)))
+        ep_cc_mark(q, p, now);
     if (p->op->flags & OPF_CNP)
-        rx_cnp(q, now);
+        ep_cc_cnp(q, now);
     else if (p->op->flags & OPF_RESPONSE)
         rx_response(q, p, now);
     else

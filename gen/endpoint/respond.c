@@ -136,6 +136,8 @@ static int send_response(struct ep_qp *q, const struct rsp_due *o, uint8_t *buf,
         memset(out.payload + o->len, 0, p->payload_len - o->len);
     build_end(&out, path, p, p->payload_len, &tweak);
     ep->ip_id++;
+    if (UNLIKELY(q->cc != NULL) && o->kind == DUE_READ)
+        ep_cc_sent(q, p, out.len, false, now);
     if (!q->repeat_again)
         rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     q->repeat_again = c.again;
@@ -201,35 +203,15 @@ static bool is_mute(struct ep_qp *q, ns_t now)
     return q->mute;
 }
 
-#define CNP_BYTES 16 /* after the BTH: zero */
-
-static int send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap)
-{
-    struct endpoint *ep = q->ep;
-    struct frame_out out = {.buf = buf, .cap = cap};
-    struct pkt *p = &ep->tx;
-
-    ep_fill_bth(q, p, OPCODE_CNP, 0);
-    p->bth.migreq = false;
-    p->bth.becn = true;
-    if (build_begin(&out, &q->path, p, CNP_BYTES, ep->ip_id, NULL))
-        return -ENOSPC;
-    memset(out.payload, 0, CNP_BYTES);
-    build_end(&out, &q->path, p, CNP_BYTES, NULL);
-    ep->ip_id++;
-    ep->sent.request = false;
-    q->cnp_due = false;
-    return (int)out.len;
-}
-
 int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct responder *r = &q->qp.rsp;
     struct rsp_due o;
     int n;
 
-    if (UNLIKELY(q->cnp_due) && q->qp.type != QPT_UD)
-        return send_cnp(q, buf, cap);
+    q->data_waits = false;
+    if (UNLIKELY(q->cnps_due && q->cnp_at <= now) && q->qp.type != QPT_UD)
+        return ep_cc_send_cnp(q, buf, cap, now);
     if (UNLIKELY(q->ps.slow_until > now))
         return 0;
     if (!qp_is_reliable(q->qp.type) ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_due && !q->repeat_again)
@@ -238,7 +220,8 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
         return 0;
     for (int tries = 0; tries < 2; tries++) {
         o = q->repeat_again ? q->again : rsp_due(r, q->ps.ack_due <= now);
-        if (o.kind == DUE_NOTHING || read_response_waits(q, &o, now))
+        q->data_waits = UNLIKELY(q->cc != NULL) && o.kind == DUE_READ && ep_next_send(q, now) > now;
+        if (o.kind == DUE_NOTHING || q->data_waits || read_response_waits(q, &o, now))
             return 0;
         if (UNLIKELY(ep_may_choose(q->ep, CHOICE_NO_NAK)) && withholds_nak(q, &o))
             continue;

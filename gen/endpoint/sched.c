@@ -148,11 +148,15 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
 
     if (q->qp.state == QPS_RTS || q->qp.state == QPS_SQD) {
         t = req_expiry(&q->qp.req);
-        if (q->paced)
+        if (q->paced && !q->cc)
             t = earlier(t, q->ps.next_send);
     }
     if (qp_can_receive(&q->qp))
         t = earlier(t, answer_deadline(q));
+    if (UNLIKELY(q->cc != NULL))
+        t = earlier(t, ep_cc_deadline(q));
+    if (UNLIKELY(q->cnps_due != 0))
+        t = earlier(t, q->cnp_at);
     if (UNLIKELY(q->stray_at != 0))
         t = earlier(t, q->stray_at);
     return earlier(t, q->refill_at);
@@ -188,6 +192,8 @@ static void qp_expire(struct ep_qp *q, ns_t now)
 
     if (q->refill_at <= now)
         ep_refill(q, now);
+    if (UNLIKELY(q->cc != NULL))
+        ep_cc_expire(q, now);
     if (q->ps.slow_until <= now)
         q->ps.slow_until = 0;
     if (qp_can_send(&q->qp))

@@ -47,7 +47,7 @@ static uint8_t packet_op(const struct wr_info *i, bool first, bool last)
 
 static uint32_t window_of(const struct ep_qp *q)
 {
-    return q->pol.window->packets(&q->ps, q->pol.window_arg);
+    return ep_window(q);
 }
 
 static bool has_depth(struct ep_qp *q)
@@ -231,7 +231,7 @@ static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
     q->ps.since_ackreq++;
     if (!qp_is_reliable(q->qp.type))
         return false;
-    if (last || q->ps.since_ackreq >= q->pol.ackreq_every || req_outstanding(r) + span >= window_of(q) ||
+    if (last || q->ps.since_ackreq >= ep_ackreq_every(q) || req_outstanding(r) + span >= window_of(q) ||
         (UNLIKELY(!r->unlimited) && psn_diff(r->ssn, r->limit) >= 0)) {
         q->ps.since_ackreq = 0;
         return true;
@@ -402,6 +402,8 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     count_request(q, n, p, repeat);
     ep_send_done(q, first, r->msg_head - first, now);
+    if (UNLIKELY(q->cc != NULL))
+        ep_cc_sent(q, p, out.len, repeat, now);
     if (q->pol.pace != &pace_none)
         q->ps.next_send = q->pol.pace->sent(&q->ps, out.len, now, &q->pol);
     return (int)out.len;
@@ -480,6 +482,7 @@ static int send_stray(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 static bool may_send(struct ep_qp *q, ns_t now)
 {
     const struct requester *r = &q->qp.req;
+    ns_t next;
 
     q->waits = EP_WAIT_NONE;
     q->paced = false; /* what waits for something else has no deadline of the pacing */
@@ -487,9 +490,10 @@ static bool may_send(struct ep_qp *q, ns_t now)
         return false;
     if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, CHOICE_EARLY_RNR_RETRY))
         return false;
-    q->paced = q->ps.next_send > now;
+    next = ep_next_send(q, now);
+    q->paced = next > now;
     if (q->paced)
-        q->waits = q->ps.next_send > q->ps.usual_send && q->ps.usual_send ? EP_WAIT_CUT : EP_WAIT_NONE;
+        q->waits = next > q->ps.usual_send && q->ps.usual_send ? EP_WAIT_CUT : EP_WAIT_NONE;
     return !q->paced;
 }
 

@@ -192,6 +192,20 @@ static bool file_is(const char *path, const char *text)
     return strcmp(got, text) == 0;
 }
 
+uint64_t host_speed(const char *iface)
+{
+    char path[64];
+    unsigned long long mbps = 0;
+    FILE *f;
+
+    if (snprintf(path, sizeof path, "/sys/class/net/%s/speed", iface) >= (int)sizeof path || !(f = fopen(path, "r")))
+        return 0;
+    if (fscanf(f, "%llu", &mbps) != 1 || mbps > 10000000) /* unknown: -1 */
+        mbps = 0;
+    fclose(f);
+    return mbps * 1000000;
+}
+
 /* True if a file in the folder has this text. */
 static bool any_file_is(const char *folder, const char *text)
 {

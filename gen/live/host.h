@@ -16,6 +16,8 @@ int host_owner(const uint8_t gid[16], char *iface, size_t size);
 /* GID of a socket address; false: neither IPv4 nor IPv6. */
 struct sockaddr;
 bool host_gid(const struct sockaddr *s, uint8_t gid[16]);
+/* bit/s of an interface; 0: not known, as of virtual ones. */
+uint64_t host_speed(const char *iface);
 /* Bind UDP port 4791 of an address; datagrams to it are dropped without an ICMP error. The descriptor, or a negative
  * errno. */
 int host_hold_port(const uint8_t gid[16], const char *iface);

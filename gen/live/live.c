@@ -15,6 +15,7 @@
 #define RX_BATCH        64
 #define TX_BATCH        256
 #define MAX_CONNS       4096
+#define PACE_SLACK      (200 * NS_PER_US) /* what the kernel may wake us up late */
 #define BLOCKED_WAIT    (100 * NS_PER_US)
 #define HEADERS         96 /* bytes of an IP packet that Linux reserves for headers */
 #define ASK_AGAIN       (200 * NS_PER_MS)
@@ -169,11 +170,15 @@ static bool resolve(void *user, const uint8_t gid[16], ns_t *again)
     return live_ask(user, gid, again);
 }
 
-static int open_endpoint(struct live *l, const struct live_config *c, uint64_t seed, struct live_error *err)
+static int open_endpoint(struct live *l, const struct live_config *c, const char *iface, uint64_t seed,
+                         struct live_error *err)
 {
     struct ep_config e = {.mtu = l->mtu,
                           .profile = c->profile,
                           .policies = c->policies,
+                          .congestion = c->congestion,
+                          .link_rate = host_speed(iface),
+                          .pace_slack = PACE_SLACK,
                           .seed = seed,
                           .timeout = c->ack_timeout,
                           .faults = c->faults,
@@ -236,7 +241,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
         if (!l->net)
             return fail(err, -ENOMEM, "too many nodes of a network, or out of memory");
     }
-    return open_endpoint(l, c, seed, err);
+    return open_endpoint(l, c, iface, seed, err);
 }
 
 /* Send an ARP or neighbour discovery frame; if the queue is full the frame is lost, and the next request repeats it. */

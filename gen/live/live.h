@@ -38,6 +38,7 @@ struct live_config {
     uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or that negotiated by RDMA-CM */
     uint64_t seed;       /* 0: from the clock */
     struct policies policies;
+    struct ep_congestion congestion;
     const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */
     unsigned n_faults;
     const struct net_config *net; /* nodes of the network for sent and received frames; NULL: none */

@@ -92,6 +92,29 @@ static bool host_addresses(struct script *s, unsigned h, const struct token *v)
     return true;
 }
 
+/* cc=NAME:PARAM=VALUE,... and cnp=PARAM=VALUE,... */
+static bool host_congestion(struct script *s, struct ep_congestion *c, const struct token *key, const struct token *v)
+{
+    char text[512];
+    bool good;
+
+    if (v->len >= sizeof text)
+        return text_fail(&s->err, v, "%.*s: too long", (int)key->len, key->p);
+    memcpy(text, v->p, v->len);
+    text[v->len] = 0;
+    if (!c->cnps)
+        c->np = np_config_default();
+    if (token_is(key, "cnp")) {
+        good = np_parse(&c->np, text, &s->err);
+        c->cnps = true;
+    } else {
+        good = cc_parse(&c->cc, text, &s->err);
+        c->cnps |= good && c->cc.scheme->needs & CC_NEEDS_CNP;
+    }
+    s->err.col += good ? 0 : v->col - 1;
+    return good;
+}
+
 static bool host_word(struct script *s, struct ep_config *c, unsigned h, const struct token *t)
 {
     struct token key, v;
@@ -119,6 +142,8 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
         return host_fault(s, c, h, &v);
     } else if (token_is(&key, "ack") || token_is(&key, "answer") || token_is(&key, "window")) {
         return host_policy(s, c, &key, &v);
+    } else if (token_is(&key, "cc") || token_is(&key, "cnp")) {
+        return host_congestion(s, &c->congestion, &key, &v);
     } else if (token_is(&key, "vlan")) {
         c->addr.has_vlan = true;
         if (!script_num(s, &v, 4094, &u))

@@ -123,6 +123,7 @@ int sim_init(struct sim *s, const struct sim_config *c, const struct sim_app *ap
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         struct ep_config ec = c->ep[h];
         ec.seed = c->seed * 2 + h;
+        ec.link_rate = c->port_rate;
         s->port2[h] = ec.port2 = second_port(&ec.addr);
         s->addr[h] = ec.addr;
         s->addrs[h] = ec.addrs ? ec.addrs : 1;

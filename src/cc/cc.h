@@ -51,14 +51,15 @@ struct cc_limits {
 struct cc {
     const struct cc_config *config;
     struct cc_limits limits;
-    uint64_t line;   /* bit/s: the most that the rate can be */
-    uint64_t rate;   /* bit/s, 1 to `line` */
-    uint64_t window; /* bytes in flight, at most, as the scheme has it; CC_NO_LIMIT: none */
-    uint64_t budget; /* bytes that may still be sent; CC_NO_LIMIT: any number */
-    ns_t deadline;   /* when cc_expire() is due; NS_NEVER: no timer runs */
-    bool want_probe; /* a probe is to be sent */
-    bool want_ask;   /* the receiver is to be told what there is to send */
-    uint32_t cuts;   /* times that the rate or the window was reduced */
+    uint64_t line;    /* bit/s: the most that the rate can be */
+    uint64_t rate;    /* bit/s, 1 to `line` */
+    uint64_t window;  /* bytes in flight, at most, as the scheme has it; CC_NO_LIMIT: none */
+    uint64_t budget;  /* bytes that may still be sent; CC_NO_LIMIT: any number */
+    ns_t deadline;    /* when cc_expire() is due; NS_NEVER: no timer runs */
+    uint32_t segment; /* every so many bytes a packet asks for an ACK at least; 0: any number */
+    bool want_probe;  /* a probe is to be sent */
+    bool want_ask;    /* the receiver is to be told what there is to send */
+    uint32_t cuts;    /* times that the rate or the window was reduced */
 
     /* The pacer: when the last packet began, in ns and 2^-16 ns, and its wire bytes; 0: none was sent. */
     ns_t last;

@@ -64,13 +64,10 @@ static uint64_t mix_address(uint64_t key, const uint8_t a[16])
 }
 
 /* CNPs go to the source of the marked packet. */
-static uint64_t key_of(const struct np_config *c, const uint8_t *src, const uint8_t *dst, uint32_t qpn)
+static uint64_t key_of(const struct np_config *c, const uint8_t *src, const uint8_t *dst)
 {
-    uint64_t key = mix(c->scope + 1);
+    uint64_t key = mix_address(mix(c->scope + 1), src);
 
-    if (c->scope == NP_QP)
-        return mix_address(key, dst) ^ mix(qpn);
-    key = mix_address(key, src);
     return c->scope == NP_IP_PAIR ? mix_address(key, dst) : key;
 }
 
@@ -91,17 +88,17 @@ static struct np_slot *slot_of(struct np *np, uint64_t key, ns_t now)
     return best;
 }
 
-ns_t np_marked(struct np *np, const uint8_t src[16], const uint8_t dst[16], uint32_t qpn, bool read, ns_t now)
+ns_t np_marked(struct np *np, const uint8_t src[16], const uint8_t dst[16], ns_t *qp_until, bool read, ns_t now)
 {
     const struct np_config *c = np->config;
-    ns_t *until = &np->port_until;
+    ns_t *until = c->scope == NP_QP ? qp_until : &np->port_until;
 
     if (read && !c->reads)
         return NS_NEVER;
     if (c->per_ce || !c->interval)
         return now + (ns_t)c->delay;
-    if (c->scope != NP_PORT)
-        until = &slot_of(np, key_of(c, src, dst, qpn), now)->until;
+    if (c->scope == NP_IP_PAIR || c->scope == NP_DEST_IP)
+        until = &slot_of(np, key_of(c, src, dst), now)->until;
     if (*until > now)
         return NS_NEVER;
     *until = now + (ns_t)c->interval;

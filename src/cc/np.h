@@ -40,17 +40,17 @@ struct np_slot {
 /* State of an adapter's notification point. */
 struct np {
     const struct np_config *config;
-    struct np_slot *slot; /* mask + 1, the caller's; not needed for NP_PORT and per_ce */
+    struct np_slot *slot; /* mask + 1, the caller's; only for NP_IP_PAIR and NP_DEST_IP */
     uint32_t mask;
     uint32_t crowded; /* times that a slot in use was needed: then a CNP may come too early for its former owner */
     ns_t port_until;
 };
 
-/* `n` slots, a power of two: enough for the queue pairs or addresses that are notified within one interval. They must
- * be zero. */
+/* `n` slots, a power of two, all zero: enough for the addresses that are notified within one interval. `n` may be 0 if
+ * the scope is neither NP_IP_PAIR nor NP_DEST_IP. */
 void np_init(struct np *np, const struct np_config *config, struct np_slot *slot, uint32_t n);
-/* A packet from the 16-byte address `src` to `dst` for the queue pair `qpn` (of the receiver) arrived, marked CE; it is
- * a READ response if `read`. Returns when a CNP is due, NS_NEVER: none is. */
-ns_t np_marked(struct np *np, const uint8_t src[16], const uint8_t dst[16], uint32_t qpn, bool read, ns_t now);
+/* A packet from the 16-byte address `src` to `dst` arrived, marked CE; it is a READ response if `read`. *qp_until is
+ * state of the queue pair that it is for, from 0. Returns when a CNP is due, NS_NEVER: none is. */
+ns_t np_marked(struct np *np, const uint8_t src[16], const uint8_t dst[16], ns_t *qp_until, bool read, ns_t now);
 
 #endif

@@ -152,9 +152,9 @@ Test(cc, the_cap_can_shrink_with_the_rate)
 
 static const uint8_t host_a[16] = {[15] = 1}, host_b[16] = {[15] = 2}, host_c[16] = {[15] = 3};
 
-static unsigned cnps(struct np *np, const uint8_t *src, uint32_t qpn, ns_t now)
+static unsigned cnps(struct np *np, const uint8_t *src, ns_t *qp, ns_t now)
 {
-    return np_marked(np, src, host_c, qpn, false, now) != NS_NEVER;
+    return np_marked(np, src, host_c, qp, false, now) != NS_NEVER;
 }
 
 /* CNPs for marks of two hosts at once, two queue pairs each, then 50 us later. */
@@ -163,13 +163,15 @@ static unsigned in_scope(const char *text)
     struct np_config c = np_config_default();
     struct np_slot slot[64] = {{0}};
     struct text_error e;
+    ns_t qp[4] = {0};
     struct np np;
     unsigned n = 0;
 
     cr_assert(np_parse(&c, text, &e), "%s", e.msg);
     np_init(&np, &c, slot, ARRAY_LEN(slot));
     for (ns_t t = 0; t <= 50 * NS_PER_US; t += NS_PER_US)
-        n += cnps(&np, host_a, 17, t) + cnps(&np, host_a, 18, t) + cnps(&np, host_b, 19, t) + cnps(&np, host_b, 20, t);
+        for (unsigned i = 0; i < 4; i++)
+            n += cnps(&np, i < 2 ? host_a : host_b, &qp[i], t);
     cr_assert_eq(np.crowded, 0);
     return n;
 }
@@ -187,14 +189,14 @@ Test(cc, the_scope_of_the_interval_between_cnps)
 Test(cc, a_cnp_is_delayed_and_reads_may_have_none)
 {
     struct np_config c = np_config_default();
-    struct np_slot slot[8] = {{0}};
     struct text_error e;
+    ns_t qp[2] = {0};
     struct np np;
 
     cr_assert(np_parse(&c, "delay=55us,reads=no", &e));
-    np_init(&np, &c, slot, ARRAY_LEN(slot));
-    cr_assert_eq(np_marked(&np, host_a, host_b, 17, false, 1000), 56000);
-    cr_assert_eq(np_marked(&np, host_a, host_b, 18, true, 1000), NS_NEVER);
+    np_init(&np, &c, NULL, 0);
+    cr_assert_eq(np_marked(&np, host_a, host_b, &qp[0], false, 1000), 56000);
+    cr_assert_eq(np_marked(&np, host_a, host_b, &qp[1], true, 1000), NS_NEVER);
     cr_assert_not(np_parse(&c, "scope=all", &e));
     cr_assert_str_eq(e.msg, "scope=all: expected one of qp,ip_pair,dest_ip,port");
 }
@@ -203,13 +205,15 @@ Test(cc, few_slots_cost_a_cnp_too_early_and_are_counted)
 {
     struct np_config c = np_config_default();
     struct np_slot slot[8] = {{0}};
+    struct text_error e;
     struct np np;
 
+    cr_assert(np_parse(&c, "scope=dest_ip", &e));
     np_init(&np, &c, slot, ARRAY_LEN(slot));
-    for (uint32_t q = 0; q < 9; q++)
-        cr_assert_eq(np_marked(&np, host_a, host_b, q, false, 0), 0);
+    for (uint8_t i = 0; i < 9; i++)
+        cr_assert_eq(np_marked(&np, (uint8_t[16]){i}, host_b, NULL, false, 0), 0);
     cr_assert_eq(np.crowded, 1);
-    cr_assert_eq(np_marked(&np, host_a, host_b, 100, false, 50 * NS_PER_US), 50 * NS_PER_US);
+    cr_assert_eq(np_marked(&np, (uint8_t[16]){100}, host_b, NULL, false, 50 * NS_PER_US), 50 * NS_PER_US);
     cr_assert_eq(np.crowded, 1);
 }
 

@@ -1,0 +1,221 @@
+/* layer 3 (endpoint): congestion control: the objects of src/cc fed with what a queue pair sends and receives; CNPs.
+ *
+ * Requests, and responses with the data of a READ, leave at the rate of the queue pair; ACKs and CNPs leave at once. */
+#include "gen/endpoint/endpoint_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LINK_RATE UINT64_C(100000000000)
+#define NP_SLOTS  1024
+#define CE        3 /* ECN bits: congestion experienced */
+
+static bool has_cc(const struct endpoint *ep)
+{
+    return ep->cfg.congestion.cc.scheme && strcmp(ep->cfg.congestion.cc.scheme->name, "none") != 0;
+}
+
+int ep_cc_open(struct endpoint *ep)
+{
+    bool addresses = ep->cfg.congestion.np.scope == NP_IP_PAIR || ep->cfg.congestion.np.scope == NP_DEST_IP;
+    struct np_slot *slot = NULL;
+
+    if (!ep->cfg.congestion.cnps)
+        return 0;
+    if (addresses && !(slot = calloc(NP_SLOTS, sizeof *slot)))
+        return -ENOMEM;
+    np_init(&ep->np, &ep->cfg.congestion.np, slot, slot ? NP_SLOTS : 0);
+    return 0;
+}
+
+void ep_cc_close(struct endpoint *ep)
+{
+    free(ep->np.slot);
+}
+
+int ep_cc_create(struct ep_qp *q)
+{
+    if (!has_cc(q->ep))
+        return 0;
+    q->cc = calloc(1, sizeof *q->cc);
+    return q->cc ? 0 : -ENOMEM;
+}
+
+/* --- Sending ---------------------------------------------------------------------------------- */
+
+/* The objects begin with the first packet, when the path and its MTU are known. */
+static struct cc *begun(struct ep_qp *q, ns_t now)
+{
+    const struct ep_config *cfg = &q->ep->cfg;
+    struct ep_cc *e = q->cc;
+    struct cc_limits limits = {
+        .line = cfg->link_rate ? cfg->link_rate : LINK_RATE, .slack = cfg->pace_slack, .seed = cfg->seed ^ q->qp.qpn};
+
+    if (e->started)
+        return &e->c;
+    limits.mtu = build_size(&q->path, &opcode_table[OPCODE(SVC_RC, OP_SEND_MIDDLE)], q->qp.req.p.pmtu);
+    cc_start(&e->c, &cfg->congestion.cc, &limits, now);
+    e->started = true;
+    if (e->c.segment)
+        e->ackreq_every = max_u32((uint32_t)(e->c.segment / limits.mtu), 1);
+    return &e->c;
+}
+
+static ns_t later(ns_t a, ns_t b)
+{
+    return a > b ? a : b;
+}
+
+ns_t ep_next_send(struct ep_qp *q, ns_t now)
+{
+    struct cc *c;
+
+    if (LIKELY(!q->cc))
+        return q->ps.next_send;
+    c = begun(q, now);
+    q->ps.usual_send = later(q->ps.next_send, cc_next_send_at_line(c));
+    return later(q->ps.next_send, cc_next_send(c));
+}
+
+ns_t ep_cc_deadline(const struct ep_qp *q)
+{
+    const struct cc *c = &q->cc->c;
+    ns_t t = NS_NEVER;
+
+    if (!q->cc->started)
+        return NS_NEVER;
+    if (q->paced || q->data_waits)
+        t = later(q->ps.next_send, cc_next_send(c));
+    return t < cc_deadline(c) ? t : cc_deadline(c);
+}
+
+uint32_t ep_window(const struct ep_qp *q)
+{
+    uint32_t packets = q->pol.window->packets(&q->ps, q->pol.window_arg);
+    uint64_t most;
+
+    if (LIKELY(!q->cc) || !q->cc->started)
+        return packets;
+    most = cc_window(&q->cc->c);
+    return most == CC_NO_LIMIT || most / q->cc->c.limits.mtu >= packets ? packets
+                                                                        : (uint32_t)(most / q->cc->c.limits.mtu);
+}
+
+uint32_t ep_ackreq_every(const struct ep_qp *q)
+{
+    return UNLIKELY(q->cc != NULL) && q->cc->ackreq_every ? q->cc->ackreq_every : q->pol.ackreq_every;
+}
+
+void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat, ns_t now)
+{
+    struct ep_cc *e = q->cc;
+
+    cc_sent(begun(q, now), len, now);
+    if (repeat) /* a response may be to either of the two */
+        e->head = e->tail;
+    else if (p->bth.ackreq && p->op->flags & OPF_REQUEST && e->tail - e->head < EP_TIMED) {
+        e->timed[e->tail % EP_TIMED].psn = p->bth.psn;
+        e->timed[e->tail++ % EP_TIMED].sent = now;
+    }
+}
+
+/* --- What the network says -------------------------------------------------------------------- */
+
+/* The round trip of the packet that `p` responds to; 0: it was not measured. An ACK that is for later packets, too,
+ * came late for the earlier ones. */
+static ns_t round_trip(struct ep_cc *e, const struct pkt *p, ns_t now)
+{
+    while (e->head != e->tail) {
+        int d = psn_diff(e->timed[e->head % EP_TIMED].psn, p->bth.psn);
+        if (d > 0)
+            return 0;
+        e->head++;
+        if (d == 0)
+            return now - e->timed[(e->head - 1) % EP_TIMED].sent;
+    }
+    return 0;
+}
+
+/* Rate, window or timers may have changed: the queue pair looks at them again. */
+static void changed(struct ep_qp *q)
+{
+    ep_ready(q);
+}
+
+void ep_cc_response(struct ep_qp *q, const struct pkt *p, const struct effects *e, uint32_t packets, ns_t now)
+{
+    struct cc_ack a = {.bytes = packets * q->cc->c.limits.mtu,
+                       .nack = e->flags & EFF_RETRANSMIT && e->reason == WHY_SEQUENCE_NAK};
+
+    if (!q->cc->started || e->flags & EFF_DROP)
+        return;
+    if (e->flags & EFF_RETRANSMIT)
+        q->cc->head = q->cc->tail;
+    a.rtt = round_trip(q->cc, p, now);
+    cc_acked(&q->cc->c, &a, now);
+    changed(q);
+}
+
+void ep_cc_cnp(struct ep_qp *q, ns_t now)
+{
+    q->st.rp_cnp_handled++;
+    q->ep->st.rp_cnp_handled++;
+    if (q->pol.pace->cnp)
+        q->pol.pace->cnp(&q->ps, now, &q->pol);
+    if (LIKELY(!q->cc) || !q->cc->started)
+        return;
+    cc_cnp(&q->cc->c, now);
+    changed(q);
+}
+
+void ep_cc_expire(struct ep_qp *q, ns_t now)
+{
+    if (q->cc->started)
+        cc_expire(&q->cc->c, now);
+}
+
+/* --- CNPs ------------------------------------------------------------------------------------- */
+
+void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    uint8_t src[16] = {0}, dst[16] = {0};
+    ns_t due;
+
+    if ((p->tos & 3) != CE || !(p->have & H_UDP) || q->qp.type == QPT_UD)
+        return;
+    memcpy(src, p->src, min_u32(p->addr_len, sizeof src));
+    memcpy(dst, p->dst, min_u32(p->addr_len, sizeof dst));
+    due = np_marked(&q->ep->np, src, dst, &q->cnp_next, p->op->flags & OPF_READ_RESP, now);
+    if (due == NS_NEVER)
+        return;
+    if (!q->cnps_due++)
+        q->cnp_at = due;
+    if (due <= now)
+        ep_ready(q);
+    else
+        ep_timer(q, due);
+}
+
+#define CNP_BYTES 16 /* after the BTH: zero */
+
+int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
+{
+    struct endpoint *ep = q->ep;
+    struct frame_out out = {.buf = buf, .cap = cap};
+    struct path path = q->path;
+    struct pkt *p = &ep->tx;
+
+    path_set_class(&path, ep->cfg.congestion.np.dscp, ep->cfg.congestion.np.prio);
+    ep_fill_bth(q, p, OPCODE_CNP, 0);
+    p->bth.migreq = false;
+    p->bth.becn = true;
+    if (build_begin(&out, &path, p, CNP_BYTES, ep->ip_id, NULL))
+        return -ENOSPC;
+    memset(out.payload, 0, CNP_BYTES);
+    build_end(&out, &path, p, CNP_BYTES, NULL);
+    ep->ip_id++;
+    ep->sent.request = false;
+    q->cnps_due--;
+    q->cnp_at = now; /* what is due besides was due at most one delay later */
+    return (int)out.len;
+}
