@@ -32,7 +32,8 @@ static const struct opt_def defs[] = {
     {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
     {OPT_SEED, "seed of starting PSNs and the like (1)"},
     {OPT_FAULT, "the twin breaks this rule (repeatable), see `rdmagen faults`"},
-    {OPT_PROFILE, "deviations of the device that are known: rxe (Linux soft-RoCE), or a file of them"},
+    {OPT_PROFILE, "deviations of the device that are known: rxe (Linux soft-RoCE), mlx5, mlx4, irdma, bnxt_re,\n"
+                  "efa, or a file of them"},
     {OPT_KEEP, "keep the capture and the scenario of each test in this directory"},
     {OPT_FORMAT, "text, json or junit (text)"},
     {OPT_TOKEN_FILE, "file with the token of the agent, which only its owner may read"},
@@ -155,7 +156,8 @@ static int option_profile(struct job *j, const char *arg)
     int e = text ? 0 : sim_read_file(arg, &j->known_text), status = 0;
 
     if (e < 0)
-        return cli_error("--profile %s: expected rxe, or a file: %s", arg, strerror(-e));
+        return cli_error("--profile %s: expected rxe, mlx5, mlx4, irdma, bnxt_re, efa, or a file: %s", arg,
+                         strerror(-e));
     if (!known_parse(&j->known, text ? text : buf_str(&j->known_text), &err))
         status = cli_error("--profile %s: %s", arg, buf_str(&err));
     buf_free(&err);

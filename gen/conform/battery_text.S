@@ -8,6 +8,26 @@ conform_battery_text:
 known_rxe_text:
     .incbin "gen/conform/known_rxe.tsv"
     .byte 0
+    .global known_mlx5_text
+known_mlx5_text:
+    .incbin "gen/conform/known_mlx5.tsv"
+    .byte 0
+    .global known_mlx4_text
+known_mlx4_text:
+    .incbin "gen/conform/known_mlx4.tsv"
+    .byte 0
+    .global known_irdma_text
+known_irdma_text:
+    .incbin "gen/conform/known_irdma.tsv"
+    .byte 0
+    .global known_bnxt_re_text
+known_bnxt_re_text:
+    .incbin "gen/conform/known_bnxt_re.tsv"
+    .byte 0
+    .global known_efa_text
+known_efa_text:
+    .incbin "gen/conform/known_efa.tsv"
+    .byte 0
     .global conform_coverage_text
 conform_coverage_text:
     .incbin "gen/conform/coverage.tsv"

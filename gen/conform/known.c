@@ -8,11 +8,21 @@
 
 #define COLUMNS 5
 
-extern const char known_rxe_text[]; /* battery_text.S */
+/* battery_text.S */
+extern const char known_rxe_text[], known_mlx5_text[], known_mlx4_text[], known_irdma_text[], known_bnxt_re_text[],
+    known_efa_text[];
 
 const char *known_text(const char *name)
 {
-    return strcmp(name, "rxe") == 0 ? known_rxe_text : NULL;
+    static const struct {
+        const char *name, *text;
+    } all[] = {{"rxe", known_rxe_text},     {"mlx5", known_mlx5_text},       {"mlx4", known_mlx4_text},
+               {"irdma", known_irdma_text}, {"bnxt_re", known_bnxt_re_text}, {"efa", known_efa_text}};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (strcmp(name, all[i].name) == 0)
+            return all[i].text;
+    return NULL;
 }
 
 /* --- Reading ---------------------------------------------------------------------------------- */
