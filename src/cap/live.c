@@ -1,7 +1,10 @@
-/* layer 1 (io): live capture and capture filters, by libpcap. */
+/* layer 1 (io): live capture and capture filters, by libpcap; from RDMA devices that it does not know, by their
+ * sniffer.
+ */
 #include "src/cap/live.h"
 #include "clock.h"
 #include "src/cap/cap_impl.h"
+#include "src/cap/sniffer.h"
 
 #include <errno.h>
 #include <pcap/pcap.h>
@@ -21,7 +24,11 @@
 
 /* An interface of a live capture. */
 struct tap {
-    pcap_t *pcap;
+    pcap_t *pcap; /* NULL: `sniffer` */
+    struct sniffer *sniffer;
+    struct cap_filter *filter; /* of the sniffer's frames; NULL: all pass */
+    uint32_t snaplen;          /* bytes that are kept of the sniffer's frames */
+    uint64_t passed;           /* frames of the sniffer that passed the filter */
     bool nano;
     bool has;       /* `f` is its next frame, which was not delivered yet */
     struct frame f; /* of several interfaces */
@@ -48,6 +55,40 @@ static int dlt_of(uint16_t linktype)
     return linktype == LINK_RAW ? PCAP_RAW : linktype;
 }
 
+static int live_fail(struct cap *c, int err, const char *text)
+{
+    cap_fail(c, 0, "%s", text);
+    return c->error.err = err;
+}
+
+static int tap_fd(const struct tap *t)
+{
+    return t->sniffer ? sniffer_fd(t->sniffer) : pcap_get_selectable_fd(t->pcap);
+}
+
+/* Get a frame of the sniffer that passes the filter: as tap_poll(). */
+static int sniffer_poll(struct cap *c, struct tap *t, struct frame *f)
+{
+    struct sniffed got;
+    int rc;
+
+    while ((rc = sniffer_next(t->sniffer, &got)) == 1) {
+        *f = (struct frame){.ts = got.ts ? got.ts : clock_ns(CLOCK_REALTIME),
+                            .data = got.data,
+                            .caplen = got.len < t->snaplen ? got.len : t->snaplen,
+                            .len = got.len,
+                            .linktype = LINK_ETHERNET,
+                            .file = c->file,
+                            .has_iface = true,
+                            .has_ts = true};
+        if (t->filter && cap_filter_match(t->filter, f) == 0)
+            continue;
+        t->passed++;
+        return 1;
+    }
+    return rc < 0 ? live_fail(c, rc, "the RDMA device failed") : 0;
+}
+
 /* Get a frame of interface `i`: 1 with *f filled but for its number, 0, or a negative errno. */
 static int tap_poll(struct cap *c, unsigned i, struct frame *f)
 {
@@ -55,8 +96,11 @@ static int tap_poll(struct cap *c, unsigned i, struct frame *f)
     struct tap *t = &l->taps[i];
     struct pcap_pkthdr *h;
     const u_char *data;
-    int rc = pcap_next_ex(t->pcap, &h, &data);
+    int rc;
 
+    if (t->sniffer)
+        return sniffer_poll(c, t, f);
+    rc = pcap_next_ex(t->pcap, &h, &data);
     if (rc == 0)
         return 0;
     if (rc == PCAP_ERROR_BREAK)
@@ -132,7 +176,7 @@ static void live_wait(struct live *l)
 
     for (unsigned i = 0; i < l->n; i++)
         if (!l->taps[i].has)
-            p[n++] = (struct pollfd){.fd = pcap_get_selectable_fd(l->taps[i].pcap), .events = POLLIN};
+            p[n++] = (struct pollfd){.fd = tap_fd(&l->taps[i]), .events = POLLIN};
     l->ended |= l->last && clock_ns(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
         live_idle(l);
@@ -168,16 +212,20 @@ int cap_live_fd(const struct cap *c)
 {
     const struct live *l = c->live;
 
-    return pcap_get_selectable_fd(l->taps[0].pcap);
+    return tap_fd(&l->taps[0]);
 }
 
 static void live_close(struct cap *c)
 {
     struct live *l = c->live;
 
-    for (unsigned i = 0; l && i < CAP_LIVE_IFACES; i++)
+    for (unsigned i = 0; l && i < CAP_LIVE_IFACES; i++) {
         if (l->taps[i].pcap)
             pcap_close(l->taps[i].pcap);
+        if (l->taps[i].sniffer)
+            sniffer_close(l->taps[i].sniffer);
+        cap_filter_free(l->taps[i].filter);
+    }
     free(l);
 }
 
@@ -207,12 +255,6 @@ static bool live_is_rdma(const char *iface)
     return access(path, F_OK) == 0;
 }
 
-static int live_fail(struct cap *c, int err, const char *text)
-{
-    cap_fail(c, 0, "%s", text);
-    return c->error.err = err;
-}
-
 static int live_filter(struct cap *c, pcap_t *p, const char *filter)
 {
     struct bpf_program prog;
@@ -224,6 +266,24 @@ static int live_filter(struct cap *c, pcap_t *p, const char *filter)
     int rc = pcap_setfilter(p, &prog);
     pcap_freecode(&prog);
     return rc < 0 ? live_fail(c, -EIO, pcap_geterr(p)) : 0;
+}
+
+/* Capture by the sniffer of an RDMA device. */
+static int sniffer_activate(struct cap *c, struct tap *t, const char *device, const struct cap_live_opts *o)
+{
+    char why[SNIFFER_WHY] = "";
+    struct cap_error e;
+    int rc = sniffer_open(&t->sniffer, device, o->buffer, why);
+
+    if (rc < 0)
+        return live_fail(c, rc, why);
+    t->nano = true;
+    t->snaplen = o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX;
+    ((struct live *)c->live)->polls = true;
+    if (!o->filter || cap_filter_compile(&t->filter, o->filter, LINK_ETHERNET, t->snaplen, &e) == 0)
+        return 0;
+    cap_fail(c, 0, "filter: %s", e.msg);
+    return c->error.err = e.err;
 }
 
 static int live_activate(struct cap *c, struct tap *t, const char *iface, const struct cap_live_opts *o)
@@ -243,9 +303,11 @@ static int live_activate(struct cap *c, struct tap *t, const char *iface, const 
         pcap_set_buffer_size(t->pcap, (int)min_u32(o->buffer, INT32_MAX));
     pcap_set_tstamp_precision(t->pcap, PCAP_TSTAMP_PRECISION_NANO);
     int rc = pcap_activate(t->pcap);
-    if (rc < 0 && rc != PCAP_ERROR_PERM_DENIED && live_is_rdma(iface))
-        return live_fail(c, -ENOTSUP,
-                         "an RDMA device, which this libpcap cannot capture from: it was built without rdmasniff");
+    if (rc == PCAP_ERROR_NO_SUCH_DEVICE) {
+        pcap_close(t->pcap);
+        t->pcap = NULL;
+        return sniffer_activate(c, t, iface, o);
+    }
     if (rc < 0) {
         const char *detail = pcap_geterr(t->pcap);
         snprintf(text, sizeof text, "%s%s", detail && *detail ? detail : pcap_statustostr(rc),
@@ -264,12 +326,12 @@ static int live_activate(struct cap *c, struct tap *t, const char *iface, const 
 static int live_interface(struct cap *c, const struct tap *t, const char *name, const char *filter)
 {
     struct cap_iface *i = cap_iface_add(c, c->info.n_ifaces);
-    int dlt = pcap_datalink(t->pcap);
+    int dlt = t->sniffer ? LINK_ETHERNET : pcap_datalink(t->pcap);
 
     if (!i)
         return c->error.err;
     i->linktype = dlt == PCAP_RAW ? LINK_RAW : (uint16_t)dlt;
-    i->snaplen = (uint32_t)pcap_snapshot(t->pcap);
+    i->snaplen = t->sniffer ? t->snaplen : (uint32_t)pcap_snapshot(t->pcap);
     i->tsresol = t->nano ? 9 : 6;
     cap_text(c, &i->name, (const uint8_t *)name, strlen(name));
     if (filter)
@@ -341,8 +403,17 @@ void cap_live_break(struct cap *c)
     struct live *l = c->live;
 
     l->stop = 1;
-    if (!l->polls)
+    if (!l->polls && l->taps[0].pcap)
         pcap_breakloop(l->taps[0].pcap);
+}
+
+/* Frames that passed the filter, and those that the device lost; a device that does not count these loses none that
+ * anybody knows of. */
+static struct pcap_stat sniffer_stats(const struct tap *t)
+{
+    uint64_t lost = sniffer_lost(t->sniffer);
+
+    return (struct pcap_stat){.ps_recv = (u_int)t->passed, .ps_drop = lost == UINT64_MAX ? 0 : (u_int)lost};
 }
 
 int cap_live_stats(struct cap *c, struct cap_live_stats *out)
@@ -352,7 +423,10 @@ int cap_live_stats(struct cap *c, struct cap_live_stats *out)
 
     *out = (struct cap_live_stats){0};
     for (unsigned i = 0; i < l->n; i++) {
-        if (pcap_stats(l->taps[i].pcap, &st) < 0)
+        const struct tap *t = &l->taps[i];
+        if (t->sniffer)
+            st = sniffer_stats(t);
+        else if (pcap_stats(t->pcap, &st) < 0)
             return -EIO;
         c->ifaces[i].received = st.ps_recv;
         c->ifaces[i].dropped = st.ps_ifdrop;

@@ -27,8 +27,9 @@ struct cap_live_stats {
 
 /* Capture from an interface of this host. Use the result with cap_next() (which waits for a frame, and returns it at
  * most 0.1 s after its arrival), cap_info(), cap_error() and cap_close(). 0 with *out set, or a negative errno with
- * *err filled: -EPERM without the permission, -ENODEV if there is no such interface, -ENOTSUP for an RDMA device if
- * libpcap was built without rdmasniff, -EINVAL for a wrong filter. */
+ * *err filled: -EPERM without the permission, -ENODEV if there is no such interface, -ENOTSUP for an RDMA device that
+ * has no sniffer, -EINVAL for a wrong filter. An RDMA device that libpcap does not know, as it was built without
+ * rdmasniff, is captured from by src/cap/sniffer.h. */
 int cap_live_open(struct cap **out, const char *iface, uint16_t file_index, const struct cap_live_opts *opts,
                   struct cap_error *err);
 /* The same for up to CAP_LIVE_IFACES interfaces, each with its own buffer: the frames of all in the order
