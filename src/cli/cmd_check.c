@@ -398,6 +398,73 @@ static void put_time(void *user, struct buf *b, ns_t t)
     when_put(b, t, job->first, job->time);
 }
 
+/* --- Counters --------------------------------------------------------------------------------- */
+
+static void host_address(struct buf *b, const struct judge_host *h)
+{
+    conn_addr_put(b, &h->addr);
+}
+
+static void put_counted(void *user, const struct judge_counted *c)
+{
+    struct buf *b = user;
+
+    buf_printf(b, "  %s %llu", c->names, (unsigned long long)c->counted);
+    if (c->comparable)
+        buf_printf(b, ", %llu in the capture", (unsigned long long)c->seen);
+    buf_printf(b, ": %s\n", c->verdict);
+}
+
+static void counters_text(const struct job *job, struct buf *b)
+{
+    for (unsigned i = 0; i < job->o.n_hosts; i++) {
+        const struct judge_host *h = judge_host(job->judge, i);
+        buf_puts(b, "Counters of ");
+        host_address(b, h);
+        buf_puts(b, ":\n");
+        judge_counted(h, put_counted, b);
+    }
+}
+
+/* Rows of one host. */
+struct counter_rows {
+    struct buf *b;
+    const struct judge_host *host;
+};
+
+static void put_counted_json(void *user, const struct judge_counted *c)
+{
+    struct counter_rows *r = user;
+    struct buf host = {0};
+
+    host_address(&host, r->host);
+    buf_puts(r->b, r->b->p[r->b->len - 1] == '[' ? "{\"host\":" : ",{\"host\":");
+    buf_json(r->b, buf_str(&host), host.len);
+    buf_printf(r->b, ",\"counters\":");
+    buf_json(r->b, c->names, strlen(c->names));
+    buf_printf(r->b, ",\"counted\":%llu,\"traced\":", (unsigned long long)c->counted);
+    if (c->comparable)
+        buf_printf(r->b, "%llu", (unsigned long long)c->seen);
+    else
+        buf_puts(r->b, "null");
+    buf_printf(r->b, ",\"verdict\":\"%s\"}", c->verdict);
+    buf_free(&host);
+}
+
+static void counters_json(void *user, struct buf *b)
+{
+    const struct job *job = user;
+
+    if (!job->o.n_hosts)
+        return;
+    buf_puts(b, ",\"counters\":[");
+    for (unsigned i = 0; i < job->o.n_hosts; i++) {
+        struct counter_rows r = {.b = b, .host = judge_host(job->judge, i)};
+        judge_counted(r.host, put_counted_json, &r);
+    }
+    buf_char(b, ']');
+}
+
 static int annotate(struct job *job)
 {
     found_findings(&job->marks, judge_findings(job->judge), job->verbose);
@@ -418,6 +485,7 @@ static int end(struct trace *t)
                               .quiet = job->quiet,
                               .color = job->color,
                               .user = job,
+                              .more = counters_json,
                               .put_time = job->format == FORMAT_TEXT ? put_time : NULL,
                               .wanted = is_wanted};
     struct findings_totals sums;
@@ -434,6 +502,8 @@ static int end(struct trace *t)
         findings_junit(r, &o, &t->out);
     else
         findings_text(r, &o, &t->out);
+    if (job->format == FORMAT_TEXT && !job->quiet)
+        counters_text(job, &t->out);
     buf_free(&said);
     if (job->annotate && annotate(job) != EXIT_OK)
         return EXIT_BAD;

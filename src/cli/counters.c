@@ -33,12 +33,13 @@ static int read_counters(struct judge_host *h, const char *path, bool before)
         return cli_error("--counters: %s: %s", path, text ? strerror(errno) : "out of memory");
     }
     n = fread(text, 1, MAX_BYTES, f);
-    any = judge_counters(h, text, n, before);
+    h->has_before |= before;
+    any = counter_read(before ? &h->before : &h->after, text, n);
     fclose(f);
     free(text);
     return any ? EXIT_OK
                : cli_error("--counters: %s: there is no counter in it; expected names followed by numbers, as `rdma "
-                           "statistic` prints them",
+                           "statistic` or node_exporter print them",
                            path);
 }
 

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_COUNTERS_COUNTERS_H
 #define RDMATRACE_COUNTERS_COUNTERS_H
 
-#include "types.h"
+#include "buf.h"
 
 enum counter_driver {
     DRIVER_MLX5,
@@ -43,12 +43,18 @@ enum counter_concept {
     COUNTED_ADAPTIVE,    /* retransmitted by adaptive retransmission */
     COUNTED_NIC_DISCARD, /* lost in the adapter or at its port */
     COUNTED_PAUSE,
+    COUNTED_PAUSE_TIME,     /* and what comes of pauses */
+    COUNTED_WRITE_RECEIVED, /* requests */
+    COUNTED_SEND_RECEIVED,
+    COUNTED_BYTES_SENT,
+    COUNTED_BYTES_RECEIVED,
     COUNTED_CONCEPTS
 };
 
 /* Relation of a counter to the packets at the port of its host. */
 enum counter_relation {
     RELATION_EQUAL,
+    RELATION_AGAIN, /* likewise, by another name: for texts that lack the EQUAL one */
     RELATION_ABOVE, /* it may count what the wire does not show */
     RELATION_LOCAL, /* nothing on the wire corresponds to it */
 };
@@ -64,9 +70,9 @@ struct counter_info {
 /* Ends with a NULL name. */
 extern const struct counter_info counter_table[];
 
-/* The counter whose name begins at `s` (the longest) and is not followed by a letter, digit or underscore; NULL: none.
- * `len`: characters at `s`. */
-const struct counter_info *counter_find(const char *s, size_t len);
+/* The counter whose name, or node_exporter's name for it, begins at `s` (the longest) and is not followed by a letter,
+ * digit or underscore, and *n characters of it; NULL: none. `len`: characters at `s`. */
+const struct counter_info *counter_find(const char *s, size_t len, size_t *n);
 
 /* A counter and its value, taken from a text. */
 struct counter_value {
@@ -74,8 +80,30 @@ struct counter_value {
     uint64_t value;
 };
 /* The next known counter in *s to `end` that has a value; *s moves past it. False: none. The text may be the output of
- * `rdma statistic`, plain or JSON, of `ethtool -S`, or lines "name:value"; unknown names, and values that are no
- * numbers ("N/A"), are skipped. */
+ * `rdma statistic`, plain or JSON, of `ethtool -S` or node_exporter, or lines "name:value"; unknown names, and values
+ * that are no numbers ("N/A"), are skipped. */
 bool counter_next(const char **s, const char *end, struct counter_value *v);
+
+#define COUNTERS_MAX 192 /* entries of counter_table, at most */
+
+/* The counters of a text, by their place in counter_table: each the sum of what the text says of ports and devices. */
+struct counter_reading {
+    uint64_t value[COUNTERS_MAX];
+    bool have[COUNTERS_MAX];
+};
+/* Read a text. A name that several drivers use is that of the driver that knows most of the text's names. False: there
+ * is no known counter in it. */
+bool counter_read(struct counter_reading *r, const char *text, size_t len);
+
+/* What the counters of a concept have added. */
+struct counter_sum {
+    struct buf names; /* "rp_cnp_handled + rp_cnp_ignored"; empty: there is none */
+    uint64_t added;
+    bool exact; /* what passes the port is as much */
+};
+/* Sum up the counters of a concept that both readings have; `before` NULL: they began at 0. Those that count exactly
+ * hide the other ones. A narrow counter may have wrapped once. The caller frees sum->names. */
+void counter_added(const struct counter_reading *before, const struct counter_reading *after,
+                   enum counter_concept concept, struct counter_sum *sum);
 
 #endif

@@ -99,6 +99,8 @@ struct findings_opts {
     bool color;              /* text output: with colour escape sequences */
     unsigned columns;        /* text output: of the paragraphs; 0: 100, which is the most */
     void *user;              /* argument of the functions below */
+    /* JSON: append more members, each behind a comma; NULL: there are none */
+    void (*more)(void *user, struct buf *b);
     /* write a time; NULL: the text has no times */
     void (*put_time)(void *user, struct buf *b, ns_t ts);
     /* whether text and JSON show a finding; NULL: they show all */

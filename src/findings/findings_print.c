@@ -334,6 +334,8 @@ void findings_json(const struct findings *r, const struct findings_opts *o, stru
                t.warnings);
     buf_puts(b, "\"assumptions\":");
     buf_json(b, o->assumptions, strlen(o->assumptions));
+    if (o->more)
+        o->more(o->user, b);
     buf_puts(b, ",\"findings\":[");
     for (size_t i = 0; i < findings_n(r); i++) {
         if (!is_wanted(o, findings_at(r, i)))

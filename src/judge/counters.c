@@ -1,5 +1,4 @@
 /* layer 3 (judge): counters of an adapter compared with the capture. */
-#include "src/counters/counters.h"
 #include "src/judge/judge_impl.h"
 
 /* What is counted in the capture, for each host. */
@@ -37,8 +36,8 @@ static const struct {
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
 
-/* The count (C_*) that an adapter's counter is compared with; C_COUNT: none. */
-static unsigned count_of(const struct counter_info *c)
+/* The count (C_*) that the counters of a concept are compared with; C_COUNT: none. */
+static unsigned count_of(enum counter_concept concept)
 {
     static const uint8_t by_concept[COUNTED_CONCEPTS] = {
         [COUNTED_SENT] = C_SENT + 1,
@@ -54,29 +53,7 @@ static unsigned count_of(const struct counter_info *c)
         [COUNTED_ATOMIC_RECEIVED] = C_ATOMIC_RECEIVED + 1,
     };
 
-    return c->relation == RELATION_EQUAL && by_concept[c->concept] ? by_concept[c->concept] - 1u : C_COUNT;
-}
-
-/* --- Texts with counters ---------------------------------------------------------------------- */
-
-bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before)
-{
-    const char *s = text;
-    struct counter_value v;
-    bool any = false;
-
-    while (counter_next(&s, text + len, &v)) {
-        unsigned i = count_of(v.counter);
-        any = true;
-        if (i == C_COUNT)
-            continue;
-        h->have[i] = true;
-        h->narrow[i] |= v.counter->bits == 32;
-        h->value[i] += before ? -v.value : v.value;
-        while (!before && h->narrow[i] && h->value[i] >> 63) /* it wrapped between the two readings */
-            h->value[i] += UINT64_C(1) << 32;
-    }
-    return any;
+    return by_concept[concept] ? by_concept[concept] - 1u : C_COUNT;
 }
 
 /* --- The capture ------------------------------------------------------------------------------ */
@@ -139,16 +116,27 @@ static bool tap_is_at_host(const struct judge *j, const struct judge_host *h)
     return any;
 }
 
-static void compare(struct judge *j, const struct judge_host *h, unsigned i, bool at_host)
+/* What the adapter counted of a concept, and the count (C_*) that it is compared with; C_COUNT: with none. */
+static unsigned counted(const struct judge_host *h, enum counter_concept concept, struct counter_sum *sum)
+{
+    counter_added(h->has_before ? &h->before : NULL, &h->after, concept, sum);
+    return sum->names.len && sum->exact ? count_of(concept) : C_COUNT;
+}
+
+static void compare(struct judge *j, const struct judge_host *h, enum counter_concept concept, bool at_host)
 {
     struct found f = found_of(RULE_CAP_05, FLOW_NONE);
+    struct counter_sum sum;
+    unsigned i = counted(h, concept, &sum);
+    uint64_t value = sum.added;
 
-    if (!h->have[i] || h->value[i] == h->seen[i] || (!counts[i].sent && h->value[i] < h->seen[i]))
+    buf_free(&sum.names);
+    if (i == C_COUNT || value == h->seen[i] || (!counts[i].sent && value < h->seen[i]))
         return;
     f.needs = N_COMPLETE | N_TAP_REQ; /* a tap at this host, whichever end it is */
     f.has = at_host ? N_TAP_REQ : 0;
     f.expected = say(j, "%s %s, as the trace shows", count_str(h->seen[i], counts[i].noun), counts[i].what);
-    f.seen = say(j, "%llu by the adapter's counters", (unsigned long long)h->value[i]);
+    f.seen = say(j, "%llu by the adapter's counters", (unsigned long long)value);
     f.text = "The trace does not hold all that this host sent or received between the two readings, or the adapter "
              "counts wrongly.";
     judge_found(j, NULL, f);
@@ -160,7 +148,29 @@ void judge_counters_end(struct judge *j)
         const struct judge_host *h = &j->o.hosts[k];
         bool at_host = tap_is_at_host(j, h);
         judge_applies(j, ON_COUNTERS);
-        for (unsigned i = 0; i < C_COUNT; i++)
-            compare(j, h, i, at_host);
+        for (unsigned c = 0; c < COUNTED_CONCEPTS; c++)
+            compare(j, h, (enum counter_concept)c, at_host);
+    }
+}
+
+const struct judge_host *judge_host(const struct judge *j, unsigned i)
+{
+    return &j->o.hosts[i];
+}
+
+void judge_counted(const struct judge_host *h, void (*take)(void *user, const struct judge_counted *c), void *user)
+{
+    for (unsigned k = 0; k < COUNTED_CONCEPTS; k++) {
+        struct counter_sum sum;
+        unsigned i = counted(h, (enum counter_concept)k, &sum);
+        struct judge_counted c = {.names = buf_str(&sum.names), .counted = sum.added, .verdict = "not compared"};
+        if (i < C_COUNT) {
+            c.comparable = true;
+            c.seen = h->seen[i];
+            c.verdict = c.counted == c.seen ? "exact" : c.counted > c.seen ? "over" : c.counted ? "under" : "stuck";
+        }
+        if (sum.names.len)
+            take(user, &c);
+        buf_free(&sum.names);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "src/cap/cap.h"
 #include "src/conn/conn.h"
+#include "src/counters/counters.h"
 #include "src/findings/findings.h"
 
 struct pkt;
@@ -41,15 +42,24 @@ bool tap_parse(const char *s, enum tap_side *t);
 /* Counters of an adapter for the time of the capture, and the same counts made from the trace. */
 struct judge_host {
     struct conn_addr addr;
-    uint64_t value[JUDGE_COUNTS];
-    uint64_t seen[JUDGE_COUNTS];
-    bool have[JUDGE_COUNTS];   /* value[] was given */
-    bool narrow[JUDGE_COUNTS]; /* value[] is of 32-bit counters, which wrap */
+    struct counter_reading before, after;
+    bool has_before;             /* else they were 0 */
+    uint64_t seen[JUDGE_COUNTS]; /* in the trace */
 };
-/* Read counters from a text: output of `rdma statistic` or `ethtool -S`, or lines "name:value". Unknown names are
- * skipped. `before`: values at the start of the capture, which are subtracted. False if the text has no known
- * counter. */
-bool judge_counters(struct judge_host *h, const char *text, size_t len, bool before);
+
+/* What the counters of a host say of one thing, and what the trace shows of it. */
+struct judge_counted {
+    const char *names; /* of the counters, joined by " + " */
+    uint64_t counted, seen;
+    bool comparable; /* the trace shows it: `seen` is set */
+    /* "exact", "over", "under", "stuck" (nothing was counted, though the trace shows some) or "not compared" */
+    const char *verdict;
+};
+/* A host of judge_opts, with what the trace shows of it so far. */
+struct judge;
+const struct judge_host *judge_host(const struct judge *j, unsigned i);
+/* Call `take` for each of them. */
+void judge_counted(const struct judge_host *h, void (*take)(void *user, const struct judge_counted *c), void *user);
 
 /* Tap position of one interface of one file. */
 struct judge_tap {

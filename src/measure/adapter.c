@@ -37,42 +37,8 @@ static const struct {
     [COUNTED_ADAPTIVE] = {NULL, false, "the adapter retransmitted by rules of its own", NULL},
     [COUNTED_NIC_DISCARD] = {NULL, true, "packets were lost in the adapter or at its port", NULL},
     [COUNTED_PAUSE] = {NULL, false, "a neighbour, or the adapter, was told to pause", NULL},
+    [COUNTED_PAUSE_TIME] = {NULL, false, "a neighbour, or the adapter, was told to pause", NULL},
 };
-
-/* What was counted of one concept. */
-struct counted {
-    struct buf names; /* of its counters */
-    uint64_t added;
-    bool exact; /* the trace should show as many */
-};
-
-/* The value of a counter in a text. Of several ports the sum. */
-static bool value_in(const struct buf *text, const struct counter_info *c, uint64_t *sum)
-{
-    const char *s = text->p, *end = text->p + text->len;
-    struct counter_value v;
-    bool any = false;
-
-    for (*sum = 0; text->len && counter_next(&s, end, &v);)
-        if (v.counter == c) {
-            *sum += v.value;
-            any = true;
-        }
-    return any;
-}
-
-/* Sum up the counters of a concept that both readings have. */
-static void count(const struct adapter *a, enum counter_concept concept, struct counted *n)
-{
-    for (const struct counter_info *c = counter_table; c->name; c++) {
-        uint64_t before, after, mask = c->bits == 32 ? UINT32_MAX : UINT64_MAX;
-        if (c->concept != concept || !value_in(&a->before, c, &before) || !value_in(&a->after, c, &after))
-            continue;
-        n->added += (after - before) & mask; /* it may have wrapped once */
-        n->exact |= c->relation == RELATION_EQUAL;
-        buf_printf(&n->names, "%s%s", n->names.len ? " + " : "", c->name);
-    }
-}
 
 static bool is_adapter(const struct adapter *a, const struct conn_addr *addr)
 {
@@ -97,7 +63,7 @@ static uint64_t traced(const struct adapter *a, enum counter_concept concept)
     return c ? sum : METER_NONE;
 }
 
-static const char *meaning(enum counter_concept concept, const struct counted *n, uint64_t seen)
+static const char *meaning(enum counter_concept concept, const struct counter_sum *n, uint64_t seen)
 {
     if (n->added == (seen == METER_NONE ? 0 : seen))
         return NULL;
@@ -106,10 +72,14 @@ static const char *meaning(enum counter_concept concept, const struct counted *n
 
 void adapter_cells(struct adapter *a, void (*begin)(void *user), cell_take *take, void *user)
 {
+    struct counter_reading before, after;
+
+    counter_read(&before, a->before.p, a->before.len);
+    counter_read(&after, a->after.p, a->after.len);
     for (unsigned i = 0; i < COUNTED_CONCEPTS; i++) {
-        struct counted n = {.added = 0};
+        struct counter_sum n;
         uint64_t seen = traced(a, (enum counter_concept)i);
-        count(a, (enum counter_concept)i, &n);
+        counter_added(&before, &after, (enum counter_concept)i, &n);
         if (n.names.len) {
             const char *says = meaning((enum counter_concept)i, &n, seen);
             begin(user);
