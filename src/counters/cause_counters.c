@@ -67,7 +67,7 @@ size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool res
     for (unsigned i = 0; i < ARRAY_LEN(asked); i++)
         for (const struct counter_info *c = counter_table; c->name; c++) {
             bool fits = asked[i].cause == cause && asked[i].responder == responder && asked[i].concept == c->concept;
-            if (fits && c->driver == driver && n < max)
+            if (fits && c->driver == driver && c->relation != RELATION_AGAIN && n < max)
                 out[n++] = c;
         }
     return n;

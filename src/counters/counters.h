@@ -43,8 +43,9 @@ enum counter_concept {
     COUNTED_ADAPTIVE,    /* retransmitted by adaptive retransmission */
     COUNTED_NIC_DISCARD, /* lost in the adapter or at its port */
     COUNTED_PAUSE,
-    COUNTED_PAUSE_TIME,     /* and what comes of pauses */
-    COUNTED_WRITE_RECEIVED, /* requests */
+    COUNTED_PRIORITY_DISCARD, /* lost at its port, of one priority */
+    COUNTED_PAUSE_TIME,       /* and what comes of pauses */
+    COUNTED_WRITE_RECEIVED,   /* requests */
     COUNTED_SEND_RECEIVED,
     COUNTED_BYTES_SENT,
     COUNTED_BYTES_RECEIVED,

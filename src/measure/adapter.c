@@ -37,6 +37,7 @@ static const struct {
     [COUNTED_ADAPTIVE] = {NULL, false, "the adapter retransmitted by rules of its own", NULL},
     [COUNTED_NIC_DISCARD] = {NULL, true, "packets were lost in the adapter or at its port", NULL},
     [COUNTED_PAUSE] = {NULL, false, "a neighbour, or the adapter, was told to pause", NULL},
+    [COUNTED_PRIORITY_DISCARD] = {NULL, true, "packets were lost in the adapter or at its port", NULL},
     [COUNTED_PAUSE_TIME] = {NULL, false, "a neighbour, or the adapter, was told to pause", NULL},
 };
 
