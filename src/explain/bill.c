@@ -344,7 +344,7 @@ static uint32_t rest_of(const struct billing *w, const struct episode *e)
     return i;
 }
 
-/* The incident of the row of episodes that `e` belongs to. What was sent again after an RNR NAK and was lost then is
+/* The incident of the row of episodes that `e` belongs to. What was retransmitted after an RNR NAK and was lost then is
  * another trouble. */
 static uint32_t *of_the_row(const struct billing *w, const struct episode *e)
 {
@@ -434,7 +434,8 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         s->stop = e->end;
     if (kinds[e->why].gathers && s->facts[0].sentence == kinds[e->why].sentence)
         gather(s, e);
-    if (e->why == TROUBLE_TIMEOUT && e != root && (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
+    if (e->why == TROUBLE_TIMEOUT && e->wait >= TIMER_LEAST && e != root &&
+        (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
         report_lost_again(s, e, e->tries);
 }
 

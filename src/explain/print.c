@@ -69,7 +69,7 @@ static void cost_print(const struct explain_opts *o, const struct incident *s, s
     if (s->bill > 0)
         bill_put(&text, s->bill, s->states);
     if (s->again)
-        buf_printf(&text, "%s%s sent again", s->bill > 0 ? "; " : "", count_str(s->again, "packet"));
+        buf_printf(&text, "%s%s retransmitted", s->bill > 0 ? "; " : "", count_str(s->again, "packet"));
     buf_char(&text, '.');
     put_lines(o, &text, 4, b);
     buf_free(&text);

@@ -106,7 +106,7 @@ static void put_setup(const struct summary *s, struct buf *b)
         return;
     buf_printf(b, "%sConnection management waited ", b->len ? " " : "");
     buf_rounded(b, s->setup);
-    buf_printf(b, " for answers to messages that it sent again (%s).", cause_table[CAUSE_CM_TIMEOUT].name);
+    buf_printf(b, " for answers to messages that it retransmitted (%s).", cause_table[CAUSE_CM_TIMEOUT].name);
 }
 
 void summary_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)

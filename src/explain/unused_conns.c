@@ -36,7 +36,7 @@ static void withdraw_damage(struct explainer *x, const struct icrc_source *s)
     x->early.first = x->early.senders++ && x->early.first < s->first ? x->early.first : s->first;
 }
 
-/* True if the damaged request was acknowledged, and was not sent again: its receiver got it undamaged. */
+/* True if the damaged request was acknowledged, and was not retransmitted: its receiver got it undamaged. */
 static bool was_taken(struct explainer *x, const struct incident *st)
 {
     struct req_dir *h = st->flow == FLOW_NONE ? NULL : observer_req_dir(x->observer, st->flow);
@@ -71,7 +71,7 @@ void explain_early_put(const struct explainer *x, struct buf *b)
                    x->early.first);
     if (x->in_capture.packets)
         buf_printf(b,
-                   "%s%s with a wrong ICRC (first: frame %u) %s acknowledged and not sent again: it is wrong in the "
+                   "%s%s with a wrong ICRC (first: frame %u) %s acknowledged and not retransmitted: it is wrong in the "
                    "capture only.",
                    b->len ? " " : "", count_str(x->in_capture.packets, "request"), x->in_capture.first,
                    x->in_capture.packets == 1 ? "was" : "were");

@@ -353,7 +353,7 @@ void judge_congestion(struct judge *j, uint32_t flow)
         judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "");
     if (f->cnps && g && !g->ce)
         judge_note(j, RULE_CC_05, flow, f->cnp_frame, count_str(f->cnps, "CNP"),
-                   "No packet marked CE was seen: the mark was set behind the tap, or something else made its receiver "
+                   "No packet marked CE was seen: the mark was set after the tap, or something else made its receiver "
                    "send CNPs.");
     note_rate(j, flow, f);
 }

@@ -39,7 +39,7 @@ void judge_malformed(struct judge *j, const struct pkt *p)
                   "The opcode announces a header for which the packet has no room.");
     else if (xrceth_amiss(p))
         judge_bad(j, p, RULE_SVC_04, p->op->flags & OPF_REQUEST ? "an XRCETH" : "no XRCETH", p->why,
-                  "XRC requests, and they alone, have four bytes more behind the BTH.");
+                  "XRC requests, and they alone, have four bytes more after the BTH.");
     else
         judge_bad(j, p, RULE_FMT_06, "the headers of the opcode", p->why,
                   "Opcode and length of the packet do not fit together.");
@@ -138,13 +138,13 @@ static void icrc_settle(struct judge *j, struct bad_icrc *b)
 
     b->settled = true;
     if (f->dir && req_dir_sent(f->dir, b->psn)) {
-        icrc_found(j, b, 0); /* it was sent again */
+        icrc_found(j, b, 0); /* it was retransmitted */
     } else {
         f->lacking = true;
-        judge_note_as(j, RULE_FMT_01, b->flow, b->frame, "wrong ICRC {seen} in the capture only",
-                      say(j, "0x%08x", b->got),
-                      "The packet was acknowledged, and was not sent again: its ICRC was right on the wire. What the "
-                      "capture has of it was not judged.");
+        judge_note_as(
+            j, RULE_FMT_01, b->flow, b->frame, "wrong ICRC {seen} in the capture only", say(j, "0x%08x", b->got),
+            "The packet was acknowledged, and was not retransmitted: its ICRC was right on the wire. What the "
+            "capture has of it was not judged.");
     }
 }
 

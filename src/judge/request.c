@@ -195,7 +195,7 @@ static bool check_args(struct judge *j, const struct judged *a, struct found *f)
     f->seen = a->p->have & H_ATOMICETH ? "other operands"
               : a->p->have & H_IMMDT   ? "another immediate"
                                        : "another R_Key";
-    f->text = "A packet that is sent again is the same packet.";
+    f->text = "A packet that is retransmitted is the same packet.";
     return true;
 }
 
@@ -380,8 +380,9 @@ void judge_request_end(struct judge *j, uint32_t flow)
     const struct req_dir *h = f->dir;
 
     if (f->spurious)
-        judge_note(j, RULE_RTX_14, flow, f->spurious_frame, count_str(f->spurious, "packet"),
-                   "They were sent again although an answer to them had passed the tap: it was lost, or came late.");
+        judge_note(
+            j, RULE_RTX_14, flow, f->spurious_frame, count_str(f->spurious, "packet"),
+            "They were retransmitted although a response to them had passed the tap: it was lost, or came late.");
     if (f->nak_reaction)
         judge_note(j, RULE_RTX_12, flow, h->seq.frame, say(j, "%.3f us", (double)f->nak_reaction / 1e3), "");
     if (h->service == SVC_RC && f->ackreq_run_max > 1)

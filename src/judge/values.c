@@ -84,7 +84,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
             judge_bad(j, p, RULE_SVC_04,
                       p->op->flags & OPF_REQUEST ? "an XRCETH and a path MTU of payload"
                                                  : "a path MTU of payload and no XRCETH",
-                      count_str(len, "byte"), "XRC requests, and they alone, have four bytes more behind the BTH.");
+                      count_str(len, "byte"), "XRC requests, and they alone, have four bytes more after the BTH.");
         } else if (len > MTU_MAX) {
             judge_bad_as(j, p,
                          (struct found){RULE_SEQ_05, SEV_W,
@@ -203,7 +203,7 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
     if (j->o.profile != PROFILE_NV && UNLIKELY(steady_put(&k->sport, p->sport, frame_u32(p), same)))
         report_deviation(
             j, p, flow, RULE_FMT_10, &k->sport, "UDP source port",
-            "Packets of one queue pair with several source ports take several paths, and overtake each other.");
+            "Packets of one queue pair with several source ports take several paths, and arrive out of order.");
     if (UNLIKELY(p->sport < 0xc000 && !j->flows[flow].noted_port)) {
         j->flows[flow].noted_port = true;
         judge_note_as(j, RULE_FMT_10, flow, p->frame->number, "{seen} lies below 49152",

@@ -19,7 +19,7 @@ static const struct {
     [COUNTED_RECEIVED] = {"packets", true, LACKS, BEHIND},
     [COUNTED_SEQ_NAK_RECEIVED] = {"packet_seq_err", false, LACKS, BEHIND},
     [COUNTED_IMPLIED_NAK] = {"implied_nak_seq_err", false, "responses were lost between the tap and the adapter", NULL},
-    [COUNTED_ACK_TIMEOUT] = {"local_ack_timeout_err", false, "what was sent again is not in the capture",
+    [COUNTED_ACK_TIMEOUT] = {"local_ack_timeout_err", false, "what was retransmitted is not in the capture",
                              "retransmitted for another reason than the ACK timer"},
     [COUNTED_RNR_NAK_RECEIVED] = {"rnr_nak_retry_err", false, LACKS, BEHIND},
     [COUNTED_RNR_NAK_SENT] = {"rnr_nak_retry_err", true, LACKS, NULL},
