@@ -84,7 +84,7 @@ static int plan(struct workload *w, struct coll *c)
         for (unsigned step = 0; step < c->steps && r == 0; step++)
             if (c->k->move(c, rank, step, &m)) {
                 c->waits[(size_t)m.to * c->steps + step] = 1;
-                r = workload_connect(w, rank, m.to);
+                r = workload_connect(w, rank, m.to, WORKLOAD_CLASS);
             }
     return r;
 }
@@ -173,6 +173,8 @@ static void go_on(struct workload *w, unsigned rank, ns_t now)
         uint32_t step = c->step[rank];
         size_t at = (size_t)rank * c->steps + step;
         struct coll_move m;
+        if (!c->begun[rank] && c->k->in_order && c->sends[rank])
+            return;
         if (!c->begun[rank]) {
             c->begun[rank] = 1;
             if (c->k->begin)
@@ -180,7 +182,7 @@ static void go_on(struct workload *w, unsigned rank, ns_t now)
             if (c->k->move(c, rank, step, &m) && !send_move(w, rank, step, &m, now))
                 return;
         }
-        if ((c->waits[at] && !c->there[at]) || (c->k->in_order && c->sends[rank]))
+        if (c->waits[at] && !c->there[at])
             return;
         if (c->waits[at] && c->k->finish)
             c->k->finish(c, rank, step);

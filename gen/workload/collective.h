@@ -37,7 +37,7 @@ struct collective {
     unsigned (*steps)(unsigned n);
     bool power_of_two;                           /* only for so many ranks */
     bool empty;                                  /* there are no data */
-    bool in_order;                               /* the next step waits for the message sent, too */
+    bool in_order;                               /* a rank begins a step when the message that it sent before is done */
     unsigned (*factor)(unsigned n);              /* bus bandwidth: factor / n of the bandwidth */
     uint64_t (*memory)(const struct coll *c);    /* bytes of a rank; its data come first */
     void (*init)(struct coll *c, unsigned rank); /* NULL: the data are as coll_value() says */

@@ -11,7 +11,14 @@ static ns_t some_time(struct workload *w)
 
 static bool add(struct workload *w, unsigned src, unsigned dst, struct text_error *e)
 {
-    return workload_flow(w, src, dst, w->c.size, w->c.iters, some_time(w), e);
+    const struct workload_flow f = {.src = (uint16_t)src,
+                                    .dst = (uint16_t)dst,
+                                    .class = WORKLOAD_CLASS,
+                                    .bytes = w->c.size,
+                                    .count = w->c.iters,
+                                    .start = some_time(w)};
+
+    return workload_flow(w, &f, e);
 }
 
 bool incast_flows(struct workload *w, const char *args, struct text_error *e)
@@ -86,23 +93,30 @@ static bool parse_start(const struct token *t, ns_t *start)
     return token_time(&with_unit, start);
 }
 
-/* "SRC DST BYTES [START]", or of flow.txt "SRC DST CLASS PORT BYTES START". */
+/* "SRC DST BYTES [START [CLASS]]", or of flow.txt "SRC DST CLASS PORT BYTES START". */
 static bool flow_line(struct workload *w, const struct token *t, unsigned n, struct text_error *e)
 {
-    const struct token *bytes = n == 6 ? &t[4] : &t[2], *start = n == 6 ? &t[5] : n == 4 ? &t[3] : NULL;
+    bool hpcc = n == 6;
+    const struct token *bytes = &t[hpcc ? 4 : 2], *start = hpcc ? &t[5] : &t[3], *class = hpcc ? &t[2] : &t[4];
+    struct workload_flow f = {.class = WORKLOAD_CLASS, .count = w->c.iters};
     int src, dst;
-    uint64_t size;
-    ns_t at = 0;
+    uint64_t c;
 
-    if (n < 3 || n == 5 || n > 6)
-        return text_fail(e, NULL, "expected 'SRC DST BYTES [START]', or 'SRC DST CLASS PORT BYTES START'");
+    if (n < 3 || n > 6)
+        return text_fail(e, NULL, "expected 'SRC DST BYTES [START [CLASS]]', or 'SRC DST CLASS PORT BYTES START'");
     if ((src = host_named(w, &t[0])) < 0 || (dst = host_named(w, &t[1])) < 0)
         return text_fail(e, src < 0 ? &t[0] : &t[1], "there is no such host");
-    if (!token_size(bytes, &size) || size > UINT64_C(1) << 30)
+    if (!token_size(bytes, &f.bytes) || f.bytes > UINT64_C(1) << 30)
         return text_fail(e, bytes, "expected bytes, at most 1G");
-    if (start && !parse_start(start, &at))
+    if (n > 3 && !parse_start(start, &f.start))
         return text_fail(e, start, "expected a time such as 5us, or seconds");
-    return workload_flow(w, (unsigned)src, (unsigned)dst, size, w->c.iters, at, e);
+    if (n > 4 && (!token_u64(class, &c) || c > 7))
+        return text_fail(e, class, "expected a class, 0 to 7");
+    if (n > 4)
+        f.class = (uint8_t)c;
+    f.src = (uint16_t)src;
+    f.dst = (uint16_t)dst;
+    return workload_flow(w, &f, e);
 }
 
 /* The text of the list is the argument: who calls has read the file. */

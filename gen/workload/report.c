@@ -336,6 +336,19 @@ static void json_ports(struct buf *b, const struct workload *w)
     buf_char(b, ']');
 }
 
+static void json_packets(struct buf *b, const struct workload *w)
+{
+    uint64_t packets = 0, again = 0;
+
+    for (unsigned h = 0; h < w->n; h++) {
+        const struct ep_stats *s = ep_stats(w->s->ep[h]);
+        packets += s->tx_packets - s->acks_sent - s->nak_sent - s->rnr_nak_sent;
+        again += s->retransmitted;
+    }
+    json_number(b, "packets", packets);
+    json_number(b, "retransmitted", again);
+}
+
 void workload_json(struct buf *b, const struct workload *w)
 {
     const struct workload_result *r = &w->r;
@@ -350,6 +363,7 @@ void workload_json(struct buf *b, const struct workload *w)
     json_number(b, "completed", r->completed);
     json_number(b, "failed", r->failed);
     json_number(b, "bytes", r->bytes);
+    json_packets(b, w);
     json_number(b, "start_ns", (uint64_t)r->start);
     json_number(b, "end_ns", (uint64_t)r->end);
     buf_printf(b, ",\"gave_up\":%s", r->gave_up ? "true" : "false");

@@ -24,7 +24,7 @@ static uint32_t *pair_of(const struct workload *w, unsigned a, unsigned b)
     return &w->pair[a < b ? (size_t)a * w->n + b : (size_t)b * w->n + a];
 }
 
-static int add_conn(struct workload *w, unsigned a, unsigned b)
+static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
 {
     struct sim_conn_config c = w->c.conn;
     struct workload_conn *n;
@@ -33,7 +33,7 @@ static int add_conn(struct workload *w, unsigned a, unsigned b)
     if (!grow((void **)&w->conn, w->n_conns, sizeof *w->conn))
         return -ENOMEM;
     n = &w->conn[w->n_conns];
-    *n = (struct workload_conn){.head = {WORKLOAD_NONE, WORKLOAD_NONE}};
+    *n = (struct workload_conn){.class = class, .head = {WORKLOAD_NONE, WORKLOAD_NONE}};
     c.host[0] = (uint16_t)(a < b ? a : b);
     c.host[1] = (uint16_t)(a < b ? b : a);
     c.max_send_wr = WORKLOAD_SEND_DEPTH;
@@ -41,6 +41,10 @@ static int add_conn(struct workload *w, unsigned a, unsigned b)
     for (unsigned i = 0; i < 2; i++) {
         c.psn[i] = (uint32_t)prng_next(&w->prng) & 0xffffff;
         c.pd[i] = w->pd[c.host[i]];
+        if (class != WORKLOAD_CLASS) {
+            c.peer[i].av.tclass = (uint8_t)(class << 5 | (c.peer[i].av.tclass & 0x1f));
+            c.peer[i].av.sl = class;
+        }
     }
     n->c = sim_conn_add(w->s, &c, &err);
     if (!n->c)
@@ -49,16 +53,23 @@ static int add_conn(struct workload *w, unsigned a, unsigned b)
     return sim_conn_join(w->s, n->c);
 }
 
-int workload_connect(struct workload *w, unsigned a, unsigned b)
+int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class)
 {
-    uint32_t *pair = pair_of(w, a, b);
+    uint32_t *first = pair_of(w, a, b), at, last = *first;
     int r = 0;
 
-    if (*pair)
-        return 0;
-    *pair = w->n_conns + 1;
+    for (at = *first; at; at = w->conn[at - 1].next) {
+        if (w->conn[at - 1].class == class)
+            return 0;
+        last = at;
+    }
+    at = w->n_conns + 1;
     for (uint32_t i = 0; i < w->c.qps && r == 0; i++)
-        r = add_conn(w, a, b);
+        r = add_conn(w, a, b, class);
+    if (last && r == 0)
+        w->conn[last - 1].next = at;
+    else if (r == 0)
+        *first = at;
     return r;
 }
 
@@ -109,8 +120,12 @@ static bool post_waiting(struct workload *w, struct workload_conn *n, unsigned e
 static struct workload_conn *conn_of(const struct workload *w, uint32_t i)
 {
     const struct workload_message *m = &w->message[i];
+    uint8_t class = w->coll ? WORKLOAD_CLASS : w->flow[m->flow].class;
+    uint32_t at = *pair_of(w, m->src, m->dst);
 
-    return &w->conn[*pair_of(w, m->src, m->dst) - 1 + i % w->c.qps];
+    while (w->conn[at - 1].class != class)
+        at = w->conn[at - 1].next;
+    return &w->conn[at - 1 + i % w->c.qps];
 }
 
 bool workload_send(struct workload *w, const struct workload_message *what, ns_t now)
@@ -140,17 +155,15 @@ bool workload_send(struct workload *w, const struct workload_message *what, ns_t
 
 /* --- Flows ------------------------------------------------------------------------------------ */
 
-bool workload_flow(struct workload *w, unsigned src, unsigned dst, uint64_t bytes, uint64_t count, ns_t start,
-                   struct text_error *e)
+bool workload_flow(struct workload *w, const struct workload_flow *f, struct text_error *e)
 {
-    if (src == dst || src >= w->n || dst >= w->n)
+    if (f->src == f->dst || f->src >= w->n || f->dst >= w->n)
         return text_fail(e, NULL, "a flow leads from one host to another");
-    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow) || workload_connect(w, src, dst) < 0)
+    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow) || workload_connect(w, f->src, f->dst, f->class) < 0)
         return text_fail(e, NULL, "out of memory");
-    w->flow[w->n_flows++] = (struct workload_flow){
-        .src = (uint16_t)src, .dst = (uint16_t)dst, .bytes = bytes, .count = count, .start = start};
-    if (bytes > w->region)
-        w->region = bytes;
+    w->flow[w->n_flows++] = *f;
+    if (f->bytes > w->region)
+        w->region = f->bytes;
     return true;
 }
 

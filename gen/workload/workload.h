@@ -48,9 +48,12 @@ struct workload_message {
     ns_t arrived, done; /* 0: not yet */
 };
 
+#define WORKLOAD_CLASS 0xff
+
 /* A flow: messages from one host to another, one behind the other. */
 struct workload_flow {
     uint16_t src, dst;
+    uint8_t class;       /* priority, 0 to 7; WORKLOAD_CLASS: that of the connections' configuration */
     uint64_t bytes;      /* of a message */
     uint64_t count;      /* messages */
     ns_t start;          /* of the first one */

@@ -15,6 +15,8 @@
 /* A connection between two hosts; index: its end. */
 struct workload_conn {
     struct sim_conn *c;
+    uint8_t class;             /* of its packets, see struct workload_flow */
+    uint32_t next;             /* 1 + first of those of another class; 0: none */
     uint32_t head[2], tail[2]; /* messages that wait; WORKLOAD_NONE */
     uint32_t posted[2];        /* work requests in the send queue */
 };
@@ -44,16 +46,15 @@ struct workload {
     uint64_t *told;        /* by port, and by queue pair: a sum of its counters when its last row was written */
 };
 
-/* Add a flow: false with *e filled: no such hosts, or no memory. */
-bool workload_flow(struct workload *w, unsigned src, unsigned dst, uint64_t bytes, uint64_t count, ns_t start,
-                   struct text_error *e);
+/* Add a flow (hosts, class, bytes, count, start): false with *e filled: no such hosts, or no memory. */
+bool workload_flow(struct workload *w, const struct workload_flow *f, struct text_error *e);
 /* Hand over a message; false: no memory, or the connection refused it, which fails the run. */
 bool workload_send(struct workload *w, const struct workload_message *m, ns_t now);
 /* The messages that were under way are done or failed: flows go on. */
 void workload_fail(struct workload *w, enum wc_status status);
 
-/* The connections between two hosts are to be made: 0 or a negative errno. */
-int workload_connect(struct workload *w, unsigned a, unsigned b);
+/* The connections of a class between two hosts are to be made: 0 or a negative errno. */
+int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class);
 
 /* Collectives: coll.c. */
 int coll_open(struct workload *w, struct text_error *e);
