@@ -208,6 +208,7 @@ void workload_text(struct buf *b, const struct workload *w)
         buf_char(b, '\n');
     }
     text_network(b, w);
+    sparks_text(b, w);
     text_failures(b, w);
 }
 

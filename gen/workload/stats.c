@@ -72,17 +72,93 @@ static void rows(struct workload *w, ns_t now)
             qp_row(w, &w->told[i + 2 * k + end], w->conn[k].c, end, now);
 }
 
-ns_t stats_rows(struct workload *w, ns_t now)
+void stats_rows(struct workload *w, ns_t now)
 {
     uint32_t ports = 0;
 
     if (now != NS_NEVER && now < w->sample)
-        return w->sample;
+        return;
     while (fabric_port_nth(w->s->fabric, ports))
         ports++;
     if (!w->told && !(w->told = calloc(ports + 2 * (size_t)w->n_conns + 1, sizeof *w->told)))
-        return NS_NEVER;
+        return;
     rows(w, now == NS_NEVER ? w->s->now : now);
     w->sample = now == NS_NEVER ? NS_NEVER : now + w->interval - now % w->interval;
-    return w->sample;
+}
+
+/* --- Curves ----------------------------------------------------------------------------------- */
+
+/* Half as many points, each of twice the time. */
+static void merge(struct sparks *k)
+{
+    for (unsigned i = 0; i < SPARKS / 2; i++) {
+        uint64_t a = k->queue[2 * i], b = k->queue[2 * i + 1];
+        k->queue[i] = a > b ? a : b;
+        k->sent[i] = k->sent[2 * i] + k->sent[2 * i + 1];
+    }
+    k->n = SPARKS / 2;
+    k->interval *= 2;
+}
+
+static void note(struct workload *w, struct sparks *k)
+{
+    uint64_t longest = 0, sent = 0;
+    const struct fabric_port *p;
+
+    for (uint32_t i = 0; (p = fabric_port_nth(w->s->fabric, i)); i++) {
+        uint64_t depth = fabric_port_depth(p);
+        longest = depth > longest ? depth : longest;
+    }
+    for (unsigned h = 0; h < w->n; h++)
+        sent += ep_stats(w->s->ep[h])->tx_bytes;
+    k->queue[k->n] = longest;
+    k->sent[k->n++] = sent - k->sent_before;
+    k->sent_before = sent;
+}
+
+void sparks_note(struct workload *w, ns_t now)
+{
+    struct sparks *k = &w->sparks;
+
+    if (LIKELY(now < k->next))
+        return;
+    if (!k->interval)
+        k->interval = NS_PER_US;
+    while (k->next <= now) { /* nothing happened meanwhile */
+        if (k->n == SPARKS)
+            merge(k);
+        note(w, k);
+        k->next += k->interval;
+    }
+}
+
+static void curve(struct buf *b, const uint64_t *v, unsigned n, uint64_t most)
+{
+    static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+    for (unsigned i = 0; i < n; i++)
+        buf_puts(b, v[i] == 0 ? " " : steps[most ? (v[i] * 8 - 1) / most % 8 : 0]);
+}
+
+static uint64_t largest(const uint64_t *v, unsigned n)
+{
+    uint64_t most = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    return most;
+}
+
+void sparks_text(struct buf *b, const struct workload *w)
+{
+    const struct sparks *k = &w->sparks;
+    uint64_t queue = largest(k->queue, k->n), sent = largest(k->sent, k->n);
+
+    if (k->n < 8)
+        return;
+    buf_puts(b, " longest queue  |");
+    curve(b, k->queue, k->n, queue);
+    buf_printf(b, "| up to %llu bytes\n bytes sent     |", (unsigned long long)queue);
+    curve(b, k->sent, k->n, sent);
+    buf_printf(b, "| up to %llu Mbit/s\n", (unsigned long long)(sent * 8000 / (uint64_t)k->interval));
 }

@@ -274,14 +274,16 @@ static void host_polled(void *user, unsigned host, ns_t now)
 static ns_t run(void *user, ns_t now)
 {
     struct workload *w = user;
-    ns_t next = NS_NEVER, sample;
+    ns_t next = NS_NEVER;
 
     if (!w->coll)
         next = start_flows(w, now);
     else if (w->r.posted == 0)
         coll_start(w, now);
-    sample = w->stats ? stats_rows(w, now) : NS_NEVER;
-    return sample < next ? sample : next;
+    if (w->stats)
+        stats_rows(w, now);
+    sparks_note(w, now);
+    return next;
 }
 
 struct sim_app workload_app(struct workload *w)

@@ -8,9 +8,20 @@
 #define WORKLOAD_IOVA       UINT64_C(0x10000000)
 #define WORKLOAD_MESSAGES   (1u << 26) /* at most */
 #define WORKLOAD_NONE       UINT32_MAX
-#define WORKLOAD_SEND_DEPTH 64 /* work requests of a queue pair */
-#define WORKLOAD_RECV_DEPTH 64
+#define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
+#define WORKLOAD_RECV_DEPTH 16                  /* posted anew at once */
 #define WORKLOAD_MEMORY_MAX (UINT64_C(1) << 36) /* bytes of all hosts */
+
+#define SPARKS 64
+
+/* Two curves over the time of a run, for reports: points are merged in pairs as it gets longer. */
+struct sparks {
+    uint64_t queue[SPARKS]; /* longest queue, bytes */
+    uint64_t sent[SPARKS];  /* bytes that all hosts sent since the point before */
+    unsigned n;
+    ns_t interval, next; /* of points; time of the next */
+    uint64_t sent_before;
+};
 
 /* A connection between two hosts; index: its end. */
 struct workload_conn {
@@ -41,6 +52,7 @@ struct workload {
     struct prng prng;
     bool over;
     struct workload_result r;
+    struct sparks sparks;
     struct buf *stats;     /* NULL: not wanted */
     ns_t interval, sample; /* of rows; the next one */
     uint64_t *told;        /* by port, and by queue pair: a sum of its counters when its last row was written */
@@ -65,8 +77,13 @@ void coll_arrived(struct workload *w, const struct workload_message *m, ns_t now
 /* A message is done at its sender. */
 void coll_done(struct workload *w, const struct workload_message *m, ns_t now);
 
-/* Write the rows of statistics that are due; returns when the next are. stats.c */
-ns_t stats_rows(struct workload *w, ns_t now);
+/* stats.c */
+/* Write the rows of statistics that are due; NS_NEVER: all that is left. */
+void stats_rows(struct workload *w, ns_t now);
+/* Note the points of the curves that are due. */
+void sparks_note(struct workload *w, ns_t now);
+/* Append the two curves. */
+void sparks_text(struct buf *b, const struct workload *w);
 
 /* Patterns of flows. */
 bool incast_flows(struct workload *w, const char *args, struct text_error *e);
