@@ -99,8 +99,6 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
     if (sim_refuse(s, job) != 0)
         return EXIT_BAD;
-    if (job->workload)
-        return EXIT_OK;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
@@ -109,6 +107,8 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         *tclass = specs_cc_tclass(&job->cc, *tclass);
     }
     settle_pace(&job->sim);
+    if (job->workload)
+        return EXIT_OK;
     if (settle_hosts(job, s, what))
         return EXIT_BAD;
     if (t->op == TRAFFIC_OPS) {

@@ -198,14 +198,28 @@ void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now)
 
 #define CNP_BYTES 16 /* after the BTH: zero */
 
+static struct path cnp_path(const struct ep_qp *q)
+{
+    struct path path = q->path;
+
+    path_set_class(&path, q->ep->cfg.congestion.np.dscp, q->ep->cfg.congestion.np.prio);
+    return path;
+}
+
+bool ep_cnp_may_go(const struct ep_qp *q)
+{
+    struct path path = cnp_path(q);
+
+    return !(q->ep->stopped >> frame_class(path.head, path.head_len) & 1);
+}
+
 int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct endpoint *ep = q->ep;
     struct frame_out out = {.buf = buf, .cap = cap};
-    struct path path = q->path;
+    struct path path = cnp_path(q);
     struct pkt *p = &ep->tx;
 
-    path_set_class(&path, ep->cfg.congestion.np.dscp, ep->cfg.congestion.np.prio);
     ep_fill_bth(q, p, OPCODE_CNP, 0);
     p->bth.migreq = false;
     p->bth.becn = true;

@@ -105,7 +105,8 @@ struct ep_qp {
 
     /* Scheduling. */
     struct ep_qp *next_ready;
-    bool ready;            /* in the list */
+    bool ready;            /* in the list, or parked */
+    bool parked;           /* in the list of those whose class is stopped */
     bool paced;            /* waits for ps.next_send */
     uint8_t waits;         /* enum ep_wait: why the requester sent nothing when it last could */
     bool comm_est;         /* EP_EV_COMM_EST was raised */
@@ -312,6 +313,8 @@ void ep_cc_cnp(struct ep_qp *q, ns_t now);
 void ep_cc_expire(struct ep_qp *q, ns_t now);
 /* A packet arrived: a CNP is due if it is marked. */
 void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* Whether the class of CNPs is not stopped. */
+bool ep_cnp_may_go(const struct ep_qp *q);
 /* Send a CNP that is due: as ep_tx_response(). */
 int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
 

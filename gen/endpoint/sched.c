@@ -5,6 +5,8 @@ void ep_ready(struct ep_qp *q)
 {
     struct endpoint *ep = q->ep;
 
+    if (UNLIKELY(q->parked && q->cnps_due)) /* a CNP is of another class */
+        ep_unready(q);
     if (q->ready)
         return;
     q->ready = true;
@@ -16,17 +18,23 @@ void ep_ready(struct ep_qp *q)
     ep->ready_tail = q;
 }
 
-/* Whether the queue pair must not send; it then waits aside. */
-static bool park(struct endpoint *ep, struct ep_qp *q)
+static bool is_stopped(const struct endpoint *ep, const struct path *path)
 {
-    if (LIKELY(!ep->stopped) || !(ep->stopped >> frame_class(q->path.head, q->path.head_len) & 1))
+    return ep->stopped >> frame_class(path->head, path->head_len) & 1;
+}
+
+/* Whether the queue pair must not send, a CNP that is due excepted; it then waits aside. */
+static bool park(struct endpoint *ep, struct ep_qp *q, ns_t now)
+{
+    if (LIKELY(!ep->stopped) || !is_stopped(ep, &q->path) || (q->cnps_due && q->cnp_at <= now && ep_cnp_may_go(q)))
         return false;
     q->next_ready = ep->parked;
     ep->parked = q;
+    q->parked = true;
     return true;
 }
 
-static struct ep_qp *pop_ready(struct endpoint *ep)
+static struct ep_qp *pop_ready(struct endpoint *ep, ns_t now)
 {
     struct ep_qp *q;
 
@@ -37,7 +45,7 @@ static struct ep_qp *pop_ready(struct endpoint *ep)
         ep->ready_head = q->next_ready;
         if (!ep->ready_head)
             ep->ready_tail = NULL;
-    } while (park(ep, q));
+    } while (park(ep, q, now));
     q->ready = false;
     return q;
 }
@@ -59,7 +67,7 @@ void ep_stop(struct endpoint *ep, uint8_t classes)
     while (first) {
         q = first;
         first = q->next_ready;
-        q->ready = false;
+        q->ready = q->parked = false;
         ep_ready(q);
     }
 }
@@ -74,7 +82,7 @@ void ep_unready(struct ep_qp *q)
     for (struct ep_qp **link = &ep->parked; *link; link = &(*link)->next_ready)
         if (*link == q) {
             *link = q->next_ready;
-            q->ready = false;
+            q->ready = q->parked = false;
             return;
         }
     for (struct ep_qp **link = &ep->ready_head; *link; link = &(*link)->next_ready)
@@ -93,7 +101,7 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
     struct ep_qp *q;
     int n;
 
-    while ((q = pop_ready(ep))) {
+    while ((q = pop_ready(ep, now))) {
         n = ep_tx_response(q, buf, cap, now);
         if (!n)
             n = ep_tx_request(q, buf, cap, now);

@@ -126,6 +126,11 @@ const char *fabric_host_name(const struct fabric *f, unsigned h)
     return f->node[f->host[h]].name;
 }
 
+uint64_t fabric_host_rate(const struct fabric *f, unsigned h)
+{
+    return port_of_host(f, h)->rate;
+}
+
 /* --- Time ------------------------------------------------------------------------------------- */
 
 static bool is_pause(const struct fab_frame *m)

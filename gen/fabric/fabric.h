@@ -54,6 +54,9 @@ unsigned fabric_hosts(const struct fabric *f);
 /* Name of a host in the topology. */
 const char *fabric_host_name(const struct fabric *f, unsigned h);
 
+/* bit/s of the link of a host. */
+uint64_t fabric_host_rate(const struct fabric *f, unsigned h);
+
 /* A host sends a frame, of NET_FRAME_MAX bytes at most: returns when its port can send the next one. It must not be
  * called before that time. */
 ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now);

@@ -43,8 +43,12 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
     s->timers.heap = calloc(s->n_hosts + 1, sizeof(struct timer *));
     if (!s->host || !s->timers.heap)
         return -ENOMEM;
+    s->fabric = fabric_new(c->topology, &user, c->seed, &err);
+    if (!s->fabric)
+        return err;
     for (unsigned h = 0; h < s->n_hosts; h++) {
         struct ep_config ec = c->ep[0];
+        ec.link_rate = fabric_host_rate(s->fabric, h);
         ec.seed = c->seed * s->n_hosts + h;
         ec.addr = fabric_addr(h, c->ipv6);
         ec.addr.encap = c->ep[0].addr.encap;
@@ -55,8 +59,7 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
         if (!s->ep[h])
             return -ENOMEM;
     }
-    s->fabric = fabric_new(c->topology, &user, c->seed, &err);
-    return s->fabric ? 0 : err;
+    return 0;
 }
 
 void sim_fabric_close(struct sim *s)

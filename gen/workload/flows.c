@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
-/* A time by chance, within one frame: hosts that start at exactly the same moment are an artefact. */
-static ns_t some_time(struct workload *w)
+/* A time by chance, within one packet: hosts that start at exactly the same moment are an artefact. */
+static ns_t some_time(struct workload *w, unsigned src)
 {
-    return (ns_t)prng_below(&w->prng, 100);
+    uint64_t bits = 8 * (uint64_t)w->c.conn.peer[0].path_mtu;
+
+    return (ns_t)prng_below(&w->prng, (uint32_t)(bits * NS_PER_S / fabric_host_rate(w->s->fabric, src)) + 1);
 }
 
 static bool add(struct workload *w, unsigned src, unsigned dst, struct text_error *e)
@@ -16,7 +18,7 @@ static bool add(struct workload *w, unsigned src, unsigned dst, struct text_erro
                                     .class = WORKLOAD_CLASS,
                                     .bytes = w->c.size,
                                     .count = w->c.iters,
-                                    .start = some_time(w)};
+                                    .start = some_time(w, src)};
 
     return workload_flow(w, &f, e);
 }
