@@ -96,7 +96,7 @@ static const struct opt_clash clashes[] = {
 
 /* --- Options ---------------------------------------------------------------------------------- */
 
-static int option_size(struct load_config *c, const char *arg)
+static int option_size(struct traffic_config *c, const char *arg)
 {
     struct token t = token_of(arg);
     uint64_t v;
@@ -107,7 +107,7 @@ static int option_size(struct load_config *c, const char *arg)
     return 0;
 }
 
-static int option_outs(struct load_config *c, const char *arg)
+static int option_outs(struct traffic_config *c, const char *arg)
 {
     uint64_t v = 0;
     int r = live_number("-o", arg, 1, 16, &v);
@@ -116,7 +116,7 @@ static int option_outs(struct load_config *c, const char *arg)
     return r;
 }
 
-static int option_rate(struct load_config *c, const char *arg)
+static int option_rate(struct traffic_config *c, const char *arg)
 {
     struct token t = token_of(arg);
 
@@ -187,7 +187,7 @@ static int option_hand(struct job *j, int key, const char *arg, bool *mine)
 static int option(void *job, int key, const char *arg)
 {
     struct job *j = job;
-    struct load_config *c = &j->perf.config;
+    struct traffic_config *c = &j->perf.config;
     bool mine;
     int r = option_hand(j, key, arg, &mine);
 
@@ -203,9 +203,9 @@ static int option(void *job, int key, const char *arg)
     case 'q':
         return live_number32("-q", arg, 1, 1024, &c->qps);
     case 't':
-        return live_number32("-t", arg, 1, 16384, &c->depth);
+        return live_number32("-t", arg, 1, 16384, &c->tx_depth);
     case 'o':
-        return option_outs(c, arg);
+        return option_outs(&j->perf.config, arg);
     case 'l':
         return live_number32("-l", arg, 1, 16384, &c->batch);
     case 'c':
@@ -216,7 +216,7 @@ static int option(void *job, int key, const char *arg)
         c->latency = true;
         break;
     case KEY_VALIDATE:
-        c->validate = true;
+        c->verify = true;
         break;
     case 'p':
         return live_port("-p", arg, 1, &j->perf.port);
@@ -242,7 +242,7 @@ static int option(void *job, int key, const char *arg)
 
 static unsigned cases(const void *job)
 {
-    const struct load_config *c = &((const struct job *)job)->perf.config;
+    const struct traffic_config *c = &((const struct job *)job)->perf.config;
     bool atomic = traffic_is_atomic(c->op);
 
     return (atomic && c->size != 8 ? WRONG_SIZE : 0) | (atomic || c->op == TRAFFIC_READ ? 0 : ONE_WAY) |
@@ -253,7 +253,7 @@ static unsigned cases(const void *job)
 static int settle(struct job *j)
 {
     struct perf_client *p = &j->perf;
-    struct load_config *c = &p->config;
+    struct traffic_config *c = &p->config;
     bool atomic = traffic_is_atomic(c->op);
 
     if (!c->duration && !c->iters)
@@ -278,8 +278,8 @@ static int settle(struct job *j)
         return cli_error("-R excludes --exchange pingpong");
     if (p->rdma_cm && c->type != QPT_RC)
         return cli_error("-R: RC only");
-    if (c->batch > c->depth)
-        return cli_error("-l %u: more than the %u messages under way (-t)", c->batch, c->depth);
+    if (c->batch > c->tx_depth)
+        return cli_error("-l %u: more than the %u messages under way (-t)", c->batch, c->tx_depth);
     if (atomic)
         c->size = 8;
     else if (!c->size)
@@ -297,17 +297,17 @@ static int operands(void *job, int n, char **argv)
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-static void show_progress(void *user, const struct load *l)
+static void show_progress(void *user, const struct perf *l)
 {
     (void)user;
-    if (l->config.iters)
-        fprintf(stderr, "\r%3u %%", (unsigned)(l->all.completed * 100 / ((uint64_t)l->config.iters * l->config.qps)));
+    if (!l->t.c.duration)
+        fprintf(stderr, "\r%3u %%", traffic_progress(&l->t) / 10);
     else
-        fprintf(stderr, "\r%llu", (unsigned long long)l->all.completed);
+        fprintf(stderr, "\r%llu", (unsigned long long)l->t.r.completed);
 }
 
 /* Print the values that the user must enter at a peer without an exchange. */
-static void show_keys(void *user, const struct load *l)
+static void show_keys(void *user, const struct perf *l)
 {
     const struct job *j = user;
     const struct perftest_keys *k = &l->qp[0].own;
@@ -318,11 +318,11 @@ static void show_keys(void *user, const struct load *l)
     }
 }
 
-static void show_ends(void *user, const struct load *l)
+static void show_ends(void *user, const struct perf *l)
 {
     const struct job *j = user;
 
-    for (unsigned i = 0; i < l->config.qps && !j->run.quiet && !report_file_alone(&j->json); i++) {
+    for (unsigned i = 0; i < l->t.c.qps && !j->run.quiet && !report_file_alone(&j->json); i++) {
         const struct perftest_keys *k = &l->qp[i].peer;
         struct live_end peer = {.qpn = k->qpn, .psn = k->psn};
         memcpy(peer.gid, k->gid, 16);
@@ -335,7 +335,7 @@ static int report(struct job *j)
     struct buf b = {0};
     int r = 0;
 
-    if (!j->run.quiet && !report_file_alone(&j->json) && (!*j->error || j->perf.load.all.completed)) {
+    if (!j->run.quiet && !report_file_alone(&j->json) && (!*j->error || j->perf.traffic.t.r.completed)) {
         perf_text(&b, &j->perf);
         r = cli_show(&b);
     }
@@ -366,7 +366,7 @@ static PRINTF_LIKE(2, 3) void failed(struct job *j, const char *fmt, ...)
 static void report_errors(struct job *j, int r)
 {
     struct perf_client *p = &j->perf;
-    struct load_stats s;
+    const struct traffic_result *done = &p->traffic.t.r;
 
     if (r == -EINTR)
         failed(j, "interrupted: %s with %s was not over", p->step, p->host);
@@ -377,15 +377,14 @@ static void report_errors(struct job *j, int r)
                               : strerror(-r));
     else if (p->interrupted)
         failed(j, "interrupted");
-    if (p->load.failed)
-        failed(j, "%s", p->load.why);
-    load_result(&p->load, -1, &s);
-    if (s.mismatches)
-        failed(j, "%s not what was expected", count_str(s.mismatches, "message"));
+    if (p->traffic.failed)
+        failed(j, "%s", p->traffic.why);
+    if (done->mismatches)
+        failed(j, "%s not what was expected", count_str(done->mismatches, "message"));
     if (p->wrong)
         failed(j, "%s arrived, but not as sent", count_str(p->wrong, "message"));
-    if (p->counted && s.messages && !p->arrived)
-        failed(j, "%s sent, but none arrived: both sides must have the same -c", count_str(s.messages, "message"));
+    if (p->counted && done->completed && !p->arrived)
+        failed(j, "%s sent, but none arrived: both sides must have the same -c", count_str(done->completed, "message"));
 }
 
 static int measure(struct job *j)
@@ -412,7 +411,7 @@ static int measure(struct job *j)
 static int run(void *job)
 {
     struct job *j = job;
-    struct load_config *c = &j->perf.config;
+    struct traffic_config *c = &j->perf.config;
     int r;
 
     if (c->size == SIZE_PATH)
@@ -438,8 +437,8 @@ static void defaults(void *job)
 {
     struct job *j = job;
 
-    j->perf.config = (struct load_config){
-        .op = (uint8_t)traffic_op_find(j->run.name), .qps = 1, .depth = 128, .batch = 1, .outs = 16};
+    j->perf.config = (struct traffic_config){
+        .op = (uint8_t)traffic_op_find(j->run.name), .qps = 1, .tx_depth = 128, .batch = 1, .outs = 16};
     j->perf.port = PERFTEST_PORT;
     j->perf.timeout = 10 * NS_PER_S;
 }

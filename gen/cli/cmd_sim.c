@@ -22,7 +22,7 @@ void cmd_sim_help(struct buf *b)
 static void job_init(struct sim_job *job)
 {
     sim_config_init(&job->sim, 1);
-    sim_conn_config_init(&job->traffic.conn, QPT_RC, 1024);
+    sim_conn_config_init(&job->conn, QPT_RC, 1024);
     job->sim.events = event_list_new();
     job->traffic.size = 65536;
     job->traffic.iters = 1000;
@@ -94,7 +94,7 @@ static int settle_hosts(struct sim_job *job, const struct opt_state *s, const ch
 static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
     struct traffic_config *t = &job->traffic;
-    uint16_t mtu = t->conn.peer[0].path_mtu;
+    uint16_t mtu = job->conn.peer[0].path_mtu;
 
     t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
     if (sim_refuse(s, job) != 0)
@@ -102,7 +102,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        uint8_t *tclass = &t->conn.peer[h].av.tclass;
+        uint8_t *tclass = &job->conn.peer[h].av.tclass;
         specs_cc_settle(&job->cc, &job->sim.ep[h].congestion);
         *tclass = specs_cc_tclass(&job->cc, *tclass);
     }
@@ -126,7 +126,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
                          t->type == QPT_UD        ? "only send"
                          : t->type == QPT_XRC_INI ? "neither mw1 nor mw2 nor fastreg"
                                                   : "only write and send");
-    if (!t->conn.alternate && net_has(&job->sim.net, is_on_second_path))
+    if (!job->conn.alternate && net_has(&job->sim.net, is_on_second_path))
         return cli_error("sim %s: --net: path=2 is the alternate path: --alternate makes one", what);
     if (t->type == QPT_UD && !opt_given(s, 's'))
         t->size = mtu;
@@ -136,6 +136,12 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         t->size = 8;
     if (t->signal_every > t->tx_depth)
         return cli_error("sim %s: -Q %u: more than the %u messages under way (-t)", what, t->signal_every, t->tx_depth);
+    if (t->batch > t->tx_depth)
+        return cli_error("sim %s: -l %u: more than the %u messages under way (-t)", what, t->batch, t->tx_depth);
+    if (t->latency && t->op == TRAFFIC_WRITE && !t->size)
+        return cli_error("sim %s: --latency: an empty WRITE cannot be waited for", what);
+    if (t->duration)
+        t->iters = 0;
     if ((uint64_t)t->tx_depth * t->size > UINT64_C(1) << 32)
         return cli_error("sim %s: %u messages of %u bytes under way need more than 4 GiB", what, t->tx_depth, t->size);
     return EXIT_OK;

@@ -259,4 +259,8 @@ void cmd_workloads_help(struct buf *b);
 /* Append the whole file to `b`, terminated by NUL. 0 or a negative errno. */
 int sim_read_file(const char *path, struct buf *b);
 
+struct traffic;
+/* Append the latencies of traffic (gen/traffic/traffic.h) as ib_*_lat print them. */
+void latency_table(struct buf *b, struct traffic *t);
+
 #endif

@@ -29,7 +29,7 @@ static const char *what_is_compared(const struct perf_client *p)
 
 static const char *why_nothing(const struct perf_client *p)
 {
-    if (!p->load.all.completed)
+    if (!p->traffic.t.r.completed)
         return "no message was completed";
     if (p->config.op == TRAFFIC_SEND)
         return p->config.latency && !p->ours ? "of answers only the length is known"
@@ -45,24 +45,22 @@ struct outcome {
     bool whole; /* everything sent was compared */
 };
 
-static struct outcome outcome_of(struct perf_client *p)
+static struct outcome outcome_of(const struct perf_client *p)
 {
-    struct load_stats s;
-    struct outcome v;
+    const struct traffic_result *r = &p->traffic.t.r;
+    struct outcome v = {.compared = r->compared, .wrong = r->mismatches, .whole = r->compared != 0};
 
-    load_result(&p->load, -1, &s);
-    v = (struct outcome){.compared = s.compared, .wrong = s.mismatches, .whole = s.compared != 0};
-    if (p->config.validate && server_compares(p)) {
+    if (p->config.verify && server_compares(p)) {
         v.compared = p->arrived;
         v.wrong += p->wrong;
-        v.whole = p->arrived && p->arrived >= s.messages;
+        v.whole = p->arrived && p->arrived >= r->completed;
     }
     return v;
 }
 
 static const char *validated(const struct perf_client *p, const struct outcome *v, const char *error)
 {
-    if (!p->config.validate)
+    if (!p->config.verify)
         return "null";
     return v->wrong ? "false" : v->whole && !*error ? "true" : "null";
 }
@@ -70,7 +68,7 @@ static const char *validated(const struct perf_client *p, const struct outcome *
 /* Append the result of the verification, without a newline. */
 static void describe_validation(struct buf *b, const struct perf_client *p, const struct outcome *v)
 {
-    if (!p->config.validate)
+    if (!p->config.verify)
         buf_puts(b, "not asked for");
     else if (!v->compared && !v->wrong)
         buf_printf(b, "nothing was compared: %s", server_compares(p) ? "no message arrived" : why_nothing(p));
@@ -81,20 +79,24 @@ static void describe_validation(struct buf *b, const struct perf_client *p, cons
 
 /* --- Results ---------------------------------------------------------------------------------- */
 
-static void bandwidth(struct buf *b, const struct perf_client *p, const struct load_stats *s)
+static void bandwidth_table(struct buf *b, struct traffic *t)
 {
+    struct traffic_figures s = traffic_figures(t, NULL);
+
     buf_puts(b, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n");
-    buf_printf(b, " %-10u %-14llu %-18.2f %-20.2f %.6f\n", p->config.size, (unsigned long long)s->messages,
-               s->peak / MB, s->average / MB, s->rate / 1e6);
+    buf_printf(b, " %-10u %-14llu %-18.2f %-20.2f %.6f\n", t->c.size, (unsigned long long)t->r.completed, s.peak / MB,
+               s.average / MB, s.rate / 1e6);
 }
 
-static void latency(struct buf *b, const struct perf_client *p, const struct load_stats *s)
+void latency_table(struct buf *b, struct traffic *t)
 {
+    struct traffic_figures s = traffic_figures(t, NULL);
+
     buf_puts(b, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
                 "99% percentile[usec]   "
                 "99.9% percentile[usec]\n");
-    buf_printf(b, " %-7u %-14llu %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-22.2f %.2f\n", p->config.size,
-               (unsigned long long)s->messages, s->min, s->max, s->typical, s->mean, s->deviation, s->p99, s->p999);
+    buf_printf(b, " %-7u %-14llu %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-22.2f %.2f\n", t->c.size,
+               (unsigned long long)t->r.completed, s.min, s.max, s.typical, s.mean, s.deviation, s.p99, s.p999);
 }
 
 static void queue_pairs(struct buf *b, struct perf_client *p)
@@ -102,59 +104,56 @@ static void queue_pairs(struct buf *b, struct perf_client *p)
     buf_puts(b, "\n QP        peer      messages   BW average[MB/sec]   MsgRate[Mpps]   t_min[usec]   t_avg[usec]   "
                 "t_max[usec]   again   wrong\n");
     for (unsigned i = 0; i < p->config.qps; i++) {
-        const struct load_qp *q = &p->load.qp[i];
-        struct load_stats s;
-        load_result(&p->load, (int)i, &s);
+        const struct perf_qp *q = &p->traffic.qp[i];
+        struct traffic_figures s = traffic_figures(&p->traffic.t, &q->out);
         buf_printf(b, " 0x%06x  0x%06x  %-10llu %-20.2f %-15.6f %-13.2f %-13.2f %-13.2f %-7llu %llu\n", q->own.qpn,
-                   q->peer.qpn, (unsigned long long)s.messages, s.average / MB, s.rate / 1e6, s.min, s.mean, s.max,
-                   (unsigned long long)ep_qp_stats(p->live->ep, q->qp)->retransmitted,
-                   (unsigned long long)s.mismatches);
+                   q->peer.qpn, (unsigned long long)q->out.r.completed, s.average / MB, s.rate / 1e6, s.min, s.mean,
+                   s.max, (unsigned long long)ep_qp_stats(p->live->ep, q->qp)->retransmitted,
+                   (unsigned long long)q->out.r.mismatches);
     }
 }
 
 void perf_text(struct buf *b, struct perf_client *p)
 {
+    uint64_t sent = p->traffic.t.r.completed;
     struct outcome v = outcome_of(p);
-    struct load_stats s;
 
-    load_result(&p->load, -1, &s);
     if (p->config.latency)
-        latency(b, p, &s);
+        latency_table(b, &p->traffic.t);
     else
-        bandwidth(b, p, &s);
+        bandwidth_table(b, &p->traffic.t);
     if (p->config.qps > 1)
         queue_pairs(b, p);
-    if (p->counted && p->arrived < s.messages)
-        buf_printf(b, "arrived: %llu of %s\n", (unsigned long long)p->arrived, count_str(s.messages, "message"));
-    if (p->config.validate) {
+    if (p->counted && p->arrived < sent)
+        buf_printf(b, "arrived: %llu of %s\n", (unsigned long long)p->arrived, count_str(sent, "message"));
+    if (p->config.verify) {
         buf_puts(b, "validated: ");
         describe_validation(b, p, &v);
         buf_char(b, '\n');
     }
 }
 
-static void json_stats(struct buf *b, const struct load_stats *s)
+static void json_stats(struct buf *b, const struct traffic_result *r, const struct traffic_figures *s)
 {
     buf_printf(
         b,
         "\"messages\":%llu,\"bytes\":%llu,\"seconds\":%.9f,\"bw_peak\":%.0f,\"bw_average\":%.0f,\"msg_rate\":%.3f,"
         "\"t_min\":%.3f,\"t_max\":%.3f,\"t_avg\":%.3f,\"mismatches\":%llu",
-        (unsigned long long)s->messages, (unsigned long long)s->bytes, s->seconds, s->peak, s->average, s->rate, s->min,
-        s->max, s->mean, (unsigned long long)s->mismatches);
+        (unsigned long long)r->completed, (unsigned long long)r->bytes, s->seconds, s->peak, s->average, s->rate,
+        s->min, s->max, s->mean, (unsigned long long)r->mismatches);
 }
 
 void perf_json(struct buf *b, struct perf_client *p, const char *error)
 {
-    const struct load_config *c = &p->config;
+    const struct traffic_config *c = &p->config;
+    struct traffic_figures s = traffic_figures(&p->traffic.t, NULL);
     struct outcome v = outcome_of(p);
     struct buf text = {0};
-    struct load_stats s;
 
-    load_result(&p->load, -1, &s);
     buf_printf(b, "{\"op\":\"%s\",\"type\":\"%s\",\"latency\":%s,\"size\":%u,\"mtu\":%u,\"qps\":%u,",
                traffic_op_str(c->op), qp_service_str((enum qp_type)c->type), c->latency ? "true" : "false", c->size,
-               c->mtu, c->qps);
-    json_stats(b, &s);
+               p->config.mtu, c->qps);
+    json_stats(b, &p->traffic.t.r, &s);
     buf_printf(b, ",\"t_typical\":%.3f,\"t_stdev\":%.3f,\"t_99\":%.3f,\"t_99_9\":%.3f", s.typical, s.deviation, s.p99,
                s.p999);
     describe_validation(&text, p, &v);
@@ -170,12 +169,12 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
                p->ours ? "true" : "false");
     buf_json(b, error, strlen(error));
     buf_puts(b, ",\"queue_pairs\":[");
-    for (unsigned i = 0; p->load.qp && i < c->qps && p->load.qp[i].qp >= 0; i++) {
-        const struct load_qp *q = &p->load.qp[i];
+    for (unsigned i = 0; p->traffic.qp && i < c->qps && p->traffic.qp[i].qp >= 0; i++) {
+        const struct perf_qp *q = &p->traffic.qp[i];
         const struct ep_stats *st = ep_qp_stats(p->live->ep, q->qp);
-        load_result(&p->load, (int)i, &s);
+        s = traffic_figures(&p->traffic.t, &q->out);
         buf_printf(b, "%s{\"qpn\":%u,\"peer_qpn\":%u,", i ? "," : "", q->own.qpn, q->peer.qpn);
-        json_stats(b, &s);
+        json_stats(b, &q->out.r, &s);
         buf_printf(b,
                    ",\"retransmitted\":%llu,\"local_ack_timeout_err\":%llu,\"packet_seq_err\":%llu,\"rnr_nak_retry_"
                    "err\":%llu}",

@@ -24,6 +24,8 @@ struct sim_file {
 struct sim_job {
     const char *scenario; /* path of a scenario file; NULL: traffic */
     struct traffic_config traffic;
+    struct sim_conn_config conn; /* of all its connections */
+    struct ledger *ledger;       /* of `completions`; NULL: none */
     struct sim_config sim;
     struct tap_opts tap;                     /* options of all captures */
     struct sim_file files[SIM_FILES_MAX];    /* captures to write */
@@ -71,7 +73,7 @@ int sim_cap_failed(const struct cap_error *e);
 int sim_close_taps(struct tap_set sets[TAP_PLACES]);
 
 /* Append the result as text, or as one JSON object. */
-void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r);
-void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r);
+void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, struct traffic *t);
+void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, struct traffic *t);
 
 #endif

@@ -6,6 +6,7 @@ const struct opt_def sim_options[] = {
     {OPT_SIZE, "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
     {OPT_MTU, "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
     {OPT_ITERS, "messages per connection and direction (1000)"},
+    {OPT_DURATION, "so long instead of a number of messages, in virtual time"},
     {OPT_QP, "connections (1)"},
     {OPT_CONNECTION, "RC (default), UC, UD or XRC"},
     {OPT_TX_DEPTH, "messages under way per connection (128)"},
@@ -17,6 +18,8 @@ const struct opt_def sim_options[] = {
     {OPT_RETRY_COUNT, "retries after a timeout, 0 to 7 (7)"},
     {OPT_RNR_RETRY, "retries after an RNR NAK, 0 to 7, 7 is for ever (7)"},
     {OPT_RNR_TIMER, "code of the time that RNR NAKs ask to wait, 0 to 31 (12)"},
+    {OPT_LATENCY, "one message at a time; SEND and WRITE: each is answered by one, as by ib_*_lat"},
+    {OPT_POST_LIST, "messages posted at a time, with one completion (1)"},
     {OPT_CQ_MOD, "ask for a completion of every N-th message only (1)"},
     {OPT_SL, "service level; VLAN priority on Ethernet (0)"},
     {OPT_TOS, "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},
@@ -85,6 +88,7 @@ enum {
     UNRELIABLE = 64, /* UC or UD */
     ONE_KIND = 128,  /* not mixed */
     WORKLOAD = 256,  /* --workload */
+    ANSWERED = 512,  /* each message is */
 };
 
 static const char scripted[] = "is for traffic: a scenario says it itself";
@@ -95,6 +99,9 @@ static const struct opt_clash clashes[] = {
     {'v', 0, TRAFFIC, "is for scenarios"},
     {'s', 0, SCENARIO, scripted},
     {'n', 0, SCENARIO, scripted},
+    {'D', 0, SCENARIO, scripted},
+    {'D', 'n', 0, NULL},
+    {'D', 'Q', 0, NULL}, /* the last messages would not complete */
     {'q', 0, SCENARIO, scripted},
     {'c', 0, SCENARIO, scripted},
     {'t', 0, SCENARIO, scripted},
@@ -106,6 +113,14 @@ static const struct opt_clash clashes[] = {
     {KEY_RNR_RETRY, 0, SCENARIO, scripted},
     {KEY_RNR_TIMER, 0, SCENARIO, scripted},
     {'Q', 0, SCENARIO, scripted},
+    {'l', 0, SCENARIO, scripted},
+    {'l', 'Q', 0, NULL},
+    {KEY_LATENCY, 0, SCENARIO, scripted},
+    {KEY_LATENCY, 't', 0, NULL}, /* latency: one message at a time */
+    {KEY_LATENCY, 'l', 0, NULL},
+    {KEY_LATENCY, 'Q', 0, NULL},
+    {KEY_VARY, 0, ANSWERED, "is not for --latency: the answer is as long as the message"},
+    {'b', 0, ANSWERED, "changes nothing with --latency: both hosts send"},
     {'S', 0, SCENARIO, scripted},
     {'T', 0, SCENARIO, scripted},
     {KEY_HOP_LIMIT, 0, SCENARIO, scripted},
@@ -145,6 +160,9 @@ static const struct opt_clash clashes[] = {
     {'r', 0, WORKLOAD, "is for traffic: workloads post as many receives as they need"},
     {'b', 0, WORKLOAD, two_hosts},
     {'Q', 0, WORKLOAD, "is for traffic"},
+    {'D', 0, WORKLOAD, "is for traffic"},
+    {'l', 0, WORKLOAD, "is for traffic"},
+    {KEY_LATENCY, 0, WORKLOAD, "is for traffic"},
     {'v', 0, WORKLOAD, "is for scenarios"},
     {KEY_RECV_DELAY, 0, WORKLOAD, two_hosts},
     {KEY_VARY, 0, WORKLOAD, two_hosts},
@@ -196,6 +214,7 @@ static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint6
 static int parse_number_option(struct sim_job *job, int key, const char *arg)
 {
     struct traffic_config *t = &job->traffic;
+    struct sim_conn_config *conn = &job->conn;
     uint8_t code = 0, *both[2] = {NULL, NULL};
     const struct {
         int key;
@@ -209,6 +228,7 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
         {'t', 1, 16384, &t->tx_depth, 0},
         {'r', 1, 65536, &t->rx_depth, 0},
         {'Q', 1, 65536, &t->signal_every, 0},
+        {'l', 1, 16384, &t->batch, 0},
         {KEY_SNAPLEN, 1, 65535, &job->tap.snaplen, 0},
         {KEY_PSN, 0, 0xffffff, &job->psn, 0},
         {'o', 1, 128, NULL, offsetof(struct ep_peer, max_rd_atomic)},
@@ -231,10 +251,10 @@ static int parse_number_option(struct sim_job *job, int key, const char *arg)
             *table[i].to = (uint32_t)v;
         code = (uint8_t)v;
         for (unsigned h = 0; h < NET_HOSTS && !table[i].to; h++) {
-            both[h] = (uint8_t *)&t->conn.peer[h] + table[i].peer;
+            both[h] = (uint8_t *)&conn->peer[h] + table[i].peer;
             *both[h] = code;
             if (key == 'o')
-                t->conn.peer[h].max_dest_rd_atomic = code;
+                conn->peer[h].max_dest_rd_atomic = code;
         }
         job->has_psn |= key == KEY_PSN;
         return 0;
@@ -257,7 +277,7 @@ static int parse_mtu(struct sim_job *job, const char *arg)
     if (!cm_mtu_code((uint32_t)v))
         return cli_error("--mtu %s: expected 256, 512, 1024, 2048 or 4096", arg);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        job->traffic.conn.peer[h].path_mtu = (uint16_t)v;
+        job->conn.peer[h].path_mtu = (uint16_t)v;
         job->sim.ep[h].mtu = (uint16_t)v;
     }
     return 0;
@@ -269,7 +289,7 @@ static int parse_type(struct sim_job *job, const char *arg)
 
     if (t == QP_TYPES)
         return cli_error("-c %s: expected RC, UC, UD or XRC", arg);
-    job->traffic.type = job->traffic.conn.type = (uint8_t)t;
+    job->traffic.type = job->conn.type = (uint8_t)t;
     return 0;
 }
 
@@ -451,6 +471,7 @@ static int parse_amount(struct sim_job *job, int key, const char *arg)
     } table[] = {
         {KEY_DELAY, &job->sim.net.delay, NULL, NULL, false},
         {KEY_TIME_LIMIT, &job->traffic.time_limit, NULL, NULL, true},
+        {'D', &job->traffic.duration, NULL, NULL, true},
         {KEY_RECV_DELAY, &job->traffic.recv_delay, NULL, NULL, false},
         {KEY_CLOCK_OFFSET, &job->tap.offset, NULL, NULL, false},
         {KEY_LINK_RATE, NULL, &job->sim.port_rate, NULL, true},
@@ -493,7 +514,7 @@ static int parse_link(struct sim_job *job, int key, const char *arg)
             a->has_vlan = true;
             a->vlan = (uint16_t)v;
         } else if (key == KEY_GRH) {
-            job->traffic.conn.peer[h].av.grh = true;
+            job->conn.peer[h].av.grh = true;
         } else if (key == '6') {
             job->ipv6 = true;
             memcpy(a->gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
@@ -519,11 +540,14 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
     case KEY_IMM:
         job->traffic.with_imm = true;
         break;
+    case KEY_LATENCY:
+        job->traffic.latency = true;
+        break;
     case KEY_NO_CM:
         job->sim.no_cm = true;
         break;
     case KEY_ALTERNATE:
-        job->sim.ep[0].two_ports = job->sim.ep[1].two_ports = job->traffic.conn.alternate = true;
+        job->sim.ep[0].two_ports = job->sim.ep[1].two_ports = job->conn.alternate = true;
         break;
     case KEY_ERF:
         job->tap.erf = true;
@@ -628,6 +652,7 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     case KEY_DELAY:
     case KEY_LINK_RATE:
     case KEY_TIME_LIMIT:
+    case 'D':
     case KEY_RECV_DELAY:
     case KEY_CAPTURE_DROP:
     case KEY_CLOCK_OFFSET:
@@ -657,7 +682,7 @@ static unsigned cases(const struct sim_job *job)
     return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
            (atomics || t->op == TRAFFIC_READ || t->op == TRAFFIC_FLUSH ? FETCHES : 0) |
            (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE) |
-           (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND);
+           (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND) | (traffic_answers(t) ? ANSWERED : 0);
 }
 
 int sim_refuse(const struct opt_state *s, const struct sim_job *job)

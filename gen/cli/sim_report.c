@@ -44,25 +44,6 @@ static const char *host_name(unsigned h)
     return h ? "responder" : "requester";
 }
 
-/* Append `num / den` with `digits` decimals, right-aligned in `width`. */
-static void ratio(struct buf *b, unsigned __int128 num, unsigned __int128 den, unsigned digits, unsigned width)
-{
-    uint64_t scale = 1, v;
-    char text[48];
-    struct buf t = {0};
-
-    for (unsigned i = 0; i < digits; i++)
-        scale *= 10;
-    v = den ? (uint64_t)((num * scale + den / 2) / den) : 0;
-    buf_dec(&t, v / scale);
-    buf_char(&t, '.');
-    buf_dec0(&t, v % scale, digits);
-    strncpy(text, buf_str(&t), sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    buf_free(&t);
-    buf_printf(b, "%*s", (int)width, text);
-}
-
 static void qp_table(struct buf *b, const struct sim *s)
 {
     buf_printf(b, "\n %-4s %-9s %8s", "conn", "host", "qpn");
@@ -104,24 +85,27 @@ static void report_failures(struct buf *b, const struct sim *s, const struct tra
     }
 }
 
-void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r)
+static void bandwidth_table(struct buf *b, struct traffic *t)
 {
-    unsigned __int128 ns = (unsigned __int128)(r->end - r->start);
+    struct traffic_figures f = traffic_figures(t, NULL);
 
-    buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", type_str(job), traffic_op_str(job->traffic.op),
-               count_str(job->traffic.qps, "connection"), job->traffic.conn.peer[0].path_mtu,
-               (unsigned long long)job->sim.seed);
     buf_printf(b, " %-10s %-12s %-21s %-17s %-12s %-12s %s\n", "#bytes", "#iterations", "BW average[MB/sec]",
                "MsgRate[Mpps]", "t_min[usec]", "t_avg[usec]", "t_max[usec]");
-    buf_printf(b, " %-10u %-12llu ", job->traffic.size, (unsigned long long)r->completed);
-    ratio(b, (unsigned __int128)r->bytes * NS_PER_S, ns << 20, 2, 18);
-    ratio(b, (unsigned __int128)r->completed * 1000, ns, 6, 17);
-    ratio(b, (unsigned __int128)r->took.min, 1000, 3, 16);
-    ratio(b, r->took.sum, (unsigned __int128)r->completed * 1000, 3, 13);
-    ratio(b, (unsigned __int128)r->took.max, 1000, 3, 13);
-    buf_char(b, '\n');
+    buf_printf(b, " %-10u %-12llu %18.2f%17.6f%16.3f%13.3f%13.3f\n", t->c.size, (unsigned long long)t->r.completed,
+               f.average / (1 << 20), f.rate / 1e6, f.min, f.mean, f.max);
+}
+
+void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, struct traffic *t)
+{
+    buf_printf(b, " %s %s, %s, MTU %u, seed %llu\n", type_str(job), traffic_op_str(job->traffic.op),
+               count_str(job->traffic.qps, "connection"), job->conn.peer[0].path_mtu,
+               (unsigned long long)job->sim.seed);
+    if (t->c.latency)
+        latency_table(b, t);
+    else
+        bandwidth_table(b, t);
     qp_table(b, s);
-    report_failures(b, s, r);
+    report_failures(b, s, &t->r);
 }
 
 static void json_stats(struct buf *b, const struct ep_stats *st)
@@ -162,15 +146,17 @@ static void json_network(struct buf *b, const struct sim *s, unsigned h)
     buf_char(b, '}');
 }
 
-void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, const struct traffic_result *r)
+void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, struct traffic *t)
 {
+    const struct traffic_result *r = &t->r;
+    struct traffic_figures f = traffic_figures(t, NULL);
     const struct {
         const char *name;
         uint64_t v;
     } results[] = {
         {"seed", job->sim.seed},
         {"size", job->traffic.size},
-        {"mtu", job->traffic.conn.peer[0].path_mtu},
+        {"mtu", job->conn.peer[0].path_mtu},
         {"qps", job->traffic.qps},
         {"iters", job->traffic.iters},
         {"posted", r->posted},
@@ -183,9 +169,12 @@ void report_json(struct buf *b, const struct sim_job *job, const struct sim *s, 
         {"bytes", r->bytes},
         {"start_ns", (uint64_t)r->start},
         {"end_ns", (uint64_t)r->end},
-        {"lat_min_ns", (uint64_t)r->took.min},
-        {"lat_max_ns", (uint64_t)r->took.max},
-        {"lat_avg_ns", r->completed ? (uint64_t)(r->took.sum / r->completed) : 0},
+        {"lat_min_ns", (uint64_t)r->min},
+        {"lat_max_ns", (uint64_t)r->max},
+        {"lat_avg_ns", r->samples ? (uint64_t)(r->sum / r->samples) : 0},
+        {"lat_typical_ns", (uint64_t)(f.typical * 1e3)},
+        {"lat_99_ns", (uint64_t)(f.p99 * 1e3)},
+        {"lat_99_9_ns", (uint64_t)(f.p999 * 1e3)},
         {"frames", s->frames},
     };
 

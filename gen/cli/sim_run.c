@@ -62,7 +62,7 @@ static void progress(void *user)
     if (now < next)
         return;
     next = now + PROGRESS_STEP;
-    p = traffic_progress(user);
+    p = traffic_progress(sim_traffic_flows(user));
     fprintf(stderr, "\r%3u.%u %%", p / 10, p % 10);
 }
 
@@ -72,18 +72,18 @@ static bool all_good(const struct traffic_result *r)
 }
 
 /* Print and write the results: 0, or the exit status after a message. */
-static int report(struct sim_job *job, struct sim *s, struct traffic *t, struct truth *truth)
+static int report(struct sim_job *job, struct sim *s, struct sim_traffic *t, struct truth *truth)
 {
     struct buf b = {0};
     int status = 0;
 
     if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
-        report_text(&b, job, s, traffic_result(t));
+        report_text(&b, job, s, sim_traffic_flows(t));
         status = cli_show(&b);
     }
     if (job->json.wanted && status == 0) {
         b = (struct buf){0};
-        report_json(&b, job, s, traffic_result(t));
+        report_json(&b, job, s, sim_traffic_flows(t));
         status = report_file_write(&job->json, &b);
         buf_free(&b);
     }
@@ -96,7 +96,7 @@ static int report(struct sim_job *job, struct sim *s, struct traffic *t, struct 
     return status;
 }
 
-static int run(struct sim_job *job, struct sim *s, struct traffic *t)
+static int run(struct sim_job *job, struct sim *s, struct sim_traffic *t)
 {
     static const char *const who[NET_HOSTS] = {"the requester", "the responder"};
     struct truth *truth = job->truth.wanted ? truth_new(s) : NULL;
@@ -106,8 +106,8 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
 
     if (job->truth.wanted && !truth)
         return cli_error("sim: out of memory");
-    s->app = traffic_app(t);
-    traffic_run(t, show ? progress : NULL, t);
+    s->app = sim_traffic_app(t);
+    sim_traffic_run(t, show ? progress : NULL, t);
     if (show)
         fputs("\r       \r", stderr);
     status = report(job, s, t, truth);
@@ -115,14 +115,14 @@ static int run(struct sim_job *job, struct sim *s, struct traffic *t)
     idle = sim_idle(s, who, specs_print, NULL);
     if (status)
         return status;
-    return all_good(traffic_result(t)) && !idle ? EXIT_OK : EXIT_FOUND;
+    return all_good(&sim_traffic_flows(t)->r) && !idle ? EXIT_OK : EXIT_FOUND;
 }
 
 static int play(struct sim_job *job)
 {
     struct tap_set sets[TAP_PLACES];
     struct sim_app none = {0};
-    struct traffic *t = NULL;
+    struct sim_traffic *t = NULL;
     struct sim s;
     int status, err;
 
@@ -134,26 +134,25 @@ static int play(struct sim_job *job)
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         job->sim.ep[h].faults = job->faults[h];
         job->sim.ep[h].n_faults = job->n_faults[h];
-        job->sim.ep[h].max_mr = traffic_keys(&job->traffic) + 64;
-        job->sim.ep[h].max_qp = traffic_conns(&job->traffic) + 16;
+        job->sim.ep[h].max_mr = sim_traffic_keys(&job->traffic) + 64;
+        job->sim.ep[h].max_qp = sim_traffic_conns(&job->traffic) + 16;
         if (job->has_psn)
-            job->traffic.conn.psn[h] = job->psn;
+            job->conn.psn[h] = job->psn;
     }
     job->traffic.seed = job->sim.seed;
-    job->traffic.use_cm = !job->sim.no_cm;
     job->traffic.psn_given = job->has_psn;
-    if (job->completions && (err = ledger_open(&job->traffic.ledger, job->completions)) < 0) {
+    if (job->completions && (err = ledger_open(&job->ledger, job->completions)) < 0) {
         sim_close_taps(sets);
         event_list_free(job->sim.events);
         return cli_error("%s: %s", job->completions, strerror(-err));
     }
     err = sim_init(&s, &job->sim, &none);
     if (err == 0)
-        t = traffic_new(&s, &job->traffic, &err);
+        t = sim_traffic_new(&s, &job->traffic, &job->conn, job->ledger, &err);
     status = t ? run(job, &s, t) : cli_error("sim: %s", strerror(-err));
-    traffic_free(t);
+    sim_traffic_free(t);
     sim_free(&s);
-    if ((err = ledger_close(job->traffic.ledger)) < 0)
+    if ((err = ledger_close(job->ledger)) < 0)
         status = cli_error("%s: %s", job->completions, strerror(-err));
     err = sim_close_taps(sets);
     return err ? err : status;

@@ -167,7 +167,7 @@ static int config(struct sim_job *job, struct workload_config *c, struct buf *li
                                   .iters = job->iters_given ? job->traffic.iters : 1,
                                   .qps = job->traffic.qps,
                                   .depth = job->traffic.tx_depth,
-                                  .conn = job->traffic.conn,
+                                  .conn = job->conn,
                                   .seed = job->sim.seed,
                                   .time_limit = job->traffic.time_limit};
     if (strcmp(c->kind->name, "flows") != 0)

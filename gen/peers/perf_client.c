@@ -27,8 +27,7 @@ static int exchange_versions(struct perf_client *p)
 {
     static const uint8_t buffers[PERFTEST_INT] = {0, 0, 16, 0}, line[PERFTEST_INT] = {0, 0, 0, 64};
     uint8_t mine[PERFTEST_VERSION], theirs[PERFTEST_VERSION];
-    struct perftest_mark mark = {
-        .latency = p->config.latency, .op = load_perftest_op(p->config.op), .size = p->config.size};
+    struct perftest_mark mark = {.latency = p->config.latency, .op = perf_op(p->config.op), .size = p->config.size};
     uint16_t mtu;
     int r;
 
@@ -77,17 +76,17 @@ static int swap_keys(struct perf_client *p, const struct perftest_keys *own, str
     return -EPROTO;
 }
 
-/* Number of queue pairs whose keys are exchanged: behind those of the load the target of XRC with latency. */
+/* Number of queue pairs whose keys are exchanged: behind those of the traffic the target of XRC with latency. */
 static unsigned keys_of(const struct perf_client *p)
 {
-    return p->config.qps + xrc_both_ways(&p->load.xrc);
+    return p->config.qps + xrc_both_ways(&p->traffic.xrc);
 }
 
 /* Send the keys of queue pair `i`; store those of the peer if `take`. XRC with latency: the keys of the initiators come
  * first, then those of the targets, and each initiator is joined with the target of the other side. */
 static int send_keys(struct perf_client *p, unsigned i, bool take)
 {
-    struct load *l = &p->load;
+    struct perf *l = &p->traffic;
     struct perftest_keys keys = {0};
     int r = swap_keys(p, i < p->config.qps ? &l->qp[i].own : &l->xrc.own, &keys);
 
@@ -108,17 +107,17 @@ static int create_qps(struct perf_client *p)
     int r;
 
     p->step = "memory and queue pairs";
-    r = load_init(&p->load, ep_verbs(p->live->ep), &p->config);
+    r = perf_init(&p->traffic, ep_verbs(p->live->ep), &p->config);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < p->config.qps; i++) {
-        memcpy(p->load.qp[i].own.gid, p->live->id.gid, 16);
+        memcpy(p->traffic.qp[i].own.gid, p->live->id.gid, 16);
         if (p->psn_given)
-            p->load.qp[i].own.psn = p->own_psn;
+            p->traffic.qp[i].own.psn = p->own_psn;
     }
-    memcpy(p->load.xrc.own.gid, p->live->id.gid, 16);
+    memcpy(p->traffic.xrc.own.gid, p->live->id.gid, 16);
     if (p->made)
-        p->made(p->user, &p->load);
+        p->made(p->user, &p->traffic);
     return 0;
 }
 
@@ -129,7 +128,7 @@ static int connect_all(struct perf_client *p)
     int r = 0;
 
     for (unsigned i = 0; i < p->config.qps && r == 0; i++) {
-        const uint8_t *gid = p->load.qp[i].peer.gid;
+        const uint8_t *gid = p->traffic.qp[i].peer.gid;
         p->step = "the search for the peer's MAC address";
         r = live_resolve(p->live, gid, RESOLVE_WAIT);
         if (r < 0)
@@ -138,10 +137,10 @@ static int connect_all(struct perf_client *p)
         if (!live_path(p->live, gid, &av))
             r = -EHOSTUNREACH;
         if (r == 0)
-            r = load_connect(&p->load, i, &av, live_now());
+            r = perf_connect(&p->traffic, i, &av, live_now());
     }
     if (r == 0)
-        load_ready(&p->load, live_now());
+        perf_ready(&p->traffic, live_now());
     return r;
 }
 
@@ -180,7 +179,7 @@ static int try_qp(struct perf_client *p, int *id, int qp)
 {
     bool reads = p->config.op != TRAFFIC_SEND && p->config.op != TRAFFIC_WRITE;
     uint8_t depth =
-        reads ? p->config.outs : p->config.known && p->config.validate; /* the client READs what it has written */
+        reads ? p->config.outs : p->config.known && p->config.verify; /* the client READs what it has written */
     struct rdmacm_param own = {.qp = qp,
                                .access = ACCESS_REMOTE_WRITE,
                                .responder_resources = depth,
@@ -251,11 +250,11 @@ static int connect_all_by_cm(struct perf_client *p)
     int r = swap_keys(p, &none, &theirs);
 
     for (unsigned i = 0; i < p->config.qps && r == 0; i++)
-        r = connect_qp(p, &p->id[1 + i], p->load.qp[i].qp);
+        r = connect_qp(p, &p->id[1 + i], p->traffic.qp[i].qp);
     if (r == 0)
         r = swap_keys(p, &none, &theirs);
     if (r == 0)
-        load_ready(&p->load, live_now());
+        perf_ready(&p->traffic, live_now());
     return r;
 }
 
@@ -285,7 +284,7 @@ static void disconnect_all(struct perf_client *p)
 
 static int setup_perftest(struct perf_client *p)
 {
-    const char *round = perftest_rounds(load_perftest_op(p->config.op), p->config.latency);
+    const char *round = perftest_rounds(perf_op(p->config.op), p->config.latency);
     bool known = false; /* the keys of all queue pairs are */
     int r;
 
@@ -310,11 +309,11 @@ static int setup_perftest(struct perf_client *p)
 /* The last exchange of keys, with another rdmagen: its keys contain the number of messages that it received. */
 static int ask_counts(struct perf_client *p)
 {
-    struct perftest_keys own = p->load.qp[0].own, theirs = {0};
+    struct perftest_keys own = p->traffic.qp[0].own, theirs = {0};
     int r;
 
     own.lid = PERFTEST_COUNTS;
-    own.vaddr = p->load.all.completed;
+    own.vaddr = p->traffic.t.r.completed;
     r = swap_keys(p, &own, &theirs);
     if (r == 0 && theirs.lid == PERFTEST_COUNTS) {
         p->counted = true;
@@ -327,17 +326,18 @@ static int ask_counts(struct perf_client *p)
 /* After the data: both sides of a bandwidth test exchange their results and close; ib_write_lat only closes. */
 static int finish_perftest(struct perf_client *p)
 {
-    bool reports = perftest_reports(load_perftest_op(p->config.op), p->config.latency);
+    bool reports = perftest_reports(perf_op(p->config.op), p->config.latency);
     uint8_t mine[PERFTEST_REPORT][PERFTEST_VALUE], theirs[PERFTEST_VALUE];
-    struct load_stats s;
+    const struct traffic_result *done = &p->traffic.t.r;
+    struct traffic_figures s;
     struct perftest_report report;
     int r = reports ? send_keys(p, 0, false) : 0;
 
     if (p->config.latency && p->config.op == TRAFFIC_WRITE)
         return 0;
-    load_result(&p->load, -1, &s);
-    report =
-        (struct perftest_report){p->config.size, s.messages, s.peak / (1 << 20), s.average / (1 << 20), s.rate / 1e6};
+    s = traffic_figures(&p->traffic.t, NULL);
+    report = (struct perftest_report){p->config.size, done->completed, s.peak / (1 << 20), s.average / (1 << 20),
+                                      s.rate / 1e6};
     perftest_report_put(mine, &report);
     for (unsigned i = 0; reports && i < PERFTEST_REPORT && r == 0; i++)
         r = swap(p, "the exchange of reports", mine[i], theirs, PERFTEST_VALUE);
@@ -366,7 +366,7 @@ static int setup_pingpong(struct perf_client *p)
         return r;
     p->step = "the TCP connection";
     r = chan_dial(&p->chan, p->live, p->host, p->port, p->timeout);
-    own = (struct pingpong_addr){.qpn = p->load.qp[0].own.qpn, .psn = p->load.qp[0].own.psn};
+    own = (struct pingpong_addr){.qpn = p->traffic.qp[0].own.qpn, .psn = p->traffic.qp[0].own.psn};
     memcpy(own.gid, p->live->id.gid, 16);
     pingpong_addr_put(text, &own);
     if (r == 0)
@@ -375,8 +375,8 @@ static int setup_pingpong(struct perf_client *p)
         r = -EPROTO;
     if (r < 0)
         return r;
-    p->load.qp[0].peer = (struct perftest_keys){.qpn = peer.qpn, .psn = peer.psn};
-    memcpy(p->load.qp[0].peer.gid, peer.gid, 16);
+    p->traffic.qp[0].peer = (struct perftest_keys){.qpn = peer.qpn, .psn = peer.psn};
+    memcpy(p->traffic.qp[0].peer.gid, peer.gid, 16);
     r = connect_all(p);
     return r == 0 ? chan_send(&p->chan, "done", PERFTEST_DONE) : r;
 }
@@ -389,38 +389,39 @@ static int setup_by_hand(struct perf_client *p)
     r = create_qps(p);
     if (r < 0)
         return r;
-    p->load.qp[0].peer = p->by_hand;
-    memcpy(p->load.qp[0].peer.gid, p->gid, 16);
+    p->traffic.qp[0].peer = p->by_hand;
+    memcpy(p->traffic.qp[0].peer.gid, p->gid, 16);
     return connect_all(p);
 }
 
-/* --- The load --------------------------------------------------------------------------------- */
+/* --- The traffic ------------------------------------------------------------------------------ */
 
-static uint64_t progress_of(const struct load *l)
+static uint64_t progress_of(const struct perf *l)
 {
-    return l->all.completed + l->all.took.n;
+    return l->t.r.completed + l->t.r.samples;
 }
 
 static int run(struct perf_client *p)
 {
-    struct load *l = &p->load;
+    struct perf *l = &p->traffic;
     ns_t deadline = live_now() + p->timeout, show = 0;
     uint64_t last = UINT64_MAX;
     int r = 0;
 
     p->step = "the traffic";
-    load_start(l, live_now());
-    while (r == 0 && !load_done(l)) {
-        ns_t now = live_now(), when = load_poll(l, now);
-        if (load_done(l))
+    perf_start(l, live_now());
+    while (r == 0 && !perf_done(l)) {
+        ns_t now = live_now(), when = perf_poll(l, now);
+        if (perf_done(l))
             break;
         if (progress_of(l) != last) {
             last = progress_of(l);
             deadline = now + (p->interrupted ? DRAIN_WAIT : p->timeout);
-        } else if (now >= deadline && load_paced(l) > now) {
-            deadline = load_paced(l) + p->timeout;
+        } else if (now >= deadline && perf_paced(l) > now) {
+            deadline = perf_paced(l) + p->timeout;
         } else if (now >= deadline) {
-            load_fail(l, "nothing came for %.0f s", (double)p->timeout / 1e9);
+            l->t.r.gave_up = true;
+            perf_fail(l, "nothing came for %.0f s", (double)p->timeout / 1e9);
         }
         if (p->progress && now >= show) {
             p->progress(p->user, l);
@@ -432,7 +433,7 @@ static int run(struct perf_client *p)
         if (r == -EINTR && !p->interrupted) {
             p->interrupted = true;
             live_go_on();
-            load_stop(l);
+            l->t.until = 0;
             deadline = now + DRAIN_WAIT;
             r = 0;
         }
@@ -449,10 +450,10 @@ int perf_client_run(struct perf_client *p)
         : p->exchange == PERF_PINGPONG ? setup_pingpong(p)
                                        : setup_by_hand(p);
     if (r == 0 && p->joined)
-        p->joined(p->user, &p->load);
+        p->joined(p->user, &p->traffic);
     if (r == 0)
         r = run(p);
-    if (r == 0 && !p->load.failed && p->exchange == PERF_PERFTEST)
+    if (r == 0 && !p->traffic.failed && p->exchange == PERF_PERFTEST)
         r = finish_perftest(p);
     if (p->id)
         disconnect_all(p);
@@ -467,7 +468,7 @@ void perf_client_free(struct perf_client *p)
         rdmacm_id_destroy(cm_of(p), p->id[i], live_now());
     free(p->id);
     chan_close(&p->chan);
-    load_free(&p->load);
+    perf_free(&p->traffic);
     if (p->control.verbs)
         rchan_free(&p->control);
 }

@@ -1,187 +1,182 @@
-/* layer 3 (peers): perftest-like traffic: memory and queue pairs of the active side, and their connections. */
-#include "gen/peers/perf_impl.h"
+/* layer 3 (peers): perftest-like traffic with a peer: memory and queue pairs, and their connections. */
+#include "gen/peers/perf.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static bool make_meter(struct load_meter *m, uint32_t window)
+#define RECVS 16 /* receives posted for answers of the peer */
+
+static bool fetches(const struct traffic_config *c)
 {
-    m->window = window;
-    m->ring = 2 * window;
-    m->when = calloc(m->ring, sizeof *m->when);
-    return m->when != NULL;
+    return c->op == TRAFFIC_READ || traffic_is_atomic(c->op);
 }
 
-static void lay_out_receives(struct load *l, unsigned i, uint32_t n)
+/* The flows of a queue pair. Of its memory of `bytes`, the first slots are our messages', the rest is the peer's. */
+static int make_flows(struct perf *p, unsigned i, size_t bytes)
 {
-    struct load_qp *q = &l->qp[i];
+    const struct traffic_config *c = &p->t.c;
+    struct perf_qp *q = &p->qp[i];
+    struct receives recvs = {
+        .verbs = p->verbs, .qp = q->qp, .srq = p->xrc.verbs ? p->xrc.srq : EP_NO_SRQ, .lkey = p->key};
+    int r = traffic_add(&p->t, &q->out, p->verbs, q->qp);
 
-    q->recvs = (struct receives){.verbs = l->verbs,
-                                 .srq = EP_NO_SRQ,
-                                 .mem = q->mem + (size_t)l->slots * l->slot,
-                                 .pitch = l->slot + UD_GRH_BYTES,
-                                 .bytes = l->slot + UD_GRH_BYTES,
-                                 .grh = l->config.type == QPT_UD ? UD_GRH_BYTES : 0,
-                                 .slots = n,
-                                 .id = RECEIVES_ID | (uint64_t)i << WR_QP};
-    q->recvs.iova = (uintptr_t)q->recvs.mem;
-}
-
-static int make_memory(struct load *l)
-{
-    const struct load_config *c = &l->config;
-    uint32_t recvs;
-    size_t of_qp;
-
-    l->slot = (c->size + 7) & ~7u;
-    l->slots = (uint32_t)(LOAD_MEMORY / c->qps / (l->slot ? l->slot : 8));
-    l->slots = l->slots < 1 ? 1 : l->slots > c->depth ? c->depth : l->slots;
-    if ((c->op == TRAFFIC_READ && c->validate) || is_atomic(l))
-        l->config.depth = l->slots; /* each message of the peer needs its own slot */
-    if (l->config.batch > l->config.depth)
-        l->config.batch = l->config.depth;
-    recvs = is_pong(l) && c->op == TRAFFIC_SEND ? RECVS : 1;
-    of_qp = (size_t)l->slots * l->slot + (size_t)recvs * (l->slot + UD_GRH_BYTES);
-    l->mem_len = of_qp * c->qps;
-    l->mem = calloc(1, l->mem_len);
-    l->sample = calloc(1, l->slot + 8u);
-    l->qp = calloc(c->qps, sizeof *l->qp);
-    if (!l->mem || !l->sample || !l->qp || !make_meter(&l->all, l->config.depth * c->qps))
-        return -ENOMEM;
-    for (unsigned i = 0; i < c->qps; i++) {
-        struct load_qp *q = &l->qp[i];
-        q->qp = q->ah = -1;
-        q->mem = l->mem + i * of_qp;
-        lay_out_receives(l, i, recvs);
-        q->s.message = calloc(l->config.depth, sizeof *q->s.message);
-        if (!q->s.message || !make_meter(&q->m, l->config.depth))
-            return -ENOMEM;
-        for (uint32_t s = 0; s < l->slots && !is_atomic(l); s++)
-            load_pattern(q->mem + s * l->slot, c->size, (uint64_t)i << 32 | s);
-    }
-    return 0;
-}
-
-static int make_qp(struct load *l, unsigned i)
-{
-    const struct load_config *c = &l->config;
-    struct load_qp *q = &l->qp[i];
-    struct verbs_qp_init init = {.type = c->type,
-                                 .qpn = i == 0 ? c->qpn : 0,
-                                 .max_send_wr = c->depth + 1,
-                                 .max_recv_wr = RECVS,
-                                 .max_dest_rd = 16,
-                                 .srq = EP_NO_SRQ,
-                                 .pd = l->pd,
-                                 .send_cq = l->cq,
-                                 .recv_cq = l->cq};
-
-    q->qp = verbs_qp_create(l->verbs, &init);
-    if (q->qp < 0)
-        return q->qp;
-    q->recvs.qp = q->qp;
-    q->recvs.lkey = l->key;
-    q->own =
-        (struct perftest_keys){.out_reads = 1, .qpn = verbs_qp_num(l->verbs, q->qp), .psn = verbs_pick_psn(l->verbs)};
-    if (c->op == TRAFFIC_READ || is_atomic(l))
-        q->own.out_reads = c->outs;
-    if (c->op != TRAFFIC_SEND) {
-        q->own.rkey = l->key;
-        q->own.vaddr = (uintptr_t)answer_mem(q);
-    }
-    q->own.srqn = xrc_srqn(&l->xrc);
-    if (l->xrc.verbs)
-        q->recvs.srq = l->xrc.srq;
-    return 0;
-}
-
-/* XRC with latency: the target that takes the peer's requests, for the first queue pair. */
-static int make_target(struct load *l)
-{
-    struct verbs_qp_init init = {
-        .type = QPT_XRC_TGT, .srq = EP_NO_SRQ, .pd = l->pd, .send_cq = l->cq, .recv_cq = l->cq, .max_dest_rd = 16};
-
-    l->xrc.own = l->qp[0].own;
-    return xrc_add(&l->xrc, init);
-}
-
-int load_init(struct load *l, struct verbs *verbs, const struct load_config *config)
-{
-    uint8_t access = ACCESS_LOCAL_WRITE;
-    int r;
-
-    memset(l, 0, sizeof *l);
-    l->verbs = verbs;
-    l->cq = -1;
-    l->config = *config;
-    if (l->config.latency)
-        l->config.depth = l->config.batch = 1;
-    r = make_memory(l);
-    if (r < 0)
+    q->mem = p->mem + i * bytes;
+    q->answer = q->mem + (size_t)p->slots * traffic_pitch(c);
+    q->out.lkey = p->key;
+    q->out.from = (struct traffic_slots){q->mem, (uintptr_t)q->mem, p->slots, traffic_pitch(c)};
+    q->out.to.n = 1;
+    for (uint32_t s = 0; s < p->slots && !traffic_is_atomic(c->op); s++)
+        perf_pattern(traffic_slot(&q->out.from, s), c->size, (uint64_t)i << 32 | s);
+    if (r < 0 || !traffic_answers(c))
         return r;
-    if (config->op == TRAFFIC_WRITE && config->latency)
-        access |= ACCESS_REMOTE_WRITE;
-    l->pd = verbs_pd_alloc(verbs);
-    r = verbs_mr_reg(verbs, l->pd, l->mem, l->mem_len, access, &l->key);
-    if (r < 0)
+    r = traffic_add(&p->t, &q->in, NULL, -1);
+    if (c->op == TRAFFIC_WRITE) { /* the peer begins */
+        traffic_pair(&q->in, &q->out);
+        q->in.to = (struct traffic_slots){.mem = q->answer, .n = 1};
         return r;
-    l->cq = verbs_cq_create(verbs, config->qps * (l->config.depth + 1 + RECVS));
-    if (l->cq < 0)
-        return l->cq;
-    if (config->type == QPT_XRC_INI)
-        r = xrc_open(&l->xrc, verbs, l->pd, l->cq, RECVS);
-    for (unsigned i = 0; i < config->qps && r == 0; i++)
-        r = make_qp(l, i);
-    if (r == 0 && l->xrc.verbs && config->latency)
-        r = make_target(l);
+    }
+    traffic_pair(&q->out, &q->in);
+    recvs.mem = q->answer;
+    recvs.iova = (uintptr_t)q->answer;
+    traffic_receive(&q->in, &recvs);
     return r;
 }
 
-void load_free(struct load *l)
+static int make_qp(struct perf *p, unsigned i)
 {
-    for (unsigned i = 0; l->qp && i < l->config.qps; i++) {
-        if (l->qp[i].qp >= 0)
-            verbs_qp_destroy(l->verbs, l->qp[i].qp);
-        if (l->qp[i].ah >= 0)
-            verbs_ah_destroy(l->verbs, l->qp[i].ah);
-        free(l->qp[i].s.message);
-        free(l->qp[i].m.when);
-    }
-    xrc_close(&l->xrc);
-    if (l->verbs)
-        verbs_cq_destroy(l->verbs, l->cq);
-    if (l->verbs && l->key)
-        verbs_mr_dereg(l->verbs, l->key);
-    free(l->qp);
-    free(l->mem);
-    free(l->sample);
-    free(l->latency);
-    free(l->all.when);
-    memset(l, 0, sizeof *l);
+    const struct traffic_config *c = &p->t.c;
+    struct perf_qp *q = &p->qp[i];
+    struct verbs_qp_init init = {.type = c->type,
+                                 .qpn = i == 0 ? p->t.c.qpn : 0,
+                                 .max_send_wr = c->tx_depth + 1,
+                                 .max_recv_wr = RECVS,
+                                 .max_dest_rd = 16,
+                                 .srq = EP_NO_SRQ,
+                                 .pd = p->pd,
+                                 .send_cq = p->cq,
+                                 .recv_cq = p->cq};
+
+    q->qp = verbs_qp_create(p->verbs, &init);
+    return q->qp < 0 ? q->qp : 0;
 }
 
-int load_connect(struct load *l, unsigned i, const struct av *av, ns_t now)
+/* What the peer is told of a queue pair. */
+static void make_keys(struct perf *p, struct perf_qp *q)
 {
-    struct load_qp *q = &l->qp[i];
+    const struct traffic_config *c = &p->t.c;
+
+    q->own = (struct perftest_keys){.out_reads = fetches(c) ? p->t.c.outs : 1,
+                                    .qpn = verbs_qp_num(p->verbs, q->qp),
+                                    .psn = verbs_pick_psn(p->verbs),
+                                    .srqn = xrc_srqn(&p->xrc)};
+    if (c->op != TRAFFIC_SEND) {
+        q->own.rkey = p->key;
+        q->own.vaddr = (uintptr_t)q->answer;
+    }
+}
+
+/* XRC with latency: the target that takes the peer's requests, for the first queue pair. */
+static int make_target(struct perf *p)
+{
+    struct verbs_qp_init init = {
+        .type = QPT_XRC_TGT, .srq = EP_NO_SRQ, .pd = p->pd, .send_cq = p->cq, .recv_cq = p->cq, .max_dest_rd = 16};
+
+    p->xrc.own = p->qp[0].own;
+    return xrc_add(&p->xrc, init);
+}
+
+static int make_memory(struct perf *p, size_t bytes)
+{
+    const struct traffic_config *c = &p->t.c;
+    uint8_t access = ACCESS_LOCAL_WRITE;
+
+    p->mem = calloc(c->qps, bytes);
+    p->sample = calloc(1, traffic_pitch(&p->t.c));
+    p->qp = calloc(c->qps, sizeof *p->qp);
+    if (!p->mem || !p->sample || !p->qp)
+        return -ENOMEM;
+    for (unsigned i = 0; i < c->qps; i++)
+        p->qp[i].qp = p->qp[i].ah = -1;
+    if (c->op == TRAFFIC_WRITE && c->latency)
+        access |= ACCESS_REMOTE_WRITE;
+    p->pd = verbs_pd_alloc(p->verbs);
+    return verbs_mr_reg(p->verbs, p->pd, p->mem, c->qps * bytes, access, &p->key);
+}
+
+int perf_init(struct perf *p, struct verbs *verbs, const struct traffic_config *config)
+{
+    struct traffic_config c = *config;
+    uint32_t fit = PERF_MEMORY / c.qps / traffic_pitch(&c);
+    size_t bytes;
+    int r;
+
+    *p = (struct perf){.verbs = verbs, .cq = -1};
+    p->slots = min_u32(max_u32(fit, 1), c.latency ? 1 : c.tx_depth);
+    if (traffic_is_atomic(c.op) || (c.op == TRAFFIC_READ && c.verify))
+        c.tx_depth = p->slots; /* each message of the peer needs its own slot */
+    c.rx_depth = RECVS;
+    r = traffic_init(&p->t, &c, &perf_ways, true);
+    bytes = (size_t)p->slots * traffic_pitch(&p->t.c) + traffic_receive_bytes(&p->t, traffic_answers(&c) ? RECVS : 1);
+    if (r == 0)
+        r = make_memory(p, bytes);
+    if (r == 0)
+        r = p->cq = verbs_cq_create(verbs, c.qps * (p->t.c.tx_depth + 1 + RECVS));
+    if (r >= 0)
+        r = c.type == QPT_XRC_INI ? xrc_open(&p->xrc, verbs, p->pd, p->cq, RECVS) : 0;
+    for (unsigned i = 0; i < c.qps && r == 0; i++) {
+        r = make_qp(p, i);
+        if (r == 0)
+            r = make_flows(p, i, bytes);
+        if (r == 0)
+            make_keys(p, &p->qp[i]);
+    }
+    if (r == 0 && p->xrc.verbs && c.latency)
+        r = make_target(p);
+    return r;
+}
+
+void perf_free(struct perf *p)
+{
+    for (unsigned i = 0; p->qp && i < p->t.c.qps; i++) {
+        if (p->qp[i].qp >= 0)
+            verbs_qp_destroy(p->verbs, p->qp[i].qp);
+        if (p->qp[i].ah >= 0)
+            verbs_ah_destroy(p->verbs, p->qp[i].ah);
+    }
+    xrc_close(&p->xrc);
+    if (p->verbs)
+        verbs_cq_destroy(p->verbs, p->cq);
+    if (p->verbs && p->key)
+        verbs_mr_dereg(p->verbs, p->key);
+    traffic_free(&p->t);
+    free(p->qp);
+    free(p->mem);
+    free(p->sample);
+    memset(p, 0, sizeof *p);
+}
+
+int perf_connect(struct perf *p, unsigned i, const struct av *av, ns_t now)
+{
+    struct perf_qp *q = &p->qp[i];
     struct ep_peer e = ep_peer_default();
 
     e.av = *av;
     e.qpn = q->peer.qpn;
     e.rq_psn = q->peer.psn;
     e.sq_psn = q->own.psn;
-    e.path_mtu = l->config.mtu;
+    e.path_mtu = p->t.c.mtu;
     e.qkey = PERFTEST_QKEY;
-    e.max_rd_atomic = l->config.outs;
-    e.access = is_pong(l) ? ACCESS_REMOTE_WRITE : 0;
-    if (l->config.type == QPT_UD) {
-        q->ah = verbs_ah_create(l->verbs, l->pd, av);
+    e.max_rd_atomic = p->t.c.outs;
+    e.access = traffic_answers(&p->t.c) ? ACCESS_REMOTE_WRITE : 0;
+    if (p->t.c.type == QPT_UD) {
+        q->ah = verbs_ah_create(p->verbs, p->pd, av);
         if (q->ah < 0)
             return q->ah;
     }
-    if (xrc_both_ways(&l->xrc)) {
-        int r = xrc_connect(&l->xrc, e, now);
+    if (xrc_both_ways(&p->xrc)) {
+        int r = xrc_connect(&p->xrc, e, now);
         if (r < 0)
             return r;
     }
-    return verbs_qp_connect(l->verbs, q->qp, &e, now);
+    return verbs_qp_connect(p->verbs, q->qp, &e, now);
 }

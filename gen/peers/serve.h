@@ -21,7 +21,7 @@
 #define RDMATRACE_GEN_PEERS_SERVE_H
 
 #include "gen/peers/oob_tcp.h"
-#include "gen/peers/perf_run.h"
+#include "gen/peers/perf.h"
 #include "gen/peers/rping.h"
 
 #define SERVE_SESSIONS 16         /* clients at a time */

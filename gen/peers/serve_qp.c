@@ -227,7 +227,7 @@ void sqp_ready(struct serve *v, struct serve_session *s, struct serve_qp *q, ns_
         q->xrc.own = k;
     }
     if (s->kind == SERVE_READ)
-        load_pattern(q->mem, v->config.room, LOAD_SEED);
+        perf_pattern(q->mem, v->config.room, PERF_SEED);
     posted(s, receives_post_all(&q->recvs, now));
     limit_burst(v);
 }
@@ -237,7 +237,7 @@ static void answer(struct serve *v, struct serve_session *s, struct serve_qp *q,
 {
     bool back = xrc_both_ways(&q->xrc);
     struct sge sge = {(uintptr_t)answer_mem(v, q), size, q->key};
-    struct send_wr wr = load_wr(op, &sge, back ? &q->xrc.peer : &q->peer, q->ah);
+    struct send_wr wr = perf_wr(op, &sge, back ? &q->xrc.peer : &q->peer, q->ah);
     int r;
 
     wr.wr_id = WR_SENT | wr_id(v, s, q);
@@ -273,7 +273,7 @@ static void message(struct serve *v, struct serve_session *s, struct serve_qp *q
     }
     q->received++;
     q->arrived = now;
-    if (s->mark.ours && (!load_pattern_ok(data, len) || (s->mark.size && len != s->mark.size)))
+    if (s->mark.ours && (!perf_pattern_ok(data, len) || (s->mark.size && len != s->mark.size)))
         q->wrong++;
     if (len <= v->config.room)
         memcpy(answer_mem(v, q), data, len);

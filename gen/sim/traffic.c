@@ -4,370 +4,331 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define DRAIN_TIME      (2 * NS_PER_MS)
-#define RING_UNRELIABLE 16384 /* datagrams that may be in transit: the queues of the network hold many */
+#define DRAIN_TIME (2 * NS_PER_MS)
 
 /* --- Setup ------------------------------------------------------------------------------------ */
 
-bool traffic_receives(const struct traffic_config *c)
-{
-    return c->op == TRAFFIC_SEND || c->op == TRAFFIC_MIXED || c->with_imm || traffic_lends(c);
-}
-
-bool traffic_lends(const struct traffic_config *c)
-{
-    return traffic_mix(c) & TRAFFIC_LENDS;
-}
-
-uint32_t traffic_conns(const struct traffic_config *c)
+uint32_t sim_traffic_conns(const struct traffic_config *c)
 {
     return c->type == QPT_XRC_INI && c->bidirectional ? c->qps * 2 : c->qps;
 }
 
-uint32_t traffic_keys(const struct traffic_config *c)
+uint32_t sim_traffic_keys(const struct traffic_config *c)
 {
-    return traffic_conns(c) * (4 + (traffic_lends(c) ? 4 + 2 * TRAFFIC_LOANS * TRAFFIC_KEYS : 0));
+    return sim_traffic_conns(c) * (4 + (traffic_lends(c) ? 4 + 2 * TRAFFIC_LOANS * TRAFFIC_KEYS : 0));
 }
 
-/* Lay out the receive buffers of a direction, from `at` bytes of the receiving host's memory on. */
-static void lay_out_receives(const struct traffic *t, struct traffic_dir *d, size_t at)
+static int flow_open(struct sim_traffic *t, struct sim_flow *d, struct sim_conn *c, unsigned host)
 {
-    uint32_t grh = d->c->type == QPT_UD ? UD_GRH_BYTES : 0;
-    unsigned other = d->host ^ 1;
-
-    d->recvs = (struct receives){.verbs = ep_verbs(t->s->ep[other]),
-                                 .qp = d->c->qp[other],
-                                 .srq = d->c->srq[other],
-                                 .mem = d->rx + at,
-                                 .iova = RX_IOVA + at,
-                                 .lkey = d->s.rkey,
-                                 .pitch = t->stride + UD_GRH_BYTES,
-                                 .bytes = t->stride + grh,
-                                 .grh = grh,
-                                 .slots = t->rx_slots,
-                                 .id = RECEIVES_ID};
-}
-
-static int dir_init(struct traffic *t, struct traffic_dir *d, struct sim_conn *c, unsigned host)
-{
-    size_t tx = (size_t)t->c.tx_depth * t->stride;
-    size_t rx = ATOMIC_AREA + tx + (size_t)t->rx_slots * (t->stride + UD_GRH_BYTES);
     struct verbs *verbs = ep_verbs(t->s->ep[host]), *other = ep_verbs(t->s->ep[host ^ 1]);
-    int r;
+    uint32_t depth = t->t.c.tx_depth, pitch = traffic_pitch(&t->t.c);
+    size_t tx = (size_t)depth * pitch, rx = ATOMIC_AREA + tx + traffic_receive_bytes(&t->t, t->t.c.rx_depth);
+    struct receives recvs = {.verbs = other, .qp = c->qp[host ^ 1], .srq = c->srq[host ^ 1]};
+    struct traffic_flow *f = &d->f;
+    int r = traffic_add(&t->t, f, verbs, c->qp[host]);
 
     d->c = c;
     d->host = host;
-    prng_seed(&d->prng, t->c.seed * 977 + c->number * 2 + host);
-    d->s = (struct sender){.verbs = verbs,
-                           .qp = c->qp[host],
-                           .ah = c->ah[host],
-                           .iters = host == c->initiator || !t->answers ? t->c.iters : 0,
-                           .depth = t->c.tx_depth,
-                           .signal_every = t->c.signal_every,
-                           .imm = t->c.with_imm,
-                           .solicited = t->c.solicited,
-                           .message = calloc(t->c.tx_depth, sizeof *d->s.message)};
-    d->rows = calloc(t->c.tx_depth, sizeof *d->rows);
-    d->await = calloc(t->ring, sizeof *d->await);
+    d->rows = calloc(depth, sizeof *d->rows);
     d->tx = calloc(1, tx);
     d->rx = calloc(1, rx);
-    if (!d->s.message || !d->rows || !d->await || !d->tx || !d->rx)
+    if (r < 0 || !d->rows || !d->tx || !d->rx)
         return -ENOMEM;
-    r = verbs_mr_reg_iova(verbs, t->c.conn.pd[host], d->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &d->s.lkey);
+    prng_seed(&f->prng, t->t.c.seed * 977 + c->number * 2 + host);
+    f->ah = c->ah[host];
+    f->iters = host != c->initiator && t->keeps_silent ? 0 : f->iters;
+    f->from = (struct traffic_slots){d->tx, TX_IOVA, depth, pitch};
+    f->to = (struct traffic_slots){d->rx + ATOMIC_AREA, RX_IOVA + ATOMIC_AREA, depth, pitch};
+    f->counter[0] = RX_IOVA;
+    f->counter[1] = RX_IOVA + 8;
+    r = verbs_mr_reg_iova(verbs, t->conn.pd[host], d->tx, tx, TX_IOVA, ACCESS_LOCAL_WRITE, &f->lkey);
     if (r == 0)
-        r = verbs_mr_reg_iova(other, t->c.conn.pd[host ^ 1], d->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
-                              &d->s.rkey);
-    lay_out_receives(t, d, ATOMIC_AREA + tx);
-    if (r == 0 && traffic_lends(&t->c))
-        r = traffic_loans_open(t, d);
-    return r;
+        r = verbs_mr_reg_iova(other, t->conn.pd[host ^ 1], d->rx, rx, RX_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                              &f->rkey);
+    recvs.mem = d->rx + ATOMIC_AREA + tx;
+    recvs.iova = RX_IOVA + ATOMIC_AREA + tx;
+    recvs.lkey = f->rkey;
+    traffic_receive(f, &recvs);
+    return r == 0 && traffic_lends(&t->t.c) ? sim_loans_open(d) : r;
 }
 
-static void dir_free(struct traffic_dir *d)
+static int conn_open(struct sim_traffic *t, unsigned i, struct prng *prng)
 {
-    free(d->s.message);
-    free(d->rows);
-    free(d->await);
-    free(d->tx);
-    free(d->rx);
-    traffic_loans_free(d);
+    struct sim_conn *c;
+    int r = 0;
+
+    for (unsigned h = 0; h < NET_HOSTS && !t->t.c.psn_given; h++)
+        t->conn.psn[h] = (uint32_t)prng_next(prng) & 0xffffff;
+    t->conn.initiator = i & t->alternate;
+    if (!(c = sim_conn_add(t->s, &t->conn, &r)))
+        return r;
+    for (unsigned h = c->initiator; h <= (unsigned)(c->initiator | t->t.c.bidirectional) && r == 0; h++)
+        r = flow_open(t, &t->flows[t->t.n_flows], c, h);
+    if (r < 0)
+        return r;
+    return t->s->cm[0] ? sim_conn_connect(t->s, c, c->initiator) : sim_conn_join(t->s, c);
 }
 
-static int traffic_open(struct traffic *t)
+static int conns_open(struct sim_traffic *t)
 {
+    const struct traffic_config *c = &t->t.c;
     struct prng prng;
     int r = 0;
 
-    prng_seed(&prng, t->c.seed ^ 0x7e57);
-    for (unsigned h = 0; h < NET_HOSTS; h++) {
-        t->c.conn.pd[h] = verbs_pd_alloc(ep_verbs(t->s->ep[h]));
-        if (t->c.srq && t->c.type != QPT_XRC_INI &&
-            (r = t->c.conn.srq[h] = verbs_srq_create(ep_verbs(t->s->ep[h]), t->c.conn.pd[h], t->rx_slots, 1)) < 0)
-            return r;
+    prng_seed(&prng, c->seed ^ 0x7e57);
+    for (unsigned h = 0; h < NET_HOSTS && r >= 0; h++) {
+        struct verbs *v = ep_verbs(t->s->ep[h]);
+        t->conn.pd[h] = verbs_pd_alloc(v);
+        if (c->srq && c->type != QPT_XRC_INI)
+            r = t->conn.srq[h] = verbs_srq_create(v, t->conn.pd[h], c->rx_depth, 1);
     }
-    for (uint32_t i = 0; i < t->c.qps; i++) {
-        for (unsigned h = 0; h < NET_HOSTS && !t->c.psn_given; h++)
-            t->c.conn.psn[h] = (uint32_t)prng_next(&prng) & 0xffffff;
-        t->c.conn.initiator = i & t->alternate;
-        struct sim_conn *c = sim_conn_add(t->s, &t->c.conn, &r);
-        if (!c)
-            return r;
-        for (unsigned h = c->initiator; h <= (unsigned)(c->initiator | t->c.bidirectional); h++)
-            if ((r = dir_init(t, &t->dirs[t->n_dirs++], c, h)) < 0)
-                return r;
-        r = t->c.use_cm ? sim_conn_connect(t->s, c, c->initiator) : sim_conn_join(t->s, c);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (unsigned i = 0; i < c->qps && r >= 0; i++)
+        r = conn_open(t, i, &prng);
+    for (unsigned i = 0; i + 1 < t->t.n_flows && traffic_answers(c); i += 2)
+        traffic_pair(&t->flows[i].f, &t->flows[i + 1].f);
+    return r;
 }
 
-struct traffic *traffic_new(struct sim *s, const struct traffic_config *c, int *err)
+/* Settings that follow from others. */
+static struct traffic_config settle(struct sim_traffic *t, struct traffic_config c)
 {
-    struct traffic *t = calloc(1, sizeof *t);
+    c.verify = true;
+    c.bidirectional |= traffic_answers(&c);
+    if (c.type == QPT_XRC_INI && c.bidirectional) {
+        c.qps = sim_traffic_conns(&c);
+        c.bidirectional = false;
+        t->alternate = 1;
+    }
+    if (traffic_lends(&c)) { /* the other host gives back what it was lent */
+        t->keeps_silent = !c.bidirectional;
+        c.bidirectional = true;
+    }
+    return c;
+}
+
+struct sim_traffic *sim_traffic_new(struct sim *s, const struct traffic_config *config,
+                                    const struct sim_conn_config *conn, struct ledger *ledger, int *err)
+{
+    struct sim_traffic *t = calloc(1, sizeof *t);
+    struct traffic_config c;
 
     *err = -ENOMEM;
     if (!t)
         return NULL;
     t->s = s;
-    t->c = *c;
-    if (c->type == QPT_XRC_INI && c->bidirectional) {
-        t->c.qps = traffic_conns(c);
-        t->c.bidirectional = false;
-        t->alternate = 1;
+    t->conn = *conn;
+    t->ledger = ledger;
+    t->due = NS_NEVER;
+    c = settle(t, *config);
+    if (traffic_init(&t->t, &c, &sim_ways, false) == 0) {
+        t->conn.max_send_wr = t->t.c.tx_depth + (traffic_lends(&c) ? TRAFFIC_LOANS * TRAFFIC_LOAN_WRS : 0);
+        t->conn.max_recv_wr = t->t.c.rx_depth;
+        t->flows = calloc(c.qps, 2 * sizeof *t->flows);
+        t->course = calloc(c.qps, 1);
+        *err = t->flows && t->course ? conns_open(t) : -ENOMEM;
     }
-    if (traffic_lends(c)) { /* the other host gives back what it was lent */
-        t->answers = !c->bidirectional;
-        t->c.bidirectional = true;
-    }
-    t->refill = NS_NEVER;
-    t->stride = (max_u32(c->size, traffic_lends(c) ? TRAFFIC_LOAN_BYTES : 8) + 7) & ~7u;
-    t->rx_slots = c->rx_depth ? c->rx_depth : 2 * c->tx_depth;
-    /* else the send queue would fill up without a completion */
-    t->c.signal_every = min_u32(max_u32(c->signal_every, 1), c->tx_depth);
-    for (t->ring = qp_is_reliable(c->type) ? 1 : RING_UNRELIABLE; t->ring < 4 * (t->c.tx_depth + t->rx_slots);)
-        t->ring *= 2;
-    t->c.conn.max_send_wr = c->tx_depth + (traffic_lends(c) ? TRAFFIC_LOANS * TRAFFIC_LOAN_WRS : 0);
-    t->c.conn.max_recv_wr = t->rx_slots;
-    t->dirs = calloc((size_t)t->c.qps * 2, sizeof *t->dirs);
-    t->conn_done = calloc(t->c.qps, 1);
-    t->through = calloc(t->c.qps, sizeof *t->through);
-    *err = t->dirs && t->conn_done && t->through ? traffic_open(t) : -ENOMEM;
-    if (*err == 0)
+    if (*err >= 0)
         return t;
-    traffic_free(t);
+    sim_traffic_free(t);
     return NULL;
 }
 
-void traffic_free(struct traffic *t)
+void sim_traffic_free(struct sim_traffic *t)
 {
     if (!t)
         return;
-    for (unsigned i = 0; i < t->n_dirs; i++)
-        dir_free(&t->dirs[i]);
-    free(t->dirs);
-    free(t->conn_done);
-    free(t->through);
+    for (unsigned i = 0; i < t->t.n_flows; i++) {
+        free(t->flows[i].rows);
+        free(t->flows[i].tx);
+        free(t->flows[i].rx);
+        sim_loans_free(&t->flows[i]);
+    }
+    traffic_free(&t->t);
+    free(t->flows);
+    free(t->course);
     free(t);
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-struct traffic_dir *traffic_dir_of(struct traffic *t, unsigned conn, unsigned host)
+struct sim_flow *sim_flow_from(struct sim_traffic *t, unsigned conn, unsigned host)
 {
-    if (t->c.bidirectional)
-        return &t->dirs[conn * 2 + host];
-    return host == t->s->conn[conn]->initiator ? &t->dirs[conn] : NULL;
+    if (t->t.c.bidirectional)
+        return &t->flows[conn * 2 + host];
+    return host == t->s->conn[conn]->initiator ? &t->flows[conn] : NULL;
+}
+
+/* Look at all connections at `when`. */
+static void come_back(struct sim_traffic *t, ns_t when)
+{
+    t->due = when < t->due ? when : t->due;
 }
 
 /* Process the completions of connection `i` at host `h`. */
-static void poll_cq(struct traffic *t, unsigned i, unsigned h)
+static void poll_cq(struct sim_traffic *t, unsigned i, unsigned h)
 {
-    const struct sim_conn *c = t->s->conn[i];
-    struct traffic_dir *tx = traffic_dir_of(t, i, h), *rx = traffic_dir_of(t, i, h ^ 1);
     struct wc wc[16];
     int n;
 
-    while ((n = verbs_poll(ep_verbs(t->s->ep[h]), c->cq[h], wc, ARRAY_LEN(wc))) > 0)
-        for (int k = 0; k < n; k++) {
-            if ((wc[k].wr_id & RECEIVES_ID) && rx)
-                traffic_recv_completed(t, rx, &wc[k]);
-            else if (wc[k].wr_id & KEY_ID)
-                traffic_loan_completed(t, i, h, &wc[k]);
-            else if (tx)
-                traffic_send_completed(t, tx, &wc[k]);
-        }
+    while ((n = verbs_poll(ep_verbs(t->s->ep[h]), t->s->conn[i]->cq[h], wc, ARRAY_LEN(wc))) > 0)
+        for (int k = 0; k < n; k++)
+            if (wc[k].wr_id & TRAFFIC_FOREIGN)
+                sim_loan_completed(sim_flow_of(traffic_flow_of(&t->t, wc[k].wr_id)), &wc[k]);
+            else
+                traffic_took(&t->t, &wc[k]);
 }
 
-/* True if all messages of the direction are complete (RC: and received, and all that was lent is back), or its queue
- * pair failed. */
-static bool dir_done(const struct traffic_dir *d)
-{
-    if (d->dead)
-        return true;
-    return d->s.completed == d->s.iters && (!qp_is_reliable(d->c->type) || d->await_head == d->await_tail) &&
-           traffic_loans_done(d);
-}
-
-/* Receives that the direction needs: one for each message of it, and for each key that comes back, as long as the queue
+/* Receives that the flow needs: one for each message of it, and for each key that comes back, as long as the queue
  * pair takes any. */
-static uint64_t receives_needed(const struct traffic *t, const struct traffic_dir *d)
+static bool needs_receives(const struct sim_flow *d)
 {
-    if (d->rx_flushed)
-        return 0;
-    return d->loans ? UINT64_MAX : t->c.iters + t->rx_slots;
+    const struct traffic_config *c = &d->f.t->c;
+
+    if (!traffic_receives(c) || d->f.dead || d->f.rx_flushed)
+        return false;
+    return d->loans || d->f.rx_posted < c->rx_depth || d->f.rx_posted - c->rx_depth < c->iters;
 }
 
 /* With recv_delay: true if receives may not be posted yet. */
-static bool refill_waits(struct traffic *t, struct traffic_dir *d, ns_t now)
+static bool refill_waits(struct sim_traffic *t, struct sim_flow *d, ns_t now)
 {
-    if (!t->c.recv_delay || !d->rx_posted)
+    if (!t->t.c.recv_delay || !d->f.rx_posted)
         return false;
-    if (!d->refill && d->rx_posted == d->rx_done)
-        d->refill = now + t->c.recv_delay;
+    if (!d->refill && d->f.rx_posted == d->f.rx_done)
+        d->refill = now + t->t.c.recv_delay;
     if (d->refill && d->refill <= now) {
         d->refill = 0;
         return false;
     }
-    if (d->refill && d->refill < t->refill)
-        t->refill = d->refill;
+    if (d->refill)
+        come_back(t, d->refill);
     return true;
 }
 
-static void dir_run(struct traffic *t, struct traffic_dir *d, ns_t now)
+static void flow_run(struct sim_traffic *t, struct sim_flow *d, ns_t now)
 {
-    if (traffic_receives(&t->c) && !d->dead && d->rx_posted < receives_needed(t, d) && !refill_waits(t, d, now))
-        traffic_post_recvs(t, d, now);
-    traffic_use_keys(t, d, now);
-    if (d->c->state[d->host] != SIM_CONN_UP || (d->c->type == QPT_UD && d->c->state[d->host ^ 1] != SIM_CONN_UP))
+    const uint8_t *state = d->c->state;
+
+    if (needs_receives(d) && !refill_waits(t, d, now))
+        traffic_post_receives(&d->f, now);
+    sim_use_keys(d, now);
+    if (state[d->host] != SIM_CONN_UP || (d->c->type == QPT_UD && state[d->host ^ 1] != SIM_CONN_UP))
         return;
-    while (!d->dead && sender_room(&d->s))
-        if (!traffic_post(t, d, now))
-            break;
+    d->f.remote_qpn = d->c->remote_qpn[d->host];
+    d->f.remote_qkey = d->c->remote_qkey[d->host];
+    d->f.remote_srqn = d->c->remote_srqn;
+    traffic_post(&d->f, now);
+    if (now < t->t.until)
+        come_back(t, t->t.until);
 }
 
-/* Run connection `i`; starts its disconnect when both directions are done. True: it is finished. */
-static bool conn_run(struct traffic *t, unsigned i, ns_t now)
+/* Run connection `i`; starts its disconnect when its flows are done. True: it is over. */
+static bool conn_run(struct sim_traffic *t, unsigned i, ns_t now)
 {
     struct sim_conn *c = t->s->conn[i];
     bool done = true, dead = false;
 
     if (c->state[0] == SIM_CONN_FAILED || c->state[1] == SIM_CONN_FAILED) {
-        t->r.conn_failed += !t->conn_done[i];
-        t->conn_done[i] = 1;
+        t->t.r.conn_failed += !(t->course[i] & ENDS);
+        t->course[i] |= ENDS;
         return true;
     }
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        const struct traffic_dir *d = traffic_dir_of(t, i, h);
-        done &= !d || dir_done(d);
-        dead |= d && d->loans && d->dead; /* what was lent never comes back */
+        const struct sim_flow *d = sim_flow_from(t, i, h);
+        done &= !d || d->f.dead || (traffic_flow_done(&d->f, now) && sim_loans_done(d));
+        dead |= d && d->loans && d->f.dead; /* what was lent never comes back */
     }
     if (!done)
         return dead;
     if (!qp_is_reliable(c->type)) {
         if (!t->drain)
             t->drain = now + DRAIN_TIME;
-        if (now < t->drain)
+        if (now < t->drain) {
+            come_back(t, t->drain);
             return false;
+        }
     }
-    if (!t->c.use_cm || !t->c.disconnect || c->type == QPT_UD)
+    if (!t->s->cm[0] || !t->t.c.disconnect || c->type == QPT_UD)
         return true;
-    if (!t->conn_done[i]) {
-        t->conn_done[i] = 1;
+    if (!(t->course[i] & ENDS)) {
+        t->course[i] |= ENDS;
         if (sim_conn_disconnect(t->s, c, 0) < 0)
             return true;
     }
     return c->state[0] == SIM_CONN_DOWN;
 }
 
-/* The next connection from `i` on with news; t->c.qps: none. */
-static unsigned next_news(const struct traffic *t, unsigned i)
+/* The next connection from `i` on with news; t->t.c.qps: none. */
+static unsigned next_news(const struct sim_traffic *t, unsigned i)
 {
-    const uint8_t *at = memchr(t->s->news + i, 1, t->c.qps - i);
+    const uint8_t *at = memchr(t->s->news + i, 1, t->t.c.qps - i);
 
-    return at ? (unsigned)(at - t->s->news) : t->c.qps;
+    return at ? (unsigned)(at - t->s->news) : t->t.c.qps;
 }
 
-/* Set `news` for connections with completions, and when the time to wait for arrivals ends. Completion queues were
- * created in the order of connections. */
-static void find_news(struct traffic *t, ns_t now)
+/* Set `news` for connections with completions; for all when that is due, or WRITEs may have been answered.
+ * Completion queues were created in the order of connections. */
+static void find_news(struct sim_traffic *t, ns_t now)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         int first = t->s->conn[0]->cq[h];
         for (int cq = ep_cq_next(t->s->ep[h], first); cq >= 0; cq = ep_cq_next(t->s->ep[h], cq + 1))
-            if ((uint32_t)(cq - first) < t->c.qps)
+            if ((uint32_t)(cq - first) < t->t.c.qps)
                 t->s->news[cq - first] = 1;
     }
-    if (t->refill <= now) {
-        t->refill = NS_NEVER;
-        memset(t->s->news, 1, t->c.qps);
-    }
-    if (t->drain && !t->drained && now >= t->drain) {
-        t->drained = true;
-        memset(t->s->news, 1, t->c.qps);
-    }
+    traffic_look(&t->t, now);
+    if (t->due <= now || traffic_answers(&t->t.c))
+        memset(t->s->news, 1, t->t.c.qps);
+    if (t->due <= now)
+        t->due = NS_NEVER;
 }
 
-static ns_t traffic_step(void *user, ns_t now)
+static ns_t step(void *user, ns_t now)
 {
-    struct traffic *t = user;
+    struct sim_traffic *t = user;
 
     find_news(t, now);
-    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
+    for (unsigned i = next_news(t, 0); i < t->t.c.qps; i = next_news(t, i + 1))
         for (unsigned h = 0; h < NET_HOSTS; h++)
             poll_cq(t, i, h);
-    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1))
+    for (unsigned i = next_news(t, 0); i < t->t.c.qps; i = next_news(t, i + 1))
         for (unsigned h = 0; h < NET_HOSTS; h++) {
-            struct traffic_dir *d = traffic_dir_of(t, i, h);
+            struct sim_flow *d = sim_flow_from(t, i, h);
             if (d)
-                dir_run(t, d, now);
+                flow_run(t, d, now);
         }
-    for (unsigned i = next_news(t, 0); i < t->c.qps; i = next_news(t, i + 1)) {
+    for (unsigned i = next_news(t, 0); i < t->t.c.qps; i = next_news(t, i + 1)) {
         t->s->news[i] = 0;
-        if (conn_run(t, i, now) && !t->through[i]) {
-            t->through[i] = true;
-            t->n_through++;
+        if (conn_run(t, i, now) && !(t->course[i] & OVER)) {
+            t->course[i] |= OVER;
+            t->n_over++;
         }
     }
-    t->all_done = t->n_through == t->c.qps;
-    if (t->all_done)
-        return NS_NEVER;
-    return t->drain > now && t->drain < t->refill ? t->drain : t->refill;
+    return t->n_over == t->t.c.qps ? NS_NEVER : t->due;
 }
 
-struct sim_app traffic_app(struct traffic *t)
+struct sim_app sim_traffic_app(struct sim_traffic *t)
 {
-    return (struct sim_app){.run = traffic_step, .sent = t->c.ledger ? traffic_sent : NULL, .user = t};
+    return (struct sim_app){.run = step, .sent = t->ledger ? sim_ledger_sent : NULL, .user = t};
 }
 
-unsigned traffic_progress(const struct traffic *t)
+void sim_traffic_run(struct sim_traffic *t, void (*tick)(void *user), void *user)
 {
-    uint64_t total = 0, done = 0;
+    ns_t limit = t->t.c.time_limit ? t->t.c.time_limit : NS_NEVER;
+    struct traffic_result *r = &t->t.r;
 
-    for (unsigned i = 0; i < t->n_dirs; i++) {
-        const struct traffic_dir *d = &t->dirs[i];
-        total += d->s.iters;
-        done += d->dead ? d->s.iters : d->s.completed;
-    }
-    return total ? (unsigned)(done * 1000 / total) : 1000;
-}
-
-void traffic_run(struct traffic *t, void (*tick)(void *user), void *user)
-{
-    ns_t limit = t->c.time_limit ? t->c.time_limit : NS_NEVER;
-
-    for (uint32_t n = 0; !t->all_done && !t->r.gave_up; n++) {
-        t->r.gave_up = !sim_step(t->s, limit) && !t->all_done;
+    for (uint32_t n = 0; t->n_over < t->t.c.qps && !r->gave_up; n++) {
+        r->gave_up = !sim_step(t->s, limit) && t->n_over < t->t.c.qps;
         if (tick && (n & 0xff) == 0)
             tick(user);
     }
-    for (unsigned i = 0; i < t->n_dirs; i++) {
-        traffic_tell(t, &t->dirs[i], UINT64_MAX, NULL);
-        traffic_loans_check(t, &t->dirs[i]);
+    for (unsigned i = 0; i < t->t.n_flows; i++) {
+        sim_ledger_end(&t->flows[i]);
+        sim_loans_check(&t->flows[i]);
     }
 }
 
-const struct traffic_result *traffic_result(const struct traffic *t)
+struct traffic *sim_traffic_flows(struct sim_traffic *t)
 {
-    return &t->r;
+    return &t->t;
 }

@@ -21,6 +21,12 @@ enum part {
     PART_RETURN,     /* the other host: SEND, with Invalidate or without */
 };
 
+/* What is awaited besides messages. */
+enum await_kind {
+    AWAIT_KEY = 1, /* a key that is lent */
+    AWAIT_RETURN,  /* of a key; the flow is that of the SEND which says so */
+};
+
 /* Index of struct loan.key: op - TRAFFIC_MW1. */
 enum { KEY_MW1, KEY_MW2, KEY_FAST };
 
@@ -50,65 +56,56 @@ struct traffic_loans {
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-static struct verbs *verbs_of(const struct traffic *t, unsigned host)
-{
-    return ep_verbs(t->s->ep[host]);
-}
-
-static int new_key(const struct traffic *t, const struct traffic_dir *d, unsigned kind, uint32_t *key)
-{
-    struct verbs *v = verbs_of(t, d->host);
-    uint32_t pd = t->c.conn.pd[d->host];
-
-    return kind == KEY_FAST ? verbs_mr_alloc(v, pd, d->loans->pitch, key) : verbs_mw_alloc(v, pd, kind + 1, key);
-}
-
-int traffic_loans_open(struct traffic *t, struct traffic_dir *d)
+int sim_loans_open(struct sim_flow *d)
 {
     static const uint64_t iova[NET_HOSTS] = {KEY_IOVA, FAR_IOVA};
+    struct verbs *verbs[NET_HOSTS] = {d->f.verbs, d->f.recvs.verbs};
+    const uint32_t *pd = sim_traffic_of(d)->conn.pd;
     struct traffic_loans *l = d->loans = calloc(1, sizeof *l);
     int r = l ? 0 : -ENOMEM;
     size_t bytes;
 
     if (r)
         return r;
-    l->pitch = t->stride + 2 * MARGIN;
+    l->pitch = traffic_pitch(&d->f.t->c) + 2 * MARGIN;
     bytes = (size_t)l->pitch * TRAFFIC_LOANS;
     for (unsigned i = 0; i < NET_HOSTS && r == 0; i++) {
-        unsigned host = d->host ^ i;
         l->mem[i] = malloc(bytes);
         if (!l->mem[i])
             return -ENOMEM;
         memset(l->mem[i], UNTOUCHED, bytes);
-        r = verbs_mr_reg_iova(verbs_of(t, host), t->c.conn.pd[host], l->mem[i], bytes, iova[i],
-                              ACCESS_LOCAL_WRITE | ACCESS_MW_BIND, &l->mem_key[i]);
+        r = verbs_mr_reg_iova(verbs[i], pd[d->host ^ i], l->mem[i], bytes, iova[i], ACCESS_LOCAL_WRITE | ACCESS_MW_BIND,
+                              &l->mem_key[i]);
     }
-    for (unsigned n = 0; n < TRAFFIC_LOANS; n++)
-        for (unsigned kind = 0; kind < TRAFFIC_KEYS && r == 0; kind++)
-            if (traffic_mix(&t->c) >> (TRAFFIC_MW1 + kind) & 1)
-                r = new_key(t, d, kind, &l->loan[n].key[kind]);
+    for (unsigned n = 0; n < TRAFFIC_LOANS * TRAFFIC_KEYS && r == 0; n++) {
+        unsigned kind = n % TRAFFIC_KEYS;
+        uint32_t *key = &l->loan[n / TRAFFIC_KEYS].key[kind];
+        if (traffic_mix(&d->f.t->c) >> (TRAFFIC_MW1 + kind) & 1)
+            r = kind == KEY_FAST ? verbs_mr_alloc(verbs[0], pd[d->host], l->pitch, key)
+                                 : verbs_mw_alloc(verbs[0], pd[d->host], kind + 1, key);
+    }
     return r;
 }
 
-void traffic_loans_free(struct traffic_dir *d)
+void sim_loans_free(struct sim_flow *d)
 {
     for (unsigned i = 0; d->loans && i < NET_HOSTS; i++)
         free(d->loans->mem[i]);
     free(d->loans);
 }
 
-static unsigned number_of(const struct traffic_dir *d, const struct loan *n)
+static unsigned number_of(const struct sim_flow *d, const struct loan *n)
 {
     return (unsigned)(n - d->loans->loan);
 }
 
 /* Memory of a loan at the posting host (0) or the other one (1), behind the margin. */
-static uint8_t *mem_of(const struct traffic_dir *d, const struct loan *n, unsigned which)
+static uint8_t *mem_of(const struct sim_flow *d, const struct loan *n, unsigned which)
 {
     return d->loans->mem[which] + (size_t)number_of(d, n) * d->loans->pitch + MARGIN;
 }
 
-static uint64_t offset_of(const struct traffic_dir *d, const struct loan *n)
+static uint64_t offset_of(const struct sim_flow *d, const struct loan *n)
 {
     return (uint64_t)(mem_of(d, n, 0) - d->loans->mem[0]);
 }
@@ -122,7 +119,7 @@ static bool all_untouched(const uint8_t *p, size_t len)
 }
 
 /* Whether everything but the first `len` bytes of the memory of a loan is as it was. */
-static bool rest_untouched(const struct traffic_dir *d, const struct loan *n, uint32_t len)
+static bool rest_untouched(const struct sim_flow *d, const struct loan *n, uint32_t len)
 {
     const uint8_t *p = mem_of(d, n, 0);
 
@@ -139,15 +136,15 @@ static struct loan *free_loan(struct traffic_loans *l)
     return NULL;
 }
 
-static uint64_t id_of(const struct traffic_dir *d, const struct loan *n, enum part part)
+static uint64_t id_of(const struct sim_flow *d, const struct loan *n, enum part part)
 {
-    return KEY_ID | (uint64_t)part << PART_SHIFT | number_of(d, n);
+    return d->f.id | TRAFFIC_FOREIGN | (uint64_t)part << PART_SHIFT | number_of(d, n);
 }
 
 /* The rights and addresses of a loan: just what the other host needs. */
-static uint8_t grant(struct traffic_dir *d, struct loan *n)
+static uint8_t grant(struct sim_flow *d, struct loan *n)
 {
-    bool zero_based = n->kind == KEY_MW2 && prng_below(&d->prng, 2);
+    bool zero_based = n->kind == KEY_MW2 && prng_below(&d->f.prng, 2);
 
     n->va = zero_based ? 0 : n->kind == KEY_FAST ? FAST_IOVA + n->k * d->loans->pitch : KEY_IOVA + offset_of(d, n);
     return (uint8_t)((n->read ? ACCESS_REMOTE_READ : ACCESS_REMOTE_WRITE) |
@@ -155,9 +152,9 @@ static uint8_t grant(struct traffic_dir *d, struct loan *n)
 }
 
 /* Bind the window, or register the region, of a loan. */
-static int bind(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t now)
+static int bind(struct sim_flow *d, struct loan *n, ns_t now)
 {
-    struct verbs *v = verbs_of(t, d->host);
+    struct verbs *v = d->f.verbs;
     uint32_t *key = &n->key[n->kind];
     bool fast = n->kind == KEY_FAST;
     uint8_t access = grant(d, n);
@@ -171,8 +168,7 @@ static int bind(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t n
                          .mw_access = access,
                          .remote_addr = fast ? n->va : KEY_IOVA + offset_of(d, n),
                          .reg_mem = mem_of(d, n, 0)};
-    int r = n->kind == KEY_MW1 ? verbs_mw_bind(v, d->c->qp[d->host], &wr, key, now)
-                               : verbs_post_send(v, d->c->qp[d->host], &wr, now);
+    int r = n->kind == KEY_MW1 ? verbs_mw_bind(v, d->f.qp, &wr, key, now) : verbs_post_send(v, d->f.qp, &wr, now);
 
     if (r == 0 && n->kind)
         *key = wr.rkey;
@@ -181,7 +177,7 @@ static int bind(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t n
 }
 
 /* What the SEND says: all that the other host has to know. */
-static void describe(const struct traffic_dir *d, const struct loan *n, uint8_t p[TRAFFIC_LOAN_BYTES])
+static void describe(const struct sim_flow *d, const struct loan *n, uint8_t p[TRAFFIC_LOAN_BYTES])
 {
     memset(p, 0, TRAFFIC_LOAN_BYTES);
     store_be64(p, n->k);
@@ -193,86 +189,87 @@ static void describe(const struct traffic_dir *d, const struct loan *n, uint8_t 
     p[26] = (uint8_t)number_of(d, n);
 }
 
-int traffic_lend(struct traffic *t, struct traffic_dir *d, struct sender_message *m, uint8_t *p, ns_t now)
+int sim_lend(struct traffic_flow *f, struct traffic_message *m, uint8_t *p, ns_t now)
 {
+    struct sim_flow *d = sim_flow_of(f);
     struct loan *n = free_loan(d->loans);
 
     if (!n)
         return -EAGAIN;
-    t->r.mismatches += !rest_untouched(d, n, 0); /* no key was valid */
+    traffic_wrong(&d->f, !rest_untouched(d, n, 0)); /* no key was valid */
     n->kind = (uint8_t)(m->op - TRAFFIC_MW1);
-    n->k = d->s.posted;
+    n->k = d->f.posted;
     n->len = max_u32(m->len, 1);
-    n->read = prng_below(&d->prng, 2);
-    n->remote_inv = n->kind && prng_below(&d->prng, 2);
+    n->read = prng_below(&d->f.prng, 2);
+    n->remote_inv = n->kind && prng_below(&d->f.prng, 2);
     if (n->read)
-        traffic_pattern_put(d, ~n->k, mem_of(d, n, 0), n->len);
-    if (bind(t, d, n, now) < 0)
+        sim_pattern_put(&d->f, ~n->k, mem_of(d, n, 0), n->len);
+    if (bind(d, n, now) < 0)
         return -EAGAIN;
     n->state = LENT;
     d->loans->active++;
     describe(d, n, p);
     m->len = TRAFFIC_LOAN_BYTES;
-    return (int)number_of(d, n);
+    traffic_await(f, (struct traffic_awaited){.k = n->k, .kind = AWAIT_KEY, .loan = (uint8_t)number_of(d, n)});
+    return 0;
 }
 
 /* Whether the key of a loan is refused. */
-static bool is_dead(const struct traffic *t, const struct traffic_dir *d, const struct loan *n)
+static bool is_dead(const struct sim_flow *d, const struct loan *n)
 {
-    unsigned h = d->host;
-    uint32_t qpn = verbs_qp_num(verbs_of(t, h), d->c->qp[h]);
-    struct mr_hit hit = mr_check(ep_mr_table(t->s->ep[h]), n->lent, t->c.conn.pd[h], qpn, n->va, 1, 0);
+    const struct sim_traffic *t = sim_traffic_of(d);
+    uint32_t pd = t->conn.pd[d->host], qpn = verbs_qp_num(d->f.verbs, d->f.qp);
+    struct mr_hit hit = mr_check(ep_mr_table(t->s->ep[d->host]), n->lent, pd, qpn, n->va, 1, 0);
 
     return hit.status == MR_BAD_KEY;
 }
 
-static void over(struct traffic *t, struct traffic_dir *d, struct loan *n)
+static void over(struct sim_flow *d, struct loan *n)
 {
-    t->r.mismatches += !is_dead(t, d, n);
-    t->r.bytes += n->len;
+    traffic_wrong(&d->f, !is_dead(d, n));
+    d->f.t->r.bytes += n->len;
     memset(mem_of(d, n, 0), UNTOUCHED, n->len);
     n->state = FREE;
     d->loans->active--;
 }
 
 /* The key came back valid: unbind the window, or invalidate the key. */
-static int invalidate(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t now)
+static int invalidate(struct sim_flow *d, struct loan *n, ns_t now)
 {
-    struct verbs *v = verbs_of(t, d->host);
+    struct verbs *v = d->f.verbs;
     struct send_wr wr = {.wr_id = id_of(d, n, PART_INVALIDATE),
                          .opcode = WR_LOCAL_INV,
                          .flags = SEND_SIGNALED,
                          .inv_rkey = n->lent,
                          .mr_key = d->loans->mem_key[0]};
 
-    return n->kind ? verbs_post_send(v, d->c->qp[d->host], &wr, now)
-                   : verbs_mw_bind(v, d->c->qp[d->host], &wr, &n->key[0], now);
+    return n->kind ? verbs_post_send(v, d->f.qp, &wr, now) : verbs_mw_bind(v, d->f.qp, &wr, &n->key[0], now);
 }
 
 /* The other host's SEND came: the key was used, and invalidated or not. */
-static bool returned(struct traffic *t, struct traffic_dir *d, struct loan *n, const struct wc *wc)
+static bool returned(struct sim_flow *d, struct loan *n, const struct wc *wc)
 {
     bool inv = wc->flags & WC_WITH_INV;
     bool good = n->state == USED && inv == n->remote_inv && (!inv || wc->inv_rkey == n->lent) && wc->byte_len == 0;
 
-    good &= traffic_pattern_is(d, n->read ? ~n->k : ~n->k >> 1, mem_of(d, n, 0), n->len);
-    good &= rest_untouched(d, n, n->len) && is_dead(t, d, n) == inv;
+    good &= sim_pattern_is(&d->f, n->read ? ~n->k : ~n->k >> 1, mem_of(d, n, 0), n->len);
+    good &= rest_untouched(d, n, n->len) && is_dead(d, n) == inv;
     n->state = RETURNED;
     if (inv)
-        over(t, d, n);
-    else if (invalidate(t, d, n, wc->when) < 0)
+        over(d, n);
+    else if (invalidate(d, n, wc->when) < 0)
         good = false;
     return good;
 }
 
 /* --- The other host --------------------------------------------------------------------------- */
 
-static struct traffic_dir *back_of(struct traffic *t, const struct traffic_dir *d)
+static struct sim_flow *back_of(const struct sim_flow *d)
 {
-    return traffic_dir_of(t, d->c->number - 1, d->host ^ 1);
+    return sim_flow_from(sim_traffic_of(d), d->c->number - 1, d->host ^ 1);
 }
 
-static bool heard(struct traffic_dir *d, struct loan *n, const uint8_t *data, uint32_t len)
+static bool heard(struct sim_flow *d, struct loan *n, const uint8_t *data, uint32_t len)
 {
     uint8_t expected[TRAFFIC_LOAN_BYTES];
 
@@ -286,10 +283,9 @@ static bool heard(struct traffic_dir *d, struct loan *n, const uint8_t *data, ui
 
 /* WRITE or READ through the key, and give it back. A READ that is repeated behind the SEND would find the key invalid:
  * so that waits for it. */
-static bool use(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t now)
+static bool use(struct sim_flow *d, struct loan *n, ns_t now)
 {
-    unsigned other = d->host ^ 1;
-    struct verbs *v = verbs_of(t, other);
+    struct verbs *v = d->f.recvs.verbs;
     struct sge sge = {FAR_IOVA + offset_of(d, n), n->len, d->loans->mem_key[1]};
     struct send_wr access = {.wr_id = id_of(d, n, PART_ACCESS),
                              .opcode = n->read ? WR_RDMA_READ : WR_RDMA_WRITE,
@@ -306,16 +302,15 @@ static bool use(struct traffic *t, struct traffic_dir *d, struct loan *n, ns_t n
     if (n->read)
         memset(mem_of(d, n, 1), UNTOUCHED, n->len);
     else
-        traffic_pattern_put(d, ~n->k >> 1, mem_of(d, n, 1), n->len);
+        sim_pattern_put(&d->f, ~n->k >> 1, mem_of(d, n, 1), n->len);
     n->state = USED;
     n->far_busy = true;
-    traffic_await(t, back_of(t, d),
-                  (struct awaited){.k = n->k, .kind = AWAIT_RETURN, .loan = (uint8_t)number_of(d, n)});
-    return verbs_post_send(v, d->c->qp[other], &access, now) == 0 &&
-           verbs_post_send(v, d->c->qp[other], &back, now) == 0;
+    traffic_await(&back_of(d)->f,
+                  (struct traffic_awaited){.k = n->k, .kind = AWAIT_RETURN, .loan = (uint8_t)number_of(d, n)});
+    return verbs_post_send(v, d->f.recvs.qp, &access, now) == 0 && verbs_post_send(v, d->f.recvs.qp, &back, now) == 0;
 }
 
-void traffic_use_keys(struct traffic *t, struct traffic_dir *d, ns_t now)
+void sim_use_keys(struct sim_flow *d, ns_t now)
 {
     struct traffic_loans *l = d->loans;
 
@@ -326,40 +321,39 @@ void traffic_use_keys(struct traffic *t, struct traffic_dir *d, ns_t now)
         if (n->far_busy)
             return;
         l->heard_head++;
-        t->r.mismatches += !use(t, d, n, now);
+        traffic_wrong(&d->f, !use(d, n, now));
     }
 }
 
 /* --- Completions ------------------------------------------------------------------------------ */
 
-bool traffic_loan_arrived(struct traffic *t, struct traffic_dir *d, const struct awaited *a, const struct wc *wc,
-                          const uint8_t *data, uint32_t len)
+bool sim_loan_arrived(struct traffic_flow *f, const struct traffic_awaited *a, const struct wc *wc, const uint8_t *data,
+                      uint32_t len)
 {
-    struct traffic_dir *owner = a->kind == AWAIT_RETURN ? back_of(t, d) : d;
+    struct sim_flow *owner = a->kind == AWAIT_RETURN ? back_of(sim_flow_of(f)) : sim_flow_of(f);
     struct loan *n = &owner->loans->loan[a->loan];
 
-    return a->kind == AWAIT_RETURN ? returned(t, owner, n, wc) : heard(owner, n, data, len);
+    return a->kind == AWAIT_RETURN ? returned(owner, n, wc) : heard(owner, n, data, len);
 }
 
-void traffic_loan_completed(struct traffic *t, unsigned conn, unsigned host, const struct wc *wc)
+void sim_loan_completed(struct sim_flow *d, const struct wc *wc)
 {
     enum part part = (enum part)(wc->wr_id >> PART_SHIFT & 3);
-    struct traffic_dir *own = traffic_dir_of(t, conn, host), *d = part < BY_OTHER ? own : back_of(t, own);
     struct loan *n = &d->loans->loan[wc->wr_id & SLOT_MASK];
 
     if (wc->status != WC_SUCCESS) {
-        traffic_failed(t, own, wc);
+        traffic_failed(part < BY_OTHER ? &d->f : &back_of(d)->f, wc);
         return;
     }
     if (part == PART_INVALIDATE)
-        over(t, d, n);
+        over(d, n);
     else if (part == PART_RETURN)
         n->far_busy = false;
     else if (part == PART_ACCESS && wc->opcode == WC_RDMA_READ) /* that of a WRITE may come when the loan is another */
-        t->r.mismatches += !traffic_pattern_is(d, ~n->k, mem_of(d, n, 1), n->len);
+        traffic_wrong(&d->f, !sim_pattern_is(&d->f, ~n->k, mem_of(d, n, 1), n->len));
 }
 
-bool traffic_loans_done(const struct traffic_dir *d)
+bool sim_loans_done(const struct sim_flow *d)
 {
     bool busy = d->loans && d->loans->active;
 
@@ -368,9 +362,9 @@ bool traffic_loans_done(const struct traffic_dir *d)
     return !busy;
 }
 
-void traffic_loans_check(struct traffic *t, const struct traffic_dir *d)
+void sim_loans_check(struct sim_flow *d)
 {
     for (unsigned i = 0; d->loans && i < TRAFFIC_LOANS; i++)
         if (d->loans->loan[i].state == FREE)
-            t->r.mismatches += !rest_untouched(d, &d->loans->loan[i], 0);
+            traffic_wrong(&d->f, !rest_untouched(d, &d->loans->loan[i], 0));
 }

@@ -22,7 +22,7 @@ void play_init(struct play *p, uint64_t seed)
 {
     *p = (struct play){0};
     sim_config_init(&p->sim, seed);
-    sim_conn_config_init(&p->traffic.conn, QPT_RC, 1024);
+    sim_conn_config_init(&p->conn, QPT_RC, 1024);
     p->sim.events = event_list_new();
     p->traffic.seed = seed;
     p->traffic.op = TRAFFIC_MIXED;
@@ -30,7 +30,7 @@ void play_init(struct play *p, uint64_t seed)
     p->traffic.iters = 10;
     p->traffic.qps = 1;
     p->traffic.tx_depth = 8;
-    p->traffic.use_cm = p->traffic.disconnect = true;
+    p->traffic.disconnect = true;
     p->traffic.time_limit = 1000 * NS_PER_S;
 }
 
@@ -84,7 +84,7 @@ static void random_service(struct play *p, struct prng *r)
     uint16_t mtu = (uint16_t)PICK(r, 256, 256, 512, 1024, 1024, 2048, 4096);
 
     t->type = dice < 12 ? QPT_XRC_INI : dice < 75 ? QPT_RC : dice < 88 ? QPT_UC : QPT_UD;
-    sim_conn_config_init(&t->conn, (enum qp_type)t->type, mtu);
+    sim_conn_config_init(&p->conn, (enum qp_type)t->type, mtu);
     for (unsigned h = 0; h < NET_HOSTS; h++)
         p->sim.ep[h].mtu = mtu;
     t->op = t->type == QPT_UD ? TRAFFIC_SEND : (uint8_t)prng_below(r, t->type == QPT_UC ? 2 : TRAFFIC_OPS);
@@ -98,21 +98,22 @@ static void random_service(struct play *p, struct prng *r)
     t->vary = percent(r, 50);
     t->with_imm = percent(r, 20);
     t->solicited = percent(r, 10) && (t->op == TRAFFIC_SEND || t->with_imm);
-    t->bidirectional = percent(r, 40);
+    p->traffic.bidirectional = percent(r, 40);
     t->qps = PICK(r, 1, 1, 1, 2, 3);
-    t->iters = 1 + prng_below(r, PLAY_PACKETS / (t->size / mtu + 1) / t->qps / (1 + t->bidirectional));
+    t->iters = 1 + prng_below(r, PLAY_PACKETS / (t->size / mtu + 1) / t->qps / (1 + p->traffic.bidirectional));
     t->tx_depth = PICK(r, 1, 2, 5, 16);
     t->signal_every = PICK(r, 1, 1, 4);
     if (percent(r, 30))
         t->rx_depth = 1 + prng_below(r, 3); /* RNR NAKs */
     about(p, "%s size=%u%s n=%u q=%u mtu=%u%s%s rx=%u", qp_type_str((enum qp_type)t->type), t->size, t->vary ? "-" : "",
-          (unsigned)t->iters, t->qps, mtu, t->bidirectional ? " both" : "", t->with_imm ? " imm" : "", t->rx_depth);
+          (unsigned)t->iters, t->qps, mtu, p->traffic.bidirectional ? " both" : "", t->with_imm ? " imm" : "",
+          t->rx_depth);
     about(p, " op=%s", traffic_op_str((enum traffic_op)t->op));
 }
 
 static void random_connection(struct play *p, struct prng *r)
 {
-    struct sim_conn_config *c = &p->traffic.conn;
+    struct sim_conn_config *c = &p->conn;
     uint8_t timeout = (uint8_t)PICK(r, 8, 10, 14, 18), rnr = (uint8_t)PICK(r, 1, 5, 12),
             depth = (uint8_t)PICK(r, 1, 2, 4, 16);
     uint8_t retry = (uint8_t)PICK(r, 1, 3, 7, 7), rnr_retry = (uint8_t)PICK(r, 7, 7, 7, 3);
@@ -130,7 +131,6 @@ static void random_connection(struct play *p, struct prng *r)
             c->psn[h] = (1u << 24) - 1 - prng_below(r, 40);
     }
     p->sim.no_cm = percent(r, 35);
-    p->traffic.use_cm = !p->sim.no_cm;
     p->traffic.disconnect = percent(r, 80);
     if (p->traffic.qps == 1 && p->traffic.type == QPT_RC && percent(r, 10))
         p->traffic.srq = true;
@@ -159,7 +159,7 @@ static void random_hosts(struct play *p, struct prng *r)
         c->addr.encap = encap >= 95 ? ENCAP_IB : encap >= 90 ? ENCAP_ROCEV1 : ENCAP_ROCEV2;
         if (encap >= 65 && encap < 95)
             memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
-        p->traffic.conn.peer[h].av.grh = encap >= 98;
+        p->conn.peer[h].av.grh = encap >= 98;
     }
     if (encap >= 95)
         for (unsigned h = 0; h < NET_HOSTS; h++)
@@ -201,7 +201,7 @@ static void random_net(struct play *p, struct prng *r)
         play_net(p, words, dirs);
         about(p, " %s (%u)", words, dirs);
         for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++)
-            p->traffic.conn.peer[h].av.tclass = 2; /* ECN capable */
+            p->conn.peer[h].av.tclass = 2; /* ECN capable */
     }
 }
 
@@ -211,7 +211,7 @@ static void random_migration(struct play *p, struct prng *r)
     unsigned at = prng_below(r, 300), time = PICK(r, 0, 0, 2000, 20000);
     char words[64], until[24] = "";
 
-    p->traffic.conn.alternate = p->sim.ep[0].two_ports = p->sim.ep[1].two_ports = true;
+    p->conn.alternate = p->sim.ep[0].two_ports = p->sim.ep[1].two_ports = true;
     if (time)
         snprintf(until, sizeof until, "/%uus", time);
     snprintf(words, sizeof words, "path=1 down=%uus%s", at, until);
@@ -242,8 +242,7 @@ void play_random(struct play *p, uint64_t seed)
     random_connection(p, &r);
     random_hosts(p, &r);
     random_net(p, &r);
-    if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type) &&
-        !(p->rxe && p->traffic.conn.peer[0].retry_cnt == 7))
+    if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type) && !(p->rxe && p->conn.peer[0].retry_cnt == 7))
         random_migration(p, &r);
     if (seed % PLAY_LARGE == 77)
         random_large(p, &r);
@@ -256,9 +255,9 @@ static void on_frame(void *user, const uint8_t *data, uint32_t len, ns_t now)
     trace_add(user, data, len, now);
 }
 
-static void keep_result(struct play *p, const struct sim *s, const struct traffic *t)
+static void keep_result(struct play *p, const struct sim *s, struct sim_traffic *t)
 {
-    p->result = *traffic_result(t);
+    p->result = sim_traffic_flows(t)->r;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         p->own_failures += ep_stats(s->ep[h])->own_check_failures;
         p->faults += ep_stats(s->ep[h])->faults;
@@ -281,22 +280,22 @@ bool play_run(struct play *p)
     struct tap_set sets[TAP_PLACES];
     struct sim_app none = {0};
     struct sim s;
-    struct traffic *t = NULL;
+    struct sim_traffic *t = NULL;
     int err;
 
     tap_all(p, sets);
     err = sim_init(&s, &p->sim, &none);
     p->sim.events = NULL;
     if (err == 0)
-        t = traffic_new(&s, &p->traffic, &err);
+        t = sim_traffic_new(&s, &p->traffic, &p->conn, NULL, &err);
     if (t) {
-        s.app = traffic_app(t);
-        traffic_run(t, NULL, NULL);
+        s.app = sim_traffic_app(t);
+        sim_traffic_run(t, NULL, NULL);
         keep_result(p, &s, t);
     } else {
         fprintf(stderr, "property: %s: %s\n", p->about, strerror(-err));
     }
-    traffic_free(t);
+    sim_traffic_free(t);
     sim_free(&s);
     return t != NULL;
 }
@@ -382,8 +381,8 @@ struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         o.tap[i] = sides[place];
-    o.ack_timeout = p->traffic.conn.peer[0].timeout; /* CM states that of one end only */
-    o.retry_cnt = p->traffic.conn.peer[0].retry_cnt;
+    o.ack_timeout = p->conn.peer[0].timeout; /* CM states that of one end only */
+    o.retry_cnt = p->conn.peer[0].retry_cnt;
     return o;
 }
 

@@ -9,9 +9,10 @@
 struct play {
     struct sim_config sim;
     struct traffic_config traffic;
-    bool rxe;       /* habits of soft-RoCE */
-    bool corrupts;  /* the network corrupts packets: bad ICRCs */
-    bool truncates; /* and cuts packets: lengths do not agree */
+    struct sim_conn_config conn; /* of all its connections */
+    bool rxe;                    /* habits of soft-RoCE */
+    bool corrupts;               /* the network corrupts packets: bad ICRCs */
+    bool truncates;              /* and cuts packets: lengths do not agree */
     struct store store;
     struct trace tap[TAP_PLACES];
     struct traffic_result result;

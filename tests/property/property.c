@@ -119,7 +119,7 @@ static bool both_request(const struct play *p)
  * be either. XRC in both directions has initiators at both hosts. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return both_request(p) && (p->traffic.type == QPT_XRC_INI || !p->traffic.use_cm || first == CUT || second == CUT ||
+    return both_request(p) && (p->traffic.type == QPT_XRC_INI || p->sim.no_cm || first == CUT || second == CUT ||
                                (p->traffic.type == QPT_UC && first));
 }
 
@@ -301,8 +301,8 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
  * again so soon, or PSNs that are far from the old ones. */
 static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place, enum mutation m)
 {
-    if (mutation_is_complete(m) && (p->traffic.use_cm || q->traffic.use_cm))
-        return p->traffic.use_cm && q->traffic.use_cm && trace_cm_ids(&p->tap[place]) != trace_cm_ids(&q->tap[place]);
+    if (mutation_is_complete(m) && (!p->sim.no_cm || !q->sim.no_cm))
+        return !p->sim.no_cm && !q->sim.no_cm && trace_cm_ids(&p->tap[place]) != trace_cm_ids(&q->tap[place]);
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 
@@ -326,10 +326,8 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     play_random(q, p->sim.seed + 1);
     for (unsigned h = 0; h < NET_HOSTS && !later; h++)
         q->sim.ep[h].policies.qpn_arg += 0x1000;
-    if (!later && p->traffic.use_cm) { /* their communication ids may be the same, as those of one host are not */
+    if (!later && !p->sim.no_cm) /* their communication ids may be the same, as those of one host are not */
         q->sim.no_cm = true;
-        q->traffic.use_cm = false;
-    }
     if (!play_run(q))
         exit(2);
     in[1] = &q->tap[place];

@@ -78,11 +78,12 @@ static void set_fault(struct play *p, const enum rule *rule)
 static bool play_stage(struct play *p, const struct stage *s)
 {
     struct traffic_config *t = &p->traffic;
+    struct sim_conn_config *c = &p->conn;
 
     if (s->scenario)
         return play_scenario(p, s->scenario);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
-        struct ep_peer *peer = &t->conn.peer[h];
+        struct ep_peer *peer = &c->peer[h];
         p->sim.ep[h].addr.encap = s->encap ? s->encap : ENCAP_ROCEV2;
         p->sim.ep[h].credits = s->credits;
         peer->timeout = s->timeout ? s->timeout : 10;
@@ -93,7 +94,7 @@ static bool play_stage(struct play *p, const struct stage *s)
     }
     if (s->multicast)
         return play_multicast(p);
-    t->type = t->conn.type = s->type;
+    t->type = c->type = s->type;
     t->op = s->op ? (uint8_t)(s->op - 1) : TRAFFIC_MIXED;
     t->size = s->size ? s->size : 3000;
     t->iters = s->iters ? s->iters : 10;

@@ -1,5 +1,5 @@
 /* layer 3 tests: what perftest's programs exchange, against the bytes that perftest 4.5 sent on Linux soft-RoCE. */
-#include "gen/peers/perf_run.h"
+#include "gen/peers/perf.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -156,9 +156,9 @@ Test(load, pattern_notices_any_changed_byte)
 
     for (size_t n = 9; n <= sizeof p; n++)
         for (size_t i = 0; i < n; i++) {
-            load_pattern(p, n, 77);
-            cr_assert(load_pattern_ok(p, n));
+            perf_pattern(p, n, 77);
+            cr_assert(perf_pattern_ok(p, n));
             p[i] ^= 1;
-            cr_assert_not(load_pattern_ok(p, n), "byte %zu of %zu", i, n);
+            cr_assert_not(perf_pattern_ok(p, n), "byte %zu of %zu", i, n);
         }
 }

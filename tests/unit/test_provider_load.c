@@ -1,12 +1,12 @@
 /* layer 3 (verbs) tests: perftest's traffic over a provider that is not an endpoint itself. */
-#include "gen/peers/perf_run.h"
+#include "gen/peers/perf.h"
 #include "tests/unit/provider_rig.h"
 
 #define SIZE  3000
 #define ITERS 40
 #define RECVS 64
 
-static struct load load;
+static struct perf perf;
 static struct receives at_server; /* where SENDs go */
 static uint64_t arrived, wrong;   /* SENDs */
 static int server_cq;
@@ -19,11 +19,11 @@ static void load_turn(ns_t now)
         uint32_t len;
         const uint8_t *data = receives_data(&at_server, wc.wr_id, &wc, &len);
         arrived++;
-        wrong += wc.status != WC_SUCCESS || len != SIZE || !load_pattern_ok(data, len);
+        wrong += wc.status != WC_SUCCESS || len != SIZE || !perf_pattern_ok(data, len);
         receives_post(&at_server, wc.wr_id, now);
     }
-    if (!load_done(&load))
-        load_poll(&load, now);
+    if (!perf_done(&perf))
+        perf_poll(&perf, now);
 }
 
 /* A server's queue pair: memory for WRITEs, READs and atomics, and receives. */
@@ -51,49 +51,48 @@ static void play_load(enum traffic_op op)
 {
     static uint8_t mem[SIZE * (RECVS + 1)] __attribute__((aligned(8)));
     bool atomic = op == TRAFFIC_CAS || op == TRAFFIC_FAA;
-    struct load_config c = {.op = (uint8_t)op,
-                            .type = QPT_RC,
-                            .size = atomic ? 8 : SIZE,
-                            .qps = 1,
-                            .iters = ITERS,
-                            .depth = 8,
-                            .batch = 4,
-                            .outs = 4,
-                            .validate = true,
-                            .known = true,
-                            .mtu = 1024};
+    struct traffic_config c = {.op = (uint8_t)op,
+                               .type = QPT_RC,
+                               .size = atomic ? 8 : SIZE,
+                               .qps = 1,
+                               .iters = ITERS,
+                               .tx_depth = 8,
+                               .batch = 4,
+                               .verify = true,
+                               .outs = 4,
+                               .known = true,
+                               .mtu = 1024};
     struct av av = sim_path(&rig.s, 0, 1);
     struct ep_peer p = ep_peer_default();
-    struct load_stats s;
+    const struct traffic_result *r = &perf.t.r;
     uint32_t key;
     int qp = open_server(mem, &key);
 
     cr_assert_geq(qp, 0);
     if (op == TRAFFIC_READ)
-        load_pattern(mem, SIZE, LOAD_SEED);
-    cr_assert_eq(load_init(&load, verbs(0), &c), 0);
-    load.qp[0].peer =
+        perf_pattern(mem, SIZE, PERF_SEED);
+    cr_assert_eq(perf_init(&perf, verbs(0), &c), 0);
+    perf.qp[0].peer =
         (struct perftest_keys){.qpn = verbs_qp_num(verbs(1), qp), .psn = 200, .rkey = key, .vaddr = (uintptr_t)mem};
     p.av = sim_path(&rig.s, 1, 1);
-    p.qpn = load.qp[0].own.qpn;
-    p.rq_psn = load.qp[0].own.psn;
+    p.qpn = perf.qp[0].own.qpn;
+    p.rq_psn = perf.qp[0].own.psn;
     p.sq_psn = 200;
     cr_assert_eq(verbs_qp_connect(verbs(1), qp, &p, 0), 0);
     cr_assert_eq(receives_post_all(&at_server, 0), 0);
-    cr_assert_eq(load_connect(&load, 0, &av, 0), 0);
-    load_ready(&load, 0);
-    load_start(&load, 0);
+    cr_assert_eq(perf_connect(&perf, 0, &av, 0), 0);
+    perf_ready(&perf, 0);
+    perf_start(&perf, 0);
     go(load_turn);
-    cr_expect(load_done(&load));
-    cr_expect_not(load.failed, "%s", load.why);
-    load_result(&load, -1, &s);
-    cr_expect_eq(s.messages, ITERS);
-    cr_expect_eq(s.mismatches, 0);
-    cr_expect_eq(s.compared, op == TRAFFIC_SEND ? 0 : op == TRAFFIC_WRITE ? 1 : ITERS);
-    cr_expect_geq(s.min, 2.0, "a microsecond there and one back");
+    cr_expect(perf_done(&perf));
+    cr_expect_not(perf.failed, "%s", perf.why);
+    cr_expect_eq(r->completed, ITERS);
+    cr_expect_eq(r->mismatches, 0);
+    cr_expect_eq(r->compared, op == TRAFFIC_SEND ? 0 : op == TRAFFIC_WRITE ? 1 : ITERS);
+    cr_expect_geq(r->min, 2 * NS_PER_US, "a microsecond there and one back");
     cr_expect_eq(arrived, op == TRAFFIC_SEND ? ITERS : 0);
     cr_expect_eq(wrong, 0);
-    load_free(&load);
+    perf_free(&perf);
     verbs_qp_destroy(verbs(1), qp);
     verbs_mr_dereg(verbs(1), key);
 }

@@ -386,22 +386,25 @@ Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server)
     finish();
 }
 
-Test(load, results_are_those_of_the_samples)
+Test(traffic, figures_are_those_of_the_samples)
 {
     uint32_t ns[1000];
-    struct load l = {.samples = 1000, .latency = ns, .config = {.size = 100, .qps = 0}};
-    struct load_stats s;
+    struct traffic t = {.samples = 1000, .sample = ns, .c.size = 100};
+    struct traffic_figures s;
 
     for (unsigned i = 0; i < 1000; i++) /* 1 to 1000 us in any order */
         ns[i] = (i * 7 % 1000 + 1) * 1000;
-    l.all = (struct load_meter){.completed = 1000,
-                                .first = 0,
-                                .last = NS_PER_S / 2,
-                                .best = NS_PER_MS,
-                                .best_n = 10,
-                                .took = {.n = 1000, .min = 1000, .max = 1000000, .sum = 500500000}};
-    load_result(&l, -1, &s);
-    cr_assert_eq(s.messages, 1000);
+    t.r = (struct traffic_result){.completed = 1000,
+                                  .bytes = 100000,
+                                  .start = 0,
+                                  .end = NS_PER_S / 2,
+                                  .best = NS_PER_MS,
+                                  .best_n = 10,
+                                  .samples = 1000,
+                                  .min = 1000,
+                                  .max = 1000000,
+                                  .sum = 500500000};
+    s = traffic_figures(&t, NULL);
     cr_assert_float_eq(s.average, 200000, 1e-6); /* 100000 bytes in half a second */
     cr_assert_float_eq(s.peak, 1000000, 1e-6);   /* 10 messages in a millisecond */
     cr_assert_float_eq(s.rate, 2000, 1e-6);

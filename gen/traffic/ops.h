@@ -1,7 +1,6 @@
-/* layer 3 (verbs): what all perftest-like traffic has, simulated or live: kinds of operations, and times that they
- * took. */
-#ifndef RDMATRACE_GEN_VERBS_TRAFFIC_OPS_H
-#define RDMATRACE_GEN_VERBS_TRAFFIC_OPS_H
+/* layer 3 (traffic): what all perftest-like traffic has, simulated or live: kinds of operations. */
+#ifndef RDMATRACE_GEN_TRAFFIC_OPS_H
+#define RDMATRACE_GEN_TRAFFIC_OPS_H
 
 #include "src/transport/verbs.h"
 
@@ -20,8 +19,9 @@ enum traffic_op {
     TRAFFIC_FAST_REG, /* of a fast-registered region */
     TRAFFIC_OPS
 };
-#define TRAFFIC_KEYS  3                   /* kinds of keys, from TRAFFIC_MW1 on */
-#define TRAFFIC_LENDS (7u << TRAFFIC_MW1) /* mask of 1 << enum traffic_op: those that lend memory */
+#define TRAFFIC_KEYS       3                   /* kinds of keys, from TRAFFIC_MW1 on */
+#define TRAFFIC_LOAN_BYTES 32                  /* of the SEND of a key */
+#define TRAFFIC_LENDS      (7u << TRAFFIC_MW1) /* mask of 1 << enum traffic_op: those that lend memory */
 /* "write", "send", "read", "cas", "faa", "mixed", "atomic_write", "flush", "mw1", "mw2", "fastreg". */
 const char *traffic_op_str(enum traffic_op op);
 /* TRAFFIC_OPS: none of this name. */
@@ -40,13 +40,5 @@ static inline bool traffic_has_8_bytes(enum traffic_op op)
 uint32_t traffic_of_service(enum qp_type type);
 /* The work request for `op`, which is not TRAFFIC_MIXED; SEND and WRITE: with immediate data if `imm`. */
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm);
-
-/* Times that messages took; all zero: none yet. */
-struct traffic_times {
-    uint64_t n;            /* messages */
-    ns_t min, max;         /* shortest and longest */
-    unsigned __int128 sum; /* of all */
-};
-void traffic_times_add(struct traffic_times *w, ns_t t);
 
 #endif

@@ -1,5 +1,5 @@
-/* layer 3 (verbs): what all perftest-like traffic has. */
-#include "gen/verbs/traffic_ops.h"
+/* layer 3 (traffic): what all perftest-like traffic has. */
+#include "gen/traffic/ops.h"
 
 static const struct {
     const char *name;
@@ -44,12 +44,4 @@ uint32_t traffic_of_service(enum qp_type type)
 enum wr_opcode traffic_opcode(enum traffic_op op, bool imm)
 {
     return (enum wr_opcode)(imm ? ops[op].with_imm : ops[op].opcode);
-}
-
-void traffic_times_add(struct traffic_times *w, ns_t t)
-{
-    w->min = w->n && w->min < t ? w->min : t;
-    w->max = w->max > t ? w->max : t;
-    w->sum += t;
-    w->n++;
 }
