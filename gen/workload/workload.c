@@ -314,7 +314,7 @@ const struct workload_result *workload_result(const struct workload *w)
 
 uint64_t workload_bytes(const struct workload *w)
 {
-    return w->coll ? w->coll->bytes : w->c.size;
+    return w->coll ? w->coll->bytes : w->region;
 }
 
 /* --- Setup ------------------------------------------------------------------------------------ */

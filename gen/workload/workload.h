@@ -79,7 +79,8 @@ void workload_free(struct workload *w);
 /* Run until all is done. */
 void workload_run(struct workload *w);
 const struct workload_result *workload_result(const struct workload *w);
-/* Bytes of data that a rank has in a collective: the size, rounded up so that it can be cut. */
+/* Bytes of the largest message of the flows; or of data that a rank has in a collective: the size, rounded up so that
+ * it can be cut. */
 uint64_t workload_bytes(const struct workload *w);
 
 /* --- Statistics over time --------------------------------------------------------------------- */
