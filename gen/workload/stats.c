@@ -82,7 +82,7 @@ void stats_rows(struct workload *w, ns_t now)
         ports++;
     if (!w->told && !(w->told = calloc(ports + 2 * (size_t)w->n_conns + 1, sizeof *w->told)))
         return;
-    rows(w, now == NS_NEVER ? w->s->now : now);
+    rows(w, now == NS_NEVER ? w->s->now : now - now % w->interval);
     w->sample = now == NS_NEVER ? NS_NEVER : now + w->interval - now % w->interval;
 }
 

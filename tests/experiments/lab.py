@@ -1,12 +1,24 @@
-"""What the experiments share: runs of `rdmagen sim`, and a line for each number that is expected."""
+"""What the experiments of networks share: runs of `rdmagen sim`, and a line for each number that is expected, with tabs:
+NAME, value, expected, found, verdict; before them "# NAME", what it is about, [source]. A script does nothing but what takes about a second if its
+argument is --quick."""
 import json
 import os
+import re
 import subprocess
 import sys
 
 BUILD = os.environ.get("BUILD", "build")
+NAME = os.path.basename(sys.argv[0])[:-3]
+QUICK = "--quick" in sys.argv
 PACKET = 1106  # bytes that a packet with 1024 bytes of payload occupies on Ethernet: with preamble, headers, check sequence and gap
 failed = 0
+
+
+def head(what):
+    """Print what the experiment is about, from its description: the sentence before "Source:", and that."""
+    text = re.sub(r"\s+", " ", what)
+    about, source = re.match(r"E\d+[^:]*: (.*?) Source: (.*)", text).groups()
+    print("# %s\t%s\t[%s]" % (NAME, about, source), flush=True)
 
 
 def row(what, expected, found, tolerance, low=None):
@@ -15,9 +27,8 @@ def row(what, expected, found, tolerance, low=None):
     lowest = expected - abs(expected) * (tolerance if low is None else low)
     good = lowest <= found <= expected + abs(expected) * tolerance
     failed += not good
-    name = os.path.basename(sys.argv[0]).replace("E0", "E")
-    shown = "%g%%" % (100 * tolerance) if low is None else "-%g%% +%g%%" % (100 * low, 100 * tolerance)
-    print("%s %s: expected %.5g found %.5g tolerance %s %s" % (name, what, expected, found, shown, "ok" if good else "FAILED"))
+    shown = "%.5g" % expected + (" -%g %% +%g %%" % (100 * low, 100 * tolerance) if low is not None else " +-%g %%" % (100 * tolerance) if tolerance else "")
+    print("%s\t%s\t%s\t%.5g\t%s" % (NAME, what, shown, found, "ok" if good else "WRONG"), flush=True)
 
 
 def sim(*args, partly=False):

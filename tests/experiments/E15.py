@@ -3,8 +3,9 @@
 75 % within 1 percentage point; a queue of a lossy class with alpha 1/8 is one ninth of the shared buffer at most (Choudhury and Hahne)."""
 import os
 import tempfile
-from lab import end, network, row
+from lab import end, head, network, row
 
+head(__doc__)
 with tempfile.TemporaryDirectory() as folder:
     flows = os.path.join(folder, "flows")
     open(flows, "w").write("h2 h1 1000M 0 0\nh3 h1 1000M 50ns 1\n")
