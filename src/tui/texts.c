@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#define REQUESTS_MAX 200000 /* requests kept */
-#define BAR_MIN      20     /* columns of the bar of an account, at least */
+#define BAR_MIN 20 /* columns of the bar of an account, at least */
 /* Rows of connections, and incidents, at most, while packets come: the screen is made often, and a key is not to wait.
  */
 #define ROWS_SO_FAR      300
@@ -207,11 +206,12 @@ void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
 {
     struct requests *l = &t->requests[0];
     struct wqe_row q = {.w = w, .row = meter_row_of(t->analyses.meter, flow), .origin = t->first};
-    ns_t states[TIME_STATES], end = request_parts_over(t->analyses.parts, w, flow, states);
     struct request *r = begin_request(t, l);
+    ns_t states[TIME_STATES], end;
 
     if (!r)
         return;
+    end = request_parts_over(t->analyses.parts, w, flow, states);
     q.accounted = request_parts_known(t->observer, flow, states, end - w->start);
     q.lost = states_lost(states);
     r->id = w->id;

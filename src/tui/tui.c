@@ -367,7 +367,10 @@ void tui_end(struct tui *t, bool failed, uint32_t ifaces)
 
 static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p, uint32_t flow)
 {
-    request_parts_packet(((struct tui *)user)->analyses.parts, w, p, flow);
+    struct tui *t = user;
+
+    if (t->requests[0].n < REQUESTS_MAX) /* no account of a request that will not be shown */
+        request_parts_packet(t->analyses.parts, w, p, flow);
 }
 
 static void on_over(void *user, const struct wqe *w, uint32_t flow)

@@ -92,6 +92,8 @@ struct task {
     void (*done)(struct tui *t); /* after the last one; NULL: nothing */
 };
 
+#define REQUESTS_MAX 200000 /* that are kept of each kind */
+
 /* Work requests, or commands of upper protocols, that are over. */
 struct requests {
     struct table table; /* their columns */
