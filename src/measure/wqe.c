@@ -148,34 +148,32 @@ static void take_packet(struct wqe *w, const struct pkt *p)
         w->bytes += p->payload_len;
 }
 
-static struct wqe wqe_of(const struct pkt *p, uint64_t id)
+/* Work request number `id` begins with `p`. */
+static void begin(struct wqe *w, const struct pkt *p, uint64_t id)
 {
-    struct wqe w = {.id = id,
-                    .first_frame = p->frame->number,
-                    .start = p->frame->ts,
-                    .last = p->frame->ts,
-                    .psn = p->bth.psn,
-                    .end = psn_add(p->bth.psn, 1),
-                    .op = (uint8_t)op_of(p),
-                    .service = p->bth.opcode >> 5,
-                    .status = WQE_STATUS_UNKNOWN};
-
-    take_packet(&w, p);
-    return w;
+    *w = (struct wqe){.id = id,
+                      .first_frame = p->frame->number,
+                      .start = p->frame->ts,
+                      .last = p->frame->ts,
+                      .psn = p->bth.psn,
+                      .end = psn_add(p->bth.psn, 1),
+                      .op = (uint8_t)op_of(p),
+                      .service = p->bth.opcode >> 5,
+                      .status = WQE_STATUS_UNKNOWN};
+    take_packet(w, p);
 }
 
-/* A new work request at position `i`. */
-static struct wqe *insert(struct wqe_ring *r, const struct wqe_env *e, const struct wqe *w, uint32_t i)
+/* A place for a new work request at position `i`, which is filled by the caller; its latest packet came at `last`. */
+static struct wqe *insert(struct wqe_ring *r, const struct wqe_env *e, ns_t last, uint32_t i)
 {
     if (r->n == WQE_MAX) {
-        pop(r, e, WQE_TOO_MANY, w->last);
+        pop(r, e, WQE_TOO_MANY, last);
         i -= i > 0;
     }
     for (uint32_t k = r->n++; k > i; k--)
         *at(r, k) = *at(r, k - 1);
     if (r->open > i)
         r->open = i;
-    *at(r, i) = *w;
     return at(r, i);
 }
 
@@ -272,13 +270,13 @@ static void cut(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p
         w->imm = 0;
     w->op = plain_op(w->op);
     w->ended = false;
-    insert(r, e, &rest, i);
+    *insert(r, e, rest.last, i) = rest;
 }
 
 static struct wqe *take_unseen(struct wqe_ring *r, const struct wqe_env *e, const struct pkt *p)
 {
     uint32_t i = place_of(r, p->bth.psn);
-    struct wqe *w, *next, begun;
+    struct wqe *w, *next;
 
     cut(r, e, p, i);
     i = place_of(r, p->bth.psn);
@@ -300,8 +298,9 @@ static struct wqe *take_unseen(struct wqe_ring *r, const struct wqe_env *e, cons
         next->bytes += next->have_remote ? 0 : sum;
         return next;
     }
-    begun = wqe_of(p, ++*e->next_id);
-    return insert(r, e, &begun, i);
+    w = insert(r, e, p->frame->ts, i);
+    begin(w, p, ++*e->next_id);
+    return w;
 }
 
 /* `w` is not complete for its requester: the response that completed it may have been lost. Keep that response as
@@ -516,8 +515,9 @@ void wqe_close(struct wqe_ring *r, const struct wqe_env *e, ns_t now, bool own)
 
 void wqe_datagram(const struct wqe_user *u, uint64_t *next_id, const struct pkt *p, uint32_t flow)
 {
-    struct wqe w = wqe_of(p, ++*next_id);
+    struct wqe w;
 
+    begin(&w, p, ++*next_id);
     w.packets = 1;
     w.last_frame = p->frame->number;
     w.last = p->frame->ts;
