@@ -35,22 +35,22 @@ static void forget_oldest_half(struct spans *s)
     memmove(s->span, s->span + half, s->n * sizeof *s->span);
 }
 
-static void put(struct spans *s, struct span p)
+static void put(struct spans *s, const struct span *p)
 {
     struct span *last = s->n ? &s->span[s->n - 1] : NULL;
 
-    if (p.end <= p.start)
+    if (p->end <= p->start)
         return;
-    s->at = p.end;
-    bill(s, &p, 1);
-    if (last && last->state == p.state && last->episode == p.episode) {
-        last->end = p.end;
-        last->response += p.response;
+    s->at = p->end;
+    bill(s, p, 1);
+    if (last && last->state == p->state && last->episode == p->episode) {
+        last->end = p->end;
+        last->response += p->response;
         return;
     }
     if (s->n == SPANS_MAX)
         forget_oldest_half(s);
-    s->span[s->n++] = p;
+    s->span[s->n++] = *p;
 }
 
 static struct span span_of(ns_t start, ns_t end, enum time_state state, uint32_t episode)
@@ -66,7 +66,9 @@ static struct span span_of(ns_t start, ns_t end, enum time_state state, uint32_t
 
 void spans_add(struct spans *s, ns_t to, enum time_state state, uint32_t episode)
 {
-    put(s, span_of(s->at, to, state, episode));
+    const struct span p = span_of(s->at, to, state, episode);
+
+    put(s, &p);
 }
 
 /* The part of `p` between `a` and `b`, as it is. */
@@ -99,14 +101,14 @@ ns_t spans_change(struct spans *s, ns_t from, ns_t to, uint32_t over, enum time_
         bool may = over & 1u << p->state;
         ns_t a = from > p->start ? from : p->start, b = to < p->end ? to : p->end;
         if (!may || b <= a) {
-            put(s, *p);
+            put(s, p);
             continue;
         }
-        if (a > p->start)
-            put(s, part_of(p, p->start, a));
-        put(s, span_of(a, b, state, episode));
-        if (b < p->end)
-            put(s, part_of(p, b, p->end));
+        const struct span before = part_of(p, p->start, a), it = span_of(a, b, state, episode),
+                          behind = part_of(p, b, p->end); /* empty ones are not put */
+        put(s, &before);
+        put(s, &it);
+        put(s, &behind);
         changed += b - a;
     }
     return changed;
