@@ -202,7 +202,7 @@ static const char *const spoken[][2] = {
 const char *field_nearest(const char *abbrev, size_t len)
 {
     const char *best = "";
-    unsigned least = UINT32_MAX;
+    unsigned least = (unsigned)len / 3 + 1; /* a third of it may differ */
 
     for (unsigned i = 0; i < ARRAY_LEN(spoken); i++)
         if (strlen(spoken[i][0]) == len && strncasecmp(spoken[i][0], abbrev, len) == 0)
@@ -212,7 +212,7 @@ const char *field_nearest(const char *abbrev, size_t len)
         for (unsigned i = 0; i <= (*h)->nfields; i++) {
             const char *name = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
             unsigned d = text_distance(abbrev, len, name, strlen(name), least);
-            if (d < least && 3 * d <= len) {
+            if (d < least) {
                 least = d;
                 best = name;
             }

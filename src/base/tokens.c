@@ -26,18 +26,21 @@ unsigned text_distance(const char *a, size_t na, const char *b, size_t nb, unsig
 {
     unsigned row[128];
 
-    if (nb >= ARRAY_LEN(row) || na >= ARRAY_LEN(row))
+    if (nb >= ARRAY_LEN(row) || na >= ARRAY_LEN(row) || (na > nb ? na - nb : nb - na) >= limit)
         return limit;
     for (unsigned j = 0; j <= nb; j++)
         row[j] = j;
     for (unsigned i = 1; i <= na; i++) {
-        unsigned diagonal = row[0];
+        unsigned diagonal = row[0], least = i;
         row[0] = i;
         for (unsigned j = 1; j <= nb; j++) {
             unsigned best = min_u32(min_u32(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
             diagonal = row[j];
             row[j] = best;
+            least = min_u32(least, best);
         }
+        if (least >= limit) /* it never becomes less */
+            return limit;
     }
     return min_u32(row[nb], limit);
 }
