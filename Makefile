@@ -75,6 +75,8 @@ $(BUILD)/mkcap: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/mkcap.o
 	$(LINK)
 $(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
 	$(LINK)
+$(BUILD)/bare_sqlite: $(BUILD)/tests/bench/bare_sqlite.o
+	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
@@ -147,7 +149,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
+bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/wire
 	@BUILD=$(BUILD) tests/bench/live

@@ -251,7 +251,7 @@ static void put_addr(struct export *x, struct store_table *t, const struct conn_
     store_text(t, buf_str(&x->text));
 }
 
-/* The text of an address, from one of the two tables: it stays until the row is inserted. */
+/* The text of an address, from one of the two tables. */
 static const char *addr_str(struct addr_text *kept, const struct conn_addr *a)
 {
     uint64_t words[CONN_ADDR_WORDS];
@@ -280,8 +280,8 @@ void export_packet(struct export *x, const struct export_packet *e)
     store_number(t, p->frame->iface);
     store_number(t, (uint64_t)p->frame->ts);
     store_if(t, e->conn, e->conn);
-    store_word(t, addr_str(x->sources, &src));
-    store_word(t, addr_str(x->destinations, &dst));
+    store_text(t, addr_str(x->sources, &src));
+    store_text(t, addr_str(x->destinations, &dst));
     store_number(t, p->bth.dqpn);
     store_number(t, p->bth.opcode);
     store_number(t, p->bth.psn);

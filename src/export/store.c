@@ -9,12 +9,28 @@
 #include <unistd.h>
 
 #define TABLES_MAX 32
+#define ROWS       32 /* that one statement inserts: each statement costs about as much as seven values */
 #define OPEN       (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX) /* one thread uses it */
+
+enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_REAL, VALUE_WORD, VALUE_TEXT };
+
+struct value {
+    uint8_t kind; /* enum value_kind */
+    uint32_t len; /* VALUE_TEXT */
+    union {
+        uint64_t number;
+        double real;
+        const char *word;
+        size_t at; /* VALUE_TEXT: in the table's `texts` */
+    };
+};
 
 struct store_table {
     struct store *store;
-    sqlite3_stmt *insert;
-    int n, at; /* columns; values set in this row */
+    sqlite3_stmt *one, *many; /* insert a row, insert ROWS of them */
+    unsigned columns, n;      /* n: values of rows that are not inserted yet */
+    struct value *values;     /* ROWS * columns */
+    struct buf texts;         /* of these rows */
 };
 
 struct store {
@@ -49,8 +65,51 @@ static bool good(struct store *s, int result)
     return false;
 }
 
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+static int bind(const struct store_table *t, sqlite3_stmt *to, int i, const struct value *v)
+{
+    switch ((enum value_kind)v->kind) {
+    case VALUE_NUMBER:
+        return sqlite3_bind_int64(to, i, (sqlite3_int64)v->number);
+    case VALUE_REAL:
+        return sqlite3_bind_double(to, i, v->real);
+    case VALUE_WORD:
+        return sqlite3_bind_text(to, i, v->word, -1, SQLITE_STATIC);
+    case VALUE_TEXT:
+        return sqlite3_bind_text(to, i, t->texts.p + v->at, (int)v->len, SQLITE_STATIC);
+    case VALUE_NULL:
+        break;
+    }
+    return sqlite3_bind_null(to, i);
+}
+
+/* Insert `n` values, which are one row, or ROWS of them. */
+static void insert(struct store_table *t, sqlite3_stmt *by, const struct value *values, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!good(t->store, bind(t, by, (int)i + 1, &values[i])))
+            return;
+    good(t->store, sqlite3_step(by));
+    good(t->store, sqlite3_reset(by));
+}
+
+/* Insert the rows that are complete. */
+static void flush(struct store_table *t)
+{
+    if (t->n == ROWS * t->columns)
+        insert(t, t->many, t->values, t->n);
+    else
+        for (unsigned i = 0; i < t->n && !t->store->error.len; i += t->columns)
+            insert(t, t->one, t->values + i, t->columns);
+    t->n = 0;
+    t->texts.len = 0;
+}
+
 void store_sql(struct store *s, const char *sql)
 {
+    for (unsigned i = 0; i < s->n_tables; i++)
+        flush(&s->tables[i]);
     if (!s->error.len)
         good(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 }
@@ -89,12 +148,22 @@ struct store *store_new(const char *path)
     return s;
 }
 
+static void free_tables(struct store *s)
+{
+    for (unsigned i = 0; i < s->n_tables; i++) {
+        sqlite3_finalize(s->tables[i].one);
+        sqlite3_finalize(s->tables[i].many);
+        free(s->tables[i].values);
+        buf_free(&s->tables[i].texts);
+    }
+    s->n_tables = 0;
+}
+
 void store_free(struct store *s)
 {
     if (!s)
         return;
-    for (unsigned i = 0; i < s->n_tables; i++)
-        sqlite3_finalize(s->tables[i].insert);
+    free_tables(s);
     sqlite3_close(s->db);
     beside_drop(s->unfinished);
     free(s->path);
@@ -112,19 +181,22 @@ static void put_columns(struct buf *sql, const struct store_column *columns, uns
         buf_printf(sql, "%s\"%s\" %s", i ? ", " : "", columns[i].name, types[columns[i].type]);
 }
 
-/* Prepare the statement that inserts rows of `n` values. */
-static bool prepare(struct store_table *t, const char *name, unsigned n)
+/* Prepare the statement that inserts `rows` rows of `n` values. */
+static sqlite3_stmt *prepare(struct store *s, const char *name, unsigned n, unsigned rows)
 {
+    sqlite3_stmt *insert = NULL;
     struct buf sql = {0};
-    bool ok;
 
-    buf_printf(&sql, "INSERT INTO \"%s\" VALUES(", name);
-    for (unsigned i = 0; i < n; i++)
-        buf_puts(&sql, i ? ",?" : "?");
-    buf_char(&sql, ')');
-    ok = good(t->store, sqlite3_prepare_v2(t->store->db, buf_str(&sql), -1, &t->insert, NULL));
+    buf_printf(&sql, "INSERT INTO \"%s\" VALUES", name);
+    for (unsigned row = 0; row < rows; row++) {
+        buf_puts(&sql, row ? ",(?" : "(?");
+        for (unsigned i = 1; i < n; i++)
+            buf_puts(&sql, ",?");
+        buf_char(&sql, ')');
+    }
+    good(s, sqlite3_prepare_v2(s->db, buf_str(&sql), -1, &insert, NULL));
     buf_free(&sql);
-    return ok;
+    return insert;
 }
 
 struct store_table *store_table(struct store *s, const char *name, const struct store_column *columns, unsigned n,
@@ -144,60 +216,70 @@ struct store_table *store_table(struct store *s, const char *name, const struct 
     buf_free(&sql);
     if (s->error.len)
         return NULL;
-    t->store = s;
-    t->n = (int)n;
-    if (!prepare(t, name, n))
-        return NULL;
     s->n_tables++;
-    return t;
+    *t = (struct store_table){.store = s, .columns = n, .values = calloc(ROWS, n * sizeof *t->values)};
+    if (!t->values)
+        fail(s, "out of memory");
+    t->one = prepare(s, name, n, 1);
+    t->many = prepare(s, name, n, ROWS);
+    return s->error.len ? NULL : t;
 }
 
-/* The number of the next value of the row; 0: there was an error. */
-static int next(struct store_table *t)
+/* The place of the next value of the row; NULL: there was an error. */
+static struct value *next(struct store_table *t, enum value_kind kind)
 {
-    return t && !t->store->error.len ? ++t->at : 0;
+    struct value *v;
+
+    if (!t || t->store->error.len || t->n == ROWS * t->columns)
+        return NULL;
+    v = &t->values[t->n++];
+    v->kind = (uint8_t)kind;
+    return v;
 }
 
-void store_number(struct store_table *t, uint64_t v)
+void store_number(struct store_table *t, uint64_t number)
 {
-    int i = next(t);
+    struct value *v = next(t, VALUE_NUMBER);
 
-    if (i)
-        good(t->store, sqlite3_bind_int64(t->insert, i, (sqlite3_int64)v));
+    if (v)
+        v->number = number;
 }
 
-void store_real(struct store_table *t, double v)
+void store_real(struct store_table *t, double real)
 {
-    int i = next(t);
+    struct value *v = next(t, VALUE_REAL);
 
-    if (i)
-        good(t->store, sqlite3_bind_double(t->insert, i, v));
+    if (v)
+        v->real = real;
 }
 
-void store_text(struct store_table *t, const char *v)
+void store_text(struct store_table *t, const char *text)
 {
-    int i = next(t);
+    struct value *v = next(t, text ? VALUE_TEXT : VALUE_NULL);
 
-    if (i)
-        good(t->store, sqlite3_bind_text(t->insert, i, v, -1, SQLITE_TRANSIENT));
+    if (!v || !text)
+        return;
+    v->at = t->texts.len;
+    v->len = (uint32_t)strlen(text);
+    if (!buf_need(&t->texts, v->len + 1)) {
+        fail(t->store, "out of memory");
+        return;
+    }
+    buf_puts(&t->texts, text);
+    buf_char(&t->texts, '\0'); /* even an empty text has an address */
 }
 
 void store_null(struct store_table *t)
 {
-    int i = next(t);
-
-    if (i)
-        good(t->store, sqlite3_bind_null(t->insert, i));
+    next(t, VALUE_NULL);
 }
 
-void store_word(struct store_table *t, const char *v)
+void store_word(struct store_table *t, const char *word)
 {
-    int i;
+    struct value *v = next(t, word ? VALUE_WORD : VALUE_NULL);
 
-    if (!v)
-        store_null(t);
-    else if ((i = next(t)))
-        good(t->store, sqlite3_bind_text(t->insert, i, v, -1, SQLITE_STATIC));
+    if (v)
+        v->word = word;
 }
 
 void store_if(struct store_table *t, bool known, uint64_t v)
@@ -210,13 +292,12 @@ void store_if(struct store_table *t, bool known, uint64_t v)
 
 void store_insert(struct store_table *t)
 {
-    while (t && t->at < t->n && !t->store->error.len)
-        store_null(t);
-    if (!t || t->store->error.len)
+    if (!t)
         return;
-    good(t->store, sqlite3_step(t->insert));
-    good(t->store, sqlite3_reset(t->insert));
-    t->at = 0;
+    while (t->n % t->columns && !t->store->error.len)
+        store_null(t);
+    if (t->n == ROWS * t->columns)
+        flush(t);
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */
@@ -224,9 +305,7 @@ void store_insert(struct store_table *t)
 bool store_commit(struct store *s)
 {
     store_sql(s, "COMMIT");
-    for (unsigned i = 0; i < s->n_tables; i++)
-        sqlite3_finalize(s->tables[i].insert);
-    s->n_tables = 0;
+    free_tables(s);
     if (!s->error.len && good(s, sqlite3_close(s->db)))
         s->db = NULL;
     if (s->error.len)

@@ -9,7 +9,7 @@
 
 struct store;
 
-/* A table and its statement that inserts a row. */
+/* A table and the rows that will be inserted next: several at a time. */
 struct store_table;
 
 enum store_type { STORE_INTEGER, STORE_REAL, STORE_TEXT };
@@ -26,7 +26,7 @@ void store_free(struct store *s);
 /* The first error, a line of text without line end; NULL: none. After an error all other calls do nothing. */
 const char *store_error(const struct store *s);
 
-/* Execute SQL that returns no rows. */
+/* Execute SQL that returns no rows. Rows that were inserted before are there. */
 void store_sql(struct store *s, const char *sql);
 /* Create a table. `key`: the columns of its primary key, by which it is stored if there are several; NULL: it has none.
  * The table lives as long as `s`; NULL after an error, and then the calls below do nothing. */
@@ -34,11 +34,11 @@ struct store_table *store_table(struct store *s, const char *name, const struct 
                                 const char *key);
 /* The next value of a row, in the order of the columns. Numbers above INT64_MAX are stored as negative ones, of the
  * same 64 bits: SQLite has no others. */
-void store_number(struct store_table *t, uint64_t v);
-void store_real(struct store_table *t, double v);
-void store_text(struct store_table *t, const char *v);
-/* A text that stays as it is until the row is inserted, which copies nothing; NULL: null. */
-void store_word(struct store_table *t, const char *v);
+void store_number(struct store_table *t, uint64_t number);
+void store_real(struct store_table *t, double real);
+void store_text(struct store_table *t, const char *text); /* NULL: null */
+/* A text that is never freed nor changed; NULL: null. */
+void store_word(struct store_table *t, const char *word);
 void store_null(struct store_table *t);
 /* The number if `known`, else null. */
 void store_if(struct store_table *t, bool known, uint64_t v);
