@@ -220,6 +220,26 @@ const char *field_nearest(const char *abbrev, size_t len)
     return best;
 }
 
+const char *field_complete(const char *name, size_t *len)
+{
+    const char *found = NULL;
+    size_t common = 0;
+
+    for (const struct hdr *const *h = all_headers; *h; h++)
+        for (unsigned i = 0; i <= (*h)->nfields; i++) {
+            const char *s = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
+            if (strncmp(s, name, *len) != 0)
+                continue;
+            found = found ? found : s;
+            common = s == found ? strlen(s) : common;
+            for (size_t k = 0; k < common; k++)
+                common = s[k] == found[k] ? common : k;
+        }
+    if (found)
+        *len = common;
+    return found;
+}
+
 const char *field_unknown(const char *abbrev, size_t len)
 {
     static _Thread_local char text[120];

@@ -264,6 +264,9 @@ unsigned field_find(const char *abbrev, size_t len, struct field_ref *refs, unsi
 /* The name that is nearest to `abbrev` (`len` bytes), for error messages: at most a third of its characters differ, or
  * it is another word for a protocol. "": none is. */
 const char *field_nearest(const char *abbrev, size_t len);
+/* The name of a field or protocol that begins with the first *len bytes of `name`; sets *len to where the names that
+ * begin so differ. NULL: none begins so. */
+const char *field_complete(const char *name, size_t *len);
 /* The end of a message about a name that is unknown, or no number where one is needed: "; the nearest name is ...",
  * " that is a number of ...", or what lists the names. It stays valid until the next call in the same thread. */
 const char *field_unknown(const char *abbrev, size_t len);

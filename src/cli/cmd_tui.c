@@ -20,6 +20,7 @@ enum {
     KEY_INDEX,
     KEY_ASCII,
     KEY_NO_MOUSE,
+    KEY_COPY,
     KEY_KEYS,
     KEY_SCREEN,
     KEY_SLICE,
@@ -39,6 +40,7 @@ static const struct opt_def defs[] = {
     COLOR_OPTION,
     {KEY_ASCII, "ascii", NULL, "no character outside ASCII; without it where the locale is not UTF-8"},
     {KEY_NO_MOUSE, "no-mouse", NULL, "leave the mouse to the terminal"},
+    {KEY_COPY, "copy", "COMMAND", "what is copied goes to this command, not to the terminal's clipboard"},
     {KEY_KEYS, "keys", "KEYS", "press these keys, separated by spaces, without a terminal"},
     {KEY_SCREEN, "screen", "SIZE", "with --keys: size of the screen, COLUMNSxROWS (80x24)"},
     {KEY_SLICE, "slice", "N", "with --keys: press a key after each N packets, not when all were read"},
@@ -118,6 +120,9 @@ static int option(struct trace *t, int key, const char *arg)
                    : cli_error("--slice %s: expected a number of packets", arg);
     case KEY_COLOR:
         return cli_color(arg, &job->o.term.color);
+    case KEY_COPY:
+        job->o.copy = arg;
+        return EXIT_OK;
     case KEY_KEYS:
         job->o.script = arg;
         return EXIT_OK;

@@ -263,12 +263,15 @@ static enum ladder_role role_of(const struct row *row)
     return opcode_table[r->opcode].flags & OPF_RESPONSE ? LADDER_RESPONSE : LADDER_REQUEST;
 }
 
-/* Tell the caller of the line that follows. */
-static void hand_out(const struct ladder *l, const struct row *row)
+/* Tell the caller of the line that follows: `n` packets from `row` on. */
+static void hand_out(const struct ladder *l, const struct row *row, uint32_t n)
 {
     const struct rung *other = row->at[row->at[0] == row->r];
-    struct ladder_line line = {
-        .frame = row->r->frame, .file = (uint16_t)(row->r->tap >> 16), .role = (uint8_t)role_of(row), .conn = l->conn};
+    struct ladder_line line = {.last = n > 1 ? row[n - 1].r->frame : 0,
+                               .frame = row->r->frame,
+                               .file = (uint16_t)(row->r->tap >> 16),
+                               .role = (uint8_t)role_of(row),
+                               .conn = l->conn};
 
     if (row->r->flow != FLOW_NONE)
         line.conn = conn_flow_at(observer_conns(l->observer), row->r->flow)->conn;
@@ -286,7 +289,7 @@ static void line_draw(struct ladder *l, const struct line *line, const struct co
     const char *state = state_after(l, row->r);
     char frame[64], seconds[64];
 
-    hand_out(l, row);
+    hand_out(l, row, line->n);
     if (line->silence)
         silence_draw(c, line->silence, b);
     missing_draw(l, line->row, c, b);

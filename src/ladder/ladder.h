@@ -18,8 +18,15 @@ enum ladder_role {
     LADDER_CM,
 };
 
+/* A run of packets that is not folded: from one frame to another of a file, counted from 0. */
+struct ladder_run {
+    uint64_t first, last;
+    uint16_t file;
+};
+
 /* A line: the packet that it shows, or the first of a run. */
 struct ladder_line {
+    uint32_t last;       /* of a folded run: frame of its last packet; else 0 */
     uint32_t frame;      /* at the tap that it passed first */
     uint32_t other;      /* at the other tap; 0: none */
     uint16_t file;       /* of `frame`, from 0 */
@@ -30,12 +37,15 @@ struct ladder_line {
 
 /* What is drawn, and how. */
 struct ladder_opts {
-    uint32_t conn;            /* 0: that of the frame `around`, else the one with the worst incident, else the first */
-    bool hosts;               /* all connections between the two hosts of that connection */
-    uint32_t lines;           /* at most */
-    bool unfolded;            /* no folding: a line for each packet */
+    uint32_t conn;  /* 0: that of the frame `around`, else the one with the worst incident, else the first */
+    bool hosts;     /* all connections between the two hosts of that connection */
+    uint32_t lines; /* at most */
+    bool unfolded;  /* no folding: a line for each packet */
+    const struct ladder_run *opened; /* runs that are not folded, `n_opened` of them */
+    unsigned n_opened;
     uint64_t around;          /* the frame in the middle; 0: none */
     uint16_t around_file;     /* its file, from 0 */
+    bool around_in_run;       /* it may be in a folded run; else it has a line of its own */
     const char *const *files; /* names of the capture files, ended by NULL */
     bool unaligned;           /* times of several taps are not aligned */
     const ns_t *ahead;        /* with `unaligned`: how much the clock of each file is ahead, ns; NULL: not at all */

@@ -328,7 +328,9 @@ static bool is_plain(const struct ladder *l, const struct row *row)
     bool nak = row->r->aeth && aeth_type(row->r->syndrome) != AETH_ACK;
     bool seen = l->n_taps < 2 || (row->at[0] && row->at[1]);
 
-    return !event && !nak && seen && !has_frame_around(l, row) && !(opcode_table[row->r->opcode].flags & OPF_CNP);
+    bool alone = !l->o.around_in_run && has_frame_around(l, row);
+
+    return !event && !nak && seen && !alone && !(opcode_table[row->r->opcode].flags & OPF_CNP);
 }
 
 /* True if `b` continues the run of `a`. */
@@ -340,6 +342,28 @@ static bool is_like(const struct ladder *l, const struct row *a, const struct ro
     return same && is_plain(l, a) && is_plain(l, b) && psn_diff(b->r->psn, a->r->psn) > 0;
 }
 
+/* True if the user wants to see each packet of the run that `row` belongs to. */
+static bool is_opened(const struct ladder *l, const struct row *row)
+{
+    for (unsigned i = 0; i < l->o.n_opened; i++) {
+        const struct ladder_run *run = &l->o.opened[i];
+        if (row->r->tap >> 16 == run->file && row->r->frame >= run->first && row->r->frame <= run->last)
+            return true;
+    }
+    return false;
+}
+
+/* Packets that are drawn as one line and a folded run behind it, from row `i` on. */
+static uint32_t run_length(const struct ladder *l, uint32_t i, ns_t silence)
+{
+    uint32_t run = 1;
+
+    while (!l->o.unfolded && i + run < l->n_rows && is_like(l, &l->rows[i + run - 1], &l->rows[i + run]) &&
+           l->rows[i + run].ts - l->rows[i + run - 1].ts < silence && !is_opened(l, &l->rows[i + run]))
+        run++;
+    return run;
+}
+
 static bool lines_fill(struct ladder *l)
 {
     ns_t silence = silence_from(l);
@@ -347,10 +371,7 @@ static bool lines_fill(struct ladder *l)
     l->lines = malloc((l->n_rows ? l->n_rows : 1) * sizeof *l->lines);
     for (uint32_t i = 0, run; l->lines && i < l->n_rows; i += run) {
         ns_t gap = i ? l->rows[i].ts - l->rows[i - 1].ts : 0;
-        run = 1;
-        while (!l->o.unfolded && i + run < l->n_rows && is_like(l, &l->rows[i + run - 1], &l->rows[i + run]) &&
-               l->rows[i + run].ts - l->rows[i + run - 1].ts < silence)
-            run++;
+        run = run_length(l, i, silence);
         l->lines[l->n_lines++] = (struct line){i, 1, gap >= silence ? gap : 0};
         if (run >= FOLD_MIN)
             l->lines[l->n_lines++] = (struct line){i + 1, run - 1, 0};

@@ -1,6 +1,8 @@
 /* layer 3b (tui): what keys do: actions, and the prompts for filter, search and command. */
 #include "src/tui/tui_impl.h"
 
+#include <signal.h>
+
 /* --- Moving ----------------------------------------------------------------------------------- */
 
 static struct view *view(struct tui *t)
@@ -93,7 +95,7 @@ static bool is_event(struct tui *t, uint64_t row)
     return s->event ? s->event(t, row) : row < view(t)->lines.n && view(t)->lines.v[row].event;
 }
 
-static void to_event(struct tui *t, bool up)
+void to_event(struct tui *t, bool up)
 {
     uint64_t n = row_count(t), row = view(t)->at;
     struct view *v = view(t);
@@ -131,7 +133,7 @@ static void to_ladder(struct tui *t, const struct spot *p)
         t->ladder && (t->hosts || t->ladder_conn == p->conn) && at && (at->frame == p->frame || at->other == p->frame);
 
     if (!there)
-        ladder_ask(t, p->conn, p);
+        ladder_ask(t, p->conn, p, false);
     go_to(t, SCREEN_LADDER, true);
     if (there)
         move_to(t, i);
@@ -150,7 +152,7 @@ static void open_screen(struct tui *t, enum screen_id s)
         return;
     }
     if (s == SCREEN_LADDER && !t->ladder && !t->tasks[TASK_LADDER].active)
-        ladder_ask(t, 0, NULL);
+        ladder_ask(t, 0, NULL, false);
     go_to(t, s, true);
     if (s == SCREEN_PACKETS && in_ladder && about)
         packets_go(t, p.file, p.frame);
@@ -224,7 +226,7 @@ static void on_enter(struct tui *t)
 
     if (screens[t->screen].place & IN_PACKETS) {
         t->split = true;
-        t->layout = layout_of(t->columns, t->lines, true);
+        t->layout = layout_of(t->columns, t->lines, true, t->more);
         on_pane(t);
     } else if (row_about(t, view(t)->at, &p)) {
         show_place(t, &p);
@@ -252,6 +254,31 @@ static void on_split(struct tui *t)
     t->pane = PANE_LIST;
 }
 
+/* The pane with the cursor gets `by` more rows, as far as there is room. */
+static void grow(struct tui *t, int by)
+{
+    int more = t->more + (t->pane == PANE_LIST ? by : -by);
+    const struct layout l = layout_of(t->columns, t->lines, true, more);
+
+    if (l.list.rows != t->layout.list.rows)
+        t->more = more;
+}
+
+static void on_larger(struct tui *t)
+{
+    grow(t, 1);
+}
+
+static void on_smaller(struct tui *t)
+{
+    grow(t, -1);
+}
+
+static void on_equal(struct tui *t)
+{
+    t->more = 0;
+}
+
 static void on_verbose(struct tui *t)
 {
     t->verbose = !t->verbose;
@@ -260,20 +287,48 @@ static void on_verbose(struct tui *t)
 
 static void on_time(struct tui *t)
 {
-    static const enum print_time next[] = {
-        [TIME_RELATIVE] = TIME_DELTA, [TIME_DELTA] = TIME_ABSOLUTE_DATE, [TIME_ABSOLUTE_DATE] = TIME_RELATIVE};
+    static const enum print_time next[] = {[TIME_RELATIVE] = TIME_DELTA,
+                                           [TIME_DELTA] = TIME_DELTA_DISPLAYED,
+                                           [TIME_DELTA_DISPLAYED] = TIME_ABSOLUTE_DATE,
+                                           [TIME_ABSOLUTE_DATE] = TIME_RELATIVE};
 
     t->printer.opts.time = next[t->printer.opts.time];
     t->views[SCREEN_VERDICTS].made = t->views[SCREEN_INCIDENTS].made = false;
 }
 
+static void fold(struct tui *t, const struct spot *p)
+{
+    ladder_ask(t, t->ladder_conn, p->frame ? p : NULL, true);
+}
+
 static void on_fold(struct tui *t)
 {
-    struct spot p;
-    bool about = row_about(t, view(t)->at, &p);
+    struct spot p = {.frame = 0};
+    unsigned i = 0;
 
+    row_about(t, view(t)->at, &p);
+    while (i < t->n_opened &&
+           !(t->opened[i].file == p.file && t->opened[i].first <= p.frame && t->opened[i].last >= p.frame))
+        i++;
+    if (i < t->n_opened) {
+        t->opened[i] = t->opened[--t->n_opened];
+        fold(t, &p);
+    } else if (p.last && t->n_opened < OPENED_MAX) {
+        t->opened[t->n_opened++] = (struct ladder_run){p.frame, p.last, p.file};
+        fold(t, &p);
+    } else {
+        tui_say(t, LOOK_NOTE, p.last ? "No more runs can be shown: Z shows all." : "This line is no run of packets.");
+    }
+}
+
+static void on_fold_all(struct tui *t)
+{
+    struct spot p = {.frame = 0};
+
+    row_about(t, view(t)->at, &p);
     t->unfolded = !t->unfolded;
-    ladder_ask(t, t->ladder_conn, about && p.frame ? &p : NULL);
+    t->n_opened = 0;
+    fold(t, &p);
 }
 
 static void on_hosts(struct tui *t)
@@ -282,7 +337,7 @@ static void on_hosts(struct tui *t)
     bool about = row_about(t, view(t)->at, &p) && p.frame;
 
     t->hosts = !t->hosts;
-    ladder_ask(t, about ? p.conn : t->ladder_conn, about ? &p : NULL);
+    ladder_ask(t, about ? p.conn : t->ladder_conn, about ? &p : NULL, false);
 }
 
 static void on_pause(struct tui *t)
@@ -326,16 +381,39 @@ static bool selected_filter(struct tui *t, struct buf *b)
     return true;
 }
 
+/* Give the text to the user's command, else to the terminal. */
+static void copy(struct tui *t, struct buf *text)
+{
+    void (*was)(int);
+    struct buf command = {0};
+    FILE *to;
+
+    if (!t->o.copy) {
+        term_copy(text->p, text->len);
+        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(text));
+        return;
+    }
+    was = signal(SIGPIPE, SIG_IGN);
+    buf_printf(&command, "{ %s\n} >/dev/null 2>&1", t->o.copy);
+    to = popen(buf_str(&command), "we");
+    if (to)
+        fwrite(text->p, 1, text->len, to);
+    if (to && pclose(to) == 0)
+        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(text));
+    else
+        tui_say(t, LOOK_FAIL, "%s failed: nothing was copied.", t->o.copy);
+    signal(SIGPIPE, was);
+    buf_free(&command);
+}
+
 static void on_copy(struct tui *t)
 {
     struct buf text = {0};
 
-    if (!selected_filter(t, &text)) {
+    if (selected_filter(t, &text))
+        copy(t, &text);
+    else
         tui_say(t, LOOK_NOTE, "There is no filter for this line.");
-    } else {
-        term_copy(text.p, text.len);
-        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(&text));
-    }
     buf_free(&text);
 }
 
@@ -344,8 +422,7 @@ static void on_copy_line(struct tui *t)
     if (view(t)->at >= row_count(t))
         return;
     text_of_row(t, view(t)->at, &t->row);
-    term_copy(t->row.p, t->row.len);
-    tui_say(t, LOOK_GOOD, "copied: %s", buf_str(&t->row));
+    copy(t, &t->row);
 }
 
 static void on_field_filter(struct tui *t)
@@ -377,21 +454,32 @@ static void (*const act[ACTIONS])(struct tui *t) = {
     [ACTION_COPY] = on_copy,
     [ACTION_COPY_LINE] = on_copy_line,
     [ACTION_SAVE] = on_save,
+    [ACTION_SAVE_LINES] = on_save_lines,
+    [ACTION_CHOOSE] = on_choose,
     [ACTION_MARK] = on_mark,
     [ACTION_TO_MARK] = on_to_mark,
     [ACTION_TO_CAUSE] = on_to_cause,
+    [ACTION_NEXT_INCIDENT] = on_next_incident,
+    [ACTION_NEXT_VERDICT] = on_next_verdict,
+    [ACTION_PREV_VERDICT] = on_previous_verdict,
     [ACTION_TO_REQUEST] = on_to_request,
     [ACTION_RULE] = on_rule,
     [ACTION_COMMAND] = on_command,
     [ACTION_PANE] = on_pane,
     [ACTION_PANE_BACK] = on_pane_back,
     [ACTION_SPLIT] = on_split,
+    [ACTION_LARGER] = on_larger,
+    [ACTION_SMALLER] = on_smaller,
+    [ACTION_EQUAL] = on_equal,
+    [ACTION_COLORS] = on_colors,
     [ACTION_VERBOSE] = on_verbose,
     [ACTION_COMMANDS] = on_commands,
     [ACTION_SORT] = sort_by_next,
+    [ACTION_SORT_BACK] = sort_by_last,
     [ACTION_INVERT] = sort_other_way,
     [ACTION_TIME] = on_time,
     [ACTION_FOLD] = on_fold,
+    [ACTION_FOLD_ALL] = on_fold_all,
     [ACTION_HOSTS] = on_hosts,
     [ACTION_PAUSE] = on_pause,
     [ACTION_END_CAPTURE] = on_end_capture,

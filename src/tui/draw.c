@@ -75,10 +75,11 @@ static void draw_tabs(struct tui *t)
 static void draw_line(struct tui *t, const struct lines *l, uint64_t row, const struct area *a)
 {
     const struct line *line = &l->v[row];
+    enum look role = ladder_color(t, row, (enum look)line->role);
 
     if (line->indent < a->columns)
         term_put(a->y, a->x + line->indent, a->columns - line->indent, l->text.p + line->at, line->len,
-                 t->views[t->screen].left, (enum look)line->role);
+                 t->views[t->screen].left, role);
 }
 
 static void draw_list(struct tui *t)
@@ -101,11 +102,9 @@ static void draw_list(struct tui *t)
 
 static void draw_prompt(struct tui *t)
 {
-    static const char *const names[] = {[PROMPT_NONE] = "",
-                                        [PROMPT_FILTER] = "filter: ",
-                                        [PROMPT_SEARCH] = "/",
-                                        [PROMPT_COMMAND] = ":",
-                                        [PROMPT_SAVE] = "save as: "};
+    static const char *const names[] = {
+        [PROMPT_NONE] = "",     [PROMPT_FILTER] = "filter: ", [PROMPT_SEARCH] = "/",
+        [PROMPT_COMMAND] = ":", [PROMPT_SAVE] = "save as: ",  [PROMPT_SAVE_LINES] = "save these lines as: "};
     const struct area *a = &t->layout.status;
     const char *name = names[t->prompt], *text = buf_str(&t->input);
     unsigned x = (unsigned)strlen(name), room = a->columns - x - 1;
@@ -188,7 +187,7 @@ void draw(struct tui *t)
     t->columns = min_u32(term_columns(), SCREEN_COLUMNS_MAX);
     t->lines = min_u32(term_rows(), SCREEN_ROWS_MAX);
     t->printer.digits = t->columns < DIGITS_COLUMNS ? 6 : 9;
-    t->layout = layout_of(t->columns, t->lines, t->split && screens[t->screen].place & IN_PACKETS && !t->help);
+    t->layout = layout_of(t->columns, t->lines, t->split && screens[t->screen].place & IN_PACKETS && !t->help, t->more);
     term_clear();
     if (t->layout.too_small) {
         draw_too_small(t);

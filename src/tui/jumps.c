@@ -100,6 +100,109 @@ void on_to_cause(struct tui *t)
     to_line(t, SCREEN_VERDICTS, p.file, f && f->n_frames ? f->frames[0] : p.frame);
 }
 
+/* Whether an incident names the row's frame. */
+static bool in_incident(struct tui *t, uint64_t row)
+{
+    const struct pkt_mark *m;
+    struct spot p;
+    unsigned n = 0;
+
+    if (!row_about(t, row, &p) || !p.frame)
+        return false;
+    m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
+    while (n && !m[n - 1].cause)
+        n--;
+    return n;
+}
+
+/* Whether a verdict names it: a rule that was broken, or may have been. */
+static bool in_verdict(struct tui *t, uint64_t row)
+{
+    const struct findings *r = judge_findings(t->analyses.judge);
+    const struct pkt_mark *m;
+    struct spot p;
+    unsigned n = 0;
+
+    if (!row_about(t, row, &p) || !p.frame)
+        return false;
+    m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
+    while (n && (!m[n - 1].finding || (m[n - 1].number && findings_at(r, m[n - 1].number - 1)->severity == SEV_I)))
+        n--;
+    return n;
+}
+
+/* `at` rows from the one where it began. */
+static uint64_t row_from(const struct tui *t, uint64_t at)
+{
+    return t->search_up ? t->search_from - at : t->search_from + at;
+}
+
+static bool step_to(struct tui *t, uint64_t row, bool is_one)
+{
+    if (is_one)
+        move_to(t, row);
+    t->found |= is_one;
+    return !is_one;
+}
+
+static bool incident_step(struct tui *t, uint64_t at)
+{
+    return step_to(t, row_from(t, at), in_incident(t, row_from(t, at)));
+}
+
+static bool verdict_step(struct tui *t, uint64_t at)
+{
+    return step_to(t, row_from(t, at), in_verdict(t, row_from(t, at)));
+}
+
+static void none_found(struct tui *t)
+{
+    if (!t->found)
+        tui_say(t, LOOK_NOTE, t->ended ? "None %s this one." : "None %s this one so far.",
+                t->search_up ? "before" : "behind");
+}
+
+/* The next row (up: the one before) for which `step` ends the search; on a screen without packets the next one of
+ * screen `s`. */
+static void to_next(struct tui *t, bool up, enum screen_id s, bool (*step)(struct tui *t, uint64_t at))
+{
+    uint64_t at = t->views[t->screen].at, n = row_count(t);
+    const struct task task = {.rows = true,
+                              .doing = "searching",
+                              .at = 1,
+                              .to = up       ? at + 1
+                                    : n > at ? n - at
+                                             : 1,
+                              .step = step,
+                              .done = none_found};
+
+    if (screens[t->screen].place == IN_TEXT) {
+        go_to(t, s, true);
+        to_event(t, up);
+        return;
+    }
+    t->search_from = at;
+    t->search_up = up;
+    t->found = false;
+    t->pane = PANE_LIST;
+    task_start(t, TASK_SEARCH, &task);
+}
+
+void on_next_incident(struct tui *t)
+{
+    to_next(t, false, SCREEN_INCIDENTS, incident_step);
+}
+
+void on_next_verdict(struct tui *t)
+{
+    to_next(t, false, SCREEN_VERDICTS, verdict_step);
+}
+
+void on_previous_verdict(struct tui *t)
+{
+    to_next(t, true, SCREEN_VERDICTS, verdict_step);
+}
+
 void on_rule(struct tui *t)
 {
     const struct pkt_mark *m;

@@ -23,8 +23,9 @@ struct layout {
     struct area status, hint; /* a row each */
 };
 
-/* Lay out a screen of that size; `split`: with fields and bytes of the selected packet. */
-struct layout layout_of(unsigned columns, unsigned rows, bool split);
+/* Lay out a screen of that size; `split`: with fields and bytes of the selected packet, and half of it for what the
+ * screen shows, and `more` rows (or fewer if negative) as far as there is room. */
+struct layout layout_of(unsigned columns, unsigned rows, bool split, int more);
 /* The first row to be shown so that row `at` of `n` is visible in `rows`, if `top` was the first one. */
 uint64_t layout_scroll(uint64_t top, uint64_t at, uint64_t n, unsigned rows);
 /* Bytes in a line of the pane with the bytes: what print_hex() writes. */

@@ -11,6 +11,7 @@ struct spot {
     uint16_t file;  /* of the frame, from 0 */
     uint16_t other_file;
     uint64_t other; /* the same packet at another tap: frame and file; 0: none */
+    uint64_t last;  /* of a folded run of packets: frame of the last one; 0: it is none */
     uint32_t conn;  /* number of the connection, 0: none */
     uint8_t rule;   /* enum rule, of a verdict; 0: none */
     uint8_t cause;  /* enum cause plus 1, of an incident; 0: none */

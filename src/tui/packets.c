@@ -83,22 +83,34 @@ uint64_t packets_row(struct tui *t, uint64_t i)
     return low > from ? low - from - 1 : 0;
 }
 
+/* The packet from which the time of packet `i` is counted; UINT64_MAX: none. */
+static uint64_t packet_before(struct tui *t, uint64_t i)
+{
+    enum print_time how = t->printer.opts.time;
+    uint64_t row;
+
+    if (how == TIME_DELTA || (how == TIME_DELTA_DISPLAYED && !t->filter))
+        return i > keep_first(t->keep) ? i - 1 : UINT64_MAX;
+    if (how != TIME_DELTA_DISPLAYED)
+        return UINT64_MAX;
+    row = packets_row(t, i);
+    return row && packets_at(t, row) == i ? packets_at(t, row - 1) : UINT64_MAX;
+}
+
 static void put_line(struct tui *t, uint64_t i, struct buf *b)
 {
-    struct kept before;
+    uint64_t last = packet_before(t, i);
+    ns_t before = 0;
+
+    if (last != UINT64_MAX && keep_get(t->keep, last, &t->stored))
+        before = t->stored.frame.ts;
 
     if (!load(t, i)) {
         buf_puts(b, "this packet cannot be read again");
         return;
     }
     t->pkt.since = t->pkt.frame->ts - t->first;
-    if (t->printer.opts.time == TIME_DELTA) {
-        ns_t ts = t->pkt.frame->ts;
-        t->pkt.delta = i > keep_first(t->keep) && keep_get(t->keep, i - 1, &before) ? ts - before.frame.ts : 0;
-        if (!load(t, i))
-            return;
-        t->pkt.delta = ts - (i > keep_first(t->keep) ? before.frame.ts : ts);
-    }
+    t->pkt.delta = t->pkt.delta_displayed = before ? t->pkt.frame->ts - before : 0;
     print_line(&t->printer, b, &t->pkt);
     b->len -= b->len && b->p[b->len - 1] == '\n';
 }
@@ -118,11 +130,11 @@ void packets_draw(struct tui *t, uint64_t row, const struct area *a)
     if (i == UINT64_MAX)
         return;
     role = role_of_kind(keep_kind(t->keep, i));
-    sign = sign_of(keep_kind(t->keep, i));
+    sign = is_chosen(t, i) ? '*' : sign_of(keep_kind(t->keep, i));
     t->row.len = 0;
     put_line(t, i, &t->row);
-    term_put(a->y, 0, 1, &sign, 1, 0, role);
-    term_put(a->y, 1, a->columns - 1, t->row.p, t->row.len, v->left, role);
+    term_put(a->y, 0, 1, &sign, 1, 0, sign == '*' ? LOOK_KEY : role);
+    term_put(a->y, 1, a->columns - 1, t->row.p, t->row.len, v->left, color_of(t, &t->pkt.note, role));
 }
 
 bool packets_about(struct tui *t, uint64_t row, struct spot *p)

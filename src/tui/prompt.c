@@ -3,6 +3,7 @@
 
 #include "opt.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #define INPUT_MAX 4096 /* bytes of a prompt */
@@ -92,6 +93,11 @@ void on_save(struct tui *t)
     ask(t, PROMPT_SAVE, "");
 }
 
+void on_save_lines(struct tui *t)
+{
+    ask(t, PROMPT_SAVE_LINES, "");
+}
+
 void on_command(struct tui *t)
 {
     ask(t, PROMPT_COMMAND, "");
@@ -110,8 +116,13 @@ static bool command_with(struct tui *t, const char *name, size_t n, const char *
         go_to_time(t, t->first + (ns_t)(s * 1e9));
         return true;
     }
+    if (n == 1 && *name == 'f' && opt_number(arg, 1, UINT32_MAX, &number)) {
+        go_to(t, SCREEN_PACKETS, true);
+        packets_go(t, 0, number);
+        return true;
+    }
     if (n == 4 && memcmp(name, "conn", n) == 0 && opt_number(arg, 1, UINT32_MAX, &number)) {
-        ladder_ask(t, (uint32_t)number, NULL);
+        ladder_ask(t, (uint32_t)number, NULL, false);
         go_to(t, SCREEN_LADDER, true);
         return true;
     }
@@ -137,8 +148,10 @@ static void command(struct tui *t, const char *text)
     } else if (a != ACTION_NONE && !*arg) {
         perform(t, a);
     } else if (*text && !(*arg && command_with(t, text, n, arg))) {
-        tui_say(t, LOOK_FAIL,
-                "There is no command \"%s\": a number of a frame, t SECONDS, conn N, filter TEXT, or an action.", text);
+        tui_say(
+            t, LOOK_FAIL,
+            "There is no command \"%s\": a number of a frame, f NUMBER, t SECONDS, conn N, filter TEXT, or an action.",
+            text);
     }
 }
 
@@ -160,6 +173,8 @@ static void answer(struct tui *t)
         search(t, false);
     } else if (kind == PROMPT_SAVE) {
         on_save_as(t, buf_str(&text));
+    } else if (kind == PROMPT_SAVE_LINES) {
+        save_lines_as(t, buf_str(&text));
     } else {
         command(t, buf_str(&text));
     }
@@ -181,13 +196,21 @@ static void put_char(struct buf *b, uint32_t c)
     buf_char(b, (char)(0x80 | (c & 0x3f)));
 }
 
+/* The name at the end of a filter is completed, up to where names of fields differ. */
 static void complete(struct tui *t)
 {
-    size_t n = t->input.len;
-    const char *name = t->prompt == PROMPT_COMMAND ? action_complete(buf_str(&t->input), &n) : NULL;
+    const char *text = buf_str(&t->input), *name = NULL;
+    size_t begin = t->prompt == PROMPT_FILTER ? t->input.len : 0, n;
 
-    if (name && n > t->input.len) {
-        t->input.len = 0;
+    while (begin && (isalnum((unsigned char)text[begin - 1]) || strchr("._", text[begin - 1])))
+        begin--;
+    n = t->input.len - begin;
+    if (t->prompt == PROMPT_COMMAND)
+        name = action_complete(text, &n);
+    else if (t->prompt == PROMPT_FILTER && n)
+        name = field_complete(text + begin, &n);
+    if (name && n > t->input.len - begin) {
+        t->input.len = begin;
         buf_mem(&t->input, name, n);
     }
 }

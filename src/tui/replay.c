@@ -110,8 +110,12 @@ static void on_ladder_line(void *user, const struct ladder_line *l)
     struct tui *t = user;
     struct lines *lines = &t->views[SCREEN_LADDER].lines;
     const struct spot *at = &t->ladder_at;
-    struct spot p = {
-        .frame = l->frame, .file = l->file, .other = l->other, .other_file = l->other_file, .conn = l->conn};
+    struct spot p = {.frame = l->frame,
+                     .file = l->file,
+                     .other = l->other,
+                     .other_file = l->other_file,
+                     .last = l->last,
+                     .conn = l->conn};
     bool event =
         l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_CONCERNED;
 
@@ -159,7 +163,7 @@ static bool ladder_step(struct tui *t, uint64_t i)
     return replay(t, t->again, i);
 }
 
-void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at)
+void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run)
 {
     const struct task task = {
         .waits = true, .doing = "drawing the ladder", .to = UINT64_MAX, .step = ladder_step, .done = ladder_done};
@@ -173,8 +177,11 @@ void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at)
                                           .hosts = t->hosts,
                                           .lines = LADDER_MAX,
                                           .unfolded = t->unfolded,
+                                          .opened = t->opened,
+                                          .n_opened = t->n_opened,
                                           .around = t->ladder_at.frame,
                                           .around_file = t->ladder_at.file,
+                                          .around_in_run = in_run,
                                           .files = t->o.files,
                                           .line = on_ladder_line,
                                           .user = t};

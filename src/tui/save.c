@@ -1,7 +1,8 @@
-/* layer 3b (tui): the packets that are shown, as a capture file. */
+/* layer 3b (tui): packets that are chosen or shown, as a capture file; lines of a screen, as text. */
 #include "src/cap/write.h"
 #include "src/tui/tui_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static void end(struct tui *t)
 
 static bool step(struct tui *t, uint64_t row)
 {
-    uint64_t i = packets_at(t, row);
+    uint64_t i = t->n_chosen ? t->chosen[row] : packets_at(t, row);
     const struct frame *f = &t->stored.frame;
     struct cap_iface iface;
 
@@ -36,7 +37,8 @@ static bool step(struct tui *t, uint64_t row)
 
 void on_save_as(struct tui *t, const char *path)
 {
-    const struct task task = {.rows = true, .doing = "saving", .to = packets_rows(t), .step = step, .done = end};
+    const struct task task = {
+        .rows = true, .doing = "saving", .to = t->n_chosen ? t->n_chosen : packets_rows(t), .step = step, .done = end};
     const struct cap_writer_opts o = {.format = CAP_WRITE_BY_NAME};
     struct cap_error err;
     struct buf text = {0};
@@ -61,8 +63,52 @@ void on_save_as(struct tui *t, const char *path)
     buf_free(&text);
 }
 
+/* --- Lines ------------------------------------------------------------------------------------ */
+
+static bool line_step(struct tui *t, uint64_t row)
+{
+    text_of_row(t, row, &t->row);
+    buf_char(&t->row, '\n');
+    t->saved++;
+    return fwrite(t->row.p, 1, t->row.len, t->save_lines) == t->row.len;
+}
+
+static void lines_end_of_file(struct tui *t)
+{
+    bool bad = ferror(t->save_lines);
+
+    if (fclose(t->save_lines) == 0 && !bad)
+        tui_say(t, LOOK_GOOD, "%s: %s.", buf_str(&t->save_as), count_str(t->saved, "line"));
+    else
+        tui_say(t, LOOK_FAIL, "%s: %s", buf_str(&t->save_as), strerror(errno));
+    t->save_lines = NULL;
+}
+
+void save_lines_as(struct tui *t, const char *path)
+{
+    const struct task task = {
+        .rows = true, .doing = "saving", .to = row_count(t), .step = line_step, .done = lines_end_of_file};
+
+    if (!*path)
+        return;
+    save_stop(t);
+    t->saved = 0;
+    t->save_as.len = 0;
+    buf_puts(&t->save_as, path);
+    t->save_lines = fopen(path, "wxe");
+    if (t->save_lines)
+        task_start(t, TASK_SAVE, &task);
+    else if (errno == EEXIST)
+        tui_say(t, LOOK_FAIL, "There is a file %s: nothing is overwritten here.", path);
+    else
+        tui_say(t, LOOK_FAIL, "%s: %s", path, strerror(errno));
+}
+
 void save_stop(struct tui *t)
 {
+    if (t->save_lines)
+        fclose(t->save_lines);
+    t->save_lines = NULL;
     t->tasks[TASK_SAVE].active = false;
     cap_writer_close(t->save, NULL);
     t->save = NULL;

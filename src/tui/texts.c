@@ -329,15 +329,25 @@ static bool can_sort(struct tui *t)
     return false;
 }
 
-void sort_by_next(struct tui *t)
+static void sort_by(struct tui *t, bool back)
 {
+    unsigned n = (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : ARRAY_LEN(request_orders));
     struct view *v = &t->views[t->screen];
 
     if (!can_sort(t))
         return;
-    v->order =
-        (v->order + 1) % (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : ARRAY_LEN(request_orders));
+    v->order = (v->order + (back ? n - 1 : 1)) % n;
     sorted(t);
+}
+
+void sort_by_next(struct tui *t)
+{
+    sort_by(t, false);
+}
+
+void sort_by_last(struct tui *t)
+{
+    sort_by(t, true);
 }
 
 void sort_other_way(struct tui *t)
@@ -435,8 +445,8 @@ void verdicts_make(struct tui *t)
         .files = t->o.files,
         .n_files = t->o.n_files,
         .ifaces = t->ifaces,
-        .assumptions = t->verbose ? "profile strict; tap unknown; v hides notes and inconclusive verdicts"
-                                  : "profile strict; tap unknown; v shows notes and inconclusive verdicts",
+        .assumptions = t->verbose ? "profile strict; tap unknown; a hides notes and inconclusive verdicts"
+                                  : "profile strict; tap unknown; a shows notes and inconclusive verdicts",
         .verbose = t->verbose,
         .columns = t->columns,
         .user = &a,

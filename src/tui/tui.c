@@ -459,6 +459,7 @@ void tui_free(struct tui *t)
     requests_free(t);
     save_stop(t);
     buf_free(&t->save_as);
+    free(t->chosen);
     far_free(&t->passing);
     free(t);
 }

@@ -21,6 +21,7 @@ struct tui_opts {
     uint64_t index_memory;         /* bytes for the index of packets, and half as many for those that pass a filter */
     const char *filter;            /* the packets that are shown at first, as a display filter; NULL: all */
     bool live;                     /* an interface in place of files */
+    const char *copy;              /* shell command that gets what is copied; NULL: the terminal does */
     struct term_opts term;         /* the terminal */
     const char *bindings;          /* lines of the file of keys; NULL: none */
     const char *bindings_file;     /* its name, for messages */

@@ -16,6 +16,8 @@
 #include "src/tui/lines.h"
 #include "src/tui/tui.h"
 
+#include <stdio.h>
+
 enum screen_id {
     SCREEN_CONNS,
     SCREEN_LADDER,
@@ -103,10 +105,15 @@ struct requests {
     uint64_t left_out;
 };
 
-enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND, PROMPT_SAVE };
+enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND, PROMPT_SAVE, PROMPT_SAVE_LINES };
+
+/* What the colours of packets tell. */
+enum color_by { COLOR_ROLE, COLOR_CONN, COLOR_MESSAGE, COLORS_BY };
 
 #define BACK_MAX       32
 #define MARKED_LETTERS 26
+#define OPENED_MAX     64      /* runs of the ladder that are not folded */
+#define CHOSEN_MAX     1000000 /* packets chosen for saving */
 
 /* A screen to go back to. */
 struct was {
@@ -144,6 +151,8 @@ struct tui {
     struct was back[BACK_MAX];
     unsigned n_back;
     enum pane pane;
+    int more; /* rows of the list beyond its half of the screen */
+    enum color_by color_by;
     bool split, verbose, unfolded, paused, help, repaint;
     bool hosts;        /* the ladder is that of all connections between two hosts */
     bool follow;       /* the last packet stays selected */
@@ -177,12 +186,17 @@ struct tui {
     struct task tasks[TASKS];
     /* the file that is being saved; NULL: none */
     struct cap_writer *save;
+    FILE *save_lines; /* likewise, of lines */
     struct buf save_as;
-    uint64_t saved; /* packets in it */
+    uint64_t saved;   /* packets or lines in it */
+    uint64_t *chosen; /* numbers of packets kept, ascending */
+    size_t n_chosen, cap_chosen;
     /* the ladder that is shown, and the one that is about to replace it: each with its own observer */
     struct ladder *ladder, *ladder_next;
     struct observer *ladder_observer, *again;
     struct ladder_opts ladder_opts;
+    struct ladder_run opened[OPENED_MAX]; /* runs that are not folded */
+    unsigned n_opened;
     uint32_t ladder_conn;  /* asked for; 0: any */
     struct spot ladder_at; /* frame asked for */
     /* the rates, while they are measured */
@@ -226,6 +240,11 @@ void on_to_mark(struct tui *t);
 void on_to_cause(struct tui *t);
 void on_to_request(struct tui *t);
 void on_rule(struct tui *t);
+void on_next_incident(struct tui *t);
+void on_next_verdict(struct tui *t);
+void on_previous_verdict(struct tui *t);
+/* The next event of the screen, or the one before. */
+void to_event(struct tui *t, bool up);
 /* The text that on_rule() asked for. */
 void rule_put(struct tui *t, struct buf *b);
 /* The key behind on_mark() or on_to_mark(). */
@@ -239,12 +258,14 @@ void on_search_next(struct tui *t);
 void on_search_previous(struct tui *t);
 void on_command(struct tui *t);
 void on_save(struct tui *t);
+void on_save_lines(struct tui *t);
 /* The text of a row of the present screen. */
 void text_of_row(struct tui *t, uint64_t row, struct buf *b);
 
 /* --- save.c --- */
 /* Save the packets that pass the filter to `path`, which must not be there. */
 void on_save_as(struct tui *t, const char *path);
+void save_lines_as(struct tui *t, const char *path);
 /* What was saved so far stays. */
 void save_stop(struct tui *t);
 
@@ -268,6 +289,16 @@ void packets_marked(struct tui *t);
 enum look role_of_kind(enum kind k);
 /* Go to frame `number` of file `file`. */
 void packets_go(struct tui *t, uint16_t file, uint64_t number);
+
+/* --- choose.c --------------------------------------------------------------------------------- */
+void on_choose(struct tui *t);
+/* Whether packet `i` of those kept is chosen. */
+bool is_chosen(const struct tui *t, uint64_t i);
+void on_colors(struct tui *t);
+/* The role in whose colour a packet is drawn that has `role`. */
+enum look color_of(const struct tui *t, const struct pkt_note *note, enum look role);
+/* Likewise of a line of the ladder; on other screens `role`. */
+enum look ladder_color(struct tui *t, uint64_t row, enum look role);
 
 /* --- detail.c: fields and bytes --------------------------------------------------------------------- */
 /* Show packet `i` of those kept. */
@@ -297,6 +328,7 @@ void requests_free(struct tui *t);
 uint64_t requests_first_of(struct tui *t, uint32_t conn);
 /* Sort the present screen by the next of its columns, or the other way around. */
 void sort_by_next(struct tui *t);
+void sort_by_last(struct tui *t);
 void sort_other_way(struct tui *t);
 /* The account of all connections as a bar of `columns`, and what its letters mean. */
 void account_bar(struct tui *t, struct buf *b, unsigned columns);
@@ -304,8 +336,9 @@ void account_bar(struct tui *t, struct buf *b, unsigned columns);
 /* --- replay.c: the ladder and the rates; tasks ------------------------------------------------------------ */
 void ladder_make(struct tui *t);
 void rates_make(struct tui *t);
-/* Draw the ladder of connection `conn`, or of that of a frame (`at` not NULL). */
-void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at);
+/* Draw the ladder of connection `conn`, or of that of a frame (`at` not NULL), which has a line of its own unless
+ * `in_run`. */
+void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run);
 void task_start(struct tui *t, enum task_id id, const struct task *task);
 /* Work for some time, or on `packets` packets (0: for a time). */
 void tasks_run(struct tui *t, uint64_t packets);

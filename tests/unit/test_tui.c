@@ -242,8 +242,8 @@ Test(layout, everything_fits_any_screen)
 {
     for (unsigned columns = 1; columns <= SCREEN_COLUMNS_MAX; columns += 3)
         for (unsigned rows = 1; rows <= 120; rows++)
-            for (int split = 0; split < 2; split++) {
-                const struct layout l = layout_of(columns, rows, split);
+            for (int split = 0; split < 8; split++) {
+                const struct layout l = layout_of(columns, rows, split & 1, split / 2 * 25 - 25);
                 const struct area all[] = {l.title, l.tabs, l.list, l.rule, l.tree, l.bytes, l.status, l.hint};
                 unsigned used = 0;
                 for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
