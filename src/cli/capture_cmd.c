@@ -8,6 +8,7 @@
 #include "src/cli/cli.h"
 #include "src/conn/annotate.h"
 #include "src/filter/filter.h"
+#include "src/show/anonymize.h"
 #include "tokens.h"
 
 #include <arpa/inet.h>
@@ -88,6 +89,16 @@ static int parse_memory(struct trace *t, const char *arg)
     return EXIT_OK;
 }
 
+static int take_anonymize(struct trace *t, const char *key)
+{
+    free(t->anonymizer);
+    t->anonymizer = calloc(1, sizeof *t->anonymizer);
+    if (!t->anonymizer)
+        return cli_error("out of memory");
+    return pseudonyms_init(&t->anonymizer->names, key) < 0 ? cli_error("--anonymize: libsodium does not start")
+                                                           : EXIT_OK;
+}
+
 static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
 {
     switch (key) {
@@ -118,6 +129,8 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         return parse_memory(t, arg);
     case TRACE_KEY_JOIN:
         return joins_option(&t->joins, arg);
+    case TRACE_KEY_ANONYMIZE:
+        return take_anonymize(t, arg);
     case TRACE_KEY_NO_ICRC:
         t->decode.verify = false;
         return EXIT_OK;
@@ -167,10 +180,15 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
 static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
 {
     struct pkt p;
+    struct frame anonymous;
     bool match;
 
     t->frames++;
     pkt_decode(&p, f, &t->decode);
+    if (t->anonymizer) {
+        anonymize(t->anonymizer, &p, &t->decode, &anonymous);
+        pkt_decode(&p, &anonymous, &t->decode);
+    }
     networks_apply(t->first.networks, &p);
     longest_note(&t->first.longest, &p);
     if (t->context) {
@@ -517,6 +535,7 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
     if (status == EXIT_OK && !t->answered)
         status = run(cmd, t);
     write_out(t);
+    free(t->anonymizer);
     status = t->broken ? EXIT_BAD : status;
     free(t->files);
     free(t->file_ifaces);

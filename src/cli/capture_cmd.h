@@ -42,6 +42,12 @@
     {                                                                                                                  \
         'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
     }
+/* Row of an option that a command may have. */
+#define TRACE_ANONYMIZE                                                                                                \
+    {                                                                                                                  \
+        TRACE_KEY_ANONYMIZE, "anonymize", "[=KEY]",                                                                    \
+            "replace addresses and names, alike with the same KEY, and the payload by zeros"                           \
+    }
 /* The last rows of a command's table. */
 #define TRACE_OPTIONS_END                                                                                              \
     {'h', "help", NULL, "show this help"},                                                                             \
@@ -55,6 +61,7 @@ enum {
     TRACE_KEY_NO_ICRC,
     TRACE_KEY_JOIN,
     TRACE_KEY_MEMORY,
+    TRACE_KEY_ANONYMIZE,
 };
 
 /* One run of a command; the first member of the command's own state. */
@@ -85,7 +92,8 @@ struct trace {
     /* gets each packet that passes -Y; the others are passed to observer_teach(). It exists before start(), which
      * subscribes. NULL: the command drives an observer of its own, see trace_cmd.conns. */
     struct observer *observer;
-    uint64_t memory; /* --memory in bytes, 0: not given; as in observer_opts */
+    uint64_t memory;               /* --memory in bytes, 0: not given; as in observer_opts */
+    struct anonymizer *anonymizer; /* --anonymize; NULL: packets are as they were captured */
     /* Internal. */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
@@ -145,8 +153,8 @@ struct trace_cmd {
 
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */
 struct analyses_opts trace_analyses(const struct trace *t);
-/* Run a command without options on files that another pass reads later. Errors in the files are left to that pass,
- * unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
+/* Run a command without options (but what *t has) on files that another pass reads later. Errors in the files are left
+ * to that pass, unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
                      const struct decode_opts *decode);
 /* Run a command: options, files, output. Returns the exit status. */

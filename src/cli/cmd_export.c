@@ -22,6 +22,7 @@ static const struct opt_def defs[] = {
     {KEY_PERFETTO, "perfetto", "FILE", "write the trace FILE for ui.perfetto.dev"},
     {KEY_CSV, "csv", "DIR", "write a CSV file for each figure, and scripts for gnuplot, to directory DIR"},
     {KEY_INTERVAL, "interval", "TIME", "length of the intervals of rates: a time such as 10ms, 500us or 1s (1ms)"},
+    TRACE_ANONYMIZE,
     TRACE_OPTIONS_END,
 };
 

@@ -27,6 +27,7 @@ static const struct opt_def defs[] = {
     {KEY_TUTORIAL, "tutorial", NULL,
      "without captures: the page of rdma-on-the-wire(7), what verbs become on the wire"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
+    TRACE_ANONYMIZE,
     TRACE_OPTIONS_END,
 };
 
@@ -123,6 +124,7 @@ static int first_pass(const struct trace *t, const char **files, size_t n, uint3
     s->selected = conn;
     s->t.memory = t->memory;
     s->t.joins = t->joins;
+    s->t.anonymizer = t->anonymizer;
     s->t.n_pairs = t->n_pairs;
     memcpy(s->t.pairs, t->pairs, sizeof s->t.pairs);
     memcpy(s->t.pair_args, t->pair_args, sizeof s->t.pair_args);

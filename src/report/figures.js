@@ -209,7 +209,7 @@ const SIDE_FIGURES = [
     },
     {
         id: "outstanding", title: "Outstanding", wants: (s) => s.series.psns_outstanding,
-        sentence: (s, row) => "PSNs sent and not acknowledged" + (row ? ", at most " + plain(row.in_flight_psns) : "") + 
+        sentence: (s, row) => "PSNs sent and not acknowledged" + (row ? ", at most " + plain(row.in_flight_psns) : "")
             + (s.series.reads_outstanding ? "; READs and atomics without response"
                 + (row && row.depth_negotiated !== null ? " (agreed depth " + row.depth_negotiated + ")" : "") : "") + (s.series.credits ? "; credits granted." : "."),
         series: (s, row) => [series(s, "psns_outstanding", "PSNs outstanding", 0, {step: true}), series(s, "reads_outstanding", "READs and atomics outstanding", 4, {step: true}),

@@ -193,7 +193,7 @@ function heatFigure() {
         svg.append(label);
     }
     const rows = [...new Set(cells.map((c) => c[1]))].sort((a, b) => b - a).map((row) => ({row, n: cells.filter((c) => c[1] === row).reduce((s, c) => s + c[2], 0)}));
-    const element = figure("heat", "Latency over time", "How many requests that began at a time took how long: darker is more, at most " + plain(most) + ".", scrolled("Latency over time", svg),
+    const element = figure("heat", "Latency over time", "How many requests that began at a time took how long: the stronger the colour the more, at most " + plain(most) + ".", scrolled("Latency over time", svg),
         numbers("Latency over time", [number("from", (r) => ns(r.row), (v) => duration(v, 3)), number("to", (r) => ns(r.row + 1), (v) => duration(v, 3)), number("requests", (r) => r.n)], rows));
     element.dataset.points = cells.length;
     return element;
