@@ -358,8 +358,6 @@ static void pass_others(struct direction *d, const struct event *e)
 /* The first response that skips one to a READ or atomic. */
 static void note_skip(struct direction *d, const struct event *e, ns_t now)
 {
-    if (d->have_rsp)
-        pass_others(d, e);
     if (d->stuck.open || req_dir_is_under_way(e->h, e->p) || !timeline_skips(d, e))
         return;
     d->stuck.open = true;
@@ -434,6 +432,8 @@ static void on_response(struct timeline *t, const struct event *e)
     timeline_pass_response(t, d, e, now);
     if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
+    if (d->have_rsp)
+        pass_others(d, e);
     timeline_response(t, d, e, from, now);
     timeline_answer_turn(t, d, e, now);
     if (e->h->reads_at)

@@ -458,6 +458,15 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     d->probe.on = probe;
 }
 
+/* The requester drops response `e` to a READ or atomic, credits and all, for one before it is missing. It takes those of
+ * an ACK. */
+static bool is_dropped(const struct direction *d, const struct event *e)
+{
+    if (e->p->op->flags & OPF_ACK)
+        return false;
+    return timeline_skips(d, e) || (d->stuck.open && psn_diff(e->p->bth.psn, d->rsp_next) > 0);
+}
+
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     if (d->have_rsp)
@@ -466,7 +475,7 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
         note_freed(d, e, now);
     if (UNLIKELY(d->cnp.ts))
         timeline_note_answer(d, e);
-    if (e->p->have & H_AETH)
+    if (e->p->have & H_AETH && !is_dropped(d, e))
         watch_credits(t, d, e, now);
 }
 
