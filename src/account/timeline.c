@@ -355,10 +355,26 @@ static void pass_others(struct direction *d, const struct event *e)
     }
 }
 
+/* Whether response `e` was sent before the responder had the request with which the requester went back last: it comes
+ * sooner than a round trip, behind that or behind the latest copy of its own request. */
+static bool is_under_way(const struct event *e)
+{
+    const struct req_dir *h = e->h;
+    const struct sent *s = psn_diff(e->p->bth.psn, h->back_psn) > 0 ? req_dir_sent(e->h, e->p->bth.psn) : NULL;
+    ns_t now = e->p->frame->ts, again;
+
+    if (req_dir_is_under_way(h, e->p))
+        return true;
+    if (!s)
+        return false;
+    again = e->p->op->flags & OPF_ACK || s->ts < h->back_ts ? h->back_ts : s->ts; /* an ACK answers any request */
+    return now - again < h->rtt - 1 && now - s->ts_first >= h->rtt;
+}
+
 /* The first response that skips one to a READ or atomic. */
 static void note_skip(struct direction *d, const struct event *e, ns_t now)
 {
-    if (d->stuck.open || req_dir_is_under_way(e->h, e->p) || !timeline_skips(d, e))
+    if (d->stuck.open || !timeline_skips(d, e) || is_under_way(e))
         return;
     d->stuck.open = true;
     d->stuck.ts = now;
@@ -379,7 +395,7 @@ static void note_overtaken(struct direction *d, uint32_t psn)
 static void note_read_response(struct direction *d, const struct event *e)
 {
     uint32_t behind = psn_add(e->p->bth.psn, 1);
-    bool under_way = req_dir_is_under_way(e->h, e->p);
+    bool under_way = is_under_way(e);
     bool dropped = under_way && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
