@@ -377,6 +377,7 @@ static void note_skip(struct direction *d, const struct event *e, ns_t now)
     if (d->stuck.open || !timeline_skips(d, e) || is_under_way(e))
         return;
     d->stuck.open = true;
+    d->stuck.ignored = d->by_nak;
     d->stuck.ts = now;
     d->stuck.frame = frame_u32(e->p);
 }
@@ -401,7 +402,8 @@ static void note_read_response(struct direction *d, const struct event *e)
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false;
         if (!d->resend.responses) { /* else it comes again: what skipped it was sent before and came in vain */
-            note_overtaken(d, behind);
+            if (!d->stuck.ignored)
+                note_overtaken(d, behind);
             behind = d->rsp_high;
         }
     }

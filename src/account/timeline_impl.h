@@ -69,6 +69,7 @@ struct direction {
     /* A READ or atomic whose response was skipped. */
     struct {
         bool open;
+        bool ignored;   /* the requester had gone back for a NAK just before: it does not go back again */
         uint32_t frame; /* of the response that came instead */
         ns_t ts;
     } stuck;
