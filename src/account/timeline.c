@@ -401,9 +401,8 @@ static void note_read_response(struct direction *d, const struct event *e)
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false;
-        if (!d->resend.responses) { /* else it comes again: what skipped it was sent before and came in vain */
-            if (!d->stuck.ignored)
-                note_overtaken(d, behind);
+        if (!d->resend.responses && !d->stuck.ignored) { /* else it comes again: what skipped it was sent before and came in vain */
+            note_overtaken(d, behind);
             behind = d->rsp_high;
         }
     }
