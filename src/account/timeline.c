@@ -271,13 +271,20 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
+/* When the copy of a request was sent that a NAK at `now` asks for: none comes within a round trip. If all has been sent
+ * again since, the NAK costs nothing. */
+static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
+{
+    return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt - 1 ? s->ts_first : s->ts;
+}
+
 /* A sequence NAK: what was sent from the lost packet on was in vain. */
 static void take_seq_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t psn = e->p->bth.psn;
     const struct sent *s = req_dir_sent(e->h, psn);
     bool gap = d->gap.frame && d->gap.psn == psn;
-    ns_t from = gap ? d->gap.ts : s && !s->late ? s->ts : now;
+    ns_t from = gap ? d->gap.ts : s && !s->late ? asked_copy(d, e->h, s, now) : now;
     struct episode *x;
     uint32_t ep;
 

@@ -72,10 +72,12 @@ ALSO = (
     (1, 191),  # connections with no retry left, beside others that go on
     (3, 294),  # an ACK proves delivered what its requester, who misses a READ response, still sends again
     (7, 279),  # the first responses are slow, but for the REP
-    (3, 17),   # queue pairs that wait for their turn, when credits come
-    (5, 226),  # credits between queue pairs that never follow each other closely
     (2, 177),  # no more messages under way than the program posts
     (1, 192),  # no more READs than the program posts
+    (2, 90),   # READ responses that are dropped bring no credits
+    (5, 236),  # responses were under way when their requester went back
+    (1, 278),  # a requester that has just gone back for a NAK does not heed the next one
+    (8, 5),    # a NAK comes while its packet is being sent again already
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
