@@ -2,6 +2,8 @@
 import random
 
 PACKETS = 1000  # of a network, about
+WINDOW = 128    # packets that a queue pair keeps under way at most
+WRITTEN = 40 << 20
 PERCENT = (0.05, 0.1, 0.3, 0.5, 1, 2, 3, 5)
 
 
@@ -49,7 +51,6 @@ class Network:
         self.option("-u", self.timeout)
         self.option("--delay", "%dus" % self.delay)
         self.option("--link-rate", rng.choice(("10G", "25G", "100G", "100G")))
-        self.option("--time-limit", "5s")
         if rng.random() < 0.2:
             self.option("--no-cm")
             for tap in ("both", "requester"):  # nothing tells the depth that was agreed on
@@ -61,7 +62,14 @@ class Network:
                                     (0.1, "--window", rng.choice((16, 32, 64))), (0.1, "--vlan", 7), (0.1, "--ipv6", None)):
             if rng.random() < chance:
                 self.option(name, value)
+        self.option("--time-limit", "%dus" % self.time_limit(mtu, size))
         return [self.op, *self.args]
+
+    def time_limit(self, mtu, size):
+        """In us. soft-RoCE goes back for ever: what its timeouts make it send again may be WRITTEN bytes in all."""
+        timeout = 4.096 * 2 ** self.given["-u"]
+        again = self.qps * (2 if "-b" in self.given else 1) * min(WINDOW * (mtu + 100), self.given["-t"] * (size + size // mtu * 100 + 100))
+        return min(5000000, timeout * max(32, WRITTEN // again)) if "--profile" in self.given else 5000000
 
 
 def percent(n):
