@@ -271,11 +271,11 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* When the copy of a request was sent that a NAK at `now` asks for: none comes within a round trip. If all has been sent
- * again since, the NAK costs nothing. */
+/* When the copy of a request was sent that a NAK at `now` asks for: one that was sent before the latest copy asks for the
+ * copy before. If all has been sent again since, the NAK costs nothing. */
 static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
 {
-    return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt - 1 ? s->ts_first : s->ts;
+    return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt / 2 ? s->ts_first : s->ts;
 }
 
 /* A sequence NAK: what was sent from the lost packet on was in vain. */
@@ -293,7 +293,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from))
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
-    d->nak = (struct pending_nak){.open = true, .psn = psn, .ts = now, .ep = ep};
+    d->nak = (struct pending_nak){.open = true, .ignored = d->by_nak, .psn = psn, .ts = now, .ep = ep};
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     if (!x)

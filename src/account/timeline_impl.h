@@ -14,6 +14,7 @@
 /* A NAK that was not yet answered by a retransmission. */
 struct pending_nak {
     bool open;
+    bool ignored; /* as in stuck, below */
     uint32_t psn;
     uint32_t ep; /* episode */
     ns_t ts;

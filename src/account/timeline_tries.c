@@ -83,12 +83,13 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
 {
     uint32_t ep = n->open ? n->ep : NO_EPISODE;
     bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
+    bool heeded = n->open && !(n->ignored && now - n->ts > d->least / 2);
 
     if (nothing_since) {
         timeline_bill(t, d, now, state, ep);
     } else {
         timeline_pass(t, d, e->h, now, false);
-        if (n->open)
+        if (heeded)
             timeline_claim(t, d, n->ts, now, state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS, state, ep);
     }
     if (d->stuck.open && state == TIME_LOSS_RETRANSMISSION) /* a response was missing before */

@@ -1,29 +1,42 @@
 """The captures of a network, as each tap would have them: changed after the simulation wrote them."""
+import copy
 import struct
 
 EPOCH = 1767225600 * 10**9
+HEAD = 24  # bytes of a file's header
+RECORD = struct.Struct("<IIII")
 REQUESTER = bytes((2, 0, 50, 50, 50, 1))  # MAC address of the first host
 FIRST_HOST = ("50.50.50.1 ", "2001:db8::1 ")  # its addresses, before a QPN
 
 
 class Capture:
-    """A pcap file with nanoseconds: `head`, and frames (time in ns, length on the wire, bytes)."""
+    """A pcap file with nanoseconds: frames (time in ns, length on the wire, bytes)."""
 
     def __init__(self, path):
-        data = open(path, "rb").read()
+        data, self.path, self.frames, at = open(path, "rb").read(), path, [], HEAD
         assert struct.unpack_from("<I", data)[0] == 0xa1b23c4d, path
-        self.head, self.frames, at = data[:24], [], 24
-        while at < len(data):
-            s, ns, kept, length = struct.unpack_from("<IIII", data, at)
+        self.head, size, unpack = data[:HEAD], len(data), RECORD.unpack_from
+        while at < size:
+            s, ns, kept, length = unpack(data, at)
             self.frames.append((s * 10**9 + ns, length, data[at + 16:at + 16 + kept]))
             at += 16 + kept
 
+    def copy(self):
+        """Another one with the same frames, which may get others."""
+        c = copy.copy(self)
+        c.written = c.frames
+        return c
+
     def write(self, path):
-        out = [self.head]
+        """Nothing if the frames are those of the file that was read."""
+        if self.frames is self.written:
+            return
+        out, pack = [self.head], RECORD.pack
         for t, length, data in self.frames:
-            out.append(struct.pack("<IIII", t // 10**9, t % 10**9, len(data), length) + data)
+            out += (pack(t // 10**9, t % 10**9, len(data), length), data)
         with open(path, "wb") as f:
             f.write(b"".join(out))
+        self.path = path
 
 
 class Clock:
@@ -44,7 +57,9 @@ def drifting(rng):
 
 
 def set_clock(c, clock):
-    c.frames = [(clock.reads(t), n, d) for t, n, d in c.frames]
+    offset, skew = clock.offset, clock.skew
+    if offset or skew:
+        c.frames = [(t + offset + (t - EPOCH) * skew // 10**9, n, d) for t, n, d in c.frames]
 
 
 def cut_head(c, rng):

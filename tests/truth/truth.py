@@ -2,17 +2,19 @@
 """`rdmatrace explain` held against the truth of simulated networks with trouble: how much of the time that each lost is in its true
 state, and whether what is said of it is so.
 
-    tests/truth/truth.py [--count N] [--seed N] [--build DIR] [--clean N] [--trouble NAME] [--number N] [--keep DIR] [--strict]
+    tests/truth/truth.py [--count N] [--seed N] [--build DIR] [--clean N] [--trouble NAME] [--number N] [--keep DIR] [--jobs N] [--strict]
 
 --count   networks (50)                    --clean   of networks without trouble, which must give no incident (a fifth of those)
 --seed    of all of them (1)               --number  only this network, with every account and incident, and its files kept
 --build   where the programs are (build)   --keep    the folder for files ($OUT, else a temporary one)
---trouble only networks with this trouble
+--trouble only networks with this trouble                  --jobs    networks at a time (1)
 
 --strict  the floors that are aimed at, for each trouble and network: captures.py has them
 
 Exit status 1 if a floor is missed. Without --strict the floors are those that are held: see HELD."""
 import argparse
+import concurrent.futures
+import functools
 import json
 import os
 import resource
@@ -94,33 +96,32 @@ class View:
         self.captures = []
         self.asked_at = taps if self.name == "requester" else ("requester", "responder")
         for tap in taps:
-            c = captures.Capture(files[tap])
+            c = files[tap].copy()
             change(c, rng)
             clock = captures.Clock() if tap == taps[0] and len(taps) > 1 else captures.drifting(rng)
             captures.set_clock(c, clock)
             self.clock = self.clock if self.captures else clock
             self.captures.append(c)
+        for c, tap in zip(self.captures, taps):
+            c.write(os.path.join(os.path.dirname(c.path), "view-%s.pcap" % tap))
+        self.paths = [c.path for c in self.captures]
         # Where the other side sends nothing at all, a capture of one direction alone looks the same.
         self.heard = any(data[6:12] != captures.REQUESTER for _, _, data in self.captures[0].frames)
-        self.paths = [os.path.join(os.path.dirname(files[tap]), "view-%s.pcap" % tap) for tap in taps]
-        for c, path in zip(self.captures, self.paths):
-            c.write(path)
 
 
 def run(*args):
-    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX)))
+    r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
     if r.returncode not in (0, 1):
         sys.exit("%s: exit status %d: %s" % (" ".join(args), r.returncode, r.stderr.decode()))
     return r.stdout
 
 
 def simulate(build, network, folder):
-    """Play it: the files of its taps, and the truth."""
+    """Play it: the captures of its taps, and the truth."""
     files = {tap: os.path.join(folder, tap + ".pcap") for tap in TAPS}
     truth = os.path.join(folder, "truth.json")
     run(build + "/rdmagen", "sim", *network.finish(), "--truth", truth, *[a for tap in TAPS for a in ("-w", tap + ":" + files[tap])])
-    return files, json.load(open(truth, encoding="utf-8"))
+    return {tap: captures.Capture(files[tap]) for tap in TAPS}, json.load(open(truth, encoding="utf-8"))
 
 
 class Results:
@@ -129,6 +130,16 @@ class Results:
     def __init__(self):
         self.shares, self.said, self.clean, self.refuted, self.worst = {}, {}, [], [], []
         self.no_incidents = False
+
+    def add(self, other):
+        for key, shares in other.shares.items():
+            self.shares.setdefault(key, []).extend(shares)
+        for key, n in other.said.items():
+            self.said[key] = [a + b for a, b in zip(self.said.get(key, (0, 0, 0)), n)]
+        self.clean += other.clean
+        self.refuted += other.refuted
+        self.worst += other.worst
+        self.no_incidents |= other.no_incidents
 
     def take(self, network, view, truth, explained):
         hidden = network.hidden.get(view.name.split()[0], ()) if view.heard else score.COSTS
@@ -295,26 +306,44 @@ def held_alone(args, network, folder):
 def parse():
     p = argparse.ArgumentParser(usage=__doc__, add_help=False)
     for name, kind, default in (("count", int, 50), ("seed", int, 1), ("build", str, os.environ.get("BUILD", "build")), ("clean", int, None),
-                                ("trouble", str, None), ("number", int, None), ("keep", str, os.environ.get("OUT"))):
+                                ("trouble", str, None), ("number", int, None), ("jobs", int, 1), ("keep", str, os.environ.get("OUT"))):
         p.add_argument("--" + name, type=kind, default=default)
     p.add_argument("--strict", action="store_true")
     return p.parse_args()
 
 
+def part(args, seed, numbers, trouble, folder):
+    """The results of some networks; `folder`: None: a temporary one."""
+    results = Results()
+    with tempfile.TemporaryDirectory() as temporary:
+        for number in numbers:
+            try_network(args, networks.draw(seed, number, trouble), folder or temporary, results)
+    return results
+
+
+PART = 50  # networks that a process takes at a time
+
+
+def all_of(args, seed, numbers, trouble, results):
+    """Likewise, added to `results`, in several processes."""
+    parts = [numbers[i:i + PART] for i in range(0, len(numbers), PART)]
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        for r in pool.map(functools.partial(part, args, seed, trouble=trouble, folder=args.keep if args.jobs == 1 else None), parts):
+            results.add(r)
+
+
 def main():
     args, results = parse(), Results()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = args.keep or temporary
-        os.makedirs(folder, exist_ok=True)
-        numbers = range(args.count) if args.number is None else [args.number]
-        for number in numbers:
-            try_network(args, networks.draw(args.seed, number, args.trouble), folder, results)
-        alone = [(seed, number, held_alone(args, networks.draw(seed, number), folder)) for seed, number in
-                 (ALSO if args.number is None and not args.trouble else ())]
-        for number in range(args.count // 5 if args.clean is None else args.clean) if args.number is None else ():
-            try_network(args, networks.draw(args.seed, 1000000 + number, "clean"), folder, results)
-        if args.number is not None:
-            return 0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+    if args.keep:
+        os.makedirs(args.keep, exist_ok=True)
+    if args.number is not None:
+        part(args, args.seed, [args.number], args.trouble, args.keep)
+        return 0
+    all_of(args, args.seed, range(args.count), args.trouble, results)
+    with tempfile.TemporaryDirectory() as folder:
+        alone = [(seed, number, held_alone(args, networks.draw(seed, number), folder)) for seed, number in (() if args.trouble else ALSO)]
+    all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
     missed = missed if args.strict else held(results)
     if results.no_incidents:
