@@ -12,7 +12,7 @@ DEAD = {"retry-exceeded", "silent-peer", "mtu-black-hole", "host-silent", "half-
 SAID = {
     "packet-loss": {"packet-loss", "bad-icrc", "reorder", "mtu-black-hole", "lost-last-packet"},
     "lost-last-packet": LOST,
-    "lost-ack": {"lost-ack", "lost-last-packet", "bad-icrc", "reorder", "lost-read-response"},
+    "lost-ack": {"lost-ack", "lost-last-packet", "bad-icrc", "reorder", "lost-read-response", "mtu-black-hole"},
     "lost-read-response": {"lost-read-response", "lost-ack", "lost-last-packet", "bad-icrc", "reorder", "mtu-black-hole"},
     "retry-exceeded": DEAD | LOST, "silent-peer": DEAD, "half-open": DEAD, "host-silent": DEAD, "mtu-black-hole": {"mtu-black-hole"},
     "rnr": {"rnr", "rnr-exceeded"}, "rnr-exceeded": {"rnr-exceeded"},
