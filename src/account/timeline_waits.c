@@ -337,7 +337,7 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     bool full = timeline_reads(d, e->h) >= depth;
 
     d->full = full;
-    if (full && half && now - from >= half - half / 128) /* the shortest round trip was not seen yet */
+    if (full && half && now - from >= half)
         note_wait(&d->depth, from, now);
     if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e))
         d->depth.over = now;
