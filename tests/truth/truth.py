@@ -90,7 +90,8 @@ class View:
 
     def __init__(self, spec, files, rng, network=None):
         self.holds = network is not None and network.holds
-        self.down = network is not None and any("down=" in a for a in network.args)
+        # A burst of losses is an interruption of some frames.
+        self.down = network is not None and any(w in a for a in network.args for w in ("down=", "burst="))
         self.name, taps, change, self.floor = spec
         self.clock = captures.Clock()
         self.captures = []
