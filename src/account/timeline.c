@@ -271,8 +271,8 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* When the copy of a request was sent that a NAK at `now` asks for: one that was sent before the latest copy asks for the
- * copy before. If all has been sent again since, the NAK costs nothing. */
+/* When the copy of a request was sent that a NAK at `now` asks for: one that was sent before the latest copy asks for
+ * the copy before. If all has been sent again since, the NAK costs nothing. */
 static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
 {
     return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt / 2 ? s->ts_first : s->ts;
@@ -408,7 +408,8 @@ static void note_read_response(struct direction *d, const struct event *e)
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false;
-        if (!d->resend.responses && !d->stuck.ignored) { /* else it comes again: what skipped it was sent before and came in vain */
+        if (!d->resend.responses &&
+            !d->stuck.ignored) { /* else it comes again: what skipped it was sent before and came in vain */
             note_overtaken(d, behind);
             behind = d->rsp_high;
         }

@@ -458,8 +458,8 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     d->probe.on = probe;
 }
 
-/* The requester drops response `e` to a READ or atomic, credits and all, for one before it is missing. It takes those of
- * an ACK. */
+/* The requester drops response `e` to a READ or atomic, credits and all, for one before it is missing. It takes those
+ * of an ACK. */
 static bool is_dropped(const struct direction *d, const struct event *e)
 {
     if (e->p->op->flags & OPF_ACK)

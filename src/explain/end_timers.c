@@ -41,7 +41,8 @@ static bool is_late_answered(const struct incident *st)
  * trip): it answers the original, so the ACK timeout was spurious. */
 static bool is_early(const struct incident *st, const struct flow_notes *t)
 {
-    return is_late_answered(st) && st->arrival < t->responses.path_trip / AT_ONCE;
+    return is_late_answered(st) && st->silence >= timer_earliest(ack_timeout(1)) &&
+           st->arrival < t->responses.path_trip / AT_ONCE;
 }
 
 /* True if each request that solicits a response has one: nothing was lost on either side of the tap. */
