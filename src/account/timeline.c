@@ -293,7 +293,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     if (timeline_is_silence(conn_flow_at(observer_conns(t->observer), e->flow), d, now - from))
         from = now; /* that copy is too old: another one was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
-    d->nak = (struct pending_nak){.open = true, .ignored = d->by_nak, .psn = psn, .ts = now, .ep = ep};
+    d->nak = (struct pending_nak){.open = true, .psn = psn, .ts = now, .ep = ep};
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     if (!x)
@@ -340,97 +340,6 @@ static void take_fatal_nak(struct timeline *t, struct direction *d, const struct
     x->sent = s ? s->last : 0;
 }
 
-bool timeline_skips(const struct direction *d, const struct event *e)
-{
-    const struct read_req *a;
-
-    if (!d->have_rsp || psn_diff(e->p->bth.psn, d->rsp_next) <= 0)
-        return false;
-    a = req_dir_read(e->h, d->rsp_next, 0);
-    return a && !a->answered && psn_diff(e->p->bth.psn, a->psn) >= 0;
-}
-
-/* Response `e` is to a request behind those that take no response of their own: the requester does not miss any. */
-static void pass_others(struct direction *d, const struct event *e)
-{
-    const struct sent *s;
-
-    for (; psn_diff(e->p->bth.psn, d->rsp_next) > 0; d->rsp_next = psn_add(d->rsp_next, 1)) {
-        s = req_dir_sent(e->h, d->rsp_next);
-        if (!s || opcode_table[s->opcode].flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
-            return;
-    }
-}
-
-/* Whether response `e` was sent before the responder had the request with which the requester went back last: it comes
- * sooner than a round trip, behind that or behind the latest copy of its own request. */
-static bool is_under_way(const struct event *e)
-{
-    const struct req_dir *h = e->h;
-    const struct sent *s = psn_diff(e->p->bth.psn, h->back_psn) > 0 ? req_dir_sent(e->h, e->p->bth.psn) : NULL;
-    ns_t now = e->p->frame->ts, again;
-
-    if (req_dir_is_under_way(h, e->p))
-        return true;
-    if (!s)
-        return false;
-    again = e->p->op->flags & OPF_ACK || s->ts < h->back_ts ? h->back_ts : s->ts; /* an ACK answers any request */
-    return now - again < h->rtt - 1 && now - s->ts_first >= h->rtt;
-}
-
-/* The first response that skips one to a READ or atomic. */
-static void note_skip(struct direction *d, const struct event *e, ns_t now)
-{
-    if (d->stuck.open || !timeline_skips(d, e) || is_under_way(e))
-        return;
-    d->stuck.open = true;
-    d->stuck.ignored = d->by_nak;
-    d->stuck.ts = now;
-    d->stuck.frame = frame_u32(e->p);
-}
-
-/* The response that others skipped comes: it was only overtaken by those from `psn` on. */
-static void note_overtaken(struct direction *d, uint32_t psn)
-{
-    unsigned i = d->n_overtaken++ % OVERTAKEN;
-
-    d->overtaken[i].psn = psn;
-    d->overtaken[i].behind = d->rsp_high;
-    d->overtaken[i].frame = d->stuck.frame;
-    d->overtaken[i].ts = d->stuck.ts;
-}
-
-static void note_read_response(struct direction *d, const struct event *e)
-{
-    uint32_t behind = psn_add(e->p->bth.psn, 1);
-    bool under_way = is_under_way(e);
-    bool dropped = under_way && psn_diff(e->p->bth.psn, d->rsp_next) > 0;
-
-    if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
-        d->stuck.open = false;
-        if (!d->resend.responses &&
-            !d->stuck.ignored) { /* else it comes again: what skipped it was sent before and came in vain */
-            note_overtaken(d, behind);
-            behind = d->rsp_high;
-        }
-    }
-    dropped |= d->stuck.open;
-    if (!d->have_rsp || (!dropped && psn_diff(behind, d->rsp_next) > 0)) {
-        d->rsp_next = behind;
-        d->resend.answered = true;
-        d->backs = 0;
-        d->by_nak = false;
-    }
-    if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
-        d->rsp_high = behind;
-    d->have_rsp = true;
-    d->resend.answered |= d->resend.back && e->p->bth.psn == psn_add(d->rsp_latest, 1); /* they begin again */
-    d->resend.back = !under_way && psn_diff(e->p->bth.psn, d->rsp_latest) < 0;
-    d->rsp_latest = e->p->bth.psn;
-    if (d->resend.responses && d->resend.answered) /* others were under way before, and come in vain */
-        d->resend.responses = psn_diff(behind, d->resend.rsp) < 0;
-}
-
 /* Progress beyond the packet that was sent again ends the row of trouble about it. */
 static void end_row(struct timeline *t, struct direction *d, const struct event *e)
 {
@@ -458,11 +367,11 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(t->n_pauses || t->silences))
         timeline_paused(t, d, e->flow, from, now);
     if (d->have_rsp)
-        pass_others(d, e);
+        timeline_pass_others(d, e);
     timeline_response(t, d, e, from, now);
     timeline_answer_turn(t, d, e, now);
     if (e->h->reads_at)
-        note_skip(d, e, now);
+        timeline_note_skip(d, e, now);
     timeline_note_response(t, d, e);
     if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0 &&
                  !req_dir_is_under_way(e->h, e->p) && !timeline_skips(d, e)))
@@ -473,7 +382,7 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(d->row != NO_EPISODE))
         end_row(t, d, e);
     if (!(e->p->op->flags & OPF_ACK)) {
-        note_read_response(d, e);
+        timeline_note_read_response(d, e);
         return;
     }
     type = response_type(e->p);

@@ -14,7 +14,6 @@
 /* A NAK that was not yet answered by a retransmission. */
 struct pending_nak {
     bool open;
-    bool ignored; /* as in stuck, below */
     uint32_t psn;
     uint32_t ep; /* episode */
     ns_t ts;
@@ -315,10 +314,17 @@ void timeline_back(struct timeline *t, struct direction *d, const struct event *
 /* The same of a request that a NAK asked for and that the tap has not seen before. */
 void timeline_late(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 
+/* timeline_reads.c. Whether response `e` skips one to a READ or atomic: its requester drops it. */
+bool timeline_skips(const struct direction *d, const struct event *e);
+/* Response `e` is to a request behind those that take no response of their own: the requester does not miss any. */
+void timeline_pass_others(struct direction *d, const struct event *e);
+/* The first response that skips one to a READ or atomic. */
+void timeline_note_skip(struct direction *d, const struct event *e, ns_t now);
+/* A response to a READ or atomic. */
+void timeline_note_read_response(struct direction *d, const struct event *e);
+
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
-/* Whether response `e` skips one to a READ or atomic: its requester drops it. */
-bool timeline_skips(const struct direction *d, const struct event *e);
 /* Response `e` after nothing since `from`: whether what it brings was waited for. */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* Whether a request counts towards the depth: a READ or atomic. */

@@ -83,13 +83,12 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
 {
     uint32_t ep = n->open ? n->ep : NO_EPISODE;
     bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
-    bool heeded = n->open && !(n->ignored && now - n->ts > d->least / 2);
 
     if (nothing_since) {
         timeline_bill(t, d, now, state, ep);
     } else {
         timeline_pass(t, d, e->h, now, false);
-        if (heeded)
+        if (n->open)
             timeline_claim(t, d, n->ts, now, state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS, state, ep);
     }
     if (d->stuck.open && state == TIME_LOSS_RETRANSMISSION) /* a response was missing before */
@@ -499,7 +498,10 @@ void timeline_note_response(struct timeline *t, struct direction *d, const struc
     }
     if (!more)
         return;
-    d->backs = d->stuck.open || req_dir_is_under_way(e->h, e->p) ? d->backs : 0;
+    if (!d->stuck.open && !req_dir_is_under_way(e->h, e->p)) {
+        d->backs = 0;
+        d->by_nak = false;
+    }
     d->progress += e->p->op->flags & (OPF_ACK | OPF_END) && d->progress < UINT32_MAX;
     if (UNLIKELY(d->again.on))
         d->again.una = proved;

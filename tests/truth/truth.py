@@ -75,7 +75,6 @@ ALSO = (
     (3, 294),  # an ACK proves delivered what its requester, who misses a READ response, still sends again
     (7, 279),  # the first responses are slow, but for the REP
     (2, 177),  # no more messages under way than the program posts
-    (1, 192),  # no more READs than the program posts
     (2, 90),   # READ responses that are dropped bring no credits
     (5, 236),  # responses were under way when their requester went back
     (1, 278),  # a requester that has just gone back for a NAK does not heed the next one
