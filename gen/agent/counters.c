@@ -129,6 +129,10 @@ static int cmd_counters(struct agent *a, struct request *r)
 
     (void)r;
     buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
+    if (a->rnic->ops->counters) {
+        a->rnic->ops->counters(a->rnic, &a->reply);
+        return 0;
+    }
     say_rdma(&a->reply, device);
     say_interfaces(&a->reply, device);
     return 0;

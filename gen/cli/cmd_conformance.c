@@ -105,6 +105,7 @@ struct job {
     struct conform_outcome outcome[CONFORM_TESTS];
     unsigned n;
     struct metrics metrics;
+    struct identities identities;
 };
 
 void cmd_conformance_help(struct buf *b)
@@ -418,7 +419,8 @@ static int show(struct job *j)
                               .seed = j->run.seed,
                               .dut = buf_str(&j->who),
                               .judged = j->run.judge != NULL,
-                              .metrics = &j->metrics};
+                              .metrics = &j->metrics,
+                              .identities = &j->identities};
     static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
                                                                                 conform_print_junit};
     struct buf b = {0};
@@ -538,6 +540,7 @@ static int run(struct job *j)
 
     j->run.dut = &j->dut;
     j->run.metrics = &j->metrics;
+    j->run.identities = &j->identities;
     find_judge(j);
     if (!status)
         status = j->twin ? run_twin(j) : run_device(j);
@@ -546,6 +549,7 @@ static int run(struct job *j)
     for (unsigned i = 0; i < j->n; i++)
         conform_outcome_free(&j->outcome[i]);
     metrics_free(&j->metrics);
+    identities_free(&j->identities);
     buf_free(&j->who);
     return status;
 }

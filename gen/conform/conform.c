@@ -80,13 +80,33 @@ static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
+/* The device in a run of a test: its addresses, and what its agent said of its counters before and behind it. */
+struct device_seen {
+    uint8_t mac[6], gid[16];
+    struct buf before, after;
+};
+
+/* What a scenario tells. */
+struct taken {
+    struct metrics metrics;        /* of this run of the test */
+    struct identities *identities; /* of all tests; NULL: nobody asks */
+};
+
 static void measured(void *user, const struct token *name, ns_t time)
 {
-    metrics_add(user, name, time);
+    metrics_add(&((struct taken *)user)->metrics, name, time);
 }
 
-/* `m`: for what is measured; NULL: nothing is. 0, or a negative errno: the device is not reached. */
-static int configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap, struct metrics *m)
+static void chosen(void *user, enum script_chosen kind, uint32_t value)
+{
+    const struct taken *t = user;
+
+    if (t->identities)
+        identities_add(t->identities, kind, value);
+}
+
+/* `m`: for what the scenario tells; NULL: nothing. 0, or a negative errno: the device is not reached. */
+static int configure(const struct conform_run *r, struct script_opts *o, struct tap_set *tap, struct taken *m)
 {
     struct ep_config *device = &o->sim.ep[1];
     struct script_live *v = r->live;
@@ -96,6 +116,7 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     o->sim.taps[TAP_AT_RESPONDER] = v ? NULL : tap;
     o->dut = r->dut;
     o->measured = m ? measured : NULL;
+    o->chosen = m ? chosen : NULL;
     o->user = m;
     device->congestion = (struct ep_congestion){.cnps = true, .np = np_config_default()};
     device->faults = r->faults;
@@ -147,11 +168,53 @@ static void says_nothing(struct conform_outcome *o, enum conform_result r, const
     buf_puts(&o->reason, why);
 }
 
+/* Write a text to a file beside the capture. */
+static int write_beside(const struct conform_outcome *o, const char *end, const struct buf *text, char *path,
+                        size_t size)
+{
+    FILE *f;
+    int e;
+
+    if ((size_t)snprintf(path, size, "%s.%s", o->capture, end) >= size)
+        return -ENAMETOOLONG;
+    f = fopen(path, "w");
+    e = f ? 0 : -errno;
+    if (f && fwrite(text->p, 1, text->len, f) != text->len)
+        e = -EIO;
+    if (f && fclose(f) != 0)
+        e = -errno;
+    return e;
+}
+
+/* Have the capture judged, with the counters of the device at `gid`, if it told them. */
+static int judge(struct conform_outcome *o, const struct conform_run *r, const struct device_seen *d)
+{
+    char before[sizeof o->capture + 8], after[sizeof before];
+    struct buf option = {0};
+    int e = 0;
+
+    if (d->before.len && d->after.len) {
+        e = write_beside(o, "before", &d->before, before, sizeof before);
+        if (e == 0)
+            e = write_beside(o, "after", &d->after, after, sizeof after);
+        buf_ipv6(&option, d->gid);
+        buf_printf(&option, "=%s,%s", before, after);
+    }
+    if (e == 0)
+        e = conform_judge(r->judge, o->capture, d->mac, option.len ? buf_str(&option) : NULL, &o->judge, &o->counters);
+    if (option.len) {
+        unlink(before);
+        unlink(after);
+    }
+    buf_free(&option);
+    return e;
+}
+
 /* The judge sees the same capture. A rule that the test is about, and that only the judge found broken, is a
  * disagreement; any other one is the device's failure. */
-static void weigh(struct conform_outcome *o, const struct conform_run *r, const uint8_t mac[6])
+static void weigh(struct conform_outcome *o, const struct conform_run *r, const struct device_seen *d)
 {
-    int e = r->judge ? conform_judge(r->judge, o->capture, mac, &o->judge) : 0;
+    int e = r->judge ? judge(o, r, d) : 0;
 
     if (e < 0 && o->result != CONFORM_ERROR) {
         says_nothing(o, CONFORM_ERROR, "the capture cannot be judged: ");
@@ -166,15 +229,18 @@ static void weigh(struct conform_outcome *o, const struct conform_run *r, const 
         known_weigh(r->known, o);
 }
 
-/* Play a scenario: its result, with what it reports in *out, and what it measures in *m (NULL: nothing); the device's
- * MAC address. */
+/* Play a scenario: its result, with what it reports in *out, and what it measures in *m (NULL: nothing); the device in
+ * *d. */
 static enum script_result play(const struct conform_run *r, const char *id, const char *text, struct tap_set *tap,
-                               struct buf *out, uint8_t mac[6], struct metrics *m)
+                               struct buf *out, struct device_seen *d, struct taken *m)
 {
     struct script_opts script = {0};
     int e = configure(r, &script, tap, m);
 
-    memcpy(mac, script.sim.ep[1].addr.mac, 6);
+    memcpy(d->mac, script.sim.ep[1].addr.mac, 6);
+    memcpy(d->gid, script.sim.ep[1].addr.gid, 16);
+    script.counters[0] = m ? &d->before : NULL;
+    script.counters[1] = m ? &d->after : NULL;
     if (e == 0)
         return script_run(id, text, &script, out);
     event_list_free(script.sim.events);
@@ -188,8 +254,8 @@ static int check_alive(const struct conform_run *r, struct conform_outcome *o)
     static const char text[] = "qp 1 rc\nmem a.src 64 fill=seq\nmem b.dst 64\nb post recv 1 dst\na post send 1 src\n"
                                "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\na wc 1 SUCCESS SEND\n";
     struct buf out = {0}, why = {0};
-    uint8_t mac[6];
-    bool good = play(r, "alive", text, NULL, &out, mac, NULL) == SCRIPT_OK, stopped = live_stopped();
+    struct device_seen d = {{0}, {0}, {0}, {0}};
+    bool good = play(r, "alive", text, NULL, &out, &d, NULL) == SCRIPT_OK, stopped = live_stopped();
 
     if (!good && !stopped) {
         o->result = CONFORM_CRASH;
@@ -203,8 +269,8 @@ static int check_alive(const struct conform_run *r, struct conform_outcome *o)
 }
 
 /* Run the test and fill *o, but for the judge's opinion; *m: what it measures. */
-static int run_script(const struct conform_run *r, const char *text, struct conform_outcome *o, uint8_t mac[6],
-                      struct metrics *m)
+static int run_script(const struct conform_run *r, const char *text, struct conform_outcome *o, struct device_seen *d,
+                      struct taken *m)
 {
     struct tap_set tap = {.place = TAP_AT_RESPONDER};
     struct buf out = {0};
@@ -214,7 +280,7 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     if (e == 0)
         e = keep_script(o);
     if (e == 0) {
-        o->result = (uint8_t)result_of(play(r, o->test->id, text, &tap, &out, mac, m), o->test->level);
+        o->result = (uint8_t)result_of(play(r, o->test->id, text, &tap, &out, d, m), o->test->level);
         put_reason(&o->reason, o->test->id, buf_str(&out));
     }
     buf_free(&out);
@@ -228,9 +294,9 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
 static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
     struct conform_run once = *r;
-    struct metrics measured = {0};
+    struct taken taken = {.identities = r->identities};
     char end[32] = ".pcapng";
-    uint8_t mac[6] = {0};
+    struct device_seen d = {{0}, {0}, {0}, {0}};
     int e;
 
     once.seed += number;
@@ -238,12 +304,14 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
         snprintf(end, sizeof end, "-%u.pcapng", number + 1);
     if (!name_file(r, o->test, end, o->capture, sizeof o->capture))
         return -ENAMETOOLONG;
-    e = run_script(&once, text, o, mac, &measured);
+    e = run_script(&once, text, o, &d, &taken);
     if (e == 0)
-        weigh(o, r, mac);
+        weigh(o, r, &d);
     if (e == 0 && r->metrics && (o->result == CONFORM_PASS || o->result == CONFORM_KNOWN))
-        metrics_move(r->metrics, &measured);
-    metrics_free(&measured);
+        metrics_move(r->metrics, &taken.metrics);
+    metrics_free(&taken.metrics);
+    buf_free(&d.before);
+    buf_free(&d.after);
     return e < 0 || !r->live ? e : check_alive(&once, o);
 }
 
@@ -304,4 +372,5 @@ void conform_outcome_free(struct conform_outcome *o)
     buf_free(&o->reason);
     buf_free(&o->judge);
     buf_free(&o->known);
+    buf_free(&o->counters);
 }

@@ -4,6 +4,7 @@
 #ifndef RDMATRACE_GEN_CONFORM_CONFORM_H
 #define RDMATRACE_GEN_CONFORM_CONFORM_H
 
+#include "gen/conform/identities.h"
 #include "gen/conform/metrics.h"
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
@@ -70,6 +71,8 @@ struct conform_outcome {
     uint8_t result;    /* enum conform_result */
     struct buf reason; /* one line, without a newline; "": it passed */
     struct buf judge;  /* rules that the judge found the device to have broken, "NAK-02 in frame 7, ..." */
+    struct buf
+        counters;      /* rows of JSON: what the device's counters counted, and what the capture shows; "": not read */
     bool judge_alone;  /* all expectations are met: only the judge complains */
     unsigned runs;     /* how often the test was run; the rest of this struct is about the worst of them */
     unsigned good;     /* of these: passed */
@@ -91,6 +94,7 @@ struct conform_run {
     const struct known_profile *known; /* deviations of the device that are known; NULL: none */
     const char *keep;                  /* directory of the captures, which exists */
     const char *judge;                 /* path of the program rdmatrace; NULL: captures are not judged */
+    struct identities *identities;     /* gets what the device chooses; NULL: nothing does */
     struct metrics *metrics;           /* gets what tests that passed have measured; NULL: nothing does */
 };
 
@@ -102,8 +106,10 @@ void conform_outcome_free(struct conform_outcome *o);
 void conform_forget(struct conform_outcome *o);
 
 /* What the judge (a run of `rdmatrace check -T ndjson`) says of `capture`: append the rules that the host with MAC
- * address `mac` broke to *found. 0; a negative errno: it cannot be run, or its output not be understood. */
-int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found);
+ * address `mac` broke to *found; with `counters`, its option --counters, the rows of what they counted to *verdicts. 0;
+ * a negative errno: it cannot be run, or its output not be understood. */
+int conform_judge(const char *program, const char *capture, const uint8_t mac[6], const char *counters,
+                  struct buf *found, struct buf *verdicts);
 
 /* The outcomes of all tests that were run. */
 struct conform_score {
@@ -113,6 +119,7 @@ struct conform_score {
     const char *dut; /* what was tested, in a few words */
     bool judged;     /* captures were judged */
     const struct metrics *metrics;
+    const struct identities *identities;
 };
 /* Append the line of an outcome, with the reasons below it; the sums below all of them. */
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b);
@@ -123,6 +130,10 @@ void conform_print_json(const struct conform_score *s, struct buf *b);
 void conform_print_junit(const struct conform_score *s, struct buf *b);
 /* Append what can be asked of a device, the tests that ask it, and what is not asked and why; the sum of these rows. */
 void conform_print_coverage(struct buf *b);
+/* Append what the device's counters counted in all tests: a table, nothing without counters; the member
+ * `"counters":[...]` of a JSON object, with a comma before it. */
+void conform_print_counters(const struct conform_score *s, struct buf *b);
+void conform_print_counters_json(const struct conform_score *s, struct buf *b);
 /* How many tests of a level (CONFORM_LEVELS: of all) have a result. */
 unsigned conform_count(const struct conform_score *s, unsigned level, enum conform_result r);
 

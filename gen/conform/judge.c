@@ -33,14 +33,21 @@ static int read_all(int fd, struct buf *b)
 }
 
 /* Run the program with its output to *b. 0, or a negative errno; -EPROTO: it failed. */
-static int run(const char *program, const char *capture, struct buf *b)
+static int run(const char *program, const char *capture, const char *counters, struct buf *b)
 {
-    char *argv[] = {(char *)"rdmatrace", (char *)"check",     (char *)"-T", (char *)"ndjson", (char *)"--complete",
-                    (char *)"--tap",     (char *)"responder", (char *)"--", (char *)capture,  NULL};
+    char *argv[12] = {(char *)"rdmatrace",  (char *)"check", (char *)"-T",       (char *)"ndjson",
+                      (char *)"--complete", (char *)"--tap", (char *)"responder"};
+    unsigned n = 7;
     posix_spawn_file_actions_t act;
     int fd[2], e, status = 0;
     pid_t pid;
 
+    if (counters) {
+        argv[n++] = (char *)"--counters";
+        argv[n++] = (char *)counters;
+    }
+    argv[n++] = (char *)"--";
+    argv[n] = (char *)capture;
     if (pipe2(fd, O_CLOEXEC) < 0)
         return -errno;
     posix_spawn_file_actions_init(&act);
@@ -113,10 +120,20 @@ static bool begins(const char *line, const char *with)
     return strncmp(line, with, strlen(with)) == 0;
 }
 
-int conform_judge(const char *program, const char *capture, const uint8_t mac[6], struct buf *found)
+#define COUNTER_ROW "{\"type\":\"counter\","
+
+/* Append a line about counters as a row. */
+static void take_counter(const char *line, size_t len, struct buf *verdicts)
+{
+    buf_puts(verdicts, verdicts->len ? ",{" : "{");
+    buf_mem(verdicts, line + sizeof COUNTER_ROW - 1, len - (sizeof COUNTER_ROW - 1));
+}
+
+int conform_judge(const char *program, const char *capture, const uint8_t mac[6], const char *counters,
+                  struct buf *found, struct buf *verdicts)
 {
     struct buf b = {0};
-    int e = run(program, capture, &b);
+    int e = run(program, capture, counters, &b);
     bool whole = false;
 
     for (const char *line = e == 0 ? buf_str(&b) : ""; e == 0 && *line;) {
@@ -124,6 +141,8 @@ int conform_judge(const char *program, const char *capture, const uint8_t mac[6]
         if (begins(line, "{\"type\":\"finding\""))
             e = take_finding(line, n, capture, mac, found);
         whole = begins(line, "{\"type\":\"check\"");
+        if (begins(line, COUNTER_ROW))
+            take_counter(line, n, verdicts);
         line += n + (line[n] == '\n');
     }
     buf_free(&b);

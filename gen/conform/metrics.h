@@ -62,6 +62,8 @@ struct metric_published {
 };
 /* The published value with number `i` of a metric, from 0 on. False: there is none. */
 bool metric_published(const char *name, unsigned i, struct metric_published *p);
+/* Append the member `"published":[...]` of a JSON object, with a comma before it. */
+void metric_published_json(const char *name, struct buf *b);
 
 /* Append the metrics as a table with the published values below; nothing without samples. */
 void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b);

@@ -77,12 +77,12 @@ void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_published(const struct metric *m, struct buf *b)
+void metric_published_json(const char *name, struct buf *b)
 {
     struct metric_published p;
 
     buf_puts(b, ",\"published\":[");
-    for (unsigned i = 0; metric_published(m->name, i, &p); i++) {
+    for (unsigned i = 0; metric_published(name, i, &p); i++) {
         buf_printf(b, "%s{\"device\":", i ? "," : "");
         buf_json(b, p.device.p, p.device.len);
         buf_puts(b, ",\"value\":");
@@ -111,7 +111,7 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
             i ? "," : "", m->metric[i].name, s.n, (long long)s.median, (long long)s.low, (long long)s.high,
             (long long)s.min, (long long)s.p5, (long long)s.p95, (long long)s.p99, (long long)s.max, (long long)s.mad,
             metric_is_below_resolution(&s, &link) ? "true" : "false");
-        put_published(&m->metric[i], b);
+        metric_published_json(m->metric[i].name, b);
         buf_char(b, '}');
     }
     buf_char(b, ']');

@@ -99,6 +99,8 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
                (unsigned)RULE_COUNT - 1, count_rules(s, true),
                s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
     metrics_print_text(s->metrics, s->seed, b);
+    identities_print_text(s->identities, b);
+    conform_print_counters(s, b);
 }
 
 void conform_print_text(const struct conform_score *s, struct buf *b)
@@ -133,6 +135,8 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
         buf_char(b, ']');
         put_text(b, "reason", o->reason.p, o->reason.len);
         put_text(b, "judge", o->judge.p, o->judge.len);
+        if (o->counters.len)
+            buf_printf(b, ",\"counters\":[%.*s]", (int)o->counters.len, o->counters.p);
         if (o->known.len)
             put_text(b, "known", o->known.p, o->known.len);
         if (o->runs > 1)
@@ -151,6 +155,8 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
     buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u}}", (unsigned)RULE_COUNT - 1, count_rules(s, false),
                count_rules(s, true));
     metrics_print_json(s->metrics, s->seed, b);
+    identities_print_json(s->identities, b);
+    conform_print_counters_json(s, b);
     buf_puts(b, "}\n");
 }
 

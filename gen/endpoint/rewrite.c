@@ -22,7 +22,8 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
 
     for (unsigned i = 0; i < n; i++) {
         const struct field *x = refs[i].field;
-        if (x && !x->get && x->width && x->width <= 64 && ftype_is_number(x->type) && !(x->flags & FLD_LE)) {
+        if (x && !x->get && x->width && x->width <= 64 && !(x->flags & FLD_LE) &&
+            (ftype_is_number(x->type) || x->type == FT_IPV4)) {
             *f = (struct frame_field){refs[i].hdr, x};
             return true;
         }

@@ -47,6 +47,18 @@ static const char *twin_device(struct rnic *r)
     (void)r;
     return "twin";
 }
+/* As soft-RoCE names them. */
+static void twin_counters(struct rnic *r, struct buf *out)
+{
+    const struct ep_stats *s = ep_stats(twin_ep(r));
+
+    buf_printf(out, " rdma.sent_pkts=%llu rdma.rcvd_pkts=%llu rdma.rcvd_seq_err=%llu rdma.rcvd_rnr_err=%llu",
+               (unsigned long long)s->tx_packets, (unsigned long long)s->rx_packets,
+               (unsigned long long)s->packet_seq_err, (unsigned long long)s->rnr_nak_retry_err);
+    buf_printf(out, " rdma.send_rnr_err=%llu rdma.out_of_seq_request=%llu rdma.duplicate_request=%llu",
+               (unsigned long long)s->rnr_nak_sent, (unsigned long long)s->out_of_sequence,
+               (unsigned long long)s->duplicate_request);
+}
 static int twin_query(struct rnic *r, struct buf *out)
 {
     (void)r;
@@ -471,6 +483,7 @@ static const struct rnic_ops twin_ops = {
     .query_port = twin_no_port,
     .query_gids = twin_no_port,
     .device = twin_device,
+    .counters = twin_counters,
     .pd_alloc = twin_pd_alloc,
     .pd_free = twin_stays,
     .xrcd_open = twin_no_xrcd,

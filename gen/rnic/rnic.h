@@ -169,6 +169,8 @@ struct rnic_ops {
     int (*query_gids)(struct rnic *r, uint32_t port, struct buf *out);
     /* The name of the device that is open. */
     const char *(*device)(struct rnic *r);
+    /* Append " rdma.NAME=VALUE" for each counter; NULL: they are in sysfs. */
+    void (*counters)(struct rnic *r, struct buf *out);
 
     int (*pd_alloc)(struct rnic *r, void **pd);
     int (*pd_free)(struct rnic *r, void *pd);

@@ -292,6 +292,40 @@ bool dut_has_atomics(struct script *s)
     return !s->dut || s->dut->atomics || dut_lacks(s, "it has no atomics (atomic_cap 0)");
 }
 
+#define LIFESPAN 10 /* ms for which most drivers repeat what they have read, if they do not say */
+
+static void read_counters(struct script *s, struct buf *to)
+{
+    const char *a;
+    int e;
+
+    dut_begin(s, "counters");
+    a = dut_say(s, NULL, 0, &e);
+    if (a && e == 0)
+        buf_puts(to, a);
+}
+
+static bool never(struct script *s, void *arg)
+{
+    (void)s;
+    (void)arg;
+    return false;
+}
+
+/* Read them when the driver reads them anew. */
+static void read_counters_again(struct script *s)
+{
+    struct buf *const *c = s->o->counters;
+    uint64_t lifespan;
+
+    if (!c[1] || !c[0]->len || s->broken)
+        return;
+    lifespan = dut_number(buf_str(c[0]), "rdma.lifespan");
+    if (s->o->live)
+        script_until(s, never, NULL, 2 * (ns_t)(lifespan && lifespan < 1000 ? lifespan : LIFESPAN) * NS_PER_MS);
+    read_counters(s, c[1]);
+}
+
 bool dut_open(struct script *s)
 {
     uint32_t ports;
@@ -306,7 +340,28 @@ bool dut_open(struct script *s)
     s->dut->port = 1;
     s->dut->mtu = 4096;
     dut_begin(s, "dev open");
-    return dut_must(s) && read_device(s, &ports) && (!s->o->live || find_gid(s, ports));
+    if (!dut_must(s) || !read_device(s, &ports) || (s->o->live && !find_gid(s, ports)))
+        return false;
+    if (s->o->counters[0])
+        read_counters(s, s->o->counters[0]);
+    return !s->broken;
+}
+
+void dut_chose(struct script *s, enum script_chosen kind, uint32_t value)
+{
+    if (s->o->chosen)
+        s->o->chosen(s->o->user, kind, value);
+}
+
+/* The starting PSNs of connections that RDMA-CM has made. */
+static void tell_psns(struct script *s)
+{
+    for (uint32_t i = 0; i < s->sim.n_conns && i < CONNS; i++) {
+        const struct sim_conn *c = s->sim.conn[i];
+        bool made = c->state[0] == SIM_CONN_UP || c->state[0] == SIM_CONN_CLOSING || c->state[0] == SIM_CONN_DOWN;
+        if (*s->dut->conn[i].cm && made && c->type != QPT_UD)
+            dut_chose(s, SCRIPT_CHOSE_PSN, event_conns(s->sim.events)->c[i].psn[0]);
+    }
 }
 
 void dut_close(struct script *s)
@@ -315,6 +370,8 @@ void dut_close(struct script *s)
 
     if (!d)
         return;
+    tell_psns(s);
+    read_counters_again(s);
     s->o->dut->stop(s->o->dut->user);
     buf_free(&d->line);
     buf_free(&d->said);

@@ -75,6 +75,8 @@ bool dut_not_ready(struct script *s, int e);
 const char *dut_must(struct script *s);
 /* Likewise, and keep the name of the object that it makes. */
 const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME]);
+/* Tell who asks what the device has chosen. */
+void dut_chose(struct script *s, enum script_chosen kind, uint32_t value);
 /* Keep an event of RDMA-CM, a line "! cm ..." (dut_cm.c). */
 void dut_cm_note(struct dut *d, const char *line);
 

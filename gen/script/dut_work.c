@@ -89,6 +89,7 @@ bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned acces
         return false;
     m->key = (uint32_t)dut_number(a, "rkey");
     d->mem[i].lkey = (uint32_t)dut_number(a, "lkey");
+    dut_chose(s, SCRIPT_CHOSE_KEY, m->key);
     return true;
 }
 
@@ -203,6 +204,7 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
     strcpy(s->dut->conn[c->number - 1].pd, domain);
     qpn = (uint32_t)dut_number(a, "qpn");
     c->peer[0].qpn = c->remote_qpn[0] = qpn;
+    dut_chose(s, SCRIPT_CHOSE_QPN, qpn);
     conns_set_qpn(event_conns(s->sim.events), c->number, DUT, qpn);
     return true;
 }

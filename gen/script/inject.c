@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TIMES_MAX 1000 /* most packets of a line */
+
 static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
                     uint8_t *opcode)
 {
@@ -29,6 +31,7 @@ struct handmade {
     struct pkt p;
     struct build_tweak tweak;
     uint32_t len;
+    uint32_t times, step; /* so often, with a PSN that is so much more each time */
     struct frame_field field[8];
     uint64_t value[8];
     unsigned n_fields;
@@ -41,6 +44,12 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
     enum value_kind k = value_find(key);
     uint64_t u = 0;
 
+    if (token_is(key, "times") || token_is(key, "step")) {
+        if (!script_num(s, v, token_is(key, "times") ? TIMES_MAX : 0xffffff, &u))
+            return false;
+        *(token_is(key, "times") ? &h->times : &h->step) = (uint32_t)u;
+        return true;
+    }
     if (k == VAL_COUNT) {
         if (h->n_fields == ARRAY_LEN(h->field) || !frame_field_find(&h->field[h->n_fields], key->p, key->len))
             return text_fail(&s->err, key, "a packet has no '%.*s'%s", (int)key->len, key->p,
@@ -141,6 +150,7 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
         return false;
     if (h.p.op->ext & H_ATOMICETH && !dut_has_atomics(s))
         return false;
+    h.times = h.step = 1;
     h.p.have = H_BTH | h.p.op->ext;
     h.p.bth.opcode = opcode;
     h.p.bth.pkey = 0xffff;
@@ -158,5 +168,10 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
         if (!handmade_key(s, &h, host, &event_conns(s->sim.events)->c[c->number - 1], &key, &v))
             return false;
     }
-    return handmade_send(s, &h, host, c);
+    for (uint32_t i = 0; i < h.times; i++) {
+        if (!handmade_send(s, &h, host, c))
+            return false;
+        h.p.bth.psn = psn_add(h.p.bth.psn, h.step);
+    }
+    return true;
 }

@@ -15,6 +15,10 @@ enum script_result {
 
 struct script_live;
 
+/* What a device chooses by itself: the R_Key of a region, the number of a queue pair, and the PSN from which on it
+ * wants to be sent to, which RDMA-CM tells. */
+enum script_chosen { SCRIPT_CHOSE_KEY, SCRIPT_CHOSE_QPN, SCRIPT_CHOSE_PSN, SCRIPT_CHOSEN };
+
 struct script_opts {
     struct sim_config sim;    /* configuration before the first line; script_run() frees its `events` */
     bool has_psn;             /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
@@ -26,6 +30,11 @@ struct script_opts {
     /* A line with metric=NAME was met: the time between the packet matched before and its first packet, ns. NULL:
      * nobody asks. */
     void (*measured)(void *user, const struct token *name, ns_t time);
+    /* Get the counters of a device under test, as its agent tells them, before the first line and behind the last one;
+     * NULL: nobody asks. */
+    struct buf *counters[2];
+    /* A device under test has chosen a value. NULL: nobody asks. */
+    void (*chosen)(void *user, enum script_chosen kind, uint32_t value);
     void *user;
 };
 

@@ -83,4 +83,18 @@ if (metrics.length)
             number("samples", (m) => Math.max(...m.of.map((x) => (x ? x.n : 0))))], metrics),
         published.length ? tableBox("Published values of other devices", [text("metric", (p) => p.id), text("device", (p) => p.device), text("value", (p) => p.value), text("source", (p) => p.source)], published) : null);
 
+/* --- Security ------------------------------------------------------------------------------------- */
+
+const KINDS = {rkey: "R_Keys", qpn: "queue pair numbers", psn: "starting PSNs of RDMA-CM"};
+const identities = union((card) => card.identities || []);
+const guess = (x) => (x ? x.min_entropy_bits.toFixed(2) + " bits (step 0x" + x.step.toString(16) + ": " + (100 * x.share).toFixed(1) + " % of " + (x.n - 1) + "), " + x.conditional_bits.toFixed(2) + " bits behind another step" : "-");
+const others = identities.flatMap((x) => x.first.published.map((p) => ({id: KINDS[x.id], ...p})));
+
+if (identities.length)
+    section("security", "Security", make("p", {}, "How hard it is to guess what the device chooses next, for somebody who has seen what it chose before: entropy of the steps from one value to the next."),
+        tableBox("Entropy", [text("chosen by the device", (x) => KINDS[x.id]),
+            ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "entropy of steps", value: (x) => (x.of[k] ? x.of[k].min_entropy_bits : null), show: (v, x) => guess(x.of[k])})),
+            number("distinct values", (x) => Math.max(...x.of.map((y) => (y ? y.distinct : 0))))], identities),
+        others.length ? tableBox("Published values of other devices", [text("chosen by the device", (p) => p.id), text("device", (p) => p.device), text("value", (p) => p.value), text("source", (p) => p.source)], others) : null);
+
 document.body.dataset.ready = "yes";

@@ -62,6 +62,34 @@ Test(conform, the_battery_of_the_program_is_good)
     }
 }
 
+static struct identity_summary of_values(const uint32_t *v, unsigned n)
+{
+    struct identities all = {0};
+    struct identity_summary s;
+
+    for (unsigned i = 0; i < n; i++)
+        identities_add(&all, SCRIPT_CHOSE_QPN, v[i]);
+    identity_summarise(&all, SCRIPT_CHOSE_QPN, &s);
+    identities_free(&all);
+    return s;
+}
+
+Test(conform, entropy_of_steps)
+{
+    const uint32_t even[] = {0xfffffe, 0xffffff, 0, 1, 2}, turns[] = {0, 1, 3, 4, 6, 7, 9}, two[] = {1, 2};
+    const uint32_t four[] = {0, 1, 3, 4, 7, 8, 12, 13, 13}; /* steps 1 2 1 3 1 4 1 0 */
+    struct identity_summary s = of_values(even, 5);
+
+    cr_expect(s.n == 5 && s.distinct == 5 && s.step == 1 && s.share == 1 && s.min_entropy == 0 && s.conditional == 0);
+    s = of_values(turns, 7);
+    cr_expect(s.min_entropy == 1 && s.conditional == 0, "1 and 2 in turn: %g, %g", s.min_entropy, s.conditional);
+    s = of_values(four, 9);
+    cr_expect(s.distinct == 8 && s.step == 1 && s.min_entropy == 1, "half of the steps are 1: %g", s.min_entropy);
+    /* of 7 pairs, 4 have 1 before: each other step once, 2 bits; the other 3 are followed by 1 */
+    cr_expect(s.conditional > 2 * 4 / 7. - 1e-9 && s.conditional < 2 * 4 / 7. + 1e-9, "%g", s.conditional);
+    cr_expect_eq(of_values(two, 2).n, 0, "too few");
+}
+
 Test(conform, a_pattern_names_a_test_a_group_or_some_of_both)
 {
     cr_assert(conform_matches("nak/gap", "nak/gap"));
