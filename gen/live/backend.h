@@ -128,5 +128,6 @@ extern const struct backend_ops backend_libnet;
 extern const struct backend_ops backend_unix;
 extern const struct backend_ops backend_file;
 extern const struct backend_ops backend_memory;
+extern const struct backend_ops backend_verbs;
 
 #endif
