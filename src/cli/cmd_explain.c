@@ -243,6 +243,14 @@ static void put_time(void *user, struct buf *b, ns_t t)
     when_put(b, t, job->first, job->time);
 }
 
+static void flush(void *user, struct buf *b)
+{
+    struct job *job = user;
+
+    (void)b; /* job->t.out */
+    trace_flush(&job->t);
+}
+
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
@@ -266,6 +274,7 @@ static void set_print_options(struct job *job)
     o->once = job->t.iface || strcmp(job->t.files[0], "-") == 0;
     o->user = job;
     o->put_time = put_time;
+    o->flush = flush;
     o->by_count = job->sort == SORT_COUNT;
     o->wanted = is_wanted;
     o->none_passes = job->t.filter && !job->passes;

@@ -145,6 +145,9 @@ struct explain_opts {
     bool none_passes; /* no packet of a connection passes the filter */
     /* True if an incident is asked for; NULL: all are. */
     bool (*wanted)(void *user, const struct incident *i);
+    /* Called by explain_json() after each member of an array, to write what `b` holds by then; NULL: `b` gathers all.
+     */
+    void (*flush)(void *user, struct buf *b);
 };
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);

@@ -361,6 +361,12 @@ void explain_verdict(struct explainer *x, const struct explain_opts *o, struct b
     summary_free(&s);
 }
 
+static void flush(const struct explain_opts *o, struct buf *b)
+{
+    if (o->flush)
+        o->flush(o->user, b);
+}
+
 static void json_string(struct buf *b, const char *key, const char *s)
 {
     buf_printf(b, "\"%s\":", key);
@@ -479,6 +485,7 @@ static void accounts_json(const struct explainer *x, const struct explain_opts *
             continue;
         buf_puts(b, n++ ? ",\n" : "\n");
         row_json(b, o, r);
+        flush(o, b);
     }
 }
 
@@ -492,6 +499,7 @@ static void incidents_json(struct explainer *x, const struct explain_opts *o, st
         if (explain_is_selected(&x->incidents[i], o) && (n++ < o->top || !o->top)) {
             buf_puts(b, n == 1 ? "\n" : ",\n");
             incident_json(x, o, i, b);
+            flush(o, b);
         }
     buf_printf(b, "],\"incident_count\":%u,", n);
 }

@@ -6,13 +6,20 @@
 
 #include <stdlib.h>
 
+static void side_free(struct side *s)
+{
+    if (s)
+        wqe_ring_free(&s->ring);
+    free(s);
+}
+
 static void on_flow_over(void *user, uint32_t flow, bool restart)
 {
     struct meter *m = user;
 
     if (m->rows[flow].used)
         meter_retire(m, flow, restart ? WQE_RESTART : WQE_FORGOTTEN);
-    free(m->sides[flow]);
+    side_free(m->sides[flow]);
     m->sides[flow] = NULL;
     m->rows[flow].used = false;
 }
@@ -127,7 +134,15 @@ static struct side *side_of(struct meter *m, uint32_t flow)
 {
     struct side *s = m->sides[flow];
 
-    return LIKELY(s != NULL) ? s : (m->sides[flow] = calloc(1, sizeof *s));
+    if (LIKELY(s != NULL))
+        return s;
+    s = calloc(1, sizeof *s);
+    if (s && !wqe_ring_init(&s->ring)) {
+        free(s);
+        s = NULL;
+    }
+    m->sides[flow] = s;
+    return s;
 }
 
 static void on_request(struct meter *m, const struct event *w)
@@ -423,7 +438,7 @@ void meter_free(struct meter *m)
     if (!m)
         return;
     for (size_t i = 0; m->sides && i < conn_counts(m->conns).flows; i++)
-        free(m->sides[i]);
+        side_free(m->sides[i]);
     for (size_t i = 0; m->ud && i < UD_SLOTS; i++) {
         free(m->ud[i] ? m->ud[i]->grams : NULL);
         free(m->ud[i]);

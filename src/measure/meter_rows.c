@@ -277,14 +277,17 @@ static void on_over_so_far(void *user, const struct wqe *w, uint32_t flow)
 /* Values of a row with requests, as if their last packet had come. */
 static void finish_so_far(struct meter *m, uint32_t flow, struct meter_row *to)
 {
-    struct so_far *s = m->sides[flow] ? malloc(sizeof *s) : NULL;
+    const struct side *now = m->sides[flow];
+    struct so_far *s = now ? malloc(sizeof *s) : NULL;
     const struct wqe_user over = {.user = s, .over = on_over_so_far};
     struct wqe_env e = meter_env(m, flow);
 
     if (s) {
-        *s = (struct so_far){to, *m->sides[flow]};
+        *s = (struct so_far){to, *now};
         e.user = &over;
-        wqe_flush(&s->side.ring, &e, WQE_CAPTURE_ENDS, m->t.last);
+        if (wqe_ring_copy(&s->side.ring, &now->ring))
+            wqe_flush(&s->side.ring, &e, WQE_CAPTURE_ENDS, m->t.last);
+        wqe_ring_free(&s->side.ring);
     }
     row_finish(to, s ? &s->side : NULL);
     free(s);

@@ -3,6 +3,10 @@
 #include "src/conn/retries.h"
 #include "src/measure/wqe_impl.h"
 
+#include <stdlib.h>
+
+#define WQE_FIRST 8 /* slots at first */
+
 const char *wqe_op_str(enum wqe_op op)
 {
     static const char *const names[] = {
@@ -30,9 +34,30 @@ const char *wqe_reason_str(enum wqe_reason r)
 
 /* --- The ring --------------------------------------------------------------------------------- */
 
+bool wqe_ring_init(struct wqe_ring *r)
+{
+    *r = (struct wqe_ring){.slots = WQE_FIRST, .slot = malloc(WQE_FIRST * sizeof *r->slot)};
+    return r->slot != NULL;
+}
+
+bool wqe_ring_copy(struct wqe_ring *to, const struct wqe_ring *from)
+{
+    *to = *from;
+    to->slot = malloc(from->slots * sizeof *to->slot);
+    if (to->slot)
+        memcpy(to->slot, from->slot, from->slots * sizeof *to->slot);
+    return to->slot != NULL;
+}
+
+void wqe_ring_free(struct wqe_ring *r)
+{
+    free(r->slot);
+    r->slot = NULL;
+}
+
 static struct wqe *at(struct wqe_ring *r, uint32_t i)
 {
-    return &r->slot[(r->head + i) % WQE_MAX];
+    return &r->slot[(r->head + i) & (r->slots - 1)];
 }
 
 uint32_t wqe_end(const struct req_dir *h, const struct wqe *w)
@@ -64,7 +89,7 @@ static void pop(struct wqe_ring *r, const struct wqe_env *e, enum wqe_reason why
 
     wqe_decide(r, e, w, why, now);
     e->user->over(e->user->user, w, e->dir->flow);
-    r->head = (r->head + 1) % WQE_MAX;
+    r->head = (r->head + 1) & (r->slots - 1);
     r->n--;
     r->open -= r->open > 0;
 }
@@ -163,10 +188,29 @@ static void begin(struct wqe *w, const struct pkt *p, uint64_t id)
     take_packet(w, p);
 }
 
+/* Twice as many slots, in order from the first one on; without memory, or with WQE_MAX of them, they remain as they
+ * are. */
+static void grow(struct wqe_ring *r)
+{
+    uint32_t before = r->slots - r->head; /* slots from the head to the end */
+    struct wqe *more = r->slots < WQE_MAX ? malloc(2 * r->slots * sizeof *more) : NULL;
+
+    if (!more)
+        return;
+    memcpy(more, &r->slot[r->head], before * sizeof *more);
+    memcpy(&more[before], r->slot, r->head * sizeof *more);
+    free(r->slot);
+    r->slot = more;
+    r->slots *= 2;
+    r->head = 0;
+}
+
 /* A place for a new work request at position `i`, which is filled by the caller; its latest packet came at `last`. */
 static struct wqe *insert(struct wqe_ring *r, const struct wqe_env *e, ns_t last, uint32_t i)
 {
-    if (r->n == WQE_MAX) {
+    if (r->n == r->slots)
+        grow(r);
+    if (r->n == r->slots) {
         pop(r, e, WQE_TOO_MANY, last);
         i -= i > 0;
     }

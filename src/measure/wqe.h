@@ -92,7 +92,8 @@ struct wqe_user {
 };
 
 struct wqe_ring {
-    uint32_t head, n; /* slots (head + i) % WQE_MAX, i below n */
+    uint32_t slots;   /* a power of two; doubles up to WQE_MAX as more are open at a time */
+    uint32_t head, n; /* slots (head + i) % slots, i below n */
     uint32_t open;    /* the first `open` of them are completed */
     /* the requester sent a NAK that puts its queue pair into the error state */
     bool stopped;
@@ -112,7 +113,7 @@ struct wqe_ring {
     bool gave_up;      /* with `left`: it had exhausted its retries */
     bool dead;         /* one failed: later work requests are flushed */
     uint32_t dead_psn; /* PSN of the failed one */
-    struct wqe slot[WQE_MAX];
+    struct wqe *slot;  /* `slots` of them */
 };
 
 /* Further input of a decision. */
@@ -123,6 +124,12 @@ struct wqe_env {
     const struct wqe_user *user;
     uint64_t *next_id;
 };
+
+/* Begin with a few slots; false without memory. */
+bool wqe_ring_init(struct wqe_ring *r);
+/* *to becomes a copy with slots of its own; false without memory: then it has none. */
+bool wqe_ring_copy(struct wqe_ring *to, const struct wqe_ring *from);
+void wqe_ring_free(struct wqe_ring *r);
 
 /* The PSN after the last one of `w`. */
 uint32_t wqe_end(const struct req_dir *h, const struct wqe *w);

@@ -326,6 +326,26 @@ Test(wqe, more_than_are_remembered_are_handed_over_with_a_reason)
     free(many);
 }
 
+Test(wqe, those_open_at_a_time_keep_their_order_however_many_they_are)
+{
+    struct talk *many = calloc(1, sizeof *many);
+
+    talk_start(many, true);
+    for (uint32_t i = 0; i < 5; i++)
+        talk(many, 0, US, mk(OP_SEND_ONLY, 100 + i, 10));
+    for (uint32_t i = 0; i < 40; i++) /* far away: the queue pair was reset */
+        talk(many, 0, US, mk(OP_SEND_ONLY, 0x900000 + i, 10));
+    talk_end(many, 0);
+    cr_expect_eq(many->n_work, 45);
+    for (uint32_t i = 0; i < 45; i++) {
+        cr_expect_eq(many->work[i].id, i + 1);
+        cr_expect_eq(many->work[i].psn, i < 5 ? 100 + i : 0x900000 + i - 5);
+        cr_expect_eq(many->work[i].reason == WQE_RESTART, i < 5);
+    }
+    talk_stop(many);
+    free(many);
+}
+
 Test(wqe, packets_of_one_are_told_in_both_directions)
 {
     t.follow = 2;
