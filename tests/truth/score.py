@@ -83,17 +83,23 @@ def overlaps(x, start, end, slack):
     return x["start_ns"] - slack <= end and start <= x["end_ns"] + slack
 
 
-def bth(frame):
-    """PSN and opcode of a RoCEv2 frame; None: it is none."""
+def bth_at(frame):
+    """Where the BTH of a RoCEv2 frame is; None: it has none."""
     at = 14
     kind = struct.unpack_from(">H", frame, 12)[0]
     if kind == 0x8100:
         kind = struct.unpack_from(">H", frame, 16)[0]
         at = 18
-    ident = struct.unpack_from(">H", frame, at + 4)[0] if kind == 0x800 else None
     at += 28 if kind == 0x800 else 48
-    if kind not in (0x800, 0x86dd) or len(frame) < at + 12:
+    return at if kind in (0x800, 0x86dd) and len(frame) >= at + 12 else None
+
+
+def bth(frame):
+    """PSN, opcode and IPv4 identification of a RoCEv2 frame; None: it is none."""
+    at = bth_at(frame)
+    if at is None:
         return None
+    ident = struct.unpack_from(">H", frame, at - 24)[0] if struct.unpack_from(">H", frame, at - 30)[0] == 0x800 else None
     return struct.unpack_from(">I", frame, at + 8)[0] & 0xffffff, frame[at], ident
 
 
@@ -120,6 +126,17 @@ def lost_one_suffered(truth, incident, view):
     return False
 
 
+def has_rnr_nak(incident, view):
+    """Whether a frame that the incident calls a NAK is an RNR NAK: that a responder was not ready is what it says."""
+    files = dict(zip(view.paths, view.captures))
+    for n, name in zip(incident.get("frame_list", []), incident.get("files", view.paths * len(incident.get("frame_list", [])))):
+        frames = files[name].frames if name in files else []
+        at = bth_at(frames[n - 1][2]) if n in incident["frames"].get("nak", []) and n <= len(frames) else None
+        if at is not None and len(frames[n - 1][2]) > at + 12 and frames[n - 1][2][at] & 31 == 17 and frames[n - 1][2][at + 12] >> 5 == 1:
+            return True
+    return False
+
+
 def has_pause_frames(view):
     """Whether a capture of the view has a MAC control frame (IEEE 802.3 annex 31D)."""
     return any(data[12:14] == b"\x88\x08" for c in view.captures for _, _, data in c.frames)
@@ -133,6 +150,8 @@ def judge(truth, explained, incident, view, slack):
             overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
     if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
         return None, ""
+    if cause == "rnr" and has_rnr_nak(incident, view):
+        return True, ""
     if cause == "link-down":  # the truth names each loss of an outage by itself
         return view.down and any(x["cause"] in LOST | DEAD for x in near), "no path was down"
     if cause == "pause" and not incident["bill_ns"]:  # it says no more than that pause frames passed
