@@ -1,10 +1,13 @@
 /* layer 4 (tool): the commands that list: `rdmagen faults`, the rules that can be broken on purpose; `rdmagen
  * backends`; `rdmagen workloads`; `rdmagen cc`. */
 #include "gen/cli/live_options.h"
+#include "gen/endpoint/endpoint.h"
 #include "gen/endpoint/faults.h"
 #include "gen/workload/workload.h"
 #include "src/cc/cc.h"
 #include "src/cc/np.h"
+
+#include <stdio.h>
 
 static const struct opt_def defs[] = {
     {OPT_JSON_LINES, "one JSON object a line"},
@@ -227,11 +230,17 @@ static bool cc_lines(struct buf *b, unsigned i, bool json)
     } more[] = {{"all", "of every scheme", cc_common_params}, {"cnp", "the notification point: --cnp", np_params}};
     void (*table)(struct buf *, const char *, const char *, const struct cc_param *) = json ? json_table : text_table;
     unsigned n = 0;
+    char help[160];
 
     while (cc_schemes[n])
         n++;
+    if (i < n && ep_cc_lacks(cc_schemes[i]))
+        snprintf(help, sizeof help, "%s; not played yet, for lack of %s", cc_schemes[i]->help,
+                 ep_cc_lacks(cc_schemes[i]));
+    else if (i < n)
+        snprintf(help, sizeof help, "%s", cc_schemes[i]->help);
     if (i < n)
-        table(b, cc_schemes[i]->name, cc_schemes[i]->help, cc_schemes[i]->params);
+        table(b, cc_schemes[i]->name, help, cc_schemes[i]->params);
     else if (i < n + ARRAY_LEN(more))
         table(b, more[i - n].name, more[i - n].help, more[i - n].params);
     return i < n + ARRAY_LEN(more);

@@ -60,19 +60,20 @@ int specs_fault(const char *arg, const char *id, enum rule *rule)
 int specs_cc(struct specs_cc *c, const char *arg)
 {
     struct text_error e;
+    int r = result(cc_parse(&c->cc, arg, &e), "--cc", arg, arg, &e);
 
     c->given = true;
-    return result(cc_parse(&c->cc, arg, &e), "--cc", arg, arg, &e);
+    if (r == 0 && ep_cc_lacks(c->cc.scheme))
+        return cli_error("--cc %s: this scheme needs %s, which there are none of yet", arg, ep_cc_lacks(c->cc.scheme));
+    return r;
 }
 
 int specs_cnp(struct specs_cc *c, const char *arg)
 {
     struct text_error e;
 
-    if (!c->cnp)
-        c->np = np_config_default();
-    c->cnp = true;
-    return result(np_parse(&c->np, arg, &e), "--cnp", arg, arg, &e);
+    c->cnp = arg;
+    return result(np_parse(&(struct np_config){0}, arg, &e), "--cnp", arg, arg, &e);
 }
 
 static bool obeys_marks(const struct specs_cc *c)
@@ -82,12 +83,18 @@ static bool obeys_marks(const struct specs_cc *c)
 
 void specs_cc_settle(const struct specs_cc *c, struct ep_congestion *to)
 {
+    struct text_error e;
+
     if (c->given)
         to->cc = c->cc;
     if (!c->cnp && !obeys_marks(c))
         return;
     to->cnps = true;
-    to->np = c->cnp ? c->np : np_config_default();
+    to->np = np_config_default();
+    if (c->given && c->cc.scheme->np)
+        np_parse(&to->np, c->cc.scheme->np, &e);
+    if (c->cnp)
+        np_parse(&to->np, c->cnp, &e);
 }
 
 #define ECN  3

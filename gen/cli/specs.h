@@ -13,8 +13,8 @@ int specs_net(struct net_config *c, const char *option, const char *arg);
 /* What a host does about congestion: --cc and --cnp, in any order. */
 struct specs_cc {
     struct cc_config cc;
-    struct np_config np;
-    bool given, cnp; /* --cc, --cnp */
+    bool given;      /* --cc */
+    const char *cnp; /* argument of --cnp, which is right; NULL: not given */
 };
 int specs_cc(struct specs_cc *c, const char *arg);
 int specs_cnp(struct specs_cc *c, const char *arg);

@@ -15,6 +15,21 @@ static bool has_cc(const struct endpoint *ep)
     return ep->cfg.congestion.cc.scheme && strcmp(ep->cfg.congestion.cc.scheme->name, "none") != 0;
 }
 
+const char *ep_cc_lacks(const struct cc_scheme *scheme)
+{
+    static const struct {
+        uint8_t need;
+        const char *words;
+    } lacks[] = {{CC_NEEDS_FAIR, "switches that tell the fair rate"},
+                 {CC_NEEDS_CREDIT, "receivers that grant"},
+                 {CC_NEEDS_INT, "switches that write telemetry"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(lacks); i++)
+        if (scheme->needs & lacks[i].need)
+            return lacks[i].words;
+    return NULL;
+}
+
 int ep_cc_open(struct endpoint *ep)
 {
     bool addresses = ep->cfg.congestion.np.scope == NP_IP_PAIR || ep->cfg.congestion.np.scope == NP_DEST_IP;

@@ -49,6 +49,9 @@ struct ep_congestion {
     struct np_config np;
 };
 
+/* What a scheme needs that no endpoint or network of ours does yet, in words; NULL: nothing. */
+const char *ep_cc_lacks(const struct cc_scheme *scheme);
+
 struct ep_config {
     struct link_addr addr;    /* MAC address, VLAN, encapsulation, GID, LID */
     struct link_addr port2;   /* with two_ports: of the second port */

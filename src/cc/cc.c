@@ -78,8 +78,6 @@ void cc_sent(struct cc *c, uint32_t bytes, ns_t now)
     c->last = due;
     c->last_fraction = fraction;
     c->last_bytes = bytes;
-    if (c->budget != CC_NO_LIMIT)
-        c->budget -= min_u64(c->budget, bytes);
     if (c->config->scheme->sent)
         c->config->scheme->sent(c, bytes, now);
 }
@@ -120,6 +118,18 @@ void cc_telemetry(struct cc *c, const struct cc_hop *hop, unsigned n, ns_t rtt, 
 {
     if (c->config->scheme->telemetry && n)
         c->config->scheme->telemetry(c, hop, min_u32(n, CC_HOPS), rtt, now);
+}
+
+void cc_asked(struct cc *c, ns_t now)
+{
+    if (c->config->scheme->asked)
+        c->config->scheme->asked(c, now);
+}
+
+void cc_probe_sent(struct cc *c, ns_t now)
+{
+    if (c->config->scheme->probe_sent)
+        c->config->scheme->probe_sent(c, now);
 }
 
 void cc_probe_reply(struct cc *c, ns_t sent, ns_t got, ns_t answered, ns_t now)

@@ -44,6 +44,7 @@ struct cc_limits {
     ns_t slack;    /* a sender that is late by up to this sends what it missed at once; 0: one packet's time */
     ns_t base_rtt; /* round trip of an empty network, if it is known; 0: the least one seen */
     uint32_t mtu;  /* wire bytes of a full packet; 0: 1024 + 82 */
+    bool probes;   /* probes are sent when the scheme wants one; else it makes do with packets that ask for an ACK */
     uint64_t seed; /* of what the scheme draws by chance */
 };
 
@@ -54,7 +55,7 @@ struct cc {
     uint64_t line;    /* bit/s: the most that the rate can be */
     uint64_t rate;    /* bit/s, 1 to `line` */
     uint64_t window;  /* bytes in flight, at most, as the scheme has it; CC_NO_LIMIT: none */
-    uint64_t budget;  /* bytes that may still be sent; CC_NO_LIMIT: any number */
+    uint64_t budget;  /* bytes that may still be sent: a packet may begin unless it is 0; CC_NO_LIMIT: any number */
     ns_t deadline;    /* when cc_expire() is due; NS_NEVER: no timer runs */
     uint32_t segment; /* every so many bytes a packet asks for an ACK at least; 0: any number */
     bool want_probe;  /* a probe is to be sent */
@@ -108,6 +109,7 @@ struct cc_scheme {
     const char *name;
     const char *help;              /* one line */
     uint8_t needs;                 /* CC_NEEDS_* */
+    const char *np;                /* the notification point that fits, as np_parse() reads it; NULL: its defaults */
     const struct cc_param *params; /* up to one without a name */
     void (*start)(struct cc *c, ns_t now);
     void (*sent)(struct cc *c, uint32_t bytes, ns_t now);
@@ -117,6 +119,8 @@ struct cc_scheme {
     void (*credit)(struct cc *c, uint64_t granted, ns_t now);
     void (*demand)(struct cc *c, uint64_t bytes, ns_t now);
     void (*telemetry)(struct cc *c, const struct cc_hop *hop, unsigned n, ns_t rtt, ns_t now);
+    void (*asked)(struct cc *c, ns_t now);
+    void (*probe_sent)(struct cc *c, ns_t now);
     void (*probe_reply)(struct cc *c, ns_t rtt, ns_t now);
     /* Quantity `i` of the state; false: there are fewer. NULL: none. */
     bool (*look)(const struct cc *c, unsigned i, struct cc_value *v);
@@ -153,6 +157,9 @@ void cc_credit(struct cc *c, uint64_t granted, ns_t now);
 void cc_demand(struct cc *c, uint64_t bytes, ns_t now);
 /* An acknowledgement brought telemetry of `n` hops (at most CC_HOPS are used); `rtt`: of its packet. */
 void cc_telemetry(struct cc *c, const struct cc_hop *hop, unsigned n, ns_t rtt, ns_t now);
+/* What want_ask or want_probe ask for is done now. */
+void cc_asked(struct cc *c, ns_t now);
+void cc_probe_sent(struct cc *c, ns_t now);
 /* A probe was sent at `sent`, reached the receiver at `got`, whose answer left at `answered` (both by the receiver's
  * clock) and is here now. */
 void cc_probe_reply(struct cc *c, ns_t sent, ns_t got, ns_t answered, ns_t now);

@@ -43,6 +43,7 @@ static inline uint64_t cc_bytes_in(uint64_t bps, ns_t time)
     return cc_mul_div(bps, (uint64_t)time, 8 * (uint64_t)NS_PER_S);
 }
 
-extern const struct cc_scheme cc_none, cc_dcqcn;
+extern const struct cc_scheme cc_none, cc_dcqcn, cc_dcqcn_cx, cc_timely, cc_timely_patched, cc_swift, cc_rocc, cc_rttcc,
+    cc_sq, cc_hpcc;
 
 #endif

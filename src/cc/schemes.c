@@ -11,7 +11,9 @@ static const struct cc_param none_params[] = {{0}};
 const struct cc_scheme cc_none = {
     .name = "none", .help = "no congestion control: the rate of the line", .params = none_params, .start = none_start};
 
-const struct cc_scheme *const cc_schemes[] = {&cc_none, &cc_dcqcn, NULL};
+const struct cc_scheme *const cc_schemes[] = {&cc_none,  &cc_dcqcn, &cc_dcqcn_cx, &cc_timely, &cc_timely_patched,
+                                              &cc_swift, &cc_rocc,  &cc_rttcc,    &cc_sq,     &cc_hpcc,
+                                              NULL};
 
 /* In the order of struct cc_common. */
 const struct cc_param cc_common_params[] = {
