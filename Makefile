@@ -50,7 +50,7 @@ HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer%
 obj = $(1:%.c=$(BUILD)/%.o)
 LINK = $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(LTO),$(or $(TOGETHER),-fno-lto)) -o $@ $^ $(LIBS)
 PROGRAMS = $(if $(CLI),$(BUILD)/rdmatrace) $(if $(GENCLI),$(BUILD)/rdmagen)
-TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property)
+TEST_PROGRAMS = $(addprefix $(BUILD)/,unit hostile leaky mkcap property experiments)
 MAN  = $(wildcard man/*.[1-8])
 COMPLETIONS = $(wildcard src/cli/*.bash gen/cli/*.bash)
 SCHEMAS = $(wildcard share/*.schema.json)
@@ -80,6 +80,8 @@ $(BUILD)/bare_sqlite: $(BUILD)/tests/bench/bare_sqlite.o
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
+	$(LINK)
+$(BUILD)/experiments: $(call obj,$(BASE) $(CC_ROOM) $(wildcard tests/experiments/*.c))
 	$(LINK)
 $(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(PAGE) $(BATTERY) $(BUILD)/tests/fuzz/fuzz_%.o
 	$(LINK) -fsanitize=fuzzer
@@ -123,6 +125,9 @@ interop: all ## test against Linux soft-RoCE in virtual machines (without root; 
 interop-image: ## fetch the packages of the virtual machines and build their image
 	@tests/interop/image.py
 	@tests/interop/newer.py || [ $$? = 77 ]
+
+experiments: all $(BUILD)/experiments ## what congestion control does against what is published of it, as one table: build/experiments.tsv
+	@BUILD=$(BUILD) tests/experiments/run -o $(BUILD)/experiments.tsv
 
 soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest
 	@TEST_FULL=1 BUILD=$(BUILD) tests/run
@@ -193,6 +198,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check soak reproducible interop interop-image asan mutants fuzz bench install uninstall dist deb rpm format clean help
+.PHONY: all demo test check experiments soak reproducible interop interop-image asan mutants fuzz bench install uninstall dist deb rpm format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))
