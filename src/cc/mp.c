@@ -64,14 +64,12 @@ static uint64_t red(const struct mp_config *c, uint64_t queue)
 static void pi_step(struct mp *mp, uint64_t queue)
 {
     const struct mp_config *c = mp->config;
-    __int128 change = (__int128)(int64_t)(queue - mp->queue) * (int64_t)c->k1 << PI_BITS;
-    __int128 error = (__int128)(int64_t)(queue - c->reference) * (int64_t)c->k2 * (int64_t)c->step;
+    __int128 one = (__int128)1 << PI_BITS, most = (__int128)CC_ONE * one;
+    __int128 change = (__int128)(int64_t)(queue - mp->queue) * (int64_t)c->k1 * one;
+    __int128 error = (__int128)(int64_t)(queue - c->reference) * (int64_t)c->k2 * (int64_t)c->step * one;
+    __int128 p = mp->p + change / PI_UNIT + error / NS_PER_S / PI_UNIT;
 
-    mp->p += (int64_t)(change / PI_UNIT + ((error << PI_BITS) / NS_PER_S) / PI_UNIT);
-    if (mp->p < 0)
-        mp->p = 0;
-    if (mp->p > (int64_t)(CC_ONE << PI_BITS))
-        mp->p = (int64_t)(CC_ONE << PI_BITS);
+    mp->p = (int64_t)(p < 0 ? 0 : p > most ? most : p);
     mp->queue = queue;
 }
 

@@ -128,7 +128,7 @@ void fair_init(struct fair *f, const struct fair_config *config, ns_t now)
 /* weight * bytes, as a rate. */
 static int64_t weighted(uint64_t weight, int64_t bytes, uint64_t divisor)
 {
-    __int128 x = (__int128)bytes * (int64_t)weight << FRACTION_BITS;
+    __int128 x = (__int128)bytes * (int64_t)weight * (1 << FRACTION_BITS);
 
     return (int64_t)(x / UNIT_BYTES / (int64_t)CC_ONE / (int64_t)divisor);
 }
