@@ -76,6 +76,8 @@ static void start(struct cc *c, ns_t now)
     }
     s->most = cc_mul_div(2 * cc_bytes_in(c->line, s->target0 + (ns_t)s->range), CC_ONE, c->limits.mtu);
     s->window = cc_mul_div(cc_bytes_in(c->line, (ns_t)p[P_BASE]), CC_ONE, c->limits.mtu);
+    s->window = max_u64(s->window, CC_ONE);
+    s->most = max_u64(s->most, s->window);
     s->cut_at = now - NS_PER_S;
     c->segment = c->limits.mtu;
     publish(c, s);
