@@ -126,7 +126,7 @@ interop-image: ## fetch the packages of the virtual machines and build their ima
 	@tests/interop/image.py
 	@tests/interop/newer.py || [ $$? = 77 ]
 
-experiments: all $(BUILD)/experiments ## what congestion control does against what is published of it, as one table: build/experiments.tsv
+experiments: all $(BUILD)/experiments ## congestion control, networks and workloads against published values, as one table: build/experiments.tsv
 	@BUILD=$(BUILD) tests/experiments/run -o $(BUILD)/experiments.tsv
 
 soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest
