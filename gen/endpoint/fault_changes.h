@@ -79,6 +79,7 @@ bool fault_nak_of_nothing(struct fault_ctx *c);
 bool fault_other_roce(struct fault_ctx *c);
 bool fault_other_address(struct fault_ctx *c);
 bool fault_success_after_fatal(struct fault_ctx *c);
+bool fault_success_after_rnr(struct fault_ctx *c);
 bool fault_rd_nak_code(struct fault_ctx *c);
 bool fault_cnp_with_psn(struct fault_ctx *c);
 bool fault_cnp_to_idle_qp(struct fault_ctx *c);

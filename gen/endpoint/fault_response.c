@@ -183,6 +183,12 @@ bool fault_success_after_fatal(struct fault_ctx *c)
     return c->again;
 }
 
+bool fault_success_after_rnr(struct fault_ctx *c)
+{
+    c->again = c->again_as_ack = c->p->op->flags & OPF_ACK && aeth_type(c->p->aeth.syndrome) == AETH_RNR;
+    return c->again;
+}
+
 bool fault_rd_nak_code(struct fault_ctx *c)
 {
     if (!is_fatal_nak(c))

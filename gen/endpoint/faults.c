@@ -73,6 +73,8 @@ const struct fault_info fault_table[] = {
     {RULE_NAK_08, FAULT_CHOICE, "an empty SEND after a fatal NAK", .choice = CHOICE_AFTER_FATAL},
     {RULE_NAK_09, FAULT_RESPONSE, "an RNR NAK of a PSN that was not sent, in place of an ACK", fault_nak_of_nothing},
     {RULE_NAK_10, FAULT_CHOICE, "no sequence NAK for a gap", .choice = CHOICE_NO_NAK},
+    {RULE_NAK_11, FAULT_RESPONSE, "an ACK after an RNR NAK, although the request was not sent again",
+     fault_success_after_rnr},
     {RULE_RTX_01, FAULT_REQUEST, "resumes behind the PSN of a sequence NAK", fault_resume_too_late},
     {RULE_RTX_02, FAULT_CHOICE, "a request sent again although nothing asks for it", .choice = CHOICE_SPURIOUS},
     {RULE_RTX_04, FAULT_CHOICE, "one retry more than the retry count", .choice = CHOICE_EXTRA_RETRY},

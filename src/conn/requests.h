@@ -16,6 +16,7 @@
 #ifndef RDMATRACE_CONN_REQUESTS_H
 #define RDMATRACE_CONN_REQUESTS_H
 
+#include "dissect/ib/opcode.h"
 #include "psn.h"
 #include "room.h"
 #include "src/conn/conn.h"
@@ -234,6 +235,13 @@ static inline struct sent *req_dir_sent(struct req_dir *h, uint32_t psn)
     struct sent *s = &h->sent[psn & (h->slots - 1)];
 
     return s->psn == psn ? s : NULL;
+}
+/* The packet of a SEND or WRITE seen with this PSN, which so is none of a READ or atomic; NULL: none. */
+static inline struct sent *req_dir_data(struct req_dir *h, uint32_t psn)
+{
+    struct sent *s = req_dir_sent(h, psn);
+
+    return s && opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE) ? s : NULL;
 }
 /* The READ or atomic request with a response of PSN `psn`: the latest (`nth` 0), or the one before it (1, 2, ...);
  * NULL: none. */

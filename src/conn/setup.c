@@ -273,7 +273,7 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     struct conn_known k = {.how = PAIR_CM, .tap = msg->half.tap};
     const struct cm_rep *m = &msg->cm.rep;
 
-    if (!req)
+    if (!req || (req->over && req->passive_id == msg->half.id)) /* sent again: its RTU was lost, then came the DREQ */
         return;
     k.addr[0] = req->half.src;
     k.addr[1] = req->half.dst;

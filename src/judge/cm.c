@@ -173,13 +173,15 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 /* --- One function per message type ------------------------------------------------------------ */
 
 /* True if the REQ begins another connection, to which the active side gives the communication id of one that ended. A
- * retransmitted REQ may cross a REJ; it is not sent any more once the connection is being closed. */
+ * retransmitted REQ may cross a REJ; it is not sent any more once the connection is being closed, but may be stamped
+ * behind the DREP of its peer. */
 static bool begins_anew(const struct judge *j, const struct cm_packet *c)
 {
     const struct cm_exchange *s = c->s;
+    ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN;
 
-    return s->ended && (s->req.m.mad.tid != c->m->mad.tid || s->closed ||
-                        c->p->frame->ts - s->ended_ts > COPY_WITHIN + judge_step(j, c->p));
+    return s->ended &&
+           (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + judge_step(j, c->p));
 }
 
 static void take_req(struct judge *j, struct cm_packet *c)

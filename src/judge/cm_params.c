@@ -274,7 +274,7 @@ void judge_wrong_flows(struct judge *j)
         const struct flow *c = &j->flow[i];
         if (c->peer != FLOW_NONE || c->dqpn <= 1 || !f->packets) /* QP 0 and 1: SVC-02 */
             continue;
-        if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm)
+        if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm && !c->have_sqpn)
             check_first_qpn(j, i, f);
         else if (!f->dir && f->unmatched)
             check_unmatched(j, i, f);

@@ -51,7 +51,8 @@ struct crossing {
     uint32_t frame, cause; /* as in struct found */
     uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
     unsigned needs, has, lacks;
-    ns_t ts; /* of the request */
+    ns_t ts;    /* of the packet */
+    ns_t until; /* so far a packet of the other direction may refute it */
     char expected[64], seen[64];
 };
 /* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */

@@ -275,10 +275,10 @@ void pending_gap(struct judge *j, const struct judged *a);
 void pending_early(struct judge *j, const struct judged *a);
 /* An ACK during go-back-N recovery. */
 bool pending_gbn_ack(struct judge *j, const struct judged *a, struct found *f);
-/* Failure `f` of request `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */
+/* Failure `f` of request or response `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */
 void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen);
 /* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
- * drop it. */
+ * of their responses, or drop it. */
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
 /* A plain ACK while a PSN is skipped: does it acknowledge what never came? */
 void pending_gap_acked(struct judge *j, const struct judged *a);

@@ -10,6 +10,8 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
 
     for (unsigned nth = 1; k && nth < 8; nth++, k = req_dir_read(h, psn, nth))
         first = k;
+    if (first && req_dir_data(h, psn))
+        return false; /* RDA-01 */
     s = req_dir_sent(h, first ? first->psn : psn);
     *n = 0;
     if (!s || !s->msg || s->late)
@@ -69,8 +71,8 @@ static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t 
     if (psn_diff(last, psn) >= TRACK_SENT)
         return false;
     for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
-        const struct sent *s = req_dir_sent(h, psn);
-        if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+        const struct sent *s = req_dir_data(h, psn);
+        if (!s)
             return false;
         *ends += !!(opcode_table[s->opcode].flags & OPF_END);
     }
@@ -246,10 +248,13 @@ static void forget_msn(struct history *t, uint32_t from)
 
 void msn_request(const struct judged *a)
 {
-    const struct req_dir *h = a->h;
+    struct req_dir *h = a->h;
+    bool data = a->p->op->flags & (OPF_SEND | OPF_WRITE);
 
     if (a->as == SEEN_GAP)
         forget_msn(a->f->history, a->p->bth.psn);
+    else if (a->as == SEEN_LATE && data && req_dir_read(h, a->p->bth.psn, 0))
+        forget_msn(a->f->history, h->next); /* RDA-01 */
     else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
         forget_msn(a->f->history, h->next);
 }

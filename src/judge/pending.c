@@ -106,7 +106,8 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
                            .lacks = f->lacks,
                            .psn = a->p->bth.psn,
                            .number = (uint32_t)seen + (a->p->op->flags & OPF_SEND && !(a->p->op->flags & OPF_START)),
-                           .ts = a->p->frame->ts};
+                           .ts = a->p->frame->ts,
+                           .until = a->p->frame->ts + CROSSES_WITHIN + judge_step(j, a->p)};
     snprintf(t->expected, sizeof t->expected, "%s", f->expected);
     snprintf(t->seen, sizeof t->seen, "%s", f->seen);
 }
@@ -230,10 +231,10 @@ static unsigned early_is_real(struct judge *j, const struct pkt *p, uint32_t flo
 static unsigned no_read_was_sent(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w,
                                  struct found out[FAILURES])
 {
-    const struct sent *s = req_dir_sent(j->flows[flow].dir, w->psn);
+    const struct sent *s = req_dir_data(j->flows[flow].dir, w->psn);
     struct found f = early_found(j, p, flow, w);
 
-    if (!s || !(opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE)))
+    if (!s)
         return 0;
     f.has = N_COMPLETE | N_START;
     f.cause = s->first;
@@ -299,11 +300,21 @@ static bool is_demanded_now(const struct crossing *t, const struct jflow *f)
     return naked || (k && h->rsp_ts >= t->ts && (k->early || psn_diff(h->proves, psn_add(t->psn, 1)) > 0));
 }
 
-/* True if the responses that came since would have permitted the request. */
+/* True if the request of the latest RNR NAK has come again just behind the response that completes it. */
+static bool has_come_again(const struct crossing *t, struct jflow *f)
+{
+    const struct sent *s = req_dir_sent(f->dir, f->dir->rnr.psn);
+
+    return s && s->ts >= t->ts && s->ts <= t->until;
+}
+
+/* True if the packets of the other direction that came since would have permitted the request, or response. */
 static bool is_permitted_now(const struct crossing *t, struct jflow *f)
 {
     const struct shadow_req *q = &f->shadow->req;
 
+    if (t->rule == RULE_NAK_11)
+        return has_come_again(t, f);
     if (rule_table[t->rule].traits & T_AGAIN)
         return is_demanded_now(t, f);
     if (rule_table[t->rule].traits & T_CREDITS)
@@ -315,13 +326,14 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
     const struct crossing *t = &f->history->crossing;
-    bool near = p && p->frame->ts - t->ts <= CROSSES_WITHIN + judge_step(j, p);
+    bool near = p && p->frame->ts <= t->until, of_response = t->rule == RULE_NAK_11, permitted;
     struct found g = found_of((enum rule)t->rule, flow);
 
     if (near && p->op->flags & OPF_REQUEST)
         return;
-    f->crossing = near && !is_permitted_now(t, f);
-    if (near)
+    permitted = (near || of_response) && is_permitted_now(t, f);
+    f->crossing = near && !permitted;
+    if (near || permitted)
         return;
     g.severity = (enum severity)t->severity;
     g.frame = t->frame;

@@ -101,14 +101,18 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
     return j->flows[flow].lacking ? have & ~(unsigned)N_COMPLETE : have;
 }
 
+/* Whether packets of both flows may pass between the same addresses: those of a flow are of its first path, and its
+ * packets may take another one. */
 static bool same_direction(const struct flow *a, const struct flow *b)
 {
-    return a->tap == b->tap && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+    return a->tap == b->tap &&
+           ((conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst)) || a->path || b->path);
 }
 
 static bool opposite_direction(const struct flow *a, const struct flow *b)
 {
-    return a->tap == b->tap && conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src);
+    return a->tap == b->tap &&
+           ((conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src)) || a->path || b->path);
 }
 
 /* True if the sender of `flow` responded before any request to it was captured: the connection is older than the

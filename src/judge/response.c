@@ -247,6 +247,27 @@ static void note_unmatched(struct jflow *f, const struct pkt *p)
     note_unsolicited(f, p);
 }
 
+/* The path MTU, known from a READ response only now, shows that a SEND or WRITE before has one of the READ's PSNs. */
+static void find_inside_read(struct judge *j, const struct judged *a)
+{
+    const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
+    struct found f = found_of(RULE_RDA_01, a->flow);
+    const struct sent *s = NULL;
+    uint32_t n = 0;
+
+    while (k && !s && ++n < min_u32(k->span, TRACK_SENT))
+        s = req_dir_data(a->h, psn_add(k->psn, n));
+    if (!s)
+        return;
+    f.needs = N_RSP;
+    f.frame = s->first;
+    f.cause = k->frame;
+    f.expected = say(j, "PSN %u", psn_add(k->psn, k->span));
+    f.seen = say(j, "PSN %u", s->psn);
+    f.text = rule_table[RULE_RDA_01].reason.text;
+    judge_found(j, a->p, f);
+}
+
 void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct judged a = {.p = p, .own = flow};
@@ -272,8 +293,10 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (UNLIKELY(p->have & H_AETH && p->aeth.msn > a.h->msgs))
         a.h->began = BEGAN_BEFORE;
-    if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu))
+    if (UNLIKELY(a.f->shadow->req.u.pmtu_unknown && a.h->pmtu)) {
         shadow_learn_pmtu(a.f->shadow, a.h->pmtu);
+        find_inside_read(j, &a);
+    }
     kinds = kinds_of(j, &a, is_identical_copy(&a));
     judge_run_checks(j, &a, checks, ARRAY_LEN(checks), kinds);
     if (UNLIKELY(kinds & BEFORE_CAPTURE)) {

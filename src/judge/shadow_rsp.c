@@ -118,6 +118,14 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
         s->u.counted = false;
 }
 
+/* True if request `p` may bring the PSN of the RNR NAK again: it is that one, or a READ that may reach to it. */
+static bool may_end_wait(const struct shadow_rsp *s, const struct pkt *p)
+{
+    int32_t before = psn_diff(s->u.rnr_psn, p->bth.psn);
+
+    return before == 0 || (before > 0 && p->op->flags & OPF_READ_REQ);
+}
+
 static void rc_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
 {
     struct responder *r = &s->r;
@@ -125,6 +133,8 @@ static void rc_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
 
     if (UNLIKELY(s->u.nak_seen && psn == s->u.nak_psn))
         s->u.nak_seen = false;
+    if (UNLIKELY(s->u.rnr_waits && may_end_wait(s, p)))
+        s->u.rnr_waits = false;
     if (LIKELY(psn == r->epsn_hi && rsp_right_service(r, p)))
         take_expected(r, p, end);
     else
@@ -169,7 +179,7 @@ bool shadow_rsp_tx_is_usual(const struct shadow_rsp *s, const struct pkt *p)
     const struct responder *r = &s->r;
     uint32_t msn = p->aeth.msn;
 
-    if (UNLIKELY(!has_usual_headers(r, p) || s->u.fatal_seen || !is_next_ack(r, p->bth.psn)))
+    if (UNLIKELY(!has_usual_headers(r, p) || s->u.fatal_seen || s->u.rnr_waits || !is_next_ack(r, p->bth.psn)))
         return false;
     return psn_diff(msn, s->u.ack_msn) >= 0 &&
            (!s->u.counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
@@ -180,6 +190,8 @@ static inline void prove(struct shadow_rsp *s, uint32_t psn)
 {
     if (psn_diff(psn, s->r.epsn_lo) > 0)
         s->r.epsn_lo = psn;
+    if (UNLIKELY(s->u.rnr_waits && psn_diff(psn, s->u.rnr_psn) > 0))
+        s->u.rnr_waits = false;
 }
 
 /* A READ response or ATOMIC ACK: the responses due before it were sent, even if they were not seen. */
@@ -232,6 +244,10 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     s->u.nak_seen = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
     s->u.nak_is_rnr = type == AETH_RNR;
     s->u.nak_psn = psn;
+    if (type == AETH_RNR && psn_diff(psn, r->epsn_lo) >= 0) { /* else it was completed before: RTX-09 */
+        s->u.rnr_waits = true;
+        s->u.rnr_psn = psn;
+    }
     if (type == AETH_NAK && !s->u.nak_seen && !s->u.fatal_seen && !aeth_is_undefined(p->aeth.syndrome)) {
         s->u.fatal_seen = true;
         s->u.fatal_psn = psn;

@@ -316,12 +316,13 @@ static bool is_before_first(const struct req_dir *h, uint32_t psn)
     return h->from_start && psn_diff(psn, h->start) < 0 && psn_diff(h->next, h->start) >= 0;
 }
 
-/* A response of READ or atomic, where `s` was sent with its PSN; NULL: nothing is known of that PSN, unless `never`
- * anything was sent with it. */
-static void needs_of_unsent(const struct sent *s, bool never, unsigned *has, unsigned *lacks)
+/* A response of READ or atomic with a PSN for which none was sent. */
+static void needs_of_unsent(const struct judged *a, unsigned *has, unsigned *lacks)
 {
-    *lacks = s || never ? 0 : N_COMPLETE;
-    if (s && opcode_table[s->opcode].flags & (OPF_SEND | OPF_WRITE))
+    uint32_t psn = a->p->bth.psn;
+
+    *lacks = req_dir_sent(a->h, psn) || is_before_first(a->h, psn) ? 0 : N_COMPLETE;
+    if (req_dir_data(a->h, psn))
         *has = N_COMPLETE | N_START; /* also if packets were missed: this PSN is not of a READ or atomic */
 }
 
@@ -334,7 +335,7 @@ static void needs_by_traits(const struct judged *a, struct verdict *v, unsigned 
     if (traits & T_AHEAD)
         *lacks = ahead_lacks(a->h, v);
     if (traits & T_UNSENT)
-        needs_of_unsent(req_dir_sent(a->h, a->p->bth.psn), is_before_first(a->h, a->p->bth.psn), has, lacks);
+        needs_of_unsent(a, has, lacks);
     if (traits & T_REST) {
         v->needs |= N_RSP; /* the response must be of this connection */
         *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
@@ -367,12 +368,17 @@ static void weigh_refusal(const struct judged *a, struct verdict *v, unsigned *l
 static void needs_of_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
     struct req_dir *h = a->h;
+    const struct sent *sent;
 
     needs_by_traits(a, v, has, lacks);
     switch (v->rule) {
     case RULE_NAK_02:
         *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* another ICRC: it is no identical copy */
         *lacks = !*has && h->copies * 4 >= h->packets ? N_TAP_RSP : 0;      /* many packets are captured twice */
+        break;
+    case RULE_NAK_11: /* a copy that had come before the RNR NAK may have been executed behind it */
+        sent = req_dir_sent(h, h->rnr.psn);
+        *lacks = !a->f->shadow->rsp.u.all_seen || (sent && (sent->copies > 1 || sent->same)) ? N_TAP_RSP : 0;
         break;
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
@@ -407,9 +413,12 @@ static bool at_responder(const struct judge *j, const struct judged *a)
     return !h->unsettled && !alike && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
 }
 
-/* True if the failure is reported once the skipped PSNs have not come late (pending.c). */
-static bool is_pending(const struct judged *a, const struct verdict *v)
+/* True if the failure is reported once the skipped PSNs have not come late (pending.c), or follows from that of a
+ * request: a SEND or WRITE inside the PSNs of a READ (RDA-01), which is acknowledged. */
+static bool is_told_elsewhere(const struct judged *a, const struct verdict *v)
 {
+    if (v->rule == RULE_ACK_05)
+        return req_dir_data(a->h, a->p->bth.psn) != NULL;
     return rule_table[v->rule].traits & T_AHEAD && a->f->gap.have && a->f->gap.ack_frame == frame_u32(a->p);
 }
 
@@ -419,7 +428,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
     unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_pending(a, &v[i]) ||
+        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_told_elsewhere(a, &v[i]) ||
             (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);

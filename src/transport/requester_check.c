@@ -77,13 +77,6 @@ static bool may_follow_missed(const struct tx_view *t)
     return t->watched && t->p->bth.psn != t->r->psn_next;
 }
 
-/* Whether the message was completely acknowledged in the capture, and nothing tells how the queue pair began; a request
- * inside it may then belong to a new connection. */
-static bool is_answered(const struct tx_view *t)
-{
-    return t->watched && !t->u->from_start && psn_diff(psn_add(t->m->psn, t->m->span), t->r->una_hi) <= 0;
-}
-
 /* True if the packet has the PSN from which a NAK requires a retransmission, or a later one not acknowledged since. The
  * requester may not have received the NAK. */
 static bool may_resume_here(const struct tx_view *t)
@@ -214,8 +207,7 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
 /* True if a request other than a READ has a PSN within those of a READ. */
 static bool breaks_into_read(const struct tx_view *t)
 {
-    return t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !is_answered(t) &&
-           !t->u->pmtu_unknown;
+    return t->m && t->m->kind == MSG_READ && t->off && !(t->flags & OPF_READ_REQ) && !t->u->pmtu_unknown;
 }
 
 /* True if the packet is retransmitted, but after the PSN that a sequence NAK or an implied NAK requires. */

@@ -81,6 +81,27 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
     return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
 }
 
+/* True if the response says that the request of PSN `psn` is complete. */
+static bool completes(const struct re_view *t, uint32_t psn)
+{
+    bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ;
+    int32_t behind = psn_diff(t->p->bth.psn, psn);
+
+    return is_nak(t) ? sequence && behind > 0 : behind >= 0;
+}
+
+/* At an endpoint, too: between its RNR NAK and the next arrival of that PSN, which is the one expected. */
+static bool breaks_wait_for_receive(const struct re_view *t, struct verdict *v)
+{
+    const struct responder *r = t->r;
+    bool waits = t->watched ? t->u->rnr_waits : r->nak_sent && r->rnr_sent && !r->nak_owed;
+    uint32_t psn = t->watched ? t->u->rnr_psn : r->epsn_lo;
+
+    if (LIKELY(!waits) || !completes(t, psn))
+        return false;
+    return fail(v, RULE_NAK_11, "PSN", psn_prev(psn), t->p->bth.psn);
+}
+
 /* True if a validator's ring may have lost the READ or atomic of this PSN. */
 static bool may_be_forgotten(const struct re_view *t)
 {
@@ -361,11 +382,21 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     return true;
 }
 
-static const re_rule re_rules[] = {breaks_service_of,   breaks_syndrome,     breaks_silence_after_fatal,
-                                   breaks_ghost,        breaks_baseless_nak, breaks_answer_first,
-                                   breaks_answer_order, breaks_form,         breaks_answer_length,
-                                   breaks_atomic,       breaks_ack,          breaks_nak,
-                                   breaks_msn,          breaks_re_format};
+static const re_rule re_rules[] = {breaks_service_of,
+                                   breaks_syndrome,
+                                   breaks_silence_after_fatal,
+                                   breaks_wait_for_receive,
+                                   breaks_ghost,
+                                   breaks_baseless_nak,
+                                   breaks_answer_first,
+                                   breaks_answer_order,
+                                   breaks_form,
+                                   breaks_answer_length,
+                                   breaks_atomic,
+                                   breaks_ack,
+                                   breaks_nak,
+                                   breaks_msn,
+                                   breaks_re_format};
 
 unsigned rsp_tx_check_all(const struct responder *r, const struct rsp_unknown *u, const struct pkt *p, ns_t now,
                           struct verdict *out, unsigned max)

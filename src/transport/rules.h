@@ -55,7 +55,7 @@ enum {
     T_UNSENT = 1u << 12, /* a response to a request that was not seen */
     T_MSN = 1u << 14,    /* the MSN of a response whose PSN fits */
     T_REST = 1u << 13,   /* may belong to a READ that began before the capture */
-    T_CROSSES = 1u << 15, /* a request that a response permits or demands, which may be captured behind it */
+    T_CROSSES = 1u << 15, /* a packet that one of the other direction permits or demands may be captured before it */
 };
 
 /* The earlier frame that the failing frame contradicts. */

@@ -41,8 +41,10 @@ struct rsp_unknown {
     /* Facts from its responses; each holds whatever else was missed. */
     bool nak_seen;      /* a sequence or RNR NAK for nak_psn, which has not been seen to arrive since */
     bool nak_is_rnr;    /* it was an RNR NAK */
+    bool rnr_waits;     /* an RNR NAK for rnr_psn, which has not been seen to arrive since, nor was completed */
     bool fatal_seen;    /* a fatal NAK for fatal_psn */
     uint32_t nak_psn;   /* with nak_seen */
+    uint32_t rnr_psn;   /* with rnr_waits */
     uint32_t fatal_psn; /* with fatal_seen */
     uint32_t ack_msn;   /* MSN of the ACK of ack_psn */
 };

@@ -124,6 +124,18 @@ CASES += [case("an atomic at an address of 4 modulo 8, %s" % k, "RDA-08", MID + 
 
 CASES += [case("%s inside the PSNs of a READ that was answered" % k, "RDA-01", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; {!>%s 2|>%s 4}; ?<ack {2|4} m=3" % (k, k))
           for k in ("so", "wo")]
+CASES += [case("from mid-stream on: %s inside the PSNs of a READ that was answered, %d" % (k, n), "RDA-01",  # it may begin another connection of the queue pairs
+               MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; {!>%s %d|>%s 4}; ?<ack {%d|4} m=9; >so {%d|5}; <ack {%d|5} m=10" % (k, n, k, n, 4 if n == 3 else n + 1, 4 if n == 3 else n + 1),
+               "", EVERYWHERE) for k, n in (("so", 3), ("wo", 3))]
+CASES += [case("from mid-stream on: %s inside the PSNs of a READ, before its responses show the path MTU" % k, "RDA-01",
+               MID + ">rd 1 dl=576; {!>%s 2|>%s 4}; <rf 1 m=8; <rm 2; <rl 3 m=8; ?<ack {2|4} m=9" % (k, k)) for k in ("so", "wo")]
+CASES += [case("from mid-stream on: %s inside the PSNs of a READ before it" % k, "RDA-01",
+               MID + ">rd 1 dl=576; <rf 1 m=8; <rm 2; <rl 3 m=8; >rd 4 dl=576; {!>%s 5|>%s 7}; <rf 4 m=9; <rm 5; <rl 6 m=9; ?<ack {5|7} m=10" % (k, k)) for k in ("so", "wo")]
+CASES += [case("%s behind an RNR NAK is completed although it was not sent again" % k, "NAK-11",
+               start + ">%s 1; <rnr14 1 m=%d; {|>%s 1 at=5000;} !%s at=100; >so 2; <ack 2 m=%d" % (k, m, k, answer(k, 1, m + 1), m + 2), *("R", "ncqQr") if start == ON else ("", EVERYWHERE))
+          for start, m in ((MID, 7), (ON, 1)) for k in ("so", "soi", "woi", "rd", "faa")]
+CASES += [case("what follows an RNR NAK is completed, %s" % what, "NAK-11", ON + ">so 1; >%s 2; <rnr14 1 m=1; {|>so 1 at=5000; >%s 2;} !%s at=100; >so 3; <ack 3 m=4" % (k, k, answer(k, 2, 3)), "R", "ncqQr")
+          for what, k in (("a SEND", "so"), ("a READ", "rd"))]
 CASES += [case("a READ is answered by a plain ACK", "RDA-11", ON + ">rd 1; {!<ack 1 m=2|<ro 1 m=2}; >so 2; <ack 2 m=3", "R", "r")]
 CASES += [case("an ACK of a PSN before the first one", "ACK-02", ON + ">so 1; <ack 1 m=2; !{<ack -%d m=2 at=2000|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
 CASES += [case("a sequence NAK of a PSN before the first one", "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 -%d m=2|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
