@@ -334,12 +334,13 @@ static bool learn_migration(struct conn_table *t, const struct conn_key *k, cons
     const struct flow *of = NULL;
     unsigned n = 0, found = 0;
 
-    for (; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++)
-        if (t->flows[i].tap == k->tap && t->flows[i].dqpn == k->dqpn && t->goes_on(t->user, i, p)) {
-            of = &t->flows[i];
-            found++;
-        }
-    if (found != 1 || i != FLOW_NONE)
+    for (; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++) {
+        bool same = t->flows[i].tap == k->tap && t->flows[i].dqpn == k->dqpn;
+        enum goes_on goes = same ? t->goes_on(t->user, i, p) : GOES_NOT_ON;
+        of = goes == GOES_ON ? &t->flows[i] : of;
+        found += goes != GOES_NOT_ON;
+    }
+    if (found != 1 || !of || i != FLOW_NONE)
         return false;
     conn_learn_path(
         t, &(struct conn_path){.addr = {of->src, of->dst},

@@ -148,8 +148,9 @@ typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Callback: whether a recent request of flow `flow` has PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 /* Called to ask whether request `p`, of no known flow, goes on with those of `flow` along another path: its sender has
- * migrated. */
-typedef bool conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
+ * migrated. MAY_GO_ON: it would repeat one that is no longer remembered. */
+enum goes_on { GOES_NOT_ON, GOES_ON, MAY_GO_ON };
+typedef enum goes_on conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
 void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,
                      conn_goes_on *goes_on);
 

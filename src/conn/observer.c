@@ -95,18 +95,21 @@ static const struct sent *request_at(struct req_dir *h, uint32_t psn)
 
 /* Whether request `p`, which says MigReq, continues those of `flow`, which did not so far: it is the next one, or
  * repeats one. Also one that was acknowledged: along a path that failed the ACK may have been lost. */
-static bool goes_on(void *user, uint32_t flow, const struct pkt *p)
+static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
     struct req_dir *h = observer_req_dir(user, flow);
     const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
+    bool like;
 
     if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
-        return false;
+        return GOES_NOT_ON;
     if (p->bth.psn == h->next)
-        return true;
+        return GOES_ON;
     same = request_at(h, p->bth.psn);
-    return same && same->opcode == p->bth.opcode &&
-           (same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len));
+    if (!same)
+        return psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK) ? MAY_GO_ON : GOES_NOT_ON;
+    like = same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len);
+    return same->opcode == p->bth.opcode && like ? GOES_ON : GOES_NOT_ON;
 }
 
 static uint32_t take_number(void *user)
