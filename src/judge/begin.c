@@ -39,6 +39,7 @@ bool judge_begin(struct judge *j, const struct event *e, struct jflow *f)
     f->dir = e->h;
     f->mid_stream = !e->h->from_start;
     begin_replicas(j, e->p, e->flow, f, false);
+    pending_first_request(j, e->p, e->flow);
     return true;
 }
 

@@ -367,7 +367,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 
     if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts + CROSSES_WITHIN))
         return;
-    if (!verdict_ok(v)) {
+    if (!verdict_ok(v) && !(s->early.m.mad.attr_id == CM_DREP && cm_ends_of(j, s)->odd_dreq)) {
         f = found_of_verdict(j, &s->early.m, v, s->req.frame);
         f.needs = N_COMPLETE;
         f.lacks = lacks_of(j, s);

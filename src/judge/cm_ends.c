@@ -219,6 +219,8 @@ static enum mismatch mismatch_of(const struct cm_ends *e, const struct cm_packet
         return FITS_NOT;
     if (theirs && e->id[active] && !mine)
         return OTHER_LOCAL_ID;
+    if (qpn && e->rep_frame && !theirs && !mine)
+        return OTHER_REMOTE_ID;
     return !theirs && (mine || (answer && !active && tid && !e->rep_frame)) ? OTHER_REMOTE_ID : FITS_NOT;
 }
 
@@ -298,41 +300,49 @@ static ns_t may_lack_req(const struct judge *j, const struct cm_packet *c)
     return REQ_AGAIN * (judge_side(j, conn_tap_of(c->p->frame)) == TAP_MIDDLE ? 2 : 1) + REQ_AGAIN / 10;
 }
 
+/* True if the message was sent so late in the capture that this would have the REQ that it follows. */
+static bool is_of_this_capture(const struct judge *j, const struct cm_packet *c)
+{
+    uint32_t iface = c->p->frame->iface;
+
+    return follows_req(c->m) && iface < JUDGE_TAPS && c->p->frame->ts - j->first_ts[iface] > may_lack_req(j, c);
+}
+
 /* A message with ids of no captured REQ. A REQ that was sent during the capture would have been captured, or been
- * retransmitted by now. */
+ * retransmitted by now; other messages may belong to a connection that is older than the capture. */
 static void report_unknown(struct judge *j, const struct cm_packet *c)
 {
     struct cm_unmatched now = {.tap = conn_tap_of(c->p->frame), .src = c->src, .dst = c->dst};
     struct found f = found_of(RULE_CM_01, FLOW_NONE);
-    uint32_t iface = c->p->frame->iface;
-    bool known;
+    bool known, late = is_of_this_capture(j, c), sidr = c->m->mad.attr_id == CM_SIDR_REP;
 
     ids_of(c->m, &now.sender, &now.receiver);
     known = follows_unmatched(j, &now);
     j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED] = now;
-    if (known || !follows_req(c->m) || iface >= JUDGE_TAPS ||
-        c->p->frame->ts - j->first_ts[iface] <= may_lack_req(j, c))
+    if (known || (!late && c->m->mad.attr_id == CM_REJ)) /* it may refuse ids that nobody has given */
         return;
     f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
-    f.has = N_CM | N_RSP | N_START;
-    f.needs = N_COMPLETE;
+    f.has = N_CM | N_RSP | (late ? N_START : 0);
+    f.needs = late ? N_COMPLETE : 0;
     f.lacks = j->cm_lost || j->malformed ? N_COMPLETE : 0;
-    f.expected = "a REQ first";
+    f.expected = sidr ? "a SIDR_REQ first" : "a REQ first";
     f.seen = cm_attr_str(c->m->mad.attr_id);
-    f.text = "No REQ and no REP gave the communication ids that it names: there is no such exchange.";
+    f.text = late ? "No REQ and no REP gave the communication ids that it names: there is no such exchange."
+                  : "No REQ and no REP gave the communication ids that it names: the connection is older than the "
+                    "capture, or there is none.";
     judge_found(j, c->p, f);
 }
 
 void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
 {
-    const struct cm_ends *of = NULL;
+    struct cm_ends *of = NULL;
     enum mismatch how = FITS_NOT;
     bool active = false;
     unsigned n = 0;
 
     for (unsigned i = 0; i < 2 * (j->n_cm_used + CM_SIDRS); i++) {
         unsigned k = i / 2, at = k < j->n_cm_used ? j->cm_used[k] : CM_EXCHANGES + k - j->n_cm_used;
-        const struct cm_ends *e = &j->cm_ends[at];
+        struct cm_ends *e = &j->cm_ends[at];
         enum mismatch m = e->used && e->tap == conn_tap_of(c->p->frame) ? mismatch_of(e, c, i % 2) : FITS_NOT;
         const struct cm_closed *end = &e->closed[e->closed[0].frame ? 0 : 1];
         if (m == FITS_NOT || e->lap || (end->frame && c->p->frame->ts - end->ts > FORGET_AFTER))
@@ -343,11 +353,12 @@ void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
         how = m;
         active = i % 2;
     }
-    if (n)
-        report_unmatched(j, c, of, how, active,
-                         how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
-    else
+    if (!n) {
         report_unknown(j, c);
+        return;
+    }
+    of->odd_dreq |= c->m->mad.attr_id == CM_DREQ;
+    report_unmatched(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
 }
 
 /* --- SIDR ------------------------------------------------------------------------------------- */

@@ -60,6 +60,15 @@ struct pending_fail {
     ns_t ts;            /* time stamp of the response, or of that ACK */
 };
 
+/* A response before any request was seen. */
+struct unsolicited {
+    uint32_t frame; /* 0: none */
+    uint32_t psn;
+    ns_t ts;
+    const char *what; /* its name */
+    uint8_t rule;     /* that it breaks */
+};
+
 /* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */
 #define RSP_IDS 16
 struct rsp_id {
@@ -201,6 +210,7 @@ struct jflow {
     uint64_t unmatched;                       /* how many there were */
     uint32_t unsolicited_psn;                 /* the latest response before any request was seen or known */
     ns_t unsolicited_ts;                      /* its time; 0: none */
+    struct unsolicited unsolicited;           /* the first one */
 };
 
 #endif

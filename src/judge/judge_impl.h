@@ -271,8 +271,12 @@ const char *response_name(const struct pkt *p);
 
 /* A request after skipped PSNs. */
 void pending_gap(struct judge *j, const struct judged *a);
+/* The rule that a response breaks whose request was not sent. */
+enum rule pending_rule(const struct pkt *p);
 /* A response with a PSN that was not seen in a request yet. */
 void pending_early(struct judge *j, const struct judged *a);
+/* The first request of `flow`: did a response come before it, although setup messages had named the first PSN? */
+void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow);
 /* An ACK during go-back-N recovery. */
 bool pending_gbn_ack(struct judge *j, const struct judged *a, struct found *f);
 /* Failure `f` of request or response `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */

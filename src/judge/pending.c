@@ -27,7 +27,7 @@ void pending_gap(struct judge *j, const struct judged *a)
 }
 
 /* The rule that a response breaks whose request was not sent. */
-static enum rule early_rule(const struct pkt *p)
+enum rule pending_rule(const struct pkt *p)
 {
     if (!(p->op->flags & OPF_ACK))
         return RULE_RDA_05;
@@ -51,7 +51,7 @@ void pending_early(struct judge *j, const struct judged *a)
                                      .psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
-                                     .rule = early_rule(a->p),
+                                     .rule = pending_rule(a->p),
                                      .calm = f->calm >= CALM_RESPONSES && !a->h->gaps && !a->h->late,
                                      .what = response_name(a->p),
                                      .other = psn_prev(a->h->next),
@@ -345,6 +345,31 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     g.seen = t->seen;
     g.text = rule_table[g.rule].reason.text;
     judge_found(j, NULL, g);
+}
+
+void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    const struct flow *c = &j->flow[flow];
+    const struct unsolicited *u = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer].unsolicited;
+    struct found f;
+    ns_t later;
+
+    if (LIKELY(!u || !u->frame) || !c->have_psn)
+        return;
+    later = p->frame->ts - u->ts;
+    if (later <= CROSSES_WITHIN + judge_step(j, p))
+        return;
+    f = found_of(u->rule == RULE_ACK_02 && !judge_tap_at_responder(j, flow, p) ? RULE_ACK_03 : (enum rule)u->rule,
+                 flow);
+    f.frame = u->frame;
+    f.cause = frame_u32(p);
+    f.needs = N_COMPLETE | N_CLOCK;
+    f.has = N_START | N_REQ | (u->rule == RULE_NAK_01 ? N_TAP_RSP : 0);
+    f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards ? N_CLOCK : 0;
+    f.expected = "silence until a request comes";
+    f.seen = say(j, "%s of PSN %u", u->what, u->psn);
+    f.text = "Nothing was asked on this connection until then.";
+    judge_found(j, p, f);
 }
 
 /* The failures of `flow` that no packet will refute any more. */

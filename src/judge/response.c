@@ -130,6 +130,20 @@ static bool is_identical_copy(const struct judged *a)
     return same && was.number + 1 == now.number;
 }
 
+/* A response to a request of before the capture, behind one to a request in it: a late copy, or it answers a request
+ * that was sent again unseen, or nothing. */
+static bool check_of_before(struct judge *j, const struct judged *a, struct found *f)
+{
+    if (!a->f->acked || a->h->from_start)
+        return false;
+    *f = found_of(pending_rule(a->p), a->flow);
+    f->needs = N_START;
+    f->expected = say(j, "PSN %u at least", a->h->start);
+    f->seen = say(j, "%s of PSN %u", response_name(a->p), a->p->bth.psn);
+    f->text = "It answers none of the requests that were captured, and what they ask for was answered before.";
+    return true;
+}
+
 /* Kinds of a response, which select its checks. */
 enum {
     AWAITED = 1u << 0,        /* the first one since an ACK is outstanding */
@@ -155,6 +169,7 @@ static const struct judge_check checks[] = {
     {BAD_ICRC, .takes = judge_icrc_answered},     /* what it acknowledges had a right ICRC on the wire (damaged.c) */
     {CLOSED, .takes = judge_cm_late_response},    /* the connection was closed long before (cm_ends.c) */
     {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
+    {BEFORE_CAPTURE, RULE_NONE, check_of_before}, /* does it come behind one to a request in the capture? */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
     {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
@@ -236,6 +251,9 @@ static void note_unsolicited(struct jflow *f, const struct pkt *p)
 {
     f->unsolicited_psn = p->bth.psn;
     f->unsolicited_ts = p->frame->ts;
+    if (!f->unsolicited.frame)
+        f->unsolicited =
+            (struct unsolicited){frame_u32(p), p->bth.psn, p->frame->ts, response_name(p), (uint8_t)pending_rule(p)};
 }
 
 /* A response whose requests are not known. */

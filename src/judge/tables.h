@@ -71,6 +71,7 @@ struct cm_ends {
     bool sidr;           /* a SIDR_REQ: id[1] is its request id */
     bool lap;            /* a LAP was seen: messages may come along another path */
     bool refused;        /* with `closed`: by a REJ */
+    bool odd_dreq;       /* a DREQ was seen that names it, but not by its communication ids: a DREP may answer it */
     uint8_t ack_timeout; /* of the REQ, which is as long as time-wait: 4.096 us x 2^n */
     uint32_t tap;
     uint32_t frame, rep_frame; /* of the REQ and of the REP, SIDR_REQ and SIDR_REP; rep_frame 0: none */

@@ -300,6 +300,9 @@ CASES = [
     case("data while every class is paused", "CC-07", CM + ">so 0; <ack 0 m=1; <pause c0={0xffff|0}; !>so 1 at=20; <ack 1 m=2; <pause", "rR", "ncqQ"),
 
     # messages of an exchange that no REQ began
+    case("DREQ of the right queue pair with ids of no connection", "CM-01", CM + DATA + "!>dreq at=1000 {lid=77 rid=88|}; <drep at=1000", MUST_COMPLETE, ELSE),
+    *(case("%s with ids of no connection" % what[1:].split()[0].upper(), "CM-01", CM + DATA + "{!%s lid=77 rid=88 at=1000|}" % what, "", "ncqQrR")
+      for what in (">dreq qpn=77", "<drep", ">lap", "<apr", "<mra of=2")),  # they may be of a connection that is older than the capture
     case("REP without a REQ", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; {|>rtu}", MUST_COMPLETE, ELSE),
     case("REP without a REQ, which is answered", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; >rtu; >so 0; <ack 0 m=1", MUST_COMPLETE, ELSE),
     case("REP without a REQ, which is sent again and refused", "CM-01", QUIET + "{|>req at=5000000;} !<rep at={5000000|1000}; <rep at=5000000; >rej of=1", MUST_COMPLETE, ELSE),

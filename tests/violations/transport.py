@@ -141,6 +141,11 @@ CASES += [case("an ACK of a PSN before the first one", "ACK-02", ON + ">so 1; <a
 CASES += [case("a sequence NAK of a PSN before the first one", "NAK-01", ON + ">so 1; <ack 1 m=2; !{<nak0 -%d m=2|}; >so 2; <ack 2 m=3" % n, "R", "") for n in (4, 300)]
 CASES += [case("a READ response of a PSN before the first one", "RDA-05", ON + ">so 1; <ack 1 m=2; !{<ro -%d m=2|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE) for n in (4, 300)]
 CASES += [case("a READ response before the first PSN of the only READ", "RDA-05", CM + ">rd 0 dl=576; {!<rf -1 m=1;|} <rf 0 m=1; <rm 1; <rl 2 m=1; >so 3; <ack 3 m=2", COMPLETE, NOT_COMPLETE)]
+CASES += [case("%s before the first request" % kind, rule, CM + "{!<%s %d m=0;|} >so 0 at=500; <ack 0 m=1; >so 1; <ack 1 m=2" % (kind, psn), must, may)
+          for kind, psn, rule, must, may in (("ro", -1, "RDA-05", COMPLETE, NOT_COMPLETE), ("ro", 0, "RDA-05", COMPLETE, NOT_COMPLETE), ("aack", 5, "RDA-05", COMPLETE, NOT_COMPLETE),
+                                             ("ack", 0, "ACK-03", "cQ", "nqr"), ("ack", -1, "ACK-02", "R", ""), ("nak0", 0, "NAK-01", COMPLETE, NOT_COMPLETE), ("rnr14", 0, "NAK-09", COMPLETE, NOT_COMPLETE))]
+CASES += [case("from mid-stream on: %s of a PSN before all requests" % kind, rule, MID + ">so 1; <ack 1 m=8; {!<%s -40 m=8|}; >so 2; <ack 2 m=9" % kind, "", EVERYWHERE)  # it may answer what came before the capture
+          for kind, rule in (("ro", "RDA-05"), ("aack", "RDA-05"), ("ack", "ACK-02"), ("nak0", "NAK-01"))]
 CASES += [case("a gap that is acknowledged and never filled, %s" % what, "ACK-02", ON + text, "R", "ncqQr") for what, text in (
     ("a message", ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 3 m=4; >so 4; <ack 4 m=5"), ("the Middle of one", ">sf 1; {|>sm 2;} ?>sl 3; !<ack 3 m=2; >so 4; <ack 4 m=3"),
     ("by a later ACK", ">so 1; {|>so 2;} ?>so 3 f=-; >so 4; !<ack 4 m=5; >so 5; <ack 5 m=6"))]
