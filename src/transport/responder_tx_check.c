@@ -94,7 +94,7 @@ static bool completes(const struct re_view *t, uint32_t psn)
 static bool breaks_wait_for_receive(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
-    bool waits = t->watched ? t->u->rnr_waits : r->nak_sent && r->rnr_sent && !r->nak_owed;
+    bool waits = t->watched ? t->u->rnr_waits : r->nak_sent && r->rnr_sent && !r->nak_due;
     uint32_t psn = t->watched ? t->u->rnr_psn : r->epsn_lo;
 
     if (LIKELY(!waits) || !completes(t, psn))
