@@ -24,7 +24,6 @@ struct finding {
     uint32_t conn;                    /* number of the connection; 0: none */
     uint64_t frames[FINDINGS_FRAMES]; /* frames that break the rule */
     uint64_t causes[FINDINGS_FRAMES]; /* frames that prove it */
-    uint16_t unpaired;                /* the part of `missing` that is due to a pairing of the directions by PSN */
     uint32_t wrong;                   /* headline; 0: that of the rule */
     uint32_t expected, seen, text;
     ns_t ts;        /* when frames[0], or else causes[0], was captured; FINDING_NO_TIME: not known */

@@ -44,21 +44,25 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
         return "the tap is not known to be at the responder (--tap)";
     case N_CLOCK:
         return "the time stamps cannot be trusted";
+    case N_PAIRED:
+        return "the two directions were paired by PSN only (--pair)";
+    case N_SAME:
+        return "the queue pairs may serve another connection by then: its setup was not captured";
+    case N_OPENER:
+        return "which end opened the connection is not known, and so at which end the tap is";
+    case N_ORDER:
+        return "packets may be copies, or may have crossed others between the tap and that end";
     default:
         return "";
     }
 }
 
-/* Write all missing needs; those in `unpaired` are missing because the two directions were paired by PSN only. */
-static void lacks_text(struct buf *b, enum rule rule, unsigned missing, unsigned unpaired, bool complete)
+/* Write all missing needs. */
+static void lacks_text(struct buf *b, enum rule rule, unsigned missing, bool complete)
 {
     const char *sep = "";
 
-    if (unpaired) {
-        buf_puts(b, "the two directions were paired by PSN only (--pair)");
-        sep = "; ";
-    }
-    for (unsigned bits = missing & ~unpaired; bits; bits &= bits - 1, sep = "; ")
+    for (unsigned bits = missing; bits; bits &= bits - 1, sep = "; ")
         buf_printf(b, "%s%s", sep, lack_str(bits & -bits, rule, complete));
 }
 
@@ -146,7 +150,7 @@ static void finding_print(const struct findings *r, const struct findings_opts *
     if (f->missing) {
         struct buf t = {0};
         buf_puts(&t, "Undecided: ");
-        lacks_text(&t, (enum rule)f->rule, f->missing, f->unpaired, o->complete);
+        lacks_text(&t, (enum rule)f->rule, f->missing, o->complete);
         ifaces_text(&t, f->iface);
         buf_char(&t, '.');
         buf_paragraph(b, buf_str(&t), INDENT, columns_of(o));
@@ -175,15 +179,14 @@ static void unsure_print(const struct findings *r, const struct findings_opts *o
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (findings_unsure(r, (enum rule)i) && findings_worst(r, (enum rule)i) == WORST_UNSURE) {
-            unsigned missing = 0, unpaired = 0;
+            unsigned missing = 0;
             uint64_t ifaces = 0;
             for (size_t k = 0; k < findings_n(r); k++) {
                 missing |= findings_at(r, k)->rule == i ? findings_at(r, k)->missing : 0;
-                unpaired |= findings_at(r, k)->rule == i ? findings_at(r, k)->unpaired : 0;
                 ifaces |= findings_at(r, k)->rule == i ? findings_at(r, k)->iface : 0;
             }
             buf_printf(b, "%s undecided %s: ", rule_table[i].id, count_str(findings_unsure(r, (enum rule)i), "time"));
-            lacks_text(b, (enum rule)i, missing, unpaired, o->complete);
+            lacks_text(b, (enum rule)i, missing, o->complete);
             ifaces_text(b, ifaces);
             buf_char(b, '\n');
         }

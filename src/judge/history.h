@@ -48,6 +48,7 @@ struct gap_seen {
 /* A failure that a response refutes which is captured shortly behind the request. */
 struct crossing {
     uint8_t rule, severity;
+    bool of_response;
     uint32_t frame, cause; /* as in struct found */
     uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
     unsigned needs, has, lacks;

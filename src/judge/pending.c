@@ -99,6 +99,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
     j->last_found_frame = a->p->frame->number;
     *t = (struct crossing){.rule = (uint8_t)f->rule,
                            .severity = (uint8_t)f->severity,
+                           .of_response = a->p->op->flags & OPF_RESPONSE,
                            .frame = frame_u32(a->p),
                            .cause = (uint32_t)f->cause,
                            .needs = f->needs,
@@ -313,7 +314,7 @@ static bool is_permitted_now(const struct crossing *t, struct jflow *f)
 {
     const struct shadow_req *q = &f->shadow->req;
 
-    if (t->rule == RULE_NAK_11)
+    if (t->of_response)
         return has_come_again(t, f);
     if (rule_table[t->rule].traits & T_AGAIN)
         return is_demanded_now(t, f);
@@ -326,12 +327,12 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
     const struct crossing *t = &f->history->crossing;
-    bool near = p && p->frame->ts <= t->until, of_response = t->rule == RULE_NAK_11, permitted;
+    bool near = p && p->frame->ts <= t->until, permitted;
     struct found g = found_of((enum rule)t->rule, flow);
 
     if (near && p->op->flags & OPF_REQUEST)
         return;
-    permitted = (near || of_response) && is_permitted_now(t, f);
+    permitted = (near || t->of_response) && is_permitted_now(t, f);
     f->crossing = near && !permitted;
     if (near || permitted)
         return;

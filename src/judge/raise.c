@@ -212,7 +212,7 @@ unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
 
     if (LIKELY(f->another.is == ANOTHER_NO))
         return 0;
-    return !by_cm ? N_CM : f->another.is == ANOTHER_LIKELY ? N_COMPLETE : 0; /* its REQ and REP may be missing */
+    return !by_cm ? N_SAME : f->another.is == ANOTHER_LIKELY ? N_COMPLETE : 0; /* its REQ and REP may be missing */
 }
 
 /* What a failure needs that compares packets of a connection: they may be those of two. */
@@ -249,6 +249,27 @@ static unsigned needs_of_skew(struct judge *j, const struct found *f)
     return f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP && clocks_differ(j, f->flow) ? N_CLOCK : 0;
 }
 
+/* The needs `missing` of failure `f`, by what would provide them: what the capture has in general does not count here
+ * for another reason. `doubtful`: those that the pairing of the directions would provide. */
+static unsigned named_needs(const struct judge *j, const struct found *f, unsigned missing, unsigned doubtful)
+{
+    const struct flow *c = f->flow == FLOW_NONE ? NULL : &j->flow[f->flow];
+    enum tap_side side = c ? judge_side(j, c->tap) : TAP_UNKNOWN;
+    unsigned tap;
+
+    if (missing & doubtful)
+        missing = (missing & ~doubtful) | N_PAIRED;
+    if (missing & N_RSP && c && c->peer == FLOW_NONE && conn_has_reverse(j->conns, f->flow))
+        missing = (missing & ~(unsigned)N_RSP) | N_PAIRED;
+    tap = missing & (N_TAP_REQ | N_TAP_RSP);
+    if (!tap || (side != TAP_REQUESTER && side != TAP_RESPONDER))
+        return missing;
+    if (opener(j, f->flow) == OPENER_UNKNOWN)
+        return (missing & ~tap) | N_OPENER;
+    tap &= have_tap(j, f->flow);
+    return tap ? (missing & ~tap) | N_ORDER : missing;
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -258,7 +279,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
                         .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
-    unsigned doubtful = 0, another, skew;
+    unsigned doubtful = 0, skew;
 
     if (!judge_wants(j, f.rule))
         return;
@@ -271,13 +292,11 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
             j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
     }
-    another = needs_of_another(j, &f);
     skew = needs_of_skew(j, &f);
-    f.needs |= another | skew;
-    have &= ~((another & N_CM) | skew);
+    f.needs |= needs_of_another(j, &f) | skew;
+    have &= ~skew;
     v = verdict_weigh(v, have);
-    g.missing = (uint16_t)(v.missing | (f.needs & ~have));
-    g.unpaired = (uint16_t)(g.missing & doubtful);
+    g.missing = (uint16_t)named_needs(j, &f, v.missing | (f.needs & ~have), doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {

@@ -53,7 +53,9 @@ static const char *value(struct judge *j, const struct judged *a, const struct v
         return say(j, "%s of PSN %u", response_name(p), p->bth.psn);
     if (strcmp(about, "bytes") == 0) /* length of a WRITE */
         return write_length(j, p, n, limit);
-    if (strcmp(about, "opcode") == 0)
+    if (strcmp(about, "begun") == 0 && limit) /* the opcode of the message before, or none */
+        return n ? say(j, "the rest of what %s has begun", opcode_name((uint8_t)n)) : "First or Only";
+    if (strcmp(about, "opcode") == 0 || strcmp(about, "begun") == 0)
         return opcode_name((uint8_t)((p->bth.opcode & 0xe0) | (n & 31)));
     if (strcmp(about, "address") == 0 || strcmp(about, "R_Key") == 0 || strcmp(about, "original value") == 0)
         return say(j, "%s 0x%llx", about, (unsigned long long)n);
@@ -67,7 +69,7 @@ static const char *permitted(struct judge *j, const struct judged *a, const stru
     const char *limit = rule_table[v->rule].reason.limit,
                *what = rule_table[v->rule].reason.instead ? rule_table[v->rule].reason.instead : value(j, a, v, true);
 
-    return limit && v->expected ? say(j, "%s%s", limit, what) : what;
+    return limit && v->expected && strcmp(v->about, "opcode") != 0 ? say(j, "%s%s", limit, what) : what;
 }
 
 /* First frame of the message that request `psn` belongs to. */
@@ -338,7 +340,7 @@ static void needs_by_traits(const struct judged *a, struct verdict *v, unsigned 
         needs_of_unsent(a, has, lacks);
     if (traits & T_REST) {
         v->needs |= N_RSP; /* the response must be of this connection */
-        *lacks = may_be_rest_of_read(a->h, a->p) ? N_REQ : 0;
+        v->needs |= may_be_rest_of_read(a->h, a->p) ? N_START : 0;
     }
 }
 
@@ -384,12 +386,13 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
     case RULE_RDA_02: /* maybe a partial retransmission of a READ; its length or the path MTU is not certain */
-        *lacks =
-            may_be_rest_of_read(h, a->p) || (h->pmtu_from_response && req_dir_read(h, a->p->bth.psn, 1)) ? N_REQ : 0;
+        v->needs |= may_be_rest_of_read(h, a->p) ? N_START : 0;
+        *lacks = h->pmtu_from_response && req_dir_read(h, a->p->bth.psn, 1) ? N_CM : 0;
+        v->needs |= *lacks;
         break;
     case RULE_RDA_03:
-        *lacks = may_be_rest_of_read(h, a->p) ? N_REQ : 0;
-        v->needs |= h->again ? N_COMPLETE : 0; /* it may answer a retransmitted READ that was not captured */
+        v->needs |= (may_be_rest_of_read(h, a->p) ? N_START : 0) |
+                    (h->again ? N_COMPLETE : 0); /* it may answer a retransmitted READ that was not captured */
         break;
     case RULE_RTX_09:
         weigh_refusal(a, v, lacks);

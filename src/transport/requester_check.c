@@ -272,11 +272,12 @@ bool breaks_order(const struct tx_view *t, struct verdict *v)
     if (may_follow_missed(t) || (t->watched && t->r->msg_tail == 0 && !t->u->from_start))
         return false; /* the packet before it was not seen */
     if (!m)
-        return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "opcode", 0, t->p->bth.opcode);
+        return LIKELY(t->flags & OPF_START) ? false : fail(v, RULE_SEQ_03, "begun", 0, t->p->bth.opcode);
     if (t->flags & OPF_START)
         return fail(v, t->flags & (OPF_SEND | OPF_WRITE) && kind_of(t->flags) == m->kind ? RULE_SEQ_03 : RULE_SEQ_02,
-                    "opcode", m->opcode, t->p->bth.opcode);
-    return kind_of(t->flags) == m->kind ? false : fail(v, RULE_SEQ_02, "opcode", m->opcode, t->p->bth.opcode);
+                    "begun", MESSAGE_BEGUN | m->opcode, t->p->bth.opcode);
+    return kind_of(t->flags) == m->kind ? false
+                                        : fail(v, RULE_SEQ_02, "begun", MESSAGE_BEGUN | m->opcode, t->p->bth.opcode);
 }
 
 bool breaks_length(const struct tx_view *t, struct verdict *v)

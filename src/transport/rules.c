@@ -76,6 +76,14 @@ const char *need_str(unsigned need)
         return "a tap at the responder";
     case N_CLOCK:
         return "time stamps that can be trusted";
+    case N_PAIRED:
+        return "a certain pairing of the two directions";
+    case N_SAME:
+        return "certainty that no other connection began";
+    case N_OPENER:
+        return "which end opened the connection";
+    case N_ORDER:
+        return "packets once each, in the order of that end";
     default:
         return "";
     }

@@ -15,6 +15,11 @@ enum {
     N_TAP_REQ = 1u << 6,  /* the tap is at the requester */
     N_TAP_RSP = 1u << 7,  /* the tap is at the responder */
     N_CLOCK = 1u << 8,    /* time stamps can be trusted */
+    /* Needs of single failures, of no rule as such. */
+    N_PAIRED = 1u << 9,  /* the two directions certainly belong together */
+    N_SAME = 1u << 10,   /* all packets certainly belong to one connection of the queue pairs */
+    N_OPENER = 1u << 11, /* which end opened the connection is known, and so at which end the tap is */
+    N_ORDER = 1u << 12,  /* the tap had packets once, and in the order in which the end beside it had them */
 };
 
 /* Packets that a rule applies to; masks of these bits. A rule is checked once one of its packets was seen, and passes
@@ -170,6 +175,9 @@ static inline bool verdict_ok(struct verdict v)
 {
     return v.result == V_PASS;
 }
+/* Verdicts about "begun": `expected` is the opcode of the message that the packet should have continued, and this bit;
+ * 0: there is none. */
+#define MESSAGE_BEGUN 0x100u
 /* Weigh a failure: with a need that `have` (N_*) lacks it becomes inconclusive. */
 static inline struct verdict verdict_weigh(struct verdict v, unsigned have)
 {

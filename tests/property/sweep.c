@@ -141,8 +141,9 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
 
 static void print_cell(const struct cell *c)
 {
-    static const char *const needs[] = {"requests", "responses",       "start",           "complete", "payload",
-                                        "CM",       "requester's tap", "responder's tap", "clock"};
+    static const char *const needs[] = {
+        "requests",        "responses", "start",   "complete",       "payload", "CM",   "requester's tap",
+        "responder's tap", "clock",     "pairing", "one connection", "opener",  "order"};
     char text[80] = "-";
     size_t n = 0;
 
