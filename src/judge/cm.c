@@ -134,7 +134,7 @@ static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active,
 
 static void first_copy(struct cm_copies *o, const struct cm_packet *c)
 {
-    *o = (struct cm_copies){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1};
+    *o = (struct cm_copies){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1, .ttl = c->p->ttl};
 }
 
 /* A REQ, REP or DREQ: keep the first copy, and compare further ones with it. */
@@ -180,6 +180,9 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
     const struct cm_exchange *s = c->s;
     ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN;
 
+    if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN &&
+        cm_msg_hash(c->m) == cm_msg_hash(&s->req.m))
+        return false; /* the other side of a router, behind a short connection */
     return s->ended &&
            (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + judge_step(j, c->p));
 }

@@ -355,8 +355,8 @@ void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
     struct found f;
     ns_t later;
 
-    if (LIKELY(!u || !u->frame) || !c->have_psn)
-        return;
+    if (LIKELY(!u || !u->frame) || !c->have_psn || j->flows[flow].before_rep.have)
+        return; /* with before_rep the first one came before the REP */
     later = p->frame->ts - u->ts;
     if (later <= CROSSES_WITHIN + judge_step(j, p))
         return;
@@ -366,7 +366,8 @@ void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
     f.cause = frame_u32(p);
     f.needs = N_COMPLETE | N_CLOCK;
     f.has = N_START | N_REQ | (u->rule == RULE_NAK_01 ? N_TAP_RSP : 0);
-    f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards ? N_CLOCK : 0;
+    f.lacks = (later <= CLOCK_SLACK + judge_step(j, p) || j->backwards ? N_CLOCK : 0) |
+              (p->bth.psn == c->psn ? 0 : N_COMPLETE);
     f.expected = "silence until a request comes";
     f.seen = say(j, "%s of PSN %u", u->what, u->psn);
     f.text = "Nothing was asked on this connection until then.";

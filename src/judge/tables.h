@@ -23,6 +23,7 @@ struct cm_copies {
     ns_t ts;         /* of the latest copy */
     uint32_t frame;  /* of the first copy */
     uint8_t copies;  /* number of copies, up to 255; 0: not seen yet */
+    uint8_t ttl;     /* TTL or hop limit of the first copy */
 };
 
 /* A CM exchange. An exchange is in one of the CM_WAYS places of a group, which its key selects. */
