@@ -240,7 +240,8 @@ static inline bool aeth_is_undefined(uint8_t syndrome)
 
     return type == AETH_RESERVED || (type == AETH_NAK && aeth_value(syndrome) > NAK_INVALID_RD_REQUEST);
 }
-/* Name of a NAK code, e.g. "PSN sequence error"; "reserved" for codes above 4. */
+/* Name of a NAK code, the syndromes 0x60 to 0x64: "PSN sequence error", "invalid request", "remote access error"
+ * (0x62), "remote operational error", "invalid RD request"; "reserved" for codes above 4. */
 const char *nak_code_str(unsigned code);
 /* RNR timer in ns from the timer code (0 to 31) of an RNR NAK (9.7.5.2.8): code 0 is 655.36 ms, 1 is 10 us. */
 ns_t rnr_time(unsigned code);

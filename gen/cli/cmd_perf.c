@@ -377,7 +377,7 @@ static void report_errors(struct job *j, int r)
                               : strerror(-r));
     else if (p->interrupted)
         failed(j, "interrupted");
-    if (p->traffic.failed)
+    if (*p->traffic.why)
         failed(j, "%s", p->traffic.why);
     if (done->mismatches)
         failed(j, "%s not what was expected", count_str(done->mismatches, "message"));

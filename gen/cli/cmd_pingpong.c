@@ -173,7 +173,7 @@ static int exchange_messages(struct job *j)
     j->began = live_now();
     if (!j->run.server)
         pingpong_start(p, j->began);
-    while (r == 0 && !p->failed && !pingpong_done(p)) {
+    while (r == 0 && !*p->why && !pingpong_done(p)) {
         r = live_step(&j->run.live, deadline);
         if (verbs_failed_qp(ep_verbs(j->run.live.ep), &why) >= 0)
             return cli_error("%s", why), -EPROTO;
@@ -197,7 +197,7 @@ static int report(struct job *j, int r)
     const struct pingpong *p = &j->pp;
     double s = (double)(j->ended - j->began) / 1e9;
 
-    if (p->failed)
+    if (*p->why)
         cli_error("%s", p->why);
     else if (r == -ETIMEDOUT)
         cli_error("nothing came for %.0f s", (double)j->timeout / 1e9);
@@ -209,7 +209,7 @@ static int report(struct job *j, int r)
         printf("%llu sent, %llu received, %llu wrong, %.3f s, %.2f us for one and its answer\n",
                (unsigned long long)p->sent, (unsigned long long)p->received, (unsigned long long)p->mismatches, s,
                p->received ? s * 1e6 / (double)p->received : 0.0);
-    return pingpong_done(p) && !p->failed && !p->mismatches ? EXIT_OK : EXIT_FOUND;
+    return pingpong_done(p) && !*p->why && !p->mismatches ? EXIT_OK : EXIT_FOUND;
 }
 
 static int run(void *job)

@@ -178,7 +178,7 @@ static void disconnected(struct connect_job *j, struct connect_node *n, const ch
 {
     matose_poll(&n->m, live_now()); /* poll, for the error of the first failed request */
     if (!matose_done(&n->m))
-        connect_fail(j, n, n->m.failed && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : why);
+        connect_fail(j, n, *n->m.why && !strstr(n->m.why, "WR_FLUSH_ERR") ? n->m.why : why);
     n->over = true;
 }
 

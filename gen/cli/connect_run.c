@@ -64,9 +64,9 @@ static uint64_t progress(struct connect_job *j, bool *done)
         struct connect_node *n = &j->nodes[i];
         if (n->open && !n->over) {
             matose_poll(&n->m, live_now());
-            if (n->m.failed)
+            if (*n->m.why)
                 connect_fail(j, n, n->m.why);
-            *done = *done && (n->m.failed || matose_done(&n->m));
+            *done = *done && (*n->m.why || matose_done(&n->m));
         }
         sum += n->m.sent + n->m.received;
     }

@@ -43,7 +43,8 @@ static bool is_rubbish(const struct endpoint *ep, const struct pkt *p)
     return rdma && (p->addr_len == 0 || ep_port_addressed(ep, p));
 }
 
-/* The queue pair of a decoded packet; NULL: drop it. */
+/* The queue pair of a decoded packet; NULL: drop it, as it is malformed, its ICRC is wrong, or it is for no queue pair
+ * here with this P_Key and peer. */
 static struct ep_qp *find_qp(struct endpoint *ep, const struct pkt *p, ns_t now)
 {
     struct ep_qp *q;

@@ -14,6 +14,7 @@
 #define RDMATRACE_GEN_PEERS_PERF_H
 
 #include "gen/peers/perftest.h"
+#include "gen/peers/why.h"
 #include "gen/peers/xrc.h"
 #include "gen/traffic/traffic.h"
 
@@ -56,8 +57,7 @@ struct perf {
     uint8_t *sample;       /* READ: the expected data, `size` bytes */
     uint8_t stage;         /* enum perf_stage */
     uint32_t extras, turn; /* requests before and behind the messages outstanding; queue pair to post next */
-    bool failed;
-    char why[160]; /* reason of `failed` */
+    char why[WHY_MAX];     /* why it failed; "": it did not */
 };
 
 /* What is known of the messages: the data that the peer returns. */
@@ -78,9 +78,7 @@ void perf_start(struct perf *p, ns_t now);
 ns_t perf_poll(struct perf *p, ns_t now);
 /* When the next message may be posted, if only the rate delays it and none is outstanding; else 0. */
 ns_t perf_paced(const struct perf *p);
-/* Whether all messages are complete, or p->failed. */
+/* Whether all messages are complete, or it has failed. */
 bool perf_done(const struct perf *p);
-/* Fail with a reason, unless it has failed already. */
-void perf_fail(struct perf *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -421,7 +421,7 @@ static int run(struct perf_client *p)
             deadline = perf_paced(l) + p->timeout;
         } else if (now >= deadline) {
             l->t.r.gave_up = true;
-            perf_fail(l, "nothing came for %.0f s", (double)p->timeout / 1e9);
+            why_set(l->why, "nothing came for %.0f s", (double)p->timeout / 1e9);
         }
         if (p->progress && now >= show) {
             p->progress(p->user, l);
@@ -453,7 +453,7 @@ int perf_client_run(struct perf_client *p)
         p->joined(p->user, &p->traffic);
     if (r == 0)
         r = run(p);
-    if (r == 0 && !p->traffic.failed && p->exchange == PERF_PERFTEST)
+    if (r == 0 && !*p->traffic.why && p->exchange == PERF_PERFTEST)
         r = finish_perftest(p);
     if (p->id)
         disconnect_all(p);

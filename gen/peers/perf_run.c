@@ -3,8 +3,6 @@
 #include "gen/peers/perf.h"
 
 #include <endian.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 enum perftest_op perf_op(enum traffic_op op)
 {
@@ -15,18 +13,6 @@ enum perftest_op perf_op(enum traffic_op op)
                                  [TRAFFIC_FAA] = PERFTEST_ATOMIC};
 
     return (enum perftest_op)of[op];
-}
-
-void perf_fail(struct perf *p, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (p->failed)
-        return;
-    p->failed = true;
-    va_start(ap, fmt);
-    vsnprintf(p->why, sizeof p->why, fmt, ap);
-    va_end(ap);
 }
 
 /* --- Data ------------------------------------------------------------------------------------- */
@@ -76,10 +62,10 @@ static void failed(struct traffic_flow *f, const struct wc *wc)
     struct perf *p = (struct perf *)f->t;
 
     if (wc->wr_id & RECEIVES_ID)
-        perf_fail(p, "a receive completed with %s", wc_status_str(wc->status));
+        why_set(p->why, "a receive completed with %s", wc_status_str(wc->status));
     else
-        perf_fail(p, "%s %llu of queue pair 0x%06x completed with %s", traffic_op_str(p->t.c.op),
-                  (unsigned long long)f->completed + 1, q->own.qpn, wc_status_str(wc->status));
+        why_set(p->why, "%s %llu of queue pair 0x%06x completed with %s", traffic_op_str(p->t.c.op),
+                (unsigned long long)f->completed + 1, q->own.qpn, wc_status_str(wc->status));
 }
 
 const struct traffic_ways perf_ways = {.is = is_expected, .failed = failed};
@@ -103,7 +89,7 @@ struct send_wr perf_wr(enum wr_opcode op, const struct sge *sge, const struct pe
 static void posted(struct perf *p, const char *what, int err)
 {
     if (err < 0)
-        perf_fail(p, "%s could not be posted: %s", what, strerror(-err));
+        why_set(p->why, "%s could not be posted: %s", what, strerror(-err));
 }
 
 /* Post a READ, or an atomic that changes nothing. */
@@ -139,7 +125,7 @@ static void extra_done(struct perf *p, struct perf_qp *q, const struct wc *wc)
 
 void perf_ready(struct perf *p, ns_t now)
 {
-    for (unsigned i = 0; i < p->t.c.qps && traffic_answers(&p->t.c) && !p->failed; i++)
+    for (unsigned i = 0; i < p->t.c.qps && traffic_answers(&p->t.c) && !*p->why; i++)
         posted(p, "a receive", traffic_post_receives(&p->qp[i].in, now));
 }
 
@@ -210,7 +196,7 @@ static ns_t post_all(struct perf *p, ns_t now)
     const struct traffic *t = &p->t;
     uint32_t first = p->turn;
 
-    for (unsigned i = 0; i < t->c.qps && !p->failed; i++) {
+    for (unsigned i = 0; i < t->c.qps && !*p->why; i++) {
         unsigned at = (first + i) % t->c.qps;
         uint64_t before = t->r.posted;
         posted(p, wr_opcode_str(traffic_opcode(t->c.op, false)), traffic_post(&p->qp[at].out, now));
@@ -228,22 +214,22 @@ ns_t perf_poll(struct perf *p, ns_t now)
     struct wc wc[32];
     int n;
 
-    while (!p->failed && (n = verbs_poll(p->verbs, p->cq, wc, ARRAY_LEN(wc))) > 0)
-        for (int i = 0; i < n && !p->failed; i++)
+    while (!*p->why && (n = verbs_poll(p->verbs, p->cq, wc, ARRAY_LEN(wc))) > 0)
+        for (int i = 0; i < n && !*p->why; i++)
             if (wc[i].wr_id & TRAFFIC_FOREIGN)
                 extra_done(p, &p->qp[wc[i].wr_id & ~TRAFFIC_FOREIGN], &wc[i]);
             else
                 traffic_took(&p->t, &wc[i]);
     traffic_look(&p->t, now);
     perf_ready(p, now);
-    if (!p->failed)
+    if (!*p->why)
         advance(p, now);
-    if (!p->failed && p->stage == PERF_RUN)
+    if (!*p->why && p->stage == PERF_RUN)
         when = post_all(p, now);
     return when;
 }
 
 bool perf_done(const struct perf *p)
 {
-    return p->failed || p->stage == PERF_DONE;
+    return *p->why || p->stage == PERF_DONE;
 }

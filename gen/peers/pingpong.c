@@ -2,7 +2,6 @@
 #include "gen/peers/pingpong.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,18 +48,6 @@ bool pingpong_addr_get(struct pingpong_addr *a, const char *text)
         a->gid[i] = (uint8_t)byte;
     }
     return true;
-}
-
-static void __attribute__((format(printf, 2, 3))) fail(struct pingpong *p, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (p->failed)
-        return;
-    p->failed = true;
-    va_start(ap, fmt);
-    vsnprintf(p->why, sizeof p->why, fmt, ap);
-    va_end(ap);
 }
 
 static int make_qps(struct pingpong *p)
@@ -146,7 +133,7 @@ void pingpong_free(struct pingpong *p)
 static void posted(struct pingpong *p, int err)
 {
     if (err < 0)
-        fail(p, "a receive could not be posted: %s", strerror(-err));
+        why_set(p->why, "a receive could not be posted: %s", strerror(-err));
 }
 
 static void post_send(struct pingpong *p, unsigned i, ns_t now)
@@ -163,7 +150,7 @@ static void post_send(struct pingpong *p, unsigned i, ns_t now)
     int r = verbs_post_send(p->verbs, p->q[i].qp, &wr, now);
 
     if (r < 0)
-        fail(p, "a message could not be posted: %s", strerror(-r));
+        why_set(p->why, "a message could not be posted: %s", strerror(-r));
     p->posted += r == 0;
     p->q[i].pending = PENDING_RECV | PENDING_SEND;
 }
@@ -237,16 +224,16 @@ void pingpong_poll(struct pingpong *p, ns_t now)
 {
     struct wc wc;
 
-    while (!p->failed && verbs_poll(p->verbs, p->cq, &wc, 1) == 1) {
+    while (!*p->why && verbs_poll(p->verbs, p->cq, &wc, 1) == 1) {
         bool send = wc.wr_id >= WR_SENT;
         unsigned i = qp_of(p, &wc);
         if (wc.status != WC_SUCCESS)
-            fail(p, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));
+            why_set(p->why, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));
         else if (send)
             p->sent++;
         else if (wc.wr_id < p->cfg.recvs)
             take_message(p, &wc, now);
-        if (p->failed || i == PINGPONG_QPS)
+        if (*p->why || i == PINGPONG_QPS)
             continue;
         /* As the examples of libibverbs do: send the next message when the previous SEND has completed and the message
          * of the peer has arrived. */

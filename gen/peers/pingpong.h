@@ -4,6 +4,7 @@
 #ifndef RDMATRACE_GEN_PEERS_PINGPONG_H
 #define RDMATRACE_GEN_PEERS_PINGPONG_H
 
+#include "gen/peers/why.h"
 #include "gen/verbs/receives.h"
 
 #define PINGPONG_PORT  18515
@@ -51,11 +52,10 @@ struct pingpong {
     int cq, srq, ah;                 /* handles */
     uint64_t posted, sent, received; /* messages */
     uint64_t mismatches;             /* messages received with wrong data or a wrong size */
-    bool failed;
-    char why[120];              /* of the failure */
-    uint32_t peer_qpn, key, pd; /* peer_qpn: UD; key, pd: L_Key and protection domain of `mem` */
-    struct receives receives;   /* in mem, after the message to send */
-    uint8_t *mem;               /* the message to send, then the receive buffers */
+    char why[WHY_MAX];               /* why it failed; "": it did not */
+    uint32_t peer_qpn, key, pd;      /* peer_qpn: UD; key, pd: L_Key and protection domain of `mem` */
+    struct receives receives;        /* in mem, after the message to send */
+    uint8_t *mem;                    /* the message to send, then the receive buffers */
 };
 
 /* Create queue pairs (in RESET) and buffers. 0 or a negative errno; call pingpong_free() in either case. */

@@ -2,23 +2,9 @@
 #include "gen/peers/ucmatose.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define WR_SENT (UINT64_C(1) << 32) /* the wr_id of a receive is its slot */
-
-static void __attribute__((format(printf, 2, 3))) fail(struct matose *m, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (m->failed)
-        return;
-    m->failed = true;
-    va_start(ap, fmt);
-    vsnprintf(m->why, sizeof m->why, fmt, ap);
-    va_end(ap);
-}
 
 /* Whether this side sends before it receives. */
 static bool is_first(const struct matose *m)
@@ -94,7 +80,7 @@ void matose_free(struct matose *m)
 static void posted(struct matose *m, uint32_t n, int err)
 {
     if (err < 0)
-        fail(m, "a receive could not be posted: %s", strerror(-err));
+        why_set(m->why, "a receive could not be posted: %s", strerror(-err));
     m->recvs += n;
 }
 
@@ -139,10 +125,10 @@ static void send_all(struct matose *m, const uint8_t *data, ns_t now)
                          .ah = (uint32_t)m->ah};
 
     m->begun = true;
-    while (m->posted < m->cfg.count && !m->failed) {
+    while (m->posted < m->cfg.count && !*m->why) {
         int r = verbs_post_send(m->verbs, m->qp, &wr, now);
         if (r < 0)
-            fail(m, "a message could not be posted: %s", strerror(-r));
+            why_set(m->why, "a message could not be posted: %s", strerror(-r));
         m->posted++;
     }
 }
@@ -175,7 +161,7 @@ static void learn_peer(struct matose *m, const struct wc *wc, const uint8_t *dat
 
     receives_source(data, gid);
     if (!m->cfg.path || !m->cfg.path(m->cfg.user, gid, &av) || matose_peer(m, &av, wc->imm_data, MATOSE_QKEY) < 0)
-        fail(m, "there is no way back to the sender of a datagram");
+        why_set(m->why, "there is no way back to the sender of a datagram");
 }
 
 static void take_message(struct matose *m, const struct wc *wc, ns_t now)
@@ -187,9 +173,9 @@ static void take_message(struct matose *m, const struct wc *wc, ns_t now)
         m->mismatches += !is_own(m, data, wc->byte_len);
     if (m->cfg.ud && m->ah < 0)
         learn_peer(m, wc, data);
-    if (!m->failed && !is_first(m) && m->received == m->cfg.count)
+    if (!*m->why && !is_first(m) && m->received == m->cfg.count)
         send_all(m, data, now);
-    if (!m->failed && m->recvs < m->cfg.count)
+    if (!*m->why && m->recvs < m->cfg.count)
         posted(m, 1, receives_post(&m->receives, wc->wr_id, now));
 }
 
@@ -197,10 +183,10 @@ void matose_poll(struct matose *m, ns_t now)
 {
     struct wc wc;
 
-    while (!m->failed && verbs_poll(m->verbs, m->cq, &wc, 1) == 1) {
+    while (!*m->why && verbs_poll(m->verbs, m->cq, &wc, 1) == 1) {
         bool send = wc.wr_id == WR_SENT;
         if (wc.status != WC_SUCCESS)
-            fail(m, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));
+            why_set(m->why, "%s completed with %s", send ? "a message" : "a receive", wc_status_str(wc.status));
         else if (send)
             m->sent++;
         else

@@ -8,6 +8,7 @@
 #ifndef RDMATRACE_GEN_PEERS_UCMATOSE_H
 #define RDMATRACE_GEN_PEERS_UCMATOSE_H
 
+#include "gen/peers/why.h"
 #include "gen/verbs/receives.h"
 
 #define MATOSE_PORT    7471        /* ucmatose's */
@@ -40,9 +41,8 @@ struct matose {
     uint64_t sent, received;      /* completed */
     uint64_t mismatches;          /* of those received */
     bool begun;                   /* messages were posted */
-    bool failed;
-    char why[120]; /* of the failure */
-    uint8_t *mem;  /* the message to send, then the receive buffers */
+    char why[WHY_MAX];            /* why it failed; "": it did not */
+    uint8_t *mem;                 /* the message to send, then the receive buffers */
 };
 
 /* Create the queue pair (in RESET) and buffers. 0 or a negative errno; call matose_free() in either case. */

@@ -272,8 +272,8 @@ static inline ns_t ack_timeout(unsigned n)
 {
     return n == 0 || n > 31 ? NS_NEVER : INT64_C(4096) << n;
 }
-/* The earliest time at which a timer of `t` may expire: an eighth sooner, because hosts count in ticks and the tap has
- * another clock. */
+/* The tolerance of ACK timeouts and RNR timers: the earliest time at which a timer of `t` may expire, an eighth sooner,
+ * because hosts count in ticks and the tap has another clock. */
 static inline ns_t timer_earliest(ns_t t)
 {
     return t - t / 8;
