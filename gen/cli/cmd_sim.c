@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen sim`: reads its arguments and runs traffic or a scenario. */
+/* layer 4 (tool): `rdmagen sim`: reads its arguments, refuses what makes no sense together, runs. */
 #include "gen/cli/sim_cli.h"
 
 #include <stdlib.h>
@@ -29,6 +29,152 @@ static void job_init(struct sim_job *job)
     job->traffic.qps = 1;
     job->traffic.tx_depth = 128;
     job->traffic.disconnect = true;
+}
+
+/* --- Combinations ------------------------------------------------------------------------------ */
+
+enum {
+    SCENARIO = 1,
+    TRAFFIC = 2,
+    ATOMICS = 4,
+    WRONG_SIZE = 8, /* -s is not 8, for atomics */
+    FETCHES = 16,   /* READs, atomics, ATOMIC WRITEs or FLUSHes */
+    NO_RECEIVES = 32,
+    UNRELIABLE = 64, /* UC or UD */
+    ONE_KIND = 128,  /* not mixed */
+    WORKLOAD = 256,  /* --workload */
+    ANSWERED = 512,  /* each message is */
+};
+
+static const char scripted[] = "is for traffic: a scenario says it itself";
+static const char reliable[] = "is for -c RC and XRC";
+static const char two_hosts[] = "is for two hosts: a workload has many";
+
+static const struct opt_clash clashes[] = {
+    {'v', 0, TRAFFIC, "is for scenarios"},
+    {'s', 0, SCENARIO, scripted},
+    {'n', 0, SCENARIO, scripted},
+    {'D', 0, SCENARIO, scripted},
+    {'D', 'n', 0, NULL},
+    {'D', 'Q', 0, NULL}, /* the last messages would not complete */
+    {'q', 0, SCENARIO, scripted},
+    {'c', 0, SCENARIO, scripted},
+    {'t', 0, SCENARIO, scripted},
+    {'r', 0, SCENARIO, scripted},
+    {'o', 0, SCENARIO, scripted},
+    {'b', 0, SCENARIO, scripted},
+    {'u', 0, SCENARIO, scripted},
+    {KEY_RETRY_COUNT, 0, SCENARIO, scripted},
+    {KEY_RNR_RETRY, 0, SCENARIO, scripted},
+    {KEY_RNR_TIMER, 0, SCENARIO, scripted},
+    {'Q', 0, SCENARIO, scripted},
+    {'l', 0, SCENARIO, scripted},
+    {'l', 'Q', 0, NULL},
+    {KEY_LATENCY, 0, SCENARIO, scripted},
+    {KEY_LATENCY, 't', 0, NULL}, /* latency: one message at a time */
+    {KEY_LATENCY, 'l', 0, NULL},
+    {KEY_LATENCY, 'Q', 0, NULL},
+    {KEY_VARY, 0, ANSWERED, "is not for --latency: the answer is as long as the message"},
+    {'b', 0, ANSWERED, "changes nothing with --latency: both hosts send"},
+    {'S', 0, SCENARIO, scripted},
+    {'T', 0, SCENARIO, scripted},
+    {KEY_HOP_LIMIT, 0, SCENARIO, scripted},
+    {KEY_VARY, 0, SCENARIO, scripted},
+    {KEY_MIX, 0, SCENARIO, scripted},
+    {KEY_MIX, 0, ONE_KIND, "is for mixed"},
+    {KEY_IMM, 0, SCENARIO, scripted},
+    {KEY_ALTERNATE, 0, SCENARIO, scripted},
+    {KEY_ALTERNATE, 0, UNRELIABLE, reliable},
+    {KEY_GRH, 0, SCENARIO, scripted},
+    {KEY_HOSTS, 0, SCENARIO, "is for traffic"},
+    {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
+    {KEY_COMPLETIONS, 0, SCENARIO, scripted},
+    {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
+    {KEY_CNP_CUT, KEY_CC, 0, NULL},
+    {KEY_CNP, KEY_IB, 0, NULL},
+    {KEY_CNP, KEY_ROCEV1, 0, NULL},
+    {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* only RoCEv2 has CNPs */
+    {KEY_CNP_CUT, KEY_ROCEV1, 0, NULL},
+    {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
+    {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
+    {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
+    {KEY_IMM, 0, FETCHES, "is for SENDs and WRITEs"},
+    {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {KEY_RECV_DELAY, 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
+    {KEY_RECV_DELAY, 0, SCENARIO, scripted},
+    {'o', 0, UNRELIABLE, reliable},
+    {'u', 0, UNRELIABLE, reliable},
+    {KEY_RETRY_COUNT, 0, UNRELIABLE, reliable},
+    {KEY_RNR_RETRY, 0, UNRELIABLE, reliable},
+    {KEY_RNR_TIMER, 0, UNRELIABLE, reliable},
+    {KEY_ACK, 0, UNRELIABLE, reliable},
+    {KEY_WINDOW, 0, UNRELIABLE, reliable},
+    {KEY_CREDITS, 0, UNRELIABLE, reliable},
+    {KEY_SLOW, 0, UNRELIABLE, reliable},
+    {'c', 0, WORKLOAD, "is for traffic: workloads are RDMA WRITEs over RC"},
+    {'r', 0, WORKLOAD, "is for traffic: workloads post as many receives as they need"},
+    {'b', 0, WORKLOAD, two_hosts},
+    {'Q', 0, WORKLOAD, "is for traffic"},
+    {'D', 0, WORKLOAD, "is for traffic"},
+    {'l', 0, WORKLOAD, "is for traffic"},
+    {KEY_LATENCY, 0, WORKLOAD, "is for traffic"},
+    {'v', 0, WORKLOAD, "is for scenarios"},
+    {KEY_RECV_DELAY, 0, WORKLOAD, two_hosts},
+    {KEY_VARY, 0, WORKLOAD, two_hosts},
+    {KEY_MIX, 0, WORKLOAD, two_hosts},
+    {KEY_IMM, 0, WORKLOAD, "is for traffic: workloads have immediate data always"},
+    {KEY_PSN, 0, WORKLOAD, two_hosts},
+    {KEY_NO_CM, 0, WORKLOAD, "is for traffic: the queue pairs of workloads are joined always"},
+    {KEY_DIE, 0, WORKLOAD, two_hosts},
+    {KEY_EVENT, 0, WORKLOAD, two_hosts},
+    {KEY_FAULT, 0, WORKLOAD, two_hosts},
+    {KEY_NET, 0, WORKLOAD, "is for two hosts: --fabric changes links and switches"},
+    {KEY_LOSS, 0, WORKLOAD, "is for two hosts: --fabric 'link loss=P' loses frames"},
+    {KEY_ALTERNATE, 0, WORKLOAD, two_hosts},
+    {KEY_HOSTS, 0, WORKLOAD, two_hosts},
+    {KEY_IB, 0, WORKLOAD, "is for two hosts: a fabric is Ethernet"},
+    {KEY_TRUTH, 0, WORKLOAD, two_hosts},
+    {KEY_WORKLOAD, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_TOPOLOGY, -KEY_WORKLOAD, 0, NULL},
+    {KEY_FABRIC, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_STATS, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_HOSTS, KEY_ALTERNATE, 0, NULL},
+    {KEY_HOSTS, KEY_IB, 0, NULL}, /* LIDs are not IP addresses */
+    {KEY_IB, KEY_ROCEV1, 0, NULL},
+    {KEY_IB, KEY_VLAN, 0, NULL},
+    {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
+    {KEY_SPORT, KEY_ROCEV1, 0, NULL},
+    {KEY_GRH, -KEY_IB, 0, NULL},
+    {KEY_ERF, -KEY_IB, 0, NULL},
+    {KEY_ERF, -'w', 0, NULL},
+    {KEY_SNAPLEN, -'w', 0, NULL},
+    {KEY_CAPTURE_DROP, -'w', 0, NULL},
+    {KEY_CLOCK_OFFSET, -'w', 0, NULL},
+    {KEY_CLOCK_SKEW, -'w', 0, NULL},
+    {0, 0, 0, NULL},
+};
+
+/* The cases of struct opt_clash that apply. */
+static unsigned cases(const struct sim_job *job)
+{
+    const struct traffic_config *t = &job->traffic;
+    bool atomics = traffic_has_8_bytes(t->op);
+
+    if (job->workload)
+        return WORKLOAD;
+    if (t->op == TRAFFIC_OPS)
+        return SCENARIO;
+    return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
+           (atomics || t->op == TRAFFIC_READ || t->op == TRAFFIC_FLUSH ? FETCHES : 0) |
+           (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE) |
+           (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND) | (traffic_answers(t) ? ANSWERED : 0);
+}
+
+/* Refuse the first option given that has no meaning for what is played (for a scenario traffic.op is TRAFFIC_OPS): 0,
+ * or EXIT_BAD after a message. */
+static int refuse(const struct opt_state *s, const struct sim_job *job)
+{
+    return opt_refuse(s, clashes, cases(job));
 }
 
 static bool is_pause(const struct net_node *n)
@@ -97,7 +243,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     uint16_t mtu = job->conn.peer[0].path_mtu;
 
     t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
-    if (sim_refuse(s, job) != 0)
+    if (refuse(s, job) != 0)
         return EXIT_BAD;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);

@@ -54,9 +54,6 @@ struct sim_job {
 extern const struct opt_def sim_options[];
 /* Read an option other than --help: 0, or the exit status after a message. */
 int sim_option(struct sim_job *job, int key, const char *arg);
-/* Refuse the first option given that has no meaning for what is played (for a scenario traffic.op is TRAFFIC_OPS): 0,
- * or EXIT_BAD after a message. */
-int sim_refuse(const struct opt_state *s, const struct sim_job *job);
 
 /* Run the traffic; returns the exit status. */
 int sim_traffic(struct sim_job *job);

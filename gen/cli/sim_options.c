@@ -1,4 +1,4 @@
-/* layer 4 (tool): the options of `rdmagen sim`: their table, values, and combinations that are refused. */
+/* layer 4 (tool): the options of `rdmagen sim`: their table and their values. */
 #include "gen/cli/sim_cli.h"
 #include "gen/cli/specs.h"
 
@@ -76,127 +76,6 @@ const struct opt_def sim_options[] = {
     {OPT_TRUTH, "where the time of each connection really went, and what became of each frame, as JSON"},
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
-};
-
-enum {
-    SCENARIO = 1,
-    TRAFFIC = 2,
-    ATOMICS = 4,
-    WRONG_SIZE = 8, /* -s is not 8, for atomics */
-    FETCHES = 16,   /* READs, atomics, ATOMIC WRITEs or FLUSHes */
-    NO_RECEIVES = 32,
-    UNRELIABLE = 64, /* UC or UD */
-    ONE_KIND = 128,  /* not mixed */
-    WORKLOAD = 256,  /* --workload */
-    ANSWERED = 512,  /* each message is */
-};
-
-static const char scripted[] = "is for traffic: a scenario says it itself";
-static const char reliable[] = "is for -c RC and XRC";
-static const char two_hosts[] = "is for two hosts: a workload has many";
-
-static const struct opt_clash clashes[] = {
-    {'v', 0, TRAFFIC, "is for scenarios"},
-    {'s', 0, SCENARIO, scripted},
-    {'n', 0, SCENARIO, scripted},
-    {'D', 0, SCENARIO, scripted},
-    {'D', 'n', 0, NULL},
-    {'D', 'Q', 0, NULL}, /* the last messages would not complete */
-    {'q', 0, SCENARIO, scripted},
-    {'c', 0, SCENARIO, scripted},
-    {'t', 0, SCENARIO, scripted},
-    {'r', 0, SCENARIO, scripted},
-    {'o', 0, SCENARIO, scripted},
-    {'b', 0, SCENARIO, scripted},
-    {'u', 0, SCENARIO, scripted},
-    {KEY_RETRY_COUNT, 0, SCENARIO, scripted},
-    {KEY_RNR_RETRY, 0, SCENARIO, scripted},
-    {KEY_RNR_TIMER, 0, SCENARIO, scripted},
-    {'Q', 0, SCENARIO, scripted},
-    {'l', 0, SCENARIO, scripted},
-    {'l', 'Q', 0, NULL},
-    {KEY_LATENCY, 0, SCENARIO, scripted},
-    {KEY_LATENCY, 't', 0, NULL}, /* latency: one message at a time */
-    {KEY_LATENCY, 'l', 0, NULL},
-    {KEY_LATENCY, 'Q', 0, NULL},
-    {KEY_VARY, 0, ANSWERED, "is not for --latency: the answer is as long as the message"},
-    {'b', 0, ANSWERED, "changes nothing with --latency: both hosts send"},
-    {'S', 0, SCENARIO, scripted},
-    {'T', 0, SCENARIO, scripted},
-    {KEY_HOP_LIMIT, 0, SCENARIO, scripted},
-    {KEY_VARY, 0, SCENARIO, scripted},
-    {KEY_MIX, 0, SCENARIO, scripted},
-    {KEY_MIX, 0, ONE_KIND, "is for mixed"},
-    {KEY_IMM, 0, SCENARIO, scripted},
-    {KEY_ALTERNATE, 0, SCENARIO, scripted},
-    {KEY_ALTERNATE, 0, UNRELIABLE, reliable},
-    {KEY_GRH, 0, SCENARIO, scripted},
-    {KEY_HOSTS, 0, SCENARIO, "is for traffic"},
-    {KEY_TIME_LIMIT, 0, SCENARIO, scripted},
-    {KEY_COMPLETIONS, 0, SCENARIO, scripted},
-    {KEY_TRUTH, 0, SCENARIO, "is for traffic"},
-    {KEY_CNP_CUT, KEY_CC, 0, NULL},
-    {KEY_CNP, KEY_IB, 0, NULL},
-    {KEY_CNP, KEY_ROCEV1, 0, NULL},
-    {KEY_CNP_CUT, KEY_IB, 0, NULL}, /* only RoCEv2 has CNPs */
-    {KEY_CNP_CUT, KEY_ROCEV1, 0, NULL},
-    {KEY_JSON, 0, SCENARIO, "is for traffic: a scenario has no result but its expectations"},
-    {'s', 0, WRONG_SIZE, "can only be 8 for atomics"},
-    {KEY_VARY, 0, ATOMICS, "is not for atomics: their size is 8"},
-    {KEY_IMM, 0, FETCHES, "is for SENDs and WRITEs"},
-    {'r', 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
-    {KEY_RECV_DELAY, 0, NO_RECEIVES, "is for SENDs and immediate data: nothing else needs receives"},
-    {KEY_RECV_DELAY, 0, SCENARIO, scripted},
-    {'o', 0, UNRELIABLE, reliable},
-    {'u', 0, UNRELIABLE, reliable},
-    {KEY_RETRY_COUNT, 0, UNRELIABLE, reliable},
-    {KEY_RNR_RETRY, 0, UNRELIABLE, reliable},
-    {KEY_RNR_TIMER, 0, UNRELIABLE, reliable},
-    {KEY_ACK, 0, UNRELIABLE, reliable},
-    {KEY_WINDOW, 0, UNRELIABLE, reliable},
-    {KEY_CREDITS, 0, UNRELIABLE, reliable},
-    {KEY_SLOW, 0, UNRELIABLE, reliable},
-    {'c', 0, WORKLOAD, "is for traffic: workloads are RDMA WRITEs over RC"},
-    {'r', 0, WORKLOAD, "is for traffic: workloads post as many receives as they need"},
-    {'b', 0, WORKLOAD, two_hosts},
-    {'Q', 0, WORKLOAD, "is for traffic"},
-    {'D', 0, WORKLOAD, "is for traffic"},
-    {'l', 0, WORKLOAD, "is for traffic"},
-    {KEY_LATENCY, 0, WORKLOAD, "is for traffic"},
-    {'v', 0, WORKLOAD, "is for scenarios"},
-    {KEY_RECV_DELAY, 0, WORKLOAD, two_hosts},
-    {KEY_VARY, 0, WORKLOAD, two_hosts},
-    {KEY_MIX, 0, WORKLOAD, two_hosts},
-    {KEY_IMM, 0, WORKLOAD, "is for traffic: workloads have immediate data always"},
-    {KEY_PSN, 0, WORKLOAD, two_hosts},
-    {KEY_NO_CM, 0, WORKLOAD, "is for traffic: the queue pairs of workloads are joined always"},
-    {KEY_DIE, 0, WORKLOAD, two_hosts},
-    {KEY_EVENT, 0, WORKLOAD, two_hosts},
-    {KEY_FAULT, 0, WORKLOAD, two_hosts},
-    {KEY_NET, 0, WORKLOAD, "is for two hosts: --fabric changes links and switches"},
-    {KEY_LOSS, 0, WORKLOAD, "is for two hosts: --fabric 'link loss=P' loses frames"},
-    {KEY_ALTERNATE, 0, WORKLOAD, two_hosts},
-    {KEY_HOSTS, 0, WORKLOAD, two_hosts},
-    {KEY_IB, 0, WORKLOAD, "is for two hosts: a fabric is Ethernet"},
-    {KEY_TRUTH, 0, WORKLOAD, two_hosts},
-    {KEY_WORKLOAD, -KEY_TOPOLOGY, 0, NULL},
-    {KEY_TOPOLOGY, -KEY_WORKLOAD, 0, NULL},
-    {KEY_FABRIC, -KEY_TOPOLOGY, 0, NULL},
-    {KEY_STATS, -KEY_TOPOLOGY, 0, NULL},
-    {KEY_HOSTS, KEY_ALTERNATE, 0, NULL},
-    {KEY_HOSTS, KEY_IB, 0, NULL}, /* LIDs are not IP addresses */
-    {KEY_IB, KEY_ROCEV1, 0, NULL},
-    {KEY_IB, KEY_VLAN, 0, NULL},
-    {KEY_SPORT, KEY_IB, 0, NULL}, /* only RoCEv2 has ports */
-    {KEY_SPORT, KEY_ROCEV1, 0, NULL},
-    {KEY_GRH, -KEY_IB, 0, NULL},
-    {KEY_ERF, -KEY_IB, 0, NULL},
-    {KEY_ERF, -'w', 0, NULL},
-    {KEY_SNAPLEN, -'w', 0, NULL},
-    {KEY_CAPTURE_DROP, -'w', 0, NULL},
-    {KEY_CLOCK_OFFSET, -'w', 0, NULL},
-    {KEY_CLOCK_SKEW, -'w', 0, NULL},
-    {0, 0, 0, NULL},
 };
 
 static int parse_num(int key, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
@@ -667,25 +546,4 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     default:
         return parse_flag(job, key, arg);
     }
-}
-
-/* The cases of struct opt_clash that apply. */
-static unsigned cases(const struct sim_job *job)
-{
-    const struct traffic_config *t = &job->traffic;
-    bool atomics = traffic_has_8_bytes(t->op);
-
-    if (job->workload)
-        return WORKLOAD;
-    if (t->op == TRAFFIC_OPS)
-        return SCENARIO;
-    return TRAFFIC | (atomics ? ATOMICS : 0) | (atomics && t->size != 8 ? WRONG_SIZE : 0) |
-           (atomics || t->op == TRAFFIC_READ || t->op == TRAFFIC_FLUSH ? FETCHES : 0) |
-           (traffic_receives(t) ? 0 : NO_RECEIVES) | (qp_is_reliable(t->type) ? 0 : UNRELIABLE) |
-           (t->op == TRAFFIC_MIXED ? 0 : ONE_KIND) | (traffic_answers(t) ? ANSWERED : 0);
-}
-
-int sim_refuse(const struct opt_state *s, const struct sim_job *job)
-{
-    return opt_refuse(s, clashes, cases(job));
 }

@@ -73,11 +73,17 @@ struct script {
 typedef bool script_fn(struct script *s, const struct token *t, unsigned n);
 
 /* Setting up (setup.c). */
-script_fn script_seed, script_host, script_net, script_event, script_qp, script_mem_add, script_srq_add, script_mw_add,
-    script_mr_add, script_dereg;
-script_fn script_join, script_connect, script_disconnect, script_load;
+script_fn script_seed, script_host, script_net, script_event, script_qp, script_join, script_connect, script_disconnect,
+    script_load;
+/* Protection domain and XRC domain number `i` of a host, allocated when first used. */
+uint32_t script_pd(struct script *s, unsigned host, unsigned i);
+uint32_t script_xrcd(struct script *s, unsigned host, unsigned i);
+/* Read the number of a protection domain: false with s->err set. */
+bool script_take_pd(struct script *s, const struct token *v, unsigned *pd);
 /* Create the hosts, unless they exist. False with s->err set. */
 bool script_start(struct script *s);
+/* Memory (memory.c). */
+script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg;
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "modify"; words after the host and "modify". */
