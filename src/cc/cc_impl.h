@@ -17,10 +17,12 @@ static inline uint64_t cc_part(uint64_t x, uint64_t share)
 {
     return (uint64_t)((unsigned __int128)x * share / CC_ONE);
 }
-/* a * b / c, rounded down; c is not 0, and the result has to fit. */
+/* a * b / c, rounded down, at most UINT64_MAX; c is not 0. */
 static inline uint64_t cc_mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
-    return (uint64_t)((unsigned __int128)a * b / c);
+    unsigned __int128 x = (unsigned __int128)a * b / c;
+
+    return x < UINT64_MAX ? (uint64_t)x : UINT64_MAX;
 }
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {

@@ -33,7 +33,7 @@ bool np_parse(struct np_config *config, const char *text, struct text_error *e);
 
 /* What was notified lately. */
 struct np_slot {
-    uint64_t key; /* np_key() */
+    uint64_t key; /* of the addresses, by the scope */
     ns_t until;   /* no further CNP before this; 0: never used */
 };
 

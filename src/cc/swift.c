@@ -115,7 +115,7 @@ static void acked(struct cc *c, const struct cc_ack *a, ns_t now)
         grow = cc_part(p[P_AI], packets);
         s->window += s->window >= CC_ONE ? cc_mul_div(grow, CC_ONE, s->window) : grow;
     } else if (a->rtt && now - s->cut_at >= s->rtt) {
-        decrease(c, s, cc_part((uint64_t)(a->rtt - goal) * CC_ONE / (uint64_t)a->rtt, p[P_BETA]), now);
+        decrease(c, s, cc_part(cc_mul_div((uint64_t)(a->rtt - goal), CC_ONE, (uint64_t)a->rtt), p[P_BETA]), now);
     }
     s->window = max_u64(min_u64(s->window, s->most), p[P_LEAST]);
     publish(c, s);

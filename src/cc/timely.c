@@ -76,7 +76,7 @@ static void as_published(struct cc *c, struct timely *t, ns_t rtt, int64_t g)
     if (rtt < (ns_t)p[P_TLOW]) {
         cc_set_rate(c, c->rate + p[P_DELTA], p[P_MIN]);
     } else if (rtt > (ns_t)p[P_THIGH]) {
-        over = (uint64_t)(rtt - (ns_t)p[P_THIGH]) * CC_ONE / (uint64_t)rtt;
+        over = cc_mul_div((uint64_t)(rtt - (ns_t)p[P_THIGH]), CC_ONE, (uint64_t)rtt);
         lower(c, cc_part(over, p[P_BETA]));
     } else if (g <= 0) {
         cc_set_rate(c, c->rate + (t->rises >= p[P_HAI] ? p[P_HAI] : 1) * p[P_DELTA], p[P_MIN]);
