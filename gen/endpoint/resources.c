@@ -52,16 +52,18 @@ static int free_cq(struct endpoint *ep)
     for (; ep->cq_used < ep->n_cq; ep->cq_used++)
         if (!ep->cq[ep->cq_used]->wc)
             return (int)ep->cq_used;
-    grown = realloc(ep->cq, (ep->n_cq + 1) * sizeof *grown);
-    if (grown)
-        ep->cq = grown;
-    full = realloc(ep->cq_full, ep->n_cq + 1);
-    if (full)
-        ep->cq_full = full;
-    if (!grown || !full)
-        return -ENOMEM;
+    if ((ep->n_cq & (ep->n_cq - 1)) == 0) { /* room for as many again */
+        grown = realloc(ep->cq, (ep->n_cq ? 2 * (size_t)ep->n_cq : 1) * sizeof *grown);
+        if (grown)
+            ep->cq = grown;
+        full = realloc(ep->cq_full, ep->n_cq ? 2 * (size_t)ep->n_cq : 1);
+        if (full)
+            ep->cq_full = full;
+        if (!grown || !full)
+            return -ENOMEM;
+    }
     ep->cq_full[ep->n_cq] = 0;
-    ep->cq[ep->n_cq] = calloc(1, sizeof **grown);
+    ep->cq[ep->n_cq] = calloc(1, sizeof *ep->cq[0]);
     return ep->cq[ep->n_cq] ? (int)ep->n_cq++ : -ENOMEM;
 }
 
