@@ -243,7 +243,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
     uint16_t mtu = job->conn.peer[0].path_mtu;
 
     t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
-    if (refuse(s, job) != 0)
+    if (refuse(s, job) != 0 || sim_settle_files(job) != 0)
         return EXIT_BAD;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);

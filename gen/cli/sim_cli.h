@@ -54,6 +54,8 @@ struct sim_job {
 extern const struct opt_def sim_options[];
 /* Read an option other than --help: 0, or the exit status after a message. */
 int sim_option(struct sim_job *job, int key, const char *arg);
+/* Once all options are read: the places and ports of the captures. 0, or EXIT_BAD after a message. */
+int sim_settle_files(struct sim_job *job);
 
 /* Run the traffic; returns the exit status. */
 int sim_traffic(struct sim_job *job);

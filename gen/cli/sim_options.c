@@ -5,9 +5,9 @@
 const struct opt_def sim_options[] = {
     {OPT_SIZE, "bytes of a message (65536; datagrams: the MTU); K and M are powers of 1024"},
     {OPT_MTU, "path MTU: 256, 512, 1024 (default), 2048 or 4096"},
-    {OPT_ITERS, "messages per connection and direction (1000)"},
+    {OPT_ITERS, "messages per connection and direction (1000); --workload: of a flow, or rounds (1)"},
     {OPT_DURATION, "so long instead of a number of messages, in virtual time"},
-    {OPT_QP, "connections (1)"},
+    {OPT_QP, "connections (1); --workload: between two hosts"},
     {OPT_CONNECTION, "RC (default), UC, UD or XRC"},
     {OPT_TX_DEPTH, "messages under way per connection (128)"},
     {OPT_RX_DEPTH, "receives posted per connection (twice the tx depth)"},
@@ -53,7 +53,7 @@ const struct opt_def sim_options[] = {
     {OPT_TOPOLOGY, "many hosts: star:HOSTS, leafspine:LEAVES,SPINES,HOSTS or a file, rdmagen-topology(5)"},
     {OPT_FABRIC, "a further line of the topology: 'switch pfc=3', 'link leaf1 spine1 down=1ms'"},
     {OPT_WORKLOAD, "with --topology: what the hosts send (`rdmagen workloads` lists them), no operand"},
-    {OPT_STATS, "with --topology: queues, pauses, marks, drops, rates as CSV, every TIME (10us)"},
+    {OPT_STATS, "with --topology: queues, pauses, marks, drops, bytes sent as CSV, every TIME (10us)"},
     {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
                     "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
@@ -174,13 +174,18 @@ static int parse_type(struct sim_job *job, const char *arg)
 
 static int parse_file(struct sim_job *job, const char *arg)
 {
-    struct sim_file *f = &job->files[job->n_files];
-    const char *colon = strchr(arg, ':');
-    size_t n = colon ? (size_t)(colon - arg) : 0;
-
     if (job->n_files == SIM_FILES_MAX)
         return cli_error("-w %s: more than %d files", arg, SIM_FILES_MAX);
-    f->path = arg;
+    job->files[job->n_files++].path = arg;
+    return 0;
+}
+
+/* What stands before the colon of a -w: 0, or EXIT_BAD after a message. */
+static int settle_file(struct sim_job *job, struct sim_file *f)
+{
+    const char *arg = f->path, *colon = strchr(arg, ':');
+    size_t n = colon ? (size_t)(colon - arg) : 0;
+
     if (colon && n && !memchr(arg, '/', n)) {
         f->port = arg;
         f->port_len = n;
@@ -197,10 +202,17 @@ static int parse_file(struct sim_job *job, const char *arg)
     }
     if (!*f->path)
         return cli_error("-w %s: the name of the file is missing", arg);
-    for (unsigned i = 0; i < job->n_files; i++)
-        if (strcmp(job->files[i].path, f->path) == 0)
+    for (const struct sim_file *other = job->files; other < f; other++)
+        if (strcmp(other->path, f->path) == 0)
             return cli_error("-w %s: the file is given twice", arg);
-    job->n_files++;
+    return 0;
+}
+
+int sim_settle_files(struct sim_job *job)
+{
+    for (unsigned i = 0; i < job->n_files; i++)
+        if (settle_file(job, &job->files[i]))
+            return EXIT_BAD;
     return 0;
 }
 
