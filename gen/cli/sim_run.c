@@ -178,6 +178,8 @@ int sim_traffic(struct sim_job *job)
 
 /* --- Scenarios -------------------------------------------------------------------------------- */
 
+#define FILE_MAX (64u << 20)
+
 int sim_read_file(const char *path, struct buf *b)
 {
     FILE *f = fopen(path, "rb");
@@ -192,10 +194,10 @@ int sim_read_file(const char *path, struct buf *b)
         }
         n = fread(b->p + b->len, 1, 65536, f);
         b->len += n;
-    } while (n > 0);
+    } while (n > 0 && b->len <= FILE_MAX);
     n = (size_t)ferror(f);
     fclose(f);
-    return n ? -EIO : 0;
+    return n ? -EIO : b->len > FILE_MAX ? -EFBIG : 0;
 }
 
 static int run_scenario(struct sim_job *job, const char *text)

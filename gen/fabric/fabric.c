@@ -49,7 +49,7 @@ void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now)
 {
     struct fabric *f = p->f;
 
-    p->free_at = now + port_time(p, m->len);
+    p->free_at = (p->free_at > now ? p->free_at : now) + port_time(p, m->len);
     p->n.sent++;
     p->n.sent_bytes += m->len;
     port_show(p, m, false, now);
@@ -262,26 +262,31 @@ static bool node_init(struct fabric *f, uint32_t i, const struct topo_node *from
 }
 
 /* Bytes that may arrive behind a pause frame: on the link both ways, until the neighbour obeys, and a frame of each
- * that was already being sent. */
-static uint64_t headroom_of(const struct fabric_port *p)
+ * that was already being sent; at most `most`. */
+static uint64_t headroom_of(const struct fabric_port *p, uint64_t most)
 {
     ns_t time = 2 * p->delay + p->peer->reaction;
+    unsigned __int128 bytes = (unsigned __int128)time * p->rate / (8 * NS_PER_S);
 
-    return (uint64_t)((unsigned __int128)time * p->rate / (8 * NS_PER_S)) + 2 * (EP_FRAME_MAX + FCS_LEN + WIRE_GAP);
+    bytes += 2 * (EP_FRAME_MAX + FCS_LEN + WIRE_GAP);
+    return bytes < most ? (uint64_t)bytes : most;
 }
 
 /* What is left of the buffer behind the headroom of all ports. False: nothing. */
 static bool share_buffer(struct fab_node *n)
 {
-    uint64_t head = 0;
+    const struct topo_switch *c = &n->sw->c;
+    uint64_t left = c->buffer, classes = (uint64_t)__builtin_popcount(c->lossless);
 
-    for (uint32_t i = 0; i < n->n_ports && n->sw->c.lossless; i++) {
+    for (uint32_t i = 0; i < n->n_ports && classes; i++) {
         struct fabric_port *p = &n->port[i];
-        p->headroom = n->sw->c.headroom == TOPO_AUTO ? headroom_of(p) : n->sw->c.headroom;
-        head += p->headroom * (uint64_t)__builtin_popcount(n->sw->c.lossless);
+        p->headroom = c->headroom == TOPO_AUTO ? headroom_of(p, left) : c->headroom;
+        if (p->headroom > left / classes)
+            return false;
+        left -= p->headroom * classes;
     }
-    n->sw->shared = n->sw->c.buffer > head ? n->sw->c.buffer - head : 0;
-    return n->sw->shared > 0;
+    n->sw->shared = left;
+    return left > 0;
 }
 
 static void mark_init(struct fabric_port *p, uint64_t seed)

@@ -106,7 +106,7 @@ struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len)
 void frame_free(struct fabric *f, struct fab_frame *m);
 /* ns that a frame of `len` bytes occupies the port. */
 ns_t port_time(const struct fabric_port *p, uint32_t len);
-/* The port, free now, puts a frame on its link. */
+/* The port puts a frame on its link, behind one that is being sent. */
 void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now);
 /* Show a frame to the taps of the port. */
 void port_show(const struct fabric_port *p, const struct fab_frame *m, bool inbound, ns_t now);
@@ -120,7 +120,7 @@ static inline struct fab_switch *switch_at(const struct fabric_port *p)
 }
 
 /* route.c */
-/* Find all paths anew, without the links that are down at `now`. False: no memory. */
+/* Find all paths anew, without the links that are down at `now`. False: no memory, and there are no paths. */
 bool routes_find(struct fabric *f, ns_t now);
 /* Set the timer for the next change of the links. */
 void routes_watch(struct fabric *f, ns_t now);

@@ -2,6 +2,8 @@
 #include "gen/fabric/fabric_impl.h"
 #include "gen/net/pause.h"
 
+#define PAUSES_AT_ONCE (2 * TOPO_CLASSES) /* half of the link is left for data */
+
 /* --- Pausing the neighbour -------------------------------------------------------------------- */
 
 /* Link address of a port of a switch. */
@@ -38,19 +40,24 @@ static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
     port_turn(p, now);
 }
 
-static ns_t quanta_time(const struct fabric_port *p)
+/* Time until a pause is prolonged: half of its length, but no less than the link takes to carry a pause frame of each
+ * class, else such frames would leave no room for others. */
+static ns_t refresh_time(const struct fabric_port *p)
 {
-    return pause_time(switch_at(p)->c.quanta, p->rate);
+    ns_t half = pause_time(switch_at(p)->c.quanta, p->rate) / 2 + 1,
+         least = PAUSES_AT_ONCE * port_time(p, PAUSE_FRAME_LEN);
+
+    return half > least ? half : least;
 }
 
-/* Begin, or prolong, a pause of the neighbour: half of its time passes before it is told again. */
+/* Begin, or prolong, a pause of the neighbour. */
 static void pause_neighbour(struct fabric_port *p, unsigned class, ns_t now)
 {
     struct fab_ingress *g = &p->in[class];
     struct fab_switch *s = switch_at(p);
 
     g->pausing = true;
-    g->refresh = now + quanta_time(p) / 2 + 1;
+    g->refresh = now + refresh_time(p);
     if (!s->watch.pos || s->watch.when > g->refresh)
         timer_set(&p->f->timers, &s->watch, g->refresh);
     tell(p, class, s->c.quanta, now);

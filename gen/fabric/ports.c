@@ -101,45 +101,32 @@ uint64_t fabric_hops(const struct fabric *f)
     return fabric_total(f, 0).sent;
 }
 
-#define HOPS_MAX 64
-
-/* The ports that a frame passes on a way with no choice but the first, from the host on; 0: there is no way. */
-static unsigned path_of(const struct fabric *f, unsigned from, unsigned to, const struct fabric_port *port[HOPS_MAX])
+/* The port by which a frame for host `to` leaves the node behind `p`, on the first of the shortest paths; NULL: it is
+ * there, or no path leads there. */
+static const struct fabric_port *next_port(const struct fabric *f, const struct fabric_port *p, unsigned to)
 {
-    unsigned n = 0;
+    const struct fab_node *at = &f->node[p->peer->node];
+    const struct fab_switch *s = at->sw;
+    const struct fabric_port *last = f->node[f->host[to]].port->peer;
 
-    port[n++] = f->node[f->host[from]].port;
-    while (n < HOPS_MAX) {
-        const struct fab_node *at = &f->node[port[n - 1]->peer->node];
-        const struct fab_switch *s = at->sw;
-        const struct fabric_port *last = f->node[f->host[to]].port->peer;
-        if (!s)
-            return at->host == to ? n : 0;
-        if (last->node == port[n - 1]->peer->node)
-            port[n++] = last;
-        else if (s->route[last->node] != s->route[last->node + 1])
-            port[n++] = &at->port[s->hop[s->route[last->node]]];
-        else
-            return 0;
-    }
-    return 0;
+    if (s && last->node == p->peer->node)
+        return last;
+    return s && s->route[last->node] != s->route[last->node + 1] ? &at->port[s->hop[s->route[last->node]]] : NULL;
 }
 
 ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t bytes, uint32_t mtu, uint32_t head,
                   uint32_t reply)
 {
-    const struct fabric_port *port[HOPS_MAX];
-    unsigned n = path_of(f, from, to, port);
     uint64_t packets = bytes ? (bytes + mtu - 1) / mtu : 1;
     uint32_t last = (uint32_t)(bytes - (packets - 1) * mtu);
     ns_t t = 0, slowest = 0;
 
-    for (unsigned i = 0; i < n; i++) {
-        ns_t full = port_time(port[i], mtu + head);
+    for (const struct fabric_port *p = f->node[f->host[from]].port; p; p = next_port(f, p, to)) {
+        ns_t full = port_time(p, mtu + head);
         slowest = full > slowest ? full : slowest;
-        t += port[i]->delay + port_time(port[i], last + head);
+        t += p->delay + port_time(p, last + head);
         if (reply)
-            t += port[i]->delay + port_time(port[i]->peer, reply);
+            t += p->delay + port_time(p->peer, reply);
     }
     return t + (ns_t)(packets - 1) * slowest;
 }

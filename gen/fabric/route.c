@@ -125,6 +125,9 @@ bool routes_find(struct fabric *f, ns_t now)
             distances(f, to, dist, queue, now);
         good = add_routes(f, to, dist, now);
     }
+    for (uint32_t i = 0; i < f->n_nodes && !good; i++) /* no path is better than half of the old ones */
+        if (f->node[i].sw && f->node[i].sw->route)
+            memset(f->node[i].sw->route, 0, (f->n_nodes + 1) * sizeof *f->node[i].sw->route);
     free(dist);
     free(queue);
     return good;

@@ -19,7 +19,9 @@ static uint64_t share_of(const struct fab_switch *s, const struct topo_share *a)
 {
     uint64_t left = s->shared > s->shared_used ? s->shared - s->shared_used : 0;
 
-    return (uint64_t)((unsigned __int128)left * a->num / a->den);
+    unsigned __int128 share = (unsigned __int128)left * a->num / a->den;
+
+    return share < UINT64_MAX ? (uint64_t)share : UINT64_MAX;
 }
 
 uint64_t pfc_xoff(const struct fab_switch *s)

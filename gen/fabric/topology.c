@@ -149,7 +149,9 @@ bool topology_make(struct topology *t, const char *spec, struct text_error *e)
         count++;
     } while (good && more && count < want);
     if (!good || more || count != want)
-        return text_fail(e, NULL, "expected star:HOSTS, leafspine:LEAVES,SPINES,HOSTS or the name of a file");
+        return text_fail(
+            e, NULL, "expected star:HOSTS or leafspine:LEAVES,SPINES,HOSTS, each from 1 to %d, or the name of a file",
+            TOPO_HOSTS_MAX);
     if (want == 1 ? make_star(t, v[0]) : make_leafspine(t, v[0], v[1], v[2]))
         return true;
     return text_fail(e, NULL, "more than %d hosts or %d nodes, or out of memory", TOPO_HOSTS_MAX, TOPO_NODES_MAX);
@@ -240,15 +242,20 @@ static bool parse_mark(const struct token *v, struct mp_config *m)
     return mp_parse(m, text, &e);
 }
 
+static bool parse_time(const struct token *v, ns_t *time)
+{
+    return token_time(v, time) && *time <= TOPO_TIME_MAX;
+}
+
 static bool parse_watchdog(const struct token *v, struct topo_switch *s)
 {
     struct token a, b;
     bool two = token_cut(v, '/', &a, &b);
 
-    if (!token_time(&a, &s->watchdog))
+    if (!parse_time(&a, &s->watchdog))
         return false;
     s->restore = s->watchdog;
-    return !two || token_time(&b, &s->restore);
+    return !two || parse_time(&b, &s->restore);
 }
 
 static bool parse_quanta(const struct token *v, uint16_t *quanta)
@@ -301,7 +308,7 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
     else if (token_is(&key, "paths"))
         good = parse_paths(&v, &s->spray);
     else if (token_is(&key, "reroute"))
-        good = token_time(&v, &s->reroute);
+        good = parse_time(&v, &s->reroute);
     else
         return text_fail(e, t, "a switch has no '%.*s'", (int)key.len, key.p);
     return good || text_fail(e, t, "'%.*s' is no value of %.*s", (int)v.len, v.p, (int)key.len, key.p);
@@ -310,11 +317,11 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
 static bool parse_down(const struct token *v, struct topo_link *l)
 {
     struct token a, b;
-    ns_t time;
+    ns_t time = 0;
     bool two = token_cut(v, '/', &a, &b);
 
     l->up = NS_NEVER;
-    if (!token_time(&a, &l->down) || (two && (!token_time(&b, &time) || time > NS_NEVER - l->down)))
+    if (!parse_time(&a, &l->down) || (two && !parse_time(&b, &time)))
         return false;
     if (two)
         l->up = l->down + time;
@@ -332,7 +339,7 @@ static bool link_word(struct topo_link *l, const struct token *t, struct text_er
     else if (token_is(&key, "delay"))
         good = token_time(&v, &l->delay) && l->delay < NS_PER_S;
     else if (token_is(&key, "reaction"))
-        good = token_time(&v, &l->reaction);
+        good = parse_time(&v, &l->reaction);
     else if (token_is(&key, "loss"))
         good = token_ppb(&v, &l->loss_ppb);
     else if (token_is(&key, "down"))
@@ -490,6 +497,9 @@ bool topology_check(const struct topology *t, struct text_error *e)
         if (!t->node[t->link[i].end[0]].is_switch && !t->node[t->link[i].end[1]].is_switch)
             return text_fail(e, NULL, "%s and %s are hosts: a link has a switch at one end",
                              t->node[t->link[i].end[0]].name, t->node[t->link[i].end[1]].name);
+    for (uint32_t i = 0; i < t->n_links; i++)
+        if (t->link[i].delay >= NS_PER_S)
+            return text_fail(e, NULL, "the delay of a link is below a second");
     for (uint32_t i = 0; i < t->n_nodes; i++)
         if (!t->node[i].is_switch && t->node[i].links != 1)
             return text_fail(e, NULL, "host %s has %u links, expected one", t->node[i].name, t->node[i].links);

@@ -22,6 +22,7 @@
 #define TOPO_NODES_MAX 2048
 #define TOPO_LINKS_MAX 65536
 #define TOPO_CLASSES   8
+#define TOPO_TIME_MAX  (1000000 * NS_PER_S) /* of each time but the delay, which is below a second */
 
 #define TOPO_AUTO UINT64_MAX
 
@@ -85,7 +86,8 @@ bool topology_is_built_in(const char *spec);
 bool topology_make(struct topology *t, const char *spec, struct text_error *e);
 /* Read a line of the notation; empty ones and comments (#) do nothing. False with *e filled. */
 bool topology_line(struct topology *t, const char *line, struct text_error *e);
-/* Whether the network is whole: two hosts or more, each with one link, to a switch. False with *e filled. */
+/* Whether the network is whole: two hosts or more, each with one link, to a switch; links of less than a second. False
+ * with *e filled. */
 bool topology_check(const struct topology *t, struct text_error *e);
 /* Number of the node with this name, or -1. */
 int topology_find(const struct topology *t, const char *name, size_t len);

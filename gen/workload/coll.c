@@ -75,7 +75,7 @@ static void init_sums(struct coll *c)
 }
 
 /* Which messages come, and the connections that they take. */
-static int plan(struct workload *w, struct coll *c)
+static int plan(struct workload *w, struct coll *c, struct text_error *e)
 {
     struct coll_move m;
     int r = 0;
@@ -84,7 +84,7 @@ static int plan(struct workload *w, struct coll *c)
         for (unsigned step = 0; step < c->steps && r == 0; step++)
             if (c->k->move(c, rank, step, &m)) {
                 c->waits[(size_t)m.to * c->steps + step] = 1;
-                r = workload_connect(w, rank, m.to, WORKLOAD_CLASS);
+                r = workload_connect(w, rank, m.to, WORKLOAD_CLASS, e);
             }
     return r;
 }
@@ -122,7 +122,7 @@ int coll_open(struct workload *w, struct text_error *e)
     if (w->region * w->n > WORKLOAD_MEMORY_MAX || !allocate(c))
         return -ENOMEM;
     init_sums(c);
-    return plan(w, c);
+    return plan(w, c, e);
 }
 
 void coll_free(struct coll *c)

@@ -7,8 +7,9 @@
 static ns_t some_time(struct workload *w, unsigned src)
 {
     uint64_t bits = 8 * (uint64_t)w->c.conn.peer[0].path_mtu;
+    uint64_t time = bits * NS_PER_S / fabric_host_rate(w->s->fabric, src);
 
-    return (ns_t)prng_below(&w->prng, (uint32_t)(bits * NS_PER_S / fabric_host_rate(w->s->fabric, src)) + 1);
+    return (ns_t)prng_below(&w->prng, time < UINT32_MAX ? (uint32_t)time + 1 : UINT32_MAX);
 }
 
 static bool add(struct workload *w, unsigned src, unsigned dst, struct text_error *e)
@@ -125,6 +126,7 @@ static bool flow_line(struct workload *w, const struct token *t, unsigned n, str
 bool listed_flows(struct workload *w, const char *args, struct text_error *e)
 {
     unsigned number = 0;
+    uint64_t flows;
 
     while (*args) {
         size_t len = strcspn(args, "\n");
@@ -137,7 +139,7 @@ bool listed_flows(struct workload *w, const char *args, struct text_error *e)
         memcpy(line, args, len);
         line[len] = '\0';
         n = text_split(line, t, 6);
-        if (n > 1 || (n == 1 && number > 1)) /* the first line of flow.txt is the number of flows */
+        if (n && !(number == 1 && n == 1 && token_u64(&t[0], &flows))) /* flow.txt begins with the number of flows */
             if (!flow_line(w, t, n, e)) {
                 char why[sizeof e->msg];
                 memcpy(why, e->msg, sizeof why);

@@ -53,7 +53,7 @@ static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
     return sim_conn_join(w->s, n->c);
 }
 
-int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class)
+int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e)
 {
     uint32_t *first = pair_of(w, a, b), at, last = *first;
     int r = 0;
@@ -62,6 +62,10 @@ int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class)
         if (w->conn[at - 1].class == class)
             return 0;
         last = at;
+    }
+    if (w->c.qps > WORKLOAD_CONNS - w->n_conns) {
+        text_fail(e, NULL, "more than %u connections", WORKLOAD_CONNS);
+        return -E2BIG;
     }
     at = w->n_conns + 1;
     for (uint32_t i = 0; i < w->c.qps && r == 0; i++)
@@ -159,8 +163,9 @@ bool workload_flow(struct workload *w, const struct workload_flow *f, struct tex
 {
     if (f->src == f->dst || f->src >= w->n || f->dst >= w->n)
         return text_fail(e, NULL, "a flow leads from one host to another");
-    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow) || workload_connect(w, f->src, f->dst, f->class) < 0)
-        return text_fail(e, NULL, "out of memory");
+    text_fail(e, NULL, "out of memory");
+    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow) || workload_connect(w, f->src, f->dst, f->class, e) < 0)
+        return false;
     w->flow[w->n_flows++] = *f;
     if (f->bytes > w->region)
         w->region = f->bytes;
@@ -298,7 +303,7 @@ static bool all_done(const struct workload *w)
 
 void workload_run(struct workload *w)
 {
-    ns_t limit = w->c.time_limit ? w->c.time_limit : NS_NEVER - 1;
+    ns_t limit = w->c.time_limit && w->c.time_limit < WORKLOAD_TIME ? w->c.time_limit : WORKLOAD_TIME;
 
     while (!all_done(w) && sim_step(w->s, limit))
         continue;

@@ -6,7 +6,9 @@
 #include "gen/workload/workload.h"
 
 #define WORKLOAD_IOVA       UINT64_C(0x10000000)
-#define WORKLOAD_MESSAGES   (1u << 26) /* at most */
+#define WORKLOAD_MESSAGES   (1u << 26)     /* at most */
+#define WORKLOAD_CONNS      (1u << 17)     /* at most */
+#define WORKLOAD_TIME       (NS_NEVER / 2) /* a run ends here at the latest */
 #define WORKLOAD_NONE       UINT32_MAX
 #define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
 #define WORKLOAD_RECV_DEPTH 16                  /* posted anew at once */
@@ -65,8 +67,9 @@ bool workload_send(struct workload *w, const struct workload_message *m, ns_t no
 /* The messages that were under way are done or failed: flows go on. */
 void workload_fail(struct workload *w, enum wc_status status);
 
-/* The connections of a class between two hosts are to be made: 0 or a negative errno. */
-int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class);
+/* The connections of a class between two hosts are to be made: 0 or a negative errno; -E2BIG: they would be too many,
+ * and *e says so. */
+int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e);
 
 /* Collectives: coll.c. */
 int coll_open(struct workload *w, struct text_error *e);
