@@ -1,7 +1,8 @@
 /* layer 2b (counters): counters of adapters: names, and values in texts. */
 #include "src/counters/counters.h"
 
-#define GAP_MAX 32 /* characters between a name and its value: colons, quotes, spaces, an end of line */
+#define GAP_MAX    32   /* characters between a name and its value: colons, quotes, spaces, an end of line */
+#define LABELS_MAX 1024 /* characters of labels */
 
 const struct counter_info counter_table[] = {
 #define COUNTER(driver, name, concept, bits, relation)                                                                 \
@@ -91,7 +92,8 @@ const struct counter_info *counter_find(const char *s, size_t len, size_t *n)
 /* Behind labels, as of Prometheus: {device="mlx5_0",port="1"}. */
 static const char *behind_labels(const char *s, const char *end)
 {
-    const char *close = s < end && *s == '{' ? memchr(s, '}', (size_t)(end - s)) : NULL;
+    size_t len = (size_t)(end - s < LABELS_MAX ? end - s : LABELS_MAX);
+    const char *close = len && *s == '{' ? memchr(s, '}', len) : NULL;
 
     return close ? close + 1 : s;
 }
@@ -181,14 +183,25 @@ static const struct counter_info *of_driver(const struct counter_info *c, enum c
     return c;
 }
 
-/* The driver that knows most names of a text; the first of several. */
+/* True if `ethtool -S` gives all that passes an interface by this name, RDMA or not. */
+static bool is_of_interface(const struct counter_info *c)
+{
+    static const char *const names[] = {"tx_packets", "rx_packets", "tx_bytes", "rx_bytes"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], c->name) == 0)
+            return true;
+    return false;
+}
+
+/* The driver that knows most names of a text, but for those of interfaces; the first of several. */
 static enum counter_driver driver_of(const char *s, const char *end)
 {
     unsigned known[DRIVERS] = {0}, best = 0;
     struct counter_value v;
 
     while (counter_next(&s, end, &v))
-        for (unsigned d = 0; d < DRIVERS; d++)
+        for (unsigned d = 0; d < DRIVERS && !is_of_interface(v.counter); d++)
             known[d] += of_driver(v.counter, (enum counter_driver)d)->driver == d;
     for (unsigned d = 1; d < DRIVERS; d++)
         best = known[d] > known[best] ? d : best;
@@ -202,9 +215,12 @@ bool counter_read(struct counter_reading *r, const char *text, size_t len)
     bool any = false;
 
     *r = (struct counter_reading){.have = {false}};
-    for (enum counter_driver d = driver_of(text, end); counter_next(&s, end, &v); any = true) {
-        size_t i = (size_t)(of_driver(v.counter, d) - counter_table);
-        r->have[i] = true;
+    for (enum counter_driver d = driver_of(text, end); counter_next(&s, end, &v);) {
+        const struct counter_info *c = of_driver(v.counter, d);
+        size_t i = (size_t)(c - counter_table);
+        if (c->driver != d && is_of_interface(c))
+            continue;
+        r->have[i] = any = true;
         r->value[i] += v.value;
     }
     return any;

@@ -92,8 +92,9 @@ struct counter_reading {
     uint64_t value[COUNTERS_MAX];
     bool have[COUNTERS_MAX];
 };
-/* Read a text. A name that several drivers use is that of the driver that knows most of the text's names. False: there
- * is no known counter in it. */
+/* Read a text. A name that several drivers use is that of the driver that knows most of the text's names. tx_packets,
+ * tx_bytes and the like, by which `ethtool -S` gives all that passes an interface, count only for a driver that the
+ * other names show. False: there is no known counter in it. */
 bool counter_read(struct counter_reading *r, const char *text, size_t len);
 
 /* What the counters of a concept have added. */

@@ -114,6 +114,33 @@ Test(counters, a_name_of_several_drivers_is_that_of_the_driver_that_knows_the_ot
     cr_expect_str_eq(added("", "rx_read_requests 5 packet_seq_err 0", COUNTED_READ_RECEIVED), "rx_read_requests: 5");
 }
 
+Test(counters, what_passes_an_interface_is_not_all_rdma)
+{
+    static struct counter_reading r;
+
+    cr_expect_str_eq(added("", "tx_packets: 900 rx_bytes: 5 tx_vport_rdma_unicast_packets: 3", COUNTED_SENT),
+                     "tx_vport_rdma_unicast_packets: 3", "of ethtool -S, mlx5");
+    cr_expect_str_eq(added("", "tx_packets: 900 rx_bytes: 5 sent_pkts 4", COUNTED_SENT), "sent_pkts: 4",
+                     "of soft-RoCE and its interface");
+    cr_expect_str_eq(added("", "tx_packets 900 requester_timeout 2", COUNTED_SENT), "tx_packets: 900", "of mana");
+    cr_expect_str_eq(added("", "tx_bytes 900 rx_packets 2 to_retransmits 1", COUNTED_BYTES_SENT),
+                     "tx_bytes: at least 900", "of bnxt_re");
+    cr_expect_str_eq(added("", "tx_bytes 900 rx_packets 2 to_retransmits 1", COUNTED_RECEIVED), ": at least 0");
+    cr_expect_not(counter_read(&r, "tx_packets 9 rx_packets 8", 25));
+}
+
+Test(counters, labels_end_soon)
+{
+    struct buf b = {0};
+
+    buf_puts(&b, "packet_seq_err{a=\"");
+    for (unsigned i = 0; i < 2000; i++)
+        buf_char(&b, 'x');
+    buf_puts(&b, "\"} 5 sent_pkts{b=\"1\"} 4");
+    cr_expect_str_eq(taken(buf_str(&b)), "sent_pkts 4");
+    buf_free(&b);
+}
+
 Test(counters, of_node_exporter)
 {
     cr_expect_str_eq(
