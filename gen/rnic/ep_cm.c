@@ -236,13 +236,15 @@ int twin_cm_event(struct rnic *r, struct rnic_event *to)
         memmove(t->routed, t->routed + 1, --t->n_routed * sizeof *t->routed);
         return 1;
     }
-    if (!t->has_channel || !rdmacm_get_event(cm_of(r), t->channel, &e))
-        return 0;
-    *to = (struct rnic_event){0};
-    take_event(&e, to);
-    of = e.listen_id >= 0 ? t->id[e.listen_id] : t->id[e.id];
-    to->user = of ? of->user : NULL;
-    if (e.type == RDMACM_CONNECT_REQUEST)
-        to->id = id_new(t, e.id, of ? of->ps : CM_PS_TCP, NULL);
-    return 1;
+    while (t->has_channel && rdmacm_get_event(cm_of(r), t->channel, &e)) {
+        of = e.listen_id >= 0 ? t->id[e.listen_id] : t->id[e.id];
+        *to = (struct rnic_event){.user = of ? of->user : NULL};
+        take_event(&e, to);
+        if (e.type == RDMACM_CONNECT_REQUEST)
+            to->id = id_new(t, e.id, of ? of->ps : CM_PS_TCP, NULL);
+        if (e.type != RDMACM_CONNECT_REQUEST || to->id)
+            return 1;
+        rdmacm_id_destroy(cm_of(r), e.id, twin_now(r)); /* no room: it is refused */
+    }
+    return 0;
 }

@@ -3,6 +3,7 @@
 #include "dissect/pkt.h"
 #include "gen/live/live.h"
 #include "gen/peers/rping.h"
+#include "gen/rnic/ep_rnic.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -120,6 +121,35 @@ static void connect_client(uint32_t size)
     cr_assert_eq(rdmacm_resolve(client.cm, client.id, SERVER, PORT, NS_PER_S, live_now()), 0);
     for (unsigned i = 0; i < 1000 && !client.connected && !client.gone; i++)
         turn();
+}
+
+/* The ids of the twin are numbered below 256, and `server` has one already. */
+Test(live, a_twin_without_room_for_an_id_refuses_a_connection, .init = open_both, .fini = close_both)
+{
+    ns_t now = live_now();
+    const struct ep_rnic_config c = {.ep = server.l.ep, .now = &now};
+    struct rnic *r = ep_rnic_new(&c);
+    struct rnic_event e;
+    unsigned ids = 1;
+    void *id;
+
+    cr_assert_eq(r->ops->cm_create(r, 0x0106, NULL, &id), 0);
+    cr_assert_eq(r->ops->cm_bind(r, id, SERVER, PORT + 1), 0);
+    cr_assert_eq(r->ops->cm_listen(r, id, 4), 0);
+    while (r->ops->cm_create(r, 0x0106, NULL, &id) == 0)
+        ids++;
+    cr_expect_eq(ids, 255);
+    cr_assert_eq(rping_init(&client.r, ep_verbs(client.l.ep), false, 5000, true), 0);
+    client.id = rdmacm_id_create(client.cm, client.channel, CM_PS_TCP);
+    cr_assert_eq(rdmacm_resolve(client.cm, client.id, SERVER, PORT + 1, NS_PER_S, live_now()), 0);
+    for (unsigned i = 0; i < 1000 && !client.gone; i++) {
+        turn();
+        now = live_now();
+        cr_expect_eq(r->ops->next_event(r, NULL, &e), 0);
+    }
+    cr_expect(client.gone);
+    cr_expect_eq(client.rejected, CM_REJ_CONSUMER_DEFINED);
+    r->ops->close(r);
 }
 
 Test(live, pings_go_round_and_are_compared, .init = open_both, .fini = close_both)
