@@ -9,7 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define BUFFER (8u << 20) /* bytes of frames that the device may keep for us */
+#define BUFFER     (8u << 20) /* bytes of frames that the device may keep for us */
+#define OTHERS_MAX 256 /* frames of the interface in a row that find no neighbours, until others have their turn */
 
 struct verbs_backend {
     struct backend b;
@@ -139,8 +140,12 @@ static int verbs_rx(struct backend *b, struct backend_frame *f)
         b->stats.received++;
         return 1;
     }
-    while (r == 0 && (r = backend_packet.rx(v->packet, f)) == 1 && !finds_neighbours(f))
-        r = 0;
+    for (unsigned n = 0; n < OTHERS_MAX && r == 0; n++) {
+        r = backend_packet.rx(v->packet, f);
+        if (r != 1)
+            break;
+        r = finds_neighbours(f);
+    }
     b->stats.received += r == 1;
     return r;
 }

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Frames of a sniffer in a row that do not pass the filter, until others have their turn. */
+#define REJECTED_MAX 4096
 /* ms for which the kernel delays frames at most, until a block of its ring is full */
 #define WAIT_MS 100
 /* Link types for which one filter is compiled, at most. */
@@ -29,6 +31,7 @@ struct tap {
     struct cap_filter *filter; /* of the sniffer's frames; NULL: all pass */
     uint32_t snaplen;          /* bytes that are kept of the sniffer's frames */
     uint64_t passed;           /* frames of the sniffer that passed the filter */
+    bool more;                 /* the sniffer may have frames, of which none passed the filter for a while */
     bool nano;
     bool has;       /* `f` is its next frame, which was not delivered yet */
     struct frame f; /* of several interfaces */
@@ -70,9 +73,9 @@ static int tap_fd(const struct tap *t)
 static int sniffer_poll(struct cap *c, struct tap *t, struct frame *f)
 {
     struct sniffed got;
-    int rc;
+    int rc = 0;
 
-    while ((rc = sniffer_next(t->sniffer, &got)) == 1) {
+    for (unsigned n = 0; n < REJECTED_MAX && (rc = sniffer_next(t->sniffer, &got)) == 1; n++) {
         *f = (struct frame){.ts = got.ts ? got.ts : clock_ns(CLOCK_REALTIME),
                             .data = got.data,
                             .caplen = got.len < t->snaplen ? got.len : t->snaplen,
@@ -86,6 +89,7 @@ static int sniffer_poll(struct cap *c, struct tap *t, struct frame *f)
         t->passed++;
         return 1;
     }
+    t->more = rc == 1;
     return rc < 0 ? live_fail(c, rc, "the RDMA device failed") : 0;
 }
 
@@ -173,14 +177,17 @@ static void live_wait(struct live *l)
 {
     struct pollfd p[CAP_LIVE_IFACES];
     nfds_t n = 0;
+    bool more = false;
 
     for (unsigned i = 0; i < l->n; i++)
-        if (!l->taps[i].has)
+        if (!l->taps[i].has) {
             p[n++] = (struct pollfd){.fd = tap_fd(&l->taps[i]), .events = POLLIN};
+            more |= l->taps[i].more;
+        }
     l->ended |= l->last && clock_ns(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
         live_idle(l);
-        poll(p, n, WAIT_MS); /* not without limit: cap_live_break() may be called just before */
+        poll(p, n, more ? 0 : WAIT_MS); /* not without limit: cap_live_break() may be called just before */
     }
 }
 
