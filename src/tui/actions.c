@@ -108,7 +108,7 @@ void to_event(struct tui *t, bool up)
                 v->top = row; /* what is said of it is below */
             return;
         }
-    tui_say(t, LOOK_NOTE, up ? "No event before this one." : "No event behind this one.");
+    tui_say(t, LOOK_NOTE, up ? "No event before this one." : "No event after this one.");
 }
 
 static void on_next_event(struct tui *t)

@@ -159,7 +159,7 @@ static void none_found(struct tui *t)
 {
     if (!t->found)
         tui_say(t, LOOK_NOTE, t->ended ? "None %s this one." : "None %s this one so far.",
-                t->search_up ? "before" : "behind");
+                t->search_up ? "before" : "after");
 }
 
 /* The next row (up: the one before) for which `step` ends the search; on a screen without packets the next one of
