@@ -81,7 +81,7 @@ void model_run(struct model *m, ns_t until);
 double model_run_mean(struct model *m, ns_t until, const char *name);
 
 /* Since model_begin(): bit/s of a flow, and of all; mean and standard deviation of a queue in bytes; the queue's use
- * of its link, 0 to 1; marked packets, 0 to 1; the least of the flows' rates to the largest: Jain's index; pauses. */
+ * of its link, 0 to 1; marked packets, 0 to 1; how alike the flows' rates are: Jain's index, up to 1; pauses. */
 double model_rate(const struct model *m, unsigned flow);
 double model_queue_mean(const struct model *m, unsigned queue);
 double model_queue_deviation(const struct model *m, unsigned queue);
