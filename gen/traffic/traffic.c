@@ -269,7 +269,7 @@ static int post_message(struct traffic_flow *f, ns_t now)
     f->next[m.op == TRAFFIC_CAS] += atomic;
     f->message[f->posted++ % t->c.tx_depth] = m;
     if (!t->r.posted && t->c.duration && t->until == NS_NEVER)
-        t->until = now + t->c.duration;
+        t->until = t->c.duration < NS_NEVER - now ? now + t->c.duration : NS_NEVER;
     traffic_count_posted(f, now);
     await_receive(f, &m);
     if (t->ways.posted)
@@ -293,6 +293,14 @@ static uint64_t may_post(const struct traffic_flow *f, ns_t now)
     return n >= t->c.batch ? t->c.batch : 0;
 }
 
+/* Time of `n` messages at the rate. */
+static ns_t time_of(const struct traffic_config *c, uint64_t n)
+{
+    unsigned __int128 time = (unsigned __int128)n * c->size * 8 * NS_PER_S / c->rate;
+
+    return time < NS_NEVER / 4 ? (ns_t)time : NS_NEVER / 4;
+}
+
 int traffic_post(struct traffic_flow *f, ns_t now)
 {
     struct traffic *t = f->t;
@@ -303,8 +311,7 @@ int traffic_post(struct traffic_flow *f, ns_t now)
         for (uint64_t i = 0; i < n && r == 0; i++)
             r = post_message(f, now);
         if (t->c.rate)
-            t->next = (t->next > now - CATCH_UP ? t->next : now) +
-                      (ns_t)((unsigned __int128)n * t->c.size * 8 * NS_PER_S / t->c.rate);
+            t->next = (t->next > now - CATCH_UP ? t->next : now) + time_of(&t->c, n);
     }
     return r;
 }
