@@ -8,19 +8,12 @@
 
 /* --- Flows ------------------------------------------------------------------------------------ */
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static uint64_t hash_bytes(const uint8_t *p, uint32_t len)
 {
     uint64_t h = len;
 
     for (uint32_t i = 0; i + 4 <= len; i += 4)
-        h = mix(h + UINT64_C(0x9e3779b97f4a7c15) + load_be32(p + i));
+        h = prng_mix(h + UINT64_C(0x9e3779b97f4a7c15) + load_be32(p + i));
     return h;
 }
 
@@ -167,6 +160,6 @@ struct fabric_port *route_of(struct fabric *f, struct fab_node *at, const struct
     n = s->route[to + 1] - first;
     if (n == 0)
         return NULL;
-    choice = n == 1 ? 0 : s->c.spray ? prng_below(&f->prng, n) : mix(m->hash ^ s->seed) % n;
+    choice = n == 1 ? 0 : s->c.spray ? prng_below(&f->prng, n) : prng_mix(m->hash ^ s->seed) % n;
     return &at->port[s->hop[first + choice]];
 }

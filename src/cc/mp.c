@@ -1,6 +1,8 @@
 /* layer 2 (cc): the marking point: RED, and the PI controller. */
 #include "src/cc/mp.h"
 
+#include "prng.h"
+
 #define PI_BITS 16   /* of a probability behind those of CC_ONE */
 #define PI_UNIT 1000 /* bytes */
 
@@ -89,11 +91,7 @@ static uint64_t pi(struct mp *mp, uint64_t queue, ns_t now)
 /* 0 to CC_ONE - 1, for packet `n`. */
 static uint64_t draw(uint64_t seed, uint64_t n)
 {
-    uint64_t z = seed + n * UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) >> 34;
+    return prng_mix(seed + n * UINT64_C(0x9e3779b97f4a7c15)) >> 34;
 }
 
 bool mp_marks(struct mp *mp, uint64_t queue, ns_t now)

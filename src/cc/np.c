@@ -1,6 +1,8 @@
 /* layer 2 (cc): the notification point: interval, scope, delay. */
 #include "src/cc/np.h"
 
+#include "prng.h"
+
 #include <stddef.h>
 
 #define TRIES 8 /* slots looked at */
@@ -51,22 +53,15 @@ void np_init(struct np *np, const struct np_config *config, struct np_slot *slot
     *np = (struct np){.config = config, .slot = slot, .mask = n ? n - 1 : 0};
 }
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static uint64_t mix_address(uint64_t key, const uint8_t a[16])
 {
-    return mix(mix(key ^ load_le64(a)) ^ load_le64(a + 8));
+    return prng_mix(prng_mix(key ^ load_le64(a)) ^ load_le64(a + 8));
 }
 
 /* CNPs go to the source of the marked packet. */
 static uint64_t key_of(const struct np_config *c, const uint8_t *src, const uint8_t *dst)
 {
-    uint64_t key = mix_address(mix(c->scope + 1), src);
+    uint64_t key = mix_address(prng_mix(c->scope + 1), src);
 
     return c->scope == NP_IP_PAIR ? mix_address(key, dst) : key;
 }
