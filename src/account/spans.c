@@ -6,7 +6,7 @@ void spans_init(struct spans *s, ns_t first, span_bill *bill, void *user)
     *s = (struct spans){.first = first, .at = first, .bill = bill, .user = user};
 }
 
-/* What a span adds to `states`, as far as it lies between `from` and `to`. The response part is shared out evenly. */
+/* Add the part of a span between `from` and `to` to `states`. Time in responses is shared out evenly. */
 static void add_part(const struct span *p, ns_t from, ns_t to, ns_t states[TIME_STATES])
 {
     ns_t a = p->start > from ? p->start : from, b = p->end < to ? p->end : to, response = 0;

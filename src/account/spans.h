@@ -17,7 +17,7 @@ struct span {
     uint8_t state;    /* enum time_state; never TIME_RESPONSE */
 };
 
-/* Who is told that `ns` more (negative: less) in `state` are billed to an episode. */
+/* Callback: `ns` (negative: less than before) of time in `state` are billed to an episode. */
 typedef void span_bill(void *user, uint32_t episode, enum time_state state, ns_t ns);
 
 struct spans {

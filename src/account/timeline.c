@@ -216,7 +216,7 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-/* What had been sent before has been sent again. */
+/* End the retransmission of requests once everything sent before the go-back-N was retransmitted. */
 static void settle_requests(struct direction *d, const struct event *e)
 {
     uint32_t end = psn_add(e->p->bth.psn, req_dir_span(e->h, e->p));
@@ -271,8 +271,13 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* When the copy of a request was sent that a NAK at `now` asks for: one that was sent before the latest copy asks for
- * the copy before. If all has been sent again since, the NAK costs nothing. */
+/* When the copy that a sequence NAK at `now` reports missing was sent. The NAK takes about a round trip: if it arrives
+ * within half a round trip of the latest copy, during a retransmission, it reports the copy before.
+ *
+ *   request  5 6 7   5 6 7              5 is lost, and retransmitted
+ *   response           ^ NAK 5          within half a round trip of the second 5: reports the first 5
+ *   response                 ^ NAK 5    later: the second 5 is lost as well
+ */
 static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
 {
     return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt / 2 ? s->ts_first : s->ts;
@@ -340,7 +345,7 @@ static void take_fatal_nak(struct timeline *t, struct direction *d, const struct
     x->sent = s ? s->last : 0;
 }
 
-/* Progress beyond the packet that was sent again ends the row of trouble about it. */
+/* A response that acknowledges more than the retransmitted packet ends the row of episodes about that packet. */
 static void end_row(struct timeline *t, struct direction *d, const struct event *e)
 {
     struct episode *x = episode_at(t, d->row);
@@ -375,7 +380,7 @@ static void on_response(struct timeline *t, const struct event *e)
     timeline_note_response(t, d, e);
     if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0 &&
                  !req_dir_is_under_way(e->h, e->p) && !timeline_skips(d, e)))
-        d->resend.responses = false; /* a later request is answered, and the requester accepts that */
+        d->resend.responses = false; /* the requester accepts the response to a later request: it misses none before */
     d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;
@@ -419,7 +424,8 @@ static void on_before(void *user, const struct event *e)
         timeline_pause(t, e->p);
 }
 
-/* Whether the requester knows all up to `psn` delivered: it drops what comes before a READ response that is missing. */
+/* Whether the requester knows that all PSNs before `psn` were delivered. No response tells it so
+ * while an earlier READ response is missing: it drops all later ones. */
 static bool knows_delivered(const struct direction *d, const struct req_dir *h, uint32_t psn)
 {
     if (!h->have_una || psn_diff(h->una, psn) < 0)

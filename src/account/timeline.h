@@ -20,11 +20,11 @@
 
 /* What an episode is, as far as packets show it. */
 enum trouble {
-    TROUBLE_SEQ_NAK,   /* a sequence NAK asked for a request again */
+    TROUBLE_SEQ_NAK,   /* a sequence NAK demanded the retransmission of a request */
     TROUBLE_IMPLIED,   /* a response skipped the response to a READ or atomic, or a part of it */
     TROUBLE_RNR,       /* RNR NAK */
     TROUBLE_TIMEOUT,   /* the ACK timeout brought a retransmission about */
-    TROUBLE_DEAD,      /* no response ever again */
+    TROUBLE_DEAD,      /* the peer never responded again */
     TROUBLE_REFUSED,   /* a NAK that puts the requester's queue pair into the error state */
     TROUBLE_SLOW,      /* a response came far later than usual */
     TROUBLE_PAUSE,     /* pause frames */
@@ -36,14 +36,14 @@ enum trouble {
 
 /* One time of trouble of a direction of requests. Frames are 0 if there is none. */
 struct episode {
-    uint8_t why;        /* enum trouble */
-    uint32_t flow;      /* of the requests; its place may have been given to another flow since */
-    uint32_t conn, tap; /* number of the connection; conn_tap_of() */
-    uint32_t psn;       /* of the packet that was asked for or sent again */
-    uint32_t root;      /* the first of a row of episodes about one packet: lost, lost again, ...; it may be itself */
-    uint32_t tries;     /* TIMEOUT: how many there were in the row so far */
-    ns_t start, end;    /* of the time that is billed to it */
-    ns_t bill;          /* all time billed to it */
+    uint8_t why;              /* enum trouble */
+    uint32_t flow;            /* of the requests; its place may have been given to another flow since */
+    uint32_t conn, tap;       /* number of the connection; conn_tap_of() */
+    uint32_t psn;             /* of the packet that was NAKed or retransmitted */
+    uint32_t root;            /* the first of a row of episodes about one packet; may be this one */
+    uint32_t tries;           /* TIMEOUT: how many there were in the row so far */
+    ns_t start, end;          /* of the time that is billed to it */
+    ns_t bill;                /* all time billed to it */
     ns_t states[TIME_STATES]; /* the same by state */
     ns_t wait;                /* TIMEOUT: silence before the retransmission; RNR: time waited */
     uint32_t sent;            /* frame of the copy that was sent before */
@@ -68,8 +68,8 @@ struct timeline_row {
 
 struct timeline;
 
-/* The timeline of `o`, which it subscribes to: made when it is asked for first, before the first packet; it lives as
- * long as `o`. NULL without memory. */
+/* The timeline of `o`, created by the first call, which must come before the first packet. It subscribes to `o` and
+ * lives as long as `o`. NULL without memory. */
 struct timeline *timeline_of(struct observer *o);
 /* The capture has several taps: keep what timeline_share_pauses() needs. Before the first packet; false without memory.
  */

@@ -4,7 +4,7 @@
 
 #include "src/account/timeline.h"
 
-/* States over which the later ones of account.h win: a wait of the requester, a loss. */
+/* Sets of states that a later state of account.h may replace: by throttled, by a loss, by an RNR wait. */
 #define BEFORE_THROTTLED (SPANS_GOOD | 1u << TIME_PEER_SLOW | 1u << TIME_READ_DEPTH)
 #define BEFORE_LOSS      (BEFORE_THROTTLED | 1u << TIME_CREDIT | 1u << TIME_THROTTLED)
 #define BEFORE_RNR                                                                                                     \
@@ -19,7 +19,12 @@ struct pending_nak {
     ns_t ts;
 };
 
-/* A wait of the requester that a response ended: the next request tells whether it was held back. */
+/* A wait of the requester, ended by a response. Whether the requester really waited is known with its next request: if
+ * it follows at once, the wait held it back.
+ *
+ *   READ 1  READ 2   (depth 2: READ 3 is not permitted)   response 1   READ 3
+ *                  |------------ from ... to -----------|            at once: READ 3 was held back
+ */
 #define HELD_BEFORE 4
 struct held {
     ns_t from, to; /* to 0: none */
@@ -28,13 +33,14 @@ struct held {
     } before[HELD_BEFORE]; /* waits that ended with a response that the requester dropped */
     unsigned n_before;
     ns_t over; /* when a response let the requester go on; 0: none did yet */
-    /* credits: when fewer messages were under way than the most so far, if it is not sure that no more are kept so; 0:
-     * they were fewer all the time, or it is sure */
+    /* credits: since when fewer messages than `window` were outstanding, if that window is not yet sure to be a limit
+     * of the requester; 0: fewer all the time, or the limit is sure */
     ns_t freed;
     uint32_t ep; /* episode of all such waits */
 };
 
-/* A gap before the first packet of a message: the next one within a message tells whether it was the spacing. */
+/* A wide gap before the first packet of a message: the gaps within later messages tell whether the pacer or the program
+ * made it. */
 struct open_gap {
     ns_t due, to; /* when the packet was due; when it was sent */
     uint32_t len; /* bytes of the packet before */
@@ -42,14 +48,14 @@ struct open_gap {
 #define OPEN_GAPS 8 /* the first ones */
 
 #define UNSURE_WAITS 8 /* the latest ones */
-/* A wait for credits in which as many messages were under way as ever, while it is not sure that the requester keeps no
- * more under way. */
+/* A wait for credits while as many messages as ever were outstanding: perhaps the requester's own limit, not the
+ * credits, held it back. */
 struct unsure {
     ns_t from, to;
     uint32_t window; /* so many */
 };
 
-#define PACE_EARLY 16 /* so many gaps bring the pace near at once: the first ones may have been waits */
+#define PACE_EARLY 16 /* the first gaps change the pace fast: some of them may have been waits */
 
 /* One of the first responses, until it is known how long one usually takes. */
 struct early_response {
@@ -58,7 +64,7 @@ struct early_response {
     uint32_t psn;          /* its PSN */
     uint32_t sent, answer; /* frames of the latest request, and of the response */
 };
-#define EARLY_PROGRESS 64 /* which of the first responses were slow is told by then, or not at all */
+#define EARLY_PROGRESS 64 /* after so many responses it is too late to decide which of the first ones were slow */
 #define SLOW_AFTER     8  /* after so many responses it is known how long one takes, without a REP */
 
 #define OVERTAKEN 8 /* the latest ones */
@@ -69,17 +75,18 @@ struct direction {
     /* A READ or atomic whose response was skipped. */
     struct {
         bool open;
-        bool ignored;   /* the requester had gone back for a NAK just before: it does not go back again */
+        bool ignored;   /* the requester went back on a NAK just before: it does not go back a second time */
         uint32_t frame; /* of the response that came instead */
         ns_t ts;
     } stuck;
-    /* A skipped response came after all: the requester may have dropped those that came before it. */
+    /* A skipped response arrived after all, reordered: the requester may have dropped the responses that overtook it.
+     */
     struct {
-        uint32_t psn, behind; /* PSNs of those, and behind them; equal: none */
+        uint32_t psn, behind; /* first PSN of the dropped responses, and the PSN after the last one; equal: none */
         uint32_t frame;       /* the first of them */
         ns_t ts;
     } overtaken[OVERTAKEN];
-    unsigned n_overtaken; /* so far, since it went back; the latest is at (n_overtaken - 1) % OVERTAKEN */
+    unsigned n_overtaken; /* since the last go-back-N; the latest is at (n_overtaken - 1) % OVERTAKEN */
     /* The latest gap in the requests. */
     struct {
         uint32_t psn, frame; /* first PSN of the gap; frame that came instead, 0: none */
@@ -87,10 +94,10 @@ struct direction {
     } gap;
     /* A retransmission under way. */
     struct {
-        bool requests;  /* until `psn` has been sent again */
-        bool responses; /* until response `rsp` has come again */
-        bool back;      /* the latest response is before the one before it: late, or they begin again */
-        bool answered;  /* the requester has accepted a response to a READ or atomic since, or they began again */
+        bool requests;  /* requests are being retransmitted, until the request before `psn` was */
+        bool responses; /* responses are being repeated, until the one before `rsp` was */
+        bool back;      /* the latest response has an earlier PSN than the one before: late, or repeated */
+        bool answered;  /* since then a READ or atomic response was accepted, or responses are repeated */
         uint32_t psn, rsp;
         uint32_t ep;
     } resend;
@@ -100,22 +107,22 @@ struct direction {
         uint32_t n;         /* in the series */
         ns_t ts;            /* of the latest; 0: none */
     } cnp;
-    /* The spacing of packets after CNPs, as packets within a message show it: they wait for nothing else. */
+    /* The spacing of packets after CNPs, learnt within messages, where packets wait for nothing but the pacer. */
     struct {
         uint32_t len;      /* bytes of a request; 0: not known */
         ns_t gap;          /* behind it; 0: as usual */
-        ns_t shown_ts;     /* when the packet that it showed last followed was sent */
+        ns_t shown_ts;     /* when the packet before the gap last learnt from was sent */
         uint32_t released; /* wide gaps in a row that ended with a response */
         uint32_t answers;  /* responses that acknowledged more since the latest new request */
         uint32_t proved;   /* PSN up to which they did */
         uint32_t freed;    /* PSNs that the latest of them acknowledged */
         unsigned n_open;
-        struct open_gap open[OPEN_GAPS]; /* before messages, since the latest CNP: not told yet */
+        struct open_gap open[OPEN_GAPS]; /* gaps before messages since the latest CNP, not yet decided */
     } cut;
     struct held depth, credit;
-    /* The queue pair is used again from its first PSN on. */
+    /* The queue pair was reset and starts again at its first PSN, without CM in the capture. */
     struct {
-        bool on;            /* until it has sent as much as before */
+        bool on;            /* until its PSNs pass those sent before the reset */
         bool unsure;        /* no MSN has confirmed it yet */
         ns_t from, to;      /* the pause before */
         uint32_t msgs;      /* messages begun since */
@@ -126,17 +133,17 @@ struct direction {
     uint32_t progress;    /* responses that acknowledged more than the ones before */
     uint32_t backs;       /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
     bool by_nak;          /* it went back last for a NAK, explicit or implied; no response was accepted since */
-    uint32_t reads_from;  /* req_dir.reads_at when the queue pair was used again */
+    uint32_t reads_from;  /* req_dir.reads_at when the queue pair was reset */
     bool have_limit;      /* limit */
     bool have_msn;        /* msn_ahead */
     bool dead;            /* no response came to many tries */
     uint32_t limit;       /* number of the last message that the credits permit, 24 bits */
     uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
-    uint8_t window_times; /* how often as many as that held back the next one; at most WINDOW_SURE */
-    ns_t freed;           /* since when they are fewer; 0: they are as many */
+    uint8_t window_times; /* how often that many outstanding messages held back the next one; at most WINDOW_SURE */
+    ns_t freed;           /* since when fewer than `window` are outstanding; 0: `window` are */
     struct unsure unsure[UNSURE_WAITS];
     uint32_t n_unsure;  /* so far; the latest is at (n_unsure - 1) % UNSURE_WAITS */
-    uint32_t msn_ahead; /* what the MSN counts more than the messages seen */
+    uint32_t msn_ahead; /* MSN minus the number of messages seen */
     /* The one packet of a SEND that may be sent without a credit. */
     struct {
         bool on;      /* neither acknowledged nor permitted by credits yet */
@@ -166,8 +173,8 @@ struct direction {
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
     struct early_response early_gap; /* meanwhile, the longest time between two packets of responses */
-    ns_t early_rtt;     /* least_first when it was last tried to tell which of them were slow; 0: not yet */
-    bool early_decided; /* it was told */
+    ns_t early_rtt;     /* least_first at the last attempt to decide which of them were slow; 0: none yet */
+    bool early_decided; /* decided which of them were slow */
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
@@ -176,7 +183,7 @@ struct direction {
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     uint32_t peer;     /* likewise, of the responder */
     ns_t last_answer;  /* time of the latest response */
-    bool full;         /* as many READs and atomics as may be were outstanding when the latest response came */
+    bool full;         /* the maximum of READs and atomics was outstanding when the latest response came */
     uint32_t most;     /* PSNs sent and not acknowledged, at most */
     ns_t last_request; /* time of the latest request */
     ns_t last_new;     /* time of the latest new one */
@@ -212,7 +219,7 @@ struct turn {
     uint32_t host;   /* place in timeline.sent */
     uint32_t len;    /* its bytes */
     bool answer;     /* a response */
-    ns_t ts, before; /* time, and that of the one before of its queue pair */
+    ns_t ts, before; /* its time, and that of the packet before of the same queue pair */
 };
 #define TURNS 256 /* the latest ones */
 
@@ -220,7 +227,7 @@ struct turn {
 struct paused {
     uint32_t tap, frame; /* frame: first one of the pause */
     uint8_t mac[6];
-    ns_t since, until; /* until: as the latest pause frame says; at most */
+    ns_t since, until; /* until: at most, from the latest pause frame */
 };
 #define PAUSES 256 /* the latest ones */
 
@@ -287,12 +294,14 @@ uint32_t episode_new(struct timeline *t, uint32_t flow, enum trouble why, uint32
 struct episode *episode_at(struct timeline *t, uint32_t n);
 /* Forget what is known of the queue pair but its spans. */
 void direction_reset(struct direction *d);
-/* The time between `from` and `to`, as far as its states are in the set `over` (1 << state), is billed to `ep`. */
+/* Bill the time between `from` and `to` to `ep` in state `state`, but only time that so far has a state of the set
+ * `over` (1 << state). */
 void timeline_claim(struct timeline *t, struct direction *d, ns_t from, ns_t to, uint32_t over, enum time_state state,
                     uint32_t ep);
-/* The time up to `to` is billed to `ep`; without one it is not known. */
+/* Bill the time up to `to` to `ep`; with NO_EPISODE it becomes not_known. */
 void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_state state, uint32_t ep);
-/* The time up to `now` has no trouble of its own; that of a retransmission under way is on the bill of that one. */
+/* Account for the time up to `now` that has no cause of its own: it is idle, transfer or response, or, during a
+ * retransmission, billed to that one. */
 void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t now, bool response);
 /* READs and atomics that the requester waits for. */
 uint32_t timeline_reads(const struct direction *d, const struct req_dir *h);
@@ -311,12 +320,13 @@ static inline bool is_resending(const struct direction *d)
 void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep);
 /* Request `e`, with which the requester goes back: why, and what the time before it was lost to. */
 void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
-/* The same of a request that a NAK asked for and that the tap has not seen before. */
+/* Likewise for the retransmission of a NAKed request whose first copy the tap has not seen. */
 void timeline_late(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 
 /* timeline_reads.c. Whether response `e` skips one to a READ or atomic: its requester drops it. */
 bool timeline_skips(const struct direction *d, const struct event *e);
-/* Response `e` is to a request behind those that take no response of their own: the requester does not miss any. */
+/* Response `e` answers a request after SENDs and WRITEs: those have no response that the requester could miss, so
+ * advance rsp_next over them. */
 void timeline_pass_others(struct direction *d, const struct event *e);
 /* The first response that skips one to a READ or atomic. */
 void timeline_note_skip(struct direction *d, const struct event *e, ns_t now);
@@ -325,7 +335,8 @@ void timeline_note_read_response(struct direction *d, const struct event *e);
 
 /* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
-/* Response `e` after nothing since `from`: whether what it brings was waited for. */
+/* Response `e`, the first packet of the direction since `from`: decide whether the requester waited for it (READ depth,
+ * credits). */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
@@ -334,17 +345,18 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
 
 /* timeline_pace.c. A CNP. */
 void timeline_cnp(struct timeline *t, const struct event *e);
-/* The first response `e` of a direction tells whose the first CNPs were. */
+/* The first response `e` of a direction names the requester's QPN: assign the CNPs seen earlier to it. */
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e);
 /* Response `e`, after CNPs: it may have let the requester go on. */
 void timeline_note_answer(struct direction *d, const struct event *e);
-/* A new request `e`, after nothing since `from`: how fast they follow each other. `held`: it waited for a credit. */
+/* A new request `e`, the first packet of the direction since `from`: learn how fast requests follow each other. `held`:
+ * it waited for a credit. */
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held);
 /* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
  * the host that sent later sends a frame. */
 ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since);
-/* Whether a new request at `now` was not sent as soon as the one before, and others of the host, had been; `slack`: by
- * how much at least, while it is not known how long a frame takes. */
+/* Whether a new request at `now` came later after the host's latest requests than usual; `slack`: by at least so much,
+ * while the time that a frame takes is not known. */
 bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack);
 /* Whether a new request at `now` was sent in its turn: requests of others of the host, each of which had one since the
  * latest request, filled the time. */
@@ -366,16 +378,17 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);
-/* No response came to the last tries: what was lost to them since the latest response is the time of a dead peer. */
+/* The last retries had no response: time lost to them since the latest response becomes peer_dead. */
 void timeline_peer_failed(struct timeline *t, struct direction *d, const struct req_dir *h);
 /* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
-/* Whether with request `e` the queue pair is used again from its first PSN on, without connection
+/* Whether request `e` shows that the queue pair was reset and starts again at its first PSN, without connection
  * management. */
 bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
-/* It is: the time before was idle. */
+/* The queue pair was reset: the time before `e` was idle. */
 void timeline_again(struct direction *d, const struct event *e, ns_t now);
-/* Any request, any response: what tells that it is used again. */
+/* Every request and response: keep what timeline_begins_again() needs, and find out whether a reset was assumed
+ * wrongly. */
 void timeline_note_request(struct direction *d, const struct event *e);
 void timeline_note_response(struct timeline *t, struct direction *d, const struct event *e);
 

@@ -77,7 +77,7 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
     return d->pace * (len + FRAME_EXTRA) / PACE_BYTES;
 }
 
-/* The pace follows the median of what it took: `gap` behind a frame of `len` bytes. */
+/* Move the pace towards the median: `gap` is the time after a frame of `len` bytes. */
 static void note_pace(struct direction *d, ns_t gap, uint32_t len)
 {
     ns_t took, off, step = d->pace / 16;
@@ -196,9 +196,9 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
     d->cut.n_open = 0;
 }
 
-/* A wide gap before the first packet of a message is the spacing of packets, and not the wait of a requester that had
- * nothing to send, if packets within messages are spaced as widely. Until they tell: if requests are outstanding, and
- * none was answered just now. `own`: time of the frame before. */
+/* A wide gap before the first packet of a message: the pacer made it if packets within messages are as far apart, else
+ * the program had nothing to send. While that spacing is not known: the pacer, if requests are outstanding and none was
+ * acknowledged just now. `own`: time that the frame before takes. */
 static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
@@ -206,7 +206,7 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
 
     if (released && d->full && timeline_uses_depth(e->p))
         return;
-    released &= d->cut.answers <= 1; /* a response before that one would have let it go sooner */
+    released &= d->cut.answers <= 1; /* with two, the earlier response would have released the request already */
     if (known ? is_as_spaced(d, due, now, d->last_len) : timeline_outstanding(d, e->h) && !released)
         claim_throttled(t, d, e, due, now);
     else if (!known)

@@ -9,9 +9,9 @@
 /* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
  */
 #define QUANTUM_MOST   PAUSE_QUANTUM_BITS
-#define PAUSE_REACTION (20 * NS_PER_US) /* who may send again does so within this time */
+#define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
 
-/* The pause under way that a station asked for: its latest one. NULL: none. */
+/* The latest pause that the sender of pause frame `p` has demanded; NULL: none. */
 static struct paused *pause_of(struct timeline *t, const struct pkt *p)
 {
     uint32_t tap = conn_tap_of(p->frame);
@@ -34,7 +34,7 @@ static struct paused *pause_new(struct timeline *t, const struct pkt *p)
     return x;
 }
 
-/* The longest time that the frame asks for, of all classes; 0: it ends a pause. */
+/* The longest pause that the frame demands for any class, in quanta; 0: it ends the pause. */
 static unsigned quanta_of(const struct pause_frame *f)
 {
     unsigned most = 0;

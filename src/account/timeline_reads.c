@@ -25,8 +25,8 @@ void timeline_pass_others(struct direction *d, const struct event *e)
     }
 }
 
-/* Whether response `e` was sent before the responder had the request with which the requester went back last: it comes
- * sooner than a round trip, behind that or behind the latest copy of its own request. */
+/* Whether response `e` was already in flight at the last go-back-N: it arrives sooner than a round trip after the
+ * retransmission, or after the latest copy of its own request. */
 static bool is_under_way(const struct event *e)
 {
     const struct req_dir *h = e->h;
@@ -37,7 +37,7 @@ static bool is_under_way(const struct event *e)
         return true;
     if (!s)
         return false;
-    again = e->p->op->flags & OPF_ACK || s->ts < h->back_ts ? h->back_ts : s->ts; /* an ACK answers any request */
+    again = e->p->op->flags & OPF_ACK || s->ts < h->back_ts ? h->back_ts : s->ts; /* an ACK may answer any request */
     return now - again < h->rtt - 1 && now - s->ts_first >= h->rtt;
 }
 
@@ -51,7 +51,7 @@ void timeline_note_skip(struct direction *d, const struct event *e, ns_t now)
     d->stuck.frame = frame_u32(e->p);
 }
 
-/* The response that others skipped comes: it was only overtaken by those from `psn` on. */
+/* The skipped response arrives, so it was reordered: note those that overtook it, from `psn` on. */
 static void note_overtaken(struct direction *d, uint32_t psn)
 {
     unsigned i = d->n_overtaken++ % OVERTAKEN;
@@ -70,8 +70,8 @@ void timeline_note_read_response(struct direction *d, const struct event *e)
 
     if (d->stuck.open && e->p->bth.psn == d->rsp_next) {
         d->stuck.open = false;
-        if (!d->resend.responses &&
-            !d->stuck.ignored) { /* else it comes again: what skipped it was sent before and came in vain */
+        /* else it is a repeated response: those that skipped it were sent before and dropped */
+        if (!d->resend.responses && !d->stuck.ignored) {
             note_overtaken(d, behind);
             behind = d->rsp_high;
         }
@@ -86,9 +86,9 @@ void timeline_note_read_response(struct direction *d, const struct event *e)
     if (!d->have_rsp || psn_diff(behind, d->rsp_high) > 0)
         d->rsp_high = behind;
     d->have_rsp = true;
-    d->resend.answered |= d->resend.back && e->p->bth.psn == psn_add(d->rsp_latest, 1); /* they begin again */
+    d->resend.answered |= d->resend.back && e->p->bth.psn == psn_add(d->rsp_latest, 1); /* the responder repeats them */
     d->resend.back = !under_way && psn_diff(e->p->bth.psn, d->rsp_latest) < 0;
     d->rsp_latest = e->p->bth.psn;
-    if (d->resend.responses && d->resend.answered) /* others were under way before, and come in vain */
+    if (d->resend.responses && d->resend.answered) /* responses still in flight since before are dropped */
         d->resend.responses = psn_diff(behind, d->resend.rsp) < 0;
 }

@@ -1,5 +1,5 @@
-/* layer 2b (account): where the time of each direction of requests went: the requester goes back, and gives up; a queue
- * pair that is used again; the end. */
+/* layer 2b (account): where the time of each direction of requests went: go-back-N and exhausted retries; a queue pair
+ * that was reset; the end of the capture. */
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 #include "src/account/timeline_impl.h"
@@ -77,7 +77,14 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     resend_from(t, d, e, ep);
 }
 
-/* A NAK asked for it: the wait for the retransmission. `state`: of that wait. */
+/* The requester goes back on NAK `n` (sequence or RNR): the time since the NAK gets `state`.
+ *
+ *   request  5 6 7 ............. 5 6 7
+ *   response         NAK 5
+ *            |-------| loss_nak            take_seq_nak(): from the lost packet to the NAK
+ *                    |---------| state     here: from the NAK to the retransmission
+ *                              |---|       loss_resend, see timeline_pass()
+ */
 static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct pending_nak *n,
                         enum time_state state)
 {
@@ -100,8 +107,8 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
     resend_from(t, d, e, ep);
 }
 
-/* A response that comes before an earlier one is dropped: that response `psn` is asked for again tells that this one
- * was. Returns when it came, 0: it did not; and its frame. */
+/* When the response with PSN `psn` arrived before an earlier one and was dropped: a requester that requests it again
+ * shows that. 0: it did not arrive early; *frame: its frame. */
 static ns_t came_too_early(const struct direction *d, uint32_t psn, uint32_t *frame)
 {
     unsigned n = d->n_overtaken < OVERTAKEN ? d->n_overtaken : OVERTAKEN;
@@ -114,7 +121,7 @@ static ns_t came_too_early(const struct direction *d, uint32_t psn, uint32_t *fr
     return 0;
 }
 
-/* A response had skipped the response that is asked for again. */
+/* Implied NAK: the requester goes back because a later response skipped the one with this PSN. */
 static void back_by_skip(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t ep = episode_new(t, e->flow, TROUBLE_IMPLIED, e->p->bth.psn, now);
@@ -134,9 +141,10 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     resend_from(t, d, e, ep);
 }
 
-/* Where the ACK timeout is not known it ran out after so much silence, and so many usual times to a response. */
-#define NAK_HEEDED  (20 * NS_PER_MS) /* and a slow host acts on a NAK within this time */
-#define RNR_HEEDED  4                /* and on an RNR NAK within so many times its timer */
+/* If the ACK timeout is not known, it may have expired after a silence of TIMER_LEAST, and of TIMER_TIMES the usual
+ * time to a response. */
+#define NAK_HEEDED  (20 * NS_PER_MS) /* even a slow host acts on a NAK within this time */
+#define RNR_HEEDED  4                /* and on an RNR NAK within so many times the RNR timer */
 #define TIMER_LEAST NS_PER_MS
 #define TIMER_TIMES 20
 
@@ -150,8 +158,8 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
     return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
 }
 
-/* A requester goes back to a READ or atomic before the request that the RNR NAK is about, long after the RNR timer: it
- * did not take the NAK, for a response before it was missing. */
+/* True if the requester ignored the RNR NAK: long after the RNR timer it goes back to an earlier READ or atomic. A
+ * response to that one was missing, so it had dropped the NAK. */
 static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t silence)
 {
     const struct pending_nak *n = &d->rnr;
@@ -237,7 +245,7 @@ void timeline_other(struct timeline *t, const struct pkt *p)
     t->seen[flow].closed_last = p->frame->ts;
 }
 
-/* When the host that the requests in `f` go to sent anything last; 0: never. */
+/* Time of the latest frame from the destination host of `f`; 0: none. */
 static ns_t last_frame_of_peer(struct timeline *t, const struct flow *f)
 {
     const struct flow *flows = conn_flows(observer_conns(t->observer));
@@ -250,7 +258,7 @@ static ns_t last_frame_of_peer(struct timeline *t, const struct flow *f)
     return last;
 }
 
-/* Tries without a response, of all requests to the host that those in `f` go to. */
+/* Number of retries without a response, of all connections to the destination host of `f`. */
 static uint32_t tries_to(const struct timeline *t, const struct flow *f)
 {
     const struct flow *flows = conn_flows(observer_conns(t->observer));
@@ -262,7 +270,8 @@ static uint32_t tries_to(const struct timeline *t, const struct flow *f)
     return n;
 }
 
-/* Several tries, or a try and DREQs sent again, and the host sent nothing since the first of them. */
+/* True if the host sent nothing since the first ACK timeout, and at least two retries, or one and retransmitted DREQs,
+ * had no response. */
 static bool is_silent(struct timeline *t, const struct direction *d, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
@@ -304,7 +313,7 @@ void timeline_peer_failed(struct timeline *t, struct direction *d, const struct 
     timeline_claim(t, d, since, d->spans.at, over, TIME_PEER_DEAD, ep);
 }
 
-/* The requester waits for the ACK timer of its last try, and then gives up: `end` is the end of its connection. */
+/* The ACK timer of the last retry expires, and the requester gives up; `end` is the end of its connection. */
 static void finish_tries(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t end)
 {
     ns_t expiry = d->spans.at + d->wait;
@@ -329,7 +338,7 @@ static bool is_spent(const struct timeline *t, const struct direction *d, uint32
     return (c->have_timeout || c->have_req_timer) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
 }
 
-/* It gives up at once; if it had gone back for a NAK already, it waits for its ACK timer before. */
+/* The requester gives up at once; if its last go-back-N was for a NAK, only when its ACK timer has expired. */
 static void finish_spent(struct timeline *t, struct direction *d, uint32_t flow, ns_t end)
 {
     uint32_t ep = episode_new(t, flow, TROUBLE_IMPLIED, d->rsp_next, d->stuck.ts);
@@ -364,8 +373,8 @@ static void finish_without_retry(struct timeline *t, struct direction *d, struct
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
-/* Requests are outstanding, and no packet of theirs came any more. `closed`: the first DREQ of the connection; 0: none.
- */
+/* Requests are outstanding at the end, and neither a retransmission nor a response follows. `closed`: time of the first
+ * DREQ; 0: none. */
 static void finish_outstanding(struct timeline *t, struct direction *d, struct req_dir *h, ns_t end, ns_t closed)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
@@ -424,14 +433,14 @@ void timeline_finish(struct timeline *t, uint32_t flow)
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
     spans_add(&d->spans, to, TIME_CM, NO_EPISODE);
-    if (from) /* responses that come in vain behind the DREQ cost nothing */
+    if (from) /* responses after the DREQ are dropped and cost nothing */
         spans_change(&d->spans, from, d->spans.at, ALL_STATES, TIME_CM, NO_EPISODE);
 }
 
 /* --- Used again ------------------------------------------------------------------------------- */
 
-/* All was acknowledged, by more than one response, and then nothing came for long: neither a lost request nor a lost
- * ACK explains the first PSN. */
+/* A request has the first PSN again. It is a reset of the queue pair, not a retransmission, if several responses had
+ * acknowledged everything and a long silence followed: neither a lost request nor a lost ACK explains that. */
 bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
@@ -471,7 +480,7 @@ void timeline_note_request(struct direction *d, const struct event *e)
         d->again.on = false;
 }
 
-/* The MSN counts on: these were retransmissions all the same. */
+/* The MSN continues, so the queue pair was not reset: the requests since then were retransmissions. */
 static void refute(struct timeline *t, struct direction *d, const struct event *e)
 {
     uint32_t ep = episode_new(t, e->flow, TROUBLE_TIMEOUT, d->first, d->again.from);

@@ -42,13 +42,14 @@ static ns_t early_spread(const struct early_response *r, unsigned n, ns_t usual)
     return sum;
 }
 
-/* The shortest round trip: of CM messages, if the first responses were all slow. */
+/* The shortest round trip: from REQ to REP, if all of the first responses were slow. */
 static ns_t shortest_trip(const struct direction *d)
 {
     return d->by_rep && d->by_rep < d->least_first ? d->by_rep : d->least_first;
 }
 
-/* None can come within a round trip, however close the responses to several requests follow each other. */
+/* True if an early response is slow. Responses to requests sent back to back follow each other closely, which makes
+ * `usual` too short: less than two round trips is never slow. */
 static bool early_is_slow(const struct timeline *t, const struct direction *d, const struct early_response *r,
                           ns_t usual, ns_t spread)
 {
@@ -57,8 +58,12 @@ static bool early_is_slow(const struct timeline *t, const struct direction *d, c
     return timeline_is_slow(took, usual, spread) && took > 2 * shortest_trip(d) && took > SLOW_TICKS * t->tick;
 }
 
-/* Each longer one of the first responses is held against the median of all, and the mean distance of the shorter ones
- * from it: from the first one on that is slow, all are. Returns whether any is. */
+/* Decide which of the first responses were slow: sort them by length; the usual time is their median. Going up from the
+ * median, the first response that is slow by the median and the mean distance of all shorter ones makes itself and all
+ * longer ones slow. Returns whether any was.
+ *
+ *   lengths, us   5 5 6 [6] 7 8 | 900 950      usual 6; 900 and 950 are slow
+ */
 static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
 {
     struct early_response r[SLOW_AFTER];
@@ -86,9 +91,9 @@ static bool settle_early(struct timeline *t, struct direction *d, uint32_t flow)
 }
 
 #define ASKS         0x80       /* AckReq in sent.ackreq */
-#define ANSWERED_MAX TRACK_SENT /* requests that are looked through for the first that a response answers */
+#define ANSWERED_MAX TRACK_SENT /* at most so many requests are searched for the first one that a response answers */
 
-/* The first one of the requests that response `e` answers which asked for a response; NULL. */
+/* The first request with AckReq among those that response `e` acknowledges; NULL: none. */
 static const struct sent *first_answered(const struct event *e)
 {
     uint32_t psn = e->p->bth.psn, from = e->h->have_una ? e->h->una : psn;
@@ -125,8 +130,8 @@ static void note_early(struct direction *d, const struct event *e, ns_t from, ns
         d->early_gap = early_response(e, from, now);
 }
 
-/* When the last of them has come it is told which of them were slow. All may have waited for the first one: again when
- * another response then comes sooner after its request. */
+/* After SLOW_AFTER responses, decide which of them were slow. All of them may have been delayed by the first one:
+ * decide again when a later response shows a round trip of less than half. */
 static void decide_early(struct timeline *t, struct direction *d, uint32_t flow)
 {
     bool sooner = !d->early_rtt || d->least_first <= d->early_rtt / 2;
@@ -230,10 +235,10 @@ static uint32_t messages_behind(struct req_dir *h, uint32_t una)
     return s && s->msg ? h->msgs - s->msg + 1 : 0;
 }
 
-#define WINDOW_SURE 2 /* as many messages again are no chance */
+#define WINDOW_SURE 2 /* twice the same number is no coincidence */
 
-/* A request that needs no credit shows how many messages the requester keeps under way: while there were as many it
- * waited for no credit. */
+/* `window` turns out to be the requester's own limit: while that many messages were outstanding it did not wait for
+ * credits. */
 static void settle_unsure(struct direction *d)
 {
     for (unsigned i = 0; i < d->n_unsure && i < UNSURE_WAITS; i++)
@@ -242,14 +247,14 @@ static void settle_unsure(struct direction *d)
     d->n_unsure = 0;
 }
 
-/* A wait for a credit that the request sent at `now` shows. Part of it may be that the requester keeps no more messages
- * under way: that is told later. */
+/* The SEND at `now` had waited for a credit. Part of that time may be due to the requester's own limit of outstanding
+ * messages; settle_unsure() corrects it later. */
 static void claim_credit(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->credit.from, freed = d->credit.freed;
 
     if (now > d->credit.to && timeline_awaits_turn(t, d, now)) {
-        drop_wait(&d->credit); /* it was not its turn yet when the credits came */
+        drop_wait(&d->credit); /* when the credits came, other queue pairs of the host were still due first */
         return;
     }
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
@@ -257,9 +262,13 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
         d->unsure[d->n_unsure++ % UNSURE_WAITS] = (struct unsure){.from = from, .to = freed, .window = d->window};
 }
 
-/* A WRITE needs neither a credit nor a READ to be over, nor does a READ while fewer are outstanding than agreed on. If
- * it was not sent sooner, and follows a response at once, again and again behind as many messages, the requester keeps
- * no more under way: the next one waits until one of them is complete. */
+/* Find the requester's own limit of outstanding messages. A WRITE needs no credit and no READ depth, nor does a READ
+ * below the agreed depth. If such a request nevertheless follows a response at once, and WINDOW_SURE times with the
+ * same number of messages outstanding, that number is the limit.
+ *
+ *   WRITE 1 2 3 4 ......... 5 ......... 6       window 4: each new one waits until one is complete
+ *   ACK                   1           2
+ */
 static void note_window(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t n = e->h->have_una ? messages_behind(e->h, e->h->una) + 1 : 0;
@@ -278,11 +287,10 @@ static void note_window(struct timeline *t, struct direction *d, const struct ev
     d->freed = n < d->window ? now : 0;
 }
 
-#define TIMER_SHORTEST 4096 /* half the time of ACK timeout code 1, ns: no shorter silence can be that of a timer */
+#define TIMER_SHORTEST 4096 /* half the ACK timeout of code 1, ns: a shorter silence is no ACK timeout */
 
-/* A READ or atomic is sent. A requester that missed a response would have gone back before: it was the tap that lacks
- * it.
- */
+/* A READ or atomic is sent. If a response seemed skipped and the requester did not go back, it has received that
+ * response: only the tap missed it. */
 static void note_read(struct direction *d, const struct event *e, ns_t now)
 {
     bool missed = e->as == SEEN_NEW && d->stuck.open && now - d->stuck.ts > reaction(d);
@@ -307,13 +315,13 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     else
         timeline_pass(t, d, e->h, now, false);
     if (UNLIKELY(e->as == SEEN_GAP))
-        d->have_msn = false; /* it may have had messages */
+        d->have_msn = false; /* messages may have begun in the gap */
     if (UNLIKELY(timeline_uses_depth(e->p)))
         note_read(d, e, now);
     if (e->as != SEEN_NEW)
         return;
     if (UNLIKELY(d->depth.to && !timeline_uses_depth(e->p)))
-        drop_wait(&d->depth); /* work requests begin in order: none that the depth held back was the next */
+        drop_wait(&d->depth); /* work requests start in order: the depth did not hold back the next one */
     if (UNLIKELY(d->depth.over && timeline_uses_depth(e->p)))
         claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
     held = d->credit.over && e->p->op->flags & OPF_SEND;
@@ -327,12 +335,12 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     timeline_pace(t, d, e, from, now, held);
 }
 
-/* As many READs and atomics as may be outstanding are: nothing arrived for long, or one of them is done. */
+/* The maximum of READs and atomics is outstanding: note a long wait, or its end when one of them completes. */
 static void watch_depth(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), e->flow)->params;
     ns_t half = half_trip(d);
-    uint32_t depth = c->have_depth ? c->depth : UINT32_MAX; /* a requester that has no more to ask looks the same */
+    uint32_t depth = c->have_depth ? c->depth : UINT32_MAX; /* without further READs it would look the same */
     bool done = !(e->p->op->flags & OPF_ACK && !(e->p->have & H_ATOMICACKETH)) && e->p->op->flags & OPF_END;
     bool full = timeline_reads(d, e->h) >= depth;
 
@@ -362,8 +370,8 @@ static bool may_send(const struct direction *d, struct req_dir *h, uint32_t limi
     return psn_diff(psn_add(latest, 1), limit) <= (probe ? 0 : 1);
 }
 
-/* By how much the MSN counts more than the messages seen. It may count messages behind the one that the response is
- * to, but never fewer: the least is right. */
+/* Learn msn_ahead, the MSN minus the number of messages seen. A responder may have counted messages after the
+ * acknowledged one, but never fewer than that: the minimum is right. */
 static void watch_msn(struct direction *d, const struct event *e)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
@@ -380,7 +388,7 @@ static void watch_msn(struct direction *d, const struct event *e)
     d->have_msn = true;
 }
 
-/* The first response tells that there are credits. A queue pair begins without any. */
+/* The first response with a credit count starts flow control. A new queue pair has no credits. */
 static void begin_credits(struct direction *d, struct req_dir *h, uint32_t limit)
 {
     bool whole = d->have_msn && d->msn_ahead == 0;
@@ -404,8 +412,8 @@ static void note_freed(struct direction *d, const struct event *e, ns_t now)
         d->freed = now;
 }
 
-/* Since when the next packet of a SEND, which comes when credits do at `now`, had waited for them: before the requester
- * had room for one more message it was not asked for. */
+/* The credits arrive at `now`: since when the next packet of a SEND waited for them. Before the requester had room for
+ * one more message, it did not wait for credits. */
 static ns_t waits_since(struct direction *d, struct req_dir *h, ns_t now)
 {
     ns_t own = d->paces == PACE_EARLY ? timeline_frame_takes(d, d->last_len) : 0;
@@ -420,7 +428,7 @@ static ns_t waits_since(struct direction *d, struct req_dir *h, ns_t now)
     return d->last_new;
 }
 
-/* An RNR NAK comes for the packet that was sent without a credit: the rest of its message waited until now. */
+/* An RNR NAK for the probe (the packet sent without credit): the rest of its message waited until now. */
 static void claim_held(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     d->credit.over = 0;
@@ -431,7 +439,7 @@ static void claim_held(struct timeline *t, struct direction *d, const struct eve
     claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
 }
 
-/* Which message may be sent at most is told by the responses: their MSN, plus the credits. */
+/* The last message that may be sent is MSN plus credits of the latest response. */
 static void watch_credits(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     unsigned code = aeth_value(e->p->aeth.syndrome);
@@ -458,8 +466,8 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     d->probe.on = probe;
 }
 
-/* The requester drops response `e` to a READ or atomic, credits and all, for one before it is missing. It takes those
- * of an ACK. */
+/* The requester drops READ or atomic response `e`, with its credits, while an earlier response is missing. It takes the
+ * credits of an ACK. */
 static bool is_dropped(const struct direction *d, const struct event *e)
 {
     if (e->p->op->flags & OPF_ACK)
@@ -483,8 +491,8 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 
 #define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
 
-/* The usual time to a response follows the median: up for a longer one, down for a shorter one, by an eighth. `counts`:
- * the response tells how long one takes if nothing goes wrong. */
+/* Move the usual time to a response towards the median: up after a longer one, down after a shorter one, by an eighth.
+ * `counts`: nothing went wrong, so the time is representative. */
 static void note_usual(struct direction *d, ns_t took, bool counts)
 {
     ns_t off = took > d->usual ? took - d->usual : d->usual - took;
@@ -496,7 +504,7 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
     if (!d->usual)
         d->usual = took;
     else if (took > d->usual && d->waited < USUAL_EARLY && took < SLOW_LEAST)
-        d->usual += (took - d->usual) / 2; /* the first one may have been none: two packets with one time stamp */
+        d->usual += (took - d->usual) / 2; /* the first time may have been 0: two packets with one time stamp */
     else if (took > d->usual)
         d->usual += d->usual / 8 + 1;
     else if (took < d->usual)
@@ -526,14 +534,13 @@ static bool in_recovery(const struct direction *d, const struct event *e)
     return nak || is_resending(d) || d->nak.open || d->rnr.open;
 }
 
-/* Or what was sent again has not been answered yet. */
+/* Likewise, or until a retransmission is acknowledged. */
 static bool in_trouble(const struct direction *d, const struct event *e)
 {
     return in_recovery(d, e) || d->row != NO_EPISODE;
 }
 
-/* When response `e` would have come from a responder as fast as usual; not before the latest packet of the direction.
- */
+/* When response `e` was due with the usual time; not before the latest packet of the direction. */
 static ns_t due(const struct direction *d, const struct event *e)
 {
     const struct sent *s = first_answered(e);
@@ -543,9 +550,9 @@ static ns_t due(const struct direction *d, const struct event *e)
     return at > d->spans.at ? at : d->spans.at;
 }
 
-/* Whether a response that came `took` after the latest packet, without a retransmission since, is slow. None can come
- * within a round trip, however close those to several requests follow each other; nor do time stamps tell it that are
- * too coarse. */
+/* Whether a response `took` after the latest packet, without a retransmission since, is slow. Less than two round trips
+ * is never slow, since responses to requests sent back to back follow each other closely; nor is a time that coarse
+ * time stamps cannot resolve. */
 static bool is_slow(const struct timeline *t, const struct direction *d, const struct event *e, ns_t took)
 {
     bool known = d->progress >= SLOW_AFTER || d->by_rep;
