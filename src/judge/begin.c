@@ -87,7 +87,8 @@ static bool leaps(const struct judged *a)
     return a->as == SEEN_GAP && psn_diff(a->p->bth.psn, a->h->next) >= LEAP;
 }
 
-/* Another connection of the same queue pairs may have begun, although neither CM nor the PSN shows it. */
+/* Note that a new connection of the same queue pairs may have begun unnoticed: neither CM nor a jump of the PSN showed
+ * it. */
 static void note_another(const struct judge *j, const struct judged *a)
 {
     struct another *n = &a->f->another;
@@ -111,7 +112,7 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     f->ack_wait.frame = 0;
     f->gap.have = false;
     f->another.leapt = false;
-    f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* what CM said was of the old one */
+    f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* it ended the old connection */
     f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;
 }

@@ -182,7 +182,7 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
 
     if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN &&
         cm_msg_hash(c->m) == cm_msg_hash(&s->req.m))
-        return false; /* the other side of a router, behind a short connection */
+        return false; /* a copy from the other side of a router, captured after a short connection has ended */
     return s->ended &&
            (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + judge_step(j, c->p));
 }
@@ -382,8 +382,8 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
 }
 
-/* A REJ of an end that has established the connection: the active side by its RTU, the passive side by what it sent on
- * its queue pair. */
+/* True if an end sends a REJ after it has established the connection: the active end has sent the RTU, or the passive
+ * end has sent packets on its queue pair. */
 static bool rejects_late(struct judge *j, const struct cm_packet *c)
 {
     uint32_t flow = c->from_active ? FLOW_NONE : flow_from(j, c);
@@ -503,8 +503,8 @@ static ns_t may_be_late(const struct judge *j, const struct cm_packet *c)
     return answered ? CROSSES_WITHIN + judge_step(j, c->p) : 0;
 }
 
-/* Requests to queue pair `qpn`, the first one with PSN `psn`, before the REP: neither end can know yet that its peer
- * is ready. */
+/* CM-12: requests to queue pair `qpn`, from PSN `psn` on, were sent before the REP, when neither end can know that its
+ * peer is ready. */
 static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
                                   const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
 {

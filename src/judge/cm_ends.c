@@ -3,7 +3,7 @@
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
-#define REJECTED_REP 1 /* what an MRA or a REJ answers: 0 a REQ, 1 a REP */
+#define REJECTED_REP 1 /* what an MRA or a REJ is about: 0 a REQ, 1 a REP */
 #define REQ_AGAIN                                                                                                      \
     (4096 * (INT64_C(1) << 20))          /* ns: after so long Linux sends a REQ or REP that is not answered again */
 #define FORGET_AFTER (10000 * NS_PER_MS) /* so long after its end an exchange may have lent its ids to another one */
@@ -74,8 +74,12 @@ struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s)
 
 /* --- What the exchanges prove ----------------------------------------------------------------- */
 
-/* A queue pair that was closed a moment ago is named again, by side `active` of message `c`, and so is a PSN that its
- * peer may still have packets of. */
+/* CM-13: side `active` of message `c` reuses a queue pair that is still in time-wait, with a PSN that packets of the
+ * old connection may still carry.
+ *
+ *   active   ... DREQ                REQ QPN 17 PSN 100       earlier than the time-wait:
+ *   passive            DREP                                   an old packet with PSN 100 may still arrive
+ */
 static void check_timewait(struct judge *j, const struct cm_packet *c, bool active, uint32_t qpn, uint32_t psn)
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->dst, &c->src, qpn);
@@ -261,7 +265,7 @@ static void report_unmatched(struct judge *j, const struct cm_packet *c, const s
     judge_found(j, c->p, f);
 }
 
-/* True if the message cannot be without a REQ of a moment ago: a REP, an RTU, or what answers a REQ or a REP. */
+/* True if a REQ must have been sent shortly before the message: a REP, an RTU, or an MRA or REJ about a REQ or REP. */
 static bool follows_req(const struct cm_msg *m)
 {
     switch (m->mad.attr_id) {
@@ -270,7 +274,7 @@ static bool follows_req(const struct cm_msg *m)
         return true;
     case CM_MRA:
         return m->mra.about <= REJECTED_REP;
-    case CM_REJ: /* with the other two the REQ, or what is answered, need not have passed the tap */
+    case CM_REJ: /* for these two reasons the tap need not have seen the REQ or REP that the REJ is about */
         return m->rej.about <= REJECTED_REP && m->rej.reason != CM_REJ_TIMEOUT &&
                m->rej.reason != CM_REJ_INVALID_COMM_ID;
     default:
@@ -278,7 +282,7 @@ static bool follows_req(const struct cm_msg *m)
     }
 }
 
-/* True if the message repeats, or answers, an earlier one of no exchange. */
+/* True if the message duplicates or answers an earlier message that matched no exchange. */
 static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *now)
 {
     for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
@@ -292,9 +296,9 @@ static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *
     return false;
 }
 
-/* For so long after its beginning a capture may lack the REQ of an exchange, while the REP is sent again: until the REQ
- * would have been sent again, too, and as long as a message may be on its way. Between the ends both may have been lost
- * once more. */
+/* How long after the beginning of the capture a REP may be retransmitted for a REQ sent before it: until the REQ itself
+ * would have been retransmitted, plus the time in flight. At a tap between the ends twice as long: both retransmissions
+ * may have been lost once more. */
 static ns_t may_lack_req(const struct judge *j, const struct cm_packet *c)
 {
     return REQ_AGAIN * (judge_side(j, conn_tap_of(c->p->frame)) == TAP_MIDDLE ? 2 : 1) + REQ_AGAIN / 10;
@@ -319,7 +323,7 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
     ids_of(c->m, &now.sender, &now.receiver);
     known = follows_unmatched(j, &now);
     j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED] = now;
-    if (known || (!late && c->m->mad.attr_id == CM_REJ)) /* it may refuse ids that nobody has given */
+    if (known || (!late && c->m->mad.attr_id == CM_REJ)) /* a REJ may name communication ids that were never assigned */
         return;
     f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
     f.has = N_CM | N_RSP | (late ? N_START : 0);

@@ -133,7 +133,7 @@ static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow,
     return NULL;
 }
 
-/* True if responses to another queue pair than `qpn` came the other way whose requests are not known. */
+/* True if the other direction has responses to a queue pair other than `qpn`, for which no requests are known. */
 static bool has_unmatched_back(const struct judge *j, const struct flow *c, uint32_t qpn)
 {
     for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++) {
@@ -153,8 +153,9 @@ static bool is_answered(const struct judge *j, const struct cm_ends *e, unsigned
     return flow != FLOW_NONE && j->flows[flow].has_rsp;
 }
 
-/* Requests to a queue pair of which nothing is known, that begin as those of a connection which has sent none. Nobody
- * answers them from there; or the answers go to the end of that connection. */
+/* CM-07: the requests of a flow go to an unknown queue pair, but begin with the PSN that CM named for a connection
+ * whose flow is missing. No responses come back from there, or they go to that connection's queue pair: the requests
+ * carry a wrong destination QP. */
 static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
@@ -187,7 +188,7 @@ static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t 
     const struct req_dir *h = j->flows[of].dir;
 
     if (h && h->have_una && psn_diff(h->una, f->unmatched_first) > 0 && j->flow[of].paired_by != PAIR_CM)
-        return false; /* its own peer has */
+        return false; /* these requests were answered by their own peer */
     return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
            psn_in(f->unmatched_first, h->start, (h->next - h->start) & PSN_MASK) &&
            psn_in(f->unmatched_last, h->start, (h->next - h->start) & PSN_MASK);
@@ -202,9 +203,9 @@ static bool sees_both_directions(const struct judge *j, uint32_t tap)
     return false;
 }
 
-/* True if the responses in `flow` are no others than those to the requests in `of`: only requests sent again show that
- * their requester has got none of these. Another queue pair of the same host may always have requests of its own with
- * these PSNs, from before the capture. */
+/* True if the responses in `flow` certainly answer the requests of `of`. Their PSNs alone do not prove it: another
+ * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do:
+ * that requester received none of these responses. */
 static bool is_sure(const struct judge *j, uint32_t flow, uint32_t of, bool address)
 {
     const struct flow *q = &j->flow[of];

@@ -198,8 +198,8 @@ static void report_unknown_cnp(struct judge *j, const struct unknown_cnp *c, uns
     judge_found(j, NULL, f);
 }
 
-/* True if the queue pair that a CNP is for sent packets or received any. What prevents a certain answer is added to
- * *lacks. */
+/* True if the queue pair that a CNP is addressed to sent or received packets. Needs (N_*) that are missing for a
+ * certain result are added to *lacks. */
 static bool qp_is_known(struct judge *j, const struct unknown_cnp *c, unsigned *lacks)
 {
     struct conn_counts n = conn_counts(j->conns);
@@ -271,7 +271,7 @@ static int by_destination(const void *x, const void *y)
     return d ? d : (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* True if `a` was sending for at least half of the time in which `b` was. */
+/* True if `a` sent during at least half of the time in which `b` sent. */
 static bool together(const struct share *a, const struct share *b)
 {
     ns_t from = a->first > b->first ? a->first : b->first, to = a->last < b->last ? a->last : b->last;

@@ -62,7 +62,8 @@ size_t judge_usual_places(const struct judge *j)
     return n;
 }
 
-/* Use more places once there are more flows. Those in places of before are found again when they are learnt again. */
+/* Grow the hash table with the number of flows. Entries at their old places are not moved: their flows are learnt
+ * again. */
 static void use_more_places(struct judge *j, uint32_t flow)
 {
     while (flow * UINT64_C(4) > UINT64_C(1) << (64 - j->usual_shift) &&

@@ -130,16 +130,16 @@ struct cm_closed {
     ns_t ts;
 };
 
-/* Whether packets may be those of another connection of the same queue pairs, whose beginning was not recognised. */
+/* Whether a new connection of the same queue pairs may have begun unnoticed. */
 struct another {
     enum { ANOTHER_NO, ANOTHER_MAYBE, ANOTHER_LIKELY } is;
     bool leapt;    /* with ANOTHER_LIKELY: the capture missed very many PSNs, nothing else speaks for it */
-    uint32_t end;  /* PSN after all requests seen when it came up: a response to a later one refutes it */
+    uint32_t end;  /* PSN after all requests seen when this was suspected: a response to a later one refutes it */
     uint32_t msgs; /* messages begun since then: a response that counts more refutes it */
 };
 
-/* The first request of a flow before the REP that began its connection anew: stamped a little too early, it is the
- * first one of that connection. */
+/* The first request of a flow that was stamped just before the REP of its new connection: it belongs to that
+ * connection. */
 struct before_rep {
     bool have;
     uint32_t psn;

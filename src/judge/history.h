@@ -53,7 +53,7 @@ struct crossing {
     uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
     unsigned needs, has, lacks;
     ns_t ts;    /* of the packet */
-    ns_t until; /* so far a packet of the other direction may refute it */
+    ns_t until; /* until then a packet of the other direction may refute the failure */
     char expected[64], seen[64];
 };
 /* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */
@@ -103,8 +103,8 @@ struct judged;
 bool history_begin(struct jflow *f, uint32_t psn, bool from_start);
 /* Release it. */
 void history_end_flow(struct judge *j, struct jflow *f);
-/* The PSN from which on requests are new, if the one with `psn` begins a new connection, or is retransmitted from so
- * far behind that its PSN is no longer remembered: up to the latest PSN all may be retransmitted. */
+/* The first PSN that must be new, after a request with `psn` that begins a new connection or is retransmitted from so
+ * far back that its PSN is no longer remembered. Up to the latest PSN seen, requests may be retransmissions. */
 uint32_t history_new_psn(const struct jflow *f, uint32_t psn);
 /* A request, before the observer updates its state. */
 void history_request(struct judge *j, const struct judged *a);
@@ -120,11 +120,11 @@ static inline uint32_t history_later(uint32_t psn, uint32_t other)
 
 /* --- msn.c ------------------------------------------------------------------------------------ */
 
-/* A request, before the observer updates its state: are messages still counted behind it? */
+/* A request, before the observer updates its state: decide whether the messages after it can still be counted. */
 void msn_request(const struct judged *a);
-/* The MSN of each response limits how many messages were completed before the first one seen, and so what the next
- * response may count: whatever the capture missed at its beginning. After a wrong one the next fits to the others, if
- * one MSN was wrong, or to the wrong one, if counting went wrong there: reported once. */
+/* Check the MSN of each response. Together with the messages seen, each MSN limits how many messages were completed
+ * before the capture, and thereby the next MSN. After a contradiction, later MSNs tell whether that one was wrong or
+ * the counting went wrong there; it is reported once. */
 void msn_response(struct judge *j, const struct judged *a);
 /* A response whose request was not seen yet, before the observer updates its state: the requests up to its PSN may be
  * retransmitted, and may have been counted before the capture. */

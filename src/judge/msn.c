@@ -64,7 +64,7 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
 
-/* Count the messages that end in PSNs `psn` to `last`; false if one of these packets is not known. */
+/* Count the messages whose last packet has a PSN from `psn` to `last`; false if one of these packets was not seen. */
 static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
 {
     *ends = 0;
@@ -159,7 +159,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
         judge_found(j, a->p, f);
 }
 
-/* What the MSN of a response says of the messages before those seen; false: nothing. */
+/* The number of messages before the first one seen, as a range, from the MSN of a response; false: not known. */
 static bool messages_before(const struct judge *j, const struct judged *a, struct msn_range *carried, uint32_t *least,
                             uint32_t *most)
 {

@@ -141,8 +141,8 @@ void judge_pause(struct judge *j, const struct pkt *p)
     }
 }
 
-/* The latest pause if every class that the packet may belong to is paused: the class of its VLAN tag, without a
- * tag that of its DSCP, or all classes if that is not known. NULL: one of them is not paused. */
+/* The latest pause if all classes that the packet may belong to are paused: the class of its VLAN tag, else that of its
+ * DSCP, else any class. NULL: one of them is not paused. */
 static const struct pause *paused_by(const struct judge *j, const struct pkt *p, const struct pauser *s)
 {
     ns_t step = judge_step(j, p);

@@ -273,7 +273,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     return 1;
 }
 
-/* READs and atomics up to PSN `psn` that no response has answered. */
+/* Number of outstanding READs and atomics up to PSN `psn`. */
 static uint32_t unanswered_to(const struct shadow_req *q, uint32_t psn)
 {
     uint32_t n = 0;
@@ -287,8 +287,9 @@ static uint32_t unanswered_to(const struct shadow_req *q, uint32_t psn)
     return n;
 }
 
-/* True if a NAK, or a response behind the first one that the READ or atomic asks for, has demanded the retransmission
- * since; if it began behind the first missing PSN, that what was missing has come since. */
+/* True if since then a NAK, or a response after the first one of the READ or atomic, has demanded the retransmission.
+ * RTX-11, a go-back-N that began after the first missing PSN: true if the missing packets were acknowledged meanwhile.
+ */
 static bool is_demanded_now(const struct crossing *t, const struct jflow *f)
 {
     struct req_dir *h = f->dir;
@@ -301,7 +302,8 @@ static bool is_demanded_now(const struct crossing *t, const struct jflow *f)
     return naked || (k && h->rsp_ts >= t->ts && (k->early || psn_diff(h->proves, psn_add(t->psn, 1)) > 0));
 }
 
-/* True if the request of the latest RNR NAK has come again just behind the response that completes it. */
+/* True if the request rejected by the latest RNR NAK was retransmitted, and captured just after the response that
+ * completes it. */
 static bool has_come_again(const struct crossing *t, struct jflow *f)
 {
     const struct sent *s = req_dir_sent(f->dir, f->dir->rnr.psn);
@@ -309,7 +311,7 @@ static bool has_come_again(const struct crossing *t, struct jflow *f)
     return s && s->ts >= t->ts && s->ts <= t->until;
 }
 
-/* True if the packets of the other direction that came since would have permitted the request, or response. */
+/* True if packets of the other direction, captured since then, would have permitted the request or response. */
 static bool is_permitted_now(const struct crossing *t, struct jflow *f)
 {
     const struct shadow_req *q = &f->shadow->req;

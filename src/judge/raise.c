@@ -115,8 +115,8 @@ static bool opposite_direction(const struct flow *a, const struct flow *b)
            ((conn_addr_eq(&a->src, &b->dst) && conn_addr_eq(&a->dst, &b->src)) || a->path || b->path);
 }
 
-/* True if the sender of `flow` responded before any request to it was captured: the connection is older than the
- * capture, and the requests may be those of another queue pair than the one that is paired with it. */
+/* True if responses in `flow` were captured before any request to their sender: the connection is older than the
+ * capture, and the flow may be paired with the requests of another queue pair. */
 static bool responded_to_unseen(const struct judge *j, uint32_t flow)
 {
     const uint32_t peer = j->flow[flow].peer;

@@ -113,8 +113,9 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 
 /* --- A response ------------------------------------------------------------------------------- */
 
-/* True if the response is identical to the previous one: captured twice, or duplicated by the network. One that is
- * identical to an earlier one may also be sent again: then the order of responses is not certain for a while. */
+/* True if the response is identical to the previous one: captured twice, or duplicated by the network. If it is
+ * identical to an older one, the responder may have repeated it: the order of responses is then uncertain for a while
+ * (`alike`). */
 static bool is_identical_copy(const struct judged *a)
 {
     const struct pkt *p = a->p;
@@ -130,8 +131,8 @@ static bool is_identical_copy(const struct judged *a)
     return same && was.number + 1 == now.number;
 }
 
-/* A response to a request of before the capture, behind one to a request in it: a late copy, or it answers a request
- * that was sent again unseen, or nothing. */
+/* A response with a PSN before the capture's first request, after responses to captured requests: a late duplicate, a
+ * response to a retransmission that was not captured, or wrong. */
 static bool check_of_before(struct judge *j, const struct judged *a, struct found *f)
 {
     if (!a->f->acked || a->h->from_start)

@@ -118,7 +118,8 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
         s->u.counted = false;
 }
 
-/* True if request `p` may bring the PSN of the RNR NAK again: it is that one, or a READ that may reach to it. */
+/* True if request `p` may retransmit the PSN that the RNR NAK rejected: its PSN is the same, or it is an earlier READ
+ * whose PSNs may include it. */
 static bool may_end_wait(const struct shadow_rsp *s, const struct pkt *p)
 {
     int32_t before = psn_diff(s->u.rnr_psn, p->bth.psn);

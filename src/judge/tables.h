@@ -185,12 +185,12 @@ struct bad_icrc {
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of
  * microseconds before or after the packet is on the wire. */
 #define CLOCK_SLACK (100 * NS_PER_US)
-/* The clocks of the two directions may differ so much, ns, as each has a queue of its own: a response may be captured
- * so long behind the request that it permits. */
+/* ns: the directions of a link may be stamped by different queues whose clocks differ by this much, so a response may
+ * be captured this long after the request that it permits. */
 #define CROSSES_WITHIN (3 * NS_PER_US)
-/* packets may leave an adapter for so long after a NAK has passed the tap beside it */
+/* an adapter may go on sending for this time after a NAK has passed the tap beside it */
 #define NAK_TAKES_EFFECT NS_PER_MS
-/* no packet of a closed connection is on its way for so long */
+/* after this time no packet of a closed connection is in flight */
 #define CLOSED_FOR (1000 * NS_PER_MS)
 
 /* Resolution of the time stamps of an interface: the largest power of ten ns that divides all of them so far. */

@@ -437,8 +437,8 @@ static uint32_t path_of(const struct pkt *p)
     return (uint32_t)((src + dst) * HASH_MULTIPLIER >> 32);
 }
 
-/* A packet of the flow takes another path than the one before it: the queue pair has migrated, and what is kept of the
- * path may be different there. */
+/* The addresses differ from those of the previous packet: the queue pair has migrated, and the values kept for the old
+ * path may change. */
 static void take_path(struct jflow *f, const struct pkt *p, unsigned kind)
 {
     struct kind_state *k = &f->kind[kind];

@@ -222,7 +222,7 @@ static bool may_be_copy(const struct judged *a)
     return a->h->identical || (a->h->copies && !frame_ip_id(a->p));
 }
 
-/* True if a request that was sent `since` this time may be sent again because its ACK timeout has run out. */
+/* True if the ACK timeout of a request sent at `since` may have expired, so that a retransmission is permitted. */
 static bool may_time_out(const struct judge *j, const struct judged *a, ns_t since)
 {
     ns_t wait = ack_timeout(a->f->shadow->req.r.p.timeout);
@@ -355,7 +355,8 @@ static bool ends_message(struct req_dir *h, uint32_t psn, uint32_t last)
     return false;
 }
 
-/* A NAK with the MSN of the ACK before it: if that ACK counts nothing more, it may have overtaken the NAK. */
+/* A NAK has the same MSN as the previous ACK. If that ACK acknowledges no further message, the two may have been
+ * reordered: then the verdict needs a tap at the responder. */
 static void weigh_refusal(const struct judged *a, struct verdict *v, unsigned *lacks)
 {
     const struct shadow_rsp *r = &a->f->shadow->rsp;
