@@ -238,7 +238,7 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 
     if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn &&
         (a == t->newest || b == t->newest)) {
-        t->conns--; /* nothing was said of this number yet: it is that of the next connection */
+        t->conns--; /* the number is still unused: it goes to the next connection */
     } else if (low && low != high) {
         t->unused++;
         conn_note_renumbered(t, high, low);
@@ -324,9 +324,9 @@ bool conn_moved(struct conn_table *t, uint32_t flow)
 
 #define SAME_QPN 64 /* flows to one queue pair number that are looked at; with more none is certain */
 
-/* A request of a new flow says that its sender has migrated (MigReq): if it goes on with one other flow to a queue pair
- * of this number, learn the path, as from a REQ or LAP. Not with two: hosts with the same setup have queue
- * pairs of the same numbers. */
+/* The first request of an unknown flow has MigReq set: its sender has migrated. If exactly one known flow to the same
+ * queue pair number continues with this request, learn the new path as from a REQ or LAP. If two flows do, the path
+ * stays unknown: hosts that are set up alike use the same queue pair numbers. */
 static bool learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p)
 {
     bool may_be = p->bth.migreq && p->op->flags & OPF_REQUEST && t->goes_on;
@@ -418,7 +418,8 @@ struct candidates {
     uint32_t psn, found, n;
 };
 
-/* A flow that may have requested the PSN: with a peer it never fits again, and two are ambiguous. */
+/* Examine a flow that may have requested the PSN. A flow that has a peer is dropped from the index; two candidates are
+ * ambiguous. */
 static enum psn_sight examine(void *user, uint32_t flow)
 {
     struct candidates *c = user;

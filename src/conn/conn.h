@@ -109,7 +109,7 @@ struct conn_known {
     uint32_t pmtu;                   /* bytes, 0: not known */
     const char *upper;               /* NULL: not known */
     bool upper_by_private;           /* the private data of the REQ fit `upper` */
-    bool upper_vague;                /* `upper` says no more than that the RDMA-CM is used */
+    bool upper_vague;                /* `upper` means only that the RDMA-CM is used, not which protocol */
     uint8_t greeting_len;            /* bytes of `greeting`; 0: not CM */
     uint8_t greeting[CONN_GREETING]; /* the consumer's private data of the REQ, from their first byte */
     /* where it was learnt from */
@@ -147,16 +147,16 @@ void conn_table_free(struct conn_table *t);
 typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Callback: whether a recent request of flow `flow` has PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
-/* Called to ask whether request `p`, of no known flow, goes on with those of `flow` along another path: its sender has
- * migrated. MAY_GO_ON: it would repeat one that is no longer remembered. */
+/* Callback: whether request `p`, of an unknown flow, continues the requests of `flow` along another path because its
+ * sender has migrated. MAY_GO_ON: it would retransmit a request that is no longer remembered. */
 enum goes_on { GOES_NOT_ON, GOES_ON, MAY_GO_ON };
 typedef enum goes_on conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
 void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,
                      conn_goes_on *goes_on);
 
-/* The flow of a packet with a BTH; it is created if it is new, and numbered if it has no number. For equal numbers of
- * connections every reader of a capture calls this for the same packets: those that are well-formed, have a defined
- * opcode and no bad ICRC, and are neither datagrams nor CNPs. */
+/* The flow of a packet with a BTH, created and numbered if it is new. All readers of a capture call this for the same
+ * packets, so that they number connections alike: well-formed packets with a defined opcode and no bad ICRC, which are
+ * neither datagrams nor CNPs. */
 uint32_t conn_flow(struct conn_table *t, const struct pkt *p);
 /* The flow of any other packet with a BTH; it is created if it is new, but not numbered. */
 uint32_t conn_flow_unnumbered(struct conn_table *t, const struct pkt *p);
@@ -179,14 +179,14 @@ const struct conn_known *conn_known_to(const struct conn_table *t, uint32_t flow
 void conn_learn(struct conn_table *t, const struct conn_known *k);
 /* Likewise `n` connections. */
 void conn_learn_all(struct conn_table *t, const struct conn_known *k, size_t n);
-/* Learn a path: from now on its packets belong to the flows of the connection's first path. The latest 4096 are kept;
- * one is forgotten when a connection of its own is learnt between its addresses and queue pairs. */
+/* Learn a path: from now on its packets belong to the flows of the connection's first path. The latest 4096 paths are
+ * kept; a path is forgotten when a separate connection between its addresses and queue pairs is learnt. */
 void conn_learn_path(struct conn_table *t, const struct conn_path *p);
 /* Find a path between the addresses of a packet, whatever its queue pair: set *src and *dst to those of its
  * connection's first path. `from`: 0, then what the last call returned. 0: there are no more. */
 uint32_t conn_path_between(const struct conn_table *t, uint32_t from, struct conn_addr *src, struct conn_addr *dst);
-/* Whether a packet of the flow took another path than the one before it, since the last call: its sender has migrated,
- * or packets came late. */
+/* Whether, since the last call, the flow has changed its path: its sender has migrated, or packets of the old path
+ * arrived late. */
 bool conn_moved(struct conn_table *t, uint32_t flow);
 /* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
  * messages at this tap are another connection. */

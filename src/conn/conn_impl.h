@@ -88,8 +88,8 @@ void conn_recall(struct conn_table *t, uint32_t flow);
 void conn_renumber(struct conn_table *t, const struct flow *a, const struct flow *b, uint32_t to);
 /* Remember for conn_number_now() that number `from` became `to`, which is lower. */
 void conn_note_renumbered(struct conn_table *t, uint32_t from, uint32_t to);
-/* Two taps may have numbered the two directions of one connection apart, each the one that it saw first: the lowest
- * number becomes that of all. `flow` has a peer. */
+/* Two taps may have numbered the two directions of one connection separately, each the direction that it saw first:
+ * give all of its flows the lowest number. `flow` has a peer. */
 void conn_number_as_elsewhere(struct conn_table *t, uint32_t flow);
 /* Number a flow and its peer: as at another tap, else by the next number. */
 void conn_number_give(struct conn_table *t, uint32_t flow);

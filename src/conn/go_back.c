@@ -64,7 +64,7 @@ static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
     if (a && !a->answered && h->have_una && was_skipped_by_response(h, a, psn))
         return BACK_IMPLIED;
     if (a && a->early && psn_diff(h->proves, psn) > 0)
-        return BACK_IMPLIED; /* the requester dropped the early response and got a later one, but not this one again */
+        return BACK_IMPLIED; /* it dropped the early response, and got a later one instead of a copy */
     if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)

@@ -93,8 +93,8 @@ static const struct sent *request_at(struct req_dir *h, uint32_t psn)
 
 #define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
 
-/* Whether request `p`, which says MigReq, continues those of `flow`, which did not so far: it is the next one, or
- * repeats one. Also one that was acknowledged: along a path that failed the ACK may have been lost. */
+/* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
+ * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
     struct req_dir *h = observer_req_dir(user, flow);

@@ -35,7 +35,7 @@ struct event {
     uint8_t as;        /* of a request: enum seen_as */
     uint8_t why;       /* of a request that goes back: enum why_back; else BACK_NONE */
     bool unpaired;     /* its flow had no peer before this packet */
-    bool moved;        /* of a request: along another path than the one before it: its queue pair has migrated */
+    bool moved;        /* a request: it took another path than the previous one, so its queue pair has migrated */
     uint32_t own;      /* flow of the packet itself; FLOW_NONE: none, or not known */
     uint32_t flow;     /* flow of the requests: `own`, or for a response its peer; FLOW_NONE: not known */
     struct req_dir *h; /* evidence about the requests in `flow`; NULL: none were seen */

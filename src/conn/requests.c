@@ -495,7 +495,7 @@ static void take_plain_next(struct req_dir *h, const struct pkt *p)
     h->back = false;
 }
 
-/* A request with the PSN of a NAK: the NAK is answered. */
+/* A request with the PSN of a NAK: the NAK has had its retransmission. */
 static inline void settle_naks(struct req_dir *h, uint32_t psn)
 {
     if (UNLIKELY(h->seq.have && psn == h->seq.psn))

@@ -72,8 +72,8 @@ struct read_req {
     bool again;         /* retransmitted: inside the PSNs of an earlier one */
     bool late;     /* captured after a later request: its first copy was lost before the tap, or it was reordered */
     bool answered; /* all of its responses were seen */
-    /* its responses came before those to an earlier request were complete: the requester drops them, and may get them
-     * again */
+    /* its responses came while those to an earlier request were incomplete: the requester drops them, and the responder
+     * may repeat them */
     bool early;
     bool replay; /* retransmitted although all responses to the original had been seen */
 };
@@ -155,10 +155,10 @@ struct req_dir {
     bool under_way;    /* all responses since then were under way before: req_dir_is_under_way() */
 
     /* Responses. */
-    /* the latest progress is an ACK that covers a READ or atomic whose response was not seen before it: an implied
-     * NAK */
+    /* the latest progress is an ACK that covers a READ or atomic whose response had not been seen: an implied NAK */
     bool plain;
-    /* a request was reordered, and what had been sent by then is neither retransmitted in order nor acknowledged yet */
+    /* a request was reordered, and the requests sent before it are neither all retransmitted in order nor acknowledged
+     * yet */
     bool unsettled;
     bool disorder;    /* responses were reordered: which ones the requester accepted is not certain */
     uint32_t settles; /* with `unsettled`: `next` when the reordered request came */
@@ -175,7 +175,7 @@ struct req_dir {
     uint64_t una_rsps;          /* rsp_packets at the latest response that proved una */
     uint64_t back_rsps;         /* rsp_packets at the latest retransmission */
     ns_t una_ts;                /* of the latest progress */
-    uint32_t seq_low;           /* lowest PSN in a NAK since the one before was answered by a retransmission */
+    uint32_t seq_low;           /* lowest PSN in a NAK since the last NAK that led to a retransmission */
     struct nak seq, rnr, fatal; /* latest sequence NAK, RNR NAK, and other NAK (a fatal error) */
 
     /* Counters. */

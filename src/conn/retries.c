@@ -10,8 +10,8 @@ uint32_t retries_used(const struct observer *w, const struct req_dir *h)
     return min_u32(h->retries, observer_tries(w, h->flow)->n);
 }
 
-/* Whether requests were unanswered although the capture has no response to compare with: the tap sees the other
- * direction, the silence was long enough for an ACK timeout, and no new request followed. */
+/* Whether the retries of requests timed out, in a capture without any response to compare with: the tap sees the other
+ * direction, the silence is at least an ACK timeout, and no new request followed. */
 static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
     bool known = (c->have_timeout || c->have_req_timer) && c->timeout;

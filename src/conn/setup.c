@@ -42,8 +42,8 @@ static void half_exchange(struct setup_half *h, const struct pkt *p, const struc
         memcpy(h->end.b, e->addr, sizeof h->end.b);
 }
 
-/* Whether a line tells of a queue pair that is joined with the one in the answer. Over XRC, initiators and targets may
- * take turns in the exchange: ib_*_lat joins each with the one that the other side tells of next. */
+/* Whether a line of an exchange names a queue pair that is connected to the one in the reply. Over XRC this is not so:
+ * ib_*_lat sends initiators and targets in turn, and connects each to the one in the peer's next line. */
 static bool is_of_connection(struct exchange *e, const uint8_t *line, size_t len)
 {
     return exchange_parse(e, line, len) && !e->srqn;
