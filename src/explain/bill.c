@@ -55,7 +55,7 @@ static int by_place(const void *a, const void *b)
 
 /* --- Which incident an episode belongs to ----------------------------------------------------- */
 
-/* Whether incident `s` names a frame of its own tap, in its list or in a sentence. */
+/* Whether incident `s` has `frame`, of its own tap, in its list or in one of its facts. */
 static bool names(const struct incident *s, const struct episode *e, uint32_t frame)
 {
     if (!frame)
@@ -79,8 +79,12 @@ static bool is_nak_later(const struct incident *s, const struct episode *e)
     return false;
 }
 
-/* How well the frames and the PSN of incident `s` match the episode; 0: not at all. An ACK timeout is not billed to the
- * loss of a packet that was NAKed only after the requester had retransmitted: that loss came later than the timeout. */
+/* How well the frames and the PSN of incident `s` match the episode; 0: not at all. An ACK timeout does not match the
+ * loss of a packet that was NAKed only after that timeout's retransmission: the loss came later.
+ *
+ *   request  5 6 7 ......... 5'             ACK timeout of 5: the episode
+ *   response                     NAK 6      the loss of 6, or later: another incident
+ */
 static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
@@ -131,8 +135,9 @@ static uint32_t best_fit(const struct billing *w, const struct episode *e)
     return best;
 }
 
-/* The incident of an episode that no incident names: one that gathers many episodes names the frames of the first of
- * them only; an episode without a sentence of its own is a consequence of the trouble just before it. */
+/* Find the incident for an episode whose frames appear in no incident. An incident about many episodes has only the
+ * frames of the first ones; an episode that has no incident of its own is a consequence of the trouble just before it.
+ */
 static uint32_t of_the_same_trouble(const struct billing *w, const struct episode *e)
 {
     uint32_t i = behind(w, e, e->end), nearest = NOT_FOUND;
@@ -226,7 +231,7 @@ static uint32_t gathered(const struct billing *w, const struct episode *e)
     return place_of(w, key_of(kinds[e->why].cause, e->conn, e->tap, e->flow))->number;
 }
 
-/* The incident that says that the connection failed: of its requests, or of connection management. */
+/* The incident that reports the failure of the connection, by its requests or by connection management. */
 static uint32_t failure_of(const struct billing *w, const struct episode *e)
 {
     uint32_t own = place_of(w, key_of(FAILURE, e->conn, e->tap, e->flow))->number,
@@ -282,7 +287,7 @@ static const struct kind *kind_of(const struct explainer *x, const struct episod
     return e->why == TROUBLE_TIMEOUT && e->wait < rtt - rtt / 8 ? &early : &kinds[e->why];
 }
 
-/* What the sentence about an episode says. */
+/* The values for the sentence about an episode. */
 static struct fact fact_of(const struct explainer *x, const struct episode *e, const struct kind *kind)
 {
     return (struct fact){.sentence = (uint8_t)kind->sentence,
@@ -387,8 +392,8 @@ static void gather(struct incident *s, const struct episode *e)
     }
 }
 
-/* The retransmission was lost as well, or the NAK that asked for it: say so for each of the first LOST_AGAIN_SENTENCES,
- * then count. */
+/* The retransmission was lost again, or the NAK that demanded it: one sentence for each of the first
+ * LOST_AGAIN_SENTENCES, then a count. */
 static void report_lost_again(struct incident *s, const struct episode *e, uint32_t nth)
 {
     struct fact f = {.sentence = SENTENCE_AGAIN_IN_VAIN,
@@ -475,7 +480,8 @@ static void revise(const struct explainer *x, struct incident *s, const struct e
     incident_is(s, &f);
 }
 
-/* Several taps saw a direction that was paused, and the one incident about pause frames gathers what all saw. */
+/* True if the pause of this direction is reported by the incident of another tap: one incident collects what all taps
+ * saw of pause frames. */
 static bool is_reported_elsewhere(const struct explainer *x, const struct episode *e)
 {
     return e->why == TROUBLE_PAUSE && !explain_counts(x, e->conn, e->flow, e->tap);

@@ -25,7 +25,8 @@ static struct cm_seen cm_seen_of(const struct pkt *p, uint16_t attr)
         .attr = attr, .pkey = p->bth.pkey, .frame = frame_u32(p), .icrc = icrc_of(p), .ts = p->frame->ts};
 }
 
-/* Note what the tap saw between the previous copy and this one: it tells which message was lost. */
+/* Note what the tap saw between the previous copy of the message and this one, as evidence whether the message or its
+ * response was lost. */
 static void note_evidence(struct explainer *x, struct cm_sent *c, const struct cm_seen *again)
 {
     const struct req_dir *h = cm_requests_back(x, c);

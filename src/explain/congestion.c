@@ -65,7 +65,7 @@ static struct pauser *pauser_of(struct explainer *x, const struct pkt *p)
     return &x->pausers[x->n_pausers++];
 }
 
-/* Add the paused time since the latest frame, up to what that frame asked for. */
+/* Add the paused time since the latest pause frame, at most as long as that frame demanded. */
 static void add_paused(struct pauser *a, ns_t now)
 {
     if (a->on && now > a->last)
@@ -85,8 +85,8 @@ void explain_pause(struct explainer *x, const struct pkt *p)
     a->n++;
 }
 
-/* True if an incident is a silence that the pause explains: it lies in the paused time, and nothing was retransmitted
- * after it. */
+/* True if the pause explains the incident: it is a silence within the paused time, and the retransmission did not come
+ * later. */
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
 {
     bool timeout =

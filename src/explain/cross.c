@@ -244,7 +244,7 @@ static void explain_receivers(struct explainer *x)
 
 /* --- What came before the end of a connection ------------------------------------------------- */
 
-#define BEFORE_LEAST NS_PER_MS /* so much time lost before is told */
+#define BEFORE_LEAST NS_PER_MS /* less time lost before the end is not reported */
 
 static void explain_before(struct explainer *x, uint32_t number)
 {

@@ -46,8 +46,8 @@ static struct missing_copy lost_between(struct req_dir *a, struct req_dir *b, ui
     return s->ts_first < o->ts_first ? (struct missing_copy){s->first, false} : (struct missing_copy){o->first, true};
 }
 
-/* The first response to one of `n` requests, if the other tap saw it before the latest copy of the request; 0: none. A
- * sequence NAK that asks for the request does not answer it. */
+/* Frame of the first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of
+ * that request; 0: none. A sequence NAK for the PSN itself is not such a response. */
 static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
@@ -69,8 +69,8 @@ static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
     return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
 }
 
-/* Whether all responses that the tap of a flow of requests saw are known to be to one flow or another: as long as
- * several queue pairs use the same PSNs, they are not. */
+/* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
+ * same PSNs. */
 static bool knows_answers(const struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -93,7 +93,7 @@ static struct missing_copy first_missing_copy(struct req_dir *a, struct req_dir 
     return copy;
 }
 
-/* The other tap has the request `s` too (`o`): did it see the response? */
+/* The other tap has request `s` as well, as `o`: find out whether it saw the response. */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
 {
@@ -152,7 +152,7 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
     return found;
 }
 
-/* One of the two taps has a copy that the other lacks. */
+/* One tap has a copy of the packet that is missing at the other one: it was lost between them. */
 static void found_between(struct explainer *x, struct incident *st, uint32_t other, struct missing_copy copy)
 {
     uint32_t tap = fact_tap(tap_of(x, other));
@@ -196,7 +196,8 @@ static struct incident *known_loss(struct explainer *x, const struct incident *s
     return NULL;
 }
 
-/* A packet that came late here is a retransmission if the other tap saw another first copy that never came here. */
+/* A packet captured late here may be reordered or a retransmission. It is a retransmission if the other tap saw a
+ * different first copy, which never passed here. */
 static void compare_late(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                          uint32_t other)
 {
@@ -216,8 +217,8 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
                         .tap = fact_tap(tap_of(x, other))));
 }
 
-/* True if the other tap is further on the way of the requests: packets before `psn` that both taps have pass it later.
- * Clocks that differ by more than packets take between two taps decide nothing. */
+/* True if the other tap is closer to the responder: the packets before `psn` that both taps have pass it later.
+ * Undecided (false) if the times differ by more than packets take between two taps, as the clocks then differ. */
 static bool is_behind(struct req_dir *here, struct req_dir *there, uint32_t psn)
 {
     for (unsigned i = 1; i <= BEHIND_LOOK; i++) {
@@ -238,7 +239,7 @@ static bool is_not_lost(struct req_dir *here, struct req_dir *there, const struc
     return is_behind(here, there, st->psn);
 }
 
-/* A packet that was never seen here, or only as a retransmission: did its first copy pass the other tap? */
+/* The first copy of a packet was not seen here: find out whether it passed the other tap. */
 static void compare_missed(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
                            uint32_t other)
 {
@@ -247,7 +248,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     struct fact f = {.other = there->first, .tap = fact_tap(tap_of(x, other))};
 
     if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED)
-        return; /* a later copy is missed, and the other tap's first one says nothing about that */
+        return; /* the copy missing here is a retransmission: the first copy at the other tap proves nothing about it */
     f.sentence = neither ? SENTENCE_TAP_NO_SOONER : late ? SENTENCE_TAP_NOT_LOST : SENTENCE_TAP_LOST;
     incident_add(st, &f);
     if (neither)
@@ -293,7 +294,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
     incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(tap_of(x, other))));
 }
 
-/* The frame of the request that asks again for the response with this PSN; 0: none. */
+/* Frame of the READ or atomic retransmission that requests the response with this PSN again; 0: none. */
 static uint32_t read_retransmission(struct req_dir *h, uint32_t psn)
 {
     const struct read_req *a = h ? req_dir_read(h, psn, 0) : NULL;
@@ -322,7 +323,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     incident_add(st, &f);
 }
 
-/* Duplicates: did the other tap see the first of them only once? */
+/* Duplicates: find out whether the other tap saw the first of them only once. */
 static void compare_copies(struct explainer *x, struct incident *st, uint32_t other)
 {
     struct req_dir *b = observer_req_dir(x->observer, other);

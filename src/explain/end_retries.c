@@ -122,8 +122,8 @@ static void report_stopped(struct incident *st, const struct flow_notes *t, cons
                         .other = left ? t->closing.left_frame : 0));
 }
 
-/* A response never passed the tap, and nothing came since it was asked for again: the responder may have stopped before
- * it sent it. */
+/* A response never passed the tap, and nothing was received since its READ was retransmitted: perhaps it was not lost,
+ * but the responder stopped before it sent the response. */
 static void doubt_lost_response(struct incident *st, const struct req_dir *h)
 {
     if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->place == PLACE_BEFORE && h->why == BACK_SILENCE &&
@@ -131,7 +131,7 @@ static void doubt_lost_response(struct incident *st, const struct req_dir *h)
         st->certainty = POSSIBLE;
 }
 
-/* The requester was never answered any more. */
+/* The requester received no further response until the end of the capture. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
     struct incident *st = incident_at(x, t->hypotheses.open);

@@ -2,9 +2,14 @@
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
-/* A packet was NAKed, and acknowledged sooner than the retransmission could have been (less than a quarter of the
- * shortest round trip): the original arrived late, it was reordered. The responder dropped the packets that had
- * overtaken it; a NAK for one of those is no further loss. */
+/* A packet was NAKed, then acknowledged within less than a quarter of the shortest round trip after its retransmission:
+ * that ACK is for the original, which was reordered and not lost. The responder dropped the packets that overtook it,
+ * so their NAKs are no further loss.
+ *
+ *   request, tap        5 6 7          5'
+ *   request, responder  6 5 7                        5 arrives after 6
+ *   response                NAK 5       ACK 5        too soon to acknowledge 5'
+ */
 void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     struct incident *late = NULL;

@@ -166,7 +166,8 @@ static void on_copy(struct explainer *x, const struct event *e, struct flow_note
         report_copy(x, e, t);
 }
 
-/* A packet that begins no message follows the one before by itself: how closely, at best, and after CNPs. */
+/* Note how closely a packet follows its predecessor in the same message: the minimum, and how many after CNPs are as
+ * close. Within a message nothing but the pacer delays a packet. */
 static void note_spacing(struct explainer *x, struct marks *m, ns_t ts, ns_t since)
 {
     if (UNLIKELY(since < x->closest || !x->closest))
@@ -258,7 +259,7 @@ static void on_request(struct explainer *x, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* A NAK that refuses a request is the answer to it: it arrived. */
+/* True if the response is a fatal NAK for the request with this PSN: the request has arrived. */
 static bool refuses(const struct pkt *p, uint32_t psn)
 {
     return p->op->flags & OPF_ACK && p->bth.psn == psn && response_type(p) == AETH_NAK &&

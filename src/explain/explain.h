@@ -88,14 +88,14 @@ struct incident {
     uint32_t superseded_by;
     uint32_t supersedes; /* incidents that this one explains */
     bool has_psn;
-    bool once;       /* only one copy had been seen when it was NAKed */
-    bool unanswered; /* a READ or atomic without any response */
-    bool repeated;   /* a retransmission was lost, after a NAK or a repeated READ request */
-    bool moot;       /* not shown: a duplicate of another incident, or a wrong hypothesis */
-    bool proved;     /* what another tap saw proves the place */
-    bool merged;     /* another incident of the event is shown instead, unless this connection is asked for */
-    bool of_time;    /* made for lost time that no other incident explains */
-    bool is_request; /* psn is of a request (else of a response) */
+    bool once;                         /* only one copy had been seen when it was NAKed */
+    bool unanswered;                   /* a READ or atomic without any response */
+    bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
+    bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
+    bool proved;                       /* what another tap saw proves the place */
+    bool merged;                       /* another tap's incident is shown instead, unless this connection is selected */
+    bool of_time;                      /* made for lost time that no other incident explains */
+    bool is_request;                   /* psn is of a request (else of a response) */
     struct fact facts[INCIDENT_FACTS]; /* in the order of their sentences; the first one is the hypothesis */
 };
 
@@ -137,13 +137,13 @@ struct explain_opts {
     unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;
-    bool once;  /* the packets cannot be read again: no command is proposed that would */
+    bool once;  /* the input cannot be read a second time (a pipe): propose no command that would */
     bool color; /* text: with colour escape sequences */
     void *user;
     /* Append a time, ns since 1970; NULL: no times are printed. */
     void (*put_time)(void *user, struct buf *b, ns_t t);
     bool none_passes; /* no packet of a connection passes the filter */
-    /* True if an incident is asked for; NULL: all are. */
+    /* True if an incident is selected; NULL: all are. */
     bool (*wanted)(void *user, const struct incident *i);
     /* Called by explain_json() after each member of an array, to write what `b` holds by then; NULL: `b` gathers all.
      */

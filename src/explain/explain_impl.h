@@ -33,11 +33,10 @@ struct cm_sent {
     uint32_t answered;                /* responses, without duplicates made in the network */
     ns_t answered_ts;                 /* of the latest */
     struct cm_seen gave_up;           /* REJ with reason Timeout by which its sender gave up */
-    uint32_t
-        used_frame; /* before the latest copy the receiver sent this request, which tells what became of the message */
-    bool answer_lost; /* the response was lost: that is why it was retransmitted */
-    ns_t silence;     /* before the latest copy */
-    ns_t wait;        /* REQ: the responder retransmits its REP after this time */
+    uint32_t used_frame;              /* request sent by the receiver before the latest copy: shows which was lost */
+    bool answer_lost;                 /* the response was lost: that is why it was retransmitted */
+    ns_t silence;                     /* before the latest copy */
+    ns_t wait;                        /* REQ: the responder retransmits its REP after this time */
 };
 /* An RTU captured before its REP: the clocks of the two directions differ. frame 0: the place is free. */
 struct early_rtu {
@@ -260,7 +259,7 @@ static inline bool incident_stands(const struct incident *s)
 struct incident *damaged_incident(struct explainer *x, const struct flow_notes *t, uint32_t frame, const struct pkt *p);
 /* Set the packet that an incident is about. */
 void incident_concerns(struct incident *st, uint32_t psn, uint32_t icrc, bool is_request);
-/* A new incident: request `e->p` was overtaken by later ones; NULL: no room. */
+/* A new incident: request `e->p` was reordered behind later requests; NULL: no room. */
 struct incident *incident_overtaken(struct explainer *x, const struct event *e);
 /* Notes of a flow, made on first use. NULL: no memory. */
 struct flow_notes *notes_of(struct explainer *x, uint32_t flow);
@@ -381,7 +380,7 @@ void explain_cross(struct explainer *x);
 /* Paths (paths.c): an ICMP error; a response without captured requests; the end of the capture. */
 void explain_icmp(struct explainer *x, const struct pkt *p);
 void explain_unmatched(struct explainer *x, const struct pkt *p, uint32_t conn);
-/* NAKs of such responses are told unless another tap saw the requests; before moot incidents are dropped. */
+/* Report NAKs whose requests were not captured at any tap. Call it before moot incidents are dropped. */
 void explain_unmatched_naks(struct explainer *x);
 /* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */
 enum cause explain_refusal(unsigned code);
@@ -400,8 +399,8 @@ const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr
 void explain_hosts(struct explainer *x);
 /* One statement for each dead peer of one connection. */
 void explain_dead(struct explainer *x);
-/* Outages (outages.c): response `e` comes long after the one before; a time without frames; the end of the capture:
- * times in which no response came to several connections, or no frame at all. */
+/* Outages (outages.c): a response `e` long after the previous one; a time without frames; at the end of the capture:
+ * times in which several connections had no response, or the tap no frame. */
 void explain_gap(const struct event *e, struct flow_notes *t);
 void explain_quiet(struct explainer *x, const struct pkt *p);
 void explain_outages(struct explainer *x);
@@ -425,8 +424,8 @@ void explain_clocks_put(const struct explainer *x, const struct explain_opts *o,
 void explain_bill(struct explainer *x);
 /* merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
 void explain_share_bills(struct explainer *x);
-/* True if the account of a direction counts: of those of several taps the one of which least is not known, and of these
- * the one nearest to the requester, from whose side accounts are told. */
+/* True if the account of a direction counts. Accounts are from the requester's view: of several taps the one with the
+ * least not_known time counts, of equal ones the one nearest to the requester. */
 bool account_counts(const struct explainer *x, const struct timeline_row *r);
 /* The same of the account of flow `flow` of a connection at a tap; true if there is none. */
 bool explain_counts(const struct explainer *x, uint32_t conn, uint32_t flow, uint32_t tap);
@@ -457,10 +456,10 @@ struct group {
 struct summary {
     struct group *groups; /* worst first */
     uint32_t n;
-    uint32_t incidents; /* in all groups */
-    uint64_t count;     /* how often they happened, likewise */
-    ns_t lost, time;    /* lost time, and all time, of the connections shown */
-    ns_t setup;         /* until messages of connection management that set connections up were answered, or given up */
+    uint32_t incidents;  /* in all groups */
+    uint64_t count;      /* how often they happened, likewise */
+    ns_t lost, time;     /* lost time, and all time, of the connections shown */
+    ns_t setup;          /* time until the CM messages that set up connections were answered or given up */
     uint32_t conns, hit; /* connections; those with lost time */
 };
 

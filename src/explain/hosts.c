@@ -167,7 +167,8 @@ static uint32_t spent_conns(const struct explainer *x, const struct incident *st
     return n;
 }
 
-/* True if connection management waited for an answer of the host that incident `st` is about, after `since`. */
+/* True if `i` is a CM message to the host of incident `st` that had no response, and was still waited for after
+ * `since`. */
 static bool is_silent_cm(const struct incident *i, const struct incident *st, ns_t since)
 {
     return i->cause == CAUSE_CM_TIMEOUT && i->flow == FLOW_NONE && i->tap == st->tap && i->start + i->lost >= since &&
@@ -218,7 +219,8 @@ void explain_hosts(struct explainer *x)
 /* --- Dead peers
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* What is told once: the retries were used up, the peer was heard last, and it does not answer the DREQ either. */
+/* True if `i` is another effect of the peer's death that incident `st` reports: the silence of the peer, or a CM
+ * message to it, such as the DREQ, without a response. */
 static bool is_of_death(const struct incident *i, const struct incident *st, ns_t last)
 {
     if (i->moot || i->merged || i->superseded_by || !conn_addr_eq(&i->src, &st->src) ||

@@ -16,8 +16,8 @@ static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint3
     return 0;
 }
 
-/* A PSN before all that were seen. No NAK is known to ask for it: that early, the flow of a NAK is often not known. It
- * was retransmitted or reordered; explain_reordered() decides. */
+/* A request with a PSN before the first one captured. A NAK for it may exist but not be assigned to the flow yet, so
+ * early in the capture. The request was retransmitted or reordered; explain_reordered() decides. */
 static void report_missed(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), e->flow);
@@ -61,7 +61,7 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
     } else if (nak) {
         t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
-        return; /* it continues the retransmission that the NAK asked for */
+        return; /* it continues the go-back-N that the NAK demanded */
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         report_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back &&
@@ -88,7 +88,7 @@ static bool follows_read(const struct event *e)
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
-        return; /* most likely it asks for the rest of the READ before, but how long that is was not captured */
+        return; /* most likely the rest of the READ before, whose length was not captured */
     if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
         return;
     report_late(x, e, t);

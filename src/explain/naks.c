@@ -88,7 +88,7 @@ static uint32_t icrc_of_copy(const struct sent *s, uint32_t frame)
     return frame == s->last ? s->icrc : frame == s->first ? s->icrc_first : 0;
 }
 
-/* The packet that a sequence NAK asks for, when the requester goes back. */
+/* Report the packet that a sequence NAK found missing, once the requester goes back. */
 struct missing {
     uint32_t psn, nak;
     uint32_t copy;    /* frame of the copy that was lost after the tap; 0: none passed */
@@ -186,7 +186,12 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     return st;
 }
 
-/* A copy that came too soon for an ACK timeout was no packet out of order: this NAK, stamped later, asks for it. */
+/* A retransmission too soon for an ACK timeout had been taken for a reordered packet. This NAK, captured after it, is
+ * its reason: report a loss instead.
+ *
+ *   captured   5 6 7   5'   NAK 5        the clocks of the two directions differ a little
+ *   in truth   5 6 7   NAK 5   5'
+ */
 static void report_early_retransmission(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.soon);

@@ -33,7 +33,7 @@ struct rounds {
     uint32_t slots;
     uint32_t n; /* requests seen */
     struct {
-        /* count of its first request, 0: the first round; the PSN that a NAK asked for, else its first PSN */
+        /* count of its first request, 0: the first round; the PSN that a NAK reported missing, else its first PSN */
         uint32_t at, psn;
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
         bool by_nak;     /* a NAK triggered the round */
@@ -108,12 +108,12 @@ struct noted_responses {
     ns_t last_ts;
     uint32_t largest; /* payload bytes of the largest READ response */
     uint32_t reads;   /* READ responses */
-    bool strange;     /* of the flow of the responses: some came before it was known to which requests */
+    bool strange;     /* some responses were captured before the flow was paired with its requests */
     uint32_t next;    /* PSN after the latest READ response in order; UINT32_MAX: none seen */
     /* PSN of the latest retransmitted READ response seen after later ones; else UINT32_MAX */
     uint32_t late;
     uint32_t behind;        /* PSN behind the latest READ response */
-    uint32_t late_incident; /* incident of the latest READ response, if it came late and was not asked for again */
+    uint32_t late_incident; /* about the latest READ response, if out of order and not requested again */
     bool repeats;           /* the latest READ responses repeat others in order */
     uint32_t overtaken_end; /* after a reordered response: the PSN after the last that the requester dropped */
     /* first response of the latest retransmitted READ or atomic; frame 0: none */
@@ -137,7 +137,7 @@ struct hypotheses {
     uint32_t dup, reorder, rnr; /* these gather further frames */
     uint32_t soon, dup_rsp;     /* likewise; dup_rsp: duplicate responses */
     struct {
-        uint32_t psn, lost, again;  /* frames of the copy before and of it; again 0: none */
+        uint32_t psn, lost, again;  /* frames of the previous copy and of the latest one; again 0: none */
         ns_t sent, ts;              /* when these came */
     } hasty;                        /* the latest copy that `soon` is about */
     uint32_t missed;                /* the latest request that never passed the tap, and was NAKed */
@@ -158,7 +158,7 @@ struct cnp_slice {
 };
 #define CNP_SLICE  (25 * NS_PER_US)
 #define CNP_SLICES 9                 /* slices before the first CNP, that of the CNP included */
-#define CNP_LOOK   (100 * NS_PER_US) /* the least time before the first CNP that tells the rate */
+#define CNP_LOOK   (100 * NS_PER_US) /* the rate before the first CNP is known only from at least this time */
 
 /* ECN marks on the packets of a flow, and CNPs for it. */
 struct marks {
@@ -170,7 +170,7 @@ struct marks {
     uint32_t before_cnp, after_cnp; /* requests in that time before the first CNP, and after it */
     struct cnp_slice slices[CNP_SLICES];
     ns_t latest_cnp;
-    /* packets within messages soon after a CNP, and those of them that follow the one before as closely as any do */
+    /* packets within messages soon after a CNP; how many of them are as close to their predecessor as any packet is */
     uint32_t near, near_close;
 };
 /* That is, from so long after a CNP on, when the requester has heeded it, up to so long. */

@@ -138,7 +138,7 @@ static ns_t shared_time(const struct outage *o, const struct wait *v)
     return (o->all_to < v->to ? o->all_to : v->to) - (o->all_from > v->from ? o->all_from : v->from);
 }
 
-/* True if a wait is most likely of the same outage: half of the shorter of the two is shared. */
+/* True if a wait most likely belongs to the same outage: both share at least half of the shorter one. */
 static bool is_of_outage(const struct outage *o, const struct wait *v)
 {
     ns_t a = o->all_to - o->all_from, b = v->to - v->from, shared = shared_time(o, v);
@@ -146,7 +146,13 @@ static bool is_of_outage(const struct outage *o, const struct wait *v)
     return shared >= RESPONSE_GAP_LEAST && shared >= (a < b ? a : b) / 2;
 }
 
-/* Take the waits in the scope that most likely are of the outage that `seed` is of. */
+/* Collect the waits in the scope that most likely belong to the same outage as `seed`.
+ *
+ *   connection 1   response |------------------| response
+ *   connection 2     response |--------------| response
+ *   connection 3       response |---------------------| response
+ *   outage                      |------------|             from the last response before to the first one after
+ */
 static void gather(struct search *w, struct outage *o, const struct wait *seed)
 {
     ns_t last = 0, first = INT64_MAX;
@@ -239,7 +245,7 @@ static void count_members(struct search *w, struct outage *o)
     o->dsts = explain_count_hosts(w->hosts, n);
 }
 
-/* True if a message of connection management came again for want of an answer meanwhile. */
+/* True if incident `st` is a CM message to or from the scope, retransmitted without a response during the outage. */
 static bool cm_follows(const struct explainer *x, const struct outage *o, const struct incident *st)
 {
     const struct flow *f = flow_at(x, o->scope.flow);
@@ -249,8 +255,8 @@ static bool cm_follows(const struct explainer *x, const struct outage *o, const 
            (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) && st->start >= o->from && st->start < o->to;
 }
 
-/* True if connection management had no answer meanwhile either. Else the host lives, and only the packets of these
- * queue pairs do not reach it, or what it sends for them. */
+/* True if connection management had no response during the outage either. If it had, the host is alive, and only
+ * packets from or to these queue pairs are lost. */
 static bool is_cm_silent(const struct search *w, const struct outage *o)
 {
     for (uint32_t i = 0; i < w->x->n; i++)
@@ -259,7 +265,7 @@ static bool is_cm_silent(const struct search *w, const struct outage *o)
     return false;
 }
 
-/* No response ended it: connection management may have. */
+/* The outage may have ended before the first response: with a CM message of the host. */
 static void end_by_cm(const struct search *w, struct outage *o)
 {
     for (uint32_t i = 0; i < flows_of(w->x); i++) {
@@ -272,8 +278,8 @@ static void end_by_cm(const struct search *w, struct outage *o)
     }
 }
 
-/* True if the waits in the scope around `seed` are one outage: several connections at once, none had a response, and
- * packets that were sent meanwhile had none. Of one host that is never heard again hosts.c tells. */
+/* True if the waits in the scope around `seed` are one outage: several connections waited at the same time, and none of
+ * the packets sent meanwhile had a response. A single host that never responds again is left to hosts.c. */
 static bool is_outage(struct search *w, struct outage *o, const struct wait *seed)
 {
     gather(w, o, seed);
@@ -288,8 +294,8 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
     return o->to != INT64_MAX || o->dsts > 1;
 }
 
-/* True if an incident is a consequence: it tells of packets without a response, most of whose time lies in the outage.
- */
+/* True if an incident is a consequence of the outage: it is about packets without a response, and most of its time lies
+ * in the outage. */
 static bool follows(const struct search *w, const struct outage *o, const struct incident *st)
 {
     const struct explainer *x = w->x;

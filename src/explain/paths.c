@@ -160,7 +160,7 @@ struct sizes {
     uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
     uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries */
     uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
-    uint32_t naks, nak;            /* connections on which a NAK asked for the large one; a frame with one */
+    uint32_t naks, nak;            /* connections with a NAK for a large packet; the frame of one such NAK */
     uint32_t frame;                /* the first large one */
     ns_t ts;
 };
@@ -269,8 +269,8 @@ static void end_mtu(struct explainer *x, uint32_t flow)
             cross_supersede(x, by, i);
 }
 
-/* How many packets of full size each answer to a READ that is still open lacks, though its last packet came; 0: it is
- * answered, some of them came, or nothing. `pmtu`: bytes. */
+/* Number of full-size responses missing of READ `a`, whose short last response arrived; 0: the READ is complete, a
+ * full-size response arrived, or the last one did not. `pmtu`: bytes. */
 static uint32_t lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
 {
     uint32_t last = a->psn + a->span - 1;
@@ -475,7 +475,7 @@ static void report_spent(struct explainer *x, struct incident *st, struct req_di
                          .m = retries_used(x->observer, h) >= RETRIES_MAX));
 }
 
-/* True if a tap saw the requests that a stranger answers. */
+/* True if a tap saw the requests that the response of an unknown sender answers. */
 static bool is_known(struct explainer *x, const struct unmatched *k)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {

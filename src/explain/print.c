@@ -151,7 +151,7 @@ bool explain_is_shown(const struct incident *i, uint32_t conn)
     return conn ? i->conn == conn : !i->merged && !i->superseded_by;
 }
 
-/* Whether an incident is to be told before the end of the capture. */
+/* Whether an incident is reported before the end of the capture. */
 static bool is_reportable(const struct incident *s)
 {
     return s->n_facts && !s->moot;
@@ -237,7 +237,7 @@ static void print_groups(struct explainer *x, const struct explain_opts *o, cons
     buf_free(&text);
 }
 
-/* Packets that were not analysed come first: that nothing went wrong in them is not known. */
+/* Report packets that were not analysed first: whether something went wrong in them is not known. */
 static void early_print(const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
@@ -250,7 +250,8 @@ static void early_print(const struct explainer *x, const struct explain_opts *o,
     buf_free(&text);
 }
 
-/* What was asked for is not in the capture: what is. False if it is. */
+/* Report that the selection (time, filter) matches nothing, and what the capture has. False if that is not the reason.
+ */
 static bool unselected_put(const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     bool beyond = x->last && ((o->since && o->since > x->last) || (o->until && o->until < x->first));
@@ -270,7 +271,7 @@ static bool unselected_put(const struct explainer *x, const struct explain_opts 
     return true;
 }
 
-/* Nothing that a RoCE or InfiniBand analyzer knows. */
+/* Report that the capture has no RoCE or InfiniBand packets. */
 static void foreign_put(const struct explainer *x, struct buf *b)
 {
     buf_puts(b, "There is no RoCE or InfiniBand traffic in this capture.");
@@ -288,7 +289,7 @@ static void nothing_put(struct explainer *x, const struct explain_opts *o, struc
                    x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
 }
 
-/* True if the ICRCs of all packets were not inserted yet: that is all that is said. */
+/* True if no packet of the capture had its ICRC inserted yet: nothing else is reported then. */
 static bool is_early(const struct explainer *x)
 {
     return x->early.packets && x->early.packets == x->rdma_packets;
@@ -489,7 +490,7 @@ static void accounts_json(const struct explainer *x, const struct explain_opts *
     }
 }
 
-/* The incidents that are asked for, worst first, and how many there are: --top writes the first of them only. */
+/* The selected incidents, worst first, and their number; --top limits how many of them are written. */
 static void incidents_json(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     uint32_t n = 0;

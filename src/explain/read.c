@@ -76,8 +76,9 @@ static struct response_status status_of(const struct event *e, const struct flow
                                                     : PLACE_UNKNOWN};
 }
 
-/* Which response of `a`, a retransmitted READ, is missing: the one from which it is repeated; or, if that one passed in
- * order and the requester is not known to repeat READs in part, the first response known to be lost. */
+/* Which response of the retransmitted READ `a` is missing: the one with the PSN of the retransmission. If that one was
+ * captured in order, and this requester is not known to resume READs in the middle: the first response known to be
+ * lost. */
 static struct response_status missing_of(const struct event *e, const struct flow_notes *t, const struct read_req *a)
 {
     uint32_t psn = e->p->bth.psn;
@@ -357,8 +358,8 @@ static bool comes_late(const struct flow_notes *t, const struct event *e)
            !response_frame(t, psn);
 }
 
-/* A late response is followed by the next one, which is late, too: the READ is executed again, though its request was
- * not captured, and no response was overtaken. */
+/* The response after a late response is late, too: the responder executes the READ again, for a request that was not
+ * captured. No response was reordered; drop that incident. */
 static void drop_run(struct explainer *x, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->responses.late_incident);

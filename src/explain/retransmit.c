@@ -219,7 +219,12 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
     return true;
 }
 
-/* Go-back-N, but the missing packet was lost again before the tap: the first packet seen is a later one. */
+/* Go-back-N, but the retransmission of the missing packet was lost before the tap: the first packet seen has a later
+ * PSN.
+ *
+ *   request, sent     5 6 7   5' 6' 7'
+ *   request, tap        6 7      6' 7'      5 was lost twice
+ */
 static struct incident *report_lost_again(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t gap = e->h->gbn, hole = 0;
@@ -280,8 +285,8 @@ static void report_late_try(struct explainer *x, const struct event *e, const st
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
 }
 
-/* True if a copy comes sooner than any ACK timeout can expire, and no NAK asked for it. With READs and atomics
- * outstanding, an implied NAK may have triggered it. */
+/* True if a copy comes sooner than any ACK timeout can expire, without a NAK. With READs and atomics outstanding it may
+ * follow an implied NAK, so never then. */
 static bool too_soon(const struct event *e, const struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);

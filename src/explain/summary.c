@@ -28,8 +28,8 @@ static struct group *group_of(struct summary *s, const struct incident *i, uint3
     return g;
 }
 
-/* How often what an incident tells happened: each duplicate and pause frame, each loss of a class; and what had no room
- * for an incident of its own. */
+/* How many occurrences an incident stands for: duplicates and pause frames count each, and so do losses of one class,
+ * and those that had no room for incidents of their own. */
 static uint64_t occurrences(const struct incident *i)
 {
     if (i->cause == CAUSE_DUPLICATE)

@@ -45,7 +45,7 @@ static void report_gap(struct explainer *x, const struct event *e, const struct 
     state_missing(st);
 }
 
-/* The incident about the gap that `psn` lies in; NULL for none. */
+/* The incident about the gap that includes `psn`; NULL: none. */
 static struct incident *about_gap(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < GAP_LOOK; i--) {
