@@ -244,7 +244,7 @@ struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
 /* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known
  * yet), `remote` its receiver's. */
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);
-/* What is said of a REJ whose sender has established the connection. */
+/* Verdict on a REJ whose sender has established the connection. */
 struct verdict cm_late_rej(void);
 /* Hash of all 256 bytes of a message. */
 uint64_t cm_msg_hash(const struct cm_msg *m);
@@ -263,8 +263,8 @@ struct cm_watch {
 };
 /* A REQ was seen. */
 void cm_watch_start(struct cm_watch *w);
-/* Is this message permitted now? Not if its receiver can be in no state that expects it. LAP and APR always pass: the
- * state machine knows no alternate path. */
+/* Check that at least one state in which the receiver may be permits this message. LAP and APR always pass: the state
+ * machine does not model alternate paths. */
 struct verdict cm_watch_check(const struct cm_watch *w, const struct cm_msg *m, bool from_active);
 /* The message was sent. */
 void cm_watch_take(struct cm_watch *w, const struct cm_msg *m, bool from_active);

@@ -77,7 +77,7 @@ struct mr_fast {
 int mr_fast_register(struct mr_table *t, const struct mr_fast *f);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
-/* What the index of `key` stands for, whatever its low 8 bits; MR_FREE: nothing. */
+/* The kind of object with the index of `key`, whatever its low 8 bits; MR_FREE: none. */
 enum mr_kind mr_kind_of(const struct mr_table *t, uint32_t key);
 /* The key with its low 8 bits moved on by one, as providers and consumers choose the next one. */
 static inline uint32_t mr_next_key(uint32_t key)
@@ -96,10 +96,10 @@ struct mw_bind {
     uint8_t access;   /* ACCESS_REMOTE_*, ACCESS_ZERO_BASED */
     uint8_t kind;     /* MR_WINDOW1 (the verb) or MR_WINDOW2 (the work request): what the window has to be */
 };
-/* Bind a window. -EINVAL if it is of the other type, of type 1 and to be zero-based (o10-36.2.2), the protection
- * domains of window, region and queue pair differ, the region lacks ACCESS_MW_BIND, the range is not inside, a right is
- * not the region's, or a type 2 window is bound already or gets length 0. A type 1 window that is bound already leaves
- * what it was bound to. */
+/* Bind a window; a type 1 window that is bound already is unbound first. -EINVAL: the window is of the other type; it
+ * is of type 1 and to be zero-based (o10-36.2.2); it is of type 2 and bound already, or the length is 0; the protection
+ * domains of window, region and queue pair differ; the region lacks ACCESS_MW_BIND, or ACCESS_LOCAL_WRITE for a remote
+ * right to change memory; the range is not inside the region. */
 int mw_bind(struct mr_table *t, const struct mw_bind *b);
 /* Invalidate `key` on behalf of `qpn` in `pd` (local, or SEND with Invalidate): a type 2 window of that queue pair is
  * unbound, a region becomes invalid (if `remote`, only a region that gives remote access). MR_OK or why not. */
@@ -108,7 +108,7 @@ enum mr_status mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint
  * windows. */
 struct mr_hit mr_check(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va, uint64_t len,
                        uint8_t access);
-/* Likewise for a FLUSH, whose key is checked also if `len` is 0; `whole`: of all that the key stands for. */
+/* Likewise for a FLUSH, whose key is checked even if `len` is 0; `whole`: the whole region or window is flushed. */
 struct mr_hit mr_check_flush(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t va,
                              uint64_t len, bool whole, uint8_t access);
 

@@ -95,8 +95,8 @@ static bool may_skip_to(const struct tx_view *t)
     return t->watched && req_going_back(t->r) && psn_diff(psn, t->r->una_hi) <= 0 && psn_diff(psn, t->r->psn_tx) > 0;
 }
 
-/* True if the PSN of the packet may be right: it is not known which NAKs the requester received, nor, without the path
- * MTU, how many PSNs a READ uses. */
+/* True if the PSN of the packet is possible: a validator does not know which NAKs the requester received, nor, without
+ * the path MTU, how many PSNs a READ takes. */
 static bool may_come_here(const struct tx_view *t)
 {
     if ((may_resume_here(t) && t->now >= t->u->resume_from) || may_skip_to(t))
@@ -148,7 +148,7 @@ enum rule req_demand_rule(unsigned why)
     }
 }
 
-/* The rule that permits r->psn_tx only: an endpoint knows why it went back. */
+/* The rule that demands the PSN r->psn_tx. An endpoint knows why it went back, and takes the rule of that reason. */
 static enum rule resume_rule(const struct tx_view *t)
 {
     return t->watched || !req_going_back(t->r) ? RULE_SEQ_01 : req_demand_rule(t->r->cause);
@@ -175,8 +175,8 @@ static ns_t restarted(const struct tx_view *t)
     return t->u->idle_since ? t->u->idle_since : t->now;
 }
 
-/* Likewise, at the earliest: what was acknowledged at the tap, and is sent again all the same, the requester had no
- * response to. Its timer has run since that was sent. */
+/* Likewise, at the earliest. If a PSN that was acknowledged at the tap is retransmitted, the requester did not receive
+ * that ACK: its timer may have run since the packet was sent. */
 static ns_t may_have_restarted(const struct tx_view *t)
 {
     bool unheard = psn_diff(t->p->bth.psn, t->r->una_hi) < 0 && t->u->sent;

@@ -281,7 +281,8 @@ static bool leaves_hole_to_timeout(const struct requester *r, const struct pkt *
     return r->p.rxe && !(p->op->flags & OPF_ACK) && psn_in(p->bth.psn, m->psn, m->span);
 }
 
-/* True for a response that was in flight at the last go-back-N: it requires the same retransmission again. */
+/* True for a response that was in flight at the last go-back-N and demands the same retransmission again: the requester
+ * ignores it. */
 static bool is_demanded_again(const struct requester *r, enum eff_reason why)
 {
     return (r->went_back && why != WHY_RNR_NAK) || (r->rnr_wait && why != WHY_IMPLIED_NAK);

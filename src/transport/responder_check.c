@@ -10,7 +10,7 @@ struct rx_view {
     uint32_t len;   /* payload bytes */
 };
 
-/* A predicate: true, and *v filled with rule and answer, if the request fails it. */
+/* A predicate: true if the request fails it; then *v has the rule and the reaction. */
 typedef bool (*rx_rule)(const struct rx_view *, struct verdict *v);
 
 static bool refuse(struct verdict *v, enum rsp_answer answer, enum rule rule, const char *about, uint64_t expected,
@@ -28,8 +28,8 @@ static bool nak_invalid(struct verdict *v)
     return true;
 }
 
-/* A request of a manufacturer's own, such as an extended atomic, whose headers nobody else knows: where a request is
- * expected a reliable service refuses it as one that it does not support. */
+/* True for a request with a manufacturer's opcode, such as an extended atomic, whose headers are not known here. With
+ * the expected PSN, a reliable service responds to it with NAK invalid request. */
 static bool is_foreign(const struct responder *r, const struct pkt *p)
 {
     return opcode_is_manufacturers(p->bth.opcode) && !is_unreliable(r->p.service) && !r->dead &&

@@ -81,7 +81,7 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
     return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
 }
 
-/* True if the response says that the request of PSN `psn` is complete. */
+/* True if the response acknowledges the request with PSN `psn`. */
 static bool completes(const struct re_view *t, uint32_t psn)
 {
     bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ;
@@ -90,7 +90,8 @@ static bool completes(const struct re_view *t, uint32_t psn)
     return is_nak(t) ? sequence && behind > 0 : behind >= 0;
 }
 
-/* At an endpoint, too: between its RNR NAK and the next arrival of that PSN, which is the one expected. */
+/* After an RNR NAK no response may complete the rejected request before it is retransmitted. An endpoint knows that
+ * state itself: its expected PSN is the rejected one. */
 static bool breaks_wait_for_receive(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -227,7 +228,7 @@ static bool breaks_atomic(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_09, "original value", t->res->orig, t->p->atomicacketh.orig);
 }
 
-/* True if no response may be due: the request was a duplicate, or was lost and this NAK asks for it. */
+/* True if the pending response may be left out: its request was a duplicate, or this NAK demands its retransmission. */
 static bool may_be_withheld(const struct re_view *t, const struct rsp_res *due)
 {
     return t->watched && (due->replay || (is_nak(t) && psn_diff(t->p->bth.psn, psn_add(due->psn, due->next)) <= 0));
@@ -256,7 +257,7 @@ static bool breaks_answer_first(const struct re_view *t, struct verdict *v)
     return fail(v, RULE_RDA_11, "PSN", psn_add(due->psn, due->next), t->p->bth.psn);
 }
 
-/* A fatal NAK without a reason, which only an endpoint knows. */
+/* A fatal NAK without a reason. Only an endpoint knows the reason. */
 static bool breaks_baseless_nak(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -352,7 +353,7 @@ enum rule rsp_msn_rule(const struct pkt *p)
     return p->op->flags & OPF_READ_RESP ? RULE_ACK_07 : RULE_ACK_06;
 }
 
-/* Of two ACKs the one with the later PSN has no smaller MSN, whatever requests were missed. */
+/* The ACK with the later PSN must not have the smaller MSN. This holds even if requests are missing in the capture. */
 static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -376,7 +377,7 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))
         return false;
     if (t->watched && psn_diff(msn, r->msn_hi) > 0 && psn_diff(t->p->bth.psn, r->epsn_hi) >= 0)
-        return false; /* it counts what it acknowledges, and breaks_ack() says that that has not come */
+        return false; /* it counts requests that have not arrived: breaks_ack() reports that */
     fail(v, rsp_msn_rule(t->p), "MSN", r->msn_lo, msn);
     v->needs = in_order(t) ? 0 : N_COMPLETE; /* requests that were missed count, too */
     return true;

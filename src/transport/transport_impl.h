@@ -198,15 +198,15 @@ static inline bool rsp_right_service(const struct responder *r, const struct pkt
     return r->p.service == p->bth.opcode >> 5 && p->op->name && p->op->flags & OPF_REQUEST &&
            (p->have & p->op->ext) == p->op->ext;
 }
-/* True if the MSN of response `p` counts messages: nobody knows what it counts beside an undefined syndrome. */
+/* True if the MSN of response `p` is defined: with an undefined AETH syndrome it is not. */
 static inline bool rsp_has_msn(const struct pkt *p)
 {
     return p->have & H_AETH && LIKELY(!aeth_is_undefined(p->aeth.syndrome));
 }
 /* The rule about the MSN of response `p`. */
 enum rule rsp_msn_rule(const struct pkt *p);
-/* True if it is not; then *v says why, and its answer is ANS_DROP, or ANS_NAK_INVALID for a request of a
- * manufacturer's own. */
+/* True if the packet is no request of this service; then *v has the rule and the reaction ANS_DROP, or ANS_NAK_INVALID
+ * for a manufacturer's opcode. */
 bool rsp_wrong_service(const struct responder *r, const struct pkt *p, struct verdict *v);
 /* Run the predicates after that of the PSN: opcode sequence, opcode, resources, length, R_Key. v->answer becomes
  * ANS_EXECUTE or what the first failure requires. */

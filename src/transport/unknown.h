@@ -39,9 +39,9 @@ struct rsp_unknown {
     bool pmtu_unknown; /* p.pmtu is the largest possible path MTU */
     bool counted;      /* msn_hi counts every message since the first: no request was missed */
     /* Facts from its responses; each holds whatever else was missed. */
-    bool nak_seen;      /* a sequence or RNR NAK for nak_psn, which has not been seen to arrive since */
+    bool nak_seen;      /* there was a sequence or RNR NAK for nak_psn, and that PSN was not seen again since */
     bool nak_is_rnr;    /* it was an RNR NAK */
-    bool rnr_waits;     /* an RNR NAK for rnr_psn, which has not been seen to arrive since, nor was completed */
+    bool rnr_waits;     /* there was an RNR NAK for rnr_psn, and that PSN was neither seen again nor completed since */
     bool fatal_seen;    /* a fatal NAK for fatal_psn */
     uint32_t nak_psn;   /* with nak_seen */
     uint32_t rnr_psn;   /* with rnr_waits */
@@ -53,7 +53,7 @@ struct rsp_unknown {
 struct rsp_res_unknown {
     uint8_t restarts; /* READ restarts at other PSNs: `from` and `end` are those of the latest one */
     uint8_t copies;   /* duplicates of the request seen: each may cause one more response, from `from` on */
-    bool doubtful;    /* a later NAK says that it may not have been executed when it was seen */
+    bool doubtful; /* by a later NAK the request may have been lost after the tap, and not executed when it was seen */
 };
 
 #endif
