@@ -267,7 +267,7 @@ static void take(struct clock_hull *h, unsigned side, struct clock_point p)
     points_add(&h->side[side], p, side == FORWARD ? 1 : -1);
 }
 
-/* True if no theta explains both `p` and a pair of the other direction, whatever the drift. */
+/* True if no offset theta fits both `p` and some pair of the other direction, at any permitted drift. */
 static bool contradicts(const struct clock_hull *h, unsigned side, const struct clock_point *p)
 {
     const struct clock_points *other = &h->side[!side];

@@ -26,9 +26,9 @@ struct icrc_sources {
 /* Count a packet whose ICRC is right (CRC_GOOD) or wrong (CRC_BAD). Returns its sender; NULL: there is no room for it.
  */
 struct icrc_source *icrc_sources_count(struct icrc_sources *t, const struct pkt *p);
-/* Whether a sender's packets were captured before its adapter inserted the ICRC, or their addresses were rewritten: no
- * ICRC of its packets is right, and none of others either, or all are 0, or its peers answer them. `answered`: good
- * responses to it were captured. */
+/* Whether a sender's ICRCs are wrong in the capture only: captured before its adapter inserted them, or with rewritten
+ * addresses. None of its ICRCs is right, and either no other sender's is, or all are 0, or its peers respond to its
+ * packets. `answered`: good responses to it were captured. */
 bool icrc_source_is_early(const struct icrc_sources *t, const struct icrc_source *s, bool answered);
 /* Whether no ICRC of several packets of a sender is right. */
 bool icrc_source_all_wrong(const struct icrc_source *s);

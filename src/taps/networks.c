@@ -16,9 +16,9 @@
 #define PLACES 4096 /* of each table */
 #define WAYS   4    /* networks with the same key */
 #define NEAR   4096 /* PSNs of one connection are within this, as a rule */
-#define ENOUGH 4    /* packets that differ, and turns, from which on networks are told apart */
+#define ENOUGH 4    /* so many differing packets and turns prove that two networks are separate */
 
-/* What a network had last of a key. */
+/* The latest value that a network had for a key. */
 struct sight {
     uint64_t key; /* 0: unused */
     uint32_t value;
@@ -33,9 +33,9 @@ struct table {
 /* Two networks. */
 struct pair {
     uint32_t copies;    /* packets that were seen in both */
-    uint32_t others;    /* packets with the PSN of a packet in the other one, but other contents */
+    uint32_t others;    /* packets with the same PSN as a packet in the other network, but other contents */
     uint32_t near, far; /* PSNs near the latest one of the other network, and far from it */
-    uint32_t turns;     /* times that the one network had a packet between two packets of the other */
+    uint32_t turns;     /* how often a packet of one network came between two packets of the other */
     uint32_t answers;   /* responses to requests that were seen in the other network only */
 };
 
@@ -43,7 +43,7 @@ struct networks {
     uint64_t network[NETWORKS_MAX];
     uint64_t counts_as[NETWORKS_MAX]; /* p->network of its packets */
     uint32_t one_with[NETWORKS_MAX];  /* index of the first network that is the same */
-    bool apart[NETWORKS_MAX];         /* by that index: it is told apart */
+    bool apart[NETWORKS_MAX];         /* by that index: treated as a network of its own */
     bool answers_itself[NETWORKS_MAX];
     struct pair pair[NETWORKS_MAX][NETWORKS_MAX]; /* [packet's][other] */
     unsigned n;
@@ -263,7 +263,8 @@ static bool are_tenants(const struct pair *p)
     return p->far > p->near || (p->others >= ENOUGH && p->turns >= ENOUGH);
 }
 
-/* A network in which nobody answers has one direction of the traffic; the network that it answers has the other one. */
+/* A network without responses to its own requests carries one direction of the traffic: unite it with the network that
+ * carries the other one. */
 static void unite_directions(struct networks *n, uint32_t i)
 {
     uint32_t best = i;

@@ -26,7 +26,7 @@ void networks_free(struct networks *n);
 void networks_note(struct networks *n, const struct pkt *p);
 /* Whether more than one network was seen. */
 bool networks_are_several(const struct networks *n);
-/* Decide, after the packets, which networks are told apart. */
+/* After the last packet: decide which networks are separate. */
 void networks_decide(struct networks *n);
 /* Set p->network: the network in which the packet's addresses are valid, 0 if it need not be told apart. `n` NULL: 0.
  */

@@ -91,7 +91,7 @@ static void find_order(struct link *l)
         most[s->up] = d > most[s->up] ? d : most[s->up];
     }
     if ((least[true] >= most[false]) == (least[false] >= most[true]))
-        return; /* clocks drifted too much, or pairs contradict each other: try again with later pairs */
+        return; /* the clocks drifted too much, or pairs of times contradict each other: later pairs may decide */
     l->ordered = true;
     l->up_first = least[true] >= most[false];
 }
@@ -110,7 +110,8 @@ static void link_add(struct link *l, const struct sight *s)
         find_order(l);
 }
 
-/* The packet waiting in `w` is the one seen at tap `tap` at `ts`. */
+/* A packet seen at tap `tap` at time `ts` is the same as the one waiting in `w`: add both times to the link of the two
+ * taps. */
 static void matched(struct taps *t, const struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
                     const struct conn_addr *dst)
 {
