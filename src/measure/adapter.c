@@ -8,8 +8,8 @@
 #define BEHIND  "lost between the tap and the adapter, or in it"
 #define BETWEEN "requests were lost between the tap and the adapter"
 
-/* What a trace shows of each concept: a column of the rows from (or to) the adapter's addresses; and what it likely
- * means if the adapter counted more, or fewer. */
+/* For each concept of adapters' counters: the column that a capture shows for it, of rows from (or to) the adapter's
+ * addresses; and the likely reason if the adapter counted more, or fewer. */
 static const struct {
     const char *column; /* NULL: the trace does not show it */
     bool to;

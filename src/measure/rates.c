@@ -200,7 +200,7 @@ static enum rate_state state_of(const struct rate *k, uint64_t last)
     enum rate_state s = 0;
 
     if (seen & SEEN_AGAIN_BIT && !(seen & (1u << RATE_TIMEOUT | 1u << RATE_RNR)))
-        seen |= 1u << RATE_LOSS; /* neither of the other reasons */
+        seen |= 1u << RATE_LOSS; /* retransmitted, neither on ACK timeout nor after an RNR NAK */
     while (s < RATE_IDLE && !(seen & 1u << s))
         s++;
     return s;

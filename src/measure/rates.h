@@ -68,7 +68,7 @@ size_t rates_of_conn(struct rate **list, size_t n, uint32_t conn);
 /* Sort such a list by a name of rate_cells(): numbers with the largest first, states with the worst first, else as
  * above. */
 void rates_sort(struct rate **list, size_t n, const char *name);
-/* The latencies were shown: count anew. */
+/* The latencies were shown: reset them. */
 void rates_shown(struct rates *r);
 /* Connections that were left out, because there were more than RATES_MAX. */
 uint64_t rates_refused(const struct rates *r);

@@ -358,7 +358,7 @@ static void reopen(struct wqe *w)
     w->done_frame = 0;
 }
 
-/* The requester retransmits `p`: neither this work request nor a later one is complete for it. */
+/* The requester retransmits `p`: so it has completed neither this work request nor a later one. */
 static struct wqe *take_again(struct wqe_ring *r, const struct req_dir *h, const struct pkt *p, enum seen_as as)
 {
     struct wqe *w = find(r, h, p->bth.psn);

@@ -100,13 +100,14 @@ struct wqe_ring {
     bool blocked;         /* a work request handed over had no response */
     ns_t blocked_at;      /* time of its latest request packet */
     ns_t silence;         /* time without a packet before the latest ACK timeout */
-    uint32_t backs;       /* go-backs in a row, none from a later PSN than the one before */
+    uint32_t backs;       /* consecutive go-backs without progress: none from a later PSN than the previous one */
     uint32_t backs_psn;   /* PSN of the latest one */
     bool in_vain;         /* wqe_flush(): responses to one and all later ones may not have reached the requester */
     ns_t fresh;           /* time of the latest new request */
     uint64_t fresh_frame; /* likewise */
     ns_t closed;          /* time of a DREQ of either end; 0: not seen */
-    /* the latest go-back, from PSN `unheeded_psn`, had been answered before an earlier go-back of the row */
+    /* the request of the latest go-back, PSN `unheeded_psn`, had been answered before an earlier go-back of the row:
+     * that response may not have reached the requester */
     bool unheeded;
     uint32_t unheeded_psn;
     bool left;         /* the requester sent a DREQ, and no request since */
@@ -127,7 +128,7 @@ struct wqe_env {
 
 /* Begin with a few slots; false without memory. */
 bool wqe_ring_init(struct wqe_ring *r);
-/* *to becomes a copy with slots of its own; false without memory: then it has none. */
+/* Copy ring `from`, with its slots, to `to`. False without memory: `to` has no slots then. */
 bool wqe_ring_copy(struct wqe_ring *to, const struct wqe_ring *from);
 void wqe_ring_free(struct wqe_ring *r);
 
