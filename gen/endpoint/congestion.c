@@ -136,8 +136,12 @@ void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat,
 
 /* --- What the network says -------------------------------------------------------------------- */
 
-/* The round trip of the packet that `p` responds to; 0: it was not measured. An ACK that is for later packets, too,
- * came late for the earlier ones. */
+/* Round-trip time measured by response `p`; 0: none. Only the packet whose PSN the ACK carries counts: an ACK that
+ * covers several packets came late for the earlier ones.
+ *
+ *   request  5 6 7
+ *   ACK              7         measures 7 only: the responder may have delayed the ACKs of 5 and 6
+ */
 static ns_t round_trip(struct ep_cc *e, const struct pkt *p, ns_t now)
 {
     while (e->head != e->tail) {
@@ -151,7 +155,7 @@ static ns_t round_trip(struct ep_cc *e, const struct pkt *p, ns_t now)
     return 0;
 }
 
-/* Rate, window or timers may have changed: the queue pair looks at them again. */
+/* Rate, window or timers may have changed: schedule the queue pair again. */
 static void changed(struct ep_qp *q)
 {
     ep_ready(q);

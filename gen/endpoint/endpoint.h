@@ -155,8 +155,8 @@ struct ep_watch {
     void (*posted)(void *user, int qp, ns_t now);
     /* A response or a timer had effects on the requester. */
     void (*requester)(void *user, int qp, const struct effects *e, ns_t now);
-    /* The requester has sent all it can; `why`: the reason. EP_WAIT_CUT: `usual`: when it could send again without the
-     * CNPs. */
+    /* The requester cannot send more, for the reason `why`. EP_WAIT_CUT: it could send again at `usual` if there had
+     * been no CNPs. */
     void (*waits)(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now);
     /* The responder is slow: it sends no response from `now` on until `until`. */
     void (*slow)(void *user, int qp, ns_t now, ns_t until);
@@ -231,8 +231,8 @@ int ep_qp_connect(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t 
 /* RESET to RTR, and RTR to RTS, for connection managers: the passive side is RTR from REP on, and RTS from RTU on. */
 int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
 int ep_qp_to_rts(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t now);
-/* Load the alternate path `av` with the local ACK timeout `timeout`, and rearm: the queue pair is armed once a packet
- * of the peer says that it rearmed, too. -EINVAL: not connected, or no such path. */
+/* Load the alternate path `av` with the local ACK timeout `timeout`, and rearm. The queue pair is ARMED once a packet
+ * of the peer shows that it has rearmed as well. -EINVAL: not connected, or no such path. */
 int ep_qp_load_path(struct endpoint *ep, int qp, const struct av *av, uint8_t timeout, ns_t now);
 /* The state of a queue pair, read only: state, attr, req, rsp; NULL for a wrong handle. Valid until the next call with
  * `ep`. */
@@ -297,7 +297,7 @@ struct ep_sent ep_tx_last(const struct endpoint *ep);
 /* When ep_expire() must be called next; may be earlier than the next timeout. NS_NEVER: no timer runs. */
 ns_t ep_next_expiry(struct endpoint *ep);
 void ep_expire(struct endpoint *ep, ns_t now);
-/* Which of its own addresses `gid` is: 0 to addrs - 1 of struct ep_config; -1: none. */
+/* Index of the endpoint's own address `gid`, 0 to addrs - 1 of struct ep_config; -1: not an own address. */
 int ep_sgid_index(const struct endpoint *ep, const uint8_t gid[16]);
 /* Link type of all frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);

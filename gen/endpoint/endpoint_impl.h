@@ -327,19 +327,19 @@ unsigned ep_port_addressed(const struct endpoint *ep, const struct pkt *p);
 bool ep_source(const struct endpoint *ep, const struct av *av, struct link_addr *own);
 /* The headers of a path. 0; -EINVAL: no such port, or addresses that do not fit. */
 int ep_path_init(const struct endpoint *ep, const struct av *av, struct path *path);
-/* The path that a packet for a connected queue pair must have come along: the alternate one if it asks an armed queue
- * pair to migrate, else the primary one. */
+/* True if the packet came along the path that its queue pair accepts: the alternate path if the packet asks an armed
+ * queue pair to migrate, else the primary path. */
 bool ep_path_ok(const struct ep_qp *q, const struct pkt *p);
-/* A packet with a right ICRC came along another path: tell if it asked to migrate. */
+/* A packet with a right ICRC came along a path that is not accepted: raise the event if it asked to migrate. */
 void ep_path_refused(struct ep_qp *q, const struct pkt *p, ns_t now);
-/* A packet came along the path that it had to: it may arm the queue pair, or make it migrate. */
+/* A packet came along the accepted path: it may arm the queue pair, or make it migrate. */
 void ep_path_confirmed(struct ep_qp *q, const struct pkt *p, ns_t now);
-/* Retries are exhausted (`e`): true if the queue pair migrates instead of failing, with all its retries left; then pass
- * the event that exhausted them again. */
+/* Retries are exhausted (`e`): true if the queue pair migrates instead of failing, with a full retry count. The caller
+ * then handles the event that exhausted the retries once more. */
 bool ep_migrate_instead(struct ep_qp *q, const struct effects *e, ns_t now);
-/* The queue pair has the attributes of its alternate path: headers, event, observer. */
+/* The queue pair now has the attributes of its alternate path: update headers, raise the event, call the observer. */
 void ep_migrated(struct ep_qp *q, enum ep_migration why, ns_t now);
-/* MigReq of what it sends. */
+/* The MigReq bit of packets that the queue pair sends. */
 static inline bool ep_migreq(const struct ep_qp *q)
 {
     return q->qp.attr_set & QPA_PATH_MIG_STATE ? q->qp.attr.mig_state == MIG_MIGRATED : q->ep->cfg.migreq;
@@ -356,8 +356,8 @@ static inline bool ep_may_choose(const struct endpoint *ep, enum fault_choice c)
 }
 /* True if `q` is to do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts it. */
 bool ep_fault_choice(struct ep_qp *q, enum fault_choice c);
-/* What a requester was told by a response (`e`): faults CHOICE_AFTER_FATAL and CHOICE_IN_RNR_WAIT send a request later.
- */
+/* Effects `e` of a response on the requester: plan the later request that faults CHOICE_AFTER_FATAL and
+ * CHOICE_IN_RNR_WAIT send. */
 void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now);
 /* Retries are exhausted (`e`): true if a fault allows one more retry; then pass the event that exhausted them again. */
 bool ep_one_more_try(struct ep_qp *q, const struct effects *e);

@@ -236,7 +236,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
 {
     uint8_t *data = (uint8_t *)(uintptr_t)p->data + p->payload_off, *mem;
 
-    if (e->flags & EFF_WRITE && e->len) { /* ATOMIC WRITE, too: nobody looks while it is copied */
+    if (e->flags & EFF_WRITE && e->len) { /* also ATOMIC WRITE: nothing reads the memory during the copy */
         mem = ep_remote_mem(q->ep, q, e->rkey, e->va, e->len, ACCESS_REMOTE_WRITE);
         *status = WC_LOC_ACCESS_ERR;
         if (!mem)

@@ -84,9 +84,8 @@ static const struct path *other_path(const struct ep_qp *q, struct path *other)
     return path_init(other, &own, &q->qp.attr.av) ? &q->path : other;
 }
 
-/* The key of a READ that is to be answered does not grant access any more. A READ that was answered before comes again
- * when its request was sent again or doubled: then the requester may have let the key be invalidated, for it has the
- * data. */
+/* The R_Key of a READ whose response is due no longer grants access: NAK it. Not so a duplicate: the requester may have
+ * its data already, and have had the key invalidated since; its response is skipped. */
 static void no_data(struct ep_qp *q, const struct rsp_due *o)
 {
     struct responder *r = &q->qp.rsp;

@@ -130,7 +130,7 @@ static bool next_place(struct ep_qp *q, uint32_t *n, uint32_t *off)
     if (r->msg_tail != r->msg_head && m->kind != MSG_LOCAL && m->open) {
         *n = r->msg_tail - 1;
         *off = m->span;
-        bool held = r->probing && m->credit; /* its latest packet is the one that was sent without credit */
+        bool held = r->probing && m->credit; /* its latest packet is the probe, sent without credit */
         q->waits = held ? EP_WAIT_CREDIT : EP_WAIT_NONE;
         if (held || (q->qp.type != QPT_UC && req_outstanding(r) >= window_of(q)))
             return false;
@@ -453,7 +453,7 @@ static int send_after_fatal(struct ep_qp *q, uint8_t *buf, uint32_t cap)
     return (int)out.len;
 }
 
-/* Fault CHOICE_IN_RNR_WAIT: go on with what was not sent so far. The go-back-N sends it again later. */
+/* Fault CHOICE_IN_RNR_WAIT: send a new request during the RNR wait. The go-back-N retransmits it later. */
 static int send_ahead(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct requester *r = &q->qp.req;
