@@ -144,7 +144,7 @@ struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *cfg, 
     return c;
 }
 
-/* Load the other path at both ends, as an agreement of their own. */
+/* Load the other path as alternate path at both ends, without messages of connection management. */
 static int load_both(struct sim *s, const struct sim_conn *c)
 {
     int r = 0;
@@ -169,7 +169,7 @@ int sim_conn_join(struct sim *s, struct sim_conn *c)
 
 /* --- With connection managers ----------------------------------------------------------------- */
 
-/* Packet life time code that makes the other side choose this ACK timeout: twice the packet life time. */
+/* Packet life time code for which the other side chooses this ACK timeout, twice the packet life time. */
 static uint8_t life_of(uint8_t timeout)
 {
     return timeout ? (uint8_t)(timeout - 1) : 0;
@@ -321,7 +321,7 @@ static struct sim_conn *conn_of_request(const struct sim *s, unsigned h, const s
     return NULL;
 }
 
-/* A foreign host chooses the PSN from which on it is sent to. */
+/* A host outside of the simulation chooses the first PSN of the requests sent to it. */
 static void learn_psn(struct sim *s, const struct sim_conn *c, unsigned h, const struct cm_conn *cm)
 {
     if (is_elsewhere(s, h ^ 1) && c->type != QPT_UD)

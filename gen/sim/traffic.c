@@ -266,8 +266,8 @@ static unsigned next_news(const struct sim_traffic *t, unsigned i)
     return at ? (unsigned)(at - t->s->news) : t->t.c.qps;
 }
 
-/* Set `news` for connections with completions; for all when that is due, or WRITEs may have been answered.
- * Completion queues were created in the order of connections. */
+/* Set `news` for connections with completions; for all connections when `due` has come, or if WRITEs may have been
+ * answered. Completion queues were created in the order of connections. */
 static void find_news(struct sim_traffic *t, ns_t now)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {

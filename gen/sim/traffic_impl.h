@@ -37,7 +37,7 @@ struct sim_traffic {
     struct sim_conn_config conn; /* with PSNs, QPNs and depths filled in */
     struct ledger *ledger;
     struct sim_flow *flows; /* t.n_flows: a connection's, or two if bidirectional */
-    bool keeps_silent;      /* the second host has no messages of its own, but gives back what it was lent */
+    bool keeps_silent;      /* the second host posts no messages but those that return lent keys */
     unsigned alternate;     /* XRC in both directions: 1: every other connection has its initiator at host 1 */
     uint8_t *course;        /* per connection: mask of enum course */
     uint32_t n_over;        /* connections that are over */
@@ -74,7 +74,7 @@ int sim_loans_open(struct sim_flow *d);
 void sim_loans_free(struct sim_flow *d);
 /* traffic_ways.lend: bind a window or register a region of m->len bytes as m->op says, and await its key. */
 int sim_lend(struct traffic_flow *f, struct traffic_message *m, uint8_t *p, ns_t now);
-/* The other host WRITEs or READs through the keys of the flow that it has got, if its queue pair can send. */
+/* Let the other host WRITE or READ through the keys of the flow that have arrived there, if its queue pair can send. */
 void sim_use_keys(struct sim_flow *d, ns_t now);
 /* traffic_ways.arrived: a key, or the SEND that gives it back. */
 bool sim_loan_arrived(struct traffic_flow *f, const struct traffic_awaited *a, const struct wc *wc, const uint8_t *data,

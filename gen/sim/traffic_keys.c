@@ -24,7 +24,7 @@ enum part {
 /* What is awaited besides messages. */
 enum await_kind {
     AWAIT_KEY = 1, /* a key that is lent */
-    AWAIT_RETURN,  /* of a key; the flow is that of the SEND which says so */
+    AWAIT_RETURN,  /* the return of a key; the flow is that of the returning SEND */
 };
 
 /* Index of struct loan.key: op - TRAFFIC_MW1. */
@@ -176,7 +176,7 @@ static int bind(struct sim_flow *d, struct loan *n, ns_t now)
     return r;
 }
 
-/* What the SEND says: all that the other host has to know. */
+/* The data of the SEND: all that the other host has to know. */
 static void describe(const struct sim_flow *d, const struct loan *n, uint8_t p[TRAFFIC_LOAN_BYTES])
 {
     memset(p, 0, TRAFFIC_LOAN_BYTES);
@@ -246,7 +246,7 @@ static int invalidate(struct sim_flow *d, struct loan *n, ns_t now)
     return n->kind ? verbs_post_send(v, d->f.qp, &wr, now) : verbs_mw_bind(v, d->f.qp, &wr, &n->key[0], now);
 }
 
-/* The other host's SEND came: the key was used, and invalidated or not. */
+/* The SEND that returns the key arrived: the other host has used the key, and invalidated it or not. */
 static bool returned(struct sim_flow *d, struct loan *n, const struct wc *wc)
 {
     bool inv = wc->flags & WC_WITH_INV;

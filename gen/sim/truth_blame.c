@@ -53,7 +53,7 @@ static enum cause cause_of_outcome(const struct truth_frame *f, ns_t now, enum c
     return CAUSE_REORDER;
 }
 
-/* Whether the request in frame `serial`, which arrived, was dropped because it had overtaken one before it. */
+/* Whether the request in frame `serial` arrived out of order, before an earlier one, and was dropped for that. */
 static bool overtook(const struct truth *t, uint64_t serial)
 {
     const struct truth_frame *f = truth_frame(t, serial);

@@ -216,14 +216,15 @@ void truth_walk_paint(struct truth_walk *w, enum time_state state, ns_t from, ns
 /* Number of a new incident; 0: no memory. */
 uint32_t truth_incident_new(struct truth_walk *w, enum cause cause, const struct truth_event *e, uint64_t frame);
 /* truth_waits.c */
-/* If the spacing after CNPs ended without a request, there was none that it held back. */
+/* The requester begins to wait. A pacer's wait that ended without a request held back nothing. */
 void truth_wait_begins(struct truth_walk *w, const struct truth_event *e);
 /* A request is sent, or the queue pair fails. */
 void truth_wait_over(struct truth_walk *w, const struct truth_event *e);
-/* A response arrives: if READs or credits limit the requester, its wait starts again. */
+/* A response arrives: if the READ depth or credits limit the requester, a new wait begins. */
 void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e);
-/* Time up to event `e`: that of TIME_READ_DEPTH and TIME_CREDIT in which a READ or atomic, a SEND would have had to
- * wait, if the next request is one. No tap tells whether the program had posted it, or another limit held it back. */
+/* Account for the time up to event `e` in which a READ or atomic would have had to wait for the depth, or a SEND for
+ * credits, if one was posted. It is undecided if the next request is one: no tap shows whether the program had posted
+ * it, or another limit held it back. */
 void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e);
 void truth_slow_begins(struct truth_walk *w, const struct truth_event *e);
 /* The first response after the responder was slow: the time by which it was delayed, since the last packet of the
@@ -239,7 +240,7 @@ enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, cons
                        uint64_t response, uint64_t *frame);
 /* The latest request of a host before `before` with `psn`: its serial; 0: none. */
 uint64_t truth_request_of(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t before);
-/* Whether request `request` had not arrived by `now`, or its receiver dropped it because it had overtaken others. */
+/* Whether request `request` had not arrived by `now`, or arrived out of order and was dropped by its receiver. */
 bool truth_is_missing(const struct truth *t, uint64_t request, ns_t now);
 /* The cause of a work request that completes with `status`. */
 enum cause truth_cause_of(enum wc_status status);

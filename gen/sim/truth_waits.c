@@ -16,9 +16,13 @@ static bool had_turn(const struct truth *t, uint64_t from, uint64_t serial)
 }
 
 /* When the requester would have sent without CNPs: its port is free at w->wait_from, and each other connection of its
- * host that sends meanwhile has a turn first. To wait for those is not to wait for CNPs: queue pairs that fill a link
- * together send at the same times if each of them is slowed down to its share, and no tap tells a quarter
- * of a frame's time from that of the responses that pass the port meanwhile. */
+ * host that sends meanwhile has one turn first. Waiting for those turns is not waiting because of CNPs: queue pairs
+ * that share a link send at the same times when each is slowed down to its share. Up to a quarter of a frame's time
+ * counts as on time, as no tap can tell it from the responses that pass the port meanwhile.
+ *
+ *   port          own  A  B  own            A and B have one turn each: on time
+ *   port          own  A  B  ......  own    the time after B is due to CNPs
+ */
 static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
 {
     ns_t at = w->wait_from, least = w->sent ? sim_frame_time(w->t->s, truth_frame(w->t, w->sent)->len) / 4 : 0;
@@ -56,9 +60,9 @@ static void wait_ends(struct truth_walk *w, const struct truth_event *e)
     truth_walk_paint(w, (enum time_state)as[w->wait].state, w->wait_from, e->at, *bill);
 }
 
-/* Since when a wait lasts that the endpoint told of at `e`, when its host had looked at it: while the latest request
- * was sent, and others after it, it waited already. A response may have come meanwhile: the wait for READs starts
- * again. */
+/* When a wait began that the endpoint reported at `e`, after it had looked for work: if work was already posted then,
+ * the requester waited already while its latest request, and others after it, were on the port. A response in between
+ * starts a new wait for the READ depth. */
 static ns_t waits_since(const struct truth_walk *w, const struct truth_event *e)
 {
     const struct truth_frame *f = w->sent ? truth_frame(w->t, w->sent) : NULL;
@@ -128,7 +132,7 @@ void truth_slow_ends(struct truth_walk *w, const struct truth_event *e, const st
     if (from == NS_NEVER || f->sent < w->slow_until)
         return;
     if (again != NS_NEVER && again > from && again < f->sent)
-        from = again; /* before, it had nothing to answer */
+        from = again; /* before that arrival the responder had no request to respond to */
     from += e->at - f->sent;
     if (w->latest != NS_NEVER && from < w->latest)
         from = w->latest;
@@ -146,7 +150,7 @@ static uint32_t bill_of_pause(struct truth_walk *w, const struct truth_event *e,
     return w->pause_bill;
 }
 
-#define PAUSE_LEAST (2 * NS_PER_US) /* shorter waits are not told from the spacing of packets */
+#define PAUSE_LEAST (2 * NS_PER_US) /* shorter waits look like the spacing of packets */
 
 void truth_take_pauses(struct truth_walk *w, const struct truth_event *e, ns_t from)
 {

@@ -48,8 +48,8 @@ static void pass(struct truth_walk *w, ns_t now)
     w->at = now;
 }
 
-/* A packet of the direction: a gap of half a round trip or more since the packet before was time waiting for a
- * response. */
+/* A packet of the direction: if the previous one is half a round trip or more ago, the requester waited for a response.
+ */
 static void packet(struct truth_walk *w, const struct truth_event *e)
 {
     ns_t from = w->latest, now = e->at;
@@ -131,7 +131,7 @@ static void timer_ran_out(struct truth_walk *w, const struct truth_event *e)
                                                     .rnr = rnr};
 }
 
-/* When the packet was sent that the latest response, a NAK, asked for, if it was lost or overtaken; NS_NEVER: it is no
+/* If the latest response is a NAK: when the packet with its PSN was sent, if that was lost or reordered; NS_NEVER: no
  * NAK, or the packet arrived. */
 static ns_t nak_seen_at(const struct truth_walk *w)
 {
@@ -312,8 +312,8 @@ static void managed(struct truth_walk *w, const struct truth_event *e)
     w->cm_to = e->at;
 }
 
-/* How often the connections of the requester's host tried in vain since `since`, as far as frames show it: requests
- * sent again on timeout, and DREQs sent again behind such a request. */
+/* Number of tries of the requester's host without a response since `since`, as frames show them: retransmissions on ACK
+ * timeout, and retransmitted DREQs after one of those. */
 static unsigned vain_tries(const struct truth_walk *w, ns_t since)
 {
     unsigned n = 0, dreqs = 0;
@@ -331,8 +331,8 @@ static unsigned vain_tries(const struct truth_walk *w, ns_t since)
     return n && dreqs > 1 ? n + dreqs - 1 : n;
 }
 
-/* True for an incident that was never repaired: the peer is not heard any more, and at least two tries were in vain.
- * Where only one was, its response may have been lost, and no tap tells that the peer is dead. */
+/* True if the peer is dead: nothing more arrives from it, and at least two tries had no response. After a single try
+ * its response may have been lost, so no tap can tell that the peer is dead. */
 static bool peer_is_dead(const struct truth_walk *w)
 {
     ns_t received = w->t->last_received[w->host];
