@@ -49,7 +49,7 @@ struct bridge;
 /* NULL: no memory. */
 struct bridge *bridge_new(const struct bridge_config *c);
 void bridge_free(struct bridge *b);
-/* True if the next frame from `port` may be read: no frame waits for the other port. */
+/* True if the next frame from `port` may be read: no frame is queued for the other port. */
 bool bridge_ready(const struct bridge *b, unsigned port);
 /* A frame arrives at `port`; the receive buffer was too small for its last `lost` bytes. */
 void bridge_rx(struct bridge *b, unsigned port, const uint8_t *data, uint32_t len, uint32_t lost, ns_t now);

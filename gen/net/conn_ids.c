@@ -142,8 +142,8 @@ void conns_set_cm(struct conns *t, unsigned number, unsigned side, uint32_t id)
     place_link(t, number - 1, PLACE_CM + side);
 }
 
-/* The newest connection whose side at `host` has number `v` of this kind. UD: the other side must be queue pair
- * `source`, or not known yet. */
+/* The newest connection whose side at `host` has number `v` (QPN or communication id, by `kind`). UD: the QPN of the
+ * other side must be `source`, or unknown. */
 static unsigned find(const struct conns *t, unsigned kind, unsigned host, uint32_t v, const struct conn_addr *own,
                      const struct conn_addr *peer, const uint32_t *source)
 {

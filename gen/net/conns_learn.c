@@ -51,7 +51,8 @@ static void learn_answer(struct conns *t, unsigned host, const struct setup_half
     t->c[n - 1].no_psn &= 2;
 }
 
-/* The address of the queue pair of an exchange: a LID, which is none on Ethernet, stands for the address of TCP. */
+/* The address of a queue pair in an exchange: the GID, or, if it has none (a LID only), the address of the TCP
+ * connection. */
 static struct conn_addr end_of(const struct setup_half *h)
 {
     return load_be64(h->end.b) == 0 && load_be32(h->end.b + 8) == 0 ? h->src : h->end;
@@ -172,7 +173,7 @@ static void learn_known(struct conn_id *c, const struct pkt *p, const struct con
         c->newest = p->bth.psn;
 }
 
-/* Learn from a packet of a queue pair. True: the table changed, and *v must be made again. */
+/* Learn from a packet of a queue pair. True: the table has changed, and the caller must look up *v again. */
 static bool learn_packet_of_qp(struct conns_learner *l, struct conns *t, unsigned host, const struct pkt *p,
                                const struct conns_view *v)
 {

@@ -53,8 +53,9 @@ struct conns *event_conns(struct event_list *l)
 
 /* --- Applying --------------------------------------------------------------------------------- */
 
-/* The iteration of this PSN in this direction: 1 for the first transmission, 2 for the first retransmission ... The
- * table is direct-mapped: a PSN with the same place replaces another one, which then counts from 1 again. */
+/* Count and return the iteration of this PSN in this direction: 1 for the first transmission, 2 for the first
+ * retransmission ... The table is direct-mapped: a PSN that takes the place of another one makes that one count from 1
+ * again. */
 static uint32_t seen_count(struct event_list *l, const struct conns_view *v)
 {
     uint64_t key = (uint64_t)(v->conn * 4 + v->from * 2u + v->request) << 24 | v->psn;

@@ -165,7 +165,7 @@ static void rate_take(struct net *net, struct net_node *node, struct net_frame *
     node_hold(net, node, f, node->free_at, now);
 }
 
-/* A frame passes the frames held for reordering: release those that enough frames have passed. */
+/* A frame overtakes the frames held for reordering: release those that enough frames have overtaken. */
 static void reorder_passed(struct net *net, struct net_node *node, ns_t now)
 {
     for (struct net_frame **at = &node->head; *at;) {

@@ -79,7 +79,7 @@ static bool parse_down(struct net_node *n, const struct token *v)
     return true;
 }
 
-/* A word that stands for a node. */
+/* A word that names a node. */
 static bool parse_value(struct net_node *n, const struct token *v)
 {
     struct token a = *v, b = *v;
@@ -165,7 +165,7 @@ static bool parse_word(struct net_config *c, const struct token *t, const struct
     return parse_value(n, &v) || text_fail(e, &v, "'%.*s' is no value of %s", (int)v.len, v.p, kinds[kind]);
 }
 
-/* Whether a word says where the nodes of the other words are. *bad: it is wrong. */
+/* Whether a word is a place for the nodes that the other words name. *bad: it is wrong. */
 static bool is_place(const struct token *t, struct place *at, bool *bad)
 {
     struct token key, v;
