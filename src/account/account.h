@@ -20,7 +20,7 @@
  *                       first NAK for it. Of a lost READ response: 0, a later response is an implied NAK as it arrives
  *   loss_retransmission from that NAK (READ: from the response that skipped the lost one) to the retransmission
  *   loss_resend         from a retransmission until everything sent before it was retransmitted or acknowledged, or the
- *                       requester goes back anew; if later responses of a READ had arrived already: until the last of
+ *                       requester goes back again; if later responses of a READ had arrived already: until the last of
  *                       them arrives again, too
  *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission on ACK
  *                       timeout; or, if none followed, to the error completion or the end of the capture
@@ -109,7 +109,7 @@ void request_account_json(struct buf *b, const struct request_account *r);
 enum frame_role {
     ROLE_LOST,           /* the packet that was lost, reordered or corrupted */
     ROLE_INSTEAD,        /* the later packet that showed the gap */
-    ROLE_NAK,            /* the NAK that asked for the retransmission */
+    ROLE_NAK,            /* the NAK that demanded the retransmission */
     ROLE_RETRANSMISSION, /* the retransmitted request */
     ROLE_ANSWER,         /* the response that shows that the request arrived */
     ROLE_EVIDENCE,       /* other evidence: CNP, pause frame, ICMP, REJ, DREQ */

@@ -283,7 +283,7 @@ static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const
     return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt / 2 ? s->ts_first : s->ts;
 }
 
-/* A sequence NAK: what was sent from the lost packet on was in vain. */
+/* A sequence NAK: the requester has sent in vain since the lost packet, so that time becomes loss_nak. */
 static void take_seq_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t psn = e->p->bth.psn;

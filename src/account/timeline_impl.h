@@ -136,9 +136,9 @@ struct direction {
     uint32_t reads_from;  /* req_dir.reads_at when the queue pair was reset */
     bool have_limit;      /* limit */
     bool have_msn;        /* msn_ahead */
-    bool dead;            /* no response came to many tries */
+    bool dead;            /* many retries had no response */
     uint32_t limit;       /* number of the last message that the credits permit, 24 bits */
-    uint32_t window;      /* with have_limit: messages that the requester has kept under way, at most */
+    uint32_t window;      /* with have_limit: the most messages that the requester has had outstanding */
     uint8_t window_times; /* how often that many outstanding messages held back the next one; at most WINDOW_SURE */
     ns_t freed;           /* since when fewer than `window` are outstanding; 0: `window` are */
     struct unsure unsure[UNSURE_WAITS];

@@ -213,8 +213,9 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
         keep_open(d, due, now);
 }
 
-/* Whether a wide gap within a message was the wait for a response: the requester keeps only so many packets under way,
- * and had as many. Each such gap then ends with a response, while one that CNPs made may do so by chance. */
+/* Whether a wide gap within a message is a wait for a response, because the requester limits its outstanding packets
+ * and has reached that limit. Then each such gap ends with a response; a gap that CNPs caused ends with one only by
+ * chance. */
 static bool is_window(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now,
                       ns_t own)
 {

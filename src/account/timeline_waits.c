@@ -121,7 +121,8 @@ static struct early_response early_response(const struct event *e, ns_t from, ns
                                    .answer = frame_u32(e->p)};
 }
 
-/* Response `e` came after nothing since `from`, one of the first, or a later packet of one of the first. */
+/* Response `e` is the first packet of the direction since `from`: keep it if it is one of the first responses, or ends
+ * the longest gap within one. */
 static void note_early(struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     if (d->waits && d->n_early < SLOW_AFTER)
@@ -359,8 +360,8 @@ static bool is_open_send(struct req_dir *h, uint32_t psn)
     return s && (opcode_table[s->opcode].flags & (OPF_SEND | OPF_END)) == OPF_SEND;
 }
 
-/* Whether credits up to message `limit` permit the next packet of a SEND, without a credit while none is outstanding:
- * of the message under way, or the first one of the next message. */
+/* Whether credits up to message `limit` permit the next packet of a SEND: one of the message in progress, or the first
+ * one of the next message. One packet may be sent without credit unless such a `probe` is outstanding. */
 static bool may_send(const struct direction *d, struct req_dir *h, uint32_t limit, bool probe)
 {
     uint32_t latest = psn_add(h->msgs, d->msn_ahead);
@@ -526,7 +527,7 @@ static bool is_late(const struct direction *d, const struct event *e)
     return s && timeline_is_long(e->p->frame->ts - s->ts_first, d->usual_rtt);
 }
 
-/* Whether a retransmission is due, or under way, when response `e` comes, or for its sake. */
+/* Whether a retransmission is due or in progress when response `e` arrives, or because of it. */
 static bool in_recovery(const struct direction *d, const struct event *e)
 {
     bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_NAK;
