@@ -405,7 +405,7 @@ void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
 
 /* --- After the end of a connection ------------------------------------------------------------ */
 
-/* True if the packet is no late one of before its sender closed the connection. */
+/* True if the packet comes so long after its sender closed the connection that it was not in flight then. */
 static bool is_long_after(const struct judge *j, const struct pkt *p, const struct jflow *f)
 {
     return p->frame->ts - f->closed.ts > CLOSED_FOR + judge_step(j, p);

@@ -176,7 +176,7 @@ struct jflow {
     struct steady service, pkey, migreq;
     uint32_t path;        /* hash of the two addresses of the latest packet, the same for both directions */
     uint32_t service_psn; /* with service.pending: PSN that the requests of the service before would go on with */
-    ns_t service_ts;      /* likewise: when the other service came */
+    ns_t service_ts;      /* with service.pending: time of the first packet of the other service */
     uint32_t first_frame;
     ns_t first_ts;
     bool noted_port, noted_vlan, noted_label, ends_compared, dscp_compared;

@@ -40,7 +40,7 @@ struct fetch_add {
     uint32_t psn, rkey;
     uint64_t va, add, orig;
 };
-/* A request that came at the responder behind missing ones. */
+/* A request that arrived at the responder while earlier ones were missing. */
 struct gap_seen {
     uint32_t psn, frame; /* the PSN that was missing, the frame that showed it; frame 0: none */
     ns_t ts;             /* time of that frame */
@@ -91,7 +91,7 @@ struct history {
     uint64_t reread, differ;                   /* responses to retransmitted READs: all; with other data */
     uint64_t unsolicited, unsolicited_credits; /* ACKs that no request can have caused: all; with other credits */
     uint64_t reordered;                        /* requests that arrived out of order and caused no NAK */
-    uint64_t repeated;                         /* FETCH_ADDs that returned the value of the one before */
+    uint64_t repeated;                         /* FETCH_ADDs that returned the same value as the previous one */
     uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame, repeated_frame; /* first frame of each */
 };
 

@@ -433,7 +433,8 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
                       "They are there twice, to the last bit: captured, or duplicated on their way.");
 }
 
-/* Flows came back after they were forgotten: of what rules compare packets for, some was not compared. */
+/* Evicted flows were seen again: packets before and after the eviction were not compared with each other, so rules that
+ * compare packets are undecided. */
 static void lose_rules(struct judge *j)
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)

@@ -221,7 +221,7 @@ void judge_lengths(struct judge *j, const struct pkt *p);
 
 /* A packet on the slow path with a BTH: whether its ICRC is right. */
 void judge_icrc(struct judge *j, const struct pkt *p);
-/* A response: what it acknowledges had a right ICRC on the wire. */
+/* A response: the requests that it acknowledges had a right ICRC on the wire, whatever the capture shows. */
 void judge_icrc_answered(struct judge *j, const struct judged *a);
 void judge_icrc_end(struct judge *j);
 
@@ -284,7 +284,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
 /* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
  * of their responses, or drop it. */
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
-/* A plain ACK while a PSN is skipped: does it acknowledge what never came? */
+/* A plain ACK while a PSN is skipped: check that it does not acknowledge the missing packet. */
 void pending_gap_acked(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves that the PSN it names was skipped. */
 bool pending_nak(struct judge *j, const struct judged *a, struct found *f);

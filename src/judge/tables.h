@@ -199,7 +199,7 @@ struct ts_step {
     uint32_t ns;      /* resolution, ns: `decimal`, or `tick` if that is coarser and certain */
     uint32_t decimal; /* the largest power of ten ns that divides all time stamps */
     uint32_t stamps;  /* time stamps examined */
-    uint32_t ticks;   /* of them differed from the one before */
+    uint32_t ticks;   /* of these, how many differed from the previous time stamp */
     uint64_t tick;    /* divides all their differences: a clock may count 15.625 ms, or 4 ms from any beginning */
     ns_t last;        /* the latest time stamp */
 };

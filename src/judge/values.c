@@ -103,7 +103,8 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
         f->long_frame = frame_u32(p), f->long_len = len;
 }
 
-/* True if `p` goes on where its connection was before packets of another service came: it begins no other one. */
+/* True if `p` continues with the PSN at which its connection was before packets of another transport service: no new
+ * connection begins. */
 static bool resumes(const struct jflow *f, const struct pkt *p)
 {
     if (p->op->flags & OPF_REQUEST && f->dir)
