@@ -28,7 +28,7 @@ enum event_kind {
     EVENT_RESPONSE,
 };
 
-/* A packet, and what it is to its connection. */
+/* A packet, and its meaning for its connection. */
 struct event {
     const struct pkt *p;
     uint8_t kind;      /* enum event_kind */

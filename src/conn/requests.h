@@ -152,7 +152,7 @@ struct req_dir {
     uint32_t back_psn; /* PSN to which it went back last */
     uint32_t retries;  /* ACK timeouts in a row without progress */
     ns_t back_ts;      /* when it went back last */
-    bool under_way;    /* all responses since then were under way before: req_dir_is_under_way() */
+    bool under_way;    /* all responses since then were already in flight: req_dir_is_under_way() */
 
     /* Responses. */
     /* the latest progress is an ACK that covers a READ or atomic whose response had not been seen: an implied NAK */

@@ -55,8 +55,8 @@ static void take_ack(struct req_dir *h, const struct pkt *p, const struct read_r
     }
 }
 
-/* `a` is complete only after a later response came. The requester dropped the responses to later requests that came
- * before this one. */
+/* READ or atomic `a` completed only after a later response: the requester has dropped the responses to later requests
+ * that arrived before this one. */
 static void take_late(struct req_dir *h, struct read_req *a)
 {
     h->late_end = psn_add(a->psn, a->span);

@@ -273,7 +273,7 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     struct conn_known k = {.how = PAIR_CM, .tap = msg->half.tap};
     const struct cm_rep *m = &msg->cm.rep;
 
-    if (!req || (req->over && req->passive_id == msg->half.id)) /* sent again: its RTU was lost, then came the DREQ */
+    if (!req || (req->over && req->passive_id == msg->half.id)) /* REP after the DREQ: the RTU was lost */
         return;
     k.addr[0] = req->half.src;
     k.addr[1] = req->half.dst;
@@ -432,7 +432,7 @@ static void learn_later(struct learner *l, struct conn_table *t, const struct pk
     }
 }
 
-/* A TCP connection begins: what came through an earlier one between the same ports is of the past. */
+/* A TCP connection begins: discard the halves from an earlier one between the same ports. */
 static void learn_syn(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
     uint32_t tap = conn_tap_of(p->frame), id = (uint32_t)p->sport << 16 | p->dport;

@@ -5,7 +5,7 @@
 
 _Static_assert(SETUP_SMC_END == SMC_END_LEN, "what a setup keeps of a message");
 
-/* Both halves: the client confirms what the server accepted, or a copy of the two came in another order. */
+/* Both halves were seen: the client confirmed what the server accepted, or the two were captured out of order. */
 static void learn_link(struct conn_table *t, const struct setup_half *client, const struct setup_half *server)
 {
     struct conn_known k = {.how = PAIR_EXCHANGE,
