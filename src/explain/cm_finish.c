@@ -218,7 +218,7 @@ static struct incident *cm_incident(struct explainer *x, struct cm_sent *c, enum
     return st;
 }
 
-/* The incident about a REQ sent once whose REP came late. */
+/* The incident about a REQ that was sent once and had a late REP. */
 static void cm_report_late(struct explainer *x, struct cm_sent *c)
 {
     struct incident *st = cm_incident(x, c, CAUSE_CM_TIMEOUT);

@@ -259,8 +259,8 @@ void end_not_received(struct explainer *x, uint32_t flow, const struct flow_note
         end_unanswered(x, flow, t, waited);
 }
 
-/* Retransmitted up to the last retry although the tap saw responses: it is not known whether the last one arrived; or
- * all responses came only when the connection was closed. */
+/* The requester retransmitted up to its last retry although the tap saw responses. Either the last response may have
+ * been lost after the tap, or all responses came only when the connection was closed. */
 void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);

@@ -47,8 +47,8 @@ struct fact {
 
 #define INCIDENT_FACTS 10
 #define INCIDENTS_MAX  12000 /* incidents kept; further ones are only counted */
-/* Of these, what packets show as they pass: the rest is for lost time without an incident, and for what several
- * connections tell together. */
+/* Of these, so many may be made while packets pass; the rest is for lost time without an incident, and for
+ * incidents of several connections. */
 #define INCIDENTS_EARLY 10000
 
 /* One thing that went wrong. */

@@ -240,8 +240,8 @@ void incident_doubt(struct incident *s);
 void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */
 void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame);
-/* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A message of connection management
- * that was answered when it came again is no failure, nor is a DREQ without an answer. */
+/* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A CM message that was answered
+ * after a retransmission is no failure, nor is a DREQ without a response. */
 int incident_failure(const struct incident *s);
 /* True if the incident names this frame of that tap. */
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame);
@@ -282,7 +282,7 @@ static inline uint32_t fact_tap(uint32_t tap)
 {
     return tap + 1;
 }
-/* The frame that came in place of a missing PSN; of a PSN before all that were seen: the first frame; 0: not known
+/* The frame captured in place of a missing PSN; for a PSN before all that were seen, the first frame; 0: not known
  * (naks.c). */
 uint32_t came_instead(const struct req_dir *h, uint32_t psn);
 /* Request `e` is retransmitted after a sequence NAK for its PSN or a later one; NULL without room. */

@@ -42,7 +42,7 @@ static void report_unheeded(struct explainer *x, uint32_t flow, const struct flo
 }
 
 #define SPACING_CNPS 8  /* CNPs at least, */
-#define SPACING_SEEN 32 /* and packets within messages after them, that tell the spacing */
+#define SPACING_SEEN 32 /* and so many packets within messages after the CNPs, to know the spacing */
 #define SPACING_PART 4  /* part of these that follow at once; of a requester that slows down none does */
 
 /* True if the requester sends packets as closely after CNPs as any do. */

@@ -175,7 +175,7 @@ static bool is_silent_cm(const struct incident *i, const struct incident *st, ns
            conn_addr_eq(&i->dst, &st->dst);
 }
 
-/* True if another tap tells of the same silence. */
+/* True if `i` is about the same silence, at another tap. */
 static bool is_silence_elsewhere(const struct incident *i, const struct incident *st)
 {
     return i->cause == CAUSE_SILENT_PEER && i->tap != st->tap && has_no_response(i) && conn_addr_eq(&i->dst, &st->dst);

@@ -8,7 +8,7 @@
 #define OUTAGE_CONNS  2                 /* connections at least, of an interrupted link */
 #define OUTAGE_VAIN   3                 /* packets without a response at least, sent meanwhile */
 #define OUTAGE_SEEDS  64                /* the longest times without a response are tried */
-#define OUTAGE_PART   64                /* what is sent within this part of the outage may have been under way */
+#define OUTAGE_PART   64                /* packets sent this part of it earlier or later may have been in flight */
 #define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
 
 /* --- Times without a response ------------------------------------------------------------------ */
@@ -423,7 +423,7 @@ static void report_migrations(struct explainer *x, uint32_t by)
         incident_add(incident_at(x, by), &f);
 }
 
-/* Tell of the outage, if at least two incidents are its consequences. */
+/* Report the outage, if at least two incidents are its consequences. */
 static void report_outage(struct search *w, const struct outage *o)
 {
     struct explainer *x = w->x;
@@ -463,7 +463,7 @@ static void try_outage(struct search *w, const struct wait *seed)
         report_outage(w, &best);
 }
 
-/* One queue pair had no response any more until it migrated: its path failed. */
+/* A queue pair had no response until it migrated: its path failed. */
 static void report_path(struct incident *st)
 {
     const struct fact *m = st->moot || st->merged || st->superseded_by ? NULL : migration_of(st);

@@ -190,8 +190,8 @@ static void command_print(const struct explain_opts *o, const struct incident *s
     buf_free(&what);
 }
 
-/* True if its first frame is one of a connection, as that of an incident about several is, and no other file has a
- * frame of the same number. */
+/* True if the first frame belongs to a connection, as that of an incident about several connections does, and no other
+ * file has a frame with the same number. */
 static bool has_ladder(const struct explain_opts *o, const struct incident *s)
 {
     return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE && o->n_files == 1);

@@ -107,7 +107,7 @@ static bool is_between(const struct incident *i, const struct conn_addr *src, co
     return conn_addr_eq(&i->src, src) && conn_addr_eq(&i->dst, dst);
 }
 
-/* True if packets came from the destination all the same: another program of that host sent the ICMP error. */
+/* True if packets came from the destination nevertheless: another program of that host sent the ICMP error. */
 static bool has_sent_since(struct explainer *x, const struct icmp_error *e)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
@@ -223,7 +223,7 @@ static bool is_black_hole(const struct sizes *z)
            (z->arrived >= BLACK_HOLE_SMALLER || z->naks >= BLACK_HOLE_NAKS);
 }
 
-/* True if the oldest request without a response was sent again. */
+/* True if the oldest request without a response was retransmitted. */
 static bool is_stuck(struct explainer *x, uint32_t flow)
 {
     struct req_dir *h = observer_req_dir(x->observer, flow);
@@ -286,7 +286,7 @@ static uint32_t lacks_full(const struct flow_notes *t, const struct read_req *a,
     return a->span - 1;
 }
 
-/* READ responses of full size that never came to a flow of requests. */
+/* READ responses of full size that the requester of a flow never received. */
 static struct sizes missing_back(struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);

@@ -105,7 +105,7 @@ static void heading_print(const struct explain_opts *o, const struct incident *s
     buf_free(&line);
 }
 
-/* The incident that explains this one: what it says first. */
+/* The first sentence of the incident that explains this one. */
 static void reason_print(const struct explainer *x, const struct explain_opts *o, const struct incident *s,
                          struct buf *b)
 {
@@ -209,7 +209,7 @@ static void print_group(struct explainer *x, const struct explain_opts *o, const
     incident_print(x, o, &x->incidents[g->of[0]], g->n > 1, b);
 }
 
-/* One statement for similar incidents, as many as asked for, or as fit. */
+/* One statement for similar incidents; as many statements as were selected, or fit on the screen. */
 static void print_groups(struct explainer *x, const struct explain_opts *o, const struct summary *s, size_t begin,
                          struct buf *b)
 {

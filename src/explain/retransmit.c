@@ -67,8 +67,8 @@ static struct incident *report_bad_silence(struct explainer *x, const struct eve
     return st;
 }
 
-/* Retransmission on ACK timeout although a NAK was seen: the NAK was lost after the tap, or came too late; NULL: no NAK
- * was. */
+/* Retransmission on ACK timeout although a NAK was seen: the NAK was lost after the tap, or arrived too late. NULL: no
+ * NAK was seen. */
 static struct incident *report_lost_nak(struct explainer *x, const struct event *e)
 {
     const struct nak *n = &e->h->seq;

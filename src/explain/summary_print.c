@@ -63,7 +63,7 @@ static void put_where(struct buf *b, const struct group *g, const struct explain
 }
 
 /* "17 s of 17.1 s of 6 connections together (99.4 %) were lost on 2 of them, 85 % of that most likely to packet-loss."
- * `part`: of the time only a part was asked for. */
+ * `part`: a part of the time was selected. */
 static void put_lost(const struct summary *s, const struct explainer *x, const struct group *worst, bool part,
                      struct buf *b)
 {

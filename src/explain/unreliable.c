@@ -6,8 +6,8 @@
 
 #define GAP_LOOK 1024 /* latest incidents searched for the one about a gap */
 
-/* The first PSN from `psn` to before `end` of which no copy came, `now` being the packet that comes; `end`: none is
- * missing. */
+/* The first PSN from `psn` to before `end` of which no copy was captured; `end`: all were. The packet of `e` counts as
+ * captured. */
 static uint32_t missing_from(const struct event *e, const struct flow_notes *t, uint32_t psn, uint32_t end)
 {
     while (psn != end && (psn == e->p->bth.psn || req_dir_sent(e->h, psn) || damaged_frame(t, psn)))
