@@ -247,7 +247,7 @@ bool cm_abort(struct cm_conn *c)
     switch (c->state) {
     case CM_ST_REQ_SENT:
     case CM_ST_MRA_REQ_RCVD:
-        /* The peer's id is not known: the own CA GUID tells the peer which request is meant. */
+        /* The peer's communication id is not known: the peer finds the request by the own CA GUID. */
         store_be64(guid, c->own.ca_guid);
         cm_build_rej(c, CM_ABOUT_OTHER, CM_REJ_TIMEOUT, guid, sizeof guid, NULL, 0);
         break;

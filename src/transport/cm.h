@@ -24,7 +24,7 @@ enum cm_state {
     CM_ST_TIMEWAIT,      /* closed; packets in flight die out, the queue pair must not be reused yet */
     CM_ST_SIDR_REQ_SENT, /* waits for the SIDR_REP */
     CM_ST_SIDR_REQ_RCVD, /* the consumer decides */
-    CM_ST_CLOSED,        /* closed; the last message is sent again if the peer retransmits its own */
+    CM_ST_CLOSED,        /* closed; the last message is repeated if the peer retransmits its own */
     CM_ST_COUNT
 };
 
@@ -72,7 +72,7 @@ struct cm_path {
 
 /* Parameters that one side announces. Exponents n mean 4.096 us x 2^n. */
 struct cm_params {
-    uint64_t service_id;    /* asked for (active), or listened to (passive) */
+    uint64_t service_id;    /* service id requested (active), or listened to (passive) */
     uint64_t ca_guid;       /* own channel adapter */
     uint64_t tid;           /* transaction id of own requests; passive, 0: that of the peer */
     uint32_t qpn;           /* own queue pair */

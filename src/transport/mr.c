@@ -153,7 +153,7 @@ static struct mr *window_of(const struct mr_table *t, const struct mw_bind *b)
     return b->kind == MR_WINDOW1 || t->mr[i].variant == (b->key & 0xff) ? &t->mr[i] : NULL;
 }
 
-/* True if region `m` may be bound to as `b` asks (C10-72 to C10-75). */
+/* True if region `m` permits the binding `b` (C10-72 to C10-75). */
 static bool bindable(const struct mr *m, const struct mw_bind *b)
 {
     if (!m || m->kind != MR_REGION || !m->valid || m->pd != b->pd || !(m->access & ACCESS_MW_BIND))

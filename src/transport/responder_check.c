@@ -114,7 +114,7 @@ static bool bad_length(const struct rx_view *t, struct verdict *v)
     return UNLIKELY(breaks_alignment(t->p, v)) ? nak_invalid(v) : false;
 }
 
-/* An ATOMIC WRITE or FLUSH that asks for what is not defined. */
+/* An ATOMIC WRITE or FLUSH whose headers request something undefined. */
 static bool bad_place(const struct rx_view *t, struct verdict *v)
 {
     const struct pkt *p = t->p;
