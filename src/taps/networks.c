@@ -187,7 +187,7 @@ static void note_answer(struct networks *n, uint64_t key, uint32_t network)
         n->pair[network][s[i].network].answers += s[i].key == key;
 }
 
-/* Whether packets like `p` tell of a connection. */
+/* Whether packet `p` belongs to a connection: it is well-formed, and neither a datagram nor a CNP. */
 static bool is_of_connection(const struct pkt *p)
 {
     return p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name && !(p->op->ext & H_DETH) &&
