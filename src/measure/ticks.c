@@ -70,7 +70,7 @@ void ticks_begin(struct ticks *t)
     }
 }
 
-/* Column `i` of text_columns: the first four tell of which row the counts are. */
+/* Column `i` of text_columns; the first four name the row of the counts. */
 static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t since, const struct meter_counts *c)
 {
     if (i == 0)

@@ -432,8 +432,8 @@ static void prove(const struct wqe_env *e, struct wqe *w, const struct pkt *p, b
     tell_packet(e, w, p);
 }
 
-/* The next work request becomes the oldest open one. The requester dropped its responses that came before those of the
- * request before it. */
+/* The next work request becomes the oldest open one. Its responses that arrived before those of the previous request
+ * were complete have been dropped by the requester. */
 static void advance_open(struct wqe_ring *r)
 {
     while (r->open < r->n && at(r, r->open)->done_frame)

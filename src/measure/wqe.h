@@ -78,7 +78,7 @@ struct wqe {
     bool ended;       /* its last packet was seen */
     bool have_remote; /* va and rkey */
     bool refused;     /* a NAK ended it: `status` */
-    bool missed;      /* a later response came first, then it was retransmitted: its response is missing */
+    bool missed;      /* a later response arrived first, then it was retransmitted: its response is missing */
 };
 
 /* Callbacks. */
