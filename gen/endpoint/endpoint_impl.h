@@ -257,7 +257,7 @@ void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
 /* The queue pair is in error: complete its receives with WC_WR_FLUSH_ERR, those of its own queue. */
 void ep_flush_recv(struct ep_qp *q, ns_t now);
-/* Post the receives that the refill policy asks for. */
+/* Post the receives that the refill policy demands. */
 void ep_refill(struct ep_qp *q, ns_t now);
 
 /* What a work request is. */
