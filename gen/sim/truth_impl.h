@@ -188,7 +188,7 @@ struct truth_walk {
     uint32_t newest; /* with any_response: PSN of the newest READ response or ATOMIC ACK */
     struct truth_back back;
     struct truth_resend resend;
-    ns_t skipped;        /* when a response came that skipped the oldest one that is missing; NS_NEVER: none did */
+    ns_t skipped;        /* when a response arrived that skipped the oldest missing one; NS_NEVER: none did */
     uint32_t incident;   /* number of the open one; 0: none */
     uint32_t previous;   /* number of the latest one but RNR; 0: none */
     unsigned tries[2];   /* timers expired without progress: ACK timeout, RNR */

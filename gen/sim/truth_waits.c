@@ -37,8 +37,8 @@ static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
     return e->at - at > least ? at : e->at;
 }
 
-/* The requester stops waiting for something other than a response. The latest response has let it go on, if one came:
- * behind it, it waited for its port. */
+/* The requester ends a wait for the READ depth, credits or the pacer. If a response came meanwhile, it has ended the
+ * wait; after it, the requester waited for its port only. */
 static void wait_ends(struct truth_walk *w, const struct truth_event *e)
 {
     static const struct {

@@ -251,15 +251,15 @@ static void sent(struct truth_walk *w, const struct truth_event *e)
     complete(w, e); /* UC, UD: what is sent is complete */
 }
 
-/* Whether response `f` was sent when the retransmission had arrived, or is the next one that the requester accepts:
- * others that were under way come in vain. */
+/* Whether response `f` was sent after the retransmission had arrived, or is the next one that the requester accepts.
+ * Other responses were already in flight, and the requester drops them. */
 static bool answers_resend(const struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f)
 {
     return f->sent >= truth_frame(w->t, w->resend.request)->arrived || f->psn == e->una;
 }
 
-/* Whether response `f` skips one to a READ or atomic: the oldest that is missing. Others were under way when the
- * requester went back. */
+/* Whether response `f` skips the oldest missing response to a READ or atomic. Responses that were in flight at the
+ * go-back-N do not count. */
 static bool skips(const struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f)
 {
     uint64_t request = psn_diff(f->psn, e->una) > 0 ? truth_request_of(w->t, w->conn, w->host, e->una, e->at) : 0;
