@@ -1,10 +1,15 @@
 """What the scripts of a run share: folders that one of them fills for all, in $SHARED (tests/run). A script that is run by itself has its own."""
+import atexit
 import fcntl
 import hashlib
 import os
 import shutil
+import tempfile
 
-ROOT = os.environ.get("SHARED") or os.environ.get("OUT", "/tmp") + "/shared"
+ROOT = os.environ.get("SHARED")
+if not ROOT:  # not kept: the next run may be of another build
+    ROOT = os.environ["SHARED"] = tempfile.mkdtemp(prefix="shared.")
+    atexit.register(shutil.rmtree, ROOT, ignore_errors=True)
 
 
 def digest(*parts):

@@ -155,10 +155,10 @@ ALWAYS_INLINE uint32_t ext_one(struct pkt *p, uint32_t h, uint32_t off)
 /* The header description of the extended header `bit` (an H_* bit). */
 static const struct hdr *ext_hdr(uint32_t bit)
 {
-    static const struct hdr *const hdrs[] = {&rdeth_hdr,        &deth_hdr,  &dcceth_hdr,    &xrceth_hdr,
-                                             &feth_hdr,         &reth_hdr,  &atomiceth_hdr, &aeth_hdr,
-                                             &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
-    return hdrs[__builtin_ctz(bit) - __builtin_ctz(H_RDETH)];
+#define EXT(bit, name, len, arg) [__builtin_ctz(bit)] = &name##_hdr,
+    static const struct hdr *const hdrs[] = {EXT_HEADERS(EXT, ) EXT(H_DCCETH, dcceth, , )};
+#undef EXT
+    return hdrs[__builtin_ctz(bit)];
 }
 
 void bth_layers(struct pkt *p, uint32_t off)
