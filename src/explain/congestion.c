@@ -30,10 +30,14 @@ static void first_cnp(struct marks *m, const struct pkt *p)
 static void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
 {
     uint32_t peer = flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), flow)->peer;
-    struct flow_notes *t = peer == FLOW_NONE ? NULL : notes_of(x, peer);
+    struct flow_notes *t = flow == FLOW_NONE ? NULL : notes_of(x, peer == FLOW_NONE ? flow : peer);
 
     if (!t)
         return;
+    if (peer == FLOW_NONE) {
+        t->marks.early_cnps++;
+        return;
+    }
     if (t->marks.cnps++ == 0)
         first_cnp(&t->marks, p);
     t->marks.latest_cnp = p->frame->ts;

@@ -51,12 +51,12 @@ static bool is_as_close(const struct marks *m)
     return m->cnps >= SPACING_CNPS && m->near >= SPACING_SEEN && m->near_close >= m->near / SPACING_PART;
 }
 
-/* `reverse_seen`: packets of the other direction were captured; CNPs come in that direction. */
-static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, bool reverse_seen)
+/* `o`: of the other direction, in which CNPs come; NULL: no packet of it was captured. */
+static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o)
 {
     const struct marks *m = &t->marks;
 
-    if (m->ce_packets && !m->cnps && reverse_seen)
+    if (m->ce_packets && !m->cnps && o && !o->marks.early_cnps)
         report_unmarked(x, flow, t);
     if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
         return;
@@ -96,7 +96,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
         end_not_received(x, flow, t, h);
     if (o && t->headers.seen && o->headers.seen && flow < peer)
         end_keys(x, flow, t, o);
-    end_congestion(x, flow, t, o && o->headers.seen);
+    end_congestion(x, flow, t, o && o->headers.seen ? o : NULL);
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */

@@ -163,6 +163,7 @@ struct cnp_slice {
 /* ECN marks on the packets of a flow, and CNPs for it. */
 struct marks {
     uint64_t ce_packets, cnps;
+    uint64_t early_cnps; /* CNPs in this flow before it was known which flow they are for */
     uint32_t ce_frames[NOTED_CE], cnp_frame;
     ns_t cnp_ts;
     ns_t first_ts;                  /* of the first request */
