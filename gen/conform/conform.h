@@ -105,6 +105,9 @@ void conform_outcome_free(struct conform_outcome *o);
 /* Remove the files of an outcome; they are named no more. */
 void conform_forget(struct conform_outcome *o);
 
+/* The text behind `name`, the beginning of a member such as `"rule":"`, in `len` bytes of a line of JSON; it has no
+ * escapes, commas or brackets. Empty: the line has no such member. */
+struct token conform_member(const char *line, size_t len, const char *name);
 /* What the judge (a run of `rdmatrace check -T ndjson`) says of `capture`: append the rules that the host with MAC
  * address `mac` broke to *found; with `counters`, its option --counters, the rows of what they counted to *verdicts. 0;
  * a negative errno: it cannot be run, or its output not be understood. */

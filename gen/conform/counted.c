@@ -18,19 +18,6 @@ struct sums {
     unsigned n;
 };
 
-/* The text of a member, which begins with `name`, in a row; it has no escapes. */
-static struct token member(const char *row, size_t len, const char *name)
-{
-    const char *p = memmem(row, len, name, strlen(name));
-    struct token t = {0};
-
-    if (!p)
-        return t;
-    t.p = p + strlen(name);
-    t.len = (uint32_t)strcspn(t.p, "\"}");
-    return t;
-}
-
 static struct counted *entry(struct sums *s, const struct token *names)
 {
     for (unsigned i = 0; i < s->n; i++)
@@ -49,7 +36,8 @@ static void add_rows(struct sums *s, const struct buf *b)
         if (!close)
             return;
         size_t n = (size_t)(close - rows);
-        struct token names = member(rows, n, "\"counters\":\""), verdict = member(rows, n, "\"verdict\":\"");
+        struct token names = conform_member(rows, n, "\"counters\":\""),
+                     verdict = conform_member(rows, n, "\"verdict\":\"");
         struct counted *c = entry(s, &names);
         for (unsigned i = 0; c && i < ARRAY_LEN(verdicts); i++)
             c->tests[i] += token_is(&verdict, verdicts[i]);

@@ -69,8 +69,7 @@ static int run(const char *program, const char *capture, const char *counters, s
     return e;
 }
 
-/* The text behind `name`, the beginning of a member such as `"rule":"`, in a line; empty: it has none. */
-static struct token member(const char *line, size_t len, const char *name)
+struct token conform_member(const char *line, size_t len, const char *name)
 {
     const char *p = memmem(line, len, name, strlen(name));
     struct token t = {0};
@@ -102,8 +101,8 @@ static int sent_by(const char *capture, uint64_t n, const uint8_t mac[6])
 /* The line of a finding: append the rule, if `mac` broke it. */
 static int take_finding(const char *line, size_t len, const char *capture, const uint8_t mac[6], struct buf *found)
 {
-    struct token rule = member(line, len, "\"rule\":\""), frame = member(line, len, "\"frames\":[");
-    struct token verdict = member(line, len, "\"verdict\":\"");
+    struct token rule = conform_member(line, len, "\"rule\":\""), frame = conform_member(line, len, "\"frames\":[");
+    struct token verdict = conform_member(line, len, "\"verdict\":\"");
     uint64_t n;
     int e;
 

@@ -1,5 +1,6 @@
 /* layer 3 (fabric): the notation of networks, and those that are built in. */
 #include "gen/fabric/topology.h"
+#include "grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,19 +36,6 @@ int topology_find(const struct topology *t, const char *name, size_t len)
         if (strlen(t->node[i].name) == len && memcmp(t->node[i].name, name, len) == 0)
             return (int)i;
     return -1;
-}
-
-/* Room for one more element of `size` bytes; the arrays grow by doubling. */
-static bool grow(void **array, uint32_t n, size_t size)
-{
-    void *p;
-
-    if (n & (n - 1) && n)
-        return true;
-    p = realloc(*array, (n ? 2 * (size_t)n : 1) * size);
-    if (p)
-        *array = p;
-    return p != NULL;
 }
 
 /* Add a node: its number; -1: too many, or no memory. */

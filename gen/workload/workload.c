@@ -1,21 +1,9 @@
 /* layer 3 (workload): memory, connections and messages of a workload; flows. */
 #include "gen/workload/workload_impl.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* Room for one more element: the arrays grow by doubling. */
-static bool grow(void **array, uint32_t n, size_t size)
-{
-    void *p;
-
-    if (n & (n - 1) && n)
-        return true;
-    p = realloc(*array, (n ? 2 * (size_t)n : 1) * size);
-    if (p)
-        *array = p;
-    return p != NULL;
-}
 
 /* --- Connections ------------------------------------------------------------------------------ */
 

@@ -100,16 +100,23 @@ void on_to_cause(struct tui *t)
     to_line(t, SCREEN_VERDICTS, p.file, f && f->n_frames ? f->frames[0] : p.frame);
 }
 
+/* The marks of the row's frame, *n of them. */
+static const struct pkt_mark *row_marks(struct tui *t, uint64_t row, unsigned *n)
+{
+    struct spot p;
+
+    *n = 0;
+    if (!row_about(t, row, &p) || !p.frame)
+        return NULL;
+    return marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, n);
+}
+
 /* Whether an incident names the row's frame. */
 static bool in_incident(struct tui *t, uint64_t row)
 {
-    const struct pkt_mark *m;
-    struct spot p;
-    unsigned n = 0;
+    unsigned n;
+    const struct pkt_mark *m = row_marks(t, row, &n);
 
-    if (!row_about(t, row, &p) || !p.frame)
-        return false;
-    m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
     while (n && !m[n - 1].cause)
         n--;
     return n;
@@ -119,13 +126,9 @@ static bool in_incident(struct tui *t, uint64_t row)
 static bool in_verdict(struct tui *t, uint64_t row)
 {
     const struct findings *r = judge_findings(t->analyses.judge);
-    const struct pkt_mark *m;
-    struct spot p;
-    unsigned n = 0;
+    unsigned n;
+    const struct pkt_mark *m = row_marks(t, row, &n);
 
-    if (!row_about(t, row, &p) || !p.frame)
-        return false;
-    m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
     while (n && (!m[n - 1].finding || (m[n - 1].number && findings_at(r, m[n - 1].number - 1)->severity == SEV_I)))
         n--;
     return n;
