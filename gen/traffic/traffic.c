@@ -373,12 +373,17 @@ static void answered(struct traffic_flow *f, ns_t now)
     f->arrived++;
 }
 
+/* The last byte of a flow's memory: its value counts the messages that arrived. */
+static const volatile uint8_t *mark_of(const struct traffic_flow *f)
+{
+    return f->to.mem + f->t->c.size - 1;
+}
+
 void traffic_look(struct traffic *t, ns_t now)
 {
     for (uint32_t i = 0; i < t->n_flows && is_marked(&t->c); i++) {
         struct traffic_flow *f = t->flow[i];
-        const volatile uint8_t *mark = f->to.mem + t->c.size - 1;
-        if (f->to.mem && f->arrived <= f->back->posted && *mark == (uint8_t)(f->arrived + 1))
+        if (f->to.mem && f->arrived <= f->back->posted && *mark_of(f) == (uint8_t)(f->arrived + 1))
             answered(f, now);
     }
 }
