@@ -120,7 +120,7 @@ static inline struct fab_switch *switch_at(const struct fabric_port *p)
 }
 
 /* route.c */
-/* Find all paths anew, without the links that are down at `now`. False: no memory, and there are no paths. */
+/* Find all paths again, without the links that are down at `now`. False: no memory, and there are no paths. */
 bool routes_find(struct fabric *f, ns_t now);
 /* Set the timer for the next change of the links. */
 void routes_watch(struct fabric *f, ns_t now);

@@ -43,7 +43,7 @@ static int query_mtu(struct libnet_backend *n, const char *iface)
 }
 
 /* libnet's socket also receives frames, which are never read: drop them in the kernel. */
-static void keep_deaf(int fd)
+static void receive_nothing(int fd)
 {
     int least = 1;
 
@@ -71,7 +71,7 @@ static int setup(struct libnet_backend *n, const char *iface, struct backend_err
     n->out = libnet_init(LIBNET_LINK_ADV, iface, text);
     if (!n->out)
         return backend_fail(err, -EPERM, "libnet on %s: %s", iface, text);
-    keep_deaf(libnet_getfd(n->out));
+    receive_nothing(libnet_getfd(n->out));
     mac = libnet_get_hwaddr(n->out);
     if (!mac)
         return backend_fail(err, -EOPNOTSUPP, "interface %s has no MAC address", iface);

@@ -312,7 +312,7 @@ static bool never(struct script *s, void *arg)
     return false;
 }
 
-/* Read them when the driver reads them anew. */
+/* Read them when the driver reads them again. */
 static void read_counters_again(struct script *s)
 {
     struct buf *const *c = s->o->counters;

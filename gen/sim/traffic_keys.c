@@ -46,8 +46,8 @@ struct loan {
 
 struct traffic_loans {
     struct loan loan[TRAFFIC_LOANS];
-    uint8_t heard[TRAFFIC_LOANS]; /* ring: loans in the order in which their keys arrived */
-    unsigned heard_head, heard_tail;
+    uint8_t keys[TRAFFIC_LOANS]; /* ring: loans in the order in which their keys arrived */
+    unsigned keys_head, keys_tail;
     unsigned active;
     uint32_t pitch;              /* bytes from the memory of one loan to that of the next */
     uint8_t *mem[NET_HOSTS];     /* of the posting host, and of the other one */
@@ -269,7 +269,7 @@ static struct sim_flow *back_of(const struct sim_flow *d)
     return sim_flow_from(sim_traffic_of(d), d->c->number - 1, d->host ^ 1);
 }
 
-static bool heard(struct sim_flow *d, struct loan *n, const uint8_t *data, uint32_t len)
+static bool key_arrived(struct sim_flow *d, struct loan *n, const uint8_t *data, uint32_t len)
 {
     uint8_t expected[TRAFFIC_LOAN_BYTES];
 
@@ -277,7 +277,7 @@ static bool heard(struct sim_flow *d, struct loan *n, const uint8_t *data, uint3
     if (n->state != LENT || len != sizeof expected || memcmp(data, expected, len) != 0)
         return false;
     n->state = HEARD;
-    d->loans->heard[d->loans->heard_tail++ % TRAFFIC_LOANS] = (uint8_t)number_of(d, n);
+    d->loans->keys[d->loans->keys_tail++ % TRAFFIC_LOANS] = (uint8_t)number_of(d, n);
     return true;
 }
 
@@ -316,11 +316,11 @@ void sim_use_keys(struct sim_flow *d, ns_t now)
 
     if (!l || d->c->state[d->host ^ 1] != SIM_CONN_UP)
         return;
-    while (l->heard_head != l->heard_tail) {
-        struct loan *n = &l->loan[l->heard[l->heard_head % TRAFFIC_LOANS]];
+    while (l->keys_head != l->keys_tail) {
+        struct loan *n = &l->loan[l->keys[l->keys_head % TRAFFIC_LOANS]];
         if (n->far_busy)
             return;
-        l->heard_head++;
+        l->keys_head++;
         traffic_wrong(&d->f, !use(d, n, now));
     }
 }
@@ -333,7 +333,7 @@ bool sim_loan_arrived(struct traffic_flow *f, const struct traffic_awaited *a, c
     struct sim_flow *owner = a->kind == AWAIT_RETURN ? back_of(sim_flow_of(f)) : sim_flow_of(f);
     struct loan *n = &owner->loans->loan[a->loan];
 
-    return a->kind == AWAIT_RETURN ? returned(owner, n, wc) : heard(owner, n, data, len);
+    return a->kind == AWAIT_RETURN ? returned(owner, n, wc) : key_arrived(owner, n, data, len);
 }
 
 void sim_loan_completed(struct sim_flow *d, const struct wc *wc)

@@ -244,8 +244,8 @@ static void report_unmatched(struct judge *j, const struct cm_packet *c, const s
         f.wrong = "the CM message comes from {seen}, expected {expected}";
         f.expected = addr_str(j, &e->addr[active]);
         f.seen = addr_str(j, &c->src);
-        f.text =
-            "It names a connection of two other hosts. Its receiver must not let a stranger answer, change or end it.";
+        f.text = "It names a connection of two other hosts. Its receiver must not let another host answer, change or "
+                 "end it.";
     } else if (how == OTHER_SIDE) {
         f.expected = "a message of this side";
         f.seen = what;

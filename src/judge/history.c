@@ -161,7 +161,7 @@ static void check_key(struct judge *j, const struct judged *a, struct history_ke
     f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
     f.text = say(j,
                  "R_Key 0x%x was invalidated in frame %u, and %s uses it with success. Nothing that its responder sent "
-                 "on this connection in between could have told of a new registration.",
+                 "on this connection in between could have shown a new registration.",
                  k->rkey, k->frame, opcode_name(k->use_opcode));
     if (!may_have_sent_rkey(j, a, k->frame))
         judge_found(j, p, f);

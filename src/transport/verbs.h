@@ -185,7 +185,7 @@ struct send_wr {
     uint32_t remote_srqn;      /* XRC: number of the peer's shared receive queue, 24 bits */
     uint32_t mr_key;           /* BIND_MW: L_Key of the region */
     uint64_t mw_length;        /* BIND_MW, REG_MR: bytes of the window or region */
-    void *reg_mem;         /* REG_MR: its memory, the caller's until the region is deregistered or registered anew */
+    void *reg_mem;         /* REG_MR: its memory, the caller's until the region is deregistered or registered again */
     uint32_t flush_length; /* FLUSH: bytes from remote_addr on, up to 2^31 */
     uint8_t placement;     /* FLUSH: FLUSH_GLOBAL, FLUSH_PERSISTENT or both */
     bool whole_region;     /* FLUSH: all of the region of `rkey`; address and length do not matter */

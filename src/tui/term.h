@@ -45,7 +45,7 @@ unsigned term_rows(void);
 /* With term_opts.none: another size. */
 void term_resize(unsigned columns, unsigned rows);
 
-/* Clear the screen that is drawn next; show what was drawn since; `anew`: repaint the whole screen. */
+/* Clear the screen that is drawn next; show what was drawn since; `repaint`: repaint the whole screen. */
 void term_clear(void);
 void term_show(bool repaint);
 /* Write up to `width` columns of `n` bytes of UTF-8, skipping the first `skip` columns. What is not printable is a dot.
