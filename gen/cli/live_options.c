@@ -88,9 +88,9 @@ static int option_mtu(struct live_config *c, const char *arg)
 
 static int option_profile(struct live_config *c, const char *arg)
 {
-    if (strcmp(arg, "strict") != 0 && strcmp(arg, "rxe") != 0)
-        return cli_error("--profile %s: expected strict or rxe", arg);
-    c->profile = *arg == 'r' ? EP_RXE : EP_STRICT;
+    if (ep_profile_find(arg) < 0)
+        return cli_error("--profile %s: expected strict, rxe or nv", arg);
+    c->profile = (uint8_t)ep_profile_find(arg);
     return 0;
 }
 

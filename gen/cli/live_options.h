@@ -28,7 +28,8 @@
         {OPT_MTU, "path MTU: 256, 512, 1024, 2048 or 4096 (the largest that the interface carries)"},                  \
         {OPT_TOS, "TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 (0)"},                           \
         {OPT_HOP_LIMIT, "TTL or hop limit, 1 to 255 (64); by RDMA-CM, servers take the client's"},                     \
-        {OPT_PROFILE, "strict (default) or rxe: the habits of Linux soft-RoCE"},                                       \
+        {OPT_PROFILE, "strict (default), rxe: the habits of Linux soft-RoCE, or nv: data are placed out\n"             \
+                      "of order, and what is lost is retransmitted selectively"},                                      \
         {OPT_SEED, "of all random numbers (from the clock)"},                                                          \
         {OPT_EVENT, "an exact event on frames sent or received, rdmagen-scenario(5): 'psn=5 drop'"},                   \
         {OPT_CC, "congestion control (`rdmagen cc` lists the schemes; none)"},                                         \

@@ -14,7 +14,7 @@ _rdmagen_values() {
     case $option in
         -c | --connection) [[ $command == connect ]] || _rdmagen_words "RC UC UD$([[ $command != pingpong ]] || echo " SRQ")$([[ $command != sim ]] || echo " XRC")" ;;
         -m | --mtu) _rdmagen_words "256 512 1024 2048 4096" ;;
-        --profile) if [[ $command == conformance ]]; then mapfile -t COMPREPLY < <(compgen -W rxe -- "${COMP_WORDS[COMP_CWORD]}"; compgen -f -- "${COMP_WORDS[COMP_CWORD]}"); else _rdmagen_words "strict rxe"; fi ;;
+        --profile) if [[ $command == conformance ]]; then mapfile -t COMPREPLY < <(compgen -W rxe -- "${COMP_WORDS[COMP_CWORD]}"; compgen -f -- "${COMP_WORDS[COMP_CWORD]}"); else _rdmagen_words "strict rxe nv"; fi ;;
         --exchange) if [[ $command == play ]]; then _rdmagen_words "rdmagen pingpong"; else _rdmagen_words "perftest pingpong"; fi ;;
         --cc) _rdmagen_words "$("$program" cc --json 2>/dev/null | sed -n 's/^{"scheme":"\([^"]*\)".*/\1/p' | grep -vxE 'all|cnp' | sort -u)" ;;
         --ack) _rdmagen_words "every coalesce= delay=" ;;

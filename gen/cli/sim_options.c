@@ -34,7 +34,8 @@ const struct opt_def sim_options[] = {
     {OPT_WINDOW, "packets outstanding per connection (128)"},
     {OPT_RATE_LIMIT, "bit/s of each connection, with K, M or G (none)"},
     {OPT_SPORT, "UDP source port: a number, random, or flow (default: from the queue pair numbers)"},
-    {OPT_PROFILE, "strict (default) or rxe: the habits of Linux soft-RoCE"},
+    {OPT_PROFILE, "strict (default), rxe: the habits of Linux soft-RoCE, or nv: data are placed out\n"
+                  "of order, and what is lost is retransmitted selectively"},
     {OPT_CREDITS, "end-to-end flow control"},
     {OPT_SLOW, "with probability P per request the responder sends nothing for TIME"},
     {OPT_DIE, "HOST (responder) stops for good, after a time or after N frames that it sent"},
@@ -456,10 +457,10 @@ static int parse_flag(struct sim_job *job, int key, const char *arg)
         report_file_option(&job->truth, arg);
         break;
     default: /* KEY_PROFILE */
-        if (strcmp(arg, "rxe") != 0 && strcmp(arg, "strict") != 0)
-            return cli_error("--profile %s: expected strict or rxe", arg);
+        if (ep_profile_find(arg) < 0)
+            return cli_error("--profile %s: expected strict, rxe or nv", arg);
         for (unsigned h = 0; h < NET_HOSTS; h++)
-            job->sim.ep[h].profile = arg[0] == 'r' ? EP_RXE : EP_STRICT;
+            job->sim.ep[h].profile = (uint8_t)ep_profile_find(arg);
     }
     return 0;
 }

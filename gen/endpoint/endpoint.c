@@ -38,6 +38,16 @@ static void fill_defaults(struct ep_config *c)
     }
 }
 
+int ep_profile_find(const char *name)
+{
+    static const char *const names[] = {[EP_STRICT] = "strict", [EP_RXE] = "rxe", [EP_NV] = "nv"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
 static void take_faults(struct endpoint *ep)
 {
     for (unsigned i = 0; i < ep->cfg.n_faults; i++) {

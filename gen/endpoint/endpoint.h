@@ -40,7 +40,12 @@ enum ep_profile {
     /* soft-RoCE: no credits, MigReq 0, P_Key ffff, retry count 7 without limit, every duplicate acknowledged, see
      * responder.h */
     EP_RXE,
+    /* Data are placed out of order, as adapters do that networks may spray: packets ahead of a missing one are kept,
+     * see reorder.c; what is lost is retransmitted selectively. */
+    EP_NV,
 };
+/* By name ("strict", "rxe", "nv"): -1: there is none. */
+int ep_profile_find(const char *name);
 
 /* What an endpoint does about congestion; all zero: nothing. */
 struct ep_congestion {
@@ -72,6 +77,7 @@ struct ep_config {
     struct ep_congestion congestion;
     uint64_t link_rate; /* bit/s of the port, which congestion control begins with; 0: 100 G */
     ns_t pace_slack;    /* struct cc_limits */
+    ns_t reorder_wait;  /* EP_NV: a packet that is missing for so long counts as lost; 0: 20 us */
     uint8_t timeout;    /* local ACK timeout code of all queue pairs; 0: that of struct ep_peer */
     uint32_t max_qp;    /* 0: 65536 */
     uint32_t max_mr;    /* regions and windows, 0: 4096 */

@@ -105,22 +105,23 @@ struct ep_qp {
 
     /* Scheduling. */
     struct ep_qp *next_ready;
-    bool ready;            /* in the list, or parked */
-    bool parked;           /* in the list of those whose class is stopped */
-    bool paced;            /* waits for ps.next_send */
-    uint8_t waits;         /* enum ep_wait: why the requester sent nothing when it last could */
-    bool comm_est;         /* EP_EV_COMM_EST was raised */
-    bool last_wqe;         /* EP_EV_LAST_WQE was raised */
-    bool mig_err;          /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
-    bool draining;         /* SQD: EP_EV_SQ_DRAINED is not raised yet */
-    bool repeat_again;     /* fault: send the response in `again` */
-    bool spurious;         /* fault: the packet being sent is retransmitted without cause */
-    bool mute;             /* fault: no response is sent */
-    uint32_t stray_psn;    /* fault: of the request that is sent at stray_at after a fatal NAK */
-    bool data_waits;       /* a READ response waits for congestion control */
-    uint32_t cnps_due;     /* CNPs that are due, the first at cnp_at */
-    ns_t cnp_at, cnp_next; /* cnp_next: of the notification point */
-    struct ep_cc *cc;      /* congestion control; NULL: none */
+    bool ready;              /* in the list, or parked */
+    bool parked;             /* in the list of those whose class is stopped */
+    bool paced;              /* waits for ps.next_send */
+    uint8_t waits;           /* enum ep_wait: why the requester sent nothing when it last could */
+    bool comm_est;           /* EP_EV_COMM_EST was raised */
+    bool last_wqe;           /* EP_EV_LAST_WQE was raised */
+    bool mig_err;            /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
+    bool draining;           /* SQD: EP_EV_SQ_DRAINED is not raised yet */
+    bool repeat_again;       /* fault: send the response in `again` */
+    bool spurious;           /* fault: the packet being sent is retransmitted without cause */
+    bool mute;               /* fault: no response is sent */
+    uint32_t stray_psn;      /* fault: of the request that is sent at stray_at after a fatal NAK */
+    bool data_waits;         /* a READ response waits for congestion control */
+    uint32_t cnps_due;       /* CNPs that are due, the first at cnp_at */
+    ns_t cnp_at, cnp_next;   /* cnp_next: of the notification point */
+    struct ep_cc *cc;        /* congestion control; NULL: none */
+    struct ep_kept *kept[2]; /* EP_NV: requests, and responses, that came ahead; NULL: none ever did */
     struct rsp_due again;
     ns_t mute_from, mute_until; /* mute_until NS_NEVER: no duplicate request so far */
     ns_t stray_at;              /* fault: when a request is sent that must not be; 0: none is */
@@ -317,6 +318,21 @@ void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now);
 bool ep_cnp_may_go(const struct ep_qp *q);
 /* Send a CNP that is due: as ep_tx_response(). */
 int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+
+/* recv.c */
+/* Handle a packet that is its queue pair's next; false: it was dropped. */
+bool ep_take(struct ep_qp *q, const struct pkt *p, ns_t now);
+
+/* reorder.c */
+/* EP_NV: keep packet `p` (its frame: `len` bytes at `data`) if it came ahead of one that is missing. */
+bool ep_reorder_keep(struct ep_qp *q, const struct pkt *p, const uint8_t *data, uint32_t len, ns_t now);
+/* Handle the kept packets whose turn it is. */
+void ep_reorder_go_on(struct ep_qp *q, ns_t now);
+/* When a missing packet counts as lost; NS_NEVER: none is missing. */
+ns_t ep_reorder_deadline(const struct ep_qp *q);
+void ep_reorder_expire(struct ep_qp *q, ns_t now);
+/* Forget what was kept. */
+void ep_reorder_forget(struct ep_qp *q);
 
 /* migrate.c */
 /* The addresses of port 1 or 2 (0: 1); NULL: there is no such port. */

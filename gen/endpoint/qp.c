@@ -93,6 +93,7 @@ static void qp_release(struct ep_qp *q)
     free(q->inline_data);
     free(q->cur_sge);
     free(q->cc);
+    ep_reorder_forget(q);
     rq_free(&q->rq);
     free(q);
 }
@@ -166,6 +167,7 @@ static struct ep_qp *qp_alloc(struct endpoint *ep, const struct ep_qp_init *init
     struct qp_options opt = {.credits_rx = ep->cfg.credits && init->type == QPT_RC && init->srq == EP_NO_SRQ,
                              .credits_tx = ep->cfg.credits && init->type == QPT_RC,
                              .rxe = ep->cfg.profile == EP_RXE,
+                             .selective = ep->cfg.profile == EP_NV,
                              .port_mtu = ep->cfg.mtu};
 
     if (init->type == QPT_RC || init->type == QPT_XRC_TGT)
@@ -369,6 +371,7 @@ static void forget_work(struct ep_qp *q)
     if (q->cc)
         *q->cc = (struct ep_cc){0};
     q->refill_at = NS_NEVER;
+    ep_reorder_forget(q);
 }
 
 void ep_set_path(struct ep_qp *q)

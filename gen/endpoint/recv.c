@@ -448,6 +448,14 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
     return !(e.flags & EFF_DROP) || e.flags & EFF_RESPOND;
 }
 
+bool ep_take(struct ep_qp *q, const struct pkt *p, ns_t now)
+{
+    if (!(p->op->flags & OPF_RESPONSE))
+        return rx_request(q, p, now);
+    rx_response(q, p, now);
+    return true;
+}
+
 static bool in_group(const struct pkt *p, const struct ep_group *g)
 {
     return p->addr_len == 4 ? gid_is_ipv4(g->gid) && memcmp(p->dst, g->gid + 12, 4) == 0
@@ -522,12 +530,12 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         ep_cc_mark(q, p, now);
     if (p->op->flags & OPF_CNP)
         ep_cc_cnp(q, now);
-    else if (p->op->flags & OPF_RESPONSE)
-        rx_response(q, p, now);
-    else
-        used = rx_request(q, p, now);
+    else if (LIKELY(ep->cfg.profile != EP_NV) || !ep_reorder_keep(q, p, data, len, now))
+        used = ep_take(q, p, now);
     if (UNLIKELY(p->bth.opcode >> 5 != q->qp.rsp.p.service && !(p->op->flags & OPF_CNP)))
         COUNT(q, other_service);
+    if (UNLIKELY(q->kept[0] || q->kept[1]))
+        ep_reorder_go_on(q, now); /* `p` is another packet then */
     if (!used) {
         q->st.dropped++;
         ep->st.dropped++;

@@ -167,6 +167,8 @@ ns_t ep_qp_deadline(const struct ep_qp *q)
         t = earlier(t, q->cnp_at);
     if (UNLIKELY(q->stray_at != 0))
         t = earlier(t, q->stray_at);
+    if (UNLIKELY(q->ep->cfg.profile == EP_NV))
+        t = earlier(t, ep_reorder_deadline(q));
     return earlier(t, q->refill_at);
 }
 
@@ -204,6 +206,8 @@ static void qp_expire(struct ep_qp *q, ns_t now)
         ep_cc_expire(q, now);
     if (q->ps.slow_until <= now)
         q->ps.slow_until = 0;
+    if (UNLIKELY(q->ep->cfg.profile == EP_NV))
+        ep_reorder_expire(q, now);
     if (qp_can_send(&q->qp))
         e = req_expire(r, now);
     if (e.reason == WHY_TIMEOUT) {

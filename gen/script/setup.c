@@ -135,8 +135,8 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
         if (c->addrs)
             return text_fail(&s->err, t, "host: ipv6 stands before addresses=");
         memcpy(c->addr.gid, (uint8_t[16]){0x20, 0x01, 0x0d, 0xb8, [15] = (uint8_t)(h + 1)}, 16);
-    } else if (token_is(t, "rxe")) {
-        c->profile = EP_RXE;
+    } else if (token_is(t, "rxe") || token_is(t, "nv")) {
+        c->profile = token_is(t, "nv") ? EP_NV : EP_RXE;
     } else if (token_is(t, "nocheck")) {
         c->no_self_check = true;
     } else if (!token_key(t, &key, &v)) {

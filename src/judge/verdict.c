@@ -414,7 +414,8 @@ static bool at_responder(const struct judge *j, const struct judged *a)
     const struct req_dir *h = a->h;
     bool alike = a->f->alike && a->f->n_rsp - a->f->alike < RSP_IDS;
 
-    return !h->unsettled && !alike && h->copies * 4 < h->packets && judge_tap_at_responder(j, a->flow, a->p);
+    return j->o.profile != PROFILE_NV && !h->unsettled && !alike && h->copies * 4 < h->packets &&
+           judge_tap_at_responder(j, a->flow, a->p);
 }
 
 /* True if the failure is reported once the skipped PSNs have not come late (pending.c), or follows from that of a
@@ -426,6 +427,14 @@ static bool is_told_elsewhere(const struct judged *a, const struct verdict *v)
     return rule_table[v->rule].traits & T_AHEAD && a->f->gap.have && a->f->gap.ack_frame == frame_u32(a->p);
 }
 
+/* True if the responder does this because it keeps requests ahead of a missing one, as profile nv permits. */
+static bool was_kept(const struct judge *j, const struct judged *a, const struct verdict *v)
+{
+    bool answers_kept = rule_table[v->rule].traits & T_UNSENT && req_dir_read(a->h, a->p->bth.psn, 0);
+
+    return is_not_for_profile(j, (enum rule)v->rule) || (j->o.profile == PROFILE_NV && answers_kept);
+}
+
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
@@ -433,7 +442,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
 
     for (unsigned i = 0; i < n; i++) {
         if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_told_elsewhere(a, &v[i]) ||
-            (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
+            was_kept(j, a, &v[i]) || (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);

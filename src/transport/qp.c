@@ -168,6 +168,7 @@ static void requester_start(struct qp *qp)
         .max_rd = qp->attr.max_rd_atomic,
         .credits = qp->opt.credits_tx && qp->type == QPT_RC,
         .rxe = qp->opt.rxe,
+        .selective = qp->opt.selective,
         .pmtu = qp->type == QPT_UD ? qp->opt.port_mtu : qp->attr.path_mtu,
         .psn = qp->attr.sq_psn,
     };

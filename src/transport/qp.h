@@ -10,6 +10,7 @@ struct qp_options {
     bool credits_rx;   /* announce end-to-end credits to the peer */
     bool credits_tx;   /* honour those of the peer */
     bool rxe;          /* behaviour of soft-RoCE */
+    bool selective;    /* a sequence NAK asks for one packet only */
     uint16_t port_mtu; /* UD: largest payload, bytes */
 };
 

@@ -43,6 +43,18 @@ uint32_t req_find_remembered(const struct requester *r, uint32_t psn)
     return find_from(r, psn, r->msg_tail > size ? r->msg_tail - size : 0);
 }
 
+bool req_next_response(const struct requester *r, uint32_t *psn)
+{
+    for (uint32_t n = r->msg_head; req_resources(r) && n != r->msg_tail; n++) {
+        const struct req_msg *m = req_msg(r, n);
+        if (req_takes_response(m) && m->got < m->span) {
+            *psn = psn_add(m->psn, m->got);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* --- Sending ---------------------------------------------------------------------------------- */
 
 /* The ring is full, which happens to a validator only: treat the oldest message as complete and remove it. */
@@ -123,6 +135,10 @@ void req_resent(struct requester *r, const struct pkt *p, uint32_t n)
     end = psn_add(m->psn, m->span);
     r->msg_tx = psn_diff(r->psn_tx, end) < 0 || m->open ? n : n + 1;
     req_skip_local(r);
+    if (UNLIKELY(r->p.selective && (r->cause == WHY_SEQUENCE_NAK || r->cause == WHY_IMPLIED_NAK))) {
+        r->psn_tx = r->psn_next;
+        r->msg_tx = req_msg(r, r->msg_tail - 1)->open ? r->msg_tail - 1 : r->msg_tail;
+    }
 }
 
 struct effects req_unreliable_sent(struct requester *r)

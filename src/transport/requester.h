@@ -48,6 +48,8 @@ struct req_params {
     bool credits;      /* end-to-end flow control is in use */
     bool rxe;          /* profile rxe: soft-RoCE (retry count 7: no limit; a missing READ response is left
                           to the ACK timeout) */
+    bool selective;    /* profile nv: a NAK, also an implied one, makes it retransmit the packet of that PSN alone: both
+                          ends    keep what comes behind it. An ACK timeout means go-back-N all the same */
     uint16_t pmtu;     /* bytes */
     uint32_t psn;      /* first PSN */
 };
@@ -110,6 +112,8 @@ static inline bool req_going_back(const struct requester *r)
 {
     return r->psn_tx != r->psn_next;
 }
+/* True if responses to READs or atomics are outstanding; *psn is that of the next one. */
+bool req_next_response(const struct requester *r, uint32_t *psn);
 /* True if the ring has room for one more message. */
 static inline bool req_has_room(const struct requester *r)
 {

@@ -10,6 +10,7 @@
 #define PLAY_PACKETS 120        /* of payload, about, in a conversation */
 #define PLAY_LARGE   100        /* of so many one is large */
 #define PLAY_PATHS   13         /* of so many one has two paths, if it is reliable */
+#define PLAY_PLACED  11         /* of so many one has data placed out of order, unless it is that of soft-RoCE */
 #define PLAY_BYTES   (8u << 20) /* of payload in it, at most */
 
 static void *fail(const char *what, const char *words)
@@ -241,6 +242,9 @@ void play_random(struct play *p, uint64_t seed)
     random_service(p, &r);
     random_connection(p, &r);
     random_hosts(p, &r);
+    p->nv = !p->rxe && seed % PLAY_PLACED == 4;
+    for (unsigned h = 0; h < NET_HOSTS && p->nv; h++)
+        p->sim.ep[h].profile = EP_NV;
     random_net(p, &r);
     if (seed % PLAY_PATHS == 11 && qp_is_reliable(p->traffic.type) && !(p->rxe && p->conn.peer[0].retry_cnt == 7))
         random_migration(p, &r);
@@ -376,8 +380,12 @@ struct judge_opts play_judge_opts(const struct play *p, enum tap_place place)
 {
     static const enum tap_side sides[] = {
         [TAP_AT_REQUESTER] = TAP_REQUESTER, [TAP_AT_MIDDLE] = TAP_MIDDLE, [TAP_AT_RESPONDER] = TAP_RESPONDER};
-    struct judge_opts o = {
-        .profile = p->rxe ? PROFILE_RXE : PROFILE_STRICT, .memory = JUDGE_MEMORY, .ack_timeout = -1, .retry_cnt = -1};
+    struct judge_opts o = {.profile = p->rxe  ? PROFILE_RXE
+                                      : p->nv ? PROFILE_NV
+                                              : PROFILE_STRICT,
+                           .memory = JUDGE_MEMORY,
+                           .ack_timeout = -1,
+                           .retry_cnt = -1};
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         o.tap[i] = sides[place];

@@ -11,6 +11,7 @@ struct play {
     struct traffic_config traffic;
     struct sim_conn_config conn; /* of all its connections */
     bool rxe;                    /* habits of soft-RoCE */
+    bool nv;                     /* data are placed out of order */
     bool corrupts;               /* the network corrupts packets: bad ICRCs */
     bool truncates;              /* and cuts packets: lengths do not agree */
     struct store store;

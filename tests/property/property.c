@@ -287,8 +287,8 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
 {
     struct judge_opts o = play_judge_opts(p, place), o2 = play_judge_opts(q, place);
 
-    if (q->rxe)
-        o.profile = PROFILE_RXE;
+    if (o.profile == PROFILE_STRICT)
+        o.profile = o2.profile;
     if (o.ack_timeout != o2.ack_timeout)
         o.ack_timeout = -1;
     if (o.retry_cnt != o2.retry_cnt)
@@ -324,6 +324,8 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     if (!q)
         exit(2);
     play_random(q, p->sim.seed + 1);
+    for (unsigned h = 0; h < NET_HOSTS && ((p->nv && q->rxe) || (p->rxe && q->nv)); h++)
+        q->sim.ep[h].profile = EP_STRICT; /* the judge has one profile: q's is p's then */
     for (unsigned h = 0; h < NET_HOSTS && !later; h++)
         q->sim.ep[h].policies.qpn_arg += 0x1000;
     if (!later && !p->sim.no_cm) /* their communication ids may be the same, as those of one host are not */

@@ -201,12 +201,15 @@ static void migrate(struct soak *s, const struct pair_opts *o)
         ep_qp_modify(s->p->ep[side], s->p->qp[side], &now, QPA_PATH_MIG_STATE, s->p->now);
 }
 
-static void soak(uint64_t seed, uint8_t type, uint32_t operations, bool two_paths)
+/* What is special about a conversation. */
+enum special { NOTHING, TWO_PATHS, PLACED };
+
+static void soak(uint64_t seed, uint8_t type, uint32_t operations, enum special special)
 {
     static const uint16_t mtus[] = {256, 512, 1024, 2048, 4096};
     struct pair_opts o = pair_defaults();
     struct soak *s = calloc(1, sizeof *s);
-    bool reliable = qp_is_reliable(type);
+    bool reliable = qp_is_reliable(type), two_paths = special == TWO_PATHS;
     int senders = type == QPT_XRC_INI ? 1 : 2;
 
     s->seed = seed;
@@ -234,6 +237,8 @@ static void soak(uint64_t seed, uint8_t type, uint32_t operations, bool two_path
         pair_two_ports(&o);
         o.cfg[0].profile = o.cfg[1].profile = EP_STRICT; /* the other one retries for ever */
     }
+    if (special == PLACED)
+        o.cfg[0].profile = o.cfg[1].profile = EP_NV;
     down = 0;
     s->p = pair_new(&o);
     s->p->hook = two_paths ? bad_pipes : bad_pipe;
@@ -282,32 +287,38 @@ static uint64_t seeds(uint64_t n)
 Test(soak, rc_delivers_everything_exactly_once_and_in_order)
 {
     for (uint64_t seed = 1; seed <= seeds(40); seed++)
-        soak(seed, QPT_RC, 150, false);
+        soak(seed, QPT_RC, 150, NOTHING);
+}
+
+Test(soak, data_placed_out_of_order_are_delivered_in_order)
+{
+    for (uint64_t seed = 1; seed <= seeds(25); seed++)
+        soak(seed, seed % 5 ? QPT_RC : QPT_XRC_INI, 150, PLACED);
 }
 
 Test(soak, nothing_is_lost_or_doubled_when_queue_pairs_migrate)
 {
     for (uint64_t seed = 1; seed <= seeds(25); seed++)
-        soak(seed, seed % 5 ? QPT_RC : QPT_XRC_INI, 150, true);
+        soak(seed, seed % 5 ? QPT_RC : QPT_XRC_INI, 150, TWO_PATHS);
     cr_expect_gt(migrations, 2 * seeds(25), "%llu", (unsigned long long)migrations);
 }
 
 Test(soak, xrc_delivers_everything_exactly_once_and_in_order)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_XRC_INI, 150, false);
+        soak(seed, QPT_XRC_INI, 150, NOTHING);
 }
 
 Test(soak, uc_never_delivers_a_broken_message)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_UC, 150, false);
+        soak(seed, QPT_UC, 150, NOTHING);
 }
 
 Test(soak, ud_never_delivers_a_broken_message)
 {
     for (uint64_t seed = 1; seed <= seeds(15); seed++)
-        soak(seed, QPT_UD, 150, false);
+        soak(seed, QPT_UD, 150, NOTHING);
 }
 
 /* --- A peer that sends whatever it likes, with right ICRCs ------------------------------------ */
