@@ -8,6 +8,7 @@
 #include "src/cli/complaint.h"
 #include "src/cli/found.h"
 #include "src/cli/when.h"
+#include "src/commands/delays.h"
 #include "src/explain/explain.h"
 #include "src/measure/meter.h"
 #include "src/measure/request_parts.h"
@@ -25,6 +26,7 @@ enum {
     KEY_UNTIL,
     KEY_SORT,
     KEY_NCCL_LOG,
+    KEY_ULP,
 };
 
 #define COLUMNS_MIN 40
@@ -41,6 +43,7 @@ static const struct opt_def defs[] = {
     COLOR_OPTION,
     {KEY_NCCL_LOG, "nccl-log", "FILE",
      "only connections that a message of NCCL, UCX or perftest in FILE complains of;\n- is standard input"},
+    {KEY_ULP, "ulp", "END=PROTOCOL", ULP_HELP},
     {KEY_CAUSES, "causes", NULL, "list the causes"},
     ANNOTATE_OPTION(KEY_ANNOTATE, "incidents"),
     {'T', "format", "FORMAT", "text (default), json or ndjson"},
@@ -61,6 +64,8 @@ void cmd_explain_help(struct buf *b)
 struct job {
     struct trace t;
     struct explainer *explainer;
+    struct delays *delays; /* commands of upper protocols */
+    struct delays_opts delays_opts;
     const char *annotate; /* --annotate; NULL: not given */
     struct meter *meter;  /* for the work requests in JSON; NULL in text */
     struct request_parts *parts;
@@ -118,6 +123,8 @@ static int option(struct trace *t, int key, const char *arg)
     case KEY_NCCL_LOG:
         job->log = arg;
         return EXIT_OK;
+    case KEY_ULP:
+        return ulp_option(&job->delays_opts.users, arg);
     case 't':
         return when_format(arg, &job->time);
     case KEY_COLOR:
@@ -236,6 +243,26 @@ static int read_log(struct job *job)
     return EXIT_OK;
 }
 
+/* Whether a connection is selected: by -Y, or because of an incident that the log is about. */
+static bool is_conn_wanted(void *user, uint32_t conn)
+{
+    const struct job *job = user;
+    bool wanted = !job->complaints;
+
+    for (size_t i = 0; !wanted && i < explain_n(job->explainer); i++) {
+        const struct incident *at = explain_at(job->explainer, i);
+        wanted = at->conn == conn && is_in_log(job, at);
+    }
+    return wanted && (!job->t.filter || bitset_has(&job->matches, conn));
+}
+
+static void put_commands(void *user, struct buf *b)
+{
+    const struct job *job = user;
+
+    delays_text(job->delays, job->o.all, job->o.columns ? job->o.columns : 100, b);
+}
+
 static void put_time(void *user, struct buf *b, ns_t t)
 {
     const struct job *job = user;
@@ -260,6 +287,8 @@ static void packet(struct trace *t, struct pkt *p, bool match)
         return;
     job->begun = true;
     job->first = p->frame->ts;
+    job->o.since = job->since.kind ? when_resolve(&job->since, job->first) : 0;
+    job->o.until = job->until.kind ? when_resolve(&job->until, job->first) : 0;
 }
 
 /* Fill the options of the output, at the end when all is known. */
@@ -278,8 +307,7 @@ static void set_print_options(struct job *job)
     o->by_count = job->sort == SORT_COUNT;
     o->wanted = is_wanted;
     o->none_passes = job->t.filter && !job->passes;
-    o->since = job->since.kind ? when_resolve(&job->since, job->first) : 0;
-    o->until = job->until.kind ? when_resolve(&job->until, job->first) : 0;
+    o->more = put_commands;
     o->columns = w.columns && w.columns < COLUMNS_MIN ? COLUMNS_MIN : w.columns;
     o->rows = w.rows;
 }
@@ -298,6 +326,14 @@ static int start(struct trace *t)
     job->explainer = explain_new(t->observer);
     if (!job->explainer || (t->n_files > 1 && !explain_align(job->explainer)))
         return cli_error("out of memory");
+    job->delays_opts.conn = t->conn;
+    job->delays_opts.since = &job->o.since;
+    job->delays_opts.until = &job->o.until;
+    job->delays_opts.user = job;
+    job->delays_opts.wanted = job->log || t->filter ? is_conn_wanted : NULL;
+    job->delays = delays_new(t->observer, job->explainer, &job->delays_opts);
+    if (!job->delays)
+        return cli_error("out of memory");
     return job->format == FORMAT_JSON ? subscribe_requests(job) : EXIT_OK;
 }
 
@@ -310,6 +346,8 @@ static int put_requests(struct job *job)
 
     meter_end(job->meter);
     b->len -= strlen("}\n");
+    buf_char(b, ',');
+    delays_json(job->delays, b);
     buf_puts(b, ",\"requests\":[");
     rewind(job->requests);
     while ((n = fread(part, 1, sizeof part, job->requests)) > 0) {
@@ -346,6 +384,7 @@ static int end(struct trace *t)
 
     set_print_options(job);
     explain_end(job->explainer);
+    delays_end(job->delays);
     for (uint32_t i = 0; job->complaints && job->format == FORMAT_TEXT && i < job->complaints->n; i++) {
         complaint_put(&t->out, &job->complaints->of[i]);
         buf_char(&t->out, '\n');
@@ -360,6 +399,7 @@ static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    delays_free(job->delays);
     explain_free(job->explainer);
     meter_free(job->meter);
     request_parts_free(job->parts);

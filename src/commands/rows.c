@@ -166,11 +166,8 @@ static void put_bytes(struct buf *b, const struct command_row *q)
         buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 
-/* "38 40-43 44": the command, its data, its response. */
-static void put_frames(struct buf *b, const struct command_row *q)
+void command_frames_put(struct buf *b, const struct ulp_command *c)
 {
-    const struct ulp_command *c = q->c;
-
     buf_dec(b, c->frame);
     if (c->data_first) {
         buf_printf(b, " %llu", (unsigned long long)c->data_first);
@@ -179,6 +176,11 @@ static void put_frames(struct buf *b, const struct command_row *q)
     }
     if (c->response)
         buf_printf(b, " %llu", (unsigned long long)c->response);
+}
+
+static void put_frames(struct buf *b, const struct command_row *q)
+{
+    command_frames_put(b, q->c);
 }
 
 static void put_part(struct buf *b, bool known, ns_t t)

@@ -20,6 +20,8 @@ void command_columns(cell_take *take, void *user);
 void command_table(struct table *t, unsigned width);
 /* The head before the first row; "" for JSON. */
 void command_print_head(struct buf *b, enum rows_format format, const struct table *t);
+/* Append "38 40-43 44": the frames of its message, its data and its response. */
+void command_frames_put(struct buf *b, const struct ulp_command *c);
 /* One row. No newline at the end of JSON's object. */
 void command_print(struct buf *b, enum rows_format format, const struct table *t, const struct command_row *q);
 
@@ -39,8 +41,8 @@ struct command_sums {
     struct command_sum *sum[COMMAND_SUMS]; /* NULL behind the last one */
 };
 
-/* Count a command. False without memory. */
-bool command_sums_add(struct command_sums *s, const struct ulp_command *c);
+/* Count a command. Returns the latencies of its kind, which live as long as *s; NULL without memory. */
+const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c);
 /* A table of them: by protocol, name and size. Nothing if there are none. */
 void command_sums_print(struct buf *b, struct command_sums *s);
 void command_sums_free(struct command_sums *s);

@@ -35,7 +35,7 @@ static struct command_sum *find(struct command_sums *s, const struct ulp_proto *
     return s->sum[i];
 }
 
-bool command_sums_add(struct command_sums *s, const struct ulp_command *c)
+const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c)
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
     struct command_sum *m;
@@ -45,7 +45,7 @@ bool command_sums_add(struct command_sums *s, const struct ulp_command *c)
     m = find(s, c->proto, buf_str(&name), class_of(requested));
     buf_free(&name);
     if (!m)
-        return false;
+        return NULL;
     m->n++;
     m->completed += c->ended == ULP_COMPLETED;
     m->failed += c->ended == ULP_COMPLETED && c->failed;
@@ -54,7 +54,7 @@ bool command_sums_add(struct command_sums *s, const struct ulp_command *c)
     m->again += c->again;
     if (c->response && c->end >= c->start)
         hist_add(&m->latency, c->end - c->start);
-    return true;
+    return &m->latency;
 }
 
 static int by_name(const void *a, const void *b)

@@ -145,6 +145,8 @@ struct explain_opts {
     bool none_passes; /* no packet of a connection passes the filter */
     /* True if an incident is selected; NULL: all are. */
     bool (*wanted)(void *user, const struct incident *i);
+    /* Text: append what else there is to say, before the last line; NULL: nothing. */
+    void (*more)(void *user, struct buf *b);
     /* Called by explain_json() after each member of an array, to write what `b` holds by then; NULL: `b` gathers all.
      */
     void (*flush)(void *user, struct buf *b);

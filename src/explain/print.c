@@ -343,6 +343,8 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
     if (!o->conn)
         remarks_print(x, o, b);
     explain_clocks_put(x, o, b);
+    if (o->more)
+        o->more(o->user, b);
     end_print(x, o, &s, b);
     summary_free(&s);
 }

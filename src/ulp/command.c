@@ -382,11 +382,32 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
     cmd->status = status;
     cmd->failed = failed;
     close_command(c, whole(cmd), ULP_COMPLETED);
+    if (c->ulp->opts.timed)
+        c->ulp->opts.timed(c->ulp->opts.user, cmd);
 }
 
 void *ulp_state(const struct ulp_conn *c)
 {
     return c->state;
+}
+
+void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p)
+{
+    bool answers = (f->side == ULP_SERVER) != d->c.by_server;
+
+    d->c.packets++;
+    d->c.again++;
+    if (!d->c.response || !answers)
+        return;
+    d->c.response_again = p->frame->number;
+    d->c.end_again = p->frame->ts;
+    if (f->conn->ulp->opts.timed)
+        f->conn->ulp->opts.timed(f->conn->ulp->opts.user, &d->c);
+}
+
+uint32_t ulp_command_flow(const struct ulp_command *c, bool server)
+{
+    return c->stream ? FLOW_NONE : c->at->flow[server ? ULP_SERVER : ULP_CLIENT];
 }
 
 enum ulp_how ulp_command_how(const struct ulp_command *c)

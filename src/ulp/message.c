@@ -32,12 +32,10 @@ static void show_bytes(struct ulp *u, struct ulp_message *m)
 }
 
 /* A packet of a message was retransmitted. */
-static void count_again(struct command *d, enum seen_as as)
+static void count_again(struct ulp_flow *f, struct command *d, const struct pkt *p, enum seen_as as)
 {
-    if (!d || as == SEEN_COPY)
-        return;
-    d->c.packets++;
-    d->c.again++;
+    if (d && as != SEEN_COPY)
+        command_again(f, d, p);
 }
 
 /* --- Messages of one packet ------------------------------------------------------------------- */
@@ -61,7 +59,7 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
     m.again = t && t->kind == TRANSFER_SEND && t->psn == p->bth.psn;
     if (m.again) {
         d = command_of(f->conn, t->command);
-        count_again(d, as);
+        count_again(f, d, p, as);
         m.command = d ? &d->c : NULL;
         return deliver(f, &m);
     }
@@ -203,7 +201,7 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
         return NULL;
     fresh = put(f->conn, a, p);
     if (!fresh && p->payload_cap)
-        count_again(command_of(f->conn, a->command), as);
+        count_again(f, command_of(f->conn, a->command), p, as);
     last = p->op->flags & OPF_END;
     if ((last || a->delivered) && (fresh || last) && (!a->whole || last))
         return deliver_assembly(f, a, show);

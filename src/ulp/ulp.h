@@ -44,7 +44,8 @@ enum ulp_end {
 /* "", "identifier used again without a response" ... */
 const char *ulp_end_str(enum ulp_end e);
 
-#define ULP_OWN 96 /* bytes of a command that belong to its protocol */
+#define ULP_OWN  96 /* bytes of a command that belong to its protocol */
+#define ULP_MARK 96 /* bytes of a command that belong to ulp_opts.timed() */
 
 /* A command, call or request, and what belongs to it. Frames are those of the capture, 0: none. */
 struct ulp_command {
@@ -55,6 +56,8 @@ struct ulp_command {
     ns_t start;                   /* first packet of its message */
     ns_t data_start, data_end;    /* first and last packet of its data; with data_first */
     ns_t end;                     /* with `response` */
+    uint64_t response_again;      /* the latest frame in which its response was retransmitted; 0: it was not */
+    ns_t end_again;               /* of that frame */
     uint64_t requested[ULP_DIRS]; /* bytes that it offered to be moved */
     uint64_t moved[ULP_DIRS];     /* bytes seen, each counted once; those in its message included */
     uint64_t packets;             /* of its message, data and response, retransmissions included */
@@ -70,7 +73,8 @@ struct ulp_command {
     uint8_t ended;   /* enum ulp_end */
     const struct ulp_proto *proto;
     const struct ulp_conn *at;
-    uint8_t own[ULP_OWN]; /* of the protocol */
+    uint8_t own[ULP_OWN];   /* of the protocol */
+    uint8_t mark[ULP_MARK]; /* of ulp_opts.timed(); 0 at first */
 };
 
 /* A value of a command for programs. */
@@ -121,6 +125,8 @@ struct ulp_opts {
     void *user;
     /* a command is over: it will not change; may be NULL */
     void (*over)(void *user, const struct ulp_command *c);
+    /* its response came, or came again: what the latest packets tell of its time is still known. May be NULL */
+    void (*timed)(void *user, struct ulp_command *c);
 };
 
 struct ulp;
@@ -152,5 +158,8 @@ void ulp_status_text(struct buf *b, const struct ulp_command *c);
 /* Its values for programs. */
 void ulp_command_values(const struct ulp_command *c, ulp_take *take, void *user);
 enum ulp_how ulp_command_how(const struct ulp_command *c);
+/* What the client of its connection sends, or the server; FLOW_NONE: none was seen, or it is iWARP. Only in the
+ * functions of ulp_opts. */
+uint32_t ulp_command_flow(const struct ulp_command *c, bool server);
 
 #endif

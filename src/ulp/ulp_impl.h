@@ -161,6 +161,8 @@ bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len);
 /* Copy bytes to where layers of a packet find them; without room `len` is 0. */
 struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len);
+/* The side of `f` retransmitted a packet of a message that belongs to the command. */
+void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
