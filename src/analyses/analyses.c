@@ -21,6 +21,7 @@ static void on_command(void *user, const struct ulp_command *c)
                                                    : meter_row_of(a->meter, c->flow),
                                   .origin = a->first};
 
+    meter_command(a->meter, c);
     a->command(a->user, &q);
 }
 

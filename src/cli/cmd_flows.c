@@ -5,6 +5,7 @@
 #include "src/cli/when.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
+#include "src/ulp/ulp.h"
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum {
     KEY_SORT = 256,
     KEY_INTERVAL,
     KEY_COLUMNS,
+    KEY_ULP,
 };
 
 static const struct opt_def defs[] = {
@@ -26,6 +28,7 @@ static const struct opt_def defs[] = {
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas: names of -T csv, and ends (source and\n"
      "destination); default: those that fit the terminal"},
+    {KEY_ULP, "ulp", "END=PROTOCOL", ULP_HELP},
     {'V', "details", NULL, "with -T text: every value that is not 0"},
     TRACE_OPTIONS_END,
 };
@@ -44,6 +47,8 @@ struct job {
     struct trace t;
     struct meter_opts o;
     struct meter *meter;
+    struct ulp *ulp; /* NULL with --interval */
+    struct ulp_users users;
     const struct column *sort;
     struct ticks ticks;
     struct rows_opts rows;
@@ -56,6 +61,7 @@ static const struct opt_clash clashes[] = {
     {KEY_SORT, KEY_INTERVAL, 0, NULL},
     {'V', KEY_INTERVAL, 0, NULL},
     {KEY_COLUMNS, KEY_INTERVAL, 0, NULL},
+    {KEY_ULP, KEY_INTERVAL, 0, NULL},
     {KEY_COLUMNS, 0, NO_TEXT, "is for -T text: json and csv have every value"},
     {'V', 0, NO_TEXT, "is for -T text: json and csv have every value"},
     {0, 0, 0, NULL},
@@ -100,6 +106,8 @@ static int option(struct trace *t, int key, const char *arg)
         return when_interval(arg, &job->o.interval);
     case KEY_COLUMNS:
         return take_columns(job, arg);
+    case KEY_ULP:
+        return ulp_option(&job->users, arg);
     case 'T':
         return opt_choice("-T", arg, rows_formats, &job->rows.format);
     default: /* -V */
@@ -122,6 +130,21 @@ static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, c
     trace_flush(&job->t);
 }
 
+static void on_command(void *user, const struct ulp_command *c)
+{
+    const struct job *job = user;
+
+    meter_command(job->meter, c);
+}
+
+/* Before the meter: when a connection ends, its commands do while the meter still has its rows. */
+static bool create_commands(struct job *job)
+{
+    const struct ulp_opts o = {.users = &job->users, .user = job, .over = on_command};
+
+    return job->o.interval || (job->ulp = ulp_new(job->t.observer, &o, false));
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -132,7 +155,8 @@ static int start(struct trace *t)
     job->o.files = t->files;
     if (!job->o.interval && !timeline_of(t->observer))
         return cli_error("out of memory");
-    job->meter = meter_new(t->observer, &job->o);
+    if (create_commands(job))
+        job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
     job->ticks = (struct ticks){.format = job->rows.format, .width = job->rows.width, .b = &t->out};
@@ -148,6 +172,8 @@ static int end(struct trace *t)
     struct meter_row **rows;
     size_t n;
 
+    if (job->ulp)
+        ulp_finish(job->ulp);
     meter_end(job->meter);
     sums = meter_totals(job->meter);
     if (job->o.interval) {
@@ -166,6 +192,7 @@ static int end(struct trace *t)
 
 static void stop(struct trace *t)
 {
+    ulp_free(job_of(t)->ulp);
     meter_free(job_of(t)->meter);
 }
 

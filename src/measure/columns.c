@@ -109,6 +109,10 @@ const struct column row_columns[] = {
     TIMES(ack_latency, "ack_latency", "request packet to its ACK"),
     T(lost, "lost_ns",
       "time of this direction's requests in states that cost: lost to losses, RNR, pauses and the like"),
+    COLUMN(COL_TEXT, carries, "protocol", "upper protocol whose commands were decoded"),
+    N(commands, "commands", "its commands that were sent in this direction"),
+    N(commands_failed, "commands_failed", "of them, with a response that says so"),
+    N(command_bytes, "command_bytes", "data of its commands that this direction moved, each byte once"),
     {NULL, COL_NUMBER, 0, NULL},
 };
 

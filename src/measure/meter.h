@@ -86,6 +86,11 @@ struct meter_row {
     uint64_t rnr_retry_agreed, rnr_retry_seen;
     uint64_t in_flight; /* most PSNs outstanding */
     struct meter_times latency, ack_latency;
+    /* meter_command(): of commands that are over. */
+    const char *carries;      /* upper protocol, as its messages or the user tell; NULL: not known */
+    uint64_t commands;        /* sent in this direction */
+    uint64_t commands_failed; /* of them, with a response that says so */
+    uint64_t command_bytes;   /* of data that this direction moved, each byte once */
     /* The account of its requests, if the observer has a timeline. */
     bool accounted;           /* it has one */
     ns_t states[TIME_STATES]; /* with accounted: time in each, ns */
@@ -134,6 +139,9 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
 struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
 /* The row of what an end of iWARP connection number `conn` sends: the initiator, or the responder. */
 struct meter_row *meter_row_of_stream(struct meter *m, uint32_t conn, bool initiator);
+struct ulp_command;
+/* A command of an upper protocol is over: count it in the rows of its connection. */
+void meter_command(struct meter *m, const struct ulp_command *c);
 /* No packet before `now` follows: report the intervals that have ended by then. */
 void meter_time(struct meter *m, ns_t now);
 

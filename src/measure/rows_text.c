@@ -22,6 +22,9 @@ static const struct text_column text_columns[] = {
     {"message_latency_median_ns", "lat median", 11, false, 0},
     {"message_latency_p99_ns", "lat p99", 10, false, 0},
     {"message_latency_max_ns", "lat max", 13, false, 0},
+    {"protocol", "protocol", 14, true, 0, true},
+    {"commands", "commands", 15, false, 0, true},
+    {"command_bytes", "command bytes", 16, false, 0, true},
 };
 
 bool rows_text_has(const char *name)
@@ -145,6 +148,17 @@ static bool one_tap(struct meter_row *const *rows, size_t n)
     return true;
 }
 
+/* Whether a column is left out because no row has a value. */
+static bool is_empty(const struct text_column *t, struct meter_row *const *rows, size_t n)
+{
+    const struct column *c = column_find(t->name);
+
+    for (size_t i = 0; t->rare && i < n; i++)
+        if (worth_showing(rows[i], c))
+            return false;
+    return t->rare;
+}
+
 /* The columns: those of --columns, whatever their width; else those that fit. */
 static void choose_columns(struct table *t, struct text_column *named, const struct rows_opts *o,
                            struct meter_row *const *rows, size_t n)
@@ -154,7 +168,8 @@ static void choose_columns(struct table *t, struct text_column *named, const str
         t->columns[t->n++] = &named[i];
     }
     for (unsigned i = o->columns || !one_tap(rows, n) ? 0 : 1; !o->columns && i < ARRAY_LEN(text_columns); i++)
-        t->columns[t->n++] = &text_columns[i];
+        if (!is_empty(&text_columns[i], rows, n))
+            t->columns[t->n++] = &text_columns[i];
 }
 
 static void measure_columns(struct table *t, struct meter_row *const *rows, size_t n)

@@ -17,6 +17,7 @@ struct text_column {
     uint8_t rank;      /* 0: always shown; else the columns with the highest rank are left out first */
     bool left;         /* aligned to the left */
     uint16_t width;    /* least width of its values; 0: that of the title */
+    bool rare;         /* of flows: left out if no row has a value other than 0 */
 };
 
 /* The columns of a table that is about to be written. */
