@@ -260,7 +260,7 @@ static void put_commands(void *user, struct buf *b)
 {
     const struct job *job = user;
 
-    delays_text(job->delays, job->o.all, job->o.columns ? job->o.columns : 100, b);
+    delays_text(job->delays, &job->o, b);
 }
 
 static void put_time(void *user, struct buf *b, ns_t t)

@@ -425,9 +425,9 @@ static void put_head(const struct delays *d, struct buf *b)
     buf_puts(b, d->delayed == 1 ? "." : " together.");
 }
 
-void delays_text(struct delays *d, bool all, unsigned columns, struct buf *b)
+void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
 {
-    unsigned n = all || d->n_worst <= SHOWN ? d->n_worst : SHOWN;
+    unsigned columns = o->columns ? o->columns : 100, n = o->all || d->n_worst <= SHOWN ? d->n_worst : SHOWN;
     struct buf line = {0};
 
     if (!d->n || (d->opts->wanted && !n))
@@ -442,7 +442,8 @@ void delays_text(struct delays *d, bool all, unsigned columns, struct buf *b)
         put_delay(&line, d->worst[i]);
         buf_paragraph(b, buf_str(&line), 4, columns);
     }
-    buf_puts(b, "    Next: rdmatrace ops --commands shows each of them.\n\n");
+    explain_next_command(o, "ops", "--commands", b);
+    buf_char(b, '\n');
     b->err |= line.err || d->no_memory;
     buf_free(&line);
 }

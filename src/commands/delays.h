@@ -27,9 +27,9 @@ struct delays *delays_new(struct observer *o, struct explainer *x, const struct 
 void delays_free(struct delays *d);
 /* After explain_end(): all packets are there. */
 void delays_end(struct delays *d);
-/* Append how many commands there were, and paragraphs about the worst: all that are kept if `all`, else a few; nothing
+/* Append how many commands there were, and paragraphs about the worst: all that are kept if o->all, else a few; nothing
  * if there are none. */
-void delays_text(struct delays *d, bool all, unsigned columns, struct buf *b);
+void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b);
 /* Append the members `commands`, a row for each that is kept, and counts; without a comma behind the last. */
 void delays_json(struct delays *d, struct buf *b);
 

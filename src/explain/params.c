@@ -169,24 +169,33 @@ static void frame_command_print(const struct explain_opts *o, const struct incid
     buf_free(&filter);
 }
 
-/* The command that shows the place of a connection; of several: that of the first frame. */
-static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+void explain_next_command(const struct explain_opts *o, const char *command, const char *options, struct buf *b)
 {
-    struct buf what = {0};
     size_t start = b->len;
 
-    if (s->conn)
-        buf_printf(&what, "--conn %u ", s->conn);
-    buf_printf(&what, "--around %u", s->frames[0]);
-    buf_printf(b, "    Next: rdmatrace ladder %s", buf_str(&what));
+    if (o->once)
+        return;
+    buf_printf(b, "    Next: rdmatrace %s %s", command, options);
     if (b->len - start + strlen(" \\") > explain_columns(o)) {
         b->len = start;
-        buf_printf(b, "    Next: rdmatrace ladder \\\n        %s", buf_str(&what));
-        start += strlen("    Next: rdmatrace ladder \\\n");
+        buf_printf(b, "    Next: rdmatrace %s \\\n", command);
+        start = b->len;
+        buf_printf(b, "        %s", options);
     }
     for (size_t i = 0; i < o->n_files; i++)
         put_argument(b, o, o->files[i], &start);
     buf_char(b, '\n');
+}
+
+/* The command that shows the place of a connection; of several: that of the first frame. */
+static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    struct buf what = {0};
+
+    if (s->conn)
+        buf_printf(&what, "--conn %u ", s->conn);
+    buf_printf(&what, "--around %u", s->frames[0]);
+    explain_next_command(o, "ladder", buf_str(&what), b);
     buf_free(&what);
 }
 
