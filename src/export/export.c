@@ -3,6 +3,7 @@
 
 #include "dissect/pkt.h"
 #include "program.h"
+#include "src/export/packet_rows.h"
 #include "src/export/store.h"
 
 #include <stdio.h>
@@ -10,20 +11,13 @@
 
 #define COLUMNS_MAX 128
 
-/* Addresses whose text is known: making it anew for each packet would take longer than storing it. */
-#define ADDRS_KEPT 256
-struct addr_text {
-    struct conn_addr addr;
-    struct buf text; /* empty: none yet */
-};
-
 struct export
 {
     struct store *s;
-    struct store_table *packet, *flow, *flow_time, *request, *request_time, *command, *finding, *incident, *evidence;
+    struct packet_rows *packets;
+    struct store_table *flow, *flow_time, *request, *request_time, *command, *finding, *incident, *evidence;
     uint64_t flows, findings; /* rows so far */
     struct buf text, more;    /* of the value at hand */
-    struct addr_text sources[ADDRS_KEPT], destinations[ADDRS_KEPT];
 };
 
     /* --- Tables ----------------------------------------------------------------------------------- */
@@ -43,14 +37,6 @@ static const struct store_column file_columns[] = {INTEGER("file"), TEXT("name")
 static const struct store_column opcode_columns[] = {INTEGER("opcode"), TEXT("name")};
 static const struct store_column rule_columns[] = {TEXT("rule"), TEXT("severity"), TEXT("meaning"), TEXT("source")};
 static const struct store_column cause_columns[] = {TEXT("cause"), TEXT("meaning"), TEXT("next")};
-static const struct store_column packet_columns[] = {
-    INTEGER("file"),       INTEGER("frame"), INTEGER("interface"),   INTEGER("time_ns"),
-    INTEGER("connection"), TEXT("source"),   TEXT("destination"),    INTEGER("destination_qpn"),
-    INTEGER("opcode"),     INTEGER("psn"),   INTEGER("wire_bytes"),  INTEGER("payload_bytes"),
-    INTEGER("request"),    TEXT("kind"),     TEXT("seen"),           INTEGER("syndrome"),
-    INTEGER("msn"),        INTEGER("ecn"),   INTEGER("ack_request"), INTEGER("solicited"),
-    INTEGER("bad_icrc"),
-};
 static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("state"), INTEGER("time_ns")};
 static const struct store_column request_time_columns[] = {INTEGER("request"), TEXT("state"), INTEGER("time_ns")};
 static const struct store_column finding_columns[] = {
@@ -194,7 +180,11 @@ struct export *export_new(const char *path, const char *const *files, size_t n)
     put_opcodes(x);
     put_rules(x);
     put_causes(x);
-    x->packet = TABLE(x, "packet", packet_columns, NULL);
+    x->packets = packet_rows_new(x->s, n > 1);
+    if (!x->packets) {
+        export_free(x);
+        return NULL;
+    }
     x->finding = TABLE(x, "finding", finding_columns, "finding");
     x->incident = TABLE(x, "incident", incident_columns, "incident");
     x->evidence = TABLE(x, "evidence", evidence_columns, NULL);
@@ -207,10 +197,7 @@ void export_free(struct export *x)
     if (!x)
         return;
     store_free(x->s);
-    for (unsigned i = 0; i < ADDRS_KEPT; i++) {
-        buf_free(&x->sources[i].text);
-        buf_free(&x->destinations[i].text);
-    }
+    packet_rows_free(x->packets);
     buf_free(&x->text);
     buf_free(&x->more);
     free(x);
@@ -251,52 +238,9 @@ static void put_addr(struct export *x, struct store_table *t, const struct conn_
     store_text(t, buf_str(&x->text));
 }
 
-/* The text of an address, from one of the two tables. */
-static const char *addr_str(struct addr_text *kept, const struct conn_addr *a)
-{
-    uint64_t words[CONN_ADDR_WORDS];
-    struct addr_text *k;
-
-    conn_addr_words(a, words);
-    k = &kept[((words[0] ^ words[1]) * HASH_MULTIPLIER >> 32) % ADDRS_KEPT];
-    if (!k->text.len || !conn_addr_eq(&k->addr, a)) {
-        k->addr = *a;
-        k->text.len = 0;
-        conn_addr_put(&k->text, a);
-    }
-    return buf_str(&k->text);
-}
-
 void export_packet(struct export *x, const struct export_packet *e)
 {
-    struct store_table *t = x->packet;
-    const struct pkt *p = e->p;
-    bool aeth = p->have & H_AETH;
-    struct conn_addr src, dst;
-
-    conn_addr_of(p, &src, &dst);
-    store_number(t, p->frame->file);
-    store_number(t, p->frame->number);
-    store_number(t, p->frame->iface);
-    store_number(t, (uint64_t)p->frame->ts);
-    store_if(t, e->conn, e->conn);
-    store_text(t, addr_str(x->sources, &src));
-    store_text(t, addr_str(x->destinations, &dst));
-    store_number(t, p->bth.dqpn);
-    store_number(t, p->bth.opcode);
-    store_number(t, p->bth.psn);
-    store_number(t, pkt_wire_len(p));
-    store_if(t, !(p->flags & PKT_MALFORMED), p->payload_len);
-    store_if(t, e->request, e->request);
-    store_word(t, export_kind_str(e));
-    store_word(t, export_seen_str(e));
-    store_if(t, aeth, p->aeth.syndrome);
-    store_if(t, aeth, p->aeth.msn);
-    store_if(t, p->addr_len && p->have & (H_IP4 | H_IP6), p->tos & 3);
-    store_number(t, p->bth.ackreq);
-    store_number(t, p->bth.se);
-    store_if(t, p->icrc != CRC_UNKNOWN, p->icrc == CRC_BAD);
-    store_insert(t);
+    packet_rows_put(x->packets, e);
 }
 
 /* --- Measurements ----------------------------------------------------------------------------- */
@@ -434,8 +378,9 @@ void export_incidents(struct export *x, struct explainer *e, uint32_t conn)
 
 void export_renumber(struct export *x, uint32_t number, uint32_t now)
 {
-    static const char *const tables[] = {"packet", "request", "command"};
+    static const char *const tables[] = {"request", "command"};
 
+    packet_rows_renumber(x->packets, number, now);
     x->text.len = 0;
     for (unsigned i = 0; i < ARRAY_LEN(tables); i++)
         buf_printf(&x->text, "UPDATE %s SET connection = %u WHERE connection = %u;", tables[i], now, number);
@@ -445,9 +390,6 @@ void export_renumber(struct export *x, uint32_t number, uint32_t now)
 bool export_end(struct export *x)
 {
     store_sql(x->s,
-              /* frame first: SQLite sorts faster where the first numbers differ */
-              "CREATE UNIQUE INDEX packet_frame ON packet(frame, file);"
-              "CREATE INDEX packet_connection ON packet(connection, time_ns);"
               "CREATE INDEX request_connection ON request(connection, start_ns);"
               "CREATE INDEX command_connection ON command(connection, start_ns);"
               "CREATE INDEX flow_connection ON flow(connection);"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define TABLES_MAX 32
-#define ROWS       32 /* that one statement inserts: each statement costs about as much as seven values */
+#define ROWS       64 /* that one statement inserts: each statement costs about as much as seven values */
 #define OPEN       (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX) /* one thread uses it */
 
 enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_REAL, VALUE_WORD, VALUE_TEXT };
@@ -25,12 +25,23 @@ struct value {
     };
 };
 
+/* A statement that inserts rows. What is bound to it stays so: only values that differ from those of the rows before
+ * are bound again. */
+struct inserter {
+    sqlite3_stmt *insert;
+    unsigned rows, skipped; /* that it inserts; columns that it leaves out at the beginning of each */
+    struct value *bound;    /* rows * columns */
+};
+
 struct store_table {
     struct store *store;
-    sqlite3_stmt *one, *many; /* insert a row, insert ROWS of them */
-    unsigned columns, n;      /* n: values of rows that are not inserted yet */
-    struct value *values;     /* ROWS * columns */
-    struct buf texts;         /* of these rows */
+    struct inserter one, many;
+    struct inserter next; /* as many, for rows whose key is that of the row before and 1: SQLite looks for no other */
+    unsigned columns, n;  /* n: values of rows that are not inserted yet */
+    struct value *values; /* ROWS * columns */
+    struct buf texts;     /* of these rows */
+    bool numbered;        /* the first column is the key, a number */
+    uint64_t last;        /* numbered: the largest key so far */
 };
 
 struct store {
@@ -84,24 +95,63 @@ static int bind(const struct store_table *t, sqlite3_stmt *to, int i, const stru
     return sqlite3_bind_null(to, i);
 }
 
-/* Insert `n` values, which are one row, or ROWS of them. */
-static void insert(struct store_table *t, sqlite3_stmt *by, const struct value *values, unsigned n)
+/* Whether `v` is what `bound` is. A text is not: those of the rows before are no longer there. */
+static bool is_bound(const struct value *bound, const struct value *v)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (!good(t->store, bind(t, by, (int)i + 1, &values[i])))
-            return;
-    good(t->store, sqlite3_step(by));
-    good(t->store, sqlite3_reset(by));
+    switch ((enum value_kind)v->kind) {
+    case VALUE_NUMBER:
+        return bound->kind == VALUE_NUMBER && bound->number == v->number;
+    case VALUE_WORD:
+        return bound->kind == VALUE_WORD && bound->word == v->word;
+    case VALUE_NULL:
+        return bound->kind == VALUE_NULL;
+    case VALUE_REAL:
+    case VALUE_TEXT:
+        break;
+    }
+    return false;
+}
+
+/* Insert rows, as many as `by` inserts. */
+static void insert(struct store_table *t, struct inserter *by, const struct value *row)
+{
+    struct value *bound = by->bound;
+    int i = 0;
+
+    for (const struct value *end = row + by->rows * t->columns; row < end; row += t->columns)
+        for (unsigned c = by->skipped; c < t->columns; c++, bound++) {
+            i++;
+            if (is_bound(bound, &row[c]))
+                continue;
+            *bound = row[c];
+            if (!good(t->store, bind(t, by->insert, i, bound)))
+                return;
+        }
+    good(t->store, sqlite3_step(by->insert));
+    good(t->store, sqlite3_reset(by->insert));
+}
+
+/* Whether the key of each row is that of the row before and 1. */
+static bool is_consecutive(const struct store_table *t)
+{
+    if (!t->numbered)
+        return false;
+    for (unsigned i = 0; i < ROWS; i++)
+        if (t->values[i * t->columns].number != t->last + 1 + i)
+            return false;
+    return true;
 }
 
 /* Insert the rows that are complete. */
 static void flush(struct store_table *t)
 {
     if (t->n == ROWS * t->columns)
-        insert(t, t->many, t->values, t->n);
+        insert(t, is_consecutive(t) ? &t->next : &t->many, t->values);
     else
         for (unsigned i = 0; i < t->n && !t->store->error.len; i += t->columns)
-            insert(t, t->one, t->values + i, t->columns);
+            insert(t, &t->one, t->values + i);
+    for (unsigned i = 0; t->numbered && i < t->n; i += t->columns)
+        t->last = t->values[i].number > t->last ? t->values[i].number : t->last;
     t->n = 0;
     t->texts.len = 0;
 }
@@ -148,13 +198,21 @@ struct store *store_new(const char *path)
     return s;
 }
 
+static void end_inserter(struct inserter *by)
+{
+    sqlite3_finalize(by->insert);
+    free(by->bound);
+}
+
 static void free_tables(struct store *s)
 {
     for (unsigned i = 0; i < s->n_tables; i++) {
-        sqlite3_finalize(s->tables[i].one);
-        sqlite3_finalize(s->tables[i].many);
-        free(s->tables[i].values);
-        buf_free(&s->tables[i].texts);
+        struct store_table *t = &s->tables[i];
+        end_inserter(&t->one);
+        end_inserter(&t->many);
+        end_inserter(&t->next);
+        free(t->values);
+        buf_free(&t->texts);
     }
     s->n_tables = 0;
 }
@@ -181,22 +239,26 @@ static void put_columns(struct buf *sql, const struct store_column *columns, uns
         buf_printf(sql, "%s\"%s\" %s", i ? ", " : "", columns[i].name, types[columns[i].type]);
 }
 
-/* Prepare the statement that inserts `rows` rows of `n` values. */
-static sqlite3_stmt *prepare(struct store *s, const char *name, unsigned n, unsigned rows)
+/* Prepare the statement that inserts `rows` rows without the first `skipped` columns. */
+static void prepare(struct store_table *t, struct inserter *by, const char *name, const struct store_column *columns,
+                    unsigned rows, unsigned skipped)
 {
-    sqlite3_stmt *insert = NULL;
     struct buf sql = {0};
 
-    buf_printf(&sql, "INSERT INTO \"%s\" VALUES", name);
-    for (unsigned row = 0; row < rows; row++) {
-        buf_puts(&sql, row ? ",(?" : "(?");
-        for (unsigned i = 1; i < n; i++)
-            buf_puts(&sql, ",?");
-        buf_char(&sql, ')');
-    }
-    good(s, sqlite3_prepare_v2(s->db, buf_str(&sql), -1, &insert, NULL));
+    buf_printf(&sql, "INSERT INTO \"%s\"(", name);
+    for (unsigned i = skipped; i < t->columns; i++)
+        buf_printf(&sql, "%s\"%s\"", i > skipped ? ", " : "", columns[i].name);
+    buf_puts(&sql, ") VALUES");
+    for (unsigned row = 0; row < rows; row++)
+        for (unsigned i = skipped; i < t->columns; i++)
+            buf_puts(&sql, i > skipped ? ",?" : row ? "),(?" : "(?");
+    buf_char(&sql, ')');
+    *by = (struct inserter){.rows = rows, .skipped = skipped, .bound = calloc(rows, t->columns * sizeof *by->bound)};
+    if (by->bound)
+        good(t->store, sqlite3_prepare_v2(t->store->db, buf_str(&sql), -1, &by->insert, NULL));
+    else
+        fail(t->store, "out of memory");
     buf_free(&sql);
-    return insert;
 }
 
 struct store_table *store_table(struct store *s, const char *name, const struct store_column *columns, unsigned n,
@@ -220,8 +282,11 @@ struct store_table *store_table(struct store *s, const char *name, const struct 
     *t = (struct store_table){.store = s, .columns = n, .values = calloc(ROWS, n * sizeof *t->values)};
     if (!t->values)
         fail(s, "out of memory");
-    t->one = prepare(s, name, n, 1);
-    t->many = prepare(s, name, n, ROWS);
+    t->numbered = key && !strchr(key, ',') && columns->type == STORE_INTEGER;
+    prepare(t, &t->one, name, columns, 1, 0);
+    prepare(t, &t->many, name, columns, ROWS, 0);
+    if (t->numbered)
+        prepare(t, &t->next, name, columns, ROWS, 1);
     return s->error.len ? NULL : t;
 }
 

@@ -28,8 +28,9 @@ const char *store_error(const struct store *s);
 
 /* Execute SQL that returns no rows. Rows that were inserted before are there. */
 void store_sql(struct store *s, const char *sql);
-/* Create a table. `key`: the columns of its primary key, by which it is stored if there are several; NULL: it has none.
- * The table lives as long as `s`; NULL after an error, and then the calls below do nothing. */
+/* Create a table. `key`: its primary key, the first column or several, by which it is stored then; NULL: it has none.
+ * A key that is a number is best inserted in its order. The table lives as long as `s`; NULL after an error, and then
+ * the calls below do nothing. */
 struct store_table *store_table(struct store *s, const char *name, const struct store_column *columns, unsigned n,
                                 const char *key);
 /* The next value of a row, in the order of the columns. Numbers above INT64_MAX are stored as negative ones, of the

@@ -1,5 +1,5 @@
 /* layer 4 (test): what libsqlite3 alone needs for the rows of an exported database: `bare_sqlite FROM.db TO.db` reads
- * all rows of FROM into memory, then creates the same tables in TO, inserts the rows by prepared statements for 32 rows
+ * all rows of FROM into memory, then creates the same tables in TO, inserts the rows by prepared statements for 64 rows
  * each, in one transaction without a journal, and creates the same indexes. It prints the seconds of CPU time since the
  * creation. */
 #include <sqlite3.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define TABLES_MAX 64
-#define ROWS       32 /* for each statement */
+#define ROWS       64 /* for each statement */
 
 struct value {
     int type, bytes;
