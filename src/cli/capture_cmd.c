@@ -11,44 +11,12 @@
 #include "src/show/anonymize.h"
 #include "tokens.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 
 /* trace_flush() writes from this many bytes on. */
 #define FLUSH_AT 65536
 
 /* --- Options ---------------------------------------------------------------------------------- */
-
-bool trace_address(const char *text, struct conn_addr *a)
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-    memcpy(a->b, mapped, 12);
-    a->network = 0;
-    return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
-}
-
-bool trace_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
-{
-    char text[80];
-    char *colon;
-    uint64_t v;
-
-    if (n >= sizeof text)
-        return false;
-    memcpy(text, s, n);
-    text[n] = '\0';
-    colon = strrchr(text, ':');
-    if (!colon || !opt_number(colon + 1, 0, 0xffffff, &v))
-        return false;
-    *qpn = (uint32_t)v;
-    *colon = '\0';
-    if (text[0] == '[' && colon[-1] == ']') {
-        colon[-1] = '\0';
-        return inet_pton(AF_INET6, text + 1, a->b) == 1;
-    }
-    return trace_address(text, a);
-}
 
 static int parse_pair(struct trace *t, const char *arg)
 {
@@ -58,8 +26,8 @@ static int parse_pair(struct trace *t, const char *arg)
     if (t->n_pairs == TRACE_PAIRS)
         return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
     *k = (struct conn_known){.how = PAIR_USER, .any_psn = true};
-    if (!comma || !trace_end(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
-        !trace_end(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
+    if (!comma || !conn_end_parse(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
+        !conn_end_parse(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
         return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
     t->pair_args[t->n_pairs++] = arg;
     return EXIT_OK;
@@ -503,18 +471,27 @@ struct trace *trace_new(const struct trace_cmd *cmd)
     return t;
 }
 
-int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
-                     const struct decode_opts *decode)
+int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                      const struct decode_opts *decode)
 {
     int status;
 
-    t->silent = true;
     t->files = files;
     t->n_files = n;
     t->decode = *decode;
     t->file_ifaces = calloc(n, sizeof *t->file_ifaces);
     status = t->file_ifaces ? run(cmd, t) : cli_error("out of memory");
     free(t->file_ifaces);
+    return status;
+}
+
+int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                     const struct decode_opts *decode)
+{
+    int status;
+
+    t->silent = true;
+    status = trace_other_files(cmd, t, files, n, decode);
     return t->failed ? EXIT_OK : status;
 }
 

@@ -153,7 +153,11 @@ struct trace_cmd {
 
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */
 struct analyses_opts trace_analyses(const struct trace *t);
-/* Run a command without options (but what *t has) on files that another pass reads later. Errors in the files are left
+/* Run a command without options (but what *t has) on files of its own. Errors in them are reported, and what could be
+ * read is kept: then t->frames is not 0. `t`: from trace_new(), the caller frees it. Returns an exit status. */
+int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                      const struct decode_opts *decode);
+/* The same on files that another pass reads later. Errors in the files are left
  * to that pass, unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
                      const struct decode_opts *decode);
@@ -164,7 +168,7 @@ struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
 extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd,
-    tui_cmd, report_cmd;
+    tui_cmd, report_cmd, diff_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */
@@ -181,10 +185,6 @@ extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder
         return trace_main(&command##_cmd, argc, argv);                                                                 \
     }
 
-/* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
-bool trace_address(const char *text, struct conn_addr *a);
-/* Parse "ADDRESS:QPN", `n` bytes; an IPv6 address may be in brackets. False if it is not that. */
-bool trace_end(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn);
 /* Write t->out if it holds 64 KiB or more. */
 void trace_flush(struct trace *t);
 

@@ -229,7 +229,7 @@ int ulp_option(struct ulp_users *u, const char *arg)
     if (u->n == ULP_USERS)
         return cli_error("--ulp %s: at most %d", arg, ULP_USERS);
     *s = (struct ulp_user){0};
-    if (!equal || !trace_end(arg, (size_t)(equal - arg), &s->addr, &s->qpn))
+    if (!equal || !conn_end_parse(arg, (size_t)(equal - arg), &s->addr, &s->qpn))
         return cli_error("--ulp %s: expected ADDRESS:QPN=PROTOCOL, such as 10.0.0.2:0x15=nvme", arg);
     s->proto = ulp_named(equal + 1, strlen(equal + 1));
     if (!s->proto)

@@ -13,6 +13,8 @@ int cmd_decode(int argc, char **argv);
 void cmd_decode_help(struct buf *b);
 int cmd_check(int argc, char **argv);
 void cmd_check_help(struct buf *b);
+int cmd_diff(int argc, char **argv);
+void cmd_diff_help(struct buf *b);
 int cmd_explain(int argc, char **argv);
 void cmd_explain_help(struct buf *b);
 int cmd_export(int argc, char **argv);

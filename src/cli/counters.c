@@ -18,7 +18,7 @@ static bool parse_host(const char *s, size_t n, struct conn_addr *a)
         return false;
     memcpy(text, s, n);
     text[n] = '\0';
-    return trace_address(text, a);
+    return conn_addr_parse(text, a);
 }
 
 static int read_counters(struct judge_host *h, const char *path, bool before)

@@ -36,5 +36,9 @@ static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_AD
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* Append an end of a connection: "10.0.0.1 0x000011", address and QPN; the address alone without a QPN. */
 void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn);
+/* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */
+bool conn_addr_parse(const char *text, struct conn_addr *a);
+/* Parse "ADDRESS:QPN", `n` bytes; an IPv6 address may be in brackets. False if it is not that. */
+bool conn_end_parse(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn);
 
 #endif

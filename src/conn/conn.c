@@ -1,8 +1,10 @@
 /* layer 2b (conn): flows and connections. */
 #include "dissect/pkt.h"
+#include "opt.h"
 #include "src/conn/conn_impl.h"
 #include "zeros.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 
 #define CHAINS_MIN 4096  /* chains of the hash tables, at first */
@@ -50,6 +52,37 @@ static inline void addr_of(const struct pkt *p, struct conn_addr *src, struct co
 void conn_addr_of(const struct pkt *p, struct conn_addr *src, struct conn_addr *dst)
 {
     addr_of(p, src, dst);
+}
+
+bool conn_addr_parse(const char *text, struct conn_addr *a)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    memcpy(a->b, mapped, 12);
+    a->network = 0;
+    return inet_pton(AF_INET, text, a->b + 12) == 1 || inet_pton(AF_INET6, text, a->b) == 1;
+}
+
+bool conn_end_parse(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
+{
+    char text[80];
+    char *colon;
+    uint64_t v;
+
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    colon = strrchr(text, ':');
+    if (!colon || !opt_number(colon + 1, 0, 0xffffff, &v))
+        return false;
+    *qpn = (uint32_t)v;
+    *colon = '\0';
+    if (text[0] == '[' && colon[-1] == ']') {
+        colon[-1] = '\0';
+        return inet_pton(AF_INET6, text + 1, a->b) == 1;
+    }
+    return conn_addr_parse(text, a);
 }
 
 void conn_addr_put(struct buf *b, const struct conn_addr *a)

@@ -1,6 +1,6 @@
 /* layer 5 (test): complaints of applications, as their logs have them. */
 #include "src/cli/capture_cmd.h"
-#include "src/cli/complaint.h"
+#include "src/complaint/complaint.h"
 #include "src/transport/verbs.h"
 
 #include <criterion/criterion.h>
@@ -36,7 +36,7 @@ static struct conn_addr address(const char *text)
 {
     struct conn_addr a;
 
-    cr_assert(trace_address(text, &a));
+    cr_assert(conn_addr_parse(text, &a));
     return a;
 }
 

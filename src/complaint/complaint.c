@@ -1,8 +1,7 @@
-/* layer 4 (tool): error messages of applications about failed connections. */
-#include "src/cli/complaint.h"
+/* layer 3 (complaint): error messages of applications about failed connections. */
+#include "src/complaint/complaint.h"
 
-#include "src/cli/capture_cmd.h"
-#include "src/cli/when.h"
+#include "moment.h"
 #include "src/transport/verbs.h"
 
 #include <errno.h>
@@ -62,7 +61,7 @@ static bool address_at(const char *s, struct conn_addr *a)
         return false;
     memcpy(text, s, n);
     text[n] = '\0';
-    return trace_address(text, a);
+    return conn_addr_parse(text, a);
 }
 
 /* Copy the name of an adapter. */

@@ -1,4 +1,4 @@
-/* layer 4 (tool): error messages of applications about failed connections, from logs of NCCL, UCX and perftest.
+/* layer 3 (complaint): error messages of applications about failed connections, from logs of NCCL, UCX and perftest.
  *
  * Formats, as their programs print them and users quote them:
  *   NCCL (net_ib.cc, NVIDIA/nccl issues 1405, 1664, 1814, 2397); RCCL prints the same:
@@ -12,8 +12,8 @@
  *   perftest (perftest_resources.c):
  *      Completion with error at client
  *      Failed status 12: wr_id 0 syndrom 0x81 */
-#ifndef RDMATRACE_CLI_COMPLAINT_H
-#define RDMATRACE_CLI_COMPLAINT_H
+#ifndef RDMATRACE_COMPLAINT_COMPLAINT_H
+#define RDMATRACE_COMPLAINT_COMPLAINT_H
 
 #include "src/conn/addr.h"
 
