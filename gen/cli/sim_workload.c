@@ -158,7 +158,7 @@ static int run(struct sim_job *job, struct sim *s, const struct workload_config 
 /* Set up what the workload is told. `list`: the text of a file that it names. 0 or the exit status. */
 static int config(struct sim_job *job, struct workload_config *c, struct buf *list)
 {
-    const char *colon = strchr(job->workload, ':');
+    const char *colon = strchr(job->workload, ':'), *path;
     int r;
 
     *c = (struct workload_config){.kind = workload_find(job->workload),
@@ -170,12 +170,13 @@ static int config(struct sim_job *job, struct workload_config *c, struct buf *li
                                   .conn = job->conn,
                                   .seed = job->sim.seed,
                                   .time_limit = job->traffic.time_limit};
-    if (strcmp(c->kind->name, "flows") != 0)
+    path = c->kind->file ? c->kind->file(c->args) : NULL;
+    if (!path)
         return 0;
-    r = sim_read_file(c->args, list);
+    r = sim_read_file(path, list);
     if (r < 0)
-        return cli_error("--workload flows:%s: %s", c->args, strerror(-r));
-    c->args = buf_str(list);
+        return cli_error("--workload %s: %s: %s", job->workload, path, strerror(-r));
+    c->text = buf_str(list);
     return 0;
 }
 

@@ -155,6 +155,7 @@ static bool send_move(struct workload *w, unsigned rank, unsigned step, const st
     const struct workload_message what = {.src = (uint16_t)rank,
                                           .dst = (uint16_t)m->to,
                                           .flow = step,
+                                          .class = WORKLOAD_CLASS,
                                           .bytes = m->bytes,
                                           .from = m->from_at,
                                           .to = m->to_at};

@@ -3,23 +3,9 @@
 
 #include <stdlib.h>
 
-/* A time by chance, within one packet: hosts that start at exactly the same moment are an artefact. */
-static ns_t some_time(struct workload *w, unsigned src)
-{
-    uint64_t bits = 8 * (uint64_t)w->c.conn.peer[0].path_mtu;
-    uint64_t time = bits * NS_PER_S / fabric_host_rate(w->s->fabric, src);
-
-    return (ns_t)prng_below(&w->prng, time < UINT32_MAX ? (uint32_t)time + 1 : UINT32_MAX);
-}
-
 static bool add(struct workload *w, unsigned src, unsigned dst, struct text_error *e)
 {
-    const struct workload_flow f = {.src = (uint16_t)src,
-                                    .dst = (uint16_t)dst,
-                                    .class = WORKLOAD_CLASS,
-                                    .bytes = w->c.size,
-                                    .count = w->c.iters,
-                                    .start = some_time(w, src)};
+    const struct workload_flow f = workload_flow_between(w, src, dst);
 
     return workload_flow(w, &f, e);
 }
@@ -69,17 +55,6 @@ bool alltoall_flows(struct workload *w, const char *args, struct text_error *e)
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-/* A host, by its name, or by its number from 0; -1: none. */
-static int host_named(const struct workload *w, const struct token *t)
-{
-    uint64_t n;
-
-    for (unsigned h = 0; h < w->n; h++)
-        if (token_is(t, fabric_host_name(w->s->fabric, h)))
-            return (int)h;
-    return token_u64(t, &n) && n < w->n ? (int)n : -1;
-}
-
 /* Seconds with decimals, as flow.txt has them, or a time with its unit. */
 static bool parse_start(const struct token *t, ns_t *start)
 {
@@ -97,7 +72,7 @@ static bool parse_start(const struct token *t, ns_t *start)
 }
 
 /* "SRC DST BYTES [START [CLASS]]", or of flow.txt "SRC DST CLASS PORT BYTES START". */
-static bool flow_line(struct workload *w, const struct token *t, unsigned n, struct text_error *e)
+static bool flow_line(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
 {
     bool hpcc = n == 6;
     const struct token *bytes = &t[hpcc ? 4 : 2], *start = hpcc ? &t[5] : &t[3], *class = hpcc ? &t[2] : &t[4];
@@ -105,11 +80,13 @@ static bool flow_line(struct workload *w, const struct token *t, unsigned n, str
     int src, dst;
     uint64_t c;
 
+    if (number == 1 && n == 1 && token_u64(&t[0], &c)) /* flow.txt begins with the number of flows */
+        return true;
     if (n < 3 || n > 6)
         return text_fail(e, NULL, "expected 'SRC DST BYTES [START [CLASS]]', or 'SRC DST CLASS PORT BYTES START'");
-    if ((src = host_named(w, &t[0])) < 0 || (dst = host_named(w, &t[1])) < 0)
+    if ((src = workload_host(w, &t[0])) < 0 || (dst = workload_host(w, &t[1])) < 0)
         return text_fail(e, src < 0 ? &t[0] : &t[1], "there is no such host");
-    if (!token_size(bytes, &f.bytes) || f.bytes > UINT64_C(1) << 30)
+    if (!token_size(bytes, &f.bytes) || f.bytes > WORKLOAD_BYTES)
         return text_fail(e, bytes, "expected bytes, at most 1G");
     if (n > 3 && !parse_start(start, &f.start))
         return text_fail(e, start, "expected a time such as 5us, or seconds");
@@ -122,30 +99,8 @@ static bool flow_line(struct workload *w, const struct token *t, unsigned n, str
     return workload_flow(w, &f, e);
 }
 
-/* The text of the list is the argument: who calls has read the file. */
 bool listed_flows(struct workload *w, const char *args, struct text_error *e)
 {
-    unsigned number = 0;
-    uint64_t flows;
-
-    while (*args) {
-        size_t len = strcspn(args, "\n");
-        char line[256];
-        struct token t[7];
-        unsigned n;
-        number++;
-        if (len >= sizeof line)
-            return text_fail(e, NULL, "line %u: too long", number);
-        memcpy(line, args, len);
-        line[len] = '\0';
-        n = text_split(line, t, 6);
-        if (n && !(number == 1 && n == 1 && token_u64(&t[0], &flows))) /* flow.txt begins with the number of flows */
-            if (!flow_line(w, t, n, e)) {
-                char why[sizeof e->msg];
-                memcpy(why, e->msg, sizeof why);
-                return text_fail(e, NULL, "line %u: %.200s", number, why);
-            }
-        args += len + (args[len] == '\n');
-    }
-    return w->n_flows > 0 || text_fail(e, NULL, "the list has no flows");
+    (void)args;
+    return workload_lines(w, e, flow_line) && (w->n_flows > 0 || text_fail(e, NULL, "the list has no flows"));
 }

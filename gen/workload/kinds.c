@@ -1,23 +1,47 @@
 /* layer 3 (workload): the list of workloads. */
 #include "gen/workload/workload_impl.h"
 
+/* Kinds whose arguments are a file. */
+static const char *file(const char *args)
+{
+    return args;
+}
+static const char *file_if_any(const char *args)
+{
+    return *args ? args : NULL;
+}
+
 const struct workload_kind workload_kinds[] = {
-    {"incast", "[:SENDERS]", "the last hosts (all but the first) send to the first one at once", incast_flows, NULL},
-    {"permutation", "", "each host sends to one other host, by chance, none to the same", permutation_flows, NULL},
-    {"alltoall", "", "each host sends to each other host at once", alltoall_flows, NULL},
+    {"incast", "[:SENDERS]", "the last hosts (all but the first) send to the first one at once", .flows = incast_flows},
+    {"permutation", "", "each host sends to one other host, by chance, none to the same", .flows = permutation_flows},
+    {"alltoall", "", "each host sends to each other host at once", .flows = alltoall_flows},
     {"flows", ":FILE",
-     "flows of a file: a line 'SRC DST BYTES [START [CLASS]]' each, or flow.txt of the HPCC simulator", listed_flows,
-     NULL},
-    {"allreduce-ring", "", "all-reduce around a ring, 2(N - 1) steps", NULL, &allreduce_ring},
-    {"allreduce-doubling", "", "all-reduce by recursive doubling, log2 N steps", NULL, &allreduce_doubling},
-    {"allreduce-halving", "", "all-reduce by recursive halving and doubling, 2 log2 N steps", NULL, &allreduce_halving},
-    {"reducescatter-ring", "", "reduce-scatter around a ring, N - 1 steps", NULL, &reducescatter_ring},
-    {"allgather-ring", "", "all-gather around a ring, N - 1 steps", NULL, &allgather_ring},
-    {"alltoall-pairwise", "", "all-to-all, pair by pair, N - 1 steps", NULL, &alltoall_pairwise},
-    {"alltoall-bruck", "", "all-to-all by Bruck's algorithm, log2 N steps", NULL, &alltoall_bruck},
-    {"broadcast-binomial", "", "broadcast along a binomial tree, log2 N steps", NULL, &broadcast_binomial},
-    {"barrier", "", "empty messages by dissemination, log2 N steps", NULL, &barrier_dissemination},
-    {NULL, NULL, NULL, NULL, NULL},
+     "flows of a file: a line 'SRC DST BYTES [START [CLASS]]' each, or flow.txt of the HPCC simulator",
+     .flows = listed_flows, .file = file},
+    {"poisson", ":LOAD[,DISTRIBUTION]",
+     "an open loop: flows of random sizes (websearch, hadoop or a file) begin at random times", .flows = poisson_flows,
+     .file = poisson_file},
+    {"messages", "[:PROTOCOL[,threshold=BYTES][,copy=BPS]]",
+     "the first half of the hosts passes messages to the other: auto, eager, get, put", .flows = messages_flows},
+    {"server", "[:sync|async][,think=TIME]", "a parameter server: workers push to the first host, which answers",
+     .tasks = server_tasks},
+    {"shuffle", "[:FILE]", "MapReduce: each host READs blocks of all others, or those of a list",
+     .flows = shuffle_flows, .file = file_if_any},
+    {"storage", "[:reads=PERCENT][,targets=N]", "NVMe over Fabrics: reads and writes of the first hosts' blocks",
+     .flows = storage_flows},
+    {"goal", ":FILE", "a schedule in GOAL: sends, receives and computation that require each other",
+     .tasks = goal_tasks, .file = file},
+    {"allreduce-ring", "", "all-reduce around a ring, 2(N - 1) steps", .collective = &allreduce_ring},
+    {"allreduce-doubling", "", "all-reduce by recursive doubling, log2 N steps", .collective = &allreduce_doubling},
+    {"allreduce-halving", "", "all-reduce by recursive halving and doubling, 2 log2 N steps",
+     .collective = &allreduce_halving},
+    {"reducescatter-ring", "", "reduce-scatter around a ring, N - 1 steps", .collective = &reducescatter_ring},
+    {"allgather-ring", "", "all-gather around a ring, N - 1 steps", .collective = &allgather_ring},
+    {"alltoall-pairwise", "", "all-to-all, pair by pair, N - 1 steps", .collective = &alltoall_pairwise},
+    {"alltoall-bruck", "", "all-to-all by Bruck's algorithm, log2 N steps", .collective = &alltoall_bruck},
+    {"broadcast-binomial", "", "broadcast along a binomial tree, log2 N steps", .collective = &broadcast_binomial},
+    {"barrier", "", "empty messages by dissemination, log2 N steps", .collective = &barrier_dissemination},
+    {.name = NULL},
 };
 
 const struct workload_kind *workload_find(const char *spec)

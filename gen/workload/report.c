@@ -1,11 +1,10 @@
 /* layer 3 (workload): reports: completion times, slowdown, fairness, bandwidth, and what the network did. */
+#include "gen/workload/schedule.h"
 #include "gen/workload/workload_impl.h"
 
 #include <stdlib.h>
 
-#define HEAD      58 /* bytes around the payload of a packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 */
-#define ACK_BYTES 62 /* of an ACK: with its AETH, 4 */
-#define BINS      20 /* of messages by size */
+#define BINS 20 /* of messages by size */
 
 /* --- Figures ---------------------------------------------------------------------------------- */
 
@@ -28,11 +27,6 @@ struct fct {
     ns_t took;
 };
 
-static ns_t ideal(const struct workload *w, const struct workload_message *m)
-{
-    return fabric_ideal(w->s->fabric, m->src, m->dst, m->bytes, w->c.conn.peer[0].path_mtu, HEAD, ACK_BYTES);
-}
-
 /* All messages that are done; NULL: no memory. */
 static struct fct *done_messages(const struct workload *w, uint32_t *n)
 {
@@ -44,7 +38,7 @@ static struct fct *done_messages(const struct workload *w, uint32_t *n)
         uint64_t slow;
         if (!m->done)
             continue;
-        slow = thousandths((unsigned __int128)(m->done - m->posted), (unsigned __int128)ideal(w, m));
+        slow = thousandths((unsigned __int128)(m->done - m->posted), (unsigned __int128)workload_ideal(w, m));
         f[(*n)++] = (struct fct){m->bytes, slow > 1000 ? slow : 1000, m->done - m->posted};
     }
     return f;
@@ -184,7 +178,9 @@ void workload_text(struct buf *b, const struct workload *w)
     const struct workload_result *r = &w->r;
 
     buf_printf(b, " %s, %u hosts, %s of %llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n,
-               w->coll ? count_str(r->rounds, "round") : count_str(w->n_flows, "flow"),
+               w->coll       ? count_str(r->rounds, "round")
+               : w->schedule ? count_str(w->schedule->n, "task")
+                             : count_str(w->n_flows, "flow"),
                (unsigned long long)workload_bytes(w), w->c.conn.peer[0].path_mtu, (unsigned long long)w->c.seed);
     buf_printf(b, " messages %llu, completed %llu, bytes %llu", (unsigned long long)r->posted,
                (unsigned long long)r->completed, (unsigned long long)r->bytes);
@@ -202,6 +198,8 @@ void workload_text(struct buf *b, const struct workload *w)
         buf_char(b, '\n');
     }
     text_times(b, w);
+    if (w->threshold && w->threshold <= WORKLOAD_BYTES)
+        buf_printf(b, " messages below %llu bytes are eager\n", (unsigned long long)w->threshold);
     if (!w->coll && jain(w)) {
         buf_puts(b, " fairness of the flows (Jain) ");
         decimal(b, jain(w));
@@ -369,8 +367,12 @@ void workload_json(struct buf *b, const struct workload *w)
     json_number(b, "end_ns", (uint64_t)r->end);
     buf_printf(b, ",\"gave_up\":%s", r->gave_up ? "true" : "false");
     json_times(b, w);
+    if (w->threshold)
+        json_number(b, "eager_below", w->threshold);
     if (w->coll)
         json_collective(b, w);
+    else if (w->schedule)
+        json_number(b, "tasks", w->schedule->n);
     else
         json_flows(b, w);
     json_ports(b, w);
@@ -384,6 +386,6 @@ void workload_messages_csv(struct buf *b, const struct workload *w)
         const struct workload_message *m = &w->message[i];
         buf_printf(b, "%u,%s,%s,%u,%llu,%lld,%lld,%lld,%lld\n", i, fabric_host_name(w->s->fabric, m->src),
                    fabric_host_name(w->s->fabric, m->dst), m->flow, (unsigned long long)m->bytes, (long long)m->posted,
-                   (long long)m->arrived, (long long)m->done, (long long)ideal(w, m));
+                   (long long)m->arrived, (long long)m->done, (long long)workload_ideal(w, m));
     }
 }

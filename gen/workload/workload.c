@@ -7,9 +7,20 @@
 
 /* --- Connections ------------------------------------------------------------------------------ */
 
-static uint32_t *pair_of(const struct workload *w, unsigned a, unsigned b)
+/* Receives of a new queue pair get memory, which all hosts share: nobody reads it. */
+static int give_memory(struct workload *w, const struct sim_conn *c, unsigned end)
 {
-    return &w->pair[a < b ? (size_t)a * w->n + b : (size_t)b * w->n + a];
+    unsigned h = c->host[end];
+    struct sge piece = {.addr = WORKLOAD_IOVA, .length = w->bounce_bytes};
+    int r = 0;
+
+    if (!w->bounce && !(w->bounce = malloc(w->bounce_bytes)))
+        return -ENOMEM;
+    if (!w->bounce_key[h])
+        r = ep_mr_reg(w->s->ep[h], w->pd[h], w->bounce, w->bounce_bytes, WORKLOAD_IOVA, ACCESS_LOCAL_WRITE,
+                      &w->bounce_key[h]);
+    piece.lkey = w->bounce_key[h];
+    return r < 0 ? r : ep_qp_set_refill(w->s->ep[h], c->qp[end], &piece);
 }
 
 static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
@@ -21,7 +32,9 @@ static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
     if (!grow((void **)&w->conn, w->n_conns, sizeof *w->conn))
         return -ENOMEM;
     n = &w->conn[w->n_conns];
-    *n = (struct workload_conn){.class = class, .head = {WORKLOAD_NONE, WORKLOAD_NONE}};
+    *n = (struct workload_conn){.class = class};
+    for (unsigned i = 0; i < 2; i++)
+        n->waits[i].head = n->sent[i].head = WORKLOAD_NONE;
     c.host[0] = (uint16_t)(a < b ? a : b);
     c.host[1] = (uint16_t)(a < b ? b : a);
     c.max_send_wr = WORKLOAD_SEND_DEPTH;
@@ -38,12 +51,24 @@ static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
     if (!n->c)
         return err;
     w->n_conns++;
+    for (unsigned i = 0; i < 2 && w->bounce_bytes; i++)
+        if ((err = give_memory(w, n->c, i)) < 0)
+            return err;
     return sim_conn_join(w->s, n->c);
+}
+
+/* -E2BIG and *e if `n` connections more are too many; else 0. */
+static int too_many(const struct workload *w, uint32_t n, struct text_error *e)
+{
+    if (n <= WORKLOAD_CONNS - w->n_conns)
+        return 0;
+    text_fail(e, NULL, "more than %u connections", WORKLOAD_CONNS);
+    return -E2BIG;
 }
 
 int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e)
 {
-    uint32_t *first = pair_of(w, a, b), at, last = *first;
+    uint32_t *first = workload_pair(w, a, b), at, last = *first;
     int r = 0;
 
     for (at = *first; at; at = w->conn[at - 1].next) {
@@ -51,10 +76,8 @@ int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, 
             return 0;
         last = at;
     }
-    if (w->c.qps > WORKLOAD_CONNS - w->n_conns) {
-        text_fail(e, NULL, "more than %u connections", WORKLOAD_CONNS);
-        return -E2BIG;
-    }
+    if ((r = too_many(w, w->c.qps, e)) < 0)
+        return r;
     at = w->n_conns + 1;
     for (uint32_t i = 0; i < w->c.qps && r == 0; i++)
         r = add_conn(w, a, b, class);
@@ -74,77 +97,6 @@ void workload_fail(struct workload *w, enum wc_status status)
     w->over = true;
 }
 
-static bool post(struct workload *w, struct workload_conn *n, unsigned end, uint32_t i, ns_t now)
-{
-    const struct workload_message *m = &w->message[i];
-    struct sge piece = {.addr = WORKLOAD_IOVA + m->from, .length = (uint32_t)m->bytes, .lkey = w->lkey[m->src]};
-    struct send_wr wr = {.wr_id = i,
-                         .opcode = WR_RDMA_WRITE_WITH_IMM,
-                         .flags = SEND_SIGNALED,
-                         .sg_list = &piece,
-                         .num_sge = m->bytes ? 1 : 0,
-                         .imm_data = i,
-                         .remote_addr = WORKLOAD_IOVA + m->to,
-                         .rkey = w->rkey[m->dst]};
-
-    if (ep_post_send(w->s->ep[m->src], n->c->qp[end], &wr, now) < 0) {
-        workload_fail(w, WC_GENERAL_ERR);
-        return false;
-    }
-    n->posted[end]++;
-    sim_touch(w->s, m->src);
-    return true;
-}
-
-/* Post what waits, as far as there is room. */
-static bool post_waiting(struct workload *w, struct workload_conn *n, unsigned end, ns_t now)
-{
-    while (n->head[end] != WORKLOAD_NONE && n->posted[end] < WORKLOAD_SEND_DEPTH) {
-        uint32_t i = n->head[end];
-        n->head[end] = w->message[i].next;
-        if (!post(w, n, end, i, now))
-            return false;
-    }
-    return true;
-}
-
-/* The connection that carries message `i`. */
-static struct workload_conn *conn_of(const struct workload *w, uint32_t i)
-{
-    const struct workload_message *m = &w->message[i];
-    uint8_t class = w->coll ? WORKLOAD_CLASS : w->flow[m->flow].class;
-    uint32_t at = *pair_of(w, m->src, m->dst);
-
-    while (w->conn[at - 1].class != class)
-        at = w->conn[at - 1].next;
-    return &w->conn[at - 1 + i % w->c.qps];
-}
-
-bool workload_send(struct workload *w, const struct workload_message *what, ns_t now)
-{
-    uint32_t i = w->n_messages;
-    struct workload_conn *n;
-    unsigned end = what->src > what->dst;
-
-    if (i == WORKLOAD_MESSAGES || !grow((void **)&w->message, i, sizeof *w->message)) {
-        workload_fail(w, WC_GENERAL_ERR);
-        return false;
-    }
-    w->message[i] = *what;
-    w->message[i].posted = now;
-    w->message[i].next = WORKLOAD_NONE;
-    if (!w->n_messages++)
-        w->r.start = now;
-    w->r.posted++;
-    n = conn_of(w, i);
-    if (n->head[end] == WORKLOAD_NONE)
-        n->head[end] = i;
-    else
-        w->message[n->tail[end]].next = i;
-    n->tail[end] = i;
-    return post_waiting(w, n, end, now);
-}
-
 /* --- Flows ------------------------------------------------------------------------------------ */
 
 bool workload_flow(struct workload *w, const struct workload_flow *f, struct text_error *e)
@@ -152,9 +104,14 @@ bool workload_flow(struct workload *w, const struct workload_flow *f, struct tex
     if (f->src == f->dst || f->src >= w->n || f->dst >= w->n)
         return text_fail(e, NULL, "a flow leads from one host to another");
     text_fail(e, NULL, "out of memory");
-    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow) || workload_connect(w, f->src, f->dst, f->class, e) < 0)
+    if (!grow((void **)&w->flow, w->n_flows, sizeof *w->flow))
         return false;
-    w->flow[w->n_flows++] = *f;
+    if (!f->own && workload_connect(w, f->src, f->dst, f->class, e) < 0)
+        return false;
+    if (f->own && (too_many(w, 1, e) < 0 || add_conn(w, f->src, f->dst, f->class) < 0))
+        return false;
+    w->flow[w->n_flows] = *f;
+    w->flow[w->n_flows++].conn = f->own ? w->n_conns : 0;
     if (f->bytes > w->region)
         w->region = f->bytes;
     return true;
@@ -164,17 +121,19 @@ bool workload_flow(struct workload *w, const struct workload_flow *f, struct tex
 static void flow_go_on(struct workload *w, uint32_t number, ns_t now)
 {
     struct workload_flow *f = &w->flow[number];
-    const struct workload_message m = {.src = f->src, .dst = f->dst, .flow = number, .bytes = f->bytes};
+    struct workload_message m = {
+        .src = f->src, .dst = f->dst, .flow = number, .class = f->class, .conn = f->conn, .bytes = f->bytes};
 
     if (!f->sent)
         f->first = now;
     while (f->sent < f->count && f->sent - f->done < w->c.depth && !w->over) {
         f->sent++;
+        m.protocol = f->others && prng_below(&w->prng, 100) < f->others ? f->other : f->protocol;
         workload_send(w, &m, now);
     }
 }
 
-static void flow_done(struct workload *w, uint32_t number, ns_t now)
+void workload_flow_done(struct workload *w, uint32_t number, ns_t now)
 {
     struct workload_flow *f = &w->flow[number];
 
@@ -219,38 +178,6 @@ static bool sort_flows(struct workload *w)
 
 /* --- The application -------------------------------------------------------------------------- */
 
-static void completed(struct workload *w, unsigned host, const struct wc *wc, ns_t now)
-{
-    bool receive = wc->opcode == WC_RECV || wc->opcode == WC_RECV_RDMA_WITH_IMM;
-    uint64_t i = receive ? wc->imm_data : wc->wr_id;
-    struct workload_message *m;
-    struct workload_conn *n;
-
-    if (wc->status != WC_SUCCESS || i >= w->n_messages) {
-        workload_fail(w, (enum wc_status)wc->status);
-        return;
-    }
-    m = &w->message[i];
-    if (receive) {
-        m->arrived = now;
-        if (w->coll)
-            coll_arrived(w, m, now);
-        return;
-    }
-    m->done = now;
-    w->r.completed++;
-    w->r.bytes += m->bytes;
-    w->r.end = now;
-    n = conn_of(w, (uint32_t)i);
-    n->posted[m->src > m->dst]--;
-    post_waiting(w, n, m->src > m->dst, now);
-    if (w->coll)
-        coll_done(w, m, now);
-    else
-        flow_done(w, m->flow, now);
-    (void)host;
-}
-
 static void host_polled(void *user, unsigned host, ns_t now)
 {
     struct workload *w = user;
@@ -261,7 +188,7 @@ static void host_polled(void *user, unsigned host, ns_t now)
     for (int cq = 0; (cq = ep_cq_next(ep, cq)) >= 0; cq++)
         while ((n = ep_poll(ep, cq, wc, ARRAY_LEN(wc))) > 0)
             for (int i = 0; i < n; i++)
-                completed(w, host, &wc[i], now);
+                workload_completed(w, host, &wc[i], now);
 }
 
 static ns_t run(void *user, ns_t now)
@@ -269,10 +196,14 @@ static ns_t run(void *user, ns_t now)
     struct workload *w = user;
     ns_t next = NS_NEVER;
 
-    if (!w->coll)
+    if (w->schedule)
+        next = schedule_run(w, now);
+    else if (!w->coll)
         next = start_flows(w, now);
     else if (w->r.posted == 0)
         coll_start(w, now);
+    if (w->copy)
+        next = workload_copied(w, now, next);
     if (w->stats)
         stats_rows(w, now);
     sparks_note(w, now);
@@ -286,7 +217,9 @@ struct sim_app workload_app(struct workload *w)
 
 static bool all_done(const struct workload *w)
 {
-    return w->over || (!w->coll && w->started == w->n_flows && w->r.completed == w->r.posted && w->r.posted);
+    bool flows = !w->coll && !w->schedule && w->started == w->n_flows && w->r.completed == w->r.posted && w->r.posted;
+
+    return w->r.failed || ((w->over || flows) && !w->under_way);
 }
 
 void workload_run(struct workload *w)
@@ -315,13 +248,15 @@ uint64_t workload_bytes(const struct workload *w)
 /* Memory of the hosts: of a collective each has its own; the messages of flows are all alike. */
 static int allocate(struct workload *w)
 {
+    uint64_t bytes = (w->region > WORKLOAD_HEADER ? w->region : WORKLOAD_HEADER) + 8;
+
     for (unsigned h = 0; h < w->n; h++) {
         int r;
-        w->mem[h] = h && !w->coll ? w->mem[0] : calloc(1, w->region + 8);
+        w->mem[h] = h && !w->coll ? w->mem[0] : calloc(1, bytes);
         if (!w->mem[h])
             return -ENOMEM;
-        r = ep_mr_reg(w->s->ep[h], w->pd[h], w->mem[h], w->region + 8, WORKLOAD_IOVA,
-                      ACCESS_LOCAL_WRITE | ACCESS_REMOTE, &w->lkey[h]);
+        r = ep_mr_reg(w->s->ep[h], w->pd[h], w->mem[h], bytes, WORKLOAD_IOVA, ACCESS_LOCAL_WRITE | ACCESS_REMOTE,
+                      &w->lkey[h]);
         if (r < 0)
             return r;
         w->rkey[h] = w->lkey[h];
@@ -343,11 +278,14 @@ static int open_all(struct workload *w, struct text_error *e)
     w->rkey = calloc(w->n, sizeof *w->rkey);
     w->pair = calloc((size_t)w->n * w->n, sizeof *w->pair);
     w->pd = calloc(w->n, sizeof *w->pd);
-    if (!w->mem || !w->lkey || !w->rkey || !w->pd || !w->pair)
+    w->bounce_key = calloc(w->n, sizeof *w->bounce_key);
+    if (!w->mem || !w->lkey || !w->rkey || !w->pd || !w->pair || !w->bounce_key)
         return -ENOMEM;
     for (unsigned h = 0; h < w->n; h++)
         w->pd[h] = ep_pd_alloc(w->s->ep[h]);
-    if (w->c.kind->flows)
+    if (w->c.kind->tasks)
+        r = schedule_open(w, e);
+    else if (w->c.kind->flows)
         r = w->c.kind->flows(w, w->c.args, e) ? sort_flows(w) ? 0 : -ENOMEM : -EINVAL;
     else
         r = coll_open(w, e);
@@ -380,6 +318,11 @@ void workload_free(struct workload *w)
     for (unsigned h = 0; w->mem && h < (w->coll ? w->n : 1); h++)
         free(w->mem[h]);
     coll_free(w->coll);
+    schedule_free(w->schedule);
+    copies_free(w->copies);
+    free(w->sizes);
+    free(w->bounce);
+    free(w->bounce_key);
     free(w->mem);
     free(w->lkey);
     free(w->rkey);

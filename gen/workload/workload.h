@@ -1,6 +1,7 @@
-/* layer 3 (workload): what the hosts of a fabric send each other: flows, or the steps of a collective operation. Every
- * message is an RDMA WRITE with Immediate over RC, over one of the connections between the two hosts; it has arrived
- * when the receiver gets the immediate data, and is done when the sender gets its completion. */
+/* layer 3 (workload): what the hosts of a fabric send each other: flows, a schedule of tasks, or the steps of a
+ * collective operation. A message takes one of the connections between the two hosts, over RC. Unless its protocol says
+ * otherwise it is an RDMA WRITE with Immediate: it has arrived when the receiver gets the immediate data, and is done
+ * when the sender gets its completion. */
 #ifndef RDMATRACE_GEN_WORKLOAD_WORKLOAD_H
 #define RDMATRACE_GEN_WORKLOAD_WORKLOAD_H
 
@@ -10,6 +11,7 @@
 
 struct workload;
 struct collective;
+struct schedule;
 
 /* A workload by name. */
 struct workload_kind {
@@ -18,7 +20,11 @@ struct workload_kind {
     const char *what; /* one line */
     /* Flows: add them with workload_flow(); `args`: behind the colon, or "". False with *e filled. */
     bool (*flows)(struct workload *w, const char *args, struct text_error *e);
-    const struct collective *collective; /* NULL: flows */
+    const struct collective *collective; /* NULL: none */
+    /* A schedule: add its tasks. */
+    bool (*tasks)(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
+    /* The file that `args` name, whose text becomes that of the configuration; NULL: none. */
+    const char *(*file)(const char *args);
 };
 /* All kinds; the last row has no name. */
 extern const struct workload_kind workload_kinds[];
@@ -28,6 +34,7 @@ const struct workload_kind *workload_find(const char *spec);
 struct workload_config {
     const struct workload_kind *kind;
     const char *args;            /* behind the name and its colon; "": none */
+    const char *text;            /* of the file that `args` name; NULL: none */
     uint64_t size;               /* bytes of a message, or the data of a rank */
     uint64_t iters;              /* messages of a flow, or rounds of a collective */
     uint32_t qps;                /* connections between two hosts; messages take them in turn */
@@ -37,11 +44,49 @@ struct workload_config {
     ns_t time_limit; /* give up at this time; 0: never */
 };
 
+/* What a work request does. */
+enum workload_op { STEP_SEND, STEP_WRITE, STEP_WRITE_IMM, STEP_READ };
+
+#define WORKLOAD_WHOLE UINT64_MAX /* bytes: those of the message */
+#define WORKLOAD_STEPS 4
+
+/* A step of a protocol: one work request. */
+struct workload_step {
+    uint8_t op;     /* enum workload_op */
+    bool back;      /* the destination of the message posts it, not the source */
+    bool at_once;   /* behind the step before it; else when its host learns that that step is over */
+    uint64_t bytes; /* or WORKLOAD_WHOLE */
+};
+
+/* How a message moves. */
+struct workload_protocol {
+    const char *name;
+    uint8_t steps;
+    uint8_t there; /* the step that ends when the data are there and the receiver knows it */
+    struct workload_step step[WORKLOAD_STEPS];
+};
+enum workload_protocol_id {
+    PROTOCOL_WRITE, /* RDMA WRITE with Immediate */
+    PROTOCOL_EAGER, /* SEND */
+    PROTOCOL_GET,   /* rendezvous: RTS, the receiver READs, ATS */
+    PROTOCOL_PUT,   /* rendezvous: RTS, RTR, WRITE, ATP */
+    PROTOCOL_READ,  /* the receiver READs */
+    PROTOCOL_NVME_READ,
+    PROTOCOL_NVME_WRITE,
+};
+/* By enum workload_protocol_id. */
+extern const struct workload_protocol workload_protocols[];
+
 /* A message. */
 struct workload_message {
-    uint16_t src, dst; /* hosts */
-    uint32_t flow;     /* its number; a collective: the step */
-    uint32_t next;     /* of those that wait for a place in the send queue */
+    uint16_t src, dst;  /* hosts */
+    uint32_t flow;      /* its number; a collective: the step; a schedule: the task */
+    uint32_t next;      /* of those that wait for a place in the send queue */
+    uint32_t next_sent; /* of those whose SEND is under way */
+    uint32_t conn;      /* that of its flow */
+    uint8_t protocol;   /* enum workload_protocol_id */
+    uint8_t class;      /* as of its flow */
+    uint8_t step;       /* of its protocol, to be posted next */
     uint64_t bytes;
     uint64_t from, to;  /* offsets in the memory of the two hosts */
     ns_t posted;        /* handed over */
@@ -56,7 +101,12 @@ struct workload_flow {
     uint8_t class;       /* priority, 0 to 7; WORKLOAD_CLASS: that of the connections' configuration */
     uint64_t bytes;      /* of a message */
     uint64_t count;      /* messages */
+    uint8_t protocol;    /* enum workload_protocol_id */
+    uint8_t other;       /* likewise, of some messages */
+    uint8_t others;      /* how many, in percent, by chance */
     ns_t start;          /* of the first one */
+    bool own;            /* it has a connection of its own; else those of its two hosts, in turn */
+    uint32_t conn;       /* with `own`: its number + 1; else 0 */
     uint64_t sent, done; /* messages */
     ns_t first, last;    /* the first one was handed over, the last one is done */
 };

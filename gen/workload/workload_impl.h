@@ -6,8 +6,13 @@
 #include "gen/workload/workload.h"
 
 #define WORKLOAD_IOVA       UINT64_C(0x10000000)
-#define WORKLOAD_MESSAGES   (1u << 26)     /* at most */
-#define WORKLOAD_CONNS      (1u << 17)     /* at most */
+#define WORKLOAD_MESSAGES   (1u << 26)          /* at most */
+#define WORKLOAD_CONNS      (1u << 20)          /* at most */
+#define WORKLOAD_BYTES      (UINT64_C(1) << 30) /* of a message, at most */
+#define WORKLOAD_HEAD       58 /* bytes around the payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 */
+#define WORKLOAD_ACK        62 /* of an ACK: with its AETH, 4 */
+#define WORKLOAD_HEADER     64 /* bytes of the SENDs of protocols, at most; an eager message has those of the message */
+#define WORKLOAD_WORDS      12 /* of a line of a file, at most */
 #define WORKLOAD_TIME       (NS_NEVER / 2) /* a run ends here at the latest */
 #define WORKLOAD_NONE       UINT32_MAX
 #define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
@@ -25,13 +30,18 @@ struct sparks {
     uint64_t sent_before;
 };
 
+/* Messages in a list, by their numbers; WORKLOAD_NONE: empty. */
+struct workload_list {
+    uint32_t head, tail;
+};
+
 /* A connection between two hosts; index: its end. */
 struct workload_conn {
     struct sim_conn *c;
-    uint8_t class;             /* of its packets, see struct workload_flow */
-    uint32_t next;             /* 1 + first of those of another class; 0: none */
-    uint32_t head[2], tail[2]; /* messages that wait; WORKLOAD_NONE */
-    uint32_t posted[2];        /* work requests in the send queue */
+    uint8_t class;                          /* of its packets, see struct workload_flow */
+    uint32_t next;                          /* 1 + first of those of another class; 0: none */
+    struct workload_list waits[2], sent[2]; /* messages that wait; whose SEND is under way */
+    uint32_t posted[2];                     /* work requests in the send queue */
 };
 
 struct workload {
@@ -48,9 +58,19 @@ struct workload {
     uint32_t n_messages;
     struct workload_flow *flow; /* by number */
     uint32_t n_flows;
-    uint32_t *by_start; /* numbers of the flows, by their start */
-    uint32_t started;   /* of these */
-    struct coll *coll;  /* NULL: flows */
+    uint32_t *by_start;        /* numbers of the flows, by their start */
+    uint32_t started;          /* of these */
+    struct coll *coll;         /* NULL: none */
+    struct schedule *schedule; /* NULL: none */
+    struct goal *goal;         /* being read */
+    struct sizes *sizes;       /* read from a file; NULL: none */
+    uint64_t threshold;        /* messages: bytes from which on they are sent by rendezvous; 0: no such workload */
+    uint64_t copy;             /* bit/s at which a receiver copies eager messages; 0: as fast as they come */
+    uint64_t under_way;        /* work requests, and messages being copied */
+    struct copies *copies;     /* eager messages that are being copied; NULL: none ever was */
+    uint32_t bounce_bytes;     /* longest SEND; 0: no SENDs */
+    uint8_t *bounce;           /* memory of all receives of SENDs; NULL: none */
+    uint32_t *bounce_key;      /* by host */
     struct prng prng;
     bool over;
     struct workload_result r;
@@ -60,16 +80,59 @@ struct workload {
     uint64_t *told;        /* by port, and by queue pair: a sum of its counters when its last row was written */
 };
 
+/* The connections of a pair of hosts. */
+static inline uint32_t *workload_pair(const struct workload *w, unsigned a, unsigned b)
+{
+    return &w->pair[a < b ? (size_t)a * w->n + b : (size_t)b * w->n + a];
+}
+
 /* Add a flow (hosts, class, bytes, count, start): false with *e filled: no such hosts, or no memory. */
 bool workload_flow(struct workload *w, const struct workload_flow *f, struct text_error *e);
 /* Hand over a message; false: no memory, or the connection refused it, which fails the run. */
 bool workload_send(struct workload *w, const struct workload_message *m, ns_t now);
-/* The messages that were under way are done or failed: flows go on. */
+/* A message of the flow is done. */
+void workload_flow_done(struct workload *w, uint32_t number, ns_t now);
+/* The run fails. */
 void workload_fail(struct workload *w, enum wc_status status);
 
 /* The connections of a class between two hosts are to be made: 0 or a negative errno; -E2BIG: they would be too many,
  * and *e says so. */
 int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e);
+
+/* transfer.c: a completion at `host`. */
+void workload_completed(struct workload *w, unsigned host, const struct wc *wc, ns_t now);
+
+/* Eager messages whose copying ends by now have arrived; returns the earlier of `next` and the end of another one. */
+ns_t workload_copied(struct workload *w, ns_t now, ns_t next);
+void copies_free(struct copies *c);
+
+/* protocols.c */
+/* True if the source of a message learns by the last SEND that it is done; else by a completion. */
+bool workload_ends_at_source(const struct workload_protocol *p);
+/* How long the message takes through empty queues until it is done. */
+ns_t workload_ideal(const struct workload *w, const struct workload_message *m);
+
+/* words.c */
+/* The next word of arguments that commas separate; false: there is none. */
+bool workload_word(const char **args, struct token *t);
+/* A flow as the configuration has them; it starts within the time of a packet: hosts that start at exactly the same
+ * moment are an artefact. */
+struct workload_flow workload_flow_between(struct workload *w, unsigned src, unsigned dst);
+/* A host, by its name, or by its number from 0; -1: none. */
+int workload_host(const struct workload *w, const struct token *t);
+/* Hand each line of the configuration's text that has words to `line`: its number, its words (WORKLOAD_WORDS + 1: there
+ * are more). False with *e filled. */
+bool workload_lines(struct workload *w, struct text_error *e,
+                    bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
+                              struct text_error *e));
+
+/* Schedules: schedule.c. */
+int schedule_open(struct workload *w, struct text_error *e);
+void schedule_free(struct schedule *s);
+/* Do what is due; returns when to call it again. */
+ns_t schedule_run(struct workload *w, ns_t now);
+void schedule_arrived(struct workload *w, const struct workload_message *m, ns_t now);
+void schedule_done(struct workload *w, const struct workload_message *m, ns_t now);
 
 /* Collectives: coll.c. */
 int coll_open(struct workload *w, struct text_error *e);
@@ -93,5 +156,14 @@ bool incast_flows(struct workload *w, const char *args, struct text_error *e);
 bool permutation_flows(struct workload *w, const char *args, struct text_error *e);
 bool alltoall_flows(struct workload *w, const char *args, struct text_error *e);
 bool listed_flows(struct workload *w, const char *args, struct text_error *e);
+bool messages_flows(struct workload *w, const char *args, struct text_error *e);
+bool shuffle_flows(struct workload *w, const char *args, struct text_error *e);
+bool storage_flows(struct workload *w, const char *args, struct text_error *e);
+bool poisson_flows(struct workload *w, const char *args, struct text_error *e);
+const char *poisson_file(const char *args);
+
+/* Schedules. */
+bool server_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
+bool goal_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
 
 #endif

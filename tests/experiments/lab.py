@@ -31,6 +31,11 @@ def row(what, expected, found, tolerance, low=None):
     print("%s\t%s\t%s\t%.5g\t%s" % (NAME, what, shown, found, "ok" if good else "WRONG"), flush=True)
 
 
+def told(what, expected, found, why):
+    """Print a line for what is no failure: `why`."""
+    print("%s\t%s\t%s\t%.5g\ttold: %s" % (NAME, what, expected, found, why), flush=True)
+
+
 def sim(*args, partly=False):
     """The result as JSON; with `partly` the time limit may end the run."""
     r = subprocess.run([BUILD + "/rdmagen", "sim", "--json=-", *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

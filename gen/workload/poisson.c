@@ -1,0 +1,171 @@
+/* layer 3 (workload): an open loop: flows whose sizes follow a distribution begin at random times, as many as make a
+ * load. */
+#include "gen/workload/workload_impl.h"
+
+#include <stdlib.h>
+
+#define POINTS 256
+#define SCALE  1000000 /* of probabilities */
+
+/* A distribution of sizes: `bytes` or less with probability `p`, rising. */
+struct sizes {
+    unsigned n;
+    struct {
+        uint64_t bytes;
+        uint32_t p; /* of SCALE */
+    } at[POINTS];
+};
+
+/* Distributions that are published with the HPCC simulator (traffic_gen). */
+static const struct sizes websearch = {12,
+                                       {{0, 0},
+                                        {10000, 150000},
+                                        {20000, 200000},
+                                        {30000, 300000},
+                                        {50000, 400000},
+                                        {80000, 530000},
+                                        {200000, 600000},
+                                        {1000000, 700000},
+                                        {2000000, 800000},
+                                        {5000000, 900000},
+                                        {10000000, 970000},
+                                        {30000000, SCALE}}};
+static const struct sizes hadoop = {20, {{0, 0},           {100, 10000},      {200, 20000},      {300, 50000},
+                                         {350, 150000},    {400, 200000},     {500, 300000},     {600, 400000},
+                                         {700, 500000},    {1000, 600000},    {2000, 670000},    {7000, 700000},
+                                         {30000, 720000},  {50000, 820000},   {80000, 870000},   {120000, 900000},
+                                         {300000, 950000}, {1000000, 975000}, {2000000, 990000}, {10000000, SCALE}}};
+
+static const struct sizes *built_in(const struct token *t)
+{
+    return token_is(t, "websearch") ? &websearch : token_is(t, "hadoop") ? &hadoop : NULL;
+}
+
+const char *poisson_file(const char *args)
+{
+    const char *comma = strchr(args, ',');
+    struct token t = token_of(comma ? comma + 1 : "websearch");
+
+    return built_in(&t) ? NULL : t.p;
+}
+
+/* -- A distribution of a file: a line "BYTES PERCENT" each -- */
+
+static bool point_line(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
+{
+    struct sizes *s = w->sizes;
+    char text[40];
+    struct token percent = {.p = text, .col = n > 1 ? t[1].col : 1};
+    uint64_t bytes;
+    uint32_t ppb;
+
+    (void)number;
+    if (n != 2 || t[1].len > sizeof text - 2 || !token_u64(&t[0], &bytes) || bytes > WORKLOAD_BYTES)
+        return text_fail(e, NULL, "expected 'BYTES PERCENT', at most 1G");
+    memcpy(text, t[1].p, t[1].len);
+    text[t[1].len] = '%';
+    percent.len = t[1].len + 1;
+    if (!token_ppb(&percent, &ppb) || s->n == POINTS)
+        return text_fail(e, &t[1], s->n == POINTS ? "more than %u points" : "expected a percentage", POINTS);
+    if (s->n && (bytes < s->at[s->n - 1].bytes || ppb / 1000 < s->at[s->n - 1].p))
+        return text_fail(e, NULL, "sizes and percentages do not fall");
+    s->at[s->n].bytes = bytes;
+    s->at[s->n++].p = ppb / 1000;
+    return true;
+}
+
+static bool read_sizes(struct workload *w, struct text_error *e)
+{
+    struct sizes *s = w->sizes = calloc(1, sizeof *s);
+
+    if (!s || !workload_lines(w, e, point_line))
+        return false;
+    if (s->n < 2 || s->at[0].p || s->at[s->n - 1].p != SCALE)
+        return text_fail(e, NULL, "the percentages are to go from 0 to 100");
+    return true;
+}
+
+/* -- Drawing -- */
+
+/* Twice the mean, in bytes: pieces between points are even. */
+static uint64_t twice_mean(const struct sizes *s)
+{
+    unsigned __int128 sum = 0;
+
+    for (unsigned i = 1; i < s->n; i++)
+        sum += (unsigned __int128)(s->at[i].p - s->at[i - 1].p) * (s->at[i].bytes + s->at[i - 1].bytes);
+    return (uint64_t)(sum / SCALE);
+}
+
+static uint64_t draw_size(struct workload *w, const struct sizes *s)
+{
+    uint32_t p = prng_below(&w->prng, SCALE);
+    unsigned i = 1;
+    uint64_t bytes;
+
+    while (s->at[i].p <= p)
+        i++;
+    bytes = s->at[i - 1].bytes +
+            (s->at[i].bytes - s->at[i - 1].bytes) * (p - s->at[i - 1].p) / (s->at[i].p - s->at[i - 1].p);
+    return bytes ? bytes : 1;
+}
+
+/* -ln(u), u even in (0, 1], times 2^32: by the bits of log2(u), so that compilers agree. */
+static uint64_t exponential(struct workload *w)
+{
+    uint64_t u = (prng_next(&w->prng) >> 32) + 1, log2 = 0; /* u: of 2^32 */
+    unsigned shift = (unsigned)__builtin_clzll(u) - 31;     /* u << shift is in [2^32, 2^33) */
+
+    u <<= shift;
+    for (unsigned bit = 0; bit < 32; bit++) {
+        u = (uint64_t)((unsigned __int128)u * u >> 32);
+        log2 = log2 << 1 | u >> 33;
+        u >>= u >> 33;
+    }
+    log2 = ((uint64_t)shift << 32) - log2;                          /* -log2(u) */
+    return (uint64_t)((unsigned __int128)log2 * 2977044472u >> 32); /* ln(2) of 2^32 */
+}
+
+/* The flows of one host: `gap` ns between them on the average. */
+static bool add_flows(struct workload *w, unsigned src, const struct sizes *s, uint64_t gap, struct text_error *e)
+{
+    ns_t start = 0;
+
+    for (uint64_t i = 0; i < w->c.iters; i++) {
+        unsigned dst = prng_below(&w->prng, w->n - 1);
+        struct workload_flow f = workload_flow_between(w, src, dst + (dst >= src));
+        start += (ns_t)((unsigned __int128)exponential(w) * gap >> 32);
+        f.start = start;
+        f.count = 1;
+        f.own = true;
+        f.bytes = draw_size(w, s);
+        if (!workload_flow(w, &f, e))
+            return false;
+    }
+    return true;
+}
+
+bool poisson_flows(struct workload *w, const char *args, struct text_error *e)
+{
+    struct token t = token_of(args), load, name = token_of("websearch");
+    uint32_t ppb;
+    const struct sizes *s;
+
+    if (!token_cut(&t, ',', &load, &name))
+        name = token_of("websearch");
+    if (!token_ppb(&load, &ppb) || !ppb)
+        return text_fail(e, &load, "expected a load, such as 30%%, and perhaps a distribution: 30%%,hadoop");
+    s = built_in(&name);
+    if (!s) {
+        if (!read_sizes(w, e))
+            return false;
+        s = w->sizes;
+    }
+    for (unsigned h = 0; h < w->n; h++) { /* bits of a flow / (rate * load) */
+        unsigned __int128 bits = (unsigned __int128)twice_mean(s) * 4 * NS_PER_S * 1000000000u;
+        uint64_t gap = (uint64_t)(bits / ((unsigned __int128)fabric_host_rate(w->s->fabric, h) * ppb));
+        if (!add_flows(w, h, s, gap, e))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,68 @@
+/* layer 3 (workload): the words behind the name of a workload: WORD,KEY=VALUE,... */
+#include "gen/workload/workload_impl.h"
+
+bool workload_word(const char **args, struct token *t)
+{
+    size_t len = strcspn(*args, ",");
+
+    if (!**args)
+        return false;
+    *t = (struct token){.p = *args, .len = (uint32_t)len, .col = 1};
+    *args += len + ((*args)[len] == ',');
+    return true;
+}
+
+/* A time by chance, within that of one packet. */
+static ns_t some_time(struct workload *w, unsigned host)
+{
+    uint64_t bits = 8 * (uint64_t)w->c.conn.peer[0].path_mtu;
+    uint64_t time = bits * NS_PER_S / fabric_host_rate(w->s->fabric, host);
+
+    return (ns_t)prng_below(&w->prng, time < UINT32_MAX ? (uint32_t)time + 1 : UINT32_MAX);
+}
+
+struct workload_flow workload_flow_between(struct workload *w, unsigned src, unsigned dst)
+{
+    return (struct workload_flow){.src = (uint16_t)src,
+                                  .dst = (uint16_t)dst,
+                                  .class = WORKLOAD_CLASS,
+                                  .bytes = w->c.size,
+                                  .count = w->c.iters,
+                                  .start = some_time(w, src)};
+}
+
+int workload_host(const struct workload *w, const struct token *t)
+{
+    uint64_t n;
+
+    for (unsigned h = 0; h < w->n; h++)
+        if (token_is(t, fabric_host_name(w->s->fabric, h)))
+            return (int)h;
+    return token_u64(t, &n) && n < w->n ? (int)n : -1;
+}
+
+bool workload_lines(struct workload *w, struct text_error *e,
+                    bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
+                              struct text_error *e))
+{
+    const char *text = w->c.text;
+
+    for (unsigned number = 1; *text; number++) {
+        size_t len = strcspn(text, "\n");
+        char copy[256];
+        struct token t[WORKLOAD_WORDS + 1];
+        unsigned n;
+        if (len >= sizeof copy)
+            return text_fail(e, NULL, "line %u: too long", number);
+        memcpy(copy, text, len);
+        copy[len] = '\0';
+        n = text_split(copy, t, WORKLOAD_WORDS);
+        if (n && !line(w, number, t, n, e)) {
+            char why[sizeof e->msg];
+            memcpy(why, e->msg, sizeof why);
+            return text_fail(e, NULL, "line %u: %.200s", number, why);
+        }
+        text += len + (text[len] == '\n');
+    }
+    return true;
+}
