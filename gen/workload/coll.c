@@ -83,7 +83,9 @@ static int plan(struct workload *w, struct coll *c, struct text_error *e)
     for (unsigned rank = 0; rank < c->n && r == 0; rank++)
         for (unsigned step = 0; step < c->steps && r == 0; step++)
             if (c->k->move(c, rank, step, &m)) {
-                c->waits[(size_t)m.to * c->steps + step] = 1;
+                c->waits[(size_t)m.to * c->steps + step] = nccl_parts(w, m.bytes);
+                if (w->nccl)
+                    nccl_expect(w, rank, nccl_parts(w, m.bytes) * (uint32_t)c->iters);
                 r = workload_connect(w, rank, m.to, WORKLOAD_CLASS, e);
             }
     return r;
@@ -96,39 +98,51 @@ static bool allocate(struct coll *c)
     c->sum = calloc(c->bytes / 4 + 1, sizeof *c->sum);
     c->step = calloc(c->n, sizeof *c->step);
     c->begun = calloc(c->n, 1);
-    c->sends = calloc(c->n, 1);
-    c->waits = calloc(marks, 1);
-    c->there = calloc(marks, 1);
+    c->sends = calloc(c->n, sizeof *c->sends);
+    c->waits = calloc(marks, sizeof *c->waits);
+    c->there = calloc(marks, sizeof *c->there);
     return c->sum && c->step && c->begun && c->sends && c->waits && c->there;
+}
+
+bool coll_append(struct workload *w, const struct workload_kind *kind, uint64_t size, uint64_t rounds,
+                 struct text_error *e)
+{
+    const struct collective *k = kind->collective;
+    struct coll *c = calloc(1, sizeof *c), **last = &w->colls;
+    uint64_t cut = 4 * (uint64_t)w->n;
+
+    text_fail(e, NULL, "out of memory");
+    if (!c)
+        return false;
+    while (*last)
+        last = &(*last)->next;
+    *last = c;
+    *c = (struct coll){.k = k, .name = kind->name, .n = w->n, .steps = k->steps(w->n), .iters = rounds};
+    c->bytes = k->empty ? 0 : (size + cut - 1) / cut * cut;
+    c->block = c->bytes / w->n;
+    if (k->power_of_two && w->n & (w->n - 1))
+        return text_fail(e, NULL, "%s needs a power of two of hosts, not %u", kind->name, w->n);
+    if (k->memory(c) + 4 > w->region)
+        w->region = k->memory(c) + 4;
+    if (w->region * w->n > WORKLOAD_MEMORY_MAX || !allocate(c))
+        return false;
+    init_sums(c);
+    return plan(w, c, e) == 0;
 }
 
 int coll_open(struct workload *w, struct text_error *e)
 {
-    const struct collective *k = w->c.kind->collective;
-    struct coll *c = calloc(1, sizeof *c);
-    uint64_t cut = 4 * (uint64_t)w->n;
-
-    if (!c)
-        return -ENOMEM;
-    w->coll = c;
-    *c = (struct coll){.k = k, .n = w->n, .steps = k->steps(w->n)};
-    c->bytes = k->empty ? 0 : (w->c.size + cut - 1) / cut * cut;
-    c->block = c->bytes / w->n;
-    if (k->power_of_two && w->n & (w->n - 1)) {
-        text_fail(e, NULL, "%s needs a power of two of hosts, not %u", w->c.kind->name, w->n);
+    if (!w->colls && !coll_append(w, w->c.kind, w->c.size, w->c.iters, e))
         return -EINVAL;
-    }
-    w->region = k->memory(c) + 4;
-    if (w->region * w->n > WORKLOAD_MEMORY_MAX || !allocate(c))
-        return -ENOMEM;
-    init_sums(c);
-    return plan(w, c, e);
+    w->coll = w->colls;
+    return 0;
 }
 
 void coll_free(struct coll *c)
 {
     if (!c)
         return;
+    coll_free(c->next);
     free(c->sum);
     free(c->step);
     free(c->begun);
@@ -140,29 +154,41 @@ void coll_free(struct coll *c)
 
 /* --- Rounds ----------------------------------------------------------------------------------- */
 
-static void count_round(struct workload *w, ns_t took)
+static void count_round(struct coll *c, ns_t took)
 {
-    struct workload_result *r = &w->r;
-
-    r->round_min = !r->rounds || took < r->round_min ? took : r->round_min;
-    r->round_max = took > r->round_max ? took : r->round_max;
-    r->round_sum += took;
-    r->rounds++;
+    c->round_min = !c->rounds || took < c->round_min ? took : c->round_min;
+    c->round_max = took > c->round_max ? took : c->round_max;
+    c->round_sum += took;
+    c->rounds++;
 }
 
+/* The message of a step, in parts if it is to be cut. */
 static bool send_move(struct workload *w, unsigned rank, unsigned step, const struct coll_move *m, ns_t now)
 {
-    const struct workload_message what = {.src = (uint16_t)rank,
-                                          .dst = (uint16_t)m->to,
-                                          .flow = step,
-                                          .class = WORKLOAD_CLASS,
-                                          .bytes = m->bytes,
-                                          .from = m->from_at,
-                                          .to = m->to_at};
+    struct workload_message what = {.src = (uint16_t)rank,
+                                    .dst = (uint16_t)m->to,
+                                    .flow = step,
+                                    .class = WORKLOAD_CLASS,
+                                    .bytes = m->bytes,
+                                    .from = m->from_at,
+                                    .to = m->to_at};
+    uint32_t parts = nccl_parts(w, m->bytes);
+    uint64_t left = m->bytes;
 
-    w->coll->under_way++;
-    w->coll->sends[rank] = 1;
-    return workload_send(w, &what, now);
+    w->coll->under_way += parts;
+    w->coll->sends[rank] += parts;
+    for (uint32_t i = 0; i < parts; i++) {
+        if (w->nccl) {
+            what.bytes = left < nccl_chunk(w) ? left : nccl_chunk(w);
+            what.protocol = nccl_protocol(w, what.bytes);
+        }
+        if (!workload_send(w, &what, now))
+            return false;
+        left -= what.bytes;
+        what.from += what.bytes;
+        what.to += what.bytes;
+    }
+    return true;
 }
 
 /* The rank does what it can. */
@@ -183,7 +209,7 @@ static void go_on(struct workload *w, unsigned rank, ns_t now)
             if (c->k->move(c, rank, step, &m) && !send_move(w, rank, step, &m, now))
                 return;
         }
-        if (c->waits[at] && !c->there[at])
+        if (c->there[at] < c->waits[at])
             return;
         if (c->waits[at] && c->k->finish)
             c->k->finish(c, rank, step);
@@ -191,18 +217,20 @@ static void go_on(struct workload *w, unsigned rank, ns_t now)
         c->begun[rank] = 0;
     }
     if (--c->left == 0)
-        count_round(w, now - c->began);
+        count_round(c, now - c->began);
 }
 
 void coll_start(struct workload *w, ns_t now)
 {
     struct coll *c = w->coll;
 
-    memset(c->there, 0, (size_t)c->n * c->steps);
+    memset(c->there, 0, (size_t)c->n * c->steps * sizeof *c->there);
     memset(c->begun, 0, c->n);
     memset(c->step, 0, c->n * sizeof *c->step);
     c->left = c->n;
     c->began = now;
+    if (w->nccl)
+        nccl_start(w, now);
     for (unsigned r = 0; r < c->n; r++) {
         uint32_t *data = (uint32_t *)(void *)c->mem[r];
         for (uint64_t i = 0; i < c->bytes / 4; i++)
@@ -218,7 +246,7 @@ void coll_arrived(struct workload *w, const struct workload_message *m, ns_t now
 {
     struct coll *c = w->coll;
 
-    c->there[(size_t)m->dst * c->steps + m->flow] = 1;
+    c->there[(size_t)m->dst * c->steps + m->flow]++;
     if (c->step[m->dst] == m->flow)
         go_on(w, m->dst, now);
 }
@@ -227,15 +255,20 @@ void coll_done(struct workload *w, const struct workload_message *m, ns_t now)
 {
     struct coll *c = w->coll;
 
-    c->sends[m->src] = 0;
+    c->sends[m->src]--;
     if (c->k->in_order && c->step[m->src] < c->steps)
         go_on(w, m->src, now);
     if (--c->under_way || c->left)
         return;
-    for (unsigned r = 0; r < c->n; r++)
-        w->r.wrong += !c->k->right(c, r);
-    if (w->r.rounds == w->c.iters)
+    for (unsigned r = 0; r < c->n; r++) {
+        bool right = c->k->right(c, r);
+        c->wrong += !right;
+        w->r.wrong += !right;
+    }
+    if (c->rounds == c->iters && !c->next) {
         w->over = true;
-    else
-        coll_start(w, now);
+        return;
+    }
+    w->coll = c->rounds == c->iters ? c->next : c;
+    coll_start(w, now);
 }

@@ -9,6 +9,8 @@
 /* A collective in progress. */
 struct coll {
     const struct collective *k;
+    const char *name;
+    struct coll *next;  /* the one behind it; NULL: none */
     unsigned n;         /* ranks */
     unsigned steps;     /* of a round */
     uint64_t bytes;     /* of data of a rank */
@@ -17,12 +19,15 @@ struct coll {
     uint32_t *sum;      /* what all ranks' data add up to */
     uint32_t *step;     /* by rank: the step it is in */
     uint8_t *begun;     /* by rank: its step has begun */
-    uint8_t *sends;     /* by rank: its message is under way */
-    uint8_t *waits;     /* by rank and step: a message comes */
-    uint8_t *there;     /* by rank and step: it has come */
+    uint32_t *sends;    /* by rank: its messages under way */
+    uint32_t *waits;    /* by rank and step: messages that come, one unless they are cut */
+    uint32_t *there;    /* by rank and step: of these, have come */
     unsigned left;      /* ranks that have no result yet */
     uint64_t under_way; /* messages */
     ns_t began;
+    uint64_t iters, rounds;               /* rounds to do, and finished */
+    ns_t round_min, round_max, round_sum; /* ns from the beginning of a round until the last rank has its result */
+    uint64_t wrong;                       /* ranks whose result was wrong */
 };
 
 /* A message of a rank. */

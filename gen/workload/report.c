@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#define BINS 20 /* of messages by size */
+#define BINS      20 /* of messages by size */
+#define TEXT_BINS 5  /* the same, as text */
 
 /* --- Figures ---------------------------------------------------------------------------------- */
 
@@ -63,6 +64,32 @@ static int by_slowdown(const void *a, const void *b)
     return x->slowdown < y->slowdown ? -1 : x->slowdown > y->slowdown;
 }
 
+/* Slowdown of messages of a size, or of several sizes. */
+struct size_bin {
+    uint64_t bytes;    /* the largest */
+    uint32_t from, to; /* of the messages, which are sorted by their slowdown within */
+};
+
+/* The messages in up to `most` parts of as many each, by size; returns how many parts. */
+static unsigned by_sizes(struct fct *f, uint32_t n, struct size_bin *bin, unsigned most)
+{
+    uint32_t from = 0;
+    unsigned bins = 0;
+
+    qsort(f, n, sizeof *f, by_size);
+    for (unsigned i = 1; i <= most && from < n; i++) {
+        uint32_t to = (uint32_t)((uint64_t)n * i / most);
+        if (to <= from)
+            continue;
+        while (to < n && f[to].bytes == f[to - 1].bytes)
+            to++;
+        bin[bins++] = (struct size_bin){f[to - 1].bytes, from, to};
+        qsort(f + from, to - from, sizeof *f, by_slowdown);
+        from = to;
+    }
+    return bins;
+}
+
 /* The element below which `percent` of `n` sorted ones are. */
 static const struct fct *at_percent(const struct fct *f, uint32_t n, unsigned percent)
 {
@@ -97,14 +124,14 @@ static uint64_t bandwidth(uint64_t bytes, ns_t ns, unsigned num, unsigned den)
     return ns > 0 ? (uint64_t)((unsigned __int128)bytes * 8 * NS_PER_S * num / ((unsigned __int128)ns * den)) : 0;
 }
 
-static ns_t round_mean(const struct workload_result *r)
+static ns_t round_mean(const struct coll *c)
 {
-    return r->rounds ? r->round_sum / (ns_t)r->rounds : 0;
+    return c->rounds ? c->round_sum / (ns_t)c->rounds : 0;
 }
 
-static uint64_t bus_bandwidth(const struct workload *w)
+static uint64_t bus_bandwidth(const struct coll *c)
 {
-    return bandwidth(w->coll->bytes, round_mean(&w->r), w->coll->k->factor(w->n), w->n);
+    return bandwidth(c->bytes, round_mean(c), c->k->factor(c->n), c->n);
 }
 
 /* --- Text ------------------------------------------------------------------------------------- */
@@ -120,6 +147,23 @@ static void gbit(struct buf *b, const char *what, uint64_t bps)
     buf_printf(b, "%s ", what);
     decimal(b, bps / 1000000);
     buf_puts(b, " Gbit/s");
+}
+
+/* Slowdown by size, if there are several sizes. */
+static void text_sizes(struct buf *b, struct fct *f, uint32_t n)
+{
+    struct size_bin bin[TEXT_BINS];
+    unsigned bins = by_sizes(f, n, bin, TEXT_BINS);
+
+    for (unsigned i = 0; i < bins && bins > 1; i++) {
+        const struct fct *first = f + bin[i].from;
+        uint32_t many = bin[i].to - bin[i].from;
+        buf_printf(b, "  up to %9llu bytes, %s: p50 ", (unsigned long long)bin[i].bytes, count_str(many, "message"));
+        decimal(b, at_percent(first, many, 50)->slowdown);
+        buf_puts(b, " p99 ");
+        decimal(b, at_percent(first, many, 99)->slowdown);
+        buf_char(b, '\n');
+    }
 }
 
 static void text_times(struct buf *b, const struct workload *w)
@@ -140,6 +184,7 @@ static void text_times(struct buf *b, const struct workload *w)
         buf_puts(b, " p99 ");
         decimal(b, at_percent(f, n, 99)->slowdown);
         buf_char(b, '\n');
+        text_sizes(b, f, n);
     }
     free(f);
 }
@@ -173,14 +218,39 @@ static void text_failures(struct buf *b, const struct workload *w)
         buf_printf(b, " given up at %lld ns: not everything completed\n", (long long)w->s->now);
 }
 
+static void text_collective(struct buf *b, const struct coll *c, bool named)
+{
+    if (named)
+        buf_printf(b, " %s, %s of %llu bytes:\n ", c->name, count_str(c->rounds, "round"),
+                   (unsigned long long)c->bytes);
+    buf_puts(b, " round [usec]:");
+    time_us(b, "min", c->round_min);
+    time_us(b, "mean", round_mean(c));
+    time_us(b, "max", c->round_max);
+    gbit(b, ", algorithm", bandwidth(c->bytes, round_mean(c), 1, 1));
+    gbit(b, ", bus", bus_bandwidth(c));
+    buf_char(b, '\n');
+}
+
+/* What the workload is made of. */
+static const char *parts(const struct workload *w)
+{
+    unsigned n = 0;
+
+    for (const struct coll *c = w->colls; c; c = c->next)
+        n++;
+    if (n > 1)
+        return count_str(n, "collective");
+    return w->coll       ? count_str(w->coll->rounds, "round")
+           : w->schedule ? count_str(w->schedule->n, "task")
+                         : count_str(w->n_flows, "flow");
+}
+
 void workload_text(struct buf *b, const struct workload *w)
 {
     const struct workload_result *r = &w->r;
 
-    buf_printf(b, " %s, %u hosts, %s of %llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n,
-               w->coll       ? count_str(r->rounds, "round")
-               : w->schedule ? count_str(w->schedule->n, "task")
-                             : count_str(w->n_flows, "flow"),
+    buf_printf(b, " %s, %u hosts, %s of %llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n, parts(w),
                (unsigned long long)workload_bytes(w), w->c.conn.peer[0].path_mtu, (unsigned long long)w->c.seed);
     buf_printf(b, " messages %llu, completed %llu, bytes %llu", (unsigned long long)r->posted,
                (unsigned long long)r->completed, (unsigned long long)r->bytes);
@@ -188,15 +258,8 @@ void workload_text(struct buf *b, const struct workload *w)
     buf_puts(b, " usec, ");
     gbit(b, "together", bandwidth(r->bytes, r->end - r->start, 1, 1));
     buf_char(b, '\n');
-    if (w->coll) {
-        buf_puts(b, " round [usec]:");
-        time_us(b, "min", r->round_min);
-        time_us(b, "mean", round_mean(r));
-        time_us(b, "max", r->round_max);
-        gbit(b, ", algorithm", bandwidth(w->coll->bytes, round_mean(r), 1, 1));
-        gbit(b, ", bus", bus_bandwidth(w));
-        buf_char(b, '\n');
-    }
+    for (const struct coll *c = w->colls; c; c = c->next)
+        text_collective(b, c, w->colls->next != NULL);
     text_times(b, w);
     if (w->threshold && w->threshold <= WORKLOAD_BYTES)
         buf_printf(b, " messages below %llu bytes are eager\n", (unsigned long long)w->threshold);
@@ -223,29 +286,21 @@ static void json_decimal(struct buf *b, const char *name, uint64_t milli)
     decimal(b, milli);
 }
 
-/* Slowdown of messages by size: sorted, in up to 20 parts of as many messages each. */
 static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
 {
-    uint32_t from = 0;
+    struct size_bin bin[BINS];
+    unsigned bins = by_sizes(f, n, bin, BINS);
 
-    qsort(f, n, sizeof *f, by_size);
     buf_puts(b, ",\"by_size\":[");
-    for (unsigned bin = 1; bin <= BINS && from < n; bin++) {
-        uint32_t to = (uint32_t)((uint64_t)n * bin / BINS);
-        uint64_t largest;
-        if (to <= from)
-            continue;
-        while (to < n && f[to].bytes == f[to - 1].bytes)
-            to++;
-        largest = f[to - 1].bytes;
-        qsort(f + from, to - from, sizeof *f, by_slowdown);
-        buf_printf(b, "%s{\"bytes\":%llu", from ? "," : "", (unsigned long long)largest);
-        json_number(b, "messages", to - from);
-        json_decimal(b, "p50", at_percent(f + from, to - from, 50)->slowdown);
-        json_decimal(b, "p95", at_percent(f + from, to - from, 95)->slowdown);
-        json_decimal(b, "p99", at_percent(f + from, to - from, 99)->slowdown);
+    for (unsigned i = 0; i < bins; i++) {
+        const struct fct *first = f + bin[i].from;
+        uint32_t many = bin[i].to - bin[i].from;
+        buf_printf(b, "%s{\"bytes\":%llu", i ? "," : "", (unsigned long long)bin[i].bytes);
+        json_number(b, "messages", many);
+        json_decimal(b, "p50", at_percent(first, many, 50)->slowdown);
+        json_decimal(b, "p95", at_percent(first, many, 95)->slowdown);
+        json_decimal(b, "p99", at_percent(first, many, 99)->slowdown);
         buf_char(b, '}');
-        from = to;
     }
     buf_char(b, ']');
 }
@@ -273,19 +328,33 @@ static void json_times(struct buf *b, const struct workload *w)
     free(f);
 }
 
-static void json_collective(struct buf *b, const struct workload *w)
+static void json_collective(struct buf *b, const struct coll *c)
 {
-    const struct workload_result *r = &w->r;
-
-    buf_printf(b, ",\"collective\":{\"rounds\":%llu", (unsigned long long)r->rounds);
-    json_number(b, "steps", w->coll->steps);
-    json_number(b, "min_ns", (uint64_t)r->round_min);
-    json_number(b, "mean_ns", (uint64_t)round_mean(r));
-    json_number(b, "max_ns", (uint64_t)r->round_max);
-    json_number(b, "algorithm_bps", bandwidth(w->coll->bytes, round_mean(r), 1, 1));
-    json_number(b, "bus_bps", bus_bandwidth(w));
-    json_number(b, "wrong", r->wrong);
+    buf_printf(b, "{\"name\":\"%s\"", c->name);
+    json_number(b, "bytes", c->bytes);
+    json_number(b, "rounds", c->rounds);
+    json_number(b, "steps", c->steps);
+    json_number(b, "min_ns", (uint64_t)c->round_min);
+    json_number(b, "mean_ns", (uint64_t)round_mean(c));
+    json_number(b, "max_ns", (uint64_t)c->round_max);
+    json_number(b, "algorithm_bps", bandwidth(c->bytes, round_mean(c), 1, 1));
+    json_number(b, "bus_bps", bus_bandwidth(c));
+    json_number(b, "wrong", c->wrong);
     buf_char(b, '}');
+}
+
+static void json_collectives(struct buf *b, const struct workload *w)
+{
+    if (!w->colls->next) {
+        buf_puts(b, ",\"collective\":");
+        json_collective(b, w->colls);
+        return;
+    }
+    for (const struct coll *c = w->colls; c; c = c->next) {
+        buf_puts(b, c == w->colls ? ",\"collectives\":[" : ",");
+        json_collective(b, c);
+    }
+    buf_char(b, ']');
 }
 
 static void json_flows(struct buf *b, const struct workload *w)
@@ -370,7 +439,7 @@ void workload_json(struct buf *b, const struct workload *w)
     if (w->threshold)
         json_number(b, "eager_below", w->threshold);
     if (w->coll)
-        json_collective(b, w);
+        json_collectives(b, w);
     else if (w->schedule)
         json_number(b, "tasks", w->schedule->n);
     else

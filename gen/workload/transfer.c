@@ -42,7 +42,7 @@ static struct workload_conn *conn_of(const struct workload *w, uint32_t i)
 
 /* --- Posting ---------------------------------------------------------------------------------- */
 
-static void list_add(struct workload *w, struct workload_list *l, uint32_t i, bool sent)
+void workload_list_add(struct workload *w, struct workload_list *l, uint32_t i, bool sent)
 {
     uint32_t *next = sent ? &w->message[l->tail].next_sent : &w->message[l->tail].next;
 
@@ -79,7 +79,7 @@ static bool post(struct workload *w, struct workload_conn *n, uint32_t i, unsign
         return false;
     }
     if (st->op == STEP_SEND)
-        list_add(w, &n->sent[end], i, true);
+        workload_list_add(w, &n->sent[end], i, true);
     n->posted[end]++;
     w->under_way++;
     sim_touch(w->s, at);
@@ -104,13 +104,12 @@ static bool post_waiting(struct workload *w, struct workload_conn *n, unsigned e
     return true;
 }
 
-/* The next step of message `i` is due. */
-static bool go_on(struct workload *w, uint32_t i, ns_t now)
+bool workload_go_on(struct workload *w, uint32_t i, ns_t now)
 {
     struct workload_conn *n = conn_of(w, i);
     unsigned end = end_of(&w->message[i], w->message[i].step);
 
-    list_add(w, &n->waits[end], i, false);
+    workload_list_add(w, &n->waits[end], i, false);
     return post_waiting(w, n, end, now);
 }
 
@@ -128,7 +127,7 @@ bool workload_send(struct workload *w, const struct workload_message *what, ns_t
     if (!w->n_messages++)
         w->r.start = now;
     w->r.posted++;
-    return go_on(w, i, now);
+    return w->nccl && !nccl_may_send(w, i) ? true : workload_go_on(w, i, now);
 }
 
 /* --- Completions ------------------------------------------------------------------------------ */
@@ -136,6 +135,8 @@ bool workload_send(struct workload *w, const struct workload_message *what, ns_t
 static void arrived(struct workload *w, uint32_t i, ns_t now)
 {
     w->message[i].arrived = now;
+    if (w->nccl)
+        nccl_arrived(w, &w->message[i], now);
     if (w->coll)
         coll_arrived(w, &w->message[i], now);
     else if (w->schedule)
@@ -170,7 +171,7 @@ static void step_over(struct workload *w, uint32_t i, unsigned s, bool at_peer, 
     if (last && at_peer == workload_ends_at_source(p))
         finished(w, i, now);
     if (!last && !p->step[s + 1].at_once && at_peer == (p->step[s].back != p->step[s + 1].back))
-        go_on(w, i, now);
+        workload_go_on(w, i, now);
 }
 
 /* --- Copying ---------------------------------------------------------------------------------- */
@@ -288,6 +289,10 @@ void workload_completed(struct workload *w, unsigned host, const struct wc *wc, 
 
     if (wc->status != WC_SUCCESS) {
         workload_fail(w, (enum wc_status)wc->status);
+        return;
+    }
+    if (UNLIKELY(w->nccl && nccl_is_cts(wc))) {
+        w->under_way--;
         return;
     }
     if (wc->opcode == WC_RECV || wc->opcode == WC_RECV_RDMA_WITH_IMM) {

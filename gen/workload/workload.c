@@ -39,6 +39,7 @@ static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
     c.host[1] = (uint16_t)(a < b ? b : a);
     c.max_send_wr = WORKLOAD_SEND_DEPTH;
     c.max_recv_wr = WORKLOAD_RECV_DEPTH;
+    c.max_inline = nccl_inline(w);
     for (unsigned i = 0; i < 2; i++) {
         c.psn[i] = (uint32_t)prng_next(&w->prng) & 0xffffff;
         c.pd[i] = w->pd[c.host[i]];
@@ -189,6 +190,8 @@ static void host_polled(void *user, unsigned host, ns_t now)
         while ((n = ep_poll(ep, cq, wc, ARRAY_LEN(wc))) > 0)
             for (int i = 0; i < n; i++)
                 workload_completed(w, host, &wc[i], now);
+    if (w->nccl)
+        nccl_poll(w, host, now);
 }
 
 static ns_t run(void *user, ns_t now)
@@ -240,7 +243,11 @@ const struct workload_result *workload_result(const struct workload *w)
 
 uint64_t workload_bytes(const struct workload *w)
 {
-    return w->coll ? w->coll->bytes : w->region;
+    uint64_t most = w->coll ? 0 : w->region;
+
+    for (const struct coll *c = w->colls; c; c = c->next)
+        most = c->bytes > most ? c->bytes : most;
+    return most;
 }
 
 /* --- Setup ------------------------------------------------------------------------------------ */
@@ -261,9 +268,9 @@ static int allocate(struct workload *w)
             return r;
         w->rkey[h] = w->lkey[h];
     }
-    if (w->coll)
-        w->coll->mem = w->mem;
-    else
+    for (struct coll *c = w->colls; c; c = c->next)
+        c->mem = w->mem;
+    if (!w->coll)
         for (uint64_t i = 0; i < w->region; i++)
             w->mem[0][i] = (uint8_t)(i ^ i >> 8);
     return 0;
@@ -283,13 +290,16 @@ static int open_all(struct workload *w, struct text_error *e)
         return -ENOMEM;
     for (unsigned h = 0; h < w->n; h++)
         w->pd[h] = ep_pd_alloc(w->s->ep[h]);
+    if (w->c.kind->prepare && !w->c.kind->prepare(w, w->c.args, e))
+        return -EINVAL;
     if (w->c.kind->tasks)
         r = schedule_open(w, e);
     else if (w->c.kind->flows)
         r = w->c.kind->flows(w, w->c.args, e) ? sort_flows(w) ? 0 : -ENOMEM : -EINVAL;
     else
         r = coll_open(w, e);
-    return r < 0 ? r : allocate(w);
+    r = r < 0 ? r : allocate(w);
+    return r < 0 || !w->nccl ? r : nccl_open(w);
 }
 
 struct workload *workload_new(struct sim *s, const struct workload_config *c, struct text_error *e)
@@ -315,12 +325,13 @@ void workload_free(struct workload *w)
 {
     if (!w)
         return;
-    for (unsigned h = 0; w->mem && h < (w->coll ? w->n : 1); h++)
+    for (unsigned h = 0; w->mem && h < (w->colls ? w->n : 1); h++)
         free(w->mem[h]);
-    coll_free(w->coll);
+    coll_free(w->colls);
     schedule_free(w->schedule);
     copies_free(w->copies);
     free(w->sizes);
+    free(w->nccl);
     free(w->bounce);
     free(w->bounce_key);
     free(w->mem);

@@ -21,6 +21,8 @@ struct workload_kind {
     /* Flows: add them with workload_flow(); `args`: behind the colon, or "". False with *e filled. */
     bool (*flows)(struct workload *w, const char *args, struct text_error *e);
     const struct collective *collective; /* NULL: none */
+    /* Take the arguments before anything else is done; NULL: whoever adds flows or tasks does. */
+    bool (*prepare)(struct workload *w, const char *args, struct text_error *e);
     /* A schedule: add its tasks. */
     bool (*tasks)(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
     /* The file that `args` name, whose text becomes that of the configuration; NULL: none. */
@@ -66,11 +68,12 @@ struct workload_protocol {
     struct workload_step step[WORKLOAD_STEPS];
 };
 enum workload_protocol_id {
-    PROTOCOL_WRITE, /* RDMA WRITE with Immediate */
-    PROTOCOL_EAGER, /* SEND */
-    PROTOCOL_GET,   /* rendezvous: RTS, the receiver READs, ATS */
-    PROTOCOL_PUT,   /* rendezvous: RTS, RTR, WRITE, ATP */
-    PROTOCOL_READ,  /* the receiver READs */
+    PROTOCOL_WRITE,          /* RDMA WRITE with Immediate */
+    PROTOCOL_EAGER,          /* SEND */
+    PROTOCOL_GET,            /* rendezvous: RTS, the receiver READs, ATS */
+    PROTOCOL_PUT,            /* rendezvous: RTS, RTR, WRITE, ATP */
+    PROTOCOL_READ,           /* the receiver READs */
+    PROTOCOL_WRITE_THEN_IMM, /* WRITE, and an empty WRITE with Immediate */
     PROTOCOL_NVME_READ,
     PROTOCOL_NVME_WRITE,
 };
@@ -112,14 +115,12 @@ struct workload_flow {
 };
 
 struct workload_result {
-    uint64_t posted, completed, failed;   /* messages */
-    uint64_t bytes;                       /* of the completed ones */
-    uint8_t first_error;                  /* enum wc_status */
-    ns_t start, end;                      /* first message handed over, last one done */
-    bool gave_up;                         /* at the time limit, or because nothing happened any more */
-    uint64_t rounds;                      /* collective: finished */
-    ns_t round_min, round_max, round_sum; /* ns from the beginning of a round until the last rank has its result */
-    uint64_t wrong;                       /* collective: ranks whose result was wrong */
+    uint64_t posted, completed, failed; /* messages */
+    uint64_t bytes;                     /* of the completed ones */
+    uint8_t first_error;                /* enum wc_status */
+    ns_t start, end;                    /* first message handed over, last one done */
+    bool gave_up;                       /* at the time limit, or because nothing happened any more */
+    uint64_t wrong;                     /* collectives: ranks whose result was wrong */
 };
 
 /* Prepare a workload for `s`, a fabric, whose application becomes workload_app(). NULL with *e filled. */

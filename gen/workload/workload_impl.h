@@ -58,10 +58,12 @@ struct workload {
     uint32_t n_messages;
     struct workload_flow *flow; /* by number */
     uint32_t n_flows;
-    uint32_t *by_start;        /* numbers of the flows, by their start */
-    uint32_t started;          /* of these */
-    struct coll *coll;         /* NULL: none */
+    uint32_t *by_start; /* numbers of the flows, by their start */
+    uint32_t started;   /* of these */
+    struct coll *coll;  /* the one being played, of `colls`; NULL: none */
+    struct coll *colls;
     struct schedule *schedule; /* NULL: none */
+    struct nccl *nccl;         /* NULL: not this workload */
     struct goal *goal;         /* being read */
     struct sizes *sizes;       /* read from a file; NULL: none */
     uint64_t threshold;        /* messages: bytes from which on they are sent by rendezvous; 0: no such workload */
@@ -99,7 +101,12 @@ void workload_fail(struct workload *w, enum wc_status status);
  * and *e says so. */
 int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e);
 
-/* transfer.c: a completion at `host`. */
+/* transfer.c */
+/* Add message `i` to the end of a list, of those whose SEND is under way (`sent`) or of others. */
+void workload_list_add(struct workload *w, struct workload_list *l, uint32_t i, bool sent);
+/* The next step of message `i` is due: post it as soon as there is room. False: the run fails. */
+bool workload_go_on(struct workload *w, uint32_t i, ns_t now);
+/* A completion at `host`. */
 void workload_completed(struct workload *w, unsigned host, const struct wc *wc, ns_t now);
 
 /* Eager messages whose copying ends by now have arrived; returns the earlier of `next` and the end of another one. */
@@ -134,7 +141,34 @@ ns_t schedule_run(struct workload *w, ns_t now);
 void schedule_arrived(struct workload *w, const struct workload_message *m, ns_t now);
 void schedule_done(struct workload *w, const struct workload_message *m, ns_t now);
 
+/* nccl.c: messages of a rank to the next one wait until it has announced a buffer. */
+bool nccl_parse(struct workload *w, const char *args, struct text_error *e);
+/* Bytes of inline data of the queue pairs. */
+uint32_t nccl_inline(const struct workload *w);
+/* Memory of the announcements. 0 or a negative errno. */
+int nccl_open(struct workload *w);
+/* Messages that `bytes` take, and bytes of each but the last; also without nccl. */
+uint32_t nccl_parts(const struct workload *w, uint64_t bytes);
+uint64_t nccl_chunk(const struct workload *w);
+/* enum workload_protocol_id of a message. */
+uint8_t nccl_protocol(const struct workload *w, uint64_t bytes);
+/* `src` will send so many messages more. */
+void nccl_expect(struct workload *w, unsigned src, uint32_t messages);
+/* The first buffers are announced. */
+void nccl_start(struct workload *w, ns_t now);
+/* Whether message `i` may go; else it waits. */
+bool nccl_may_send(struct workload *w, uint32_t i);
+/* Look at the announcements that a host has got. */
+void nccl_poll(struct workload *w, unsigned host, ns_t now);
+void nccl_arrived(struct workload *w, const struct workload_message *m, ns_t now);
+/* True for the completion of an announcement. */
+bool nccl_is_cts(const struct wc *wc);
+
 /* Collectives: coll.c. */
+/* Add a collective behind those that there are: false with *e filled. */
+bool coll_append(struct workload *w, const struct workload_kind *kind, uint64_t size, uint64_t rounds,
+                 struct text_error *e);
+/* Begin with the first one; if none was added, it is that of the configuration. */
 int coll_open(struct workload *w, struct text_error *e);
 void coll_free(struct coll *c);
 /* Begin the next round. */
@@ -161,6 +195,9 @@ bool shuffle_flows(struct workload *w, const char *args, struct text_error *e);
 bool storage_flows(struct workload *w, const char *args, struct text_error *e);
 bool poisson_flows(struct workload *w, const char *args, struct text_error *e);
 const char *poisson_file(const char *args);
+
+/* Collectives of a list. */
+bool listed_collectives(struct workload *w, const char *args, struct text_error *e);
 
 /* Schedules. */
 bool server_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
