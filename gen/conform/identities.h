@@ -19,18 +19,6 @@ struct identities {
 void identities_add(struct identities *all, enum script_chosen kind, uint32_t value);
 void identities_free(struct identities *all);
 
-/* Steps from a value to the next one, modulo its width. */
-struct identity_summary {
-    unsigned n;         /* values */
-    unsigned distinct;  /* of these */
-    uint32_t step;      /* the commonest step */
-    double share;       /* of all steps, 0 to 1 */
-    double min_entropy; /* bits: -log2 of that share; how hard the next value is to guess from the last one */
-    double conditional; /* bits: mean entropy of a step if the one before is known */
-};
-/* All 0 with fewer than three values, or without memory. */
-void identity_summarise(const struct identities *all, enum script_chosen kind, struct identity_summary *s);
-
 /* Append a table with the published values below; nothing without values. */
 void identities_print_text(const struct identities *all, struct buf *b);
 /* Append the member `"identities":[...]` of a JSON object, with a comma before it. */

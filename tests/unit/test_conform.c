@@ -1,6 +1,7 @@
 /* layer 5 (test): the battery of conformance tests as text, and scenarios played against the agent's twin. */
 #include "gen/conform/conform.h"
 #include "gen/conform/twin.h"
+#include "steps.h"
 
 #include <criterion/criterion.h>
 #include <glob.h>
@@ -62,14 +63,14 @@ Test(conform, the_battery_of_the_program_is_good)
     }
 }
 
-static struct identity_summary of_values(const uint32_t *v, unsigned n)
+static struct steps of_values(const uint32_t *v, unsigned n)
 {
     struct identities all = {0};
-    struct identity_summary s;
+    struct steps s;
 
     for (unsigned i = 0; i < n; i++)
         identities_add(&all, SCRIPT_CHOSE_QPN, v[i]);
-    identity_summarise(&all, SCRIPT_CHOSE_QPN, &s);
+    steps_of(all.of[SCRIPT_CHOSE_QPN].v, all.of[SCRIPT_CHOSE_QPN].n, 0xffffff, &s);
     identities_free(&all);
     return s;
 }
@@ -78,7 +79,7 @@ Test(conform, entropy_of_steps)
 {
     const uint32_t even[] = {0xfffffe, 0xffffff, 0, 1, 2}, turns[] = {0, 1, 3, 4, 6, 7, 9}, two[] = {1, 2};
     const uint32_t four[] = {0, 1, 3, 4, 7, 8, 12, 13, 13}; /* steps 1 2 1 3 1 4 1 0 */
-    struct identity_summary s = of_values(even, 5);
+    struct steps s = of_values(even, 5);
 
     cr_expect(s.n == 5 && s.distinct == 5 && s.step == 1 && s.share == 1 && s.min_entropy == 0 && s.conditional == 0);
     s = of_values(turns, 7);
