@@ -219,9 +219,9 @@ static void patch_ip4(const struct path *path, uint8_t *ip, uint32_t len, uint16
         ip[6] &= (uint8_t)~0x40;
         sum -= 0x4000;
     }
-    if (UNLIKELY(t->ttl_0)) {
-        sum -= (uint32_t)ip[8] << 8;
-        ip[8] = 0;
+    if (UNLIKELY(t->has_ttl)) {
+        sum += ((uint32_t)t->ttl << 8) - ((uint32_t)ip[8] << 8);
+        ip[8] = t->ttl;
     }
     if (UNLIKELY(t->tos_xor)) {
         sum += (uint32_t)(ip[1] ^ t->tos_xor) - ip[1];
@@ -239,7 +239,7 @@ static void patch_ip6(uint8_t *ip, uint32_t payload, const struct build_tweak *t
     store_be16(ip + 4, (uint16_t)payload);
     ip[6] ^= t->grh_nxthdr_xor;
     ip[23] ^= t->src_xor;
-    ip[7] = t->ttl_0 ? 0 : ip[7];
+    ip[7] = t->has_ttl ? t->ttl : ip[7];
     ip[0] ^= t->tos_xor >> 4;
     ip[1] ^= (uint8_t)(t->tos_xor << 4);
 }

@@ -66,7 +66,8 @@ struct build_tweak {
     uint16_t udp_dport; /* UDP destination port, 0: 4791 */
     uint16_t udp_sport_xor;
     uint8_t tos_xor;
-    bool ttl_0;             /* TTL or hop limit 0 */
+    bool has_ttl; /* `ttl` is the TTL or hop limit */
+    uint8_t ttl;
     uint8_t payload_xor;    /* first byte of the payload, under a right ICRC */
     uint8_t grh_nxthdr_xor; /* GRH: next header */
     uint8_t lver;           /* LRH: link version */

@@ -117,6 +117,7 @@ struct ep_qp {
     bool spurious;           /* fault: the packet being sent is retransmitted without cause */
     bool mute;               /* fault: no response is sent */
     uint32_t stray_psn;      /* fault: of the request that is sent at stray_at after a fatal NAK */
+    uint32_t tried;          /* fault: PSNs that were tried (intrude.c) */
     bool data_waits;         /* a READ response waits for congestion control */
     uint32_t cnps_due;       /* CNPs that are due, the first at cnp_at */
     ns_t cnp_at, cnp_next;   /* cnp_next: of the notification point */
@@ -383,6 +384,12 @@ enum rule ep_fault_packet(struct ep_qp *q, enum fault_hook hook, struct fault_ct
  * faults. */
 void ep_self_check(struct ep_qp *q, struct verdict v);
 
+/* intrude.c. The packet of message `n` at `off` PSNs is about to be sent: a packet of somebody else that a fault has
+ * sent before it, its bytes in `buf` of `cap`; 0: none. */
+int ep_intrude(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, uint32_t cap);
+
+/* Fill p with the packet of message `n` at `off` PSNs; the payload begins at *skip bytes of the message. */
+void ep_fill_request(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off, uint32_t *skip);
 /* Fill the BTH for `q` in ep->tx. */
 void ep_fill_bth(struct ep_qp *q, struct pkt *p, uint8_t opcode, uint32_t psn);
 /* Tell the observer that a response or a timer had effects on the requester. */

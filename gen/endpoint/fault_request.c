@@ -142,7 +142,7 @@ bool fault_ttl_0(struct fault_ctx *c)
 {
     if (c->encap != ENCAP_ROCEV2)
         return false;
-    c->tweak->ttl_0 = true;
+    c->tweak->has_ttl = true;
     return true;
 }
 

@@ -108,6 +108,10 @@ const struct fault_info fault_table[] = {
     {RULE_SVC_04, FAULT_REQUEST, "an XRC request without its XRCETH", fault_missing_xrceth},
     {RULE_SVC_05, FAULT_REQUEST, "a multicast packet to another MAC address, or to no group", fault_wrong_group},
     {RULE_SVC_06, FAULT_REQUEST, "a UC or UD packet with the PSN of the one before", fault_unreliable_repeat},
+    {RULE_SEC_02, FAULT_CHOICE, "80 requests of PSNs that are far away, between two of its own",
+     .choice = CHOICE_SWEEP},
+    {RULE_SEC_03, FAULT_CHOICE, "another packet of the same PSN, from further away, before one of its own",
+     .choice = CHOICE_FORGE},
 };
 const unsigned fault_count = ARRAY_LEN(fault_table);
 

@@ -31,6 +31,8 @@ enum fault_choice {
     CHOICE_ACK_BEFORE_READ, /* acknowledge a later request before the response of a READ */
     CHOICE_AFTER_FATAL,     /* send a new request after a fatal NAK */
     CHOICE_IN_RNR_WAIT,     /* send a new request while an RNR NAK is waited out */
+    CHOICE_SWEEP,           /* send requests of many other PSNs as well */
+    CHOICE_FORGE,           /* send a packet of somebody else before one's own of the same PSN */
     CHOICE_COUNT
 };
 

@@ -269,8 +269,7 @@ static void fill_ext(const struct ep_qp *q, struct pkt *p, const struct ep_swqe 
     }
 }
 
-/* Fill p with the packet of message `n` at `off` PSNs; the payload begins at *skip bytes of the message. */
-static void fill_packet(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off, uint32_t *skip)
+void ep_fill_request(struct ep_qp *q, struct pkt *p, uint32_t n, uint32_t off, uint32_t *skip)
 {
     const struct ep_swqe *w = swqe_of(q, n);
     const struct requester *r = &q->qp.req;
@@ -373,7 +372,7 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     bool repeat = req_going_back(r);
     uint32_t skip, first = r->msg_head, data;
 
-    fill_packet(q, p, n, off, &skip);
+    ep_fill_request(q, p, n, off, &skip);
     if (UNLIKELY(ep->n_fault)) {
         struct fault_ctx c = {.p = p,
                               .tweak = &tweak,
@@ -510,6 +509,7 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct requester *r = &q->qp.req;
     uint32_t n, off;
+    int sent;
 
     if (UNLIKELY(q->stray_at && q->stray_at <= now))
         return send_stray(q, buf, cap, now);
@@ -526,6 +526,8 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
             ep_qp_fail(q, WC_LOC_QP_OP_ERR, now);
             return 0;
         }
+        if (UNLIKELY(q->ep->n_fault) && (sent = ep_intrude(q, n, off, buf, cap)))
+            return sent;
         return send_packet(q, n, off, buf, cap, now);
     }
     tell_wait(q, now);

@@ -3,6 +3,7 @@
 
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "src/conn/copies.h"
 #include "src/conn/packet.h"
 #include "src/iwarp/iwarp.h"
 #include "zeros.h"
@@ -345,6 +346,12 @@ static enum why_back why_back(struct observer *o, const struct event *e)
 /* A request whose PSN is not the next one: decide whether the queue pair was reset, or why its requester goes back. */
 static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
 {
+    if (e->as == SEEN_AGAIN || e->as == SEEN_RESTART)
+        e->forged = copy_of_another_sender(e->h, e->p);
+    if (UNLIKELY(e->forged)) {
+        e->as = SEEN_AGAIN;
+        return;
+    }
     if (o->opts.cautious && may_be_reset(o, e))
         e->as = SEEN_RESTART;
     if (o->opts.cautious && e->as == SEEN_RESTART)

@@ -39,6 +39,9 @@ struct event {
     uint32_t own;      /* flow of the packet itself; FLOW_NONE: none, or not known */
     uint32_t flow;     /* flow of the requests: `own`, or for a response its peer; FLOW_NONE: not known */
     struct req_dir *h; /* evidence about the requests in `flow`; NULL: none were seen */
+    /* of a SEEN_AGAIN: the copy of it that another sender has sent (copy_of_another_sender()), so that its requester
+     * goes back to nothing; NULL: there is none */
+    const struct sent *forged;
 };
 
 /* A subscriber; any function may be NULL. */

@@ -35,6 +35,14 @@ static inline uint16_t frame_ip_id(const struct pkt *p)
 {
     return p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
 }
+/* Hash of what shows the way that a packet took: TTL or hop limit, and source MAC address. Packets of one sender have
+ * the same, until a route changes. */
+static inline uint8_t packet_way(const struct pkt *p)
+{
+    uint64_t v = (p->addr_len ? p->ttl : 0u) | (p->have & H_ETH ? (uint64_t)load_le32(p->data + 8) << 8 : 0);
+
+    return (uint8_t)(v * HASH_MULTIPLIER >> 56);
+}
 /* ICRC field of the packet, 0 if it was not captured. */
 static inline uint32_t icrc_of(const struct pkt *p)
 {

@@ -350,6 +350,8 @@ ALWAYS_INLINE void sent_put(struct req_dir *h, const struct pkt *p, uint32_t msg
                                              .flags = bth_flags(p),
                                              .ackreq = bth_ackreq(p),
                                              .opcode = p->bth.opcode,
+                                             .way = packet_way(p),
+                                             .way_first = packet_way(p),
                                              .copies = 1};
 }
 
@@ -445,6 +447,7 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         s->sport = p->sport;
         s->flags = bth_flags(p);
         s->ackreq = bth_ackreq(p);
+        s->way = packet_way(p);
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
     }

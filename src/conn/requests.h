@@ -47,6 +47,8 @@ struct sent {
     uint8_t copies;      /* times sent, 1 to 255; identical copies not counted */
     uint8_t same;        /* identical copies of the latest one: captured twice, or duplicated by the network */
     bool late;           /* its first copy was captured after later PSNs */
+    uint8_t way;         /* packet_way() of the latest copy */
+    uint8_t way_first;   /* of the first copy */
     /* its position in its message, and the number of that message, both from 1, as decode shows them; set by
      * src/conn/annotate.c; 0: not known */
     uint16_t note_packet;

@@ -236,7 +236,9 @@ static void on_request(struct explainer *x, const struct event *e)
         explain_skips(x, e, t);
     if (UNLIKELY(t->hypotheses.late_single != NO_INCIDENT))
         explain_resent(x, e, t);
-    if (LIKELY(e->as == SEEN_NEW)) {
+    if (UNLIKELY(e->forged))
+        explain_forged(x, e);
+    if (LIKELY(e->as == SEEN_NEW) || e->forged) {
         t->hypotheses.follows = UINT32_MAX;
         t->hypotheses.cost = NO_INCIDENT;
         return;

@@ -386,6 +386,8 @@ void explain_unmatched_naks(struct explainer *x);
 enum cause explain_refusal(unsigned code);
 /* A NAK that moves the requester's queue pair to the error state (naks.c); an RNR NAK. `e`: with the requests that it
  * answers, `t`: of their flow. */
+/* A request that a packet of another sender was taken for (e->forged). */
+void explain_forged(struct explainer *x, const struct event *e);
 void explain_refused(struct explainer *x, const struct event *e, const struct flow_notes *t);
 void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A sequence NAK. If its requester went back to that PSN just before, too soon for an ACK timeout, this is the NAK that

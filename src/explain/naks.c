@@ -1,6 +1,7 @@
 /* layer 3 (explain): NAKs: which request a sequence NAK asks for: lost, corrupted or reordered; why a request was
  * refused; receivers that were not ready. */
 #include "dissect/pkt.h"
+#include "src/conn/copies.h"
 #include "src/explain/explain_impl.h"
 
 #define STAMPED_WITHIN (100 * NS_PER_US) /* time stamps of the two directions differ by no more */
@@ -300,6 +301,24 @@ void explain_refused(struct explainer *x, const struct event *e, const struct fl
                             .n = t->requests.deep, .m = c->depth));
     else
         suppose_refused(st, e, t, s);
+    if (s && sent_came_elsewhere(e->h, s))
+        incident_add(st, SAY(CAME_ELSEWHERE, .other = s->last));
+}
+
+void explain_forged(struct explainer *x, const struct event *e)
+{
+    const struct sent *s = e->forged;
+    struct incident *st = incident_new(x, CAUSE_FORGED_REQUEST, e->flow, e->p);
+    struct fact f = {
+        .op = (uint16_t)(e->p->bth.opcode + 1), .psn = e->p->bth.psn, .other = s->last, .again = frame_u32(e->p)};
+
+    if (!st)
+        return;
+    incident_frame(st, ROLE_EVIDENCE, s->last);
+    incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
+    st->start = s->ts;
+    f.sentence = copy_was_executed(e->h, s) ? SENTENCE_FORGED_TAKEN : SENTENCE_FORGED_FIRST;
+    incident_is(st, &f);
 }
 
 void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t)

@@ -209,6 +209,8 @@ static void take_req(struct judge *j, struct cm_packet *c)
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
+    judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, c->m->req.qpn);
+    judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->req.psn);
     cm_ends_req(j, c);
 }
 
@@ -219,6 +221,10 @@ static void take_rep(struct judge *j, struct cm_packet *c)
     if (c->from_active)
         return;
     check_retransmission(j, &c->s->rep, c);
+    if (c->s->rep.copies == 1) {
+        judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, cm_rep_qpn(&c->m->rep));
+        judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->rep.psn);
+    }
     cm_ends_rep(j, c);
     c->s->passive_id = c->m->rep.local_id;
     v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);

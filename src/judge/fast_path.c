@@ -108,7 +108,8 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
     k = &f->kind[p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP];
     for (unsigned i = 0; i < USUAL_WORDS; i++)
         differ |= w[i] ^ k->usual[i];
-    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || !is_plain(p, f)))
+    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || k->mac != judge_mac_of(p) ||
+                 !is_plain(p, f)))
         return FLOW_NONE;
     if (p->op->flags & OPF_REQUEST) {
         f->have_after = !(p->op->flags & OPF_READ_REQ);

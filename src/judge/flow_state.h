@@ -30,7 +30,9 @@ struct kind_state {
     uint32_t frame;              /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
     uint32_t vlan;               /* with `tagged`: the tag of the latest packet, with HAS_TAG; 0: it had none */
     uint32_t label;              /* with `labelled`: the IPv6 flow label of the latest packet */
-    bool tagged, labelled;
+    uint32_t mac;                /* with `met`: the last four bytes of the source MAC address of the latest packet */
+    uint8_t hops;                /* with `met`: its TTL or hop limit */
+    bool tagged, labelled, met;
     bool seen;
     uint8_t ttl;         /* with `seen`: of the first packet */
     bool hops_vary;      /* others had another: packets were captured on both sides of a router */
@@ -179,7 +181,8 @@ struct jflow {
     ns_t service_ts;      /* with service.pending: time of the first packet of the other service */
     uint32_t first_frame;
     ns_t first_ts;
-    bool noted_port, noted_vlan, noted_label, ends_compared, dscp_compared;
+    uint32_t rkey; /* the latest R_Key in its requests */
+    bool noted_port, noted_vlan, noted_label, noted_way, ends_compared, dscp_compared;
     uint8_t encap;             /* enum encap of its latest request; 0: none */
     uint32_t encap_frame;      /* with `encap`: that request */
     uint32_t rsp_frame;        /* with has_rsp: frame of the first response */

@@ -133,6 +133,7 @@ void judge_free(struct judge *j)
         zeros_free(j->usual, judge_usual_places(j), sizeof *j->usual);
     }
     free(j->forgotten);
+    free(j->choices);
     zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
     zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
     observer_free(j->observer);
@@ -463,6 +464,8 @@ void judge_end(struct judge *j)
     judge_pause_end(j);
     judge_counters_end(j);
     judge_fairness(j);
+    judge_qpn_sweeps(j);
+    judge_chosen_end(j);
     judge_cm_end(j);
     note_capture_end(j);
     if (j->flows_lost || j->room->refused)

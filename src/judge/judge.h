@@ -99,18 +99,4 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
 void judge_end(struct judge *j);
 struct findings *judge_findings(struct judge *j);
 
-/* --- The rule catalogue: rule_docs.c ------------------------------------------------------------ */
-
-/* Write the needs `needs` (N_*), separated by ", "; "nothing but the packet" for 0. */
-void needs_text(struct buf *b, unsigned needs);
-
-void catalog_table(struct buf *b);
-/* The rows of the rules whose ids begin with `family` and a hyphen, such as "SEQ"; false: there are none. */
-bool catalog_family(struct buf *b, const char *family);
-void catalog_json(struct buf *b);
-/* rdmatrace-rules(7). */
-void catalog_man(struct buf *b);
-/* All about one rule. */
-void catalog_rule(struct buf *b, enum rule rule);
-
 #endif

@@ -82,6 +82,11 @@ struct judge {
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
     struct notifier notifier[NOTIFIERS];
+    struct psn_sweep psn_sweep[PSN_SWEEPS];
+    uint32_t n_sweeps; /* of these, used */
+    struct refuser refuser[REFUSERS];
+    struct choice *choices; /* in the order in which they were seen */
+    uint32_t n_choices;
     uint8_t dscp_class[64]; /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
     uint32_t n_unknown_cnp;
     struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
@@ -110,9 +115,10 @@ struct judged {
     uint32_t own;    /* flow of the packet */
     struct jflow *f; /* state of that flow */
     struct req_dir *h;
-    uint8_t as;  /* of a request: enum seen_as */
-    uint8_t why; /* of a request that begins a retransmission: enum why_back */
-    bool usual;  /* the request keeps every rule of the transport (shadow_is_usual()): its checks are skipped */
+    uint8_t as;                /* of a request: enum seen_as */
+    uint8_t why;               /* of a request that begins a retransmission: enum why_back */
+    const struct sent *forged; /* of a request: the copy of it that another sender has sent; NULL: there is none */
+    bool usual; /* the request keeps every rule of the transport (shadow_is_usual()): its checks are skipped */
 };
 
 /* A check of a request, or of a response: a row of a table, whose order is that of the findings. */
@@ -191,6 +197,12 @@ void judge_usual_forget(struct jflow *f);
 static inline uint32_t judge_tag_of(const struct pkt *p)
 {
     return p->have & H_VLAN ? HAS_TAG | p->vlan : 0;
+}
+
+/* The last four bytes of the source MAC address; 0: there is no Ethernet header. */
+static inline uint32_t judge_mac_of(const struct pkt *p)
+{
+    return p->have & H_ETH ? load_be32(p->data + 8) : 0;
 }
 
 /* --- values.c --------------------------------------------------------------------------------- */
@@ -370,6 +382,23 @@ void judge_unknown_cnps(struct judge *j);
 void judge_fairness(struct judge *j);
 /* At the end: CE marks and CNPs of a flow. */
 void judge_congestion(struct judge *j, uint32_t flow);
+
+/* --- security.c -------------------------------------------------------------------------------- */
+
+/* A request, before the state of its flow is updated: does its sender try one PSN after another? */
+void judge_sweep_request(struct judge *j, const struct judged *a);
+/* A response to the requests of `flow`, FLOW_NONE: not known, while there are sweeps (j->n_sweeps). */
+void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A fatal NAK: does somebody try one R_Key or address after another? */
+void judge_refused(struct judge *j, const struct judged *a);
+/* At the end: did somebody try one queue pair number after another? */
+void judge_qpn_sweeps(struct judge *j);
+/* A request that another sender's packet was taken for (a->forged). */
+bool judge_forged(struct judge *j, const struct judged *a, struct found *f);
+/* A host has chosen an R_Key, a queue pair number, or a starting PSN. */
+void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value);
+/* At the end: can what hosts choose be guessed? */
+void judge_chosen_end(struct judge *j);
 
 /* --- iwarp.c ---------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* layer 3 (judge): rules about the requests of a connection. */
+#include "src/conn/copies.h"
 #include "src/judge/judge_impl.h"
 
 /* --- A request -------------------------------------------------------------------------------- */
@@ -11,7 +12,8 @@ static void note_retransmission(struct judge *j, const struct judged *a)
     struct req_dir *h = a->h;
 
     (void)j;
-    if (h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_read(h, p->bth.psn, 0) && f->spurious++ == 0)
+    if (!a->forged && h->have_una && psn_diff(p->bth.psn, h->una) < 0 && !req_dir_read(h, p->bth.psn, 0) &&
+        f->spurious++ == 0)
         f->spurious_frame = frame_u32(p);
     if (a->why == BACK_SEQ_NAK && p->frame->ts - h->seq.ts > f->nak_reaction)
         f->nak_reaction = p->frame->ts - h->seq.ts;
@@ -188,7 +190,7 @@ static bool check_args(struct judge *j, const struct judged *a, struct found *f)
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
     (void)j;
-    if (!s || s->opcode != a->p->bth.opcode || LIKELY(s->args == request_args(a->p)))
+    if (!s || a->forged || s->opcode != a->p->bth.opcode || LIKELY(s->args == request_args(a->p)))
         return false;
     f->cause = s->first;
     f->expected = "the same";
@@ -197,31 +199,6 @@ static bool check_args(struct judge *j, const struct judged *a, struct found *f)
                                        : "another R_Key";
     f->text = "A packet that is retransmitted is the same packet.";
     return true;
-}
-
-/* The ICRC that the latest copy `s` would have with the payload of `p`: header bits that may differ are taken from
- * `s`. 0: not known. */
-static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)
-{
-    uint8_t copy[ICRC_IP_MAX + 64 + MTU_MAX + 256];
-    uint32_t n = p->icrc_off - p->ip_off, bth = p->bth_off - p->ip_off, udp = p->udp_off - p->ip_off;
-
-    if (!(p->have & H_UDP) || p->icrc_off <= p->ip_off || n > sizeof copy || p->icrc_off > p->caplen)
-        return 0;
-    memcpy(copy, p->data + p->ip_off, n);
-    if (p->have & H_IP4)
-        store_be16(copy + 4, s->ip_id);
-    store_be16(copy + udp, s->sport);
-    copy[bth + 1] = s->flags;
-    copy[bth + 8] = s->ackreq;
-    return __builtin_bswap32(icrc_rocev2(copy, copy + udp, n - udp)); /* as icrc_of() has it */
-}
-
-/* True if request `p` and the latest copy `s` of its PSN have the same headers and length. */
-static bool has_same_headers(const struct pkt *p, const struct sent *s)
-{
-    return s->opcode == p->bth.opcode && s->len == p->payload_len && s->reth == request_reth(p) &&
-           s->args == request_args(p);
 }
 
 /* True if the latest copy `s` may have taken another path than the requests do now. */
@@ -235,16 +212,12 @@ static bool check_payload(struct judge *j, const struct judged *a, struct found 
 {
     const struct pkt *p = a->p;
     const struct sent *s = req_dir_sent(a->h, p->bth.psn);
-    uint32_t same;
 
-    if (!s || !p->payload_len || p->icrc != CRC_GOOD || !s->icrc || !has_same_headers(p, s))
+    if (!s || a->forged || !copy_has_same_headers(p, s) || !copy_has_other_payload(p, s))
         return false;
     if (took_other_path(j, &a->f->kind[KIND_REQ], s)) /* other addresses are in its ICRC */
         return false;
     if (judge_needs_of_another(j, a->flow))
-        return false;
-    same = icrc_with_payload(p, s);
-    if (!same || same == s->icrc)
         return false;
     f->cause = s->last;
     f->expected = "the same";
@@ -305,6 +278,7 @@ static const struct judge_check checks[] = {
     {AS(NEW), RULE_RTX_15, check_rnr_wait},                /* new requests while an RNR NAK is waited out */
     {AS(NEW), RULE_NONE, check_demand},                    /* new requests although a NAK demands others */
     {AS(LATE) | AS(OLD), RULE_CM_06, check_before_first},  /* PSNs before the first one that CM has named */
+    {AS(AGAIN), RULE_SEC_03, judge_forged},                /* another sender's packet was taken for it (security.c) */
     {AS(AGAIN), RULE_SEQ_13, check_payload},               /* retransmissions: payload */
     {AS(AGAIN), RULE_SEQ_11, check_args},                  /* retransmissions: immediate, keys, operands */
     {AS(GAP), .takes = note_gap},                          /* a gap that the responder has to answer */
@@ -341,6 +315,18 @@ static inline bool ends_or_waits(const struct req_dir *h)
     return h->fatal.have || (h->rnr.have && !h->rnr.resent);
 }
 
+static inline uint32_t request_key(const struct pkt *p)
+{
+    return p->have & H_RETH ? p->reth.rkey : p->atomiceth.rkey;
+}
+
+/* Another R_Key than in the request before: the receiver has chosen it. */
+static void take_key(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    j->flows[flow].rkey = request_key(p);
+    judge_chosen(j, j->flow[flow].tap, &j->flow[flow].dst, CHOSE_RKEY, request_key(p));
+}
+
 void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -354,8 +340,13 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     a.h = e.h;
     a.as = e.as;
     a.why = e.why;
+    a.forged = e.forged;
+    if (UNLIKELY(p->have & (H_RETH | H_ATOMICETH) && f->rkey != request_key(p)))
+        take_key(j, p, flow);
     if (UNLIKELY(f->crossing))
         pending_crossed(j, p, flow);
+    if (UNLIKELY(j->n_sweeps || a.as == SEEN_RESTART || a.as == SEEN_GAP || a.as == SEEN_OLD))
+        judge_sweep_request(j, &a);
     if (UNLIKELY(a.as == SEEN_RESTART))
         judge_run_checks(j, &a, before_reset, ARRAY_LEN(before_reset), 1u << a.as);
     if (UNLIKELY(a.as != SEEN_NEW || e.moved || f->another.is || f->closed.frame || f->shadow->req.u.pmtu_unknown))

@@ -181,6 +181,7 @@ static const struct judge_check checks[] = {
     {RNR_NAK, .takes = note_rnr_nak},             /* notes */
     {SEQ_NAK, RULE_NONE, pending_nak},            /* it proves that a PSN was skipped (pending.c) */
     {FATAL_NAK, .takes = note_refusal},           /* notes */
+    {FATAL_NAK, .takes = judge_refused},          /* is one R_Key after another tried? (security.c) */
     {FATAL_NAK, RULE_RDA_07, check_refused_read}, /* a READ or atomic rejected without reason */
     {FRESH, .takes = history_response},           /* data of READs, R_Keys, duplicates, MSN (history.c) */
     {FIRST, RULE_NONE, judge_cm_response},        /* parameters of CM (cm_params.c) */
@@ -298,6 +299,8 @@ void judge_response(struct judge *j, const struct pkt *p, uint32_t flow)
         j->flows[flow].rsp_frame = frame_u32(p);
     j->flows[flow].has_rsp = true;
     observer_response(j->observer, p, flow, &e);
+    if (UNLIKELY(j->n_sweeps))
+        judge_sweep_response(j, p, j->flow[flow].peer);
     if (UNLIKELY(e.flow == FLOW_NONE)) {
         note_unmatched(&j->flows[flow], p);
         return;

@@ -180,6 +180,39 @@ struct bad_icrc {
 };
 #define BAD_ICRCS 4096
 
+/* --- Security (security.c) ---------------------------------------------------------------------- */
+
+/* A connection to which requests come that are far from its PSNs. */
+struct psn_sweep {
+    uint32_t flow;  /* of its requests */
+    uint32_t frame; /* the first such request; 0: unused */
+    uint32_t home;  /* the PSN at which the connection is */
+    uint32_t last;  /* the latest PSN far from there */
+    uint32_t tries, home_packets;
+    ns_t ts; /* of `frame` */
+};
+#define PSN_SWEEPS 64
+
+/* A requester whose R_Keys or addresses were refused by one host. */
+#define REFUSED_MANY 16 /* so many different ones are a sweep */
+struct refuser {
+    uint64_t key;   /* of the two hosts and the tap; 0: unused */
+    uint32_t frame; /* the first NAK */
+    uint32_t n;
+    ns_t ts;
+    uint32_t reth[REFUSED_MANY]; /* request_reth() of the requests refused */
+};
+#define REFUSERS 64
+
+/* A value that a host has chosen. */
+enum chosen { CHOSE_RKEY, CHOSE_QPN, CHOSE_PSN };
+struct choice {
+    uint32_t tap, value;
+    uint32_t number; /* in the order in which they were seen */
+    enum chosen what;
+    struct conn_addr by;
+};
+
 /* --- Time stamps (judge.c) -------------------------------------------------------------------- */
 
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of

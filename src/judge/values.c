@@ -319,6 +319,25 @@ static void check_flow_label(struct judge *j, const struct pkt *p, uint32_t flow
     k->labelled = true;
 }
 
+/* What shows the way of a packet: whoever sends for another host has another one, and a route that changes, too. */
+static void check_way(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    uint32_t mac = judge_mac_of(p);
+    uint8_t hops = p->addr_len ? p->ttl : 0;
+
+    (void)same;
+    if (UNLIKELY(k->met && (mac != k->mac || hops != k->hops) && !j->flows[flow].noted_way)) {
+        j->flows[flow].noted_way = true;
+        judge_note(j, RULE_SEC_04, flow, p->frame->number,
+                   mac != k->mac ? say(j, "a source MAC address that ends in %08x, before %08x", mac, k->mac)
+                                 : say(j, "TTL or hop limit %u, before %u", hops, k->hops),
+                   "The packets of one queue pair come another way than before, or from another sender.");
+    }
+    k->mac = mac;
+    k->hops = hops;
+    k->met = true;
+}
+
 static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     (void)k;
@@ -327,7 +346,8 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, s
 }
 
 /* Values that must not change within a flow: the fields that each check reads, and those of them that is_plain()
- * checks (`plain`). In the order of their findings. The fast path takes RoCEv2 over IPv4 with the tag before only. */
+ * checks (`plain`). In the order of their findings. The fast path takes RoCEv2 over IPv4 with the tag and the source
+ * MAC address before only. */
 static const struct {
     uint64_t reads, plain;
     void (*check)(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same);
@@ -335,6 +355,7 @@ static const struct {
     {READS(LINK), READS(LINK), check_encap},
     {READS(LINK), READS(LINK), check_vlan},
     {READS(LINK), READS(LINK), check_flow_label},
+    {READS(LINK) | READS(IP_TTL), READS(LINK), check_way},
     {READS(BTH_SERVICE), 0, check_service},
     {READS(BTH_OPERATION) | READS(PAYLOAD), READS(BTH_OPERATION) | READS(PAYLOAD), check_mtu},
     {READS(IP_DSCP) | READS(IP_TTL), 0, check_dscp},

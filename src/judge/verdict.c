@@ -201,8 +201,15 @@ static bool is_not_for_profile(const struct judge *j, enum rule rule)
     return j->o.profile == PROFILE_NV && rule_table[rule].traits & T_NOT_NV;
 }
 
+/* True if the failure is that of a retransmission. */
+static bool is_of_copies(const struct verdict *v)
+{
+    return rule_table[v->rule].traits & T_AGAIN || rule_table[v->rule].reason.cause == CAUSE_FIRST_COPY;
+}
+
 /* True if another check reports the same failure: skipped PSNs are pending first (pending.c); lengths are compared
- * with the path MTU of CM (cm_params.c) or that of First and Middle packets (values.c). */
+ * with the path MTU of CM (cm_params.c) or that of First and Middle packets (values.c); a packet of another sender is
+ * no copy (security.c). */
 static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
     const struct flow *c = &j->flow[a->flow];
@@ -212,7 +219,7 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
     unsigned elsewhere = (a->as != SEEN_AGAIN ? T_WAITS : 0) | (c->pmtu ? 0 : T_CM_PMTU) |
                          (c->params.no_credits ? T_CREDITS : 0) | (length_elsewhere ? T_TOO_LONG : 0);
 
-    return traits & elsewhere;
+    return traits & elsewhere || (a->forged && is_of_copies(v));
 }
 
 /* True if request `a->p` or an earlier one may have been duplicated by the network: without an IP identification a

@@ -4,6 +4,8 @@
 
 #include "types.h"
 
+struct buf;
+
 /* What must be known before a failure is reported; masks of these bits. */
 enum {
     N_REQ = 1u << 0,      /* the requester's direction was captured */
@@ -188,5 +190,19 @@ static inline struct verdict verdict_weigh(struct verdict v, unsigned have)
         v.result = V_INCONCLUSIVE;
     return v;
 }
+
+/* --- The rule catalogue: rule_docs.c ------------------------------------------------------------ */
+
+/* Write the needs `needs` (N_*), separated by ", "; "nothing but the packet" for 0. */
+void needs_text(struct buf *b, unsigned needs);
+
+void catalog_table(struct buf *b);
+/* The rows of the rules whose ids begin with `family` and a hyphen, such as "SEQ"; false: there are none. */
+bool catalog_family(struct buf *b, const char *family);
+void catalog_json(struct buf *b);
+/* rdmatrace-rules(7). */
+void catalog_man(struct buf *b);
+/* All about one rule. */
+void catalog_rule(struct buf *b, enum rule rule);
 
 #endif

@@ -117,7 +117,7 @@ static bool below_the_transport(enum rule rule)
                                       RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,
                                       RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
                                       RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04,
-                                      RULE_RDA_12, RULE_RTX_15, RULE_NAK_08};
+                                      RULE_RDA_12, RULE_RTX_15, RULE_NAK_08, RULE_SEC_02, RULE_SEC_03};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)

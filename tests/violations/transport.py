@@ -157,3 +157,18 @@ CASES += [case("%s is never answered, nor sent again" % k, "RTX-11", ON + ">%s 1
 CASES += [case("a request of a PSN before the first one, %d" % n, "CM-06", ON + ">so 1; <ack 1 m=2; !{>so -%d|}; >so 2; <ack 2 m=3" % n, COMPLETE, NOT_COMPLETE) for n in (4, 300)]
 CASES += [case("READs beyond the depth", "RDA-06", ON.replace(">req", ">req resources=1 depth=1").replace("<rep", "<rep resources=1 depth=1") +
                ">rd 1; {|<ro 1 m=2;} !>rd 2; {<ro 1 m=2 at=60;|} <ro 2 m=3", COMPLETE, NOT_COMPLETE)]
+
+# Packets of somebody else. In the clean twins one try less; a request that is sent again the way of the others; a route that has changed for all.
+SWEEPS = (("PSN after another, far ahead", lambda i: ">so %d f=- n=0 at=1; " % (3000000 + i)), ("PSN after another, far behind", lambda i: ">so %d f=- n=0 at=1; " % (-3000000 + i)),
+          ("queue pair after another", lambda i: ">so 5 q=%d at=100; " % (0x700000 + i)))
+CASES += [case("one %s" % what, "SEC-02", ON + ">so 1; <ack 1 m=2; !" + "".join(one(i) for i in range(63)) + "{%s|}" % one(63).rstrip("; ") + "; >so 2 at=200000; <ack 2 m=3; >so 3; <ack 3 m=4",
+               COMPLETE, NOT_COMPLETE) for what, one in SWEEPS]
+CASES += [case("one R_Key after another", "SEC-02", ON + "".join(">wo %d q=%d rk=%d; %s<nak2 %d q=%d m=0; " % (i, 0x700100 + i, 0x100 + i, "!" if i == 15 else "", i, 0x700200 + i) for i in range(15)) +
+               "{>wo 15 q=7340303 rk=4000|>wo 15 q=7340303 rk=256}; !<nak2 15 q=7340559 m=0", EVERYWHERE)]
+CASES += [case("%s of another sender is taken for that of the requester" % k, "SEC-03",
+               start + "!>%s 1 {ttl=61 fill=1|fill=2}; {<ack 1 m=%d at=1;|} >%s 1 fill=2 at=20; <ack 1 m=%d" % (k, m, k, m), *(("", EVERYWHERE) if start == MID else (EVERYWHERE, )))
+          for start, m in ((MID, 8), (ON, 2)) for k in ("so", "wo")]
+CASES += [case("%s of another sender is taken for a %s of the requester" % (k, by), "SEC-03", ON + "!>%s 1 {ttl=61|}; {<ack 1 m=2 at=1;|} {>%s 1 at=20|>%s 1 at=20}; <ack 1 m=2" % (k, by, k), EVERYWHERE)
+          for k, by in (("so", "wo"), ("wo", "so"))]
+CASES += [case("%s of another sender, before that of the requester was acknowledged" % k, "SEC-03",
+               ON + "!>%s 1 {ttl=61 fill=1|fill=2}; >%s 1 fill=2 at={20|100000}; <ack 1 m=2" % (k, k), "R", "ncqQr") for k in ("so", "wo")]

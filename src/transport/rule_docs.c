@@ -1,5 +1,6 @@
-/* layer 3 (judge): output of the rule catalogue. */
-#include "src/judge/judge.h"
+/* layer 2 (transport): output of the rule catalogue. */
+#include "buf.h"
+#include "src/transport/rules.h"
 
 /* Groups of rules, by the prefix of their ids. */
 static const struct {
@@ -14,6 +15,7 @@ static const struct {
     {"CC", "Congestion"},
     {"CM", "Connection management"},
     {"SVC", "UD, UC, XRC, multicast"},
+    {"SEC", "Security"},
     {"IWP", "iWARP"},
     {"CAP", "Captures"},
 };
