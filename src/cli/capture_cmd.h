@@ -168,7 +168,7 @@ struct trace *trace_new(const struct trace_cmd *cmd);
 
 /* The commands that `rdmatrace all` combines. */
 extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder_cmd, all_cmd, export_cmd, top_cmd,
-    tui_cmd, report_cmd, diff_cmd;
+    tui_cmd, report_cmd, diff_cmd, extract_cmd;
 
 /* Define a command and cmd_COMMAND(): struct job, the table `defs`, cmd_COMMAND_help(), start() and end() of its file,
  * and members of struct trace_cmd that not every command has. */

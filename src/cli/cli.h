@@ -19,6 +19,8 @@ int cmd_explain(int argc, char **argv);
 void cmd_explain_help(struct buf *b);
 int cmd_export(int argc, char **argv);
 void cmd_export_help(struct buf *b);
+int cmd_extract(int argc, char **argv);
+void cmd_extract_help(struct buf *b);
 int cmd_flows(int argc, char **argv);
 void cmd_flows_help(struct buf *b);
 int cmd_ops(int argc, char **argv);

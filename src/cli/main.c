@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"export", "write packets, requests, findings, incidents as a database or a trace", cmd_export, cmd_export_help},
     {"report", "write all that is found, with figures, as one HTML page", cmd_report, cmd_report_help},
     {"diff", "compare two captures by what they mean", cmd_diff, cmd_diff_help},
+    {"extract", "write what SENDs, WRITEs and READs carried into files", cmd_extract, cmd_extract_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
 };
