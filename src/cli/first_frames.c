@@ -11,24 +11,6 @@
 #define FIRST_FRAMES 4096
 #define MOST_FRAMES  (1u << 20) /* to find the networks of tenants */
 
-static unsigned longest_place(const struct frame *f)
-{
-    return (f->file * 31u + f->iface) % LONGEST_TAPS;
-}
-
-void longest_note(struct longest *l, const struct pkt *p)
-{
-    uint32_t *len = &l->len[longest_place(p->frame)];
-
-    if (p->frame->len > *len && p->have & H_BTH && !(p->flags & (PKT_TUNNEL | PKT_SHORT | PKT_MALFORMED)))
-        *len = p->frame->len;
-}
-
-void longest_apply(const struct longest *l, struct frame *f)
-{
-    f->longer = f->len < l->len[longest_place(f)];
-}
-
 static bool are_regular(const char *const *files, size_t n)
 {
     struct stat st;

@@ -4,18 +4,8 @@
 
 #include "dissect/decode_opts.h"
 #include "src/cli/join.h"
+#include "src/taps/longest.h"
 #include "src/taps/networks.h"
-
-/* The longest RoCE frame of each interface, bytes; interfaces may share a place. A switch that mirrors packets cuts all
- * at one length, and sends no longer frame. Zero-initialise. */
-#define LONGEST_TAPS 64
-struct longest {
-    uint32_t len[LONGEST_TAPS];
-};
-/* Note the length of the frame of `p`. */
-void longest_note(struct longest *l, const struct pkt *p);
-/* Set f->longer. */
-void longest_apply(const struct longest *l, struct frame *f);
 
 /* What is learnt of the first frames. */
 struct first_frames {

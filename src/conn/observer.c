@@ -80,7 +80,7 @@ static bool has_psn(void *user, uint32_t flow, uint32_t psn)
 {
     struct req_dir *h = observer_req_dir(user, flow);
 
-    return h && req_dir_has_psn(h, psn);
+    return h && h->service != SVC_UC && req_dir_has_psn(h, psn); /* nobody answers UC */
 }
 
 /* The request with PSN `psn`, or the READ or atomic among whose responses is this PSN; NULL. */

@@ -161,6 +161,21 @@ void findings_unjudged(struct findings *r, uint64_t packets)
     r->unjudged += packets;
 }
 
+void findings_doubt(struct findings *r, unsigned missing, bool (*is_doubted)(void *user, const struct finding *f),
+                    void *user)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct finding *f = &r->findings[i];
+        if (!f->by_side || f->result != V_FAIL || !is_doubted(user, f))
+            continue;
+        r->fails[f->rule] -= f->severity == SEV_E ? f->times : 0;
+        r->warns[f->rule] -= f->severity == SEV_W ? f->times : 0;
+        r->unsure[f->rule] += f->times;
+        f->result = V_INCONCLUSIVE;
+        f->missing |= (uint16_t)missing;
+    }
+}
+
 void findings_renumber(struct findings *r, struct conn_table *conns)
 {
     for (size_t i = 0; i < r->n; i++)

@@ -49,7 +49,7 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
     case N_SAME:
         return "the queue pairs may serve another connection by then: its setup was not captured";
     case N_OPENER:
-        return "which end opened the connection is not known, and so at which end the tap is";
+        return "which end opened the connection is not known, or either opens some, and so at which end the tap is";
     case N_ORDER:
         return "packets may be copies, or may have crossed others between the tap and that end";
     default:

@@ -122,12 +122,13 @@ static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
     return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
 }
 
-/* True if the tap is at the sender of the message (`at_sender`), or else at its receiver. */
-static bool tap_at(const struct judge *j, const struct pkt *p, bool from_active, bool at_sender)
+/* True if the tap is at the sender of the message. */
+static bool tap_at_sender(const struct judge *j, const struct cm_packet *c)
 {
-    enum tap_side side = judge_side(j, conn_tap_of(p->frame));
+    const struct conn_addr *end[2] = {c->from_active ? &c->src : &c->dst, c->from_active ? &c->dst : &c->src};
+    enum tap_side side = judge_side_of(j, conn_tap_of(c->p->frame), end);
 
-    return side == (from_active == at_sender ? TAP_REQUESTER : TAP_RESPONDER);
+    return side == (c->from_active ? TAP_REQUESTER : TAP_RESPONDER);
 }
 
 /* --- Retransmitted messages ------------------------------------------------------------------- */
@@ -163,8 +164,10 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     if (verdict_ok(v))
         return;
     f = found_of_verdict(j, c->m, v, o->frame);
-    if (strcmp(v.about, CM_COPY_EARLY) == 0 && !tap_at(j, c->p, c->from_active, true))
+    if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
+        f.has = tap_at_sender(j, c) ? f.needs : 0;
+    }
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
         f.needs |= N_COMPLETE; /* the REP may answer a duplicate REQ that was not captured */
     report(j, c->p, f);
@@ -578,7 +581,9 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
 static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool from_active)
 {
     const struct cm_copies *o = &s->dreq[from_active];
-    enum tap_side side = judge_side(j, (uint32_t)s->file << 16 | s->iface);
+    const struct cm_ends *e = cm_ends_of(j, s);
+    const struct conn_addr *end[2] = {&e->addr[1], &e->addr[0]};
+    enum tap_side side = judge_side_of(j, e->tap, end);
 
     if (o->copies < 2 || s->drep[!from_active])
         return;

@@ -161,7 +161,7 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
 
     if (UNLIKELY(!is_settled(f)))
         judge_usual_forget(f);
-    else if (clean && (!request || f->dscp_compared) && (p->tos & 3) != 3 && usual_words(j, p, k->usual) &&
+    else if (clean && (!request || f->marks_compared) && (p->tos & 3) != 3 && usual_words(j, p, k->usual) &&
              !load_be16(p->data + p->udp_off + 6)) {
         k->tap = conn_tap_of(p->frame);
         use_more_places(j, flow);

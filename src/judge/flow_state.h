@@ -182,7 +182,7 @@ struct jflow {
     uint32_t first_frame;
     ns_t first_ts;
     uint32_t rkey; /* the latest R_Key in its requests */
-    bool noted_port, noted_vlan, noted_label, noted_way, ends_compared, dscp_compared;
+    bool noted_port, noted_vlan, noted_label, noted_way, ends_compared, marks_compared;
     uint8_t encap;             /* enum encap of its latest request; 0: none */
     uint32_t encap_frame;      /* with `encap`: that request */
     uint32_t rsp_frame;        /* with has_rsp: frame of the first response */
@@ -214,6 +214,8 @@ struct jflow {
     uint32_t unsolicited_psn;                 /* the latest response before any request was seen or known */
     ns_t unsolicited_ts;                      /* its time; 0: none */
     struct unsolicited unsolicited;           /* the first one */
+    bool two_way;                             /* its ends open connections and accept some */
+    uint64_t two_way_next;                    /* packets of the capture at which this is looked at again */
 };
 
 #endif

@@ -420,6 +420,7 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
     uint32_t peer = j->flow[flow].peer;
 
     judge_congestion(j, flow);
+    judge_flow_values(j, flow);
     judge_flow_pkey(j, flow);
     judge_flow_transport(j, flow);
     if (!f->dir)
@@ -473,6 +474,7 @@ void judge_end(struct judge *j)
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");
+    judge_doubt_sides(j);
     findings_renumber(j->findings, j->conns);
     findings_set(j->findings, j->packets, conn_number(j->conns), n.conns);
 }

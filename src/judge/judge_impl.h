@@ -211,6 +211,10 @@ static inline uint32_t judge_mac_of(const struct pkt *p)
 uint64_t judge_value_reads(void);
 /* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
+/* At the end: compare the values of requests and responses of a flow where it was not certain that they belong
+ * together.
+ */
+void judge_flow_values(struct judge *j, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 

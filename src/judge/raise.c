@@ -65,15 +65,113 @@ enum tap_side judge_side(const struct judge *j, uint32_t tap)
     return iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
 }
 
-static unsigned have_tap(const struct judge *j, uint32_t flow)
+/* The ends of the connection of `flow`: [0] opened it. False: which one is not known. */
+static bool ends_of(const struct judge *j, uint32_t flow, const struct conn_addr *end[2])
 {
-    enum tap_side side = judge_side(j, j->flow[flow].tap);
-    enum opener who;
+    enum opener who = opener(j, flow);
+
+    end[who == OPENER_PEER] = &j->flow[flow].src;
+    end[who != OPENER_PEER] = &j->flow[flow].dst;
+    return who != OPENER_UNKNOWN;
+}
+
+/* Whether another connection at `tap`, or the REQ for one, has one of two ends in the other role. */
+static bool are_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
+{
+    const struct conn_addr *other[2];
+    uint32_t n = conn_counts(j->conns).flows;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (j->flow[i].tap == tap && ends_of(j, i, other) &&
+            (conn_addr_eq(end[0], other[1]) || conn_addr_eq(end[1], other[0])))
+            return true;
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
+        if (e->used && e->tap == tap && (conn_addr_eq(end[0], &e->addr[0]) || conn_addr_eq(end[1], &e->addr[1])))
+            return true;
+    }
+    return false;
+}
+
+/* Whether `host` is an end of all connections at `tap`. */
+static bool is_in_all(const struct judge *j, uint32_t tap, const struct conn_addr *host)
+{
+    uint32_t n = conn_counts(j->conns).flows;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (j->flow[i].tap == tap && !conn_addr_eq(&j->flow[i].src, host) && !conn_addr_eq(&j->flow[i].dst, host))
+            return false;
+    return true;
+}
+
+/* The side of a tap at one of two hosts that open connections and accept some: it is at the one that takes part in all.
+ */
+static enum tap_side side_of_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
+{
+    bool opens = is_in_all(j, tap, end[0]), accepts = is_in_all(j, tap, end[1]);
+
+    return opens == accepts ? TAP_UNKNOWN : opens ? TAP_REQUESTER : TAP_RESPONDER;
+}
+
+enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
+{
+    enum tap_side side = judge_side(j, tap);
 
     if (side != TAP_REQUESTER && side != TAP_RESPONDER)
+        return side;
+    return are_two_way(j, tap, end) ? side_of_two_way(j, tap, end) : side;
+}
+
+/* Whether the ends of `flow` open connections and accept some. Once it is known it stays; until then the other
+ * connections are looked through from time to time, which costs a packet no more than looking at one of them. */
+static bool is_two_way(const struct judge *j, uint32_t flow, const struct conn_addr *const end[2])
+{
+    struct jflow *f = &j->flows[flow];
+
+    if (!f->two_way && j->packets >= f->two_way_next) {
+        f->two_way = are_two_way(j, j->flow[flow].tap, end);
+        f->two_way_next = j->packets + conn_counts(j->conns).flows;
+    }
+    return f->two_way;
+}
+
+/* At which end of `flow` the tap is: the user names the side of a host. */
+static unsigned have_tap(const struct judge *j, uint32_t flow)
+{
+    uint32_t tap = j->flow[flow].tap;
+    enum tap_side side = judge_side(j, tap);
+    const struct conn_addr *end[2];
+
+    if ((side != TAP_REQUESTER && side != TAP_RESPONDER) || !ends_of(j, flow, end))
         return 0;
-    who = opener(j, flow);
-    return who == OPENER_UNKNOWN ? 0 : (side == TAP_REQUESTER) == (who == OPENER_THIS) ? N_TAP_REQ : N_TAP_RSP;
+    if (UNLIKELY(is_two_way(j, flow, end)))
+        side = side_of_two_way(j, tap, end);
+    if (side == TAP_UNKNOWN)
+        return 0;
+    return (side == TAP_REQUESTER) == (end[0] == &j->flow[flow].src) ? N_TAP_REQ : N_TAP_RSP;
+}
+
+/* Whether it turned out after a failure that its ends open connections and accept some. */
+static bool is_doubted(void *user, const struct finding *f)
+{
+    const struct judge *j = user;
+    uint32_t n = conn_counts(j->conns).flows, tap = (uint32_t)f->file << 16 | f->tap;
+    const struct conn_addr *end[2];
+
+    for (uint32_t i = 0; f->conn && i < n; i++)
+        if (j->flow[i].tap == tap && j->flow[i].conn == f->conn && ends_of(j, i, end) && are_two_way(j, tap, end))
+            return true;
+    for (unsigned i = 0; rule_table[f->rule].applies & ON_CM && i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
+        if (e->used && e->tap == tap && are_two_way(j, tap, (const struct conn_addr *[]){&e->addr[1], &e->addr[0]}))
+            return true;
+    }
+    return false;
+}
+
+void judge_doubt_sides(struct judge *j)
+{
+    findings_doubt(j->findings, N_OPENER, is_doubted, j);
 }
 
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
@@ -123,6 +221,13 @@ static bool responded_to_unseen(const struct judge *j, uint32_t flow)
     const struct req_dir *asked = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
 
     return j->flows[flow].has_rsp && !(asked && asked->have_next && asked->first_frame < j->flows[flow].rsp_frame);
+}
+
+bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
+{
+    const struct req_dir *h = j->flows[flow].dir;
+
+    return j->flow[flow].paired_by != PAIR_PSN || (h && h->rsp_packets >= PAIRING_PROVED);
 }
 
 /* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, the connection is
@@ -264,10 +369,22 @@ static unsigned named_needs(const struct judge *j, const struct found *f, unsign
     tap = missing & (N_TAP_REQ | N_TAP_RSP);
     if (!tap || (side != TAP_REQUESTER && side != TAP_RESPONDER))
         return missing;
-    if (opener(j, f->flow) == OPENER_UNKNOWN)
+    if (!have_tap(j, f->flow))
         return (missing & ~tap) | N_OPENER;
     tap &= have_tap(j, f->flow);
     return tap ? (missing & ~tap) | N_ORDER : missing;
+}
+
+/* Whether a failure depends on the end that the tap is at; the checks of responses do, as they ask what the responder
+ * has received. Not once it is known that a side does not tell. */
+static bool rests_on_side(const struct judge *j, const struct found *f, const struct pkt *p)
+{
+    unsigned needs = rule_table[f->rule].needs | f->needs;
+
+    if (f->flow != FLOW_NONE && j->flows[f->flow].two_way)
+        return false;
+    return needs & (N_TAP_REQ | N_TAP_RSP) ||
+           (needs & N_RSP && f->flow != FLOW_NONE && judge_tap_at_responder(j, f->flow, p));
 }
 
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
@@ -277,12 +394,14 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
                         .severity = (uint8_t)f.severity,
                         .file = p ? p->frame->file : j->file,
                         .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
-    unsigned have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
-    unsigned doubtful = 0, skew;
+    unsigned doubtful = 0, have, skew;
 
     if (!judge_wants(j, f.rule))
         return;
+    if (f.flow != FLOW_NONE)
+        j->flows[f.flow].two_way_next = 0;
+    have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     if (unreadable_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
     if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
@@ -298,6 +417,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     v = verdict_weigh(v, have);
     g.missing = (uint16_t)named_needs(j, &f, v.missing | (f.needs & ~have), doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
+    g.by_side = rests_on_side(j, &f, p);
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);

@@ -45,10 +45,18 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
 
 /* Position of a tap, as set by the user. */
 enum tap_side judge_side(const struct judge *j, uint32_t tap);
+/* The same for a connection: end[0] opened it. TAP_UNKNOWN also if both open connections and accept some, and both take
+ * part in all: the side does not tell at which of them the tap is. */
+enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2]);
+/* At the end: failures that rest on the side of the tap are undecided if that turned out not to tell. */
+void judge_doubt_sides(struct judge *j);
 /* N_* that the capture provides for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
 /* True if the user says that the capture lost no frame, and the tap is at the responder of the requests in `flow`. */
 bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p);
+/* True if nothing more will tell whether the responses that count as those to the requests of `flow` are: CM, a TCP
+ * exchange or the user says so, or many have fitted. */
+bool judge_pairing_is_settled(const struct judge *j, uint32_t flow);
 /* True if the ACK timeout of the requester in `flow` is known; it may be off. */
 bool judge_has_timeout(const struct judge *j, uint32_t flow);
 

@@ -263,6 +263,7 @@ static void check_encap(struct judge *j, const struct pkt *p, uint32_t flow, str
     if (UNLIKELY(f->encap && f->encap != p->encap &&
                  !(request ? may_be_new_conn(j, p, flow) : may_answer_others(j, p, flow, f)))) {
         struct found g = found_of(RULE_FMT_24, of);
+        g.needs = request ? 0 : N_RSP; /* are these its responses? */
         g.cause = f->encap_frame;
         g.expected = say(j, "%s as the requests before", encap_str((enum encap)f->encap));
         g.seen = encap_str((enum encap)p->encap);
@@ -374,78 +375,89 @@ uint64_t judge_value_reads(void)
     return reads;
 }
 
-/* Compare P_Key and MigReq of the two directions, once both were seen. */
+/* Compare P_Key and MigReq of the two directions, once both were seen; `p` NULL: at the end of the capture. If they
+ * differ, it must be certain that they are those of one connection. */
 static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
-    uint32_t peer = j->flow[flow].peer;
+    uint32_t peer = j->flow[flow].peer, of;
     struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
     uint32_t a = f->pkey.value, b;
+    bool pkeys_differ, migreqs_differ;
 
-    if (!g || !g->pkey.have)
+    if (!f->pkey.have || !g || !g->pkey.have)
         return;
-    f->ends_compared = g->ends_compared = true;
+    of = g->dir ? peer : flow;
     judge_usual_catch_up(g);
     b = g->pkey.value;
-    if ((a ^ b) & 0x7fff || !((a | b) & 0x8000))
+    pkeys_differ = (a ^ b) & 0x7fff || !((a | b) & 0x8000);
+    migreqs_differ =
+        f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path;
+    if (UNLIKELY((pkeys_differ || migreqs_differ) && p && !judge_pairing_is_settled(j, of)))
+        return;
+    f->ends_compared = g->ends_compared = true;
+    if (UNLIKELY(pkeys_differ))
         judge_found(
             j, p,
             (struct found){.rule = RULE_FMT_15,
                            .severity = SEV_E,
-                           .flow = g->dir ? peer : flow,
+                           .flow = of,
+                           .needs = N_RSP,
+                           .frame = p ? frame_u32(p) : f->pkey.value_frame,
                            .cause = g->pkey.value_frame,
                            .expected = say(j, "P_Key 0x%04x as in the other direction", b),
                            .seen = say(j, "0x%04x", a),
                            .text = (a ^ b) & 0x7fff
                                        ? "The ends are in different partitions: each drops what the other sends."
                                        : "Two limited members of a partition may not talk to each other."});
-    if (f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path)
+    if (UNLIKELY(migreqs_differ))
         judge_found(
             j, p,
             (struct found){
                 .rule = RULE_FMT_17,
                 .severity = SEV_W,
-                .flow = g->dir ? peer : flow,
+                .flow = of,
+                .needs = N_RSP,
+                .frame = p ? frame_u32(p) : f->migreq.value_frame,
                 .cause = g->migreq.value_frame,
                 .expected = say(j, "MigReq %u as in the other direction", g->migreq.value),
                 .seen = say(j, "%u", f->migreq.value),
                 .text = "Some adapters handle every packet whose MigReq differs from their own on a slow path."});
 }
 
-/* Compare the DSCP of requests with that of their responses. */
-static void compare_dscp(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+/* Compare the tag and the DSCP of requests with those of their responses; as compare_ends(). */
+static void compare_marks(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     uint32_t peer = j->flow[flow].peer;
     struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
+    bool comparable, tags_differ, dscps_differ;
 
     if (!req->seen || !rsp || !rsp->seen)
         return;
-    f->dscp_compared = true;
     judge_usual_catch_up(&j->flows[peer]);
-    if (req->dscp.value != rsp->dscp.value && !req->hops_vary && !rsp->hops_vary)
+    comparable = !req->hops_vary && !rsp->hops_vary && req->path == rsp->path;
+    tags_differ = comparable && req->vlan != rsp->vlan;
+    dscps_differ = comparable && req->dscp.value != rsp->dscp.value;
+    if (UNLIKELY((tags_differ || dscps_differ) && p && !judge_pairing_is_settled(j, flow)))
+        return;
+    f->marks_compared = true;
+    if (UNLIKELY(tags_differ))
+        judge_note(
+            j, RULE_FMT_22, flow, p ? frame_u32(p) : req->dscp.value_frame,
+            say(j, "requests: %s, responses: %s", tag_str(j, req->vlan), tag_str(j, rsp->vlan)),
+            "The priority of the tag is the class that PFC protects: one direction may be lossless and the other "
+            "not. Routers change tags, and hosts may hide them.");
+    if (UNLIKELY(dscps_differ))
         judge_found(j, p,
                     (struct found){.rule = RULE_FMT_11,
                                    .severity = SEV_W,
                                    .flow = flow,
+                                   .needs = N_RSP,
                                    .frame = rsp->dscp.value_frame,
                                    .cause = req->dscp.value_frame,
                                    .wrong = "the DSCP is {seen}, expected {expected}",
                                    .expected = say(j, "DSCP %u as in the requests", req->dscp.value),
                                    .seen = say(j, "%u in the responses", rsp->dscp.value),
                                    .text = "Requests and responses are treated differently on their way."});
-}
-
-/* Compare the tag of requests with that of their responses. */
-static void compare_vlan(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
-{
-    uint32_t peer = j->flow[flow].peer;
-    const struct kind_state *req = &f->kind[KIND_REQ], *rsp = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_RSP];
-
-    if (!rsp || !rsp->tagged || req->vlan == rsp->vlan || req->hops_vary || rsp->hops_vary)
-        return;
-    judge_note(j, RULE_FMT_22, flow, p->frame->number,
-               say(j, "requests: %s, responses: %s", tag_str(j, req->vlan), tag_str(j, rsp->vlan)),
-               "The priority of the tag is the class that PFC protects: one direction may be lossless and the other "
-               "not. Routers change tags, and hosts may hide them.");
 }
 
 static uint32_t path_of(const struct pkt *p)
@@ -495,9 +507,18 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow)
         values[i].check(j, p, flow, &f->kind[kind], same);
     if (UNLIKELY(!f->ends_compared))
         compare_ends(j, p, flow, f);
-    if (UNLIKELY(!f->dscp_compared && kind == KIND_REQ)) {
-        compare_vlan(j, p, flow, f);
-        compare_dscp(j, p, flow, f);
-    }
+    if (UNLIKELY(!f->marks_compared && kind == KIND_REQ))
+        compare_marks(j, p, flow, f);
     judge_usual_learn(j, p, flow, j->n_found == j->n_found_before);
+}
+
+void judge_flow_values(struct judge *j, uint32_t flow)
+{
+    struct jflow *f = &j->flows[flow];
+
+    judge_usual_catch_up(f);
+    if (!f->ends_compared)
+        compare_ends(j, NULL, flow, f);
+    if (!f->marks_compared)
+        compare_marks(j, NULL, flow, f);
 }

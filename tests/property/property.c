@@ -115,12 +115,18 @@ static bool both_request(const struct play *p)
     return p->traffic.bidirectional || traffic_lends(&p->traffic);
 }
 
+/* Whether a mutation may take away all that tells who opened a connection. */
+static bool hides_opener(const struct play *p, enum mutation m)
+{
+    return m == CUT || (p->traffic.type == QPT_XRC_INI && (m == DROPPED || m == ONE_WAY));
+}
+
 /* Where connection management was not captured, the requester is the end whose request was captured first; here it may
- * be either. XRC in both directions has initiators at both hosts. */
+ * be either. XRC in both directions has initiators at both hosts: the judge must see that, or that it cannot know. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return both_request(p) && (p->traffic.type == QPT_XRC_INI || p->sim.no_cm || first == CUT || second == CUT ||
-                               (p->traffic.type == QPT_UC && first));
+    return both_request(p) &&
+           (p->sim.no_cm || hides_opener(p, first) || hides_opener(p, second) || (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
@@ -308,6 +314,20 @@ static bool can_be_told(const struct play *p, const struct play *q, enum tap_pla
 
 #define TIME_WAIT (3 * NS_PER_S) /* above the ACK timeouts of the REQs: up to code 19 */
 
+/* Settings by which a conversation differs from another one of the same hosts. */
+static void set_apart(struct play *q)
+{
+    uint64_t by = q->sim.seed / 10; /* judge_more() chooses by the rest */
+
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct ep_config *c = &q->sim.ep[h];
+        c->policies.qpn_arg += 0x1000;
+        c->pkey = by & 1 && q->sim.no_cm ? 0x9234 : 0; /* the REQ would state another one */
+        c->migreq = by & 2;
+        q->conn.peer[h].av.tclass |= by & 4 ? 26 << 2 : 0;
+    }
+}
+
 /* Another conversation of the same hosts: at the same time, or (`later`) behind the first one with the same queue pair
  * numbers; the capture is changed if `change`. */
 static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r,
@@ -326,10 +346,10 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     play_random(q, p->sim.seed + 1);
     for (unsigned h = 0; h < NET_HOSTS && ((p->nv && q->rxe) || (p->rxe && q->nv)); h++)
         q->sim.ep[h].profile = EP_STRICT; /* the judge has one profile: q's is p's then */
-    for (unsigned h = 0; h < NET_HOSTS && !later; h++)
-        q->sim.ep[h].policies.qpn_arg += 0x1000;
     if (!later && !p->sim.no_cm) /* their communication ids may be the same, as those of one host are not */
         q->sim.no_cm = true;
+    if (!later)
+        set_apart(q);
     if (!play_run(q))
         exit(2);
     in[1] = &q->tap[place];

@@ -6,6 +6,7 @@
 #include "gen/endpoint/endpoint.h"
 #include "gen/endpoint/rewrite.h"
 #include "src/cap/reorder.h"
+#include "src/taps/longest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,17 +343,20 @@ static struct frame frame_of(const struct trace *t, size_t i)
                           .iface = s->iface};
 }
 
-static void judge_frame(struct judge *j, const struct frame *f)
+/* As the program reads a stream: whether a mirror can have cut a frame is told by those before it. */
+static void judge_frame(struct judge *j, struct longest *l, struct frame f)
 {
     static const struct decode_opts verify = {.verify = true};
     struct pkt p;
 
-    pkt_decode(&p, f, &verify);
+    longest_apply(l, &f);
+    pkt_decode(&p, &f, &verify);
+    longest_note(l, &p);
     judge_packet(j, &p);
 }
 
 /* As the reading loop of the program does: in the order of time as far as the window allows. */
-static void judge_frames(struct judge *j, const struct trace *t)
+static void judge_frames(struct judge *j, struct longest *l, const struct trace *t)
 {
     struct window *w = window_new();
     const struct frame *out;
@@ -363,10 +367,10 @@ static void judge_frames(struct judge *j, const struct trace *t)
         f = frame_of(t, i);
         ok = window_put(w, &f);
         while (window_full(w) && (out = window_get(w)))
-            judge_frame(j, out);
+            judge_frame(j, l, *out);
     }
     while (w && (out = window_get(w)))
-        judge_frame(j, out);
+        judge_frame(j, l, *out);
     window_free(w);
     if (!ok) {
         fputs("property: out of memory\n", stderr);
@@ -377,18 +381,17 @@ static void judge_frames(struct judge *j, const struct trace *t)
 struct judge *trace_judge(const struct trace *t, const struct judge_opts *o)
 {
     struct judge *j = judge_new(o);
+    struct longest l = {0};
 
     if (!j) {
         fputs("property: out of memory\n", stderr);
         exit(2);
     }
     if (is_sorted(t)) {
-        for (size_t i = 0; i < t->n; i++) {
-            struct frame f = frame_of(t, i);
-            judge_frame(j, &f);
-        }
+        for (size_t i = 0; i < t->n; i++)
+            judge_frame(j, &l, frame_of(t, i));
     } else {
-        judge_frames(j, t);
+        judge_frames(j, &l, t);
     }
     judge_end(j);
     return j;
