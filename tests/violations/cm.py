@@ -53,10 +53,10 @@ def gid(address):
     return bytes(10) + b"\xff\xff" + address
 
 
-def v6(data, hops=64, src=None):
+def v6(data, hops=64, src=None, label=0):
     """The frame over IPv6, from and to the addresses fd00::/96 of the same hosts."""
     ib = data[42:-4]
-    ip = struct.pack(">IHBB", 6 << 28 | 106 << 20, 8 + len(ib) + 4, 17, hops) + (src or b"\xfd" + bytes(11) + data[26:30]) + b"\xfd" + bytes(11) + data[30:34]
+    ip = struct.pack(">IHBB", 6 << 28 | 106 << 20 | label, 8 + len(ib) + 4, 17, hops) + (src or b"\xfd" + bytes(11) + data[26:30]) + b"\xfd" + bytes(11) + data[30:34]
     udp = data[34:36] + struct.pack(">HHH", 4791, 8 + len(ib) + 4, 0)
     total = sum(struct.unpack(">%dH" % (len(ip[8:] + udp + ib) // 2), ip[8:] + udp + ib)) + 8 + len(ib) + 4 + 17
     packet = ip + udp[:6]
@@ -251,6 +251,10 @@ CASES = [
     case("TTL 0 in an ACK", "FMT-21", CM + DATA + ">so 2; !<ack 2 m=3 ttl={0|64}"),
     case("TTL 0 in a CM message", "FMT-21", "!>req ttl={0|64}; <rep; >rtu"),
     case("hop limit 0", "FMT-21", DATA + "!>so 2; <ack 2 m=3", change=as_v6(hops=0)),
+    case("flow label that changes", "FMT-23", DATA + ">so 2; !>so 3; <ack 3 m=4", change=as_v6(label=0x12345)),
+    case("flow label of an ACK that changes", "FMT-23", DATA + ">so 2; !<ack 2 m=3; >so 3; <ack 3 m=4", change=as_v6(label=1)),
+    case("VLAN tag that changes", "FMT-22", ">so 0 vlan=0x6003; <ack 0 m=1 vlan=0x6003; !>so 1 vlan={0x0003|0x6003}; <ack 1 m=2 vlan=0x6003"),
+    case("other VLAN tags in answers", "FMT-22", ">so 0 vlan=0x6003; <ack 0 m=1 vlan={0x0003|0x6003}; !>so 1 vlan=0x6003; ?<ack 1 m=2 vlan={0x0003|0x6003}"),
     case("multicast source address", "FMT-21", CM + DATA + "{!>so 2 src=239.1.2.3|>so 2}; ?<ack 2 m=3"),
     case("broadcast source address", "FMT-21", CM + DATA + "{!>so 2 src=255.255.255.255|>so 2}; ?<ack 2 m=3"),
     case("multicast source address of IPv6", "FMT-21", DATA + "{!>so 2|>so 2}; <ack 2 m=3", change=as_v6(src=b"\xff\x02" + bytes(13) + b"\1")),
