@@ -323,7 +323,7 @@ static void set_apart(struct play *q)
         struct ep_config *c = &q->sim.ep[h];
         c->policies.qpn_arg += 0x1000;
         c->pkey = by & 1 && q->sim.no_cm ? 0x9234 : 0; /* the REQ would state another one */
-        c->migreq = by & 2;
+        c->migreq = by & 2 && !q->conn.alternate;      /* which has a migration state */
         q->conn.peer[h].av.tclass |= by & 4 ? 26 << 2 : 0;
     }
 }
@@ -346,7 +346,7 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     play_random(q, p->sim.seed + 1);
     for (unsigned h = 0; h < NET_HOSTS && ((p->nv && q->rxe) || (p->rxe && q->nv)); h++)
         q->sim.ep[h].profile = EP_STRICT; /* the judge has one profile: q's is p's then */
-    if (!later && !p->sim.no_cm) /* their communication ids may be the same, as those of one host are not */
+    if (!later && !p->sim.no_cm)          /* their communication ids may be the same, as those of one host are not */
         q->sim.no_cm = true;
     if (!later)
         set_apart(q);
