@@ -22,7 +22,7 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
     return FLOW_NONE;
 }
 
-static uint32_t tap_of(struct explainer *x, uint32_t flow)
+static uint32_t tap_of(const struct explainer *x, uint32_t flow)
 {
     return conn_flow_at(observer_conns(x->observer), flow)->tap;
 }
@@ -33,9 +33,11 @@ struct missing_copy {
     bool other;     /* the other tap has it */
 };
 
-static struct missing_copy lost_between(struct req_dir *a, struct req_dir *b, uint32_t psn)
+/* Of the first copies that taps `a` and `b` saw of request `psn`. */
+static struct missing_copy lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
     const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
+    ns_t there; /* when the first copy passed `b`, by the clock of `a` */
 
     if (!s || !s->icrc_first)
         return (struct missing_copy){0};
@@ -43,30 +45,42 @@ static struct missing_copy lost_between(struct req_dir *a, struct req_dir *b, ui
         return (struct missing_copy){s->first, false};
     if (s->icrc_first == o->icrc_first || !o->icrc_first)
         return (struct missing_copy){0};
-    return s->ts_first < o->ts_first ? (struct missing_copy){s->first, false} : (struct missing_copy){o->first, true};
+    there = explain_clock(x, tap_of(x, b->flow), tap_of(x, a->flow), o->ts_first);
+    return s->ts_first < there ? (struct missing_copy){s->first, false} : (struct missing_copy){o->first, true};
 }
 
-/* Frame of the first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of
- * that request; 0: none. A sequence NAK for the PSN itself is not such a response. */
-static uint32_t answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
+/* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
+ * request; NULL: none. A sequence NAK for the PSN itself is not such a response. */
+static const struct noted_response *answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
         uint32_t psn = psn_add(o->psn, i);
         const struct noted_response *r = response_slot(t, psn);
         const struct noted_nak *a = rounds_nak_of(&t->rounds, psn);
         if (r->psn == psn && r->first < o->last && !(a && a->nak == r->first))
-            return r->first;
+            return r;
     }
-    return 0;
+    return NULL;
 }
 
-/* True if the first copy at `a` is the first copy that `b` saw, so that it was only late. False, too, for senders whose
- * retransmissions are identical: then both are possible. */
-static bool same_copy(struct req_dir *a, const struct sent *s, uint32_t psn)
+/* Whether this tap saw the first response `r` of another tap, too: it came, only later than the retransmission on ACK
+ * timeout. */
+static bool came_later(const struct explainer *x, const struct incident *st, const struct noted_response *r)
 {
-    const struct sent *o = req_dir_sent(a, psn);
+    const struct flow_notes *t = x->notes[st->flow];
+    const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
 
-    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same && (s->copies == 1 || o->ts_first < s->ts);
+    return own && st->silence && own->psn == r->psn && r->icrc_first && own->icrc_first == r->icrc_first;
+}
+
+/* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
+ * so that it was only late. False, too, for senders whose retransmissions are identical: then both are possible. */
+static bool same_copy(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn)
+{
+    const struct sent *o = req_dir_sent(observer_req_dir(x->observer, flow), psn);
+
+    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same &&
+           (s->copies == 1 || o->ts_first < explain_clock(x, tap_of(x, other), tap_of(x, flow), s->ts));
 }
 
 /* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
@@ -84,12 +98,13 @@ static bool knows_answers(const struct explainer *x, uint32_t flow)
 }
 
 /* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
-static struct missing_copy first_missing_copy(struct req_dir *a, struct req_dir *b, uint32_t psn, unsigned n)
+static struct missing_copy first_missing_copy(const struct explainer *x, struct req_dir *a, struct req_dir *b,
+                                              uint32_t psn, unsigned n)
 {
     struct missing_copy copy = {0};
 
     for (unsigned i = 0; i < n && !copy.frame; i++)
-        copy = lost_between(a, b, psn_add(psn, i));
+        copy = lost_between(x, a, b, psn_add(psn, i));
     return copy;
 }
 
@@ -97,11 +112,12 @@ static struct missing_copy first_missing_copy(struct req_dir *a, struct req_dir 
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
 {
-    uint32_t answer = answer_before(x->notes[other], o, n), here = s ? answer_before(x->notes[st->flow], s, n) : 0;
+    const struct noted_response *answer = answer_before(x->notes[other], o, n),
+                                *here = s ? answer_before(x->notes[st->flow], s, n) : NULL;
     uint32_t there = tap_of(x, other), tap = fact_tap(there);
 
     incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
-    if (o->late && !same_copy(observer_req_dir(x->observer, st->flow), o, st->psn))
+    if (o->late && !same_copy(x, st->flow, other, o, st->psn))
         return; /* it is late as a retransmission is */
     if (o->late) {
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
@@ -109,9 +125,14 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         st->proved = true;
     } else if (here || (answer && !knows_answers(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
+    } else if (answer && came_later(x, st, answer)) {
+        incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
+        incident_frame_at(st, ROLE_ANSWER, there, answer->first);
+        st->cause = CAUSE_EARLY_TIMEOUT;
+        st->place = PLACE_UNKNOWN;
     } else if (answer) {
-        incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer));
-        incident_frame_at(st, ROLE_ANSWER, there, answer);
+        incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
+        incident_frame_at(st, ROLE_ANSWER, there, answer->first);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->place = PLACE_BEFORE;
@@ -175,7 +196,7 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
         compare_copy(st, req_dir_sent(b, st->psn), fact_tap(tap_of(x, other)));
         return;
     }
-    copy = first_missing_copy(a, b, st->psn, n);
+    copy = first_missing_copy(x, a, b, st->psn, n);
     if (compare_damaged(x, st, other, n))
         return;
     if (copy.frame)
@@ -244,7 +265,8 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
                            uint32_t other)
 {
     const struct sent *o = req_dir_sent(here, st->psn);
-    bool late = same_copy(here, there, st->psn), neither = there->late && o && o->icrc_first == there->icrc_first;
+    bool late = same_copy(x, st->flow, other, there, st->psn),
+         neither = there->late && o && o->icrc_first == there->icrc_first;
     struct fact f = {.other = there->first, .tap = fact_tap(tap_of(x, other))};
 
     if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED)
@@ -339,7 +361,7 @@ bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
         struct missing_copy copy =
-            lost_between(observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
+            lost_between(x, observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
         if (copy.frame && !copy.other)
             return true;
     }
@@ -353,7 +375,7 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
 
     for (uint32_t k = 0; a && (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++)
         if ((b = observer_req_dir(x->observer, k)) != NULL &&
-            first_missing_copy(a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
+            first_missing_copy(x, a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
             return true;
     return false;
 }

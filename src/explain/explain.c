@@ -356,6 +356,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
 
     if (r->psn != psn) {
         r->first = frame_u32(e->p);
+        r->icrc_first = icrc;
         r->answer = 0;
     } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {
         report_answer_copy(x, e, t);

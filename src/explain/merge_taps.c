@@ -404,9 +404,18 @@ static void share_bills(struct explainer *x)
     incident_chains_free(&events);
 }
 
+/* True if several taps have accounts, even if all incidents are of one of them. */
+static bool has_accounts_of_several(const struct timeline *t)
+{
+    for (size_t i = 1; i < timeline_n(t); i++)
+        if (timeline_row(t, i)->tap != timeline_row(t, 0)->tap)
+            return true;
+    return false;
+}
+
 void explain_share_bills(struct explainer *x)
 {
-    if (!several_taps(x))
+    if (!has_accounts_of_several(x->timeline))
         return;
     merge_same_lost_time(x);
     share_bills(x);

@@ -94,6 +94,7 @@ struct response_gap {
 struct noted_response {
     uint32_t psn;                /* UINT32_MAX: empty */
     uint32_t first, frame, icrc; /* frame of the first and the latest one; ICRC of the latest */
+    uint32_t icrc_first;         /* ICRC of the first; 0: not captured */
     uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
     bool acked;                  /* a later PSN had been acknowledged before */
     ns_t ts;                     /* of the latest */

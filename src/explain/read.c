@@ -14,6 +14,9 @@ struct response_status {
     /* latest frame in which it passed the tap after a gap, or before the latest request for it; 0: none */
     uint32_t dropped;
     uint8_t place; /* enum place: where it was lost */
+    /* PLACE_BEFORE: a response to a later PSN shows that it was sent, and no response to an earlier request for it can
+     * be on its way */
+    bool sure;
 };
 
 /* A READ response was lost after the tap: note the shortest time until the requester retransmits the READ. */
@@ -31,14 +34,25 @@ static bool is_silent(const struct event *e)
     return e->p->frame->ts - e->h->rsp_ts >= (e->h->timeout ? ack_timeout(e->h->timeout) / 2 : SHORT_TIMER);
 }
 
-/* True if the responder has sent `psn` in response to request `a`, as later responses show. Responses to earlier
- * requests come first: a step back in PSN marks the responses to a retransmitted READ. */
+/* True if the responder has sent `psn` in response to request `a`, as later responses show; or most likely has, because
+ * it had begun to respond before it was silent. Responses to earlier requests come first: a step back in PSN marks the
+ * responses to a retransmitted READ. */
 static bool was_sent(const struct event *e, const struct flow_notes *t, const struct read_req *a, uint32_t psn)
 {
     if (!a->again)
         return (e->h->have_una && psn_diff(e->h->una, psn) > 0) || (a->rsp_first && is_silent(e));
     return t->responses.run_frame > a->frame && a->rsp_last >= t->responses.run_frame &&
            (psn_diff(t->responses.run_last, psn) > 0 || is_silent(e));
+}
+
+/* True if the response to a later PSN than `psn` proves that the responder sent that one, too. */
+static bool is_skipped(const struct event *e, const struct flow_notes *t, const struct read_req *a, uint32_t psn)
+{
+    uint32_t latest = t->responses.run_last;
+
+    if (a->again)
+        return false;
+    return (e->h->have_una && psn_diff(e->h->una, psn) > 0) || (latest != UINT32_MAX && psn_diff(latest, psn) > 0);
 }
 
 /* True if the retransmitted response in frame `seen` may have reached the requester: a later PSN had been acknowledged,
@@ -70,6 +84,7 @@ static struct response_status status_of(const struct event *e, const struct flow
                                     .psn = psn,
                                     .seen = seen ? frame : 0,
                                     .dropped = seen ? 0 : frame,
+                                    .sure = frame <= a->frame && is_skipped(e, t, a, psn),
                                     .place = doubt  ? PLACE_UNKNOWN
                                              : seen ? PLACE_AFTER
                                              : lost ? PLACE_BEFORE
@@ -96,6 +111,21 @@ static struct response_status missing_of(const struct event *e, const struct flo
     return first;
 }
 
+/* Whether the responses to the requests in `flow` are certainly those of its responder: a pair found by PSNs may be
+ * wrong while other queue pairs of the two hosts use the same PSNs. */
+static bool is_pair_sure(const struct explainer *x, uint32_t flow)
+{
+    struct conn_table *conns = observer_conns(x->observer);
+    const struct flow *f = conn_flow_at(conns, flow);
+
+    for (uint32_t i = 0; f->paired_by == PAIR_PSN && i < conn_counts(conns).flows; i++) {
+        const struct flow *g = conn_flow_at(conns, i);
+        if (i != flow && g->tap == f->tap && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
+            return false;
+    }
+    return true;
+}
+
 /* No response to a READ or atomic was seen. A response to a later request proves that it was executed: RC executes in
  * order. */
 static struct incident *report_unanswered(struct explainer *x, const struct event *e, const struct response_status *f)
@@ -118,7 +148,9 @@ static struct incident *report_unanswered(struct explainer *x, const struct even
     if (executed)
         incident_is(st, SAY(ANSWER_MISSED, .op = a->opcode + 1u, .psn = a->psn, .other = a->frame,
                             .answer = e->h->una_frame, .again = frame_u32(e->p)));
-    else
+    if (executed && !is_pair_sure(x, e->flow))
+        st->certainty = PROBABLE;
+    if (!executed)
         incident_is(
             st, SAY(ANSWER_NOT_SEEN, .op = a->opcode + 1u, .psn = a->psn, .lost = a->frame, .again = frame_u32(e->p)));
     return st;
@@ -148,8 +180,11 @@ static void suppose_lost_response(struct incident *st, const struct response_sta
         incident_is(st, SAY(RESPONSE_IN_DOUBT, .psn = f->psn, .lost = f->seen, .again = again));
     else if (f->seen)
         incident_is(st, SAY(RESPONSE_LOST_AFTER, .psn = f->psn, .lost = f->seen, .again = again));
+    else if (f->sure)
+        incident_is(
+            st, SAY(RESPONSE_NEVER_PASSED, .psn = f->psn, .other = a->frame, .instead = a->rsp_last, .again = again));
     else if (known)
-        incident_is(st, SAY(RESPONSE_NEVER_PASSED, .psn = f->psn, .other = a->frame, .n = a->again,
+        incident_is(st, SAY(RESPONSE_BROKEN_OFF, .psn = f->psn, .other = a->frame, .n = a->again,
                             .instead = a->rsp_last, .again = again));
     else
         incident_is(st, SAY(RESPONSE_NOT_SEEN, .psn = f->psn, .other = a->frame, .again = again));
@@ -180,6 +215,8 @@ static struct incident *report_lost_response(struct explainer *x, const struct e
     st->place = f->place;
     st->repeated = a->again;
     suppose_lost_response(st, f, frame_u32(e->p));
+    if (st->certainty == CERTAIN && !is_pair_sure(x, e->flow))
+        st->certainty = PROBABLE;
     return st;
 }
 
@@ -249,6 +286,53 @@ static struct incident *arrived_reordered(struct explainer *x, const struct even
     return st;
 }
 
+/* A response was reordered: it came in frame `came`, behind later ones. `st`: the incident so far, or NULL. Returns
+ * the number of its incident. */
+static uint32_t report_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
+                                     uint32_t came, struct incident *st)
+{
+    uint32_t again = st ? st->frames[st->n_frames - 1] : 0;
+
+    if (!st)
+        st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
+    if (!st)
+        return NO_INCIDENT;
+    st->cause = CAUSE_REORDER;
+    st->place = PLACE_BEFORE;
+    st->n_frames = 0;
+    incident_frame(st, ROLE_LOST, came);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    incident_concerns(st, late, 0, false);
+    incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = late, .lost = came, .again = again));
+    t->hypotheses.rsp_reorder = incident_number(x, st);
+    t->responses.overtaken_end = t->responses.next;
+    return t->hypotheses.rsp_reorder;
+}
+
+/* The response that is requested again passed the tap after the latest request for it, just before the one that is due
+ * first: that one was reordered, and its requester dropped what came before it. NULL: it did not.
+ *
+ *   READ again     2
+ *   response         2 4 3 5 6     4 is dropped, as 3 is missing; 3 is accepted; 5 and 6 are dropped
+ *   READ again                 4
+ */
+static struct incident *came_ahead(struct explainer *x, const struct event *e, struct flow_notes *t,
+                                   const struct response_status *f)
+{
+    uint32_t late = psn_prev(f->psn), came = answer_frame(t, late);
+    bool ahead = f->dropped > f->ask->frame && came > f->dropped && came == t->responses.run_frame;
+    struct incident *st;
+
+    if (!ahead || t->responses.run_psn != late || psn_diff(late, f->ask->psn) <= 0)
+        return NULL;
+    st = incident_at(x, report_late_response(x, e, t, late, came, NULL));
+    if (!st)
+        return NULL;
+    st->repeated = f->ask->again;
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    return st;
+}
+
 void explain_misses(struct explainer *x, const struct event *e)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < LATEST; i--) {
@@ -279,6 +363,8 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
         st = continue_lost_again(x, e, t, &f);
     if (!st)
         st = arrived_reordered(x, e, t, f.psn);
+    if (!st)
+        st = came_ahead(x, e, t, &f);
     if (st)
         return st;
     st = bad ? report_bad_response(x, e, own, f.psn, bad) : NULL;
@@ -323,29 +409,6 @@ bool explain_rest(struct explainer *x, const struct event *e, struct flow_notes 
     t->hypotheses.open = incident_number(x, st);
     incident_is(st, SAY(REST_REQUESTED, .again = frame_u32(e->p), .other = a->frame, .address = e->p->reth.va - a->va));
     return true;
-}
-
-/* A response was reordered: it came in frame `came`, behind later ones. `st`: the incident so far, or NULL. Returns
- * the number of its incident. */
-static uint32_t report_late_response(struct explainer *x, const struct event *e, struct flow_notes *t, uint32_t late,
-                                     uint32_t came, struct incident *st)
-{
-    uint32_t again = st ? st->frames[st->n_frames - 1] : 0;
-
-    if (!st)
-        st = incident_new(x, CAUSE_REORDER, e->flow, e->p);
-    if (!st)
-        return NO_INCIDENT;
-    st->cause = CAUSE_REORDER;
-    st->place = PLACE_BEFORE;
-    st->n_frames = 0;
-    incident_frame(st, ROLE_LOST, came);
-    incident_frame(st, ROLE_RETRANSMISSION, again);
-    incident_concerns(st, late, 0, false);
-    incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = late, .lost = came, .again = again));
-    t->hypotheses.rsp_reorder = incident_number(x, st);
-    t->responses.overtaken_end = t->responses.next;
-    return t->hypotheses.rsp_reorder;
 }
 
 /* True if a missing READ response comes after later ones. */
