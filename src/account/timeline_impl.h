@@ -42,8 +42,10 @@ struct held {
 /* A wide gap before the first packet of a message: the gaps within later messages tell whether the pacer or the program
  * made it. */
 struct open_gap {
+    ns_t from;    /* when the packet before was sent */
     ns_t due, to; /* when the packet was due; when it was sent */
     uint32_t len; /* bytes of the packet before */
+    bool ended;   /* a response came just before the packet was sent */
 };
 #define OPEN_GAPS 8 /* the first ones */
 

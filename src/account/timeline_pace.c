@@ -164,13 +164,15 @@ static bool is_released(const struct timeline *t, const struct direction *d, ns_
     return from > d->last_new && now <= timeline_its_turn(t, d, from) + slack;
 }
 
-/* Whether a packet that was sent at `now`, due at `due` behind one of `len` bytes, waited no longer than packets within
- * messages are spaced. */
-static bool is_as_spaced(const struct direction *d, ns_t due, ns_t now, uint32_t len)
+/* Whether a gap before a message is as wide as those between packets within messages: a pacer makes it no narrower,
+ * and what is wider is not due to it alone. One that a response ended is as wide only by chance. */
+static bool is_as_spaced(const struct direction *d, const struct open_gap *g)
 {
-    ns_t spacing = d->cut.len ? d->cut.gap * len / d->cut.len : 0;
+    ns_t spacing = d->cut.len ? d->cut.gap * g->len / d->cut.len : 0, gap = g->to - g->from;
 
-    return now - due + timeline_frame_takes(d, len) <= spacing + spacing / 8;
+    if (g->ended && llabs(gap - spacing) > spacing / 32)
+        return false;
+    return gap >= spacing / 2 && g->to - g->due + timeline_frame_takes(d, g->len) <= spacing + spacing / 8;
 }
 
 /* Whether packets within messages have shown how wide the spacing is now: a CNP makes it wider. */
@@ -179,10 +181,10 @@ static bool spacing_is_known(const struct direction *d)
     return d->cut.len && (d->cut.gap || d->cut.shown_ts >= d->cnp.ts);
 }
 
-static void keep_open(struct direction *d, ns_t due, ns_t now)
+static void keep_open(struct direction *d, const struct open_gap *g)
 {
     if (d->cut.n_open < OPEN_GAPS)
-        d->cut.open[d->cut.n_open++] = (struct open_gap){.due = due, .to = now, .len = d->last_len};
+        d->cut.open[d->cut.n_open++] = *g;
 }
 
 /* A packet within a message shows the spacing: which gaps before messages were no wider. */
@@ -190,7 +192,7 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 {
     for (unsigned i = 0; i < d->cut.n_open; i++) {
         const struct open_gap *g = &d->cut.open[i];
-        if (is_as_spaced(d, g->due, g->to, g->len))
+        if (is_as_spaced(d, g))
             claim_throttled(t, d, e, g->due, g->to);
     }
     d->cut.n_open = 0;
@@ -203,14 +205,19 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
     bool known = spacing_is_known(d), released = is_released(t, d, from, now, own + own / 8);
+    const struct open_gap g = {.from = d->last_new,
+                               .due = due,
+                               .to = now,
+                               .len = d->last_len,
+                               .ended = d->cut.answers <= 1 && is_released(t, d, from, now, own / 16)};
 
     if (released && d->full && timeline_uses_depth(e->p))
         return;
     released &= d->cut.answers <= 1; /* with two, the earlier response would have released the request already */
-    if (known ? is_as_spaced(d, due, now, d->last_len) : timeline_outstanding(d, e->h) && !released)
+    if (known ? is_as_spaced(d, &g) : timeline_outstanding(d, e->h) && !released)
         claim_throttled(t, d, e, due, now);
     else if (!known)
-        keep_open(d, due, now);
+        keep_open(d, &g);
 }
 
 /* Whether a wide gap within a message is a wait for a response, because the requester limits its outstanding packets
@@ -304,8 +311,9 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
     uint32_t len, out = packets_out(e->h);
     ns_t near = take_turn(t, d, e, now, &len);
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
+    bool went_back = d->last_request > d->last_new; /* the gap between the new requests tells nothing */
 
-    if (d->last_new && after_cnp && d->pace && !held)
+    if (d->last_new && after_cnp && d->pace && !held && !went_back)
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
