@@ -86,6 +86,21 @@ static bool is_lost(const struct truth_frame *f)
     return f->arrived == NS_NEVER && f->outcomes & (1u << NET_DROPPED | 1u << NET_DAMAGED);
 }
 
+/* Whether a frame that suffers nothing, or had it not been lost, is on its way at `now`; it takes `way` at least. */
+static bool is_under_way(const struct truth_frame *f, ns_t way, ns_t now)
+{
+    return f->arrived == NS_NEVER ? f->sent + way > now : f->arrived >= now && !(f->outcomes & 1u << NET_BEHIND);
+}
+
+uint64_t truth_nacked(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t way, ns_t sent)
+{
+    uint64_t newest = latest(t, conn, host, true, psn, sent), frame = newest;
+
+    while (frame && is_under_way(truth_frame(t, frame), way, sent))
+        frame = latest(t, conn, host, true, psn, truth_frame(t, frame)->sent);
+    return frame ? frame : newest;
+}
+
 /* True if a later request than `f` arrived: it should have caused a NAK. */
 static bool passed_by_later(const struct truth *t, uint64_t serial, ns_t until)
 {
@@ -111,6 +126,43 @@ static uint64_t lost_answer(const struct truth *t, unsigned conn, unsigned host,
     return 0;
 }
 
+/* The latest response with `psn` sent before `until`, if it arrived, and an earlier response that it had overtaken
+ * after it: its requester dropped it. Serial of the earlier one; 0: there is none. */
+static uint64_t overtaken_by(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t until)
+{
+    uint64_t answer = latest(t, conn, host, false, psn, until);
+    const struct truth_frame *f = answer ? truth_frame(t, answer) : NULL;
+
+    if (!f || f->class != PC_RESP || f->arrived == NS_NEVER)
+        return 0;
+    for (uint64_t i = answer - 1; i > 0 && f->sent - truth_frame(t, i)->sent <= NS_PER_MS; i--) {
+        const struct truth_frame *g = truth_frame(t, i);
+        if (is_of(g, conn, host, false) && g->outcomes & 1u << NET_BEHIND && psn_diff(g->psn, psn) < 0 &&
+            g->arrived != NS_NEVER && g->arrived >= f->arrived)
+            return i;
+    }
+    return 0;
+}
+
+/* The first request sent after frame `serial`, which arrived, that was lost: no response came as that is the one that
+ * solicits it, or as the receiver drops what follows. Serial; 0: none. */
+static uint64_t lost_behind(const struct truth *t, uint64_t serial, ns_t until)
+{
+    const struct truth_frame *f = truth_frame(t, serial);
+
+    for (size_t i = serial; i < t->n_frames && t->frames[i].sent < until; i++)
+        if (is_of(&t->frames[i], f->conn, f->from, true) && is_lost(&t->frames[i]))
+            return i + 1;
+    return 0;
+}
+
+/* Why request `serial` was lost, which no NAK reported. */
+static enum cause cause_of_lost(const struct truth *t, uint64_t serial, ns_t now)
+{
+    return cause_of_outcome(truth_frame(t, serial), now,
+                            passed_by_later(t, serial, now) ? CAUSE_PACKET_LOSS : CAUSE_LOST_LAST_PACKET);
+}
+
 static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
                                 uint64_t *frame)
 {
@@ -119,19 +171,20 @@ static enum cause blame_timeout(const struct truth *t, unsigned conn, unsigned h
 
     *frame = request;
     if (f && is_lost(f))
-        return cause_of_outcome(f, e->at,
-                                passed_by_later(t, request, e->at) ? CAUSE_PACKET_LOSS : CAUSE_LOST_LAST_PACKET);
+        return cause_of_lost(t, request, e->at);
     answer = f ? lost_answer(t, conn, host ^ 1, e->una, f->sent, e->at) : 0;
-    *frame = answer;
+    if (f && !answer)
+        answer = overtaken_by(t, conn, host ^ 1, e->una, e->at);
+    *frame = answer ? answer : f ? lost_behind(t, request, e->at) : 0;
     if (!answer)
-        return CAUSE_EARLY_TIMEOUT;
+        return *frame ? cause_of_lost(t, *frame, e->at) : CAUSE_EARLY_TIMEOUT;
     f = truth_frame(t, answer);
     if (!is_lost(f))
         return CAUSE_REORDER; /* its requester dropped it, or the ones that came before it */
     return cause_of_outcome(f, e->at, f->class == PC_RESP ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK);
 }
 
-enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
+enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e, ns_t way,
                        uint64_t response, uint64_t *frame)
 {
     ns_t sent = response ? truth_frame(t, response)->sent : e->at;
@@ -141,7 +194,7 @@ enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, cons
         *frame = 0;
         return CAUSE_RNR;
     case WHY_SEQUENCE_NAK:
-        *frame = latest(t, conn, host, true, e->una, sent);
+        *frame = truth_nacked(t, conn, host, e->una, way, sent);
         return *frame ? blame_nak(t, *frame, sent) : CAUSE_CANNOT_TELL;
     case WHY_IMPLIED_NAK:
         *frame = latest(t, conn, host ^ 1, false, e->una, sent);

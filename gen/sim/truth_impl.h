@@ -188,6 +188,7 @@ struct truth_walk {
     uint32_t newest; /* with any_response: PSN of the newest READ response or ATOMIC ACK */
     struct truth_back back;
     struct truth_resend resend;
+    ns_t nak_lost;       /* after a sequence NAK: when the packet was sent that was lost; else NS_NEVER */
     ns_t skipped;        /* when a response arrived that skipped the oldest missing one; NS_NEVER: none did */
     uint32_t incident;   /* number of the open one; 0: none */
     uint32_t previous;   /* number of the latest one but RNR; 0: none */
@@ -234,10 +235,13 @@ void truth_slow_ends(struct truth_walk *w, const struct truth_event *e, const st
 void truth_take_pauses(struct truth_walk *w, const struct truth_event *e, ns_t from);
 
 /* truth_blame.c: the cause of a retransmission, and in *frame the serial of the lost frame (0: none). CAUSE_COUNT:
- * nothing new, a consequence of an earlier loss. `e`: the event; `response`: serial of the response that triggered
- * it. */
-enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e,
+ * nothing new, a consequence of an earlier loss. `e`: the event; `way`: the time that a request takes at least;
+ * `response`: serial of the response that triggered it. */
+enum cause truth_blame(const struct truth *t, unsigned conn, unsigned host, const struct truth_event *e, ns_t way,
                        uint64_t response, uint64_t *frame);
+/* The copy of request `psn` whose absence a NAK reports that was sent at `sent`: the latest one that was not on its way
+ * still. Serial; 0: none. */
+uint64_t truth_nacked(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t way, ns_t sent);
 /* The latest request of a host before `before` with `psn`: its serial; 0: none. */
 uint64_t truth_request_of(const struct truth *t, unsigned conn, unsigned host, uint32_t psn, ns_t before);
 /* Whether request `request` had not arrived by `now`, or arrived out of order and was dropped by its receiver. */

@@ -100,7 +100,7 @@ static void back_ends(struct truth_walk *w, ns_t now)
 /* The incident of a retransmission: the open one unless there was progress since it began. */
 static uint32_t incident_for(struct truth_walk *w, const struct truth_event *e, uint64_t *frame)
 {
-    enum cause cause = truth_blame(w->t, w->conn, w->host, e, w->response, frame);
+    enum cause cause = truth_blame(w->t, w->conn, w->host, e, w->rtt / 2, w->response, frame);
     struct truth_incident *open = w->incident ? incident_of(w, w->incident) : NULL;
 
     if (cause == CAUSE_COUNT && w->previous)
@@ -140,7 +140,7 @@ static ns_t nak_seen_at(const struct truth_walk *w)
 
     if (!nak || nak->class != PC_NAK)
         return NS_NEVER;
-    frame = truth_request_of(w->t, w->conn, w->host, nak->psn, nak->sent);
+    frame = truth_nacked(w->t, w->conn, w->host, nak->psn, w->rtt / 2, nak->sent);
     return frame && truth_is_missing(w->t, frame, nak->sent) ? truth_frame(w->t, frame)->sent : NS_NEVER;
 }
 
@@ -282,8 +282,7 @@ static void arrived(struct truth_walk *w, const struct truth_event *e)
     w->response = e->frame;
     if (w->skipped == NS_NEVER && skips(w, e, f))
         w->skipped = e->at;
-    if ((w->back.on || w->resend.on) && nak_seen_at(w) != NS_NEVER) /* it has gone back already */
-        truth_walk_paint(w, TIME_LOSS_NAK, nak_seen_at(w), e->at, w->back.on ? w->back.incident : w->resend.incident);
+    w->nak_lost = nak_seen_at(w);
     if (f->class == PC_RESP) {
         w->newest = !w->any_response || psn_diff(f->psn, w->newest) > 0 ? f->psn : w->newest;
         w->any_response = true;
@@ -408,8 +407,21 @@ static ns_t shortest_way(const struct truth *t, unsigned conn, unsigned host)
     return best == NS_NEVER ? 0 : best;
 }
 
+/* The NAK of the event before leads to nothing, if `e` is no go-back-N for it: its requester has gone back already, or
+ * misses an earlier response. The packet was lost nevertheless. */
+static void pass_unheeded(struct truth_walk *w, const struct truth_event *e)
+{
+    bool heeded = e->what == AT_EFFECT && e->flags & (EFF_RETRANSMIT | EFF_ERROR) && !w->back.on && !w->resend.on;
+    uint32_t incident = w->back.on ? w->back.incident : w->resend.on ? w->resend.incident : w->previous;
+
+    if (w->nak_lost != NS_NEVER && !heeded && incident)
+        truth_walk_paint(w, TIME_LOSS_NAK, w->nak_lost, w->at, incident);
+    w->nak_lost = NS_NEVER;
+}
+
 static void step(struct truth_walk *w, const struct truth_event *e)
 {
+    pass_unheeded(w, e);
     truth_undecided_pass(w, e);
     pass(w, e->at);
     switch ((enum truth_what)e->what) {
@@ -457,6 +469,7 @@ void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_span
                            .latest = NS_NEVER,
                            .unanswered = NS_NEVER,
                            .skipped = NS_NEVER,
+                           .nak_lost = NS_NEVER,
                            .slow_from = NS_NEVER,
                            .cm_from = NS_NEVER,
                            .start_mask = qp->req.msg_mask,

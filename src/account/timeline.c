@@ -271,16 +271,16 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* When the copy that a sequence NAK at `now` reports missing was sent. The NAK takes about a round trip: if it arrives
- * within half a round trip of the latest copy, during a retransmission, it reports the copy before.
+/* When the copy that a sequence NAK at `now` reports missing was sent. No response comes sooner than the shortest round
+ * trip: if the NAK does after the latest copy, it reports the copy before.
  *
- *   request  5 6 7   5 6 7              5 is lost, and retransmitted
- *   response           ^ NAK 5          within half a round trip of the second 5: reports the first 5
- *   response                 ^ NAK 5    later: the second 5 is lost as well
+ *   request  5 6 7   5 6 7                5 is lost, and retransmitted
+ *   response            ^ NAK 5           within a round trip of the second 5: reports the first 5
+ *   response                   ^ NAK 5    later: the second 5 is lost as well
  */
-static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
+static ns_t asked_copy(const struct req_dir *h, const struct sent *s, ns_t now)
 {
-    return is_resending(d) && s->copies == 2 && now - s->ts < h->rtt / 2 ? s->ts_first : s->ts;
+    return s->copies == 2 && now - s->ts < h->rtt ? s->ts_first : s->ts;
 }
 
 /* A sequence NAK: the requester has sent in vain since the lost packet, so that time becomes loss_nak. */
@@ -289,7 +289,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     uint32_t psn = e->p->bth.psn;
     const struct sent *s = req_dir_sent(e->h, psn);
     bool gap = d->gap.frame && d->gap.psn == psn;
-    ns_t from = gap ? d->gap.ts : s && !s->late ? asked_copy(d, e->h, s, now) : now;
+    ns_t from = gap ? d->gap.ts : s && !s->late ? asked_copy(e->h, s, now) : now;
     struct episode *x;
     uint32_t ep;
 

@@ -77,8 +77,11 @@ ALSO = (
     (2, 177),  # no more messages under way than the program posts
     (2, 90),   # READ responses that are dropped bring no credits
     (5, 236),  # responses were under way when their requester went back
-    (1, 278),  # a requester that has just gone back for a NAK does not heed the next one
     (8, 5),    # a NAK comes while its packet is being sent again already
+    (5, 139),  # a NAK comes sooner than a round trip after its packet was sent again: it reports the copy before
+    (2, 295),  # the same, and packets overtake each other
+    (9, 91),   # between paced packets, responses let the requester start a message
+    (7, 122),  # RNR waits between paced packets
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
