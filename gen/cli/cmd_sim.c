@@ -127,7 +127,6 @@ static const struct opt_clash clashes[] = {
     {KEY_NO_CM, 0, WORKLOAD, "is for traffic: the queue pairs of workloads are joined always"},
     {KEY_DIE, 0, WORKLOAD, two_hosts},
     {KEY_EVENT, 0, WORKLOAD, two_hosts},
-    {KEY_FAULT, 0, WORKLOAD, two_hosts},
     {KEY_NET, 0, WORKLOAD, "is for two hosts: --fabric changes links and switches"},
     {KEY_LOSS, 0, WORKLOAD, "is for two hosts: --fabric 'link loss=P' loses frames"},
     {KEY_ALTERNATE, 0, WORKLOAD, two_hosts},

@@ -44,7 +44,8 @@ const struct opt_def sim_options[] = {
               "do"},
     {OPT_CNP_CUT, "receivers of marked packets send CNPs (at most one in 50 us); who gets one\n"
                   "sends N times slower for TIME"},
-    {OPT_HOST_FAULT, "break this rule (`rdmagen faults` lists them); HOST: requester or responder"},
+    {OPT_HOST_FAULT, "break this rule (`rdmagen faults` lists them); HOST: requester or responder;\n"
+                     "in a workload all hosts do"},
     {OPT_EVENT, "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop'"},
     {OPT_LOSS, "lose frames with probability P (0.01, 1%, 1e-6), both ways"},
     {OPT_NET, "nodes of the network, rdmagen-scenario(5): 'rate=10G ecn=20K', 'req:dup=1%'"},

@@ -180,6 +180,29 @@ static int config(struct sim_job *job, struct workload_config *c, struct buf *li
     return 0;
 }
 
+/* The rules that every host of a workload breaks, in faults[0]; returns their number. */
+static unsigned faults_of_all(struct sim_job *job)
+{
+    unsigned n = job->n_faults[0];
+
+    for (unsigned i = 0; i < job->n_faults[1] && n < FAULTS_MAX; i++)
+        job->faults[0][n++] = job->faults[1][i];
+    return n;
+}
+
+/* Report a fault that no host has committed: 0 or the exit status. */
+static int idle_faults(const struct sim_job *job, const struct sim *s)
+{
+    uint64_t faults = 0;
+
+    for (unsigned h = 0; h < s->n_hosts; h++)
+        faults += ep_stats(s->ep[h])->faults;
+    if (!job->sim.ep[0].n_faults || faults)
+        return 0;
+    fprintf(stderr, "rdmagen: sim: no host has committed the fault\n");
+    return EXIT_FOUND;
+}
+
 static int play(struct sim_job *job, struct topology *t, const struct workload_config *c)
 {
     struct tap_set *sets = calloc(SIM_FILES_MAX, sizeof *sets);
@@ -195,6 +218,8 @@ static int play(struct sim_job *job, struct topology *t, const struct workload_c
     job->sim.topology = t;
     job->sim.ipv6 = job->ipv6;
     job->sim.ep[0].policies.refill = &refill_full;
+    job->sim.ep[0].faults = job->faults[0]; /* that of all hosts */
+    job->sim.ep[0].n_faults = faults_of_all(job);
     err = sim_init(&s, &job->sim, &none);
     if (err == -ENOBUFS)
         r = cli_error("--topology %s: the headroom of the ports of a switch leaves nothing of its buffer",
@@ -203,6 +228,8 @@ static int play(struct sim_job *job, struct topology *t, const struct workload_c
         r = err < 0 ? cli_error("sim: %s", strerror(-err)) : open_taps(job, s.fabric, sets, at);
     if (r == 0)
         r = run(job, &s, c);
+    if (r == 0)
+        r = idle_faults(job, &s);
     sim_free(&s);
     err = close_taps(sets);
     free(sets);

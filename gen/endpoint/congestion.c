@@ -195,6 +195,13 @@ void ep_cc_expire(struct ep_qp *q, ns_t now)
 
 /* --- CNPs ------------------------------------------------------------------------------------- */
 
+/* True if `q` breaks the rule whenever it can. */
+static bool always_chooses(struct ep_qp *q, enum fault_choice c)
+{
+    ep_fault_choice(q, c); /* counts it once */
+    return ep_may_choose(q->ep, c);
+}
+
 void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     uint8_t src[16] = {0}, dst[16] = {0};
@@ -205,6 +212,10 @@ void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now)
     memcpy(src, p->src, min_u32(p->addr_len, sizeof src));
     memcpy(dst, p->dst, min_u32(p->addr_len, sizeof dst));
     due = np_marked(&q->ep->np, src, dst, &q->cnp_next, p->op->flags & OPF_READ_RESP, now);
+    if (UNLIKELY(q->ep->n_fault) && always_chooses(q, CHOICE_NO_CNP))
+        due = NS_NEVER;
+    else if (UNLIKELY(q->ep->n_fault) && always_chooses(q, CHOICE_CNP_EACH))
+        due = now;
     if (due == NS_NEVER)
         return;
     if (!q->cnps_due++)

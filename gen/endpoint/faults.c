@@ -84,6 +84,8 @@ const struct fault_info fault_table[] = {
     {RULE_RTX_15, FAULT_CHOICE, "a new request while an RNR NAK is waited out", .choice = CHOICE_IN_RNR_WAIT},
     {RULE_CC_01, FAULT_RESPONSE, "a CNP with a PSN, in place of an ACK", fault_cnp_with_psn},
     {RULE_CC_02, FAULT_RESPONSE, "a CNP to a queue pair that sent nothing, in place of an ACK", fault_cnp_to_idle_qp},
+    {RULE_CC_03, FAULT_CHOICE, "no CNPs for packets marked CE", .choice = CHOICE_NO_CNP},
+    {RULE_CC_04, FAULT_CHOICE, "a CNP for each packet marked CE, whatever the interval", .choice = CHOICE_CNP_EACH},
     {RULE_CM_08, FAULT_REQUEST, "a First or Middle of twice the path MTU", fault_double_pmtu},
     {RULE_CM_01, FAULT_CM, "a REP in place of the RTU", .change_cm = fault_cm_out_of_order},
     {RULE_CM_02, FAULT_CM, "messages of class version 1", .change_cm = fault_cm_bad_version},

@@ -33,6 +33,8 @@ enum fault_choice {
     CHOICE_IN_RNR_WAIT,     /* send a new request while an RNR NAK is waited out */
     CHOICE_SWEEP,           /* send requests of many other PSNs as well */
     CHOICE_FORGE,           /* send a packet of somebody else before one's own of the same PSN */
+    CHOICE_NO_CNP,          /* send no CNPs for marked packets */
+    CHOICE_CNP_EACH,        /* send a CNP for each marked packet, whatever the interval */
     CHOICE_COUNT
 };
 

@@ -162,7 +162,7 @@ static void mark(struct fabric_port *p, struct fab_frame *m, ns_t now)
 {
     struct fab_queue *q = &p->q[m->class];
 
-    if (mp_marks(&q->mark, q->bytes, now) && frame_mark_ce(m->data, m->len, LINK_ETHERNET, true))
+    if (mp_marks(&q->mark, q->bytes, now) && frame_mark_ce(m->data, m->len, LINK_ETHERNET, !q->mark.config->all))
         p->n.marked++;
 }
 

@@ -21,6 +21,7 @@ enum {
     KEY_STRICT,
     KEY_ACK_TIMEOUT,
     KEY_RETRY,
+    KEY_CNP,
     KEY_COUNTERS,
     KEY_ANNOTATE,
 };
@@ -42,6 +43,8 @@ static const struct opt_def defs[] = {
     {KEY_ACK_TIMEOUT, "ack-timeout", "N",
      "local ACK timeout of ends for which CM does not tell: 4.096 us x 2^N; 0: none"},
     {KEY_RETRY, "retry-count", "N", "likewise the retry count, 0 to 7"},
+    {KEY_CNP, "cnp", "PARAMS",
+     "how receivers space CNPs, such as interval=50us,scope=qp (or ip_pair, dest_ip, port): rule CC-04"},
     {KEY_COUNTERS, "counters", "HOST=FILES",
      "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
      "the trace; may be repeated"},
@@ -218,6 +221,21 @@ static int parse_small(const char *option, const char *arg, uint64_t max, int *t
     return EXIT_OK;
 }
 
+/* What is not stated of CNPs is the default of `rdmagen cc`, but for the interval. */
+static int parse_cnp(struct job *job, const char *arg)
+{
+    struct np_config np = np_config_default();
+    struct text_error e;
+
+    np.interval = 0;
+    if (!np_parse(&np, arg, &e))
+        return cli_error("--cnp %s: column %u: %s", arg, e.col, e.msg);
+    if (!np.interval && !np.per_ce)
+        return cli_error("--cnp %s: expected an interval, such as interval=50us", arg);
+    job->o.cnp = np;
+    return EXIT_OK;
+}
+
 static int parse_format(struct job *job, const char *arg)
 {
     static const char *const names[] = {"text", "json", "junit"};
@@ -252,6 +270,8 @@ static int option(struct trace *t, int key, const char *arg)
         return parse_small("--ack-timeout", arg, 31, &job->o.ack_timeout);
     case KEY_RETRY:
         return parse_small("--retry-count", arg, 7, &job->o.retry_cnt);
+    case KEY_CNP:
+        return parse_cnp(job, arg);
     case KEY_COUNTERS:
         return counters_option(&job->o, arg);
     case KEY_ANNOTATE:

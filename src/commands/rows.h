@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_COMMANDS_ROWS_H
 #define RDMATRACE_COMMANDS_ROWS_H
 
+#include "hist.h"
 #include "src/measure/columns.h"
-#include "src/measure/hist.h"
 #include "src/ulp/ulp.h"
 
 /* A command to be written. */

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_DIFF_DIFF_IMPL_H
 #define RDMATRACE_DIFF_DIFF_IMPL_H
 
+#include "hist.h"
 #include "src/diff/diff.h"
-#include "src/measure/hist.h"
 #include "src/transport/rules.h"
 
 #define DIFF_FIGURES 80 /* of a direction at most */

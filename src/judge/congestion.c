@@ -1,23 +1,45 @@
 /* layer 3 (judge): rules about congestion: CNPs, CE marks, rates. */
+#include "dissect/pkt.h"
+#include "prng.h"
 #include "src/judge/judge_impl.h"
+#include "zeros.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* a CE mark leads to a CNP within microseconds: a CNP this much later does not answer a mark from before the capture */
 #define CNP_LATE (10 * NS_PER_MS)
 
-/* a CNP within this time before or after a mark answers it: adapters wait some 4 ms at most between two CNPs */
+/* Adapters wait some 4 ms at most between two CNPs, and may keep all queue pairs apart by one interval: so many marks,
+ * for so long, lead to one, which arrives within so long. */
+#define MARKS_MIN  100
+#define MARKS_TIME (10 * NS_PER_MS)
 #define CNP_WITHIN (10 * NS_PER_MS)
 
-/* the first mark is answered at once */
-#define FIRST_CNP_WITHIN NS_PER_MS
+/* what made a responder send a CNP without a mark is this close */
+#define LOSS_NEAR NS_PER_MS
+
+/* A rate below 2 % of 100 Gbit/s, or below the highest least rate that is known of an adapter, need not fall. */
+#define RATE_LEAST  UINT64_C(2000000000)
+#define RUN_PACKETS 40 /* in each half of a run of CNPs, so that its rate means something */
+#define FALL_LEAST  5  /* percent; the weakest defaults that are known make 22 in a run */
+
+#define STAMPS_FINE 20 /* ns */
+
+#define FAIR_FLOWS 3
+#define FAIR_TIME  (50 * NS_PER_MS)
 
 /* --- CE marks and the CNPs that they require -------------------------------------------------- */
 
+static uint64_t hash_of(const struct conn_addr *a, uint64_t more)
+{
+    return prng_mix(prng_mix(load_le64(a->b) ^ more) ^ load_le64(a->b + 8) ^ a->network);
+}
+
+/* The node with this address, as a sender of CNPs. */
 static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct conn_addr *addr)
 {
-    uint64_t key = (load_le64(addr->b) ^ load_le64(addr->b + 8) ^ addr->network ^ tap) * HASH_MULTIPLIER;
-    struct notifier *n = &j->notifier[(key >> 32) % NOTIFIERS];
+    struct notifier *n = &j->notifier[hash_of(addr, tap) % NOTIFIERS];
 
     if (!n->used)
         *n = (struct notifier){.used = true, .tap = tap, .addr = *addr};
@@ -25,43 +47,16 @@ static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct 
     return n;
 }
 
-/* No CNP was sent for the oldest waiting mark. */
-static void missed(struct notifier *n)
+/* The marks on the way from `to` to `from`, which sends CNPs back. */
+static struct marked_path *marked_path_of(struct judge *j, uint32_t tap, const struct conn_addr *from,
+                                          const struct conn_addr *to)
 {
-    if (n->missed_n++ == 0)
-        n->missed = n->wait;
-    n->wait.frame = 0;
-}
+    struct marked_path *m = &j->marked_path[hash_of(from, hash_of(to, tap)) % MARKED_PATHS];
 
-void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of)
-{
-    struct conn_addr src, dst;
-    struct notifier *n;
-
-    conn_addr_of(p, &src, &dst);
-    n = notifier_of(j, conn_tap_of(p->frame), &dst);
-    if (j->flows[flow].ce_data++ == 0)
-        j->flows[flow].ce_ts = p->frame->ts;
-    if (n->wait.frame && p->frame->ts - n->wait.ts > CNP_WITHIN)
-        missed(n);
-    if (n->wait.frame || (n->cnps && p->frame->ts - n->cnp_ts <= CNP_WITHIN))
-        return;
-    n->wait = (struct ce_mark){
-        .frame = frame_u32(p), .psn = p->bth.psn, .of = of, .request = p->op->flags & OPF_REQUEST, .ts = p->frame->ts};
-}
-
-static void notified(struct judge *j, const struct pkt *p)
-{
-    struct conn_addr src, dst;
-    struct notifier *n;
-
-    conn_addr_of(p, &src, &dst);
-    n = notifier_of(j, conn_tap_of(p->frame), &src);
-    if (n->wait.frame && p->frame->ts - n->wait.ts > CNP_WITHIN)
-        missed(n);
-    n->wait.frame = 0;
-    n->cnps++;
-    n->cnp_ts = p->frame->ts;
+    if (!m->used)
+        *m = (struct marked_path){.used = true, .tap = tap, .from = *from, .to = *to};
+    m->shared |= m->tap != tap || !conn_addr_eq(&m->from, from) || !conn_addr_eq(&m->to, to);
+    return m;
 }
 
 /* True if the marked packet was certainly delivered: it was sent once, and a later PSN was acknowledged. A READ
@@ -70,41 +65,85 @@ static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
     struct req_dir *h = j->flows[m->of].dir;
     const struct sent *s = h && m->request ? req_dir_sent(h, m->psn) : NULL;
+    bool once = h && (h->again == m->again || (s && s->copies == 1 && s->first == m->frame));
 
-    return !m->request || (s && s->copies == 1 && s->first == m->frame && h->have_una && psn_diff(h->una, m->psn) > 0);
+    return !m->request || (once && h->have_una && psn_diff(h->una, m->psn) > 0);
 }
 
-/* Report nodes that send CNPs, but not for every mark. */
+/* No CNP has come for all these marks. The node may have sent some to others meanwhile: then its interval may be one
+ * for all of the adapter. */
+static void unanswered(struct judge *j, struct marked_path *m)
+{
+    const struct notifier *n = notifier_of(j, m->tap, &m->from);
+    struct found f = found_of(RULE_CC_03, m->first.of);
+
+    if (m->reported || m->shared || n->shared || (n->cnps && n->cnp_ts >= m->first.ts) || m->first.of == FLOW_NONE ||
+        !was_delivered(j, &m->first))
+        return;
+    m->reported = true;
+    j->file = (uint16_t)(m->tap >> 16);
+    f.frame = m->first.frame;
+    f.needs = m->first.request ? 0 : N_TAP_REQ;
+    f.expected = "a CNP";
+    f.seen = say(j, "%s marked CE in %.1f ms and no CNP within 10 ms", count_str(m->marks, "packet"),
+                 (double)(m->latest - m->first.ts) / 1e6);
+    f.text = "Their receiver does not tell the sender of congestion. Were CNPs filtered out of the capture?";
+    judge_found(j, NULL, f);
+}
+
+/* It is `now`: is the answer overdue? */
+static void check_answer(struct judge *j, struct marked_path *m, ns_t now)
+{
+    if (m->due && now > m->due)
+        unanswered(j, m);
+}
+
+void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of)
+{
+    const struct req_dir *h = of == FLOW_NONE ? NULL : j->flows[of].dir;
+    struct conn_addr src, dst;
+    struct marked_path *m;
+    ns_t now = p->frame->ts;
+
+    (void)flow;
+    conn_addr_of(p, &src, &dst);
+    m = marked_path_of(j, conn_tap_of(p->frame), &dst, &src);
+    check_answer(j, m, now);
+    if (m->marks++ == 0)
+        m->first = (struct ce_mark){.frame = frame_u32(p),
+                                    .psn = p->bth.psn,
+                                    .of = of,
+                                    .ts = now,
+                                    .request = p->op->flags & OPF_REQUEST,
+                                    .again = h ? h->again : 0};
+    m->latest = now;
+    if (!m->due && m->marks >= MARKS_MIN && now - m->first.ts >= MARKS_TIME)
+        m->due = now + CNP_WITHIN;
+}
+
+static void notified(struct judge *j, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct marked_path *m;
+    struct notifier *n;
+
+    conn_addr_of(p, &src, &dst);
+    m = marked_path_of(j, conn_tap_of(p->frame), &src, &dst);
+    n = notifier_of(j, conn_tap_of(p->frame), &src);
+    check_answer(j, m, p->frame->ts);
+    m->marks = 0;
+    m->due = 0;
+    n->cnps++;
+    n->cnp_ts = p->frame->ts;
+}
+
 void judge_marks_end(struct judge *j)
 {
-    for (unsigned i = 0; i < NOTIFIERS; i++) {
-        struct notifier *n = &j->notifier[i];
-        uint32_t iface = n->tap & 0xffff;
-        if (n->wait.frame && iface < JUDGE_TAPS && j->last_ts[iface] - n->wait.ts > CNP_WITHIN)
-            missed(n);
-        if (!n->missed_n || !n->cnps || n->shared || n->missed.of == FLOW_NONE || !was_delivered(j, &n->missed))
-            continue;
-        j->file = (uint16_t)(n->tap >> 16);
-        judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03,
-                                   .severity = SEV_W,
-                                   .flow = n->missed.of,
-                                   .frame = n->missed.frame,
-                                   .needs = N_COMPLETE | (n->missed.request ? N_TAP_RSP : N_TAP_REQ),
-                                   .expected = "a CNP within 10 ms of the mark",
-                                   .seen = say(j, "none; so with %s", count_str(n->missed_n, "mark")),
-                                   .text = "The receiver of this packet sends CNPs, but none for this mark, neither "
-                                           "shortly before nor after it."});
+    for (unsigned i = 0; i < MARKED_PATHS; i++) {
+        uint32_t iface = j->marked_path[i].tap & 0xffff;
+        if (iface < JUDGE_TAPS)
+            check_answer(j, &j->marked_path[i], j->last_ts[iface]);
     }
-}
-
-/* True if the node that receives the packets of `flow` sent CNPs, for any queue pair. */
-static bool sends_cnps(struct judge *j, uint32_t flow)
-{
-    const struct flow *f = &j->flow[flow];
-    const struct notifier *n = notifier_of(j, f->tap, &f->dst);
-
-    return n->cnps || n->shared;
 }
 
 /* --- CNPs ------------------------------------------------------------------------------------- */
@@ -134,17 +173,248 @@ static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c->src, &c->dst);
 }
 
-/* Note how many payload bytes `flow` has carried when its sender gets a CNP. */
-static void mark_rate(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    struct jflow *f = flow == FLOW_NONE ? NULL : &j->flows[flow];
+/* The queue pair that a CNP in `flow` is for: the flow of the requests that it, or its peer, sends, and the tap at
+ * either end of them. */
+struct throttled {
+    uint32_t of;
+    unsigned at_sender, at_notifier; /* N_TAP_* */
+};
 
-    if (!f || !f->dir)
-        return;
-    f->cnp_last = (struct rate_mark){.frame = frame_u32(p), .ts = p->frame->ts, .bytes = f->dir->bytes};
-    if (!f->cnp_first.frame)
-        f->cnp_first = f->cnp_last;
+static struct throttled throttled_by(const struct judge *j, uint32_t flow)
+{
+    uint32_t peer = j->flow[flow].peer;
+
+    if (peer != FLOW_NONE && (j->flows[peer].dir || !j->flows[flow].dir))
+        return (struct throttled){peer, N_TAP_REQ, N_TAP_RSP};
+    return (struct throttled){flow, N_TAP_RSP, N_TAP_REQ}; /* a responder, by the READs of its peer */
 }
+
+/* --- The spacing and the class of CNPs -------------------------------------------------------- */
+
+static const char *const scopes[NP_SCOPES] = {"queue pair", "pair of addresses", "destination", "adapter"};
+
+/* The adapter that sent a CNP; NULL: there are more than are kept. */
+static struct np_adapter *adapter_of(struct judge *j, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+    struct conn_addr src, dst;
+    uint64_t id;
+
+    conn_addr_of(p, &src, &dst);
+    id = p->frame->linktype == LINK_ETHERNET && !(p->flags & PKT_TUNNEL) ? load_be64(p->data + 4) << 16 >> 16
+                                                                         : hash_of(&src, 0);
+    for (unsigned i = 0; i < j->n_np_adapters; i++)
+        if (j->np_adapter[i].id == id && j->np_adapter[i].tap == tap)
+            return &j->np_adapter[i];
+    if (!j->spacing)
+        j->spacing = zeros_new(1, sizeof *j->spacing);
+    if (!j->spacing || j->n_np_adapters == NP_ADAPTERS)
+        return NULL;
+    j->np_adapter[j->n_np_adapters] =
+        (struct np_adapter){.id = id, .tap = tap, .frame = frame_u32(p), .tos = p->tos, .tag = judge_tag_of(p)};
+    j->np_adapter[j->n_np_adapters].times = calloc(1, sizeof(struct spacing_times));
+    return j->np_adapter[j->n_np_adapters].times ? &j->np_adapter[j->n_np_adapters++] : NULL;
+}
+
+/* An interval was stated: did several CNPs come sooner than it permits? */
+static void check_spacing(struct judge *j, const struct pkt *p, struct jflow *f, const ns_t span[NP_SCOPES])
+{
+    const struct np_config *np = &j->o.cnp;
+    ns_t least = (ns_t)np->interval * (SPACING_RUN - 1) * 9 / 10 - 2 * judge_step(j, p);
+
+    if (!np->interval || np->per_ce || span[np->scope] >= least || f->close_frame)
+        return;
+    f->close_frame = frame_u32(p);
+    f->close_span = span[np->scope];
+}
+
+/* At the end, when it is known which end is which. */
+static void report_spacing(struct judge *j, uint32_t flow, const struct jflow *c)
+{
+    const struct np_config *np = &j->o.cnp;
+    struct throttled t = throttled_by(j, flow);
+    struct found f = found_of(RULE_CC_04, t.of);
+
+    f.needs = t.at_notifier;
+    f.frame = c->close_frame;
+    f.expected = say(j, "%.3f us between two of a %s", (double)np->interval / 1e3, scopes[np->scope]);
+    f.seen = say(j, "%u in %.3f us", SPACING_RUN, (double)c->close_span / 1e3);
+    f.text = "One CNP may wait behind other packets and be close to the next one, but not so many in a row.";
+    judge_found(j, NULL, f);
+}
+
+static const char *class_str(struct judge *j, uint8_t tos, uint32_t tag)
+{
+    return tag ? say(j, "DSCP %u, priority %u", tos >> 2, (tag & 0xffff) >> 13) : say(j, "DSCP %u", tos >> 2);
+}
+
+/* The class of a packet: the priority of its tag, else that with which its DSCP was tagged before; 8: not known. */
+static unsigned class_of(const struct judge *j, const struct pkt *p)
+{
+    unsigned known = p->addr_len ? j->dscp_class[p->tos >> 2] : 0;
+
+    return p->have & H_VLAN ? p->vlan >> 13 : known && known != CLASS_VARIES ? known - 1 : 8;
+}
+
+/* The class of the CNPs of an adapter: does it change, and is it that of the data? */
+static void take_class(struct judge *j, const struct pkt *p, uint32_t flow, struct np_adapter *a)
+{
+    uint32_t tag = judge_tag_of(p), peer = j->flow[flow].peer;
+    const struct kind_state *data = peer == FLOW_NONE ? NULL : &j->flows[peer].kind[KIND_REQ];
+
+    if ((a->tos >> 2 != p->tos >> 2 || a->tag >> 13 != tag >> 13) && !a->class_varies) {
+        a->class_varies = true;
+        judge_note(j, RULE_CC_09, flow, frame_u32(p),
+                   say(j, "%s, before %s", class_str(j, p->tos, tag), class_str(j, a->tos, a->tag)),
+                   "CNPs of one adapter in several classes may overtake each other.");
+    }
+    if (data && data->seen && data->dscp.value == p->tos >> 2 && (data->vlan | HAS_TAG) >> 13 == (tag | HAS_TAG) >> 13)
+        a->as_data |= 1u << class_of(j, p);
+}
+
+/* Classes that pause frames have stopped at a tap, a mask. */
+static unsigned classes_paused(const struct judge *j, uint32_t tap)
+{
+    unsigned classes = 0;
+
+    for (unsigned i = 0; i < j->n_pauser; i++)
+        for (unsigned c = 0; j->pauser[i].tap == tap && c < ARRAY_LEN(j->pauser[i].class); c++)
+            classes |= j->pauser[i].class[c].since_frame ? 1u << c : 0;
+    return classes;
+}
+
+static void note_spacing(struct judge *j, const struct np_adapter *a)
+{
+    const struct hist *h = a->times->of;
+    enum np_scope scope = spacing_scope(a->times);
+    char said[4][64];
+
+    if (!h[NP_QP].n)
+        return;
+    for (unsigned i = 0; i < NP_SCOPES; i++)
+        snprintf(said[i], sizeof said[i], "%.3f/%.3f/%.3f us", (double)h[i].min / 1e3,
+                 (double)hist_permille(&h[i], 10) / 1e3, (double)hist_permille(&h[i], 500) / 1e3);
+    judge_note_as(
+        j, RULE_CC_04, FLOW_NONE, a->frame, "{seen} between two CNPs", said[NP_QP],
+        say(j,
+            "The shortest time, 1 %% and half of all times are at most: of a queue pair as above, of a pair of "
+            "addresses %s, of a destination %s, of the adapter %s.%s%s%s",
+            said[NP_IP_PAIR], said[NP_DEST_IP], said[NP_PORT], scope < NP_SCOPES ? " They look limited by " : "",
+            scope < NP_SCOPES ? scopes[scope] : "", scope < NP_SCOPES ? "." : ""));
+}
+
+void judge_notifiers_end(struct judge *j)
+{
+    for (unsigned i = 0; i < j->n_np_adapters; i++) {
+        struct np_adapter *a = &j->np_adapter[i];
+        j->file = (uint16_t)(a->tap >> 16);
+        note_spacing(j, a);
+        if (a->as_data & classes_paused(j, a->tap))
+            judge_note_as(j, RULE_CC_09, FLOW_NONE, a->frame, "CNPs in the class of the data, which is paused: {seen}",
+                          class_str(j, a->tos, a->tag), "A CNP can be paused with the data that it should slow down.");
+    }
+}
+
+void judge_notifiers_free(struct judge *j)
+{
+    for (unsigned i = 0; i < j->n_np_adapters; i++)
+        free(j->np_adapter[i].times);
+    zeros_free(j->spacing, 1, sizeof *j->spacing);
+}
+
+static void take_spacing(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct np_adapter *a = adapter_of(j, p);
+    struct spacing_cnp c = {.qpn = p->bth.dqpn, .ts = p->frame->ts};
+    ns_t span[NP_SCOPES];
+
+    if (!a)
+        return;
+    c.adapter = a->id ^ a->tap;
+    memcpy(c.src, p->src, min_u32(p->addr_len, sizeof c.src));
+    memcpy(c.dst, p->dst, min_u32(p->addr_len, sizeof c.dst));
+    spacing_take(j->spacing, a->times, &c, span);
+    if (flow == FLOW_NONE)
+        return;
+    check_spacing(j, p, &j->flows[flow], span);
+    take_class(j, p, flow, a);
+}
+
+/* --- CNPs without a mark ---------------------------------------------------------------------- */
+
+/* Adapters may also send CNPs for losses. */
+static bool is_near_loss(const struct req_dir *h, ns_t now)
+{
+    return h &&
+           ((h->seq.have && now - h->seq.ts < LOSS_NEAR) || (h->backs[BACK_SEQ_NAK] && now - h->back_ts < LOSS_NEAR) ||
+            (h->again && now - h->back_ts < LOSS_NEAR));
+}
+
+/* Only at the tap of the node that sends it: elsewhere the marks may be made behind the tap. */
+static void take_unmarked(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
+{
+    struct throttled t = throttled_by(j, flow);
+    const struct req_dir *h = j->flows[t.of].dir;
+    uint32_t peer = j->flow[flow].peer;
+
+    if (peer == FLOW_NONE || j->flows[peer].ce || !h || !(h->from_start || h->began == BEGAN_SEEN) ||
+        is_near_loss(h, p->frame->ts) || !(judge_have(j, t.of, p) & t.at_notifier))
+        return;
+    if (f->unmarked_cnps++ == 0)
+        f->unmarked_frame = frame_u32(p);
+}
+
+/* --- What CNPs do ----------------------------------------------------------------------------- */
+
+/* A run of CNPs, after which the rate must have fallen. */
+static void check_run(struct judge *j, uint32_t flow, struct jflow *g, const struct cuts_run *r)
+{
+    if (g->deaf || r->packets < RUN_PACKETS || r->before < RATE_LEAST ||
+        r->after * 100 <= r->before * (100 - FALL_LEAST))
+        return;
+    g->deaf = true;
+    judge_note(j, RULE_CC_06, flow, r->frame,
+               say(j, "%.3f Gbit/s in the first half of %u CNPs in a row, %.3f in the second", (double)r->before / 1e9,
+                   CUTS_RUN, (double)r->after / 1e9),
+               "The rate inside messages should fall: each CNP came before any timer that is known could raise it.");
+}
+
+static void take_cut(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct throttled t = throttled_by(j, flow);
+    uint32_t peer = j->flow[flow].peer;
+    struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
+    struct cuts_run r;
+
+    if (!g || !(judge_have(j, t.of, p) & t.at_sender))
+        return;
+    if (!g->cuts && !(g->cuts = calloc(1, sizeof *g->cuts)))
+        return;
+    g->coarse |= judge_step(j, p) >= STAMPS_FINE;
+    if (cuts_cnp(g->cuts, frame_u32(p), p->frame->ts, &r))
+        check_run(j, peer, g, &r);
+}
+
+void judge_pace(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    cuts_packet(j->flows[flow].cuts, p->frame->len, p->bth.psn,
+                p->payload_len && p->op->flags & (OPF_MIDDLE | OPF_LAST), p->frame->ts);
+}
+
+static void note_cuts(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    const struct cuts *c = f->cuts;
+
+    if (c && c->ratios && !f->coarse)
+        judge_note(j, RULE_CC_12, flow, 0,
+                   say(j, "%s: %.1f %% (%.1f to %.1f)", count_str(c->ratios, "CNP"),
+                       (double)c->ratio_sum / (double)c->ratios / 10, (double)c->ratio_min / 10,
+                       (double)c->ratio_max / 10),
+                   "From packets just before and just after CNPs that stand alone for 1 ms. With DCQCN this is 1 - "
+                   "alpha / 2.");
+}
+
+/* --- Any CNP ---------------------------------------------------------------------------------- */
 
 void judge_cnp_malformed(struct judge *j, const struct pkt *p)
 {
@@ -168,18 +438,16 @@ void judge_cnp(struct judge *j, const struct pkt *p)
                     p->bth.fecn, p->bth.migreq, sum ? ", other bytes" : ""),
                 "A CNP is empty but for the queue pair it is for.");
     if (!f) {
+        take_spacing(j, p, FLOW_NONE);
         keep_unknown_cnp(j, p);
         return;
     }
     if (f->pkey.have && !f->pkey.pending && ((f->pkey.value ^ p->bth.pkey) & 0x7fff))
         cnp_bad(j, p, flow, "the CNP has P_Key {seen}, expected {expected}", say(j, "P_Key 0x%04x", f->pkey.value),
                 say(j, "0x%04x", p->bth.pkey), "A CNP carries the P_Key of the packet that was marked.");
-    if (f->cnps && (!f->cnp_gap || p->frame->ts - f->cnp_ts < f->cnp_gap))
-        f->cnp_gap = p->frame->ts - f->cnp_ts;
-    if (f->cnps++ == 0)
-        f->cnp_frame = frame_u32(p);
-    f->cnp_ts = p->frame->ts;
-    mark_rate(j, p, j->flow[flow].peer);
+    take_spacing(j, p, flow);
+    take_unmarked(j, p, flow, f);
+    take_cut(j, p, flow);
 }
 
 /* --- CNPs for queue pairs without traffic ----------------------------------------------------- */
@@ -237,24 +505,6 @@ static double gbps(uint64_t bytes, ns_t time)
     return time > 0 ? (double)bytes * 8 / (double)time : 0;
 }
 
-static void note_rate(struct judge *j, uint32_t flow, const struct jflow *f)
-{
-    const struct req_dir *h = f->dir;
-    const struct rate_mark *a = &f->cnp_first, *b = &f->cnp_last;
-    double before, during, after;
-
-    if (!h || !a->frame || a->ts <= h->first_ts || h->last_ts <= b->ts)
-        return;
-    before = gbps(a->bytes, a->ts - h->first_ts);
-    during = gbps(b->bytes - a->bytes, b->ts - a->ts);
-    after = gbps(h->bytes - b->bytes, h->last_ts - b->ts);
-    judge_note(j, RULE_CC_06, flow, a->frame,
-               b->ts > a->ts ? say(j, "%.6f Gbit/s before the first CNP, %.6f between CNPs, %.6f after the last",
-                                   before, during, after)
-                             : say(j, "%.6f Gbit/s before the CNP, %.6f after it", before, after),
-               "Payload of the queue pair that the CNPs are for: it should fall, and recover.");
-}
-
 /* The payload that one queue pair sent to a destination. */
 struct share {
     uint32_t tap;
@@ -296,13 +546,15 @@ static void note_shares(struct judge *j, const struct share *s, uint32_t n)
         squares += r * r;
         count++;
     }
-    if (count < 2)
+    if (count < FAIR_FLOWS || s->last - s->first < FAIR_TIME)
         return;
     j->file = (uint16_t)(s->tap >> 16);
     judge_note(j, RULE_CC_08, FLOW_NONE, 0,
                say(j, "Jain's index %.3f of %u queue pairs to one destination, %.6f to %.6f Gbit/s",
                    sum * sum / (count * squares), count, low, high),
-               "1 is perfectly fair, 1/n is all for one. Payload, of queue pairs that send at the same time.");
+               "1 is perfectly fair, 1/n is all for one. Payload, of queue pairs that send at the same time, if their "
+               "programs "
+               "want as much.");
 }
 
 void judge_fairness(struct judge *j)
@@ -333,27 +585,13 @@ void judge_fairness(struct judge *j)
 void judge_congestion(struct judge *j, uint32_t flow)
 {
     const struct jflow *f = &j->flows[flow];
-    uint32_t peer = j->flow[flow].peer;
-    const struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
 
-    bool ends = j->last_ts[j->flow[flow].tap % JUDGE_TAPS] - f->ce_ts < FIRST_CNP_WITHIN;
-
-    if (f->ce_data && g && (g->has_rsp || g->dir) && !sends_cnps(j, flow))
-        judge_found(j, NULL,
-                    (struct found){.rule = RULE_CC_03,
-                                   .severity = SEV_W,
-                                   .flow = f->dir ? flow : peer,
-                                   .needs = ends ? N_COMPLETE : 0, /* the CNP may be behind the end */
-                                   .lacks = ends ? N_COMPLETE : 0,
-                                   .frame = f->ce_frame,
-                                   .expected = "CNPs",
-                                   .seen = say(j, "%s marked CE and no CNP", count_str(f->ce_data, "packet")),
-                                   .text = "Its receiver does not tell the sender of congestion."});
-    if (f->cnps > 1)
-        judge_note(j, RULE_CC_04, flow, f->cnp_frame, say(j, "%.3f us", (double)f->cnp_gap / 1e3), "");
-    if (f->cnps && g && !g->ce)
-        judge_note(j, RULE_CC_05, flow, f->cnp_frame, count_str(f->cnps, "CNP"),
-                   "No packet marked CE was seen: the mark was set after the tap, or something else made its receiver "
-                   "send CNPs.");
-    note_rate(j, flow, f);
+    if (f->unmarked_cnps)
+        judge_note(
+            j, RULE_CC_05, flow, f->unmarked_frame, count_str(f->unmarked_cnps, "CNP"),
+            "No packet marked CE has reached the node that sent them, and nothing was lost just before: something "
+            "else made it send CNPs.");
+    if (f->close_frame)
+        report_spacing(j, flow, f);
+    note_cuts(j, flow, f);
 }

@@ -119,13 +119,6 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool
     return false;
 }
 
-/* Payload bytes that a flow had carried when a CNP for its sender was seen. */
-struct rate_mark {
-    uint32_t frame; /* of the CNP; 0: none */
-    ns_t ts;
-    uint64_t bytes;
-};
-
 /* A DREQ, DREP or REJ. */
 struct cm_closed {
     uint32_t frame; /* 0: none */
@@ -193,11 +186,14 @@ struct jflow {
     uint32_t calm;             /* responses that acknowledged all requests seen until then */
     /* Congestion: packets of this flow marked CE; CNPs in this flow. */
     uint64_t ce, cnps;
-    uint64_t ce_data; /* packets marked CE for which the receiver should send CNPs: requests, READ responses */
-    ns_t ce_ts;       /* with ce_data: time of the first one */
-    uint32_t ce_frame, cnp_frame;         /* frames of the first ones */
-    ns_t cnp_ts, cnp_gap;                 /* time of the latest CNP; shortest time between two */
-    struct rate_mark cnp_first, cnp_last; /* first and latest CNP for the sender of this flow */
+    uint32_t ce_frame, ce_psn; /* frame and PSN of the latest request marked CE; frame 0: none */
+    struct cuts *cuts;         /* what CNPs for the sender of this flow do; NULL: there are none */
+    uint64_t unmarked_cnps;    /* CNPs in this flow, without a mark before */
+    uint32_t unmarked_frame;   /* of the first one */
+    bool coarse;               /* with `cuts`: by coarse time stamps */
+    bool deaf;                 /* reported: CNPs do not slow down its sender */
+    uint32_t close_frame;      /* the latest of CNPs in it that follow each other too closely; 0: none do */
+    ns_t close_span;           /* with close_frame: their time */
     /* For the notes. */
     uint32_t rnr_code; /* timer code + 1 of the latest RNR NAK for this flow's requests; 0: none */
     bool rnr_codes_differ;

@@ -43,6 +43,7 @@ static void flow_reset(struct judge *j, struct jflow *f)
 {
     shadow_free(f->shadow);
     history_end_flow(j, f);
+    free(f->cuts);
     memset(f, 0, sizeof *f);
 }
 
@@ -136,6 +137,7 @@ void judge_free(struct judge *j)
     free(j->choices);
     zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
     zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
+    judge_notifiers_free(j);
     observer_free(j->observer);
     findings_free(j->findings);
     zeros_free(j, 1, sizeof *j);
@@ -242,6 +244,8 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
         judge_response(j, p, flow);
     if (UNLIKELY(f->gap.have || f->early.have))
         pending_review(j, p, flow, false);
+    if (UNLIKELY(f->cuts != NULL))
+        judge_pace(j, p, flow);
 }
 
 /* Checks of a packet of a connection, in this order. */
@@ -462,6 +466,8 @@ void judge_end(struct judge *j)
     judge_wrong_flows(j);
     judge_unknown_cnps(j);
     judge_marks_end(j);
+    judge_notifiers_end(j);
+    judge_ecn_end(j);
     judge_pause_end(j);
     judge_counters_end(j);
     judge_fairness(j);

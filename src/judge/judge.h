@@ -7,6 +7,7 @@
 #define RDMATRACE_JUDGE_JUDGE_H
 
 #include "src/cap/cap.h"
+#include "src/cc/np.h"
 #include "src/conn/conn.h"
 #include "src/counters/counters.h"
 #include "src/findings/findings.h"
@@ -77,6 +78,7 @@ struct judge_opts {
     bool no_icrc;                         /* ICRCs mean nothing: they are not judged */
     bool off[RULE_COUNT];                 /* rules that are not judged */
     int ack_timeout;                      /* exponent of the local ACK timeout if CM was not captured; -1: not known */
+    struct np_config cnp;                 /* how receivers space CNPs, as the user states; interval 0: not stated */
     int retry_cnt;                        /* retry count if CM was not captured; -1: not known */
     struct judge_host hosts[JUDGE_HOSTS]; /* hosts with known counters */
     unsigned n_hosts;

@@ -4,6 +4,7 @@
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
 #include "dissect/pkt.h"
+#include "src/cc/cuts.h"
 #include "src/conn/observer.h"
 #include "src/conn/packet.h"
 #include "src/findings/findings.h"
@@ -87,7 +88,11 @@ struct judge {
     struct refuser refuser[REFUSERS];
     struct choice *choices; /* in the order in which they were seen */
     uint32_t n_choices;
-    uint8_t dscp_class[64]; /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
+    struct marked_path marked_path[MARKED_PATHS];
+    struct np_adapter np_adapter[NP_ADAPTERS];
+    unsigned n_np_adapters;
+    struct spacing *spacing; /* NULL: there was no CNP */
+    uint8_t dscp_class[64];  /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
     uint32_t n_unknown_cnp;
     struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
     uint16_t file;
@@ -209,6 +214,8 @@ static inline uint32_t judge_mac_of(const struct pkt *p)
 
 /* The header fields (READS()) that the values below depend on and that the fast path does not check by itself. */
 uint64_t judge_value_reads(void);
+/* At the end: who is not ECN-capable, and what happened to marks between two taps. */
+void judge_ecn_end(struct judge *j);
 /* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: compare the values of requests and responses of a flow where it was not certain that they belong
@@ -380,11 +387,16 @@ void judge_cnp(struct judge *j, const struct pkt *p);
 void judge_cnp_malformed(struct judge *j, const struct pkt *p);
 /* A request or READ response of `flow` that is marked CE; `of` is the flow of the requests, or FLOW_NONE. */
 void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of);
-/* At the end: CE marks without a CNP; CNPs for queue pairs without traffic; fairness between senders. */
+/* A packet of a flow for whose sender there were CNPs (jflow.cuts). */
+void judge_pace(struct judge *j, const struct pkt *p, uint32_t flow);
+/* At the end: CE marks without a CNP; how CNPs are sent; CNPs for queue pairs without traffic; fairness between
+ * senders. */
 void judge_marks_end(struct judge *j);
+void judge_notifiers_end(struct judge *j);
+void judge_notifiers_free(struct judge *j);
 void judge_unknown_cnps(struct judge *j);
 void judge_fairness(struct judge *j);
-/* At the end: CE marks and CNPs of a flow. */
+/* At the end: CNPs in a flow, and for its sender. */
 void judge_congestion(struct judge *j, uint32_t flow);
 
 /* --- security.c -------------------------------------------------------------------------------- */

@@ -103,10 +103,15 @@ static void take_pause(struct judge *j, const struct pkt *p, struct pauser *s, u
     ns_t now = p->frame->ts;
 
     if (quanta == 0) {
+        s->ended += c->on;
         c->on = c->storm = false;
         return;
     }
-    if (!c->on || now - c->from > PAUSE_MAX) {
+    if (c->on && now - c->from <= PAUSE_MAX) {
+        s->repeat_min = s->repeat_max && s->repeat_min < now - c->from ? s->repeat_min : now - c->from;
+        s->repeat_max = s->repeat_max > now - c->from ? s->repeat_max : now - c->from;
+    } else {
+        s->begun++;
         c->since = now;
         c->since_frame = frame_u32(p);
         c->storm = false;
@@ -163,6 +168,17 @@ static const struct pause *paused_by(const struct judge *j, const struct pkt *p,
     return latest;
 }
 
+/* The neighbour of the sender of `p`, at a tap at that sender, has paused it. */
+static const struct pause *paused_by_neighbour(struct judge *j, const struct pkt *p)
+{
+    const struct pause *c = NULL;
+
+    for (unsigned i = 0; i < j->n_pauser && !c; i++)
+        if (j->pauser[i].tap == conn_tap_of(p->frame) && memcmp(j->pauser[i].mac, p->data + 6, 6) != 0)
+            c = paused_by(j, p, &j->pauser[i]);
+    return c;
+}
+
 void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     bool request = p->op->flags & OPF_REQUEST;
@@ -175,14 +191,19 @@ void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
         return;
     s = pauser_find(j, conn_tap_of(p->frame), p->data);
     c = s ? paused_by(j, p, s) : NULL;
+    f.needs = N_CLOCK | (request ? N_TAP_RSP : N_TAP_REQ); /* at the paused link */
+    f.text = "The destination of this packet has asked its neighbour for silence, for longer than this even on the "
+             "fastest link.";
+    if (!c && judge_have(j, of, p) & (request ? N_TAP_REQ : N_TAP_RSP)) {
+        c = paused_by_neighbour(j, p);
+        f.needs = N_CLOCK;
+        f.text = "The neighbour of its sender has asked for silence, for longer than this even on the fastest link.";
+    }
     if (!c)
         return;
-    f.needs = N_CLOCK | (request ? N_TAP_RSP : N_TAP_REQ); /* at the paused link */
     f.cause = c->frame;
     f.expected = say(j, "silence for at least %.1f us", (double)(c->until - c->from) / 1e3);
     f.seen = say(j, "a packet after %.1f us", (double)(p->frame->ts - c->from) / 1e3);
-    f.text = "The destination of this packet has asked its neighbour for silence, for longer than this even on the "
-             "fastest link.";
     judge_found(j, p, f);
 }
 
@@ -194,7 +215,12 @@ void judge_pause_end(struct judge *j)
         judge_note(j, RULE_CC_07, FLOW_NONE, s->first_frame,
                    say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"),
                        s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4], s->mac[5], (unsigned long long)s->quanta),
-                   "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are counted "
-                   "in full.");
+                   say(j,
+                       "A quantum is 512 bit times: 5.12 ns at 100 Gbit/s. Times that a later frame cut short are "
+                       "counted in full. %s, of which %llu ended by a frame%s.",
+                       count_str(s->begun, "pause"), (unsigned long long)s->ended,
+                       s->repeat_max ? say(j, ", repeated after %.1f to %.1f us", (double)s->repeat_min / 1e3,
+                                           (double)s->repeat_max / 1e3)
+                                     : ""));
     }
 }

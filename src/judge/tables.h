@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_JUDGE_TABLES_H
 #define RDMATRACE_JUDGE_TABLES_H
 
+#include "src/cc/spacing.h"
 #include "src/conn/conn.h"
 #include "src/judge/judge.h"
 #include "src/transport/cm.h"
@@ -114,25 +115,47 @@ struct unknown_cnp {
 };
 #define UNKNOWN_CNPS 64
 
-/* A packet marked CE, for which its receiver should send a CNP; frame 0: none. */
+/* A packet marked CE, for which its receiver should send a CNP. */
 struct ce_mark {
     uint32_t frame, psn;
-    uint32_t of;  /* flow of the requests; FLOW_NONE: not known */
-    bool request; /* else a READ response */
+    uint32_t of;    /* flow of the requests; FLOW_NONE: not known */
+    bool request;   /* else a READ response */
+    uint64_t again; /* of a request: packets that were retransmitted before it */
     ns_t ts;
 };
 
-/* A notification point: a node that receives packets marked CE, or sends CNPs. One CNP may answer the marks of
- * several queue pairs, so the CNPs are counted by node. */
+/* A node that sends CNPs. */
 struct notifier {
     bool used, shared; /* shared: the entry is used by two nodes (hash collision), neither is judged */
     uint32_t tap;
     struct conn_addr addr;
-    uint64_t cnps, missed_n;
-    ns_t cnp_ts;
-    struct ce_mark wait, missed; /* the oldest mark that waits for a CNP; the first mark that got none */
+    uint64_t cnps;
+    ns_t cnp_ts; /* of the latest one */
 };
-#define NOTIFIERS 64
+#define NOTIFIERS 4096
+
+/* Packets marked CE between two addresses, since the latest CNP in return. */
+struct marked_path {
+    bool used, shared, reported; /* shared: as in struct notifier */
+    uint32_t tap;
+    struct conn_addr from, to; /* of the CNPs */
+    struct ce_mark first;
+    uint64_t marks;
+    ns_t latest, due; /* of the latest mark; when a CNP is there at the latest, 0: not yet known */
+};
+#define MARKED_PATHS 16384
+
+/* An adapter that sends CNPs. */
+struct np_adapter {
+    uint64_t id; /* its MAC address, or its address as a hash */
+    uint32_t tap, frame;
+    struct spacing_times *times;
+    uint32_t tag; /* judge_tag_of() of its first CNP */
+    uint8_t tos;  /* likewise */
+    bool class_varies;
+    uint32_t as_data; /* classes in which its CNPs went with the data, a mask */
+};
+#define NP_ADAPTERS 64
 
 /* State of a traffic class of a station that sends pause frames. */
 struct pause {
@@ -147,6 +170,8 @@ struct pauser {
     uint32_t tap, first_frame;
     uint8_t mac[6];
     uint64_t frames, quanta;
+    uint64_t begun, ended;       /* pauses; those that a frame with no quanta ended */
+    ns_t repeat_min, repeat_max; /* times after which a pause was repeated; 0: none was */
     struct pause class[8];
 };
 #define PAUSERS 64

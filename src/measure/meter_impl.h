@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_MEASURE_METER_IMPL_H
 #define RDMATRACE_MEASURE_METER_IMPL_H
 
+#include "hist.h"
 #include "src/conn/observer.h"
-#include "src/measure/hist.h"
 #include "src/measure/meter.h"
 
 #define UD_SLOTS      (METER_UD * 2) /* of the table of datagram rows, a power of two */

@@ -1,8 +1,8 @@
 /* layer 3 (measure): what each connection does now: rates over the last seconds, and what went wrong in them. */
 #include "src/measure/rates.h"
 #include "dissect/pkt.h"
+#include "hist.h"
 #include "src/measure/columns_impl.h"
-#include "src/measure/hist.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #define RDMATRACE_REPORT_REPORT_IMPL_H
 
 #include "dissect/pkt.h"
-#include "src/measure/hist.h"
+#include "hist.h"
 #include "src/report/report.h"
 #include "src/report/thin.h"
 #include "src/taps/taps.h"

@@ -18,6 +18,7 @@ struct stage {
     uint8_t depth, retry, encap, timeout;
     ns_t delay; /* one way */
     bool imm, credits, multicast;
+    bool marked; /* packets are ECN-capable, and hosts send CNPs; for faults of congestion control only */
 };
 
 static const struct stage stages[] = {
@@ -59,6 +60,8 @@ static const struct stage stages[] = {
     {"RoCEv1", .encap = ENCAP_ROCEV1},
     {"InfiniBand", .encap = ENCAP_IB},
     {"multicast", .multicast = true},
+    {"WRITEs through a congested queue", .net = "rate=1G queue=1M ecn=2K", .op = TRAFFIC_WRITE + 1, .marked = true,
+     .iters = 60, .size = 60000, .mtu = 4096, .timeout = 14},
 };
 
 static const char *const taps[TAP_PLACES] = {"requester", "middle", "responder"};
@@ -90,6 +93,8 @@ static bool play_stage(struct play *p, const struct stage *s)
         peer->min_rnr_timer = 5;
         peer->retry_cnt = s->retry ? s->retry : 7;
         peer->path_mtu = s->mtu ? s->mtu : 1024;
+        peer->av.tclass = s->marked ? 2 : 0;
+        p->sim.ep[h].congestion = (struct ep_congestion){.cnps = s->marked, .np = np_config_default()};
         peer->max_rd_atomic = peer->max_dest_rd_atomic = s->depth ? s->depth : 4;
     }
     if (s->multicast)
@@ -126,6 +131,7 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
 
     memset(cells, 0, RULE_COUNT * sizeof *cells);
     o.complete = true;
+    o.cnp = np_config_default();
     j = trace_judge(&p->tap[place], &o);
     r = judge_findings(j);
     for (size_t i = 0; i < findings_n(r); i++) {
@@ -266,7 +272,10 @@ static void sweep_fault(enum rule rule, struct play *clean[], const char *dir)
 
     memset(best_cells, 0, sizeof best_cells);
     for (unsigned i = 0; i < ARRAY_LEN(stages); i++) {
-        struct play *p = staged(&stages[i], &rule);
+        struct play *p;
+        if (stages[i].marked && strncmp(rule_str(rule), "CC-", 3) != 0)
+            continue;
+        p = staged(&stages[i], &rule);
         if (committed(p, clean[i])) {
             for (unsigned place = 0; place < TAP_PLACES; place++)
                 look(p, place, cells[place]);

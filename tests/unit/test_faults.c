@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "gen/endpoint/fault_changes.h"
+#include "gen/endpoint/rewrite.h"
 
 /* Every so many frames one is lost. */
 static int lossy(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
@@ -28,6 +29,7 @@ enum variant {
     V_ROCEV1,
     V_IB,
     V_MULTICAST,
+    MARKED, /* all packets are marked CE */
     VARIANTS
 };
 
@@ -45,6 +47,7 @@ static struct pair_opts options(enum variant v, const enum rule *rule)
     o.peer.max_rd_atomic = o.peer.max_dest_rd_atomic = 2;
     for (int i = 0; i < 2; i++) {
         o.cfg[i].credits = v == CREDITS;
+        o.cfg[i].congestion = (struct ep_congestion){.cnps = v == MARKED, .np = np_config_default()};
         o.cfg[i].addr.encap = v == V_ROCEV1 ? ENCAP_ROCEV1 : v == V_IB ? ENCAP_IB : ENCAP_ROCEV2;
         o.cfg[i].faults = rule;
         o.cfg[i].n_faults = 1;
@@ -56,6 +59,13 @@ static int nothing_arrives(struct pair *p, int from, uint8_t *frame, uint32_t le
 {
     (void)p, (void)from, (void)frame, (void)len, (void)extra;
     return 0;
+}
+
+static int marks(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
+{
+    (void)p, (void)from, (void)extra;
+    frame_mark_ce(frame, len, LINK_ETHERNET, false);
+    return 1;
 }
 
 static void rc_work(struct pair *p, int round)
@@ -79,7 +89,7 @@ static void rc_work(struct pair *p, int round)
 
 static void play(struct pair *p, enum variant v)
 {
-    p->hook = v == LOSSY || v == PMTU_256 ? lossy : v == RETRIES ? nothing_arrives : NULL;
+    p->hook = v == LOSSY || v == PMTU_256 ? lossy : v == RETRIES ? nothing_arrives : v == MARKED ? marks : NULL;
     for (int round = 0; round < 6; round++) {
         for (int i = 0; i < (v == CREDITS ? 1 : 4) && v != NOT_READY && v != RNR_RETRIES; i++)
             pair_recv(p, 1, 0, 0, 8192);
@@ -112,12 +122,12 @@ static void play(struct pair *p, enum variant v)
 /* Faults that only the bytes of the frame, or only time, show: the checks of the transport do not see them. */
 static bool below_the_transport(enum rule rule)
 {
-    static const enum rule rules[] = {RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10,
-                                      RULE_FMT_11, RULE_FMT_12, RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17,
-                                      RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05, RULE_CC_01,  RULE_CC_02,
-                                      RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
-                                      RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04,
-                                      RULE_RDA_12, RULE_RTX_15, RULE_NAK_08, RULE_SEC_02, RULE_SEC_03};
+    static const enum rule rules[] = {
+        RULE_FMT_01, RULE_FMT_06, RULE_FMT_07, RULE_FMT_08, RULE_FMT_09, RULE_FMT_10, RULE_FMT_11, RULE_FMT_12,
+        RULE_FMT_14, RULE_FMT_15, RULE_FMT_16, RULE_FMT_17, RULE_FMT_18, RULE_FMT_19, RULE_SEQ_12, RULE_SVC_05,
+        RULE_CC_01,  RULE_CC_02,  RULE_RTX_04, RULE_RTX_08, RULE_ACK_04, RULE_FMT_21, RULE_SEQ_13, RULE_SEQ_14,
+        RULE_RDA_14, RULE_FMT_24, RULE_FMT_25, RULE_NAK_09, RULE_NAK_10, RULE_SVC_04, RULE_RDA_12, RULE_RTX_15,
+        RULE_NAK_08, RULE_SEC_02, RULE_SEC_03, RULE_CC_03,  RULE_CC_04};
 
     for (unsigned i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i] == rule)

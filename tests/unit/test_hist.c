@@ -1,5 +1,5 @@
 /* layer 5 (test): the histogram of times. */
-#include "src/measure/hist.h"
+#include "hist.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

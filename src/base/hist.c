@@ -1,5 +1,5 @@
-/* layer 3 (measure): a log-linear histogram. */
-#include "src/measure/hist.h"
+/* layer 0 (base): a log-linear histogram. */
+#include "hist.h"
 
 #define SUB (1u << HIST_BITS)
 

@@ -1,6 +1,6 @@
-/* layer 3 (measure): a distribution of times in bounded memory: a histogram whose buckets grow with the value. */
-#ifndef RDMATRACE_MEASURE_HIST_H
-#define RDMATRACE_MEASURE_HIST_H
+/* layer 0 (base): a distribution of times in bounded memory: a histogram whose buckets grow with the value. */
+#ifndef RDMATRACE_HIST_H
+#define RDMATRACE_HIST_H
 
 #include "types.h"
 
