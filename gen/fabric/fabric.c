@@ -32,11 +32,35 @@ void frame_free(struct fabric *f, struct fab_frame *m)
     f->spare[m->size] = m;
 }
 
+/* Bits of a frame on the wire, times 10^9: at the rate of a port, divided by it, they take so many ns. */
+static uint64_t wire_bits(uint32_t len)
+{
+    return ((uint64_t)len + FCS_LEN + WIRE_GAP) * 8 * NS_PER_S;
+}
+
 ns_t port_time(const struct fabric_port *p, uint32_t len)
 {
-    uint64_t bits = ((uint64_t)len + FCS_LEN + WIRE_GAP) * 8;
+    return (ns_t)((wire_bits(len) + p->rate - 1) / p->rate);
+}
 
-    return (ns_t)((bits * NS_PER_S + p->rate - 1) / p->rate);
+ns_t port_least(const struct fabric_port *p, uint64_t frames, uint32_t len)
+{
+    return (ns_t)(uint64_t)((unsigned __int128)frames * wire_bits(len) / p->rate);
+}
+
+/* The port is busy with a frame from now on, or from the end of the one before on. Times are whole ns: by how much an end
+ * was rounded up, the next frame of a row is shorter, so that a port sends at its rate. */
+static void occupy(struct fabric_port *p, uint32_t len, ns_t now)
+{
+    uint64_t bits = wire_bits(len), time;
+
+    if (p->free_at < now) {
+        p->free_at = now;
+        p->ahead = 0;
+    }
+    time = bits > p->ahead ? (bits - p->ahead + p->rate - 1) / p->rate : 0;
+    p->ahead += time * p->rate - bits;
+    p->free_at += (ns_t)time;
 }
 
 void port_show(const struct fabric_port *p, const struct fab_frame *m, bool inbound, ns_t now)
@@ -49,7 +73,7 @@ void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now)
 {
     struct fabric *f = p->f;
 
-    p->free_at = (p->free_at > now ? p->free_at : now) + port_time(p, m->len);
+    occupy(p, m->len, now);
     p->n.sent++;
     p->n.sent_bytes += m->len;
     port_show(p, m, false, now);

@@ -57,6 +57,7 @@ struct fabric_port {
     uint32_t loss_ppb;
     ns_t down, up;                         /* the link cannot be used from `down` until `up` */
     ns_t free_at;                          /* end of the frame that is being sent */
+    uint64_t ahead;                        /* by how much that was rounded up: ns times `rate` */
     struct fab_frame *link, *link_end;     /* on the link */
     struct fab_frame *urgent, *urgent_end; /* pause frames that wait for the port */
     struct fab_queue q[TOPO_CLASSES];
@@ -104,8 +105,10 @@ struct fabric {
 /* A frame with a copy of `data`; NULL: no memory. */
 struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len);
 void frame_free(struct fabric *f, struct fab_frame *m);
-/* ns that a frame of `len` bytes occupies the port. */
+/* ns that a frame of `len` bytes occupies the port, rounded up. */
 ns_t port_time(const struct fabric_port *p, uint32_t len);
+/* ns that so many of them in a row take at least. */
+ns_t port_least(const struct fabric_port *p, uint64_t frames, uint32_t len);
 /* The port puts a frame on its link, behind one that is being sent. */
 void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now);
 /* Show a frame to the taps of the port. */

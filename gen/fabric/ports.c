@@ -122,11 +122,11 @@ ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t b
     ns_t t = 0, slowest = 0;
 
     for (const struct fabric_port *p = f->node[f->host[from]].port; p; p = next_port(f, p, to)) {
-        ns_t full = port_time(p, mtu + head);
+        ns_t full = port_least(p, packets - 1, mtu + head);
         slowest = full > slowest ? full : slowest;
-        t += p->delay + port_time(p, last + head);
+        t += p->delay + port_least(p, 1, last + head);
         if (reply)
-            t += p->delay + port_time(p->peer, reply);
+            t += p->delay + port_least(p->peer, 1, reply);
     }
-    return t + (ns_t)(packets - 1) * slowest;
+    return t + slowest;
 }

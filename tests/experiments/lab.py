@@ -1,6 +1,7 @@
 """What the experiments of networks share: runs of `rdmagen sim`, and a line for each number that is expected, with tabs:
 NAME, value, expected, found, verdict; before them "# NAME", what it is about, [source]. A script does nothing but what takes about a second if its
 argument is --quick."""
+import csv
 import json
 import os
 import re
@@ -48,6 +49,26 @@ def network(topology, workload, *args, partly=False):
     j = sim("--topology", topology, "--workload", workload, *args, partly=partly)
     j["port"] = {p["name"]: p for p in j["ports"]}
     return j
+
+
+class Samples:
+    """The counters of ports over time: a run with --stats writes to `path`."""
+
+    def __init__(self, path):
+        self.rows = {}
+        for r in csv.DictReader(open(path)):
+            if r["what"] == "port":
+                self.rows.setdefault(r["name"], []).append((int(r["ns"]), int(r["sent_bytes"]) + 24 * int(r["sent_frames"]), int(r["pauses_sent"])))
+
+    def at(self, name, ns):
+        """Bytes on the wire, and pauses, of a port until then: those of its last row."""
+        return max((r for r in self.rows.get(name, []) if r[0] <= ns), default=(0, 0, 0))
+
+    def gbit(self, name, start, stop):
+        return (self.at(name, stop)[1] - self.at(name, start)[1]) * 8 / (stop - start)
+
+    def pauses(self, start, stop):
+        return sum(self.at(name, stop)[2] - self.at(name, start)[2] for name in self.rows)
 
 
 def end():
