@@ -156,6 +156,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 
 bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
+	@BUILD=$(BUILD) tests/bench/fabric
 	@BUILD=$(BUILD) tests/bench/wire
 	@BUILD=$(BUILD) tests/bench/live
 	@BUILD=$(BUILD) tests/bench/run

@@ -91,7 +91,7 @@ static bool post_waiting(struct workload *w, struct workload_conn *n, unsigned e
 {
     struct workload_list *l = &n->waits[end];
 
-    while (l->head != WORKLOAD_NONE && n->posted[end] < WORKLOAD_SEND_DEPTH) {
+    while (l->head != WORKLOAD_NONE && n->posted[end] < w->send_depth) {
         struct workload_message *m = &w->message[l->head];
         const struct workload_protocol *p = protocol_of(m);
         uint32_t i = l->head;
@@ -268,7 +268,7 @@ static void received(struct workload *w, unsigned host, const struct wc *wc, ns_
         return;
     }
     n = conn_completed(w, host, wc);
-    l = &n->sent[n->c->host[0] == host];
+    l = &n->sent[n->host[0] == host];
     i = l->head;
     if (i == WORKLOAD_NONE) {
         workload_fail(w, WC_GENERAL_ERR);

@@ -23,48 +23,63 @@ static int give_memory(struct workload *w, const struct sim_conn *c, unsigned en
     return r < 0 ? r : ep_qp_set_refill(w->s->ep[h], c->qp[end], &piece);
 }
 
-static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class)
+/* Create the queue pairs of a connection. */
+static int open_conn(struct workload *w, struct workload_conn *n)
 {
     struct sim_conn_config c = w->c.conn;
-    struct workload_conn *n;
     int err;
 
-    if (!grow((void **)&w->conn, w->n_conns, sizeof *w->conn))
-        return -ENOMEM;
-    n = &w->conn[w->n_conns];
-    *n = (struct workload_conn){.class = class};
-    for (unsigned i = 0; i < 2; i++)
-        n->waits[i].head = n->sent[i].head = WORKLOAD_NONE;
-    c.host[0] = (uint16_t)(a < b ? a : b);
-    c.host[1] = (uint16_t)(a < b ? b : a);
-    c.max_send_wr = WORKLOAD_SEND_DEPTH;
+    memcpy(c.host, n->host, sizeof c.host);
+    c.max_send_wr = w->send_depth;
     c.max_recv_wr = WORKLOAD_RECV_DEPTH;
     c.max_inline = nccl_inline(w);
     for (unsigned i = 0; i < 2; i++) {
         c.psn[i] = (uint32_t)prng_next(&w->prng) & 0xffffff;
         c.pd[i] = w->pd[c.host[i]];
-        if (class != WORKLOAD_CLASS) {
-            c.peer[i].av.tclass = (uint8_t)(class << 5 | (c.peer[i].av.tclass & 0x1f));
-            c.peer[i].av.sl = class;
+        if (n->class != WORKLOAD_CLASS) {
+            c.peer[i].av.tclass = (uint8_t)(n->class << 5 | (c.peer[i].av.tclass & 0x1f));
+            c.peer[i].av.sl = n->class;
         }
     }
     n->c = sim_conn_add(w->s, &c, &err);
     if (!n->c)
         return err;
-    w->n_conns++;
     for (unsigned i = 0; i < 2 && w->bounce_bytes; i++)
         if ((err = give_memory(w, n->c, i)) < 0)
             return err;
     return sim_conn_join(w->s, n->c);
 }
 
-/* -E2BIG and *e if `n` connections more are too many; else 0. */
-static int too_many(const struct workload *w, uint32_t n, struct text_error *e)
+/* The queue pairs of all connections; few messages need few work requests. */
+static int open_conns(struct workload *w)
 {
-    if (n <= WORKLOAD_CONNS - w->n_conns)
-        return 0;
-    text_fail(e, NULL, "more than %u connections", WORKLOAD_CONNS);
-    return -E2BIG;
+    uint64_t most = w->n_flows ? 0 : WORKLOAD_SEND_DEPTH;
+    int r = 0;
+
+    for (uint32_t i = 0; i < w->n_flows; i++)
+        most = w->flow[i].count > most ? w->flow[i].count : most;
+    w->send_depth = most <= WORKLOAD_SEND_FEW ? WORKLOAD_SEND_FEW : WORKLOAD_SEND_DEPTH;
+    for (uint32_t i = 0; i < w->n_conns && r == 0; i++)
+        r = open_conn(w, &w->conn[i]);
+    return r;
+}
+
+/* Add a connection, without its queue pairs. */
+static int add_conn(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e)
+{
+    struct workload_conn *n;
+
+    if (w->n_conns == WORKLOAD_CONNS) {
+        text_fail(e, NULL, "more than %u connections", WORKLOAD_CONNS);
+        return -E2BIG;
+    }
+    if (!grow((void **)&w->conn, w->n_conns, sizeof *w->conn))
+        return -ENOMEM;
+    n = &w->conn[w->n_conns++];
+    *n = (struct workload_conn){.host = {(uint16_t)(a < b ? a : b), (uint16_t)(a < b ? b : a)}, .class = class};
+    for (unsigned i = 0; i < 2; i++)
+        n->waits[i].head = n->sent[i].head = WORKLOAD_NONE;
+    return 0;
 }
 
 int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e)
@@ -77,11 +92,9 @@ int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, 
             return 0;
         last = at;
     }
-    if ((r = too_many(w, w->c.qps, e)) < 0)
-        return r;
     at = w->n_conns + 1;
     for (uint32_t i = 0; i < w->c.qps && r == 0; i++)
-        r = add_conn(w, a, b, class);
+        r = add_conn(w, a, b, class, e);
     if (last && r == 0)
         w->conn[last - 1].next = at;
     else if (r == 0)
@@ -109,7 +122,7 @@ bool workload_flow(struct workload *w, const struct workload_flow *f, struct tex
         return false;
     if (!f->own && workload_connect(w, f->src, f->dst, f->class, e) < 0)
         return false;
-    if (f->own && (too_many(w, 1, e) < 0 || add_conn(w, f->src, f->dst, f->class) < 0))
+    if (f->own && add_conn(w, f->src, f->dst, f->class, e) < 0)
         return false;
     w->flow[w->n_flows] = *f;
     w->flow[w->n_flows++].conn = f->own ? w->n_conns : 0;
@@ -298,6 +311,7 @@ static int open_all(struct workload *w, struct text_error *e)
         r = w->c.kind->flows(w, w->c.args, e) ? sort_flows(w) ? 0 : -ENOMEM : -EINVAL;
     else
         r = coll_open(w, e);
+    r = r < 0 ? r : open_conns(w);
     r = r < 0 ? r : allocate(w);
     return r < 0 || !w->nccl ? r : nccl_open(w);
 }

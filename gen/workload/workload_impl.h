@@ -16,6 +16,7 @@
 #define WORKLOAD_TIME       (NS_NEVER / 2) /* a run ends here at the latest */
 #define WORKLOAD_NONE       UINT32_MAX
 #define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
+#define WORKLOAD_SEND_FEW   8                   /* likewise, if no flow has more messages */
 #define WORKLOAD_RECV_DEPTH 16                  /* posted anew at once */
 #define WORKLOAD_MEMORY_MAX (UINT64_C(1) << 36) /* bytes of all hosts */
 
@@ -37,7 +38,8 @@ struct workload_list {
 
 /* A connection between two hosts; index: its end. */
 struct workload_conn {
-    struct sim_conn *c;
+    uint16_t host[2];
+    struct sim_conn *c;                     /* NULL: its queue pairs are not there yet */
     uint8_t class;                          /* of its packets, see struct workload_flow */
     uint32_t next;                          /* 1 + first of those of another class; 0: none */
     struct workload_list waits[2], sent[2]; /* messages that wait; whose SEND is under way */
@@ -54,6 +56,7 @@ struct workload {
     uint32_t *pair;             /* by lower and higher host: 1 + first of its connections; 0: none */
     struct workload_conn *conn;
     uint32_t n_conns;
+    uint32_t send_depth; /* work requests of a queue pair */
     struct workload_message *message;
     uint32_t n_messages;
     struct workload_flow *flow; /* by number */
@@ -97,8 +100,8 @@ void workload_flow_done(struct workload *w, uint32_t number, ns_t now);
 /* The run fails. */
 void workload_fail(struct workload *w, enum wc_status status);
 
-/* The connections of a class between two hosts are to be made: 0 or a negative errno; -E2BIG: they would be too many,
- * and *e says so. */
+/* The connections of a class between two hosts are to be made once all are known: 0 or a negative errno; -E2BIG: they
+ * would be too many, and *e says so. */
 int workload_connect(struct workload *w, unsigned a, unsigned b, uint8_t class, struct text_error *e);
 
 /* transfer.c */
