@@ -48,8 +48,8 @@ ns_t port_least(const struct fabric_port *p, uint64_t frames, uint32_t len)
     return (ns_t)(uint64_t)((unsigned __int128)frames * wire_bits(len) / p->rate);
 }
 
-/* The port is busy with a frame from now on, or from the end of the one before on. Times are whole ns: by how much an end
- * was rounded up, the next frame of a row is shorter, so that a port sends at its rate. */
+/* The port is busy with a frame from now on, or from the end of the one before on. Times are whole ns: by how much an
+ * end was rounded up, the next frame of a row is shorter, so that a port sends at its rate. */
 static void occupy(struct fabric_port *p, uint32_t len, ns_t now)
 {
     uint64_t bits = wire_bits(len), time;
