@@ -138,8 +138,8 @@ static ns_t earlier(ns_t a, ns_t b)
     return a < b ? a : b;
 }
 
-/* When the responder sends its next delayed response; NS_NEVER: none is delayed. An ACK goes behind a READ response that
- * congestion control holds back. */
+/* When the responder sends its next delayed response; NS_NEVER: none is delayed. An ACK goes behind a READ response
+ * that congestion control holds back. */
 static ns_t answer_deadline(const struct ep_qp *q)
 {
     ns_t t = q->qp.rsp.ack_due && !q->data_waits ? q->ps.ack_due : NS_NEVER;
