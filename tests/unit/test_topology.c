@@ -146,7 +146,7 @@ Test(fabric, a_frame_arrives_whole_behind_two_links)
     cr_expect_eq(arrived[1], 1);
     cr_expect_eq(fabric_next(f), NS_NEVER);
     cr_expect_eq(fabric_ideal(f, 0, 1, 42, 1024, 58, 0), 2 * (time - 1 + 1000)); /* rounded down */
-    memset(frame, 0xff, 6); /* to nobody */
+    memset(frame, 0xff, 6);                                                      /* to nobody */
     fabric_send(f, 0, frame, sizeof frame, 5000);
     fabric_run(f, 10000);
     cr_expect_eq(fabric_total(f, 10000).dropped, 1);
