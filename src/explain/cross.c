@@ -272,6 +272,7 @@ void explain_cross(struct explainer *x)
 
     explain_paths(x);
     explain_pauses(x);
+    explain_incasts(x);
     explain_outages(x);
     explain_hosts(x);
     explain_dead(x);

@@ -57,6 +57,7 @@ static void note_flow(struct explainer *x, struct flow_notes *t, const struct pk
         if (t->marks.ce_packets < NOTED_CE)
             t->marks.ce_frames[t->marks.ce_packets] = frame_u32(p);
         t->marks.ce_packets++;
+        explain_mark(x, p);
     }
 }
 
@@ -582,6 +583,7 @@ void explain_free(struct explainer *x)
     taps_free(x->taps);
     incident_chains_free(&x->events);
     free(x->incidents);
+    free(x->incasts);
     free(x);
 }
 

@@ -164,6 +164,34 @@ struct pauser {
 };
 #define PAUSERS 16
 
+/* Marks (CE) on packets to one host, by their senders: an incast lasts as long as those of so many come within so long.
+ */
+#define INCAST_HOSTS  4
+#define INCAST_WITHIN NS_PER_MS
+#define INCAST_KEPT   64 /* senders */
+struct incast_sender {
+    struct conn_addr addr;
+    ns_t latest;           /* mark */
+    ns_t first;            /* mark of the incast under way */
+    uint32_t frame, marks; /* likewise; marks 0: it takes no part */
+};
+struct incast {
+    struct conn_addr dst;
+    uint32_t tap;
+    uint32_t n;                   /* senders kept */
+    uint32_t times, marks, reads; /* incasts; marks, of READ responses, of the one under way */
+    uint64_t all_marks;           /* of all incasts */
+    ns_t from, last;              /* of the one under way; from 0: there was none yet */
+    struct incast_sender sender[INCAST_KEPT];
+    /* The one with the most marks. */
+    struct incast_worst {
+        uint32_t marks, reads, n;
+        ns_t from, last;
+        struct incast_sender sender[INCAST_KEPT];
+    } worst;
+};
+#define INCASTS 16 /* hosts that are kept */
+
 #define EXPLAIN_FILES 64 /* files whose first time is kept */
 
 /* Incidents by a key, in their order: lists of indices by the hash of the key, each ended by UINT32_MAX. */
@@ -214,6 +242,8 @@ struct explainer {
     struct host_seen hosts[HOSTS_SEEN];
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
     struct pauser pausers[PAUSERS];
+    struct incast *incasts; /* INCASTS; NULL: no packet was marked */
+    uint32_t n_incasts;
     uint32_t n_pausers;
     ns_t closest; /* the shortest time between two packets of a message; 0: not known */
     uint64_t packets;
@@ -410,6 +440,9 @@ void explain_links(struct explainer *x);
 /* Pause frames (congestion.c): one frame; the end of the capture. */
 void explain_pause(struct explainer *x, const struct pkt *p);
 void explain_pauses(struct explainer *x);
+/* A packet with data is marked CE (congestion.c); the end of the capture. */
+void explain_mark(struct explainer *x, const struct pkt *p);
+void explain_incasts(struct explainer *x);
 /* Packets that are neither request nor response (congestion.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
