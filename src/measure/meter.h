@@ -78,6 +78,8 @@ struct meter_row {
     uint64_t timeout_wait;              /* ns without a packet before retransmissions on ACK timeout */
     uint64_t cnps_received;             /* in the other direction */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
+    /* bits of payload per second until the first CNP came in the other direction, and from then on */
+    uint64_t rate_before_cnp, rate_after_cnp;
     /* Negotiated by CM, and observed. */
     uint64_t pmtu_agreed, pmtu_seen;
     uint64_t depth_agreed, depth_seen;     /* READs and atomics outstanding */
@@ -99,6 +101,8 @@ struct meter_row {
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
+    ns_t slowed;             /* first CNP in the other direction; 0: none */
+    uint64_t slowed_payload; /* c.payload then */
     uint32_t peer;           /* flow of the other direction when the row was identified */
     struct datagrams *grams; /* of a row of datagrams, or NULL */
     bool active, have_good, used;

@@ -57,6 +57,8 @@ void row_identify(struct meter_row *r, const struct flow *f);
 void row_work(struct meter_row *r, struct side *s, const struct wqe *w);
 /* Compute derived values; `s` is NULL for rows without requests. */
 void row_finish(struct meter_row *r, const struct side *s);
+/* CNPs of the other direction, `peer`: how many, and the rates before and after the first one. */
+void row_take_cnps(struct meter_row *r, const struct meter_row *peer);
 
 /* Environment of the work requests of a flow with a side. */
 struct wqe_env meter_env(struct meter *m, uint32_t flow);

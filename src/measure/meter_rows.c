@@ -31,6 +31,8 @@ void row_blank(struct meter_row *r, const char *const *files, uint32_t tap)
                             .lost = METER_NONE,
                             .packets_per_ack = METER_NONE,
                             .cnp_gap_min = METER_NONE,
+                            .rate_before_cnp = METER_NONE,
+                            .rate_after_cnp = METER_NONE,
                             .cnp_gap_mean = METER_NONE};
 }
 
@@ -88,18 +90,35 @@ void row_work(struct meter_row *r, struct side *s, const struct wqe *w)
         hist_add(&s->latency, w->done - w->start);
 }
 
+/* bits per second */
+static uint64_t rate_of(uint64_t bytes, ns_t time)
+{
+    return (uint64_t)((double)bytes * 8e9 / (double)time);
+}
+
 void row_finish(struct meter_row *r, const struct side *s)
 {
     r->latency = row_times(s ? &s->latency : NULL);
     r->ack_latency = row_times(s ? &s->ack_latency : NULL);
     if (r->have_good && r->good_last > r->good_first)
-        r->goodput = (uint64_t)((double)r->message_bytes * 8e9 / (double)(r->good_last - r->good_first));
+        r->goodput = rate_of(r->message_bytes, r->good_last - r->good_first);
     if (r->acks)
         r->packets_per_ack = r->acked * 1000 / r->acks;
     if (r->grams && r->missing != r->late)
         r->missing = METER_NONE; /* the missing ones may be for other queue pairs */
     if (r->c.cnps > 1)
         r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
+}
+
+void row_take_cnps(struct meter_row *r, const struct meter_row *peer)
+{
+    r->cnps_received = peer->c.cnps;
+    if (!peer->c.cnps || r->slowed != peer->cnp_first) /* it came before the two were known to belong together */
+        return;
+    if (r->slowed > r->first)
+        r->rate_before_cnp = rate_of(r->slowed_payload, r->slowed - r->first);
+    if (r->last > r->slowed)
+        r->rate_after_cnp = rate_of(r->c.payload - r->slowed_payload, r->last - r->slowed);
 }
 
 struct wqe_env meter_env(struct meter *m, uint32_t flow)
@@ -313,7 +332,7 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
         finish_so_far(m, flow, to);
         account_so_far(m, flow, to);
         if (f->peer != FLOW_NONE && m->rows[f->peer].used)
-            to->cnps_received = m->rows[f->peer].c.cnps;
+            row_take_cnps(to, &m->rows[f->peer]);
     } else if (r->stream) {
         meter_stream_finish(m, r, to);
     } else if (r->grams) {
