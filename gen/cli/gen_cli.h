@@ -79,6 +79,7 @@ enum {
     KEY_SNAPLEN,
     KEY_SPORT,
     KEY_STATS,
+    KEY_SUMMARY,
     KEY_STORED,
     KEY_TCP,
     KEY_TIMEOUT,
@@ -221,6 +222,7 @@ enum {
 #define OPT_SNAPLEN      KEY_SNAPLEN, "snaplen", "N"
 #define OPT_SPORT        KEY_SPORT, "sport", "PORT"
 #define OPT_STATS        KEY_STATS, "stats", "FILE[:TIME]"
+#define OPT_SUMMARY      KEY_SUMMARY, "summary", "FILE"
 #define OPT_TCP          KEY_TCP, "tcp", "HOST"
 #define OPT_TIMEOUT      KEY_TIMEOUT, "timeout", "TIME"
 #define OPT_TIME_LIMIT   KEY_TIME_LIMIT, "time-limit", "TIME"

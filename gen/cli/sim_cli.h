@@ -46,6 +46,7 @@ struct sim_job {
     unsigned n_lines;                        /* of `lines` */
     const char *workload;                    /* what --workload says; NULL: traffic, or a scenario */
     const char *stats;                       /* path of the figures over time, or NULL */
+    const char *summary;                     /* path of the summary, or NULL */
     ns_t stats_every;                        /* time between two rows */
     bool iters_given;                        /* -n was given */
 };

@@ -56,6 +56,7 @@ const struct opt_def sim_options[] = {
     {OPT_FABRIC, "a further line of the topology: 'switch pfc=3', 'link leaf1 spine1 down=1ms'"},
     {OPT_WORKLOAD, "with --topology: what the hosts send (`rdmagen workloads` lists them), no operand"},
     {OPT_STATS, "with --topology: queues, pauses, marks, drops, bytes sent as CSV, every TIME (10us)"},
+    {OPT_SUMMARY, "with --topology: flows, collectives, and slowdown by size as CSV"},
     {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
                     "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
@@ -482,6 +483,8 @@ static int parse_fabric(struct sim_job *job, int key, const char *arg)
 {
     if (key == KEY_STATS)
         return parse_stats(job, arg);
+    if (key == KEY_SUMMARY)
+        job->summary = arg;
     if (key == KEY_TOPOLOGY)
         job->topology = arg;
     if (key == KEY_WORKLOAD) {
@@ -507,6 +510,7 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     case KEY_FABRIC:
     case KEY_WORKLOAD:
     case KEY_STATS:
+    case KEY_SUMMARY:
         return parse_fabric(job, key, arg);
     case 'n':
         return parse_iters(job, arg);

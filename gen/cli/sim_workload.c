@@ -120,6 +120,11 @@ static int report(struct sim_job *job, const struct workload *w, struct buf *sta
         workload_messages_csv(&b, w);
         status = write_file(job->completions, &b);
     }
+    if (job->summary && status == 0) {
+        b = (struct buf){0};
+        workload_summary_csv(&b, w);
+        status = write_file(job->summary, &b);
+    }
     if (job->stats && status == 0) {
         const char *colon = strrchr(job->stats, ':');
         char *path = strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));

@@ -1,151 +1,25 @@
-/* layer 3 (workload): reports: completion times, slowdown, fairness, bandwidth, and what the network did. */
+/* layer 3 (workload): reports as text and JSON: completion times, slowdown, fairness, bandwidth, and what the network
+ * did. */
+#include "gen/workload/figures.h"
 #include "gen/workload/schedule.h"
-#include "gen/workload/workload_impl.h"
 
 #include <stdlib.h>
 
 #define BINS      20 /* of messages by size */
 #define TEXT_BINS 5  /* the same, as text */
 
-/* --- Figures ---------------------------------------------------------------------------------- */
-
-/* num / den in thousandths. */
-static uint64_t thousandths(unsigned __int128 num, unsigned __int128 den)
-{
-    return den ? (uint64_t)((num * 1000 + den / 2) / den) : 0;
-}
-
-static void decimal(struct buf *b, uint64_t milli)
-{
-    buf_dec(b, milli / 1000);
-    buf_char(b, '.');
-    buf_dec0(b, milli % 1000, 3);
-}
-
-/* A message that is done. */
-struct fct {
-    uint64_t bytes, slowdown; /* in thousandths */
-    ns_t took;
-};
-
-/* All messages that are done; NULL: no memory. */
-static struct fct *done_messages(const struct workload *w, uint32_t *n)
-{
-    struct fct *f = malloc(((size_t)w->n_messages + 1) * sizeof *f);
-
-    *n = 0;
-    for (uint32_t i = 0; f && i < w->n_messages; i++) {
-        const struct workload_message *m = &w->message[i];
-        uint64_t slow;
-        if (!m->done)
-            continue;
-        slow = thousandths((unsigned __int128)(m->done - m->posted), (unsigned __int128)workload_ideal(w, m));
-        f[(*n)++] = (struct fct){m->bytes, slow > 1000 ? slow : 1000, m->done - m->posted};
-    }
-    return f;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const struct fct *x = a, *y = b;
-
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
-static int by_took(const void *a, const void *b)
-{
-    const struct fct *x = a, *y = b;
-
-    return x->took < y->took ? -1 : x->took > y->took;
-}
-static int by_slowdown(const void *a, const void *b)
-{
-    const struct fct *x = a, *y = b;
-
-    return x->slowdown < y->slowdown ? -1 : x->slowdown > y->slowdown;
-}
-
-/* Slowdown of messages of a size, or of several sizes. */
-struct size_bin {
-    uint64_t bytes;    /* the largest */
-    uint32_t from, to; /* of the messages, which are sorted by their slowdown within */
-};
-
-/* The messages in up to `most` parts of as many each, by size; returns how many parts. */
-static unsigned by_sizes(struct fct *f, uint32_t n, struct size_bin *bin, unsigned most)
-{
-    uint32_t from = 0;
-    unsigned bins = 0;
-
-    qsort(f, n, sizeof *f, by_size);
-    for (unsigned i = 1; i <= most && from < n; i++) {
-        uint32_t to = (uint32_t)((uint64_t)n * i / most);
-        if (to <= from)
-            continue;
-        while (to < n && f[to].bytes == f[to - 1].bytes)
-            to++;
-        bin[bins++] = (struct size_bin){f[to - 1].bytes, from, to};
-        qsort(f + from, to - from, sizeof *f, by_slowdown);
-        from = to;
-    }
-    return bins;
-}
-
-/* The element below which `percent` of `n` sorted ones are. */
-static const struct fct *at_percent(const struct fct *f, uint32_t n, unsigned percent)
-{
-    uint64_t i = ((uint64_t)n * percent + 99) / 100;
-
-    return &f[i ? i - 1 : 0];
-}
-
-/* Jain's index of the rates of flows, in thousandths: (sum x)^2 / (n sum x^2); 0: fewer than two are done. */
-static uint64_t jain(const struct workload *w)
-{
-    unsigned __int128 sum = 0, squares = 0;
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < w->n_flows; i++) {
-        const struct workload_flow *f = &w->flow[i];
-        ns_t took = f->last - f->first;
-        uint64_t x;
-        if (!f->done || took <= 0)
-            continue;
-        x = (uint64_t)((unsigned __int128)f->bytes * f->done * 1000000 / (uint64_t)took); /* B/ms */
-        sum += x;
-        squares += (unsigned __int128)x * x;
-        n++;
-    }
-    return n < 2 || !squares ? 0 : thousandths(sum * sum, (unsigned __int128)n * squares);
-}
-
-/* bit/s of `bytes` in `ns`, times num / den. */
-static uint64_t bandwidth(uint64_t bytes, ns_t ns, unsigned num, unsigned den)
-{
-    return ns > 0 ? (uint64_t)((unsigned __int128)bytes * 8 * NS_PER_S * num / ((unsigned __int128)ns * den)) : 0;
-}
-
-static ns_t round_mean(const struct coll *c)
-{
-    return c->rounds ? c->round_sum / (ns_t)c->rounds : 0;
-}
-
-static uint64_t bus_bandwidth(const struct coll *c)
-{
-    return bandwidth(c->bytes, round_mean(c), c->k->factor(c->n), c->n);
-}
-
 /* --- Text ------------------------------------------------------------------------------------- */
 
 static void time_us(struct buf *b, const char *what, ns_t t)
 {
     buf_printf(b, " %s ", what);
-    decimal(b, (uint64_t)t);
+    fig_decimal(b, (uint64_t)t);
 }
 
 static void gbit(struct buf *b, const char *what, uint64_t bps)
 {
     buf_printf(b, "%s ", what);
-    decimal(b, bps / 1000000);
+    fig_decimal(b, bps / 1000000);
     buf_puts(b, " Gbit/s");
 }
 
@@ -153,15 +27,15 @@ static void gbit(struct buf *b, const char *what, uint64_t bps)
 static void text_sizes(struct buf *b, struct fct *f, uint32_t n)
 {
     struct size_bin bin[TEXT_BINS];
-    unsigned bins = by_sizes(f, n, bin, TEXT_BINS);
+    unsigned bins = fig_sizes(f, n, bin, TEXT_BINS);
 
     for (unsigned i = 0; i < bins && bins > 1; i++) {
         const struct fct *first = f + bin[i].from;
         uint32_t many = bin[i].to - bin[i].from;
         buf_printf(b, "  up to %9llu bytes, %s: p50 ", (unsigned long long)bin[i].bytes, count_str(many, "message"));
-        decimal(b, at_percent(first, many, 50)->slowdown);
+        fig_decimal(b, fig_percent(first, many, 50)->slowdown);
         buf_puts(b, " p99 ");
-        decimal(b, at_percent(first, many, 99)->slowdown);
+        fig_decimal(b, fig_percent(first, many, 99)->slowdown);
         buf_char(b, '\n');
     }
 }
@@ -169,20 +43,20 @@ static void text_sizes(struct buf *b, struct fct *f, uint32_t n)
 static void text_times(struct buf *b, const struct workload *w)
 {
     uint32_t n;
-    struct fct *f = done_messages(w, &n);
+    struct fct *f = fig_messages(w, &n);
 
     if (f && n) {
-        qsort(f, n, sizeof *f, by_took);
+        qsort(f, n, sizeof *f, fig_by_took);
         buf_puts(b, " completion time [usec]:");
         time_us(b, "min", f[0].took);
-        time_us(b, "p50", at_percent(f, n, 50)->took);
-        time_us(b, "p99", at_percent(f, n, 99)->took);
+        time_us(b, "p50", fig_percent(f, n, 50)->took);
+        time_us(b, "p99", fig_percent(f, n, 99)->took);
         time_us(b, "max", f[n - 1].took);
-        qsort(f, n, sizeof *f, by_slowdown);
+        qsort(f, n, sizeof *f, fig_by_slowdown);
         buf_puts(b, "\n slowdown: p50 ");
-        decimal(b, at_percent(f, n, 50)->slowdown);
+        fig_decimal(b, fig_percent(f, n, 50)->slowdown);
         buf_puts(b, " p99 ");
-        decimal(b, at_percent(f, n, 99)->slowdown);
+        fig_decimal(b, fig_percent(f, n, 99)->slowdown);
         buf_char(b, '\n');
         text_sizes(b, f, n);
     }
@@ -225,10 +99,10 @@ static void text_collective(struct buf *b, const struct coll *c, bool named)
                    (unsigned long long)c->bytes);
     buf_puts(b, " round [usec]:");
     time_us(b, "min", c->round_min);
-    time_us(b, "mean", round_mean(c));
+    time_us(b, "mean", fig_round_mean(c));
     time_us(b, "max", c->round_max);
-    gbit(b, ", algorithm", bandwidth(c->bytes, round_mean(c), 1, 1));
-    gbit(b, ", bus", bus_bandwidth(c));
+    gbit(b, ", algorithm", fig_bandwidth(c->bytes, fig_round_mean(c), 1, 1));
+    gbit(b, ", bus", fig_bus_bandwidth(c));
     buf_char(b, '\n');
 }
 
@@ -256,16 +130,16 @@ void workload_text(struct buf *b, const struct workload *w)
                (unsigned long long)r->completed, (unsigned long long)r->bytes);
     time_us(b, "in", r->end - r->start);
     buf_puts(b, " usec, ");
-    gbit(b, "together", bandwidth(r->bytes, r->end - r->start, 1, 1));
+    gbit(b, "together", fig_bandwidth(r->bytes, r->end - r->start, 1, 1));
     buf_char(b, '\n');
     for (const struct coll *c = w->colls; c; c = c->next)
         text_collective(b, c, w->colls->next != NULL);
     text_times(b, w);
     if (w->threshold && w->threshold <= WORKLOAD_BYTES)
         buf_printf(b, " messages below %llu bytes are eager\n", (unsigned long long)w->threshold);
-    if (!w->coll && jain(w)) {
+    if (!w->coll && fig_jain(w)) {
         buf_puts(b, " fairness of the flows (Jain) ");
-        decimal(b, jain(w));
+        fig_decimal(b, fig_jain(w));
         buf_char(b, '\n');
     }
     text_network(b, w);
@@ -283,13 +157,13 @@ static void json_number(struct buf *b, const char *name, uint64_t v)
 static void json_decimal(struct buf *b, const char *name, uint64_t milli)
 {
     buf_printf(b, ",\"%s\":", name);
-    decimal(b, milli);
+    fig_decimal(b, milli);
 }
 
 static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
 {
     struct size_bin bin[BINS];
-    unsigned bins = by_sizes(f, n, bin, BINS);
+    unsigned bins = fig_sizes(f, n, bin, BINS);
 
     buf_puts(b, ",\"by_size\":[");
     for (unsigned i = 0; i < bins; i++) {
@@ -297,9 +171,9 @@ static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
         uint32_t many = bin[i].to - bin[i].from;
         buf_printf(b, "%s{\"bytes\":%llu", i ? "," : "", (unsigned long long)bin[i].bytes);
         json_number(b, "messages", many);
-        json_decimal(b, "p50", at_percent(first, many, 50)->slowdown);
-        json_decimal(b, "p95", at_percent(first, many, 95)->slowdown);
-        json_decimal(b, "p99", at_percent(first, many, 99)->slowdown);
+        json_decimal(b, "p50", fig_percent(first, many, 50)->slowdown);
+        json_decimal(b, "p95", fig_percent(first, many, 95)->slowdown);
+        json_decimal(b, "p99", fig_percent(first, many, 99)->slowdown);
         buf_char(b, '}');
     }
     buf_char(b, ']');
@@ -308,20 +182,20 @@ static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
 static void json_times(struct buf *b, const struct workload *w)
 {
     uint32_t n;
-    struct fct *f = done_messages(w, &n);
+    struct fct *f = fig_messages(w, &n);
 
     if (f && n) {
-        qsort(f, n, sizeof *f, by_took);
+        qsort(f, n, sizeof *f, fig_by_took);
         buf_printf(b, ",\"completion_ns\":{\"min\":%lld", (long long)f[0].took);
-        json_number(b, "p50", (uint64_t)at_percent(f, n, 50)->took);
-        json_number(b, "p95", (uint64_t)at_percent(f, n, 95)->took);
-        json_number(b, "p99", (uint64_t)at_percent(f, n, 99)->took);
+        json_number(b, "p50", (uint64_t)fig_percent(f, n, 50)->took);
+        json_number(b, "p95", (uint64_t)fig_percent(f, n, 95)->took);
+        json_number(b, "p99", (uint64_t)fig_percent(f, n, 99)->took);
         json_number(b, "max", (uint64_t)f[n - 1].took);
-        qsort(f, n, sizeof *f, by_slowdown);
+        qsort(f, n, sizeof *f, fig_by_slowdown);
         buf_puts(b, "},\"slowdown\":{\"p50\":");
-        decimal(b, at_percent(f, n, 50)->slowdown);
-        json_decimal(b, "p95", at_percent(f, n, 95)->slowdown);
-        json_decimal(b, "p99", at_percent(f, n, 99)->slowdown);
+        fig_decimal(b, fig_percent(f, n, 50)->slowdown);
+        json_decimal(b, "p95", fig_percent(f, n, 95)->slowdown);
+        json_decimal(b, "p99", fig_percent(f, n, 99)->slowdown);
         buf_char(b, '}');
         json_sizes(b, f, n);
     }
@@ -335,10 +209,10 @@ static void json_collective(struct buf *b, const struct coll *c)
     json_number(b, "rounds", c->rounds);
     json_number(b, "steps", c->steps);
     json_number(b, "min_ns", (uint64_t)c->round_min);
-    json_number(b, "mean_ns", (uint64_t)round_mean(c));
+    json_number(b, "mean_ns", (uint64_t)fig_round_mean(c));
     json_number(b, "max_ns", (uint64_t)c->round_max);
-    json_number(b, "algorithm_bps", bandwidth(c->bytes, round_mean(c), 1, 1));
-    json_number(b, "bus_bps", bus_bandwidth(c));
+    json_number(b, "algorithm_bps", fig_bandwidth(c->bytes, fig_round_mean(c), 1, 1));
+    json_number(b, "bus_bps", fig_bus_bandwidth(c));
     json_number(b, "wrong", c->wrong);
     buf_char(b, '}');
 }
@@ -359,8 +233,8 @@ static void json_collectives(struct buf *b, const struct workload *w)
 
 static void json_flows(struct buf *b, const struct workload *w)
 {
-    if (jain(w))
-        json_decimal(b, "jain", jain(w));
+    if (fig_jain(w))
+        json_decimal(b, "jain", fig_jain(w));
     buf_puts(b, ",\"flows\":[");
     for (uint32_t i = 0; i < w->n_flows; i++) {
         const struct workload_flow *f = &w->flow[i];
@@ -370,7 +244,7 @@ static void json_flows(struct buf *b, const struct workload *w)
         json_number(b, "messages", f->done);
         json_number(b, "start_ns", (uint64_t)f->first);
         json_number(b, "end_ns", (uint64_t)f->last);
-        json_number(b, "bps", bandwidth(f->bytes * f->done, f->last - f->first, 1, 1));
+        json_number(b, "bps", fig_bandwidth(f->bytes * f->done, f->last - f->first, 1, 1));
         buf_char(b, '}');
     }
     buf_char(b, ']');
@@ -446,15 +320,4 @@ void workload_json(struct buf *b, const struct workload *w)
         json_flows(b, w);
     json_ports(b, w);
     buf_puts(b, "}\n");
-}
-
-void workload_messages_csv(struct buf *b, const struct workload *w)
-{
-    buf_puts(b, "message,source,destination,flow,bytes,posted_ns,arrived_ns,done_ns,ideal_ns\n");
-    for (uint32_t i = 0; i < w->n_messages; i++) {
-        const struct workload_message *m = &w->message[i];
-        buf_printf(b, "%u,%s,%s,%u,%llu,%lld,%lld,%lld,%lld\n", i, fabric_host_name(w->s->fabric, m->src),
-                   fabric_host_name(w->s->fabric, m->dst), m->flow, (unsigned long long)m->bytes, (long long)m->posted,
-                   (long long)m->arrived, (long long)m->done, (long long)workload_ideal(w, m));
-    }
 }

@@ -144,6 +144,8 @@ void workload_stats(struct workload *w, struct buf *b, ns_t interval);
 
 void workload_text(struct buf *b, const struct workload *w);
 void workload_json(struct buf *b, const struct workload *w);
+/* A row of CSV for the whole, for the messages of a size, for each collective and each flow. */
+void workload_summary_csv(struct buf *b, const struct workload *w);
 /* A row of CSV for each message. */
 void workload_messages_csv(struct buf *b, const struct workload *w);
 
