@@ -373,11 +373,21 @@ static struct open_op *read_of(const struct taken *k)
     return NULL;
 }
 
+/* Whether all requests that the sender of a response had received were captured before it: its TCP has acknowledged no
+ * byte that was not. Else frames are missing, were cut, or come later, as the clocks of the directions differ. */
+static bool have_all_requests(const struct taken *k)
+{
+    const struct stream *r = &k->other->stream;
+
+    return k->t->c.how == IWARP_BY_START && !k->s->unsure && !k->other->unsure && k->other->n < IWARP_OPEN &&
+           r->begun && !r->lacking && !k->s->stream.lacking && r->have_acked && (int32_t)(r->acked - r->next) <= 0;
+}
+
 static void take_response(const struct taken *k)
 {
     const struct ddp *d = &k->u->ddp;
     struct open_op *o = read_of(k);
-    bool sure = k->t->c.how == IWARP_BY_START && !k->s->unsure && !k->other->unsure && k->other->n < IWARP_OPEN;
+    bool sure = have_all_requests(k);
     char seen[96];
 
     if (!o) {

@@ -291,6 +291,23 @@ Test(iwarp, what_contradicts_the_documents)
     }
 }
 
+/* Its sender may have received a request that comes later in the capture, or is missing. */
+Test(iwarp, a_response_behind_bytes_that_were_not_captured_is_not_wrong)
+{
+    for (uint32_t missing = 0; missing < 2; missing++) {
+        struct tcp_run *r = tcp_run_new();
+        struct ddp first = a_send(1, 0, true), response = a_write(1, 0, true);
+        tcp_start(r, FLAG_CRC);
+        send_fpdu(r, SERVER, &first, 100);
+        r->sent_to[SERVER] += missing * 52; /* bytes that the tap did not see */
+        response.opcode = RDMAP_READ_RESPONSE;
+        send_fpdu(r, CLIENT, &response, 8);
+        cr_expect_eq(r->faults[IWARP_BAD_RESPONSE], !missing);
+        cr_expect_eq(all_faults(r), !missing);
+        tcp_run_free(r);
+    }
+}
+
 Test(iwarp, a_read_is_over_with_the_last_of_its_response)
 {
     struct tcp_run *r = tcp_run_new();
