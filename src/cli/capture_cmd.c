@@ -253,6 +253,8 @@ static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_
         joins_apply(&t->joins, &f);
         longest_apply(&t->first.longest, &f);
         ok = window_put(w, &f);
+        if (cmd->expect)
+            cmd->expect(t, &f);
         if (t->iface)
             window_own(w); /* the frame is overwritten by the next one */
         while (!t->enough && window_full(w) && (out = window_get(w)))

@@ -131,6 +131,8 @@ struct trace_cmd {
     /* The table of connections that --pair adds to and --conn selects from. NULL: that of t->observer, which exists
      * only in this case. */
     struct conn_table *(*conns)(struct trace *t);
+    /* A frame was read, and its packet will come soon. NULL: that is of no use. */
+    void (*expect)(struct trace *t, const struct frame *f);
     /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* -i: no packet is left that has arrived; called at least ten times a second */

@@ -333,6 +333,11 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     judge_packet(job->judge, p);
 }
 
+static void expect(struct trace *t, const struct frame *f)
+{
+    judge_expect(job_of(t)->judge, f);
+}
+
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
     judge_drops(job_of(t)->judge, file, n);
@@ -546,5 +551,5 @@ static void init(struct trace *t)
     cli_color("auto", &job_of(t)->color);
 }
 
-TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .packet = packet, .drops = drops,
-          .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect, .packet = packet,
+          .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)

@@ -6,6 +6,9 @@
     (READS(IP_VERSION) | READS(IP_IHL) | READS(IP_PROTO) | READS(IP_SRC) | READS(IP_DST) | READS(UDP_DPORT) |          \
      READS(BTH_DQPN))
 
+/* With fewer flows the processor's caches hold them all. */
+#define MANY_FLOWS 512
+
 /* Kinds of packets that may take the fast path. */
 #define ON_FAST_PATH (ON_BTH | ON_UDP | ON_CONN | ON_RC)
 
@@ -53,6 +56,117 @@ static inline uint32_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORD
     return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> j->usual_shift];
 }
 
+/* --- Packets to come --------------------------------------------------------------------------- */
+
+#define AHEAD_STEP  16 /* packets between two steps for a packet, in which memory arrives */
+#define CACHE_LINE  64
+#define HEADERS_MIN 44 /* bytes of IPv4, UDP and BTH that are looked at */
+
+/* Fetch the `n` bytes at `from`; nothing is read. Inline, as gcc drops calls of functions that do nothing else. */
+ALWAYS_INLINE void fetch(const void *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += CACHE_LINE)
+        __builtin_prefetch((const char *)from + i);
+}
+
+static bool is_response(const struct ahead *a)
+{
+    return opcode_table[a->opcode].flags & OPF_RESPONSE;
+}
+
+/* The place in the table, by headers that no one has decoded yet. */
+static void expect_place(struct judge *j, struct ahead *a, const struct frame *f)
+{
+    uint32_t at = f->caplen >= 14 && load_be16(f->data + 12) == 0x8100 ? 18 : 14;
+    uint64_t w[USUAL_WORDS] = {0};
+
+    *a = (struct ahead){.of = FLOW_NONE};
+    if (f->linktype != LINK_ETHERNET || f->caplen < at + HEADERS_MIN || load_be16(f->data + at - 2) != 0x0800)
+        return;
+    w[1] = load_le64(f->data + at + 8) & j->usual_bits[1];
+    w[4] = load_le64(f->data + at + 32) & j->usual_bits[4];
+    a->place = usual_place(j, w);
+    a->opcode = f->data[at + 28];
+    a->psn = load_be32(f->data + at + 36) & PSN_MASK;
+    fetch(a->place, 1);
+}
+
+/* The flow itself, whose number has arrived. */
+static void expect_flow(const struct judge *j, struct ahead *a)
+{
+    if (!a->place)
+        return;
+    a->of = *a->place;
+    fetch(&j->flow[a->of], 2 * CACHE_LINE);
+    fetch(&j->flows[a->of], 2 * CACHE_LINE);
+    fetch(&j->flows[a->of].kind[is_response(a) ? KIND_RSP : KIND_REQ], 2 * CACHE_LINE);
+}
+
+/* The requests that it is about: those of its peer, if it is a response. */
+static void expect_requests(const struct judge *j, struct ahead *a)
+{
+    const struct jflow *f;
+
+    if (a->of == FLOW_NONE || !is_response(a))
+        return;
+    a->of = j->flow[a->of].peer;
+    if (a->of == FLOW_NONE)
+        return;
+    f = &j->flows[a->of];
+    fetch(f, 2 * CACHE_LINE);
+    fetch(&f->calm, 1);
+    fetch(&f->rsp[a->psn % RSP_IDS], 1);
+    fetch(&f->n_rsp, 2 * CACHE_LINE);
+}
+
+/* What is kept of them. */
+ALWAYS_INLINE void expect_evidence(const struct judge *j, const struct ahead *a)
+{
+    const struct jflow *f = a->of == FLOW_NONE ? NULL : &j->flows[a->of];
+
+    if (!f || !f->dir || !f->shadow)
+        return;
+    fetch(f->dir, offsetof(struct req_dir, seq));
+    fetch(&f->dir->packets, offsetof(struct req_dir, acks) - offsetof(struct req_dir, packets));
+    fetch(&f->dir->sent, 1);
+    fetch(f->shadow, sizeof *f->shadow);
+}
+
+/* The packet that it acknowledges, or the place for it. */
+ALWAYS_INLINE void expect_sent(const struct judge *j, const struct ahead *a)
+{
+    const struct jflow *f = a->of == FLOW_NONE ? NULL : &j->flows[a->of];
+    const struct requester *r = f && f->shadow ? &f->shadow->req.r : NULL;
+
+    if (!r || !f->dir || !f->dir->sent)
+        return;
+    fetch(&f->dir->sent[a->psn & (f->dir->slots - 1)], sizeof *f->dir->sent);
+    fetch(req_msg(r, is_response(a) ? r->msg_head : r->msg_tail - 1), sizeof(struct req_msg));
+}
+
+static struct ahead *ahead_of(struct judge *j, unsigned step)
+{
+    return &j->ahead[(j->n_ahead - step * AHEAD_STEP) % AHEAD];
+}
+
+static __attribute__((noinline)) void expect(struct judge *j, const struct frame *f)
+{
+    expect_place(j, ahead_of(j, 0), f);
+    expect_flow(j, ahead_of(j, 1));
+    expect_requests(j, ahead_of(j, 2));
+    expect_evidence(j, ahead_of(j, 3));
+    expect_sent(j, ahead_of(j, 4));
+    j->n_ahead++;
+}
+
+void judge_expect(struct judge *j, const struct frame *f)
+{
+    if (UNLIKELY(j->many))
+        expect(j, f);
+}
+
+/* --- The table --------------------------------------------------------------------------------- */
+
 size_t judge_usual_places(const struct judge *j)
 {
     size_t n = (size_t)1 << USUAL_BITS;
@@ -66,6 +180,7 @@ size_t judge_usual_places(const struct judge *j)
  * again. */
 static void use_more_places(struct judge *j, uint32_t flow)
 {
+    j->many |= flow >= MANY_FLOWS;
     while (flow * UINT64_C(4) > UINT64_C(1) << (64 - j->usual_shift) &&
            UINT64_C(1) << (64 - j->usual_shift) < judge_usual_places(j))
         j->usual_shift--;

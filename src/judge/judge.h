@@ -93,6 +93,9 @@ struct judge *judge_new(const struct judge_opts *o);
 void judge_free(struct judge *j);
 /* The connection table: parameters given by the user are added with conn_learn(). */
 struct conn_table *judge_conns(struct judge *j);
+/* Frame `f` will come soon: with thousands of connections each packet finds its own out of the processor's caches, so
+ * its memory is fetched ahead. Changes nothing else, and may be left out. */
+void judge_expect(struct judge *j, const struct frame *f);
 /* Judge a packet; packets of one interface in the order of their time stamps. */
 void judge_packet(struct judge *j, const struct pkt *p);
 /* File `file` states that its capture dropped `drops` frames. */

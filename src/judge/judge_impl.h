@@ -50,8 +50,11 @@ struct judge {
     /* flow of the packets on the fast path, by a hash of their headers: its upper 64 - usual_shift bits */
     uint32_t *usual;
     unsigned usual_shift;
-    uint64_t n_found;        /* number of failures and notes so far */
-    uint64_t n_found_before; /* n_found before the current packet */
+    bool many;                 /* there are so many flows that judge_expect() is of use */
+    struct ahead ahead[AHEAD]; /* packets that judge_expect() was told of lately, a ring */
+    uint32_t n_ahead;          /* how many there were */
+    uint64_t n_found;          /* number of failures and notes so far */
+    uint64_t n_found_before;   /* n_found before the current packet */
     struct ud_dest ud[UD_DESTS];
     uint64_t ud_from[UD_DESTS]; /* keys of queue pairs that have sent datagrams; 0: unused */
     bool ud_from_lost;

@@ -58,6 +58,15 @@ struct cm_exchange {
 #define CM_EXCHANGES 4096
 #define CM_WAYS      16
 
+/* A packet that is about to come (judge_expect()). */
+struct ahead {
+    const uint32_t *place; /* in judge.usual; NULL: not known */
+    uint32_t psn;
+    uint8_t opcode;
+    uint32_t of; /* flow of the requests that it is about; FLOW_NONE: not known */
+};
+#define AHEAD 128 /* a power of two */
+
 /* A message of a CM exchange, not a REQ. */
 struct cm_packet {
     const struct pkt *p;
