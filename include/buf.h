@@ -93,6 +93,8 @@ void buf_gid(struct buf *b, const uint8_t *p);
 void buf_mac(struct buf *b, const uint8_t *p);
 /* A time in ns as seconds with nine decimals, as in tshark's frame.time_epoch. */
 void buf_time(struct buf *b, ns_t t);
+/* "1.234568": seconds with six decimals, rounded. */
+void buf_seconds(struct buf *b, ns_t t);
 /* A duration in ns, in the unit that suits it: "4.096 us", "655.36 ms". */
 void buf_duration(struct buf *b, ns_t t);
 /* The same with three significant digits, as in a sentence: "67.1 ms", "4 us"; more than 1000 s in whole seconds. */

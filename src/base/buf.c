@@ -369,6 +369,38 @@ void buf_duration(struct buf *b, ns_t t)
     buf_printf(b, "%.9g %s", (double)t / (double)time_units[i].unit, time_units[i].name);
 }
 
+/* length / unit with three significant digits, as "%.3g" prints it. False, and nothing, if it is not below 1000 or lies
+ * in the middle of two such numbers: then printf() decides. */
+static bool put_rounded(struct buf *b, bool negative, uint64_t length, uint64_t unit)
+{
+    uint32_t scale = length >= 100 * unit ? 1 : length >= 10 * unit ? 10 : 100, fraction;
+    uint64_t v;
+
+    if (length >= 1000 * unit - unit / 2 || (unit > 1 && length * scale % unit == unit / 2))
+        return false;
+    v = (length * scale + unit / 2) / unit;
+    if (negative)
+        buf_char(b, '-');
+    buf_dec(b, v / scale);
+    fraction = (uint32_t)(v % scale);
+    if (fraction)
+        buf_char(b, '.');
+    for (scale /= 10; fraction; fraction %= scale, scale /= 10)
+        buf_char(b, (char)('0' + fraction / scale));
+    return true;
+}
+
+void buf_seconds(struct buf *b, ns_t t)
+{
+    uint64_t length = t < 0 ? -(uint64_t)t : (uint64_t)t, us = (length + NS_PER_US / 2) / NS_PER_US;
+
+    if (t < 0)
+        buf_char(b, '-');
+    buf_dec(b, us / 1000000);
+    buf_char(b, '.');
+    buf_dec0(b, us % 1000000, 6);
+}
+
 /* A value that rounds to 1000 is printed in the next unit: 999.5 us is 1 ms. */
 void buf_rounded(struct buf *b, ns_t t)
 {
@@ -377,6 +409,11 @@ void buf_rounded(struct buf *b, ns_t t)
 
     while (unit > 1 && length < unit - unit / 2000)
         unit = (uint64_t)time_units[++i].unit;
+    if (put_rounded(b, t < 0, length, unit)) {
+        buf_char(b, ' ');
+        buf_puts(b, time_units[i].name);
+        return;
+    }
     buf_printf(b, length >= 1000 * unit - unit / 2 ? "%.0f %s" : "%.3g %s", (double)t / (double)time_units[i].unit,
                time_units[i].name);
 }

@@ -142,7 +142,7 @@ static void put_number(struct buf *b, const struct command_row *q)
 
 static void put_start(struct buf *b, const struct command_row *q)
 {
-    buf_printf(b, "%.6f", (double)(q->c->start - q->origin) / 1e9);
+    buf_seconds(b, q->c->start - q->origin);
 }
 
 static void put_connection(struct buf *b, const struct command_row *q)

@@ -74,7 +74,7 @@ void ticks_begin(struct ticks *t)
 static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t since, const struct meter_counts *c)
 {
     if (i == 0)
-        buf_printf(b, "%.6f", (double)since / 1e9);
+        buf_seconds(b, since);
     else if (i == 1 && r->conn)
         buf_dec(b, r->conn);
     else if (i == 1)

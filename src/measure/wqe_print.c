@@ -119,7 +119,7 @@ static void put_id(struct buf *b, const struct wqe_row *q)
 
 static void put_start(struct buf *b, const struct wqe_row *q)
 {
-    buf_printf(b, "%.6f", (double)(q->w->start - q->origin) / 1e9);
+    buf_seconds(b, q->w->start - q->origin);
 }
 
 static void put_connection(struct buf *b, const struct wqe_row *q)

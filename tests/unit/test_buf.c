@@ -35,6 +35,12 @@ Test(buf, a_duration_is_rounded_to_three_digits)
     EXPECT_TEXT(buf_rounded(&b, 0), "0 ns");
     EXPECT_TEXT(buf_rounded(&b, 999), "999 ns");
     EXPECT_TEXT(buf_rounded(&b, 4096), "4.1 us");
+    EXPECT_TEXT(buf_rounded(&b, -4096), "-4.1 us");
+    EXPECT_TEXT(buf_rounded(&b, 2125), "2.12 us");
+    EXPECT_TEXT(buf_rounded(&b, 9996), "10 us");
+    EXPECT_TEXT(buf_rounded(&b, 1050001), "1.05 ms");
+    EXPECT_TEXT(buf_seconds(&b, 1234567899), "1.234568");
+    EXPECT_TEXT(buf_seconds(&b, -1500), "-0.000002");
     EXPECT_TEXT(buf_rounded(&b, 67108864), "67.1 ms");
     EXPECT_TEXT(buf_rounded(&b, 2 * NS_PER_MS), "2 ms");
     EXPECT_TEXT(buf_rounded(&b, 999499), "999 us");
