@@ -1,4 +1,6 @@
 /* layer 1 (wire): the list of all headers. Add a new protocol here. */
+#include "dissect/file/nfs.h"
+#include "dissect/file/smbd.h"
 #include "dissect/frame_fields.h"
 #include "dissect/ib/ib.h"
 #include "dissect/ip/icmp.h"
@@ -22,15 +24,13 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/socket/smc.h"
 #include "dissect/uet/uet.h"
 #include "dissect/ulp/iser.h"
-#include "dissect/ulp/nfs.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/rping.h"
 #include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/scsi.h"
-#include "dissect/ulp/smbd.h"
-#include "dissect/ulp/smc.h"
 #include "dissect/ulp/srp.h"
 
 const struct hdr *const all_headers[] = {

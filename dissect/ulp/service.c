@@ -1,10 +1,10 @@
 /* layer 1 (wire): upper-layer protocols by what CM says of a connection. */
 #include "dissect/ulp/service.h"
 
+#include "dissect/file/rpcrdma.h"
 #include "dissect/mad/cm.h"
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
-#include "dissect/ulp/rpcrdma.h"
 #include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/srp.h"
 

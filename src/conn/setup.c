@@ -3,8 +3,8 @@
 
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "dissect/socket/smc.h"
 #include "dissect/ulp/service.h"
-#include "dissect/ulp/smc.h"
 
 /* --- One half --------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "dissect/mad/cm.h"
 #include "src/conn/conn.h"
 
-#define SETUP_SMC_END 26 /* bytes: SMC_END_LEN of dissect/ulp/smc.h, which includes all of a packet */
+#define SETUP_SMC_END 26 /* bytes: SMC_END_LEN of dissect/socket/smc.h, which includes all of a packet */
 
 #define LEARN_PENDING 256 /* REQs, and halves of exchanges, that are remembered */
 

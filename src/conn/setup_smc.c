@@ -1,7 +1,7 @@
 /* layer 2b (conn): connections of SMC-R, learnt from the CLC messages in the TCP connection: they use no CM. */
 #include "src/conn/setup.h"
 
-#include "dissect/ulp/smc.h"
+#include "dissect/socket/smc.h"
 
 _Static_assert(SETUP_SMC_END == SMC_END_LEN, "what a setup keeps of a message");
 

@@ -1,6 +1,6 @@
 /* layer 2b (ulp): RPC over RDMA with NFS: calls, their chunks and replies, callbacks. */
+#include "dissect/file/nfs.h"
 #include "dissect/mad/cm.h"
-#include "dissect/ulp/nfs.h"
 #include "src/ulp/proto.h"
 
 /* What a call keeps. Its key is the xid, of a callback with CALLBACK. */

@@ -1,5 +1,5 @@
 /* layer 2b (ulp): SMB Direct: SMB2 requests, the memory that READ and WRITE offer, and responses. */
-#include "dissect/ulp/smbd.h"
+#include "dissect/file/smbd.h"
 
 #include "src/ulp/proto.h"
 

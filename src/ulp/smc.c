@@ -2,7 +2,7 @@
  *
  * What an end writes until it says so in a CDC message is a command: the memory is the receiver's ring, known from CLC
  * or from Confirm RKey, the bytes are those by which the producer cursor moved. */
-#include "dissect/ulp/smc.h"
+#include "dissect/socket/smc.h"
 
 #include "src/ulp/proto.h"
 

@@ -2,7 +2,7 @@
 #include "src/ulp/ulp_impl.h"
 
 #include "dissect/ip/tcp.h"
-#include "dissect/ulp/smc.h"
+#include "dissect/socket/smc.h"
 #include "zeros.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* layer 2b tests: RPC over RDMA and NFS: chunks, long calls and replies, callbacks, damage. */
-#include "dissect/ulp/nfs.h"
+#include "dissect/file/nfs.h"
 #include "tests/unit/ulp_run.h"
 
 #define RKEY 0x1234

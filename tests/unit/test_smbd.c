@@ -1,5 +1,5 @@
 /* layer 2b tests: SMB Direct: SMB2 requests in one or several messages, the memory that they offer, damage. */
-#include "dissect/ulp/smbd.h"
+#include "dissect/file/smbd.h"
 
 #include "tests/unit/ulp_run.h"
 

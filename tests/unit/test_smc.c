@@ -1,5 +1,5 @@
 /* layer 2b tests: SMC-R: rings and the data in them, LLC requests, CLC messages, damage. */
-#include "dissect/ulp/smc.h"
+#include "dissect/socket/smc.h"
 
 #include "tests/unit/ulp_run.h"
 

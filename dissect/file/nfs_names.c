@@ -1,5 +1,5 @@
 /* layer 1 (wire): NFS: names of procedures, operations and statuses. */
-#include "dissect/ulp/nfs.h"
+#include "dissect/file/nfs.h"
 
 static const char *const procs3[] = {"NULL",   "GETATTR", "SETATTR",  "LOOKUP", "ACCESS",  "READLINK",
                                      "READ",   "WRITE",   "CREATE",   "MKDIR",  "SYMLINK", "MKNOD",

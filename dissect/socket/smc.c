@@ -1,5 +1,5 @@
 /* layer 1 (wire): SMC-R: CLC, LLC and CDC messages read, recognised, their fields. */
-#include "dissect/ulp/smc.h"
+#include "dissect/socket/smc.h"
 
 #include "dissect/ulp/upper_hdr.h"
 

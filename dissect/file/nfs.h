@@ -2,10 +2,10 @@
  *
  * Sources: RFC 1813, 7530, 8881, 7862 and 8276 by the XDR files of nfs-ganesha (nfs23.x, nfsv41.x), RFC 8267 for what
  * chunks carry, and captures of Linux 6.1 with what the kernels traced. Filter names are those of tshark. */
-#ifndef RDMATRACE_DISSECT_ULP_NFS_H
-#define RDMATRACE_DISSECT_ULP_NFS_H
+#ifndef RDMATRACE_DISSECT_FILE_NFS_H
+#define RDMATRACE_DISSECT_FILE_NFS_H
 
-#include "dissect/ulp/rpcrdma.h"
+#include "dissect/file/rpcrdma.h"
 
 #define NFS_OPS_MAX  15 /* operations of a compound that are kept */
 #define NFS_NAME_MAX 23 /* bytes of a name that are kept */

@@ -1,5 +1,5 @@
 /* layer 1 (wire): RPC over RDMA: headers of the transport and of RPC read, and recognised. */
-#include "dissect/ulp/rpcrdma.h"
+#include "dissect/file/rpcrdma.h"
 
 #define READ_LEN    20 /* position, handle, length, offset */
 #define SEGMENT_LEN 16

@@ -1,5 +1,5 @@
 /* layer 1 (wire): NFS: items of XDR, walked through one by one. */
-#include "dissect/ulp/nfs_walk.h"
+#include "dissect/file/nfs_walk.h"
 
 #include "dissect/ib/icrc.h"
 

@@ -1,6 +1,6 @@
 /* layer 1 (wire): NFS: fields of arguments and results. */
+#include "dissect/file/nfs.h"
 #include "dissect/ib/icrc.h"
-#include "dissect/ulp/nfs.h"
 #include "dissect/ulp/upper_hdr.h"
 
 #define HDR(id, filter_name, title, bytes) UPPER_HDR(id, filter_name, title, "nfs", "NFS", bytes)

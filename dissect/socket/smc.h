@@ -3,8 +3,8 @@
  *
  * Sources: the kernel's net/smc, RFC 7609 as far as the kernel follows it, and captures of Linux 6.1. Filter names are
  * those of tshark. Linux writes the lengths of version 2 of LLC in the order of its CPU. */
-#ifndef RDMATRACE_DISSECT_ULP_SMC_H
-#define RDMATRACE_DISSECT_ULP_SMC_H
+#ifndef RDMATRACE_DISSECT_SOCKET_SMC_H
+#define RDMATRACE_DISSECT_SOCKET_SMC_H
 
 #include "dissect/ulp/ulp.h"
 

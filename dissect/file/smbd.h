@@ -2,8 +2,8 @@
  *
  * Sources: the kernel's fs/smb (client, server, common/smb2pdu.h) and captures of Linux 6.1. Names are those of MS-SMBD
  * and MS-SMB2, filter names those of tshark. */
-#ifndef RDMATRACE_DISSECT_ULP_SMBD_H
-#define RDMATRACE_DISSECT_ULP_SMBD_H
+#ifndef RDMATRACE_DISSECT_FILE_SMBD_H
+#define RDMATRACE_DISSECT_FILE_SMBD_H
 
 #include "dissect/ulp/ulp.h"
 

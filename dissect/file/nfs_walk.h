@@ -1,8 +1,8 @@
 /* layer 1 (wire): NFS: items of XDR, walked through one by one. */
-#ifndef RDMATRACE_DISSECT_ULP_NFS_WALK_H
-#define RDMATRACE_DISSECT_ULP_NFS_WALK_H
+#ifndef RDMATRACE_DISSECT_FILE_NFS_WALK_H
+#define RDMATRACE_DISSECT_FILE_NFS_WALK_H
 
-#include "dissect/ulp/nfs.h"
+#include "dissect/file/nfs.h"
 
 /* A walk through arguments or results. `lost`: the bytes end, or what follows is not known. */
 struct walk {

@@ -1,5 +1,5 @@
 /* layer 1 (wire): RPC over RDMA: fields of the headers of the transport and of RPC, private data of CM. */
-#include "dissect/ulp/rpcrdma.h"
+#include "dissect/file/rpcrdma.h"
 #include "dissect/ulp/upper_hdr.h"
 
 /* A number of four bytes at byte `at`. */

@@ -2,8 +2,8 @@
  *
  * Sources: the kernel's linux/sunrpc/rpc_rdma.h and net/sunrpc/xprtrdma, RFC 8166, RFC 8797 (private data), RFC 5531
  * (RPC), and captures of Linux 6.1. Filter names are those of tshark. */
-#ifndef RDMATRACE_DISSECT_ULP_RPCRDMA_H
-#define RDMATRACE_DISSECT_ULP_RPCRDMA_H
+#ifndef RDMATRACE_DISSECT_FILE_RPCRDMA_H
+#define RDMATRACE_DISSECT_FILE_RPCRDMA_H
 
 #include "dissect/ulp/ulp.h"
 

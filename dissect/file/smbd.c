@@ -1,5 +1,5 @@
 /* layer 1 (wire): SMB Direct and SMB2: messages read, recognised, their fields. */
-#include "dissect/ulp/smbd.h"
+#include "dissect/file/smbd.h"
 
 #include "dissect/ulp/upper_hdr.h"
 

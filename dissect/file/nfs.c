@@ -1,5 +1,5 @@
 /* layer 1 (wire): NFS: arguments and results of procedures and operations. */
-#include "dissect/ulp/nfs_walk.h"
+#include "dissect/file/nfs_walk.h"
 
 /* --- Version 3 -------------------------------------------------------------------------------- */
 
