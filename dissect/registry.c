@@ -1,5 +1,7 @@
 /* layer 1 (wire): the list of all headers. Add a new protocol here. */
+#include "dissect/file/lnet.h"
 #include "dissect/file/nfs.h"
+#include "dissect/file/p9.h"
 #include "dissect/file/smbd.h"
 #include "dissect/frame_fields.h"
 #include "dissect/ib/ib.h"
@@ -24,6 +26,7 @@
 #include "dissect/mad/sa_records.h"
 #include "dissect/mad/smp.h"
 #include "dissect/opaque.h"
+#include "dissect/socket/rds.h"
 #include "dissect/socket/smc.h"
 #include "dissect/uet/uet.h"
 #include "dissect/ulp/iser.h"
@@ -135,7 +138,7 @@ const struct hdr *const all_headers[] = {
         /* upper protocols */
         IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF) ISER_HDRS(HDR_REF)
             SCSI_HDRS(HDR_REF) SRP_HDRS(HDR_REF) SMBD_HDRS(HDR_REF) SMC_HDRS(HDR_REF) RTRS_HDRS(HDR_REF)
-                RPING_HDRS(HDR_REF) UET_HDRS(HDR_REF)
+                RPING_HDRS(HDR_REF) RDS_HDRS(HDR_REF) LNET_HDRS(HDR_REF) P9_HDRS(HDR_REF) UET_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

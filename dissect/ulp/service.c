@@ -1,8 +1,10 @@
 /* layer 1 (wire): upper-layer protocols by what CM says of a connection. */
 #include "dissect/ulp/service.h"
 
+#include "dissect/file/lnet.h"
 #include "dissect/file/rpcrdma.h"
 #include "dissect/mad/cm.h"
+#include "dissect/socket/rds.h"
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
 #include "dissect/ulp/rtrs.h"
@@ -41,6 +43,7 @@ static const struct {
 } privates[] = {
     {"NFS/RDMA", rpcrdma_private_fits, PROOF_MAGIC}, {"RTRS", rtrs_private_fits, PROOF_MAGIC},
     {"NVMe/RDMA", nvme_private_fits, PROOF_SHAPE},   {"SRP", srp_private_fits, PROOF_SHAPE},
+    {"LNet", lnet_private_fits, PROOF_MAGIC},        {"RDS", rds_private_fits, PROOF_PORT},
     {"iSER", iser_private_fits, PROOF_PORT},
 };
 

@@ -51,7 +51,7 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
         buf_puts(b, " refused");
     } else if (p->op->flags & OPF_READ_REQ) {
         buf_puts(b, " data requested");
-    } else if ((send || last) && !call) {
+    } else if ((send || last) && !call && (last || c->ended != ULP_OPEN)) {
         buf_puts(b, ": ");
         ulp_status_text(b, c);
     }

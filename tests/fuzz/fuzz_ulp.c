@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 enum { FROM_SERVER = 1, OTHER_QP = 2, LOST = 4, PROTOCOL = 3 };
-static const char *const words[] = {"nvme", "nfs", "iser", "srp", "smbdirect", "smcr", "rtrs", "rping"};
+static const char *const words[] = {"nvme", "nfs",   "iser", "srp",  "smbdirect", "smcr",
+                                    "rtrs", "rping", "rds",  "lnet", "9p"};
 #define HEAD 40 /* IPv4, UDP, BTH */
 #define MOST 4200
 
