@@ -144,7 +144,10 @@ static void run_label(struct buf *b, uint32_t n, const struct rung *first, const
 {
     if (first->named)
         buf_printf(b, "QP 0x%x ", first->dqpn);
-    buf_printf(b, "%u more, %u-%u%s", n, first->psn, last->psn, first->again ? " (again)" : "");
+    if (first->stream)
+        buf_printf(b, "%u more", n);
+    else
+        buf_printf(b, "%u more, %u-%u%s", n, first->psn, last->psn, first->again ? " (again)" : "");
 }
 
 /* A row, or a folded run, as an arrow. */
@@ -260,6 +263,10 @@ static enum ladder_role role_of(const struct row *row)
         return LADDER_AGAIN;
     if (r->attr)
         return LADDER_CM;
+    if (r->stream)
+        return r->bad_crc || r->terminates                                              ? LADDER_NAK
+               : r->opcode == RDMAP_READ_RESPONSE || r->opcode == RDMAP_ATOMIC_RESPONSE ? LADDER_RESPONSE
+                                                                                        : LADDER_REQUEST;
     return opcode_table[r->opcode].flags & OPF_RESPONSE ? LADDER_RESPONSE : LADDER_REQUEST;
 }
 
@@ -309,11 +316,11 @@ static void line_draw(struct ladder *l, const struct line *line, const struct co
 /* --- Heads ------------------------------------------------------------------------------------ */
 
 /* The name of an end: "ADDRESS QP 0x12"; without a queue pair the address alone. */
-static void end_name(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
+static void end_name(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn, bool stream)
 {
     conn_addr_put(b, a);
     if (have_qpn)
-        buf_printf(b, " QP 0x%x", qpn);
+        buf_printf(b, stream ? " port %u" : " QP 0x%x", qpn);
 }
 
 /* Text from column `from` on, or further left if it needs more room than up to `to`. */
@@ -402,8 +409,8 @@ static void head_draw(const struct ladder *l, const struct flow *f, const struct
 {
     struct buf left = {0}, right = {0};
 
-    end_name(&left, &f->src, f->have_sqpn && !l->o.hosts, f->sqpn);
-    end_name(&right, &f->dst, !l->o.hosts, f->dqpn);
+    end_name(&left, &f->src, f->have_sqpn && !l->o.hosts, f->sqpn, f == &l->left);
+    end_name(&right, &f->dst, !l->o.hosts, f->dqpn, f == &l->left);
     title_draw(l, f->src.network, c->width, b);
     ends_draw(buf_str(&left), buf_str(&right), c, b);
     buf_free(&left);
@@ -422,10 +429,15 @@ static uint32_t choose(struct ladder *l)
         return l->o.conn;
     if (l->around_flow != FLOW_NONE && conn_flow_at(conns, l->around_flow)->conn)
         return conn_flow_at(conns, l->around_flow)->conn;
+    for (uint32_t i = 0; l->o.around && i < l->n; i++)
+        if (l->rungs[i].stream && l->rungs[i].frame == l->o.around && l->rungs[i].tap >> 16 == l->o.around_file)
+            return l->rungs[i].stream;
     if (worst)
         return worst;
     for (uint32_t i = 0; i < l->n; i++)
-        if (l->rungs[i].flow != FLOW_NONE)
+        if (l->rungs[i].stream)
+            return l->rungs[i].stream;
+        else if (l->rungs[i].flow != FLOW_NONE)
             return conn_flow_at(conns, l->rungs[i].flow)->conn;
     return conn_counts(conns).flows ? conn_flow_at(conns, 0)->conn : 0; /* of messages of CM alone, say */
 }
@@ -438,7 +450,7 @@ static const struct flow *left_flow(struct ladder *l)
     for (uint32_t i = 0; l->conn && i < conn_counts(conns).flows; i++)
         if (conn_flow_at(conns, i)->conn == l->conn)
             return conn_flow_at(conns, i);
-    return NULL;
+    return ladder_stream(l, l->conn);
 }
 
 /* The lines to draw: the first ones, or those around the frame asked for. */

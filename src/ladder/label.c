@@ -10,6 +10,10 @@ static void label(struct buf *b, const struct rung *r, bool numbers)
     const struct opinfo *op = &opcode_table[r->opcode];
     unsigned type = aeth_type(r->syndrome);
 
+    if (r->stream) {
+        label_stream(b, r, numbers);
+        return;
+    }
     if (r->attr) {
         buf_printf(b, "CM %s%s", cm_attr_str(r->attr) ? cm_attr_str(r->attr) : "message", r->again ? " (again)" : "");
         return;

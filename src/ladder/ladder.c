@@ -145,9 +145,17 @@ static bool is_other(struct ladder *l, const struct rung *r)
 {
     const struct flow *f = r->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(l->observer), r->flow);
 
+    if (r->stream && !l->o.hosts)
+        return l->o.conn && r->stream != l->o.conn;
     if (l->o.hosts)
         return l->o.conn && is_between_others(l, r, f);
     return l->o.conn && f && f->peer != FLOW_NONE && f->conn != l->o.conn;
+}
+
+void ladder_keep(struct ladder *l, const struct rung *r)
+{
+    if (!l->hidden && r->ts >= l->from && r->ts <= l->to && !is_other(l, r))
+        rung_keep(l, r);
 }
 
 /* Notes about every frame: the first one, and the one asked for. */
@@ -183,8 +191,7 @@ static void on_event(void *user, const struct event *e)
         cm_fill(&r, &m);
         r.again = cm_is_again(l, &r);
     }
-    if (!l->hidden && r.ts >= l->from && r.ts <= l->to && !is_other(l, &r))
-        rung_keep(l, &r);
+    ladder_keep(l, &r);
 }
 
 struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts)
@@ -201,7 +208,7 @@ struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts)
     l->around_flow = FLOW_NONE;
     l->explain = explain_new(o);
     l->taps = taps_new(o);
-    if (!l->explain || !l->taps || !observer_subscribe(o, &s)) {
+    if (!l->explain || !l->taps || !observer_subscribe(o, &s) || !ladder_streams(l)) {
         ladder_free(l);
         return NULL;
     }

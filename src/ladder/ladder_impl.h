@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_LADDER_LADDER_IMPL_H
 #define RDMATRACE_LADDER_LADDER_IMPL_H
 
+#include "dissect/iwarp/iwarp.h"
 #include "src/explain/explain.h"
 #include "src/ladder/ladder.h"
 
@@ -21,6 +22,13 @@ struct rung {
     uint32_t missing;     /* of a request: PSNs before it not seen at its tap */
     uint32_t id, peer_id; /* of a CM message: communication ids of its sender and its receiver; 0: none */
     uint32_t qpn, to_qpn; /* of a CM message: queue pairs in it, 0: none */
+    /* Of iWARP: an FPDU, MPA request or reply. Then `opcode` is that of RDMAP or an enum shown (streams.c), `psn` and
+     * `icrc` the sequence number behind it, `qpn` and `dqpn` the ports of its sender and its receiver. */
+    uint32_t stream;         /* number of the connection; 0: not of iWARP */
+    uint32_t msn;            /* of an untagged message; 0: none */
+    bool initiator, bad_crc; /* initiator: who sent it */
+    bool terminates;         /* `terminate` is filled */
+    struct rdmap_terminate terminate;
 };
 
 /* Communication ids of a CM exchange: of the left end, and of the right one; 0: not known. */
@@ -74,6 +82,7 @@ struct ladder {
     ns_t around_ts;           /* its time */
     uint32_t around_flow;     /* its flow; FLOW_NONE: none */
     uint32_t conn;            /* connection drawn */
+    struct flow left;         /* of an iWARP connection: what its initiator sends */
     struct conn_addr host[2]; /* with o.hosts, known with have_hosts: its ends */
     bool have_hosts;
     struct rung cm[CM_RECENT]; /* latest CM messages */
@@ -110,6 +119,18 @@ bool incidents_index(struct ladder *l);
 const char *incidents_cause(const struct ladder *l, const struct rung *r, bool *after);
 /* True if the retries of a flow were exhausted. */
 bool incidents_gave_up(struct ladder *l, uint32_t flow);
+
+/* --- ladder.c --- */
+/* Keep a packet, unless it is known not to be drawn. */
+void ladder_keep(struct ladder *l, const struct rung *r);
+
+/* --- streams.c --- */
+/* Follow iWARP connections. False: no room. */
+bool ladder_streams(struct ladder *l);
+/* The flow of the initiator of iWARP connection number `conn`; NULL: no packet of it was kept. */
+const struct flow *ladder_stream(struct ladder *l, uint32_t conn);
+/* The label of an FPDU; `numbers`: with its length. */
+void label_stream(struct buf *b, const struct rung *r, bool numbers);
 
 /* --- label.c --- */
 /* The label of a packet in `room` columns: words are abbreviated, then numbers omitted, then it is truncated. */

@@ -65,6 +65,8 @@ static bool belongs(struct ladder *l, const struct rung *r, const struct flow *c
     unsigned end = end_of(r, c);
     uint32_t flow = r->flow;
 
+    if (r->stream)
+        return r->stream == c->conn;
     if (!r->attr) {
         if (flow == FLOW_NONE) /* a CNP or a packet with a bad ICRC, before the first other packet */
             flow = conn_flow_named(observer_conns(l->observer), r->tap, &r->src, &r->dst, r->dqpn);
@@ -330,7 +332,8 @@ static bool is_plain(const struct ladder *l, const struct row *row)
 
     bool alone = !l->o.around_in_run && has_frame_around(l, row);
 
-    return !event && !nak && seen && !alone && !(opcode_table[row->r->opcode].flags & OPF_CNP);
+    return !event && !nak && seen && !alone && !row->r->bad_crc &&
+           (row->r->stream || !(opcode_table[row->r->opcode].flags & OPF_CNP));
 }
 
 /* True if `b` continues the run of `a`. */

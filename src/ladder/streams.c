@@ -1,0 +1,92 @@
+/* layer 3 (ladder): iWARP connections: each FPDU, MPA request and reply is drawn as a packet. */
+#include "src/iwarp/iwarp.h"
+
+#include "bits.h"
+#include "dissect/ip/tcp.h"
+#include "dissect/pkt.h"
+#include "src/conn/packet.h"
+#include "src/ladder/ladder_impl.h"
+
+/* What a rung shows: MPA messages, an FPDU that could not be read, else its opcode. */
+enum shown { SHOWN_REQUEST = RDMAP_OPCODES, SHOWN_REPLY, SHOWN_REJECTED, SHOWN_OTHER };
+
+static uint8_t shown_of(const struct iwarp_unit *u)
+{
+    const struct mpa_start *m = &u->conn->sent[u->side].start;
+
+    if (u->start)
+        return !m->reply ? SHOWN_REQUEST : m->rejected ? SHOWN_REJECTED : SHOWN_REPLY;
+    return u->readable && u->ddp.opcode < RDMAP_OPCODES ? u->ddp.opcode : SHOWN_OTHER;
+}
+
+static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
+{
+    struct rung r = {.ts = p->frame->ts,
+                     .frame = frame_u32(p),
+                     .psn = u->end & PSN_MASK,
+                     .tap = conn_tap_of(p->frame),
+                     .ip_id = frame_ip_id(p),
+                     .icrc = u->end,
+                     .opcode = shown_of(u),
+                     .flow = FLOW_NONE,
+                     .stream = u->conn->number,
+                     .qpn = u->conn->port[u->side],
+                     .dqpn = u->conn->port[!u->side],
+                     .initiator = u->side == IWARP_INITIATOR,
+                     .bad_crc = u->crc && u->whole && !u->crc_good};
+
+    conn_addr_of(p, &r.src, &r.dst);
+    r.len = (uint16_t)min_u32(u->readable ? u->payload_len : 0, UINT16_MAX);
+    if (u->readable && !u->ddp.tagged)
+        r.msn = u->ddp.msn;
+    if (r.opcode == RDMAP_TERMINATE && u->payload)
+        r.terminates = rdmap_terminate_get(&r.terminate, u->payload, u->payload_len);
+    ladder_keep(user, &r);
+}
+
+bool ladder_streams(struct ladder *l)
+{
+    const struct iwarp_sub s = {.user = l, .fpdu = on_fpdu};
+
+    return iwarp_subscribe(observer_iwarp(l->observer), &s);
+}
+
+const struct flow *ladder_stream(struct ladder *l, uint32_t conn)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct rung *r = &l->rungs[i];
+        if (!r->stream || r->stream != conn)
+            continue;
+        l->left = (struct flow){.conn = conn,
+                                .src = r->initiator ? r->src : r->dst,
+                                .dst = r->initiator ? r->dst : r->src,
+                                .tap = r->tap,
+                                .have_sqpn = true,
+                                .sqpn = r->initiator ? r->qpn : r->dqpn,
+                                .dqpn = r->initiator ? r->dqpn : r->qpn};
+        return &l->left;
+    }
+    return NULL;
+}
+
+void label_stream(struct buf *b, const struct rung *r, bool numbers)
+{
+    static const char *const starts[] = {"MPA request", "MPA reply", "MPA reply, rejected", "FPDU"};
+    bool part = r->opcode != RDMAP_READ_REQUEST && r->opcode != RDMAP_TERMINATE;
+
+    if (r->opcode >= RDMAP_OPCODES) {
+        buf_puts(b, starts[r->opcode - RDMAP_OPCODES]);
+    } else {
+        buf_puts(b, rdmap_opcode_str(r->opcode));
+        if (r->msn && r->opcode != RDMAP_TERMINATE)
+            buf_printf(b, " %u", r->msn);
+    }
+    if (r->terminates) {
+        buf_puts(b, ", ");
+        rdmap_terminate_text(b, &r->terminate);
+    } else if (numbers && part && r->opcode < RDMAP_OPCODES) {
+        buf_printf(b, " %u B", r->len);
+    }
+    if (r->bad_crc)
+        buf_puts(b, " bad CRC");
+}
