@@ -61,6 +61,10 @@ static inline uint32_t mpa_fpdu_len(uint16_t ulpdu)
 }
 /* The CRC32c of `len` bytes, as the FPDU carries it (its 4 bytes read as big-endian). */
 uint32_t mpa_crc(const uint8_t *b, uint32_t len);
+/* The same piece by piece: the state at first; with `len` more bytes; the CRC that it is. */
+uint32_t mpa_crc_begin(void);
+uint32_t mpa_crc_add(uint32_t state, const uint8_t *b, uint32_t len);
+uint32_t mpa_crc_end(uint32_t state);
 
 /* --- DDP and RDMAP ---------------------------------------------------------------------------- */
 

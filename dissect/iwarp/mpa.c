@@ -67,8 +67,23 @@ void mpa_start_text(struct buf *b, const struct mpa_start *m)
         buf_printf(b, " private data %u", m->private_len);
 }
 
-uint32_t mpa_crc(const uint8_t *b, uint32_t len)
+uint32_t mpa_crc_begin(void)
+{
+    return UINT32_MAX;
+}
+
+uint32_t mpa_crc_add(uint32_t state, const uint8_t *b, uint32_t len)
 {
     /* crc32_iscsi() does not change the bytes, but its argument is not const */
-    return __builtin_bswap32(~crc32_iscsi((unsigned char *)(uintptr_t)b, (int)len, UINT32_MAX));
+    return crc32_iscsi((unsigned char *)(uintptr_t)b, (int)len, state);
+}
+
+uint32_t mpa_crc_end(uint32_t state)
+{
+    return __builtin_bswap32(~state);
+}
+
+uint32_t mpa_crc(const uint8_t *b, uint32_t len)
+{
+    return mpa_crc_end(mpa_crc_add(mpa_crc_begin(), b, len));
 }

@@ -297,6 +297,7 @@ void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_op
     for (unsigned i = 1; i < p->n_layers; i++)
         put_layer(a, p, p->layers[i]);
     put_crcs(a, p, opts, out);
+    anonymize_iwarp(&a->streams, p, a->data);
     for (unsigned i = p->n_layers; i-- > 1;)
         put_sum(a, p, i);
 }

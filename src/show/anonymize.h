@@ -3,12 +3,14 @@
 #define RDMATRACE_ANONYMIZE_H
 
 #include "dissect/pkt.h"
+#include "src/show/anonymize_iwarp.h"
 #include "src/show/pseudonym.h"
 
 /* Zero it, then call pseudonyms_init() for `names`. */
 struct anonymizer {
     struct pseudonyms names; /* what replaces addresses and names */
     struct pkt packet;       /* the packet as it is written, decoded for its CRCs */
+    struct iwarp_names_table streams;
     uint8_t data[FRAME_MAX]; /* the bytes of the frame that is written */
 };
 
@@ -16,7 +18,8 @@ struct anonymizer {
  * Make *out of the frame of `p`, which was decoded with opts->verify and without opts->headers_only: the numbers that
  * fields describe are as they were, addresses, GUIDs and names replaced, all other bytes zero. ICRC, VCRC and the
  * checksums of IPv4, UDP, TCP and ICMP are right if they were right, wrong if they were wrong; an ICRC that was not
- * verified is zero. out->data stay valid until the next call.
+ * verified is zero. Of iWARP the headers remain as anonymize_iwarp() says, so packets are to come in their order.
+ * out->data stay valid until the next call.
  */
 void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_opts *opts, struct frame *out);
 
