@@ -111,6 +111,10 @@ KNOWN = [
     Known("smb2[.]time", lambda a, b, p: float(b.split("|")[0] or 0) < float(a.split("|")[0] or 0),
           "the time of a request in several messages begins with the last one; here with the first one"),
     # SMC-R.
+    Known("lnet[.].*|frame[.]protocols|infiniband[.](payload|invariant[.]crc)|data[.].*", lambda a, b, p: p.has("lnet.ib.magic") and p.theirs.get("lnet.ib.magic", "") == "",
+          "messages of big-endian senders, and those in private data, are not decoded"),
+    Known("lnet[.]ib_csum", lost, "the checksum has no value"),
+    Known("(lnet[.](o2ib[.]cookie|rdma.*)|infiniband[.]invariant[.]crc)", lambda a, b, p: p.ours.get("lnet.ib.type") == "0xd6", "what follows the LNet header of a GET_REQ is read four bytes early"),
     Known("smc[.].*|frame[.]protocols", lambda a, b, p: p.ours.get("smc.llc_msg", "").startswith("0x2"), "LLC messages of version 2 are malformed to it"),
     # iWARP.
     Known("iwarp_rdma[.](term_.*|hdrct_[dr])", lambda a, b, p: p.has("iwarp_rdma.term_layer") and not p.has("iwarp_rdma.term_rsvd"),
