@@ -217,6 +217,8 @@ struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
 
     if (LIKELY(f != NULL))
         return f;
+    if (!u->conns && u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND))
+        return NULL; /* nothing carries a known protocol, so the peer does not */
     peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     if (peer != FLOW_NONE && u->flows[peer])
         return attach(u->flows[peer]->conn, flow, u->flows[peer]->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT);
