@@ -276,7 +276,9 @@ static void foreign_put(const struct explainer *x, struct buf *b)
 {
     buf_puts(b, "There is no RoCE or InfiniBand traffic in this capture.");
     if (x->mpa)
-        buf_printf(b, " It has iWARP, RDMA over TCP, which ops, flows, ladder and check analyse: %s, the first in frame %u.",
+        buf_printf(b,
+                   " It has iWARP, RDMA over TCP, which ops, flows, ladder and check analyse: %s, the first in "
+                   "frame %u.",
                    count_str(x->mpa, "MPA request"), x->mpa_frame);
 }
 

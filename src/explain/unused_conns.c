@@ -2,6 +2,7 @@
  * not inserted yet, or are wrong in the capture only; connections with too few packets. */
 #include "dissect/ib/opcode.h"
 #include "src/explain/explain_impl.h"
+#include "src/iwarp/iwarp.h"
 
 /* --- ICRCs that were not inserted yet --------------------------------------------------------- */
 
@@ -157,6 +158,72 @@ static void count(struct kind *k, uint32_t frame)
     k->first = !k->n++ || frame < k->first ? frame : k->first;
 }
 
+/* --- iWARP ------------------------------------------------------------------------------------ */
+
+#define IWARP_TOLD 8 /* connections that remarks are made of */
+
+static void put_end(struct buf *b, const struct iwarp_conn *c, unsigned side)
+{
+    struct conn_addr a = {.network = 0};
+
+    memcpy(a.b, c->addr[side], sizeof a.b);
+    conn_addr_put(b, &a);
+    buf_printf(b, " port %u", c->port[side]);
+}
+
+/* What one end of an iWARP connection did, or what happened to what it sent: sentences after " ". */
+static void put_sent(struct buf *b, const struct iwarp_conn *c, unsigned side)
+{
+    const struct iwarp_sent *s = &c->sent[side];
+    const char *sep = " sent";
+
+    if (!s->terminated && !s->bad_crc && !s->again && !s->lacking)
+        return;
+    buf_char(b, ' ');
+    put_end(b, c, side);
+    if (s->terminated) {
+        buf_printf(b, "%s a Terminate in frame %llu (", sep, (unsigned long long)s->terminate_frame);
+        rdmap_terminate_text(b, &s->terminate);
+        buf_char(b, ')');
+        sep = ", and";
+    }
+    if (s->bad_crc) {
+        buf_printf(b, "%s %s with a wrong CRC", sep, count_str(s->bad_crc, "FPDU"));
+        sep = ", and";
+    }
+    if (s->again) {
+        buf_printf(b, "%s %s again", sep, count_str(s->again, "TCP segment"));
+        sep = ", and";
+    }
+    if (s->lacking)
+        buf_printf(b, "%s %s that the capture lacks", sep, count_str(s->lacking, "byte"));
+    buf_char(b, '.');
+}
+
+/* What is known of iWARP connections, whose recovery is TCP's: how they ended, and what was sent again. */
+static void put_iwarp(const struct explainer *x, const char *sep, struct buf *b)
+{
+    const struct iwarp *w = observer_iwarp(x->observer);
+    const struct iwarp_conn *c;
+    unsigned n = 0;
+
+    for (uint32_t i = 0; n < IWARP_TOLD && (c = iwarp_at(w, i)) != NULL; i++) {
+        struct buf text = {0};
+        if (c->refused) {
+            buf_puts(&text, " ");
+            put_end(&text, c, IWARP_RESPONDER);
+            buf_puts(&text, " rejected it in its MPA reply.");
+        }
+        put_sent(&text, c, IWARP_INITIATOR);
+        put_sent(&text, c, IWARP_RESPONDER);
+        if (text.len) {
+            buf_printf(b, "%siWARP connection %u:%s", b->len ? sep : "", c->number, buf_str(&text));
+            n++;
+        }
+        buf_free(&text);
+    }
+}
+
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
 {
     struct kind empty = {0}, unanswered = {0};
@@ -179,4 +246,5 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
                    "the answers were lost "
                    "or passed elsewhere.",
                    empty.n ? sep : "", count_str(unanswered.n, "connection"), unanswered.first);
+    put_iwarp(x, sep, b);
 }
