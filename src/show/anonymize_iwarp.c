@@ -25,7 +25,7 @@ static uint32_t kept_payload(const struct ddp *d)
     }
 }
 
-static void unit_begin(struct iwarp_names *s)
+static void unit_begin(struct iwarp_place *s)
 {
     s->at = s->len = s->keep = 0;
     s->was = s->now = mpa_crc_begin();
@@ -33,7 +33,7 @@ static void unit_begin(struct iwarp_names *s)
 }
 
 /* The first bytes of the unit are in s->head: how long it is, and how much of it remains. */
-static void unit_known(struct iwarp_names *s)
+static void unit_known(struct iwarp_place *s)
 {
     struct mpa_start m;
     struct ddp d;
@@ -53,7 +53,7 @@ static void unit_known(struct iwarp_names *s)
 }
 
 /* The CRC begins with `n` of its bytes at `b`: whether there is one, and it is right. */
-static void crc_begin(struct iwarp_names *s, const uint8_t *b, uint32_t n)
+static void crc_begin(struct iwarp_place *s, const uint8_t *b, uint32_t n)
 {
     uint8_t want[MPA_CRC_LEN];
 
@@ -66,7 +66,7 @@ static void crc_begin(struct iwarp_names *s, const uint8_t *b, uint32_t n)
 }
 
 /* One byte of the unit: what is written. */
-static uint8_t unit_byte(struct iwarp_names *s, uint8_t v)
+static uint8_t unit_byte(struct iwarp_place *s, uint8_t v)
 {
     uint8_t crc[MPA_CRC_LEN], w;
     uint32_t at = s->at++;
@@ -86,7 +86,7 @@ static uint8_t unit_byte(struct iwarp_names *s, uint8_t v)
 }
 
 /* Of the `n` bytes that follow, payload that is zeroed. */
-static uint32_t zeroed(const struct iwarp_names *s, uint32_t n)
+static uint32_t zeroed(const struct iwarp_place *s, uint32_t n)
 {
     if (s->start || !s->len || s->at < s->keep || s->at < sizeof s->head || s->at >= s->len - MPA_CRC_LEN)
         return 0;
@@ -94,7 +94,7 @@ static uint32_t zeroed(const struct iwarp_names *s, uint32_t n)
 }
 
 /* `n` bytes that follow those before. */
-static void take(struct iwarp_names *s, const uint8_t *b, uint32_t n, uint8_t *to)
+static void take(struct iwarp_place *s, bool markers, const uint8_t *b, uint32_t n, uint8_t *to)
 {
     for (uint32_t i = 0, more; i < n && !s->unknown; i++) {
         more = zeroed(s, n - i);
@@ -109,7 +109,7 @@ static void take(struct iwarp_names *s, const uint8_t *b, uint32_t n, uint8_t *t
         to[i] = unit_byte(s, b[i]);
         if (s->len && s->at == s->len) {
             unit_begin(s);
-            s->unknown |= s->start && s->markers;
+            s->unknown |= s->start && markers;
             s->start = false;
         }
     }
@@ -157,9 +157,9 @@ static struct iwarp_names *begin(struct iwarp_names_table *t, const uint8_t ends
         s = t->of[i].used ? s : &t->of[i];
     for (unsigned i = 0; !s && i < IWARP_NAMES; i++)
         s = i == 0 || t->of[i].used < s->used ? &t->of[i] : s;
-    *s = (struct iwarp_names){.used = ++t->clock, .next = seq, .start = true};
+    *s = (struct iwarp_names){.used = ++t->clock, .front = {.next = seq, .start = true}, .again = {.unknown = true}};
     memcpy(s->ends, ends, 36);
-    unit_begin(s);
+    unit_begin(&s->front);
     return s;
 }
 
@@ -178,21 +178,24 @@ static void set_markers(struct iwarp_names_table *t, const struct pkt *p, const 
     if (!other)
         other = begin(t, ends, h->ack);
     other->markers = true;
-    other->unknown |= !other->start;
+    other->front.unknown |= !other->front.start;
 }
 
-/* A segment that does not follow the one before: a retransmission, or one behind a gap. */
+/* A segment that does not follow the latest bytes: a retransmission, or one behind a gap. */
 static void take_other(struct iwarp_names *s, uint32_t seq, const uint8_t *b, uint32_t n, uint8_t *to)
 {
-    struct iwarp_names now = *s;
+    struct iwarp_place p = s->again;
+    int32_t ahead;
 
-    now.unknown = s->markers || !begins_fpdu(b, n);
-    now.start = false;
-    unit_begin(&now);
-    take(&now, b, n, to);
-    now.next = seq + n;
-    if ((int32_t)(now.next - s->next) > 0)
-        *s = now;
+    if (p.next != seq || p.unknown) {
+        p.unknown = s->markers || !begins_fpdu(b, n);
+        p.start = false;
+        unit_begin(&p);
+    }
+    take(&p, s->markers, b, n, to);
+    p.next = seq + n;
+    ahead = (int32_t)(p.next - s->front.next);
+    *(ahead > 0 || (ahead == 0 && s->front.unknown) ? &s->front : &s->again) = p;
 }
 
 void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *to)
@@ -209,7 +212,7 @@ void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *
     s = find(t, ends);
     if (n >= MPA_START_LEN && mpa_key_of(b, n) != MPA_OTHER) {
         bool markers = s && s->markers;
-        if (!s || s->next != h.seq || !s->start) {
+        if (!s || s->front.next != h.seq || !s->front.start) {
             s = begin(t, ends, h.seq);
             s->markers = markers;
         }
@@ -219,9 +222,9 @@ void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *
     if (!s)
         return;
     to += b - p->data;
-    if (h.seq == s->next) {
-        take(s, b, n, to);
-        s->next = h.seq + n;
+    if (h.seq == s->front.next && !s->front.unknown) {
+        take(&s->front, s->markers, b, n, to);
+        s->front.next = h.seq + n;
     } else {
         take_other(s, h.seq, b, n, to);
     }

@@ -7,13 +7,10 @@
 #define IWARP_NAMES                                                                                                    \
     512 /* directions of TCP connections that are followed; then the one unused for longest is given up */
 
-/* One direction of a TCP connection with iWARP: where its next byte belongs. Internal. */
-struct iwarp_names {
-    uint8_t ends[36];  /* addresses and ports, of the sender first */
-    uint64_t used;     /* when it was used last; 0: free */
+/* Where in a stream the next byte belongs. Internal. */
+struct iwarp_place {
     uint32_t next;     /* sequence number of the next byte */
-    bool markers;      /* its FPDUs have markers: nothing of them remains */
-    bool unknown;      /* where in an FPDU the next byte is, is not known */
+    bool unknown;      /* where in an FPDU it is, is not known */
     bool start;        /* the unit is an MPA request or reply, not an FPDU */
     uint32_t at, len;  /* bytes of the unit so far; all of it, 0: not known yet */
     uint8_t head[20];  /* its first bytes */
@@ -21,6 +18,15 @@ struct iwarp_names {
     uint32_t was, now; /* CRC so far: of the unit as it was, as it is written */
     bool wrong;        /* its CRC is wrong */
     bool none;         /* it has no CRC: it is 0 */
+};
+
+/* One direction of a TCP connection with iWARP. Internal. */
+struct iwarp_names {
+    uint8_t ends[36];         /* addresses and ports, of the sender first */
+    uint64_t used;            /* when it was used last; 0: free */
+    bool markers;             /* its FPDUs have markers: nothing of them remains */
+    struct iwarp_place front; /* behind the latest bytes */
+    struct iwarp_place again; /* behind the latest ones that came behind later ones */
 };
 
 struct iwarp_names_table {
@@ -31,7 +37,7 @@ struct iwarp_names_table {
 /* Write what remains of the payload of `p`, if it is a TCP segment of iWARP, to `to`, a frame of the same length whose
  * payload is zero: the headers; the CRC of an FPDU is that of what is written, or another one if it was wrong. Of a
  * stream that began before the capture, and of FPDUs with markers, nothing remains; of a segment behind a gap only what
- * begins with an FPDU. */
+ * begins with an FPDU, or follows what did. */
 void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *to);
 
 #endif
