@@ -220,6 +220,24 @@ static bool has_message(const struct pkt *p)
     return false;
 }
 
+/* Layers of the packet may have bytes of their own: those of an upper protocol go behind them. False: no room. */
+static bool make_room(struct ulp *u, struct pkt *p)
+{
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < p->n_layers; i++)
+        if (p->layers[i].off & LAYER_MESSAGE)
+            n = max_u32(n, (p->layers[i].off & ~LAYER_MESSAGE) + p->layers[i].len);
+    if (n && p->message != u->shown_bytes) {
+        if (n > ULP_SHOWN_MAX)
+            return false;
+        memcpy(u->shown_bytes, p->message, n);
+        p->message = u->shown_bytes;
+    }
+    u->n_shown = max_u32(u->n_shown, n);
+    return true;
+}
+
 /* A segment of a SEND. */
 static struct command *take_send(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
 {
@@ -242,13 +260,12 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
         guess(u, s, w->side, m.body.b, m.body.len);
     if (!s->c || (!m.body.len && m.cut))
         return NULL;
-    if (show && !has_message(show))
+    if (show && make_room(u, show))
         m.show = show;
-    if (m.show && m.body.off & LAYER_MESSAGE) {
-        memcpy(u->shown_bytes, m.body.b, m.body.len);
-        u->n_shown = m.body.len;
-        show->message = u->shown_bytes;
-        m.body.off = LAYER_MESSAGE;
+    if (m.show && !only) {
+        struct ulp_body shown = shown_put(u, show, m.body.b, m.body.len);
+        m.show = shown.len ? show : NULL;
+        m.body = shown.len ? shown : m.body;
     }
     return deliver(s, w, &m);
 }
