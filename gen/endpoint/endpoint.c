@@ -238,6 +238,13 @@ const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp)
     return q ? &q->st : NULL;
 }
 
+const struct cc *ep_qp_cc(const struct endpoint *ep, int qp)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+
+    return q && q->cc && q->cc->started ? &q->cc->c : NULL;
+}
+
 struct verdict ep_first_refused(const struct endpoint *ep)
 {
     return ep->refused;

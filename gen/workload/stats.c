@@ -9,7 +9,7 @@ void workload_stats(struct workload *w, struct buf *b, ns_t interval)
     w->interval = interval;
     w->sample = interval;
     buf_puts(b, "ns,what,name,depth_bytes,sent_bytes,sent_frames,marked,dropped,lost,pauses_sent,pauses_received,"
-                "paused_ns\n");
+                "paused_ns,rate_bps,rate_cuts\n");
 }
 
 static void number(struct buf *b, uint64_t v)
@@ -41,23 +41,32 @@ static void port_row(struct workload *w, uint32_t i, const struct fabric_port *p
     number(w->stats, n.pauses_sent);
     number(w->stats, n.pauses_received);
     number(w->stats, paused);
-    buf_char(w->stats, '\n');
+    buf_puts(w->stats, ",,\n");
 }
 
 static void qp_row(struct workload *w, uint64_t *told, const struct sim_conn *c, unsigned end, ns_t now)
 {
     const struct endpoint *ep = w->s->ep[c->host[end]];
     const struct ep_stats *st = ep_qp_stats(ep, c->qp[end]);
+    const struct cc *cc = ep_qp_cc(ep, c->qp[end]);
+    uint64_t sum = st->tx_bytes + (cc ? cc_rate(cc) + cc->cuts : 0);
 
-    if (st->tx_bytes == *told)
+    if (sum == *told)
         return;
-    *told = st->tx_bytes;
+    *told = sum;
     buf_dec(w->stats, (uint64_t)now);
     buf_printf(w->stats, ",qp,%s>%s:0x%06x,", fabric_host_name(w->s->fabric, c->host[end]),
                fabric_host_name(w->s->fabric, c->host[end ^ 1]), ep_qp(ep, c->qp[end])->qpn);
     number(w->stats, st->tx_bytes);
     number(w->stats, st->tx_packets);
-    buf_puts(w->stats, ",,,,,,\n");
+    buf_puts(w->stats, ",,,,,,");
+    if (cc) {
+        number(w->stats, cc_rate(cc));
+        number(w->stats, cc->cuts);
+    } else {
+        buf_puts(w->stats, ",,");
+    }
+    buf_char(w->stats, '\n');
 }
 
 static void rows(struct workload *w, ns_t now)
