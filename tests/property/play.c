@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PLAY_PACKETS 120        /* of payload, about, in a conversation */
-#define PLAY_LARGE   100        /* of so many one is large */
-#define PLAY_PATHS   13         /* of so many one has two paths, if it is reliable */
-#define PLAY_PLACED  11         /* of so many one has data placed out of order, unless it is that of soft-RoCE */
-#define PLAY_BYTES   (8u << 20) /* of payload in it, at most */
+#define PLAY_PACKETS   120        /* of payload, about, in a conversation */
+#define PLAY_LARGE     100        /* of so many one is large */
+#define PLAY_PATHS     13         /* of so many one has two paths, if it is reliable */
+#define PLAY_PLACED    11         /* of so many one has data placed out of order, unless it is that of soft-RoCE */
+#define PLAY_CONGESTED 17         /* of so many one has a congested network */
+#define PLAY_BYTES     (8u << 20) /* of payload in it, at most */
 
 static void *fail(const char *what, const char *words)
 {
@@ -233,6 +234,27 @@ static void random_large(struct play *p, struct prng *r)
     about(p, "; large: size=%u n=%u window=8192", t->size, (unsigned)t->iters);
 }
 
+/* A bottleneck that marks early, and hosts that send CNPs and mostly heed them. */
+static void random_congestion(struct play *p, struct prng *r)
+{
+    static const char *const schemes[] = {"none", "dcqcn", "dcqcn-cx", "timely", "swift", "rttcc"};
+    static const char *const cnps[] = {"interval=50us", "interval=4us,scope=port", "per_ce=yes",
+                                       "interval=10us,delay=55us"};
+    const char *scheme = schemes[prng_below(r, ARRAY_LEN(schemes))], *cnp = cnps[prng_below(r, ARRAY_LEN(cnps))];
+    struct text_error e;
+
+    play_net(p, percent(r, 50) ? "rate=5G queue=256K ecn=2K" : "rate=5G queue=32K ecn=2K", PICK(r, 1, 2, 3));
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct ep_congestion *c = &p->sim.ep[h].congestion;
+        c->cnps = true;
+        c->np = np_config_default();
+        if (!cc_parse(&c->cc, scheme, &e) || !np_parse(&c->np, cnp, &e))
+            fail("no congestion control", e.msg);
+        p->conn.peer[h].av.tclass = 2;
+    }
+    about(p, "; congested: %s, CNPs %s", scheme, cnp);
+}
+
 void play_random(struct play *p, uint64_t seed)
 {
     struct prng r;
@@ -250,6 +272,8 @@ void play_random(struct play *p, uint64_t seed)
         random_migration(p, &r);
     if (seed % PLAY_LARGE == 77)
         random_large(p, &r);
+    if (seed % PLAY_CONGESTED == 5)
+        random_congestion(p, &r);
 }
 
 /* --- Playing ---------------------------------------------------------------------------------- */

@@ -25,8 +25,7 @@ struct options {
     bool progress;
 };
 
-/* Findings that accuse no endpoint: packets that the network corrupted; marks without a CNP, as the simulated hosts
- * send none. */
+/* Findings that accuse no endpoint: packets that the network corrupted. */
 static bool permitted(const struct play *p, const struct finding *f)
 {
     if (f->result != V_FAIL || f->severity == SEV_I)
@@ -34,7 +33,7 @@ static bool permitted(const struct play *p, const struct finding *f)
     if (p->truncates &&
         (f->rule == RULE_FMT_06 || f->rule == RULE_FMT_07 || f->rule == RULE_FMT_18 || f->rule == RULE_FMT_19))
         return true;
-    return (f->rule == RULE_FMT_01 && p->corrupts) || f->rule == RULE_CC_03;
+    return f->rule == RULE_FMT_01 && p->corrupts;
 }
 
 static void show(const struct play *p, const struct findings *r, const struct finding *f, const char *how)
