@@ -125,6 +125,15 @@ static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
            (loss || (st->cause == CAUSE_LOST_LAST_PACKET && !(st->arrived && is_of_pause(st, a))));
 }
 
+/* Percent of the capture of its file that the port was paused. */
+static uint32_t share_of(const struct explainer *x, const struct pauser *a)
+{
+    uint32_t file = a->tap >> 16;
+    ns_t all = file < EXPLAIN_FILES ? x->last - x->began[file] : 0;
+
+    return all > 0 && a->paused <= all ? (uint32_t)(a->paused * 100 / all) : 0;
+}
+
 static void end_pauser(struct explainer *x, struct pauser *a)
 {
     uint32_t n = x->n, by = cross_new(x, CAUSE_PAUSE, a->tap, a->from);
@@ -143,8 +152,9 @@ static void end_pauser(struct explainer *x, struct pauser *a)
         for (uint32_t i = 0; i < n; i++)
             lost |= is_loss_meanwhile(&x->incidents[i], a);
         incident_is(st, a->classes
-                            ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost)
-                            : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost));
+                            ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac, .n = !lost,
+                                  .m = share_of(x, a))
+                            : SAY(PAUSED_LINK, .time = a->paused, .address = a->mac, .n = !lost, .m = share_of(x, a)));
     }
     for (uint32_t i = 0; i < n; i++)
         if (is_time_of_pause(&x->incidents[i], a) || (a->paused >= PAUSE_LONG && is_of_pause(&x->incidents[i], a)))
