@@ -16,7 +16,7 @@ SOAK_CONVERSATIONS ?= 1000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
 CURSES  := $(or $(shell pkg-config --libs ncursesw 2>/dev/null),-lncursesw -ltinfo)
-LIBS     = -Wl,--as-needed -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lsqlite3 -lsodium -ljansson $(CURSES) -lm
+LIBS     = -Wl,--as-needed -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lsqlite3 -lsodium -ljansson -lxdp -lbpf $(CURSES) -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)
@@ -78,6 +78,8 @@ $(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
 $(BUILD)/bare_sqlite: $(BUILD)/tests/bench/bare_sqlite.o
 	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/ep_bench.o
+	$(LINK)
+$(BUILD)/frame_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/frame_bench.o
 	$(LINK)
 $(BUILD)/echo_bench: $(BUILD)/tests/bench/echo_bench.o
 	$(LINK)
@@ -154,7 +156,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/ep_bench $(BUILD)/echo_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
+bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/ep_bench $(BUILD)/echo_bench $(BUILD)/frame_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/fabric
 	@BUILD=$(BUILD) tests/bench/wire

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 const struct backend_ops *const backends[] = {
-    &backend_packet, &backend_libnet, &backend_unix, &backend_file, &backend_memory, &backend_verbs, NULL,
+    &backend_packet, &backend_xdp, &backend_libnet, &backend_unix, &backend_file, &backend_memory, &backend_verbs, NULL,
 };
 
 int backend_fail(struct backend_error *err, int error, const char *fmt, ...)

@@ -129,5 +129,6 @@ extern const struct backend_ops backend_unix;
 extern const struct backend_ops backend_file;
 extern const struct backend_ops backend_memory;
 extern const struct backend_ops backend_verbs;
+extern const struct backend_ops backend_xdp;
 
 #endif
