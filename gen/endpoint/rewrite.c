@@ -23,7 +23,7 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
     for (unsigned i = 0; i < n; i++) {
         const struct field *x = refs[i].field;
         if (x && !x->get && x->width && x->width <= 64 && !(x->flags & FLD_LE) &&
-            (ftype_is_number(x->type) || x->type == FT_IPV4)) {
+            (ftype_is_number(x->type) || x->type == FT_IPV4 || x->type == FT_ETHER)) {
             *f = (struct frame_field){refs[i].hdr, x};
             return true;
         }

@@ -238,6 +238,8 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
     }
     if (state == QPS_RTR && c->type == QPT_RC)
         buf_printf(b, " max_dest_rd_atomic=%u min_rnr_timer=%u", p->max_dest_rd_atomic, p->min_rnr_timer);
+    if (state == QPS_SQD)
+        buf_puts(b, " en_sqd_async_notify=1");
     if (state == QPS_RTS && starts)
         buf_printf(b, " sq_psn=%u", p->sq_psn);
     if (state == QPS_RTS && starts && (c->type == QPT_RC || c->type == QPT_XRC_INI))

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MAX_BYTES (1 << 20) /* read of a file */
 
@@ -43,11 +44,26 @@ static int read_counters(struct judge_host *h, const char *path, bool before)
                            path);
 }
 
+/* The comma in "BEFORE,AFTER": the first one between the names of two files, which may have commas themselves; else the
+ * first one, unless `names` is the name of a file. NULL: there is none. `before`: room for the longest name. */
+static const char *comma_in(const char *names, char *before, size_t size)
+{
+    const char *first = strchr(names, ',');
+
+    for (const char *c = first; c && (size_t)(c - names) < size; c = strchr(c + 1, ',')) {
+        memcpy(before, names, (size_t)(c - names));
+        before[c - names] = '\0';
+        if (access(before, F_OK) == 0 && access(c + 1, F_OK) == 0)
+            return c;
+    }
+    return first && access(names, F_OK) == 0 ? NULL : first;
+}
+
 int counters_option(struct judge_opts *o, const char *arg)
 {
-    const char *eq = strchr(arg, '='), *comma = eq ? strchr(eq, ',') : NULL;
-    struct judge_host *h = &o->hosts[o->n_hosts];
     char before[4096];
+    const char *eq = strchr(arg, '='), *comma = eq ? comma_in(eq + 1, before, sizeof before) : NULL;
+    struct judge_host *h = &o->hosts[o->n_hosts];
     int status = EXIT_OK;
 
     if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] ||
