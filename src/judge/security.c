@@ -228,8 +228,8 @@ bool judge_forged(struct judge *j, const struct judged *a, struct found *f)
     const struct sent *s = a->forged;
     bool acked = s && copy_was_executed(a->h, s);
 
-    if (LIKELY(!s))
-        return false;
+    if (LIKELY(!s) || a->f->kind[KIND_REQ].path_changed)
+        return false; /* with several paths its own sender has several addresses */
     f->frame = s->last;
     f->cause = a->p->frame->number;
     f->needs = acked ? 0 : N_COMPLETE | N_TAP_RSP;
