@@ -169,6 +169,12 @@ static enum cause cause_of_silence(const struct event *e, const struct flow_note
     return CAUSE_LOST_LAST_PACKET;
 }
 
+/* True if a silence is shorter than the ACK timeout, or, if that is not known, than any. */
+static bool is_too_short(const struct event *e, ns_t silence)
+{
+    return silence < timer_earliest(ack_timeout(e->h->timeout ? e->h->timeout : SHORTEST_TIMER));
+}
+
 static struct incident *report_silence(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn), *last = req_dir_sent(e->h, psn_prev(e->h->next));
@@ -199,6 +205,8 @@ static struct incident *report_silence(struct explainer *x, const struct event *
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     suppose_silence(st, e, t, s);
+    if (st->cause == CAUSE_LOST_ACK && is_too_short(e, st->silence))
+        st->certainty = POSSIBLE; /* its requester may have missed an earlier response */
     return st;
 }
 
@@ -285,13 +293,14 @@ static void report_late_try(struct explainer *x, const struct event *e, const st
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
 }
 
-/* True if a copy comes sooner than any ACK timeout can expire, without a NAK. With READs and atomics outstanding it may
- * follow an implied NAK, so never then. */
+/* True if a copy comes sooner than any ACK timeout can expire, without a NAK for it or an earlier packet. With READs
+ * and atomics outstanding it may follow an implied NAK, so never then. */
 static bool too_soon(const struct event *e, const struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+    bool by_nak = e->h->seq.have && !e->h->seq.resent && psn_diff(e->h->seq.psn, e->p->bth.psn) < 0;
 
-    return e->why == BACK_SILENCE && t->responses.last_frame && s && !e->h->reads_at &&
+    return e->why == BACK_SILENCE && !by_nak && t->responses.last_frame && s && !e->h->reads_at &&
            psn_diff(s->psn, e->h->start) >= 0 && e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
 }
 
