@@ -232,6 +232,15 @@ static void note_gap(struct direction *d, const struct event *e, ns_t now)
     d->gap.frame = frame_u32(e->p);
 }
 
+/* A request is retransmitted: keep when its copy before was sent. */
+static void note_copy(struct direction *d, const struct event *e)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    if (s)
+        d->copies[d->n_copies++ % COPIES] = (struct copy){.psn = s->psn, .ts = s->ts};
+}
+
 static void on_request(struct timeline *t, const struct event *e)
 {
     struct direction *d = direction_of(t, e->flow, e->p->frame->ts);
@@ -252,7 +261,7 @@ static void on_request(struct timeline *t, const struct event *e)
         timeline_again(d, e, now);
     else if (UNLIKELY(late_answer))
         timeline_late(t, d, e, now);
-    else if (UNLIKELY(e->why != BACK_NONE))
+    else if (UNLIKELY(e->why != BACK_NONE || (d->rnr.open && timeline_ends_rnr(t, d, e, now))))
         timeline_back(t, d, e, now);
     else
         timeline_request(t, d, e, now);
@@ -263,6 +272,8 @@ static void on_request(struct timeline *t, const struct event *e)
     if (UNLIKELY(d->resend.requests))
         settle_requests(d, e);
     timeline_note_request(d, e);
+    if (UNLIKELY(e->as == SEEN_AGAIN))
+        note_copy(d, e);
     if (UNLIKELY(e->as != SEEN_NEW))
         timeline_turn(t, d, e, now);
     d->waits = true;
@@ -278,9 +289,19 @@ static void on_request(struct timeline *t, const struct event *e)
  *   response            ^ NAK 5           within a round trip of the second 5: reports the first 5
  *   response                   ^ NAK 5    later: the second 5 is lost as well
  */
-static ns_t asked_copy(const struct req_dir *h, const struct sent *s, ns_t now)
+static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const struct sent *s, ns_t now)
 {
-    return s->copies == 2 && now - s->ts < h->rtt ? s->ts_first : s->ts;
+    ns_t trip = d->by_rep && d->by_rep < h->rtt ? d->by_rep : h->rtt, usual = d->usual_rtt / 2,
+         least = usual > trip ? usual : trip; /* queues only make it longer */
+
+    if (now - s->ts >= least)
+        return s->ts;
+    for (uint32_t i = 1; i <= COPIES && i <= d->n_copies; i++) {
+        const struct copy *c = &d->copies[(d->n_copies - i) % COPIES];
+        if (c->psn == s->psn && now - c->ts >= least)
+            return c->ts;
+    }
+    return s->ts;
 }
 
 /* A sequence NAK: the requester has sent in vain since the lost packet, so that time becomes loss_nak. */
@@ -289,7 +310,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     uint32_t psn = e->p->bth.psn;
     const struct sent *s = req_dir_sent(e->h, psn);
     bool gap = d->gap.frame && d->gap.psn == psn;
-    ns_t from = gap ? d->gap.ts : s && !s->late ? asked_copy(e->h, s, now) : now;
+    ns_t from = gap ? d->gap.ts : s && !s->late ? asked_copy(d, e->h, s, now) : now;
     struct episode *x;
     uint32_t ep;
 
@@ -327,6 +348,7 @@ static void take_rnr(struct timeline *t, struct direction *d, const struct event
     d->rnr.open = true;
     d->rnr.psn = psn;
     d->rnr.ts = now;
+    d->rnr.dropped = d->have_rsp && psn_diff(psn, d->rsp_next) > 0 && timeline_reads(d, e->h) > 0;
     if (x)
         x->count++;
 }
@@ -356,6 +378,14 @@ static void end_row(struct timeline *t, struct direction *d, const struct event 
     d->row = NO_EPISODE;
 }
 
+/* Whether response `e` acknowledges `psn`, and is no NAK. */
+static bool is_acknowledged(const struct event *e, uint32_t psn)
+{
+    bool nak = e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK;
+
+    return !nak && psn_diff(response_proves(e->p), psn) > 0;
+}
+
 static void on_response(struct timeline *t, const struct event *e)
 {
     struct direction *d = t->dirs[e->flow];
@@ -381,6 +411,8 @@ static void on_response(struct timeline *t, const struct event *e)
     if (UNLIKELY(d->resend.responses && psn_diff(response_proves(e->p), d->resend.rsp) > 0 &&
                  !req_dir_is_under_way(e->h, e->p) && !timeline_skips(d, e)))
         d->resend.responses = false; /* the requester accepts the response to a later request: it misses none before */
+    if (UNLIKELY(d->rnr.open) && is_acknowledged(e, d->rnr.psn) && !timeline_skips(d, e))
+        timeline_rnr_over(t, d, now);
     d->waits = d->dead = false;
     d->tail = 0;
     d->last_rsp = d->spans.at;

@@ -14,6 +14,8 @@
 /* A NAK that was not yet answered by a retransmission. */
 struct pending_nak {
     bool open;
+    bool dropped; /* RNR NAK: the response to an earlier READ or atomic was missing, so the requester may have dropped
+                     it */
     uint32_t psn;
     uint32_t ep; /* episode */
     ns_t ts;
@@ -71,6 +73,13 @@ struct early_response {
 
 #define OVERTAKEN 8 /* the latest ones */
 
+/* A copy of a request that was retransmitted since. */
+struct copy {
+    uint32_t psn;
+    ns_t ts; /* when it was sent */
+};
+#define COPIES 128 /* the latest ones */
+
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
     struct pending_nak nak, rnr;
@@ -122,6 +131,8 @@ struct direction {
         struct open_gap open[OPEN_GAPS]; /* gaps before messages since the latest CNP, not yet decided */
     } cut;
     struct held depth, credit;
+    struct copy copies[COPIES];
+    uint32_t n_copies; /* so far; the latest is at (n_copies - 1) % COPIES */
     /* The queue pair was reset and starts again at its first PSN, without CM in the capture. */
     struct {
         bool on;            /* until its PSNs pass those sent before the reset */
@@ -322,6 +333,12 @@ static inline bool is_resending(const struct direction *d)
 void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep);
 /* Request `e`, with which the requester goes back: why, and what the time before it was lost to. */
 void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* Whether request `e` ends an RNR wait although its requester does not go back with it: it was retransmitting already
+ * when the RNR NAK came, and goes on with the packet that the NAK is for. */
+bool timeline_ends_rnr(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
+/* A response shows that the responder has received what an RNR NAK is for, by an earlier or later copy: the wait ends.
+ */
+void timeline_rnr_over(struct timeline *t, struct direction *d, ns_t now);
 /* Likewise for the retransmission of a NAKed request whose first copy the tap has not seen. */
 void timeline_late(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 

@@ -84,19 +84,21 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
  *            |-------| loss_nak            take_seq_nak(): from the lost packet to the NAK
  *                    |---------| state     here: from the NAK to the retransmission
  *                              |---|       loss_resend, see timeline_pass()
- */
+ *
+ * A retransmission under way ends with the NAK if nothing more of it is sent. */
 static void back_by_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now, struct pending_nak *n,
                         enum time_state state)
 {
     uint32_t ep = n->open ? n->ep : NO_EPISODE;
-    bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d);
+    bool nothing_since = n->open && n->ts >= d->spans.at && !is_resending(d), at_once = n->ts >= d->last_request;
+    uint32_t over = state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS | (at_once ? 1u << TIME_LOSS_RESEND : 0);
 
     if (nothing_since) {
         timeline_bill(t, d, now, state, ep);
     } else {
         timeline_pass(t, d, e->h, now, false);
         if (n->open)
-            timeline_claim(t, d, n->ts, now, state == TIME_RNR ? BEFORE_RNR : BEFORE_LOSS, state, ep);
+            timeline_claim(t, d, n->ts, now, over, state, ep);
     }
     if (d->stuck.open && state == TIME_LOSS_RETRANSMISSION) /* a response was missing before */
         timeline_claim(t, d, d->stuck.ts, now, BEFORE_LOSS | 1u << TIME_LOSS_NAK, state, ep);
@@ -158,15 +160,16 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
     return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
 }
 
-/* True if the requester ignored the RNR NAK: long after the RNR timer it goes back to an earlier READ or atomic. A
- * response to that one was missing, so it had dropped the NAK. */
+/* True if the requester ignored the RNR NAK: it goes back long after the RNR timer, and a response to an earlier READ
+ * or atomic was missing, so that it had dropped the NAK. That one may have come since. */
 static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t silence)
 {
     const struct pending_nak *n = &d->rnr;
     ns_t timer = rnr_time(aeth_value(e->h->rnr.syndrome));
 
-    return n->open && psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0) &&
-           silence > RNR_HEEDED * timer;
+    bool earlier = psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0);
+
+    return n->open && (earlier || n->dropped) && silence > RNR_HEEDED * timer;
 }
 
 /* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
@@ -182,9 +185,25 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
     return asked && timeline_is_silence(f, d, silence) ? BACK_SILENCE : e->why;
 }
 
+bool timeline_ends_rnr(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+
+    return e->as == SEEN_AGAIN && e->p->bth.psn == d->rnr.psn && !d->rnr.dropped &&
+           !timeline_is_silence(f, d, now - d->spans.at);
+}
+
+void timeline_rnr_over(struct timeline *t, struct direction *d, ns_t now)
+{
+    timeline_claim(t, d, d->rnr.ts, now, BEFORE_RNR, TIME_RNR, d->rnr.ep);
+    if (d->rnr.ep != NO_EPISODE)
+        t->episodes[d->rnr.ep].wait += now - d->rnr.ts;
+    d->rnr.open = false;
+}
+
 void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
-    switch (why_back(t, d, e, now)) {
+    switch (e->why == BACK_NONE ? BACK_RNR : why_back(t, d, e, now)) {
     case BACK_SEQ_NAK:
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
         break;

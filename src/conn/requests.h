@@ -194,7 +194,7 @@ struct req_dir {
     ns_t rsp_ts;                                   /* of the latest response */
     /* shortest time from a request that was sent once to its response, and from the first copy of one; 0: not known */
     ns_t rtt, rtt_first;
-    ns_t rtt_latest; /* time from the first copy of the latest request to which a response came, to that response */
+    ns_t rtt_latest; /* time from the latest request to which a response came, to that; 0: it was sent several times */
 
     /* Gaps. */
     /* values of gbn when later PSNs came; the latest is at (holes_at - 1) % TRACK_HOLES */

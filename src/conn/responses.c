@@ -154,8 +154,8 @@ static inline void note_rtt(struct req_dir *h, const struct pkt *p, const struct
 
     if (!s)
         return;
-    h->rtt_latest = p->frame->ts - s->ts_first;
-    note_shortest(&h->rtt_first, h->rtt_latest);
+    h->rtt_latest = s->copies == 1 ? p->frame->ts - s->ts : 0;
+    note_shortest(&h->rtt_first, p->frame->ts - s->ts_first);
     if (s->copies == 1 && !may_answer_retry)
         note_shortest(&h->rtt, p->frame->ts - s->ts);
 }
