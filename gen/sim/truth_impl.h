@@ -210,6 +210,7 @@ struct truth_walk {
     bool reliable;
     bool full, spent; /* after the event before */
     ns_t maybe[2];    /* time with `full`, `spent` since the latest request */
+    ns_t lifted[2];   /* when it ended last */
 };
 
 /* truth_walk.c */
@@ -224,8 +225,12 @@ void truth_wait_over(struct truth_walk *w, const struct truth_event *e);
 /* A response arrives: if the READ depth or credits limit the requester, a new wait begins. */
 void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e);
 /* Account for the time up to event `e` in which a READ or atomic would have had to wait for the depth, or a SEND for
- * credits, if one was posted. It is undecided if the next request is one: no tap shows whether the program had posted
- * it, or another limit held it back. */
+ * credits, if one was posted. It is undecided if the next request is one and follows at once when the limit is lifted:
+ * posting a work request sends no packet, so that two programs look the same on every wire. One posts early, and its
+ * queue pair waits; the other keeps as many requests under way itself, and posts the next one when one completes. The
+ * truth knows which it was and has the time in the state only of the first; who calls it that state of the second says
+ * all that packets show. A request that comes later than at once is not excused: it shows that the limit did not hold
+ * it back. */
 void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e);
 void truth_slow_begins(struct truth_walk *w, const struct truth_event *e);
 /* The first response after the responder was slow: the time by which it was delayed, since the last packet of the

@@ -90,11 +90,35 @@ void truth_wait_over(struct truth_walk *w, const struct truth_event *e)
 
 void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e)
 {
+    bool held = w->wait == EP_WAIT_DEPTH ? e->full : e->spent; /* by the responses before */
+
     if (w->wait != EP_WAIT_DEPTH && w->wait != EP_WAIT_CREDIT)
         return;
+    if (w->wait_answered && !held) { /* the one before let it go on: since then it waits for its port */
+        w->wait = EP_WAIT_NONE;
+        return;
+    }
     wait_ends(w, e);
     w->wait_from = e->at;
     w->wait_answered = true;
+}
+
+#define AT_ONCE (5 * NS_PER_US) /* a requester that may go on does so within this time, or a round trip */
+
+/* Whether a request is sent at once after a limit was lifted at `lifted`, and its port was free. */
+static bool is_at_once(const struct truth_walk *w, const struct truth_event *e, ns_t lifted)
+{
+    ns_t since = lifted;
+
+    for (uint64_t i = e->frame - 1; i > 0; i--) {
+        const struct truth_frame *f = truth_frame(w->t, i);
+        ns_t over = f->sent + sim_frame_time(w->t->s, f->len);
+        if (f->from != w->host)
+            continue;
+        since = over > since ? over : since;
+        break;
+    }
+    return e->at - since <= (w->rtt > AT_ONCE ? w->rtt : AT_ONCE);
 }
 
 void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e)
@@ -106,13 +130,15 @@ void truth_undecided_pass(struct truth_walk *w, const struct truth_event *e)
         w->maybe[0] += e->at - from;
     if (w->spent)
         w->maybe[1] += e->at - w->at;
+    w->lifted[0] = w->full ? e->at : w->lifted[0];
+    w->lifted[1] = w->spent ? e->at : w->lifted[1];
     w->full = e->full;
     w->spent = e->spent;
     if (!f)
         return;
-    if (f->class == PC_READ || f->class == PC_ATOMIC)
+    if ((f->class == PC_READ || f->class == PC_ATOMIC) && is_at_once(w, e, w->lifted[0]))
         w->done->undecided[TIME_READ_DEPTH] += w->maybe[0];
-    if (f->class == PC_SEND)
+    if (f->class == PC_SEND && is_at_once(w, e, w->lifted[1]))
         w->done->undecided[TIME_CREDIT] += w->maybe[1];
     w->maybe[0] = w->maybe[1] = 0;
 }

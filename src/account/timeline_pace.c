@@ -158,6 +158,19 @@ void timeline_note_answer(struct direction *d, const struct event *e)
     d->cut.proved = proved;
 }
 
+/* For how long the host was still sending a frame at `since`. */
+static ns_t port_is_busy(const struct timeline *t, const struct direction *d, ns_t since)
+{
+    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
+        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
+        if (x->host == d->host && x->ts <= since) {
+            ns_t over = x->ts + timeline_frame_takes(d, x->len);
+            return over > since ? over - since : 0;
+        }
+    }
+    return 0;
+}
+
 /* Whether the requester sent within `slack` after a response, at `from`, let it. */
 static bool is_released(const struct timeline *t, const struct direction *d, ns_t from, ns_t now, ns_t slack)
 {
@@ -204,7 +217,7 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
-    bool known = spacing_is_known(d), released = is_released(t, d, from, now, own + own / 8);
+    bool known = spacing_is_known(d), released = is_released(t, d, from, now, own + own / 8 + port_is_busy(t, d, from));
     const struct open_gap g = {.from = d->last_new,
                                .due = due,
                                .to = now,

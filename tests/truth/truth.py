@@ -88,6 +88,8 @@ ALSO = (
     (7, 69),   # more than two copies of a packet, one of which the NAK reports
     (1, 166),  # the same, through a queue
     (4, 71),   # a NAK ends the retransmission for the one before
+    (3, 17),   # credits came while the port was busy
+    (7, 283),  # a response lets the requester go on while its port is busy
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
