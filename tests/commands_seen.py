@@ -101,7 +101,7 @@ def nvme(path, rows):
         yield "%s: %d commands, the kernels saw %d" % (path, len(rows), seen)
     for row in rows:
         moved = row["bytes_to_client"] + row["bytes_from_client"]
-        asked = row["asked_to_client"] + row["asked_from_client"]
+        asked = row["asked_bytes_to_client"] + row["asked_bytes_from_client"]
         if row["response_frame"] and not row["failed"] and moved != asked:
             yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)
 
@@ -139,7 +139,7 @@ def same_call(row, seen):
         return False
     read, written = chunk_bytes(chunks)
     inside = any(word in procedure for word in ("WRITE", "READLINK", "SYMLINK"))  # data of few bytes are in the message
-    return (row["asked_from_client"] == read or inside) and (row["asked_to_client"] == written or inside)
+    return (row["asked_bytes_from_client"] == read or inside) and (row["asked_bytes_to_client"] == written or inside)
 
 
 def nfs(path, rows):
@@ -159,8 +159,8 @@ def nfs(path, rows):
             yield "%s: call %d has no reply" % (path, row["number"])
         elif written and not written <= row["bytes_to_client"] < written + 4:  # padding is written, too
             yield "%s: call %d: %d bytes were moved, the reply says %d" % (path, row["number"], row["bytes_to_client"], written)
-        if row["bytes_from_client"] != row["asked_from_client"]:
-            yield "%s: call %d: %d of %d bytes were read" % (path, row["number"], row["bytes_from_client"], row["asked_from_client"])
+        if row["bytes_from_client"] != row["asked_bytes_from_client"]:
+            yield "%s: call %d: %d of %d bytes were read" % (path, row["number"], row["bytes_from_client"], row["asked_bytes_from_client"])
 
 
 # --- SCSI: iSER and SRP -----------------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def same_scsi(row, seen, tag_of):
     word, sense = re.match(r"([A-Z ]+), sense \d+ bytes:?(.*)", status).groups()
     b = bytes.fromhex(sense.replace(" ", ""))
     found = (b[2] & 15, b[12], b[13]) if b else (None, None, None)
-    return (row["asked_to_client"] + row["asked_from_client"], v["scsi_status"], v["sense_key"], v["asc"], v["ascq"]) == (int(length), STATUS[word], *found)
+    return (row["asked_bytes_to_client"] + row["asked_bytes_from_client"], v["scsi_status"], v["sense_key"], v["asc"], v["ascq"]) == (int(length), STATUS[word], *found)
 
 
 def scsi(path, rows, tag_of):
@@ -197,7 +197,7 @@ def scsi(path, rows, tag_of):
     if len(ours) != len(seen):
         yield "%s: %d SCSI commands, the kernel saw %d" % (path, len(ours), len(seen))
     for row in rows:
-        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_to_client"] + row["asked_from_client"]
+        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_bytes_to_client"] + row["asked_bytes_from_client"]
         if not row["response_frame"] or (not row["failed"] and moved + (row["values"].get("residual") or 0) < asked):
             yield "%s: command %d moved %d of %d bytes, response in frame %s" % (path, row["number"], moved, asked, row["response_frame"])
 
@@ -258,7 +258,7 @@ def smb_bytes(path, rows):
 # --- SMC-R ------------------------------------------------------------------------------------------------------------------------------
 def smc(path, rows):
     """What is wrong: no kernel witnessed; the bytes written are those by which the cursors in the CDC messages moved."""
-    data = [(r["bytes_from_client"], r["asked_from_client"], r["values"]["cursor_wrap"], r["values"]["cursor"]) for r in rows if r["name"] == "Data"]
+    data = [(r["bytes_from_client"], r["asked_bytes_from_client"], r["values"]["cursor_wrap"], r["values"]["cursor"]) for r in rows if r["name"] == "Data"]
     if data != [(5, 5, 0, 5), (65531, 65531, 1, 0), (5, 5, 1, 5)]:
         yield "%s: data %s" % (path, data)
     llc = [(r["name"], r["status"], r["command_frame"], r["response_frame"]) for r in rows if r["name"] != "Data"]
@@ -288,7 +288,7 @@ def rnbd(path, rows):
         else:
             at = place + 1
     for row in rows:
-        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_to_client"] + row["asked_from_client"]
+        moved, asked = row["bytes_to_client"] + row["bytes_from_client"], row["asked_bytes_to_client"] + row["asked_bytes_from_client"]
         if not row["response_frame"] or (not row["failed"] and (moved != asked or moved != (row["values"]["size"] or moved))):
             yield "%s: command %d moved %d of %d bytes" % (path, row["number"], moved, asked)
 

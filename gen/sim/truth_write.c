@@ -110,7 +110,8 @@ static void put_incident(struct buf *b, const struct truth *t, uint32_t number)
     row.start = TAP_EPOCH + x->start;
     row.end = TAP_EPOCH + x->end;
     row.bill = x->bill;
-    incident_json_open(b, &row);
+    incident_cells(&row, cell_row_json, &(struct cell_row){.b = b});
+    incident_frames_json(b, &row);
     end_name(&from, t, x->conn, x->host);
     buf_printf(b, ",\"requester\":\"%s\",\"psn\":%u,\"timeouts\":%u", buf_str(&from), x->psn, x->timeouts);
     if (f)

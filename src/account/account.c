@@ -103,8 +103,7 @@ void request_account_json(struct buf *b, const struct request_account *r)
     buf_char(b, '}');
 }
 
-/* `"frames":{"lost":[12],"nak":[14]}`: each role with its frames. */
-static void frames_json(struct buf *b, const struct incident_row *i)
+void incident_frames_json(struct buf *b, const struct incident_row *i)
 {
     const char *sep = "";
 
@@ -126,15 +125,19 @@ static void frames_json(struct buf *b, const struct incident_row *i)
     buf_char(b, '}');
 }
 
-void incident_json_open(struct buf *b, const struct incident_row *i)
+void incident_cells(const struct incident_row *i, cell_take *take, void *user)
 {
-    buf_printf(b, "{\"number\":%u,\"cause\":\"%s\",\"certainty\":\"%s\",\"connection\":%u", i->number,
-               cause_table[i->cause].name, certainty_str((enum certainty)i->certainty), i->conn);
-    member_text(b, "place", i->place);
-    buf_printf(b, ",\"start_ns\":%lld,\"end_ns\":%lld,\"bill_ns\":%lld", (long long)i->start, (long long)i->end,
-               (long long)i->bill);
-    frames_json(b, i);
-    member_text(b, "text", i->text);
-    member_text(b, "setting", i->setting);
-    member_text(b, "next", i->next);
+    const struct cell_to t = {take, user};
+
+    cell_number(&t, "number", i->number, true);
+    cell_text(&t, "cause", cause_table[i->cause].name);
+    cell_text(&t, "certainty", certainty_str((enum certainty)i->certainty));
+    cell_number(&t, "connection", i->conn, true);
+    cell_text(&t, "place", i->place);
+    cell_time(&t, "start_ns", i->start, true);
+    cell_time(&t, "end_ns", i->end, true);
+    cell_time(&t, "bill_ns", i->bill, true);
+    cell_text(&t, "text", i->text);
+    cell_text(&t, "setting", i->setting);
+    cell_text(&t, "next", i->next);
 }

@@ -40,6 +40,7 @@
 #define RDMATRACE_ACCOUNT_ACCOUNT_H
 
 #include "buf.h"
+#include "cell.h"
 
 enum time_state {
 #define TIME_STATE(name, text, costs, words) TIME_##name,
@@ -133,7 +134,9 @@ struct incident_row {
     uint32_t n_frames;
     const char *text, *setting, *next; /* sentences; the parameters that matter; what to look at next */
 };
-/* Append one object of the list `incidents`, without the closing brace: further members may follow. */
-void incident_json_open(struct buf *b, const struct incident_row *i);
+/* The values of an incident but its frames. */
+void incident_cells(const struct incident_row *i, cell_take *take, void *user);
+/* Append `,"frames":{"lost":[12],"nak":[14]}`: each role with its frames. */
+void incident_frames_json(struct buf *b, const struct incident_row *i);
 
 #endif

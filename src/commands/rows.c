@@ -3,33 +3,13 @@
 
 /* --- For programs ----------------------------------------------------------------------------- */
 
-struct taker {
-    cell_take *take;
-    void *user;
-};
-
-static void give_number(const struct taker *t, const char *name, uint64_t v, bool known)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_NUMBER, .known = known, .number = v});
-}
-
-static void give_text(const struct taker *t, const char *name, const char *s)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TEXT, .known = true, .text = s});
-}
-
-static void give_time(const struct taker *t, const char *name, ns_t v, bool known)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TIME, .known = known, .number = (uint64_t)v});
-}
-
 /* A text that a function appends; "" for the row of which only the names are wanted. */
 #define GIVE_PUT(t, name, put, ...)                                                                                    \
     do {                                                                                                               \
         struct buf text_ = {0};                                                                                        \
         if (c->proto)                                                                                                  \
             put(&text_, __VA_ARGS__);                                                                                  \
-        give_text(t, name, buf_str(&text_));                                                                           \
+        cell_text(t, name, buf_str(&text_));                                                                           \
         buf_free(&text_);                                                                                              \
     } while (0)
 
@@ -54,53 +34,53 @@ static struct parts parts_of(const struct ulp_command *c)
     return p;
 }
 
-static void give_parts(const struct taker *t, const struct ulp_command *c)
+static void give_parts(const struct cell_to *t, const struct ulp_command *c)
 {
     const struct parts p = parts_of(c);
 
-    give_number(t, "latency_ns", (uint64_t)p.all, p.response && p.all >= 0);
-    give_number(t, "before_data_ns", (uint64_t)p.before, p.data && p.before >= 0);
-    give_number(t, "data_ns", (uint64_t)p.during, p.data && p.during >= 0);
-    give_number(t, "response_ns", (uint64_t)p.after, p.response && p.after >= 0);
+    cell_number(t, "latency_ns", (uint64_t)p.all, p.response && p.all >= 0);
+    cell_number(t, "before_data_ns", (uint64_t)p.before, p.data && p.before >= 0);
+    cell_number(t, "data_ns", (uint64_t)p.during, p.data && p.during >= 0);
+    cell_number(t, "response_ns", (uint64_t)p.after, p.response && p.after >= 0);
 }
 
-static void give_bytes(const struct taker *t, const struct ulp_command *c)
+static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
 {
-    give_number(t, "bytes_to_client", c->moved[ULP_TO_CLIENT], true);
-    give_number(t, "asked_to_client", c->requested[ULP_TO_CLIENT], true);
-    give_number(t, "bytes_from_client", c->moved[ULP_FROM_CLIENT], true);
-    give_number(t, "asked_from_client", c->requested[ULP_FROM_CLIENT], true);
+    cell_number(t, "bytes_to_client", c->moved[ULP_TO_CLIENT], true);
+    cell_number(t, "asked_bytes_to_client", c->requested[ULP_TO_CLIENT], true);
+    cell_number(t, "bytes_from_client", c->moved[ULP_FROM_CLIENT], true);
+    cell_number(t, "asked_bytes_from_client", c->requested[ULP_FROM_CLIENT], true);
 }
 
 void command_cells(const struct command_row *q, cell_take *take, void *user)
 {
-    const struct taker t = {take, user};
+    const struct cell_to t = {take, user};
     const struct ulp_command *c = q->c;
     const struct meter_row *r = q->row;
 
-    give_number(&t, "number", c->number, true);
-    give_number(&t, "file", r->file, true);
-    give_number(&t, "interface", r->iface, true);
-    give_number(&t, "connection", r->conn, true);
+    cell_number(&t, "number", c->number, true);
+    cell_number(&t, "file", r->file, true);
+    cell_number(&t, "interface", r->iface, true);
+    cell_number(&t, "connection", r->conn, true);
     GIVE_PUT(&t, "client", conn_addr_put, &r->src);
     GIVE_PUT(&t, "server", conn_addr_put, &r->dst);
-    give_number(&t, "server_qpn", r->dqpn, true);
-    give_text(&t, "protocol", c->proto ? ulp_name(c->proto) : "");
-    give_text(&t, "known_by", c->proto ? ulp_how_str(ulp_command_how(c)) : "");
+    cell_number(&t, "server_qpn", r->dqpn, true);
+    cell_text(&t, "protocol", c->proto ? ulp_name(c->proto) : "");
+    cell_text(&t, "known_by", c->proto ? ulp_how_str(ulp_command_how(c)) : "");
     GIVE_PUT(&t, "name", ulp_command_name, c);
     GIVE_PUT(&t, "command", ulp_command_text, c);
     GIVE_PUT(&t, "status", ulp_status_text, c);
-    give_number(&t, "failed", c->failed, c->ended == ULP_COMPLETED);
+    cell_number(&t, "failed", c->failed, c->ended == ULP_COMPLETED);
     give_bytes(&t, c);
-    give_number(&t, "command_frame", c->frame, true);
-    give_number(&t, "data_first_frame", c->data_first, c->data_first != 0);
-    give_number(&t, "data_last_frame", c->data_last, c->data_last != 0);
-    give_number(&t, "response_frame", c->response, c->response != 0);
-    give_time(&t, "start", c->start, true);
+    cell_number(&t, "command_frame", c->frame, true);
+    cell_number(&t, "data_first_frame", c->data_first, c->data_first != 0);
+    cell_number(&t, "data_last_frame", c->data_last, c->data_last != 0);
+    cell_number(&t, "response_frame", c->response, c->response != 0);
+    cell_time(&t, "start_ns", c->start, true);
     give_parts(&t, c);
-    give_number(&t, "packets", c->packets, true);
-    give_number(&t, "retransmitted_packets", c->again, true);
-    give_number(&t, "remote_access_errors", c->naks, true);
+    cell_number(&t, "packets", c->packets, true);
+    cell_number(&t, "retransmitted_packets", c->again, true);
+    cell_number(&t, "remote_access_errors", c->naks, true);
 }
 
 void command_columns(cell_take *take, void *user)

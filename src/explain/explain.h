@@ -116,6 +116,11 @@ const struct incident *explain_at(const struct explainer *x, size_t i);
 bool explain_is_shown(const struct incident *i, uint32_t conn);
 /* What every output of an incident has, without its sentences and settings, which are NULL. */
 void explain_row(const struct incident *i, struct incident_row *row);
+/* All values of an incident but its frames: those of JSON and of tables. `files`: names of the captures. */
+void explain_cells(struct explainer *x, const struct incident *i, const char *const *files, cell_take *take,
+                   void *user);
+/* Only their names and kinds: the values mean nothing. */
+void incident_columns(cell_take *take, void *user);
 /* Append the sentences of an incident. */
 void explain_text_of(const struct incident *i, struct buf *b);
 /* Append "at interface 1", or "in file 2" (with its interface unless 0) if tap `other` is in another file. */

@@ -422,10 +422,6 @@ static void more_json(struct explainer *x, const struct explain_opts *o, const s
     buf_printf(b, "],\"more_frames\":%u,", s->times);
     files_json(b, o, s);
     also_json(x, o, s, b);
-    json_string(b, "where", place_str((enum place)s->place));
-    buf_printf(b, "\"packets_again\":%llu,\"ns_without_progress\":%lld,\"superseded_by\":%u,",
-               (unsigned long long)s->again, (long long)(s->lost > 0 ? s->lost : 0), s->superseded_by);
-    json_string(b, "meaning", cause_table[s->cause].meaning);
     b->p[b->len - 1] = '}';
 }
 
@@ -445,10 +441,32 @@ void explain_row(const struct incident *s, struct incident_row *row)
     memcpy(row->roles, s->roles, sizeof row->roles);
 }
 
-static void incident_json(struct explainer *x, const struct explain_opts *o, uint32_t i, struct buf *b)
+/* The texts of an incident that are made of it, but those of its row. */
+struct incident_texts {
+    const char *tap, *source, *destination;
+};
+
+static void give_incident(const struct incident *s, const struct incident_row *row, const struct incident_texts *x,
+                          cell_take *take, void *user)
 {
-    const struct incident *s = &x->incidents[i];
-    struct buf text = {0}, setting = {0};
+    const struct cell_to t = {take, user};
+
+    incident_cells(row, take, user);
+    cell_text(&t, "meaning", cause_table[s->cause].meaning);
+    cell_number(&t, "file", s->tap >> 16, true);
+    cell_number(&t, "interface", s->tap & 0xffff, true);
+    cell_text(&t, "tap", x->tap);
+    cell_text(&t, "source", x->source);
+    cell_text(&t, "destination", x->destination);
+    cell_number(&t, "destination_qpn", s->qpn, true);
+    cell_number(&t, "retransmitted_packets", s->again, true);
+    cell_time(&t, "without_progress_ns", s->lost > 0 ? s->lost : 0, true);
+    cell_number(&t, "superseded_by", s->superseded_by, true);
+}
+
+void explain_cells(struct explainer *x, const struct incident *s, const char *const *files, cell_take *take, void *user)
+{
+    struct buf text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0};
     struct incident_row row;
 
     explain_row(s, &row);
@@ -456,10 +474,34 @@ static void incident_json(struct explainer *x, const struct explain_opts *o, uin
     explain_setting(x, s, &setting);
     row.text = buf_str(&text);
     row.setting = buf_str(&setting);
-    incident_json_open(b, &row);
-    more_json(x, o, s, b);
+    conn_tap_put(&tap, files, s->tap);
+    conn_addr_put(&src, &s->src);
+    conn_addr_put(&dst, &s->dst);
+    give_incident(s, &row, &(struct incident_texts){buf_str(&tap), buf_str(&src), buf_str(&dst)}, take, user);
     buf_free(&text);
     buf_free(&setting);
+    buf_free(&tap);
+    buf_free(&src);
+    buf_free(&dst);
+}
+
+void incident_columns(cell_take *take, void *user)
+{
+    static const struct incident none;
+    static const struct incident_row row;
+
+    give_incident(&none, &row, &(struct incident_texts){.tap = NULL}, take, user);
+}
+
+static void incident_json(struct explainer *x, const struct explain_opts *o, uint32_t i, struct buf *b)
+{
+    const struct incident *s = &x->incidents[i];
+    struct incident_row row;
+
+    explain_row(s, &row);
+    explain_cells(x, s, o->files, cell_row_json, &(struct cell_row){.b = b});
+    incident_frames_json(b, &row);
+    more_json(x, o, s, b);
 }
 
 static void row_json(struct buf *b, const struct explain_opts *o, const struct timeline_row *r)

@@ -16,8 +16,9 @@ struct export
     struct store *s;
     struct packet_rows *packets;
     struct store_table *flow, *flow_time, *request, *request_time, *command, *finding, *incident, *evidence;
-    uint64_t flows, findings; /* rows so far */
-    struct buf text, more;    /* of the value at hand */
+    const char *const *files; /* names of the captures */
+    uint64_t flows;           /* rows so far */
+    struct buf text;          /* of the value at hand */
 };
 
     /* --- Tables ----------------------------------------------------------------------------------- */
@@ -39,22 +40,6 @@ static const struct store_column rule_columns[] = {TEXT("rule"), TEXT("severity"
 static const struct store_column cause_columns[] = {TEXT("cause"), TEXT("meaning"), TEXT("next")};
 static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("state"), INTEGER("time_ns")};
 static const struct store_column request_time_columns[] = {INTEGER("request"), TEXT("state"), INTEGER("time_ns")};
-static const struct store_column finding_columns[] = {
-    INTEGER("finding"),   TEXT("rule"),          TEXT("severity"),    TEXT("verdict"),  INTEGER("file"),
-    INTEGER("interface"), INTEGER("connection"), INTEGER("start_ns"), TEXT("headline"), TEXT("expected"),
-    TEXT("seen"),         TEXT("needs"),         TEXT("text"),        INTEGER("times"),
-};
-static const struct store_column incident_columns[] = {
-    INTEGER("incident"),   TEXT("cause"),
-    TEXT("certainty"),     TEXT("place"),
-    INTEGER("file"),       INTEGER("interface"),
-    INTEGER("connection"), TEXT("source"),
-    TEXT("destination"),   INTEGER("destination_qpn"),
-    INTEGER("start_ns"),   INTEGER("end_ns"),
-    INTEGER("bill_ns"),    INTEGER("retransmitted_packets"),
-    INTEGER("shown"),      TEXT("text"),
-    TEXT("setting"),
-};
 static const struct store_column evidence_columns[] = {
     TEXT("of"), INTEGER("number"), TEXT("role"), INTEGER("file"), INTEGER("frame"),
 };
@@ -62,7 +47,6 @@ static const struct store_column evidence_columns[] = {
 /* Columns of a table whose rows are cells. */
 struct cell_columns {
     struct store_column of[COLUMNS_MAX];
-    char names[COLUMNS_MAX][40];
     unsigned n;
 };
 
@@ -76,8 +60,7 @@ static void add_column(void *user, const struct cell *c)
 
     if (k->n == COLUMNS_MAX)
         return;
-    snprintf(k->names[k->n], sizeof k->names[k->n], "%s%s", c->name, c->kind == CELL_TIME ? "_ns" : "");
-    k->of[k->n] = (struct store_column){k->names[k->n], (enum store_type)types[c->kind]};
+    k->of[k->n] = (struct store_column){c->name, (enum store_type)types[c->kind]};
     k->n++;
 }
 
@@ -95,21 +78,41 @@ static void put_cell(void *user, const struct cell *c)
         store_number(t, c->number);
 }
 
-/* The tables of work requests and flows, whose columns are those of -T csv. */
+static struct store_table *cells_table(struct export *x, const char *name, const struct cell_columns *k,
+                                       const char *key)
+{
+    return store_table(x->s, name, k->of, k->n, key);
+}
+
+/* A column that is no cell. */
+static void add_other(struct cell_columns *k, struct store_column c)
+{
+    k->of[k->n++] = c;
+}
+
+/* The tables of what the other commands print: the names of the columns are those of JSON and CSV. */
 static void create_measures(struct export *x)
 {
     static const struct meter_row none;
     struct cell_columns k = {.n = 0};
 
     wqe_columns(add_column, &k);
-    x->request = store_table(x->s, "request", k.of, k.n, "\"number\"");
-    k.n = 1;
-    k.of[0] = (struct store_column)INTEGER("flow");
+    x->request = cells_table(x, "request", &k, "number");
+    k.n = 0;
+    add_other(&k, (struct store_column)INTEGER("flow"));
     row_cells(&none, add_column, &k);
-    x->flow = store_table(x->s, "flow", k.of, k.n, "\"flow\"");
+    x->flow = cells_table(x, "flow", &k, "flow");
     k.n = 0;
     command_columns(add_column, &k);
-    x->command = store_table(x->s, "command", k.of, k.n, "\"number\"");
+    x->command = cells_table(x, "command", &k, "number");
+    k.n = 0;
+    finding_columns(add_column, &k);
+    add_other(&k, (struct store_column)TEXT("needs"));
+    x->finding = cells_table(x, "finding", &k, "number");
+    k.n = 0;
+    incident_columns(add_column, &k);
+    add_other(&k, (struct store_column)INTEGER("shown"));
+    x->incident = cells_table(x, "incident", &k, "number");
     x->request_time = TABLE(x, "request_time", request_time_columns, "request, state");
     x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
 }
@@ -175,6 +178,7 @@ struct export *export_new(const char *path, const char *const *files, size_t n)
         free(x);
         return NULL;
     }
+    x->files = files;
     store_sql(x->s, "PRAGMA application_id=0x52444d41; PRAGMA user_version=" EXPORT_VERSION); /* "RDMA" */
     put_origin(x, files, n);
     put_opcodes(x);
@@ -185,8 +189,6 @@ struct export *export_new(const char *path, const char *const *files, size_t n)
         export_free(x);
         return NULL;
     }
-    x->finding = TABLE(x, "finding", finding_columns, "finding");
-    x->incident = TABLE(x, "incident", incident_columns, "incident");
     x->evidence = TABLE(x, "evidence", evidence_columns, NULL);
     create_measures(x);
     return x;
@@ -199,7 +201,6 @@ void export_free(struct export *x)
     store_free(x->s);
     packet_rows_free(x->packets);
     buf_free(&x->text);
-    buf_free(&x->more);
     free(x);
 }
 
@@ -229,13 +230,6 @@ const char *export_seen_str(const struct export_packet *e)
         [SEEN_OLD] = "retransmitted"};
 
     return e->kind == EVENT_REQUEST ? names[e->as] : NULL;
-}
-
-static void put_addr(struct export *x, struct store_table *t, const struct conn_addr *a)
-{
-    x->text.len = 0;
-    conn_addr_put(&x->text, a);
-    store_text(t, buf_str(&x->text));
 }
 
 void export_packet(struct export *x, const struct export_packet *e)
@@ -296,73 +290,37 @@ static void put_evidence(struct export *x, const char *of, uint64_t number, cons
 /* The needs of a verdict that the capture does not provide, separated by commas. */
 static const char *needs_str(struct export *x, unsigned needs)
 {
-    x->more.len = 0;
+    x->text.len = 0;
     for (unsigned bits = needs; bits; bits &= bits - 1)
-        buf_printf(&x->more, "%s%s", x->more.len ? ", " : "", need_str(bits & -bits));
-    return buf_str(&x->more);
+        buf_printf(&x->text, "%s%s", x->text.len ? ", " : "", need_str(bits & -bits));
+    return buf_str(&x->text);
 }
 
-static void put_finding(struct export *x, const struct findings *r, const struct finding *f)
+static void put_finding(struct export *x, const struct findings *r, size_t at)
 {
-    struct store_table *t = x->finding;
+    const struct finding *f = findings_at(r, at);
 
-    store_number(t, ++x->findings);
-    store_word(t, rule_table[f->rule].id);
-    store_word(t, severity_str((enum severity)f->severity));
-    store_word(t, f->severity == SEV_I ? NULL : result_str((enum result)f->result));
-    store_number(t, f->file);
-    store_number(t, f->tap);
-    store_if(t, f->conn, f->conn);
-    store_if(t, f->ts != FINDING_NO_TIME, (uint64_t)f->ts);
-    x->text.len = 0;
-    findings_headline(r, f, &x->text);
-    store_text(t, buf_str(&x->text));
-    store_text(t, findings_string(r, f->expected));
-    store_text(t, findings_string(r, f->seen));
-    store_text(t, needs_str(x, f->missing));
-    store_text(t, findings_string(r, f->text));
-    store_number(t, f->times);
-    store_insert(t);
+    finding_cells(r, at, x->files, put_cell, x->finding);
+    store_text(x->finding, needs_str(x, f->missing));
+    store_insert(x->finding);
     for (unsigned i = 0; i < f->n_frames; i++)
-        put_evidence(x, "finding", x->findings, "frame", f->file, f->frames[i]);
+        put_evidence(x, "finding", at + 1, "frame", f->file, f->frames[i]);
     for (unsigned i = 0; i < f->n_causes; i++)
-        put_evidence(x, "finding", x->findings, "cause", f->file, f->causes[i]);
+        put_evidence(x, "finding", at + 1, "cause", f->file, f->causes[i]);
 }
 
 void export_findings(struct export *x, const struct findings *r, uint32_t conn)
 {
     for (size_t i = 0; i < findings_n(r); i++)
         if (!conn || findings_at(r, i)->conn == conn)
-            put_finding(x, r, findings_at(r, i));
+            put_finding(x, r, i);
 }
 
 static void put_incident(struct export *x, struct explainer *e, const struct incident *s)
 {
-    struct store_table *t = x->incident;
-    struct incident_row row;
-
-    explain_row(s, &row);
-    store_number(t, s->number);
-    store_word(t, cause_table[s->cause].name);
-    store_word(t, certainty_str((enum certainty)s->certainty));
-    store_word(t, row.place);
-    store_number(t, s->tap >> 16);
-    store_number(t, s->tap & 0xffff);
-    store_if(t, s->conn, s->conn);
-    put_addr(x, t, &s->src);
-    put_addr(x, t, &s->dst);
-    store_number(t, s->qpn);
-    store_number(t, (uint64_t)row.start);
-    store_number(t, (uint64_t)row.end);
-    store_number(t, (uint64_t)row.bill);
-    store_number(t, s->again);
-    store_number(t, explain_is_shown(s, 0));
-    x->text.len = x->more.len = 0;
-    explain_text_of(s, &x->text);
-    explain_setting(e, s, &x->more);
-    store_text(t, buf_str(&x->text));
-    store_text(t, buf_str(&x->more));
-    store_insert(t);
+    explain_cells(e, s, x->files, put_cell, x->incident);
+    store_number(x->incident, explain_is_shown(s, 0));
+    store_insert(x->incident);
     for (unsigned i = 0; i < s->n_frames; i++)
         put_evidence(x, "incident", s->number, frame_role_str((enum frame_role)s->roles[i]), s->files[i], s->frames[i]);
 }

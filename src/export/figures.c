@@ -152,7 +152,7 @@ static bool is_column(const struct cell *c)
 static void add_name(void *user, const struct cell *c)
 {
     if (is_column(c))
-        buf_printf(user, ",%s%s", c->name, c->kind == CELL_TIME ? "_ns" : "");
+        buf_printf(user, ",%s", c->name);
 }
 
 static void put_head(struct buf *b, unsigned i)
@@ -359,16 +359,12 @@ void figures_outstanding(struct figures *x, const struct pkt *p, const struct fl
     row_end(x, FIGURE_OUTSTANDING);
 }
 
-/* Times as ns since 1970, as in the database. */
 static void put_cell(void *user, const struct cell *c)
 {
     if (!is_column(c))
         return;
     buf_char(user, ',');
-    if (c->known && c->kind == CELL_TIME)
-        buf_dec(user, c->number);
-    else
-        cell_csv(user, c);
+    cell_csv(user, c);
 }
 
 static void put_latency(void *user, const struct cell *c)

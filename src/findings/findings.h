@@ -3,6 +3,7 @@
 #define RDMATRACE_FINDINGS_FINDINGS_H
 
 #include "buf.h"
+#include "cell.h"
 #include "src/transport/rules.h"
 
 #define FINDINGS_FRAMES 8 /* frames, and cause frames, of a finding at most */
@@ -109,6 +110,11 @@ struct findings_opts {
     /* whether text and JSON show a finding; NULL: they show all */
     bool (*wanted)(void *user, const struct finding *f);
 };
+/* All values of finding `i`, from 0, but its frames and needs: those of JSON and of tables. `files`: names of the
+ * captures. */
+void finding_cells(const struct findings *r, size_t i, const char *const *files, cell_take *take, void *user);
+/* Only their names and kinds: the values mean nothing. */
+void finding_columns(cell_take *take, void *user);
 void findings_text(const struct findings *r, const struct findings_opts *o, struct buf *b);
 void findings_json(const struct findings *r, const struct findings_opts *o, struct buf *b);
 void findings_junit(const struct findings *r, const struct findings_opts *o, struct buf *b);

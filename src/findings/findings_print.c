@@ -259,10 +259,52 @@ void findings_text(const struct findings *r, const struct findings_opts *o, stru
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_member(struct buf *b, const char *key, const char *value)
+/* The texts of a finding that are made of it. */
+struct finding_texts {
+    const char *tap, *headline, *expected, *seen, *text;
+};
+
+static void give_finding(const struct finding *f, uint64_t number, const struct finding_texts *x, cell_take *take,
+                         void *user)
 {
-    buf_printf(b, ",\"%s\":", key);
-    buf_json(b, value, strlen(value));
+    const struct cell_to t = {take, user};
+
+    cell_number(&t, "number", number, true);
+    cell_text(&t, "rule", rule_table[f->rule].id);
+    cell_text(&t, "severity", severity_str(f->severity));
+    cell_text(&t, "verdict", f->severity == SEV_I ? NULL : result_str(f->result));
+    cell_number(&t, "file", f->file, true);
+    cell_number(&t, "interface", f->tap, true);
+    cell_text(&t, "tap", x->tap);
+    cell_number(&t, "connection", f->conn, f->conn != 0);
+    cell_time(&t, "start_ns", f->ts, f->ts != FINDING_NO_TIME);
+    cell_text(&t, "headline", x->headline);
+    cell_text(&t, "expected", x->expected);
+    cell_text(&t, "seen", x->seen);
+    cell_text(&t, "text", x->text);
+    cell_number(&t, "times", f->times, true);
+}
+
+void finding_cells(const struct findings *r, size_t i, const char *const *files, cell_take *take, void *user)
+{
+    const struct finding *f = findings_at(r, i);
+    struct buf tap = {0}, headline = {0};
+
+    conn_tap_put(&tap, files, (uint32_t)f->file << 16 | f->tap);
+    findings_headline(r, f, &headline);
+    give_finding(f, i + 1,
+                 &(struct finding_texts){buf_str(&tap), buf_str(&headline), findings_string(r, f->expected),
+                                         findings_string(r, f->seen), findings_string(r, f->text)},
+                 take, user);
+    buf_free(&tap);
+    buf_free(&headline);
+}
+
+void finding_columns(cell_take *take, void *user)
+{
+    static const struct finding none;
+
+    give_finding(&none, 0, &(struct finding_texts){.tap = NULL}, take, user);
 }
 
 static void json_frames(struct buf *b, const char *key, const uint64_t *frames, unsigned n)
@@ -272,57 +314,18 @@ static void json_frames(struct buf *b, const char *key, const uint64_t *frames, 
     buf_char(b, ']');
 }
 
-static void json_headline(const struct findings *r, const struct finding *f, struct buf *b)
+static void json_finding(const struct findings *r, const struct findings_opts *o, size_t i, struct buf *b)
 {
-    struct buf t = {0};
-
-    findings_headline(r, f, &t);
-    json_member(b, "headline", buf_str(&t));
-    buf_free(&t);
-}
-
-static void json_tap(struct buf *b, const struct findings_opts *o, const struct finding *f)
-{
-    struct buf name = {0};
-
-    conn_tap_put(&name, o->files, (uint32_t)f->file << 16 | f->tap);
-    json_member(b, "tap", buf_str(&name));
-    buf_free(&name);
-}
-
-static void json_finding(const struct findings *r, const struct findings_opts *o, const struct finding *f,
-                         struct buf *b)
-{
+    const struct finding *f = findings_at(r, i);
     const char *sep = "";
 
-    buf_printf(b, "{\"rule\":\"%s\",\"severity\":\"%s\",\"verdict\":", rule_table[f->rule].id,
-               severity_str(f->severity));
-    if (f->severity == SEV_I)
-        buf_puts(b, "null");
-    else
-        buf_printf(b, "\"%s\"", result_str(f->result));
-    if (f->conn)
-        buf_printf(b, ",\"connection\":%u", f->conn);
-    else
-        buf_puts(b, ",\"connection\":null");
-    if (file_of(o, f))
-        json_member(b, "file", file_of(o, f));
-    json_tap(b, o, f);
+    finding_cells(r, i, o->files, cell_row_json, &(struct cell_row){.b = b});
     json_frames(b, "frames", f->frames, f->n_frames);
     json_frames(b, "cause_frames", f->causes, f->n_causes);
-    if (f->ts == FINDING_NO_TIME)
-        buf_puts(b, ",\"start_ns\":null");
-    else
-        buf_printf(b, ",\"start_ns\":%lld", (long long)f->ts);
     buf_puts(b, ",\"needs\":[");
     for (unsigned bits = f->missing; bits; bits &= bits - 1, sep = ",")
         buf_printf(b, "%s\"%s\"", sep, need_str(bits & -bits));
-    buf_char(b, ']');
-    json_headline(r, f, b);
-    json_member(b, "expected", findings_string(r, f->expected));
-    json_member(b, "seen", findings_string(r, f->seen));
-    json_member(b, "text", findings_string(r, f->text));
-    buf_printf(b, ",\"times\":%llu}", (unsigned long long)f->times);
+    buf_puts(b, "]}");
 }
 
 void findings_json(const struct findings *r, const struct findings_opts *o, struct buf *b)
@@ -344,7 +347,7 @@ void findings_json(const struct findings *r, const struct findings_opts *o, stru
         if (!is_wanted(o, findings_at(r, i)))
             continue;
         buf_puts(b, sep);
-        json_finding(r, o, findings_at(r, i), b);
+        json_finding(r, o, i, b);
         sep = ",\n";
     }
     buf_puts(b, "]}\n");

@@ -2,8 +2,8 @@
 #ifndef RDMATRACE_MEASURE_ADAPTER_H
 #define RDMATRACE_MEASURE_ADAPTER_H
 
+#include "cell.h"
 #include "src/counters/device.h"
-#include "src/measure/cell.h"
 #include "src/measure/meter.h"
 
 /* Two readings of its counters (texts as device_read() makes them), and the rows of what passed in between. */

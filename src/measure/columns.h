@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_MEASURE_COLUMNS_H
 #define RDMATRACE_MEASURE_COLUMNS_H
 
-#include "src/measure/cell.h"
+#include "cell.h"
 #include "src/measure/meter.h"
 #include "src/measure/table.h"
 

@@ -327,7 +327,7 @@ static const char *const row_names[] = {
     "upper",
     "packets",
     "bytes",
-    "payload",
+    "payload_bytes",
     "completed",
     "remote_errors",
     "retransmitted_packets",

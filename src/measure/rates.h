@@ -5,7 +5,7 @@
 #ifndef RDMATRACE_MEASURE_RATES_H
 #define RDMATRACE_MEASURE_RATES_H
 
-#include "src/measure/cell.h"
+#include "cell.h"
 #include "src/measure/meter.h"
 
 #define RATES_MAX     16384 /* kept at a time */

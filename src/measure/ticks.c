@@ -7,7 +7,7 @@ static const struct {
 } counts[] = {
     {"packets", offsetof(struct meter_counts, packets)},
     {"bytes", offsetof(struct meter_counts, bytes)},
-    {"payload", offsetof(struct meter_counts, payload)},
+    {"payload_bytes", offsetof(struct meter_counts, payload)},
     {"retransmitted_packets", offsetof(struct meter_counts, again)},
     {"packet_seq_err", offsetof(struct meter_counts, seq_naks)},
     {"rnr_nak_retry_err", offsetof(struct meter_counts, rnr_naks)},
@@ -41,7 +41,7 @@ static const struct text_column text_columns[] = {
     {"ends", "source > destination", 0, true, 45},
     {"packets", "packets", 1, false, 9},
     {"bytes", "bytes", 2, false, 11},
-    {"payload", "payload", 10, false, 11},
+    {"payload_bytes", "payload", 10, false, 11},
     {"retransmitted_packets", "retrans", 2, false, 0},
     {"packet_seq_err", "NAK", 5, false, 4},
     {"rnr_nak_retry_err", "RNR", 5, false, 4},
@@ -57,7 +57,7 @@ void ticks_begin(struct ticks *t)
     if (t->format == ROWS_JSON) {
         buf_puts(t->b, "{\"intervals\":[");
     } else if (t->format == ROWS_CSV) {
-        buf_puts(t->b, "start,since");
+        buf_puts(t->b, "start_ns,since_ns");
         for (unsigned i = 0; i < ARRAY_LEN(tick_ids); i++)
             buf_printf(t->b, ",%s", tick_ids[i]);
         for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
@@ -108,13 +108,8 @@ void ticks_add(struct ticks *t, const struct meter_row *r, ns_t start, ns_t sinc
         return;
     }
     if (json)
-        buf_puts(t->b, t->n > 1 ? ",\n{\"start\":" : "\n{\"start\":");
-    buf_time(t->b, start);
-    buf_puts(t->b, json ? ",\"since_ns\":" : ",");
-    if (json)
-        buf_dec(t->b, (uint64_t)since);
-    else
-        buf_time(t->b, since);
+        buf_puts(t->b, t->n > 1 ? ",\n{\"start_ns\":" : "\n{\"start_ns\":");
+    buf_printf(t->b, "%lld%s%lld", (long long)start, json ? ",\"since_ns\":" : ",", (long long)since);
     for (unsigned i = 0; i < ARRAY_LEN(tick_ids); i++) {
         if (json)
             buf_printf(t->b, ",\"%s\":", tick_ids[i]);

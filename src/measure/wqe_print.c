@@ -25,81 +25,60 @@ static bool has_latency(const struct wqe *w)
 
 /* --- For programs ----------------------------------------------------------------------------- */
 
-/* Whoever gets the values of a row. */
-struct taker {
-    cell_take *take;
-    void *user;
-};
-
-static void give_number(const struct taker *t, const char *name, uint64_t v, bool known)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_NUMBER, .known = known, .number = v});
-}
-
-static void give_text(const struct taker *t, const char *name, const char *s)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TEXT, .known = true, .text = s});
-}
-
-static void give_addr(const struct taker *t, const char *name, const struct conn_addr *a)
+static void give_addr(const struct cell_to *t, const char *name, const struct conn_addr *a)
 {
     struct buf text = {0};
 
     conn_addr_put(&text, a);
-    give_text(t, name, buf_str(&text));
+    cell_text(t, name, buf_str(&text));
     buf_free(&text);
 }
 
-static void give_time(const struct taker *t, const char *name, ns_t v, bool known)
-{
-    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TIME, .known = known, .number = (uint64_t)v});
-}
-
-static void give_tap(const struct taker *t, const struct meter_row *r)
+static void give_tap(const struct cell_to *t, const struct meter_row *r)
 {
     struct buf name = {0};
 
     conn_tap_put(&name, r->files, (uint32_t)(r->file << 16 | r->iface));
-    give_text(t, "tap", buf_str(&name));
+    cell_text(t, "tap", buf_str(&name));
     buf_free(&name);
 }
 
 void wqe_cells(const struct wqe_row *q, cell_take *take, void *user)
 {
-    const struct taker t = {take, user};
+    const struct cell_to t = {take, user};
     const struct wqe *w = q->w;
     const struct meter_row *r = q->row;
 
-    give_number(&t, "number", w->id, true);
-    give_number(&t, "file", r->file, true);
-    give_number(&t, "interface", r->iface, true);
+    cell_number(&t, "number", w->id, true);
+    cell_number(&t, "file", r->file, true);
+    cell_number(&t, "interface", r->iface, true);
     give_tap(&t, r);
-    give_number(&t, "connection", r->conn, true);
+    cell_number(&t, "connection", r->conn, true);
     give_addr(&t, "source", &r->src);
-    give_number(&t, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
+    cell_number(&t, "source_qpn", r->sqpn, r->sqpn != METER_NONE);
     give_addr(&t, "destination", &r->dst);
-    give_number(&t, "destination_qpn", r->dqpn, true);
-    give_text(&t, "service", r->stream ? r->service : service_str((enum service)w->service));
-    give_text(&t, "operation", op_str(w));
-    give_number(&t, "bytes", w->bytes, true);
-    give_number(&t, "remote_va", w->va, w->have_remote);
-    give_number(&t, "rkey", w->rkey, w->have_remote);
-    give_number(&t, "immediate", w->imm, has_imm(w));
-    give_number(&t, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
-    give_number(&t, "psn", w->psn, !r->stream);
-    give_number(&t, "first_frame", w->first_frame, true);
-    give_number(&t, "last_frame", w->last_frame, true);
-    give_number(&t, "done_frame", w->done_frame, w->done_frame != 0);
-    give_time(&t, "start", w->start, true);
-    give_time(&t, "completed", w->done, w->done_frame != 0);
-    give_number(&t, "latency_ns", (uint64_t)(w->done - w->start), has_latency(w));
-    give_number(&t, "lost_ns", (uint64_t)q->lost, q->accounted);
-    give_number(&t, "packets", w->packets, true);
-    give_number(&t, "retransmitted_packets", w->again, true);
-    give_number(&t, "packet_seq_err", w->seq_naks, true);
-    give_number(&t, "rnr_nak_retry_err", w->rnr_naks, true);
-    give_text(&t, "status", wqe_status_str(w));
-    give_text(&t, "reason", wqe_reason_str((enum wqe_reason)w->reason));
+    cell_number(&t, "destination_qpn", r->dqpn, true);
+    cell_text(&t, "service", r->stream ? r->service : service_str((enum service)w->service));
+    cell_text(&t, "operation", op_str(w));
+    cell_number(&t, "bytes", w->bytes, true);
+    cell_number(&t, "remote_va", w->va, w->have_remote);
+    cell_number(&t, "rkey", w->rkey, w->have_remote);
+    cell_number(&t, "immediate", w->imm, has_imm(w));
+    cell_number(&t, "invalidated_rkey", w->imm, w->op == WQE_SEND_INV);
+    cell_number(&t, "psn", w->psn, !r->stream);
+    cell_number(&t, "first_frame", w->first_frame, true);
+    cell_number(&t, "last_frame", w->last_frame, true);
+    cell_number(&t, "done_frame", w->done_frame, w->done_frame != 0);
+    cell_time(&t, "start_ns", w->start, true);
+    cell_time(&t, "completed_ns", w->done, w->done_frame != 0);
+    cell_number(&t, "latency_ns", (uint64_t)(w->done - w->start), has_latency(w));
+    cell_number(&t, "lost_ns", (uint64_t)q->lost, q->accounted);
+    cell_number(&t, "packets", w->packets, true);
+    cell_number(&t, "retransmitted_packets", w->again, true);
+    cell_number(&t, "packet_seq_err", w->seq_naks, true);
+    cell_number(&t, "rnr_nak_retry_err", w->rnr_naks, true);
+    cell_text(&t, "status", wqe_status_str(w));
+    cell_text(&t, "reason", wqe_reason_str((enum wqe_reason)w->reason));
 }
 
 void wqe_columns(cell_take *take, void *user)

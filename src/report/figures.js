@@ -225,7 +225,7 @@ const CONNECTION_FIGURES = [
     {
         id: "rates", title: "Rates",
         sentence: () => "InfiniBand payload, and bytes on the wire with all headers, in each " + duration(data.interval_ns) + ".",
-        series: (d) => d.sides.flatMap((s, i) => [rate(s, "payload", way(s) + " payload", i * 2, bits()), rate(s, "bytes", way(s) + " on the wire", i * 2 + 1, bits())]),
+        series: (d) => d.sides.flatMap((s, i) => [rate(s, "payload_bytes", way(s) + " payload", i * 2, bits()), rate(s, "bytes", way(s) + " on the wire", i * 2 + 1, bits())]),
         options: {value: (v) => amount(v, "bit/s"), ylabel: "rate"},
     },
     {
@@ -250,7 +250,7 @@ function congestion(d) {
     const highest = Math.max(1, ...list.filter((s) => s.points).flatMap((s) => s.points.v));
     return list.concat(d.sides.map((s, i) => {
         const most = Math.max(1, ...(s.rates.payload || [0]));
-        return rate(s, "payload", way(s) + " payload rate (of " + amount(most * bits(), "bit/s") + ")", i * 2, highest / most);
+        return rate(s, "payload_bytes", way(s) + " payload rate (of " + amount(most * bits(), "bit/s") + ")", i * 2, highest / most);
     }));
 }
 

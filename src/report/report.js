@@ -42,7 +42,7 @@ function incidentBox(i) {
     return make("article", {class: "incident " + i.certainty, id: "incident-" + i.number, "data-incident": i.number},
         make("h3", {}, i.number + ". " + i.cause + (i.place ? " " + i.place : "") + (i.connection ? ", connection " + i.connection : "") + (i.certainty === "certain" ? "" : " (" + i.certainty + ")")),
         make("p", {}, i.text),
-        make("p", {class: "facts"}, "Cost: " + duration(i.bill_ns) + (i.packets_again ? ", " + plain(i.packets_again) + " packets retransmitted" : "") + (i.setting ? ". Setting: " + i.setting : "") + "."),
+        make("p", {class: "facts"}, "Cost: " + duration(i.bill_ns) + (i.retransmitted_packets ? ", " + plain(i.retransmitted_packets) + " packets retransmitted" : "") + (i.setting ? ". Setting: " + i.setting : "") + "."),
         i.next ? make("p", {class: "facts"}, "Look at: " + i.next + ".") : null,
         make("p", {}, frames.length ? "Frames: " : "", ...frames, " ", data.windows.some((w) => w.incident === i.number) ? make("button", {type: "button", onclick: () => goTo(i)}, "Show this time in the figures") : null),
         l && l.steps.length ? ladder(l) : null);

@@ -70,7 +70,7 @@ static const struct metric {
 } metrics[] = {
     {"rdmatrace_packets", NULL, "packets", "Packets of both directions.", COUNTER, 0},
     {"rdmatrace_wire_bytes", "bytes", "bytes", "Bytes on the wire, with all headers.", COUNTER, 0},
-    {"rdmatrace_payload_bytes", "bytes", "payload", "InfiniBand payload.", COUNTER, 0},
+    {"rdmatrace_payload_bytes", "bytes", "payload_bytes", "InfiniBand payload.", COUNTER, 0},
     {"rdmatrace_completed_messages", NULL, "completed", "Messages that were completed.", COUNTER, 0},
     {"rdmatrace_retransmitted_packets", NULL, "retransmitted_packets", "Retransmitted request packets.", COUNTER, 0},
     {"rdmatrace_packet_seq_err", NULL, "packet_seq_err", "Sequence NAKs.", COUNTER, 0},

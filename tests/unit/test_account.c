@@ -55,10 +55,11 @@ Test(account, json_of_an_incident_lists_frames_by_role)
                              .text = "it was \"lost\""};
     struct buf b = {0};
 
-    incident_json_open(&b, &i);
+    incident_cells(&i, cell_row_json, &(struct cell_row){.b = &b});
+    incident_frames_json(&b, &i);
     cr_assert_str_eq(buf_str(&b), "{\"number\":1,\"cause\":\"packet-loss\",\"certainty\":\"likely\",\"connection\":2,"
                                   "\"place\":\"after the tap\",\"start_ns\":10,\"end_ns\":30,\"bill_ns\":20,"
-                                  "\"frames\":{\"lost\":[12,13],\"nak\":[14]},\"text\":\"it was \\\"lost\\\"\","
-                                  "\"setting\":null,\"next\":null");
+                                  "\"text\":\"it was \\\"lost\\\"\",\"setting\":null,\"next\":null,"
+                                  "\"frames\":{\"lost\":[12,13],\"nak\":[14]}");
     buf_free(&b);
 }

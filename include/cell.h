@@ -1,13 +1,14 @@
-/* layer 3 (measure): a value of a row, whatever it is written as. */
-#ifndef RDMATRACE_MEASURE_CELL_H
-#define RDMATRACE_MEASURE_CELL_H
+/* layer 0 (base): a value of a row, whatever it is written as. What has rows gives them as cells, once: JSON, CSV,
+ * tables of a database and their names are made of the same. */
+#ifndef RDMATRACE_CELL_H
+#define RDMATRACE_CELL_H
 
 #include "buf.h"
 
 enum cell_kind {
     CELL_NUMBER,
     CELL_MILLI, /* in thousandths */
-    CELL_TIME,  /* ns since 1970 */
+    CELL_TIME,  /* ns since 1970, which may be before that */
     CELL_TEXT,
 };
 struct cell {
@@ -19,6 +20,15 @@ struct cell {
 };
 /* Gets the cells of a row, in the order of the columns. */
 typedef void cell_take(void *user, const struct cell *c);
+
+/* Whoever gets the cells of a row, for the functions that give one each. */
+struct cell_to {
+    cell_take *take;
+    void *user;
+};
+void cell_number(const struct cell_to *t, const char *name, uint64_t v, bool known);
+void cell_time(const struct cell_to *t, const char *name, ns_t v, bool known);
+void cell_text(const struct cell_to *t, const char *name, const char *s); /* NULL: null */
 
 /* A row that cells are appended to, one after the other. Zero but for `b`. */
 struct cell_row {

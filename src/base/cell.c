@@ -1,11 +1,26 @@
-/* layer 3 (measure): values of rows as JSON and CSV. */
-#include "src/measure/cell.h"
+/* layer 0 (base): values of rows as JSON and CSV. */
+#include "cell.h"
+
+void cell_number(const struct cell_to *t, const char *name, uint64_t v, bool known)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_NUMBER, .known = known, .number = v});
+}
+
+void cell_time(const struct cell_to *t, const char *name, ns_t v, bool known)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TIME, .known = known, .number = (uint64_t)v});
+}
+
+void cell_text(const struct cell_to *t, const char *name, const char *s)
+{
+    t->take(t->user, &(struct cell){.name = name, .kind = CELL_TEXT, .known = s != NULL, .text = s});
+}
 
 /* A number of any kind; both formats have the same. */
 static void put_number(struct buf *b, const struct cell *c)
 {
     if (c->kind == CELL_TIME)
-        buf_time(b, (ns_t)c->number);
+        buf_printf(b, "%lld", (long long)c->number);
     else if (c->kind == CELL_MILLI)
         buf_printf(b, "%llu.%03llu", (unsigned long long)(c->number / 1000), (unsigned long long)(c->number % 1000));
     else
