@@ -210,6 +210,16 @@ void cli_live_report(struct cap *live, uint32_t buffer)
         cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }
 
+void cli_written(const char *path)
+{
+    struct stat s;
+
+    if (isatty(STDERR_FILENO) && stat(path, &s) == 0 && S_ISREG(s.st_mode))
+        fprintf(stderr, "%s: %.1f kB written\n", path, (double)s.st_size / 1000);
+    else if (isatty(STDERR_FILENO))
+        fprintf(stderr, "%s: written\n", path);
+}
+
 static int unknown_protocol(const char *arg)
 {
     struct buf words = {0};

@@ -109,6 +109,9 @@ void cli_live_report(struct cap *live, uint32_t buffer);
 /* Bytes of the kernel's buffer unless -B says otherwise. */
 #define CLI_LIVE_BUFFER (UINT32_C(16) << 20)
 
+/* Where somebody waits at a terminal: say on standard error that the file `path` is written, and how large it is. */
+void cli_written(const char *path);
+
 /* Whether the locale's characters are UTF-8. */
 bool cli_utf8(void);
 

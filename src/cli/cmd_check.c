@@ -343,19 +343,29 @@ static void drops(struct trace *t, uint16_t file, uint64_t n)
     judge_drops(job_of(t)->judge, file, n);
 }
 
+/* Whether --tap names the side of each interface of the only file. */
+static bool is_each_named(const struct job *job)
+{
+    uint32_t named = 0;
+
+    while (named < JUDGE_TAPS && job->tap_iface[named])
+        named++;
+    return job->t.n_files == 1 && job->t.ifaces && named >= job->t.ifaces;
+}
+
 static void assumptions(const struct job *job, struct buf *b)
 {
-    bool same = true;
+    bool each = is_each_named(job);
+    const char *sep = each ? "" : ", ";
 
+    buf_printf(b, "profile %s; tap %s", profile_str(job->o.profile), each ? "" : tap_str(job->tap));
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
-        same &= job->o.tap[i] == job->tap;
-    buf_printf(b, "profile %s; tap ", profile_str(job->o.profile));
-    buf_puts(b, tap_str(job->tap));
-    for (unsigned i = 0; !same && i < JUDGE_TAPS; i++)
-        if (job->o.tap[i] != job->tap)
-            buf_printf(b, ", %u=%s", i, tap_str(job->o.tap[i]));
-    for (unsigned i = 0; i < job->o.n_taps; i++)
-        buf_printf(b, ", %u:%u=%s", (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
+        if (each ? i < job->t.ifaces : job->o.tap[i] != job->tap) {
+            buf_printf(b, "%s%u=%s", sep, i, tap_str(job->o.tap[i]));
+            sep = ", ";
+        }
+    for (unsigned i = 0; i < job->o.n_taps; i++, sep = ", ")
+        buf_printf(b, "%s%u:%u=%s", sep, (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
                    tap_str(job->o.taps[i].side));
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
 }

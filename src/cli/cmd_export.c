@@ -268,14 +268,20 @@ static int end_sqlite(struct job *job)
     export_findings(job->x, judge_findings(job->found.judge), job->t.conn);
     export_incidents(job->x, job->found.explainer, job->t.conn);
     renumber(job);
-    return export_end(job->x) ? EXIT_OK : failed(job);
+    if (!export_end(job->x))
+        return failed(job);
+    cli_written(job->path);
+    return EXIT_OK;
 }
 
 static int end_perfetto(struct job *job)
 {
     perfetto_incidents(job->perfetto, job->found.explainer, job->t.conn);
     perfetto_findings(job->perfetto, judge_findings(job->found.judge), job->t.conn);
-    return perfetto_end(job->perfetto) ? EXIT_OK : cli_error("%s: %s", job->trace, strerror(errno));
+    if (!perfetto_end(job->perfetto))
+        return cli_error("%s: %s", job->trace, strerror(errno));
+    cli_written(job->trace);
+    return EXIT_OK;
 }
 
 static int end_figures(struct job *job)
@@ -285,8 +291,10 @@ static int end_figures(struct job *job)
 
     figures_incidents(job->figures, job->found.explainer, job->t.conn);
     figures_hosts(job->figures, rows, rows_of_conn(rows, n, job->t.conn));
-    return figures_end(job->figures, observer_conns(job->t.observer)) ? EXIT_OK
-                                                                      : cli_error("%s: %s", job->dir, strerror(errno));
+    if (!figures_end(job->figures, observer_conns(job->t.observer)))
+        return cli_error("%s: %s", job->dir, strerror(errno));
+    cli_written(job->dir);
+    return EXIT_OK;
 }
 
 static int end(struct trace *t)

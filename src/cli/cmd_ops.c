@@ -148,7 +148,7 @@ static void put_states(struct job *job, const ns_t states[TIME_STATES], ns_t all
     }
     for (unsigned i = 0; job->why && i < TIME_STATES; i++)
         if (states[i]) {
-            buf_printf(b, "%28s  ", time_state_str((enum time_state)i));
+            buf_printf(b, "%28s  ", time_state_words((enum time_state)i));
             buf_duration(b, states[i]);
             buf_printf(b, ", %.3g %%\n", 100.0 * (double)states[i] / (double)all);
         }
@@ -162,6 +162,8 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
 
     q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
+    if (job->why && job->format != ROWS_JSON)
+        wqe_print_head(&job->late_text, job->format, &job->table);
     wqe_print(&job->late_text, job->format, &job->table, &q);
     if (job->format != ROWS_CSV)
         put_states(job, states, end - w->start);
@@ -241,8 +243,8 @@ static bool create_commands(struct job *job)
 
 static void put_head(struct job *job)
 {
-    if (job->follow || (job->commands.only && job->format == ROWS_TEXT))
-        return;
+    if (job->follow || (job->why && job->format != ROWS_JSON) || (job->commands.only && job->format == ROWS_TEXT))
+        return; /* it comes before the first row */
     if (job->commands.only)
         command_print_head(&job->t.out, job->format, &job->commands.table);
     else

@@ -178,9 +178,13 @@ static int write_page(struct trace *t, struct buf *page)
 
     if (page->err)
         return cli_error("out of memory");
-    if (strcmp(path, "-") != 0)
-        return beside_write(path, page) ? EXIT_OK : cli_error("%s: %s", path, strerror(errno));
-    buf_mem(&t->out, page->p, page->len);
+    if (strcmp(path, "-") == 0) {
+        buf_mem(&t->out, page->p, page->len);
+        return EXIT_OK;
+    }
+    if (!beside_write(path, page))
+        return cli_error("%s: %s", path, strerror(errno));
+    cli_written(path);
     return EXIT_OK;
 }
 

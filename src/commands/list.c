@@ -63,7 +63,9 @@ bool command_list_start(struct command_list *m, struct observer *o, unsigned wid
 /* Append the rows that were kept. */
 static bool put_kept(struct command_list *m, struct buf *out)
 {
-    if (!m->n_rows && !m->only)
+    if (!m->n_rows && m->only)
+        buf_puts(out, "No command of an upper protocol was found.\n");
+    if (!m->n_rows)
         return true;
     if (!m->only)
         buf_char(out, '\n');

@@ -268,6 +268,34 @@ static bool is_detailed(const struct print_opts *o, const struct hdr *h)
     return !o->protocols || has_name(o->protocols, h->proto) || has_name(o->protocols, h->abbrev);
 }
 
+/* Append what the heading of a header says whose fields are not shown: ", Src: 10.0.0.1, Dst: 10.0.0.2". */
+static void tree_summary(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    static const struct {
+        const char *abbrev, *label;
+    } told[] = {
+        {"eth.src", ", Src: "},
+        {"eth.dst", ", Dst: "},
+        {"ip.src", ", Src: "},
+        {"ip.dst", ", Dst: "},
+        {"ipv6.src", ", Src: "},
+        {"ipv6.dst", ", Dst: "},
+        {"udp.srcport", ", Src Port: "},
+        {"udp.dstport", ", Dst Port: "},
+        {"tcp.srcport", ", Src Port: "},
+        {"tcp.dstport", ", Dst Port: "},
+        {"infiniband.invariant.crc", ": "},
+    };
+    struct value v;
+
+    for (unsigned k = 0; k < ARRAY_LEN(told); k++)
+        for (unsigned i = 0; i < l->hdr->nfields; i++)
+            if (strcmp(l->hdr->fields[i].abbrev, told[k].abbrev) == 0 && field_value(&l->hdr->fields[i], p, l, &v)) {
+                buf_puts(b, told[k].label);
+                value_text(b, &l->hdr->fields[i], &v);
+            }
+}
+
 /* Tell the caller of the line that follows. */
 static void hand_out(const struct print_opts *o, const struct layer *l, const struct field *f)
 {
@@ -279,8 +307,11 @@ static void hand_out(const struct print_opts *o, const struct layer *l, const st
 static void tree_layer(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l,
                        unsigned level)
 {
+    bool detailed = is_detailed(o, l->hdr);
     struct value v;
 
+    if (!detailed && (l->hdr == &frame_hdr || l->hdr == &rdma_hdr))
+        return; /* the line above the tree is the heading of one, the other is no header of the packet */
     hand_out(o, l, NULL);
     indent(b, level);
     buf_puts(b, l->hdr->name);
@@ -289,8 +320,10 @@ static void tree_layer(const struct print_opts *o, struct buf *b, const struct p
     } else if (l->len < l->hdr->len) {
         buf_printf(b, " [%u of %u bytes]", l->len, l->hdr->len);
     }
+    if (!detailed)
+        tree_summary(b, p, l);
     buf_char(b, '\n');
-    for (unsigned i = 0; i < l->hdr->nfields && is_detailed(o, l->hdr); i++) {
+    for (unsigned i = 0; i < l->hdr->nfields && detailed; i++) {
         const struct field *f = &l->hdr->fields[i];
         v.type = f->type;
         if (!FIELD_PLAIN(f, p, l, &v.u) && (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v)))
