@@ -66,6 +66,8 @@ function missed(card, test) {
 
 section("missed", "What was not as expected", ...cards.map((card, k) => {
     const bad = card.tests.filter((t) => t.result !== "pass");
+    if (!bad.length)
+        return make("p", {}, name(card, k) + ": all " + plain(card.tests.length) + " tests passed.");
     return make("details", {open: true}, make("summary", {}, name(card, k) + ": " + bad.length + (bad.length === 1 ? " test" : " tests")), ...bad.map((t) => missed(card, t)));
 }));
 

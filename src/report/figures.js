@@ -76,7 +76,7 @@ const LEGEND_SIGNS = {dot: "M5 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0", cross: "M3 1l8 8M
 function legend(series) {
     return make("ul", {class: "legend"}, ...series.map((s) => make("li", {},
         makeSvg("svg", {viewBox: "0 0 14 10", class: "k" + s.color, "aria-hidden": "true"},
-            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.step ? "step" : "line")], "stroke-width": 1.6,
+            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.step ? "step" : "line")], "stroke-width": 1.6, "stroke-dasharray": s.dashed ? "3 2" : "none",
                 "fill-opacity": s.sign && s.sign !== "square" && s.sign !== "cross" ? 1 : 0})), s.name)));
 }
 
@@ -148,7 +148,7 @@ function plot(id, title, sentence, series, options) {
                 gridLineColor: getComputedStyle(document.documentElement).getPropertyValue("--line").trim(), axisLineColor: color(7),
                 includeZero: !options.free, highlightCircleSize: 4, xRangePad: 4, yRangePad: 8,
                 underlayCallback: drawWindows(options),
-                series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6,
+                series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6, strokePattern: s.dashed ? [6, 3] : null,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
                 axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
                     y: {axisLabelFormatter: (v) => value(v), axisLabelWidth: 86}},

@@ -77,7 +77,7 @@ if (data.baseline)
     section("baseline", "Beside the baseline", make("p", {}, "Here: " + data.verdict), make("p", {}, data.baseline.files.join(", ") + ": " + data.baseline.verdict), baselineTable(data.baseline));
 
 section("incidents", "Incidents",
-    make("p", {}, plain(explain.incident_count) + (explain.incident_count === 1 ? " incident" : " incidents")
+    make("p", {}, !explain.incident_count ? "There is none." : plain(explain.incident_count) + (explain.incident_count === 1 ? " incident" : " incidents")
         + (explain.incident_count > incidents.length ? ", the worst " + incidents.length + " of which are in this report" : "") + ", worst first."),
     incidents.length > 3 ? tableBox("Incidents", [number("number", (i) => i.number, (v) => make("a", {href: v <= INCIDENTS_OPEN ? "#incident-" + v : null}, String(v))), text("cause", (i) => i.cause), text("where", (i) => i.place || ""),
         number("connection", (i) => i.connection || null), number("lost", (i) => i.bill_ns, time), text("certainty", (i) => i.certainty), text("what", (i) => i.text)], incidents) : null,
@@ -131,7 +131,7 @@ if (data.pauses.length)
     overall.push(pauseLanes());
 if (data.incast && data.incast.senders.length > 1)
     overall.push(plot("incast", "Several hosts send to " + data.incast.receiver, data.incast.senders.length + " hosts send to one: bytes on the wire of each, in each " + duration(data.interval_ns) + ", and their sum.",
-        [{key: "sum", name: "all together", color: 7, step: true, points: incastSum()}, ...data.incast.senders.map((s, i) => ({...rate(s, "bytes", s.source, i % 7, bits()), key: "sender" + i}))],
+        [{key: "sum", name: "all together", color: 7, step: true, points: incastSum()}, ...data.incast.senders.map((s, i) => ({...rate(s, "bytes", s.source, i % 7, bits()), dashed: i % 14 >= 7, key: "sender" + i}))],
         {value: (v) => amount(v, "bit/s"), ylabel: "rate"}));
 for (const [i, c] of data.clocks.entries())
     if (c.points.length)

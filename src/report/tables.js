@@ -80,20 +80,21 @@ function order(a, b) {
 const text = (title, value, show) => ({title, value, show: show || ((v) => (v === null || v === undefined ? "-" : String(v)))});
 const number = (title, value, show) => ({title, value, show: show || plain, number: true});
 
-/* Short texts stay in one line, long ones get room. */
+/* Short texts stay in one line, long ones get room. A narrow screen shows a row as a card, each value below its name (report.css); the
+ * roles say that it still is a table. */
 function cell(column, shown) {
     const length = (shown.textContent || shown).length;
-    return make("td", {class: column.number ? "number" : length <= 22 ? "word" : length > 60 && "words"}, shown);
+    return make("td", {role: "cell", "data-name": column.title, class: column.number ? "number" : length <= 22 ? "word" : length > 60 && "words"}, shown);
 }
 
 function fillRows(body, columns, rows) {
-    body.replaceChildren(...rows.map((row) => make("tr", {}, ...columns.map((c) =>
+    body.replaceChildren(...rows.map((row) => make("tr", {role: "row"}, ...columns.map((c) =>
         cell(c, c.show(c.value(row), row))))));
 }
 
 /* A table whose heads sort it. */
 function table(caption, columns, rows) {
-    const body = make("tbody");
+    const body = make("tbody", {role: "rowgroup"});
     const shown = {rows, sorted: null, down: false};
     const draw = () => {
         const list = shown.rows.slice();
@@ -102,7 +103,7 @@ function table(caption, columns, rows) {
         fillRows(body, columns, list);
     };
     const heads = columns.map((c) => {
-        const head = make("th", {scope: "col", class: c.number && "number"});
+        const head = make("th", {role: "columnheader", scope: "col", class: c.number && "number"});
         head.append(make("button", {type: "button", onclick: () => {
             shown.down = shown.sorted === c ? !shown.down : Boolean(c.number);
             shown.sorted = c;
@@ -113,7 +114,7 @@ function table(caption, columns, rows) {
         return head;
     });
     draw();
-    const element = make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads)), body);
+    const element = make("table", {role: "table"}, make("caption", {}, caption), make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, ...heads)), body);
     return {element, draw, shown};
 }
 
