@@ -11,7 +11,7 @@ static const struct {
     const char *column;
     bool setting;
 } compared[] = {
-    {"pmtu_negotiated", true},
+    {"pmtu_negotiated_bytes", true},
     {"depth_negotiated", true},
     {"timeout_negotiated_ns", true},
     {"retry_negotiated", true},
@@ -34,7 +34,7 @@ static const struct {
     {"response_packets", false},
     {"acks", false},
     {"packets_per_ack", false},
-    {"pmtu_observed", true},
+    {"pmtu_observed_bytes", true},
     {"depth_observed", false},
     {"in_flight_psns", false},
     {"goodput_bps", false},

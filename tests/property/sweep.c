@@ -117,13 +117,13 @@ static bool play_stage(struct play *p, const struct stage *s)
 /* --- What is found ---------------------------------------------------------------------------- */
 
 /* The worst verdict on a rule at a tap. */
-struct cell {
+struct sweep_cell {
     uint8_t result;   /* enum result */
     uint16_t missing; /* with V_INCONCLUSIVE: N_* */
 };
 
 /* Verdicts of the judge about one capture, by rule. */
-static void look(const struct play *p, unsigned place, struct cell cells[RULE_COUNT])
+static void look(const struct play *p, unsigned place, struct sweep_cell cells[RULE_COUNT])
 {
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
     struct judge *j;
@@ -136,16 +136,16 @@ static void look(const struct play *p, unsigned place, struct cell cells[RULE_CO
     r = judge_findings(j);
     for (size_t i = 0; i < findings_n(r); i++) {
         const struct finding *f = findings_at(r, i);
-        struct cell *c = &cells[f->rule];
+        struct sweep_cell *c = &cells[f->rule];
         if (f->result == V_FAIL)
-            *c = (struct cell){.result = V_FAIL};
+            *c = (struct sweep_cell){.result = V_FAIL};
         else if (f->result == V_INCONCLUSIVE && c->result == V_PASS)
-            *c = (struct cell){V_INCONCLUSIVE, f->missing};
+            *c = (struct sweep_cell){V_INCONCLUSIVE, f->missing};
     }
     judge_free(j);
 }
 
-static void print_cell(const struct cell *c)
+static void print_cell(const struct sweep_cell *c)
 {
     static const char *const needs[] = {
         "requests",        "responses", "start",   "complete",       "payload", "CM",   "requester's tap",
@@ -196,7 +196,7 @@ static void drop(struct play *p)
 /* The stages without a fault: nothing may be broken in them. */
 static unsigned sweep_clean(struct play *clean[])
 {
-    struct cell cells[RULE_COUNT];
+    struct sweep_cell cells[RULE_COUNT];
     unsigned wrong = 0;
 
     for (unsigned i = 0; i < ARRAY_LEN(stages); i++) {
@@ -233,7 +233,7 @@ static void write_captures(const struct play *p, const char *dir, enum rule rule
 
 /* How well a fault is found in a stage: 0 not committed, 1 not reported, 2 inconclusive, 3 to 5: failed at so many
  * taps. */
-static unsigned grade(const struct cell cells[TAP_PLACES][RULE_COUNT], enum rule rule)
+static unsigned grade(const struct sweep_cell cells[TAP_PLACES][RULE_COUNT], enum rule rule)
 {
     unsigned fails = 0, doubts = 0;
 
@@ -244,7 +244,7 @@ static unsigned grade(const struct cell cells[TAP_PLACES][RULE_COUNT], enum rule
     return fails ? 2 + fails : doubts ? 2 : 1;
 }
 
-static void print_row(enum rule rule, const struct stage *s, struct cell cells[TAP_PLACES][RULE_COUNT])
+static void print_row(enum rule rule, const struct stage *s, struct sweep_cell cells[TAP_PLACES][RULE_COUNT])
 {
     bool any = false;
 
@@ -266,7 +266,7 @@ static void print_row(enum rule rule, const struct stage *s, struct cell cells[T
 /* The stage in which the fault is found best. */
 static void sweep_fault(enum rule rule, struct play *clean[], const char *dir)
 {
-    static struct cell cells[TAP_PLACES][RULE_COUNT], best_cells[TAP_PLACES][RULE_COUNT];
+    static struct sweep_cell cells[TAP_PLACES][RULE_COUNT], best_cells[TAP_PLACES][RULE_COUNT];
     unsigned best = 0, grade_now;
     const struct stage *best_stage = NULL;
 
