@@ -503,6 +503,7 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
 
     x->packets++;
     x->rdma_packets += (p->have & H_BTH) != 0;
+    x->unknown += p->have & H_BTH && !p->op->name;
     if (UNLIKELY(p->frame->has_ts && (!x->first || p->frame->ts < x->first)))
         x->first = p->frame->ts;
     if (p->frame->has_ts && p->frame->ts > x->last) {

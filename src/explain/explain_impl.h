@@ -248,6 +248,7 @@ struct explainer {
     ns_t closest; /* the shortest time between two packets of a message; 0: not known */
     uint64_t packets;
     uint64_t rdma_packets;
+    uint64_t unknown;   /* of these, packets whose opcode is not defined, such as a vendor's own */
     uint64_t mpa;       /* MPA requests: TCP streams that become iWARP */
     uint32_t mpa_frame; /* the first of them */
     ns_t first, last;   /* times of the earliest and of the latest frame; 0: none has one */

@@ -286,6 +286,9 @@ static void nothing_put(struct explainer *x, const struct explain_opts *o, struc
 {
     if (!x->rdma_packets)
         foreign_put(x, b);
+    else if (x->unknown == x->rdma_packets)
+        buf_printf(b, "None of %s has an opcode that is defined: nothing in them was analysed.",
+                   count_str(x->unknown, "RDMA packet"));
     else if (!unselected_put(x, o, b))
         buf_printf(b, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
                    x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
