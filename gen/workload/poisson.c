@@ -134,7 +134,12 @@ static bool add_flows(struct workload *w, unsigned src, const struct sizes *s, u
     for (uint64_t i = 0; i < w->c.iters; i++) {
         unsigned dst = prng_below(&w->prng, w->n - 1);
         struct workload_flow f = workload_flow_between(w, src, dst + (dst >= src));
-        start += (ns_t)((unsigned __int128)exponential(w) * gap >> 32);
+        unsigned __int128 pause;
+        pause = (unsigned __int128)exponential(w) * gap >> 32;
+        if (pause > (uint64_t)TOPO_TIME_MAX || start + (ns_t)pause > TOPO_TIME_MAX)
+            return text_fail(e, NULL, "so low a load would last longer than %lld s",
+                             (long long)(TOPO_TIME_MAX / NS_PER_S));
+        start += (ns_t)pause;
         f.start = start;
         f.count = 1;
         f.own = true;
@@ -163,8 +168,8 @@ bool poisson_flows(struct workload *w, const char *args, struct text_error *e)
     }
     for (unsigned h = 0; h < w->n; h++) { /* bits of a flow / (rate * load) */
         unsigned __int128 bits = (unsigned __int128)twice_mean(s) * 4 * NS_PER_S * 1000000000u;
-        uint64_t gap = (uint64_t)(bits / ((unsigned __int128)fabric_host_rate(w->s->fabric, h) * ppb));
-        if (!add_flows(w, h, s, gap, e))
+        unsigned __int128 gap = bits / ((unsigned __int128)fabric_host_rate(w->s->fabric, h) * ppb);
+        if (!add_flows(w, h, s, gap < INT64_MAX ? (uint64_t)gap : INT64_MAX, e))
             return false;
     }
     return true;

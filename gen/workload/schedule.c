@@ -124,6 +124,7 @@ int schedule_open(struct workload *w, struct text_error *e)
 
     if (!s)
         return -ENOMEM;
+    s->ready = WORKLOAD_NONE;
     if (!w->c.kind->tasks(w, s, w->c.args, e))
         return -EINVAL;
     if (!s->n)
@@ -146,29 +147,30 @@ void schedule_free(struct schedule *s)
 
 /* --- Playing ---------------------------------------------------------------------------------- */
 
-static void begin(struct workload *w, uint32_t i, ns_t now);
-
-/* Those that wait for task `i` to be over, or to begin, wait for one task less. */
-static void release(struct workload *w, uint32_t i, bool begun, ns_t now)
+/* Those that wait for task `i` to be over, or to begin, wait for one task less. What may begin now gets into a list:
+ * chains of tasks that take no time are as long as their file. */
+static void release(struct schedule *s, uint32_t i, bool begun)
 {
-    struct schedule *s = w->schedule;
-
-    for (uint32_t k = s->task[i].then; k != WORKLOAD_NONE; k = s->edge[k].next)
-        if (s->edge[k].begun == begun && --s->task[s->edge[k].task].left == 0)
-            begin(w, s->edge[k].task, now);
+    for (uint32_t k = s->task[i].then; k != WORKLOAD_NONE; k = s->edge[k].next) {
+        uint32_t task = s->edge[k].task;
+        if (s->edge[k].begun != begun || --s->task[task].left)
+            continue;
+        s->task[task].next = WORKLOAD_NONE;
+        *(s->ready == WORKLOAD_NONE ? &s->ready : &s->task[s->last_ready].next) = task;
+        s->last_ready = task;
+    }
 }
 
-static void end(struct workload *w, uint32_t i, ns_t now)
+static void end(struct workload *w, uint32_t i)
 {
     struct schedule *s = w->schedule;
 
     s->task[i].over = true;
     if (++s->over == s->n)
         w->over = true;
-    release(w, i, false, now);
+    release(s, i, false);
 }
 
-/* A long chain of tasks without any time recurses here: such are computations of 0 ns, which get a timer for that. */
 static void begin(struct workload *w, uint32_t i, ns_t now)
 {
     struct schedule *s = w->schedule;
@@ -182,9 +184,20 @@ static void begin(struct workload *w, uint32_t i, ns_t now)
             .src = t->rank, .dst = t->peer, .flow = i, .class = WORKLOAD_CLASS, .bytes = t->bytes};
         workload_send(w, &m, now);
     }
-    release(w, i, true, now);
+    release(s, i, true);
     if (t->kind == TASK_RECV && t->arrived)
-        end(w, i, now);
+        end(w, i);
+}
+
+static void begin_ready(struct workload *w, ns_t now)
+{
+    struct schedule *s = w->schedule;
+
+    while (s->ready != WORKLOAD_NONE) {
+        uint32_t i = s->ready;
+        s->ready = s->task[i].next;
+        begin(w, i, now);
+    }
 }
 
 void schedule_arrived(struct workload *w, const struct workload_message *m, ns_t now)
@@ -193,12 +206,14 @@ void schedule_arrived(struct workload *w, const struct workload_message *m, ns_t
 
     w->schedule->task[i].arrived = true;
     if (w->schedule->task[i].begun)
-        end(w, i, now);
+        end(w, i);
+    begin_ready(w, now);
 }
 
 void schedule_done(struct workload *w, const struct workload_message *m, ns_t now)
 {
-    end(w, m->flow, now);
+    end(w, m->flow);
+    begin_ready(w, now);
 }
 
 ns_t schedule_run(struct workload *w, ns_t now)
@@ -207,12 +222,15 @@ ns_t schedule_run(struct workload *w, ns_t now)
     struct timer *first;
 
     for (uint32_t i = 0; !s->started && i < s->n; i++)
-        if (!s->task[i].left && !s->task[i].begun)
+        if (!s->task[i].left && !s->task[i].begun) {
             begin(w, i, now);
+            begin_ready(w, now);
+        }
     s->started = true;
     while ((first = timers_first(&s->timers)) && first->when <= now) {
         timer_stop(&s->timers, first);
-        end(w, (uint32_t)(TIMER_OF(first, struct task, timer) - s->task), now);
+        end(w, (uint32_t)(TIMER_OF(first, struct task, timer) - s->task));
+        begin_ready(w, now);
     }
     return first ? first->when : NS_NEVER;
 }

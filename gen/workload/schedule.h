@@ -17,6 +17,7 @@ struct task {
     uint32_t match;     /* send: the receive of its message */
     uint32_t left;      /* tasks that it waits for */
     uint32_t then;      /* first of its edges; WORKLOAD_NONE */
+    uint32_t next;      /* the next one that may begin; WORKLOAD_NONE */
     uint64_t bytes;     /* send, receive */
     ns_t time;          /* computation */
     struct timer timer; /* computation */
@@ -33,7 +34,8 @@ struct schedule {
     uint32_t n;
     struct task_edge *edge;
     uint32_t n_edges;
-    uint32_t over; /* tasks */
+    uint32_t over;              /* tasks */
+    uint32_t ready, last_ready; /* tasks that may begin, a list; WORKLOAD_NONE: none */
     bool started;
     struct timers timers;
 };

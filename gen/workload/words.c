@@ -50,13 +50,15 @@ bool workload_lines(struct workload *w, struct text_error *e,
     for (unsigned number = 1; *text; number++) {
         size_t len = strcspn(text, "\n");
         char copy[256];
-        struct token t[WORKLOAD_WORDS + 1];
+        struct token t[WORKLOAD_WORDS];
         unsigned n;
         if (len >= sizeof copy)
             return text_fail(e, NULL, "line %u: too long", number);
         memcpy(copy, text, len);
         copy[len] = '\0';
         n = text_split(copy, t, WORKLOAD_WORDS);
+        if (n > WORKLOAD_WORDS)
+            return text_fail(e, NULL, "line %u: more than %u words", number, WORKLOAD_WORDS);
         if (n && !line(w, number, t, n, e)) {
             char why[sizeof e->msg];
             memcpy(why, e->msg, sizeof why);

@@ -130,8 +130,8 @@ bool workload_word(const char **args, struct token *t);
 struct workload_flow workload_flow_between(struct workload *w, unsigned src, unsigned dst);
 /* A host, by its name, or by its number from 0; -1: none. */
 int workload_host(const struct workload *w, const struct token *t);
-/* Hand each line of the configuration's text that has words to `line`: its number, its words (WORKLOAD_WORDS + 1: there
- * are more). False with *e filled. */
+/* Hand each line of the configuration's text that has words to `line`: its number, its words, at most WORKLOAD_WORDS.
+ * False with *e filled. */
 bool workload_lines(struct workload *w, struct text_error *e,
                     bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
                               struct text_error *e));
