@@ -4,6 +4,8 @@
 
 #include "gen/workload/workload_impl.h"
 
+#define FIG_BINS 20 /* of messages by size */
+
 /* A message that is done. */
 struct fct {
     uint64_t bytes, slowdown; /* in thousandths */

@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-#define BINS      20 /* of messages by size */
-#define TEXT_BINS 5  /* the same, as text */
+#define TEXT_BINS 5 /* of messages by size, as text */
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
@@ -120,12 +119,28 @@ static const char *parts(const struct workload *w)
                          : count_str(w->n_flows, "flow");
 }
 
+/* Whether all messages have as many bytes as the largest one. */
+static bool all_alike(const struct workload *w)
+{
+    uint64_t most = workload_bytes(w);
+    bool alike = true;
+
+    for (const struct coll *c = w->colls; c; c = c->next)
+        alike = alike && c->bytes == most;
+    for (uint32_t i = 0; i < w->n_flows; i++)
+        alike = alike && w->flow[i].bytes == most;
+    for (uint32_t i = 0; w->schedule && i < w->schedule->n; i++)
+        alike = alike && (w->schedule->task[i].kind != TASK_SEND || w->schedule->task[i].bytes == most);
+    return alike;
+}
+
 void workload_text(struct buf *b, const struct workload *w)
 {
     const struct workload_result *r = &w->r;
 
-    buf_printf(b, " %s, %u hosts, %s of %llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n, parts(w),
-               (unsigned long long)workload_bytes(w), w->c.conn.peer[0].path_mtu, (unsigned long long)w->c.seed);
+    buf_printf(b, " %s, %u hosts, %s of %s%llu bytes, MTU %u, seed %llu\n", w->c.kind->name, w->n, parts(w),
+               all_alike(w) ? "" : "up to ", (unsigned long long)workload_bytes(w), w->c.conn.peer[0].path_mtu,
+               (unsigned long long)w->c.seed);
     buf_printf(b, " messages %llu, completed %llu, bytes %llu", (unsigned long long)r->posted,
                (unsigned long long)r->completed, (unsigned long long)r->bytes);
     time_us(b, "in", r->end - r->start);
@@ -162,8 +177,8 @@ static void json_decimal(struct buf *b, const char *name, uint64_t milli)
 
 static void json_sizes(struct buf *b, struct fct *f, uint32_t n)
 {
-    struct size_bin bin[BINS];
-    unsigned bins = fig_sizes(f, n, bin, BINS);
+    struct size_bin bin[FIG_BINS];
+    unsigned bins = fig_sizes(f, n, bin, FIG_BINS);
 
     buf_puts(b, ",\"by_size\":[");
     for (unsigned i = 0; i < bins; i++) {

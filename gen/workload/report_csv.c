@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#define BINS 20 /* of messages by size */
-
 void workload_messages_csv(struct buf *b, const struct workload *w)
 {
     buf_puts(b, "message,source,destination,flow,bytes,posted_ns,arrived_ns,done_ns,ideal_ns\n");
@@ -59,7 +57,7 @@ static void csv_row(struct buf *b, const struct summary_row *r)
 static void csv_all(struct buf *b, const struct workload *w)
 {
     struct summary_row r = {.has = 0};
-    struct size_bin bin[BINS];
+    struct size_bin bin[FIG_BINS];
     uint32_t n;
     struct fct *f = fig_messages(w, &n);
 
@@ -75,7 +73,7 @@ static void csv_all(struct buf *b, const struct workload *w)
     }
     buf_printf(b, "all,%s,,,%llu", w->c.kind->name, (unsigned long long)w->r.bytes);
     csv_row(b, &r);
-    for (unsigned i = 0, bins = f ? fig_sizes(f, n, bin, BINS) : 0; i < bins; i++) {
+    for (unsigned i = 0, bins = f ? fig_sizes(f, n, bin, FIG_BINS) : 0; i < bins; i++) {
         r = (struct summary_row){.has = 0};
         put(&r, MESSAGES, bin[i].to - bin[i].from);
         put_slowdown(&r, f + bin[i].from, bin[i].to - bin[i].from);
