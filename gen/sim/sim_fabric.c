@@ -50,7 +50,7 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
         struct ep_config ec = c->ep[0];
         ec.link_rate = fabric_host_rate(s->fabric, h);
         ec.seed = c->seed * s->n_hosts + h;
-        ec.no_verify = true; /* a fabric loses frames, but damages none */
+        ec.no_verify = !ec.n_faults; /* a fabric loses frames, but damages none */
         ec.addr = fabric_addr(h, c->ipv6);
         ec.addr.encap = c->ep[0].addr.encap;
         ec.addr.has_vlan = c->ep[0].addr.has_vlan;
