@@ -154,7 +154,8 @@ static int end(struct trace *t)
     if (job->o.json)
         buf_puts(&t->out, s.files ? "\n]\n" : "[]\n");
     else if (!s.files)
-        buf_puts(&t->out, "No bytes of SENDs, WRITEs or READs are in the capture.\n");
+        buf_puts(&t->out, "No bytes of SENDs, WRITEs or READs over RoCE or InfiniBand are in the capture; of iWARP "
+                          "none are extracted.\n");
     else
         buf_printf(&t->out, "%s in %s, %s missing.\n", count_str(s.bytes, "byte"), count_str(s.files, "file"),
                    count_str(s.missing, "byte"));
