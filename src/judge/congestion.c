@@ -77,6 +77,8 @@ static void unanswered(struct judge *j, struct marked_path *m)
     const struct notifier *n = notifier_of(j, m->tap, &m->from);
     struct found f = found_of(RULE_CC_03, m->first.of);
 
+    if (j->o.profile == PROFILE_RXE) /* it sends none */
+        return;
     if (m->reported || m->shared || n->shared || (n->cnps && n->cnp_ts >= m->first.ts) || m->first.of == FLOW_NONE ||
         !was_delivered(j, &m->first))
         return;

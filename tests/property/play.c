@@ -202,8 +202,11 @@ static void random_net(struct play *p, struct prng *r)
         snprintf(words, sizeof words, "%s%s", nodes[i], percent(r, 30) ? " before" : "");
         play_net(p, words, dirs);
         about(p, " %s (%u)", words, dirs);
-        for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++)
-            p->conn.peer[h].av.tclass = 2; /* ECN capable */
+        for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++) {
+            p->conn.peer[h].av.tclass = 2; /* ECN capable: who is marked sends CNPs, but for rxe */
+            p->sim.ep[h].congestion.cnps = !p->rxe;
+            p->sim.ep[h].congestion.np = np_config_default();
+        }
     }
 }
 
