@@ -182,11 +182,18 @@ static void note_wait(struct held *w, ns_t from, ns_t to)
     w->to = to;
 }
 
+/* A request in mid-message: it was posted with the packets before it, so that nothing but the wait held it back,
+ * however far its requester is from the tap. */
+static bool goes_on(const struct event *e)
+{
+    return e->kind == EVENT_REQUEST && !(e->p->op->flags & OPF_START);
+}
+
 /* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
 static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
                        enum trouble why, enum time_state state)
 {
-    bool at_once = now - timeline_its_turn(t, d, w->over) <= reaction(d);
+    bool at_once = now - timeline_its_turn(t, d, w->over) <= reaction(d) || goes_on(e);
     struct episode *x;
 
     if (!at_once || w->to <= w->from) {
