@@ -174,12 +174,13 @@ void extract_packet(struct extract *x, const struct wqe *w, const struct pkt *p,
         files_write(&x->files, &m->file, at, p->data + p->payload_off, p->payload_cap);
 }
 
-/* The length of the file: that of the message if its bytes may all be in it, else up to the last byte seen. */
+/* The length of the file: that of the message if its bytes may all be in it, but up to the last byte seen at least:
+ * packets may carry more than the RETH says. */
 static uint64_t file_length(const struct message *m)
 {
     uint64_t last = m->seen.n ? m->seen.span[m->seen.n - 1].to : 0;
 
-    return m->has_len && m->begun ? m->len : last;
+    return m->has_len && m->begun && m->len > last ? m->len : last;
 }
 
 static void finish(struct extract *x, struct message *m, const struct wqe *w)

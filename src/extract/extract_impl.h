@@ -31,7 +31,7 @@ struct files {
 bool files_open(struct files *s, const char *dir);
 /* Write `n` bytes at `at`; with n 0 the file is only created. After an error nothing is written. */
 void files_write(struct files *s, struct piece *p, uint64_t at, const uint8_t *b, size_t n);
-/* Make it `len` bytes long, and close it. */
+/* Make it `len` bytes long, unless there was an error, and close it. */
 void files_close(struct files *s, struct piece *p, uint64_t len);
 void files_free(struct files *s);
 

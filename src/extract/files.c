@@ -74,11 +74,10 @@ void files_close(struct files *s, struct piece *p, uint64_t len)
 {
     int fd = s->error ? -1 : descriptor(s, p);
 
-    if (fd < 0)
-        return;
-    if (ftruncate(fd, (off_t)len) != 0)
+    if (fd >= 0 && ftruncate(fd, (off_t)len) != 0)
         fail(s, p);
-    release(s, (unsigned)p->slot);
+    if (p->slot >= 0) /* after an error, too: `p` may be freed now */
+        release(s, (unsigned)p->slot);
 }
 
 void files_free(struct files *s)

@@ -19,11 +19,13 @@ struct page {
 struct region {
     struct conn_addr owner;
     uint32_t rkey;
+    uint32_t next; /* 1 + number of the next one in its chain; 0: none */
 };
 
 struct regions {
     struct region *region;
     uint32_t n, room;
+    uint32_t *first; /* of chains of regions, as many as of pages: 1 + number; 0: none */
     struct page **chain;
     uint64_t n_pages, max_pages, chains; /* chains: a power of two */
     bool lack;
@@ -39,8 +41,9 @@ struct regions *regions_new(uint64_t memory)
     for (r->chains = 256; r->chains < r->max_pages && r->chains < UINT64_C(1) << 20;)
         r->chains *= 2;
     r->chain = calloc(r->chains, sizeof(struct page *));
-    if (!r->chain) {
-        free(r);
+    r->first = calloc(r->chains, sizeof *r->first);
+    if (!r->chain || !r->first) {
+        regions_free(r);
         return NULL;
     }
     return r;
@@ -48,7 +51,7 @@ struct regions *regions_new(uint64_t memory)
 
 void regions_free(struct regions *r)
 {
-    for (uint64_t i = 0; r && i < r->chains; i++)
+    for (uint64_t i = 0; r && r->chain && i < r->chains; i++)
         while (r->chain[i]) {
             struct page *p = r->chain[i];
             r->chain[i] = p->next;
@@ -56,6 +59,7 @@ void regions_free(struct regions *r)
         }
     if (r) {
         free(r->chain);
+        free(r->first);
         free(r->region);
     }
     free(r);
@@ -66,22 +70,27 @@ bool regions_lack(const struct regions *r)
     return r->lack;
 }
 
-/* Number of the region; UINT32_MAX without memory. */
+/* Number of the region; UINT32_MAX without memory. There are no more regions than pages. */
 static uint32_t region_of(struct regions *r, const struct conn_addr *owner, uint32_t rkey)
 {
-    for (uint32_t i = r->n; i-- > 0;) /* the latest first */
-        if (r->region[i].rkey == rkey && conn_addr_eq(&r->region[i].owner, owner))
-            return i;
+    uint64_t key = load_le64(owner->b) ^ load_le64(owner->b + 8) << 1 ^ owner->network ^ (uint64_t)rkey << 16;
+    uint32_t *first = &r->first[(key * HASH_MULTIPLIER >> 32) & (r->chains - 1)];
+
+    for (uint32_t i = *first; i; i = r->region[i - 1].next)
+        if (r->region[i - 1].rkey == rkey && conn_addr_eq(&r->region[i - 1].owner, owner))
+            return i - 1;
     if (r->n == r->room) {
         uint32_t room = r->room ? 2 * r->room : 16;
-        struct region *more = r->n < EXTRACT_FILES ? realloc(r->region, room * sizeof *more) : NULL;
+        struct region *more =
+            r->n < r->max_pages && r->n < UINT32_MAX / 2 ? realloc(r->region, room * sizeof *more) : NULL;
         if (!more)
             return UINT32_MAX;
         r->region = more;
         r->room = room;
     }
-    r->region[r->n] = (struct region){*owner, rkey};
-    return r->n++;
+    r->region[r->n] = (struct region){*owner, rkey, *first};
+    *first = ++r->n;
+    return r->n - 1;
 }
 
 /* A page, made if need be; NULL without memory. */
