@@ -134,10 +134,11 @@ void judge_refused(struct judge *j, const struct judged *a)
 
 /* --- Queue pair numbers ------------------------------------------------------------------------ */
 
-/* A queue pair that got requests of one sender and answered none. */
+/* A queue pair that got requests of one sender and answered none; or one that has answered. */
 struct probe {
     uint32_t flow, frame;
     ns_t ts;
+    bool answers; /* sorted behind those that do not */
 };
 
 static int by_pair(const struct flow *x, const struct flow *y)
@@ -153,6 +154,7 @@ static int by_pair_and_time(const void *x, const void *y, void *user)
     const struct probe *a = x, *b = y;
     int d = by_pair(&flow[a->flow], &flow[b->flow]);
 
+    d = d ? d : a->answers - b->answers;
     return d ? d : (a->ts > b->ts) - (a->ts < b->ts);
 }
 
@@ -169,15 +171,6 @@ static bool is_probe(const struct judge *j, uint32_t i)
            j->last_ts[iface] - f->dir->last_ts > PROBE_WAITS;
 }
 
-/* True if the responder of flow `i` answers its sender on another connection. */
-static bool answers_others(const struct judge *j, uint32_t i)
-{
-    for (uint32_t k = 0; k < conn_counts(j->conns).flows; k++)
-        if (j->flows[k].dir && j->flows[k].dir->rsp_packets && by_pair(&j->flow[k], &j->flow[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The first SWEEP_MANY of `n` probes of one sender that came within SWEEP_WITHIN. */
 static void find_sweep(struct judge *j, const struct probe *p, uint32_t n)
 {
@@ -186,7 +179,7 @@ static void find_sweep(struct judge *j, const struct probe *p, uint32_t n)
 
     while (i + SWEEP_MANY <= n && p[i + SWEEP_MANY - 1].ts - p[i].ts > SWEEP_WITHIN)
         i++;
-    if (i + SWEEP_MANY > n || !answers_others(j, p->flow))
+    if (i + SWEEP_MANY > n)
         return;
     j->file = (uint16_t)(j->flow[p->flow].tap >> 16);
     f.needs = N_COMPLETE;
@@ -195,10 +188,21 @@ static void find_sweep(struct judge *j, const struct probe *p, uint32_t n)
     f.cause = p[i + SWEEP_MANY - 1].frame;
     f.wrong = "somebody tries one queue pair number after another: {seen}, expected {expected}";
     f.expected = "requests to queue pairs that there are";
-    f.seen = say(j, "%u queue pairs without an answer, the first %u within %.3f ms", n, SWEEP_MANY,
+    f.seen = say(j, "%u queue pairs without an answer, %u of them within %.3f ms", n, SWEEP_MANY,
                  (double)(p[i + SWEEP_MANY - 1].ts - p[i].ts) / 1e6);
     f.text = "The responder answers the same sender on another connection, and none of these requests.";
     judge_found(j, NULL, f);
+}
+
+/* Among `n` queue pairs of one sender, sorted: if the responder answers it on some, do the others get a sweep? */
+static void look_at_pair(struct judge *j, const struct probe *p, uint32_t n)
+{
+    uint32_t silent = 0;
+
+    while (silent < n && !p[silent].answers)
+        silent++;
+    if (silent < n && silent >= SWEEP_MANY)
+        find_sweep(j, p, silent);
 }
 
 void judge_qpn_sweeps(struct judge *j)
@@ -207,16 +211,18 @@ void judge_qpn_sweeps(struct judge *j)
     struct probe *p = judge_wants(j, RULE_SEC_02) && c.flows >= SWEEP_MANY ? malloc(c.flows * sizeof *p) : NULL;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; p && i < c.flows; i++)
-        if (is_probe(j, i))
-            p[n++] = (struct probe){i, j->flows[i].dir->first_frame, j->flows[i].dir->first_ts};
+    for (uint32_t i = 0; p && i < c.flows; i++) {
+        const struct req_dir *h = j->flows[i].dir;
+        bool answers = h && h->rsp_packets;
+        if (answers || is_probe(j, i))
+            p[n++] = (struct probe){i, h->first_frame, h->first_ts, answers};
+    }
     if (n)
         qsort_r(p, n, sizeof *p, by_pair_and_time, j->flow);
     for (uint32_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && by_pair(&j->flow[p[k].flow], &j->flow[p[i].flow]) == 0; k++)
             continue;
-        if (k - i >= SWEEP_MANY)
-            find_sweep(j, p + i, k - i);
+        look_at_pair(j, p + i, k - i);
     }
     free(p);
 }
