@@ -27,6 +27,7 @@ struct direction {
     uint64_t hash; /* of those that are not kept */
     struct figure figure[DIFF_FIGURES];
     unsigned n_figures;
+    size_t at; /* in diff_side.dir */
     bool matched;
 };
 

@@ -43,8 +43,10 @@ static struct direction *direction_new(struct diff_side *s)
         s->room = room;
     }
     d = calloc(1, sizeof *d);
-    if (d)
-        s->dir[s->n++] = d;
+    if (!d)
+        return NULL;
+    d->at = s->n;
+    s->dir[s->n++] = d;
     return d;
 }
 
@@ -117,13 +119,12 @@ static bool take_rows(struct diff_side *s, const struct diff_found *f)
 {
     for (size_t i = 0; i < f->n_rows; i++) {
         struct direction *d = direction_of(s, f->rows[i]);
-        size_t at = i;
         if (!d)
             return false;
-        while (s->dir[at] != d)
-            at++;
-        s->dir[at] = s->dir[i];
+        s->dir[d->at] = s->dir[i];
+        s->dir[d->at]->at = d->at;
         s->dir[i] = d;
+        d->at = i;
         d->row = *f->rows[i];
         d->row.files = NULL;
         d->row.of_user = NULL;
