@@ -100,7 +100,7 @@ static void done(struct ulp_conn *c, struct ulp_message *m, const struct lnet *l
     if (!cmd)
         return;
     own_of(cmd)->status = l->status;
-    ulp_complete(c, cmd, m, (uint16_t)-l->status, l->status != 0);
+    ulp_complete(c, cmd, m, (uint16_t) - (uint32_t)l->status, l->status != 0);
     m->command = cmd;
 }
 
@@ -166,7 +166,7 @@ static void lnet_values(const struct ulp_command *c, ulp_take *take_value, void 
         {"cookie", NULL, o->cookie, true},
         {"lnet_type", lnet_what_str(o->what), o->what, true},
         {"length", NULL, o->payload, true},
-        {"error", NULL, (uint64_t)(uint32_t)-o->status, c->response != 0},
+        {"error", NULL, -(uint32_t)o->status, c->response != 0},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(values); i++)

@@ -207,11 +207,15 @@ static void put_and_get(bool little)
     cr_expect(says(p, "LNet GET cookie 0xa2 data 0-999 of 2048"), "%s", p->note.ulp);
     p = send(r, TARGET, 102, b, lnet(b, little, LNET_GET_DONE, 0xa2, 0, -5));
     cr_expect(says(p, "LNet GET cookie 0xa2: error -5"), "%s", p->note.ulp);
+    send(r, HOST, 5, b, lnet(b, little, LNET_GET_REQ, 0xa3, 0, 0));
+    p = send(r, TARGET, 103, b, lnet(b, little, LNET_GET_DONE, 0xa3, 0, INT32_MIN));
+    cr_expect(says(p, "LNet GET cookie 0xa3: error -2147483648"), "%s", p->note.ulp);
     run_end(r);
-    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->n_over, 3);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 1024);
     cr_expect_eq(r->over[1].moved[ULP_TO_CLIENT], 1000);
     cr_expect(r->over[1].failed);
+    cr_expect(r->over[2].failed);
     run_free(r);
 }
 
