@@ -211,6 +211,7 @@ struct jflow {
     ns_t unsolicited_ts;                      /* its time; 0: none */
     struct unsolicited unsolicited;           /* the first one */
     bool two_way;                             /* its ends open connections and accept some */
+    uint8_t two_way_side;                     /* with two_way: enum tap_side; at which of them the tap is */
     uint64_t two_way_next;                    /* packets of the capture at which this is looked at again */
 };
 

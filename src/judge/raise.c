@@ -122,17 +122,18 @@ enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct co
     return are_two_way(j, tap, end) ? side_of_two_way(j, tap, end) : side;
 }
 
-/* Whether the ends of `flow` open connections and accept some. Once it is known it stays; until then the other
- * connections are looked through from time to time, which costs a packet no more than looking at one of them. */
-static bool is_two_way(const struct judge *j, uint32_t flow, const struct conn_addr *const end[2])
+/* Look whether the ends of `flow` open connections and accept some, which stays once it is known, and at which of them
+ * the tap is then. All connections are looked through: for a failure, else ever more rarely, as each flow does it. */
+static void look_both_ways(const struct judge *j, uint32_t flow, const struct conn_addr *const end[2])
 {
     struct jflow *f = &j->flows[flow];
+    uint32_t tap = j->flow[flow].tap;
 
-    if (!f->two_way && j->packets >= f->two_way_next) {
-        f->two_way = are_two_way(j, j->flow[flow].tap, end);
-        f->two_way_next = j->packets + conn_counts(j->conns).flows;
-    }
-    return f->two_way;
+    if (LIKELY(j->packets < f->two_way_next))
+        return;
+    f->two_way = f->two_way || are_two_way(j, tap, end);
+    f->two_way_side = f->two_way ? (uint8_t)side_of_two_way(j, tap, end) : TAP_UNKNOWN;
+    f->two_way_next = j->packets + j->packets / 8 + conn_counts(j->conns).flows;
 }
 
 /* At which end of `flow` the tap is: the user names the side of a host. */
@@ -144,8 +145,9 @@ static unsigned have_tap(const struct judge *j, uint32_t flow)
 
     if ((side != TAP_REQUESTER && side != TAP_RESPONDER) || !ends_of(j, flow, end))
         return 0;
-    if (UNLIKELY(is_two_way(j, flow, end)))
-        side = side_of_two_way(j, tap, end);
+    look_both_ways(j, flow, end);
+    if (UNLIKELY(j->flows[flow].two_way))
+        side = j->flows[flow].two_way_side;
     if (side == TAP_UNKNOWN)
         return 0;
     return (side == TAP_REQUESTER) == (end[0] == &j->flow[flow].src) ? N_TAP_REQ : N_TAP_RSP;
