@@ -578,11 +578,10 @@ static void note_ecn(struct judge *j)
                        "the field before the tap.");
 }
 
-/* True if the packet `a` at one tap passed it before `b`, the same at another one. */
-static bool is_upstream(const struct judge *j, uint32_t x, const struct sent *a, uint32_t y, const struct sent *b)
+/* True if requests pass the tap of flow `x` before that of `y`. Time stamps do not tell: a file may be merged of those
+ * of two hosts. */
+static bool is_upstream(const struct judge *j, uint32_t x, uint32_t y)
 {
-    if (j->flow[x].tap >> 16 == j->flow[y].tap >> 16) /* one file has one clock */
-        return judge_have(j, x, NULL) & N_CLOCK && a->ts < b->ts;
     return judge_have(j, x, NULL) & N_TAP_REQ && judge_have(j, y, NULL) & N_TAP_RSP;
 }
 
@@ -598,7 +597,7 @@ static void compare_taps(struct judge *j, uint32_t x, uint32_t y)
 
     if (!a || !b || a->copies != 1 || b->copies != 1 || g->ce || !ect->have || ect->pending)
         return;
-    cleared = is_upstream(j, x, a, y, b);
+    cleared = is_upstream(j, x, y);
     if (!cleared && ect->value)
         return; /* marked between the two, as it should be */
     found.frame = f->ce_frame;
