@@ -490,7 +490,9 @@ static int parse_fabric(struct sim_job *job, int key, const char *arg)
     if (key == KEY_WORKLOAD) {
         job->workload = arg;
         if (!workload_find(arg))
-            return cli_error("--workload %s: there is no such workload; `rdmagen workloads` lists them", arg);
+            return cli_error("--workload %s: there is no such workload, or nothing may follow its name; `rdmagen "
+                             "workloads` lists them",
+                             arg);
     }
     if (key == KEY_FABRIC && job->n_lines == SIM_LINES_MAX)
         return cli_error("--fabric %s: more than %d lines", arg, SIM_LINES_MAX);

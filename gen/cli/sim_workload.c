@@ -178,6 +178,8 @@ static int config(struct sim_job *job, struct workload_config *c, struct buf *li
     path = c->kind->file ? c->kind->file(c->args) : NULL;
     if (!path)
         return 0;
+    if (!*path)
+        return cli_error("--workload %s: expected %s%s", job->workload, c->kind->name, c->kind->args);
     r = sim_read_file(path, list);
     if (r < 0)
         return cli_error("--workload %s: %s: %s", job->workload, path, strerror(-r));

@@ -235,8 +235,10 @@ static int xdp_open(struct backend **out, const char *args, const char *iface, s
     x->map = x->program = x->link = -1;
     if (!parse(x, args)) {
         x->n = 0;
-        r = backend_fail(err, -EINVAL, "backend xdp: only numbers of queues, copy, busy and skb may follow, not '%s'",
-                         args);
+        r = backend_fail(
+            err, -EINVAL,
+            "backend xdp: only numbers of queues, copy, busy and skb may follow, not '%s'; at most %d queues", args,
+            QUEUES);
     } else {
         r = setup(x, iface, err);
     }
