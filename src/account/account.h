@@ -54,6 +54,14 @@ const char *time_state_str(enum time_state s);
 const char *time_state_words(enum time_state s);
 /* Whether time in this state is lost time, billed to an incident. */
 bool time_state_costs(enum time_state s);
+/* The sum of two times, ns, at most NS_NEVER: those of damaged captures are of any length. */
+static inline ns_t ns_sum(ns_t a, ns_t b)
+{
+    ns_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? NS_NEVER : sum;
+}
+
 /* The time of the states that cost. */
 ns_t states_lost(const ns_t states[TIME_STATES]);
 

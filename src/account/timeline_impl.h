@@ -259,13 +259,14 @@ struct silence {
 #define SLOW_LEAST  (200 * NS_PER_US) /* at least this, */
 #define SLOW_TICKS  16                /* and so many times the resolution of the time stamps */
 
+/* By quotients: the times of damaged captures are of any length, and so would products be. */
 static inline bool timeline_is_long(ns_t took, ns_t usual)
 {
-    return usual && took > SLOW_LEAST && took > SLOW_TIMES * usual;
+    return usual && took > SLOW_LEAST && (took - 1) / SLOW_TIMES >= usual;
 }
 static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
 {
-    return timeline_is_long(took, usual) && took > usual + SLOW_SPREAD * spread;
+    return timeline_is_long(took, usual) && (took - usual - 1) / SLOW_SPREAD >= spread;
 }
 
 struct timeline {

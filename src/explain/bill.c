@@ -424,11 +424,11 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
 {
     struct incident *s = &x->incidents[number];
 
-    s->bill += e->bill;
+    s->bill = ns_sum(s->bill, e->bill);
     if (s->conn != e->conn)
         s->conn = 0; /* pause frames stop several connections */
     for (unsigned i = 0; i < TIME_STATES; i++)
-        s->states[i] += e->states[i];
+        s->states[i] = ns_sum(s->states[i], e->states[i]);
     if (!s->episodes++ || e->start < s->from)
         s->from = e->start;
     if (e->bill > s->worst_bill) {
@@ -449,9 +449,9 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
     ns_t begin = explain_clock(x, from->tap, to->tap, from->from),
          end = explain_clock(x, from->tap, to->tap, from->stop);
 
-    to->bill += from->bill;
+    to->bill = ns_sum(to->bill, from->bill);
     for (unsigned i = 0; i < TIME_STATES; i++) {
-        to->states[i] += from->states[i];
+        to->states[i] = ns_sum(to->states[i], from->states[i]);
         from->states[i] = 0;
     }
     if (end > to->stop)

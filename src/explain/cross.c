@@ -27,7 +27,7 @@ void cross_supersede(struct explainer *x, uint32_t by, uint32_t i)
     st->superseded_by = by + 1;
     o->supersedes++;
     o->again += st->again;
-    o->lost += st->lost > 0 ? st->lost : 0;
+    o->lost = ns_sum(o->lost, st->lost > 0 ? st->lost : 0);
     bill_move(x, o, st);
     if (o->flow == FLOW_NONE)
         o->conn = o->supersedes == 1 || o->conn == st->conn ? st->conn : 0;
@@ -258,7 +258,7 @@ static void explain_before(struct explainer *x, uint32_t number)
     for (uint32_t i = 0; i < x->n; i++) {
         const struct incident *o = &x->incidents[i];
         if (o->conn == st->conn && is_loss(o) && o->start < st->start) {
-            lost += o->bill;
+            lost = ns_sum(lost, o->bill);
             n++;
         }
     }

@@ -46,7 +46,7 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
     g->of[g->n++] = number;
     g->count += occurrences(i);
     g->failure = incident_failure(i) > g->failure ? incident_failure(i) : g->failure;
-    g->bill += i->bill;
+    g->bill = ns_sum(g->bill, i->bill);
     g->least = i->bill < g->least ? i->bill : g->least;
     g->most = i->bill > g->most ? i->bill : g->most;
     g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
@@ -111,8 +111,8 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
         const struct timeline_row *r = timeline_row(x->timeline, i);
         if ((o->conn && r->conn != o->conn) || !account_counts(x, r))
             continue;
-        s->time += r->last - r->first - r->states[TIME_CM];
-        s->lost += states_lost(r->states);
+        s->time = ns_sum(s->time, r->last - r->first - r->states[TIME_CM]);
+        s->lost = ns_sum(s->lost, states_lost(r->states));
         s->conns += r->conn != conn;
         conn = r->conn;
         if (states_lost(r->states) && r->conn != hit) {
@@ -142,7 +142,7 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
         if (!g)
             return false;
         group_add(g, x, i);
-        s->setup += setup_wait(&x->incidents[i]);
+        s->setup = ns_sum(s->setup, setup_wait(&x->incidents[i]));
         s->incidents++;
         s->count += occurrences(&x->incidents[i]);
     }
@@ -198,7 +198,7 @@ bool summary_make(struct summary *s, struct explainer *x, const struct explain_o
     if (o->since || o->until)
         s->lost = 0;
     for (uint32_t i = 0; (o->since || o->until) && i < s->n; i++)
-        s->lost += s->groups[i].bill;
+        s->lost = ns_sum(s->lost, s->groups[i].bill);
     return true;
 }
 

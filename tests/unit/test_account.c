@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "src/account/account.h"
+#include "src/account/timeline_impl.h"
 
 Test(account, states_have_names_and_tell_whether_time_is_lost)
 {
@@ -62,4 +63,18 @@ Test(account, json_of_an_incident_lists_frames_by_role)
                                   "\"text\":\"it was \\\"lost\\\"\",\"setting\":null,\"next\":null,"
                                   "\"frames\":{\"lost\":[12,13],\"nak\":[14]}");
     buf_free(&b);
+}
+
+Test(account, times_of_damaged_captures_are_added_and_compared_without_overflow)
+{
+    ns_t age = INT64_C(4200000000) * NS_PER_S;
+
+    cr_expect_eq(ns_sum(age, 5), age + 5);
+    cr_expect_eq(ns_sum(ns_sum(age, age), age), NS_NEVER);
+    cr_expect_not(timeline_is_long(age, age));
+    cr_expect_not(timeline_is_long(4 * NS_PER_MS, NS_PER_MS));
+    cr_expect(timeline_is_long(4 * NS_PER_MS + 1, NS_PER_MS));
+    cr_expect(timeline_is_slow(21 * NS_PER_MS, 4 * NS_PER_MS, NS_PER_MS));
+    cr_expect_not(timeline_is_slow(20 * NS_PER_MS, 4 * NS_PER_MS, NS_PER_MS));
+    cr_expect_not(timeline_is_slow(age, 1, age));
 }
