@@ -261,6 +261,8 @@ void shadow_req_rx(struct shadow_req *s, const struct pkt *p, ns_t now)
         return;
     note_answered(s, p);
     req_rx_take(&s->r, p, !s->u.complete, now, &e);
+    if (p->have & H_AETH) /* out of order here, it may have come to the requester in order */
+        req_take_credits(&s->r, p, &e);
     if (LIKELY(s->r.una_hi == s->r.psn_next)) { /* perhaps once more, after a retransmission */
         s->r.timer = NS_NEVER;
         s->u.idle_since = now;

@@ -76,7 +76,7 @@ static void progress(struct requester *r, struct effects *e, ns_t now)
     }
 }
 
-static void take_credits(struct requester *r, const struct pkt *p, struct effects *e)
+void req_take_credits(struct requester *r, const struct pkt *p, struct effects *e)
 {
     unsigned code = aeth_value(p->aeth.syndrome);
     uint32_t limit;
@@ -146,7 +146,7 @@ static void take_ack(struct requester *r, const struct pkt *p, bool missed, stru
     case AETH_ACK:
         if (!advance(r, psn_add(p->bth.psn, 1), missed, e))
             e->reason = WHY_IMPLIED_NAK;
-        take_credits(r, p, e);
+        req_take_credits(r, p, e);
         break;
     case AETH_RNR:
     case AETH_NAK:
@@ -197,7 +197,7 @@ static void take_data(struct requester *r, const struct pkt *p, bool missed, str
     m->got++;
     advance(r, psn_add(p->bth.psn, 1), missed, e);
     if (p->have & H_AETH)
-        take_credits(r, p, e);
+        req_take_credits(r, p, e);
 }
 
 bool req_rx_ignores(const struct requester *r, const struct pkt *p, struct effects *e)
@@ -215,7 +215,7 @@ void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now
     if (UNLIKELY(psn_diff(p->bth.psn, r->una_hi) < 0)) {
         drop(e, WHY_STALE);
         if (p->op->flags & OPF_ACK && p->bth.psn == psn_prev(r->una_hi))
-            take_credits(r, p, e);
+            req_take_credits(r, p, e);
         return;
     }
     if (p->op->flags & OPF_ACK)

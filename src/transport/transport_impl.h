@@ -184,6 +184,8 @@ bool req_rx_ignores(const struct requester *r, const struct pkt *p, struct effec
  * or fail the queue pair (EFF_ERROR). `missed`: responses may have been missed, so that a READ is complete when a later
  * request is acknowledged. */
 void req_rx_take(struct requester *r, const struct pkt *p, bool missed, ns_t now, struct effects *e);
+/* Take the credits of the AETH of response `p`; adds EFF_CREDITS to *e if they permit more. */
+void req_take_credits(struct requester *r, const struct pkt *p, struct effects *e);
 /* True if *e requires a retransmission. */
 static inline bool req_rx_demands(const struct effects *e)
 {

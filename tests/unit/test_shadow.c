@@ -199,6 +199,21 @@ Test(shadow, credits_count_from_the_first_ack_that_tells_them)
         cr_expect_eq(request(mk(OP_SEND_ONLY, 107 + i, 8)), RULE_NONE, "without limit from now on");
 }
 
+Test(shadow, credits_count_of_responses_that_pass_the_tap_out_of_order)
+{
+    start(1024);
+    response(mk_ack(99, 0, 0), true);
+    request(mk(OP_SEND_ONLY, 100, 8));
+    response(mk_ack(100, 2, 1), true);
+    cr_expect_eq(request(mk_read(101, 0x1000, 8)), RULE_NONE);
+    cr_expect_eq(request(mk_read(102, 0x1000, 8)), RULE_NONE);
+    response(mk_aeth(OP_READ_RESP_ONLY, 102, 8, 2, 3), true); /* up to SSN 5, before the response of PSN 101 */
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 103, 8)), RULE_NONE);
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 104, 8)), RULE_NONE);
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 105, 8)), RULE_NONE, "the probe");
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 106, 8)), RULE_ACK_08);
+}
+
 Test(shadow, nothing_succeeds_from_a_refused_request_on)
 {
     start(1024);
