@@ -105,7 +105,7 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
         c->dst = dst;
         path = tries++ < PATHS_TRIED ? conn_path_between(j->conns, path, &c->src, &c->dst) : 0;
         if (!path)
-            return false;
+            return cm_exchange_named(j, c);
     }
     return true;
 }

@@ -72,6 +72,51 @@ struct cm_ends *cm_ends_of(struct judge *j, const struct cm_exchange *s)
     return &j->cm_ends[s - j->cm];
 }
 
+static bool is_named(const struct conn_addr *a, const uint8_t gid[16])
+{
+    static const uint8_t none[16];
+
+    return memcmp(a->b, gid, 16) == 0 && memcmp(gid, none, 16) != 0;
+}
+
+/* True if REQ `r` names these addresses as the GIDs of one of its paths. */
+static bool names_gids(const struct cm_req *r, const struct conn_addr *active, const struct conn_addr *passive)
+{
+    return (is_named(active, r->prim_lgid) && is_named(passive, r->prim_rgid)) ||
+           (is_named(active, r->alt_lgid) && is_named(passive, r->alt_rgid));
+}
+
+/* True if the message has both communication ids of an exchange, as sent by its active (else its passive) end. */
+static bool names_ids(const struct cm_ends *e, const struct cm_packet *c, bool active)
+{
+    const struct cm_rtu *ids = &c->m->rtu;
+
+    return e->used && !e->sidr && e->tap == conn_tap_of(c->p->frame) && e->addr[0].network == c->src.network &&
+           ids->local_id && ids->remote_id && e->id[active] == ids->local_id && e->id[!active] == ids->remote_id;
+}
+
+bool cm_exchange_named(struct judge *j, struct cm_packet *c)
+{
+    const struct cm_ends *e;
+
+    c->s = NULL;
+    for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
+        struct cm_exchange *s = &j->cm[j->cm_used[i / 2]];
+        bool active = i % 2;
+        if ((c->s && c->s->begun > s->begun) || !names_ids(cm_ends_of(j, s), c, active) ||
+            !names_gids(&s->req.m.req, active ? &c->src : &c->dst, active ? &c->dst : &c->src))
+            continue;
+        c->s = s;
+        c->from_active = active;
+    }
+    if (!c->s)
+        return false;
+    e = cm_ends_of(j, c->s);
+    c->src = e->addr[c->from_active];
+    c->dst = e->addr[!c->from_active];
+    return true;
+}
+
 /* --- What the exchanges prove ----------------------------------------------------------------- */
 
 /* CM-13: side `active` of message `c` reuses a queue pair that is still in time-wait, with a PSN that packets of the

@@ -347,6 +347,10 @@ void judge_flow_transport(struct judge *j, uint32_t flow);
 /* Key of an exchange: its tap, its addresses, and the active side's communication id. */
 uint64_t cm_key(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id);
 struct cm_exchange *cm_exchange_find(struct judge *j, uint64_t key);
+/* Find the exchange of a message other than a REQ by its communication ids and the GIDs of the paths of the REQ: on
+ * InfiniBand a REQ without a GRH comes from a LID, a message along an alternate path has a GRH. True: sets c->s and
+ * c->from_active, and the addresses of *c are those of the REQ. */
+bool cm_exchange_named(struct judge *j, struct cm_packet *c);
 /* A place for a new exchange: a free one, else that of the exchange which began first, of those that ended if there is
  * one. NULL without memory. */
 struct cm_exchange *cm_exchange_place(struct judge *j, uint64_t key);
