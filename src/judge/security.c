@@ -125,7 +125,7 @@ void judge_refused(struct judge *j, const struct judged *a)
     if (r->n < REFUSED_MANY)
         return;
     f.cause = r->frame;
-    f.wrong = "somebody tries one R_Key after another: {seen}, expected {expected}";
+    f.wrong = "somebody tries one R_Key or address after another: {seen}, expected {expected}";
     f.expected = "keys that the responder has given";
     f.seen = say(j, "%u keys or addresses were refused within %.3f s", r->n, (double)(a->p->frame->ts - r->ts) / 1e9);
     f.text = "Each costs a connection. Whoever hits a key that is valid reads or writes the memory behind it.";
