@@ -80,6 +80,7 @@ bool conn_end_parse(const char *s, size_t n, struct conn_addr *a, uint32_t *qpn)
     *colon = '\0';
     if (text[0] == '[' && colon[-1] == ']') {
         colon[-1] = '\0';
+        a->network = 0;
         return inet_pton(AF_INET6, text + 1, a->b) == 1;
     }
     return conn_addr_parse(text, a);
