@@ -265,8 +265,10 @@ static void on_request(struct timeline *t, const struct event *e)
         timeline_back(t, d, e, now);
     else
         timeline_request(t, d, e, now);
-    if (UNLIKELY(t->n_pauses || t->silences))
+    if (UNLIKELY(t->n_pauses || t->silences)) {
+        timeline_note_class(t, d, e->p);
         timeline_paused(t, d, e->flow, from, now);
+    }
     if (UNLIKELY(e->as == SEEN_GAP))
         note_gap(d, e, now);
     if (UNLIKELY(d->resend.requests))

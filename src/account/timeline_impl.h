@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_ACCOUNT_TIMELINE_IMPL_H
 #define RDMATRACE_ACCOUNT_TIMELINE_IMPL_H
 
+#include "dissect/link/macc.h"
 #include "src/account/timeline.h"
 
 /* Sets of states that a later state of account.h may replace: by throttled, by a loss, by an RNR wait. */
@@ -82,6 +83,9 @@ struct copy {
 
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
+    /* Of the latest request, while there are pauses: its class, if it has a VLAN tag, and its DSCP. */
+    bool tagged;
+    uint8_t pcp, dscp;
     struct pending_nak nak, rnr;
     /* A READ or atomic whose response was skipped. */
     struct {
@@ -241,6 +245,8 @@ struct paused {
     uint32_t tap, frame; /* frame: first one of the pause */
     uint8_t mac[6];
     ns_t since, until; /* until: at most, from the latest pause frame */
+    uint8_t classes;   /* that it pauses, a mask */
+    uint64_t passed;   /* DSCPs of requests that passed meanwhile, a mask */
 };
 #define PAUSES 256 /* the latest ones */
 
@@ -288,11 +294,12 @@ struct timeline {
     struct early_cnp cnps[EARLY_CNPS];
     uint32_t n_cnps; /* so far, likewise */
     struct paused pauses[PAUSES];
-    uint32_t n_pauses;        /* so far; the latest is at (n_pauses - 1) % PAUSES */
-    struct silence *silences; /* NULL: there is one tap only */
-    uint32_t n_silences;      /* so far, likewise */
-    ns_t last[LAST_FILES];    /* time of the latest packet, by file: each has a clock of its own */
-    ns_t tick;                /* resolution of the time stamps: a power of 10 ns, 1 s at most */
+    uint64_t unpaused[PAUSE_CLASSES]; /* by class: DSCPs of which requests passed while it was paused, a mask */
+    uint32_t n_pauses;                /* so far; the latest is at (n_pauses - 1) % PAUSES */
+    struct silence *silences;         /* NULL: there is one tap only */
+    uint32_t n_silences;              /* so far, likewise */
+    ns_t last[LAST_FILES];            /* time of the latest packet, by file: each has a clock of its own */
+    ns_t tick;                        /* resolution of the time stamps: a power of 10 ns, 1 s at most */
     bool ended;
 };
 
@@ -393,6 +400,8 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 void timeline_pause(struct timeline *t, const struct pkt *p);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
+/* Request `p` passes: note its class, before timeline_paused(). */
+void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p);
 
 /* timeline_tries.c. The place of a host in timeline.hosts and timeline.sent. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);

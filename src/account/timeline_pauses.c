@@ -9,6 +9,7 @@
 /* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
  */
 #define QUANTUM_MOST   PAUSE_QUANTUM_BITS
+#define PAUSES_AT_ONCE 8                /* pauses of one tap that last at a time, and are looked at */
 #define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
 
 /* The latest pause that the sender of pause frame `p` has demanded; NULL: none. */
@@ -58,8 +59,39 @@ void timeline_pause(struct timeline *t, const struct pkt *p)
     quanta = quanta_of(&f);
     if (quanta && (!x || now > x->until))
         x = pause_new(t, p);
-    if (x && (quanta || now < x->until))
-        x->until = now + (ns_t)quanta * QUANTUM_MOST;
+    if (!x || (!quanta && now >= x->until))
+        return;
+    x->until = now + (ns_t)quanta * QUANTUM_MOST;
+    x->classes |= pause_frame_paused(&f);
+    for (unsigned i = 0; i < PAUSE_CLASSES && !quanta; i++) /* it has lasted until now */
+        t->unpaused[i] |= x->classes >> i & 1 ? x->passed : 0;
+}
+
+void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p)
+{
+    ns_t now = p->frame->ts;
+
+    d->tagged = p->have & H_VLAN;
+    d->pcp = (uint8_t)(p->vlan >> 13);
+    d->dscp = p->addr_len ? p->tos >> 2 : 0;
+    for (uint32_t i = 0; i < PAUSES_AT_ONCE && i < t->n_pauses; i++) {
+        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
+        if (x->tap == conn_tap_of(p->frame) && now > x->since + PAUSE_REACTION && now < x->until)
+            x->passed |= UINT64_C(1) << d->dscp;
+    }
+}
+
+/* Whether a pause may hold back a direction: its class is that of its VLAN tag; without one a capture does not tell how
+ * hosts and switches map DSCPs to classes. By their usual map it is the upper three bits of the DSCP; a DSCP of another
+ * class that passed while the class was paused does not belong to it. */
+static bool may_hold(const struct timeline *t, const struct direction *d, const struct paused *x)
+{
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
+        bool passes = d->tagged ? d->pcp != i : d->dscp >> 3 != i && t->unpaused[i] >> d->dscp & 1;
+        if (x->classes >> i & 1 && !passes)
+            return true;
+    }
+    return false;
 }
 
 /* Time goes to a pause that other causes explain as well: nothing could pass. */
@@ -113,7 +145,7 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
     for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
         ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
         bool holds = held - b < PAUSE_REACTION;
-        if (x->tap != tap || b <= a)
+        if (x->tap != tap || b <= a || !may_hold(t, d, x))
             continue;
         claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
         held = holds && a < held ? a : held;
@@ -156,7 +188,7 @@ static void share_pause(struct timeline *t, const struct silence *s, const struc
     x.frame = 0; /* it is none of this tap */
     a = x.since > s->from ? x.since : s->from;
     b = x.until < s->to ? x.until : s->to;
-    if (b <= a)
+    if (b <= a || !may_hold(t, t->dirs[s->flow], p))
         return;
     claim_pause(t, t->dirs[s->flow], s->flow, &x, a, b, MAY_BE_PAUSED);
     settle_slow(t->dirs[s->flow], s->from, s->to);
