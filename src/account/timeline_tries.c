@@ -157,7 +157,7 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
 
     if (known)
         return silence >= ack_timeout(c->timeout) / 2;
-    return silence >= TIMER_LEAST && silence >= TIMER_TIMES * d->usual;
+    return silence >= TIMER_LEAST && silence / TIMER_TIMES >= d->usual;
 }
 
 /* True if the requester ignored the RNR NAK: it goes back long after the RNR timer, and a response to an earlier READ
@@ -399,7 +399,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
     ns_t last = closed > d->spans.at ? closed : *timeline_last(t, f->tap), left = last - d->spans.at;
     bool own = t->seen[h->flow].closed == last;
-    bool usual = left <= USUAL_TIMES * d->usual || left <= USUAL_LEAST;
+    bool usual = (left - 1) / USUAL_TIMES < d->usual || left <= USUAL_LEAST;
     bool ran_out = d->wait && left > d->wait; /* and nothing was sent again: no retry was left */
 
     if (!h->rsp_packets && !observer_sees_responses(t->observer, h->flow))

@@ -151,7 +151,7 @@ static void totals_member(const struct report *r, const struct report_found *f, 
     }
     for (size_t i = 0; i < timeline_n(f->timeline); i++)
         for (unsigned k = 0; k < TIME_STATES && (!r->o.conn || timeline_row(f->timeline, i)->conn == r->o.conn); k++)
-            states[k] += timeline_row(f->timeline, i)->states[k];
+            states[k] = ns_sum(states[k], timeline_row(f->timeline, i)->states[k]);
     buf_puts(b, "},\"states\":");
     states_json(b, states);
 }
