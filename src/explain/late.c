@@ -38,6 +38,7 @@ static void report_missed(struct explainer *x, const struct event *e, struct flo
     st->place = bad || certain ? PLACE_BEFORE : PLACE_UNKNOWN;
     incident_concerns(st, psn, 0, true);
     t->hypotheses.open = t->hypotheses.late = incident_number(x, st);
+    t->hypotheses.resume = UINT32_MAX;
     incident_is(
         st, bad   ? SAY(DAMAGED_BEFORE, .psn = psn, .lost = bad, .again = frame)
             : nak ? SAY(MISSED_NAK, .psn = psn, .instead = e->h->first_frame, .nak = nak, .again = frame, .n = certain)
@@ -60,6 +61,7 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
         incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     } else if (nak) {
         t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
+        t->hypotheses.resume = UINT32_MAX;
     } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
         return; /* it continues the go-back-N that the NAK demanded */
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
@@ -121,25 +123,44 @@ void explain_resent(struct explainer *x, const struct event *e, struct flow_note
     incident_is(st, SAY(RESENT, .psn = st->psn, .again = st->frames[0], .other = frame_u32(e->p)));
 }
 
-/* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now. So the
- * packet was reordered, and the NAK came before it.
+/* The request before came late, not instead of the one that the incident is about. */
+static void overtaken_instead(struct incident *st, const struct event *e)
+{
+    st->n_frames = 0;
+    incident_frame(st, ROLE_LOST, e->h->last_frame);
+    incident_concerns(st, psn_prev(e->h->cursor), 0, true);
+    incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = e->h->last_frame));
+}
+
+/* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now; or it
+ * continues the go-back-N to which the late PSN belongs. So the packet was reordered, and the NAK came before it.
  *
  *   request 5 .. 7 8 . 6 . 9          6 came late, then new PSNs: reordered
  *   request 5 .. 7 8 . 6 . 6 7        6 came late, then it comes again for the NAK: reordered
  *   request 5 .. 7 8 . 6 ..... 6 7    it comes again only when the ACK timeout has run out: 6 was retransmitted twice
- *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted */
+ *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted
+ *   request 5 .. 20 . 5 7 8 6 9 10    6 is retransmitted, and came late, then 9, which was due: reordered */
 void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late);
-    bool new = e->as == SEEN_NEW || e->as == SEEN_GAP,
+    bool new = e->as == SEEN_NEW || e->as == SEEN_GAP, again = t->hypotheses.resume != UINT32_MAX,
          soon = e->p->bth.psn == (st ? st->psn : 0) && e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN;
 
     t->hypotheses.late = NO_INCIDENT;
-    if (!st || st->cause != CAUSE_PACKET_LOSS || !(new || soon))
+    if (st && st->cause == CAUSE_REORDER && again && e->p->bth.psn == t->hypotheses.resume)
+        t->hypotheses.reorder_end = e->h->next;
+    if (!st || st->cause != CAUSE_PACKET_LOSS || !(again ? e->p->bth.psn == t->hypotheses.resume : new || soon))
         return;
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;
     st->again = 0;
+    st->repeated = false;
+    if (again)
+        st->start = e->h->last_ts;
+    if (again && st->psn != psn_prev(e->h->cursor)) {
+        overtaken_instead(st, e);
+        return;
+    }
     t->hypotheses.reorder = incident_number(x, st);
     t->hypotheses.reorder_end = e->h->next;
     if (e->h->seq.have && e->h->seq.psn == st->psn)

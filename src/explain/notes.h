@@ -145,6 +145,7 @@ struct hypotheses {
     uint32_t rnr_psn;               /* with rnr */
     uint32_t reorder_end;           /* with reorder: PSN after the last that the responder dropped */
     uint32_t late;                  /* PSN seen after later ones and a NAK: retransmitted, or reordered? */
+    uint32_t resume;                /* with late, if it was seen before: PSN that was due; else UINT32_MAX */
     uint32_t late_single;           /* the request before, if it was reordered */
     uint32_t follows;               /* PSN after the request before, if that was retransmitted; else UINT32_MAX */
     uint32_t silent;                /* the latest retransmission on ACK timeout */

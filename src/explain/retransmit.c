@@ -327,6 +327,18 @@ static void report_too_soon(struct explainer *x, const struct event *e, struct f
     t->hypotheses.hasty.ts = e->p->frame->ts;
 }
 
+/* True if a request that seems to be retransmitted for a NAK may belong to a go-back-N under way, and was overtaken by
+ * more than one of its packets: it is the copy that seems to have been lost before the tap, or comes instead of that
+ * one, or it is part of a reordering already reported. The next request tells (explain_reordered()). */
+static bool is_perhaps_overtaken(const struct event *e, const struct incident *st)
+{
+    bool lost = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->n_facts <= 2 &&
+                (st->psn == e->p->bth.psn || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED);
+
+    return e->why == BACK_SEQ_NAK && (lost || st->cause == CAUSE_REORDER) &&
+           psn_diff(e->h->cursor, psn_add(e->p->bth.psn, 1)) > 0;
+}
+
 /* The requester goes back. */
 static void report_back(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
@@ -359,6 +371,10 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
     if (st && e->why == BACK_SEQ_NAK)
         report_once(x, t, st);
     t->hypotheses.open = incident_number(x, st);
+    if (st && is_perhaps_overtaken(e, st)) {
+        t->hypotheses.late = t->hypotheses.open;
+        t->hypotheses.resume = e->h->cursor;
+    }
     if (st && st->cause == CAUSE_LOST_LAST_PACKET && e->why == BACK_SILENCE)
         t->hypotheses.silent = t->hypotheses.open;
     t->hypotheses.not_received =
