@@ -72,12 +72,14 @@ static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
     return reordered_in_go_back(h, psn, now) ? BACK_NONE : BACK_SILENCE;
 }
 
-/* Whether a sequence NAK for `psn` was open; it is closed now. */
-static bool take_nak(struct go_backs *g, uint32_t psn)
+/* Whether a sequence NAK for `psn` was open; it is closed now. `due`: the PSN that would have been next. */
+static bool take_nak(struct go_backs *g, uint32_t psn, uint32_t due)
 {
     for (unsigned i = 0; i < GO_BACK_NAKS; i++)
         if (g->naks[i].open && g->naks[i].psn == psn) {
             g->naks[i].open = false;
+            g->taken = psn_diff(due, psn_add(psn, 1)) > 0 ? i + 1 : 0;
+            g->due = due;
             return true;
         }
     return false;
@@ -93,7 +95,7 @@ static void count_try(struct tries *t, const struct req_dir *h, uint32_t psn, bo
 enum why_back go_back_why(struct go_backs *g, struct req_dir *h, const struct pkt *p)
 {
     uint32_t psn = p->bth.psn;
-    bool nak = take_nak(g, psn);
+    bool nak = take_nak(g, psn, h->cursor);
     enum why_back why = why_by_evidence(h, psn, p->frame->ts);
 
     if (nak && (why == BACK_SILENCE || why == BACK_NONE))

@@ -28,6 +28,10 @@ struct open_nak {
 struct go_backs {
     struct open_nak naks[GO_BACK_NAKS];
     uint32_t naks_at; /* sequence NAKs seen so far */
+    /* The latest request for an open NAK: place of the NAK in `naks` plus 1, 0: none or settled; and the PSN that was
+     * due instead. If that comes next, the request was no answer to the NAK but was overtaken by the go-back-N that it
+     * belongs to. */
+    uint32_t taken, due;
     struct tries tries;
 };
 
@@ -35,6 +39,17 @@ struct go_backs {
 static inline void go_back_nak(struct go_backs *g, uint32_t psn)
 {
     g->naks[g->naks_at++ % GO_BACK_NAKS] = (struct open_nak){true, psn};
+}
+/* Request `psn` comes, after go_back_why() if that is called for it: a NAK for the request before is open again if that
+ * one was overtaken. */
+static inline void go_back_next(struct go_backs *g, uint32_t psn)
+{
+    struct open_nak *n = g->taken ? &g->naks[g->taken - 1] : NULL;
+
+    if (!n || n->psn == psn)
+        return;
+    n->open = psn == g->due;
+    g->taken = 0;
 }
 /* Why the requester of `h` goes back to request `p`, which is SEEN_AGAIN and before h->cursor. Call it before
  * req_dir_request(), with h->timeout set (0: not known). BACK_NONE: it does not go back: the packet belongs to a

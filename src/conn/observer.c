@@ -429,6 +429,7 @@ void observer_take(struct observer *o, const struct event *e)
     const struct pkt *p = e->p;
 
     if (e->kind == EVENT_REQUEST) {
+        go_back_next(&o->dirs[e->flow]->go_backs, p->bth.psn);
         req_dir_request(e->h, p, (enum seen_as)e->as, (enum why_back)e->why);
         if (UNLIKELY(e->moved))
             e->h->retries = 0;

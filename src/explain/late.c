@@ -157,7 +157,7 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     st->repeated = false;
     if (again)
         st->start = e->h->last_ts;
-    if (again && st->psn != psn_prev(e->h->cursor)) {
+    if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED) {
         overtaken_instead(st, e);
         return;
     }

@@ -333,7 +333,8 @@ static void report_too_soon(struct explainer *x, const struct event *e, struct f
 static bool is_perhaps_overtaken(const struct event *e, const struct incident *st)
 {
     bool lost = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->n_facts <= 2 &&
-                (st->psn == e->p->bth.psn || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED);
+                (st->psn == e->p->bth.psn ||
+                 (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED && req_dir_span(e->h, e->p) == 1));
 
     return e->why == BACK_SEQ_NAK && (lost || st->cause == CAUSE_REORDER) &&
            psn_diff(e->h->cursor, psn_add(e->p->bth.psn, 1)) > 0;
