@@ -43,7 +43,7 @@ static inline uint32_t hash_of(const struct conn_addr *src, const struct conn_ad
     uint64_t h = load_le64(src->b + 8) * HASH_MULTIPLIER ^ load_le64(dst->b + 8) * UINT64_C(0xc2b2ae3d27d4eb4f) ^
                  n * UINT64_C(0x165667b19e3779f9);
 
-    return (uint32_t)(h >> 32 ^ h >> 12);
+    return (uint32_t)((h ^ h >> 32) * HASH_MULTIPLIER >> 32);
 }
 
 static inline bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)

@@ -93,15 +93,6 @@ static const char *column_of(unsigned op)
     return "";
 }
 
-static struct figure *figure_named(struct direction *d, const char *name)
-{
-    unsigned i = 0;
-
-    while (strcmp(d->figure[i].name, name) != 0)
-        i++;
-    return &d->figure[i];
-}
-
 void figures_of(struct direction *d)
 {
     static const struct {
@@ -111,8 +102,9 @@ void figures_of(struct direction *d)
 
     d->n_figures = ARRAY_LEN(compared);
     row_cells(&d->row, take_cell, d);
-    if (!d->row.conn && d->row.dqpn <= 1) /* MADs: few, and their pace is nobody's goodput */
-        figure_named(d, "goodput_bps")->known = false;
+    for (unsigned i = 0; i < d->n_figures && !d->row.conn && d->row.dqpn <= 1; i++)
+        if (strcmp(d->figure[i].name, "goodput_bps") == 0)
+            d->figure[i].known = false; /* MADs: few, and their pace is nobody's goodput */
     for (unsigned op = 0; op < WQE_OPS; op++)
         for (unsigned i = 0; i < ARRAY_LEN(ranks); i++) {
             struct figure *f = add(d);
