@@ -11,6 +11,11 @@
 
 /* The ends of a connection: the client sends commands and calls, the server answers them. */
 enum ulp_side { ULP_CLIENT, ULP_SERVER, ULP_SIDES };
+/* The peer of a side. */
+static inline enum ulp_side ulp_other_side(enum ulp_side side)
+{
+    return side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT;
+}
 
 /* What a message looks like whose protocol is not known. */
 enum ulp_looks {

@@ -140,7 +140,8 @@ static int report(const struct job *job, const struct extract_sums *s)
                          count_str(s->left_out, job->o.regions ? "region" : "message"),
                          (unsigned long long)job->o.files);
     if (s->no_memory)
-        return cli_error("extract: the regions lack bytes for which there was no memory: give more --memory");
+        return cli_error(
+            "extract: the regions, or their lists of holes, lack what there was no memory for: give more --memory");
     return EXIT_OK;
 }
 

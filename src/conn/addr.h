@@ -34,6 +34,8 @@ static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_AD
 }
 /* Append an address without its network: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
+/* The same as a JSON string with its quotes. */
+void conn_addr_json(struct buf *b, const struct conn_addr *a);
 /* Append an end of a connection: "10.0.0.1 0x000011", address and QPN; the address alone without a QPN. */
 void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn);
 /* Parse an IPv6 address, or an IPv4 address as a mapped one. False if it is neither. */

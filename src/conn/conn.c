@@ -96,6 +96,16 @@ void conn_addr_put(struct buf *b, const struct conn_addr *a)
         buf_gid(b, a->b);
 }
 
+void conn_addr_json(struct buf *b, const struct conn_addr *a)
+{
+    struct buf text = {0};
+
+    conn_addr_put(&text, a);
+    buf_json(b, text.p, text.len);
+    b->err |= text.err;
+    buf_free(&text);
+}
+
 void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint32_t qpn)
 {
     conn_addr_put(b, a);

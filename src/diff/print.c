@@ -222,24 +222,15 @@ static void json_qpn(struct buf *b, const char *name, uint64_t qpn)
         buf_printf(b, ",\"%s\":%llu", name, (unsigned long long)qpn);
 }
 
-static void json_address(struct buf *b, const char *name, const struct conn_addr *a)
-{
-    struct buf text = {0};
-
-    conn_addr_put(&text, a);
-    buf_printf(b, ",\"%s\":", name);
-    buf_json(b, text.p, text.len);
-    b->err |= text.err;
-    buf_free(&text);
-}
-
 static void json_direction(struct buf *b, const struct meter_row *r)
 {
     buf_printf(b, "{\"connection\":%llu,\"file\":%llu,\"interface\":%llu", (unsigned long long)r->conn,
                (unsigned long long)r->file, (unsigned long long)r->iface);
-    json_address(b, "source", &r->src);
+    buf_puts(b, ",\"source\":");
+    conn_addr_json(b, &r->src);
     json_qpn(b, "source_qpn", r->sqpn);
-    json_address(b, "destination", &r->dst);
+    buf_puts(b, ",\"destination\":");
+    conn_addr_json(b, &r->dst);
     json_qpn(b, "destination_qpn", r->dqpn);
     buf_puts(b, ",\"service\":");
     if (r->service)

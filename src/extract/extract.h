@@ -42,7 +42,7 @@ struct extract_sums {
     uint64_t bytes;    /* seen, in all files */
     uint64_t missing;  /* bytes of holes */
     uint64_t left_out; /* messages or regions without a file: more than extract_opts.files */
-    bool no_memory;    /* regions lack bytes for which there was no memory */
+    bool no_memory;    /* regions, or their lists of holes, lack what there was no memory for */
     int error;         /* errno of a file that could not be written; 0: none */
     char failed[64];   /* its name */
 };

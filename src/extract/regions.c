@@ -206,6 +206,7 @@ static void write_file(const struct regions *r, struct extract *x, struct page *
     }
     files_close(&x->files, &f, row.len);
     x->sums.files++;
+    x->sums.no_memory |= s.full;
     row_put(x, &row);
     seen_free(&s);
 }

@@ -39,17 +39,6 @@ static void text_row(struct buf *b, const struct extract_row *r)
     buf_char(b, '\n');
 }
 
-static void json_address(struct buf *b, const char *name, const struct conn_addr *a)
-{
-    struct buf text = {0};
-
-    conn_addr_put(&text, a);
-    buf_printf(b, ",\"%s\":", name);
-    buf_json(b, text.p, text.len);
-    b->err |= text.err;
-    buf_free(&text);
-}
-
 static void json_message(struct buf *b, const struct extract_row *r)
 {
     buf_printf(b,
@@ -60,8 +49,10 @@ static void json_message(struct buf *b, const struct extract_row *r)
                (unsigned long long)r->w->first_frame, (unsigned long long)r->w->last_frame);
     buf_printf(b, ",\"file\":%llu,\"interface\":%llu", (unsigned long long)r->ends->file,
                (unsigned long long)r->ends->iface);
-    json_address(b, "source", &r->ends->src);
-    json_address(b, "destination", &r->ends->dst);
+    buf_puts(b, ",\"source\":");
+    conn_addr_json(b, &r->ends->src);
+    buf_puts(b, ",\"destination\":");
+    conn_addr_json(b, &r->ends->dst);
 }
 
 static void json_row(struct buf *b, const struct extract_row *r)
@@ -70,10 +61,12 @@ static void json_row(struct buf *b, const struct extract_row *r)
 
     buf_puts(b, "{\"name\":");
     buf_json(b, r->file, strlen(r->file));
-    if (r->w)
+    if (r->w) {
         json_message(b, r);
-    else
-        json_address(b, "owner", &r->owner);
+    } else {
+        buf_puts(b, ",\"owner\":");
+        conn_addr_json(b, &r->owner);
+    }
     if (r->memory)
         buf_printf(b, ",\"rkey\":%u,\"remote_va\":%llu", r->rkey, (unsigned long long)r->va);
     else

@@ -4,7 +4,7 @@
 
 #include "types.h"
 
-#define SEEN_MAX 65536 /* pieces between holes; bytes that would be a further one are left out */
+#define SEEN_MAX (1u << 22) /* pieces between holes; bytes that would be a further one are left out */
 
 struct span {
     uint64_t from, to; /* [from, to) */

@@ -83,11 +83,11 @@ void incast_json(const struct report *r, struct buf *b)
         return;
     }
     buf_puts(b, "{\"receiver\":");
-    report_addr_json(b, &r->receiver);
+    conn_addr_json(b, &r->receiver);
     buf_printf(b, ",\"bytes_left_out\":%llu,\"senders\":[", (unsigned long long)r->senders_left_out);
     for (unsigned i = 0; i < r->n_senders; i++) {
         buf_puts(b, i ? ",\n{\"source\":" : "\n{\"source\":");
-        report_addr_json(b, &r->senders[i].src);
+        conn_addr_json(b, &r->senders[i].src);
         buf_puts(b, ",\"rates\":");
         intervals_json(&r->senders[i].rates, b);
         buf_char(b, '}');

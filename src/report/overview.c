@@ -174,9 +174,9 @@ static void pair_json(const struct report *r, const struct host_pair *p, struct 
     buf_puts(b, "{\"tap\":");
     tap_json(r, row_tap(p->row), b);
     buf_puts(b, ",\"source\":");
-    report_addr_json(b, &p->row->src);
+    conn_addr_json(b, &p->row->src);
     buf_puts(b, ",\"destination\":");
-    report_addr_json(b, &p->row->dst);
+    conn_addr_json(b, &p->row->dst);
     buf_printf(b,
                ",\"packets\":%llu,\"bytes\":%llu,\"retransmitted_packets\":%llu,\"np_ecn_marked_roce_packets\":%llu,"
                "\"lost_ns\":%llu,\"message_latency_p99_ns\":%llu}",

@@ -82,16 +82,6 @@ struct side *report_side(struct drawn *d, const struct conn_addr *src, const str
     return NULL;
 }
 
-void report_addr_json(struct buf *b, const struct conn_addr *a)
-{
-    struct buf text = {0};
-
-    conn_addr_put(&text, a);
-    buf_json(b, text.p, text.len);
-    b->err |= text.err;
-    buf_free(&text);
-}
-
 /* --- The second reading ----------------------------------------------------------------------- */
 
 static void on_event(void *user, const struct event *e)

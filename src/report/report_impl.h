@@ -150,8 +150,6 @@ struct drawn *report_drawn(struct report *r, uint32_t conn, uint32_t tap);
 uint32_t report_number(const struct report *r, uint32_t conn);
 /* The direction of a drawn connection; NULL: it has two others. */
 struct side *report_side(struct drawn *d, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn);
-/* Append an address as a JSON string. */
-void report_addr_json(struct buf *b, const struct conn_addr *a);
 /* The time since the first frame. */
 static inline ns_t report_time(const struct report *r, ns_t ts)
 {

@@ -108,9 +108,9 @@ static void side_json(struct buf *b, const struct side *s)
     const char *sep = "";
 
     buf_puts(b, "{\"source\":");
-    report_addr_json(b, &s->src);
+    conn_addr_json(b, &s->src);
     buf_puts(b, ",\"destination\":");
-    report_addr_json(b, &s->dst);
+    conn_addr_json(b, &s->dst);
     buf_printf(b, ",\"destination_qpn\":%u,\"series\":{", s->dqpn);
     for (unsigned i = 0; i < SERIES_COUNT; i++)
         if (s->series[i].n) {

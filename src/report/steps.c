@@ -160,9 +160,9 @@ void ladders_json(struct report *r, struct buf *b)
         const struct ladder_of *l = r->ladders[i];
         buf_printf(b, "%s\n{\"incident\":%u,\"cause\":\"%s\",\"connection\":%u,\"left_out\":%u,\"left\":", i ? "," : "",
                    l->incident, l->cause, l->conn, l->left_out);
-        report_addr_json(b, &l->left);
+        conn_addr_json(b, &l->left);
         buf_puts(b, ",\"right\":");
-        report_addr_json(b, &l->right);
+        conn_addr_json(b, &l->right);
         buf_puts(b, ",\"steps\":[");
         buf_mem(b, l->rows.p, l->rows.len);
         buf_puts(b, "]}");

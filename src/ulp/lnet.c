@@ -32,11 +32,6 @@ static const struct own *own_const(const struct ulp_command *c)
     return (const struct own *)(const void *)c->own;
 }
 
-static enum ulp_side other_of(enum ulp_side side)
-{
-    return side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT;
-}
-
 /* By the cookie of the side that asked. */
 static uint64_t key_of(enum ulp_side side, uint64_t cookie)
 {
@@ -68,7 +63,7 @@ static void begin(struct ulp_conn *c, struct ulp_message *m, const struct lnet *
 /* The receiver of a PUT names its memory. */
 static void grant(struct ulp_conn *c, struct ulp_message *m, const struct lnet *l)
 {
-    enum ulp_side sender = other_of(m->side);
+    enum ulp_side sender = ulp_other_side(m->side);
     struct peers *s = ulp_state(c);
     struct ulp_command *cmd = ulp_find(c, key_of(sender, l->cookie));
 
@@ -93,7 +88,7 @@ static uint64_t sender_cookie(struct ulp_conn *c, enum ulp_side sender, uint64_t
 /* A transfer is over: the end that moved the data says so, or its receiver refuses it. */
 static void done(struct ulp_conn *c, struct ulp_message *m, const struct lnet *l)
 {
-    enum ulp_side asker = l->type == LNET_PUT_DONE ? m->side : other_of(m->side);
+    enum ulp_side asker = l->type == LNET_PUT_DONE ? m->side : ulp_other_side(m->side);
     uint64_t cookie = l->type == LNET_PUT_DONE ? sender_cookie(c, asker, l->cookie) : l->cookie;
     struct ulp_command *cmd = ulp_find(c, key_of(asker, cookie));
 

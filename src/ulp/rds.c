@@ -28,11 +28,6 @@ static const struct own *own_const(const struct ulp_command *c)
     return (const struct own *)(const void *)c->own;
 }
 
-static enum ulp_side other_of(enum ulp_side side)
-{
-    return side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT;
-}
-
 static uint64_t key_of(enum ulp_side side, uint64_t seq)
 {
     return seq << 1 | side;
@@ -42,7 +37,7 @@ static uint64_t key_of(enum ulp_side side, uint64_t seq)
 static void acknowledge(struct ulp_conn *c, const struct ulp_message *m, uint64_t ack)
 {
     struct sockets *s = ulp_state(c);
-    enum ulp_side of = other_of(m->side);
+    enum ulp_side of = ulp_other_side(m->side);
     uint64_t to = ack < s->last[of] ? ack : s->last[of];
 
     if (!s->open[of] || to < s->open[of])

@@ -221,7 +221,7 @@ struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
         return NULL; /* nothing carries a known protocol, so the peer does not */
     peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     if (peer != FLOW_NONE && u->flows[peer])
-        return attach(u->flows[peer]->conn, flow, u->flows[peer]->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT);
+        return attach(u->flows[peer]->conn, flow, ulp_other_side((enum ulp_side)u->flows[peer]->side));
     if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND)))
         return NULL;
     return recognise(u, flow, p);

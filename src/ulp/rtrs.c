@@ -141,7 +141,7 @@ static bool take_write(struct ulp_conn *c, struct ulp_message *m, const struct u
 /* Immediate data, with a SEND or at the end of a WRITE. */
 static void take_imm(struct ulp_conn *c, struct ulp_message *m, uint32_t data)
 {
-    enum ulp_side other = m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT;
+    enum ulp_side other = ulp_other_side(m->side);
     struct ulp_command *cmd = NULL;
     struct rtrs_imm imm;
 

@@ -168,7 +168,7 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
 static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
     struct link *l = ulp_state(c);
-    struct ring *r = ring_of(l, m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT, s->token);
+    struct ring *r = ring_of(l, ulp_other_side(m->side), s->token);
     unsigned place = r ? (unsigned)(r - l->ring) : 0;
     uint64_t key = r ? data_key(r, place) : 0, n;
 
@@ -203,7 +203,7 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
 
 static void take_response(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
-    struct ulp_command *cmd = ulp_find(c, key_of(s, m->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT));
+    struct ulp_command *cmd = ulp_find(c, key_of(s, ulp_other_side(m->side)));
 
     if (!cmd)
         return;

@@ -109,7 +109,7 @@ static struct segment *memory_of(const struct ulp_flow *f, const struct transfer
     for (uint32_t i = 0; d && i < d->n_segments; i++)
         if (segment_holds(d->segments[i], t->rkey, t->va, t->len))
             return d->segments[i];
-    return segment_find(f->conn, f->side == ULP_CLIENT ? ULP_SERVER : ULP_CLIENT, t->rkey, t->va, t->len);
+    return segment_find(f->conn, ulp_other_side((enum ulp_side)f->side), t->rkey, t->va, t->len);
 }
 
 /* A data packet of transfer `t`. */
