@@ -75,12 +75,18 @@ enum ulp_looks rds_looks(const uint8_t *b, uint32_t len, bool whole)
     return whole && rds_get(&r, b, len) && load_be16(b + 30) ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 
+/* Whether a version that RDS has begins there: 3 or 4, a minor one of 0 or 1, and some of the two protocols. */
+static bool is_version(const uint8_t *b)
+{
+    uint32_t protocols = load_be16(b + 2);
+
+    return (b[0] == 3 || b[0] == 4) && b[1] <= 1 && protocols && protocols <= 3;
+}
+
 bool rds_private_fits(const uint8_t *b, uint32_t len)
 {
     for (unsigned v6 = 0; v6 < 2; v6++) {
-        uint32_t at = v6 ? 32 : 8;
-        if (len >= (v6 ? PRIVATE6_LEN : PRIVATE_LEN) && (b[at] == 3 || b[at] == 4) && b[at + 1] <= 1 &&
-            load_be16(b + at + 2) && load_be16(b + at + 2) <= 3)
+        if (len >= (v6 ? PRIVATE6_LEN : PRIVATE_LEN) && is_version(b + (v6 ? 32 : 8)))
             return true;
     }
     return false;

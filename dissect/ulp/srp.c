@@ -118,9 +118,10 @@ uint32_t srp_data_len(const struct srp *s, const uint8_t *b, uint32_t len, unsig
 enum ulp_looks srp_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     const struct unit *u = len ? unit_of(b[0]) : NULL;
+    bool has_one_length = u && u->type != SRP_CMD && u->type != SRP_RSP;
     struct srp s;
 
-    if (!u || !srp_get(&s, b, len, whole) || (u->type != SRP_CMD && u->type != SRP_RSP && whole && len != u->len))
+    if (!u || !srp_get(&s, b, len, whole) || (has_one_length && whole && len != u->len))
         return LOOKS_OTHER;
     for (unsigned i = 0; i < u->n_zeros; i++)
         if (b[u->zeros + i])

@@ -64,10 +64,10 @@ int counters_option(struct judge_opts *o, const char *arg)
     char before[4096];
     const char *eq = strchr(arg, '='), *comma = eq ? comma_in(eq + 1, before, sizeof before) : NULL;
     struct judge_host *h = &o->hosts[o->n_hosts];
+    bool two_names = comma && comma[1] && (size_t)(comma - eq) <= sizeof before;
     int status = EXIT_OK;
 
-    if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] ||
-        (comma && (!comma[1] || (size_t)(comma - eq) > sizeof before)))
+    if (!eq || !parse_host(arg, (size_t)(eq - arg), &h->addr) || !eq[1] || (comma && !two_names))
         return cli_error("--counters %s: expected ADDRESS=FILE, or ADDRESS=BEFORE,AFTER", arg);
     if (o->n_hosts == JUDGE_HOSTS)
         return cli_error("--counters: at most %d hosts", JUDGE_HOSTS);

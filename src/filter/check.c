@@ -99,6 +99,12 @@ static bool no_field(struct parser *ps, const struct node *n)
     return false;
 }
 
+/* Not a part of a field's bytes, nor a protocol. */
+static bool is_whole_field(const struct node *n)
+{
+    return !n->slices && !n->proto && n->refs[0].field;
+}
+
 static bool check_func(struct parser *ps, struct node *n)
 {
     struct node *arg = n->kid;
@@ -122,8 +128,7 @@ static bool check_func(struct parser *ps, struct node *n)
         break;
     case FN_STRING:
         n->type = VT_STRING;
-        if (!plain || arg->type == VT_STRING || arg->slices || arg->proto || !arg->refs[0].field ||
-            arg->refs[0].field->type == FT_BYTES)
+        if (!plain || arg->type == VT_STRING || !is_whole_field(arg) || arg->refs[0].field->type == FT_BYTES)
             return fail_at(ps, arg, "is not a field of another type than text or bytes");
         break;
     default:

@@ -63,14 +63,19 @@ static bool value_named(const struct literal *l, const struct field *f, __int128
     return found;
 }
 
+static bool is_any_text(const struct literal *l, const char *a, const char *b, const char *c)
+{
+    return is_text(l, a) || is_text(l, b) || is_text(l, c);
+}
+
 static bool number_named(const struct literal *l, __int128 *out)
 {
     if (!l->ctx)
         return false;
     for (uint32_t i = 0; i < l->ctx->n_refs; i++) {
         const struct field *f = l->ctx->refs[i].field;
-        bool is_true = is_text(l, "True") || is_text(l, "TRUE") || is_text(l, "true");
-        if (f && f->type == FT_BOOL && (is_true || is_text(l, "False") || is_text(l, "FALSE") || is_text(l, "false"))) {
+        bool is_true = is_any_text(l, "True", "TRUE", "true");
+        if (f && f->type == FT_BOOL && (is_true || is_any_text(l, "False", "FALSE", "false"))) {
             *out = is_true;
             return true;
         }

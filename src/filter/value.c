@@ -213,7 +213,8 @@ static bool visit_proto(struct eval *e, const struct node *n, visit_fn visit)
             const struct layer *l = i < p->n_layers ? &p->layers[i] : NULL;
             bool ours = l && strcmp(l->hdr->proto, n->proto) == 0;
             bool starts = ours && (!first || strcmp(l->hdr->abbrev, n->proto) == 0);
-            if (first && pass && (!ours || starts) && layer_wanted(n, index, total) && visit(e, n, NULL, first, &v))
+            bool whole = first && (!ours || starts);
+            if (pass && whole && layer_wanted(n, index, total) && visit(e, n, NULL, first, &v))
                 return true;
             if (!ours)
                 first = NULL;

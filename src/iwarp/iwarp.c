@@ -384,6 +384,7 @@ static struct tcp_conn *conn_of(struct iwarp *w, const struct iwarp_ends *e, con
 {
     struct tcp_conn *t = find(w, e, a->tcp.sport, a->tcp.dport, side);
     enum mpa_key key = a->g.cap ? mpa_key_of(a->g.b, a->g.cap) : MPA_OTHER;
+    bool other_way; /* than the ports made it look */
 
     if (a->tcp.syn)
         t = take_syn(w, t, e, a, side);
@@ -391,8 +392,8 @@ static struct tcp_conn *conn_of(struct iwarp *w, const struct iwarp_ends *e, con
         *side = a->tcp.sport > a->tcp.dport ? IWARP_INITIATOR : IWARP_RESPONDER;
         t = create(w, e, a->tcp.sport, a->tcp.dport, *side);
     }
-    if (t && !t->known &&
-        ((key == MPA_REQUEST && *side == IWARP_RESPONDER) || (key == MPA_REPLY && *side == IWARP_INITIATOR))) {
+    other_way = *side == IWARP_RESPONDER ? key == MPA_REQUEST : key == MPA_REPLY;
+    if (t && !t->known && other_way) {
         turn_round(t);
         *side = *side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
     }

@@ -204,20 +204,28 @@ void term_show(bool repaint)
 }
 
 /* The next character of a text, as it may be shown; *used: its bytes. */
+/* Marks that separate lines, or turn the direction of the text behind them. */
+static bool is_hidden_mark(wchar_t c)
+{
+    return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 static wchar_t printable(const char *s, size_t n, size_t *used, int *columns)
 {
     mbstate_t state = {0};
     wchar_t c = 0;
     size_t got = mbrtowc(&c, s, n, &state);
 
-    *used = got == 0 || got > n ? 1 : got;
+    bool valid = got > 0 && got <= n;
+
+    *used = valid ? got : 1;
     *columns = 1;
-    if (got == 0 || got > n || c < 0x20 || (c >= 0x7f && (term.ascii || c < 0xa0)))
+    if (!valid || c < 0x20 || (c >= 0x7f && (term.ascii || c < 0xa0)))
         return L'.';
     if (c < 0x7f)
         return c;
     *columns = wcwidth(c);
-    if (*columns > 0 && (c < 0x2028 || c > 0x202e) && (c < 0x2066 || c > 0x2069))
+    if (*columns > 0 && !is_hidden_mark(c))
         return c;
     *columns = 1;
     return L'.';

@@ -184,6 +184,14 @@ void go_back(struct tui *t)
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
+/* "@80x24": a size. */
+static bool is_size(const char *s, unsigned *columns, unsigned *rows)
+{
+    if (*s != '@' || sscanf(s, "@%ux%u", columns, rows) != 2)
+        return false;
+    return *columns && *rows && *columns <= SCREEN_COLUMNS_MAX && *rows <= SCREEN_ROWS_MAX;
+}
+
 /* A word of the script: a size, or a key, or text that is typed. */
 static void take_word(struct tui *t, const char *s, size_t n)
 {
@@ -193,8 +201,7 @@ static void take_word(struct tui *t, const char *s, size_t n)
     if (n == 5 && memcmp(s, "@dump", n) == 0) {
         if (t->o.dump)
             term_dump(t->o.dump);
-    } else if (*s == '@' && sscanf(s, "@%ux%u", &columns, &rows) == 2 && columns && rows &&
-               columns <= SCREEN_COLUMNS_MAX && rows <= SCREEN_ROWS_MAX) {
+    } else if (is_size(s, &columns, &rows)) {
         term_resize(columns, rows);
     } else if (keys_parse(s, n)) {
         t->typed[t->n_typed++] = keys_parse(s, n);

@@ -188,7 +188,7 @@ static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct assembly *a;
-    bool fresh, last;
+    bool fresh, last, more;
 
     if (p->op->flags & OPF_ONLY)
         return only_packet(f, p, as, show);
@@ -203,7 +203,8 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
     if (!fresh && p->payload_cap)
         count_again(f, command_of(f->conn, a->command), p, as);
     last = p->op->flags & OPF_END;
-    if ((last || a->delivered) && (fresh || last) && (!a->whole || last))
+    more = a->delivered && fresh && !a->whole; /* a packet that was missing when the last one came */
+    if (last || more)
         return deliver_assembly(f, a, show);
     return command_of(f->conn, a->command);
 }

@@ -44,8 +44,8 @@ static struct rmpp_transfer *transfer_of(struct rmpp_state *s, const struct pkt 
     conn_addr_of(p, &src, &dst);
     for (unsigned i = 0; i < TRANSFERS_MAX; i++) {
         t = &s->transfer[i];
-        if (t->next && t->tid == m->tid && t->attr == m->attr_id && t->tap == tap && conn_addr_eq(&t->src, &src) &&
-            conn_addr_eq(&t->dst, &dst))
+        bool same_hosts = conn_addr_eq(&t->src, &src) && conn_addr_eq(&t->dst, &dst);
+        if (t->next && t->tid == m->tid && t->attr == m->attr_id && t->tap == tap && same_hosts)
             return t;
     }
     if (number != 1)

@@ -107,6 +107,7 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
 {
     struct ulp *u = calloc(1, sizeof *u);
     struct observer_sub s = {.user = u, .over = on_over, .after = shown ? NULL : on_event};
+    bool begun;
 
     if (!u)
         return NULL;
@@ -116,12 +117,11 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
     u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
     u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
     u->shown_bytes = malloc(ULP_SHOWN_MAX);
-    if (!u->flows || !u->guesses || !u->shown_bytes || (shown && (!ulp_note_init(u) || !ulp_rmpp_init(u))) ||
-        !observer_subscribe(o, &s) || !ulp_streams_begin(u, shown)) {
-        ulp_free(u);
-        return NULL;
-    }
-    return u;
+    begun = u->flows && u->guesses && u->shown_bytes && (!shown || (ulp_note_init(u) && ulp_rmpp_init(u)));
+    if (begun && observer_subscribe(o, &s) && ulp_streams_begin(u, shown))
+        return u;
+    ulp_free(u);
+    return NULL;
 }
 
 static void on_context_packet(void *user, struct pkt *p, const struct event *e)

@@ -18,10 +18,10 @@ struct found {
 static void verify(struct found *n, const uint8_t *frame, uint32_t len)
 {
     uint32_t udp_len = len >= UDP + 8 + 16 ? load_be16(frame + UDP + 4) : 0;
+    bool whole = udp_len >= 24 && udp_len <= len - UDP;
+    bool roce = load_be16(frame + 12) == 0x0800 && frame[IP] == 0x45 && load_be16(frame + UDP + 2) == 4791;
 
-    if (load_be16(frame + 12) == 0x0800 && frame[IP] == 0x45 && load_be16(frame + UDP + 2) == 4791 && udp_len >= 24 &&
-        udp_len <= len - UDP &&
-        icrc_rocev2(frame + IP, frame + UDP, udp_len - 4) == load_le32(frame + UDP + udp_len - 4))
+    if (roce && whole && icrc_rocev2(frame + IP, frame + UDP, udp_len - 4) == load_le32(frame + UDP + udp_len - 4))
         n->good++;
     else
         n->other++;
