@@ -147,13 +147,18 @@ bool topology_make(struct topology *t, const char *spec, struct text_error *e)
 
 /* --- Words ------------------------------------------------------------------------------------ */
 
+static bool parse_part(const struct token *v, uint64_t *n)
+{
+    return token_u64(v, n) && *n && *n <= 65536;
+}
+
 static bool parse_share(const struct token *v, struct topo_share *s)
 {
     struct token a, b;
     uint64_t num, den = 1;
     bool two = token_cut(v, '/', &a, &b);
 
-    if (!token_u64(&a, &num) || (two && !token_u64(&b, &den)) || !num || !den || num > 65536 || den > 65536)
+    if (!parse_part(&a, &num) || (two && !parse_part(&b, &den)))
         return false;
     *s = (struct topo_share){(uint32_t)num, (uint32_t)den};
     return true;
@@ -187,8 +192,9 @@ static bool parse_weights(const struct token *v, uint32_t weight[TOPO_CLASSES])
 
     while (more) {
         more = token_cut(&rest, ',', &one, &rest);
-        if (!token_cut(&one, ':', &class, &n) || !token_u64(&class, &c) || c >= TOPO_CLASSES || !token_u64(&n, &w) ||
-            w < 1 || w > 1000)
+        if (!token_cut(&one, ':', &class, &n) || !token_u64(&class, &c) || c >= TOPO_CLASSES)
+            return false;
+        if (!token_u64(&n, &w) || w < 1 || w > 1000)
             return false;
         weight[c] = (uint32_t)w;
     }
@@ -209,8 +215,9 @@ static bool parse_red(const struct token *v, struct mp_config *m)
     m->kind = token_is(v, "none") ? MP_OFF : MP_RED;
     if (m->kind == MP_OFF)
         return true;
-    if (!token_cut(v, '/', &min, &rest) || !token_cut(&rest, '/', &max, &p) || !token_size(&min, &m->kmin) ||
-        !token_size(&max, &m->kmax) || m->kmin > m->kmax || !m->kmax || !token_ppb(&p, &ppb))
+    if (!token_cut(v, '/', &min, &rest) || !token_cut(&rest, '/', &max, &p) || !token_ppb(&p, &ppb))
+        return false;
+    if (!token_size(&min, &m->kmin) || !token_size(&max, &m->kmax) || m->kmin > m->kmax || !m->kmax)
         return false;
     m->pmax = (uint64_t)ppb * CC_ONE / 1000000000;
     return true;

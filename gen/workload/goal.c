@@ -82,7 +82,7 @@ static bool parse_bytes(const struct token *t, uint64_t *bytes)
 static bool parse_task(const struct workload *w, const struct goal *g, const struct token *t, unsigned n,
                        struct task *k, struct text_error *e)
 {
-    bool send = token_is(&t[0], "send"), recv = token_is(&t[0], "recv");
+    bool send = token_is(&t[0], "send"), recv = token_is(&t[0], "recv"), message;
     uint64_t v = 0, tag = 0;
 
     *k = (struct task){.kind = send ? TASK_SEND : recv ? TASK_RECV : TASK_CALC, .rank = (uint16_t)g->rank};
@@ -90,8 +90,8 @@ static bool parse_task(const struct workload *w, const struct goal *g, const str
         k->time = (ns_t)v;
         return true;
     }
-    if ((!send && !recv) || n < 4 || !parse_bytes(&t[1], &k->bytes) || !token_is(&t[2], send ? "to" : "from") ||
-        !token_u64(&t[3], &v))
+    message = (send || recv) && n >= 4 && parse_bytes(&t[1], &k->bytes);
+    if (!message || !token_is(&t[2], send ? "to" : "from") || !token_u64(&t[3], &v))
         return text_fail(e, &t[0], "expected 'send Nb to RANK tag N', 'recv Nb from RANK tag N' or 'calc NS'");
     if (v >= w->n || v >= g->n || v == (uint64_t)g->rank)
         return text_fail(e, &t[3], "there is no such rank");
@@ -105,13 +105,14 @@ static bool parse_task(const struct workload *w, const struct goal *g, const str
 
 static bool head_line(struct workload *w, struct goal *g, const struct token *t, unsigned n, struct text_error *e)
 {
+    bool rank = (n == 2 || n == 3) && token_is(&t[0], "rank");
     uint64_t v;
 
     if (!g->ranks && n == 2 && token_is(&t[0], "num_ranks") && token_u64(&t[1], &g->n)) {
         g->ranks = true;
         return g->n <= w->n || text_fail(e, &t[1], "more ranks than hosts, of which there are %u", w->n);
     }
-    if (!g->ranks || n < 2 || n > 3 || !token_is(&t[0], "rank") || !token_u64(&t[1], &v) || v >= g->n)
+    if (!g->ranks || !rank || !token_u64(&t[1], &v) || v >= g->n)
         return text_fail(e, NULL, g->ranks ? "expected 'rank N {'" : "expected 'num_ranks N'");
     g->rank = (int)v;
     g->n_labels = 0;

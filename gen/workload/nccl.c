@@ -41,6 +41,11 @@ struct nccl {
     struct channel channel[]; /* by rank */
 };
 
+static bool parse_chunk(const struct token *v, uint64_t *bytes)
+{
+    return token_size(v, bytes) && *bytes >= 4 && *bytes % 4 == 0 && *bytes <= WORKLOAD_BYTES;
+}
+
 bool nccl_parse(struct workload *w, const char *args, struct text_error *e)
 {
     struct nccl *n = w->nccl = calloc(1, sizeof *n + w->n * sizeof *n->channel);
@@ -52,8 +57,7 @@ bool nccl_parse(struct workload *w, const char *args, struct text_error *e)
     while (workload_word(&args, &t)) {
         if (token_is(&t, "ar"))
             n->several_paths = true;
-        else if (!token_key(&t, &key, &value) || !token_is(&key, "chunk") || !token_size(&value, &n->chunk) ||
-                 n->chunk < 4 || n->chunk % 4 || n->chunk > WORKLOAD_BYTES)
+        else if (!token_key(&t, &key, &value) || !token_is(&key, "chunk") || !parse_chunk(&value, &n->chunk))
             return text_fail(e, &t, "expected ar, or chunk=BYTES, a multiple of 4");
     }
     return true;

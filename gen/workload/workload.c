@@ -291,6 +291,7 @@ static int allocate(struct workload *w)
 
 static int open_all(struct workload *w, struct text_error *e)
 {
+    bool keys;
     int r;
 
     w->mem = calloc(w->n, sizeof *w->mem);
@@ -299,7 +300,8 @@ static int open_all(struct workload *w, struct text_error *e)
     w->pair = calloc((size_t)w->n * w->n, sizeof *w->pair);
     w->pd = calloc(w->n, sizeof *w->pd);
     w->bounce_key = calloc(w->n, sizeof *w->bounce_key);
-    if (!w->mem || !w->lkey || !w->rkey || !w->pd || !w->pair || !w->bounce_key)
+    keys = w->lkey && w->rkey && w->bounce_key;
+    if (!keys || !w->mem || !w->pd || !w->pair)
         return -ENOMEM;
     for (unsigned h = 0; h < w->n; h++)
         w->pd[h] = ep_pd_alloc(w->s->ep[h]);
