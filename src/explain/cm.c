@@ -9,11 +9,11 @@ static struct cm_sent *cm_find(struct explainer *x, const struct pkt *p, uint16_
 {
     struct conn_addr src, dst;
 
-    conn_addr_of(p, &src, &dst);
+    conn_addr_of(p, reverse ? &dst : &src, reverse ? &src : &dst);
     for (unsigned i = 0; i < CM_SENT; i++) {
         struct cm_sent *c = &x->cm[i];
-        if (c->n && c->attr == attr && c->id == id && c->tap == conn_tap_of(p->frame) &&
-            memcmp(&c->src, reverse ? &dst : &src, 16) == 0 && memcmp(&c->dst, reverse ? &src : &dst, 16) == 0)
+        bool named = c->n && c->attr == attr && c->id == id && c->tap == conn_tap_of(p->frame);
+        if (named && conn_addr_alike(&c->src, &src) && conn_addr_alike(&c->dst, &dst))
             return c;
     }
     return NULL;
@@ -96,8 +96,8 @@ static void cm_again(struct explainer *x, struct cm_sent *c, const struct pkt *p
 /* True if a message belongs to the connection that REQ `q` sets up. */
 static bool is_of_connection(const struct cm_sent *c, const struct cm_sent *q, uint32_t rep_id)
 {
-    bool forth = conn_addr_eq(&c->src, &q->src) && conn_addr_eq(&c->dst, &q->dst),
-         back = conn_addr_eq(&c->src, &q->dst) && conn_addr_eq(&c->dst, &q->src);
+    bool forth = is_same_way(&c->src, &c->dst, &q->src, &q->dst),
+         back = is_same_way(&c->src, &c->dst, &q->dst, &q->src);
 
     if (!c->n || c->tap != q->tap)
         return false;
@@ -154,8 +154,7 @@ static void find_early_rtu(const struct explainer *x, struct cm_sent *c)
 {
     for (unsigned i = 0; i < EARLY_RTUS; i++) {
         const struct early_rtu *r = &x->rtus[i];
-        if (r->seen.frame && r->tap == c->tap && r->id == c->id && conn_addr_eq(&r->src, &c->dst) &&
-            conn_addr_eq(&r->dst, &c->src))
+        if (r->seen.frame && r->tap == c->tap && r->id == c->id && is_same_way(&r->src, &r->dst, &c->dst, &c->src))
             c->answer = r->seen;
     }
 }

@@ -31,8 +31,8 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
         struct cm_sent *o = &x->cm[i];
-        if (o->n && o->tap != c->tap && o->attr == c->attr && o->id == c->id && conn_addr_eq(&o->src, &c->src) &&
-            conn_addr_eq(&o->dst, &c->dst))
+        bool same = o->n && o->attr == c->attr && o->id == c->id;
+        if (same && o->tap != c->tap && is_same_way(&o->src, &o->dst, &c->src, &c->dst))
             return o;
     }
     return NULL;
@@ -41,8 +41,7 @@ static struct cm_sent *elsewhere(struct explainer *x, const struct cm_sent *c)
 /* True if the REP `c` answers the REQ `q`. */
 static bool is_answered_by(const struct cm_sent *q, const struct cm_sent *c)
 {
-    return q->n && q->attr == CM_REQ && q->id == c->answers && conn_addr_eq(&q->src, &c->dst) &&
-           conn_addr_eq(&q->dst, &c->src);
+    return q->n && q->attr == CM_REQ && q->id == c->answers && is_same_way(&q->src, &q->dst, &c->dst, &c->src);
 }
 
 static const struct cm_seen *copy_at(const struct cm_sent *o, uint32_t icrc)

@@ -252,8 +252,7 @@ static void explain_before(struct explainer *x, uint32_t number)
     ns_t lost = 0;
     uint32_t n = 0;
 
-    if (!st->conn || !incident_failure(st) || st->cause == CAUSE_LINK_DOWN || st->moot || st->merged ||
-        st->superseded_by)
+    if (!st->conn || !incident_failure(st) || st->cause == CAUSE_LINK_DOWN || !incident_stands(st))
         return;
     for (uint32_t i = 0; i < x->n; i++) {
         const struct incident *o = &x->incidents[i];

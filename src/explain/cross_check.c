@@ -10,7 +10,7 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
     const struct flow *f = conn_flow_at(observer_conns(x->observer), a),
                       *g = conn_flow_at(observer_conns(x->observer), b);
 
-    return g->tap != f->tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst);
+    return g->tap != f->tap && g->dqpn == f->dqpn && is_same_way(&g->src, &g->dst, &f->src, &f->dst);
 }
 
 /* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
@@ -91,7 +91,7 @@ static bool knows_answers(const struct explainer *x, uint32_t flow)
 
     for (uint32_t i = 0; i < x->n_unmatched; i++) {
         const struct unmatched *s = &x->unmatched[i];
-        if (s->tap == f->tap && conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
+        if (s->tap == f->tap && is_same_way(&s->src, &s->dst, &f->dst, &f->src))
             return false;
     }
     return x->n_unmatched < UNMATCHED;
@@ -308,7 +308,9 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
 {
     const struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
 
-    if (!a || !b || !b->have_una || (a->have_una && psn_diff(b->una, a->una) <= 0) || !knows_answers(x, st->flow))
+    bool answered = a && b && b->have_una && (!a->have_una || psn_diff(b->una, a->una) > 0);
+
+    if (!answered || !knows_answers(x, st->flow))
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;

@@ -39,8 +39,8 @@ static void note_host(struct explainer *x, struct incident *st, const struct flo
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *m = &x->cm[i];
-        if (!m->n || m->attr != CM_DREQ || m->answer.attr != CM_DREP || m->tap != c->tap || m->qpn != c->dqpn ||
-            !conn_addr_eq(&m->src, &c->src))
+        bool answered = m->n && m->attr == CM_DREQ && m->answer.attr == CM_DREP;
+        if (!answered || m->tap != c->tap || m->qpn != c->dqpn || !conn_addr_eq(&m->src, &c->src))
             continue;
         incident_add(st, SAY(HOST_ALIVE, .answer = m->answer.frame));
         incident_frame(st, ROLE_EVIDENCE, m->answer.frame);
@@ -72,8 +72,8 @@ static bool sees_other_direction(struct explainer *x, uint32_t flow)
         return true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
-        if (x->notes[i] && x->notes[i]->headers.packets && g->tap == f->tap && conn_addr_eq(&g->src, &f->dst) &&
-            conn_addr_eq(&g->dst, &f->src))
+        if (x->notes[i] && x->notes[i]->headers.packets && g->tap == f->tap &&
+            is_same_way(&g->src, &g->dst, &f->dst, &f->src))
             return true;
     }
     return false;
@@ -172,6 +172,14 @@ static bool is_overdue(const struct req_dir *h, ns_t waited)
     return waited > RNR_OVERDUE + 4 * (delay > took ? delay : took);
 }
 
+/* True if the request of the latest RNR NAK was neither retransmitted nor acknowledged, and no other followed. */
+static bool awaits_rnr_retry(const struct req_dir *h)
+{
+    bool acked = h->have_una && psn_diff(h->una, h->rnr.psn) > 0;
+
+    return h->rnr.have && !h->rnr.resent && h->last_ts <= h->rnr.ts && !acked;
+}
+
 /* An RNR NAK without a retry: the RNR retries are exhausted. If the retry count allows more, the requester stopped, or
  * the capture ended. */
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
@@ -182,8 +190,7 @@ void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct re
          left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
     ns_t waited = (closed ? t->closing.closed_ts : x->last) - h->rnr.ts;
 
-    if (!st || !h->rnr.have || h->rnr.resent || h->last_ts > h->rnr.ts ||
-        (h->have_una && psn_diff(h->una, h->rnr.psn) > 0))
+    if (!st || !awaits_rnr_retry(h))
         return;
     st->lost = h->rnr.ts - st->start;
     if (left || (!c->have_rnr && !is_overdue(h, waited))) {

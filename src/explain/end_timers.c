@@ -2,6 +2,14 @@
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
+/* True if the ACK that followed the only retransmission of a packet came too soon to be for it. */
+static bool is_acked_too_soon(const struct incident *st, const struct flow_notes *t)
+{
+    bool once = st->once && st->n_frames == 3 && !st->silence;
+
+    return once && st->arrived && st->arrival < t->responses.path_trip / AT_ONCE;
+}
+
 /* A packet was NAKed, then acknowledged within less than a quarter of the shortest round trip after its retransmission:
  * that ACK is for the original, which was reordered and not lost. The responder dropped the packets that overtook it,
  * so their NAKs are no further loss.
@@ -16,8 +24,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
 
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        if (st->flow != flow || st->moot || st->cause != CAUSE_PACKET_LOSS || st->place != PLACE_AFTER ||
-            st->n_frames < 3)
+        bool lost_behind = !st->moot && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_AFTER;
+        if (!lost_behind || st->flow != flow || st->n_frames < 3)
             continue;
         if (late && psn_in(st->psn, late->psn, (late->end - late->psn) & PSN_MASK) && st->frames[1] >= late->arrived) {
             st->moot = true;
@@ -25,8 +33,7 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
             late->lost = st->start + st->lost - late->start;
             incident_frame(late, ROLE_NAK, st->frames[1]);
             incident_frame(late, ROLE_RETRANSMISSION, st->frames[2]);
-        } else if (st->once && st->arrived && st->n_frames == 3 && !st->silence &&
-                   st->arrival < t->responses.path_trip / AT_ONCE && !explain_lost_between(x, flow, st->psn)) {
+        } else if (is_acked_too_soon(st, t) && !explain_lost_between(x, flow, st->psn)) {
             late = st;
             st->cause = CAUSE_REORDER;
             incident_is(st, SAY(OVERTAKEN_SOON, .psn = st->psn, .lost = st->frames[0], .nak = st->frames[1],

@@ -122,9 +122,8 @@ static void assign_bad_packets(struct explainer *x, uint32_t flow, struct flow_n
 
     for (unsigned i = 0; i < NOTED_BAD; i++) {
         struct bad_packet *s = &x->bad_packets[i];
-        struct incident *st = incident_at(x, s->incident);
-        if (!s->frame || !st || s->tap != f->tap || s->dqpn != f->dqpn || !conn_addr_eq(&s->src, &f->src) ||
-            !conn_addr_eq(&s->dst, &f->dst))
+        struct incident *st = s->frame ? incident_at(x, s->incident) : NULL;
+        if (!st || s->tap != f->tap || s->dqpn != f->dqpn || !is_same_way(&s->src, &s->dst, &f->src, &f->dst))
             continue;
         bad_put(t, s->psn, s->frame, s->incident);
         st->flow = flow;
@@ -382,9 +381,11 @@ static void note_qp_reset(struct explainer *x, const struct event *e, struct flo
 {
     struct incident *st = incident_at(x, t->hypotheses.not_received);
     uint32_t before = e->h->have_ack ? e->h->ack_msn : 0;
+    bool decreased = before && e->p->have & H_AETH && psn_diff(e->p->aeth.msn, before) < 0;
 
-    if (!st || st->cause != CAUSE_LOST_ACK || st->silence < ANEW_AFTER || !before || !(e->p->have & H_AETH) ||
-        psn_diff(e->p->aeth.msn, before) >= 0 || e->p->frame->ts < st->start + st->silence)
+    if (!decreased || !st || st->cause != CAUSE_LOST_ACK)
+        return;
+    if (st->silence < ANEW_AFTER || e->p->frame->ts < st->start + st->silence)
         return;
     st->moot = true;
     t->hypotheses.not_received = t->hypotheses.open = t->hypotheses.cost = NO_INCIDENT;

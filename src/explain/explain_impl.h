@@ -402,6 +402,12 @@ uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t sta
 /* Incident `by` explains incident `i`: `by` gets the bill of `i`, and `i` is shown only if its connection
  * is asked for. */
 void cross_supersede(struct explainer *x, uint32_t by, uint32_t i);
+/* True if packets from `src` to `dst` go the way of those from `from` to `to`. */
+static inline bool is_same_way(const struct conn_addr *src, const struct conn_addr *dst, const struct conn_addr *from,
+                               const struct conn_addr *to)
+{
+    return conn_addr_eq(src, from) && conn_addr_eq(dst, to);
+}
 /* Set the addresses of an incident from a flow. */
 void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow);
 /* True if the incident says that requests or CM messages had no response in the capture. */

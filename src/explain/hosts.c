@@ -181,6 +181,13 @@ static bool is_silence_elsewhere(const struct incident *i, const struct incident
     return i->cause == CAUSE_SILENT_PEER && i->tap != st->tap && has_no_response(i) && conn_addr_eq(&i->dst, &st->dst);
 }
 
+/* True if it is the host, and not a path to it, that went silent: another host behind the tap goes on (`other`),
+ * several hosts wait for it, or all its connections failed. */
+static bool is_host_silent(const struct silence *s, const struct conn_addr *other)
+{
+    return s->conns >= HOST_CONNS && (other || s->hosts >= HOST_CONNS || s->failed >= s->conns);
+}
+
 static void end_host(struct explainer *x, uint32_t i)
 {
     struct silence s = silence_of(x, i);
@@ -189,7 +196,7 @@ static void end_host(struct explainer *x, uint32_t i)
     const struct conn_addr *other = who_goes_on(x, &st.dst, st.tap, s.until);
     uint32_t number, lost = st.frames[0], spent = spent_conns(x, &st);
 
-    if (s.conns < HOST_CONNS || !last || last >= s.until || (!other && s.hosts < HOST_CONNS && s.failed < s.conns))
+    if (!last || last >= s.until || !is_host_silent(&s, other))
         return;
     number = cross_new(x, CAUSE_HOST_SILENT, st.tap, s.since);
     by = incident_at(x, number);
@@ -223,8 +230,7 @@ void explain_hosts(struct explainer *x)
  * message to it, such as the DREQ, without a response. */
 static bool is_of_death(const struct incident *i, const struct incident *st, ns_t last)
 {
-    if (i->moot || i->merged || i->superseded_by || !conn_addr_eq(&i->src, &st->src) ||
-        !conn_addr_eq(&i->dst, &st->dst))
+    if (!incident_stands(i) || !conn_addr_eq(&i->src, &st->src) || !conn_addr_eq(&i->dst, &st->dst))
         return false;
     if (i->cause == CAUSE_SILENT_PEER && st->cause != CAUSE_SILENT_PEER)
         return i->conn == st->conn;
@@ -255,7 +261,7 @@ void explain_dead(struct explainer *x)
     for (unsigned k = 0; k < ARRAY_LEN(causes); k++)
         for (uint32_t i = 0; i < x->n; i++) {
             const struct incident *st = &x->incidents[i];
-            if (st->cause == causes[k] && st->flow != FLOW_NONE && !st->moot && !st->merged && !st->superseded_by)
+            if (st->cause == causes[k] && st->flow != FLOW_NONE && incident_stands(st))
                 end_dead(x, i);
         }
 }

@@ -9,8 +9,7 @@ static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint3
 {
     for (unsigned i = 0; i < EARLY_NAKS; i++) {
         const struct early_nak *n = &x->naks[i];
-        if (n->frame > since && n->tap == f->tap && n->psn == psn && conn_addr_eq(&n->src, &f->dst) &&
-            conn_addr_eq(&n->dst, &f->src))
+        if (n->frame > since && n->tap == f->tap && n->psn == psn && is_same_way(&n->src, &n->dst, &f->dst, &f->src))
             return n->frame;
     }
     return 0;
@@ -46,13 +45,19 @@ static void report_missed(struct explainer *x, const struct event *e, struct flo
                       : SAY(MISSED, .psn = psn, .instead = e->h->first_frame, .again = frame));
 }
 
+/* True if the packet is the one that a NAK requests, for the first time. */
+static bool is_requested_by_nak(const struct event *e)
+{
+    return e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+}
+
 static void report_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    bool nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
+    bool nak = is_requested_by_nak(e);
     struct incident *st = incident_at(x, t->hypotheses.open);
+    bool missed = st && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE;
 
-    if (nak && st && st->has_psn && st->psn == e->p->bth.psn && st->cause == CAUSE_PACKET_LOSS &&
-        st->place == PLACE_BEFORE) {
+    if (nak && missed && st->has_psn && st->psn == e->p->bth.psn) {
         if (st->n_frames > 1 && st->frames[1] == e->h->seq.frame)
             incident_add(st, SAY(CAME, .again = frame_u32(e->p)));
         else
@@ -104,16 +109,16 @@ void explain_late(struct explainer *x, const struct event *e, struct flow_notes 
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late_single);
-    bool by_nak = e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
-    bool ahead = st && psn_diff(e->p->bth.psn, st->psn) > 0, run = st && st->n_frames > 2;
+    bool behind = st && st->cause == CAUSE_REORDER && psn_diff(e->p->bth.psn, st->psn) > 0;
 
-    if (ahead && e->as == SEEN_LATE && st->cause == CAUSE_REORDER) {
+    if (behind && e->as == SEEN_LATE) {
         incident_frame(st, ROLE_LOST, frame_u32(e->p));
         return;
     }
     t->hypotheses.late_single = NO_INCIDENT;
-    if (!ahead || st->cause != CAUSE_REORDER || e->as != SEEN_AGAIN || by_nak ||
-        (e->p->bth.psn != e->h->cursor && !run))
+    if (!behind || e->as != SEEN_AGAIN || is_requested_by_nak(e))
+        return;
+    if (e->p->bth.psn != e->h->cursor && st->n_frames <= 2)
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->again++;

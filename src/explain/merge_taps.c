@@ -288,7 +288,7 @@ void explain_once(struct explainer *x)
 
 static bool is_same_direction(const struct timeline_row *a, const struct timeline_row *b)
 {
-    return a->conn == b->conn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) && conn_addr_eq(&a->dst, &b->dst);
+    return a->conn == b->conn && a->dqpn == b->dqpn && is_same_way(&a->src, &a->dst, &b->src, &b->dst);
 }
 
 /* Shortest time from a request to its response: the longer, the nearer is the tap to the requester. */
@@ -442,6 +442,12 @@ static uint32_t packet_hash(const struct pkt *p)
     return (uint32_t)(h >> 32) | 1;
 }
 
+/* True if `w` is a packet on the way of `q` that the tap of `q`, and then `tap` saw. */
+static bool is_shared_by(const struct shared_packet *w, const struct passed *q, uint32_t tap)
+{
+    return w->taps[0] == q->tap && w->taps[1] == tap && is_same_way(&w->src, &w->dst, &q->src, &q->dst);
+}
+
 void explain_at_taps(struct explainer *x, const struct pkt *p)
 {
     uint32_t hash = packet_hash(p), tap = conn_tap_of(p->frame);
@@ -452,12 +458,11 @@ void explain_at_taps(struct explainer *x, const struct pkt *p)
     if (!hash)
         return;
     conn_addr_of(p, &src, &dst);
-    if (q->hash != hash || q->tap == tap || !conn_addr_eq(&q->src, &src) || !conn_addr_eq(&q->dst, &dst)) {
+    if (q->hash != hash || q->tap == tap || !is_same_way(&q->src, &q->dst, &src, &dst)) {
         *q = (struct passed){hash, tap, frame_u32(p), src, dst};
         return;
     }
-    while (w < &x->shared[SHARED_PACKETS - 1] && w->frame[0] &&
-           (w->taps[0] != q->tap || w->taps[1] != tap || !conn_addr_eq(&w->src, &src) || !conn_addr_eq(&w->dst, &dst)))
+    while (w < &x->shared[SHARED_PACKETS - 1] && w->frame[0] && !is_shared_by(w, q, tap))
         w++;
     *w = (struct shared_packet){{q->tap, tap}, {q->frame, frame_u32(p)}, p->frame->ts, src, dst};
 }
@@ -469,8 +474,8 @@ static const struct shared_packet *shared_packet_since(const struct explainer *x
 {
     for (const struct shared_packet *w = x->shared; w < &x->shared[SHARED_PACKETS]; w++) {
         *here = w->taps[1] == f->tap;
-        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since && conn_addr_eq(&w->src, &f->src) &&
-            conn_addr_eq(&w->dst, &f->dst))
+        if (w->frame[0] && w->taps[*here] == f->tap && w->ts >= since &&
+            is_same_way(&w->src, &w->dst, &f->src, &f->dst))
             return w;
     }
     return NULL;

@@ -26,8 +26,8 @@ static struct incident *loss_before(struct explainer *x, const struct flow_notes
         return missed;
     for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
         struct incident *st = &x->incidents[i - 1];
-        if (st->flow == flow && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->has_psn &&
-            st->is_request && st->psn == psn)
+        bool is_loss = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE;
+        if (is_loss && st->flow == flow && st->has_psn && st->is_request && st->psn == psn)
             return st;
     }
     return NULL;
@@ -155,6 +155,14 @@ static void suppose_missing(struct incident *st, const struct missing *m, uint32
     }
 }
 
+/* True if one copy of the packet passed and was acknowledged, and the NAK requests a later PSN: the packet arrived. */
+static bool is_overtaken(const struct missing *m, const struct event *e, const struct flow_notes *t)
+{
+    bool passed_once = m->cause == CAUSE_PACKET_LOSS && m->copy && m->s && m->s->copies == 1;
+
+    return passed_once && psn_diff(e->h->seq.psn, m->psn) > 0 && response_frame(t, m->psn);
+}
+
 struct incident *explain_loss(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct missing m = missing_by_nak(e, t);
@@ -162,7 +170,7 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     struct incident *st;
     bool known, passed = m.copy != 0, lost = m.cause == CAUSE_PACKET_LOSS;
 
-    if (lost && passed && m.s && m.s->copies == 1 && psn_diff(e->h->seq.psn, m.psn) > 0 && response_frame(t, m.psn))
+    if (is_overtaken(&m, e, t))
         return report_overtaken(x, e, t, m.psn, m.s);
     st = incident_of_missing(x, e, t, &m, &known);
     if (!st)

@@ -213,9 +213,10 @@ static void count_unanswered(struct search *w, struct outage *o)
     for (uint32_t i = 0; i < timeline_episodes(w->x->timeline); i++) {
         const struct episode *e = timeline_episode(w->x->timeline, i);
         bool lost = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD || e->why == TROUBLE_SEQ_NAK ||
-                    e->why == TROUBLE_IMPLIED;
-        if (!lost || e->flow >= max || !w->in[e->flow] || e->conn != flow_at(w->x, e->flow)->conn ||
-            e->start < o->from + margin || e->start >= o->to)
+                    e->why == TROUBLE_IMPLIED,
+             meanwhile = e->start >= o->from + margin && e->start < o->to,
+             member = e->flow < max && w->in[e->flow] && e->conn == flow_at(w->x, e->flow)->conn;
+        if (!lost || !meanwhile || !member)
             continue;
         o->unanswered += 1 + (e->why == TROUBLE_DEAD ? e->tries : 0);
         if (n < max)
@@ -250,9 +251,9 @@ static bool cm_follows(const struct explainer *x, const struct outage *o, const 
 {
     const struct flow *f = flow_at(x, o->scope.flow);
 
-    return st->cause == CAUSE_CM_TIMEOUT && st->flow == FLOW_NONE && !st->moot && !st->merged && !st->superseded_by &&
-           st->tap == f->tap && (!o->scope.src || conn_addr_eq(&st->src, &f->src)) &&
-           (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) && st->start >= o->from && st->start < o->to;
+    return st->cause == CAUSE_CM_TIMEOUT && st->flow == FLOW_NONE && incident_stands(st) && st->tap == f->tap &&
+           (!o->scope.src || conn_addr_eq(&st->src, &f->src)) && (!o->scope.dst || conn_addr_eq(&st->dst, &f->dst)) &&
+           st->start >= o->from && st->start < o->to;
 }
 
 /* True if connection management had no response during the outage either. If it had, the host is alive, and only
@@ -303,7 +304,7 @@ static bool follows(const struct search *w, const struct outage *o, const struct
     ns_t from = st->episodes ? st->from : st->start, to = st->episodes ? st->stop : st->start + st->lost;
     ns_t early = o->from - (to - from) / OUTAGE_PART;
 
-    if (st->moot || st->merged || st->superseded_by || st->flow == FLOW_NONE || !in_scope(x, &o->scope, st->flow))
+    if (!incident_stands(st) || st->flow == FLOW_NONE || !in_scope(x, &o->scope, st->flow))
         return false;
     switch (st->cause) {
     case CAUSE_RETRY_EXCEEDED:
@@ -466,7 +467,7 @@ static void try_outage(struct search *w, const struct wait *seed)
 /* A queue pair had no response until it migrated: its path failed. */
 static void report_path(struct incident *st)
 {
-    const struct fact *m = st->moot || st->merged || st->superseded_by ? NULL : migration_of(st);
+    const struct fact *m = incident_stands(st) ? migration_of(st) : NULL;
     ns_t lost = st->silence > st->bill ? st->silence : st->bill;
 
     if (!m || st->cause != CAUSE_LOST_LAST_PACKET || st->flow == FLOW_NONE)
@@ -523,9 +524,9 @@ static bool spans(struct explainer *x, const struct incident *st, const struct q
 {
     const struct conn_params *c;
     ns_t timer, quiet = q->to - q->from;
+    bool meanwhile = st->start <= q->from && st->silence >= quiet && st->start + st->silence <= q->to + quiet;
 
-    if (st->flow == FLOW_NONE || st->moot || st->merged || st->superseded_by || !st->silence || st->start > q->from ||
-        st->silence < quiet || st->start + st->silence > q->to + quiet)
+    if (!meanwhile || !st->silence || st->flow == FLOW_NONE || !incident_stands(st))
         return false;
     c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
     timer = (c->have_timeout || c->have_req_timer) && c->timeout ? (ns_t)4096 << c->timeout : 0;

@@ -93,7 +93,7 @@ void explain_icmp(struct explainer *x, const struct pkt *p)
     for (uint32_t i = 0; i < x->n_icmp; i++) {
         struct icmp_error *o = &x->icmp[i];
         if (o->code == e.code && o->tap == e.tap && conn_addr_eq(&o->router, &e.router) &&
-            conn_addr_eq(&o->src, &e.src) && conn_addr_eq(&o->dst, &e.dst)) {
+            is_same_way(&o->src, &o->dst, &e.src, &e.dst)) {
             o->n++;
             return;
         }
@@ -104,7 +104,7 @@ void explain_icmp(struct explainer *x, const struct pkt *p)
 
 static bool is_between(const struct incident *i, const struct conn_addr *src, const struct conn_addr *dst)
 {
-    return conn_addr_eq(&i->src, src) && conn_addr_eq(&i->dst, dst);
+    return is_same_way(&i->src, &i->dst, src, dst);
 }
 
 /* True if packets came from the destination nevertheless: another program of that host sent the ICMP error. */
@@ -113,13 +113,12 @@ static bool has_sent_since(struct explainer *x, const struct icmp_error *e)
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
         const struct flow_notes *t = x->notes[i];
-        if (t && f->tap == e->tap && t->headers.last_ts > e->ts && conn_addr_eq(&f->src, &e->dst) &&
-            conn_addr_eq(&f->dst, &e->src))
+        if (t && f->tap == e->tap && t->headers.last_ts > e->ts && is_same_way(&f->src, &f->dst, &e->dst, &e->src))
             return true;
     }
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *c = &x->cm[i];
-        if (c->n && c->answer.ts > e->ts && conn_addr_eq(&c->src, &e->src) && conn_addr_eq(&c->dst, &e->dst))
+        if (c->n && c->answer.ts > e->ts && is_same_way(&c->src, &c->dst, &e->src, &e->dst))
             return true;
     }
     return false;
@@ -274,10 +273,9 @@ static void end_mtu(struct explainer *x, uint32_t flow)
 static uint32_t lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
 {
     uint32_t last = a->psn + a->span - 1;
-    bool came = answer_frame(t, last & PSN_MASK) != 0;
+    bool several = a->opcode == OP_READ_REQUEST && a->span >= 2 && a->span <= NOTED_RESPONSES;
 
-    if (a->answered || a->span < 2 || a->span > NOTED_RESPONSES || a->opcode != OP_READ_REQUEST || !came ||
-        a->len <= (a->span - 1) * pmtu)
+    if (a->answered || !several || a->len <= (a->span - 1) * pmtu || !answer_frame(t, last & PSN_MASK))
         return 0;
     for (uint32_t i = 0; i + 1 < a->span; i++) {
         if (answer_frame(t, psn_add(a->psn, i)))
@@ -429,7 +427,7 @@ void explain_unmatched(struct explainer *x, const struct pkt *p, uint32_t conn)
     conn_addr_of(p, &k.src, &k.dst);
     for (uint32_t i = 0; i < x->n_unmatched; i++) {
         struct unmatched *o = &x->unmatched[i];
-        if (o->tap == k.tap && o->dqpn == k.dqpn && conn_addr_eq(&o->src, &k.src) && conn_addr_eq(&o->dst, &k.dst)) {
+        if (o->tap == k.tap && o->dqpn == k.dqpn && is_same_way(&o->src, &o->dst, &k.src, &k.dst)) {
             o->n++;
             o->others += !(p->op->flags & OPF_ACK);
             o->psn = k.psn;
@@ -481,7 +479,7 @@ static bool is_known(struct explainer *x, const struct unmatched *k)
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
         const struct req_dir *h = observer_req_dir(x->observer, i);
-        if (h && h->have_next && conn_addr_eq(&f->src, &k->dst) && conn_addr_eq(&f->dst, &k->src))
+        if (h && h->have_next && is_same_way(&f->src, &f->dst, &k->dst, &k->src))
             return true;
     }
     return flow_of_unmatched(x, k) != FLOW_NONE;

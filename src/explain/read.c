@@ -120,7 +120,7 @@ static bool is_pair_sure(const struct explainer *x, uint32_t flow)
 
     for (uint32_t i = 0; f->paired_by == PAIR_PSN && i < conn_counts(conns).flows; i++) {
         const struct flow *g = conn_flow_at(conns, i);
-        if (i != flow && g->tap == f->tap && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
+        if (i != flow && g->tap == f->tap && is_same_way(&g->src, &g->dst, &f->src, &f->dst))
             return false;
     }
     return true;
@@ -271,9 +271,9 @@ static struct incident *arrived_reordered(struct explainer *x, const struct even
                                           uint32_t missing)
 {
     struct incident *st = incident_at(x, t->hypotheses.rsp_lost);
+    bool lost_behind = st && !st->moot && st->cause == CAUSE_LOST_READ_RESPONSE && st->place == PLACE_AFTER;
 
-    if (!st || st->moot || st->cause != CAUSE_LOST_READ_RESPONSE || st->place != PLACE_AFTER || st->n_frames != 2 ||
-        missing != psn_add(st->psn, 1))
+    if (!lost_behind || st->n_frames != 2 || missing != psn_add(st->psn, 1))
         return NULL;
     if (e->p->frame->ts - t->responses.lost_ts >= t->responses.lost_loop / AT_ONCE)
         return NULL;
@@ -337,8 +337,9 @@ void explain_misses(struct explainer *x, const struct event *e)
 {
     for (uint32_t i = x->n; i > 0 && x->n - i < LATEST; i--) {
         struct incident *st = &x->incidents[i - 1];
-        bool lost = st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_LOST_ACK;
-        if (lost && st->flow == e->flow && st->place == PLACE_AFTER && st->has_psn && !st->is_request &&
+        bool lost = st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_LOST_ACK,
+             of_response = st->has_psn && !st->is_request;
+        if (lost && of_response && st->flow == e->flow && st->place == PLACE_AFTER &&
             psn_diff(st->psn, e->p->bth.psn) > 0)
             st->moot = true;
     }
@@ -438,6 +439,8 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
     uint32_t psn = e->p->bth.psn, late = t->responses.late;
     struct incident *st = incident_at(x, t->hypotheses.rsp_missing);
     bool behind = t->responses.next != UINT32_MAX && psn_diff(psn, t->responses.next) < 0;
+    /* After a single late response, the responses go on where they had been. */
+    bool goes_on = late != UINT32_MAX && psn == t->responses.next && psn != psn_add(late, 1);
     struct read_req *a;
 
     if (behind && t->responses.behind == psn)
@@ -447,8 +450,7 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
     t->responses.behind = psn_add(psn, 1);
     t->responses.late_incident = NO_INCIDENT;
     t->responses.late = UINT32_MAX;
-    if (late != UINT32_MAX && psn == t->responses.next && psn != psn_add(late, 1) && st &&
-        st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
+    if (goes_on && st && st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
         t->responses.next = psn_add(psn, 1);
         report_late_response(x, e, t, late, t->responses.last_frame, st);
     }

@@ -31,7 +31,7 @@ static const struct bad_packet *damaged_response(const struct explainer *x, cons
     for (unsigned i = 0; i < NOTED_BAD; i++) {
         const struct bad_packet *s = &x->bad_packets[i];
         if (s->answer && s->frame > since && s->tap == f->tap && psn_in(s->psn, psn, n) &&
-            conn_addr_eq(&s->src, &f->dst) && conn_addr_eq(&s->dst, &f->src))
+            is_same_way(&s->src, &s->dst, &f->dst, &f->src))
             return s;
     }
     return NULL;

@@ -86,8 +86,8 @@ void explain_unreliable(struct explainer *x, const struct event *e, const struct
 
 static bool same_ends(const struct datagram_flow *a, const struct datagram_flow *b)
 {
-    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn && conn_addr_eq(&a->src, &b->src) &&
-           conn_addr_eq(&a->dst, &b->dst);
+    return a->tap == b->tap && a->sqpn == b->sqpn && a->dqpn == b->dqpn &&
+           is_same_way(&a->src, &a->dst, &b->src, &b->dst);
 }
 
 /* NULL without room. */

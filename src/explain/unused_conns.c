@@ -85,8 +85,7 @@ static bool is_used(struct explainer *x, const struct conn_addr *src, const stru
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
-        if (x->notes[i] && x->notes[i]->headers.packets && f->dqpn == qpn && conn_addr_eq(&f->src, src) &&
-            conn_addr_eq(&f->dst, dst))
+        if (x->notes[i] && x->notes[i]->headers.packets && f->dqpn == qpn && is_same_way(&f->src, &f->dst, src, dst))
             return true;
     }
     return false;
@@ -97,8 +96,8 @@ static const struct cm_sent *req_of(const struct explainer *x, const struct cm_s
 {
     for (unsigned i = 0; i < CM_SENT; i++) {
         const struct cm_sent *c = &x->cm[i];
-        if (c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers &&
-            conn_addr_eq(&c->src, &rep->dst) && conn_addr_eq(&c->dst, &rep->src))
+        bool named = c->n && c->attr == CM_REQ && c->tap == rep->tap && c->id == rep->answers;
+        if (named && is_same_way(&c->src, &c->dst, &rep->dst, &rep->src))
             return c;
     }
     return NULL;
