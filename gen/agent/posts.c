@@ -129,24 +129,33 @@ static bool send_numbers(struct request *r, struct send_wr *w)
            request_u32(r, "inv", 0, UINT32_MAX, &w->inv_rkey) && send_remote(r, w) && send_destination(r, w);
 }
 
-static bool send_request(struct agent *a, struct request *r, struct rnic_send *s)
+/* What is posted, how, and where a FLUSH takes the data. */
+static bool send_kind(struct request *r, struct send_wr *w)
 {
     uint64_t op = WR_SEND, flags = SEND_SIGNALED, placement = FLUSH_GLOBAL;
-    struct object *ah;
 
     if (!request_name(r, "op", opcode_names, &op) || !request_flags(r, "flags", send_flag_names, &flags) ||
-        !request_flags(r, "placement", placement_names, &placement) || !send_numbers(r, &s->wr) ||
-        !pieces(a, r, s->sge, &s->wr.num_sge) || !agent_object(a, r, "ah", OBJECT_AH, &ah))
+        !request_flags(r, "placement", placement_names, &placement))
         return false;
     if (op > UINT8_MAX || flags > UINT8_MAX || placement > UINT8_MAX)
         return request_wrong(r, "op=, flags= and placement= have 8 bits");
-    s->wr.opcode = (uint8_t)op;
-    s->wr.flags = (uint8_t)flags;
-    s->wr.placement = (uint8_t)placement;
+    w->opcode = (uint8_t)op;
+    w->flags = (uint8_t)flags;
+    w->placement = (uint8_t)placement;
+    return true;
+}
+
+static bool send_request(struct agent *a, struct request *r, struct rnic_send *s)
+{
+    struct object *ah;
+
+    if (!send_kind(r, &s->wr) || !send_numbers(r, &s->wr) || !pieces(a, r, s->sge, &s->wr.num_sge) ||
+        !agent_object(a, r, "ah", OBJECT_AH, &ah))
+        return false;
     s->wr.sg_list = s->sge;
     s->ah = agent_impl(ah);
-    return inline_is_readable(a, r, s) && (op != WR_ATOMIC_WRITE || atomic_data(a, r, s)) &&
-           (op != WR_BIND_MW || window(a, r, s));
+    return inline_is_readable(a, r, s) && (s->wr.opcode != WR_ATOMIC_WRITE || atomic_data(a, r, s)) &&
+           (s->wr.opcode != WR_BIND_MW || window(a, r, s));
 }
 
 static int posted(struct agent *a, struct object *o, int e, ns_t when)

@@ -26,12 +26,14 @@ static bool queue_objects(struct agent *a, struct request *r, struct rnic_qp_ini
     struct object *pd, *srq, *xrcd, *send_cq, *recv_cq, *cq;
 
     if (!agent_object(a, r, "pd", OBJECT_PD, &pd) || !agent_object(a, r, "srq", OBJECT_SRQ, &srq) ||
-        !agent_object(a, r, "xrcd", OBJECT_XRCD, &xrcd) || !agent_object(a, r, "cq", OBJECT_CQ, &cq) ||
-        !agent_object(a, r, "send_cq", OBJECT_CQ, &send_cq) || !agent_object(a, r, "recv_cq", OBJECT_CQ, &recv_cq))
+        !agent_object(a, r, "xrcd", OBJECT_XRCD, &xrcd))
         return false;
     q->pd = agent_impl(pd);
     q->srq = agent_impl(srq);
     q->xrcd = agent_impl(xrcd);
+    if (!agent_object(a, r, "cq", OBJECT_CQ, &cq) || !agent_object(a, r, "send_cq", OBJECT_CQ, &send_cq) ||
+        !agent_object(a, r, "recv_cq", OBJECT_CQ, &recv_cq))
+        return false;
     q->send_cq = agent_impl(send_cq ? send_cq : cq);
     q->recv_cq = agent_impl(recv_cq ? recv_cq : cq);
     return true;

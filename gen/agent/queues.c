@@ -53,16 +53,21 @@ static int cmd_arm(struct agent *a, struct request *r)
     return a->rnic->ops->cq_arm(a->rnic, o->impl, solicited);
 }
 
+static bool srq_sizes(struct request *r, struct rnic_srq_init *init)
+{
+    return request_u32(r, "max_wr", 0, UINT32_MAX, &init->max_wr) &&
+           request_u32(r, "max_sge", 0, UINT32_MAX, &init->max_sge) &&
+           request_u32(r, "limit", 0, UINT32_MAX, &init->limit);
+}
+
 static int cmd_srq(struct agent *a, struct request *r)
 {
     struct rnic_srq_init init = {.max_wr = 64, .max_sge = 1};
     struct object *o, *pd, *xrcd, *cq;
     int e;
 
-    if (!agent_object(a, r, "pd", OBJECT_PD, &pd) || !agent_object(a, r, "xrcd", OBJECT_XRCD, &xrcd) ||
-        !agent_object(a, r, "cq", OBJECT_CQ, &cq) || !request_u32(r, "max_wr", 0, UINT32_MAX, &init.max_wr) ||
-        !request_u32(r, "max_sge", 0, UINT32_MAX, &init.max_sge) ||
-        !request_u32(r, "limit", 0, UINT32_MAX, &init.limit))
+    if (!srq_sizes(r, &init) || !agent_object(a, r, "pd", OBJECT_PD, &pd) ||
+        !agent_object(a, r, "xrcd", OBJECT_XRCD, &xrcd) || !agent_object(a, r, "cq", OBJECT_CQ, &cq))
         return -EINVAL;
     init.pd = agent_impl(pd);
     init.xrcd = agent_impl(xrcd);

@@ -15,6 +15,14 @@ void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t 
     pkt_decode(p, f, &opts);
 }
 
+/* Whether the bits of a field are its value, most significant first, so that another value can be stored. */
+static bool is_stored_number(const struct field *x)
+{
+    bool number = ftype_is_number(x->type) || x->type == FT_IPV4 || x->type == FT_ETHER;
+
+    return number && !x->get && x->width && x->width <= 64 && !(x->flags & FLD_LE);
+}
+
 bool frame_field_find(struct frame_field *f, const char *name, size_t len)
 {
     struct field_ref refs[8];
@@ -22,8 +30,7 @@ bool frame_field_find(struct frame_field *f, const char *name, size_t len)
 
     for (unsigned i = 0; i < n; i++) {
         const struct field *x = refs[i].field;
-        if (x && !x->get && x->width && x->width <= 64 && !(x->flags & FLD_LE) &&
-            (ftype_is_number(x->type) || x->type == FT_IPV4 || x->type == FT_ETHER)) {
+        if (x && is_stored_number(x)) {
             *f = (struct frame_field){refs[i].hdr, x};
             return true;
         }

@@ -241,6 +241,15 @@ static const uint8_t *nd_option(const uint8_t *p, uint32_t n, uint8_t type)
     return NULL;
 }
 
+/* Whether it is a neighbour solicitation or advertisement that was sent on this link and is intact. `ip`: the IPv6
+ * header; `p`: `n` bytes of an ICMPv6 message. */
+static bool is_nd(const uint8_t *ip, const uint8_t *p, uint32_t n)
+{
+    if (n < 24 || (p[0] != ND_SOLICIT && p[0] != ND_ADVERT))
+        return false;
+    return p[1] == 0 && ip[7] == ND_HOP && icmp6_sum(ip, p, n) == 0xffff;
+}
+
 /* `ip`: the IPv6 header; `p`: `n` bytes of an ICMPv6 message. */
 static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8_t *ip, const uint8_t *p, uint32_t n,
                       uint8_t *out)
@@ -250,8 +259,7 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
     bool probe = memcmp(src, unspecified, 16) == 0; /* duplicate address detection */
     uint8_t all_nodes_mac[6];
 
-    if (n < 24 || p[1] != 0 || ip[7] != ND_HOP || (p[0] != ND_SOLICIT && p[0] != ND_ADVERT) ||
-        icmp6_sum(ip, p, n) != 0xffff)
+    if (!is_nd(ip, p, n))
         return 0;
     mac = nd_option(p + 24, n - 24, p[0] == ND_SOLICIT ? ND_SOURCE : ND_TARGET);
     if (p[0] == ND_ADVERT) {

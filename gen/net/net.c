@@ -30,9 +30,11 @@ bool net_send(struct net *net, unsigned from, const uint8_t *data, uint32_t len,
     return true;
 }
 
-/* True if `a` comes first of two nodes in which something is due at the same time. */
-static bool comes_first(const struct net_node *a, const struct net_node *b)
+/* True if `a`, due at `due`, comes before `b`, due at `at`. */
+static bool comes_first(const struct net_node *a, ns_t due, const struct net_node *b, ns_t at)
 {
+    if (due != at)
+        return due < at;
     return !a->head || (b->head && a->head->order < b->head->order);
 }
 
@@ -46,7 +48,7 @@ static struct net_node *net_due(struct net *net)
         for (unsigned i = 0; i < net->n[d]; i++) {
             struct net_node *n = &net->chain[d][i];
             ns_t due = node_due(n);
-            if (due == NS_NEVER || (best && due > at) || (best && due == at && !comes_first(n, best)))
+            if (due == NS_NEVER || (best && !comes_first(n, due, best, at)))
                 continue;
             best = n;
             at = due;

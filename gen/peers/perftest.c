@@ -34,8 +34,9 @@ bool perftest_keys_get(struct perftest_keys *k, const char *text)
     uint64_t lid, reads, qpn, psn, rkey, byte, srqn;
     const char *p = text;
 
-    if (!get_hex(&p, 4, &lid) || !get_hex(&p, 4, &reads) || !get_hex(&p, 6, &qpn) || !get_hex(&p, 6, &psn) ||
-        !get_hex(&p, 8, &rkey) || !get_hex(&p, 16, &k->vaddr))
+    bool queue = get_hex(&p, 4, &lid) && get_hex(&p, 4, &reads) && get_hex(&p, 6, &qpn) && get_hex(&p, 6, &psn);
+
+    if (!queue || !get_hex(&p, 8, &rkey) || !get_hex(&p, 16, &k->vaddr))
         return false;
     k->lid = (uint16_t)lid;
     k->out_reads = (uint32_t)reads;

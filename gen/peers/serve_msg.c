@@ -352,7 +352,8 @@ struct serve_session *msg_awaits_qp(struct serve *v, const uint8_t gid[16])
 {
     for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
         struct serve_session *s = &v->session[i];
-        if (s->used && s->cm && s->stage == SERVE_KEYS && s->n_keys == 0 && !*s->why && memcmp(s->gid, gid, 16) == 0)
+        bool waits = s->used && s->cm && !*s->why && s->stage == SERVE_KEYS && s->n_keys == 0;
+        if (waits && memcmp(s->gid, gid, 16) == 0)
             return s;
     }
     return NULL;

@@ -203,14 +203,21 @@ ns_t sim_frame_time(const struct sim *s, uint32_t len)
     return (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
 }
 
+/* Whether the port of a host takes a frame now. */
+static bool may_transmit(const struct sim *s, unsigned h)
+{
+    if (port_open_at(s, h) > s->now || has_stopped(s, h))
+        return false;
+    return !s->wire || s->wire->ready(s->wire->user);
+}
+
 /* Send what the hosts have due, as fast as their ports allow; at most `most` frames. */
 static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 {
     uint8_t frame[EP_FRAME_MAX];
     int n;
 
-    while (most-- && port_open_at(s, h) <= s->now && !has_stopped(s, h) &&
-           (!s->wire || s->wire->ready(s->wire->user)) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
+    while (most-- && may_transmit(s, h) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
         if (!s->wire)
             s->port_free[h] = s->now + sim_frame_time(s, (uint32_t)n);
         s->last_frame = s->now;
