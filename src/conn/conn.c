@@ -279,11 +279,12 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
     uint32_t low = min_u32(fa->conn, fb->conn), high = max_u32(fa->conn, fb->conn), conn = low ? low : high;
+    bool two_numbers = low && low != high;
+    bool has_newest = t->newest != FLOW_NONE && (a == t->newest || b == t->newest);
 
-    if (t->newest != FLOW_NONE && low && low != high && high == t->flows[t->newest].conn &&
-        (a == t->newest || b == t->newest)) {
+    if (two_numbers && has_newest && high == t->flows[t->newest].conn) {
         t->conns--; /* the number is still unused: it goes to the next connection */
-    } else if (low && low != high) {
+    } else if (two_numbers) {
         t->unused++;
         conn_note_renumbered(t, high, low);
     }

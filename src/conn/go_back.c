@@ -43,29 +43,37 @@ static bool reordered_in_go_back(struct req_dir *h, uint32_t psn, ns_t now)
     return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
 }
 
+/* Whether the RNR NAK that waits for its retransmission demands `psn`: at its PSN or at the start of its message; or
+ * after it, if it has been acknowledged since. */
+static bool is_for_rnr(const struct req_dir *h, uint32_t psn)
+{
+    if (!h->rnr.have || h->rnr.resent)
+        return false;
+    return psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0);
+}
+
 /* The reason that the evidence about requests and responses gives. */
 static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct read_req *a = req_dir_read(h, psn, 0);
+    bool nak = h->seq.have && !h->seq.resent, is_una = h->have_una && h->una == psn;
 
-    if (h->rnr.have && !h->rnr.resent &&
-        (psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0)))
-        return BACK_RNR; /* at its PSN or at the start of its message; or after it, if it has been acknowledged since */
-    if (h->seq.have && !h->seq.resent &&
-        (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
+    if (is_for_rnr(h, psn))
+        return BACK_RNR;
+    if (nak && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;
-    if (h->seq.have && !h->seq.resent && h->have_una && h->una == psn && psn_diff(psn, h->seq.psn) > 0)
+    if (nak && is_una && psn_diff(psn, h->seq.psn) > 0)
         return BACK_SEQ_NAK; /* the NAK was for a PSN that has been acknowledged since */
     if (ignored_response(h, now))
         return BACK_SILENCE;
-    if (h->seq.have && !h->seq.resent && psn_in(psn, h->seq.psn, TRACK_SENT) && !req_dir_was_answered(h, h->seq.psn) &&
+    if (nak && psn_in(psn, h->seq.psn, TRACK_SENT) && !req_dir_was_answered(h, h->seq.psn) &&
         no_timer_since(h, h->seq.ts, now))
         return BACK_SEQ_NAK; /* reordered: captured before the retransmission of the NAK's own PSN */
     if (a && !a->answered && h->have_una && was_skipped_by_response(h, a, psn))
         return BACK_IMPLIED;
     if (a && a->early && psn_diff(h->proves, psn) > 0)
         return BACK_IMPLIED; /* it dropped the early response, and got a later one instead of a copy */
-    if (h->plain && h->have_una && h->una == psn && h->rsp_packets > h->back_rsps)
+    if (h->plain && is_una && h->rsp_packets > h->back_rsps)
         return BACK_IMPLIED;
     if (psn == h->late_end && h->late_rsps > h->back_rsps)
         return BACK_IMPLIED; /* the requester dropped the responses captured before that one */

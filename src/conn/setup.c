@@ -425,7 +425,8 @@ static void learn_later(struct learner *l, struct conn_table *t, const struct pk
              passive = h->id == m.rtu.remote_id && conn_addr_eq(&h->src, &dst) && conn_addr_eq(&h->dst, &src);
         bool both_ids = r->passive_id && ((h->id == m.rtu.local_id && r->passive_id == m.rtu.remote_id) ||
                                           (h->id == m.rtu.remote_id && r->passive_id == m.rtu.local_id));
-        if (h->kind != SETUP_REQ || h->tap != tap || r->over || (!active && !passive && !both_ids))
+        bool is_open = h->kind == SETUP_REQ && h->tap == tap && !r->over;
+        if (!is_open || (!active && !passive && !both_ids))
             continue;
         r->over = true;
         conn_close(t, tap, &h->src, h->qpn);

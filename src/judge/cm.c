@@ -519,10 +519,12 @@ static void check_data_before_rep(struct judge *j, const struct cm_packet *c, co
 {
     uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
     const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
+    ns_t first = flow == FLOW_NONE ? 0 : j->flows[flow].first_ts;
     struct found f = found_of(RULE_CM_12, flow);
 
-    if (!h || !h->have_next || h->start != psn || j->flows[flow].first_ts >= c->p->frame->ts - may_be_late(j, c) ||
-        j->flow[flow].paired_by >= PAIR_EXCHANGE || j->flows[flow].first_ts < c->s->begun)
+    if (!h || !h->have_next || h->start != psn || j->flow[flow].paired_by >= PAIR_EXCHANGE)
+        return;
+    if (first < c->s->begun || first >= c->p->frame->ts - may_be_late(j, c))
         return;
     f.has = N_CM;
     f.lacks = lacks_of(j, c->s);

@@ -327,17 +327,23 @@ static bool follows_req(const struct cm_msg *m)
     }
 }
 
+/* True if `now` duplicates the earlier message `s`, or answers it. */
+static bool follows(const struct cm_unmatched *now, const struct cm_unmatched *s)
+{
+    bool same = conn_addr_eq(&s->src, &now->src) && conn_addr_eq(&s->dst, &now->dst),
+         back = conn_addr_eq(&s->src, &now->dst) && conn_addr_eq(&s->dst, &now->src);
+
+    if (s->tap != now->tap)
+        return false;
+    return (same && s->sender == now->sender && s->receiver == now->receiver) || (back && s->sender == now->receiver);
+}
+
 /* True if the message duplicates or answers an earlier message that matched no exchange. */
 static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *now)
 {
-    for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
-        const struct cm_unmatched *s = &j->cm_unmatched[i];
-        bool same = conn_addr_eq(&s->src, &now->src) && conn_addr_eq(&s->dst, &now->dst),
-             back = conn_addr_eq(&s->src, &now->dst) && conn_addr_eq(&s->dst, &now->src);
-        if (s->tap == now->tap && ((same && s->sender == now->sender && s->receiver == now->receiver) ||
-                                   (back && s->sender == now->receiver)))
+    for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++)
+        if (follows(now, &j->cm_unmatched[i]))
             return true;
-    }
     return false;
 }
 

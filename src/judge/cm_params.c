@@ -133,13 +133,19 @@ static const struct cm_ends *ends_of_first(const struct judge *j, uint32_t flow,
     return NULL;
 }
 
+/* True if flow `r` has the addresses of `c` in the opposite direction, at the same tap. */
+static bool is_reverse(const struct flow *r, const struct flow *c)
+{
+    return r->tap == c->tap && conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src);
+}
+
 /* True if the other direction has responses to a queue pair other than `qpn`, for which no requests are known. */
 static bool has_unmatched_back(const struct judge *j, const struct flow *c, uint32_t qpn)
 {
     for (uint32_t i = 0; i < conn_counts(j->conns).flows; i++) {
         const struct flow *r = &j->flow[i];
-        if (j->flows[i].unmatched && r->peer == FLOW_NONE && r->tap == c->tap && r->dqpn != qpn &&
-            conn_addr_eq(&r->src, &c->dst) && conn_addr_eq(&r->dst, &c->src))
+        bool unmatched = j->flows[i].unmatched && r->peer == FLOW_NONE;
+        if (unmatched && r->dqpn != qpn && is_reverse(r, c))
             return true;
     }
     return false;
@@ -163,9 +169,9 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     unsigned side;
     const struct cm_ends *e = ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
+    bool has_requests = named != FLOW_NONE && j->flows[named].dir;
 
-    if (!e || !(f->dir->again || is_answered(j, e, side)) || (named != FLOW_NONE && j->flows[named].dir) ||
-        has_unmatched_back(j, c, e->qpn[side]))
+    if (!e || has_requests || !(f->dir->again || is_answered(j, e, side)) || has_unmatched_back(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
     g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */
@@ -321,8 +327,9 @@ void judge_flow_transport(struct judge *j, uint32_t flow)
     enum service named = service_of(&c->params);
     struct found g = found_of(RULE_CM_18, flow);
 
-    if (LIKELY(!f->service.have || c->paired_by != PAIR_CM || !c->params.req_frame || f->service.value == named) ||
-        named == SVC_MANUF1 || f->service.value == SVC_UD)
+    if (!f->service.have || c->paired_by != PAIR_CM || !c->params.req_frame || named == SVC_MANUF1)
+        return;
+    if (f->service.value == named || f->service.value == SVC_UD)
         return;
     g.frame = f->first_frame;
     g.cause = c->params.req_frame;

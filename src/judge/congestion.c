@@ -75,12 +75,12 @@ static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 static void unanswered(struct judge *j, struct marked_path *m)
 {
     const struct notifier *n = notifier_of(j, m->tap, &m->from);
+    bool notified = n->cnps && n->cnp_ts >= m->first.ts, node_unknown = m->shared || n->shared;
     struct found f = found_of(RULE_CC_03, m->first.of);
 
     if (j->o.profile == PROFILE_RXE) /* it sends none */
         return;
-    if (m->reported || m->shared || n->shared || (n->cnps && n->cnp_ts >= m->first.ts) || m->first.of == FLOW_NONE ||
-        !was_delivered(j, &m->first))
+    if (m->reported || node_unknown || notified || m->first.of == FLOW_NONE || !was_delivered(j, &m->first))
         return;
     m->reported = true;
     j->file = (uint16_t)(m->tap >> 16);
@@ -358,9 +358,10 @@ static void take_unmarked(struct judge *j, const struct pkt *p, uint32_t flow, s
     struct throttled t = throttled_by(j, flow);
     const struct req_dir *h = j->flows[t.of].dir;
     uint32_t peer = j->flow[flow].peer;
+    bool all_seen = h && (h->from_start || h->began == BEGAN_SEEN);
 
-    if (peer == FLOW_NONE || j->flows[peer].ce || !h || !(h->from_start || h->began == BEGAN_SEEN) ||
-        is_near_loss(h, p->frame->ts) || !(judge_have(j, t.of, p) & t.at_notifier))
+    if (peer == FLOW_NONE || j->flows[peer].ce || !all_seen || is_near_loss(h, p->frame->ts) ||
+        !(judge_have(j, t.of, p) & t.at_notifier))
         return;
     if (f->unmarked_cnps++ == 0)
         f->unmarked_frame = frame_u32(p);

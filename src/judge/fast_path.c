@@ -274,10 +274,12 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
     bool request = p->op->flags & OPF_REQUEST;
     struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
 
-    if (UNLIKELY(!is_settled(f)))
+    bool marks_done = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
+
+    if (UNLIKELY(!is_settled(f))) {
         judge_usual_forget(f);
-    else if (clean && (!request || f->marks_compared) && (p->tos & 3) != 3 && usual_words(j, p, k->usual) &&
-             !load_be16(p->data + p->udp_off + 6)) {
+    } else if (clean && marks_done && !is_marked && usual_words(j, p, k->usual) &&
+               !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */
         k->tap = conn_tap_of(p->frame);
         use_more_places(j, flow);
         *usual_place(j, k->usual) = flow;

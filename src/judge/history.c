@@ -209,6 +209,16 @@ static void check_duplicates(struct judge *j, const struct judged *a)
 
 /* --- RDA-15: FETCH_ADDs that return one value ------------------------------------------------- */
 
+/* True if `now` is the FETCH_ADD right behind `before`, to the same address, and returned the same value, although
+ * `before` added to it. */
+static bool is_same_value(const struct fetch_add *before, const struct fetch_add *now)
+{
+    bool same_place = before->va == now->va && before->rkey == now->rkey,
+         adjacent = now->psn == psn_add(before->psn, 1);
+
+    return before->have && before->add && same_place && adjacent && before->orig == now->orig;
+}
+
 static void note_fetch_add(const struct judged *a)
 {
     struct history *t = a->f->history;
@@ -219,10 +229,7 @@ static void note_fetch_add(const struct judged *a)
     if (!t->add.have)
         return;
     t->add = (struct fetch_add){true, k->psn, k->rkey, k->va, k->add, a->p->atomicacketh.orig};
-    if (!before.have || !before.add || before.va != k->va || before.rkey != k->rkey ||
-        k->psn != psn_add(before.psn, 1) || before.orig != t->add.orig)
-        return;
-    if (t->repeated++ == 0)
+    if (is_same_value(&before, &t->add) && t->repeated++ == 0)
         t->repeated_frame = frame_u32(a->p);
 }
 

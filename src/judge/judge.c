@@ -109,8 +109,8 @@ struct judge *judge_new(const struct judge_opts *o)
     j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
     j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
-    if (!j->flows || !j->usual || !j->findings || !j->recent || !observer_subscribe(j->observer, &s) ||
-        !judge_iwarp_begin(j)) {
+    bool have_memory = j->flows && j->usual && j->findings && j->recent;
+    if (!have_memory || !observer_subscribe(j->observer, &s) || !judge_iwarp_begin(j)) {
         judge_free(j);
         return NULL;
     }

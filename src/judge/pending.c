@@ -80,9 +80,9 @@ void pending_gap_acked(struct judge *j, const struct judged *a)
 {
     struct pending_fail *w = &a->f->gap;
     struct req_dir *h = a->h;
+    bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= 0, unsure = h->loose || h->vague;
 
-    if (w->ack_frame || psn_diff(a->p->bth.psn, w->psn) < 0 || h->loose || h->vague || req_dir_sent(h, w->psn) ||
-        !judge_tap_at_responder(j, a->flow, a->p))
+    if (!covered || unsure || req_dir_sent(h, w->psn) || !judge_tap_at_responder(j, a->flow, a->p))
         return;
     w->ack_frame = frame_u32(a->p);
     w->ack_psn = a->p->bth.psn;

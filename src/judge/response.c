@@ -33,8 +33,9 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
     ns_t slack = judge_slack(j, a->p) + (a->h->back_ts > k.ts ? 0 : CLOCK_SLACK);
 
     a->f->ack_wait.frame = 0;
-    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn) || a->f->closed.frame ||
-        j->flows[peer].closed.frame || j->flows[peer].path != k.path)
+    if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn))
+        return false;
+    if (a->f->closed.frame || j->flows[peer].closed.frame || j->flows[peer].path != k.path)
         return false;
     f->has = N_CM; /* the timeout is known: from CM or the user */
     f->lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;

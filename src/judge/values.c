@@ -565,8 +565,8 @@ static void note_ecn(struct judge *j)
     for (uint32_t i = 0; i < c.flows; i++) {
         const struct jflow *f = &j->flows[i];
         const struct kind_state *k = &f->kind[KIND_REQ];
-        if (f->dir && f->dir->bytes && k->seen && k->ect.have && !k->ect.pending &&
-            !count_ecn(classes, &n, f, &j->flow[i], i))
+        bool has_data = f->dir && f->dir->bytes, ecn_known = k->seen && k->ect.have && !k->ect.pending;
+        if (has_data && ecn_known && !count_ecn(classes, &n, f, &j->flow[i], i))
             return;
     }
     for (unsigned i = 0; i < n; i++)
@@ -593,9 +593,10 @@ static void compare_taps(struct judge *j, uint32_t x, uint32_t y)
     struct sent *a = f->dir ? req_dir_sent(f->dir, f->ce_psn) : NULL;
     struct sent *b = g->dir ? req_dir_sent(g->dir, f->ce_psn) : NULL;
     struct found found = found_of(RULE_CC_11, x);
+    bool comparable = a && b && a->copies == 1 && b->copies == 1, ecn_known = ect->have && !ect->pending;
     bool cleared;
 
-    if (!a || !b || a->copies != 1 || b->copies != 1 || g->ce || !ect->have || ect->pending)
+    if (!comparable || !ecn_known || g->ce)
         return;
     cleared = is_upstream(j, x, y);
     if (!cleared && ect->value)

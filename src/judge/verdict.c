@@ -448,8 +448,10 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
     unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
-        if (!is_explained(&v[i]) || (i && v[i].rule == v[i - 1].rule) || is_told_elsewhere(a, &v[i]) ||
-            was_kept(j, a, &v[i]) || (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a)))
+        bool repeats = i && v[i].rule == v[i - 1].rule;
+        if (repeats || !is_explained(&v[i]) || is_told_elsewhere(a, &v[i]) || was_kept(j, a, &v[i]))
+            continue;
+        if (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);

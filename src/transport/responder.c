@@ -148,8 +148,9 @@ static void refuse(struct responder *r, struct effects *e, uint8_t code, enum wc
 /* A First or Only SEND that is too long for the next receive: that receive completes in error. */
 static void waste_receive(const struct responder *r, const struct rsp_env *env, const struct pkt *p, struct effects *e)
 {
-    if (env && env->rq_avail && !r->recv_taken && (p->op->flags & OPF_SEND) && (p->op->flags & OPF_START) &&
-        p->payload_len > env->rq_len)
+    bool begins_send = p->op->flags & OPF_SEND && p->op->flags & OPF_START;
+
+    if (env && env->rq_avail && !r->recv_taken && begins_send && p->payload_len > env->rq_len)
         e->flags |= EFF_RECV_START | EFF_RECV_FAIL;
 }
 

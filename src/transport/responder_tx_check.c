@@ -135,14 +135,15 @@ struct shape {
 static enum rule mismatch_of_shape(const struct re_view *t, const struct shape *s, uint32_t *want)
 {
     uint32_t off = (t->p->bth.psn - t->res->psn) & PSN_MASK, op = t->p->bth.opcode & 31;
-    bool last = off + 1 == s->end, first = off == s->from;
+    bool last = off + 1 == s->end, first = off == s->from, late_start = first && s->late_start;
 
     *want = first && last ? OP_READ_RESP_ONLY
             : first       ? OP_READ_RESP_FIRST
             : last        ? OP_READ_RESP_LAST
                           : OP_READ_RESP_MIDDLE;
-    if (off < s->from || off >= s->end ||
-        (op != *want && !(first && s->late_start && op == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE))))
+    if (off < s->from || off >= s->end)
+        return RULE_RDA_02;
+    if (op != *want && !(late_start && op == (last ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE)))
         return RULE_RDA_02;
     *want = last ? s->tail : t->r->p.pmtu;
     return t->p->payload_len == *want ? RULE_NONE : RULE_RDA_03;
