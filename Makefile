@@ -23,7 +23,7 @@ BASE  := $(wildcard src/base/*.c)
 WIRE  := $(wildcard dissect/*.c dissect/*/*.c)
 CAP   := $(wildcard src/cap/*.c)
 TRANS := $(wildcard src/transport/*.c)
-CONN  := $(wildcard src/conn/*.c src/iwarp/*.c src/account/*.c src/taps/*.c src/counters/*.c)
+CONN  := $(wildcard src/conn/*.c src/iwarp/*.c src/shadow/*.c src/account/*.c src/taps/*.c src/counters/*.c)
 CC_ROOM := $(wildcard src/cc/*.c)
 TRACE := $(filter-out $(BASE) $(CAP) $(TRANS) $(CONN) $(CC_ROOM) src/cli/%,$(wildcard src/*/*.c))
 # `rdmagen agent` loads libibverbs and librdmacm when it starts; without their headers it says that it was built without them.
@@ -43,7 +43,7 @@ PAGE := $(BUILD)/src/report/page_text.o
 # The tests of `rdmagen conformance`, and what is known of devices.
 BATTERY := $(BUILD)/gen/conform/battery_text.o
 
-HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/findings/% \
+HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/shadow/% src/findings/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
  src/cli/capture_cmd% src/cli/decode_run%
 

@@ -141,7 +141,7 @@ struct before_rep {
 };
 
 struct history; /* history.h */
-struct shadow;  /* shadow.h */
+struct shadow;  /* src/shadow/shadow.h */
 
 struct jflow {
     /* Members used for every packet come first. */

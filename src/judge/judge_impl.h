@@ -12,8 +12,8 @@
 #include "src/judge/header.h"
 #include "src/judge/history.h"
 #include "src/judge/raise.h"
-#include "src/judge/shadow.h"
 #include "src/judge/tables.h"
+#include "src/shadow/shadow.h"
 #include "src/taps/icrc_sources.h"
 
 #define CLASS_VARIES UINT8_MAX /* judge.dscp_class: several priorities */
@@ -217,8 +217,6 @@ static inline uint32_t judge_mac_of(const struct pkt *p)
 
 /* The header fields (READS()) that the values below depend on and that the fast path does not check by itself. */
 uint64_t judge_value_reads(void);
-/* At the end: who is not ECN-capable, and what happened to marks between two taps. */
-void judge_ecn_end(struct judge *j);
 /* Judge the values that must not change within a flow; after judge_headers(). */
 void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 /* At the end: compare the values of requests and responses of a flow where it was not certain that they belong
@@ -227,6 +225,11 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_flow_values(struct judge *j, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
+
+/* --- ecn.c ------------------------------------------------------------------------------------ */
+
+/* At the end: who is not ECN-capable, and what happened to marks between two taps. */
+void judge_ecn_end(struct judge *j);
 
 /* --- damaged.c: frames shorter than their packets ---------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* layer 2 (transport): internal: the parts of requesters and responders of all services, and of a validator's replicas
- * of them (src/judge/shadow*.c). */
+ * of them (src/shadow). */
 #ifndef RDMATRACE_TRANSPORT_IMPL_H
 #define RDMATRACE_TRANSPORT_IMPL_H
 

@@ -2,7 +2,7 @@
  * three taps. A packet may be lost after a tap, and one that the tap did not see may have arrived: no check may report
  * a failure. */
 #include "dissect/pkt.h"
-#include "src/judge/shadow.h"
+#include "src/shadow/shadow.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* layer 3 (judge) tests: replicas of both ends, driven by the packets that a tap saw. */
-#include "src/judge/shadow.h"
+#include "src/shadow/shadow.h"
 
 #include "src/conn/go_back.h"
 #include "src/conn/packet.h"

@@ -1,5 +1,5 @@
 /* layer 3 (judge) tests: the replica of a requester. */
-#include "src/judge/shadow.h"
+#include "src/shadow/shadow.h"
 
 #include <criterion/criterion.h>
 

@@ -1,5 +1,5 @@
-/* layer 3 (judge): replicas of a requester and of a responder. */
-#include "src/judge/shadow.h"
+/* layer 2b (shadow): replicas of a requester and of a responder. */
+#include "src/shadow/shadow.h"
 
 #include "dissect/pkt.h"
 

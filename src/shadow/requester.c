@@ -1,5 +1,5 @@
-/* layer 3 (judge): the replica of a requester. */
-#include "src/judge/shadow.h"
+/* layer 2b (shadow): the replica of a requester. */
+#include "src/shadow/shadow.h"
 
 #include "src/transport/transport_impl.h"
 

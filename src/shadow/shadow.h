@@ -1,4 +1,4 @@
-/* layer 3 (judge): replicas of both ends of a connection, driven by the packets seen at a tap.
+/* layer 2b (shadow): replicas of both ends of a connection, driven by the packets seen at a tap.
  *
  * A replica is a requester or responder of src/transport with the ranges of src/transport/unknown.h. Each packet is
  * first checked, by the same checks that our own endpoint must pass, and then applied. A replica begins with the
@@ -22,12 +22,12 @@
  *     tap:  S0 S1 S2   ACK 0   ePSN is 1 to 3
  *     tap:  S0 S1 S2   NAK 1   ePSN was 1 when the NAK was sent: S1 was lost; a retransmitted S1 may be on its way
  *
- * Not judged by the replicas, but by the judge from what packets prove (src/conn/requests.h):
+ * Not judged by the replicas, but in src/judge from what packets prove (src/conn/requests.h):
  * - skipped PSNs, and responses before their requests: packets captured out of order may explain them (pending.c);
  * - a path MTU that no CM message states: it may change with a new connection (values.c);
  * - a READ rejected without reason: only the responder knows the reason (response.c). */
-#ifndef RDMATRACE_JUDGE_SHADOW_H
-#define RDMATRACE_JUDGE_SHADOW_H
+#ifndef RDMATRACE_SHADOW_SHADOW_H
+#define RDMATRACE_SHADOW_SHADOW_H
 
 #include "room.h"
 #include "src/conn/requests.h"
