@@ -1,5 +1,5 @@
 /* layer 4 (tool): the options of `rdmagen sim`: their table and their values. */
-#include "gen/cli/sim_cli.h"
+#include "gen/cli/sim/sim_cli.h"
 #include "gen/cli/specs.h"
 
 const struct opt_def sim_options[] = {

@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen sim`: reads its arguments, refuses what makes no sense together, runs. */
-#include "gen/cli/sim_cli.h"
+#include "gen/cli/sim/sim_cli.h"
 
 #include <stdlib.h>
 

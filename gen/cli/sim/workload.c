@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen sim --workload`: many hosts in a fabric. */
-#include "gen/cli/sim_cli.h"
+#include "gen/cli/sim/sim_cli.h"
 
 #include <errno.h>
 #include <stdio.h>

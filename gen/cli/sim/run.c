@@ -1,5 +1,5 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic, and scenario files. */
-#include "gen/cli/sim_cli.h"
+#include "gen/cli/sim/sim_cli.h"
 #include "gen/cli/specs.h"
 #include "gen/live/live.h"
 #include "gen/script/script.h"

@@ -1,6 +1,6 @@
 /* layer 4 (tool): results of `rdmagen sim`: a table like perftest's, statistics per queue pair, JSON. */
 #include "dissect/ib/opcode.h"
-#include "gen/cli/sim_cli.h"
+#include "gen/cli/sim/sim_cli.h"
 
 #define TABLE_MAX 32 /* connections listed in text */
 
