@@ -2,6 +2,7 @@
  * (agent_rig.h). */
 #include "gen/agent/server.h"
 #include "tests/unit/agent_rig.h"
+#include "tests/unit/patience.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -67,7 +68,7 @@ static void *run_session(void *user)
 
 static void talk_begin(struct talk *t)
 {
-    alarm(20); /* what hangs ends with a signal */
+    hangs_after(20);
     *t = (struct talk){.token = {.text = "0123456789abcdef", .len = 16}, .device.base.ops = &noted_ops};
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, t->fd), 0);
     cr_assert_eq(pthread_create(&t->thread, NULL, run_session, t), 0);
@@ -253,7 +254,7 @@ Test(agent_session, three_intruders_close_the_port)
     int fd = agent_server_listen(&s), closed = 0;
     pid_t server;
 
-    alarm(30);
+    hangs_after(30);
     cr_assert_geq(fd, 0);
     server = fork();
     if (server == 0)

@@ -3,6 +3,7 @@
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
 #include "tests/unit/capfile.h"
+#include "tests/unit/patience.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -391,7 +392,7 @@ Test(cap_live, a_datagram_on_the_loopback_interface_is_captured)
     struct cap *c;
     struct frame f;
     int rc = cap_live_open(&c, "lo", 3, &o, &e);
-    alarm(20); /* what hangs ends with a signal */
+    hangs_after(20);
     if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
         cr_skip_test("no permission to capture, or no loopback interface");
     cr_assert_eq(rc, 0, "%s", e.msg);
@@ -428,7 +429,7 @@ Test(cap_live, frames_that_came_before_the_break_are_delivered)
     struct cap *c;
     struct frame f;
     int rc = cap_live_open(&c, "lo", 0, &o, &e);
-    alarm(20);
+    hangs_after(20);
     if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
         cr_skip_test("no permission to capture, or no loopback interface");
     cr_assert_eq(rc, 0, "%s", e.msg);
@@ -484,7 +485,7 @@ Test(cap_write, tshark_reads_what_was_written)
     char command[300], line[200];
     if (system("tshark -v >/dev/null 2>&1") != 0)
         cr_skip_test("tshark is not installed");
-    alarm(60);
+    hangs_after(60);
     put_rich(&m);
     const char *from = file_of(m.p, m.len), *to = file_of("", 0);
     cr_assert_eq(copy(from, to, NULL, &e), 0);

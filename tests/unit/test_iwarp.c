@@ -3,6 +3,7 @@
 
 #include "src/cap/cap.h"
 #include "src/ulp/ulp.h"
+#include "tests/unit/patience.h"
 
 #include <stdio.h>
 
@@ -531,7 +532,7 @@ Test(iwarp, real_captures_cut_and_damaged_at_each_byte)
     static const uint8_t flips[] = {0, 0xff, 0x01, 0x80};
     static struct kept k;
 
-    alarm(120);
+    hangs_after(120);
     for (unsigned i = 0; i < ARRAY_LEN(paths); i++) {
         unsigned whole;
         keep(&k, paths[i]);
@@ -549,7 +550,7 @@ Test(iwarp, memory_is_bounded_whatever_comes)
     static uint8_t b[2048];
     uint32_t x = 7;
 
-    alarm(60);
+    hangs_after(60);
     tcp_start(r, FLAG_CRC);
     for (uint32_t i = 0; i < 20000; i++) {
         x = x * 1664525 + 1013904223;

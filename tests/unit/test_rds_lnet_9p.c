@@ -120,7 +120,7 @@ Test(rds, an_acknowledgement_of_everything_ends)
     struct run *r = run_new("rds");
     uint8_t b[64];
 
-    alarm(20);
+    hangs_after(20);
     send(r, HOST, 1, b, rds(b, UINT64_MAX, 0, 0, 1, 2, 0, 0));
     ack(r, TARGET, 1);
     send(r, HOST, 2, b, rds(b, 1, 0, 0, 1, 2, 0, 0));

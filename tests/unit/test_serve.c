@@ -3,6 +3,7 @@
 #include "gen/peers/perf_client.h"
 #include "gen/peers/pingpong.h"
 #include "gen/peers/serve_impl.h"
+#include "tests/unit/patience.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -352,7 +353,7 @@ Test(serve, any_bytes_are_survived, .init = open_server, .fini = close_server)
     struct perftest_keys k = keys_of(0x77);
     char text[PERFTEST_TEXT], got[256];
 
-    alarm(60); /* what hangs ends with a signal */
+    hangs_after(60);
     srand(3);
     greet();
     for (unsigned n = 0; n < 150; n++) {

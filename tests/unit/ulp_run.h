@@ -5,6 +5,7 @@
 #include "dissect/ip/ip.h"
 #include "src/cap/cap.h"
 #include "src/ulp/ulp.h"
+#include "tests/unit/patience.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -189,7 +190,7 @@ static inline void cut_and_damage(const char *path, unsigned least, uint32_t mos
     struct run *r = run_new(NULL);
     unsigned whole, n;
 
-    alarm(120); /* what hangs ends with a signal */
+    hangs_after(120);
     keep(&k, path);
     whole = play(&k, UINT32_MAX / 2, 0, r);
     run_free(r);
