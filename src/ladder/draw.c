@@ -14,21 +14,6 @@
 #define WITH_TAPS 76 /* fewest columns for arrows through two taps; with fewer the taps are not drawn */
 #define LATE_ROWS 64 /* rows searched for a missing packet */
 
-/* Columns of a diagram. */
-struct columns {
-    unsigned width;
-    unsigned frame, seconds; /* widths of the numbers, each with a space after it */
-    unsigned left;           /* both together */
-    unsigned arrow;          /* with its ends */
-    unsigned what;           /* width of the incident, with the space before it; 0: on a line of its own */
-    unsigned tap[2];         /* of the taps in the arrow; 0: not drawn */
-};
-
-/* Lines drawn: from the first to before the other. */
-struct part {
-    uint32_t from, to;
-};
-
 /* Seconds since the first frame of the capture. */
 static int put_seconds(char *s, size_t size, const struct ladder *l, const struct row *row)
 {
@@ -47,20 +32,44 @@ static void put_frame(char *s, size_t size, const struct ladder *l, const struct
     snprintf(s, size, l->n_taps > 1 ? "%s/%s" : "%s", a, b);
 }
 
+static unsigned digits(uint32_t v)
+{
+    unsigned n = 1;
+
+    while (v /= 10)
+        n++;
+    return n;
+}
+
+/* Columns of put_frame(). */
+static unsigned frame_columns(const struct ladder *l, const struct row *row)
+{
+    unsigned n[2];
+
+    for (unsigned k = 0; k < 2; k++)
+        n[k] = row->at[k] ? digits(row->at[k]->frame) : 1;
+    return l->n_taps > 1 ? n[0] + 1 + n[1] : n[0];
+}
+
 /* Columns needed by the rows; the rest is for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
 static struct columns columns_of(const struct ladder *l, const struct part *part, unsigned width)
 {
     struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
+    const struct row *first = NULL, *last = NULL; /* in time: the longest texts */
     char text[64];
 
     for (uint32_t i = part->from; i < part->to; i++)
         for (uint32_t k = 0; k < l->lines[i].n; k++) {
             const struct row *row = &l->rows[l->lines[i].row + k];
-            put_frame(text, sizeof text, l, row);
-            c.frame = max_u32(c.frame, (unsigned)strlen(text));
-            c.seconds = max_u32(c.seconds, (unsigned)put_seconds(text, sizeof text, l, row));
+            first = !first || row->ts < first->ts ? row : first;
+            last = !last || row->ts > last->ts ? row : last;
+            c.frame = max_u32(c.frame, frame_columns(l, row));
             c.what = row->what ? max_u32(c.what, (unsigned)strlen(row->what) + 1) : c.what;
         }
+    if (first) {
+        c.seconds = max_u32(c.seconds, (unsigned)put_seconds(text, sizeof text, l, first));
+        c.seconds = max_u32(c.seconds, (unsigned)put_seconds(text, sizeof text, l, last));
+    }
     c.left = c.frame + c.seconds + 2;
     if (c.left + ARROW_MIN + c.what > width)
         c.what = 0;
@@ -515,31 +524,55 @@ static void rest_draw(struct ladder *l, const struct part *p, unsigned width, st
     buf_free(&text);
 }
 
-void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
+/* Arrange what is to be drawn. The flow on the left; NULL after saying that there is nothing. */
+static const struct flow *arrange(struct ladder *l, unsigned width, struct buf *b)
 {
     const struct flow *f;
-    struct columns c;
-    struct part part;
 
     if (!l->arranged) {
-        explain_end(l->explain);
+        if (l->own)
+            explain_end(l->explain);
         l->conn = choose(l);
     }
-    width = max_u32(width, LADDER_WIDTH_MIN);
     f = left_flow(l);
     l->arranged = l->arranged || (f && ladder_arrange(l, f));
     if (!f || !l->arranged) {
         buf_paragraph(b, "There is no connection to draw in this capture.", 0, width);
-        return;
+        return NULL;
     }
-    if (!l->n_rows) {
-        buf_paragraph(b, "No packet of the connection is to be drawn.", 0, width);
-        return;
-    }
-    part = part_of(l);
-    c = columns_of(l, &part, width);
-    head_draw(l, f, &c, b);
-    for (uint32_t i = part.from; i < part.to; i++)
-        line_draw(l, &l->lines[i], &c, b);
-    rest_draw(l, &part, width, b);
+    if (l->n_rows)
+        return f;
+    buf_paragraph(b, "No packet of the connection is to be drawn.", 0, width);
+    return NULL;
+}
+
+bool ladder_draw_head(struct ladder *l, unsigned width, struct buf *b)
+{
+    const struct flow *f;
+
+    width = max_u32(width, LADDER_WIDTH_MIN);
+    if (!(f = arrange(l, width, b)))
+        return false;
+    l->part = part_of(l);
+    l->columns = columns_of(l, &l->part, width);
+    l->next = l->part.from;
+    head_draw(l, f, &l->columns, b);
+    return true;
+}
+
+bool ladder_draw_lines(struct ladder *l, uint32_t n, struct buf *b)
+{
+    for (; n && l->next < l->part.to; n--)
+        line_draw(l, &l->lines[l->next++], &l->columns, b);
+    if (l->next < l->part.to)
+        return true;
+    if (!l->o.part)
+        rest_draw(l, &l->part, l->columns.width, b);
+    return false;
+}
+
+void ladder_draw(struct ladder *l, unsigned width, struct buf *b)
+{
+    if (ladder_draw_head(l, width, b))
+        ladder_draw_lines(l, UINT32_MAX, b);
 }

@@ -10,8 +10,10 @@ void ladder_free(struct ladder *l)
 {
     if (!l)
         return;
-    explain_free(l->explain);
-    taps_free(l->taps);
+    if (l->own) {
+        explain_free(l->explain);
+        taps_free(l->taps);
+    }
     free(l->rungs);
     free(l->rows);
     free(l->lines);
@@ -65,10 +67,9 @@ static void rung_keep(struct ladder *l, const struct rung *r)
 }
 
 /* True if the packet is a request seen before; of a packet with a bad ICRC, as far as its headers can be trusted. */
-static bool is_again(struct ladder *l, const struct event *e)
+static bool is_again(struct observer *o, const struct event *e)
 {
-    struct req_dir *h =
-        e->own == FLOW_NONE || !(e->p->op->flags & OPF_REQUEST) ? NULL : observer_req_dir(l->observer, e->own);
+    struct req_dir *h = e->own == FLOW_NONE || !(e->p->op->flags & OPF_REQUEST) ? NULL : observer_req_dir(o, e->own);
 
     if (e->kind != EVENT_BAD_ICRC)
         return e->kind == EVENT_REQUEST && e->as == SEEN_AGAIN;
@@ -102,10 +103,8 @@ static bool cm_is_again(struct ladder *l, const struct rung *r)
     return again;
 }
 
-static void rung_fill(struct ladder *l, const struct event *e, struct rung *r)
+static void rung_fill(const struct pkt *p, const struct ladder_seen *s, struct rung *r)
 {
-    const struct pkt *p = e->p;
-
     *r = (struct rung){.ts = p->frame->ts,
                        .frame = frame_u32(p),
                        .psn = p->bth.psn,
@@ -114,15 +113,14 @@ static void rung_fill(struct ladder *l, const struct event *e, struct rung *r)
                        .ip_id = frame_ip_id(p),
                        .icrc = icrc_of(p),
                        .opcode = p->bth.opcode,
-                       .again = is_again(l, e),
+                       .again = s->again,
                        .bad = p->icrc == CRC_BAD,
                        .aeth = p->have & H_AETH,
-                       .flow = e->own,
-                       .dqpn = p->bth.dqpn};
+                       .flow = s->flow,
+                       .dqpn = p->bth.dqpn,
+                       .missing = s->missing};
     conn_addr_of(p, &r->src, &r->dst);
     r->syndrome = r->aeth ? p->aeth.syndrome : 0;
-    if (e->kind == EVENT_REQUEST && e->as == SEEN_GAP && e->h)
-        r->missing = (uint32_t)psn_diff(p->bth.psn, e->h->next);
 }
 
 /* True if a packet does not run between the hosts asked for; which they are is known from the first packet of the
@@ -159,9 +157,9 @@ void ladder_keep(struct ladder *l, const struct rung *r)
 }
 
 /* Notes about every frame: the first one, and the one asked for. */
-static void note_frame(struct ladder *l, const struct event *e)
+static void note_frame(struct ladder *l, const struct pkt *p, uint32_t flow)
 {
-    const struct frame *f = e->p->frame;
+    const struct frame *f = p->frame;
 
     if (!l->have_origin) {
         l->have_origin = true;
@@ -170,34 +168,60 @@ static void note_frame(struct ladder *l, const struct event *e)
     if (l->o.around && f->number == l->o.around && f->file == l->o.around_file) {
         l->reached = true;
         l->around_ts = f->ts;
-        l->around_flow = e->own;
+        l->around_flow = flow;
     }
 }
 
-static void on_event(void *user, const struct event *e)
+static bool is_cm(const struct pkt *p, struct cm_msg *m)
 {
-    struct ladder *l = user;
+    return p->have & H_MAD && cm_msg_of(m, p);
+}
+
+struct ladder_seen ladder_look(struct observer *o, const struct event *e)
+{
     const struct pkt *p = e->p;
+    struct ladder_seen s = {.flow = e->own};
+    struct cm_msg m;
+
+    if (!(p->have & H_BTH) || !p->op->name || p->flags & PKT_MALFORMED)
+        return s;
+    s.drawn = !(p->op->ext & H_DETH) || is_cm(p, &m);
+    s.again = s.drawn && is_again(o, e);
+    if (s.drawn && e->kind == EVENT_REQUEST && e->as == SEEN_GAP && e->h)
+        s.missing = (uint32_t)psn_diff(p->bth.psn, e->h->next);
+    return s;
+}
+
+void ladder_put(struct ladder *l, const struct pkt *p, const struct ladder_seen *s)
+{
     struct cm_msg m;
     struct rung r;
 
-    note_frame(l, e);
-    if (!(p->have & H_BTH) || !p->op->name || p->flags & PKT_MALFORMED)
+    ladder_put_units(l, s->units, s->units_len);
+    note_frame(l, p, s->flow);
+    if (!s->drawn)
         return;
-    if (p->op->ext & H_DETH && !(p->have & H_MAD && cm_msg_of(&m, p)))
-        return;
-    rung_fill(l, e, &r);
+    rung_fill(p, s, &r);
     if (p->op->ext & H_DETH) {
+        if (!is_cm(p, &m))
+            return;
         cm_fill(&r, &m);
         r.again = cm_is_again(l, &r);
     }
     ladder_keep(l, &r);
 }
 
-struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts)
+static void on_event(void *user, const struct event *e)
+{
+    struct ladder *l = user;
+    const struct ladder_seen s = ladder_look(l->observer, e);
+
+    ladder_put(l, e->p, &s);
+}
+
+static struct ladder *begin(struct observer *o, const struct ladder_opts *opts)
 {
     struct ladder *l = calloc(1, sizeof *l);
-    const struct observer_sub s = {.user = l, .before = on_event};
 
     if (!l)
         return NULL;
@@ -206,11 +230,35 @@ struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts)
     l->from = INT64_MIN;
     l->to = INT64_MAX;
     l->around_flow = FLOW_NONE;
+    return l;
+}
+
+struct ladder *ladder_new(struct observer *o, const struct ladder_opts *opts)
+{
+    struct ladder *l = begin(o, opts);
+    const struct observer_sub s = {.user = l, .before = on_event};
+
+    if (!l)
+        return NULL;
+    l->own = true;
     l->explain = explain_new(o);
     l->taps = taps_new(o);
     if (!l->explain || !l->taps || !observer_subscribe(o, &s) || !ladder_streams(l)) {
         ladder_free(l);
         return NULL;
     }
+    return l;
+}
+
+struct ladder *ladder_of(const struct ladder_found *found, const struct ladder_opts *opts)
+{
+    struct ladder *l = begin(found->observer, opts);
+
+    if (!l)
+        return NULL;
+    l->explain = found->explain;
+    l->taps = found->taps;
+    l->have_origin = true;
+    l->origin = found->origin;
     return l;
 }

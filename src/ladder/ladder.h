@@ -47,6 +47,7 @@ struct ladder_opts {
     uint16_t around_file;     /* its file, from 0 */
     bool around_in_run;       /* it may be in a folded run; else it has a line of its own */
     const char *const *files; /* names of the capture files, ended by NULL */
+    bool part;                /* what was put is a part of the connection: nothing is said of the rest */
     bool unaligned;           /* times of several taps are not aligned */
     const ns_t *ahead;        /* with `unaligned`: how much the clock of each file is ahead, ns; NULL: not at all */
     /* called before what is drawn of each line is appended to the buffer; NULL: nothing is */
@@ -67,5 +68,41 @@ void ladder_show(struct ladder *l, bool show);
 bool ladder_reached(const struct ladder *l);
 /* After the last packet: draw; no line is longer than `width`, at least LADDER_WIDTH_MIN. It may be drawn again. */
 void ladder_draw(struct ladder *l, unsigned width, struct buf *b);
+/* The same in pieces: first the head, then `n` lines at a time. False: there is nothing more to draw. */
+bool ladder_draw_head(struct ladder *l, unsigned width, struct buf *b);
+bool ladder_draw_lines(struct ladder *l, uint32_t n, struct buf *b);
+
+/* --- Packets that passed before --------------------------------------------------------------- */
+
+/* What a packet is to its connection when it passes, as far as the ladder cannot tell it later. */
+struct ladder_seen {
+    uint32_t flow;    /* of the packet itself; FLOW_NONE: none */
+    uint32_t missing; /* of a request: PSNs before it that were not seen at its tap */
+    bool drawn;       /* it may be drawn; else nothing here is set */
+    bool again;       /* a request that was seen before */
+    /* FPDUs in it, as ladder_units() appended them; NULL: none */
+    const void *units;
+    uint32_t units_len; /* bytes */
+};
+
+/* What the packet of event `e` is: to be called by a subscriber, before the packet changes the evidence. */
+struct ladder_seen ladder_look(struct observer *o, const struct event *e);
+/* From now on append what the ladder needs of each FPDU to `*b`. False: no room for a subscriber. */
+bool ladder_units(struct observer *o, struct buf *b);
+/* The number of the iWARP connection of FPDUs; 0: there is none. */
+uint32_t ladder_units_conn(const void *units, uint32_t len);
+
+/* What the analyses have found of all packets. */
+struct ladder_found {
+    struct observer *observer;
+    struct explainer *explain;
+    struct taps *taps;
+    ns_t origin; /* time of the first frame */
+};
+/* A ladder of packets that have passed, which are handed over by ladder_put(); *found must outlive it. NULL: no
+ * memory. */
+struct ladder *ladder_of(const struct ladder_found *found, const struct ladder_opts *opts);
+/* A packet of it; they come in their order. */
+void ladder_put(struct ladder *l, const struct pkt *p, const struct ladder_seen *s);
 
 #endif

@@ -59,6 +59,21 @@ struct line {
     ns_t silence; /* before it, if far longer than usual; else 0 */
 };
 
+/* Columns of a diagram. */
+struct columns {
+    unsigned width;
+    unsigned frame, seconds; /* widths of the numbers, each with a space after it */
+    unsigned left;           /* both together */
+    unsigned arrow;          /* with its ends */
+    unsigned what;           /* width of the incident, with the space before it; 0: on a line of its own */
+    unsigned tap[2];         /* of the taps in the arrow; 0: not drawn */
+};
+
+/* Lines drawn: from the first to before the other. */
+struct part {
+    uint32_t from, to;
+};
+
 /* A frame that an incident is about. */
 struct concerned_frame {
     uint32_t frame;
@@ -70,6 +85,7 @@ struct ladder {
     struct observer *observer;
     struct explainer *explain;
     struct taps *taps;
+    bool own; /* `explain` and `taps` are the ladder's */
     struct ladder_opts o;
     ns_t from, to; /* times drawn */
     ns_t origin;   /* time of the first frame of the capture, valid with have_origin */
@@ -99,6 +115,9 @@ struct ladder {
     uint32_t n_lines;
     bool nanoseconds; /* times have nine decimals */
     bool arranged;    /* rows and lines are made */
+    struct columns columns;
+    struct part part;
+    uint32_t next; /* line to be drawn next */
 };
 
 /* --- rows.c --- */
@@ -127,6 +146,8 @@ void ladder_keep(struct ladder *l, const struct rung *r);
 /* --- streams.c --- */
 /* Follow iWARP connections. False: no room. */
 bool ladder_streams(struct ladder *l);
+/* Keep FPDUs, as ladder_units() appended them. */
+void ladder_put_units(struct ladder *l, const void *units, uint32_t len);
 /* The flow of the initiator of iWARP connection number `conn`; NULL: no packet of it was kept. */
 const struct flow *ladder_stream(struct ladder *l, uint32_t conn);
 /* The label of an FPDU; `numbers`: with its length. */

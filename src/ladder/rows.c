@@ -409,7 +409,8 @@ static bool needs_nanoseconds(const struct ladder *l)
 bool ladder_arrange(struct ladder *l, const struct flow *left)
 {
     keep_own(l, left);
-    taps_end(l->taps);
+    if (l->own)
+        taps_end(l->taps);
     choose_taps(l, left);
     if (l->n)
         l->clock = taps_offset(l->taps, l->tap[0], l->tap[1], l->rungs[l->n / 2].ts);

@@ -19,7 +19,7 @@ static uint8_t shown_of(const struct iwarp_unit *u)
     return u->readable && u->ddp.opcode < RDMAP_OPCODES ? u->ddp.opcode : SHOWN_OTHER;
 }
 
-static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
+static struct rung rung_of(const struct pkt *p, const struct iwarp_unit *u)
 {
     struct rung r = {.ts = p->frame->ts,
                      .frame = frame_u32(p),
@@ -41,7 +41,54 @@ static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
         r.msn = u->ddp.msn;
     if (r.opcode == RDMAP_TERMINATE && u->payload)
         r.terminates = rdmap_terminate_get(&r.terminate, u->payload, u->payload_len);
+    return r;
+}
+
+static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
+{
+    const struct rung r = rung_of(p, u);
+
     ladder_keep(user, &r);
+}
+
+/* --- FPDUs kept with their packets ------------------------------------------------------------ */
+
+static void on_unit(void *user, const struct pkt *p, const struct iwarp_unit *u)
+{
+    const struct rung r = rung_of(p, u);
+
+    buf_mem(user, &r, sizeof r);
+}
+
+bool ladder_units(struct observer *o, struct buf *b)
+{
+    const struct iwarp_sub s = {.user = b, .fpdu = on_unit};
+
+    return iwarp_subscribe(observer_iwarp(o), &s);
+}
+
+/* FPDU `i` of those; false: there are no more. */
+static bool unit_at(const void *units, uint32_t len, uint32_t i, struct rung *r)
+{
+    if ((i + 1) * sizeof *r > len)
+        return false;
+    memcpy(r, (const char *)units + i * sizeof *r, sizeof *r);
+    return true;
+}
+
+uint32_t ladder_units_conn(const void *units, uint32_t len)
+{
+    struct rung r;
+
+    return unit_at(units, len, 0, &r) ? r.stream : 0;
+}
+
+void ladder_put_units(struct ladder *l, const void *units, uint32_t len)
+{
+    struct rung r;
+
+    for (uint32_t i = 0; unit_at(units, len, i, &r); i++)
+        ladder_keep(l, &r);
 }
 
 bool ladder_streams(struct ladder *l)
