@@ -96,12 +96,21 @@ void tcp_decode(struct pkt *p, uint32_t off)
     p->dport = load_be16(q + 2);
 }
 
+const struct layer *tcp_layer(const struct pkt *p)
+{
+    unsigned n = p->n_layers;
+
+    while (n && p->layers[n - 1].hdr->upper)
+        n--;
+    return n && p->layers[n - 1].hdr == &tcp_hdr ? &p->layers[n - 1] : NULL;
+}
+
 const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len)
 {
-    const struct layer *l = &p->layers[p->n_layers - 1];
+    const struct layer *l = tcp_layer(p);
     uint32_t start, end = min_u32(p->end, p->caplen);
 
-    if (p->n_layers == 0 || l->hdr != &tcp_hdr || l->len < 20 || p->flags & PKT_FRAGMENT)
+    if (!l || l->len < 20 || p->flags & PKT_FRAGMENT)
         return NULL;
     tcp_get(h, p->data + l->off);
     start = l->off + h->doff * 4u;
@@ -113,10 +122,10 @@ const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len)
 
 bool tcp_opens(const struct pkt *p)
 {
-    const struct layer *l = &p->layers[p->n_layers - 1];
+    const struct layer *l = tcp_layer(p);
     struct tcp h;
 
-    if (p->n_layers == 0 || l->hdr != &tcp_hdr || l->len < 20 || p->flags & PKT_FRAGMENT)
+    if (!l || l->len < 20 || p->flags & PKT_FRAGMENT)
         return false;
     tcp_get(&h, p->data + l->off);
     return h.syn && !h.ackf;

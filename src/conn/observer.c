@@ -468,7 +468,7 @@ void observer_learn(struct observer *o, const struct pkt *p)
         return;
     if (!(p->have & H_BTH) && p->addr_len)
         note_other(o, p);
-    if (p->n_layers && p->layers[p->n_layers - 1].hdr == &tcp_hdr)
+    if (tcp_layer(p))
         learn_stream(o, p);
     else
         iwarp_no_packet(o->iwarp);

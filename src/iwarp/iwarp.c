@@ -272,11 +272,10 @@ struct arrival {
 /* The segment; false: it is none that can be read. */
 static bool arrival_of(struct arrival *a, const struct pkt *p)
 {
-    const struct layer *l = &p->layers[p->n_layers - 1];
+    const struct layer *l = tcp_layer(p);
     uint32_t end, there;
 
-    if (!p->n_layers || l->hdr != &tcp_hdr || l->len < TCP_LEN ||
-        p->flags & (PKT_FRAGMENT | PKT_QUOTED | PKT_MALFORMED))
+    if (!l || l->len < TCP_LEN || p->flags & (PKT_FRAGMENT | PKT_QUOTED | PKT_MALFORMED))
         return false;
     tcp_get(&a->tcp, p->data + l->off);
     a->off = l->off + a->tcp.doff * 4u;

@@ -446,7 +446,7 @@ static uint32_t choose(struct ladder *l)
     for (uint32_t i = 0; i < l->n; i++)
         if (l->rungs[i].stream)
             return l->rungs[i].stream;
-        else if (l->rungs[i].flow != FLOW_NONE)
+        else if (l->rungs[i].flow != FLOW_NONE && conn_flow_at(conns, l->rungs[i].flow)->conn)
             return conn_flow_at(conns, l->rungs[i].flow)->conn;
     return conn_counts(conns).flows ? conn_flow_at(conns, 0)->conn : 0; /* of messages of CM alone, say */
 }

@@ -60,13 +60,23 @@ static void on_half_down(struct tui *t)
     move_by(t, (page(t) + 1) / 2);
 }
 
+/* The first row, or the last one; the ladder, which may be a part of it, goes on to that of the connection. */
+static bool in_ladder(const struct tui *t)
+{
+    return t->screen == SCREEN_LADDER && t->pane == PANE_LIST;
+}
+
 static void on_top(struct tui *t)
 {
+    if (in_ladder(t) && ladder_to_end(t, true))
+        return;
     move_by(t, -(INT64_C(1) << 40));
 }
 
 static void on_bottom(struct tui *t)
 {
+    if (in_ladder(t) && ladder_to_end(t, false))
+        return;
     move_by(t, INT64_C(1) << 40);
 }
 
@@ -108,6 +118,8 @@ void to_event(struct tui *t, bool up)
                 v->top = row; /* what is said of it is below */
             return;
         }
+    if (t->screen == SCREEN_LADDER && ladder_to_event(t, up))
+        return;
     tui_say(t, LOOK_NOTE, up ? "No event before this one." : "No event after this one.");
 }
 
@@ -129,8 +141,7 @@ static void to_ladder(struct tui *t, const struct spot *p)
     const struct lines *l = &t->views[SCREEN_LADDER].lines;
     size_t i = lines_find(l, p->file, p->frame);
     const struct spot *at = lines_place(l, i);
-    bool there =
-        t->ladder && (t->hosts || t->ladder_conn == p->conn) && at && (at->frame == p->frame || at->other == p->frame);
+    bool there = (t->hosts || t->ladder_conn == p->conn) && at && (at->frame == p->frame || at->other == p->frame);
 
     if (!there)
         ladder_ask(t, p->conn, p, false);
@@ -151,8 +162,6 @@ static void open_screen(struct tui *t, enum screen_id s)
         to_ladder(t, &p);
         return;
     }
-    if (s == SCREEN_LADDER && !t->ladder && !t->tasks[TASK_LADDER].active)
-        ladder_ask(t, 0, NULL, false);
     go_to(t, s, true);
     if (s == SCREEN_PACKETS && in_ladder && about)
         packets_go(t, p.file, p.frame);

@@ -2,6 +2,8 @@
 #include "src/tui/keep.h"
 
 #include "buf.h"
+#include "src/tui/far.h"
+#include "src/tui/groups.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,12 +15,15 @@
 #define ROW_MAX     1024       /* bytes of a row without texts and bytes, at most */
 #define MESSAGE_MAX (1u << 18) /* bytes of a message of an upper protocol that are kept */
 #define COMMENT_MAX 4096       /* bytes of a comment that are kept */
+#define STREAM_KEYS 65536      /* of iWARP connections */
 #define FILES_MAX   64         /* capture files that are kept open; the bytes of others are kept */
 
 /* Rows that are forgotten together: all of them without a ring, else half of its packets. */
 struct part {
     uint64_t first;   /* number of its first packet */
     struct far index; /* of each packet: offset of the row << 8 | kind, uint64_t */
+    /* by what may be drawn together: numbers of packets, from `first` on */
+    struct groups groups;
     FILE *file;
     uint64_t written;   /* bytes in it */
     struct buf pending; /* bytes behind those */
@@ -27,7 +32,8 @@ struct part {
 struct keep {
     const char *const *files;
     size_t n_files;
-    int fds[FILES_MAX];    /* of the capture files; -1: not open */
+    int fds[FILES_MAX]; /* of the capture files; -1: not open */
+    uint32_t flows;
     uint64_t ring, memory; /* packets; bytes of an index in memory */
     struct part parts[2];  /* the older one is parts[0], which is empty without a ring */
     struct frame *taps;    /* what all frames of an interface have in common */
@@ -36,6 +42,7 @@ struct keep {
     uint8_t *data;                /* of the latest keep_get() */
     char *comment;                /* likewise, COMMENT_MAX bytes */
     struct buf ulp, message;      /* likewise: what pkt_note.ulp and kept.message point to */
+    struct buf units;             /* and ladder_seen.units */
 };
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -149,6 +156,37 @@ static void layers_take(struct reader *r, struct kept *out)
     }
 }
 
+/* --- The ladder ------------------------------------------------------------------------------- */
+
+#define SEEN_DRAWN   1u
+#define SEEN_REPEAT  2u
+#define SEEN_MISSING 4u
+#define SEEN_UNITS   8u
+#define SEEN_BITS    4
+
+static void seen_put(struct buf *b, const struct ladder_seen *s)
+{
+    uint64_t flow = (uint32_t)(s->flow + 1); /* FLOW_NONE becomes 0 */
+
+    put(b, (s->drawn ? flow << SEEN_BITS | SEEN_DRAWN : 0) | (s->again ? SEEN_REPEAT : 0) |
+               (s->missing ? SEEN_MISSING : 0) | (s->units_len ? SEEN_UNITS : 0));
+    if (s->missing)
+        put(b, s->missing);
+    if (s->units_len)
+        put(b, s->units_len);
+}
+
+static void seen_take(struct reader *r, struct ladder_seen *s)
+{
+    uint64_t v = take(r);
+
+    *s = (struct ladder_seen){.flow = (uint32_t)(v >> SEEN_BITS) - 1,
+                              .drawn = v & SEEN_DRAWN,
+                              .again = v & SEEN_REPEAT,
+                              .missing = v & SEEN_MISSING ? (uint32_t)take(r) : 0,
+                              .units_len = v & SEEN_UNITS ? (uint32_t)take(r) : 0};
+}
+
 /* --- Interfaces ------------------------------------------------------------------------------- */
 
 static bool same_tap(const struct frame *a, const struct frame *b)
@@ -187,18 +225,22 @@ static uint32_t tap_of(struct keep *s, const struct frame *f)
 static void part_end(struct part *p)
 {
     far_free(&p->index);
+    groups_free(&p->groups);
     buf_free(&p->pending);
     if (p->file)
         fclose(p->file);
     *p = (struct part){.first = 0};
 }
 
-static bool part_begin(struct part *p, uint64_t first, uint64_t memory)
+/* `memory`: bytes; a quarter is for the numbers by key. */
+static bool part_begin(struct part *p, uint64_t first, uint32_t keys, uint64_t memory)
 {
     *p = (struct part){.first = first, .file = tmpfile()};
-    far_init(&p->index, sizeof(uint64_t), memory);
-    return p->file != NULL;
+    far_init(&p->index, sizeof(uint64_t), memory - memory / 4);
+    return groups_init(&p->groups, keys, memory / 4) && p->file;
 }
+
+#define NO_KEY UINT32_MAX
 
 static bool part_write(struct part *p)
 {
@@ -215,10 +257,25 @@ static bool part_write(struct part *p)
     return true;
 }
 
-/* Index the packet whose row was appended at `offset`. */
-static bool part_index(struct part *p, uint64_t offset, enum kind kind)
+/* Index the packet whose row was appended at `offset`; `key`: NO_KEY, or with which others it may be drawn. */
+static bool part_index(struct part *p, uint64_t offset, enum kind kind, uint32_t key)
 {
+    uint64_t number = p->index.n;
+
+    if (key != NO_KEY && number <= UINT32_MAX && !groups_add(&p->groups, key, (uint32_t)number))
+        return false;
     return far_add(&p->index, &(uint64_t){offset << 8 | (uint64_t)kind});
+}
+
+/* As keep_near(). */
+static size_t part_near(const struct part *p, uint32_t key, uint64_t at, uint32_t each, uint64_t *to)
+{
+    uint64_t from = at > p->first ? at - p->first : 0;
+    size_t n = groups_near(&p->groups, key, from < UINT32_MAX ? (uint32_t)from : UINT32_MAX, each, each, to);
+
+    for (size_t i = 0; i < n; i++)
+        to[i] += p->first;
+    return n;
 }
 
 static uint64_t part_entry(const struct part *p, uint64_t i)
@@ -228,7 +285,29 @@ static uint64_t part_entry(const struct part *p, uint64_t i)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring, uint64_t memory)
+static uint32_t keys_of(const struct keep *s)
+{
+    return 1 + s->flows + STREAM_KEYS;
+}
+
+uint32_t keep_key_of_flow(const struct keep *s, uint32_t flow)
+{
+    return flow < s->flows ? 1 + flow : 0;
+}
+
+uint32_t keep_key_of_stream(const struct keep *s, uint32_t conn)
+{
+    return 1 + s->flows + conn % STREAM_KEYS;
+}
+
+static uint32_t key_of(const struct keep *s, const struct ladder_seen *seen)
+{
+    if (seen->drawn)
+        return keep_key_of_flow(s, seen->flow);
+    return seen->units_len ? keep_key_of_stream(s, ladder_units_conn(seen->units, seen->units_len)) : NO_KEY;
+}
+
+struct keep *keep_new(const char *const *files, size_t n_files, uint32_t flows, uint64_t ring, uint64_t memory)
 {
     struct keep *s = calloc(1, sizeof *s);
 
@@ -236,13 +315,14 @@ struct keep *keep_new(const char *const *files, size_t n_files, uint64_t ring, u
         return NULL;
     s->files = files;
     s->n_files = n_files;
+    s->flows = flows;
     s->ring = ring;
     s->memory = ring ? memory / 2 : memory; /* of a ring there are two indexes */
     for (unsigned i = 0; i < FILES_MAX; i++)
         s->fds[i] = -1;
     s->data = malloc(FRAME_MAX);
     s->comment = malloc(COMMENT_MAX);
-    if (!s->data || !s->comment || !part_begin(&s->parts[1], 0, s->memory)) {
+    if (!s->data || !s->comment || !part_begin(&s->parts[1], 0, keys_of(s), s->memory)) {
         keep_free(s);
         return NULL;
     }
@@ -263,6 +343,7 @@ void keep_free(struct keep *s)
     free(s->comment);
     buf_free(&s->ulp);
     buf_free(&s->message);
+    buf_free(&s->units);
     free(s);
 }
 
@@ -275,10 +356,11 @@ static bool turn(struct keep *s)
         return true;
     part_end(&s->parts[0]);
     s->parts[0] = s->parts[1];
-    return part_begin(&s->parts[1], next, s->memory);
+    return part_begin(&s->parts[1], next, keys_of(s), s->memory);
 }
 
-bool keep_add(struct keep *s, const struct pkt *packet, unsigned decoded, enum kind kind, uint64_t at)
+bool keep_add(struct keep *s, const struct pkt *packet, unsigned decoded, enum kind kind, uint64_t at,
+              const struct ladder_seen *seen)
 {
     const struct frame *f = packet->frame;
     const struct pkt_note *note = &packet->note;
@@ -304,12 +386,14 @@ bool keep_add(struct keep *s, const struct pkt *packet, unsigned decoded, enum k
     put(b, comment);
     note_put(b, note);
     upper_put(b, packet, decoded, ulp, message);
+    seen_put(b, seen);
     buf_mem(b, f->comment, comment);
     buf_mem(b, note->ulp, ulp);
     buf_mem(b, packet->message, message);
+    buf_mem(b, seen->units, seen->units_len);
     if (keep)
         buf_mem(b, f->data, f->caplen);
-    return !b->err && (b->len < PENDING || part_write(p)) && part_index(p, offset, kind);
+    return !b->err && (b->len < PENDING || part_write(p)) && part_index(p, offset, kind, key_of(s, seen));
 }
 
 uint64_t keep_first(const struct keep *s)
@@ -398,7 +482,7 @@ static bool row_take(const struct keep *s, struct reader *r, const uint8_t *row,
 static bool texts_get(struct keep *s, const struct part *p, uint64_t *offset, struct kept *out, uint32_t ulp,
                       uint32_t message)
 {
-    s->ulp.len = s->message.len = 0;
+    s->ulp.len = s->message.len = s->units.len = 0;
     if (out->frame.comment_len) {
         out->frame.comment = s->comment;
         if (!text_get(p, offset, out->frame.comment_len, s->comment))
@@ -406,6 +490,9 @@ static bool texts_get(struct keep *s, const struct part *p, uint64_t *offset, st
     }
     if ((ulp && !text_into(p, offset, ulp, &s->ulp)) || (message && !text_into(p, offset, message, &s->message)))
         return false;
+    if (out->seen.units_len && !text_into(p, offset, out->seen.units_len, &s->units))
+        return false;
+    out->seen.units = buf_str(&s->units);
     out->note.ulp = buf_str(&s->ulp);
     out->message = (const uint8_t *)buf_str(&s->message);
     return true;
@@ -431,6 +518,7 @@ bool keep_get(struct keep *s, uint64_t i, struct kept *out)
         return false;
     ulp = (uint32_t)take(&r);
     message = (uint32_t)take(&r);
+    seen_take(&r, &out->seen);
     offset = (entry >> 8) + (uint64_t)(r.p - row);
     if (!texts_get(s, p, &offset, out, ulp, message))
         return false;
@@ -438,6 +526,19 @@ bool keep_get(struct keep *s, uint64_t i, struct kept *out)
     out->kind = (enum kind)(entry & 0xff);
     return at ? read_at(s, fd_of(s, out->frame.file), at - 1, out->frame.caplen)
               : read_at(s, fileno(p->file), offset, out->frame.caplen);
+}
+
+size_t keep_near(const struct keep *s, uint32_t key, uint64_t at, uint32_t each, uint64_t *to)
+{
+    size_t n = s->parts[0].index.n ? part_near(&s->parts[0], key, at, each, to) : 0, below = 0, from;
+
+    n += part_near(&s->parts[1], key, at, each, to + n);
+    while (below < n && to[below] < at)
+        below++;
+    from = below > each ? below - each : 0; /* both parts may have so many */
+    n = (n - below > each ? below + each : n) - from;
+    memmove(to, to + from, n * sizeof *to);
+    return n;
 }
 
 /* The nearest packet of `file` at `i` or before. */

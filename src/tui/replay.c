@@ -1,4 +1,4 @@
-/* layer 3b (tui): work in slices on the packets kept: tasks; the ladder and the rates, which read all packets again. */
+/* layer 3b (tui): work in slices on the packets kept: tasks; the rates, which read all packets again. */
 #include "clock.h"
 #include "src/tui/tui_impl.h"
 
@@ -7,7 +7,6 @@
 
 #define SLICE       (8 * NS_PER_MS) /* a key waits no longer */
 #define SLICE_CHECK 32              /* steps between looks at the clock */
-#define LADDER_MAX  20000           /* lines of a ladder */
 #define RATE_LINES  200             /* intervals of the rates, about */
 
 uint64_t now_ns(void)
@@ -99,100 +98,6 @@ static bool replay(struct tui *t, struct observer *o, uint64_t i)
     return true;
 }
 
-/* --- The ladder ------------------------------------------------------------------------------- */
-
-static void on_ladder_line(void *user, const struct ladder_line *l)
-{
-    static const uint8_t role[] = {
-        [LADDER_REQUEST] = LOOK_NORMAL, [LADDER_RESPONSE] = LOOK_RESPONSE, [LADDER_AGAIN] = LOOK_AGAIN,
-        [LADDER_NAK] = LOOK_NAK,        [LADDER_LOST] = LOOK_LOST,         [LADDER_CONCERNED] = LOOK_FAIL,
-        [LADDER_CM] = LOOK_CM};
-    struct tui *t = user;
-    struct lines *lines = &t->views[SCREEN_LADDER].lines;
-    const struct spot *at = &t->ladder_at;
-    struct spot p = {.frame = l->frame,
-                     .file = l->file,
-                     .other = l->other,
-                     .other_file = l->other_file,
-                     .last = l->last,
-                     .conn = l->conn};
-    bool event =
-        l->role == LADDER_AGAIN || l->role == LADDER_NAK || l->role == LADDER_LOST || l->role == LADDER_CONCERNED;
-
-    if (l->other && l->other == at->frame && l->other_file == at->file) { /* the requested copy comes first */
-        p.frame = l->other;
-        p.file = l->other_file;
-        p.other = l->frame;
-        p.other_file = l->file;
-    }
-    lines_item(lines, lines->text.len, &p, (enum look)role[l->role], event);
-}
-
-void ladder_make(struct tui *t)
-{
-    struct lines *l = &t->views[SCREEN_LADDER].lines;
-
-    lines_item(l, 0, NULL, LOOK_KEY, false);
-    if (t->ladder)
-        ladder_draw(t->ladder, t->columns, &l->text);
-    else
-        buf_puts(&l->text, t->tasks[TASK_LADDER].active ? "The ladder is drawn when all packets were read.\n"
-                                                        : "There is no ladder.\n");
-}
-
-static void ladder_done(struct tui *t)
-{
-    struct view *v = &t->views[SCREEN_LADDER];
-
-    ladder_free(t->ladder);
-    observer_free(t->ladder_observer);
-    t->ladder = t->ladder_next;
-    t->ladder_observer = t->again;
-    t->ladder_next = NULL;
-    t->again = NULL;
-    v->made = false;
-    if (t->screen != SCREEN_LADDER)
-        return;
-    prepare(t);
-    v->at = v->top = lines_find(&v->lines, t->ladder_at.file, t->ladder_at.frame);
-    v->top = v->top > 3 ? v->top - 3 : 0;
-}
-
-static bool ladder_step(struct tui *t, uint64_t i)
-{
-    return replay(t, t->again, i);
-}
-
-void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run)
-{
-    const struct task task = {
-        .waits = true, .doing = "drawing the ladder", .to = UINT64_MAX, .step = ladder_step, .done = ladder_done};
-
-    t->tasks[TASK_LADDER].active = false;
-    ladder_free(t->ladder_next);
-    observer_free(t->again);
-    t->ladder_at = at ? *at : (struct spot){.conn = conn};
-    t->ladder_conn = conn;
-    t->ladder_opts = (struct ladder_opts){.conn = conn,
-                                          .hosts = t->hosts,
-                                          .lines = LADDER_MAX,
-                                          .unfolded = t->unfolded,
-                                          .opened = t->opened,
-                                          .n_opened = t->n_opened,
-                                          .around = t->ladder_at.frame,
-                                          .around_file = t->ladder_at.file,
-                                          .around_in_run = in_run,
-                                          .files = t->o.files,
-                                          .line = on_ladder_line,
-                                          .user = t};
-    t->again = observer_again(t);
-    t->ladder_next = t->again ? ladder_new(t->again, &t->ladder_opts) : NULL;
-    if (t->ladder_next)
-        task_start(t, TASK_LADDER, &task);
-    if (t->o.live && !t->ended)
-        t->tasks[TASK_LADDER].to = keep_end(t->keep);
-}
-
 /* --- Rates ------------------------------------------------------------------------------------ */
 
 static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, const struct meter_counts *added)
@@ -271,8 +176,4 @@ void rates_make(struct tui *t)
 void replay_stop(struct tui *t)
 {
     rates_end(t);
-    ladder_free(t->ladder);
-    ladder_free(t->ladder_next);
-    observer_free(t->ladder_observer);
-    observer_free(t->again);
 }

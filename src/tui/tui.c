@@ -108,6 +108,8 @@ void move_to(struct tui *t, uint64_t row)
 
     v->at = !n ? 0 : row < n ? row : n - 1;
     t->follow = t->o.live && !t->ended && t->screen == SCREEN_PACKETS && v->at + 1 >= n;
+    if (t->screen == SCREEN_LADDER)
+        ladder_moved(t);
 }
 
 /* Whether packets came since the lines were made that may have changed what they say. */
@@ -126,7 +128,7 @@ static void make(struct tui *t)
 {
     struct view *v = &t->views[t->screen];
     const struct spot *at = lines_place(&v->lines, v->at);
-    struct spot was = at ? *at : (struct spot){.frame = 0};
+    struct spot was = v->was = at ? *at : (struct spot){.frame = 0};
     size_t begin = was.frame ? lines_find(&v->lines, was.file, was.frame) : 0;
     uint64_t below = v->width == t->columns && v->at > begin ? v->at - begin : 0;
 
@@ -239,6 +241,12 @@ static bool turn_on(struct tui *t)
     return t->on;
 }
 
+static void draw_now(struct tui *t)
+{
+    draw(t);
+    t->next_draw = now_ns() + (uint64_t)DRAW_EVERY;
+}
+
 /* Look for keys for `ms`, work on tasks, draw if there is something new. */
 static void look(struct tui *t, int ms)
 {
@@ -247,13 +255,13 @@ static void look(struct tui *t, int ms)
 
     for (; key != KEY_NOTHING && !t->quit; key = term_key(0))
         press(t, key);
+    if (any)
+        draw_now(t);
     tasks_run(t, 0);
     if (term_signal())
         t->quit = true;
-    if (any || now_ns() >= t->next_draw || (work && !tasks_left(t))) {
-        draw(t);
-        t->next_draw = now_ns() + (uint64_t)DRAW_EVERY;
-    }
+    if (now_ns() >= t->next_draw || (work && !tasks_left(t)))
+        draw_now(t);
     t->next_look = now_ns() + (uint64_t)POLL_EVERY;
 }
 
@@ -302,9 +310,15 @@ static enum kind kind_of(const struct event *e)
 static void on_event(void *user, const struct event *e)
 {
     struct tui *t = user;
+    struct ladder_seen seen = ladder_look(t->observer, e);
 
-    if (!t->full && !keep_add(t->keep, e->p, t->decoded, kind_of(e), t->o.place(t->o.user, e->p->frame)))
+    if (t->units.len) {
+        seen.units = t->units.p;
+        seen.units_len = (uint32_t)t->units.len;
+    }
+    if (!t->full && !keep_add(t->keep, e->p, t->decoded, kind_of(e), t->o.place(t->o.user, e->p->frame), &seen))
         t->full = true;
+    t->units.len = 0;
 }
 
 bool tui_packet(struct tui *t, struct pkt *p, unsigned decoded)
@@ -330,6 +344,7 @@ static void end_analyses(struct tui *t)
     struct view *v = t->views;
 
     analyses_end(&t->analyses);
+    taps_end(t->taps);
     t->rows = meter_rows(t->analyses.meter, &t->n_rows);
     t->ended = true;
     t->o.mark(t->o.user, &t->marks, judge_findings(t->analyses.judge), t->analyses.explainer);
@@ -399,7 +414,8 @@ static bool subscribe(struct tui *t, struct observer *o)
     a.meter.work = (struct wqe_user){t, on_work_packet, on_over};
     a.command = on_upper_command;
     a.user = t;
-    return analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s);
+    t->taps = taps_new(o);
+    return t->taps && analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s) && ladder_units(o, &t->units);
 }
 
 /* Bind the user's keys. False after a message. */
@@ -432,7 +448,7 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     t->printer.opts.ascii = opts->term.ascii;
     t->printer.digits = 9;
     t->keys = keys_new();
-    t->keep = keep_new(opts->files, opts->n_files, opts->ring, opts->index_memory);
+    t->keep = keep_new(opts->files, opts->n_files, observer_flows(o), opts->ring, opts->index_memory);
     wqe_table(&t->requests[0].table, NULL, opts->term.columns);
     command_table(&t->requests[1].table, opts->term.columns);
     if (!t->keys || !t->keep || !subscribe(t, o))
@@ -449,7 +465,10 @@ void tui_free(struct tui *t)
         return;
     term_end();
     replay_stop(t);
+    diagram_free(t);
     analyses_free(&t->analyses);
+    taps_free(t->taps);
+    buf_free(&t->units);
     keep_free(t->keep);
     keys_free(t->keys);
     filter_free(t->filter);

@@ -9,6 +9,7 @@
 #include "src/measure/wqe_print.h"
 #include "src/show/marks.h"
 #include "src/show/print.h"
+#include "src/taps/taps.h"
 #include "src/tui/far.h"
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
@@ -39,6 +40,7 @@ struct view {
     uint64_t seen;      /* of a screen that grows: packets when they were made, */
     uint64_t next_make; /* and when they may be made again, ns */
     unsigned width;     /* columns that they were made for */
+    struct spot was;    /* while lines are made anew: what the cursor was at; frame 0: nothing */
     struct lines lines; /* of all screens but packets */
 };
 
@@ -103,6 +105,16 @@ struct requests {
     size_t n, cap;
     struct buf text; /* a line of each */
     uint64_t left_out;
+};
+
+/* A ladder that is being drawn. */
+struct diagram {
+    struct ladder *ladder; /* NULL: none is */
+    uint64_t *numbers;     /* its packets */
+    size_t n;
+    struct lines *lines; /* get its lines */
+    bool more[2];        /* there are packets before and behind these */
+    bool drawing, left;  /* the head is drawn; lines are not drawn yet */
 };
 
 enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND, PROMPT_SAVE, PROMPT_SAVE_LINES };
@@ -191,14 +203,18 @@ struct tui {
     uint64_t saved;   /* packets or lines in it */
     uint64_t *chosen; /* numbers of packets kept, ascending */
     size_t n_chosen, cap_chosen;
-    /* the ladder that is shown, and the one that is about to replace it: each with its own observer */
-    struct ladder *ladder, *ladder_next;
-    struct observer *ladder_observer, *again;
-    struct ladder_opts ladder_opts;
+    /* the ladder that is shown */
     struct ladder_run opened[OPENED_MAX]; /* runs that are not folded */
     unsigned n_opened;
     uint32_t ladder_conn;  /* asked for; 0: any */
     struct spot ladder_at; /* frame asked for */
+    bool ladder_in_run;    /* it may be in a folded run */
+    bool ladder_more[2];   /* the connection has packets before those of the ladder, and behind them */
+    struct taps *taps;
+    struct buf units; /* FPDUs of the packet at hand */
+    /* the one that is being drawn, and the lines that are about to replace those of the screen */
+    struct diagram diagram;
+    struct lines longer;
     /* the rates, while they are measured */
     struct observer *rates_observer;
     struct meter *rates_meter;
@@ -333,12 +349,23 @@ void sort_other_way(struct tui *t);
 /* The account of all connections as a bar of `columns`, and what its letters mean. */
 void account_bar(struct tui *t, struct buf *b, unsigned columns);
 
-/* --- replay.c: the ladder and the rates; tasks ------------------------------------------------------------ */
+/* --- diagram.c: the ladder -------------------------------------------------------------------- */
 void ladder_make(struct tui *t);
-void rates_make(struct tui *t);
 /* Draw the ladder of connection `conn`, or of that of a frame (`at` not NULL), which has a line of its own unless
  * `in_run`. */
 void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run);
+/* The cursor was moved: near the first or the last line the ladder goes on. */
+void ladder_moved(struct tui *t);
+/* Go to the first packet of the connection, or the last one, or to its next event, that the ladder does not have.
+ * False: it has all there are. */
+bool ladder_to_end(struct tui *t, bool first);
+bool ladder_to_event(struct tui *t, bool up);
+/* Draw no more; free all. */
+void diagram_stop(struct tui *t);
+void diagram_free(struct tui *t);
+
+/* --- replay.c: the rates; tasks --------------------------------------------------------------- */
+void rates_make(struct tui *t);
 void task_start(struct tui *t, enum task_id id, const struct task *task);
 /* Work for some time, or on `packets` packets (0: for a time). */
 void tasks_run(struct tui *t, uint64_t packets);

@@ -1,4 +1,5 @@
 /* layer 5 (test): the terminal UI's parts: packets kept, lines, geometry, keys. */
+#include "src/tui/groups.h"
 #include "src/tui/keep.h"
 #include "src/tui/keys.h"
 #include "src/tui/layout.h"
@@ -7,6 +8,9 @@
 #include <criterion/criterion.h>
 
 #define MEMORY 1000000 /* bytes of an index: one of its chunks */
+#define FLOWS  4
+
+static const struct ladder_seen not_drawn;
 
 static struct frame frame_of(uint64_t number, const uint8_t *data, uint32_t len)
 {
@@ -28,13 +32,13 @@ static bool keep(struct keep *k, const struct frame *f, const struct pkt_note *n
     p.frame = f;
     p.note = *note;
     p.n_layers = 0;
-    return keep_add(k, &p, 0, kind, KEEP_BYTES);
+    return keep_add(k, &p, 0, kind, KEEP_BYTES, &not_drawn);
 }
 
 Test(keep, a_packet_comes_back_with_all_that_was_known_of_it)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    struct keep *k = keep_new(files, 1, FLOWS, 0, MEMORY);
     const struct pkt_note note = {.have =
                                       NOTE_CONN | NOTE_UPPER | NOTE_MSG | NOTE_ACKED | NOTE_RETRANS | NOTE_MSG_BYTES,
                                   .conn = 70000,
@@ -85,7 +89,7 @@ Test(keep, layers_of_upper_protocols_come_back_with_their_message)
 {
     static const char *const files[] = {"none", NULL};
     static const struct hdr hdr = {.abbrev = "upper"};
-    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    struct keep *k = keep_new(files, 1, FLOWS, 0, MEMORY);
     const struct frame f = frame_of(1, (const uint8_t *)"abc", 3);
     static struct pkt p;
     struct kept out;
@@ -96,10 +100,10 @@ Test(keep, layers_of_upper_protocols_come_back_with_their_message)
     p.n_layers = 3; /* the first one is that of pkt_decode() */
     p.layers[1] = (struct layer){.hdr = &hdr, .off = 1, .len = 2};
     p.layers[2] = (struct layer){.hdr = &hdr, .off = LAYER_MESSAGE | 3, .len = 4};
-    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES));
+    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES, &not_drawn));
     p.note.have = 0;
     p.n_layers = 1;
-    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES));
+    cr_assert(keep_add(k, &p, 1, KIND_REQUEST, KEEP_BYTES, &not_drawn));
     for (unsigned i = 0; i < 2; i++) {
         cr_assert(keep_get(k, 0, &out));
         cr_assert_str_eq(out.note.ulp, "Write");
@@ -118,7 +122,7 @@ Test(keep, layers_of_upper_protocols_come_back_with_their_message)
 Test(keep, an_index_that_needs_more_memory_goes_on_in_a_file)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    struct keep *k = keep_new(files, 1, FLOWS, 0, MEMORY);
     const struct pkt_note none = {.have = 0};
     struct kept p;
 
@@ -152,10 +156,79 @@ Test(far, elements_come_back_wherever_they_are)
     far_free(&f); /* twice: as once */
 }
 
+/* What groups_near() is to write: of the numbers `v`, up to `before` below `at` and up to `after` of the others. */
+static size_t near_of(const uint32_t *v, size_t n, uint32_t at, size_t before, size_t after, uint64_t *to)
+{
+    size_t below = 0, k = 0;
+
+    while (below < n && v[below] < at)
+        below++;
+    for (size_t i = below > before ? below - before : 0; i < n && i < below + after; i++)
+        to[k++] = v[i];
+    return k;
+}
+
+Test(groups, the_numbers_nearest_to_one_are_found)
+{
+    enum { KEYS = 5, EACH = 3000 };
+    static uint32_t v[KEYS][EACH];
+    uint64_t got[EACH + GROUPS_SPARE], want[EACH];
+    size_t n[KEYS] = {0};
+    struct groups c;
+    uint32_t x = 1;
+
+    cr_assert(groups_init(&c, KEYS, 0)); /* all of it in the file */
+    for (uint32_t number = 0; n[1] < EACH; number += x >> 28 ? 1 + (x >> 9) % 5 : x >> 9) {
+        uint32_t key = 1 + (x = x * 1664525 + 1013904223) % (KEYS - 1);
+        key = n[key] < EACH ? key : 1;
+        v[key][n[key]++] = number;
+        cr_assert(groups_add(&c, key, number));
+    }
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t key = i % KEYS, r = (x = x * 1664525 + 1013904223) >> 8, before = r % 300, after = r / 300 % 300;
+        uint32_t at = i % 7 ? v[key][r % EACH] + i % 2 : i % 2 ? UINT32_MAX : 0;
+        size_t m = near_of(v[key], n[key], at, before, after, want);
+        cr_assert_eq(groups_near(&c, key, at, before, after, got), m, "%u numbers near %u", (unsigned)m, at);
+        cr_assert_arr_eq(got, want, m * sizeof *got);
+    }
+    groups_free(&c);
+}
+
+Test(keep, packets_of_a_flow_are_found_in_a_ring_with_what_the_ladder_needs)
+{
+    static const char *const files[] = {"none", NULL};
+    struct keep *k = keep_new(files, 1, FLOWS, 1000, MEMORY);
+    struct pkt p = {.n_layers = 0};
+    uint64_t got[KEEP_ROOM(40)];
+    struct kept out;
+
+    for (uint64_t i = 0; i < 2500; i++) {
+        const struct ladder_seen seen = {.flow = i % 3 ? (uint32_t)(i % 3) : FLOW_NONE,
+                                         .drawn = i % 5 != 0,
+                                         .again = i % 2,
+                                         .missing = i % 4 ? 0 : 70000};
+        const struct frame f = frame_of(i + 1, (const uint8_t *)"abc", 3);
+        p.frame = &f;
+        cr_assert(keep_add(k, &p, 0, KIND_REQUEST, KEEP_BYTES, &seen));
+    }
+    cr_assert_eq(keep_first(k), 1000);
+    cr_assert_eq(keep_near(k, keep_key_of_flow(k, 2), 2000, 40, got), 80); /* on both sides of where the ring turned */
+    for (unsigned i = 0; i < 80; i++) {
+        cr_assert(got[i] % 3 == 2 && got[i] % 5 && (got[i] >= 2000) == (i >= 40) && (!i || got[i] > got[i - 1]));
+        cr_assert(keep_get(k, got[i], &out));
+        cr_assert(out.seen.drawn && out.seen.flow == 2 && out.seen.again == got[i] % 2);
+        cr_assert_eq(out.seen.missing, got[i] % 4 ? 0 : 70000);
+    }
+    cr_assert_eq(keep_near(k, keep_key_of_flow(k, FLOW_NONE), 1000, 40, got), 40); /* those before are forgotten */
+    cr_assert_eq(got[0], 1002);
+    cr_assert(keep_get(k, 1005, &out) && !out.seen.drawn);
+    keep_free(k);
+}
+
 Test(keep, a_ring_forgets_the_oldest)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 10, MEMORY);
+    struct keep *k = keep_new(files, 1, FLOWS, 10, MEMORY);
     const struct pkt_note none = {.have = 0};
     struct kept p;
 
@@ -176,7 +249,7 @@ Test(keep, a_ring_forgets_the_oldest)
 Test(keep, nothing_is_kept_at_first)
 {
     static const char *const files[] = {"none", NULL};
-    struct keep *k = keep_new(files, 1, 0, MEMORY);
+    struct keep *k = keep_new(files, 1, FLOWS, 0, MEMORY);
     struct kept p;
 
     cr_assert_not(keep_get(k, 0, &p));
