@@ -43,8 +43,8 @@ extern const struct hdr tcp_hdr;
 /* The TCP header, if it is the innermost layer but for those of upper protocols, which were added because of earlier
  * packets; NULL: it is not. */
 const struct layer *tcp_layer(const struct pkt *p);
-/* The captured payload of the TCP segment that is the innermost layer of `p`, as tcp_layer() says; *len: its bytes, *h: its header. NULL if
- * the packet is no TCP segment, is an IP fragment, or no payload was captured. */
+/* The captured payload of the TCP segment that is the innermost layer of `p`, as tcp_layer() says; *len: its bytes, *h:
+ * its header. NULL if the packet is no TCP segment, is an IP fragment, or no payload was captured. */
 const uint8_t *tcp_payload(const struct pkt *p, struct tcp *h, uint32_t *len);
 /* Captured bytes of payload of the segment whose header is `l`; 0: none. */
 uint32_t tcp_payload_cap(const struct pkt *p, const struct layer *l);

@@ -75,8 +75,7 @@ static bool parse_field(struct frame_field *f, const struct token *name, struct 
 {
     if (frame_field_find(f, name->p, name->len))
         return true;
-    return text_fail(e, name, "'%.*s' is no number field%s", (int)name->len, name->p,
-                     field_unknown(name->p, name->len));
+    return text_fail(e, name, "a packet has no '%.*s'%s", (int)name->len, name->p, field_unknown(name->p, name->len));
 }
 
 /* "set FIELD=VALUE [raw]": number of words; 0: wrong. */

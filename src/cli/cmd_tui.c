@@ -36,7 +36,8 @@ enum {
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
     {KEY_RING, "ring", "N", "with -i: keep the latest N packets, at least; default all"},
-    {KEY_INDEX, "index-memory", "SIZE", "memory for the index of packets, about 10 bytes each; more is kept in a file (256M)"},
+    {KEY_INDEX, "index-memory", "SIZE",
+     "memory for the index of packets, about 10 bytes each; more is kept in a file (256M)"},
     COLOR_OPTION,
     {KEY_ASCII, "ascii", NULL, "no character outside ASCII; without it where the locale is not UTF-8"},
     {KEY_NO_MOUSE, "no-mouse", NULL, "leave the mouse to the terminal"},
