@@ -139,8 +139,9 @@ struct hdr {
  * there.
  *
  * HDR_STRUCT(foo, FOO_FIELDS) in the header file defines `struct foo` (host order) and the inline functions foo_get()
- * and foo_put(), which have no branches. HDR_TABLE(foo, FOO_FIELDS) in the source file defines `foo_fields[]` for its
- * `struct hdr`.
+ * and foo_put(), which have no branches. HDR_ENDS(foo, FOO_FIELDS) defines `struct foo_ends`, of which only the sizes
+ * of its members count: HDR_END(foo, kind) is the number of bytes of the header up to the end of that field.
+ * HDR_TABLE(foo, FOO_FIELDS) in the source file defines `foo_fields[]` for its `struct hdr`.
  */
 /* clang-format off */
 #define HDR_MEMBER_U(ctype, member, bit, width, ...)                                                                   \
@@ -180,6 +181,14 @@ struct hdr {
     {                                                                                                                  \
         LIST(HDR_PUT_U, HDR_PUT_A, HDR_NONE)                                                                           \
     }
+
+#define HDR_END_U(ctype, member, bit, width, ...) char member[((bit) + (width) + 7) / 8];
+#define HDR_END_A(member, bit, width, ...)        char member[((bit) + (width) + 7) / 8];
+#define HDR_ENDS(name, LIST)                                                                                           \
+    struct name##_ends {                                                                                               \
+        LIST(HDR_END_U, HDR_END_A, HDR_NONE)                                                                           \
+    };
+#define HDR_END(name, member) (sizeof((const struct name##_ends *)0)->member)
 
 #define HDR_TABLE(name, LIST)                                                                                          \
     static const struct field name##_fields[] = {LIST(HDR_FIELD_U, HDR_FIELD_A, HDR_FIELD_V)};

@@ -214,6 +214,25 @@ unsigned cm_private_max(unsigned attr)
     return c ? CM_BODY_LEN - c->private_off : 0;
 }
 
+unsigned cm_private_captured(const struct cm_msg *m)
+{
+    unsigned max = cm_private_max(m->mad.attr_id);
+
+    return m->cut < max ? max - m->cut : 0;
+}
+
+void cm_clear_halves(uint8_t body[CM_BODY_LEN], unsigned attr, uint32_t captured)
+{
+    const struct hdr *h = layout_of(attr)->hdr;
+
+    for (unsigned i = 0; i < h->nfields; i++) {
+        const struct field *f = &h->fields[i];
+        unsigned first = f->bit / 8, end = (f->bit + f->width + 7u) / 8;
+        if (f->flags & FLD_MEMBER && first < captured && captured < end && end < CM_BODY_LEN)
+            memset(body + first, 0, captured - first);
+    }
+}
+
 void cm_decode(struct pkt *p, uint32_t off, const struct mad *m)
 {
     const struct cm_layout *c = layout_of(m->attr_id);

@@ -9,6 +9,7 @@
 #define CM_CLASS_VERSION 2
 #define CM_METHOD_SEND   0x03
 #define CM_BODY_LEN      232 /* bytes of every message after the MAD header */
+#define CM_CUT_MAX       224 /* of them, bytes that may not have been captured: the two communication ids were */
 
 /* Messages, by the attribute id of the MAD. Their structs are in cm_layout.h: struct cm_req, struct cm_mra ... */
 enum cm_attr {
@@ -156,6 +157,7 @@ static inline uint64_t cm_service_ip(uint8_t port_space, uint16_t port)
 /* A message. mad.attr_id (enum cm_attr) tells which member of the union is valid. Numbers are in host order. */
 struct cm_msg {
     struct mad mad;
+    uint8_t cut; /* bytes at its end that were not captured, 0 to CM_CUT_MAX; a field that is not there in full is 0 */
     union {
         struct cm_req req;
         struct cm_mra mra;
@@ -170,12 +172,28 @@ struct cm_msg {
         struct cm_apr apr;
     };
 };
+/* Whether field `field` of the message `m`, a cm_`name`, was captured in full: CM_HAS(m, req, qpn). */
+#define CM_HAS(m, name, field) (cm_msg_captured(m) >= HDR_END(cm_##name, field))
+/* Bytes of the message (behind the MAD header) that were captured. */
+static inline size_t cm_msg_captured(const struct cm_msg *m)
+{
+    return CM_BODY_LEN - m->cut;
+}
+/* Bytes of its private data that were captured. */
+unsigned cm_private_captured(const struct cm_msg *m);
+/* Whether the header of the RDMA IP CM service, at the start of the private data of a REQ or SIDR_REQ, was captured. */
+static inline bool cm_has_ip(const struct cm_msg *m)
+{
+    return cm_private_captured(m) >= CM_IP_LEN;
+}
+
 /* Read the MAD of `len` bytes at `p`. False if it is shorter than 256 bytes, of another class, or not a message of enum
  * cm_attr. */
 bool cm_msg_decode(struct cm_msg *m, const uint8_t *p, size_t len);
 /* Write all 256 bytes of a message; mad.attr_id must be one of enum cm_attr. */
 void cm_msg_encode(uint8_t p[MAD_LEN], const struct cm_msg *m);
-/* Read the message of a decoded packet; false if the packet has none, or it was not captured in full. */
+/* Read the message of a decoded packet, of which the snap length may have cut bytes: see `cut`. False if the packet has
+ * none, or less was captured than the communication ids, which most messages begin with. */
 bool cm_msg_of(struct cm_msg *m, const struct pkt *p);
 /* Communication ids of the sender and of the receiver of a message, 0 for an id that the message does not have:
  * SIDR_REQ and SIDR_REP have neither, a REQ has only the sender's. */
@@ -185,6 +203,11 @@ void cm_msg_ids(const struct cm_msg *m, uint32_t *sender, uint32_t *receiver);
 static inline uint32_t cm_rep_qpn(const struct cm_rep *m)
 {
     return m->qpn ? m->qpn : m->eecn;
+}
+/* Whether that number was captured. */
+static inline bool cm_has_rep_qpn(const struct cm_msg *m)
+{
+    return CM_HAS(m, rep, qpn) && (m->rep.qpn || CM_HAS(m, rep, eecn));
 }
 /* ECE vendor id, 24 bits, from its parts in a REP or SIDR_REP. */
 static inline uint32_t cm_rep_vendor(const struct cm_rep *m)
@@ -199,6 +222,9 @@ static inline uint32_t cm_sidr_rep_vendor(const struct cm_sidr_rep *m)
 /* Bytes of private data in a message; 0 for an attribute id that is no message. */
 unsigned cm_private_max(unsigned attr);
 
+/* Of a message of which only the first `captured` bytes are known: set the bytes of a field that ends behind them to 0,
+ * except for private data, of which each byte counts. `attr` is one of enum cm_attr. */
+void cm_clear_halves(uint8_t body[CM_BODY_LEN], unsigned attr, uint32_t captured);
 /* Decode a MAD of class 7 at `off`, whose header is `m` (struct mad_class.decode). */
 void cm_decode(struct pkt *p, uint32_t off, const struct mad *m);
 /* Append the Info column of a CM message. */

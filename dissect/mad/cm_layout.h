@@ -184,6 +184,7 @@ bool cm_ari_version(const uint8_t *p, uint32_t len);
     A(private_data, 1120, 736, FT_BYTES, "infiniband.cm.req.private", "PrivateData",                                   \
       "Data of the consumer; of the RDMA IP CM service its own layer shows it.", cm_req_no_ip)
 HDR_STRUCT(cm_req, CM_REQ_FIELDS)
+HDR_ENDS(cm_req, CM_REQ_FIELDS)
 
 /*
  * MRA: acknowledges a message whose reply will take longer (table 107).
@@ -207,6 +208,7 @@ HDR_STRUCT(cm_req, CM_REQ_FIELDS)
     U(uint8_t, resv1, 77, 3, FT_UINT8, BASE_HEX, NULL, "rdma.cm.mra.reserved1", "Reserved (3 bits)", "Zero.")          \
     A(private_data, 80, 1776, FT_BYTES, "rdma.cm.mra.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_mra, CM_MRA_FIELDS)
+HDR_ENDS(cm_mra, CM_MRA_FIELDS)
 
 /*
  * REJ: rejects a connection (table 108).
@@ -266,6 +268,7 @@ HDR_STRUCT(cm_mra, CM_MRA_FIELDS)
       "Q_Key of that queue pair.")                                                                                     \
     A(private_data, 672, 1184, FT_BYTES, "infiniband.cm.rej.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_rej, CM_REJ_FIELDS)
+HDR_ENDS(cm_rej, CM_REJ_FIELDS)
 
 /*
  * REP: accepts a REQ, from the passive to the active side (table 110).
@@ -326,6 +329,7 @@ HDR_STRUCT(cm_rej, CM_REJ_FIELDS)
       "Channel adapter of the passive side.")                                                                          \
     A(private_data, 288, 1568, FT_BYTES, "infiniband.cm.rep.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_rep, CM_REP_FIELDS)
+HDR_ENDS(cm_rep, CM_REP_FIELDS)
 
 /*
  * RTU: ready to use, from the active to the passive side (table 111).
@@ -343,6 +347,7 @@ HDR_STRUCT(cm_rep, CM_REP_FIELDS)
     CM_REMOTE_ID(U, "infiniband.cm.rtu.remotecommid")                                                                  \
     A(private_data, 64, 1792, FT_BYTES, "infiniband.cm.rtu.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_rtu, CM_RTU_FIELDS)
+HDR_ENDS(cm_rtu, CM_RTU_FIELDS)
 
 /*
  * DREQ: request to disconnect (table 112).
@@ -365,6 +370,7 @@ HDR_STRUCT(cm_rtu, CM_RTU_FIELDS)
     U(uint8_t, resv, 88, 8, FT_UINT8, BASE_HEX, NULL, "rdma.cm.dreq.reserved", "Reserved", "Zero.")                    \
     A(private_data, 96, 1760, FT_BYTES, "infiniband.cm.dreq.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_dreq, CM_DREQ_FIELDS)
+HDR_ENDS(cm_dreq, CM_DREQ_FIELDS)
 
 /*
  * DREP: reply to a DREQ (table 113).
@@ -382,6 +388,7 @@ HDR_STRUCT(cm_dreq, CM_DREQ_FIELDS)
     CM_REMOTE_ID(U, "infiniband.cm.drsp.remotecommid")                                                                 \
     A(private_data, 64, 1792, FT_BYTES, "infiniband.cm.drsp.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_drep, CM_DREP_FIELDS)
+HDR_ENDS(cm_drep, CM_DREP_FIELDS)
 
 /*
  * LAP: request to load an alternate path (table 115).
@@ -445,6 +452,7 @@ HDR_STRUCT(cm_drep, CM_DREP_FIELDS)
     U(uint8_t, resv6, 509, 3, FT_UINT8, BASE_HEX, NULL, "rdma.cm.lap.reserved6", "Reserved (3 bits)", "Zero.")         \
     A(private_data, 512, 1344, FT_BYTES, "rdma.cm.lap.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_lap, CM_LAP_FIELDS)
+HDR_ENDS(cm_lap, CM_LAP_FIELDS)
 
 /*
  * APR: response to a LAP (table 116).
@@ -472,6 +480,7 @@ HDR_STRUCT(cm_lap, CM_LAP_FIELDS)
     A(info, 96, 576, FT_BYTES, "rdma.cm.apr.info", "Additional Information", "What would be accepted.")                \
     A(private_data, 672, 1184, FT_BYTES, "rdma.cm.apr.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_apr, CM_APR_FIELDS)
+HDR_ENDS(cm_apr, CM_APR_FIELDS)
 
 /*
  * SIDR_REQ: asks for the UD queue pair of a service id (table 119).
@@ -500,6 +509,7 @@ HDR_STRUCT(cm_apr, CM_APR_FIELDS)
     A(private_data, 128, 1728, FT_BYTES, "rdma.cm.sidr_req.private", "PrivateData",                                    \
       "Data of the consumer; of the RDMA IP CM service its own layer shows it.", cm_sidr_req_no_ip)
 HDR_STRUCT(cm_sidr_req, CM_SIDR_REQ_FIELDS)
+HDR_ENDS(cm_sidr_req, CM_SIDR_REQ_FIELDS)
 
 /*
  * SIDR_REP: reply to a SIDR_REQ (table 120).
@@ -540,6 +550,7 @@ HDR_STRUCT(cm_sidr_req, CM_SIDR_REQ_FIELDS)
       "With status 4: ClassPortInfo of the port to ask instead.")                                                      \
     A(private_data, 768, 1088, FT_BYTES, "rdma.cm.sidr_rep.private", "PrivateData", "Data of the consumer.")
 HDR_STRUCT(cm_sidr_rep, CM_SIDR_REP_FIELDS)
+HDR_ENDS(cm_sidr_rep, CM_SIDR_REP_FIELDS)
 
 /*
  * Header of the RDMA IP CM service, 36 bytes, at the start of the private data of a REQ or SIDR_REQ (annex A11).

@@ -96,7 +96,7 @@ static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t n
         return;
     spans_add(&d->spans, c->rep_ts, TIME_CM, NO_EPISODE);
     spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
-    if (c->have_req_timer)
+    if (!c->passive)
         d->usual = d->by_rep = c->rep_ts - c->req_ts;
 }
 

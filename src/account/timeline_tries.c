@@ -153,7 +153,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
 {
     const struct conn_params *c = &f->params;
-    bool known = (c->have_timeout || c->have_req_timer) && c->timeout;
+    bool known = c->timeout_known && c->timeout;
 
     if (known)
         return silence >= ack_timeout(c->timeout) / 2;
@@ -178,7 +178,7 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t silence = now - d->spans.at;
     bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(d, e, silence));
-    bool known = f->params.have_timeout || f->params.have_req_timer;
+    bool known = f->params.timeout_known;
 
     if (e->why == BACK_SEQ_NAK && !known && silence < NAK_HEEDED)
         return e->why;
@@ -254,7 +254,7 @@ void timeline_other(struct timeline *t, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     h = host_at(t, &src, tap);
     *h = (struct host_seen){src, tap, p->frame->ts, true};
-    if (!(p->have & H_MAD) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_DREQ)
+    if (!(p->have & H_MAD) || !cm_msg_of(&m, p) || m.mad.attr_id != CM_DREQ || !CM_HAS(&m, dreq, remote_qpn))
         return;
     flow = conn_flow_named(observer_conns(t->observer), tap, &src, &dst, m.dreq.remote_qpn);
     if (flow == FLOW_NONE)
@@ -354,7 +354,7 @@ static bool is_spent(const struct timeline *t, const struct direction *d, uint32
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(t->observer), flow)->params;
 
-    return (c->have_timeout || c->have_req_timer) && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
+    return c->retry_known && d->stuck.open && d->backs > 0 && d->backs >= c->retry_cnt;
 }
 
 /* The requester gives up at once; if its last go-back-N was for a NAK, only when its ACK timer has expired. */

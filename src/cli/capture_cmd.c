@@ -25,7 +25,7 @@ static int parse_pair(struct trace *t, const char *arg)
 
     if (t->n_pairs == TRACE_PAIRS)
         return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
-    *k = (struct conn_known){.how = PAIR_USER, .any_psn = true};
+    *k = (struct conn_known){.how = PAIR_USER, .any_psn = {true, true}};
     if (!comma || !conn_end_parse(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
         !conn_end_parse(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
         return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);

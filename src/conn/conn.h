@@ -41,23 +41,30 @@ void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap);
 /* Append the name of a tap as in accounts: the file as given, and ":1" if the number of the interface is not 0. */
 void conn_tap_named(struct buf *b, const char *file, uint32_t iface);
 
+/* How a parameter of one end is known. */
+enum param_known {
+    PARAM_UNKNOWN,  /* no CM message has it, or it was not captured */
+    PARAM_SUPPOSED, /* this end's REQ sets it for the other end, as a rule also for itself: nothing states it */
+    PARAM_STATED,   /* the other end's REQ sets it */
+};
+
 /* Parameters that CM negotiated for the requests of one end. */
 struct conn_params {
-    bool have_depth;   /* depth is known */
-    bool have_timeout; /* timeout and retry_cnt are known (nothing on the wire states the active side's) */
-    /* timeout and retry_cnt are those that this side's REQ sets for the other side, as a rule also its own; not with
-     * have_timeout */
-    bool have_req_timer;
-    bool have_rnr;   /* rnr_retry is known */
-    bool no_credits; /* the other end announced no flow control, or a shared receive queue */
-    uint8_t depth;   /* initiator depth: READs and atomics outstanding at most */
-    uint8_t timeout; /* local ACK timeout, 4.096 us x 2^n; 0: none */
+    bool passive;          /* with req_frame: this end received the REQ, the other one sent it */
+    bool have_depth;       /* depth is known */
+    uint8_t timeout_known; /* enum param_known, of timeout */
+    uint8_t retry_known;   /* enum param_known, of retry_cnt */
+    bool have_rnr;         /* rnr_retry is known */
+    bool have_transport;   /* transport is known */
+    bool no_credits;       /* the other end announced no flow control, or a shared receive queue */
+    uint8_t depth;         /* initiator depth: READs and atomics outstanding at most */
+    uint8_t timeout;       /* local ACK timeout, 4.096 us x 2^n; 0: none */
     /* retries after an ACK timeout, 0 to 7 */
     uint8_t retry_cnt;
     uint8_t rnr_retry;             /* retries after an RNR NAK; 7: no limit */
     uint16_t pkey;                 /* of the REQ; 0: not known */
-    uint8_t transport;             /* with req_frame: enum cm_transport of the REQ */
-    uint8_t ext_transport;         /* with req_frame and CM_TRANSPORT_EXT: 1 is XRC */
+    uint8_t transport;             /* enum cm_transport of the REQ */
+    uint8_t ext_transport;         /* with CM_TRANSPORT_EXT: 1 is XRC; 0: not known */
     uint64_t req_frame, rep_frame; /* frames of REQ and REP; 0: no CM */
     ns_t req_ts, rep_ts;           /* of a flow: when they passed its tap; 0: they did not */
 };
@@ -114,7 +121,7 @@ struct conn_known {
     uint8_t greeting[CONN_GREETING]; /* the consumer's private data of the REQ, from their first byte */
     /* where it was learnt from */
     enum pairing how;
-    bool any_psn;                        /* psn[] are not known */
+    bool any_psn[2];                     /* psn[] of this end is not known */
     bool over;                           /* it was closed at `tap`: the same ids and PSNs are another connection */
     uint32_t tap;                        /* where it was learnt */
     struct conn_params params[2];        /* of the requests that this end sends; without times */

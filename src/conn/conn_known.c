@@ -12,7 +12,7 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     f->sqpn = k->qpn[!end];
     f->have_sqpn = true;
     f->paired_by = (uint8_t)k->how;
-    f->have_psn = !k->any_psn;
+    f->have_psn = !k->any_psn[!end];
     f->psn = k->psn[!end];
     f->params = k->params[!end];
     for (unsigned i = 0; i < k->n_setup; i++)
@@ -127,7 +127,7 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
 
     if (k) { /* new flows between these queue pairs do not get it either */
         k->how = PAIR_PSN;
-        k->any_psn = true;
+        k->any_psn[0] = k->any_psn[1] = true;
         k->pmtu = 0;
         k->upper = NULL;
         memset(k->params, 0, sizeof k->params);

@@ -339,7 +339,7 @@ static enum why_back why_back(struct observer *o, const struct event *e)
 {
     const struct conn_params *c = &o->flow[e->flow].params;
 
-    e->h->timeout = c->have_timeout || c->have_req_timer ? c->timeout : 0;
+    e->h->timeout = c->timeout_known ? c->timeout : 0;
     return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
 }
 

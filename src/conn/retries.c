@@ -14,7 +14,7 @@ uint32_t retries_used(const struct observer *w, const struct req_dir *h)
  * direction, the silence is at least an ACK timeout, and no new request followed. */
 static bool is_unanswered(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence)
 {
-    bool known = (c->have_timeout || c->have_req_timer) && c->timeout;
+    bool known = c->timeout_known && c->timeout;
 
     return silence >= timer_earliest(ack_timeout(known ? c->timeout : 1)) &&
            observer_tries(w, h->flow)->next == h->next && observer_sees_responses(w, h->flow);
@@ -27,11 +27,11 @@ bool retries_gave_up(const struct observer *w, const struct req_dir *h, const st
 
     if (!tries || (!h->rsp_packets && !is_unanswered(w, h, c, silence)))
         return false;
-    if (tries >= RETRIES_MAX || (c->have_timeout && tries >= c->retry_cnt))
+    if (tries >= RETRIES_MAX || (c->retry_known == PARAM_STATED && tries >= c->retry_cnt))
         return true;
     if (silence <= 0)
         return false;
-    if (c->have_req_timer && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
+    if (c->retry_known && tries >= c->retry_cnt && now - h->last_ts >= timer_earliest(silence))
         return true; /* the ACK timer expired again */
     return now - h->last_ts > STOPPED_AFTER * silence;
 }
@@ -40,13 +40,13 @@ bool retries_spent(const struct observer *w, const struct req_dir *h, const stru
 {
     const struct tries *t = observer_tries(w, h->flow);
 
-    return t->n && t->n >= (c->have_timeout || c->have_req_timer ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
+    return t->n && t->n >= (c->retry_known ? c->retry_cnt : RETRIES_MAX) && t->next == h->next;
 }
 
 bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 {
     ns_t timer = ack_timeout(c->timeout);
 
-    return (c->have_timeout || c->have_req_timer) && c->timeout && c->retry_cnt == 0 &&
+    return c->timeout_known && c->timeout && c->retry_known && c->retry_cnt == 0 &&
            waited >= (closed ? timer_earliest(timer) : timer * 4);
 }

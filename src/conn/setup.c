@@ -10,21 +10,23 @@
 
 static void half_cm(struct setup_half *h, const struct cm_msg *m)
 {
-    if (m->mad.attr_id == CM_REQ) {
+    if (m->mad.attr_id == CM_REQ && CM_HAS(m, req, qpn)) {
         h->kind = SETUP_REQ;
         h->id = m->req.local_id;
         h->qpn = m->req.qpn;
         h->psn = m->req.psn;
-    } else if (m->mad.attr_id == CM_REP) {
+        h->any_psn = !CM_HAS(m, req, psn);
+    } else if (m->mad.attr_id == CM_REP && cm_has_rep_qpn(m)) {
         h->kind = SETUP_REP;
         h->id = m->rep.local_id;
         h->peer_id = m->rep.remote_id;
         h->qpn = cm_rep_qpn(&m->rep);
         h->psn = m->rep.psn;
+        h->any_psn = !CM_HAS(m, rep, psn);
     } else if (m->mad.attr_id == CM_SIDR_REQ) {
         h->kind = SETUP_SIDR_REQ;
         h->id = m->sidr_req.request_id;
-    } else if (m->mad.attr_id == CM_SIDR_REP && m->sidr_rep.status == CM_SIDR_SUCCESS) {
+    } else if (m->mad.attr_id == CM_SIDR_REP && m->sidr_rep.status == CM_SIDR_SUCCESS && CM_HAS(m, sidr_rep, qpn)) {
         h->kind = SETUP_SIDR_REP;
         h->peer_id = m->sidr_rep.request_id;
         h->qpn = m->sidr_rep.qpn;
@@ -154,10 +156,11 @@ static void learn_alternate(struct setup_req *r, const struct cm_req *m)
 }
 
 /* The upper protocol, and the consumer's private data. */
-static void learn_upper(struct setup_req *r, const struct cm_req *m)
+static void learn_upper(struct setup_req *r, const struct cm_msg *msg)
 {
-    uint32_t from = cm_service_is_ip(m->service_id) ? CM_IP_LEN : 0,
-             len = min_u32(sizeof m->private_data - from, CONN_GREETING);
+    const struct cm_req *m = &msg->req;
+    uint32_t from = cm_service_is_ip(m->service_id) ? CM_IP_LEN : 0, there = cm_private_captured(msg),
+             len = min_u32(there > from ? there - from : 0, CONN_GREETING);
     struct ulp_named upper = ulp_of_req(m->service_id, m->private_data + from, len);
 
     r->upper = upper.name;
@@ -167,6 +170,35 @@ static void learn_upper(struct setup_req *r, const struct cm_req *m)
     memcpy(r->greeting, m->private_data + from, len);
 }
 
+/* True if an end announces that it sends no end-to-end credits: no flow control, or a shared receive queue. What was
+ * not captured announces nothing. */
+static bool sends_no_credits(bool have_flow_ctrl, bool flow_ctrl, bool srq)
+{
+    return (have_flow_ctrl && !flow_ctrl) || srq;
+}
+
+/* What the REQ `m`, in frame `frame`, states of the requests of the passive side. */
+static struct conn_params params_of_req(const struct cm_msg *msg, uint64_t frame)
+{
+    const struct cm_req *m = &msg->req;
+
+    return (struct conn_params){
+        .passive = true,
+        .timeout_known = CM_HAS(msg, req, prim_ack_timeout) ? PARAM_STATED : PARAM_UNKNOWN,
+        .retry_known = CM_HAS(msg, req, retry_count) ? PARAM_STATED : PARAM_UNKNOWN,
+        .have_rnr = CM_HAS(msg, req, rnr_retry),
+        .have_transport = CM_HAS(msg, req, transport),
+        .no_credits = sends_no_credits(CM_HAS(msg, req, flow_ctrl), m->flow_ctrl, m->srq),
+        .timeout = m->prim_ack_timeout,
+        .retry_cnt = m->retry_count,
+        .rnr_retry = m->rnr_retry,
+        .pkey = m->pkey,
+        .transport = m->transport,
+        .ext_transport = m->ext_transport,
+        .req_frame = frame,
+    };
+}
+
 static void learn_req(struct learner *l, const struct pkt *p, const struct setup_msg *msg)
 {
     struct setup_req *r = req_place(l, &msg->half);
@@ -174,23 +206,19 @@ static void learn_req(struct learner *l, const struct pkt *p, const struct setup
 
     if (!r)
         return;
-    *r =
-        (struct setup_req){.half = msg->half, .ts = p->frame->ts, .pmtu = cm_mtu_bytes(m->mtu), .depth = m->init_depth};
-    learn_upper(r, m);
+    *r = (struct setup_req){.half = msg->half,
+                            .ts = p->frame->ts,
+                            .pmtu = cm_mtu_bytes(m->mtu),
+                            .have_depth = CM_HAS(&msg->cm, req, init_depth),
+                            .depth = m->init_depth};
+    learn_upper(r, &msg->cm);
+    r->has_gids = CM_HAS(&msg->cm, req, prim_rgid);
     r->gid[0].network = r->gid[1].network = p->network;
     memcpy(r->gid[0].b, m->prim_lgid, sizeof r->gid[0].b);
     memcpy(r->gid[1].b, m->prim_rgid, sizeof r->gid[1].b);
-    learn_alternate(r, m);
-    r->peer = (struct conn_params){.have_timeout = true,
-                                   .have_rnr = true,
-                                   .no_credits = !m->flow_ctrl || m->srq,
-                                   .timeout = m->prim_ack_timeout,
-                                   .retry_cnt = m->retry_count,
-                                   .rnr_retry = m->rnr_retry,
-                                   .pkey = m->pkey,
-                                   .transport = m->transport,
-                                   .ext_transport = m->ext_transport,
-                                   .req_frame = p->frame->number};
+    if (CM_HAS(&msg->cm, req, alt_ack_timeout))
+        learn_alternate(r, m);
+    r->peer = params_of_req(&msg->cm, p->frame->number);
 }
 
 /* The oldest REQ that `rep` answers; NULL: none. */
@@ -267,6 +295,39 @@ static void learn_apr(struct learner *l, struct conn_table *t, const struct pkt 
     }
 }
 
+/* What a REP, in frame `frame`, and the REQ `r` before it state of the requests of the active side. */
+static struct conn_params params_of_rep(const struct setup_req *r, const struct cm_msg *msg, uint64_t frame)
+{
+    const struct cm_rep *m = &msg->rep;
+
+    return (struct conn_params){
+        .have_depth = r->have_depth && CM_HAS(msg, rep, resp_res),
+        .have_rnr = CM_HAS(msg, rep, rnr_retry),
+        .timeout_known = r->peer.timeout_known ? PARAM_SUPPOSED : PARAM_UNKNOWN,
+        .retry_known = r->peer.retry_known ? PARAM_SUPPOSED : PARAM_UNKNOWN,
+        .have_transport = r->peer.have_transport,
+        .no_credits = sends_no_credits(CM_HAS(msg, rep, flow_ctrl), m->flow_ctrl, m->srq),
+        .depth = r->depth < m->resp_res ? r->depth : m->resp_res,
+        .timeout = r->peer.timeout,
+        .retry_cnt = r->peer.retry_cnt,
+        .rnr_retry = m->rnr_retry,
+        .pkey = r->peer.pkey,
+        .transport = r->peer.transport,
+        .ext_transport = r->peer.ext_transport,
+        .req_frame = r->peer.req_frame,
+        .rep_frame = frame,
+    };
+}
+
+/* Learn the connection once more by the GIDs that the REQ names: on InfiniBand, packets without a GRH have others. */
+static void learn_gids(struct conn_table *t, struct conn_known *k, const struct setup_req *r)
+{
+    if (!r->has_gids || memcmp(k->addr, r->gid, sizeof k->addr) == 0)
+        return;
+    memcpy(k->addr, r->gid, sizeof k->addr);
+    conn_learn(t, k);
+}
+
 static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
     struct setup_req *req = req_of(l, &msg->half);
@@ -281,6 +342,8 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.qpn[1] = msg->half.qpn;
     k.psn[0] = msg->half.psn;
     k.psn[1] = req->half.psn;
+    k.any_psn[0] = msg->half.any_psn;
+    k.any_psn[1] = req->half.any_psn;
     k.id[0] = req->half.id;
     k.id[1] = msg->half.id;
     k.pmtu = req->pmtu;
@@ -290,31 +353,17 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.greeting_len = req->greeting_len;
     memcpy(k.greeting, req->greeting, sizeof k.greeting);
     k.params[1] = req->peer;
-    k.params[1].have_depth = true;
+    k.params[1].have_depth = CM_HAS(&msg->cm, rep, init_depth);
     k.params[1].depth = m->init_depth;
     k.params[1].rep_frame = p->frame->number;
-    k.params[0] = (struct conn_params){.have_depth = true,
-                                       .have_rnr = true,
-                                       .have_req_timer = true,
-                                       .timeout = req->peer.timeout,
-                                       .retry_cnt = req->peer.retry_cnt,
-                                       .no_credits = !m->flow_ctrl || m->srq,
-                                       .depth = req->depth < m->resp_res ? req->depth : m->resp_res,
-                                       .rnr_retry = m->rnr_retry,
-                                       .pkey = req->peer.pkey,
-                                       .transport = req->peer.transport,
-                                       .ext_transport = req->peer.ext_transport,
-                                       .req_frame = req->peer.req_frame,
-                                       .rep_frame = p->frame->number};
+    k.params[0] = params_of_rep(req, &msg->cm, p->frame->number);
     k.setup[k.n_setup++] = (struct conn_setup){msg->half.tap, req->ts, p->frame->ts};
     conn_learn(t, &k);
-    if (memcmp(k.addr, req->gid, sizeof k.addr) != 0 && p->encap == ENCAP_IB) {
-        memcpy(k.addr, req->gid, sizeof k.addr);
-        conn_learn(t, &k);
-    }
+    if (p->encap == ENCAP_IB)
+        learn_gids(t, &k, req);
     req->passive_id = msg->half.id;
     req->lid_path.qpn[1] = req->gid_path.qpn[1] = msg->half.qpn;
-    if (req->has_alt && m->failover == CM_FAILOVER_ACCEPTED)
+    if (req->has_alt && CM_HAS(&msg->cm, rep, failover) && m->failover == CM_FAILOVER_ACCEPTED)
         learn_paths(t, req, p->encap == ENCAP_IB);
 }
 
@@ -411,9 +460,9 @@ static void learn_later(struct learner *l, struct conn_table *t, const struct pk
 
     if (p->icrc == CRC_BAD || !cm_msg_of(&m, p))
         return;
-    if (m.mad.attr_id == CM_LAP)
+    if (m.mad.attr_id == CM_LAP && CM_HAS(&m, lap, ack_timeout))
         learn_lap(l, p, &m.lap);
-    if (m.mad.attr_id == CM_APR)
+    if (m.mad.attr_id == CM_APR && CM_HAS(&m, apr, status))
         learn_apr(l, t, p, &m.apr);
     if (m.mad.attr_id != CM_DREQ && m.mad.attr_id != CM_DREP)
         return;

@@ -36,6 +36,7 @@ struct setup_half {
     uint32_t qpn;     /* of its sender; SIDR_REQ: 0, not known */
     /* exchange: first PSN that its sender sends; REQ, REP: first PSN that its receiver sends (starting PSN); SIDR: 0 */
     uint32_t psn;
+    bool any_psn;         /* REQ, REP: it was not captured, psn is 0 */
     struct conn_addr end; /* exchange: address of the queue pair, a LID as ::lid; CM: src */
     unsigned smc_type;    /* exchange of SMC-R: SMC_ACCEPT or SMC_CONFIRM; else 0 */
     uint8_t smc[SETUP_SMC_END];
@@ -47,7 +48,8 @@ struct setup_msg {
     struct cm_msg cm; /* not for SETUP_EXCHANGE */
 };
 
-/* Recognise a half; false: the packet carries none, or is a CM message with a bad ICRC. */
+/* Recognise a half; false: the packet carries none, or is a CM message with a bad ICRC, or of which the queue pair was
+ * not captured. */
 bool setup_msg_of(struct setup_msg *m, const struct pkt *p);
 /* True if `answer` is the other half of `first`, which came before it. */
 bool setup_answers(const struct setup_half *answer, const struct setup_half *first);
@@ -71,11 +73,13 @@ struct setup_req {
     uint8_t greeting_len;               /* likewise */
     uint8_t greeting[CONN_GREETING];
     struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */
+    bool have_depth;         /* depth is known */
     uint8_t depth;           /* initiator depth that the REQ states */
     bool over;               /* the connection was closed: the same REQ begins another one */
     /* local and remote GID of the primary path: data packets with a GRH carry them, even if the REQ came without a
      * GRH */
     struct conn_addr gid[2];
+    bool has_gids;             /* both were captured */
     bool has_alt;              /* the REQ offers an alternate path: */
     struct conn_path lid_path; /* native InfiniBand: by LIDs */
     struct conn_path gid_path; /* by GIDs; queue pairs and first path are those of the connection, once REP was seen */

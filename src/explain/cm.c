@@ -317,11 +317,12 @@ void explain_cm(struct explainer *x, const struct pkt *p)
     switch (m.mad.attr_id) {
     case CM_REQ:
         req = cm_sent(x, p, CM_REQ, m.req.local_id);
-        req->wait = cm_time(m.req.local_timeout);
+        req->wait = CM_HAS(&m, req, local_timeout) ? cm_time(m.req.local_timeout) : 0;
         req->qpn = m.req.qpn;
         break;
     case CM_MRA:
-        cm_answered(x, p, m.mra.about == CM_ABOUT_REQ ? CM_REQ : CM_REP, CM_MRA, m.mra.remote_id);
+        if (CM_HAS(&m, mra, about))
+            cm_answered(x, p, m.mra.about == CM_ABOUT_REQ ? CM_REQ : CM_REP, CM_MRA, m.mra.remote_id);
         break;
     case CM_REP:
         cm_rep(x, p, &m.rep);
@@ -330,12 +331,15 @@ void explain_cm(struct explainer *x, const struct pkt *p)
         cm_rtu(x, p, m.rtu.remote_id);
         break;
     case CM_REJ:
+        if (!CM_HAS(&m, rej, reason))
+            break;
         cm_answered(x, p, m.rej.about == CM_ABOUT_REP ? CM_REP : CM_REQ, CM_REJ, m.rej.remote_id);
         (m.rej.reason == CM_REJ_TIMEOUT ? cm_gave_up : cm_rejected)(x, p, &m.rej);
         break;
     case CM_DREQ:
         cm_sent(x, p, CM_DREQ, m.dreq.local_id)->qpn = m.dreq.remote_qpn;
-        cm_closed(x, p, m.dreq.remote_qpn);
+        if (CM_HAS(&m, dreq, remote_qpn))
+            cm_closed(x, p, m.dreq.remote_qpn);
         break;
     case CM_DREP:
         cm_answered(x, p, CM_DREQ, CM_DREP, m.drep.remote_id);

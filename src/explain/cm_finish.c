@@ -180,7 +180,7 @@ static void inferred(struct explainer *x, struct cm_sent *c, struct incident *st
     } else if (c->used_frame) {
         incident_add(st, SAY(CM_WENT_ON, .other = c->used_frame, .attr = c->attr));
         incident_frame(st, ROLE_EVIDENCE, c->used_frame);
-    } else if (c->attr == CM_REQ && prompt && c->silence > c->wait) {
+    } else if (c->attr == CM_REQ && prompt && c->wait && c->silence > c->wait) {
         incident_add(st, SAY(CM_REQ_LOST, .time = c->wait));
     } else if (c->attr == CM_REP && prompt && h && h->have_next && h->first_ts >= cm_latest(c)->ts) {
         incident_add(st, SAY(CM_REP_LOST, .other = h->first_frame));

@@ -14,7 +14,7 @@
 static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    bool known = c->have_timeout || c->have_req_timer || retries_used(x->observer, h) >= RETRIES_MAX;
+    bool known = c->retry_known || retries_used(x->observer, h) >= RETRIES_MAX;
     struct fact f = {.sentence = st->cause == CAUSE_HALF_OPEN ? SENTENCE_RETRIES_CLOSED : SENTENCE_RETRIES_USED_UP,
                      .psn = st->psn,
                      .m = !known,
@@ -102,9 +102,9 @@ static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_
                           const struct req_dir *h)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
-    bool known = c->have_timeout || c->have_req_timer, left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+    bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
 
-    return (known && retries_used(x->observer, h) < c->retry_cnt) ||
+    return (c->retry_known && retries_used(x->observer, h) < c->retry_cnt) ||
            (left && t->closing.left_ts - h->back_ts < timer_earliest(st->silence));
 }
 
@@ -205,7 +205,7 @@ void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct re
 
 ns_t longest_timer(const struct conn_params *c)
 {
-    bool known = (c->have_timeout || c->have_req_timer) && c->timeout;
+    bool known = c->timeout_known && c->timeout;
 
     return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
 }

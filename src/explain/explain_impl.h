@@ -22,7 +22,7 @@ struct cm_seen {
 struct cm_sent {
     uint16_t attr;
     uint32_t id, tap; /* communication id of its sender */
-    uint32_t qpn;     /* REQ, REP: its sender's; DREQ: its receiver's */
+    uint32_t qpn;     /* REQ, REP: its sender's; DREQ: its receiver's; 0: not captured */
     uint32_t answers; /* REP: communication id of the REQ's sender */
     struct conn_addr src, dst;
     uint32_t incident;
@@ -36,7 +36,7 @@ struct cm_sent {
     uint32_t used_frame;              /* request sent by the receiver before the latest copy: shows which was lost */
     bool answer_lost;                 /* the response was lost: that is why it was retransmitted */
     ns_t silence;                     /* before the latest copy */
-    ns_t wait;                        /* REQ: the responder retransmits its REP after this time */
+    ns_t wait;                        /* REQ: the responder retransmits its REP after this time; 0: not captured */
 };
 /* An RTU captured before its REP: the clocks of the two directions differ. frame 0: the place is free. */
 struct early_rtu {

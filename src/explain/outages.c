@@ -529,7 +529,7 @@ static bool spans(struct explainer *x, const struct incident *st, const struct q
     if (!meanwhile || !st->silence || st->flow == FLOW_NONE || !incident_stands(st))
         return false;
     c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    timer = (c->have_timeout || c->have_req_timer) && c->timeout ? (ns_t)4096 << c->timeout : 0;
+    timer = c->timeout_known && c->timeout ? (ns_t)4096 << c->timeout : 0;
     return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
 }
 

@@ -58,14 +58,11 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
 {
     unsigned code = code_of(st->silence);
 
-    if (c->have_timeout && !c->timeout) {
-        buf_printf(b, "ACK timeout code 0, no timer, retry count %u, by CM", c->retry_cnt);
-        return;
-    }
-    if (c->have_timeout) {
-        buf_printf(b, "ACK timeout code %u, ", c->timeout);
-        buf_rounded(b, (ns_t)TIMEOUT_UNIT << c->timeout);
-        buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
+    if (c->timeout_known == PARAM_STATED) {
+        buf_printf(b, c->timeout ? "ACK timeout code %u, " : "ACK timeout code %u, no timer", c->timeout);
+        if (c->timeout)
+            buf_rounded(b, (ns_t)TIMEOUT_UNIT << c->timeout);
+        buf_printf(b, c->retry_known ? ", retry count %u, by CM" : ", by CM", c->retry_cnt);
         return;
     }
     if (!code)
@@ -73,7 +70,9 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
     buf_puts(b, "ACK timeout about ");
     buf_rounded(b, st->silence);
     buf_printf(b, " (code %u if the adapter waits no longer than it must)", code);
-    if (tries > 1 && tries <= RETRIES_MAX)
+    if (c->retry_known == PARAM_STATED)
+        buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
+    else if (tries > 1 && tries <= RETRIES_MAX)
         buf_printf(b, tries < RETRIES_MAX ? ", retry count %u or more" : ", retry count %u", tries);
 }
 

@@ -168,9 +168,8 @@ struct sizes {
 static bool is_spent(struct explainer *x, const struct req_dir *h, const struct sent *s)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), h->flow)->params;
-    bool known = c->have_timeout || c->have_req_timer;
 
-    return s->copies > (known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
+    return s->copies > (c->retry_known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
 }
 
 static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)

@@ -118,8 +118,9 @@ static bool is_empty(struct explainer *x, const struct cm_sent *rep)
     const struct cm_sent *req =
         rep->n && rep->attr == CM_REP && (rep->answer.attr == CM_RTU || rep->between.attr == CM_RTU) ? req_of(x, rep)
                                                                                                      : NULL;
+    bool known = req && req->qpn && rep->qpn; /* both queue pairs */
 
-    return req && !is_at_earlier_tap(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) &&
+    return known && !is_at_earlier_tap(x, rep) && !is_used(x, &rep->dst, &rep->src, rep->qpn) &&
            !is_used(x, &req->dst, &req->src, req->qpn);
 }
 

@@ -9,8 +9,8 @@ static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, 
     /* the first packets may have been lost before the tap: `p` need not have the first PSN */
     bool from_start = !new_conn && c->have_psn && psn_in(p->bth.psn, c->psn, TRACK_SENT);
     const struct conn_params *k = &c->params;
-    int timeout = k->have_timeout ? k->timeout : j->o.ack_timeout,
-        retries = k->have_timeout ? k->retry_cnt : j->o.retry_cnt;
+    int timeout = k->timeout_known == PARAM_STATED ? k->timeout : j->o.ack_timeout,
+        retries = k->retry_known == PARAM_STATED ? k->retry_cnt : j->o.retry_cnt;
     const struct shadow_params r = {
         .service = p->bth.opcode >> 5,
         .timeout = timeout > 0 ? (uint8_t)timeout : 0,
@@ -50,7 +50,7 @@ static void begin_path(const struct judge *j, uint32_t flow, struct jflow *f)
     struct requester *r = &f->shadow->req.r;
 
     r->retry_left = (uint8_t)min_u32(r->p.retry_cnt + 1u, UINT8_MAX);
-    if (k->have_timeout)
+    if (k->timeout_known == PARAM_STATED)
         r->p.timeout = k->timeout;
 }
 

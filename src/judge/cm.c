@@ -119,6 +119,8 @@ static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 
     if (s->established)
         return 0;
+    if (!CM_HAS(&s->req.m, req, remote_timeout))
+        return N_COMPLETE;
     return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
 }
 
@@ -142,6 +144,7 @@ static void first_copy(struct cm_copies *o, const struct cm_packet *c)
 static void check_retransmission(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
+    unsigned max_retries = CM_HAS(&c->s->req.m, req, max_retries) ? req->max_retries : UINT8_MAX;
     ns_t gap = c->p->frame->ts - o->ts,
          tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
     struct verdict v;
@@ -151,15 +154,15 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
         first_copy(o, c);
         return;
     }
-    if (gap < COPY_WITHIN && cm_msg_hash(c->m) == cm_msg_hash(&o->m))
+    if (gap < COPY_WITHIN && cm_msg_same(c->m, &o->m))
         return;
     bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
     if (answers)
         gap = INT64_MAX / 2; /* one copy may answer a duplicate REQ: then no timer was involved */
     if (!answers || !c->s->req_retransmitted)
         o->copies += o->copies < UINT8_MAX;
-    v = cm_retry_check(&o->m, c->m, o->copies, req->max_retries,
-                       c->from_active ? req->remote_timeout : req->local_timeout, gap + tolerance);
+    v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
+                       gap + tolerance);
     o->ts = c->p->frame->ts;
     if (verdict_ok(v))
         return;
@@ -183,8 +186,7 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
     const struct cm_exchange *s = c->s;
     ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN;
 
-    if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN &&
-        cm_msg_hash(c->m) == cm_msg_hash(&s->req.m))
+    if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
     return s->ended &&
            (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + judge_step(j, c->p));
@@ -212,33 +214,47 @@ static void take_req(struct judge *j, struct cm_packet *c)
         .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
-    judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, c->m->req.qpn);
-    judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->req.psn);
+    if (CM_HAS(c->m, req, qpn))
+        judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, c->m->req.qpn);
+    if (CM_HAS(c->m, req, psn))
+        judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->req.psn);
     cm_ends_req(j, c);
 }
 
 static void take_rep(struct judge *j, struct cm_packet *c)
 {
+    const struct cm_msg *req = &c->s->req.m;
     struct verdict v;
 
     if (c->from_active)
         return;
     check_retransmission(j, &c->s->rep, c);
-    if (c->s->rep.copies == 1) {
+    if (c->s->rep.copies == 1 && CM_HAS(c->m, rep, psn)) {
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, cm_rep_qpn(&c->m->rep));
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->rep.psn);
     }
     cm_ends_rep(j, c);
     c->s->passive_id = c->m->rep.local_id;
-    v = cm_rep_check(c->m, c->s->req.m.mad.tid, c->s->req.m.req.resp_res);
+    v = cm_rep_check(c->m, req->mad.tid, CM_HAS(req, req, resp_res) ? req->req.resp_res : UINT8_MAX);
     if (!verdict_ok(v))
         report(j, c->p, found_of_verdict(j, c->m, v, c->s->req.frame));
+}
+
+/* Queue pair of the receiver of a message, where `of_active` says whether the active side sent it; CONN_NO_QPN: not
+ * known, as there was no REP, or its number was not captured. */
+static uint32_t qpn_of(const struct cm_packet *c, bool of_active)
+{
+    const struct cm_msg *req = &c->s->req.m, *rep = &c->s->rep.m;
+
+    if (!of_active)
+        return CM_HAS(req, req, qpn) ? req->req.qpn : CONN_NO_QPN;
+    return c->s->rep.copies && cm_has_rep_qpn(rep) ? cm_rep_qpn(&rep->rep) : CONN_NO_QPN;
 }
 
 /* The flow of the connection whose packets the sender of message `c` sends; FLOW_NONE: not known. */
 static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
-    uint32_t qpn = c->from_active ? cm_rep_qpn(&c->s->rep.m.rep) : c->s->req.m.req.qpn;
+    uint32_t qpn = qpn_of(c, c->from_active);
 
     /* without a REP the queue pair may still be that of another connection */
     return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
@@ -268,12 +284,9 @@ static void take_rej(struct judge *j, struct cm_packet *c)
 
 static void take_dreq(struct judge *j, struct cm_packet *c)
 {
-    struct verdict v = verdict_pass();
+    uint32_t qpn = qpn_of(c, c->from_active);
+    struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_dreq_check(c->m, qpn);
 
-    if (!c->from_active)
-        v = cm_dreq_check(c->m, c->s->req.m.req.qpn);
-    else if (c->s->rep.copies)
-        v = cm_dreq_check(c->m, cm_rep_qpn(&c->s->rep.m.rep));
     if (!verdict_ok(v)) {
         report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
     } else { /* the receiver ignores the other one: no DREP is due */
@@ -286,7 +299,7 @@ static void take_dreq(struct judge *j, struct cm_packet *c)
 static void take_mra(struct judge *j, struct cm_packet *c)
 {
     (void)j;
-    if (c->s->mra.frame)
+    if (c->s->mra.frame || !CM_HAS(c->m, mra, service_timeout))
         return;
     c->s->mra.frame = frame_u32(c->p);
     c->s->mra.ts = c->p->frame->ts;
@@ -315,11 +328,15 @@ static void take_lap(struct judge *j, struct cm_packet *c)
     if (!c->s->rep.copies)
         return;
     *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
+    if (!CM_HAS(c->m, lap, rgid)) {
+        l->accepted = true; /* a path that is not known */
+        return;
+    }
     l->addr[0].network = l->addr[1].network = c->p->network;
     memcpy(l->addr[0].b, c->m->lap.lgid, 16);
     memcpy(l->addr[1].b, c->m->lap.rgid, 16);
-    l->qpn[0] = c->from_active ? c->s->req.m.req.qpn : cm_rep_qpn(&c->s->rep.m.rep);
-    l->qpn[1] = c->from_active ? cm_rep_qpn(&c->s->rep.m.rep) : c->s->req.m.req.qpn;
+    l->qpn[0] = qpn_of(c, !c->from_active);
+    l->qpn[1] = qpn_of(c, c->from_active);
 }
 
 static void take_apr(struct judge *j, struct cm_packet *c)
@@ -329,7 +346,7 @@ static void take_apr(struct judge *j, struct cm_packet *c)
     for (unsigned i = 0; i < LAPS; i++)
         if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
             any = true;
-            j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS;
+            j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS; /* also if it was not captured: 0 */
         }
     if (!any)
         report(j, c->p,
@@ -347,7 +364,7 @@ static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
     struct ud_dest *d;
 
     cm_ends_sidr_rep(j, c);
-    if (c->m->sidr_rep.status != CM_SIDR_SUCCESS)
+    if (c->m->sidr_rep.status != CM_SIDR_SUCCESS || !CM_HAS(c->m, sidr_rep, qkey))
         return;
     d = ud_dest(j, conn_tap_of(c->p->frame), &c->src, c->m->sidr_rep.qpn);
     d->have = d->from_sidr = true;
@@ -547,8 +564,10 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &c.src, &c.dst);
     if (!exchange_of(j, &c) || c.from_active || c.s->rep.copies)
         return;
-    check_data_before_rep(j, &c, &c.dst, &c.src, cm_rep_qpn(&m.rep), m.rep.psn);
-    check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
+    if (CM_HAS(&m, rep, psn))
+        check_data_before_rep(j, &c, &c.dst, &c.src, cm_rep_qpn(&m.rep), m.rep.psn);
+    if (CM_HAS(&c.s->req.m, req, psn))
+        check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
 }
 
 /* --- Alternate paths -------------------------------------------------------------------------- */

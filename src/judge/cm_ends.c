@@ -157,13 +157,14 @@ void cm_ends_req(struct judge *j, const struct cm_packet *c)
     const struct cm_req *m = &c->m->req;
     struct cm_ends *e = cm_ends_of(j, c->s);
 
-    check_timewait(j, c, true, m->qpn, m->psn);
+    if (CM_HAS(c->m, req, psn))
+        check_timewait(j, c, true, m->qpn, m->psn);
     *e = (struct cm_ends){.used = true,
                           .tap = conn_tap_of(c->p->frame),
                           .addr = {c->dst, c->src},
                           .id = {0, m->local_id},
-                          .qpn = {0, m->qpn},
-                          .psn = {m->psn, 0},
+                          .qpn = {CONN_NO_QPN, CM_HAS(c->m, req, qpn) ? m->qpn : CONN_NO_QPN},
+                          .psn = {CM_HAS(c->m, req, psn) ? m->psn : CM_NO_PSN, CM_NO_PSN},
                           .tid = c->m->mad.tid,
                           .frame = frame_u32(c->p),
                           .ack_timeout = m->prim_ack_timeout};
@@ -184,11 +185,13 @@ void cm_ends_rep(struct judge *j, const struct cm_packet *c)
     const struct cm_rep *m = &c->m->rep;
     struct cm_ends *e = cm_ends_of(j, c->s);
 
-    if (!e->rep_frame)
+    if (!e->rep_frame && CM_HAS(c->m, rep, psn))
         check_timewait(j, c, false, cm_rep_qpn(m), m->psn);
     e->id[0] = m->local_id;
-    e->qpn[0] = cm_rep_qpn(m);
-    e->psn[1] = m->psn;
+    if (cm_has_rep_qpn(c->m))
+        e->qpn[0] = cm_rep_qpn(m);
+    if (CM_HAS(c->m, rep, psn))
+        e->psn[1] = m->psn;
     if (!e->rep_frame)
         reopen(j, e);
     e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
@@ -200,7 +203,7 @@ void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow)
     struct cm_closed *k = &e->closed[c->from_active];
     bool refused = c->m->mad.attr_id == CM_REJ;
 
-    if (k->frame || (refused && c->m->rej.reason == CM_REJ_STALE_CONN))
+    if (k->frame || (refused && (!CM_HAS(c->m, rej, reason) || c->m->rej.reason == CM_REJ_STALE_CONN)))
         return; /* a stale queue pair is that of another connection */
     *k = (struct cm_closed){.frame = frame_u32(c->p), .ts = c->p->frame->ts};
     e->refused = refused;
@@ -251,7 +254,8 @@ static enum mismatch mismatch_of(const struct cm_ends *e, const struct cm_packet
     bool sidr = c->m->mad.attr_id == CM_SIDR_REP,
          answer = sidr || c->m->mad.attr_id == CM_REP || c->m->mad.attr_id == CM_MRA;
     bool tid = c->m->mad.tid && c->m->mad.tid == e->tid;
-    bool qpn = c->m->mad.attr_id == CM_DREQ && c->m->dreq.remote_qpn == e->qpn[!active];
+    bool qpn =
+        c->m->mad.attr_id == CM_DREQ && CM_HAS(c->m, dreq, remote_qpn) && c->m->dreq.remote_qpn == e->qpn[!active];
     uint32_t sender, receiver;
     bool mine, theirs;
 
@@ -318,9 +322,9 @@ static bool follows_req(const struct cm_msg *m)
     case CM_RTU:
         return true;
     case CM_MRA:
-        return m->mra.about <= REJECTED_REP;
+        return CM_HAS(m, mra, about) && m->mra.about <= REJECTED_REP;
     case CM_REJ: /* for these two reasons the tap need not have seen the REQ or REP that the REJ is about */
-        return m->rej.about <= REJECTED_REP && m->rej.reason != CM_REJ_TIMEOUT &&
+        return CM_HAS(m, rej, reason) && m->rej.about <= REJECTED_REP && m->rej.reason != CM_REJ_TIMEOUT &&
                m->rej.reason != CM_REJ_INVALID_COMM_ID;
     default:
         return false;

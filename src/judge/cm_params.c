@@ -327,7 +327,7 @@ void judge_flow_transport(struct judge *j, uint32_t flow)
     enum service named = service_of(&c->params);
     struct found g = found_of(RULE_CM_18, flow);
 
-    if (!f->service.have || c->paired_by != PAIR_CM || !c->params.req_frame || named == SVC_MANUF1)
+    if (!f->service.have || c->paired_by != PAIR_CM || !c->params.have_transport || named == SVC_MANUF1)
         return;
     if (f->service.value == named || f->service.value == SVC_UD)
         return;

@@ -39,7 +39,7 @@ static enum opener opener(const struct judge *j, uint32_t flow)
     const struct req_dir *a = j->flows[flow].dir, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].dir;
 
     if (f->paired_by == PAIR_CM)
-        return f->params.have_timeout ? OPENER_PEER : OPENER_THIS;
+        return f->params.passive ? OPENER_PEER : OPENER_THIS;
     if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
         return OPENER_UNKNOWN;
     if (!a || !a->have_next)
@@ -269,7 +269,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 
 bool judge_has_timeout(const struct judge *j, uint32_t flow)
 {
-    return j->flow[flow].params.have_timeout || j->o.ack_timeout >= 0;
+    return j->flow[flow].params.timeout_known == PARAM_STATED || j->o.ack_timeout >= 0;
 }
 
 bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p)
@@ -446,7 +446,7 @@ static bool breaks_cm_param(const struct judge *j, enum rule rule, uint32_t flow
     if (!f || f->paired_by != PAIR_CM)
         return false;
     return (rule_table[rule].traits & T_CM_RNR && f->params.have_rnr) ||
-           (rule_table[rule].traits & T_CM_TIMEOUT && f->params.have_timeout);
+           (rule_table[rule].traits & T_CM_TIMEOUT && f->params.timeout_known == PARAM_STATED);
 }
 
 void judge_found(struct judge *j, const struct pkt *p, struct found f)

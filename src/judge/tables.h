@@ -87,12 +87,14 @@ struct cm_ends {
     uint32_t tap;
     uint32_t frame, rep_frame; /* of the REQ and of the REP, SIDR_REQ and SIDR_REP; rep_frame 0: none */
     struct conn_addr addr[2];
-    uint32_t id[2], qpn[2]; /* 0: not known */
-    uint32_t psn[2];        /* of the first request that this end sends; psn[1] with rep_frame */
+    uint32_t id[2];  /* 0: not known */
+    uint32_t qpn[2]; /* CONN_NO_QPN: not known; SIDR: 0 */
+    uint32_t psn[2]; /* of the first request that this end sends; CM_NO_PSN: not known */
     uint64_t tid;
     struct cm_closed closed[2]; /* the DREQ, DREP or REJ of this end */
 };
-#define CM_SIDRS 64 /* SIDR_REQs kept */
+#define CM_NO_PSN UINT32_MAX
+#define CM_SIDRS  64 /* SIDR_REQs kept */
 
 /* A message whose communication ids no REQ and REP have given. */
 struct cm_unmatched {

@@ -58,8 +58,9 @@ void row_identify(struct meter_row *r, const struct flow *f)
     r->upper = f->upper;
     r->pmtu_agreed = f->pmtu ? f->pmtu : METER_NONE;
     r->depth_agreed = c->have_depth ? c->depth : METER_NONE;
-    r->timeout_agreed = c->have_timeout ? (c->timeout ? (uint64_t)ack_timeout(c->timeout) : 0) : METER_NONE;
-    r->retry_agreed = c->have_timeout ? c->retry_cnt : METER_NONE;
+    r->timeout_agreed =
+        c->timeout_known == PARAM_STATED ? (c->timeout ? (uint64_t)ack_timeout(c->timeout) : 0) : METER_NONE;
+    r->retry_agreed = c->retry_known == PARAM_STATED ? c->retry_cnt : METER_NONE;
     r->rnr_retry_agreed = c->have_rnr ? c->rnr_retry : METER_NONE;
 }
 

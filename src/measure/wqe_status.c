@@ -77,10 +77,9 @@ static bool went_on(const struct wqe_ring *r, const struct wqe *w)
 static bool is_last_try(const struct wqe_ring *r, const struct wqe_env *e, const struct wqe *w)
 {
     const struct conn_params *c = e->params;
-    bool retries_known = c->have_timeout || c->have_req_timer;
     bool in_last_go_back = w->again && psn_diff(wqe_end(e->dir, w), r->backs_psn) > 0;
 
-    if (!wqe_has_answer(w) || !retries_known || r->backs < c->retry_cnt)
+    if (!wqe_has_answer(w) || !c->retry_known || r->backs < c->retry_cnt)
         return false;
     return in_last_go_back && !went_on(r, w);
 }

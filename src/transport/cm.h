@@ -231,15 +231,15 @@ struct cm_wire {
     uint32_t mad_len;    /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);
-/* Check one message alone: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs, queue pairs, path MTU. The
- * first rule that it breaks. `w` may be NULL. */
+/* Check one message alone, as far as it was captured: header, codes of REJ, APR and SIDR_REP, RDMA-CM header, GIDs,
+ * queue pairs, path MTU. The first rule that it breaks. `w` may be NULL. */
 struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
 /* Check number `i` of these, below CM_MSG_CHECKS; check 0 reads m->mad only. */
 #define CM_MSG_CHECKS 5
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
 /* Check a REP against its REQ: same transaction id; initiator depth at most the REQ's responder resources. */
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
-/* Check that a DREQ names the queue pair `qpn` of its receiver. */
+/* Check that a DREQ names the queue pair `qpn` of its receiver; one whose number was not captured passes. */
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
 /* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known
  * yet), `remote` its receiver's. */
@@ -248,6 +248,8 @@ struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t rem
 struct verdict cm_late_rej(void);
 /* Hash of all 256 bytes of a message. */
 uint64_t cm_msg_hash(const struct cm_msg *m);
+/* Whether two messages of one kind have the same bytes, as far as both were captured. */
+bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b);
 /* Check a retransmitted message: identical bytes (transaction id included), at most `max_retries` retransmissions, none
  * before the response timeout of exponent `timeout`. `copies`: copies seen, this one included; `gap`: ns since the copy
  * before. The gap is reliable only at a tap near the sender. */

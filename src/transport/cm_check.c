@@ -135,13 +135,24 @@ static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
     }
 }
 
+bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b)
+{
+    size_t len = cm_msg_captured(a->cut > b->cut ? a : b);
+    uint8_t x[MAD_LEN], y[MAD_LEN];
+
+    cm_msg_encode(x, a);
+    cm_msg_encode(y, b);
+    cm_clear_halves(x + MAD_HDR_LEN, a->mad.attr_id, (uint32_t)len);
+    cm_clear_halves(y + MAD_HDR_LEN, a->mad.attr_id, (uint32_t)len);
+    return memcmp(x, y, MAD_HDR_LEN + len) == 0;
+}
+
 /* Compare a retransmission with the first copy: transaction id, content, number of copies. */
-static struct verdict same_check(const struct cm_msg *m, uint64_t tid, uint64_t hash, unsigned copies,
-                                 unsigned max_retries)
+static struct verdict same_check(const struct cm_msg *m, uint64_t tid, bool same, unsigned copies, unsigned max_retries)
 {
     if (m->mad.tid != tid)
         return verdict_fail(RULE_CM_02, "transaction id", tid, m->mad.tid);
-    if (cm_msg_hash(m) != hash)
+    if (!same)
         return verdict_fail(RULE_CM_03, CM_COPY_DIFFERS, 0, 0);
     if (copies > max_retries + 1)
         return verdict_fail(RULE_CM_03, "copies", max_retries + 1, copies);
@@ -153,7 +164,8 @@ static struct verdict copy_check(const struct cm_conn *c, const struct cm_msg *m
 {
     if (m->mad.attr_id != (c->active ? CM_REP : CM_REQ) || c->copies == 0)
         return verdict_pass();
-    return same_check(m, c->tid, c->rx_hash, c->copies + 1u, c->active ? UINT8_MAX : c->peer.max_retries);
+    return same_check(m, c->tid, cm_msg_hash(m) == c->rx_hash, c->copies + 1u,
+                      c->active ? UINT8_MAX : c->peer.max_retries);
 }
 
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res)
@@ -167,7 +179,7 @@ struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_
 
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn)
 {
-    if (m->dreq.remote_qpn != qpn)
+    if (CM_HAS(m, dreq, remote_qpn) && m->dreq.remote_qpn != qpn)
         return verdict_fail(RULE_CM_07, "remote QPN", qpn, m->dreq.remote_qpn);
     return verdict_pass();
 }
@@ -228,12 +240,24 @@ static bool is_qpn(uint32_t qpn)
 /* What a REQ or REP names has to exist. */
 static struct verdict names_check(const struct cm_msg *m, const struct cm_wire *w)
 {
-    if (m->mad.attr_id == CM_REQ && !is_qpn(m->req.qpn))
+    if (m->mad.attr_id == CM_REQ && CM_HAS(m, req, qpn) && !is_qpn(m->req.qpn))
         return verdict_fail(RULE_CM_18, "queue pair", 0, m->req.qpn);
-    if (m->mad.attr_id == CM_REP && !is_qpn(cm_rep_qpn(&m->rep)))
+    if (m->mad.attr_id == CM_REP && cm_has_rep_qpn(m) && !is_qpn(cm_rep_qpn(&m->rep)))
         return verdict_fail(RULE_CM_18, "queue pair", 0, cm_rep_qpn(&m->rep));
-    if (m->mad.attr_id == CM_REQ && w && w->roce && !cm_mtu_bytes(m->req.mtu))
+    if (m->mad.attr_id == CM_REQ && w && w->roce && CM_HAS(m, req, mtu) && !cm_mtu_bytes(m->req.mtu))
         return verdict_fail(RULE_CM_18, "path MTU code", 0, m->req.mtu);
+    return verdict_pass();
+}
+
+static struct verdict rej_check(const struct cm_msg *m, bool roce)
+{
+    const struct cm_rej *r = &m->rej;
+    bool of_lid = r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID;
+
+    if (CM_HAS(m, rej, reason) && (!cm_rej_reason_str(r->reason) || (roce && of_lid)))
+        return verdict_fail(RULE_CM_05, "reason", 0, r->reason);
+    if (r->info_len > sizeof r->info)
+        return verdict_fail(RULE_CM_05, "bytes of additional information", sizeof r->info, r->info_len);
     return verdict_pass();
 }
 
@@ -241,15 +265,9 @@ static struct verdict codes_check(const struct cm_msg *m, const struct cm_wire *
 {
     bool roce = w && w->roce;
 
-    if (m->mad.attr_id == CM_REJ) {
-        const struct cm_rej *r = &m->rej;
-        if (!cm_rej_reason_str(r->reason) ||
-            (roce && (r->reason == CM_REJ_INVALID_LID || r->reason == CM_REJ_INVALID_ALT_LID)))
-            return verdict_fail(RULE_CM_05, "reason", 0, r->reason);
-        if (r->info_len > sizeof r->info)
-            return verdict_fail(RULE_CM_05, "bytes of additional information", sizeof r->info, r->info_len);
-    }
-    if (m->mad.attr_id == CM_APR &&
+    if (m->mad.attr_id == CM_REJ)
+        return rej_check(m, roce);
+    if (m->mad.attr_id == CM_APR && CM_HAS(m, apr, status) &&
         (!cm_apr_status_str(m->apr.status) || (roce && m->apr.status == CM_APR_INVALID_LID)))
         return verdict_fail(RULE_CM_14, "status", 0, m->apr.status);
     if (m->mad.attr_id == CM_SIDR_REP && !cm_sidr_status_str(m->sidr_rep.status))
@@ -300,7 +318,8 @@ static struct verdict service_check(const struct cm_msg *m, const struct cm_wire
     bool req = m->mad.attr_id == CM_REQ, addr = w && w->roce && w->addr;
     struct cm_ip ip;
 
-    if ((!req && m->mad.attr_id != CM_SIDR_REQ) || !cm_service_is_ip(req ? m->req.service_id : m->sidr_req.service_id))
+    if ((!req && m->mad.attr_id != CM_SIDR_REQ) || !cm_has_ip(m) ||
+        !cm_service_is_ip(req ? m->req.service_id : m->sidr_req.service_id))
         return verdict_pass();
     cm_ip_get(&ip, req ? m->req.private_data : m->sidr_req.private_data);
     return ip_check(&ip, addr ? w->src : NULL, addr ? w->dst : NULL);
@@ -310,10 +329,12 @@ static struct verdict path_check(const struct cm_msg *m, const struct cm_wire *w
 {
     struct verdict v;
 
-    if (m->mad.attr_id != CM_REQ || !w || !w->roce || !w->addr)
+    if (m->mad.attr_id != CM_REQ || !w || !w->roce || !w->addr || !CM_HAS(m, req, prim_lgid))
         return verdict_pass();
     v = gid_check(RULE_CM_17, "primary local GID", w->src, m->req.prim_lgid);
-    return verdict_ok(v) ? gid_check(RULE_CM_17, "primary remote GID", w->dst, m->req.prim_rgid) : v;
+    return verdict_ok(v) && CM_HAS(m, req, prim_rgid)
+               ? gid_check(RULE_CM_17, "primary remote GID", w->dst, m->req.prim_rgid)
+               : v;
 }
 
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w)
@@ -359,7 +380,7 @@ void cm_wire_of(struct cm_wire *w, const struct pkt *p)
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap)
 {
-    struct verdict v = same_check(again, first->mad.tid, cm_msg_hash(first), copies, max_retries);
+    struct verdict v = same_check(again, first->mad.tid, cm_msg_same(first, again), copies, max_retries);
 
     if (verdict_ok(v) && gap < cm_time(timeout))
         return verdict_fail(RULE_CM_03, CM_COPY_EARLY, (uint64_t)cm_time(timeout), (uint64_t)gap);

@@ -139,9 +139,8 @@ static void show_setup(const struct ulp_proto *proto, struct pkt *p, const struc
 
 static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
 {
-    uint32_t from = cm_service_is_ip(m->req.service_id) ? CM_IP_LEN : 0;
-    struct ulp_named n =
-        ulp_of_req(m->req.service_id, m->req.private_data + from, (uint32_t)sizeof m->req.private_data - from);
+    uint32_t from = cm_service_is_ip(m->req.service_id) ? CM_IP_LEN : 0, there = cm_private_captured(m);
+    struct ulp_named n = ulp_of_req(m->req.service_id, m->req.private_data + from, there > from ? there - from : 0);
     const struct ulp_proto *proto = n.name ? ulp_named(n.name, strlen(n.name)) : NULL;
     struct known_req *r = &u->reqs[u->reqs->next % REQS];
     uint32_t next = u->reqs->next + 1;

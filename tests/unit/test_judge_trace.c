@@ -65,7 +65,8 @@ static void learn(struct judge *j)
         struct link_addr a = end_addr(i);
         memcpy(k.addr[i].b, a.gid, 16);
     }
-    k.params[1] = (struct conn_params){.have_timeout = true, .timeout = 10, .retry_cnt = 1};
+    k.params[1] = (struct conn_params){
+        .passive = true, .timeout_known = PARAM_STATED, .retry_known = PARAM_STATED, .timeout = 10, .retry_cnt = 1};
     conn_learn(judge_conns(j), &k);
 }
 
@@ -348,7 +349,7 @@ Test(judge_trace, what_is_far_from_all_that_is_remembered_may_be_another_connect
 Test(judge_trace, a_flow_whose_peer_cm_knows_is_not_paired_with_another)
 {
     struct conn_table *t = conn_table_new(8);
-    struct conn_known k = {.qpn = {0x11, 0x12}, .how = PAIR_CM, .any_psn = true};
+    struct conn_known k = {.qpn = {0x11, 0x12}, .how = PAIR_CM, .any_psn = {true, true}};
     uint32_t request, response;
 
     for (int i = 0; i < 2; i++)

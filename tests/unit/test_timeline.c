@@ -297,12 +297,13 @@ Test(timeline, one_try_does_not_tell_a_dead_peer)
 /* ACK timeout code 10: 4.194304 ms. */
 Test(timeline, without_a_retry_the_requester_gives_up_at_the_first_ack_timeout)
 {
-    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
-                                        .qpn = {0x11, 0x11},
-                                        .psn = {100, 900},
-                                        .pmtu = 1024,
-                                        .how = PAIR_CM,
-                                        .params = {{.have_timeout = true, .timeout = 10}}};
+    static const struct conn_known k = {
+        .addr = {{{[15] = 1}}, {{[15] = 2}}},
+        .qpn = {0x11, 0x11},
+        .psn = {100, 900},
+        .pmtu = 1024,
+        .how = PAIR_CM,
+        .params = {{.passive = true, .timeout_known = PARAM_STATED, .retry_known = PARAM_STATED, .timeout = 10}}};
     talk_start(&t, false);
     conn_learn(observer_conns(t.observer), &k);
     timeline_of(t.observer);

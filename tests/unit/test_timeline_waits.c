@@ -154,7 +154,7 @@ static const struct timeline_row *first_response(bool active, ns_t rep, ns_t too
                            .qpn = {0x11, 0x11},
                            .psn = {100, 900},
                            .how = PAIR_CM,
-                           .params = {{.have_req_timer = active}},
+                           .params = {{.passive = !active}},
                            .setup = {{.req_ts = NS_PER_S - rep, .rep_ts = NS_PER_S}},
                            .n_setup = 1};
 
@@ -263,7 +263,7 @@ Test(timeline, the_rep_tells_half_a_round_trip_better_than_responses_behind_each
                            .qpn = {0x11, 0x11},
                            .psn = {100, 900},
                            .how = PAIR_CM,
-                           .params = {{.have_depth = true, .depth = 1, .have_req_timer = true}},
+                           .params = {{.have_depth = true, .depth = 1}},
                            .setup = {{.req_ts = NS_PER_S - 20 * US, .rep_ts = NS_PER_S}},
                            .n_setup = 1};
 
