@@ -165,7 +165,18 @@ Test(judge_trace, an_ack_before_its_request_is_false_unless_clocks_may_explain_i
                                         SEND(301 * US, 13, 3)};
     static const struct line good[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), ACK(2 * US, 11, 2, 2),
                                        SEND(301 * US, 12, 3)};
+    /* all time stamps are multiples of 10 us: two of them may be wrong by so much more */
+    static const struct line tens[] = {SEND(0, 10, 1), ACK(10 * US, 10, 1, 1), ACK(20 * US, 11, 2, 2),
+                                       SEND(130 * US, 11, 2)};
+    static const struct line tens_late[] = {SEND(0, 10, 1), ACK(10 * US, 10, 1, 1), ACK(20 * US, 11, 2, 2),
+                                            SEND(140 * US, 11, 2)};
+    static const struct line first[] = {ACK(20 * US, 10, 1, 1), SEND(130 * US, 10, 1)};
+    static const struct line first_late[] = {ACK(20 * US, 10, 1, 1), SEND(140 * US, 10, 1)};
 
+    cr_expect_eq(VERDICT(tens, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(tens_late, TAP_RESPONDER, true, false, RULE_ACK_02), V_FAIL);
+    cr_expect_eq(VERDICT(first, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
+    cr_expect_eq(VERDICT(first_late, TAP_RESPONDER, true, false, RULE_ACK_02), V_FAIL);
     cr_expect_eq(VERDICT(late, TAP_RESPONDER, true, false, RULE_ACK_02), V_FAIL);
     cr_expect_eq(VERDICT(close, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE);
     cr_expect_eq(VERDICT(other, TAP_RESPONDER, true, false, RULE_ACK_02), V_INCONCLUSIVE,
