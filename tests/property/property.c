@@ -1,7 +1,9 @@
 /* layer 4 (test) property: endpoints that keep the rules are never accused: seeded conversations in one process.
  *
  *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what
- * captures lack property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
+ *                                         captures lack
+ *     property N...                       the same for these conversations
+ *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
  *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap */
 #include "tests/property/play.h"
 #include "tests/property/sweep.h"
@@ -475,8 +477,10 @@ int main(int argc, char **argv)
     }
     if (opt.matrix)
         return sweep(opt.dir) ? 1 : 0;
+    if (optind < argc)
+        opt.count = (uint64_t)(argc - optind);
     for (uint64_t i = 0; i < opt.count; i++) {
-        converse(&opt, opt.seed + i, &n);
+        converse(&opt, optind < argc ? number(argv[optind + (int)i]) : opt.seed + i, &n);
         if (opt.progress && i % 100 == 0)
             fprintf(stderr, "\r%llu conversations, %llu accused ", (unsigned long long)n.conversations,
                     (unsigned long long)n.accused);
