@@ -133,17 +133,8 @@ static int option_exchange(struct perf_client *p, const char *arg)
 
 static int option_psn(struct perf_client *p, const char *arg)
 {
-    const char *colon = strchr(arg, ':');
-    char own[16];
-    uint64_t v, w;
-
-    if (snprintf(own, sizeof own, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof own ||
-        !opt_number(own, 0, 0xffffff, &v) || !opt_number(colon ? colon + 1 : own, 0, 0xffffff, &w))
-        return cli_error("--psn %s: expected a PSN, or two with a colon between", arg);
     p->psn_given = true;
-    p->own_psn = (uint32_t)v;
-    p->by_hand.psn = (uint32_t)w;
-    return 0;
+    return live_psn_pair(arg, &p->own_psn, &p->by_hand.psn);
 }
 
 /* Options that describe a peer without an exchange. */

@@ -15,11 +15,13 @@ enum {
     KEY_BASELINE,
     KEY_COVERAGE,
     KEY_BIND,
+    KEY_BLIND,
     KEY_CAPTURE_DROP,
     KEY_CC,
     KEY_CLOCK_OFFSET,
     KEY_CLOCK_SKEW,
     KEY_CNP,
+    KEY_CONN,
     KEY_CNP_CUT,
     KEY_COMPLETIONS,
     KEY_CREDITS,
@@ -51,8 +53,10 @@ enum {
     KEY_MAX_MEM,
     KEY_MAX_QP,
     KEY_MIX,
+    KEY_MULTIPLIER,
     KEY_NET,
     KEY_NO_CM,
+    KEY_NO_ICRC,
     KEY_ONCE,
     KEY_PEER_MAC,
     KEY_PRIVATE,
@@ -87,6 +91,7 @@ enum {
     KEY_TOKEN_FILE,
     KEY_TOLERANCE,
     KEY_TOPOLOGY,
+    KEY_TOPSPEED,
     KEY_TRUTH,
     KEY_TWIN,
     KEY_VA,
@@ -156,6 +161,7 @@ enum {
 #define OPT_ANY          KEY_ANY, "any", NULL
 #define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
 #define OPT_BIND         KEY_BIND, "bind", "ADDR[:PORT]"
+#define OPT_BLIND        KEY_BLIND, "blind", NULL
 #define OPT_CAPTURE_DROP KEY_CAPTURE_DROP, "capture-drop", "P"
 #define OPT_CC           KEY_CC, "cc", "NAME[:PARAMS]"
 #define OPT_CLOCK_OFFSET KEY_CLOCK_OFFSET, "clock-offset", "TIME"
@@ -163,6 +169,7 @@ enum {
 #define OPT_CNP          KEY_CNP, "cnp", "PARAMS"
 #define OPT_CNP_CUT      KEY_CNP_CUT, "cnp-cut", "N/TIME"
 #define OPT_COMPLETIONS  KEY_COMPLETIONS, "completions", "FILE"
+#define OPT_CONN         KEY_CONN, "conn", "N"
 #define OPT_CREDITS      KEY_CREDITS, "credits", NULL
 #define OPT_DATAGRAM     KEY_DATAGRAM, "datagram", NULL
 #define OPT_DELAY        KEY_DELAY, "delay", "TIME"
@@ -196,8 +203,10 @@ enum {
 #define OPT_MAX_MEM      KEY_MAX_MEM, "max-mem", "BYTES"
 #define OPT_MAX_QP       KEY_MAX_QP, "max-qp", "N"
 #define OPT_MIX          KEY_MIX, "mix", "OPS"
+#define OPT_MULTIPLIER   KEY_MULTIPLIER, "multiplier", "X"
 #define OPT_NET          KEY_NET, "net", "[DIR:]WORDS"
 #define OPT_NO_CM        KEY_NO_CM, "no-cm", NULL
+#define OPT_NO_ICRC      KEY_NO_ICRC, "no-icrc", NULL
 #define OPT_ONCE         KEY_ONCE, "once", NULL
 #define OPT_PEER_MAC     KEY_PEER_MAC, "peer-mac", "MAC"
 #define OPT_PRIVATE      KEY_PRIVATE, "private", "DATA"
@@ -229,6 +238,7 @@ enum {
 #define OPT_TOKEN_FILE   KEY_TOKEN_FILE, "token-file", "FILE"
 #define OPT_TOLERANCE    KEY_TOLERANCE, "tolerance", "US"
 #define OPT_TOPOLOGY     KEY_TOPOLOGY, "topology", "NETWORK"
+#define OPT_TOPSPEED     KEY_TOPSPEED, "topspeed", NULL
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_TWIN         KEY_TWIN, "twin", NULL
 #define OPT_VA           KEY_VA, "va", "ADDRESS"

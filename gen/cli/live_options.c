@@ -28,6 +28,20 @@ int live_number32(const char *option, const char *arg, uint32_t min, uint32_t ma
     return r;
 }
 
+int live_psn_pair(const char *arg, uint32_t *own, uint32_t *peer)
+{
+    const char *colon = strchr(arg, ':');
+    char first[16];
+    uint64_t v, w;
+
+    if (snprintf(first, sizeof first, "%.*s", (int)strcspn(arg, ":"), arg) >= (int)sizeof first ||
+        !opt_number(first, 0, 0xffffff, &v) || !opt_number(colon ? colon + 1 : first, 0, 0xffffff, &w))
+        return cli_error("--psn %s: expected a PSN, or two with a colon between", arg);
+    *own = (uint32_t)v;
+    *peer = (uint32_t)w;
+    return 0;
+}
+
 int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port)
 {
     uint32_t v;

@@ -47,6 +47,10 @@ int live_option(struct live_config *c, int key, const char *arg, bool *mine);
 int live_number(const char *option, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
 /* The same for 32 bits. */
 int live_number32(const char *option, const char *arg, uint32_t min, uint32_t max, uint32_t *v);
+/* Parse the argument of --psn, a PSN of this side, or it and one of the peer, with a colon between; else both are
+ * alike.
+ */
+int live_psn_pair(const char *arg, uint32_t *own, uint32_t *peer);
 /* Parse a port, from `min` to 65535. */
 int live_port(const char *option, const char *arg, uint16_t min, uint16_t *port);
 /* Parse a time up to a day, in seconds or with a unit, into ns; 0 only if `zero`. */
@@ -78,6 +82,8 @@ int cmd_ping(int argc, char **argv);
 void cmd_ping_help(struct buf *b);
 int cmd_play(int argc, char **argv);
 void cmd_play_help(struct buf *b);
+int cmd_replay(int argc, char **argv);
+void cmd_replay_help(struct buf *b);
 int cmd_pingpong(int argc, char **argv);
 void cmd_pingpong_help(struct buf *b);
 int cmd_connect(int argc, char **argv);

@@ -13,6 +13,7 @@ static const struct command commands[] = {
     {"cas", "the same with COMPARE & SWAPs and ib_atomic_bw, ib_atomic_lat", cmd_perf, cmd_perf_help},
     {"faa", "the same with FETCH & ADDs", cmd_perf, cmd_perf_help},
     {"play", "play scenarios against a live peer", cmd_play, cmd_play_help},
+    {"replay", "play one side of a captured connection against a live peer", cmd_replay, cmd_replay_help},
     {"inject", "forward between two interfaces, and lose, change or delay chosen RDMA packets", cmd_inject,
      cmd_inject_help},
     {"serve", "serve the clients of perftest, ibv_rc_pingpong and its kind, rping, and rdmagen", cmd_serve,
