@@ -200,6 +200,26 @@ def case_ping_vlan(lab, guest):
     guest.run("ip link del v42")
 
 
+def case_replay_rping_client(lab, guest):
+    """The client of a capture against a live server, which READs what the capture's server READ, and WRITEs it back."""
+    server = guest.start("rping -s -a %s -C 3 -S 100 -V -v" % guest.ip)
+    guest.listening("rping")
+    out = Rdmagen(lab, guest, "replay_client", "replay", guest.ip, "captures/rping_ipv4.pcap").wait()
+    assert "6 of 6 work requests completed" in out and "6 of 6 messages of the peer came" in out, out
+    ended(*server.wait())
+    assert server.log().count("server ping data: rdma-ping-") == 3, server.log()
+
+
+def case_replay_rping_server(lab, guest):
+    """The server of a capture against a live client, which has told other keys and addresses."""
+    server = Rdmagen(lab, guest, "replay_server", "replay", "-s", "captures/rping_ipv4.pcap", "--addr", OWN)
+    status, out = guest.run("rping -c -a %s -C 3 -S 100 -V -v" % OWN)
+    ended(status, out)
+    assert out.count("ping data: rdma-ping-") == 3, out
+    text = server.wait()
+    assert "12 of 12 work requests completed" in text, text
+
+
 def case_ping_peer_killed(lab, guest):
     server = guest.start("rping -s -a %s -S 10000" % guest.ip)
     guest.listening("rping")
