@@ -38,12 +38,24 @@ static void count_again(struct ulp_flow *f, struct command *d, const struct pkt 
         command_again(f, d, p);
 }
 
+static bool is_copy(enum seen_as as)
+{
+    return as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD;
+}
+
+/* The SEND that began with this PSN; NULL: none is remembered. */
+static struct transfer *send_at(struct ulp_flow *f, uint32_t psn)
+{
+    struct transfer *t = transfer_find(f, psn);
+
+    return t && t->kind == TRANSFER_SEND && t->psn == psn ? t : NULL;
+}
+
 /* --- Messages of one packet ------------------------------------------------------------------- */
 
 static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
-    bool copy = as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD;
-    struct transfer *t = copy ? transfer_find(f, p->bth.psn) : NULL;
+    struct transfer *t = is_copy(as) ? send_at(f, p->bth.psn) : NULL;
     struct command *d;
     uint32_t at;
     struct ulp_message m = {.body = {p->data + p->payload_off, p->payload_cap, p->payload_off},
@@ -56,8 +68,8 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
                             .imm = p->immdt.data,
                             .show = show};
 
-    m.again = t && t->kind == TRANSFER_SEND && t->psn == p->bth.psn;
-    if (m.again) {
+    m.again = t;
+    if (t) {
         d = command_of(f->conn, t->command);
         count_again(f, d, p, as);
         m.command = d ? &d->c : NULL;
@@ -78,6 +90,7 @@ static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, 
 {
     uint64_t prefix = cover_prefix(&a->cover);
     struct command *d = command_of(f->conn, a->command);
+    struct transfer *t;
     struct ulp_message m = {.body = {a->bytes, (uint32_t)prefix, LAYER_MESSAGE},
                             .again = a->delivered,
                             .cut = a->clipped,
@@ -99,8 +112,12 @@ static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, 
         show->note.have |= m.hole ? NOTE_ULP_HOLE : 0;
     }
     d = deliver(f, &m);
-    if (d && !m.again)
+    if (d && !m.again) {
         a->command = command_ref(&d->c);
+        t = send_at(f, a->psn);
+        if (t)
+            t->command = a->command;
+    }
     return d;
 }
 
@@ -110,19 +127,25 @@ static void assembly_end(struct ulp_flow *f, struct assembly *a)
         deliver_assembly(f, a, NULL);
 }
 
-static struct assembly *assembly_begin(struct ulp_flow *f, const struct pkt *p)
+/* A message begins. One that is retransmitted when its bytes are forgotten is still the command that it was. */
+static struct assembly *assembly_begin(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
 {
     struct assembly *a = &f->assembly[f->next_assembly++ % ASSEMBLIES], fresh = {.used = true};
-    struct transfer *t;
+    struct transfer *t = is_copy(as) ? send_at(f, p->bth.psn) : NULL;
 
     fresh.bytes = a->bytes;
     fresh.cap = a->cap;
     fresh.psn = p->bth.psn;
     fresh.mtu = p->payload_len;
     fresh.start = p->frame->ts;
+    if (t && command_of(f->conn, t->command)) {
+        fresh.command = t->command;
+        fresh.delivered = true;
+    } else {
+        t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
+        t->span = 0;
+    }
     *a = fresh;
-    t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
-    t->span = 0;
     return a;
 }
 
@@ -195,12 +218,12 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
     a = assembly_of(f, p);
     if (p->op->flags & OPF_FIRST && (!a || a->psn != p->bth.psn || as == SEEN_RESTART)) {
         assembly_end(f, &f->assembly[f->next_assembly % ASSEMBLIES]);
-        a = assembly_begin(f, p);
+        a = assembly_begin(f, p, as);
     }
     if (!a)
         return NULL;
     fresh = put(f->conn, a, p);
-    if (!fresh && p->payload_cap)
+    if ((!fresh || (a->delivered && is_copy(as))) && p->payload_cap)
         count_again(f, command_of(f->conn, a->command), p, as);
     last = p->op->flags & OPF_END;
     more = a->delivered && fresh && !a->whole; /* a packet that was missing when the last one came */
