@@ -10,15 +10,19 @@ static uint64_t load_le(const uint8_t *p, unsigned n)
     return v;
 }
 
-enum { SGL_DATA = 0, SGL_KEYED = 4 };
+static void store_le(uint8_t *p, unsigned n, uint64_t v)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = (uint8_t)(v >> 8 * i);
+}
 
 static void sgl_get(struct nvme_sgl *s, const uint8_t *p)
 {
     s->type = p[15] >> 4;
     s->subtype = p[15] & 15;
     s->address = load_le(p, 8);
-    s->length = (uint32_t)load_le(p + 8, s->type == SGL_KEYED ? 3 : 4);
-    s->key = s->type == SGL_KEYED ? (uint32_t)load_le(p + 11, 4) : 0;
+    s->length = (uint32_t)load_le(p + 8, s->type == NVME_SGL_KEYED ? 3 : 4);
+    s->key = s->type == NVME_SGL_KEYED ? (uint32_t)load_le(p + 11, 4) : 0;
 }
 
 void nvme_cmd_get(struct nvme_cmd *c, const uint8_t *sqe)
@@ -41,6 +45,38 @@ void nvme_cqe_get(struct nvme_cqe *c, const uint8_t *cqe)
     c->status = (uint16_t)(load_le(cqe + 14, 2) >> 1);
 }
 
+static void sgl_put(uint8_t *p, const struct nvme_sgl *s)
+{
+    bool keyed = s->type == NVME_SGL_KEYED;
+
+    store_le(p, 8, s->address);
+    store_le(p + 8, keyed ? 3 : 4, s->length);
+    if (keyed)
+        store_le(p + 11, 4, s->key);
+    p[15] = (uint8_t)(s->type << 4 | s->subtype);
+}
+
+void nvme_cmd_put(uint8_t *sqe, const struct nvme_cmd *c)
+{
+    memset(sqe, 0, NVME_SQE_LEN);
+    sqe[0] = c->opc;
+    sqe[1] = c->flags ? c->flags : 0x40;
+    store_le(sqe + 2, 2, c->cid);
+    store_le(sqe + 4, 4, c->opc == NVME_FABRICS ? c->fctype : c->nsid);
+    sgl_put(sqe + 24, &c->sgl);
+    for (unsigned i = 0; i < ARRAY_LEN(c->cdw); i++)
+        store_le(sqe + 40 + 4 * i, 4, c->cdw[i]);
+}
+
+void nvme_cqe_put(uint8_t *cqe, const struct nvme_cqe *c)
+{
+    memset(cqe, 0, NVME_CQE_LEN);
+    store_le(cqe, 8, c->result);
+    store_le(cqe + 8, 2, c->sqhd);
+    store_le(cqe + 12, 2, c->cid);
+    store_le(cqe + 14, 2, (uint64_t)c->status << 1);
+}
+
 /* The two bits that say which way data go: 1 from the host, 2 to the host. */
 static unsigned direction(const struct nvme_cmd *c)
 {
@@ -54,7 +90,7 @@ bool nvme_is_to_host(const struct nvme_cmd *c)
 
 uint32_t nvme_data_len(const struct nvme_cmd *c)
 {
-    return direction(c) == 0 || (c->sgl.type != SGL_KEYED && c->sgl.type != SGL_DATA) ? 0 : c->sgl.length;
+    return direction(c) == 0 || (c->sgl.type != NVME_SGL_KEYED && c->sgl.type != NVME_SGL_DATA) ? 0 : c->sgl.length;
 }
 
 /* Whether the descriptor is one that a host sends; data of `len` bytes follow the command, if the capsule is `whole`.
@@ -96,9 +132,9 @@ bool nvme_private_fits(const uint8_t *b, uint32_t len)
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-static const struct vname io_opcodes[] = {{0x00, "Flush"},
-                                          {0x01, "Write"},
-                                          {0x02, "Read"},
+static const struct vname io_opcodes[] = {{NVME_IO_FLUSH, "Flush"},
+                                          {NVME_IO_WRITE, "Write"},
+                                          {NVME_IO_READ, "Read"},
                                           {0x04, "Write Uncorrectable"},
                                           {0x05, "Compare"},
                                           {0x08, "Write Zeroes"},
@@ -111,32 +147,32 @@ static const struct vname io_opcodes[] = {{0x00, "Flush"},
                                           {0x79, "Zone Management Send"},
                                           {0x7a, "Zone Management Receive"},
                                           {0x7d, "Zone Append"},
-                                          {0x7f, "Fabrics Command"}};
+                                          {NVME_FABRICS, "Fabrics Command"}};
 const struct vdesc nvme_io_opcode_desc = VDESC_NAMES(io_opcodes);
 
 static const struct vname admin_opcodes[] = {{0x00, "Delete I/O Submission Queue"},
                                              {0x01, "Create I/O Submission Queue"},
-                                             {0x02, "Get Log Page"},
+                                             {NVME_ADMIN_GET_LOG, "Get Log Page"},
                                              {0x04, "Delete I/O Completion Queue"},
                                              {0x05, "Create I/O Completion Queue"},
-                                             {0x06, "Identify"},
+                                             {NVME_ADMIN_IDENTIFY, "Identify"},
                                              {0x08, "Abort"},
-                                             {0x09, "Set Features"},
-                                             {0x0a, "Get Features"},
-                                             {0x0c, "Asynchronous Event Request"},
+                                             {NVME_ADMIN_SET_FEATURES, "Set Features"},
+                                             {NVME_ADMIN_GET_FEATURES, "Get Features"},
+                                             {NVME_ADMIN_AER, "Asynchronous Event Request"},
                                              {0x0d, "Namespace Management"},
                                              {0x10, "Firmware Commit"},
                                              {0x11, "Firmware Image Download"},
                                              {0x14, "Device Self-test"},
                                              {0x15, "Namespace Attachment"},
-                                             {0x18, "Keep Alive"},
+                                             {NVME_ADMIN_KEEP_ALIVE, "Keep Alive"},
                                              {0x19, "Directive Send"},
                                              {0x1a, "Directive Receive"},
                                              {0x1c, "Virtualization Management"},
                                              {0x1d, "NVMe-MI Send"},
                                              {0x1e, "NVMe-MI Receive"},
                                              {0x7c, "Doorbell Buffer Config"},
-                                             {0x7f, "Fabrics Command"},
+                                             {NVME_FABRICS, "Fabrics Command"},
                                              {0x80, "Format NVM"},
                                              {0x81, "Security Send"},
                                              {0x82, "Security Receive"},
@@ -144,14 +180,17 @@ static const struct vname admin_opcodes[] = {{0x00, "Delete I/O Submission Queue
                                              {0x86, "Get LBA Status"}};
 const struct vdesc nvme_admin_opcode_desc = VDESC_NAMES(admin_opcodes);
 
-static const struct vname fctypes[] = {{0x00, "Property Set"},           {0x01, "Connect"},
-                                       {0x04, "Property Get"},           {0x05, "Authentication Send"},
-                                       {0x06, "Authentication Receive"}, {0x08, "Disconnect"}};
+static const struct vname fctypes[] = {{NVME_FCTYPE_PROP_SET, "Property Set"}, {NVME_FCTYPE_CONNECT, "Connect"},
+                                       {NVME_FCTYPE_PROP_GET, "Property Get"}, {0x05, "Authentication Send"},
+                                       {0x06, "Authentication Receive"},       {0x08, "Disconnect"}};
 const struct vdesc nvme_fctype_desc = VDESC_NAMES(fctypes);
 
-static const struct vname properties[] = {{0x00, "Controller Capabilities"},  {0x08, "Version"},
-                                          {0x0c, "Interrupt Mask Set"},       {0x10, "Interrupt Mask Clear"},
-                                          {0x14, "Controller Configuration"}, {0x1c, "Controller Status"},
+static const struct vname properties[] = {{NVME_PROP_CAP, "Controller Capabilities"},
+                                          {NVME_PROP_VS, "Version"},
+                                          {0x0c, "Interrupt Mask Set"},
+                                          {0x10, "Interrupt Mask Clear"},
+                                          {NVME_PROP_CC, "Controller Configuration"},
+                                          {NVME_PROP_CSTS, "Controller Status"},
                                           {0x20, "NVM Subsystem Reset"}};
 const struct vdesc nvme_property_desc = VDESC_NAMES(properties);
 
@@ -165,14 +204,14 @@ static const struct vname log_pages[] = {{0x01, "Error Information"},
                                          {0x08, "Telemetry Controller-Initiated"},
                                          {0x09, "Endurance Group Information"},
                                          {0x0c, "Asymmetric Namespace Access"},
-                                         {0x70, "Discovery"},
+                                         {NVME_LOG_DISCOVERY, "Discovery"},
                                          {0x80, "Reservation Notification"}};
 const struct vdesc nvme_log_desc = VDESC_NAMES(log_pages);
 
-static const struct vname cns_values[] = {{0x00, "Namespace"},
-                                          {0x01, "Controller"},
-                                          {0x02, "Active Namespace ID list"},
-                                          {0x03, "Namespace Identification Descriptor list"},
+static const struct vname cns_values[] = {{NVME_CNS_NS, "Namespace"},
+                                          {NVME_CNS_CTRL, "Controller"},
+                                          {NVME_CNS_LIST, "Active Namespace ID list"},
+                                          {NVME_CNS_DESCRIPTORS, "Namespace Identification Descriptor list"},
                                           {0x05, "Namespace, I/O command set"},
                                           {0x06, "Controller, I/O command set"},
                                           {0x08, "Namespace, independent of the command set"}};
@@ -184,15 +223,15 @@ static const struct vname features[] = {{0x01, "Arbitration"},
                                         {0x04, "Temperature Threshold"},
                                         {0x05, "Error Recovery"},
                                         {0x06, "Volatile Write Cache"},
-                                        {0x07, "Number of Queues"},
+                                        {NVME_FEATURE_QUEUES, "Number of Queues"},
                                         {0x08, "Interrupt Coalescing"},
                                         {0x09, "Interrupt Vector Configuration"},
                                         {0x0a, "Write Atomicity Normal"},
-                                        {0x0b, "Asynchronous Event Configuration"},
+                                        {NVME_FEATURE_EVENTS, "Asynchronous Event Configuration"},
                                         {0x0c, "Autonomous Power State Transition"},
                                         {0x0d, "Host Memory Buffer"},
                                         {0x0e, "Timestamp"},
-                                        {0x0f, "Keep Alive Timer"},
+                                        {NVME_FEATURE_KEEP_ALIVE, "Keep Alive Timer"},
                                         {0x10, "Host Controlled Thermal Management"},
                                         {0x11, "Non-Operational Power State Config"},
                                         {0x13, "Predictable Latency Mode Config"},
@@ -214,35 +253,35 @@ static const struct vname scts[] = {{0, "Generic Command Status"},
 const struct vdesc nvme_sct_desc = VDESC_NAMES(scts);
 
 /* By status code type (bits 10:8) and status code. */
-static const struct vname statuses[] = {{0x000, "Successful Completion"},
-                                        {0x001, "Invalid Command Opcode"},
-                                        {0x002, "Invalid Field in Command"},
+static const struct vname statuses[] = {{NVME_OK, "Successful Completion"},
+                                        {NVME_INVALID_OPCODE, "Invalid Command Opcode"},
+                                        {NVME_INVALID_FIELD, "Invalid Field in Command"},
                                         {0x003, "Command ID Conflict"},
                                         {0x004, "Data Transfer Error"},
                                         {0x006, "Internal Error"},
                                         {0x007, "Command Abort Requested"},
                                         {0x008, "Command Aborted due to SQ Deletion"},
-                                        {0x00b, "Invalid Namespace or Format"},
-                                        {0x00c, "Command Sequence Error"},
+                                        {NVME_INVALID_NAMESPACE, "Invalid Namespace or Format"},
+                                        {NVME_SEQUENCE_ERROR, "Command Sequence Error"},
                                         {0x00d, "Invalid SGL Segment Descriptor"},
                                         {0x00e, "Invalid Number of SGL Descriptors"},
-                                        {0x00f, "Data SGL Length Invalid"},
+                                        {NVME_SGL_LENGTH, "Data SGL Length Invalid"},
                                         {0x010, "Metadata SGL Length Invalid"},
-                                        {0x011, "SGL Descriptor Type Invalid"},
+                                        {NVME_SGL_TYPE, "SGL Descriptor Type Invalid"},
                                         {0x016, "SGL Offset Invalid"},
                                         {0x018, "Host Identifier Inconsistent Format"},
                                         {0x019, "Keep Alive Timer Expired"},
                                         {0x01a, "Keep Alive Timeout Invalid"},
                                         {0x020, "Namespace is Write Protected"},
-                                        {0x080, "LBA Out of Range"},
+                                        {NVME_LBA_RANGE, "LBA Out of Range"},
                                         {0x081, "Capacity Exceeded"},
                                         {0x082, "Namespace Not Ready"},
                                         {0x083, "Reservation Conflict"},
-                                        {0x101, "Invalid Queue Identifier"},
+                                        {NVME_INVALID_QUEUE, "Invalid Queue Identifier"},
                                         {0x102, "Invalid Queue Size"},
                                         {0x103, "Abort Command Limit Exceeded"},
                                         {0x105, "Asynchronous Event Request Limit Exceeded"},
-                                        {0x109, "Invalid Log Page"},
+                                        {NVME_INVALID_LOG_PAGE, "Invalid Log Page"},
                                         {0x10d, "Feature Identifier Not Saveable"},
                                         {0x10e, "Feature Not Changeable"},
                                         {0x10f, "Feature Not Namespace Specific"},
@@ -263,8 +302,12 @@ static const struct vname statuses[] = {{0x000, "Successful Completion"},
                                         {0x371, "Command Aborted By Host"}};
 /* Codes that mean one thing for a fabrics command, another for an I/O command. */
 static const struct vname fabrics_statuses[] = {
-    {0x180, "Connect Incompatible Format"}, {0x181, "Connect Controller Busy"}, {0x182, "Connect Invalid Parameters"},
-    {0x183, "Connect Restart Discovery"},   {0x184, "Connect Invalid Host"},    {0x190, "Discovery Restart"},
+    {0x180, "Connect Incompatible Format"},
+    {0x181, "Connect Controller Busy"},
+    {NVME_CONNECT_INVALID, "Connect Invalid Parameters"},
+    {0x183, "Connect Restart Discovery"},
+    {0x184, "Connect Invalid Host"},
+    {0x190, "Discovery Restart"},
     {0x191, "Authentication Required"},
 };
 static const struct vname io_statuses[] = {{0x180, "Conflicting Attributes"},
@@ -302,8 +345,8 @@ const char *nvme_subject_str(const struct nvme_cmd *c, bool admin)
         return FIND(log_pages, c->cdw[0] & 0xff);
     case NVME_ADMIN_IDENTIFY:
         return FIND(cns_values, c->cdw[0] & 0xff);
-    case 0x09:
-    case 0x0a:
+    case NVME_ADMIN_SET_FEATURES:
+    case NVME_ADMIN_GET_FEATURES:
         return FIND(features, c->cdw[0] & 0xff);
     default:
         return NULL;

@@ -18,9 +18,36 @@ enum {
     NVME_FCTYPE_PROP_GET = 4,
     NVME_ADMIN_GET_LOG = 0x02,
     NVME_ADMIN_IDENTIFY = 0x06,
+    NVME_ADMIN_SET_FEATURES = 0x09,
+    NVME_ADMIN_GET_FEATURES = 0x0a,
     NVME_ADMIN_AER = 0x0c,
+    NVME_ADMIN_KEEP_ALIVE = 0x18,
+    NVME_IO_FLUSH = 0x00,
+    NVME_IO_WRITE = 0x01,
+    NVME_IO_READ = 0x02,
 };
+/* Properties, log pages, structures of Identify (CNS), features. */
+enum { NVME_PROP_CAP = 0x00, NVME_PROP_VS = 0x08, NVME_PROP_CC = 0x14, NVME_PROP_CSTS = 0x1c };
 #define NVME_LOG_DISCOVERY 0x70
+enum { NVME_CNS_NS = 0, NVME_CNS_CTRL = 1, NVME_CNS_LIST = 2, NVME_CNS_DESCRIPTORS = 3 };
+enum { NVME_FEATURE_QUEUES = 0x07, NVME_FEATURE_EVENTS = 0x0b, NVME_FEATURE_KEEP_ALIVE = 0x0f };
+/* Statuses as in nvme_cqe, without the upper bits. */
+enum {
+    NVME_OK = 0x000,
+    NVME_INVALID_OPCODE = 0x001,
+    NVME_INVALID_FIELD = 0x002,
+    NVME_INVALID_NAMESPACE = 0x00b,
+    NVME_SEQUENCE_ERROR = 0x00c,
+    NVME_SGL_LENGTH = 0x00f,
+    NVME_SGL_TYPE = 0x011,
+    NVME_LBA_RANGE = 0x080,
+    NVME_INVALID_QUEUE = 0x101,
+    NVME_INVALID_LOG_PAGE = 0x109,
+    NVME_CONNECT_INVALID = 0x182,
+    NVME_DNR = 0x4000, /* do not retry */
+};
+/* Types and subtypes of SGL descriptors. */
+enum { NVME_SGL_DATA = 0, NVME_SGL_KEYED = 4, NVME_SGL_ADDRESS = 0, NVME_SGL_OFFSET = 1, NVME_SGL_INVALIDATE = 15 };
 
 /* An SGL descriptor, 16 bytes:
  *   0                               8           11              15   16
@@ -62,6 +89,9 @@ struct nvme_cqe {
 /* `sqe` has NVME_SQE_LEN bytes, `cqe` NVME_CQE_LEN. */
 void nvme_cmd_get(struct nvme_cmd *c, const uint8_t *sqe);
 void nvme_cqe_get(struct nvme_cqe *c, const uint8_t *cqe);
+/* Write them, with zeros where the structures have nothing; flags 0: 0x40, an SGL. */
+void nvme_cmd_put(uint8_t *sqe, const struct nvme_cmd *c);
+void nvme_cqe_put(uint8_t *cqe, const struct nvme_cqe *c);
 /* The bytes that a command moves: *to_host, or from the host. 0: none, or the SGL does not say. */
 uint32_t nvme_data_len(const struct nvme_cmd *c);
 /* Whether the controller moves data to the host (bits 1:0 of the opcode, or of a fabrics command's type, are 2). */
