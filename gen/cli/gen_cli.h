@@ -38,6 +38,7 @@ enum {
     KEY_GRH,
     KEY_HOLD,
     KEY_HOP_LIMIT,
+    KEY_HOSTNQN,
     KEY_HOSTS,
     KEY_IB,
     KEY_IMM,
@@ -57,6 +58,8 @@ enum {
     KEY_NET,
     KEY_NO_CM,
     KEY_NO_ICRC,
+    KEY_NQN,
+    KEY_NR_IO_QUEUES,
     KEY_ONCE,
     KEY_PEER_MAC,
     KEY_PRIVATE,
@@ -65,6 +68,7 @@ enum {
     KEY_PSN_PAIR,
     KEY_QP,
     KEY_QPN,
+    KEY_QUEUE_SIZE,
     KEY_QUICK,
     KEY_QUIET,
     KEY_RATE_LIMIT,
@@ -78,6 +82,7 @@ enum {
     KEY_ROCEV1,
     KEY_ROOM,
     KEY_RPING_PORT,
+    KEY_RW,
     KEY_SEED,
     KEY_SLOW,
     KEY_SNAPLEN,
@@ -185,6 +190,7 @@ enum {
 #define OPT_GRH          KEY_GRH, "grh", NULL
 #define OPT_HOLD         KEY_HOLD, "hold", "TIME"
 #define OPT_HOP_LIMIT    KEY_HOP_LIMIT, "hop_limit", "N"
+#define OPT_HOSTNQN      KEY_HOSTNQN, "hostnqn", "NAME"
 #define OPT_HOSTS        KEY_HOSTS, "hosts", "N"
 #define OPT_IB           KEY_IB, "ib", NULL
 #define OPT_IMM          KEY_IMM, "imm", NULL
@@ -207,6 +213,8 @@ enum {
 #define OPT_NET          KEY_NET, "net", "[DIR:]WORDS"
 #define OPT_NO_CM        KEY_NO_CM, "no-cm", NULL
 #define OPT_NO_ICRC      KEY_NO_ICRC, "no-icrc", NULL
+#define OPT_NQN          KEY_NQN, "nqn", "NAME"
+#define OPT_NR_IO_QUEUES KEY_NR_IO_QUEUES, "nr-io-queues", "N"
 #define OPT_ONCE         KEY_ONCE, "once", NULL
 #define OPT_PEER_MAC     KEY_PEER_MAC, "peer-mac", "MAC"
 #define OPT_PRIVATE      KEY_PRIVATE, "private", "DATA"
@@ -214,6 +222,7 @@ enum {
 #define OPT_PSN          KEY_PSN, "psn", "N"
 #define OPT_PSN_PAIR     KEY_PSN_PAIR, "psn", "PSN[:PSN]"
 #define OPT_QPN          KEY_QPN, "qpn", "QPN"
+#define OPT_QUEUE_SIZE   KEY_QUEUE_SIZE, "queue-size", "N"
 #define OPT_QUICK        KEY_QUICK, "quick", NULL
 #define OPT_RATE_LIMIT   KEY_RATE_LIMIT, "rate_limit", "BPS"
 #define OPT_RECV_DELAY   KEY_RECV_DELAY, "recv-delay", "TIME"
@@ -226,6 +235,7 @@ enum {
 #define OPT_ROCEV1       KEY_ROCEV1, "rocev1", NULL
 #define OPT_ROOM         KEY_ROOM, "room", "BYTES"
 #define OPT_RPING_PORT   KEY_RPING_PORT, "rping-port", "PORT"
+#define OPT_RW           KEY_RW, "rw", "NAME"
 #define OPT_SEED         KEY_SEED, "seed", "N"
 #define OPT_SLOW         KEY_SLOW, "slow", "P/TIME"
 #define OPT_SNAPLEN      KEY_SNAPLEN, "snaplen", "N"

@@ -2,12 +2,16 @@
  * and neither read nor write a byte that no valid key reaches.
  *
  * Input: a byte of options, then records: a length byte, that many bytes from the BTH on. A length of 0 lets time
- * pass. Options: bits 0 and 1 the service, 2 profile rxe, 3 credits, 4 an XRC target. */
+ * pass. Options: bits 0 and 1 the service, 2 profile rxe, 3 credits, 4 an XRC target.
+ *
+ * With bit 7 of the options: an end of a storage protocol (bits 0 and 1: which, 2: the serving one), whose peer sends
+ * anything over right transport: the records of storage_peer.h. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "frame.h"
 #include "gen/endpoint/endpoint.h"
+#include "tests/fuzz/storage_peer.h"
 
 /* What a part of the memory is registered as. */
 enum part {
@@ -214,6 +218,15 @@ static void post(struct endpoint *ep, int qp, uint32_t key, unsigned what)
     ep_post_send(ep, qp, &wr, 0);
 }
 
+static void storage(unsigned options, const uint8_t *data, size_t size)
+{
+    unsigned kinds = 0;
+
+    while (storage_kinds[kinds])
+        kinds++;
+    peer_run(storage_kinds[(options & 3) % kinds], options & 4, data, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t frame[EP_FRAME_MAX], out[EP_FRAME_MAX];
@@ -227,6 +240,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
+    if (data[0] & 0x80) {
+        storage(data[0], data + 1, size - 1);
+        return 0;
+    }
     ep = set_up(data[0], &qp, &key);
     memcpy(av.dgid, own.gid, 16);
     path_init(&path, &peer, &av);

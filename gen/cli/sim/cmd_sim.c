@@ -5,13 +5,12 @@
 
 void cmd_sim_help(struct buf *b)
 {
-    buf_puts(b,
-             "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
-             "       rdmagen sim FILE.rdma [options]\n"
-             "       rdmagen sim --topology NETWORK --workload NAME [options]\n\n"
-             "Play conversations between two hosts in virtual time, or a scenario file, rdmagen-scenario(5), or what "
-             "many hosts\n"
-             "send each other through switches.\n\n");
+    buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
+                "       rdmagen sim nvme [options]\n"
+                "       rdmagen sim FILE.rdma [options]\n"
+                "       rdmagen sim --topology NETWORK --workload NAME [options]\n\n"
+                "Play conversations between two hosts in virtual time, also those of a storage protocol, or a scenario "
+                "file,\nrdmagen-scenario(5), or what many hosts send each other through switches.\n\n");
     opt_help(b, sim_options);
     buf_puts(b,
              "\nExit status: 0 if all completed, 1 if not or if an event or fault was never triggered, 2 for usage or "
@@ -236,13 +235,28 @@ static int settle_hosts(struct sim_job *job, const struct opt_state *s, const ch
     return 0;
 }
 
+/* A storage protocol has defaults of its own: 0, or EXIT_BAD after a message. */
+static int settle_storage(struct sim_job *job, const struct opt_state *s)
+{
+    struct traffic_config *t = &job->traffic;
+
+    if (!opt_given(s, 'n'))
+        t->iters = 100;
+    if (!opt_given(s, 't'))
+        t->tx_depth = 16;
+    return sim_storage_settle(job, s);
+}
+
 /* Derive and check what depends on several options. EXIT_OK, or EXIT_BAD after a message. */
 static int job_settle(struct sim_job *job, const struct opt_state *s, const char *what)
 {
     struct traffic_config *t = &job->traffic;
     uint16_t mtu = job->conn.peer[0].path_mtu;
 
-    t->op = job->workload ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
+    job->storage = job->workload ? NULL : storage_kind_find(what);
+    t->op = job->workload || job->storage ? TRAFFIC_WRITE : (uint8_t)traffic_op_find(what);
+    if (job->storage && settle_storage(job, s) != 0)
+        return EXIT_BAD;
     if (refuse(s, job) != 0 || sim_settle_files(job) != 0)
         return EXIT_BAD;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
@@ -253,7 +267,7 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         *tclass = specs_cc_tclass(&job->cc, *tclass);
     }
     settle_pace(&job->sim);
-    if (job->workload)
+    if (job->workload || job->storage)
         return EXIT_OK;
     if (settle_hosts(job, s, what))
         return EXIT_BAD;
@@ -317,13 +331,17 @@ int cmd_sim(int argc, char **argv)
         status = cli_error("sim: with --workload there is no operand, and '%s' is one", s.argv[operand]);
     else if (status < 0 && operand + 1 != s.argc && !job->workload && !job->topology)
         status = operand == s.argc ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
-                                               "flush, mw1, mw2, fastreg, mixed) or a scenario file")
+                                               "flush, mw1, mw2, fastreg, mixed), a storage protocol (nvme) or a "
+                                               "scenario file")
                                    : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     if (status < 0 && job_settle(job, &s, operand < s.argc ? argv[operand] : "workload") != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);
     if (status < 0) /* these functions free the events */
-        status = job->workload ? sim_workload(job) : job->scenario ? sim_scenario(job) : sim_traffic(job);
+        status = job->workload   ? sim_workload(job)
+                 : job->storage  ? sim_storage(job)
+                 : job->scenario ? sim_scenario(job)
+                                 : sim_traffic(job);
     else
         event_list_free(job->sim.events);
     free(job);

@@ -6,6 +6,7 @@
 #include "gen/cli/report_file.h"
 #include "gen/cli/specs.h"
 #include "gen/sim/traffic.h"
+#include "gen/storage/storage.h"
 #include "gen/workload/workload.h"
 
 #define SIM_FILES_MAX 32 /* options -w, at most */
@@ -44,6 +45,7 @@ struct sim_job {
     const char *topology;                    /* what --topology says; NULL: two hosts and a path */
     const char *lines[SIM_LINES_MAX];        /* of --fabric */
     unsigned n_lines;                        /* of `lines` */
+    const struct storage_kind *storage;      /* what storage protocol is played; NULL: none */
     const char *workload;                    /* what --workload says; NULL: traffic, or a scenario */
     const char *stats;                       /* path of the figures over time, or NULL */
     const char *summary;                     /* path of the summary, or NULL */
@@ -62,6 +64,10 @@ int sim_settle_files(struct sim_job *job);
 int sim_traffic(struct sim_job *job);
 /* Run a workload in a fabric; returns the exit status. */
 int sim_workload(struct sim_job *job);
+/* Run a storage protocol, job->storage; returns the exit status. */
+int sim_storage(struct sim_job *job);
+/* Check its options: 0, or EXIT_BAD after a message. */
+int sim_storage_settle(const struct sim_job *job, const struct opt_state *s);
 /* Run a scenario file; returns the exit status. */
 int sim_scenario(struct sim_job *job);
 

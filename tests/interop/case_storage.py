@@ -1,0 +1,80 @@
+"""rdmagen's ends of storage protocols with those of Linux, both roles."""
+import json
+import subprocess
+import time
+
+import storage
+from case_rdmagen import Rdmagen, behind_wire
+from counters import RDMATRACE
+from lab import Failure
+
+NQN = "nqn.2024-01.lab:sub1"
+HOST = "nqn.2024-01.lab:host"
+HOSTID = "11111111-2222-3333-4444-555555555555"
+
+
+def guests(lab):
+    wire, guest = behind_wire(lab, ramdisk=storage.ramdisk(lab))
+    return (guest,)
+
+
+def must(guest, command, timeout=60):
+    status, out = guest.run(command, timeout)
+    if status:
+        raise Failure("`%s` in the guest: status %d: %s" % (command, status, out))
+    return out
+
+
+def ready(us):
+    """Wait until our end listens."""
+    end = time.time() + 10
+    while "port" not in us.text() and us.process.poll() is None and time.time() < end:
+        time.sleep(0.05)
+
+
+def commands(us, name):
+    """The commands of this name in what our end recorded, of which none may have failed: how many, and the bytes that they moved."""
+    r = subprocess.run([RDMATRACE, "ops", "--commands", "-T", "json", us.capture], capture_output=True, text=True)
+    rows = [c for c in json.loads(r.stdout) if c["name"] == name]
+    assert not [c["command"] for c in rows if c["failed"]], rows
+    assert all(c["bytes_to_client"] == c["asked_bytes_to_client"] and c["bytes_from_client"] == c["asked_bytes_from_client"] for c in rows), rows
+    return len(rows), sum(c["bytes_to_client"] + c["bytes_from_client"] for c in rows)
+
+
+def load(guest, *names):
+    must(guest, "set -- %s; . /lib/storage/load" % " ".join(names))
+    guest.run("mount -t configfs none /sys/kernel/config")
+
+
+def case_storage_nvme_host_and_linux_target(lab, guest):
+    """Our host: blocks written, read back and compared; a subsystem that the target does not know."""
+    load(guest, "brd", "nvmet_rdma")
+    c = "/sys/kernel/config/nvmet"
+    must(guest, "mkdir -p {0}/subsystems/{1}/namespaces/1 && echo 1 >{0}/subsystems/{1}/attr_allow_any_host && "
+         "echo -n /dev/ram0 >{0}/subsystems/{1}/namespaces/1/device_path && echo 1 >{0}/subsystems/{1}/namespaces/1/enable && "
+         "mkdir {0}/ports/1 && cd {0}/ports/1 && echo rdma >addr_trtype && echo ipv4 >addr_adrfam && echo {2} >addr_traddr && "
+         "echo 4420 >addr_trsvcid && ln -s {0}/subsystems/{1} subsystems/{1}".format(c, NQN, guest.ip))
+    for n, (size, more) in enumerate(((16384, ()), (4096, ("--nr-io-queues", "2")))):
+        us = Rdmagen(lab, guest, "nvmehost%d" % n, "nvme", guest.ip, "--nqn", NQN, "--rw", "write", "-n", "20", "-S", str(size), "-t", "4", *more)
+        out = us.wait()
+        assert "20 compared, 0 differed" in out, out
+        assert commands(us, "Write") == commands(us, "Read") == (20, 20 * size), us.decoded()
+    wrong = Rdmagen(lab, guest, "nvmewrong", "nvme", guest.ip, "--nqn", NQN + "x").wait(status=1)
+    assert "Connect Invalid Parameters" in wrong, wrong
+
+
+def case_storage_nvme_target_and_linux_host(lab, guest):
+    """Our target: a Linux host connects, writes, reads back and compares, and disconnects."""
+    load(guest, "nvme_rdma")
+    us = Rdmagen(lab, guest, "nvmetarget", "nvme", "-s", "--nqn", NQN)
+    ready(us)
+    must(guest, "echo nqn=%s,transport=rdma,traddr=10.77.0.9,trsvcid=4420,nr_io_queues=1,queue_size=16,hostnqn=%s,hostid=%s >/dev/nvme-fabrics" %
+         (NQN, HOST, HOSTID))
+    must(guest, "i=0; while [ ! -b /dev/nvme0n1 ] && [ $i -lt 50 ]; do usleep 100000; i=$((i+1)); done; [ -b /dev/nvme0n1 ]")
+    must(guest, "dd if=/dev/urandom of=/tmp/x bs=4096 count=8 && dd if=/tmp/x of=/dev/nvme0n1 bs=16384 count=2 oflag=direct && "
+         "dd if=/tmp/x of=/dev/nvme0n1 bs=512 seek=128 count=8 oflag=direct && "
+         "dd if=/dev/nvme0n1 of=/tmp/y bs=16384 count=2 iflag=direct && cmp /tmp/x /tmp/y")
+    must(guest, "echo 1 >/sys/class/nvme/nvme0/delete_controller")
+    out = us.wait()
+    assert "nvme server: 10 writes of 36864 bytes" in out, out
+    assert commands(us, "Write") == (10, 36864) and commands(us, "Read")[1] >= 32768 and commands(us, "Connect")[0] == 2, us.decoded()

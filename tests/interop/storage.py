@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Build what guests with storage protocols have besides image.py's: modules of the same kernel, loaded by `. /lib/storage/load NAME...`. Prints
+the directory, which holds an archive to be appended to the initial ramdisk."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import image  # noqa: E402
+
+MODULES = "brd nvme-rdma nvmet-rdma".replace("-", "_").split()
+# Loads the modules of /lib/storage/NAME.order that are not there yet.
+LOAD = """for name; do
+    while read -r module; do
+        [ -d /sys/module/"$module" ] || insmod /lib/storage/"$module".ko || return 1
+    done </lib/storage/"$name".order
+done
+"""
+
+
+def build(out, work):
+    image.unpack({"kernel": image.fetch(image.CACHE + "/debs", image.PACKAGES)["kernel"]}, work)
+    with open(out + "/modules", "wb") as f:
+        c = image.Cpio(f)
+        there = set()
+        for name in MODULES:
+            order = image.modules(work + "/kernel", [name])
+            for module, data in order:
+                if module not in there:
+                    c.data("lib/storage/%s.ko" % module, data)
+                    there.add(module)
+            c.text("lib/storage/%s.order" % name, "".join(m + "\n" for m, _ in order))
+        c.text("lib/storage/load", LOAD)
+        c.close()
+
+
+def ramdisk(lab):
+    """The path of a ramdisk with them."""
+    path = lab.path("storage.initrd")
+    with open(path, "wb") as out:
+        for part in (lab.image + "/initrd", image.cached("storage", build, "storage.py", "image.py") + "/modules"):
+            with open(part, "rb") as f:
+                out.write(f.read())
+    return path
+
+
+if __name__ == "__main__":
+    print(image.cached("storage", build, "storage.py", "image.py"))
