@@ -200,9 +200,11 @@ struct direction {
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     uint32_t peer;     /* likewise, of the responder */
     ns_t last_answer;  /* time of the latest response */
+    ns_t answered;     /* time of the latest response that its queue pair sent, to a request of the other side */
     bool full;         /* the maximum of READs and atomics was outstanding when the latest response came */
     uint32_t most;     /* PSNs sent and not acknowledged, at most */
     ns_t last_request; /* time of the latest request */
+    ns_t patient;      /* the longest time that it waited for a response and did not go back: its ACK timer is longer */
     ns_t last_new;     /* time of the latest new one */
     uint32_t last_len; /* its bytes; PACE_BYTES at most */
 };
@@ -337,6 +339,9 @@ static inline bool is_resending(const struct direction *d)
     return d->resend.requests || d->resend.responses;
 }
 
+/* timeline_naks.c. Acknowledge packet `e`: nothing unless it is a NAK. */
+void timeline_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+
 /* timeline_tries.c. Episode `ep` is about the packet of the episode before: it is one row of trouble. */
 void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep);
 /* Request `e`, with which the requester goes back: why, and what the time before it was lost to. */
@@ -380,7 +385,7 @@ void timeline_note_answer(struct direction *d, const struct event *e);
  * it waited for a credit. */
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held);
 /* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
- * the host that sent later sends a frame. */
+ * the host that sent later sends a frame. A response that the queue pair sends takes its turn. */
 ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since);
 /* Whether a new request at `now` came later after the host's latest requests than usual; `slack`: by at least so much,
  * while the time that a frame takes is not known. */

@@ -125,7 +125,8 @@ static void note_turn(struct timeline *t, struct direction *d, const struct even
     d->last_request = now;
 }
 
-ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since)
+/* timeline_its_turn() as it was at `until`. */
+static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t since, ns_t until)
 {
     ns_t at = since;
 
@@ -133,10 +134,16 @@ ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t
         const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
         if (x->ts <= since)
             break;
-        if (x->host == d->host && x->before <= since)
+        bool next = x->before <= since, again = d->answered > since && x->ts > d->answered && x->before <= d->answered;
+        if (x->host == d->host && x->ts < until && (next || again))
             at += timeline_frame_takes(d, x->len);
     }
     return at;
+}
+
+ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since)
+{
+    return its_turn(t, d, since, INT64_MAX);
 }
 
 #define RELEASED_SURE 4 /* so many waits in a row that a response ended are no chance */
@@ -177,15 +184,31 @@ static bool is_released(const struct timeline *t, const struct direction *d, ns_
     return from > d->last_new && now <= timeline_its_turn(t, d, from) + slack;
 }
 
-/* Whether a gap before a message is as wide as those between packets within messages: a pacer makes it no narrower,
- * and what is wider is not due to it alone. One that a response ended is as wide only by chance. */
-static bool is_as_spaced(const struct direction *d, const struct open_gap *g)
+/* The spacing that packets within messages have shown, behind a frame of `len` bytes; 0: as usual. */
+static ns_t spacing_behind(const struct direction *d, uint32_t len)
 {
-    ns_t spacing = d->cut.len ? d->cut.gap * g->len / d->cut.len : 0, gap = g->to - g->from;
+    return d->cut.len ? d->cut.gap * len / d->cut.len : 0;
+}
 
-    if (g->ended && llabs(gap - spacing) > spacing / 32)
+/* Whether a gap before a message is as wide as those between packets within messages: a pacer makes it no narrower,
+ * and what is wider is not due to it alone. One that a response ended is as wide only by chance. A packet that the
+ * pacer lets go while the port is busy waits for that, and for its turn. */
+static bool is_as_spaced(const struct timeline *t, const struct direction *d, const struct open_gap *g)
+{
+    ns_t spacing = spacing_behind(d, g->len), paced = g->from + spacing;
+    ns_t own = timeline_frame_takes(d, g->len), usual = g->due - own + spacing;
+    ns_t turn = its_turn(t, d, paced, g->to) + port_is_busy(t, d, paced);
+
+    if (g->ended && llabs(g->to - turn) > spacing / 32)
         return false;
-    return gap >= spacing / 2 && g->to - g->due + timeline_frame_takes(d, g->len) <= spacing + spacing / 8;
+    return g->to - g->from >= spacing / 2 && g->to <= (turn > usual ? turn : usual) + spacing / 8;
+}
+
+/* Whether a gap within a message tells nothing of the spacing: the turns of other queue pairs of the host fill it, and
+ * it is no narrower than the spacing was. */
+static bool is_filled(const struct direction *d, ns_t now, ns_t own, ns_t due)
+{
+    return due > d->last_new + own && now - d->last_new >= spacing_behind(d, d->last_len);
 }
 
 /* Whether packets within messages have shown how wide the spacing is now: a CNP makes it wider. */
@@ -205,7 +228,7 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 {
     for (unsigned i = 0; i < d->cut.n_open; i++) {
         const struct open_gap *g = &d->cut.open[i];
-        if (is_as_spaced(d, g))
+        if (is_as_spaced(t, d, g))
             claim_throttled(t, d, e, g->due, g->to);
     }
     d->cut.n_open = 0;
@@ -227,7 +250,7 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
     if (released && d->full && timeline_uses_depth(e->p))
         return;
     released &= d->cut.answers <= 1; /* with two, the earlier response would have released the request already */
-    if (known ? is_as_spaced(d, &g) : timeline_outstanding(d, e->h) && !released)
+    if (known ? is_as_spaced(t, d, &g) : timeline_outstanding(d, e->h) && !released)
         claim_throttled(t, d, e, due, now);
     else if (!known)
         keep_open(d, &g);
@@ -235,14 +258,17 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
 
 /* Whether a wide gap within a message is a wait for a response, because the requester limits its outstanding packets
  * and has reached that limit. Then each such gap ends with a response; a gap that CNPs caused ends with one only by
- * chance. */
+ * chance, and is as wide as the one before. */
 static bool is_window(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now,
                       ns_t own)
 {
     bool full = d->cut.answers <= 1 && packets_out(e->h) + d->cut.freed >= d->most;
+    bool at_once = full && is_released(t, d, from, now, own / 16);
+    ns_t spacing = spacing_behind(d, d->last_len);
+    bool as_before = spacing && llabs(now - d->last_new - spacing) <= spacing / 64;
 
-    d->cut.released = full && is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
-    return d->cut.released >= RELEASED_SURE || (full && is_released(t, d, from, now, own / 16));
+    d->cut.released = full && !as_before && is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
+    return d->cut.released >= RELEASED_SURE || at_once;
 }
 
 /* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
@@ -256,7 +282,7 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
             watch_start(t, d, e, from, now, due);
         return;
     }
-    if (wide && is_window(t, d, e, from, now, own))
+    if (wide ? is_window(t, d, e, from, now, own) : is_filled(d, now, own, due))
         return;
     if (wide)
         claim_throttled(t, d, e, due, now);
@@ -309,6 +335,8 @@ void timeline_answer_turn(struct timeline *t, struct direction *d, const struct 
     t->turns[t->n_turns++ % TURNS] =
         (struct turn){.host = d->peer, .len = bytes_of(e), .answer = true, .ts = now, .before = d->last_answer};
     d->last_answer = now;
+    if (e->own != FLOW_NONE && t->dirs[e->own])
+        t->dirs[e->own]->answered = now;
 }
 
 void timeline_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)

@@ -145,10 +145,11 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 
 /* If the ACK timeout is not known, it may have expired after a silence of TIMER_LEAST, and of TIMER_TIMES the usual
  * time to a response. */
-#define NAK_HEEDED  (20 * NS_PER_MS) /* even a slow host acts on a NAK within this time */
-#define RNR_HEEDED  4                /* and on an RNR NAK within so many times the RNR timer */
-#define TIMER_LEAST NS_PER_MS
-#define TIMER_TIMES 20
+#define NAK_HEEDED   (20 * NS_PER_MS) /* even a slow host acts on a NAK within this time */
+#define HEEDED_TIMES 8                /* and within so many times the usual time to a response */
+#define RNR_HEEDED   4                /* and on an RNR NAK within so many times the RNR timer */
+#define TIMER_LEAST  NS_PER_MS
+#define TIMER_TIMES  20
 
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)
 {
@@ -157,7 +158,7 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
 
     if (known)
         return silence >= ack_timeout(c->timeout) / 2;
-    return silence >= TIMER_LEAST && silence / TIMER_TIMES >= d->usual;
+    return silence >= TIMER_LEAST && silence > d->patient && silence / TIMER_TIMES >= d->usual;
 }
 
 /* True if the requester ignored the RNR NAK: it goes back long after the RNR timer, and a response to an earlier READ
@@ -172,17 +173,30 @@ static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t s
     return n->open && (earlier || n->dropped) && silence > RNR_HEEDED * timer;
 }
 
-/* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. */
+/* Whether the ACK timer may have run out before the requester went back at `now`. It runs since the latest request, or
+ * since one was acknowledged; responses that the requester drops do not restart it. */
+static bool timer_ran_out(const struct flow *f, const struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t silence = now - d->spans.at, since = d->last_request > e->h->una_ts ? d->last_request : e->h->una_ts;
+
+    if (f->params.timeout_known)
+        return timeline_is_silence(f, d, silence);
+    return silence > (now - since) / 2 && now - since >= TIMER_LEAST && (now - since) / HEEDED_TIMES >= d->usual;
+}
+
+/* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. A
+ * NAK for another PSN came while an earlier response was missing, and was dropped. */
 static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t silence = now - d->spans.at;
     bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(d, e, silence));
     bool known = f->params.timeout_known;
+    bool obeyed = e->why == BACK_SEQ_NAK && d->nak.open && d->nak.psn == e->p->bth.psn;
 
-    if (e->why == BACK_SEQ_NAK && !known && silence < NAK_HEEDED)
+    if (obeyed && !known && silence < NAK_HEEDED)
         return e->why;
-    return asked && timeline_is_silence(f, d, silence) ? BACK_SILENCE : e->why;
+    return asked && timer_ran_out(f, d, e, now) ? BACK_SILENCE : e->why;
 }
 
 bool timeline_ends_rnr(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)

@@ -589,6 +589,8 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
 {
     ns_t from = d->spans.at, took = now - from;
 
+    if (now - d->last_request > d->patient && timeline_outstanding(d, e->h))
+        d->patient = now - d->last_request;
     if (UNLIKELY(is_slow(t, d, e, took))) {
         slow_response(t, d, e, now);
         return;

@@ -90,6 +90,11 @@ ALSO = (
     (4, 71),   # a NAK ends the retransmission for the one before
     (3, 17),   # credits came while the port was busy
     (7, 283),  # a response lets the requester go on while its port is busy
+    (10, 71),  # a NAK comes 10 ms late, and nothing was sent meanwhile
+    (12, 104), # NAKs come late through a full queue, while new requests are sent
+    (9, 187),  # the turns of other queue pairs hide how far CNPs space the packets of one
+    (12, 283), # a paced packet is due while the port is busy; responses come by chance at the same distance as paced packets
+    (2, 123),  # a response takes the turn of its queue pair
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
