@@ -37,6 +37,16 @@ static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
     return e->at - at > least ? at : e->at;
 }
 
+/* Whether the latest request has left the port at `at`, or `quarters` of the time that it takes later: before, nothing
+ * can be sent, with or without credits. */
+static bool has_left(const struct truth_walk *w, ns_t at, unsigned quarters)
+{
+    const struct truth_frame *f = w->sent ? truth_frame(w->t, w->sent) : NULL;
+    ns_t takes = f ? sim_frame_time(w->t->s, f->len) : 0;
+
+    return !f || at > f->sent + takes + takes * quarters / 4;
+}
+
 /* The requester ends a wait for the READ depth, credits or the pacer. If a response came meanwhile, it has ended the
  * wait; after it, the requester waited for its port only. */
 static void wait_ends(struct truth_walk *w, const struct truth_event *e)
@@ -53,6 +63,8 @@ static void wait_ends(struct truth_walk *w, const struct truth_event *e)
         w->wait_from = its_turn(w, e);
     if (w->wait != EP_WAIT_CUT && w->wait_answered && e->what != AT_ARRIVED)
         return;
+    if (w->wait == EP_WAIT_CREDIT && !has_left(w, e->at, 1))
+        return; /* as in its_turn(): no tap can tell that it was late */
     if (w->wait == EP_WAIT_NONE || w->wait_from >= e->at || !counts)
         return;
     if (!*bill)
@@ -70,7 +82,7 @@ static ns_t waits_since(const struct truth_walk *w, const struct truth_event *e)
 
     if (!f || e->why == EP_WAIT_CUT)
         return e->other;
-    return w->posted <= since || e->at <= f->sent + sim_frame_time(w->t->s, f->len) ? since : e->other;
+    return w->posted <= since || !has_left(w, e->at, 0) ? since : e->other;
 }
 
 void truth_wait_begins(struct truth_walk *w, const struct truth_event *e)

@@ -286,9 +286,10 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    /* By host, which may share a place: time and bytes of the latest request. */
+    /* By host, which may share a place: time and bytes of the latest request; direction.pace of it. */
     struct {
         ns_t ts;
+        ns_t pace;
         uint32_t len;
     } sent[HOSTS_SEEN];
     struct turn turns[TURNS];

@@ -77,6 +77,14 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
     return d->pace * (len + FRAME_EXTRA) / PACE_BYTES;
 }
 
+/* Likewise of another queue pair of the host: as that one has shown if this has not yet. */
+static ns_t other_takes(const struct timeline *t, const struct direction *d, uint32_t len)
+{
+    ns_t pace = d->pace || d->host == HOSTS_SEEN ? d->pace : t->sent[d->host].pace;
+
+    return pace * (len + FRAME_EXTRA) / PACE_BYTES;
+}
+
 /* Move the pace towards the median: `gap` is the time after a frame of `len` bytes. */
 static void note_pace(struct direction *d, ns_t gap, uint32_t len)
 {
@@ -136,7 +144,7 @@ static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t s
             break;
         bool next = x->before <= since, again = d->answered > since && x->ts > d->answered && x->before <= d->answered;
         if (x->host == d->host && x->ts < until && (next || again))
-            at += timeline_frame_takes(d, x->len);
+            at += other_takes(t, d, x->len);
     }
     return at;
 }
@@ -171,7 +179,7 @@ static ns_t port_is_busy(const struct timeline *t, const struct direction *d, ns
     for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
         const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
         if (x->host == d->host && x->ts <= since) {
-            ns_t over = x->ts + timeline_frame_takes(d, x->len);
+            ns_t over = x->ts + other_takes(t, d, x->len);
             return over > since ? over - since : 0;
         }
     }
@@ -358,6 +366,8 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
+    if (d->pace)
+        t->sent[d->host].pace = d->pace;
     note_turn(t, d, e, now);
     d->most = out > d->most ? out : d->most;
     d->last_len = bytes_of(e);

@@ -452,6 +452,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
 {
     unsigned code = aeth_value(e->p->aeth.syndrome);
     uint32_t limit = psn_add(e->p->aeth.msn, aeth_credits(code));
+    ns_t own = timeline_frame_takes(d, d->last_len);
     bool held, probe;
 
     if (UNLIKELY(response_type(e->p) == AETH_RNR && d->probe.on))
@@ -465,7 +466,7 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
         limit = d->limit;
     probe = d->probe.on && psn_diff(response_proves(e->p), d->probe.psn) < 0 && psn_diff(d->probe.msg, limit) > 0;
     held = d->have_msn && !may_send(d, e->h, d->limit, d->probe.on);
-    held &= now > d->last_new + timeline_frame_takes(d, d->last_len); /* else its port was busy meanwhile */
+    held &= now > d->last_new + own + own / 4; /* else its port was busy meanwhile */
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
         d->credit.from = waits_since(d, e->h, now);
         d->credit.to = d->credit.over = now;
