@@ -154,7 +154,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     r.end = request_parts_over(job->parts, w, flow, r.states);
     if (!r.conn || (job->t.conn && job->t.conn != r.conn))
         return;
-    conn_tap_named(&tap, job->t.files[m->file], (uint32_t)m->iface);
+    conn_tap_put(&tap, job->t.files, (uint32_t)(m->file << 16 | m->iface));
     conn_end_put(&from, &m->src, m->sqpn != METER_NONE, (uint32_t)m->sqpn);
     r.tap = buf_str(&tap);
     r.from = buf_str(&from);

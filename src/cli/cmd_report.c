@@ -138,7 +138,7 @@ static int first_pass(const struct trace *t, const char **files, size_t n, uint3
 struct job {
     struct trace t;             /* first */
     const char *path;           /* -o */
-    const char *other;          /* --baseline; NULL: not given */
+    const char *other[2];       /* --baseline; NULL: not given; and NULL */
     const char *from[FROM_MAX]; /* --from */
     unsigned n_from;
     bool tutorial; /* --tutorial */
@@ -160,7 +160,7 @@ static int option(struct trace *t, int key, const char *arg)
     if (key == KEY_TUTORIAL)
         job->tutorial = true;
     else
-        *(key == 'o' ? &job->path : key == KEY_FROM ? &job->from[job->n_from++] : &job->other) = arg;
+        *(key == 'o' ? &job->path : key == KEY_FROM ? &job->from[job->n_from++] : &job->other[0]) = arg;
     return EXIT_OK;
 }
 
@@ -252,7 +252,7 @@ static int instead(struct trace *t)
         return cli_error("report: -o FILE is needed: where to write");
     if (!job->n_from && !job->tutorial)
         return EXIT_OK;
-    if (t->n_files || t->iface || job->other || (job->n_from && job->tutorial))
+    if (t->n_files || t->iface || job->other[0] || (job->n_from && job->tutorial))
         return cli_error("report: %s alone makes a page: it excludes captures and other results", name);
     t->answered = true;
     if (job->tutorial)
@@ -279,12 +279,12 @@ static bool is_input(const struct trace *t, const char *path)
 /* Read the capture of --baseline. */
 static int read_baseline(struct job *job)
 {
-    const struct report_opts o = {.files = &job->other, .n_files = 1, .decode = job->t.decode};
+    const struct report_opts o = {.files = job->other, .n_files = 1, .decode = job->t.decode};
 
     if (!(job->baseline = report_new(&o)))
         return cli_error("out of memory");
     report_baseline(job->report, job->baseline);
-    return first_pass(&job->t, &job->other, 1, 0, job->baseline);
+    return first_pass(&job->t, job->other, 1, 0, job->baseline);
 }
 
 static int start(struct trace *t)
@@ -303,7 +303,7 @@ static int start(struct trace *t)
     if (!(job->report = report_new(&o)))
         return cli_error("out of memory");
     if (first_pass(t, t->files, t->n_files, t->conn, job->report) != EXIT_OK ||
-        (job->other && read_baseline(job) != EXIT_OK))
+        (job->other[0] && read_baseline(job) != EXIT_OK))
         return EXIT_BAD;
     measured.interval = report_interval(job->report);
     measured.user = job->report;

@@ -115,21 +115,37 @@ void conn_end_put(struct buf *b, const struct conn_addr *a, bool have_qpn, uint3
     buf_0x(b, qpn, 6);
 }
 
-void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap)
+/* Whether the path of another file ends with these parts. */
+static bool is_name_of_another(const char *const *files, uint32_t file, const char *name)
 {
-    const char *path = files ? files[tap >> 16] : NULL, *slash = path ? strrchr(path, '/') : NULL;
+    size_t n = strlen(name);
 
-    if (path)
-        buf_printf(b, "%s:%u", slash ? slash + 1 : path, tap & 0xffff);
-    else
-        buf_printf(b, "file %u:%u", tap >> 16, tap & 0xffff);
+    for (uint32_t i = 0; files[i]; i++) {
+        size_t len = strlen(files[i]);
+        const char *end = len >= n ? files[i] + (len - n) : "";
+        bool ends = strcmp(end, name) == 0 && (end == files[i] || end[-1] == '/');
+        if (i != file && ends && strcmp(files[i], files[file]) != 0)
+            return true;
+    }
+    return false;
 }
 
-void conn_tap_named(struct buf *b, const char *file, uint32_t iface)
+const char *conn_file_name(const char *const *files, uint32_t file)
 {
-    buf_puts(b, file);
-    if (iface)
-        buf_printf(b, ":%u", iface);
+    const char *path = files[file], *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    while (name > path && is_name_of_another(files, file, name))
+        for (name--; name > path && name[-1] != '/';)
+            name--;
+    return name;
+}
+
+void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap)
+{
+    if (files)
+        buf_printf(b, "%s:%u", conn_file_name(files, tap >> 16), tap & 0xffff);
+    else
+        buf_printf(b, "file %u:%u", tap >> 16, tap & 0xffff);
 }
 
 static uint32_t key_hash(const struct flow *f)

@@ -35,11 +35,12 @@ static inline uint32_t conn_tap_of(const struct frame *f)
     return (uint32_t)f->file << 16 | (UNLIKELY(f->linktype == LINK_ERF) ? 0 : f->iface & 0xffff);
 }
 
-/* Append the name of a tap: "b.pcapng:1", the last part of its file's name and the number of the interface. `files`:
- * paths by file number; NULL: "file 1:1", files counted from 0. */
+/* The name of a file: the last part of its path, with as many parts before it as tell it from the other files.
+ * `files`: paths by file number, ended by NULL. */
+const char *conn_file_name(const char *const *files, uint32_t file);
+/* Append the name of a tap: "b.pcapng:1", that of its file and the number of the interface. `files` NULL: "file 1:1",
+ * files counted from 0. */
 void conn_tap_put(struct buf *b, const char *const *files, uint32_t tap);
-/* Append the name of a tap as in accounts: the file as given, and ":1" if the number of the interface is not 0. */
-void conn_tap_named(struct buf *b, const char *file, uint32_t iface);
 
 /* How a parameter of one end is known. */
 enum param_known {

@@ -382,11 +382,6 @@ static void json_string(struct buf *b, const char *key, const char *s)
     buf_char(b, ',');
 }
 
-static const char *file_name(const struct explain_opts *o, uint32_t file)
-{
-    return file < o->n_files ? o->files[file] : "";
-}
-
 /* The file of each frame, if there are several files. */
 static void files_json(struct buf *b, const struct explain_opts *o, const struct incident *s)
 {
@@ -394,8 +389,9 @@ static void files_json(struct buf *b, const struct explain_opts *o, const struct
         return;
     buf_puts(b, "\"files\":[");
     for (unsigned i = 0; i < s->n_frames; i++) {
+        const char *name = conn_file_name(o->files, s->files[i]);
         buf_puts(b, i ? "," : "");
-        buf_json(b, file_name(o, s->files[i]), strlen(file_name(o, s->files[i])));
+        buf_json(b, name, strlen(name));
     }
     buf_puts(b, "],");
 }
@@ -403,18 +399,21 @@ static void files_json(struct buf *b, const struct explain_opts *o, const struct
 static void also_json(struct explainer *x, const struct explain_opts *opts, const struct incident *s, struct buf *b)
 {
     const struct incident *o;
+    struct buf tap = {0};
     const char *sep = "";
 
     buf_puts(b, "\"elsewhere\":[");
     for (uint32_t i = UINT32_MAX; (o = explain_also(x, s, &i)) != NULL; sep = ",") {
         buf_printf(b, o->conn ? "%s{\"connection\":%u," : "%s{\"connection\":null,", sep, o->conn);
-        if (opts->n_files > 1)
-            json_string(b, "file", file_name(opts, o->tap >> 16));
+        tap.len = 0;
+        conn_tap_put(&tap, opts->files, o->tap);
+        json_string(b, "tap", buf_str(&tap));
         buf_puts(b, "\"frames\":[");
         frames_print(b, o, o->own);
         buf_puts(b, "]}");
     }
     buf_puts(b, "],");
+    buf_free(&tap);
 }
 
 /* Members of an incident that other commands do not write. */
@@ -513,7 +512,7 @@ static void row_json(struct buf *b, const struct explain_opts *o, const struct t
     struct account a = {.conn = r->conn, .first = r->first, .last = r->last};
 
     memcpy(a.states, r->states, sizeof a.states);
-    conn_tap_named(&tap, file_name(o, r->tap >> 16), r->tap & 0xffff);
+    conn_tap_put(&tap, o->files, r->tap);
     conn_end_put(&from, &r->src, r->have_sqpn, r->sqpn);
     conn_end_put(&to, &r->dst, true, r->dqpn);
     a.tap = buf_str(&tap);

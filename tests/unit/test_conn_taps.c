@@ -143,6 +143,17 @@ Test(conn_taps, a_tap_is_named_by_file_and_interface)
     buf_free(&b);
 }
 
+Test(conn_taps, files_of_the_same_name_are_told_apart_by_their_folders)
+{
+    static const char *const files[] = {"x/1/a.pcap", "y/1/a.pcap", "2/a.pcap", "a.pcap", "aa.pcap",
+                                        "2/a.pcap",   "/a",         "b/x.pcap", NULL};
+    static const char *const names[] = {"x/1/a.pcap", "y/1/a.pcap", "2/a.pcap", "a.pcap",
+                                        "aa.pcap",    "2/a.pcap",   "a",        "x.pcap"};
+
+    for (uint32_t i = 0; i < ARRAY_LEN(names); i++)
+        cr_assert_str_eq(conn_file_name(files, i), names[i]);
+}
+
 Test(conn_taps, each_tap_has_its_own_times_of_the_setup)
 {
     struct conn_known k = {.addr = {{{[10] = 0xff, 0xff, 10, 0, 0, 1}}, {{[10] = 0xff, 0xff, 10, 0, 0, 2}}},
