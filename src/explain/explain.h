@@ -114,6 +114,8 @@ const struct incident *explain_at(const struct explainer *x, size_t i);
 /* True if an incident is shown: those of connection `conn`; conn 0: one incident of each event, unless another explains
  * it. */
 bool explain_is_shown(const struct incident *i, uint32_t conn);
+/* True if the packet concerned was lost: not late, refused or damaged. */
+bool explain_is_loss(const struct incident *i);
 /* What every output of an incident has, without its sentences and settings, which are NULL. */
 void explain_row(const struct incident *i, struct incident_row *row);
 /* All values of an incident but its frames: those of JSON and of tables. `files`: names of the captures. */

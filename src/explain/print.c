@@ -151,6 +151,12 @@ bool explain_is_shown(const struct incident *i, uint32_t conn)
     return conn ? i->conn == conn : !i->merged && !i->superseded_by;
 }
 
+bool explain_is_loss(const struct incident *i)
+{
+    return i->cause == CAUSE_PACKET_LOSS || i->cause == CAUSE_LOST_LAST_PACKET ||
+           i->cause == CAUSE_LOST_READ_RESPONSE || i->cause == CAUSE_LOST_ACK;
+}
+
 /* Whether an incident is reported before the end of the capture. */
 static bool is_reportable(const struct incident *s)
 {

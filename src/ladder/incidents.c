@@ -26,12 +26,6 @@ static bool is_itself(const struct incident *s)
            s->cause == CAUSE_REORDER;
 }
 
-static bool is_loss(uint8_t cause)
-{
-    return cause == CAUSE_PACKET_LOSS || cause == CAUSE_LOST_LAST_PACKET || cause == CAUSE_LOST_READ_RESPONSE ||
-           cause == CAUSE_LOST_ACK;
-}
-
 /* Number of frames that the incident names first: the packets concerned. */
 static unsigned n_concerned(const struct incident *s)
 {
@@ -95,7 +89,7 @@ const char *incidents_cause(const struct ladder *l, const struct rung *r, bool *
     if (low == l->n_concerned_frames || l->concerned[low].frame != key.frame || l->concerned[low].file != key.file)
         return NULL;
     s = explain_at(l->explain, l->concerned[low].incident);
-    *after = s->place == PLACE_AFTER && is_loss(s->cause);
+    *after = s->place == PLACE_AFTER && explain_is_loss(s);
     return cause_table[s->cause].name;
 }
 

@@ -70,13 +70,16 @@ function signCallback(sign) {
     };
 }
 
+/* A label of an axis of counts: none between them. */
+const countLabel = (v) => (Math.abs(v - Math.round(v)) < 1e-6 ? plain(Math.round(v)) : "");
+
 const LEGEND_SIGNS = {dot: "M5 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0", cross: "M3 1l8 8M3 9l8-8", triangle: "M7 0l5 9h-10z", square: "M3 1h8v8h-8z",
     diamond: "M7 0l5 5l-5 5l-5-5z", line: "M0 5h14", bar: "M1 1h12v8h-12z", step: "M0 8h6v-6h8"};
 
 function legend(series) {
     return make("ul", {class: "legend"}, ...series.map((s) => make("li", {},
         makeSvg("svg", {viewBox: "0 0 14 10", class: "k" + s.color, "aria-hidden": "true"},
-            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.step ? "step" : "line")], "stroke-width": 1.6, "stroke-dasharray": s.dashed ? "3 2" : "none",
+            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.step ? "step" : "line")], "stroke-width": 1.6, "stroke-dasharray": s.dashes || (s.dashed ? "3 2" : "none"),
                 "fill-opacity": s.sign && s.sign !== "square" && s.sign !== "cross" ? 1 : 0})), s.name)));
 }
 
@@ -151,7 +154,7 @@ function plot(id, title, sentence, series, options) {
                 series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6, strokePattern: s.dashed ? [6, 3] : null,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
                 axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
-                    y: {axisLabelFormatter: (v) => value(v), axisLabelWidth: 86}},
+                    y: {axisLabelFormatter: (v) => (options.value || countLabel)(v), axisLabelWidth: 86}},
                 zoomCallback: (from, to) => show(from, to),
                 highlightCallback: (event, t) => { cursor(t); select(t); },
                 unhighlightCallback: () => { cursor(null); readout.textContent = ""; },

@@ -71,6 +71,7 @@ struct ladder_of {
     uint8_t roles[INCIDENT_FRAMES];
     uint16_t file;
     const char *cause;
+    bool lost;                    /* the packet concerned was lost */
     struct conn_addr left, right; /* ends of its first packet */
     struct step recent[LADDER_BEFORE];
     uint32_t n_recent;    /* packets so far that were none of its steps */

@@ -22,6 +22,7 @@ void ladders_choose(struct report *r, struct explainer *x)
         l->conn = s->conn;
         l->tap = s->tap;
         l->cause = cause_table[s->cause].name;
+        l->lost = explain_is_loss(s);
         l->file = s->files[0];
         for (unsigned k = 0; k < s->own; k++)
             if (s->files[k] == l->file) {
@@ -158,8 +159,8 @@ void ladders_json(struct report *r, struct buf *b)
     buf_puts(b, ",\n\"ladders\":[");
     for (unsigned i = 0; i < r->n_ladders; i++) {
         const struct ladder_of *l = r->ladders[i];
-        buf_printf(b, "%s\n{\"incident\":%u,\"cause\":\"%s\",\"connection\":%u,\"left_out\":%u,\"left\":", i ? "," : "",
-                   l->incident, l->cause, l->conn, l->left_out);
+        buf_printf(b, "%s\n{\"incident\":%u,\"cause\":\"%s\",\"lost\":%s,\"connection\":%u,\"left_out\":%u,\"left\":",
+                   i ? "," : "", l->incident, l->cause, l->lost ? "true" : "false", l->conn, l->left_out);
         conn_addr_json(b, &l->left);
         buf_puts(b, ",\"right\":");
         conn_addr_json(b, &l->right);

@@ -153,8 +153,9 @@ function latencyFigure() {
         label.append(p / 10 + " %");
         svg.append(label);
     }
+    const dashes = (i) => ["none", "6 3", "2 2"][Math.floor(i / 8) % 3];
     list.forEach((l, i) => {
-        const path = makeSvg("path", {class: "line k" + i % 8, "stroke-dasharray": ["none", "6 3", "2 2"][Math.floor(i / 8) % 3],
+        const path = makeSvg("path", {class: "line k" + i % 8, "stroke-dasharray": dashes(i),
             d: l.latency.map(([p, ns], k) => (k ? "L" : "M") + x(ns).toFixed(1) + " " + y(p).toFixed(1)).join("")});
         path.append(makeSvg("title", {}, l.operation + ", " + sizes(l)));
         svg.append(path);
@@ -163,7 +164,7 @@ function latencyFigure() {
         ...[["median", 500], ["90 %", 900], ["99 %", 990], ["99.9 %", 999], ["longest", 1000]].map(([t, p]) => number(t, (l) => at(l, p), time))], list);
     const element = figure("latency", "Latency by operation and size",
         "Share of the requests that were complete within a time, from their first packet to the response that completes them.", scrolled("Latency by operation and size", svg),
-        legend(list.map((l, i) => ({name: l.operation + ", " + sizes(l), color: i % 8}))), rows);
+        legend(list.map((l, i) => ({name: l.operation + ", " + sizes(l), color: i % 8, dashes: i < 8 ? null : dashes(i)}))), rows);
     element.dataset.points = list.length;
     return element;
 }
@@ -203,6 +204,9 @@ function heatFigure() {
 
 const ROLE_COLORS = {lost: 1, instead: 3, nak: 6, retransmission: 4, answer: 2, evidence: 5};
 
+/* What a packet is to the incident of a ladder: the one concerned was lost, or damaged, or late. */
+const roleOf = (l, role) => (role !== "lost" || l.lost ? role : l.cause === "bad-icrc" ? "damaged" : "concerned");
+
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
     const width = 820, left = 130, right = width - 20, top = 30, pitch = 26;
@@ -216,28 +220,28 @@ function ladder(l) {
     const span = l.steps.length ? l.steps[l.steps.length - 1][0] - l.steps[0][0] : 0;
     l.steps.forEach(([t, frame, toRight, role, again, info], i) => {
         const waited = i ? t - l.steps[i - 1][0] : 0;
-        const y = top + i * pitch + pitch - 4, lost = role === "lost", k = role ? ROLE_COLORS[role] : 7;
+        const y = top + i * pitch + pitch - 4, lost = role === "lost" && l.lost, k = role ? ROLE_COLORS[role] : 7;
         const from = toRight ? left : right, to = lost ? (left + right) / 2 + (toRight ? 100 : -100) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
         const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 5, "text-anchor": "middle", class: role ? "k" + k : ""});
         stamp.append(frame + "  " + moment(t, 1e6));
-        const note = role ? " [" + role + "]" : again ? " [retransmitted]" : "", room = 84 - note.length;
+        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = 84 - note.length;
         words.append((info.length > room ? info.slice(0, room - 2) + ".." : info) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),
             makeSvg("path", {d: lost ? `M${to - 5} ${y - 5}l10 10m0-10l-10 10` : `M${to + tip} ${y - 4}L${to} ${y}L${to + tip} ${y + 4}`, class: "k" + k, fill: "none", "stroke-width": 2}), words,
             makeSvg("title", {}, info));
         if (waited > span / 8) { /* a long wait, written where it is */
-            const wait = makeSvg("text", {x: right + 4, y: y - 9, "text-anchor": "end", class: "faint"});
+            const wait = makeSvg("text", {x: right - 10, y: y - 5, "text-anchor": "end", class: "faint"});
             wait.append("+" + duration(waited, 3));
             row.append(wait);
         }
         svg.append(chosenBy(row, frame, info));
     });
     const packets = l.steps.map(([t, frame, , role, again, info, fields]) => make("details", {}, make("summary", {},
-        "Frame " + frame + ", " + duration(t, 9) + ": " + info + (role ? " [" + role + "]" : again ? " [retransmitted]" : "")), make("pre", {tabindex: "0"}, fields)));
+        "Frame " + frame + ", " + duration(t, 9) + ": " + info + (role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "")), make("pre", {tabindex: "0"}, fields)));
     const element = figure("ladder-" + l.incident, "Ladder of incident " + l.incident + ": " + l.cause,
         l.steps.length + " packets" + (l.connection ? " of connection " + l.connection : "") + (l.left_out ? ", " + l.left_out + " more are not drawn" : "")
-        + ". Frames and times stand at the left; dashed: retransmitted; a cross: lost.", scrolled("Ladder", svg),
+        + ". Frames and times stand at the left; dashed: retransmitted" + (l.lost ? "; a cross: lost." : "."), scrolled("Ladder", svg),
         make("details", {class: "packets"}, make("summary", {}, "The packets and their fields"), ...packets));
     element.dataset.points = l.steps.length;
     return element;
