@@ -258,3 +258,33 @@ Test(migrate, a_queue_pair_goes_back_once_the_old_path_is_loaded_again)
     no_own_failures(p);
     pair_free(p);
 }
+
+/* Every frame from the first side is for a third host, and a queue pair of that. */
+static int to_a_third_host(struct pair *p, int from, uint8_t *frame, uint32_t len, ns_t *extra)
+{
+    (void)p, (void)len, (void)extra;
+    if (from == 0)
+        frame[33] = frame[BTH_FLAGS + 2] = 9;
+    wire.frames[pair_port_of(frame)]++;
+    return 1;
+}
+
+Test(migrate, a_packet_for_neither_port_is_not_taken)
+{
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+
+    memset(&wire, 0, sizeof wire);
+    o.peer.timeout = TIMEOUT;
+    o.peer.retry_cnt = RETRIES;
+    o.cfg[1].no_verify = true; /* its ICRC is another one */
+    pair_two_ports(&o);
+    p = pair_new(&o);
+    p->hook = to_a_third_host;
+    write_once(p, 0);
+    pair_run(p, p->now + NS_PER_S);
+    cr_expect_eq(wire.frames[1], 1 + RETRIES);
+    cr_expect_eq(pair_wc(p, 0).status, WC_RETRY_EXC_ERR);
+    cr_expect_eq(ep_stats(p->ep[1])->unknown_qp, 0, "that is not its business");
+    pair_free(p);
+}

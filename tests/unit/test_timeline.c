@@ -375,6 +375,29 @@ Test(timeline, a_peer_is_dead_only_since_its_latest_packet)
     cr_expect_eq(r->states[TIME_ACK_TIMEOUT], 3 * US);
 }
 
+/* The REP was captured, but the place of its host may have been given to another one since. */
+Test(timeline, a_peer_without_any_packet_is_dead_since_the_first_request)
+{
+    static const struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                                        .qpn = {0x11, 0x11},
+                                        .psn = {100, 900},
+                                        .pmtu = 1024,
+                                        .how = PAIR_CM,
+                                        .params = {{.rep_frame = 1, .passive = true}}};
+    talk_start(&t, false);
+    conn_learn(observer_conns(t.observer), &k);
+    timeline_of(t.observer);
+    ns_t first = t.now;
+    for (unsigned i = 0; i < 3; i++)
+        talk(&t, 0, i ? 8 * NS_PER_MS : 0, mk(OP_SEND_ONLY, 100, 10));
+    const struct timeline_row *r = account();
+    struct timeline *l = timeline_of(t.observer);
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 16 * NS_PER_MS);
+    const struct episode *e = timeline_episode(l, timeline_episodes(l) - 1);
+    cr_expect_eq(e->why, TROUBLE_DEAD);
+    cr_expect_eq(e->start, first);
+}
+
 Test(timeline, a_host_that_is_silent_since_the_first_ack_timeout_is_dead_on_every_queue_pair)
 {
     start();
