@@ -264,7 +264,7 @@ static int to_a_third_host(struct pair *p, int from, uint8_t *frame, uint32_t le
 {
     (void)p, (void)len, (void)extra;
     if (from == 0)
-        frame[33] = frame[BTH_FLAGS + 2] = 9;
+        frame[33] = frame[BTH_FLAGS + 6] = 9;
     wire.frames[pair_port_of(frame)]++;
     return 1;
 }
