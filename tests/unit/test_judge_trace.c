@@ -248,6 +248,16 @@ Test(judge_trace, the_wait_after_an_rnr_nak_begins_with_its_first_copy)
     cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_05), V_FAIL);
 }
 
+Test(judge_trace, a_new_request_in_an_rnr_wait_is_wrong_until_clocks_may_have_ended_the_wait)
+{
+    /* 2.56 ms, less 100 us of clocks, 3 us of the tap, and 1 us of the time stamps */
+    static const struct line in_time[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 16, 1), SEND(2466 * US, 11, 2)};
+    static const struct line early[] = {SEND(0, 10, 1), RNR(10 * US, 10, 0, 16, 1), SEND(2465 * US, 11, 2)};
+
+    cr_expect_eq(VERDICT(in_time, TAP_REQUESTER, true, false, RULE_RTX_15), V_PASS);
+    cr_expect_neq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_15), V_PASS);
+}
+
 Test(judge_trace, an_ack_on_the_heels_of_a_nak_moves_the_place_to_resume)
 {
     static const struct line lines[] = {SEND(0, 10, 1),         SEND(1, 11, 2),         SEND(2, 12, 3),

@@ -187,6 +187,27 @@ static void open_cm_hosts(void)
     }
 }
 
+static void free_hosts(void)
+{
+    sim_free(&rig.s);
+}
+
+Test(provider, each_channel_is_another_one_until_none_is_left, .init = open_cm_hosts, .fini = free_hosts)
+{
+    int channel[64], n = 0, more;
+
+    while (n < 64 && (more = rdmacm_channel_create(cm(0))) >= 0) {
+        cr_expect_neq(more, agent[0].channel);
+        for (int i = 0; i < n; i++)
+            cr_expect_neq(more, channel[i]);
+        channel[n++] = more;
+    }
+    cr_expect(n > 1 && n < 64, "%d channels", n);
+    cr_expect_eq(more, -ENOMEM);
+    cr_assert_eq(rdmacm_channel_destroy(cm(0), channel[0]), 0);
+    cr_expect_eq(rdmacm_channel_create(cm(0)), channel[0]);
+}
+
 /* Take the events of both hosts: the client connects once the path is known, the server answers requests. */
 static void take_events(ns_t now)
 {
@@ -196,6 +217,8 @@ static void take_events(ns_t now)
         while (rdmacm_get_event(cm(h), a->channel, &e)) {
             a->seen[e.type]++;
             a->last[e.type] = e;
+            cr_expect(e.type > RDMACM_ROUTE_RESOLVED || e.qpn == 0, "the peer's queue pair is not known yet: 0x%x",
+                      e.qpn);
             if (e.type == RDMACM_ROUTE_RESOLVED && a->own.qp >= 0)
                 cr_assert_eq(rdmacm_connect(cm(h), e.id, &a->own, now), 0);
             if (e.type != RDMACM_CONNECT_REQUEST)
