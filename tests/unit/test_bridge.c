@@ -397,3 +397,18 @@ Test(rewrite, checksums_of_tcp_and_udp)
     cap_close(cap);
     cr_expect_gt(n, 4);
 }
+
+Test(rewrite, only_a_number_that_the_frame_holds_as_it_is_can_be_set)
+{
+    static const char *const can[] = {"infiniband.bth.psn", "infiniband.reth.va", "ip.ttl", "ip.dst", "eth.dst"};
+    static const char *const cannot[] = {"lnet.rdma_frag.size", /* little-endian */
+                                         "frame.number",        /* not in the frame */
+                                         "infiniband.grh.sgid", /* wider than a number */
+                                         "no.such_field"};
+    struct frame_field f;
+
+    for (unsigned i = 0; i < ARRAY_LEN(can); i++)
+        cr_expect(frame_field_find(&f, can[i], strlen(can[i])), "%s", can[i]);
+    for (unsigned i = 0; i < ARRAY_LEN(cannot); i++)
+        cr_expect_not(frame_field_find(&f, cannot[i], strlen(cannot[i])), "%s", cannot[i]);
+}
