@@ -4,6 +4,7 @@
 #include "dissect/file/p9.h"
 #include "dissect/file/smbd.h"
 #include "dissect/frame_fields.h"
+#include "dissect/ib/cc_wire.h"
 #include "dissect/ib/ib.h"
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
@@ -105,6 +106,10 @@ const struct hdr *const all_headers[] = {
     &ieth_hdr,
     &ib_payload_hdr,
     &cnp_hdr,
+    &cc_fair_hdr,
+    &cc_quota_hdr,
+    &cc_int_hdr,
+    &int_hop_hdr,
     &mrc_hdr,
     &mrc_meth_hdr,
     &mrc_tseth_hdr,

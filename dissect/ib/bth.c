@@ -1,5 +1,6 @@
 /* layer 1 (wire): InfiniBand packets, from the LRH, GRH or BTH to the ICRC and VCRC. This is the hot path. */
 #include "dissect/dissectors.h"
+#include "dissect/ib/cc_wire.h"
 #include "dissect/ip/ip.h"
 
 #include <stdio.h>
@@ -232,7 +233,7 @@ static void payload_decode(struct pkt *p)
             pkt_malformed(p, p->payload_off, "bytes after the headers of an opcode that has no payload");
         if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1))
             mad_payload(p);
-        else if (LIKELY(p->op->name != NULL) || !mrc_decode(p))
+        else if (LIKELY(p->op->name != NULL) || !(mrc_decode(p) || cc_quota_decode(p)))
             pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
     }
     if (p->bth.padcnt && tail && p->icrc_off - p->bth.padcnt < p->caplen)
@@ -317,6 +318,8 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     p->ib_off = off;
     p->icrc = CRC_UNKNOWN;
     bth_decode(p, off, o);
+    if (UNLIKELY(p->caplen >= p->end + CC_INT_LEN) && !o->headers_only)
+        cc_int_decode(p);
     if (!crc_possible(p, o))
         return;
     if (p->udp_off - p->ip_off > ICRC_IP_MAX)

@@ -2,6 +2,7 @@
 #include "dissect/ip/icmp.h"
 
 #include "dissect/dissectors.h"
+#include "dissect/ib/cc_wire.h"
 #include "dissect/ip/ip.h"
 
 enum {
@@ -163,6 +164,8 @@ static void quoted_info(struct buf *b, const struct pkt *p, const struct layer *
 
     for (l++; l < end; l++) {
         h = p->data + l->off;
+        if (l->hdr == &cc_fair_hdr)
+            cc_fair_info(b, h);
         if (l->hdr == &ip4_hdr && l->len >= 20) {
             buf_puts(b, " for ");
             buf_ipv4(b, h + 12);
@@ -275,8 +278,12 @@ void icmp_decode(struct pkt *p, uint32_t off)
 {
     const uint8_t *q = pkt_header(p, &icmp_hdr, off, 8, "ICMP header");
 
-    if (q && is_error(q[0]))
+    if (!q)
+        return;
+    if (is_error(q[0]))
         quote_decode(p, off + 8);
+    else if (q[0] == CC_FAIR_ICMP && cc_fair_decode(p, off + 8))
+        quote_decode(p, off + 8 + CC_FAIR_LEN);
 }
 
 void icmp6_decode(struct pkt *p, uint32_t off)
@@ -285,6 +292,10 @@ void icmp6_decode(struct pkt *p, uint32_t off)
     bool nd = q && (q[0] == ICMP6_NS || q[0] == ICMP6_NA);
 
     q = pkt_header(p, &icmp6_hdr, off, nd ? 24 : 8, "ICMPv6 header");
-    if (q && q[0] >= ICMP6_UNREACHABLE && q[0] <= ICMP6_PARAMETER)
+    if (!q)
+        return;
+    if (q[0] >= ICMP6_UNREACHABLE && q[0] <= ICMP6_PARAMETER)
         quote_decode(p, off + 8);
+    else if (q[0] == CC_FAIR_ICMP6 && cc_fair_decode(p, off + 8))
+        quote_decode(p, off + 8 + CC_FAIR_LEN);
 }

@@ -5,6 +5,7 @@
 #include "gen/endpoint/faults.h"
 #include "gen/workload/workload.h"
 #include "src/cc/cc.h"
+#include "src/cc/fair.h"
 #include "src/cc/np.h"
 
 #include <stdio.h>
@@ -227,16 +228,18 @@ static bool cc_lines(struct buf *b, unsigned i, bool json)
     static const struct {
         const char *name, *help;
         const struct cc_param *params;
-    } more[] = {{"all", "of every scheme", cc_common_params}, {"cnp", "the notification point: --cnp", np_params}};
+    } more[] = {{"all", "of every scheme", cc_common_params},
+                {"cnp", "the notification point: --cnp", np_params},
+                {"fair", "the congestion point of rocc: --fabric 'switch fair=PARAM=VALUE,...'", fair_params}};
     void (*table)(struct buf *, const char *, const char *, const struct cc_param *) = json ? json_table : text_table;
     unsigned n = 0;
     char help[160];
 
     while (cc_schemes[n])
         n++;
-    if (i < n && ep_cc_lacks(cc_schemes[i]))
-        snprintf(help, sizeof help, "%s; not played yet, for lack of %s", cc_schemes[i]->help,
-                 ep_cc_lacks(cc_schemes[i]));
+    if (i < n && ep_cc_lacks(cc_schemes[i], false))
+        snprintf(help, sizeof help, "%s; sim --topology only, which has %s", cc_schemes[i]->help,
+                 ep_cc_lacks(cc_schemes[i], false));
     else if (i < n)
         snprintf(help, sizeof help, "%s", cc_schemes[i]->help);
     if (i < n)

@@ -143,6 +143,8 @@ static int option_congestion(struct live_config *c, int key, const char *arg)
     int r = key == KEY_CC ? specs_cc(&given.cc, arg) : specs_cnp(&given.cc, arg);
 
     if (r == 0)
+        r = specs_cc_lacks(&given.cc, false);
+    if (r == 0)
         specs_cc_settle(&given.cc, &c->congestion);
     return r;
 }

@@ -63,9 +63,16 @@ int specs_cc(struct specs_cc *c, const char *arg)
     int r = result(cc_parse(&c->cc, arg, &e), "--cc", arg, arg, &e);
 
     c->given = true;
-    if (r == 0 && ep_cc_lacks(c->cc.scheme))
-        return cli_error("--cc %s: this scheme needs %s, which there are none of yet", arg, ep_cc_lacks(c->cc.scheme));
     return r;
+}
+
+int specs_cc_lacks(const struct specs_cc *c, bool switches)
+{
+    const char *lacks = c->given ? ep_cc_lacks(c->cc.scheme, switches) : NULL;
+
+    return lacks ? cli_error("--cc %s: this scheme needs %s: only `rdmagen sim --topology` has them",
+                             c->cc.scheme->name, lacks)
+                 : 0;
 }
 
 int specs_cnp(struct specs_cc *c, const char *arg)

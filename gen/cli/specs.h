@@ -17,6 +17,8 @@ struct specs_cc {
     const char *cnp; /* argument of --cnp, which is right; NULL: not given */
 };
 int specs_cc(struct specs_cc *c, const char *arg);
+/* 0, or EXIT_BAD after a message: the scheme needs what there is not. `switches`: as in ep_cc_lacks(). */
+int specs_cc_lacks(const struct specs_cc *c, bool switches);
 int specs_cnp(struct specs_cc *c, const char *arg);
 /* What a host does by them; what they leave open is left as it is. */
 void specs_cc_settle(const struct specs_cc *c, struct ep_congestion *to);

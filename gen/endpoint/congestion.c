@@ -15,19 +15,11 @@ static bool has_cc(const struct endpoint *ep)
     return ep->cfg.congestion.cc.scheme && strcmp(ep->cfg.congestion.cc.scheme->name, "none") != 0;
 }
 
-const char *ep_cc_lacks(const struct cc_scheme *scheme)
+const char *ep_cc_lacks(const struct cc_scheme *scheme, bool switches)
 {
-    static const struct {
-        uint8_t need;
-        const char *words;
-    } lacks[] = {{CC_NEEDS_FAIR, "switches that tell the fair rate"},
-                 {CC_NEEDS_CREDIT, "receivers that grant"},
-                 {CC_NEEDS_INT, "switches that write telemetry"}};
-
-    for (unsigned i = 0; i < ARRAY_LEN(lacks); i++)
-        if (scheme->needs & lacks[i].need)
-            return lacks[i].words;
-    return NULL;
+    if (scheme->needs & CC_NEEDS_FAIR && !switches)
+        return "switches that tell the fair rate";
+    return scheme->needs & CC_NEEDS_INT && !switches ? "switches that write telemetry" : NULL;
 }
 
 int ep_cc_open(struct endpoint *ep)
@@ -46,25 +38,32 @@ int ep_cc_open(struct endpoint *ep)
 void ep_cc_close(struct endpoint *ep)
 {
     free(ep->np.slot);
+    ep_grants_close(ep);
 }
 
 int ep_cc_create(struct ep_qp *q)
 {
-    if (!has_cc(q->ep))
+    const struct cc_scheme *scheme = q->ep->cfg.congestion.cc.scheme;
+
+    if (!has_cc(q->ep) || (q->qp.type == QPT_UD && scheme->needs & CC_NEEDS_CREDIT)) /* nobody grants datagrams */
         return 0;
     q->cc = calloc(1, sizeof *q->cc);
     return q->cc ? 0 : -ENOMEM;
 }
 
+uint64_t ep_link_rate(const struct endpoint *ep)
+{
+    return ep->cfg.link_rate ? ep->cfg.link_rate : LINK_RATE;
+}
+
 /* --- Sending ---------------------------------------------------------------------------------- */
 
 /* The objects begin with the first packet, when the path and its MTU are known. */
-static struct cc *begun(struct ep_qp *q, ns_t now)
+struct cc *ep_cc_begun(struct ep_qp *q, ns_t now)
 {
     const struct ep_config *cfg = &q->ep->cfg;
     struct ep_cc *e = q->cc;
-    struct cc_limits limits = {
-        .line = cfg->link_rate ? cfg->link_rate : LINK_RATE, .slack = cfg->pace_slack, .seed = cfg->seed ^ q->qp.qpn};
+    struct cc_limits limits = {.line = ep_link_rate(q->ep), .slack = cfg->pace_slack, .seed = cfg->seed ^ q->qp.qpn};
 
     if (e->started)
         return &e->c;
@@ -87,9 +86,14 @@ ns_t ep_next_send(struct ep_qp *q, ns_t now)
 
     if (LIKELY(!q->cc))
         return q->ps.next_send;
-    c = begun(q, now);
+    c = ep_cc_begun(q, now);
     q->ps.usual_send = later(q->ps.next_send, cc_next_send_at_line(c));
     return later(q->ps.next_send, cc_next_send(c));
+}
+
+bool ep_cc_has_budget(const struct ep_qp *q)
+{
+    return LIKELY(!q->cc) || !q->cc->started || cc_budget(&q->cc->c) > 0;
 }
 
 ns_t ep_cc_deadline(const struct ep_qp *q)
@@ -99,7 +103,7 @@ ns_t ep_cc_deadline(const struct ep_qp *q)
 
     if (!q->cc->started)
         return NS_NEVER;
-    if (q->paced || q->data_waits)
+    if ((q->paced && ep_cc_has_budget(q)) || q->data_waits)
         t = later(q->ps.next_send, cc_next_send(c));
     return t < cc_deadline(c) ? t : cc_deadline(c);
 }
@@ -124,11 +128,18 @@ uint32_t ep_ackreq_every(const struct ep_qp *q)
 void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat, ns_t now)
 {
     struct ep_cc *e = q->cc;
+    bool request = p->op->flags & OPF_REQUEST;
 
-    cc_sent(begun(q, now), len, now);
+    if (!request && q->ep->cfg.congestion.cc.scheme->needs & CC_NEEDS_CREDIT)
+        return; /* who reads has asked for it */
+    cc_sent(ep_cc_begun(q, now), len, now);
+    if (request) {
+        e->sent += len;
+        e->unsent -= !repeat && e->unsent >= len ? len : 0;
+    }
     if (repeat) /* a response may be to either of the two */
         e->head = e->tail;
-    else if (p->bth.ackreq && p->op->flags & OPF_REQUEST && e->tail - e->head < EP_TIMED) {
+    else if (p->bth.ackreq && request && e->tail - e->head < EP_TIMED) {
         e->timed[e->tail % EP_TIMED].psn = p->bth.psn;
         e->timed[e->tail++ % EP_TIMED].sent = now;
     }
@@ -172,6 +183,7 @@ void ep_cc_response(struct ep_qp *q, const struct pkt *p, const struct effects *
         q->cc->head = q->cc->tail;
     a.rtt = round_trip(q->cc, p, now);
     cc_acked(&q->cc->c, &a, now);
+    ep_cc_telemetry(q, p, a.rtt, now);
     changed(q);
 }
 
@@ -228,7 +240,7 @@ void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now)
 
 #define CNP_BYTES 16 /* after the BTH: zero */
 
-static struct path cnp_path(const struct ep_qp *q)
+struct path ep_cnp_path(const struct ep_qp *q)
 {
     struct path path = q->path;
 
@@ -238,7 +250,7 @@ static struct path cnp_path(const struct ep_qp *q)
 
 bool ep_cnp_may_go(const struct ep_qp *q)
 {
-    struct path path = cnp_path(q);
+    struct path path = ep_cnp_path(q);
 
     return !(q->ep->stopped >> frame_class(path.head, path.head_len) & 1);
 }
@@ -247,7 +259,7 @@ int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 {
     struct endpoint *ep = q->ep;
     struct frame_out out = {.buf = buf, .cap = cap};
-    struct path path = cnp_path(q);
+    struct path path = ep_cnp_path(q);
     struct pkt *p = &ep->tx;
 
     ep_fill_bth(q, p, OPCODE_CNP, 0);

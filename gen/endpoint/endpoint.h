@@ -54,8 +54,8 @@ struct ep_congestion {
     struct np_config np;
 };
 
-/* What a scheme needs that no endpoint or network of ours does yet, in words; NULL: nothing. */
-const char *ep_cc_lacks(const struct cc_scheme *scheme);
+/* What a scheme needs that there is not, in words; NULL: nothing. `switches`: the network is a fabric (gen/fabric). */
+const char *ep_cc_lacks(const struct cc_scheme *scheme, bool switches);
 
 struct ep_config {
     struct link_addr addr;    /* MAC address, VLAN, encapsulation, GID, LID */

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 #define RDMATRACE_GEN_ENDPOINT_ENDPOINT_IMPL_H
 
+#include "dissect/ib/cc_wire.h"
 #include "dissect/pkt.h"
 #include "gen/endpoint/endpoint.h"
 #include "gen/endpoint/timers.h"
@@ -170,6 +171,7 @@ struct endpoint {
     uint8_t **mem; /* host memory of each region */
 
     struct np np;                 /* with cfg.congestion.cnps */
+    struct ep_grants *grants;     /* what senders may send to this endpoint; NULL: nobody has asked */
     const struct ep_watch *watch; /* NULL: none */
     struct ep_event event[EP_EVENTS];
     uint32_t ev_head, ev_tail;
@@ -291,12 +293,26 @@ struct ep_cc {
         ns_t sent;
     } timed[EP_TIMED];
     uint32_t head, tail;
+    /* Quotas: frame bytes of requests that were sent, retransmitted ones each time; of those that were posted and never
+     * sent; what the peer is granted. */
+    uint64_t sent, unsent;
+    bool grant_due;
+    uint64_t granted;
+    /* Telemetry of the latest request. */
+    uint8_t hops;
+    struct int_hop hop[INT_HOPS_MAX];
 };
 /* Before any queue pair: what all have in common. 0, or -ENOMEM. */
 int ep_cc_open(struct endpoint *ep);
 void ep_cc_close(struct endpoint *ep);
 /* A new queue pair. 0, or -ENOMEM. */
 int ep_cc_create(struct ep_qp *q);
+/* Its object, begun with the first packet. */
+struct cc *ep_cc_begun(struct ep_qp *q, ns_t now);
+/* bit/s of the port. */
+uint64_t ep_link_rate(const struct endpoint *ep);
+/* Whether a request may be sent as far as quotas go. */
+bool ep_cc_has_budget(const struct ep_qp *q);
 /* When the queue pair may send data next: by hold and pacing policy, and by congestion control. */
 ns_t ep_next_send(struct ep_qp *q, ns_t now);
 /* The time of the next send, and of the next timer, for a queue pair that is held back: NS_NEVER: none. */
@@ -315,10 +331,38 @@ void ep_cc_cnp(struct ep_qp *q, ns_t now);
 void ep_cc_expire(struct ep_qp *q, ns_t now);
 /* A packet arrived: a CNP is due if it is marked. */
 void ep_cc_mark(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* The path to the peer in the class of CNPs. */
+struct path ep_cnp_path(const struct ep_qp *q);
 /* Whether the class of CNPs is not stopped. */
 bool ep_cnp_may_go(const struct ep_qp *q);
 /* Send a CNP that is due: as ep_tx_response(). */
 int ep_cc_send_cnp(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+
+/* cc_wire.c: queue pairs with q->cc only. */
+/* A work request with `len` bytes was posted. */
+void ep_cc_posted(struct ep_qp *q, const struct wr_info *i, uint32_t len);
+/* Whether the receiver is to be asked for more, by ep_cc_send_ask(): as ep_tx_request(). */
+bool ep_cc_asks(struct ep_qp *q, ns_t now);
+int ep_cc_send_ask(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now);
+/* Send the grant that is due: as ep_tx_response(). */
+int ep_cc_send_grant(struct ep_qp *q, uint8_t *buf, uint32_t cap);
+/* A packet with a manufacturer specific opcode arrived; false: it is none about quotas. Any queue pair. */
+bool ep_cc_quota(struct ep_qp *q, const struct pkt *p, ns_t now);
+/* A frame of `len` bytes arrived: count what was granted, keep its telemetry. */
+void ep_cc_arrived(struct ep_qp *q, const struct pkt *p, uint32_t len, ns_t now);
+/* Append to a request what switches are to fill; to an ACK what they wrote. Returns its length; there are `room` bytes
+ * at `at`. */
+uint32_t ep_cc_collect(const struct ep_qp *q, uint8_t *at, uint32_t room);
+uint32_t ep_cc_return(const struct ep_qp *q, uint8_t *at, uint32_t room);
+/* A response arrived, whose request took `rtt`: use the telemetry that it returns. */
+void ep_cc_telemetry(struct ep_qp *q, const struct pkt *p, ns_t rtt, ns_t now);
+/* A packet that is no RDMA: a fair rate for one of the queue pairs? */
+bool ep_cc_fair(struct endpoint *ep, const struct pkt *p, ns_t now);
+/* The grants of the endpoint: when one is due; give what is due; the sender of `q` is gone; free. */
+ns_t ep_grants_next(const struct endpoint *ep);
+void ep_grants_expire(struct endpoint *ep, ns_t now);
+void ep_grants_forget(const struct ep_qp *q);
+void ep_grants_close(struct endpoint *ep);
 
 /* recv.c */
 /* Handle a packet that is its queue pair's next; false: it was dropped. */

@@ -261,6 +261,7 @@ int ep_qp_destroy(struct endpoint *ep, int qp)
         return -EINVAL;
     ep_timer_remove(q);
     ep_unready(q);
+    ep_grants_forget(q);
     map_drop(ep, q);
     ep->qp[qp] = NULL;
     ep->free_qp[ep->n_free_qp++] = qp;
@@ -368,8 +369,10 @@ static void forget_work(struct ep_qp *q)
     q->ps = (struct policy_state){.ack_due = NS_NEVER};
     q->data_waits = false;
     q->cnps_due = 0;
-    if (q->cc)
+    if (q->cc) {
         *q->cc = (struct ep_cc){0};
+        ep_grants_forget(q);
+    }
     q->refill_at = NS_NEVER;
     ep_reorder_forget(q);
 }
@@ -570,6 +573,8 @@ static int post_send(struct endpoint *ep, int qp, const struct send_wr *wr, bool
     w->window1 = window1;
     w->status = WC_SUCCESS;
     q->sq_tail++;
+    if (UNLIKELY(q->cc != NULL))
+        ep_cc_posted(q, wr_info_of(wr->opcode), w->len);
     if (UNLIKELY(q->ep->watch))
         q->ep->watch->posted(q->ep->watch->user, qp, now);
     if (q->qp.state == QPS_ERR || q->qp.state == QPS_SQE)

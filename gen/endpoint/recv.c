@@ -516,7 +516,7 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         return used;
     }
     q = find_qp(ep, p, now);
-    if (UNLIKELY(!q) && rx_pause(ep, p, now))
+    if (UNLIKELY(!q) && (rx_pause(ep, p, now) || ep_cc_fair(ep, p, now)))
         return true;
     if (!q) {
         if (p->have & H_BTH && p->icrc == CRC_BAD)
@@ -528,6 +528,10 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
     q->st.rx_bytes += len;
     if (UNLIKELY(ep->cfg.congestion.cnps && !(p->op->flags & OPF_CNP)))
         ep_cc_mark(q, p, now);
+    if (UNLIKELY(q->cc != NULL))
+        ep_cc_arrived(q, p, len, now);
+    if (UNLIKELY(!p->op->name) && ep_cc_quota(q, p, now))
+        return true;
     if (p->op->flags & OPF_CNP)
         ep_cc_cnp(q, now);
     else if (LIKELY(ep->cfg.profile != EP_NV) || !ep_reorder_keep(q, p, data, len, now))

@@ -137,6 +137,8 @@ static int send_response(struct ep_qp *q, const struct rsp_due *o, uint8_t *buf,
     ep->ip_id++;
     if (UNLIKELY(q->cc != NULL) && o->kind == DUE_READ)
         ep_cc_sent(q, p, out.len, false, now);
+    else if (UNLIKELY(q->cc != NULL))
+        out.len += ep_cc_return(q, buf + out.len, cap - out.len);
     if (!q->repeat_again)
         rsp_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     q->repeat_again = c.again;
@@ -211,6 +213,8 @@ int ep_tx_response(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     q->data_waits = false;
     if (UNLIKELY(q->cnps_due && q->cnp_at <= now) && q->qp.type != QPT_UD)
         return ep_cc_send_cnp(q, buf, cap, now);
+    if (UNLIKELY(q->cc != NULL) && q->cc->grant_due)
+        return ep_cc_send_grant(q, buf, cap);
     if (UNLIKELY(q->ps.slow_until > now))
         return 0;
     if (!qp_is_reliable(q->qp.type) ? !q->repeat_again : !qp_can_receive(&q->qp) && !r->nak_due && !q->repeat_again)

@@ -127,7 +127,8 @@ void frame_fix_l4(uint8_t *data, uint32_t len)
 {
     static const struct {
         uint8_t proto, at, min;
-    } protos[] = {{6, 16, 20}, {17, 6, 8}};
+        bool plain; /* the addresses do not count */
+    } protos[] = {{6, 16, 20, false}, {17, 6, 8, false}, {1, 2, 8, true}, {58, 2, 8, false}};
     uint32_t ip = 14, l4, end;
     uint64_t sum = 0;
     uint8_t proto;
@@ -153,7 +154,8 @@ void frame_fix_l4(uint8_t *data, uint32_t len)
         if (proto != protos[i].proto || end > len || l4 > end || end - l4 < protos[i].min)
             continue;
         store_be16(data + l4 + protos[i].at, 0);
-        sum += proto + (end - l4) + sum16(data + l4, end - l4);
+        sum = protos[i].plain ? 0 : sum + proto + (end - l4);
+        sum += sum16(data + l4, end - l4);
         while (sum >> 16)
             sum = (sum & 0xffff) + (sum >> 16);
         store_be16(data + l4 + protos[i].at, sum == 0xffff && proto == 17 ? 0xffff : (uint16_t)~sum);

@@ -30,8 +30,8 @@ void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t 
 bool frame_mark_ce(uint8_t *data, uint32_t len, uint16_t linktype, bool if_capable);
 /* Recalculate the checksum of the IPv4 header. */
 void frame_fix_ip(uint8_t *data, uint32_t len, uint16_t linktype);
-/* Calculate the TCP or UDP checksum in an Ethernet frame, as checksum offload does. Fragments, and IPv6 with extension
- * headers, are left alone. */
+/* Calculate the TCP, UDP or ICMP checksum in an Ethernet frame, as checksum offload does. Fragments, and IPv6 with
+ * extension headers, are left alone. */
 void frame_fix_l4(uint8_t *data, uint32_t len);
 /* Recalculate the IPv4 checksum, ICRC and VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);

@@ -193,7 +193,7 @@ ns_t ep_next_expiry(struct endpoint *ep)
 {
     struct ep_qp *q = first_due(ep);
 
-    return q ? q->timer.when : NS_NEVER;
+    return earlier(q ? q->timer.when : NS_NEVER, ep_grants_next(ep));
 }
 
 static void qp_expire(struct ep_qp *q, ns_t now)
@@ -235,4 +235,5 @@ void ep_expire(struct endpoint *ep, ns_t now)
         ep_timer_remove(q);
         qp_expire(q, now);
     }
+    ep_grants_expire(ep, now);
 }

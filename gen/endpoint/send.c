@@ -397,6 +397,8 @@ static int send_packet(struct ep_qp *q, uint32_t n, uint32_t off, uint8_t *buf, 
     if (UNLIKELY(data < p->payload_len)) /* a fault made the packet longer than its message */
         memset(out.payload + data, 0, p->payload_len - data);
     build_end(&out, path, p, p->payload_len, &tweak);
+    if (UNLIKELY(q->cc != NULL))
+        out.len += ep_cc_collect(q, buf + out.len, cap - out.len);
     ep->ip_id++;
     req_tx(r, UNLIKELY(ep->n_fault) ? &honest : p, now);
     count_request(q, n, p, repeat);
@@ -489,7 +491,7 @@ static bool may_send(struct ep_qp *q, ns_t now)
         return false;
     if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, CHOICE_EARLY_RNR_RETRY))
         return false;
-    next = ep_next_send(q, now);
+    next = ep_cc_has_budget(q) ? ep_next_send(q, now) : NS_NEVER;
     q->paced = next > now;
     if (q->paced)
         q->waits = next > q->ps.usual_send && q->ps.usual_send ? EP_WAIT_CUT : EP_WAIT_NONE;
@@ -513,6 +515,8 @@ int ep_tx_request(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
 
     if (UNLIKELY(q->stray_at && q->stray_at <= now))
         return send_stray(q, buf, cap, now);
+    if (UNLIKELY(q->cc != NULL) && ep_cc_asks(q, now))
+        return ep_cc_send_ask(q, buf, cap, now);
     if (!may_send(q, now) || !settle_local(q, now)) {
         tell_wait(q, now);
         return 0;

@@ -32,6 +32,14 @@ void frame_free(struct fabric *f, struct fab_frame *m)
     f->spare[m->size] = m;
 }
 
+bool frame_grow(struct fab_frame *m, uint32_t more)
+{
+    if (frame_sizes[m->size] - m->len < more)
+        return false;
+    m->len += more;
+    return true;
+}
+
 /* Bits of a frame on the wire, times 10^9: at the rate of a port, divided by it, they take so many ns. */
 static uint64_t wire_bits(uint32_t len)
 {
@@ -119,18 +127,27 @@ static struct fabric_port *port_of_host(const struct fabric *f, unsigned host)
     return f->node[f->host[host]].port;
 }
 
+struct fab_frame *fabric_frame(struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    struct fab_frame *m = frame_new(f, data, len);
+
+    if (!m)
+        return NULL;
+    m->to = host_of(f, data, len);
+    m->class = frame_class(data, len);
+    m->hash = flow_hash(data, len);
+    return m;
+}
+
 ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct fabric_port *p = port_of_host(f, host);
-    struct fab_frame *m = frame_new(f, data, len);
+    struct fab_frame *m = fabric_frame(f, data, len);
 
     if (!m) {
         p->n.lost++;
         return now;
     }
-    m->to = host_of(f, data, len);
-    m->class = frame_class(data, len);
-    m->hash = flow_hash(data, len);
     port_send(p, m, now);
     return p->free_at;
 }
@@ -240,6 +257,8 @@ static void fire(struct fabric *f, struct timer *t, ns_t now)
     for (uint32_t i = 0; i < f->n_nodes; i++)
         if (f->node[i].sw && t == &f->node[i].sw->watch)
             pfc_refresh(f, &f->node[i], now);
+        else if (f->node[i].sw && t == &f->node[i].sw->tell)
+            tell_rates(f, &f->node[i], now);
 }
 
 void fabric_run(struct fabric *f, ns_t now)
@@ -354,7 +373,7 @@ static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int
     f->node = calloc(t->n_nodes, sizeof *f->node);
     f->host = calloc(t->n_hosts, sizeof *f->host);
     f->port = calloc(f->n_ports, sizeof *f->port);
-    f->timers.heap = calloc(2 * (size_t)f->n_ports + t->n_nodes + 2, sizeof(struct timer *));
+    f->timers.heap = calloc(2 * ((size_t)f->n_ports + t->n_nodes + 1), sizeof(struct timer *));
     if (!f->node || !f->host || !f->port || !f->timers.heap)
         return false;
     f->n_nodes = t->n_nodes;
@@ -367,6 +386,12 @@ static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int
     }
     routes_watch(f, -1);
     return routes_find(f, 0);
+}
+
+bool fabric_tells(struct fabric *f, bool rates, bool telemetry)
+{
+    f->telemetry = telemetry;
+    return !rates || tell_open(f);
 }
 
 struct fabric *fabric_new(const struct topology *t, const struct fabric_user *user, uint64_t seed, int *err)
@@ -415,5 +440,6 @@ void fabric_free(struct fabric *f)
     free(f->host);
     free(f->port);
     free(f->timers.heap);
+    free(f->fair);
     free(f);
 }

@@ -49,6 +49,9 @@ struct link_addr fabric_addr(unsigned h, bool ipv6);
 /* Build the network; `seed`: of the marks, losses, and paths. NULL with *err set: -ENOMEM; -ENOBUFS:
  * the headroom of a switch is more than its buffer. `t` is not kept. */
 struct fabric *fabric_new(const struct topology *t, const struct fabric_user *user, uint64_t seed, int *err);
+/* Before the first frame: switches tell senders the fair rate of a queue, by topo_switch.fair; they write telemetry
+ * into packets that ask for it. False: no memory. */
+bool fabric_tells(struct fabric *f, bool rates, bool telemetry);
 void fabric_free(struct fabric *f);
 unsigned fabric_hosts(const struct fabric *f);
 /* Name of a host in the topology. */

@@ -5,6 +5,7 @@
 #include "gen/endpoint/timers.h"
 #include "gen/fabric/fabric.h"
 #include "prng.h"
+#include "src/cc/fair.h"
 
 #define FCS_LEN  4  /* of Ethernet, not in the frames */
 #define WIRE_GAP 20 /* preamble and gap between frames */
@@ -62,6 +63,8 @@ struct fabric_port {
     struct fab_frame *urgent, *urgent_end; /* pause frames that wait for the port */
     struct fab_queue q[TOPO_CLASSES];
     struct fab_ingress in[TOPO_CLASSES];
+    struct fair *fair; /* congestion points of its queues, by class; NULL: none */
+    struct fair_config fair_config;
     uint64_t headroom;  /* bytes reserved for each lossless class that comes in here */
     uint8_t turn_class; /* of the class whose turn it is */
     struct tap_set *taps;
@@ -71,6 +74,8 @@ struct fabric_port {
 struct fab_switch {
     struct topo_switch c;
     struct timer watch;   /* of pause frames that are to be repeated */
+    ns_t tell_period;     /* of its congestion points */
+    struct timer tell;    /* of fair rates, while a queue has frames or holds its flows back */
     uint64_t shared;      /* bytes of the buffer without headroom */
     uint64_t shared_used; /* of these */
     uint64_t seed;        /* of the choice of paths */
@@ -99,12 +104,18 @@ struct fabric {
     struct timer reroute; /* when routes change next */
     struct prng prng;
     struct fab_frame *spare[FRAME_SIZES];
+    struct fair *fair; /* all congestion points; NULL: switches tell no fair rates */
+    bool telemetry;    /* switches write telemetry */
 };
 
 /* fabric.c */
 /* A frame with a copy of `data`; NULL: no memory. */
 struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len);
 void frame_free(struct fabric *f, struct fab_frame *m);
+/* The same for a frame that enters the network: whom it is for, its class and flow are set. */
+struct fab_frame *fabric_frame(struct fabric *f, const uint8_t *data, uint32_t len);
+/* Append `more` bytes, whose contents are the caller's; false: no room. */
+bool frame_grow(struct fab_frame *m, uint32_t more);
 /* ns that a frame of `len` bytes occupies the port, rounded up. */
 ns_t port_time(const struct fabric_port *p, uint32_t len);
 /* ns that so many of them in a row take at least. */
@@ -140,7 +151,28 @@ void port_turn(struct fabric_port *p, ns_t now);
 /* Drop all frames of a queue. */
 void queue_flush(struct fabric_port *p, unsigned class, ns_t now);
 
+/* Put a frame of the switch's own ahead of all that waits at the port. */
+void port_urgent(struct fabric_port *p, struct fab_frame *m, ns_t now);
+
+/* tell.c */
+/* Congestion points for all queues of switches. False: no memory. */
+bool tell_open(struct fabric *f);
+/* A frame waits at the port: the congestion points of its switch work from now on. */
+static inline void tell_wake(const struct fabric_port *p, ns_t now)
+{
+    struct fab_switch *s = switch_at(p);
+
+    if (UNLIKELY(p->fair != NULL) && !s->tell.pos)
+        timer_set(&p->f->timers, &s->tell, now + s->tell_period);
+}
+/* Their period has ended. */
+void tell_rates(struct fabric *f, struct fab_node *n, ns_t now);
+/* The frame leaves the port: the switch writes a hop of telemetry, if the frame asks for it. */
+void tell_hop(const struct fabric_port *p, struct fab_frame *m, ns_t now);
+
 /* pfc.c */
+/* Link address of a port of a switch. */
+void port_mac(const struct fabric_port *p, uint8_t mac[6]);
 /* Bytes of a port and class from which it pauses its neighbour. */
 uint64_t pfc_xoff(const struct fab_switch *s);
 /* The port holds more, or less, of the class than before: pause or resume the neighbour if it is time. */

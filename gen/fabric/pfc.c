@@ -6,8 +6,7 @@
 
 /* --- Pausing the neighbour -------------------------------------------------------------------- */
 
-/* Link address of a port of a switch. */
-static void mac_of(const struct fabric_port *p, uint8_t mac[6])
+void port_mac(const struct fabric_port *p, uint8_t mac[6])
 {
     const uint8_t first[4] = {0x02, 0, 0, 0xfe};
 
@@ -22,7 +21,7 @@ static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
     uint8_t data[PAUSE_FRAME_LEN], mac[6];
     struct fab_frame *m;
 
-    mac_of(p, mac);
+    port_mac(p, mac);
     pause_build(data, mac, class, quanta);
     m = frame_new(p->f, data, sizeof data);
     if (!m)
@@ -31,13 +30,7 @@ static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
         p->n.pauses_sent++;
     else
         p->n.resumes_sent++;
-    m->next = NULL;
-    if (p->urgent)
-        p->urgent_end->next = m;
-    else
-        p->urgent = m;
-    p->urgent_end = m;
-    port_turn(p, now);
+    port_urgent(p, m, now);
 }
 
 /* Time until a pause is prolonged: half of its length, but no less than the link takes to carry a pause frame of each

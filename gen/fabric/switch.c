@@ -166,6 +166,17 @@ static void mark(struct fabric_port *p, struct fab_frame *m, ns_t now)
         p->n.marked++;
 }
 
+void port_urgent(struct fabric_port *p, struct fab_frame *m, ns_t now)
+{
+    m->next = NULL;
+    if (p->urgent)
+        p->urgent_end->next = m;
+    else
+        p->urgent = m;
+    p->urgent_end = m;
+    port_turn(p, now);
+}
+
 static struct fab_frame *urgent_get(struct fabric_port *p)
 {
     struct fab_frame *m = p->urgent;
@@ -212,6 +223,8 @@ void port_turn(struct fabric_port *p, ns_t now)
     } else if (may) {
         m = queue_get(p, pick(p, s, may), now);
         mark(p, m, now);
+        if (UNLIKELY(p->f->telemetry))
+            tell_hop(p, m, now);
     }
     if (m) {
         port_send(p, m, now);
@@ -245,6 +258,7 @@ void switch_take(struct fabric_port *in, struct fab_frame *m, ns_t now)
         return;
     }
     queue_put(out, m);
+    tell_wake(out, now);
     if (lossless)
         pfc_check(in, m->class, now);
     port_turn(out, now);

@@ -1,6 +1,8 @@
 /* layer 3 (fabric): the notation of networks, and those that are built in. */
 #include "gen/fabric/topology.h"
+
 #include "grow.h"
+#include "src/cc/fair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +239,19 @@ static bool parse_mark(const struct token *v, struct mp_config *m)
     return mp_parse(m, text, &e);
 }
 
+/* The words of congestion points. */
+static bool parse_fair(const struct token *v, char text[TOPO_FAIR])
+{
+    struct fair_config c = fair_config_default();
+    struct text_error e;
+
+    if (v->len >= TOPO_FAIR)
+        return false;
+    memcpy(text, v->p, v->len);
+    text[v->len] = '\0';
+    return fair_parse(&c, text, &e);
+}
+
 static bool parse_time(const struct token *v, ns_t *time)
 {
     return token_time(v, time) && *time <= TOPO_TIME_MAX;
@@ -296,6 +311,8 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
         good = parse_red(&v, &s->mark);
     else if (token_is(&key, "mark"))
         good = parse_mark(&v, &s->mark);
+    else if (token_is(&key, "fair"))
+        good = parse_fair(&v, s->fair);
     else if (token_is(&key, "strict"))
         good = parse_classes(&v, &s->strict);
     else if (token_is(&key, "weight"))

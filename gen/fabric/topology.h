@@ -8,8 +8,9 @@
  * pfc=CLASSES (lossless ones, such as 3,4), xoff=BYTES|A/B (a port that holds so much of a class pauses its neighbour;
  * a share: of what is free), xon=BYTES (less than xoff by which it resumes), headroom=BYTES (for each port and lossless
  * class), quanta=N, watchdog=TIME[/TIME], red=KMIN/KMAX/P
- * or mark=PARAM=VALUE,... (ECN marks, see mp_parse()), strict=CLASSES, weight=CLASS:N,..., paths=ecmp|spray,
- * reroute=TIME. Words of a link: rate=BPS, delay=TIME, reaction=TIME, loss=P, down=TIME[/TIME].
+ * or mark=PARAM=VALUE,... (ECN marks, see mp_parse()), fair=PARAM=VALUE,... (fair rates, see fair_parse()),
+ * strict=CLASSES, weight=CLASS:N,..., paths=ecmp|spray, reroute=TIME. Words of a link: rate=BPS, delay=TIME,
+ * reaction=TIME, loss=P, down=TIME[/TIME].
  */
 #ifndef RDMATRACE_GEN_FABRIC_TOPOLOGY_H
 #define RDMATRACE_GEN_FABRIC_TOPOLOGY_H
@@ -22,6 +23,7 @@
 #define TOPO_NODES_MAX 2048
 #define TOPO_LINKS_MAX 65536
 #define TOPO_CLASSES   8
+#define TOPO_FAIR      112                  /* bytes of the parameters of congestion points */
 #define TOPO_TIME_MAX  (1000000 * NS_PER_S) /* of each time but the delay, which is below a second */
 
 #define TOPO_AUTO UINT64_MAX
@@ -44,6 +46,7 @@ struct topo_switch {
     ns_t watchdog;                 /* a queue stopped this long is emptied; 0: never */
     ns_t restore;                  /* and its frames are dropped until it was not stopped for so long */
     struct mp_config mark;         /* of its queues */
+    char fair[TOPO_FAIR];          /* parameters of its congestion points (fair_parse()), as text */
     uint8_t strict;                /* mask of the classes that go first, the highest before the others */
     uint32_t weight[TOPO_CLASSES]; /* of the others: 1 and up */
     bool spray;                    /* each packet takes any of the shortest paths; else its flow's */

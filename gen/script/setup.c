@@ -107,9 +107,9 @@ static bool host_congestion(struct script *s, struct ep_congestion *c, const str
         c->cnps = true;
     } else {
         good = cc_parse(&c->cc, text, &s->err);
-        if (good && ep_cc_lacks(c->cc.scheme))
-            return text_fail(&s->err, v, "cc: this scheme needs %s, which there are none of yet",
-                             ep_cc_lacks(c->cc.scheme));
+        if (good && ep_cc_lacks(c->cc.scheme, false))
+            return text_fail(&s->err, v, "cc: this scheme needs %s: only `rdmagen sim --topology` has them",
+                             ep_cc_lacks(c->cc.scheme, false));
         if (good && !c->cnps && c->cc.scheme->np)
             np_parse(&c->np, c->cc.scheme->np, &s->err);
         c->cnps |= good && c->cc.scheme->needs & CC_NEEDS_CNP;

@@ -36,6 +36,7 @@ void sim_touch(struct sim *s, unsigned host)
 int sim_fabric_open(struct sim *s, const struct sim_config *c)
 {
     const struct fabric_user user = {.deliver = deliver, .resumed = resumed, .user = s};
+    const struct cc_scheme *scheme = c->ep[0].congestion.cc.scheme;
     int err;
 
     s->touched = SIM_NO_HOST;
@@ -46,6 +47,8 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
     s->fabric = fabric_new(c->topology, &user, c->seed, &err);
     if (!s->fabric)
         return err;
+    if (scheme && !fabric_tells(s->fabric, scheme->needs & CC_NEEDS_FAIR, scheme->needs & CC_NEEDS_INT))
+        return -ENOMEM;
     for (unsigned h = 0; h < s->n_hosts; h++) {
         struct ep_config ec = c->ep[0];
         ec.link_rate = fabric_host_rate(s->fabric, h);

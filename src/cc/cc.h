@@ -80,8 +80,8 @@ struct cc_ack {
 /* One hop of telemetry, as a switch wrote it when the packet left. */
 struct cc_hop {
     uint64_t line;     /* bit/s */
-    ns_t ts;           /* when, by the switch's clock */
-    uint64_t tx_bytes; /* bytes that left by this port so far */
+    ns_t ts;           /* when, by the switch's clock; the lower 32 bits count */
+    uint64_t tx_bytes; /* bytes that left by this port so far; the lower 32 bits count */
     uint32_t queue;    /* bytes in the queue */
 };
 #define CC_HOPS 5

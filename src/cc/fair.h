@@ -27,6 +27,8 @@ struct fair {
 };
 
 void fair_init(struct fair *f, const struct fair_config *config, ns_t now);
+/* Whether the queue was empty, and the rate that of the line. */
+bool fair_is_idle(const struct fair *f);
 /* A period has ended, with `queue` bytes in the queue: the rate in bit/s that is to be told to every flow with a packet
  * in it. */
 uint64_t fair_step(struct fair *f, uint64_t queue);

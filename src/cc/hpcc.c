@@ -59,7 +59,7 @@ static uint64_t use_of(const struct hpcc *h, const struct cc_hop *hop, unsigned 
 {
     uint64_t carried, held;
 
-    *dt = hop->ts - h->hop[i].ts;
+    *dt = (int32_t)((uint32_t)hop->ts - (uint32_t)h->hop[i].ts);
     if (*dt <= 0 || !hop->line)
         return 0;
     carried =

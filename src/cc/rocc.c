@@ -143,6 +143,11 @@ static uint64_t divisor_of(const struct fair *f)
     return level / 2;
 }
 
+bool fair_is_idle(const struct fair *f)
+{
+    return !f->queue && f->rate == units(f->config->most);
+}
+
 uint64_t fair_step(struct fair *f, uint64_t queue)
 {
     const struct fair_config *c = f->config;

@@ -1,4 +1,5 @@
 /* layer 3 (judge): rules about the headers of one packet, and about datagrams. */
+#include "dissect/ib/cc_wire.h"
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
@@ -225,7 +226,9 @@ static void check_version(struct judge *j, const struct pkt *p)
 
 static void check_opcode(struct judge *j, const struct pkt *p)
 {
-    if (LIKELY(p->op->name))
+    struct cc_quota ours;
+
+    if (LIKELY(p->op->name) || cc_quota_of(&ours, p))
         return;
     if (opcode_is_manufacturers(p->bth.opcode))
         judge_note_as(j, RULE_FMT_03, FLOW_NONE, p->frame->number, "manufacturer specific {seen}",

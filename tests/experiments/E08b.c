@@ -5,11 +5,10 @@
 static void run(struct results *r)
 {
     for (unsigned n = 2; n <= 64; n *= 2) {
-        struct model_config c = star(n, "sq", 100 * GBPS, NULL);
+        struct model_config c = star(n, "sq:charge=no", 100 * GBPS, NULL);
         struct model *m;
         double peak = (n - 1) * 52.0;
 
-        c.credit = "charge=no";
         m = model_new(&c);
         model_run(m, 15 * NS_PER_MS);
         expect_range(r, peak * .95, peak + 30, (double)c.queue[0].most / KB, "largest queue KB at the start, N=%u", n);

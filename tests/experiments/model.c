@@ -403,8 +403,9 @@ static bool prepare(struct model *m)
         if (!cc_parse(&m->flow[i].cc, c->flow[i].cc, &e))
             goto wrong;
     np = c->np ? c->np : m->flow[0].cc.scheme->np;
-    if ((np && !np_parse(&m->np_config, np, &e)) || (c->credit && !credit_parse(&m->credit_config, c->credit, &e)))
+    if (np && !np_parse(&m->np_config, np, &e))
         goto wrong;
+    m->credit_config = credit_config_of(&m->flow[0].cc);
     for (unsigned i = 0; i < c->n_queue; i++) {
         m->queue[i].marking = mp_config_default();
         if (c->queue[i].marking && !mp_parse(&m->queue[i].marking, c->queue[i].marking, &e))
@@ -450,7 +451,6 @@ struct model *model_new(struct model_config *config)
     config->delay = config->delay ? config->delay : NS_PER_US;
     config->packet = config->packet ? config->packet : 1000;
     m->np_config = np_config_default();
-    m->credit_config = credit_config_default();
     m->grant_at = NS_NEVER;
     if (!prepare(m)) {
         free(m);

@@ -61,8 +61,6 @@ struct model_config {
                            and release it; 0: no pause */
     const char *np;     /* parameters of the notification point; NULL: those of the
                            first flow's scheme */
-    const char *credit; /* parameters of Shaped-Quota's receiver, whose link is
-                           that of queue 0; NULL: defaults */
     uint64_t seed;
 };
 

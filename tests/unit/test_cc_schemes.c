@@ -283,9 +283,33 @@ Test(cc_sq, the_first_quota_then_what_is_granted)
     cr_assert(c.want_ask);
 }
 
+Test(cc_sq, a_receiver_that_never_grants_has_no_quotas)
+{
+    struct cc c = begin("sq:quota=2000,repeat=10us", 100 * GBPS);
+    unsigned asks = 0;
+
+    cc_demand(&c, 10000, 0);
+    while (cc_deadline(&c) != NS_NEVER) {
+        asks += c.want_ask;
+        cc_asked(&c, cc_deadline(&c) - 1);
+        cc_expire(&c, cc_deadline(&c));
+    }
+    cr_assert_eq(asks, 17);
+    cr_assert_eq(cc_budget(&c), CC_NO_LIMIT);
+}
+
+static struct credit_config sq_receiver(void)
+{
+    struct cc_config sq;
+    struct text_error e;
+
+    cr_assert(cc_parse(&sq, "sq", &e));
+    return credit_config_of(&sq);
+}
+
 Test(cc_sq, the_receiver_grants_in_turn_at_the_rate_of_its_link)
 {
-    struct credit_config f = credit_config_default();
+    struct credit_config f = sq_receiver();
     struct credit_sender s[3] = {{0}};
     uint64_t granted, total = 0;
     struct credit c;
@@ -305,9 +329,16 @@ Test(cc_sq, the_receiver_grants_in_turn_at_the_rate_of_its_link)
     cr_assert_eq(c.open, 0);
 }
 
+/* Until so much is open that the receiver waits. */
+static void grant_all(struct credit *c, uint64_t *granted)
+{
+    while (c->next < c->moved + 100 * NS_PER_US)
+        cr_assert_eq(credit_grant(c, granted, c->next), 0);
+}
+
 Test(cc_sq, the_receiver_stops_when_too_much_is_open_and_charges_what_comes_unasked)
 {
-    struct credit_config f = credit_config_default();
+    struct credit_config f = sq_receiver();
     struct credit_sender s[1] = {{0}};
     uint64_t granted = 0;
     struct credit c;
@@ -316,11 +347,39 @@ Test(cc_sq, the_receiver_stops_when_too_much_is_open_and_charges_what_comes_unas
     credit_asked(&c, 0, 1000000, 52000, 0);
     credit_arrived(&c, 0, 52000, 0);
     cr_assert_float_eq((double)c.next, 52000 * 8 / 97., 2);
-    while (c.next != NS_NEVER)
-        cr_assert_eq(credit_grant(&c, &granted, c.next), 0);
+    grant_all(&c, &granted);
     cr_assert_eq(granted, 76000); /* 78000 at most, in steps of 4000 */
     credit_arrived(&c, 0, 4000, 10000);
-    cr_assert_neq(c.next, NS_NEVER);
+    cr_assert_lt(c.next, 20000);
+    grant_all(&c, &granted);
+    cr_assert_eq(granted, 80000);
+    credit_grant(&c, &granted, c.next); /* nothing comes for long */
+    cr_assert_eq(c.open, 4000);
+    cr_assert_eq(granted, 84000);
+}
+
+Test(cc_sq, what_was_sent_before_and_has_not_arrived_is_lost)
+{
+    struct credit_config f = sq_receiver();
+    struct credit_sender s[2] = {{0}};
+    uint64_t granted = 0;
+    struct credit c;
+
+    credit_init(&c, &f, s, 2, 100 * GBPS, 1000);
+    credit_asked(&c, 0, 1000000, 0, 0);
+    grant_all(&c, &granted);
+    cr_assert_eq(c.open, 76000);
+    credit_arrived(&c, 0, 6000, 10000); /* 70000 bytes are lost */
+    grant_all(&c, &granted);
+    cr_assert_eq(c.open, 78000);
+    credit_sent(&c, 0, 84000, 20000);
+    cr_assert_eq(c.open, 0);
+    cr_assert_lt(c.next, 30000);
+    credit_arrived(&c, 0, 4000, 30000); /* late, by another path */
+    cr_assert_eq(c.open, 0);
+    credit_forget(&c, 0, 30000);
+    cr_assert_eq(c.wanting, 0);
+    cr_assert_eq(c.next, NS_NEVER);
 }
 
 /* --- HPCC ------------------------------------------------------------------------------------- */

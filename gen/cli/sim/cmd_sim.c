@@ -261,6 +261,8 @@ static int job_settle(struct sim_job *job, const struct opt_state *s, const char
         return EXIT_BAD;
     if (job->sim.ep[0].addr.encap == ENCAP_IB && net_has(&job->sim.net, is_pause))
         return cli_error("sim %s: pause frames are Ethernet's, --ib has none", what);
+    if (specs_cc_lacks(&job->cc, job->topology != NULL))
+        return EXIT_BAD;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         uint8_t *tclass = &job->conn.peer[h].av.tclass;
         specs_cc_settle(&job->cc, &job->sim.ep[h].congestion);
