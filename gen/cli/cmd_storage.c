@@ -1,10 +1,12 @@
-/* layer 4 (tool): `rdmagen nvme`: a storage protocol with a real peer, as the end that asks or the one that serves. */
+/* layer 4 (tool): `rdmagen nvme`, `nfs`: a storage protocol with a real peer, as the end that asks or the one that
+ * serves. */
 #include "gen/cli/live_run.h"
 #include "gen/cli/storage_cli.h"
 #include "tokens.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define ROOM_MAX (UINT64_C(4) << 30)
@@ -13,9 +15,10 @@ struct job {
     struct live_run run;
     struct storage_config c;
     struct storage storage;
+    uint8_t fh[64]; /* c.fh */
 };
 
-static const struct opt_def defs[] = {
+static const struct opt_def nvme_defs[] = {
     {OPT_SERVER, "be the target: serve blocks from memory"},
     {OPT_PORT, "port of RDMA-CM (4420)"},
     {OPT_RW, "what the host does: read (default), or write: it overwrites the blocks, reads them back and compares"},
@@ -36,28 +39,67 @@ static const struct opt_def defs[] = {
     {0, NULL, NULL, NULL},
 };
 
+static const struct opt_def nfs_defs[] = {
+    {OPT_SERVER, "be the server: serve one file from memory"},
+    {OPT_PORT, "port of RDMA-CM (20049)"},
+    {OPT_RW, "what the client does: read (default), or write: it overwrites the file, reads it back and compares"},
+    {OPT_ITERS, "blocks (100)"},
+    {OPT_PING_SIZE, "bytes of a block (65536), which one call moves; K and M are powers of 1024"},
+    {OPT_TX_DEPTH, "calls outstanding, if the server grants so many credits (16)"},
+    {OPT_FH, "client: handle of the directory that holds the file (that of rdmagen nfs -s)"},
+    {OPT_FILE, "client: name of the file (data)"},
+    {OPT_ROOM, "server: bytes of the file (16M); K, M and G are powers of 1024"},
+    {OPT_PERSISTENT, "server: serve one client after another"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_IPV6, "server: use the interface's IPv6 address"},
+    {OPT_TIMEOUT, "client: longest silence of the server (10)"},
+    LIVE_OPTS,
+    {OPT_HELP, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+static const char exit_status[] = "\nExit status: 0 if all commands succeeded and all data was right, 1 if not or if a "
+                                  "connection failed, 2 for usage, "
+                                  "or\nan interface or file that cannot be used.\n";
+
 void cmd_nvme_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen nvme HOST [options]\n       rdmagen nvme -s [options]\n\n"
                 "Read and write blocks by NVMe over RDMA: as a host, of a target on another host (Linux: nvmet-rdma), "
                 "or as a target\n(Linux: nvme connect).\n\n");
-    opt_help(b, defs);
-    buf_puts(b, "\nExit status: 0 if all commands succeeded and all data was right, 1 if not or if a connection "
-                "failed, 2 for usage, or\nan interface or file that cannot be used.\n");
+    opt_help(b, nvme_defs);
+    buf_puts(b, exit_status);
 }
 
-static const char for_host[] = "is for the host", for_target[] = "is for the target (-s)";
-static const struct opt_clash clashes[] = {
-    {KEY_RW, 0, AS_SERVER, for_host},
-    {'n', 0, AS_SERVER, for_host},
-    {'S', 0, AS_SERVER, for_host},
-    {'t', 0, AS_SERVER, for_host},
-    {KEY_NR_IO_QUEUES, 0, AS_SERVER, for_host},
-    {KEY_QUEUE_SIZE, 0, AS_SERVER, for_host},
-    {KEY_HOSTNQN, 0, AS_SERVER, for_host},
-    {KEY_TIMEOUT, 0, AS_SERVER, for_host},
-    {KEY_ROOM, 0, AS_CLIENT, for_target},
-    {'P', 0, AS_CLIENT, for_target},
+void cmd_nfs_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen nfs HOST [options]\n       rdmagen nfs -s [options]\n\n"
+                "Read and write a file by NFS version 3 over RPC over RDMA: as a client, of a server on another host "
+                "(Linux: nfsd), or as\na server. There is no MOUNT: the client is told the handle of a directory.\n\n");
+    opt_help(b, nfs_defs);
+    buf_puts(b, exit_status);
+}
+
+static const char for_client[] = "is for the end that connects", for_server[] = "is for the end that serves (-s)";
+/* In both tables. */
+#define CLASHES                                                                                                        \
+    {KEY_RW, 0, AS_SERVER, for_client}, {'n', 0, AS_SERVER, for_client}, {'S', 0, AS_SERVER, for_client},              \
+        {'t', 0, AS_SERVER, for_client}, {KEY_TIMEOUT, 0, AS_SERVER, for_client},                                      \
+        {KEY_ROOM, 0, AS_CLIENT, for_server},                                                                          \
+    {                                                                                                                  \
+        'P', 0, AS_CLIENT, for_server                                                                                  \
+    }
+static const struct opt_clash nvme_clashes[] = {
+    CLASHES,
+    {KEY_NR_IO_QUEUES, 0, AS_SERVER, for_client},
+    {KEY_QUEUE_SIZE, 0, AS_SERVER, for_client},
+    {KEY_HOSTNQN, 0, AS_SERVER, for_client},
+    {0, 0, 0, NULL},
+};
+static const struct opt_clash nfs_clashes[] = {
+    CLASHES,
+    {KEY_FH, 0, AS_SERVER, for_client},
+    {KEY_FILE, 0, AS_SERVER, for_client},
     {0, 0, 0, NULL},
 };
 
@@ -65,9 +107,9 @@ static int option_bytes(const char *name, const char *arg, uint64_t max, uint64_
 {
     struct token t = token_of(arg);
 
-    return token_size(&t, to) && *to >= 512 && *to <= max
+    return token_size(&t, to) && *to >= 8 && *to <= max
                ? 0
-               : cli_error("%s %s: expected a number from 512 to %llu", name, arg, (unsigned long long)max);
+               : cli_error("%s %s: expected a number from 8 to %llu", name, arg, (unsigned long long)max);
 }
 
 static int option_name(const char *name, const char *arg, const char **to)
@@ -76,6 +118,22 @@ static int option_name(const char *name, const char *arg, const char **to)
     return *arg && strlen(arg) <= STORAGE_NAME_MAX
                ? 0
                : cli_error("%s %s: expected a name of 1 to %u bytes", name, arg, STORAGE_NAME_MAX);
+}
+
+/* Two digits for each byte. */
+static int option_handle(struct job *j, const char *arg)
+{
+    size_t n = strlen(arg), digits = strspn(arg, "0123456789abcdefABCDEF");
+
+    if (n == 0 || n % 2 || n / 2 > sizeof j->fh || digits != n)
+        return cli_error("--fh %s: expected up to %zu bytes as hexadecimal digits", arg, sizeof j->fh);
+    for (size_t i = 0; i < n / 2; i++) {
+        char byte[3] = {arg[2 * i], arg[2 * i + 1], '\0'};
+        j->fh[i] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+    j->c.fh = j->fh;
+    j->c.fh_len = (uint32_t)(n / 2);
+    return 0;
 }
 
 static int option(void *job, int key, const char *arg)
@@ -109,6 +167,10 @@ static int option(void *job, int key, const char *arg)
         return option_name("--nqn", arg, &j->c.nqn);
     case KEY_HOSTNQN:
         return option_name("--hostnqn", arg, &j->c.hostnqn);
+    case KEY_FH:
+        return option_handle(j, arg);
+    case KEY_FILE:
+        return option_name("--file", arg, &j->c.file);
     case KEY_ROOM:
         return option_bytes("--room", arg, ROOM_MAX, &j->c.room);
     case 'P':
@@ -207,9 +269,22 @@ static int run(void *job)
     return status;
 }
 
+#define STORAGE_CMD(name_)                                                                                             \
+    {                                                                                                                  \
+        .size = sizeof(struct job), .defs = name_##_defs, .help = cmd_##name_##_help, .defaults = defaults,            \
+        .option = option, .operands = operands, .run = run, .sides = true, .clashes = name_##_clashes                  \
+    }
+
 int cmd_nvme(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_nvme_help, .sides = true, .clashes = clashes);
+    static const struct live_cmd cmd = STORAGE_CMD(nvme);
+
+    return live_cmd_main(&cmd, argc, argv);
+}
+
+int cmd_nfs(int argc, char **argv)
+{
+    static const struct live_cmd cmd = STORAGE_CMD(nfs);
 
     return live_cmd_main(&cmd, argc, argv);
 }

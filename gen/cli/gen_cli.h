@@ -35,6 +35,8 @@ enum {
     KEY_EXCHANGE,
     KEY_FABRIC,
     KEY_FAULT,
+    KEY_FH,
+    KEY_FILE,
     KEY_GRH,
     KEY_HOLD,
     KEY_HOP_LIMIT,
@@ -187,6 +189,8 @@ enum {
 #define OPT_FABRIC       KEY_FABRIC, "fabric", "LINE"
 #define OPT_FAULT        KEY_FAULT, "fault", "RULE"
 #define OPT_HOST_FAULT   KEY_FAULT, "fault", "[HOST:]RULE"
+#define OPT_FH           KEY_FH, "fh", "HEX"
+#define OPT_FILE         KEY_FILE, "file", "NAME"
 #define OPT_GRH          KEY_GRH, "grh", NULL
 #define OPT_HOLD         KEY_HOLD, "hold", "TIME"
 #define OPT_HOP_LIMIT    KEY_HOP_LIMIT, "hop_limit", "N"

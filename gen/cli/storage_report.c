@@ -14,14 +14,17 @@ struct storage_config storage_defaults(void)
                                    .timeout = 10 * NS_PER_S,
                                    .seed = 1,
                                    .nqn = STORAGE_NQN,
-                                   .hostnqn = STORAGE_HOSTNQN};
+                                   .hostnqn = STORAGE_HOSTNQN,
+                                   .file = "data"};
 }
 
 int storage_settle(const char *what, const struct storage_kind *kind, struct storage_config *c)
 {
     if (c->size == 0 || c->size > STORAGE_SIZE_MAX || c->size % kind->block)
         return cli_error("%s: blocks of %u bytes: expected a multiple of %u, up to 1M", what, c->size, kind->block);
-    if (c->depth >= c->queue_size)
+    if (c->depth >= STORAGE_DEPTH_MAX)
+        return cli_error("%s: -t %u: at most %u commands outstanding", what, c->depth, STORAGE_DEPTH_MAX - 1);
+    if (kind->queues && c->depth >= c->queue_size)
         return cli_error("%s: -t %u: a queue of %u entries has at most %u commands outstanding", what, c->depth,
                          c->queue_size, c->queue_size - 1);
     if (c->room < c->size)

@@ -1,6 +1,9 @@
 /* layer 3 (storage): the list of protocols. */
 #include "gen/storage/roles.h"
 
-static const struct storage_kind nvme = {.name = "nvme", .port = 4420, .block = 512, &nvme_host, &nvme_target};
+static const struct storage_kind nvme = {
+    .name = "nvme", .port = 4420, .block = 512, .queues = true, .client = &nvme_host, .server = &nvme_target};
+static const struct storage_kind nfs = {
+    .name = "nfs", .port = 20049, .block = 8, .queues = false, .client = &nfs_client, .server = &nfs_server};
 
-const struct storage_kind *const storage_kinds[] = {&nvme, NULL};
+const struct storage_kind *const storage_kinds[] = {&nvme, &nfs, NULL};

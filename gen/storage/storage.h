@@ -6,6 +6,7 @@
  *     link.c      one connection: receives, SENDs, READs, WRITEs, memory that is lent to the peer
  *     work.c      what the asking end reads and writes, and what must come back
  *     nvme_*.c    one protocol: an end is a struct storage_role
+ *     nfs_*.c     likewise; rpc.c: what both of its ends agree on
  *
  * The asking end writes `iters` blocks of `size` bytes (unless it only reads), then reads them and compares them with
  * what it wrote. The serving end keeps them in memory. What a peer sends is never trusted: lengths, addresses and
@@ -41,6 +42,9 @@ struct storage_config {
     ns_t timeout;        /* asking: longest silence of the peer */
     const char *nqn;     /* NVMe: name of the subsystem */
     const char *hostnqn; /* NVMe: name of the host */
+    const char *file;    /* NFS: name of the file */
+    const uint8_t *fh;   /* NFS: handle of its directory, fh_len bytes; fh_len 0: our server's */
+    uint32_t fh_len;
 };
 
 struct storage_result {
@@ -88,6 +92,7 @@ struct storage_kind {
     const char *name; /* "nvme" */
     uint16_t port;    /* its usual one */
     uint32_t block;   /* sizes are multiples of so many bytes */
+    bool queues;      /* there may be several connections, each with a queue of a size */
     const struct storage_role *client, *server;
 };
 /* By name, NULL: there is none. storage_kinds[] ends with NULL. */

@@ -373,7 +373,8 @@ static void peer_run(const struct storage_kind *kind, bool server, const uint8_t
                                .queue_size = 16,
                                .timeout = NS_PER_S,
                                .nqn = "n",
-                               .hostnqn = "h"};
+                               .hostnqn = "h",
+                               .file = "f"};
     static struct storage s;
     ns_t now = 1;
     size_t n;

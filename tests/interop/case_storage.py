@@ -78,3 +78,21 @@ def case_storage_nvme_target_and_linux_host(lab, guest):
     out = us.wait()
     assert "nvme server: 10 writes of 36864 bytes" in out, out
     assert commands(us, "Write") == (10, 36864) and commands(us, "Read")[1] >= 32768 and commands(us, "Connect")[0] == 2, us.decoded()
+
+
+def case_storage_nfs_client_and_linux_server(lab, guest):
+    """Our client: a file written, read back and compared. The kernel's caches get what exportfs and mountd would tell it."""
+    load(guest, "rpcrdma", "nfsd")
+    guest.start("rpcbind")
+    must(guest, "mkdir -p /tmp/exp && dd if=/dev/zero of=/tmp/exp/data bs=65536 count=8 && mount -t nfsd nfsd /proc/fs/nfsd")
+    must(guest, "cd /proc/net/rpc && echo 'nfsd 10.77.0.9 2147483647 lab' >auth.unix.ip/channel && echo '0 2147483647 0' >auth.unix.gid/channel && "
+         "echo 'lab /tmp/exp 2147483647 9234 65534 65534 7' >nfsd.export/channel && echo 'lab 1 \\\\x07000000 2147483647 /tmp/exp' >nfsd.fh/channel")
+    must(guest, "cd /proc/fs/nfsd && echo 'rdma 20049' >portlist && echo 1 >threads && cat portlist threads")
+    handle = must(guest, "exec 3<>/proc/fs/nfsd/filehandle; echo 'lab /tmp/exp 64' >&3; cat <&3").strip()
+    assert handle.startswith("\\x"), handle
+    us = Rdmagen(lab, guest, "nfsclient", "nfs", guest.ip, "--fh", handle[2:], "--rw", "write", "-n", "16", "-S", "32768", "-t", "4")
+    out = us.wait()
+    assert "16 compared, 0 differed" in out, out
+    assert commands(us, "WRITE") == commands(us, "READ") == (16, 16 * 32768) and commands(us, "COMMIT")[0] == 1, us.decoded()
+    stale = Rdmagen(lab, guest, "nfsstale", "nfs", guest.ip, "--fh", handle[2:], "--file", "none").wait(status=1)
+    assert "LOOKUP: NFS3ERR_NOENT" in stale, stale

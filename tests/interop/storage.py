@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Build what guests with storage protocols have besides image.py's: modules of the same kernel, loaded by `. /lib/storage/load NAME...`. Prints
+"""Build what guests with storage protocols have besides image.py's: modules of the same kernel, which
+/lib/storage/load loads, and a stand-in for rpcbind. Prints
 the directory, which holds an archive to be appended to the initial ramdisk."""
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
-MODULES = "brd nvme-rdma nvmet-rdma".replace("-", "_").split()
+MODULES = "brd nvme-rdma nvmet-rdma rpcrdma nfsd".replace("-", "_").split()
 # Loads the modules of /lib/storage/NAME.order that are not there yet.
 LOAD = """for name; do
     while read -r module; do
@@ -30,18 +32,26 @@ def build(out, work):
                     there.add(module)
             c.text("lib/storage/%s.order" % name, "".join(m + "\n" for m, _ in order))
         c.text("lib/storage/load", LOAD)
+        image.need("gcc")
+        subprocess.run(["gcc", "-O1", "-static", "-o", work + "/rpcbind", image.HERE + "/rpcbind.c"], check=True)
+        c.file("bin/rpcbind", work + "/rpcbind")
         c.close()
+
+
+def directory():
+    """Directory of the archive, built if need be."""
+    return image.cached("storage", build, "storage.py", "image.py", "rpcbind.c")
 
 
 def ramdisk(lab):
     """The path of a ramdisk with them."""
     path = lab.path("storage.initrd")
     with open(path, "wb") as out:
-        for part in (lab.image + "/initrd", image.cached("storage", build, "storage.py", "image.py") + "/modules"):
+        for part in (lab.image + "/initrd", directory() + "/modules"):
             with open(part, "rb") as f:
                 out.write(f.read())
     return path
 
 
 if __name__ == "__main__":
-    print(image.cached("storage", build, "storage.py", "image.py"))
+    print(directory())

@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen sim nvme`: both ends of a storage protocol in virtual time. */
+/* layer 4 (tool): `rdmagen sim nvme`, `nfs`: both ends of a storage protocol in virtual time. */
 #include "gen/cli/sim/sim_cli.h"
 #include "gen/cli/specs.h"
 #include "gen/cli/storage_cli.h"
@@ -78,6 +78,8 @@ int sim_storage_settle(const struct sim_job *job, const struct opt_state *s)
 {
     struct storage_config c = config_of(job);
 
+    if (job->traffic.qps > 1 && !job->storage->queues)
+        return cli_error("sim: -q %u: %s has one connection", job->traffic.qps, job->storage->name);
     if (job->traffic.qps > STORAGE_LINKS / 4)
         return cli_error("sim: -q %u: at most %u I/O queues", job->traffic.qps, STORAGE_LINKS / 4);
     return opt_refuse(s, clashes, 1) ? EXIT_BAD : storage_settle("sim", job->storage, &c);
