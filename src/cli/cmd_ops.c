@@ -291,6 +291,16 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Where connections migrated. */
+static void put_migrations(struct job *job, struct buf *b)
+{
+    size_t n;
+    struct meter_row **rows = meter_rows(job->meter, &n);
+
+    n = rows_of_conn(rows, n, job->t.conn);
+    meter_migrations_put(b, rows, n, terminal_size().columns);
+}
+
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -304,6 +314,8 @@ static int end(struct trace *t)
         qsort(job->late, job->n_late, sizeof *job->late, by_id);
     for (size_t i = 0; i < job->n_late; i++)
         put_row(job, job->late_text.p + job->late[i].off, job->late[i].len);
+    if (job->format == ROWS_TEXT && !job->why && !job->follow && !job->commands.only)
+        put_migrations(job, &t->out);
     job->no_memory |= !command_list_end(&job->commands, &t->out);
     if (job->format == ROWS_JSON)
         buf_puts(&t->out, "\n]\n");

@@ -82,6 +82,8 @@ const struct column row_columns[] = {
       "PSNs skipped when later ones came first; null for datagrams if not all came: others may have received them"),
     N(bad_icrc, "rx_icrc_encapsulated", "packets with a wrong ICRC (not counted elsewhere)"),
     N(restarts, "restarts", "times the queue pair was reconnected"),
+    N(migrations, "migrations", "times the requester went to another path"),
+    N(migrated_frame, "migrated_frame", "first request along another path"),
     N(acks, "acks", "ACKs of this direction's requests"),
     COLUMN(COL_MILLI, packets_per_ack, "packets_per_ack", "PSNs newly acknowledged by an ACK, on average"),
     N(credits_min, "credits_min", "fewest credits in an ACK; null without end-to-end flow control"),

@@ -145,6 +145,14 @@ static struct side *side_of(struct meter *m, uint32_t flow)
     return s;
 }
 
+static void note_migration(struct meter_row *r, const struct pkt *p)
+{
+    if (!r->migrations++) {
+        r->migrated_frame = p->frame->number;
+        conn_addr_of(p, &r->migrated[0], &r->migrated[1]);
+    }
+}
+
 static void on_request(struct meter *m, const struct event *w)
 {
     struct side *s = side_of(m, w->flow);
@@ -153,6 +161,8 @@ static void on_request(struct meter *m, const struct event *w)
     if (!s)
         return;
     count_request(&m->rows[w->flow], s, w);
+    if (UNLIKELY(w->moved))
+        note_migration(&m->rows[w->flow], w->p);
     if (UNLIKELY(w->as == SEEN_RESTART)) {
         e = meter_env(m, w->flow);
         m->rows[w->flow].restarts++;

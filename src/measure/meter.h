@@ -67,6 +67,9 @@ struct meter_row {
     uint64_t missing; /* PSNs skipped by later ones; datagrams: only if all others came */
     uint64_t bad_icrc;
     uint64_t restarts;
+    uint64_t migrations;            /* times that the requester went to another path */
+    uint64_t migrated_frame;        /* first request along another path; METER_NONE: none */
+    struct conn_addr migrated[2];   /* with migrated_frame: its source and destination */
     /* Responses to them. */
     uint64_t acks, naks;                /* naks: other than sequence and RNR */
     uint64_t naks_invalid, naks_access; /* invalid request; remote access error */
@@ -143,6 +146,8 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
 struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
 /* The row of what an end of iWARP connection number `conn` sends: the initiator, or the responder. */
 struct meter_row *meter_row_of_stream(struct meter *m, uint32_t conn, bool initiator);
+/* Append a line for each of the `n` rows whose requester migrated, in lines of `width` columns (0: of any width). */
+void meter_migrations_put(struct buf *b, struct meter_row *const *rows, size_t n, unsigned width);
 struct ulp_command;
 /* A command of an upper protocol is over: count it in the rows of its connection. */
 void meter_command(struct meter *m, const struct ulp_command *c);

@@ -20,6 +20,7 @@ void row_blank(struct meter_row *r, const char *const *files, uint32_t tap)
                             .credits_min = METER_NONE,
                             .credits_max = METER_NONE,
                             .rnr_timer = METER_NONE,
+                            .migrated_frame = METER_NONE,
                             .pmtu_agreed = METER_NONE,
                             .pmtu_seen = METER_NONE,
                             .depth_agreed = METER_NONE,

@@ -120,6 +120,27 @@ static void print_details(struct buf *b, const struct meter_row *r)
     }
 }
 
+void meter_migrations_put(struct buf *b, struct meter_row *const *rows, size_t n, unsigned width)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct meter_row *r = rows[i];
+        struct buf line = {0};
+        if (!r->migrations)
+            continue;
+        buf_printf(&line, "Connection %llu: ", (unsigned long long)r->conn);
+        conn_addr_put(&line, &r->src);
+        buf_printf(&line, " migrated to another path in frame %llu: ", (unsigned long long)r->migrated_frame);
+        conn_addr_put(&line, &r->migrated[0]);
+        buf_puts(&line, " > ");
+        conn_addr_put(&line, &r->migrated[1]);
+        if (r->migrations > 1)
+            buf_printf(&line, ", and %s later", count_str(r->migrations - 1, "time"));
+        buf_char(&line, '.');
+        buf_paragraph(b, buf_str(&line), 0, width ? width : UINT32_MAX);
+        buf_free(&line);
+    }
+}
+
 /* --- The table -------------------------------------------------------------------------------- */
 
 /* A column that --columns names: one of the usual ones, or any other with its name as its title. */
@@ -211,6 +232,7 @@ void rows_text(struct buf *b, const struct rows_opts *o, struct meter_row *const
         if (o->details)
             print_details(b, rows[i]);
     }
+    meter_migrations_put(b, rows, n, o->width);
     if (totals->malformed)
         buf_printf(b, "%s in no row: malformed, with a wrong ICRC or an undefined opcode\n",
                    count_str(totals->malformed, "packet"));
