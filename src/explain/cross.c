@@ -276,6 +276,7 @@ void explain_cross(struct explainer *x)
     explain_hosts(x);
     explain_dead(x);
     explain_links(x);
+    explain_hushes(x);
     for (uint32_t i = 0; i < n; i++)
         explain_unheeded(x, i);
     explain_classes(x);

@@ -202,6 +202,7 @@ static void note_gap(const struct event *e, struct flow_notes *t)
     t->requests.gaps[at].psn = e->h->next;
     t->requests.gaps[at].frame = frame_u32(e->p);
     t->requests.gaps[at].open = true;
+    explain_hush(e, t);
 }
 
 static void on_request(struct explainer *x, const struct event *e)

@@ -444,6 +444,9 @@ void explain_gap(const struct event *e, struct flow_notes *t);
 void explain_quiet(struct explainer *x, const struct pkt *p);
 void explain_outages(struct explainer *x);
 void explain_links(struct explainer *x);
+/* Requests come behind missing PSNs; and of which connections nothing came for one time before that. */
+void explain_hush(const struct event *e, struct flow_notes *t);
+void explain_hushes(struct explainer *x);
 /* Pause frames (congestion.c): one frame; the end of the capture. */
 void explain_pause(struct explainer *x, const struct pkt *p);
 void explain_pauses(struct explainer *x);
@@ -519,7 +522,11 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
 void group_put(const struct group *g, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* True if an incident is shown. */
 bool explain_is_selected(const struct incident *i, const struct explain_opts *o);
-/* Append what to look at next (params.c), the counters that confirm it, and the command that shows the place: lines. */
+/* Append, without line ends, the counters of adapters that confirm the cause; and the commands that show the settings
+ * that it depends on. Nothing if there are none (params.c). */
+void explain_counters(const struct incident *s, struct buf *b);
+void explain_tools(const struct incident *s, struct buf *b);
+/* Append what to look at next, these two, and the command that shows the place: lines. */
 void explain_next(const struct explain_opts *o, const struct incident *s, struct buf *b);
 /* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
 void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);

@@ -1,8 +1,14 @@
-/* layer 3 (explain): hosts that stopped responding to everyone, and dead peers. */
+/* layer 3 (explain): hosts that stopped responding to everyone, and dead peers; hosts of which nothing came for a time.
+ */
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
-#define HOST_CONNS 2 /* connections at least, of a silent host */
+#define HOST_CONNS   2               /* connections at least, of a silent host */
+#define HUSH_CONNS   2               /* connections at least that sent nothing for the same time, */
+#define HUSH_MISSING 4               /* and PSNs that they then skipped, in all */
+#define HUSH_SEEDS   64              /* flows that are tried */
+#define HUSH_LEAST   (5 * NS_PER_MS) /* the shortest such time */
+#define HUSH_PART    8               /* each one begins and ends within this part of it */
 
 /* --- Hosts
  * ------------------------------------------------------------------------------------------------------------ */
@@ -264,4 +270,135 @@ void explain_dead(struct explainer *x)
             if (st->cause == causes[k] && st->flow != FLOW_NONE && incident_stands(st))
                 end_dead(x, i);
         }
+}
+
+/* --- Nothing came, and then behind missing PSNs
+ * ------------------------------------------------------------------------------------------------------------ */
+
+void explain_hush(const struct event *e, struct flow_notes *t)
+{
+    ns_t since = e->h->last_ts, now = e->p->frame->ts, longest = t->requests.hush.to - t->requests.hush.from;
+
+    if (now - since < HUSH_LEAST || now - since <= longest)
+        return;
+    t->requests.hush.from = since;
+    t->requests.hush.to = now;
+    t->requests.hush.frame = frame_u32(e->p);
+    t->requests.hush.missing = (e->p->bth.psn - e->h->next) & PSN_MASK;
+}
+
+/* A time without requests of several connections. */
+struct hush {
+    uint32_t seed;    /* flow of one of them */
+    bool to_one;      /* all that go to the same host; else all at its tap */
+    ns_t from, to;    /* the time that all share */
+    uint32_t conns;   /* connections */
+    uint32_t missing; /* PSNs that they skipped after it */
+    uint32_t frame;   /* first one that came then */
+    bool one_src;     /* they have one requester: */
+    struct conn_addr src;
+};
+
+static bool in_hush(const struct explainer *x, const struct hush *u, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow),
+                      *seed = conn_flow_at(observer_conns(x->observer), u->seed);
+
+    return f->tap == seed->tap && (!u->to_one || conn_addr_eq(&f->dst, &seed->dst));
+}
+
+/* True if the flow was silent for the time of `u`, give or take a part of it. */
+static bool is_hushed(const struct explainer *x, const struct hush *u, uint32_t flow)
+{
+    const struct flow_notes *t = x->notes[flow];
+    ns_t slack = (u->to - u->from) / HUSH_PART, from, to;
+
+    if (!t || !t->requests.hush.to)
+        return false;
+    from = t->requests.hush.from;
+    to = t->requests.hush.to;
+    return from >= u->from - slack && from <= u->from + slack && to >= u->to - slack && to <= u->to + slack;
+}
+
+static void add_hushed(const struct explainer *x, struct hush *u, uint32_t flow)
+{
+    const struct flow_notes *t = x->notes[flow];
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    if (!u->conns || t->requests.hush.frame < u->frame)
+        u->frame = t->requests.hush.frame;
+    u->one_src = !u->conns || (u->one_src && conn_addr_eq(&f->src, &u->src));
+    u->src = f->src;
+    u->missing += t->requests.hush.missing;
+    u->conns++;
+}
+
+/* True if all connections in question that had not ended before the time of the seed, nor begun after it, sent no
+ * request meanwhile, and then skipped PSNs. */
+static bool all_are_hushed(struct explainer *x, struct hush *u)
+{
+    const struct flow_notes *seed = x->notes[u->seed];
+
+    u->from = seed->requests.hush.from;
+    u->to = seed->requests.hush.to;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct req_dir *h = in_hush(x, u, i) ? observer_req_dir(x->observer, i) : NULL;
+        bool goes_on = h && h->have_next && h->first_ts < u->to && h->last_ts > u->from;
+        if (is_hushed(x, u, i) && h)
+            add_hushed(x, u, i);
+        else if (goes_on)
+            return false;
+    }
+    return u->conns >= HUSH_CONNS && u->missing >= HUSH_MISSING;
+}
+
+/* True if the incident is the loss of the packets that were missing behind the silence. */
+static bool is_of_hush(struct explainer *x, const struct hush *u, const struct incident *st)
+{
+    bool lost = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && incident_stands(st);
+
+    return lost && st->flow != FLOW_NONE && in_hush(x, u, st->flow) && is_hushed(x, u, st->flow) &&
+           incident_has(st, st->tap, x->notes[st->flow]->requests.hush.frame);
+}
+
+static void report_hush(struct explainer *x, const struct hush *u)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), u->seed);
+    uint32_t n = x->n, follow = 0, number;
+    struct incident *by;
+
+    for (uint32_t i = 0; i < n; i++)
+        follow += is_of_hush(x, u, &x->incidents[i]);
+    number = follow < HUSH_CONNS ? NO_INCIDENT : cross_new(x, CAUSE_LINK_DOWN, f->tap, u->from);
+    by = incident_at(x, number);
+    if (!by)
+        return;
+    by->dst = u->to_one ? f->dst : by->dst;
+    by->src = u->one_src ? u->src : by->src;
+    incident_frame(by, ROLE_INSTEAD, u->frame);
+    incident_is(by, &(const struct fact){.sentence = u->to_one ? SENTENCE_NOTHING_CAME_TO : SENTENCE_NOTHING_CAME,
+                                         .time = u->to - u->from,
+                                         .time2 = u->from,
+                                         .n = u->conns,
+                                         .m = u->missing,
+                                         .instead = u->frame});
+    for (uint32_t i = 0; i < n; i++)
+        if (is_of_hush(x, u, &x->incidents[i]))
+            cross_supersede(x, number, i);
+}
+
+void explain_hushes(struct explainer *x)
+{
+    unsigned tried = 0;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows && tried < HUSH_SEEDS; i++) {
+        struct hush all = {.seed = i}, one = {.seed = i, .to_one = true};
+        if (!x->notes[i] || !x->notes[i]->requests.hush.to)
+            continue;
+        tried++;
+        if (all_are_hushed(x, &one))
+            report_hush(x, &one);
+        else if (all_are_hushed(x, &all))
+            report_hush(x, &all);
+    }
 }

@@ -65,7 +65,11 @@ struct noted_requests {
         bool open;           /* no response has acknowledged it yet */
     } gaps[NOTED_GAPS];      /* the first PSN of each gap, and the frame that came in place of it */
     uint32_t gaps_at;
-    unsigned gaps_open;           /* of those */
+    unsigned gaps_open; /* of those */
+    struct {
+        ns_t from, to;            /* `to` 0: none */
+        uint32_t frame, missing;  /* the request that came then, and the PSNs skipped before it */
+    } hush;                       /* the longest time without a request behind which PSNs were missing */
     bool lacks;                   /* the capture lacks a request: it was acknowledged, and never seen */
     uint32_t soliciting, answers; /* packets that solicit a response, retransmissions included; and responses */
     bool solicited;               /* a request solicited a response; the last such PSN is solicited_psn */

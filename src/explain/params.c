@@ -53,10 +53,21 @@ static unsigned code_of(ns_t silence)
     return code;
 }
 
+/* How long the ACK timer ran, as far as the incident shows it: before the first retransmission, or before a further
+ * one. 0: not known. */
+static ns_t timer_of(const struct incident *st)
+{
+    for (unsigned i = 0; i < st->n_facts && !st->silence; i++)
+        if (st->facts[i].sentence == SENTENCE_AGAIN_IN_VAIN)
+            return (ns_t)st->facts[i].time;
+    return st->silence;
+}
+
 /* The ACK timeout that CM negotiated, else the one inferred from the silence seen. */
 static void put_timeout(struct buf *b, const struct conn_params *c, const struct incident *st, uint32_t tries)
 {
-    unsigned code = code_of(st->silence);
+    ns_t timer = timer_of(st);
+    unsigned code = code_of(timer);
 
     if (c->timeout_known == PARAM_STATED) {
         buf_printf(b, c->timeout ? "ACK timeout code %u, " : "ACK timeout code %u, no timer", c->timeout);
@@ -68,7 +79,7 @@ static void put_timeout(struct buf *b, const struct conn_params *c, const struct
     if (!code)
         return;
     buf_puts(b, "ACK timeout about ");
-    buf_rounded(b, st->silence);
+    buf_rounded(b, timer);
     buf_printf(b, " (code %u if the adapter waits no longer than it must)", code);
     if (c->retry_known == PARAM_STATED)
         buf_printf(b, ", retry count %u, by CM", c->retry_cnt);
@@ -104,6 +115,8 @@ void explain_setting(struct explainer *x, const struct incident *st, struct buf 
 
     if (!f || !by)
         return;
+    if (st->states[TIME_ACK_TIMEOUT] > 0)
+        by |= BY_TIMEOUT;
     if (by & BY_TIMEOUT)
         put_timeout(b, &f->params, st, h ? retries_used(x->observer, h) : 0);
     if (by & BY_RNR)
@@ -206,22 +219,61 @@ static bool has_ladder(const struct explain_opts *o, const struct incident *s)
     return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE && o->n_files == 1);
 }
 
+void explain_counters(const struct incident *s, struct buf *b)
+{
+    counters_for_cause_put(b, (enum cause)s->cause, true);
+    if (!b->len)
+        counters_for_cause_put(b, (enum cause)s->cause, false);
+}
+
+#define CLASS_TOOLS "mlnx_qos (mlx5) or dcb pfc show dev IFACE; on the switch: drops and PFC of its ports"
+#define MTU_TOOLS   "ip link; ibv_devinfo"
+
+/* Commands that show the settings that a cause depends on. */
+static const char *const tools[CAUSE_COUNT] = {
+    [CAUSE_WRONG_SOURCE] = "show_gids (mlx5) or ibv_devinfo -v",
+    [CAUSE_MTU_BLACK_HOLE] = MTU_TOOLS,
+    [CAUSE_PMTU_MISMATCH] = MTU_TOOLS,
+    [CAUSE_PACKET_LOSS] = CLASS_TOOLS,
+    [CAUSE_LOST_LAST_PACKET] = CLASS_TOOLS,
+    [CAUSE_LOST_READ_RESPONSE] = CLASS_TOOLS,
+    [CAUSE_LOST_ACK] = CLASS_TOOLS,
+    [CAUSE_PAUSE] = CLASS_TOOLS,
+    [CAUSE_CE_WITHOUT_CNP] = CLASS_TOOLS,
+    [CAUSE_CNP_WITHOUT_SLOWDOWN] = CLASS_TOOLS,
+};
+
+void explain_tools(const struct incident *s, struct buf *b)
+{
+    if (tools[s->cause])
+        buf_puts(b, tools[s->cause]);
+}
+
+/* A line with its name, unless it is empty. */
+static void put_line(const struct explain_opts *o, const char *name, struct buf *text, struct buf *b)
+{
+    struct buf line = {0};
+
+    if (!text->len)
+        return;
+    buf_printf(&line, "%s: %s.", name, buf_str(text));
+    buf_paragraph(b, buf_str(&line), 4, explain_columns(o));
+    buf_free(&line);
+}
+
 void explain_next(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
-    struct buf text = {0}, counters = {0};
+    struct buf look = {0}, counters = {0}, type = {0};
 
-    buf_printf(&text, "Look at: %s.", cause_table[s->cause].next);
-    buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
-    counters_for_cause_put(&counters, (enum cause)s->cause, true);
-    if (!counters.len)
-        counters_for_cause_put(&counters, (enum cause)s->cause, false);
-    if (counters.len) {
-        text.len = 0;
-        buf_printf(&text, "Counters: %s.", buf_str(&counters));
-        buf_paragraph(b, buf_str(&text), 4, explain_columns(o));
-    }
+    buf_puts(&look, cause_table[s->cause].next);
+    explain_counters(s, &counters);
+    explain_tools(s, &type);
+    put_line(o, "Look at", &look, b);
+    put_line(o, "Counters (rdma statistic, ethtool -S)", &counters, b);
+    put_line(o, "Type", &type, b);
     if (s->n_frames && !o->once)
         (has_ladder(o, s) ? command_print : frame_command_print)(o, s, b);
-    buf_free(&text);
+    buf_free(&look);
     buf_free(&counters);
+    buf_free(&type);
 }

@@ -451,7 +451,7 @@ void explain_row(const struct incident *s, struct incident_row *row)
 
 /* The texts of an incident that are made of it, but those of its row. */
 struct incident_texts {
-    const char *tap, *source, *destination;
+    const char *tap, *source, *destination, *counters, *tools;
 };
 
 static void give_incident(const struct incident *s, const struct incident_row *row, const struct incident_texts *x,
@@ -461,6 +461,8 @@ static void give_incident(const struct incident *s, const struct incident_row *r
 
     incident_cells(row, take, user);
     cell_text(&t, "meaning", cause_table[s->cause].meaning);
+    cell_text(&t, "counters", x->counters);
+    cell_text(&t, "tools", x->tools);
     cell_number(&t, "file", s->tap >> 16, true);
     cell_number(&t, "interface", s->tap & 0xffff, true);
     cell_text(&t, "tap", x->tap);
@@ -474,7 +476,8 @@ static void give_incident(const struct incident *s, const struct incident_row *r
 
 void explain_cells(struct explainer *x, const struct incident *s, const char *const *files, cell_take *take, void *user)
 {
-    struct buf text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0};
+    struct buf text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0}, counters = {0}, type = {0};
+    struct incident_texts texts;
     struct incident_row row;
 
     explain_row(s, &row);
@@ -485,12 +488,17 @@ void explain_cells(struct explainer *x, const struct incident *s, const char *co
     conn_tap_put(&tap, files, s->tap);
     conn_addr_put(&src, &s->src);
     conn_addr_put(&dst, &s->dst);
-    give_incident(s, &row, &(struct incident_texts){buf_str(&tap), buf_str(&src), buf_str(&dst)}, take, user);
+    explain_counters(s, &counters);
+    explain_tools(s, &type);
+    texts = (struct incident_texts){buf_str(&tap), buf_str(&src), buf_str(&dst), buf_str(&counters), buf_str(&type)};
+    give_incident(s, &row, &texts, take, user);
     buf_free(&text);
     buf_free(&setting);
     buf_free(&tap);
     buf_free(&src);
     buf_free(&dst);
+    buf_free(&counters);
+    buf_free(&type);
 }
 
 void incident_columns(cell_take *take, void *user)

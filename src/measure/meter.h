@@ -67,9 +67,9 @@ struct meter_row {
     uint64_t missing; /* PSNs skipped by later ones; datagrams: only if all others came */
     uint64_t bad_icrc;
     uint64_t restarts;
-    uint64_t migrations;            /* times that the requester went to another path */
-    uint64_t migrated_frame;        /* first request along another path; METER_NONE: none */
-    struct conn_addr migrated[2];   /* with migrated_frame: its source and destination */
+    uint64_t migrations;          /* times that the requester went to another path */
+    uint64_t migrated_frame;      /* first request along another path; METER_NONE: none */
+    struct conn_addr migrated[2]; /* with migrated_frame: its source and destination */
     /* Responses to them. */
     uint64_t acks, naks;                /* naks: other than sequence and RNR */
     uint64_t naks_invalid, naks_access; /* invalid request; remote access error */
