@@ -203,20 +203,24 @@ void explain_next_command(const struct explain_opts *o, const char *command, con
 /* The command that shows the place of a connection; of several: that of the first frame. */
 static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
-    struct buf what = {0};
+    struct buf what = {0}, frame = {0};
 
+    if (s->files[0] && s->files[0] < o->n_files)
+        buf_printf(&frame, "%s:", o->files[s->files[0]]);
+    buf_printf(&frame, "%u", s->frames[0]);
     if (s->conn)
         buf_printf(&what, "--conn %u ", s->conn);
-    buf_printf(&what, "--around %u", s->frames[0]);
+    buf_puts(&what, "--around ");
+    put_quoted(&what, buf_str(&frame));
     explain_next_command(o, "ladder", buf_str(&what), b);
     buf_free(&what);
+    buf_free(&frame);
 }
 
-/* True if the first frame belongs to a connection, as that of an incident about several connections does, and no other
- * file has a frame with the same number. */
-static bool has_ladder(const struct explain_opts *o, const struct incident *s)
+/* True if the first frame belongs to a connection, as that of an incident about several connections does. */
+static bool has_ladder(const struct incident *s)
 {
-    return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE && o->n_files == 1);
+    return s->conn || (s->supersedes && s->roles[0] != ROLE_EVIDENCE);
 }
 
 void explain_counters(const struct incident *s, struct buf *b)
@@ -272,7 +276,7 @@ void explain_next(const struct explain_opts *o, const struct incident *s, struct
     put_line(o, "Counters (rdma statistic, ethtool -S)", &counters, b);
     put_line(o, "Type", &type, b);
     if (s->n_frames && !o->once)
-        (has_ladder(o, s) ? command_print : frame_command_print)(o, s, b);
+        (has_ladder(s) ? command_print : frame_command_print)(o, s, b);
     buf_free(&look);
     buf_free(&counters);
     buf_free(&type);
