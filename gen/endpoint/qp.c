@@ -206,7 +206,7 @@ size_t ep_qp_memory(uint32_t sends, uint16_t send_sge, uint32_t receives, uint16
 static int slot_alloc(struct endpoint *ep)
 {
     uint32_t cap = ep->cap_qp ? ep->cap_qp * 2 : 16;
-    struct timer **heap;
+    struct timer_slot *heap;
     struct ep_qp **qp;
     int *handles;
 

@@ -12,9 +12,15 @@ struct timer {
     uint32_t pos; /* in the heap, from 1; 0: not running */
 };
 
+/* A running timer in the heap, with its time beside it: to compare two, no timer is read. */
+struct timer_slot {
+    ns_t when;
+    struct timer *timer;
+};
+
 /* The running timers; all zero: none. */
 struct timers {
-    struct timer **heap; /* from 1 on, the earliest first; the caller provides room for all timers plus one */
+    struct timer_slot *heap; /* from 1 on, the earliest first; the caller provides room for all timers plus one */
     uint32_t n;
 };
 
@@ -28,7 +34,7 @@ void timer_stop(struct timers *t, struct timer *x);
 /* The earliest timer; NULL: none runs. */
 static inline struct timer *timers_first(const struct timers *t)
 {
-    return t->n ? t->heap[1] : NULL;
+    return t->n ? t->heap[1].timer : NULL;
 }
 
 #endif

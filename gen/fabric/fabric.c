@@ -188,10 +188,12 @@ static void arrived(struct fabric_port *p, ns_t now)
     const struct fab_node *n = &f->node[to->node];
 
     p->link = m->next;
-    if (p->link)
+    if (p->link) {
         timer_set(&f->timers, &p->arrive, p->link->due);
-    else
+        __builtin_prefetch(p->link->next); /* its time is read next */
+    } else {
         timer_stop(&f->timers, &p->arrive);
+    }
     if (port_is_down(p, now)) {
         p->n.lost++;
         frame_free(f, m);
@@ -373,7 +375,7 @@ static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int
     f->node = calloc(t->n_nodes, sizeof *f->node);
     f->host = calloc(t->n_hosts, sizeof *f->host);
     f->port = calloc(f->n_ports, sizeof *f->port);
-    f->timers.heap = calloc(2 * ((size_t)f->n_ports + t->n_nodes + 1), sizeof(struct timer *));
+    f->timers.heap = calloc(2 * ((size_t)f->n_ports + t->n_nodes + 1), sizeof *f->timers.heap);
     if (!f->node || !f->host || !f->port || !f->timers.heap)
         return false;
     f->n_nodes = t->n_nodes;

@@ -41,7 +41,7 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
 
     s->touched = SIM_NO_HOST;
     s->host = calloc(s->n_hosts, sizeof *s->host);
-    s->timers.heap = calloc(s->n_hosts + 1, sizeof(struct timer *));
+    s->timers.heap = calloc(s->n_hosts + 1, sizeof *s->timers.heap);
     if (!s->host || !s->timers.heap)
         return -ENOMEM;
     s->fabric = fabric_new(c->topology, &user, c->seed, &err);

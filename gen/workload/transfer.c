@@ -202,7 +202,7 @@ static bool copy(struct workload *w, uint32_t i, ns_t now)
 
     if (x && c->timers.n + 2 > c->room) {
         uint32_t room = c->room ? 2 * c->room : 64;
-        struct timer **heap = realloc(c->timers.heap, room * sizeof(struct timer *));
+        struct timer_slot *heap = realloc(c->timers.heap, room * sizeof *heap);
         if (heap) {
             c->timers.heap = heap;
             c->room = room;

@@ -52,10 +52,12 @@ void cuts_packet(struct cuts *c, uint32_t bytes, uint32_t psn, bool inside, ns_t
     if (c->alone && ts - c->cnp > CUTS_ALONE)
         end_alone(c);
     if (ahead <= 0) {
+        recovery_begin(&c->recovery);
         c->run = c->n_before = 0;
         c->alone = false;
     } else if (inside && c->last && ahead == 1 && d.time >= 0) {
         add(&c->sum, &d);
+        recovery_packet(&c->recovery, bytes, d.time, ts);
         c->before[c->n_before++ % CUTS_BEFORE] = d;
         if (c->alone)
             take_after(c, &d);
@@ -81,6 +83,7 @@ bool cuts_cnp(struct cuts *c, uint32_t frame, ns_t ts, struct cuts_run *r)
     ns_t since = c->cnp ? ts - c->cnp : NS_NEVER;
     const struct cuts_sum *a = &c->at[0], *b = &c->at[1];
 
+    recovery_begin(&c->recovery);
     if (since > CUTS_ALONE)
         end_alone(c);
     c->alone = false;

@@ -12,7 +12,7 @@
 #ifndef RDMATRACE_CC_CUTS_H
 #define RDMATRACE_CC_CUTS_H
 
-#include "types.h"
+#include "src/cc/recovery.h"
 
 /* No timer of a sender that is known raises its rate within a run: the shortest is 55 us. */
 #define CUTS_RUN_GAP (55 * NS_PER_US)
@@ -45,6 +45,7 @@ struct cuts {
     struct cuts_sum base, after; /* before and after it */
     /* Rates just after a CNP alone, of 1000 just before it: how many, their sum, the lowest and the highest. */
     uint64_t ratios, ratio_sum, ratio_min, ratio_max;
+    struct recovery recovery; /* how the rate rises between CNPs */
 };
 
 /* What a run did. */

@@ -25,6 +25,7 @@
 #define FALL_LEAST  5  /* percent; the weakest defaults that are known make 22 in a run */
 
 #define STAMPS_FINE 20 /* ns */
+#define UNSTEADY    3  /* times of steps that differ so much show no timer */
 
 #define FAIR_FLOWS 3
 #define FAIR_TIME  (50 * NS_PER_MS)
@@ -417,6 +418,32 @@ static void note_cuts(struct judge *j, uint32_t flow, const struct jflow *f)
                    "alpha / 2.");
 }
 
+/* "55.0 us (54.9 to 55.1)", in units of `unit`. */
+static const char *value_str(struct judge *j, const struct recovery_value *v, double unit, const char *name)
+{
+    return say(j, "%.1f%s (%.1f to %.1f)", (double)v->sum / (double)v->n / unit, name, (double)v->min / unit,
+               (double)v->max / unit);
+}
+
+static void note_recovery(struct judge *j, uint32_t flow, const struct jflow *f)
+{
+    struct recovery *r = f->cuts ? &f->cuts->recovery : NULL;
+
+    if (!r || f->coarse)
+        return;
+    recovery_end(r);
+    if (!r->period.n || r->period.max > UNSTEADY * r->period.min)
+        return;
+    judge_note(j, RULE_CC_13, flow, 0,
+               say(j, "every %s; the first %s halve the distance%s%s", value_str(j, &r->period, 1e3, " us"),
+                   value_str(j, &r->halving, 1, ""), r->increase.n ? ", later ones add " : "",
+                   r->increase.n ? value_str(j, &r->increase, 1e6, " Mbit/s") : ""),
+               say(j,
+                   "From what passed after %s. With DCQCN a timer makes the steps; those that halve the distance are "
+                   "fast recovery, later ones additive increase.",
+                   count_str(r->period.n, "CNP")));
+}
+
 /* --- Any CNP ---------------------------------------------------------------------------------- */
 
 void judge_cnp_malformed(struct judge *j, const struct pkt *p)
@@ -597,4 +624,5 @@ void judge_congestion(struct judge *j, uint32_t flow)
     if (f->close_frame)
         report_spacing(j, flow, f);
     note_cuts(j, flow, f);
+    note_recovery(j, flow, f);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """E17: the judge on networks with congestion. Each behaviour that is switched off is found by exactly its rule, at the tap that can know; conforming
-endpoints are accused of nothing, whatever they do about congestion, in an 8:1 incast, lossless and lossy, and in E10. A line counts the rules that accuse: failures, and
+endpoints are accused of nothing, whatever they do about congestion, in an 8:1 incast, lossless and lossy (E2, E3), in E1, E10, E14 and E15. A line counts the rules that accuse: failures, and
 the notes that say that something is not as it should be (CC-05, CC-06, CC-09, CC-10). Source: the mutation table; all values are exact."""
 import json
 import os
@@ -20,7 +20,7 @@ MUTANTS = [
     ("a switch marks Not-ECT", {"r": {"FMT-12"}, "both": {"CC-11", "FMT-12"}}, ["--fabric", "switch pfc=0 mark=kmin=5K,kmax=200K,all=yes", "--cnp", "interval=50us"]),
     ("a CNP for each mark", {"r": {"CC-04"}, "q": set()}, ["--fabric", "switch pfc=0 mark=kmin=0,kmax=1,pmax=1", "--cc", "dcqcn", "--fault", "CC-04"]),
 ]
-SCHEMES = ["none", "dcqcn", "dcqcn-cx", "timely", "timely-patched", "swift", "rttcc"]
+SCHEMES = ["none", "dcqcn", "dcqcn-cx", "timely", "timely-patched", "swift", "rttcc", "rocc", "sq", "hpcc"]
 
 
 def play(folder, hosts, options, size="60M"):
@@ -32,6 +32,18 @@ def play(folder, hosts, options, size="60M"):
                "--snaplen", "128", *files, *options]
     r = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     assert r.returncode in (0, 1), " ".join(command)
+
+
+def play_flows(folder, topology, flows, places, options):
+    """Flows of a list, "FROM TO BYTES START" each, captured at the places of the taps."""
+    for name in TAPS:
+        if os.path.exists("%s/%s.pcapng" % (folder, name)):
+            os.remove("%s/%s.pcapng" % (folder, name))
+    open(folder + "/flows", "w").write("\n".join(flows))
+    files = [x for name, place in zip(TAPS, places) for x in ("-w", "%s:%s/%s.pcapng" % (place, folder, name))]
+    r = subprocess.run([BUILD + "/rdmagen", "sim", "--topology", topology, "--workload", "flows:" + folder + "/flows", "--link-rate", "40G", "--vlan", "5",
+                        "--snaplen", "128", *files, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert r.returncode in (0, 1), topology
 
 
 def accusers(folder, tap, *options):
@@ -51,6 +63,16 @@ def compare(what, found, expected):
     row(what + ": rules besides" + "".join(" " + r for r in others), 0, len(others), 0)
 
 
+SPREAD = ["h%d h%d 1M %dns" % (i + 1, i + 5, 30 * i) for i in range(4)]
+OTHERS = [
+    ("E1, a third flow joins", "star:4", ["h2 h1 20M", "h3 h1 20M 50ns", "h4 h1 10M 2ms"], ("h2", "h1", "s.h1"), ["--fabric", "switch pfc=0 " + RED, "--cc", "dcqcn"]),
+    ("E14, ECMP", "leafspine:2,4,4", SPREAD, ("h1", "h5", "leaf1.spine1"), []),
+    ("E14, spraying with go-back-N", "leafspine:2,4,4", SPREAD, ("h1", "h5", "leaf1.spine1"), ["--fabric", "switch paths=spray"]),
+    ("E14, spraying with data placed out of order", "leafspine:2,4,4", SPREAD, ("h1", "h5", "leaf1.spine1"), ["--fabric", "switch paths=spray", "--profile", "nv"]),
+    ("E15, two classes", "star:3", ["h2 h1 4M 0 0", "h3 h1 4M 50ns 1"], ("h2", "h1", "s.h1"), ["--fabric", "switch pfc=0,1 xoff=200K weight=0:1,1:3", "--window", "10000"]),
+]
+
+
 def clean(what, folder, *options):
     compare(what, set().union(*(accusers(folder, tap, *options) for tap in TAPS)), set())
 
@@ -66,16 +88,15 @@ with tempfile.TemporaryDirectory() as folder:
             play(folder, 8, ["--fabric", "switch " + fabric, "--cc", scheme], "8M")
             interval = ["--no-rule", "CC-04"] if scheme == "dcqcn-cx" else []  # 4 us, not 50
             clean("8:1 with %s, %s" % (scheme, what), folder, *interval)
+    for name, topology, flows, places, options in OTHERS[:1] if QUICK else OTHERS:
+        play_flows(folder, topology, flows, places, options)
+        clean(name, folder)
     if not QUICK:
-        net, flows = folder + "/net", folder + "/flows"
+        net = folder + "/net"
         lines = ["switch left s pfc=0 xoff=100000 xon=3000 " + RED, "host h2 v h1 d b1 b2 b3", "link h2 left", "link v left", "link h1 s", "link d s", "link left s"]
         open(net, "w").write("\n".join(lines + ["link b%d s" % i for i in (1, 2, 3)]))
-        open(flows, "w").write("\n".join("%s %s 40M %dns" % (a, b, i * 50) for i, (a, b) in enumerate([("h2", "h1"), ("v", "d"), ("b1", "h1"), ("b2", "h1"), ("b3", "h1")])))
+        flows = ["%s %s 40M %dns" % (a, b, i * 50) for i, (a, b) in enumerate([("h2", "h1"), ("v", "d"), ("b1", "h1"), ("b2", "h1"), ("b3", "h1")])]
         for scheme in ("none", "dcqcn"):
-            for name in TAPS:
-                os.remove("%s/%s.pcapng" % (folder, name))
-            files = [x for name, (port, _) in TAPS.items() for x in ("-w", "%s:%s/%s.pcapng" % (port, folder, name))]
-            subprocess.run([BUILD + "/rdmagen", "sim", "--topology", net, "--workload", "flows:" + flows, "--link-rate", "40G", "--vlan", "5", "--snaplen", "128", "--cc", scheme,
-                            "--time-limit", "15ms", *files], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            play_flows(folder, net, flows, [place for place, _ in TAPS.values()], ["--cc", scheme, "--time-limit", "15ms"])
             clean("E10 with %s" % scheme, folder)
 end()

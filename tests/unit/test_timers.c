@@ -19,7 +19,8 @@ static ns_t earliest(const struct timer *x, unsigned n)
 
 Test(timers, the_first_is_the_earliest_of_those_that_run)
 {
-    static struct timer x[N], *heap[N + 1];
+    static struct timer_slot heap[N + 1];
+    static struct timer x[N];
     struct timers t = {.heap = heap};
     struct prng r;
     unsigned running = 0;

@@ -1,0 +1,115 @@
+/* layer 2 (cc): how the rate of a queue pair rises between two CNPs. */
+#include "src/cc/recovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIKE 1000 /* gaps that differ by 1/1000 at most are of one rate */
+#define STAMP 1    /* ns by which any gap may differ */
+
+/* The gap for `bytes` at the rate of a level. */
+static ns_t gap_at(const struct recovery_level *l, uint32_t bytes)
+{
+    return (ns_t)((unsigned __int128)(uint64_t)l->time * bytes / l->bytes);
+}
+
+static bool fits(const struct recovery_level *l, uint32_t bytes, ns_t gap)
+{
+    ns_t want = gap_at(l, bytes), most = want / ALIKE + STAMP;
+
+    return gap >= want - most && gap <= want + most;
+}
+
+static uint64_t rate_of(const struct recovery_level *l)
+{
+    return l->time > 0 ? (uint64_t)((unsigned __int128)l->bytes * 8 * NS_PER_S / (uint64_t)l->time) : 0;
+}
+
+void recovery_begin(struct recovery *r)
+{
+    recovery_end(r);
+    r->n = 0;
+    r->next.bytes = 0;
+}
+
+void recovery_packet(struct recovery *r, uint32_t bytes, ns_t gap, ns_t ts)
+{
+    struct recovery_level *l = r->n ? &r->level[r->n - 1] : NULL;
+
+    if (gap <= 0 || !bytes)
+        return;
+    if (l && fits(l, bytes, gap)) {
+        l->bytes += bytes;
+        l->time += gap;
+        r->next.bytes = 0;
+        return;
+    }
+    if (!r->next.bytes || !fits(&r->next, bytes, gap)) {
+        r->next = (struct recovery_level){.bytes = bytes, .time = gap, .from = ts - gap};
+        return;
+    }
+    r->next.bytes += bytes;
+    r->next.time += gap;
+    if (l && rate_of(&r->next) <= rate_of(l)) /* without a CNP: for another reason */
+        r->n = 0;
+    if (r->n < RECOVERY_LEVELS)
+        r->level[r->n++] = r->next;
+    r->next.bytes = 0;
+}
+
+static void take(struct recovery_value *v, uint64_t x)
+{
+    v->min = v->n && v->min < x ? v->min : x;
+    v->max = v->max > x ? v->max : x;
+    v->sum += x;
+    v->n++;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    ns_t x = *(const ns_t *)a, y = *(const ns_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The time between two steps, in the middle of all. */
+static ns_t period_of(const struct recovery *r)
+{
+    ns_t t[RECOVERY_LEVELS];
+    uint32_t n = 0;
+
+    for (uint32_t i = 1; i + 1 < r->n; i++)
+        t[n++] = r->level[i + 1].from - r->level[i].from;
+    qsort(t, n, sizeof t[0], by_time);
+    return t[n / 2];
+}
+
+/* Step `i`, bit/s: from level `i` to the next one. */
+static uint64_t step(const struct recovery *r, uint32_t i)
+{
+    return rate_of(&r->level[i + 1]) - rate_of(&r->level[i]);
+}
+
+/* Half of the step before, a third more or less. */
+static bool is_half(uint64_t before, uint64_t after)
+{
+    return after * 3 >= before && after * 3 <= before * 2;
+}
+
+void recovery_end(struct recovery *r)
+{
+    uint32_t steps = r->n ? r->n - 1 : 0, halving = 1;
+
+    if (steps < RECOVERY_STEPS)
+        return;
+    while (halving < steps && is_half(step(r, halving - 1), step(r, halving)))
+        halving++;
+    take(&r->period, (uint64_t)period_of(r));
+    take(&r->halving, halving);
+    /* The target rises by the increase and the rate by half of what is left to it: a step is half of the sum of the
+     * step before and the increase. */
+    for (uint32_t i = halving; i < steps; i++)
+        if (2 * step(r, i) > step(r, i - 1))
+            take(&r->increase, 2 * step(r, i) - step(r, i - 1));
+    r->n = 0;
+}
