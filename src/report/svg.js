@@ -209,8 +209,8 @@ const roleOf = (l, role) => (role !== "lost" || l.lost ? role : l.cause === "bad
 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
-    const width = 820, left = 130, right = width - 20, top = 30, pitch = 26;
-    const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
+    const narrow = innerWidth < 640, width = narrow ? 350 : 820, left = narrow ? 96 : 130, right = width - (narrow ? 6 : 20), top = 30, pitch = 26;
+    const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: narrow ? "ladder narrow" : "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
         const label = makeSvg("text", {x, y: 14, "text-anchor": anchor, "font-weight": "bold"});
@@ -221,16 +221,17 @@ function ladder(l) {
     l.steps.forEach(([t, frame, toRight, role, again, info], i) => {
         const waited = i ? t - l.steps[i - 1][0] : 0;
         const y = top + i * pitch + pitch - 4, lost = role === "lost" && l.lost, k = role ? ROLE_COLORS[role] : 7;
-        const from = toRight ? left : right, to = lost ? (left + right) / 2 + (toRight ? 100 : -100) : toRight ? right : left, tip = toRight ? -7 : 7;
+        const from = toRight ? left : right, to = lost ? (left + right) / 2 + (right - left) / 7 * (toRight ? 1 : -1) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
         const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 5, "text-anchor": "middle", class: role ? "k" + k : ""});
         stamp.append(frame + "  " + moment(t, 1e6));
-        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = 84 - note.length;
-        words.append((info.length > room ? info.slice(0, room - 2) + ".." : info) + note);
+        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? 36 : 84) - note.length;
+        const label = narrow ? info.replace(/^(RC|UC|XRC) | QP 0x[0-9a-f]+/g, "") : info;
+        words.append((label.length > room ? label.slice(0, room - 2) + ".." : label) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),
             makeSvg("path", {d: lost ? `M${to - 5} ${y - 5}l10 10m0-10l-10 10` : `M${to + tip} ${y - 4}L${to} ${y}L${to + tip} ${y + 4}`, class: "k" + k, fill: "none", "stroke-width": 2}), words,
             makeSvg("title", {}, info));
-        if (waited > span / 8) { /* a long wait, written where it is */
+        if (waited > span / 8 && !narrow) { /* a long wait, written where it is */
             const wait = makeSvg("text", {x: right - 10, y: y - 5, "text-anchor": "end", class: "faint"});
             wait.append("+" + duration(waited, 3));
             row.append(wait);
