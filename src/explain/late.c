@@ -137,10 +137,22 @@ static void overtaken_instead(struct incident *st, const struct event *e)
     incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = e->h->last_frame));
 }
 
+/* The frame in which the PSN of the incident came: others may have come late behind it. */
+static uint32_t frame_that_came(const struct incident *st, const struct event *e)
+{
+    bool behind = psn_prev(e->h->cursor) != st->psn;
+
+    for (unsigned i = 0; i < st->n_frames && behind; i++)
+        if (st->roles[i] == ROLE_RETRANSMISSION)
+            return st->frames[i];
+    return e->h->last_frame;
+}
+
 /* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now; or it
  * continues the go-back-N to which the late PSN belongs. So the packet was reordered, and the NAK came before it.
  *
  *   request 5 .. 7 8 . 6 . 9          6 came late, then new PSNs: reordered
+ *   request 5 .. 8 9 . 6 7 . 10       likewise
  *   request 5 .. 7 8 . 6 . 6 7        6 came late, then it comes again for the NAK: reordered
  *   request 5 .. 7 8 . 6 ..... 6 7    it comes again only when the ACK timeout has run out: 6 was retransmitted twice
  *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted
@@ -151,6 +163,8 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     bool new = e->as == SEEN_NEW || e->as == SEEN_GAP, again = t->hypotheses.resume != UINT32_MAX,
          soon = e->p->bth.psn == (st ? st->psn : 0) && e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN;
 
+    if (st && e->as == SEEN_LATE && !again && e->p->bth.psn == e->h->cursor)
+        return; /* the one behind it came late, too: what follows them tells */
     t->hypotheses.late = NO_INCIDENT;
     if (st && st->cause == CAUSE_REORDER && again && e->p->bth.psn == t->hypotheses.resume)
         t->hypotheses.reorder_end = e->h->next;
@@ -169,7 +183,7 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     t->hypotheses.reorder = incident_number(x, st);
     t->hypotheses.reorder_end = e->h->next;
     if (e->h->seq.have && e->h->seq.psn == st->psn)
-        incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = e->h->last_frame, .nak = e->h->seq.frame));
+        incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = frame_that_came(st, e), .nak = e->h->seq.frame));
     else
-        incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = e->h->last_frame));
+        incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = frame_that_came(st, e)));
 }
