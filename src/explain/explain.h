@@ -160,9 +160,9 @@ struct explain_opts {
 };
 void explain_text(struct explainer *x, const struct explain_opts *o, struct buf *b);
 void explain_json(struct explainer *x, const struct explain_opts *o, struct buf *b);
-/* Append a line that proposes a command on the same files: "    Next: rdmatrace COMMAND OPTIONS FILE..."; nothing if
+/* Append a line that proposes a command on the same files: "    Next: rdmatrace COMMAND OPTION FILE..."; nothing if
  * the input cannot be read again. */
-void explain_next_command(const struct explain_opts *o, const char *command, const char *options, struct buf *b);
+void explain_next_command(const struct explain_opts *o, const char *command, const char *option, struct buf *b);
 /* While packets come: append the incidents that they have shown so far, the latest `max`, in the order in which they
  * were seen; of o only what is about single incidents counts. What they cost, and what only the end of the capture or
  * another tap shows, is not known yet. Returns how many there are. */

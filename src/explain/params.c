@@ -151,19 +151,26 @@ static void put_quoted(struct buf *b, const char *s)
     buf_char(b, '\'');
 }
 
-/* A file name behind a command; a line that it does not fit goes on in the next one. `start`: of the line in `b`. */
-static void put_argument(struct buf *b, const struct explain_opts *o, const char *s, size_t *start)
+/* A word of a command, quoted already; a line that it does not fit goes on in the next one. `start`: of the line in
+ * `b`. */
+static void put_word(struct buf *b, const struct explain_opts *o, const char *word, size_t *start)
 {
-    struct buf word = {0};
-
-    put_quoted(&word, s);
-    if (b->len - *start + 1 + word.len + strlen(" \\") > explain_columns(o)) {
+    if (b->len - *start + 1 + strlen(word) + strlen(" \\") > explain_columns(o)) {
         buf_puts(b, " \\\n");
         *start = b->len;
         buf_puts(b, "       ");
     }
     buf_char(b, ' ');
-    buf_puts(b, buf_str(&word));
+    buf_puts(b, word);
+}
+
+/* Likewise a word, such as a file name, that may have to be quoted. */
+static void put_argument(struct buf *b, const struct explain_opts *o, const char *s, size_t *start)
+{
+    struct buf word = {0};
+
+    put_quoted(&word, s);
+    put_word(b, o, buf_str(&word), start);
     buf_free(&word);
 }
 
@@ -182,39 +189,43 @@ static void frame_command_print(const struct explain_opts *o, const struct incid
     buf_free(&filter);
 }
 
-void explain_next_command(const struct explain_opts *o, const char *command, const char *options, struct buf *b)
+/* The next command with its options, up to a NULL, and the files. */
+static void next_command(const struct explain_opts *o, const char *command, const char *const *options, struct buf *b)
 {
     size_t start = b->len;
 
     if (o->once)
         return;
-    buf_printf(b, "    Next: rdmatrace %s %s", command, options);
-    if (b->len - start + strlen(" \\") > explain_columns(o)) {
-        b->len = start;
-        buf_printf(b, "    Next: rdmatrace %s \\\n", command);
-        start = b->len;
-        buf_printf(b, "        %s", options);
-    }
+    buf_printf(b, "    Next: rdmatrace %s", command);
+    for (; *options; options++)
+        put_word(b, o, *options, &start);
     for (size_t i = 0; i < o->n_files; i++)
         put_argument(b, o, o->files[i], &start);
     buf_char(b, '\n');
 }
 
+void explain_next_command(const struct explain_opts *o, const char *command, const char *option, struct buf *b)
+{
+    next_command(o, command, (const char *const[]){option, NULL}, b);
+}
+
 /* The command that shows the place of a connection; of several: that of the first frame. */
 static void command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
-    struct buf what = {0}, frame = {0};
+    struct buf conn = {0}, frame = {0}, quoted = {0};
+    const char *options[] = {NULL, "--around", NULL, NULL};
 
     if (s->files[0] && s->files[0] < o->n_files)
         buf_printf(&frame, "%s:", o->files[s->files[0]]);
     buf_printf(&frame, "%u", s->frames[0]);
-    if (s->conn)
-        buf_printf(&what, "--conn %u ", s->conn);
-    buf_puts(&what, "--around ");
-    put_quoted(&what, buf_str(&frame));
-    explain_next_command(o, "ladder", buf_str(&what), b);
-    buf_free(&what);
+    put_quoted(&quoted, buf_str(&frame));
+    buf_printf(&conn, "--conn %u", s->conn);
+    options[0] = buf_str(&conn);
+    options[2] = buf_str(&quoted);
+    next_command(o, "ladder", s->conn ? options : options + 1, b);
+    buf_free(&conn);
     buf_free(&frame);
+    buf_free(&quoted);
 }
 
 /* True if the first frame belongs to a connection, as that of an incident about several connections does. */
