@@ -151,8 +151,6 @@ static void goes_back(struct truth_walk *w, const struct truth_event *e)
 
     back_ends(w, e->at);
     resend_ends(w, e->at);
-    if (e->why == WHY_TIMEOUT)
-        w->slow_from = NS_NEVER; /* a response, if it comes, answers the retransmission */
     incident = incident_for(w, e, &frame);
     if (!incident)
         return;
@@ -240,6 +238,8 @@ static void sent(struct truth_walk *w, const struct truth_event *e)
     truth_wait_over(w, e);
     packet(w, e);
     w->sent = e->frame;
+    if (w->back.on && w->back.why == WHY_TIMEOUT)
+        w->slow_from = NS_NEVER; /* a response, if it comes, answers the retransmission */
     if (w->back.on)
         retransmitted(w, e, f);
     if (!w->resend.responses && !e->going)

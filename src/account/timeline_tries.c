@@ -325,8 +325,7 @@ void timeline_peer_failed(struct timeline *t, struct direction *d, const struct 
     const struct episode *x;
     ns_t last = last_frame_of_peer(t, conn_flow_at(observer_conns(t->observer), h->flow));
     ns_t since = last > d->last_rsp ? last : d->last_rsp ? d->last_rsp : d->spans.first;
-    uint32_t over = 1u << TIME_ACK_TIMEOUT | 1u << TIME_LOSS_RESEND | 1u << TIME_LOSS_RETRANSMISSION |
-                    1u << TIME_TRANSFER | 1u << TIME_READ_DEPTH | 1u << TIME_PAUSED;
+    uint32_t over = (BEFORE_RNR & ~(1u << TIME_IDLE)) | 1u << TIME_RNR | 1u << TIME_PAUSED;
     uint32_t ep;
 
     ep = episode_new(t, h->flow, TROUBLE_DEAD, h->una, d->spans.at);

@@ -553,7 +553,7 @@ static bool in_trouble(const struct direction *d, const struct event *e)
 static ns_t due(const struct direction *d, const struct event *e)
 {
     const struct sent *s = first_answered(e);
-    ns_t usual = d->usual > d->least ? d->usual : d->least;
+    ns_t trip = d->by_rep && d->by_rep < d->least ? d->by_rep : d->least, usual = d->usual > trip ? d->usual : trip;
     ns_t at = s ? s->ts + usual : 0;
 
     return at > d->spans.at ? at : d->spans.at;
@@ -564,7 +564,7 @@ static ns_t due(const struct direction *d, const struct event *e)
  * time stamps cannot resolve. */
 static bool is_slow(const struct timeline *t, const struct direction *d, const struct event *e, ns_t took)
 {
-    bool known = d->progress >= SLOW_AFTER || d->by_rep;
+    bool known = d->progress >= SLOW_AFTER || d->n_early == SLOW_AFTER || d->by_rep;
 
     return timeline_is_long(took, d->usual) && known && took > 2 * shortest_trip(d) && took > SLOW_TICKS * t->tick &&
            (took > d->usual + SLOW_SPREAD * d->spread || is_late(d, e)) && !in_recovery(d, e) &&

@@ -392,6 +392,14 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
         incident_add(st, SAY(MIGRATED, .again = frame_u32(e->p)));
 }
 
+/* Whether the latest retransmission of `psn` was so long after the first copy that the ACK timer may have run out. */
+static bool may_be_timeout(struct req_dir *h, uint32_t psn)
+{
+    const struct sent *s = req_dir_sent(h, psn);
+
+    return s && s->ts - s->ts_first >= timer_earliest(ack_timeout(h->timeout ? h->timeout : 1));
+}
+
 /* The requester continues after PSN n although no ACK of n was seen since it retransmitted: it did get the earlier ACK,
  * only after its ACK timeout had expired (spurious timeout).
  *
@@ -403,6 +411,8 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
     uint32_t psn = e->p->bth.psn, answer = response_frame(t, psn_prev(psn));
 
     if (!st || psn_diff(psn, e->h->cursor) <= 0 || !answer || answer >= st->back || e->h->back_psn != st->psn)
+        return;
+    if (!may_be_timeout(e->h, st->psn))
         return;
     if (e->p->frame->ts - response_slot(t, psn_prev(psn))->ts >= SHORT_LOOP || e->h->seq.have || e->h->late ||
         e->h->gaps || e->h->disorder)
