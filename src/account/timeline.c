@@ -85,6 +85,9 @@ void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_s
 
 /* --- Directions ------------------------------------------------------------------------------- */
 
+#define SETUP_LONG                                                                                                     \
+    NS_PER_S /* so long after the REQ, the REP shows no round trip: one was retransmitted, or waited for */
+
 /* Time begins with the REQ, if there was one, else with the first request. */
 static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t now)
 {
@@ -96,7 +99,7 @@ static void begin(struct timeline *t, struct direction *d, uint32_t flow, ns_t n
         return;
     spans_add(&d->spans, c->rep_ts, TIME_CM, NO_EPISODE);
     spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
-    if (!c->passive)
+    if (!c->passive && c->rep_ts - c->req_ts < SETUP_LONG)
         d->usual = d->by_rep = c->rep_ts - c->req_ts;
 }
 

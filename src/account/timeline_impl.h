@@ -195,7 +195,6 @@ struct direction {
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
-    ns_t least_pace;   /* the shortest of these times; 0: not known */
     uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
     uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
     uint32_t peer;     /* likewise, of the responder */
@@ -286,10 +285,11 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    /* By host, which may share a place: time and bytes of the latest request; direction.pace of it. */
+    /* By host, which may share a place: time and bytes of the latest request; direction.pace of it; the shortest time
+     * from any request of the host to the next one, for PACE_BYTES. 0: not known. */
     struct {
         ns_t ts;
-        ns_t pace;
+        ns_t pace, least;
         uint32_t len;
     } sent[HOSTS_SEEN];
     struct turn turns[TURNS];
@@ -373,7 +373,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
-/* The time up to response `e`: a response may be slow. */
+/* timeline_slow.c. The time up to response `e`: a response may be slow. */
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 
 /* timeline_pace.c. A CNP. */

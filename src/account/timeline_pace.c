@@ -93,8 +93,6 @@ static void note_pace(struct direction *d, ns_t gap, uint32_t len)
     if (gap < 0 || gap >= PACE_MOST)
         return;
     took = gap * PACE_BYTES / (len + FRAME_EXTRA) + 1;
-    if (gap && (!d->least_pace || took < d->least_pace))
-        d->least_pace = took;
     off = took - d->pace;
     if (!d->pace || llabs(off) <= step)
         d->pace = took;
@@ -121,6 +119,10 @@ static inline ns_t take_turn(struct timeline *t, struct direction *d, const stru
         d->host = timeline_host(&f->src, f->tap);
     near = now - t->sent[d->host].ts;
     *len = t->sent[d->host].len;
+    if (near > 0 && near < PACE_MOST) {
+        ns_t took = near * PACE_BYTES / (*len + FRAME_EXTRA) + 1, *least = &t->sent[d->host].least;
+        *least = *least && *least < took ? *least : took;
+    }
     t->sent[d->host].ts = now;
     t->sent[d->host].len = bytes_of(e);
     return near;
@@ -309,14 +311,14 @@ bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns
 }
 
 /* Time that a frame of `len` bytes takes at least: requests may have followed each other at a distance as a rule. */
-static ns_t least_takes(const struct direction *d, uint32_t len)
+static ns_t least_takes(const struct timeline *t, const struct direction *d, uint32_t len)
 {
-    return d->least_pace * (len + FRAME_EXTRA) / PACE_BYTES;
+    return d->host == HOSTS_SEEN ? 0 : t->sent[d->host].least * (len + FRAME_EXTRA) / PACE_BYTES;
 }
 
 bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now)
 {
-    ns_t at = d->last_new, own = least_takes(d, d->last_len);
+    ns_t at = d->last_new, own = least_takes(t, d, d->last_len);
 
     for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
         const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
@@ -325,7 +327,7 @@ bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, n
         if (x->host == d->host && (x->answer || x->before > d->last_new))
             return false;
         if (x->host == d->host)
-            at += least_takes(d, x->len);
+            at += least_takes(t, d, x->len);
     }
     return at > d->last_new && now <= at + own + own / 4;
 }
