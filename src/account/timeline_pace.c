@@ -207,11 +207,11 @@ static bool is_as_spaced(const struct timeline *t, const struct direction *d, co
 {
     ns_t spacing = spacing_behind(d, g->len), paced = g->from + spacing;
     ns_t own = timeline_frame_takes(d, g->len), usual = g->due - own + spacing;
-    ns_t turn = its_turn(t, d, paced, g->to) + port_is_busy(t, d, paced);
+    ns_t busy = port_is_busy(t, d, paced), turn = its_turn(t, d, paced, g->to) + busy;
 
-    if (g->ended && llabs(g->to - turn) > spacing / 32)
+    if (g->ended && llabs(g->to - paced - busy) > spacing / 32)
         return false;
-    return g->to - g->from >= spacing / 2 && g->to <= (turn > usual ? turn : usual) + spacing / 8;
+    return g->to - g->from >= spacing / 2 && (g->to <= usual + spacing / 8 || llabs(g->to - turn) <= spacing / 32);
 }
 
 /* Whether a gap within a message tells nothing of the spacing: the turns of other queue pairs of the host fill it, and
