@@ -1,5 +1,5 @@
-/* layer 4 (tool): `rdmagen nvme`, `nfs`: a storage protocol with a real peer, as the end that asks or the one that
- * serves. */
+/* layer 4 (tool): `rdmagen nvme`, `nfs`, `iser`: a storage protocol with a real peer, as the end that asks or the one
+ * that serves. */
 #include "gen/cli/live_run.h"
 #include "gen/cli/storage_cli.h"
 #include "tokens.h"
@@ -58,6 +58,25 @@ static const struct opt_def nfs_defs[] = {
     {0, NULL, NULL, NULL},
 };
 
+static const struct opt_def iser_defs[] = {
+    {OPT_SERVER, "be the target: serve blocks from memory"},
+    {OPT_PORT, "port of RDMA-CM (3260)"},
+    {OPT_RW,
+     "what the initiator does: read (default), or write: it overwrites the blocks, reads them back and compares"},
+    {OPT_ITERS, "blocks (100)"},
+    {OPT_PING_SIZE, "bytes of a block (65536), which one command moves; K and M are powers of 1024"},
+    {OPT_TX_DEPTH, "commands outstanding, if the target takes so many (16)"},
+    {OPT_TARGETNAME, "name of the target (iqn.2026-01.rdmagen:target)"},
+    {OPT_ROOM, "target: bytes that it serves (16M); K, M and G are powers of 1024"},
+    {OPT_PERSISTENT, "target: serve one initiator after another"},
+    {OPT_PING_QUIET, "show nothing but errors"},
+    {OPT_IPV6, "target: use the interface's IPv6 address"},
+    {OPT_TIMEOUT, "initiator: longest silence of the target (10)"},
+    LIVE_OPTS,
+    {OPT_HELP, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
 static const char exit_status[] = "\nExit status: 0 if all commands succeeded and all data was right, 1 if not or if a "
                                   "connection failed, 2 for usage, "
                                   "or\nan interface or file that cannot be used.\n";
@@ -80,6 +99,15 @@ void cmd_nfs_help(struct buf *b)
     buf_puts(b, exit_status);
 }
 
+void cmd_iser_help(struct buf *b)
+{
+    buf_puts(b, "Usage: rdmagen iser HOST [options]\n       rdmagen iser -s [options]\n\n"
+                "Read and write blocks by iSCSI over iSER: as an initiator, of a target on another host (Linux: "
+                "ib_isert), or as a target.\n\n");
+    opt_help(b, iser_defs);
+    buf_puts(b, exit_status);
+}
+
 static const char for_client[] = "is for the end that connects", for_server[] = "is for the end that serves (-s)";
 /* In both tables. */
 #define CLASHES                                                                                                        \
@@ -96,6 +124,7 @@ static const struct opt_clash nvme_clashes[] = {
     {KEY_HOSTNQN, 0, AS_SERVER, for_client},
     {0, 0, 0, NULL},
 };
+static const struct opt_clash iser_clashes[] = {CLASHES, {0, 0, 0, NULL}};
 static const struct opt_clash nfs_clashes[] = {
     CLASHES,
     {KEY_FH, 0, AS_SERVER, for_client},
@@ -167,6 +196,8 @@ static int option(void *job, int key, const char *arg)
         return option_name("--nqn", arg, &j->c.nqn);
     case KEY_HOSTNQN:
         return option_name("--hostnqn", arg, &j->c.hostnqn);
+    case KEY_TARGETNAME:
+        return option_name("--targetname", arg, &j->c.targetname);
     case KEY_FH:
         return option_handle(j, arg);
     case KEY_FILE:
@@ -285,6 +316,13 @@ int cmd_nvme(int argc, char **argv)
 int cmd_nfs(int argc, char **argv)
 {
     static const struct live_cmd cmd = STORAGE_CMD(nfs);
+
+    return live_cmd_main(&cmd, argc, argv);
+}
+
+int cmd_iser(int argc, char **argv)
+{
+    static const struct live_cmd cmd = STORAGE_CMD(iser);
 
     return live_cmd_main(&cmd, argc, argv);
 }

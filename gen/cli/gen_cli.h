@@ -92,6 +92,7 @@ enum {
     KEY_STATS,
     KEY_SUMMARY,
     KEY_STORED,
+    KEY_TARGETNAME,
     KEY_TCP,
     KEY_TIMEOUT,
     KEY_TIME_LIMIT,
@@ -246,6 +247,7 @@ enum {
 #define OPT_SPORT        KEY_SPORT, "sport", "PORT"
 #define OPT_STATS        KEY_STATS, "stats", "FILE[:TIME]"
 #define OPT_SUMMARY      KEY_SUMMARY, "summary", "FILE"
+#define OPT_TARGETNAME   KEY_TARGETNAME, "targetname", "NAME"
 #define OPT_TCP          KEY_TCP, "tcp", "HOST"
 #define OPT_TIMEOUT      KEY_TIMEOUT, "timeout", "TIME"
 #define OPT_TIME_LIMIT   KEY_TIME_LIMIT, "time-limit", "TIME"

@@ -100,6 +100,8 @@ int cmd_nvme(int argc, char **argv);
 void cmd_nvme_help(struct buf *b);
 int cmd_nfs(int argc, char **argv);
 void cmd_nfs_help(struct buf *b);
+int cmd_iser(int argc, char **argv);
+void cmd_iser_help(struct buf *b);
 
 /* Append the result of a run with perftest as text, as perftest prints it, with a row for each queue pair if there are
  * several; or as one JSON object, whose `error` is the first error, "" if there was none. */

@@ -20,6 +20,7 @@ static const struct command commands[] = {
      cmd_serve_help},
     {"nvme", "read and write blocks by NVMe over RDMA, as a host or as a target", cmd_nvme, cmd_nvme_help},
     {"nfs", "read and write a file by NFS over RDMA, as a client or as a server", cmd_nfs, cmd_nfs_help},
+    {"iser", "read and write blocks by iSCSI over RDMA, as an initiator or as a target", cmd_iser, cmd_iser_help},
     {"agent", "post verbs on an RDMA device of this host for a client elsewhere", cmd_agent, cmd_agent_help},
     {"conformance", "test how a device follows the rules of the transport", cmd_conformance, cmd_conformance_help},
     {"backends", "list the ways of sending and receiving frames", cmd_backends, cmd_backends_help},

@@ -50,13 +50,13 @@ _rdmagen() {
     elif [[ $cur == -* ]]; then
         _rdmagen_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z0-9_-]*' | sed 's/.*--/--/')"
     elif [[ $command == sim ]]; then
-        [[ $COMP_CWORD -gt 2 ]] || _rdmagen_words "write send read cas faa atomic_write flush mw1 mw2 fastreg mixed nvme nfs"
+        [[ $COMP_CWORD -gt 2 ]] || _rdmagen_words "write send read cas faa atomic_write flush mw1 mw2 fastreg mixed nvme nfs iser"
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.rdma' -- "$cur"; compgen -d -- "$cur")
     elif [[ $command == inject ]]; then
         _rdmagen_words "$(ls /sys/class/net 2>/dev/null) unix:"
     elif [[ $command == conformance ]]; then
         _rdmagen_words "$("$program" conformance --list 2>/dev/null | cut -d' ' -f3)"
-    elif [[ $command == @(ping|pingpong|nvme|nfs|write|read|send|cas|faa) ]]; then
+    elif [[ $command == @(ping|pingpong|nvme|nfs|iser|write|read|send|cas|faa) ]]; then
         mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
     fi
 }

@@ -6,6 +6,7 @@
 
 #define STORAGE_NQN     "nqn.2026-01.rdmagen:target" /* the subsystem's name, unless --nqn gives another */
 #define STORAGE_HOSTNQN "nqn.2026-01.rdmagen:host"
+#define STORAGE_TARGET  "iqn.2026-01.rdmagen:target"
 #define STORAGE_ROOM    (16u << 20) /* bytes that the serving end holds, unless --room says otherwise */
 
 /* Settings, before the options. */

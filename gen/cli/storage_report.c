@@ -15,7 +15,8 @@ struct storage_config storage_defaults(void)
                                    .seed = 1,
                                    .nqn = STORAGE_NQN,
                                    .hostnqn = STORAGE_HOSTNQN,
-                                   .file = "data"};
+                                   .file = "data",
+                                   .targetname = STORAGE_TARGET};
 }
 
 int storage_settle(const char *what, const struct storage_kind *kind, struct storage_config *c)

@@ -6,4 +6,7 @@ static const struct storage_kind nvme = {
 static const struct storage_kind nfs = {
     .name = "nfs", .port = 20049, .block = 8, .queues = false, .client = &nfs_client, .server = &nfs_server};
 
-const struct storage_kind *const storage_kinds[] = {&nvme, &nfs, NULL};
+static const struct storage_kind iser = {
+    .name = "iser", .port = 3260, .block = 512, .queues = false, .client = &iser_initiator, .server = &iser_target};
+
+const struct storage_kind *const storage_kinds[] = {&nvme, &nfs, &iser, NULL};

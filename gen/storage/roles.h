@@ -4,6 +4,6 @@
 
 #include "gen/storage/storage.h"
 
-extern const struct storage_role nvme_host, nvme_target, nfs_client, nfs_server;
+extern const struct storage_role nvme_host, nvme_target, nfs_client, nfs_server, iser_initiator, iser_target;
 
 #endif

@@ -6,6 +6,7 @@
  *     link.c      one connection: receives, SENDs, READs, WRITEs, memory that is lent to the peer
  *     work.c      what the asking end reads and writes, and what must come back
  *     nvme_*.c    one protocol: an end is a struct storage_role
+ *     iser_*.c    likewise; iscsi.c: what both of its ends agree on
  *     nfs_*.c     likewise; rpc.c: what both of its ends agree on
  *
  * The asking end writes `iters` blocks of `size` bytes (unless it only reads), then reads them and compares them with
@@ -26,24 +27,25 @@ struct link;
 
 /* Settings of an end; those of the asking end do not matter to the serving one, and the other way round. */
 struct storage_config {
-    bool server;         /* it serves */
-    bool persistent;     /* serve one client after another; false: end after the first */
-    uint16_t port;       /* of RDMA-CM; 0: the protocol's */
-    uint16_t mtu;        /* path MTU in bytes; 0: the largest that the port allows */
-    uint64_t seed;       /* of the data */
-    uint64_t room;       /* serving: bytes of storage */
-    uint8_t gid[16];     /* asking: whom */
-    bool write;          /* write, before reading; else nothing is known of what is read */
-    uint64_t iters;      /* blocks */
-    uint32_t size;       /* bytes of a block, up to STORAGE_SIZE_MAX */
-    uint32_t depth;      /* commands outstanding on a connection, up to STORAGE_DEPTH_MAX */
-    uint32_t queues;     /* connections that carry reads and writes: I/O queues */
-    uint32_t queue_size; /* NVMe: entries of a queue, more than `depth` */
-    ns_t timeout;        /* asking: longest silence of the peer */
-    const char *nqn;     /* NVMe: name of the subsystem */
-    const char *hostnqn; /* NVMe: name of the host */
-    const char *file;    /* NFS: name of the file */
-    const uint8_t *fh;   /* NFS: handle of its directory, fh_len bytes; fh_len 0: our server's */
+    bool server;            /* it serves */
+    bool persistent;        /* serve one client after another; false: end after the first */
+    uint16_t port;          /* of RDMA-CM; 0: the protocol's */
+    uint16_t mtu;           /* path MTU in bytes; 0: the largest that the port allows */
+    uint64_t seed;          /* of the data */
+    uint64_t room;          /* serving: bytes of storage */
+    uint8_t gid[16];        /* asking: whom */
+    bool write;             /* write, before reading; else nothing is known of what is read */
+    uint64_t iters;         /* blocks */
+    uint32_t size;          /* bytes of a block, up to STORAGE_SIZE_MAX */
+    uint32_t depth;         /* commands outstanding on a connection, up to STORAGE_DEPTH_MAX */
+    uint32_t queues;        /* connections that carry reads and writes: I/O queues */
+    uint32_t queue_size;    /* NVMe: entries of a queue, more than `depth` */
+    ns_t timeout;           /* asking: longest silence of the peer */
+    const char *nqn;        /* NVMe: name of the subsystem */
+    const char *hostnqn;    /* NVMe: name of the host */
+    const char *targetname; /* iSER: name of the target */
+    const char *file;       /* NFS: name of the file */
+    const uint8_t *fh;      /* NFS: handle of its directory, fh_len bytes; fh_len 0: our server's */
     uint32_t fh_len;
 };
 

@@ -374,7 +374,8 @@ static void peer_run(const struct storage_kind *kind, bool server, const uint8_t
                                .timeout = NS_PER_S,
                                .nqn = "n",
                                .hostnqn = "h",
-                               .file = "f"};
+                               .file = "f",
+                               .targetname = "t"};
     static struct storage s;
     ns_t now = 1;
     size_t n;

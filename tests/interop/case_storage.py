@@ -96,3 +96,19 @@ def case_storage_nfs_client_and_linux_server(lab, guest):
     assert commands(us, "WRITE") == commands(us, "READ") == (16, 16 * 32768) and commands(us, "COMMIT")[0] == 1, us.decoded()
     stale = Rdmagen(lab, guest, "nfsstale", "nfs", guest.ip, "--fh", handle[2:], "--file", "none").wait(status=1)
     assert "LOOKUP: NFS3ERR_NOENT" in stale, stale
+
+
+def case_storage_iser_initiator_and_linux_target(lab, guest):
+    """Our initiator: blocks written, read back and compared; a target that is not there."""
+    load(guest, "crc32c_generic", "ib_isert")
+    t, name = "/sys/kernel/config/target", "iqn.2024-01.lab:t1"
+    must(guest, "mkdir -p {0}/core/rd_mcp_1/ram1 && echo rd_pages=512 >{0}/core/rd_mcp_1/ram1/control && echo 1 >{0}/core/rd_mcp_1/ram1/enable && "
+         "mkdir -p {0}/iscsi/{1}/tpgt_1/np/{2}:3260 {0}/iscsi/{1}/tpgt_1/lun/lun_0 && echo 1 >{0}/iscsi/{1}/tpgt_1/np/{2}:3260/iser && "
+         "ln -s {0}/core/rd_mcp_1/ram1 {0}/iscsi/{1}/tpgt_1/lun/lun_0/x && cd {0}/iscsi/{1}/tpgt_1/attrib && echo 0 >authentication && "
+         "echo 1 >generate_node_acls && echo 1 >cache_dynamic_acls && echo 0 >demo_mode_write_protect && echo 1 >../enable".format(t, name, guest.ip))
+    us = Rdmagen(lab, guest, "iserinitiator", "iser", guest.ip, "--targetname", name, "--rw", "write", "-n", "20", "-S", "16384", "-t", "4")
+    out = us.wait()
+    assert "20 compared, 0 differed" in out, out
+    assert commands(us, "WRITE(10)") == commands(us, "READ(10)") == (20, 20 * 16384), us.decoded()
+    wrong = Rdmagen(lab, guest, "iserwrong", "iser", guest.ip, "--targetname", name + "x").wait(status=1)
+    assert "Login: " in wrong, wrong

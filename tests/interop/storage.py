@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
-MODULES = "brd nvme-rdma nvmet-rdma rpcrdma nfsd".replace("-", "_").split()
+MODULES = "brd nvme-rdma nvmet-rdma rpcrdma nfsd crc32c_generic ib_isert".replace("-", "_").split()
 # Loads the modules of /lib/storage/NAME.order that are not there yet.
 LOAD = """for name; do
     while read -r module; do

@@ -6,7 +6,7 @@
 void cmd_sim_help(struct buf *b)
 {
     buf_puts(b, "Usage: rdmagen sim write|send|read|cas|faa|atomic_write|flush|mw1|mw2|fastreg|mixed [options]\n"
-                "       rdmagen sim nvme|nfs [options]\n"
+                "       rdmagen sim nvme|nfs|iser [options]\n"
                 "       rdmagen sim FILE.rdma [options]\n"
                 "       rdmagen sim --topology NETWORK --workload NAME [options]\n\n"
                 "Play conversations between two hosts in virtual time, also those of a storage protocol, or a scenario "
@@ -332,10 +332,11 @@ int cmd_sim(int argc, char **argv)
     if (status < 0 && (job->workload || job->topology) && operand != s.argc)
         status = cli_error("sim: with --workload there is no operand, and '%s' is one", s.argv[operand]);
     else if (status < 0 && operand + 1 != s.argc && !job->workload && !job->topology)
-        status = operand == s.argc ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
-                                               "flush, mw1, mw2, fastreg, mixed), a storage protocol (nvme, nfs) or a "
-                                               "scenario file")
-                                   : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
+        status = operand == s.argc
+                     ? cli_error("sim: expected an operation (write, send, read, cas, faa, atomic_write, "
+                                 "flush, mw1, mw2, fastreg, mixed), a storage protocol (nvme, nfs, iser) or a "
+                                 "scenario file")
+                     : cli_error("sim: unexpected '%s'", s.argv[operand + 1]);
     if (status < 0 && job_settle(job, &s, operand < s.argc ? argv[operand] : "workload") != EXIT_OK)
         status = EXIT_BAD;
     opt_end(&s);

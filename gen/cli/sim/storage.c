@@ -1,4 +1,4 @@
-/* layer 4 (tool): `rdmagen sim nvme`, `nfs`: both ends of a storage protocol in virtual time. */
+/* layer 4 (tool): `rdmagen sim nvme`, `nfs`, `iser`: both ends of a storage protocol in virtual time. */
 #include "gen/cli/sim/sim_cli.h"
 #include "gen/cli/specs.h"
 #include "gen/cli/storage_cli.h"

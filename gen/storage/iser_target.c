@@ -1,0 +1,318 @@
+/* layer 3 (storage): a target of iSER: one logical unit of 512-byte blocks, in memory.
+ *
+ *     WRITE   RDMA READ from the initiator into the unit    response when it is complete
+ *     READ    RDMA WRITE from the unit to the initiator     response behind it
+ *
+ * A slot of the link is one task: its receive is posted again when the response is acknowledged. */
+#include "gen/storage/iscsi.h"
+#include "gen/storage/link.h"
+#include "gen/storage/roles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TASKS 64 /* outstanding, at most */
+#define SLOTS (2 * TASKS)
+#define SENSE 18 /* bytes of sense data */
+
+/* Additional sense codes. */
+enum { INVALID_OPCODE = 0x20, OUT_OF_RANGE = 0x21, INVALID_FIELD = 0x24 };
+
+struct task {
+    uint32_t itt;
+    uint8_t cdb[SCSI_CDB_LEN];
+    uint32_t expected;    /* bytes */
+    bool wsv, rsv, waits; /* waits: for the READ of its data */
+    uint32_t write_stag, read_stag;
+    uint64_t write_va, read_va;
+};
+struct target {
+    bool logged_in;
+    uint32_t statsn, cmdsn; /* next status; next command expected */
+    uint8_t *page;          /* SCSI_BLOCK bytes for each slot */
+    uint64_t iova;
+    uint32_t key;
+    struct task task[SLOTS];
+};
+
+static bool request(struct storage *s, const struct rdmacm_event *e, struct link_want *w)
+{
+    struct target *t = calloc(1, sizeof *t);
+
+    (void)s;
+    (void)e;
+    w->slots = SLOTS;
+    w->in = w->out = ISCSI_HEAD + ISCSI_TEXT_MAX;
+    w->posts = 2 * SLOTS;
+    w->user = t;
+    w->private_len = (uint8_t)iser_private_hdr.len;
+    layout_set(&iser_private_hdr, w->private_data, "rdma.iser.cm.zbva_not", 1);
+    return t != NULL;
+}
+
+static void up(struct link *l, const uint8_t *private_data, uint32_t len, ns_t now)
+{
+    (void)l;
+    (void)private_data;
+    (void)len;
+    (void)now;
+}
+
+static void down(struct link *l, ns_t now)
+{
+    struct target *t = l->user;
+
+    (void)now;
+    if (t && t->key)
+        verbs_mr_dereg(l->s->verbs, t->key);
+    if (t)
+        free(t->page);
+    free(t);
+    l->user = NULL;
+}
+
+static bool make_pages(struct link *l)
+{
+    struct target *t = l->user;
+    size_t bytes = (size_t)SLOTS * SCSI_BLOCK;
+
+    if (t->page)
+        return true;
+    t->page = calloc(1, bytes);
+    return t->page && storage_register(l->s, t->page, bytes, ACCESS_LOCAL_WRITE, &t->iova, &t->key) == 0;
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
+
+static uint8_t *compose(struct link *l, unsigned slot, uint8_t opcode, uint32_t itt)
+{
+    struct target *t = l->user;
+    uint8_t *b = link_out(l, slot);
+
+    iscsi_begin(b, opcode, itt);
+    b[ISER_LEN + 1] = 0x80;
+    iscsi_set(b, "iscsi.statsn", t->statsn++);
+    iscsi_set(b, "iscsi.expcmdsn", t->cmdsn);
+    iscsi_set(b, "iscsi.maxcmdsn", t->cmdsn + TASKS - 1);
+    return b;
+}
+
+/* A SCSI response; with CHECK CONDITION the sense data say Illegal Request and `asc`. */
+static void respond(struct link *l, unsigned slot, uint8_t status, uint8_t asc, ns_t now)
+{
+    struct target *v = l->user;
+    const struct task *t = &v->task[slot];
+    uint8_t *b = compose(l, slot, ISCSI_RESPONSE, t->itt), *sense = b + ISCSI_HEAD;
+    uint32_t key = t->rsv ? t->read_stag : t->wsv ? t->write_stag : 0;
+
+    iscsi_set(b, "iscsi.scsiresponse.status", status);
+    if (status == SCSI_CHECK_CONDITION) {
+        memset(sense, 0, 2 + SENSE);
+        sense[1] = SENSE;
+        sense[2] = 0x70;
+        sense[4] = 5;
+        sense[2 + 7] = SENSE - 8;
+        sense[2 + 12] = asc;
+        iscsi_set(b, "iscsi.datasegmentlength", 2 + SENSE);
+    }
+    l->s->r.failed += status != SCSI_GOOD;
+    link_send(l, slot, iscsi_len(b), key, now);
+}
+
+/* Whether the login names this target. */
+static bool is_for_us(const struct link *l, const struct ulp_body *text)
+{
+    static const char name[] = "TargetName=";
+    struct iscsi_key k;
+    uint32_t at = 0;
+
+    while (iscsi_next_key(text, &at, &k))
+        if (k.len == sizeof name - 1 + strlen(l->s->c.targetname) && memcmp(text->b + k.at, name, sizeof name - 1) == 0)
+            return memcmp(text->b + k.at + sizeof name - 1, l->s->c.targetname, strlen(l->s->c.targetname)) == 0;
+    return false;
+}
+
+static void login(struct link *l, unsigned slot, const struct iser *m, const uint8_t *in, uint32_t len, ns_t now)
+{
+    enum { NOT_FOUND = 0x0203 };
+    struct ulp_body whole = {in, len, 0}, text = iser_data(m, &whole);
+    struct target *t = l->user;
+    bool good = is_for_us(l, &text);
+    uint8_t *b;
+
+    t->cmdsn = (uint32_t)iscsi_value(in, "iscsi.cmdsn");
+    t->logged_in = good;
+    b = compose(l, slot, ISCSI_LOGIN_RESPONSE, m->itt);
+    b[ISER_LEN + 1] = 0;
+    memcpy(b + ISER_LEN + 8, in + ISER_LEN + 8, 6); /* ISID */
+    iscsi_set(b, "iscsi.login.T", good);
+    iscsi_set(b, "iscsi.login.csg", ISCSI_OPERATIONAL);
+    iscsi_set(b, "iscsi.login.nsg", good ? ISCSI_FULL_FEATURE : 0);
+    iscsi_set(b, "iscsi.tsih", good);
+    iscsi_set(b, "iscsi.login.status", good ? 0 : NOT_FOUND);
+    if (good) {
+        iscsi_add_key(b, "TargetPortalGroupTag", "1");
+        iscsi_add_keys(b);
+    }
+    l->s->r.commands++;
+    l->s->r.failed += !good;
+    link_send(l, slot, iscsi_len(b), 0, now);
+}
+
+/* --- Commands --------------------------------------------------------------------------------- */
+
+/* Where the data of a command are, or go to: NULL: it has none, or is refused with *asc. */
+static uint8_t *place_of(const struct link *l, unsigned slot, struct sge *own, uint8_t *asc)
+{
+    const struct target *v = l->user;
+    const struct task *t = &v->task[slot];
+    const struct storage *s = l->s;
+    uint64_t blocks = s->c.room / SCSI_BLOCK, lba = load_be32(t->cdb + 2), n = load_be16(t->cdb + 7);
+    bool io = t->cdb[0] == SCSI_READ || t->cdb[0] == SCSI_WRITE;
+
+    *asc = 0;
+    *own = (struct sge){v->iova + (uint64_t)slot * SCSI_BLOCK, min_u32(t->expected, SCSI_BLOCK), v->key};
+    if (!io)
+        return v->page + (size_t)slot * SCSI_BLOCK;
+    if (lba >= blocks || n > blocks - lba)
+        *asc = OUT_OF_RANGE;
+    else if (n * SCSI_BLOCK != t->expected || t->expected > STORAGE_SIZE_MAX)
+        *asc = INVALID_FIELD;
+    *own = (struct sge){s->disk_iova + lba * SCSI_BLOCK, t->expected, s->disk_key};
+    return *asc ? NULL : s->disk + lba * SCSI_BLOCK;
+}
+
+/* Data of a command that is neither READ nor WRITE: their bytes, or -1: it is not known. */
+static int answer(const struct link *l, const struct task *t, uint8_t *p)
+{
+    memset(p, 0, SCSI_BLOCK);
+    switch (t->cdb[0]) {
+    case SCSI_TEST_UNIT_READY:
+    case SCSI_SYNCHRONIZE_CACHE:
+        return 0;
+    case SCSI_INQUIRY:
+        if (t->cdb[1] & 1)
+            return -1;
+        p[2] = 6; /* SPC-4 */
+        p[3] = 2;
+        p[4] = SCSI_INQUIRY_LEN - 5;
+        memcpy(p + 8, "rdmagen memory          1   ", 28);
+        return SCSI_INQUIRY_LEN;
+    case SCSI_READ_CAPACITY:
+        store_be32(p, (uint32_t)(l->s->c.room / SCSI_BLOCK - 1));
+        store_be32(p + 4, SCSI_BLOCK);
+        return SCSI_CAPACITY_LEN;
+    default:
+        return -1;
+    }
+}
+
+/* The data are there: count, WRITE what is read, and respond. */
+static void finish(struct link *l, unsigned slot, ns_t now)
+{
+    struct target *v = l->user;
+    const struct task *t = &v->task[slot];
+    struct storage_result *r = &l->s->r;
+    bool read = t->cdb[0] == SCSI_READ, write = t->cdb[0] == SCSI_WRITE;
+    struct sge own;
+    uint8_t asc, *mem = place_of(l, slot, &own, &asc);
+    int n = read || write || !mem ? (int)own.length : answer(l, t, mem);
+
+    r->commands += !read && !write;
+    if (n < 0 || asc) {
+        respond(l, slot, SCSI_CHECK_CONDITION, n < 0 ? INVALID_OPCODE : asc, now);
+        return;
+    }
+    own.length = min_u32(own.length, (uint32_t)n);
+    if (!write && t->rsv && own.length)
+        link_move(l, false, slot, &own, t->read_va, t->read_stag, now);
+    r->reads += read;
+    r->writes += write;
+    r->read += read ? own.length : 0;
+    r->written += write ? own.length : 0;
+    respond(l, slot, SCSI_GOOD, 0, now);
+}
+
+static void command(struct link *l, unsigned slot, const struct iser *m, ns_t now)
+{
+    struct target *v = l->user;
+    struct task *t = &v->task[slot];
+    struct sge own;
+    uint8_t asc, *mem;
+
+    *t = (struct task){.itt = m->itt,
+                       .expected = m->expected,
+                       .wsv = m->wsv,
+                       .rsv = m->rsv,
+                       .write_stag = m->write_stag,
+                       .read_stag = m->read_stag,
+                       .write_va = m->write_va,
+                       .read_va = m->read_va};
+    memcpy(t->cdb, m->cdb, SCSI_CDB_LEN);
+    v->cmdsn++;
+    mem = place_of(l, slot, &own, &asc);
+    if (t->cdb[0] == SCSI_WRITE && mem && t->wsv && own.length) {
+        t->waits = true;
+        link_move(l, true, slot, &own, t->write_va, t->write_stag, now);
+    } else if (t->cdb[0] == SCSI_WRITE && mem && own.length) {
+        respond(l, slot, SCSI_CHECK_CONDITION, INVALID_FIELD, now); /* its data are nowhere */
+    } else {
+        finish(l, slot, now);
+    }
+}
+
+static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now)
+{
+    const uint8_t *b = link_in(l, slot);
+    struct target *t = l->user;
+    struct iser m;
+
+    if (!iser_get(&m, b, wc->byte_len, true) || m.kind != ISER_CONTROL || !make_pages(l)) {
+        link_refuse(l, now, "a message of %u bytes that is none of iSER", wc->byte_len);
+    } else if (m.opcode == ISCSI_LOGIN && !t->logged_in) {
+        login(l, slot, &m, b, wc->byte_len, now);
+    } else if (m.opcode == ISCSI_COMMAND && t->logged_in) {
+        command(l, slot, &m, now);
+    } else if (m.opcode == ISCSI_LOGOUT && t->logged_in) {
+        l->s->r.commands++;
+        link_send(l, slot, iscsi_len(compose(l, slot, ISCSI_LOGOUT_RESPONSE, m.itt)), 0, now);
+    } else {
+        link_refuse(l, now, "a PDU with opcode 0x%x, which is not served", m.opcode);
+    }
+}
+
+static void moved(struct link *l, unsigned slot, ns_t now)
+{
+    struct target *t = l->user;
+
+    if (!t->task[slot].waits)
+        return; /* an RDMA WRITE: the response is behind it */
+    t->task[slot].waits = false;
+    finish(l, slot, now);
+}
+
+static void sent(struct link *l, unsigned slot, ns_t now)
+{
+    link_receive(l, slot, now);
+}
+
+static int open(struct storage *s, ns_t now)
+{
+    (void)s;
+    (void)now;
+    return 0;
+}
+
+static void close(struct storage *s)
+{
+    (void)s;
+}
+
+const struct storage_role iser_target = {.open = open,
+                                         .close = close,
+                                         .request = request,
+                                         .up = up,
+                                         .message = message,
+                                         .sent = sent,
+                                         .moved = moved,
+                                         .down = down};
