@@ -11,11 +11,14 @@ struct group {
 /* As long as a line of the cache. */
 struct block {
     uint32_t before, next; /* block of the same key, plus 1; 0: none */
-    uint32_t number;       /* the first one */
-    uint8_t n;             /* numbers */
-    uint8_t used;          /* bytes in `steps` */
-    uint8_t steps[50];     /* from number to number, 7 bits a byte, the lowest first */
+    uint32_t key;
+    uint32_t number;   /* the first one: later blocks, of any key, have higher ones */
+    uint8_t n;         /* numbers */
+    uint8_t used;      /* bytes in `steps` */
+    uint8_t steps[46]; /* from number to number, 7 bits a byte, the lowest first */
 };
+
+#define LOOK_BACK 1024 /* blocks among which the latest one of a key is looked for */
 
 #define STEP_MAX 5 /* bytes of a step */
 
@@ -39,9 +42,10 @@ static struct block *block_at(const struct groups *c, uint32_t block)
 }
 
 /* Begin a block with `number`. */
-static bool block_begin(struct groups *c, struct group *of, uint32_t number)
+static bool block_begin(struct groups *c, uint32_t key, uint32_t number)
 {
-    const struct block b = {.before = of->last, .number = number, .n = 1};
+    struct group *of = &c->of[key];
+    const struct block b = {.before = of->last, .key = key, .number = number, .n = 1};
 
     if (!far_add(&c->blocks, &b))
         return false;
@@ -61,7 +65,7 @@ bool groups_add(struct groups *c, uint32_t key, uint32_t number)
     uint32_t step = number - of->number;
 
     if (!b || b->used + STEP_MAX > (int)sizeof b->steps)
-        return block_begin(c, of, number);
+        return block_begin(c, key, number);
     for (; step >= 0x80; step >>= 7)
         b->steps[b->used++] = (uint8_t)(step | 0x80);
     b->steps[b->used++] = (uint8_t)step;
@@ -83,10 +87,28 @@ static uint32_t next_of(const struct block *b, uint32_t number, unsigned *at)
     }
 }
 
+/* A block of the key that begins below `at`, near to it if the key has one there; else its first one. */
+static uint32_t block_below(const struct groups *c, uint32_t key, uint32_t at)
+{
+    uint32_t low = 0, high = (uint32_t)c->blocks.n;
+
+    while (low < high) { /* blocks up to `low` begin below `at` */
+        uint32_t half = low + (high - low + 1) / 2;
+        if (block_at(c, half)->number < at)
+            low = half;
+        else
+            high = half - 1;
+    }
+    for (uint32_t i = 0; i < LOOK_BACK && i < low; i++)
+        if (block_at(c, low - i)->key == key)
+            return low - i;
+    return c->of[key].first;
+}
+
 /* The block from which on there are at least `before` numbers below `at`, or all; 0: the key has no number. */
 static uint32_t block_before(const struct groups *c, uint32_t key, uint32_t at, uint32_t before)
 {
-    uint32_t block = c->of[key].first, n = 0;
+    uint32_t block = block_below(c, key, at), n = 0;
 
     while (block && block_at(c, block)->next && block_at(c, block_at(c, block)->next)->number < at)
         block = block_at(c, block)->next;

@@ -16,7 +16,7 @@ struct groups {
 /* `keys`: each is lower; `memory`: bytes of blocks that are kept in memory. False without memory. */
 bool groups_init(struct groups *c, uint32_t keys, uint64_t memory);
 void groups_free(struct groups *c);
-/* Append a number that is higher than the others of its key. False without memory, or if the file has no room. */
+/* Append a number that is higher than all before, of any key. False without memory, or if the file has no room. */
 bool groups_add(struct groups *c, uint32_t key, uint32_t number);
 /* Write the numbers of a key that are nearest to `at` to `to`, ascending: up to `before` of those below it, and up to
  * `after` of the others. Returns how many; `to` has room for GROUPS_SPARE more than both. */
