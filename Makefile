@@ -131,11 +131,12 @@ interop-image: ## fetch the packages of the virtual machines and build their ima
 experiments: all $(BUILD)/experiments ## congestion control, networks and workloads against published values, as one table: build/experiments.tsv
 	@BUILD=$(BUILD) tests/experiments/run -o $(BUILD)/experiments.tsv
 
-soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest
+soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest, and play the whole conformance battery against it
 	@TEST_FULL=1 BUILD=$(BUILD) tests/run
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
 	@$(BUILD)/property --count $(SOAK_CONVERSATIONS)
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
+	@BUILD=$(BUILD) CONFORMANCE_FULL=1 INTEROP_CASE_SECONDS=900 tests/interop/run.py 'conformance_quick.*' || [ $$? -eq 77 ]
 
 reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
 	@mkdir -p build/reproducible && tests/reproducible

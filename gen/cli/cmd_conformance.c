@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmagen conformance`: plays the battery against a device under test, and prints its score card. */
 #include "gen/agent/server.h"
 #include "gen/cli/live_options.h"
+#include "gen/conform/between.h"
 #include "gen/conform/card.h"
 #include "gen/conform/conform.h"
 #include "gen/conform/known.h"
@@ -23,12 +24,16 @@
 
 static const struct opt_def defs[] = {
     {OPT_TWIN, "test the twin of a device, which is an endpoint of ours, in virtual time"},
+    {OPT_TWINS, "two twins play against each other"},
+    {OPT_BETWEEN, "two devices play against each other, and this host forwards what passes between them; to be\n"
+                  "given twice: the interface towards the first HOST, and that towards the second one"},
     {OPT_LIST, "list the tests, and run none"},
     {OPT_COVERAGE, "list what can be asked of a device, the tests that ask it, and what is not asked"},
     {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
     {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
     {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
     {OPT_QUICK, "leave out the tests that take long on a real network"},
+    {OPT_FULL, "run them, too (which is done without --quick)"},
     {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
     {OPT_SEED, "seed of starting PSNs and the like (1)"},
     {OPT_FAULT, "the twin breaks this rule (repeatable), see `rdmagen faults`"},
@@ -57,6 +62,12 @@ enum { WITH_TWIN = 1, WITH_LIST = 2, WITH_DEVICE = 4, WITH_STORED = 8 };
 
 static const struct opt_clash clashes[] = {
     {KEY_TWIN, KEY_LIST, 0, NULL},
+    {KEY_TWIN, KEY_TWINS, 0, NULL},
+    {KEY_QUICK, KEY_FULL, 0, NULL},
+    {KEY_TWINS, KEY_LIST, 0, NULL},
+    {KEY_TWINS, KEY_STORED, 0, NULL},
+    {KEY_TWINS, KEY_COVERAGE, 0, NULL},
+    {KEY_BETWEEN, 0, WITH_TWIN | WITH_LIST | WITH_STORED, "is for two devices: give two HOSTs"},
     {KEY_TWIN, KEY_STORED, 0, NULL},
     {KEY_TWIN, KEY_COVERAGE, 0, NULL},
     {KEY_LIST, KEY_COVERAGE, 0, NULL},
@@ -86,7 +97,7 @@ struct job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
     const char *baseline, *stored; /* files; NULL: not given */
-    bool twin, list, coverage, quick, level[CONFORM_LEVELS];
+    bool twin, twins, list, coverage, quick, level[CONFORM_LEVELS];
     unsigned format;
     struct conform_run run;
     struct known_profile known;
@@ -96,10 +107,14 @@ struct job {
     struct live_config config;
     struct auth_token token;
     const char *token_file, *tcp;
-    char host[256]; /* as given, without the port */
-    uint16_t port;
-    uint8_t gid[16]; /* of host */
-    struct script_dut dut;
+    const char *between[NET_HOSTS]; /* interfaces towards two devices; NULL: there is one */
+    struct end {
+        char host[256]; /* as given, without the port */
+        uint16_t port;
+        uint8_t gid[16];
+        struct script_dut dut;
+    } end[NET_HOSTS]; /* the device is the second one, host b of the tests; the first one only if there are two */
+    struct between middle;
     struct buf who; /* what is tested */
     char judge[4096], temporary[300];
     struct conform_outcome outcome[CONFORM_TESTS];
@@ -110,13 +125,15 @@ struct job {
 
 void cmd_conformance_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen conformance [options] HOST[:PORT] [TEST|GROUP|GLOB ...]\n"
-                "       rdmagen conformance --twin [options] [TEST|GROUP|GLOB ...]\n"
-                "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n"
-                "       rdmagen conformance --coverage\n"
-                "       rdmagen conformance --stored CARD --baseline CARD\n\n"
-                "Test how a device follows the rules of the transport, and print its score card. The device is that of "
-                "HOST,\nwhere `rdmagen agent` runs.\n\n");
+    buf_puts(b,
+             "Usage: rdmagen conformance [options] HOST[:PORT] [TEST|GROUP|GLOB ...]\n"
+             "       rdmagen conformance --between IFACE --between IFACE [options] HOST[:PORT] HOST[:PORT] [TEST ...]\n"
+             "       rdmagen conformance --twin|--twins [options] [TEST|GROUP|GLOB ...]\n"
+             "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n"
+             "       rdmagen conformance --coverage\n"
+             "       rdmagen conformance --stored CARD --baseline CARD\n\n"
+             "Test how a device follows the rules of the transport, and print its score card. The device is that of "
+             "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
     buf_puts(
         b, "\nExit status: 0 if no test failed, 1 if one did, met an error, was inconclusive or was not run,\n2 for "
@@ -181,8 +198,16 @@ static int option(struct job *j, int key, const char *arg)
     bool mine;
 
     switch (key) {
+    case KEY_TWINS:
+        j->twins = true;
+        __attribute__((fallthrough));
     case KEY_TWIN:
         j->twin = true;
+        return 0;
+    case KEY_BETWEEN:
+        if (j->between[1])
+            return cli_error("--between %s: two interfaces are given already", arg);
+        j->between[j->between[0] != NULL] = arg;
         return 0;
     case KEY_LIST:
         j->list = true;
@@ -200,6 +225,8 @@ static int option(struct job *j, int key, const char *arg)
         return option_level(j, arg);
     case KEY_QUICK:
         j->quick = true;
+        return 0;
+    case KEY_FULL:
         return 0;
     case KEY_REPEAT:
         return option_repeat(j, arg);
@@ -245,7 +272,7 @@ static int choose(struct job *j, char **names, int n)
 }
 
 /* HOST, HOST:PORT, [ADDR6] or [ADDR6]:PORT. */
-static int take_host(struct job *j, const char *arg)
+static int take_host(struct end *e, const char *arg)
 {
     const char *colon = strrchr(arg, ':');
     bool six = *arg == '[';
@@ -260,13 +287,12 @@ static int take_host(struct job *j, const char *arg)
     if (colon && !opt_number(colon + 1, 1, 65535, &port))
         return cli_error("conformance: %s: expected a port behind the colon", arg);
     len -= six ? 2 : 0;
-    if (len >= sizeof j->host)
+    if (len >= sizeof e->host)
         return cli_error("conformance: %s: the name is too long", arg);
-    snprintf(j->host, sizeof j->host, "%.*s", (int)len, arg + six);
-    j->port = (uint16_t)port;
-    if (!live_parse_host(j->host, j->gid))
-        return cli_error("%s is no address, and no host of this name is known", j->host);
-    j->config.peer = j->gid;
+    snprintf(e->host, sizeof e->host, "%.*s", (int)len, arg + six);
+    e->port = (uint16_t)port;
+    if (!live_parse_host(e->host, e->gid))
+        return cli_error("%s is no address, and no host of this name is known", e->host);
     return 0;
 }
 
@@ -276,7 +302,7 @@ static int read_token(struct job *j)
     int e;
 
     if (!j->token_file)
-        return cli_error("conformance: expected --token-file, with the token that the agent of %s has", j->host);
+        return cli_error("conformance: expected --token-file, with the token that the agent of %s has", j->end[1].host);
     e = access(j->token_file, F_OK) < 0 ? -errno : auth_token_file(&j->token, j->token_file, &made);
     if (e == -EACCES)
         return cli_error("--token-file %s: expected a file that only its owner may read (chmod 600)", j->token_file);
@@ -289,17 +315,20 @@ static int read_token(struct job *j)
 /* The operands: the device, unless it is simulated, and the tests. */
 static int operands(struct job *j, char **arg, int n)
 {
-    bool device = !j->twin && !j->list && !j->stored && !j->coverage;
-    int status;
+    int hosts = j->twin || j->list || j->stored || j->coverage ? 0 : j->between[0] ? 2 : 1, status = 0;
 
-    if (device && n == 0)
-        return cli_error("conformance: expected HOST, --twin, or --list");
+    if (hosts > n)
+        return cli_error("conformance: expected %s", hosts == 2 ? "two HOSTs" : "HOST, --twin, or --list");
+    if (hosts == 2 && !j->between[1])
+        return cli_error("--between %s: a second interface is expected, towards the second device", j->between[0]);
     if ((j->stored || j->coverage) && n)
         return cli_error("conformance: %s: with --%s no test is run", *arg, j->stored ? "stored" : "coverage");
-    status = device ? take_host(j, arg[0]) : 0;
-    if (status == 0 && device)
+    for (int i = 0; i < hosts && status == 0; i++)
+        status = take_host(&j->end[NET_HOSTS - hosts + i], arg[i]);
+    if (status == 0 && hosts)
         status = read_token(j);
-    return status ? status : choose(j, arg + device, n - device);
+    j->config.peer = j->end[1].gid;
+    return status ? status : choose(j, arg + hosts, n - hosts);
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -484,42 +513,70 @@ static int run_tests(struct job *j)
 
 static int run_twin(struct job *j)
 {
-    struct twin_dut *twin = twin_dut_new(&j->dut);
+    struct twin_dut *twin[NET_HOSTS] = {NULL, twin_dut_new(&j->end[1].dut, 1)};
     int status;
 
-    if (!twin)
-        return cli_error("out of memory");
-    buf_puts(&j->who, "twin of a device: rdmagen " RDMATRACE_VERSION ", virtual time");
-    status = run_tests(j);
-    twin_dut_free(twin);
+    if (j->twins)
+        twin[0] = twin_dut_new(&j->end[0].dut, 0);
+    buf_printf(&j->who, "%s: rdmagen " RDMATRACE_VERSION ", virtual time",
+               j->twins ? "twins of two devices" : "twin of a device");
+    status = twin[1] && (twin[0] || !j->twins) ? run_tests(j) : cli_error("out of memory");
+    twin_dut_free(twin[0]);
+    twin_dut_free(twin[1]);
     return status;
 }
 
-/* With the interface open. */
-static int run_on_network(struct job *j)
+/* With the network open: take the devices `from` and behind it, and run the tests. */
+static int run_remote(struct job *j, unsigned from)
 {
-    const struct remote_config c = {
-        .live = &j->live, .host = j->tcp ? j->tcp : j->host, .port = j->port, .token = &j->token};
-    struct remote_dut *device = remote_dut_new(&j->dut, &c);
-    int status;
+    struct remote_config c[NET_HOSTS];
+    struct remote_dut *device[NET_HOSTS] = {NULL};
+    int status = 0;
 
-    if (!device)
-        return cli_error("out of memory");
-    buf_printf(&j->who, "%s: ", live_addr_str(j->gid));
-    if (remote_dut_tell(device, &j->who) < 0)
-        status = cli_error("%s, TCP port %u: %s", c.host, c.port, j->dut.why(device));
-    else
+    for (unsigned h = from; h < NET_HOSTS && status == 0; h++) {
+        struct end *e = &j->end[h];
+        c[h] = (struct remote_config){
+            .live = j->peer.live, .side = h, .host = j->tcp ? j->tcp : e->host, .port = e->port, .token = &j->token};
+        device[h] = remote_dut_new(&e->dut, &c[h]);
+        buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
+        if (!device[h])
+            status = cli_error("out of memory");
+        else if (remote_dut_tell(device[h], &j->who) < 0)
+            status = cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h]));
+    }
+    if (status == 0)
         status = run_tests(j);
-    remote_dut_free(device);
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        remote_dut_free(device[h]);
     return status;
 }
 
+/* Two devices, and this host between them. */
+static int run_between(struct job *j)
+{
+    struct forward *f = &j->middle.forward;
+    struct backend_error err;
+    int status;
+
+    live_catch_signals();
+    between_init(&j->middle, &j->peer);
+    j->middle.seed = j->run.seed;
+    f->say = live_cli_say;
+    f->count = UINT64_MAX;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        f->name[h] = j->between[h];
+        memcpy(j->peer.ends[h], j->end[h].gid, 16);
+    }
+    status = forward_open(f, &err) < 0 ? cli_error("%s", err.msg) : run_remote(j, 0);
+    forward_close(f);
+    return status;
+}
+
+/* One device, and this host as the other end. */
 static int run_device(struct job *j)
 {
     int status;
 
-    if (sodium_init() < 0)
-        return cli_error("no random numbers");
     j->config.frame = script_live_frame;
     j->config.user = &j->peer;
     j->config.seed = j->run.seed;
@@ -527,23 +584,31 @@ static int run_device(struct job *j)
     if (status)
         return status;
     j->peer.live = &j->live;
+    memcpy(j->peer.peer, j->end[1].gid, 16);
+    return live_cli_close(&j->live, &j->config, run_remote(j, 1));
+}
+
+static int run_on_network(struct job *j)
+{
+    if (sodium_init() < 0)
+        return cli_error("no random numbers");
     j->peer.tolerance = TOLERANCE;
-    memcpy(j->peer.peer, j->gid, 16);
     j->run.live = &j->peer;
     j->run.limit = LIMIT;
-    return live_cli_close(&j->live, &j->config, run_on_network(j));
+    return j->between[0] ? run_between(j) : run_device(j);
 }
 
 static int run(struct job *j)
 {
     int status = make_directory(j);
 
-    j->run.dut = &j->dut;
+    j->run.dut = &j->end[1].dut;
+    j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
     j->run.metrics = &j->metrics;
     j->run.identities = &j->identities;
     find_judge(j);
     if (!status)
-        status = j->twin ? run_twin(j) : run_device(j);
+        status = j->twin ? run_twin(j) : run_on_network(j);
     if (*j->temporary)
         rmdir(j->temporary);
     for (unsigned i = 0; i < j->n; i++)

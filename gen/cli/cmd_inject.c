@@ -1,5 +1,4 @@
 /* layer 4 (tool): `rdmagen inject`: options and the forwarding loop. */
-#include "clock.h"
 #include "gen/cli/inject_cli.h"
 #include "gen/cli/live_run.h"
 #include "gen/live/host.h"
@@ -9,10 +8,6 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#define RX_BATCH     64
-#define BLOCKED_WAIT (100 * NS_PER_US)
-#define HOLD         (100 * NS_PER_MS)
 
 static const struct opt_def defs[] = {
     {OPT_EVENT, "an exact event, rdmagen-scenario(5): 'conn=1 dir=req psn=5 iter=2 drop';\nmay be repeated"},
@@ -42,216 +37,76 @@ void cmd_inject_help(struct buf *b)
         "interface or file that cannot be used.\n");
 }
 
-/* --- The bridge's callbacks ------------------------------------------------------------------- */
-
-static bool send_frame(void *user, unsigned port, const uint8_t *data, uint32_t len)
-{
-    struct backend *k = ((struct inject *)user)->backend[port];
-
-    if (backend_send(k, data, len) == 0)
-        return true;
-    k->ops->flush(k);
-    return backend_send(k, data, len) == 0;
-}
-
-static void record(void *user, unsigned port, bool in, const uint8_t *data, uint32_t len, const char *note)
-{
-    struct inject *j = user;
-    struct frame f = {
-        .data = data, .caplen = min_u32(len, FRAME_MAX), .len = len, .linktype = LINK_ETHERNET, .has_ts = true};
-
-    if (!j->record || j->record_err)
-        return;
-    f.flags = in ? 1 : 2;
-    f.ts = j->epoch + j->now;
-    f.iface = port;
-    f.comment = *note ? note : NULL;
-    f.comment_len = (uint32_t)strlen(note);
-    j->record_err = cap_write(j->record, &f, &j->iface[port]);
-}
+/* --- Opening and closing ---------------------------------------------------------------------- */
 
 static void print_match(void *user, unsigned port, const char *note)
 {
     struct inject *j = user;
     struct buf b = {0};
 
-    buf_time(&b, j->epoch + j->now);
-    buf_printf(&b, " %s: %s\n", j->name[port], note + strlen("rdmagen: "));
+    buf_time(&b, j->f.epoch + j->f.now);
+    buf_printf(&b, " %s: %s\n", j->f.name[port], note + strlen("rdmagen: "));
     cli_flush(&b, STDOUT_FILENO);
     buf_free(&b);
-}
-
-/* --- Opening and closing ---------------------------------------------------------------------- */
-
-static int open_port(struct inject *j, unsigned port)
-{
-    bool spec = strchr(j->name[port], ':') != NULL;
-    struct backend_error e;
-
-    if (backend_open(&j->backend[port], spec ? j->name[port] : "packet:bridge", spec ? NULL : j->name[port], &e) < 0)
-        return cli_error("%s", e.msg);
-    j->backend[port]->say = live_cli_say;
-    return 0;
 }
 
 /* Warn about a port without a peer, and about a port on which this host itself has an address. */
 static void warn_of_port(const struct inject *j, unsigned port)
 {
-    const struct backend *k = j->backend[port];
+    const struct backend *k = j->f.backend[port];
+    const char *name = j->f.name[port];
     uint8_t gid[16];
 
     if (k->ops->alone && k->ops->alone(k))
-        cli_error("%s: no peer on this port", j->name[port]);
-    else if (!strchr(j->name[port], ':') &&
-             (host_address(j->name[port], false, NULL, gid) == 0 || host_address(j->name[port], true, NULL, gid) == 0))
-        cli_error("%s: this host has address %s on this port, and answers besides the two bridged hosts", j->name[port],
+        cli_error("%s: no peer on this port", name);
+    else if (!strchr(name, ':') &&
+             (host_address(name, false, NULL, gid) == 0 || host_address(name, true, NULL, gid) == 0))
+        cli_error("%s: this host has address %s on this port, and answers besides the two bridged hosts", name,
                   live_addr_str(gid));
-}
-
-static int open_record(struct inject *j)
-{
-    struct cap_writer_opts o = {.format = CAP_WRITE_PCAPNG, .linktype = LINK_ETHERNET, .app = "rdmagen"};
-    struct cap_error e = {0};
-
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        j->iface[i] =
-            (struct cap_iface){.linktype = LINK_ETHERNET, .tsresol = 9, .name = (char *)(uintptr_t)j->name[i]};
-    if (j->file && cap_writer_open(&j->record, j->file, &o, &e) < 0)
-        return cli_error("%s: %s", j->file, e.msg);
-    for (unsigned i = 0; i < NET_HOSTS && j->record; i++)
-        j->record_err = cap_write_iface(j->record, 0, i, &j->iface[i]);
-    return 0;
 }
 
 static int open_all(struct inject *j)
 {
-    struct bridge_config c = {.events = j->events, .seed = j->seed, .hold = HOLD, .send = send_frame, .user = j};
-    int r;
+    struct backend_error e;
+    struct cap_error err;
 
     live_catch_signals();
-    j->now = j->start = live_now();
-    j->epoch = clock_ns(CLOCK_REALTIME) - j->now;
-    if ((r = open_record(j)) || (r = open_port(j, 0)) || (r = open_port(j, 1)))
-        return r;
+    j->f.say = live_cli_say;
+    j->f.count = j->count;
+    j->f.matched = j->verbose ? print_match : NULL;
+    j->f.user = j;
+    if (j->file && forward_record(&j->f, j->file, &err) < 0)
+        return cli_error("%s: %s", j->file, err.msg);
+    if (forward_open(&j->f, &e) < 0)
+        return cli_error("%s", e.msg);
     host_drop_capabilities();
-    c.mtu = min_u32(j->backend[0]->mtu, j->backend[1]->mtu);
-    c.record = j->record ? record : NULL;
-    c.matched = j->verbose ? print_match : NULL;
     warn_of_port(j, 0);
     warn_of_port(j, 1);
-    j->bridge = bridge_new(&c);
-    return j->bridge ? 0 : cli_error("out of memory");
-}
-
-/* Close everything but the bridge: 0, or the exit status. */
-static int close_all(struct inject *j)
-{
-    struct cap_error e = {0};
-    int r = 0;
-
-    for (unsigned i = 0; i < NET_HOSTS && j->record; i++) {
-        const struct backend_stats *s = j->backend[i] ? backend_stats(j->backend[i]) : NULL;
-        if (!s)
-            continue;
-        j->iface[i].received = s->received + s->dropped;
-        j->iface[i].os_dropped = s->dropped;
-        j->iface[i].has_drops = true;
-        cap_write_stats(j->record, 0, i, &j->iface[i]);
-    }
-    if (j->record && cap_writer_close(j->record, &e) < 0 && !j->record_err)
-        r = cli_error("%s: %s", j->file, e.msg);
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        backend_close(j->backend[i]);
-    return r;
-}
-
-/* --- The loop --------------------------------------------------------------------------------- */
-
-/* Receive frames on a port. Returns their number, or a negative errno. */
-static int take(struct inject *j, unsigned port)
-{
-    struct backend_frame f;
-    int n = 0, r = 0;
-
-    for (; n < RX_BATCH && j->received < j->count && bridge_ready(j->bridge, port); n++) {
-        r = j->backend[port]->ops->rx(j->backend[port], &f);
-        if (r <= 0)
-            break;
-        j->received++;
-        j->now = live_now();
-        bridge_rx(j->bridge, port, f.data, f.len, f.lost, j->now);
-    }
-    return r < 0 ? backend_why(j->backend[port], r) : n;
-}
-
-static int flush(struct inject *j, bool *blocked)
-{
-    *blocked = bridge_blocked(j->bridge);
-    for (unsigned i = 0; i < NET_HOSTS; i++) {
-        int r = j->backend[i]->ops->flush(j->backend[i]);
-        if (r == -EAGAIN)
-            *blocked = true;
-        else if (r < 0)
-            return backend_why(j->backend[i], r);
-    }
-    return 0;
-}
-
-static int wait_for_work(struct inject *j, bool blocked, ns_t end)
-{
-    struct pollfd fds[NET_HOSTS];
-    ns_t next = bridge_next(j->bridge);
-    int r;
-
-    for (unsigned i = 0; i < NET_HOSTS; i++) /* poll() ignores a negative descriptor */
-        fds[i] = (struct pollfd){.fd = bridge_ready(j->bridge, i) ? j->backend[i]->fd : -1, .events = POLLIN};
-    if (blocked && j->now + BLOCKED_WAIT < next)
-        next = j->now + BLOCKED_WAIT;
-    r = live_wait(fds, NET_HOSTS, next < end ? next : end);
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        backend_polled(j->backend[i], fds[i].revents);
-    return r;
-}
-
-static int step(struct inject *j, ns_t end)
-{
-    bool blocked;
-    int n[NET_HOSTS], r;
-
-    j->now = live_now();
-    bridge_run(j->bridge, j->now);
-    for (unsigned i = 0; i < NET_HOSTS; i++)
-        if ((n[i] = backend_check(j->backend[i])) < 0 || (n[i] = take(j, i)) < 0)
-            return n[i];
-    r = flush(j, &blocked);
-    if (r < 0)
-        return r;
-    j->now = live_now();
-    if (j->record && !j->record_err && j->now >= j->flush_at) {
-        j->record_err = cap_writer_flush(j->record);
-        j->flush_at = j->now + NS_PER_S;
-    }
-    return wait_for_work(j, blocked, n[0] || n[1] ? j->now : end);
+    return forward_begin(&j->f, j->events, j->seed) ? 0 : cli_error("out of memory");
 }
 
 /* Forward frames until the end: 0, or the exit status. */
 static int forward(struct inject *j)
 {
-    ns_t end = j->duration ? j->start + j->duration : NS_NEVER;
-    bool blocked = false;
+    struct forward *f = &j->f;
+    ns_t end = j->duration ? f->start + j->duration : NS_NEVER;
     int r = 0;
 
-    while (r == 0 && j->now < end && j->received < j->count)
-        r = step(j, end);
-    /* Release the held frames at the end. */
-    j->now = live_now();
-    bridge_end(j->bridge, j->now);
-    flush(j, &blocked);
-    if (r < 0 && r != -EINTR)
-        return cli_error("the network failed: %s", strerror(-r));
-    if (j->record_err)
-        return cli_error("%s: %s", j->file, cap_writer_error(j->record)->msg);
-    return 0;
+    while (r == 0 && f->now < end && f->received < j->count)
+        r = forward_step(f, end);
+    forward_end(f);
+    return r < 0 && r != -EINTR ? cli_error("the network failed: %s", strerror(-r)) : 0;
+}
+
+/* Close everything: 0, or the exit status. */
+static int close_all(struct inject *j)
+{
+    struct cap_error err;
+    uint64_t lost;
+    int r = forward_record_end(&j->f, &lost, &err) < 0 ? cli_error("%s: %s", j->file, err.msg) : 0;
+
+    forward_close(&j->f);
+    return r;
 }
 
 /* --- Options ---------------------------------------------------------------------------------- */
@@ -304,10 +159,10 @@ static int operands(void *job, int n, char **argv)
 
     if (n != 2)
         return cli_error("inject: two interfaces are expected");
-    j->name[0] = argv[0];
-    j->name[1] = argv[1];
-    if (strcmp(j->name[0], j->name[1]) == 0)
-        return cli_error("inject: %s is given twice", j->name[0]);
+    j->f.name[0] = argv[0];
+    j->f.name[1] = argv[1];
+    if (strcmp(j->f.name[0], j->f.name[1]) == 0)
+        return cli_error("inject: %s is given twice", j->f.name[0]);
     return 0;
 }
 
@@ -338,7 +193,6 @@ int cmd_inject(int argc, char **argv)
         if (r)
             report_file_fail(&j.json);
     }
-    bridge_free(j.bridge);
     event_list_free(j.events);
     return r;
 }

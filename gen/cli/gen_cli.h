@@ -13,6 +13,7 @@ enum {
     KEY_ANY,
     KEY_BACKEND,
     KEY_BASELINE,
+    KEY_BETWEEN,
     KEY_COVERAGE,
     KEY_BIND,
     KEY_BLIND,
@@ -37,6 +38,7 @@ enum {
     KEY_FAULT,
     KEY_FH,
     KEY_FILE,
+    KEY_FULL,
     KEY_GRH,
     KEY_HOLD,
     KEY_HOP_LIMIT,
@@ -102,6 +104,7 @@ enum {
     KEY_TOPSPEED,
     KEY_TRUTH,
     KEY_TWIN,
+    KEY_TWINS,
     KEY_VA,
     KEY_VALIDATE,
     KEY_VARY,
@@ -189,6 +192,7 @@ enum {
 #define OPT_EXCHANGE     KEY_EXCHANGE, "exchange", "NAME"
 #define OPT_FABRIC       KEY_FABRIC, "fabric", "LINE"
 #define OPT_FAULT        KEY_FAULT, "fault", "RULE"
+#define OPT_FULL         KEY_FULL, "full", NULL
 #define OPT_HOST_FAULT   KEY_FAULT, "fault", "[HOST:]RULE"
 #define OPT_FH           KEY_FH, "fh", "HEX"
 #define OPT_FILE         KEY_FILE, "file", "NAME"
@@ -205,6 +209,7 @@ enum {
 #define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
 #define OPT_LIST         KEY_LIST, "list", NULL
 #define OPT_BASELINE     KEY_BASELINE, "baseline", "CARD"
+#define OPT_BETWEEN      KEY_BETWEEN, "between", "IFACE"
 #define OPT_COVERAGE     KEY_COVERAGE, "coverage", NULL
 #define OPT_STORED       KEY_STORED, "stored", "CARD"
 #define OPT_LINK_RATE    KEY_LINK_RATE, "link-rate", "BPS"
@@ -257,6 +262,7 @@ enum {
 #define OPT_TOPSPEED     KEY_TOPSPEED, "topspeed", NULL
 #define OPT_TRUTH        KEY_TRUTH, "truth", "FILE"
 #define OPT_TWIN         KEY_TWIN, "twin", NULL
+#define OPT_TWINS        KEY_TWINS, "twins", NULL
 #define OPT_VA           KEY_VA, "va", "ADDRESS"
 #define OPT_VARY         KEY_VARY, "vary", NULL
 #define OPT_VIA          KEY_VIA, "via", "ADDR"

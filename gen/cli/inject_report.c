@@ -38,7 +38,7 @@ void inject_begin(const struct inject *j)
 
     if (j->quiet || report_file_alone(&j->json))
         return;
-    buf_printf(&b, "forwarding between %s and %s\n", j->name[0], j->name[1]);
+    buf_printf(&b, "forwarding between %s and %s\n", j->f.name[0], j->f.name[1]);
     cli_flush(&b, STDOUT_FILENO);
     buf_free(&b);
 }
@@ -47,21 +47,22 @@ void inject_begin(const struct inject *j)
 static void report_lost(const struct inject *j)
 {
     for (unsigned i = 0; i < NET_HOSTS; i++) {
-        const struct backend_stats *k = backend_stats(j->backend[i]);
+        const struct backend_stats *k = backend_stats(j->f.backend[i]);
         struct bridge_stats s;
-        bridge_stats(j->bridge, i, &s);
+        bridge_stats(j->f.bridge, i, &s);
         if (s.too_long)
             cli_error("%s: %s of more than %u bytes not forwarded; if an offload has joined them, switch it off "
                       "(ethtool -K IFACE gro off lro off tso off gso off, here and at the hosts)",
-                      j->name[i], count_str(s.too_long, "frame"), NET_FRAME_MAX);
+                      j->f.name[i], count_str(s.too_long, "frame"), NET_FRAME_MAX);
         if (s.too_short)
-            cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->name[i],
+            cli_error("%s: %s cut to less than an Ethernet header, and not sent", j->f.name[i],
                       count_str(s.too_short, "frame"));
         if (s.overflow + k->unsent)
-            cli_error("%s: %s not sent: the queue was full, or no peer was on the port", j->name[i],
+            cli_error("%s: %s not sent: the queue was full, or no peer was on the port", j->f.name[i],
                       count_str(s.overflow + k->unsent, "frame"));
         if (k->dropped)
-            cli_error("%s: %s lost on receive: this program was too slow", j->name[i], count_str(k->dropped, "frame"));
+            cli_error("%s: %s lost on receive: this program was too slow", j->f.name[i],
+                      count_str(k->dropped, "frame"));
     }
     if (event_unlearnt(j->events))
         cli_error("%s beyond the first %u without a number", count_str(event_unlearnt(j->events), "connection"),
@@ -77,8 +78,8 @@ static void text_ports(struct buf *b, const struct inject *j)
         if (columns[k].title)
             buf_printf(b, " %11s", columns[k].title);
     for (unsigned i = 0; i < NET_HOSTS; i++) {
-        bridge_stats(j->bridge, i, &s);
-        buf_printf(b, "\n%-20s", j->name[i]);
+        bridge_stats(j->f.bridge, i, &s);
+        buf_printf(b, "\n%-20s", j->f.name[i]);
         for (unsigned k = 0; k < ARRAY_LEN(columns); k++)
             if (columns[k].title)
                 buf_printf(b, " %11llu", (unsigned long long)value(&s, k));
@@ -92,7 +93,7 @@ static void text_conns(struct buf *b, const struct inject *j)
 
     for (unsigned n = 0; n < t->n && n < CONNS_SHOWN; n++) {
         const struct conn_id *c = &t->c[n];
-        buf_printf(b, "connection %u, requester at %s:", n + 1, j->name[c->host]);
+        buf_printf(b, "connection %u, requester at %s:", n + 1, j->f.name[c->host]);
         for (unsigned i = 0; i < 2; i++) {
             buf_puts(b, i ? " > " : " ");
             buf_gid(b, c->addr[i].b);
@@ -145,12 +146,12 @@ static void json(struct buf *b, const struct inject *j)
     const struct conns *t = event_conns(j->events);
     struct bridge_stats s;
 
-    buf_printf(b, "{\"duration_ns\":%lld,\"ports\":[", (long long)(j->now - j->start));
+    buf_printf(b, "{\"duration_ns\":%lld,\"ports\":[", (long long)(j->f.now - j->f.start));
     for (unsigned i = 0; i < NET_HOSTS; i++) {
-        const struct backend_stats *k = backend_stats(j->backend[i]);
-        bridge_stats(j->bridge, i, &s);
+        const struct backend_stats *k = backend_stats(j->f.backend[i]);
+        bridge_stats(j->f.bridge, i, &s);
         buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        buf_json(b, j->name[i], strlen(j->name[i]));
+        buf_json(b, j->f.name[i], strlen(j->f.name[i]));
         for (unsigned c = 0; c < ARRAY_LEN(columns); c++)
             buf_printf(b, ",\"%s\":%llu", columns[c].name, (unsigned long long)value(&s, c));
         buf_printf(b, ",\"unsent\":%llu,\"missed\":%llu}", (unsigned long long)k->unsent,

@@ -55,12 +55,20 @@ static int keep_script(const struct conform_outcome *o)
 
 /* --- The capture ------------------------------------------------------------------------------ */
 
+static const struct script_middle *middle_of(const struct conform_run *r)
+{
+    return r->live ? r->live->middle : NULL;
+}
+
 static int begin_capture(const struct conform_run *r, const char *path, struct tap_set *tap)
 {
     static const struct tap_opts opts = {0};
+    const struct script_middle *between = middle_of(r);
     struct live_error live_err;
     struct cap_error err;
 
+    if (between)
+        return between->record(between->user, path);
     return r->live ? live_record_to(r->live->live, path, &live_err) : tap_open(tap, path, LINK_ETHERNET, &opts, &err);
 }
 
@@ -68,7 +76,11 @@ static int begin_capture(const struct conform_run *r, const char *path, struct t
 static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_t *lost)
 {
     struct live *l = r->live ? r->live->live : NULL;
+    const struct script_middle *between = middle_of(r);
     struct cap_error err;
+
+    if (between)
+        return between->record_end(between->user, lost);
 
     if (!l)
         return tap_close(tap, &err);
@@ -114,7 +126,8 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     sim_config_init(&o->sim, r->seed);
     o->sim.events = event_list_new();
     o->sim.taps[TAP_AT_RESPONDER] = v ? NULL : tap;
-    o->dut = r->dut;
+    o->dut[0] = r->requester;
+    o->dut[1] = r->dut;
     o->measured = m ? measured : NULL;
     o->chosen = m ? chosen : NULL;
     o->user = m;
@@ -241,8 +254,12 @@ static enum script_result play(const struct conform_run *r, const char *id, cons
     memcpy(d->gid, script.sim.ep[1].addr.gid, 16);
     script.counters[0] = m ? &d->before : NULL;
     script.counters[1] = m ? &d->after : NULL;
-    if (e == 0)
-        return script_run(id, text, &script, out);
+    if (e == 0) {
+        enum script_result result = script_run(id, text, &script, out);
+        if (middle_of(r))
+            memcpy(d->mac, r->live->macs[1], 6);
+        return result;
+    }
     event_list_free(script.sim.events);
     buf_printf(out, "%s: %s", id, e == -EINTR ? "interrupted" : strerror(-e));
     return SCRIPT_BROKEN;

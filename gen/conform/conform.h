@@ -85,10 +85,12 @@ struct conform_run {
     uint64_t seed;
     unsigned repeat; /* how often to run each test, each time with the next seed; 0: once */
     const struct script_dut *dut;
-    enum rule faults[FAULTS_MAX]; /* of the twin */
+    const struct script_dut *requester; /* a device as host a; NULL: an endpoint of ours */
+    enum rule faults[FAULTS_MAX];       /* of the twin */
     unsigned n_faults;
     /* On a real network; NULL: in virtual time. The caller has filled its members live, peer, patience and tolerance;
-     * its `live` has the callback script_live_frame(), with the struct as its user. */
+     * its `live` has the callback script_live_frame(), with the struct as its user. Of two devices: middle, ends,
+     * patience and tolerance. */
     struct script_live *live;
     ns_t limit;                        /* longest that a test may take on a real network, ns */
     const struct known_profile *known; /* deviations of the device that are known; NULL: none */
@@ -109,8 +111,8 @@ void conform_forget(struct conform_outcome *o);
  * escapes, commas or brackets. Empty: the line has no such member. */
 struct token conform_member(const char *line, size_t len, const char *name);
 /* What the judge (a run of `rdmatrace check -T ndjson`) says of `capture`: append the rules that the host with MAC
- * address `mac` broke to *found; with `counters`, its option --counters, the rows of what they counted to *verdicts. 0;
- * a negative errno: it cannot be run, or its output not be understood. */
+ * address `mac` broke to *found; with `counters`, its option --counters, the rows of what
+ * they counted to *verdicts. 0; a negative errno: it cannot be run, or its output not be understood. */
 int conform_judge(const char *program, const char *capture, const uint8_t mac[6], const char *counters,
                   struct buf *found, struct buf *verdicts);
 

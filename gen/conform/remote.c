@@ -39,6 +39,12 @@ static const char *why_of(void *user)
 
 /* --- Bytes ------------------------------------------------------------------------------------ */
 
+/* Without a scenario: wait until live_now() is `until`, or an event is there. 0 or a negative errno. */
+static int idle(struct remote_dut *r, ns_t until)
+{
+    return r->c->live ? live_step(r->c->live, until) : live_wait(NULL, 0, until);
+}
+
 /* Let the endpoint work for a moment. False: the network failed, or the wait has lasted too long. */
 static bool step(struct remote_dut *r)
 {
@@ -46,7 +52,7 @@ static bool step(struct remote_dut *r)
 
     if (r->sim)
         sim_step(r->sim, r->sim->now + STEP);
-    e = r->sim ? r->sim->wire_err : live_step(r->c->live, live_now() + STEP);
+    e = r->sim ? r->sim->wire_err : idle(r, live_now() + STEP);
     if (e < 0)
         return fails(r, e == -EINTR ? "interrupted" : "the network failed", e == -EINTR ? 0 : e);
     return live_now() < r->end || fails(r, "no answer in time", 0);
@@ -250,7 +256,7 @@ static int dial(struct remote_dut *r)
     r->sim = NULL;
     while ((e = connect_once(r)) == -EBUSY && live_now() < until)
         for (ns_t again = live_now() + 50 * NS_PER_MS; live_now() < again;)
-            if (live_step(r->c->live, again) < 0)
+            if (idle(r, again) < 0)
                 return fails(r, "interrupted", 0), -EINTR;
     return e;
 }
@@ -262,6 +268,7 @@ static bool start(void *user, struct sim *sim)
     if (dial(r) < 0)
         return false;
     r->sim = sim;
+    sim->foreign[r->c->side] = true;
     return true;
 }
 

@@ -8,7 +8,8 @@
 #include "gen/script/dut.h"
 
 struct remote_config {
-    struct live *live; /* whose event loop runs while the agent is waited for */
+    struct live *live; /* whose event loop runs while the agent is waited for; NULL: there is none */
+    unsigned side;     /* which host of the scenarios the device is */
     const char *host;  /* name or address at which the agent listens */
     uint16_t port;
     const struct auth_token *token;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 struct twin_dut {
+    unsigned host;
     struct sim *sim;
     struct agent agent;
     bool begun;
@@ -49,8 +50,8 @@ static void established(void *user, int qp)
 {
     struct twin_dut *t = user;
 
-    if (t->sim->cm[1])
-        cm_agent_established(t->sim->cm[1], qp);
+    if (t->sim->cm[t->host])
+        cm_agent_established(t->sim->cm[t->host], qp);
 }
 
 static bool start(void *user, struct sim *sim)
@@ -58,13 +59,13 @@ static bool start(void *user, struct sim *sim)
     struct twin_dut *t = user;
     struct agent_driver driver = {.user = t, .pause = pause, .now = now_of};
     struct ep_rnic_config c = {
-        .ep = sim->ep[1], .now = &sim->now, .resolve = resolve, .established = established, .user = t};
+        .ep = sim->ep[t->host], .now = &sim->now, .resolve = resolve, .established = established, .user = t};
     struct rnic *r = ep_rnic_new(&c);
 
     if (!r)
         return false;
     t->sim = sim;
-    sim->foreign[1] = true;
+    sim->foreign[t->host] = true;
     agent_begin(&t->agent, r, &limits, &driver);
     t->begun = true;
     return true;
@@ -97,10 +98,12 @@ static void stop(void *user)
     t->begun = false;
 }
 
-struct twin_dut *twin_dut_new(struct script_dut *dut)
+struct twin_dut *twin_dut_new(struct script_dut *dut, unsigned host)
 {
     struct twin_dut *t = calloc(1, sizeof *t);
 
+    if (t)
+        t->host = host;
     *dut = (struct script_dut){.start = start, .ask = ask, .stop = stop, .user = t};
     return t;
 }

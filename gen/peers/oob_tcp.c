@@ -18,7 +18,9 @@ static int wait_socket(struct live *l, int s, short events, ns_t end)
     struct pollfd p = {.fd = s, .events = events};
 
     while (poll(&p, 1, 0) <= 0) { /* or interrupted: live_step() decides whether to stop */
-        int r = live_now() > end ? -ETIMEDOUT : live_step(l, live_now() + STEP);
+        int r = live_now() > end ? -ETIMEDOUT
+                : l              ? live_step(l, live_now() + STEP)
+                                 : live_wait(&p, 1, live_now() + STEP);
         if (r < 0)
             return r;
     }
@@ -95,7 +97,7 @@ static void set_scope(const struct live *l, struct sockaddr_in6 *a)
 {
     uint8_t gid[16];
 
-    if (!a->sin6_scope_id && host_gid((struct sockaddr *)a, gid) && host_link_local(gid))
+    if (l && !a->sin6_scope_id && host_gid((struct sockaddr *)a, gid) && host_link_local(gid))
         a->sin6_scope_id = (uint32_t)l->backend->index;
 }
 

@@ -10,7 +10,7 @@
 #define CHAN_WAIT (20 * NS_PER_S) /* for one message, unless the caller sets another time */
 
 struct chan {
-    struct live *live;        /* its event loop runs while a call waits */
+    struct live *live;        /* its event loop runs while a call waits; NULL: there is none */
     int fd;                   /* of the TCP connection; -1: none */
     struct rchan *rdma;       /* SENDs instead of TCP; NULL: TCP. Owned by the caller */
     ns_t wait;                /* longest time that a call may take */

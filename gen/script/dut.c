@@ -1,4 +1,4 @@
-/* layer 3 (script): scenario files with a device under test as host b: the session, and the lines of its agent. */
+/* layer 3 (script): scenario files with a device under test as a host: the session, and the lines of its agent. */
 #include "gen/script/dut_impl.h"
 
 #include <arpa/inet.h>
@@ -7,9 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool script_is_dut(const struct script *s, unsigned host)
+bool script_is_dut(struct script *s, unsigned host)
 {
-    return s->dut && host == DUT;
+    if (!s->duts[host])
+        return false;
+    s->dut = s->duts[host];
+    return true;
+}
+
+bool script_between(const struct script *s)
+{
+    return s->duts[0] && s->duts[1];
 }
 
 bool dut_lacks(struct script *s, const char *what)
@@ -83,6 +91,7 @@ static void note_event(struct script *s, const char *line)
         uint8_t type;
     } others[] = {{"SRQ_LIMIT_REACHED", EP_EV_SRQ_LIMIT}, {"QP_LAST_WQE_REACHED", EP_EV_LAST_WQE}};
     struct ep_event e = {.type = 0xff};
+    unsigned h = s->dut->host;
     char text[64];
 
     dut_word(line, "name", text, sizeof text);
@@ -92,8 +101,8 @@ static void note_event(struct script *s, const char *line)
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (strcmp(text, others[i].name) == 0)
             e.type = others[i].type;
-    if (e.type != 0xff && s->ev_tail[DUT] - s->ev_head[DUT] < SCRIPT_EVENTS)
-        s->events[DUT][s->ev_tail[DUT]++ % SCRIPT_EVENTS] = e;
+    if (e.type != 0xff && s->ev_tail[h] - s->ev_head[h] < SCRIPT_EVENTS)
+        s->events[h][s->ev_tail[h]++ % SCRIPT_EVENTS] = e;
 }
 
 /* Take the lines that were said; the answer is the last one: NULL: it has not the ID of the request. */
@@ -138,7 +147,7 @@ static int errno_named(const char *answer)
 /* Fail because of the session, not of the device. */
 static bool no_session(struct script *s, const char *what)
 {
-    const struct script_dut *o = s->o->dut;
+    const struct script_dut *o = s->o->dut[s->dut->host];
     const char *why = o->why ? o->why(o->user) : "";
 
     s->broken = true;
@@ -148,10 +157,13 @@ static bool no_session(struct script *s, const char *what)
 const char *dut_say(struct script *s, const void *data, size_t n, int *e)
 {
     struct dut *d = s->dut;
+    const struct script_dut *o = s->o->dut[d->host];
+    bool said;
     const char *a;
 
     d->said.len = d->bulk.len = 0;
-    a = s->o->dut->ask(s->o->dut->user, buf_str(&d->line), data, n, &d->said, &d->bulk) ? take_lines(s) : NULL;
+    said = o->ask(o->user, buf_str(&d->line), data, n, &d->said, &d->bulk);
+    a = said ? take_lines(s) : NULL;
     if (!a || (strncmp(a, "ok", 2) != 0 && strncmp(a, "err ", 4) != 0)) {
         no_session(s, "the agent of the device under test does not answer");
         return NULL;
@@ -254,10 +266,10 @@ static int gid_index(const char *answer, const uint8_t gid[16], const char *of)
     return -1;
 }
 
-/* Find the port that has the address of host b, and its GID there; on a real network only. */
+/* Find the port that has the address of the host, and its GID there; on a real network only. */
 static bool find_gid(struct script *s, uint32_t ports)
 {
-    bool first = s->sim.addr[DUT].encap == ENCAP_ROCEV1;
+    bool first = s->sim.addr[s->dut->host].encap == ENCAP_ROCEV1;
     struct dut *d = s->dut;
     struct buf b = {0};
     const char *a;
@@ -267,13 +279,13 @@ static bool find_gid(struct script *s, uint32_t ports)
         dut_begin(s, "gid port=%u", port);
         if (!(a = dut_must(s)))
             return false;
-        index = gid_index(a, s->sim.addr[DUT].gid, first ? "ROCE_V1" : "ROCE_V2");
+        index = gid_index(a, s->sim.addr[s->dut->host].gid, first ? "ROCE_V1" : "ROCE_V2");
         d->port = port;
     }
     if (index < 0 && first)
         return dut_lacks(s, "it has no RoCEv1 GID of this address");
     if (index < 0) {
-        buf_ipv6(&b, s->sim.addr[DUT].gid);
+        buf_ipv6(&b, s->sim.addr[s->dut->host].gid);
         script_fail(s, "the device under test has no RoCEv2 GID %s", buf_str(&b));
         buf_free(&b);
         s->broken = true;
@@ -289,7 +301,10 @@ static bool find_gid(struct script *s, uint32_t ports)
 
 bool dut_has_atomics(struct script *s)
 {
-    return !s->dut || s->dut->atomics || dut_lacks(s, "it has no atomics (atomic_cap 0)");
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (s->duts[h] && !s->duts[h]->atomics)
+            return dut_lacks(s, "it has no atomics (atomic_cap 0)");
+    return true;
 }
 
 #define LIFESPAN 10 /* ms for which most drivers repeat what they have read, if they do not say */
@@ -326,30 +341,39 @@ static void read_counters_again(struct script *s)
     read_counters(s, c[1]);
 }
 
-bool dut_open(struct script *s)
+/* Begin the session with the agent of host `h`. */
+static bool open_one(struct script *s, unsigned h)
 {
+    const struct script_dut *o = s->o->dut[h];
+    struct dut *d;
     uint32_t ports;
 
-    if (!s->o->dut || s->dut)
-        return true;
-    if (s->sim.addr[DUT].encap == ENCAP_IB || s->sim.net.port2[DUT])
+    if (s->sim.addr[h].encap == ENCAP_IB || s->sim.net.port2[h])
         return dut_lacks(s, "neither native InfiniBand nor alternate paths are tested");
-    s->dut = calloc(1, sizeof *s->dut);
-    if (!s->dut || !s->o->dut->start(s->o->dut->user, &s->sim))
+    d = calloc(1, sizeof *d);
+    if (!d)
+        return text_fail(&s->err, NULL, "out of memory");
+    *d = (struct dut){.host = h, .port = 1, .mtu = 4096};
+    s->dut = s->duts[h] = d;
+    if (!o->start(o->user, &s->sim))
         return no_session(s, "the session with the device under test cannot be begun");
-    s->dut->port = 1;
-    s->dut->mtu = 4096;
     dut_begin(s, "dev open");
-    if (!dut_must(s) || !read_device(s, &ports) || (s->o->live && !find_gid(s, ports)))
-        return false;
-    if (s->o->counters[0])
+    return dut_must(s) && read_device(s, &ports) && (!s->o->live || find_gid(s, ports));
+}
+
+bool dut_open(struct script *s)
+{
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (s->o->dut[h] && !s->duts[h] && !open_one(s, h))
+            return false;
+    if (s->o->counters[0] && script_is_dut(s, 1))
         read_counters(s, s->o->counters[0]);
     return !s->broken;
 }
 
 void dut_chose(struct script *s, enum script_chosen kind, uint32_t value)
 {
-    if (s->o->chosen)
+    if (s->o->chosen && s->dut->host == 1)
         s->o->chosen(s->o->user, kind, value);
 }
 
@@ -358,24 +382,31 @@ static void tell_psns(struct script *s)
 {
     for (uint32_t i = 0; i < s->sim.n_conns && i < CONNS; i++) {
         const struct sim_conn *c = s->sim.conn[i];
-        bool made = c->state[0] == SIM_CONN_UP || c->state[0] == SIM_CONN_CLOSING || c->state[0] == SIM_CONN_DOWN;
+        unsigned other = s->dut->host ^ 1;
+        bool made =
+            c->state[other] == SIM_CONN_UP || c->state[other] == SIM_CONN_CLOSING || c->state[other] == SIM_CONN_DOWN;
         if (*s->dut->conn[i].cm && made && c->type != QPT_UD)
-            dut_chose(s, SCRIPT_CHOSE_PSN, event_conns(s->sim.events)->c[i].psn[0]);
+            dut_chose(s, SCRIPT_CHOSE_PSN, event_conns(s->sim.events)->c[i].psn[other]);
     }
 }
 
 void dut_close(struct script *s)
 {
-    struct dut *d = s->dut;
+    struct dut *d;
 
-    if (!d)
-        return;
-    tell_psns(s);
-    read_counters_again(s);
-    s->o->dut->stop(s->o->dut->user);
-    buf_free(&d->line);
-    buf_free(&d->said);
-    buf_free(&d->bulk);
-    free(d);
+    for (unsigned h = NET_HOSTS; h-- > 0;) {
+        if (!script_is_dut(s, h))
+            continue;
+        d = s->dut;
+        tell_psns(s);
+        if (h == 1)
+            read_counters_again(s);
+        s->o->dut[h]->stop(s->o->dut[h]->user);
+        buf_free(&d->line);
+        buf_free(&d->said);
+        buf_free(&d->bulk);
+        free(d);
+        s->duts[h] = NULL;
+    }
     s->dut = NULL;
 }

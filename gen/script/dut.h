@@ -1,4 +1,4 @@
-/* layer 3 (script): a device under test as host b: what a scenario says of host b is said to `rdmagen agent`, line by
+/* layer 3 (script): a device under test as a host: what a scenario says of the host is said to `rdmagen agent`, line by
  * line, by whoever plays the scenario. */
 #ifndef RDMATRACE_GEN_SCRIPT_DUT_H
 #define RDMATRACE_GEN_SCRIPT_DUT_H

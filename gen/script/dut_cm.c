@@ -1,6 +1,8 @@
-/* layer 3 (script): scenario files with a device under test as host b: its side of the connection manager. The agent's
+/* layer 3 (script): scenario files with a device under test as a host: its side of the connection manager. The agent's
  * calls of librdmacm wait for nothing, so that this side takes the events, and says what follows from them. */
+#include "dissect/pkt.h"
 #include "gen/script/dut_impl.h"
+#include "src/conn/setup.h"
 
 #include <stdio.h>
 
@@ -17,6 +19,7 @@ void dut_cm_note(struct dut *d, const char *line)
     dut_word(line, "name", e->name, sizeof e->name);
     dut_word(line, "id", e->id, sizeof e->id);
     dut_word(line, "new", e->made, sizeof e->made);
+    e->qkey = (uint32_t)dut_number(line, "qkey");
     d->n_cm_event++;
 }
 
@@ -53,12 +56,19 @@ static bool arrived(struct script *s, void *arg)
 ns_t dut_cm_run(void *user, ns_t now)
 {
     struct script *s = user;
-    unsigned n = s->dut ? s->dut->n_cm_event : 0;
+    struct dut *current = s->dut;
+    bool came = false;
 
-    if (!s->dut || !s->dut->awaits)
-        return NS_NEVER;
-    dut_events(s);
-    return s->dut->n_cm_event > n ? now : NS_NEVER;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        unsigned n;
+        if (!script_is_dut(s, h) || !s->dut->awaits)
+            continue;
+        n = s->dut->n_cm_event;
+        dut_events(s);
+        came |= s->dut->n_cm_event > n;
+    }
+    s->dut = current;
+    return came ? now : NS_NEVER;
 }
 
 /* Wait for an event of `id`. NULL with s->failed set: none comes. */
@@ -72,8 +82,24 @@ static const char *await(struct script *s, struct wanted *w)
     if (came)
         return w->got.name;
     if (!s->failed)
-        script_fail(s, "expected  b %s of RDMA-CM, but none comes", w->names[0]);
+        script_fail(s, "expected  %c %s of RDMA-CM, but none comes", 'a' + (int)s->dut->host, w->names[0]);
     return NULL;
+}
+
+void dut_cm_seen(struct script *s, unsigned host, const uint8_t *data, uint32_t len)
+{
+    struct conns *t = event_conns(s->sim.events);
+    struct setup_msg m;
+    struct frame f;
+    struct pkt p;
+    unsigned n;
+
+    frame_decode(&p, &f, data, len, s->sim.net.linktype);
+    if (!setup_msg_of(&m, &p) || (m.half.kind != SETUP_REQ && m.half.kind != SETUP_REP))
+        return;
+    n = conns_find_qpn(t, host, m.half.qpn, NULL, NULL);
+    if (n)
+        t->c[n - 1].psn[host ^ 1] = m.half.psn;
 }
 
 /* --- Calls ------------------------------------------------------------------------------------ */
@@ -100,7 +126,7 @@ static bool modify(struct script *s, const struct sim_conn *c, enum qp_state sta
 /* Send the REQ or SIDR_REQ (`verb` connect), REP or SIDR_REP (accept). */
 static bool announce(struct script *s, const struct sim_conn *c, const char *verb)
 {
-    const struct ep_peer *p = &c->peer[DUT];
+    const struct ep_peer *p = &c->peer[s->dut->host];
     char more[200];
 
     snprintf(more, sizeof more, " qp=%s responder_resources=%u initiator_depth=%u retry_count=%u rnr_retry=%u",
@@ -146,7 +172,7 @@ bool dut_accept(struct script *s, struct sim_conn *c)
     if (!await(s, &w))
         return false;
     strcpy(s->dut->conn[c->number - 1].cm, w.got.made);
-    c->state[DUT] = ud ? SIM_CONN_UP : SIM_CONN_PENDING;
+    c->state[s->dut->host] = ud ? SIM_CONN_UP : SIM_CONN_PENDING;
     return modify(s, c, QPS_INIT) && modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && announce(s, c, "accept");
 }
 
@@ -155,26 +181,34 @@ bool dut_accept(struct script *s, struct sim_conn *c)
 bool dut_connect(struct script *s, struct sim_conn *c)
 {
     static const char *const addr[] = {"ADDR_RESOLVED", NULL}, *const route[] = {"ROUTE_RESOLVED", NULL};
-    static const char *const ended[] = {"CONNECT_RESPONSE", "ESTABLISHED", "REJECTED", "UNREACHABLE", NULL};
     char *id = s->dut->conn[c->number - 1].cm;
     struct wanted w = {.id = id, .names = addr};
-    const char *end;
 
     if (!make_id(s, c, id))
         return false;
-    c->state[DUT] = SIM_CONN_PENDING;
+    c->state[s->dut->host] = SIM_CONN_PENDING;
     dut_begin(s, "cm resolve id=%s port=%u addr=", id, PORT);
-    buf_ipv6(&s->dut->line, s->sim.addr[0].gid);
+    buf_ipv6(&s->dut->line, s->sim.addr[s->dut->host ^ 1].gid);
     if (!dut_must(s) || !await(s, &w) || !call(s, c, "route", ""))
         return false;
     w.names = route;
-    if (!await(s, &w) || !modify(s, c, QPS_INIT) || !announce(s, c, "connect"))
-        return false;
-    w.names = ended;
-    end = await(s, &w);
+    return await(s, &w) && modify(s, c, QPS_INIT) && announce(s, c, "connect");
+}
+
+bool dut_connected(struct script *s, struct sim_conn *c)
+{
+    static const char *const ended[] = {"CONNECT_RESPONSE", "ESTABLISHED", "REJECTED", "UNREACHABLE", NULL};
+    struct wanted w = {.id = s->dut->conn[c->number - 1].cm, .names = ended};
+    const char *end = await(s, &w);
+
     if (!end)
         return false;
-    c->state[DUT] = strcmp(end, "REJECTED") == 0 || strcmp(end, "UNREACHABLE") == 0 ? SIM_CONN_FAILED : SIM_CONN_UP;
+    c->state[s->dut->host] =
+        strcmp(end, "REJECTED") == 0 || strcmp(end, "UNREACHABLE") == 0 ? SIM_CONN_FAILED : SIM_CONN_UP;
+    if (c->type == QPT_UD && c->state[s->dut->host] == SIM_CONN_UP) {
+        c->remote_qkey[s->dut->host] = w.got.qkey;
+        return modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && dut_address(s, c);
+    }
     /* INIT once more: what the connection says of rights is known by now only */
     return strcmp(end, "CONNECT_RESPONSE") != 0 ||
            (modify(s, c, QPS_INIT) && modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && call(s, c, "establish", ""));
@@ -184,7 +218,7 @@ bool dut_connect(struct script *s, struct sim_conn *c)
 
 bool dut_disconnect(struct script *s, struct sim_conn *c)
 {
-    c->state[DUT] = SIM_CONN_CLOSING;
+    c->state[s->dut->host] = SIM_CONN_CLOSING;
     return call(s, c, "disconnect", "");
 }
 
@@ -197,12 +231,12 @@ void dut_cm_state(struct script *s, struct sim_conn *c)
     if (!*w.id || !arrived(s, &w))
         return;
     if (*w.got.name == 'D') {
-        bool asked = c->state[DUT] != SIM_CONN_CLOSING;
-        c->state[DUT] = SIM_CONN_DOWN;
+        bool asked = c->state[s->dut->host] != SIM_CONN_CLOSING;
+        c->state[s->dut->host] = SIM_CONN_DOWN;
         dut_begin(s, "cm disconnect id=%s", w.id); /* librdmacm sends the DREP when it is asked to */
         if (asked)
             dut_say(s, NULL, 0, &e);
     } else {
-        c->state[DUT] = *w.got.name == 'E' ? SIM_CONN_UP : SIM_CONN_FAILED;
+        c->state[s->dut->host] = *w.got.name == 'E' ? SIM_CONN_UP : SIM_CONN_FAILED;
     }
 }

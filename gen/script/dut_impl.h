@@ -4,7 +4,6 @@
 
 #include "gen/script/script_impl.h"
 
-#define DUT      1u         /* the device is host b */
 #define CONNS    64         /* connections that a scenario may have */
 #define DUT_NAME 16         /* of an object, with its NUL */
 #define PIECE    (1u << 20) /* bytes of memory that one line carries, at most */
@@ -25,10 +24,12 @@
 /* An event of RDMA-CM that no line has waited for yet. */
 struct dut_cm_event {
     char name[24], id[DUT_NAME], made[DUT_NAME]; /* made: of CONNECT_REQUEST, the new id */
+    uint32_t qkey;                               /* of a datagram service that answered; 0: none */
 };
 
 /* The session: names of the agent's objects. */
 struct dut {
+    unsigned host; /* which one it is */
     struct buf line, said, bulk;
     uint32_t asked; /* requests; the ID of the latest */
     char why[120];  /* of the latest answer that is an error: its name and text */
@@ -48,7 +49,7 @@ struct dut {
     uint32_t flags;                  /* device_cap_flags; all ones: not known */
     uint64_t more_flags;             /* device_cap_flags_ex; all ones: not known */
     uint32_t mtu;                    /* largest path MTU of the port, bytes */
-    uint32_t port;                   /* with the address of host b */
+    uint32_t port;                   /* with the address of the host */
     uint32_t sgid_index;             /* of that address; on a real network only */
     char listener[2][DUT_NAME];      /* ids that listen: for connections, and for datagrams */
     struct dut_cm_event cm_event[DUT_CM_EVENTS];
@@ -77,6 +78,8 @@ const char *dut_must(struct script *s);
 const char *dut_make(struct script *s, const char *kind, char name[DUT_NAME]);
 /* Tell who asks what the device has chosen. */
 void dut_chose(struct script *s, enum script_chosen kind, uint32_t value);
+/* Make the address handle of the other host, for datagrams of a connection. */
+bool dut_address(struct script *s, const struct sim_conn *c);
 /* Keep an event of RDMA-CM, a line "! cm ..." (dut_cm.c). */
 void dut_cm_note(struct dut *d, const char *line);
 

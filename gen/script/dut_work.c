@@ -1,4 +1,4 @@
-/* layer 3 (script): scenario files with a device under test as host b: each statement as lines of its agent. */
+/* layer 3 (script): scenario files with a device under test as a host: each statement as lines of its agent. */
 #include "gen/script/dut_impl.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static const char *pd_name(struct script *s, uint32_t pd)
 {
     unsigned i = 0;
 
-    while (i < SCRIPT_PDS - 1 && s->pd[DUT][i] != pd)
+    while (i < SCRIPT_PDS - 1 && s->pd[s->dut->host][i] != pd)
         i++;
     if (*s->dut->pd[i])
         return s->dut->pd[i];
@@ -93,7 +93,7 @@ bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned acces
     return true;
 }
 
-uint32_t script_lkey(const struct script *s, const struct script_mem *m)
+uint32_t script_lkey(struct script *s, const struct script_mem *m)
 {
     return script_is_dut(s, m->host) ? s->dut->mem[m - s->mem].lkey : m->key;
 }
@@ -172,17 +172,17 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
 {
     static const char *const types[QP_TYPES] = {
         [QPT_RC] = "rc", [QPT_UC] = "uc", [QPT_UD] = "ud", [QPT_XRC_INI] = "xrc_send"};
-    const char *domain = pd_name(s, cfg->pd[DUT]), *a;
+    const char *domain = pd_name(s, cfg->pd[s->dut->host]), *a;
     char *cq, *qp;
     uint32_t qpn, cells = cfg->cq_depth ? cfg->cq_depth : cfg->max_send_wr + cfg->max_recv_wr;
 
-    if (!sim_conn_requests(c, DUT) || c->number > CONNS)
+    if (!sim_conn_requests(c, s->dut->host) || c->number > CONNS)
         return dut_lacks(s, "XRC targets are not tested");
     if (awrite && !(s->dut->more_flags & DEVICE_ATOMIC_WRITE))
         return dut_lacks(s, "it has no ATOMIC WRITE (device_cap_flags_ex)");
-    if (cfg->qpn[DUT])
+    if (cfg->qpn[s->dut->host])
         return dut_lacks(s, "a device chooses its QPNs");
-    if (cfg->peer[DUT].path_mtu > s->dut->mtu)
+    if (cfg->peer[s->dut->host].path_mtu > s->dut->mtu)
         return dut_lacks(s, "its port carries no path MTU of that size (active_mtu)");
     cq = s->dut->conn[c->number - 1].cq;
     qp = s->dut->conn[c->number - 1].qp;
@@ -197,31 +197,31 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
     if (awrite)
         buf_printf(&s->dut->line, " send_ops=0x%x", OPS_ATOMIC_WRITE);
     for (unsigned i = 0; i < s->n_srq; i++)
-        if (s->srq[i].host == DUT && s->srq[i].handle == cfg->srq[DUT])
+        if (s->srq[i].host == s->dut->host && s->srq[i].handle == cfg->srq[s->dut->host])
             buf_printf(&s->dut->line, " srq=%s", s->dut->srq[i]);
     if (!(a = dut_make(s, "qp", qp)))
         return false;
     strcpy(s->dut->conn[c->number - 1].pd, domain);
     qpn = (uint32_t)dut_number(a, "qpn");
-    c->peer[0].qpn = c->remote_qpn[0] = qpn;
+    c->peer[s->dut->host ^ 1].qpn = c->remote_qpn[s->dut->host ^ 1] = qpn;
     dut_chose(s, SCRIPT_CHOSE_QPN, qpn);
-    conns_set_qpn(event_conns(s->sim.events), c->number, DUT, qpn);
+    conns_set_qpn(event_conns(s->sim.events), c->number, s->dut->host, qpn);
     return true;
 }
 
-/* Append the path to host a. */
+/* Append the path to the other host. */
 static void put_path(struct script *s, unsigned hop_limit)
 {
     struct buf *b = &s->dut->line;
 
     buf_printf(b, " port_num=%u sgid_index=%u hop_limit=%u dgid=", s->dut->port, s->dut->sgid_index, hop_limit);
-    buf_ipv6(b, s->sim.addr[0].gid);
+    buf_ipv6(b, s->sim.addr[s->dut->host ^ 1].gid);
 }
 
 /* Append the attributes that a queue pair of connection `c` needs to get to a state. */
 static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_state state, bool starts)
 {
-    const struct ep_peer *p = &c->peer[DUT];
+    const struct ep_peer *p = &c->peer[s->dut->host];
     struct buf *b = &s->dut->line;
 
     if (state == QPS_INIT) {
@@ -277,11 +277,14 @@ bool dut_join(struct script *s, const struct sim_conn *c)
         if (e)
             return s->failed ? false : dut_not_ready(s, e);
     }
-    if (c->type != QPT_UD)
-        return true;
+    return c->type != QPT_UD || dut_address(s, c);
+}
+
+bool dut_address(struct script *s, const struct sim_conn *c)
+{
     dut_begin(s, "ah pd=%s", s->dut->conn[c->number - 1].pd);
-    buf_printf(&s->dut->line, " tclass=%u flow=%u", c->peer[DUT].av.tclass, c->peer[DUT].av.flow);
-    put_path(s, c->peer[DUT].av.hop_limit);
+    buf_printf(&s->dut->line, " tclass=%u flow=%u", c->peer[s->dut->host].av.tclass, c->peer[s->dut->host].av.flow);
+    put_path(s, c->peer[s->dut->host].av.hop_limit);
     return dut_make(s, "ah", s->dut->conn[c->number - 1].ah) != NULL;
 }
 
@@ -346,7 +349,7 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
 static const char *region_of(const struct script *s, uint32_t key)
 {
     for (unsigned i = 0; i < s->n_mem; i++)
-        if (s->mem[i].host == DUT && s->mem[i].p && s->mem[i].key == key)
+        if (s->mem[i].host == s->dut->host && s->mem[i].p && s->mem[i].key == key)
             return s->dut->mem[i].key;
     return "-";
 }

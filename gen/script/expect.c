@@ -21,7 +21,7 @@ static bool wc_arrived(struct script *s, void *arg)
     return w->dut ? dut_poll(s, w->dut, &w->wc) : ep_poll(w->ep, w->cq, &w->wc, 1) == 1;
 }
 
-static uint32_t qpn_of(const struct script *s, unsigned host, const struct sim_conn *c)
+static uint32_t qpn_of(struct script *s, unsigned host, const struct sim_conn *c)
 {
     return script_is_dut(s, host) ? c->remote_qpn[host ^ 1] : ep_qp(s->sim.ep[host], c->qp[host])->qpn;
 }

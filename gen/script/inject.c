@@ -140,6 +140,8 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
 
     if (n < 4 || !script_host_of(s, t, &host) || !token_is(&t[1], ">"))
         return text_fail(&s->err, NULL, "inject: expected a > b, the name of a packet, and its values");
+    if (script_between(s))
+        return dut_lacks(s, "packets made by hand need a tester in the place of host a");
     for (unsigned i = 4; i < n; i++)
         if (token_key(&t[i], &key, &v) && token_is(&key, "conn") && !script_conn_of(s, &v, &c))
             return false;

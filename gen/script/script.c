@@ -234,6 +234,8 @@ static void note_sent(void *user, unsigned host, const uint8_t *data, uint32_t l
     struct script *s = user;
     struct script_sent *x = s->o->live && s->o->live->agent ? NULL : malloc(sizeof *x + len);
 
+    if (script_between(s))
+        dut_cm_seen(s, host, data, len);
     if (s->o->verbose) {
         buf_printf(s->out, "%12.3f us  ", (double)now / 1000);
         script_packet_text(s, s->out, host, data, len);
@@ -260,7 +262,8 @@ static void note_event(void *user, unsigned host, const struct ep_event *event)
 
 bool script_start(struct script *s)
 {
-    struct sim_app app = {.run = s->o->dut ? dut_cm_run : NULL, .sent = note_sent, .event = note_event, .user = s};
+    struct sim_app app = {
+        .run = s->o->dut[0] || s->o->dut[1] ? dut_cm_run : NULL, .sent = note_sent, .event = note_event, .user = s};
     int r;
 
     if (s->started)
@@ -277,6 +280,8 @@ void script_free(struct script *s)
     struct script_sent *x;
 
     dut_close(s);
+    if (s->o->live && s->o->live->middle)
+        s->o->live->middle->end(s->o->live->middle->user);
     if (s->o->live)
         s->o->live->sim = NULL;
     for (unsigned h = 0; h < NET_HOSTS; h++)

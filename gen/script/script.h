@@ -24,16 +24,17 @@ struct script_opts {
     bool has_psn;             /* `psn` is the starting PSN of queue pairs without psn=, in place of a random one */
     uint32_t psn;             /* 24 bits */
     bool verbose;             /* report every packet in *out */
-    struct script_live *live; /* host b is a live peer; NULL: both hosts are simulated */
-    /* host b is driven by its agent, in virtual time, or on a real network (`live`); NULL: by the scenario itself */
-    const struct script_dut *dut;
+    struct script_live *live; /* host b is a live peer, or both hosts are; NULL: both are simulated */
+    /* By host: it is driven by its agent, in virtual time, or on a real network (`live`); NULL: by the scenario itself.
+     * On a real network host b is such a device if any is. */
+    const struct script_dut *dut[NET_HOSTS];
     /* A line with metric=NAME was met: the time between the packet matched before and its first packet, ns. NULL:
      * nobody asks. */
     void (*measured)(void *user, const struct token *name, ns_t time);
-    /* Get the counters of a device under test, as its agent tells them, before the first line and behind the last one;
-     * NULL: nobody asks. */
+    /* Get the counters of host b, a device under test, as its agent tells them, before the first line and behind the
+     * last one; NULL: nobody asks. */
     struct buf *counters[2];
-    /* A device under test has chosen a value. NULL: nobody asks. */
+    /* Host b, a device under test, has chosen a value. NULL: nobody asks. */
     void (*chosen)(void *user, enum script_chosen kind, uint32_t value);
     void *user;
 };

@@ -49,12 +49,13 @@ struct script {
     struct script_opts *o;
     bool started; /* the hosts exist */
     struct sim sim;
-    struct text_error err; /* syntax error of the current line */
-    bool failed;           /* the syntax is right, but the line expects what did not happen */
-    bool unsupported;      /* failed: the device under test lacks what the line needs */
-    bool broken;           /* failed: the session with the device under test ended */
-    struct dut *dut;       /* host b is a device under test; NULL: it is not */
-    ns_t seen_at;          /* time of the latest packet that a line matched */
+    struct text_error err;       /* syntax error of the current line */
+    bool failed;                 /* the syntax is right, but the line expects what did not happen */
+    bool unsupported;            /* failed: the device under test lacks what the line needs */
+    bool broken;                 /* failed: the session with the device under test ended */
+    struct dut *duts[NET_HOSTS]; /* by host: the session with its agent; NULL: it is no device under test */
+    struct dut *dut; /* the one that the functions of dut.c are about; NULL: there is no device under test */
+    ns_t seen_at;    /* time of the latest packet that a line matched */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS]; /* by host: queue of sent frames */
     struct prng prng;                                           /* starting PSNs and the like */
     uint32_t pd[NET_HOSTS][SCRIPT_PDS];                         /* handles; 0: not allocated yet */
@@ -168,11 +169,13 @@ void script_free(struct script *s);
 /* Checks at the end, after all lines were met: unfinished work, and rules that an endpoint broke without a fault. */
 void script_final_checks(struct script *s);
 
-/* The device under test (dut.c). All of it concerns host b, whose objects have replicas on this side; in functions that
- * return a bool, false means s->failed. */
-/* Whether `host` is one. */
-bool script_is_dut(const struct script *s, unsigned host);
-/* Begin the session, if there is a device under test; end it. */
+/* Devices under test (dut.c). Their objects have replicas on this side; in functions that return a bool, false means
+ * s->failed. */
+/* Whether `host` is one; if so, the functions below are about this one from then on. */
+bool script_is_dut(struct script *s, unsigned host);
+/* Whether both hosts are. */
+bool script_between(const struct script *s);
+/* Begin the sessions with all devices under test; end them. */
 bool dut_open(struct script *s);
 void dut_close(struct script *s);
 /* Fail, because agents lack something: `what` says so. Returns false. */
@@ -184,26 +187,30 @@ bool dut_window(struct script *s, struct script_mem *m, uint32_t pd, unsigned ty
 /* Deregister or deallocate it: 0 or a negative errno. */
 int dut_dereg(struct script *s, const struct script_mem *m);
 /* The L_Key of a region of either host. */
-uint32_t script_lkey(const struct script *s, const struct script_mem *m);
+uint32_t script_lkey(struct script *s, const struct script_mem *m);
 /* The address of its memory, for inline data. */
 uint64_t dut_inline(const struct script *s, const struct script_mem *m);
 /* Read a place in its memory into the local copy. */
 bool dut_fetch(struct script *s, const struct script_place *p);
 bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit);
-/* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, and announce its QPN to host a; bring it to
- * RTS. */
+/* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, and announce its QPN to the other host; bring
+ * it to RTS. */
 bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite);
 bool dut_join(struct script *s, const struct sim_conn *c);
-/* Connections by RDMA-CM (dut_cm.c): listen for them; take the request that host a sends, and accept it; connect to
- * host a, until that has answered; send the DREQ; take what has come of the connection into c->state. */
+/* Connections by RDMA-CM (dut_cm.c): listen for them; take the request that the other host sends, and accept it; send
+ * one to the other host, then wait until that has answered; send the DREQ; take what has come of the connection into
+ * c->state. */
 bool dut_listen(struct script *s, const struct sim_conn *c);
 bool dut_accept(struct script *s, struct sim_conn *c);
 bool dut_connect(struct script *s, struct sim_conn *c);
+bool dut_connected(struct script *s, struct sim_conn *c);
 bool dut_disconnect(struct script *s, struct sim_conn *c);
+/* Between two devices under test, `host` has sent a frame: a REQ or REP says with which PSN the other one begins. */
+void dut_cm_seen(struct script *s, unsigned host, const uint8_t *data, uint32_t len);
 /* In virtual time, for struct sim_app (its user is the script): time does not go on before an event is taken. */
 ns_t dut_cm_run(void *user, ns_t now);
 void dut_cm_state(struct script *s, struct sim_conn *c);
-/* Whether it has atomics; false: s->failed is set. True without a device under test. */
+/* Whether all devices under test have atomics; false: s->failed is set. */
 bool dut_has_atomics(struct script *s);
 /* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */
 int dut_modify(struct script *s, const struct sim_conn *c, enum qp_state state);

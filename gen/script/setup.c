@@ -24,6 +24,9 @@ bool script_net(struct script *s, const struct token *t, unsigned n)
 {
     unsigned dirs = 3;
 
+    if (s->o->live && s->o->live->middle)
+        return dut_lacks(s, "the network between two devices is a real one");
+
     if (n && (token_is(t, "a>b") || token_is(t, "b>a"))) {
         dirs = *t->p == 'a' ? 1 : 2;
         t++;
@@ -53,11 +56,14 @@ static bool host_fault(struct script *s, struct ep_config *c, unsigned h, const 
     return true;
 }
 
-static bool host_policy(struct script *s, struct ep_config *c, const struct token *key, const struct token *v)
+static bool host_policy(struct script *s, struct ep_config *c, unsigned h, const struct token *key,
+                        const struct token *v)
 {
     struct token name, rest = {"0", 1, 0}, arg, wait = {"0", 1, 0};
     char word[24] = "";
 
+    if (s->o->dut[h])
+        return dut_lacks(s, "it answers as it does, and nobody tells it how");
     token_cut(v, '/', &name, &rest);
     token_cut(&rest, '/', &arg, &wait);
     memcpy(word, name.p, min_u32(name.len, sizeof word - 1));
@@ -144,7 +150,7 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
     } else if (token_is(&key, "fault")) {
         return host_fault(s, c, h, &v);
     } else if (token_is(&key, "ack") || token_is(&key, "answer") || token_is(&key, "window")) {
-        return host_policy(s, c, &key, &v);
+        return host_policy(s, c, h, &key, &v);
     } else if (token_is(&key, "cc") || token_is(&key, "cnp")) {
         return host_congestion(s, &c->congestion, &key, &v);
     } else if (token_is(&key, "vlan")) {
@@ -254,13 +260,16 @@ static const struct {
     {"hops", 255, offsetof(struct ep_peer, av.hop_limit)},
 };
 
-/* Join the queue pairs of a connection; on the device under test first, so that it is ready. */
+/* Join the queue pairs of a connection; on devices under test first, so that they are ready. */
 static bool join(struct script *s, const struct token *t, struct sim_conn *c)
 {
     int err;
 
-    if (!script_exchange(s, c) || (s->dut && !dut_join(s, c)))
+    if (!script_exchange(s, c))
         return false;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (script_is_dut(s, h) && !dut_join(s, c))
+            return false;
     err = sim_conn_join(&s->sim, c);
     return err == 0 || text_fail(&s->err, t, "the queue pairs cannot be joined: %s", strerror(-err));
 }
@@ -386,21 +395,22 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     c.max_inline = 256;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c.pd[h] = script_pd(s, h, 0);
-        if (s->o->live && s->o->dut)
+        if (s->o->live && s->dut)
             c.peer[h].timeout = LIVE_TIMEOUT;
         c.psn[h] = s->o->has_psn ? s->o->psn : (uint32_t)prng_next(&s->prng) & 0xffffff;
     }
     if (!qp_words(s, &c, &l, t + 2, n - 2))
         return false;
-    if (s->o->live && s->dut && c.peer[0].path_mtu > s->o->live->live->mtu)
-        return dut_lacks(s, "this interface carries no path MTU of that size");
-    if (s->o->live && c.peer[0].path_mtu > s->o->live->live->mtu)
-        return text_fail(&s->err, t, "the interface carries a path MTU of %u bytes at most", s->o->live->live->mtu);
+    if (s->o->live && s->o->live->live && c.peer[0].path_mtu > s->o->live->live->mtu)
+        return s->dut ? dut_lacks(s, "this interface carries no path MTU of that size")
+                      : text_fail(&s->err, t, "the interface carries a path MTU of %u bytes at most",
+                                  s->o->live->live->mtu);
     conn = sim_conn_add(&s->sim, &c, &err);
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
-    if (s->dut && !dut_qp(s, conn, &c, l.awrite))
-        return false;
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        if (script_is_dut(s, h) && !dut_qp(s, conn, &c, l.awrite))
+            return false;
     return l.fresh || l.cm || join(s, t, conn);
 }
 
@@ -437,19 +447,32 @@ static bool call_cm(struct script *s, const struct token *t, unsigned n, const c
     return err == 0 || text_fail(&s->err, t, "%s: %s", what, strerror(-err));
 }
 
-/* With a device under test: "connect N unheard" if it does not listen. */
+/* Send a REQ: a device under test by its agent. */
+static bool send_req(struct script *s, const struct token *t, struct sim_conn *c, unsigned host)
+{
+    int err;
+
+    if (script_is_dut(s, host))
+        return dut_connect(s, c);
+    err = sim_conn_connect(&s->sim, c, host);
+    return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
+}
+
+/* With devices under test: "connect N unheard" if the other host does not listen. */
 static bool dut_connects(struct script *s, const struct token *t, unsigned n)
 {
-    bool unheard = n == 2 && token_is(&t[1], "unheard");
+    bool unheard = n == 2 && token_is(&t[1], "unheard"), heard;
     struct sim_conn *c;
     unsigned host;
 
     if (!conn_and_host(s, t, unheard ? 1 : n, &c, &host))
         return false;
-    if (host)
-        return dut_connect(s, c);
-    return (unheard || dut_listen(s, c)) && call_cm(s, t, 1, "connect", sim_conn_connect) &&
-           (unheard || dut_accept(s, c));
+    heard = !unheard && s->duts[host ^ 1];
+    if (heard && !(script_is_dut(s, host ^ 1) && dut_listen(s, c)))
+        return false;
+    if (!send_req(s, t, c, host) || (heard && !(script_is_dut(s, host ^ 1) && dut_accept(s, c))))
+        return false;
+    return !script_is_dut(s, host) || dut_connected(s, c);
 }
 
 bool script_connect(struct script *s, const struct token *t, unsigned n)
@@ -467,9 +490,7 @@ bool script_disconnect(struct script *s, const struct token *t, unsigned n)
     struct sim_conn *c;
     unsigned host;
 
-    if (!s->dut)
-        return call_cm(s, t, n, "disconnect", sim_conn_disconnect);
     if (!conn_and_host(s, t, n, &c, &host))
         return false;
-    return host ? dut_disconnect(s, c) : call_cm(s, t, n, "disconnect", sim_conn_disconnect);
+    return script_is_dut(s, host) ? dut_disconnect(s, c) : call_cm(s, t, n, "disconnect", sim_conn_disconnect);
 }

@@ -12,6 +12,8 @@ from lab import SLOW, is_rdma
 
 MTU = 4200  # so that the path MTU may be 4096
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gen", "conform", "known_rxe.tsv")
+# --full also plays the tests that take long; `make soak` does.
+LENGTH = "--full" if os.environ.get("CONFORMANCE_FULL") else "--quick"
 # What neither the guest's soft-RoCE nor its libibverbs has.
 LACKED = {"atom/device-write8", "atom/write8", "xrc/device-sends", "wire/rocev1"}
 # The tests cause every error that the guest counts.
@@ -30,7 +32,7 @@ def listed():
         return sorted({line.split("\t")[0] for line in f.read().splitlines() if line and line[0] != "#"})
 
 
-def conformance(lab, guest, port, *words, token=TOKEN, timeout=170):
+def conformance(lab, guest, port, *words, token=TOKEN, timeout=900 if LENGTH == "--full" else 170):
     """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it."""
     lab.expect(**ERRORS)
     if guest.run("netstat -ltn | grep -q :18517")[0] != 0:
@@ -57,7 +59,7 @@ def groups():
 
 
 def quick(lab, guest, port, chosen):
-    status, card, said = conformance(lab, guest, port, "--quick", "--profile", "rxe", "--keep", lab.path("kept"), *chosen)
+    status, card, said = conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *chosen)
     assert card, said
     odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED]
     assert not odd and status == 0, "\n".join([said, *odd])

@@ -123,7 +123,7 @@ static void broken_stop(void *user)
 
 static enum script_result play(const char *name, const char *text, const struct script_dut *dut, struct buf *out)
 {
-    struct script_opts o = {.dut = dut};
+    struct script_opts o = {.dut = {NULL, dut}};
 
     sim_config_init(&o.sim, 5);
     o.sim.no_cm = true;
@@ -136,7 +136,7 @@ Test(conform, a_session_that_breaks_at_any_line_ends_the_scenario)
     static const char text[] = "qp 1 rc\nmem b.dst 64 fill=seq\nmem a.src 64\nb post recv 1 dst\na post send 1 src\n"
                                "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\nb event none 1ms\nb state 1 RTS\n";
     static const char *const answers[] = {"", "nonsense\n", "1\n", "! wc\n", "! event\n", "999 ok\n", "\n\n\n"};
-    struct twin_dut *t = twin_dut_new(&twin);
+    struct twin_dut *t = twin_dut_new(&twin, 1);
     struct script_dut broken = {.start = broken_start, .ask = broken_ask, .stop = broken_stop, .user = twin.user};
     enum script_result r = SCRIPT_BROKEN;
     unsigned n = 0;
@@ -195,7 +195,7 @@ Test(conform, what_the_device_lacks_is_unsupported_and_what_the_set_up_lacks_is_
         {"post recv", "err EINVAL no", recv, SCRIPT_FAILED, "EINVAL"},
         {"post recv", "err ENOSYS no", recv, SCRIPT_UNSUPPORTED, "ENOSYS"},
     };
-    struct twin_dut *t = twin_dut_new(&twin);
+    struct twin_dut *t = twin_dut_new(&twin, 1);
     struct script_dut dut = twin;
 
     dut.ask = altered_ask;
@@ -223,7 +223,7 @@ static char *whole_file(const char *path)
 /* Scenarios between two endpoints hold as well if one of them is behind its agent: the device answers as before. */
 Test(conform, scenarios_hold_with_the_twin_as_host_b)
 {
-    struct twin_dut *t = twin_dut_new(&twin);
+    struct twin_dut *t = twin_dut_new(&twin, 1);
     unsigned good = 0, lacking = 0;
     glob_t g;
 
