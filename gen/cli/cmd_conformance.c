@@ -8,6 +8,7 @@
 #include "gen/conform/remote.h"
 #include "gen/conform/twin.h"
 #include "gen/endpoint/faults.h"
+#include "gen/peers/perftest.h"
 #include "gen/sim/traffic.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@ static const struct opt_def defs[] = {
     {OPT_TWINS, "two twins play against each other"},
     {OPT_BETWEEN, "two devices play against each other, and this host forwards what passes between them; to be\n"
                   "given twice: the interface towards the first HOST, and that towards the second one"},
+    {OPT_EXCHANGE, "HOST has no agent, but runs perftest (ib_write_bw), pingpong (ibv_rc_pingpong) or rping (-s):\n"
+                   "the tests that can be played with it"},
     {OPT_LIST, "list the tests, and run none"},
     {OPT_COVERAGE, "list what can be asked of a device, the tests that ask it, and what is not asked"},
     {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
@@ -64,6 +67,9 @@ static const struct opt_clash clashes[] = {
     {KEY_TWIN, KEY_LIST, 0, NULL},
     {KEY_TWIN, KEY_TWINS, 0, NULL},
     {KEY_QUICK, KEY_FULL, 0, NULL},
+    {KEY_EXCHANGE, KEY_BETWEEN, 0, NULL},
+    {KEY_EXCHANGE, KEY_TOKEN_FILE, 0, NULL},
+    {KEY_EXCHANGE, 0, WITH_TWIN | WITH_STORED, "is for a program without an agent: give HOST"},
     {KEY_TWINS, KEY_LIST, 0, NULL},
     {KEY_TWINS, KEY_STORED, 0, NULL},
     {KEY_TWINS, KEY_COVERAGE, 0, NULL},
@@ -115,7 +121,9 @@ struct job {
         struct script_dut dut;
     } end[NET_HOSTS]; /* the device is the second one, host b of the tests; the first one only if there are two */
     struct between middle;
-    struct buf who; /* what is tested */
+    const char *exchange; /* name of the program without an agent; NULL: there is an agent */
+    int with;             /* enum conform_peer */
+    struct buf who;       /* what is tested */
     char judge[4096], temporary[300];
     struct conform_outcome outcome[CONFORM_TESTS];
     unsigned n;
@@ -228,6 +236,10 @@ static int option(struct job *j, int key, const char *arg)
         return 0;
     case KEY_FULL:
         return 0;
+    case KEY_EXCHANGE:
+        j->exchange = arg;
+        j->with = conform_peer_find(arg);
+        return j->with >= 0 ? 0 : cli_error("--exchange %s: expected perftest, pingpong or rping", arg);
     case KEY_REPEAT:
         return option_repeat(j, arg);
     case KEY_SEED:
@@ -254,6 +266,12 @@ static int option(struct job *j, int key, const char *arg)
     }
 }
 
+/* Whether the options leave a test. */
+static bool is_wanted(const struct job *j, const struct conform_test *t)
+{
+    return j->level[t->level] && !(j->quick && t->slow) && !(j->exchange && !(t->peers >> j->with & 1));
+}
+
 /* Choose the tests that the operands name; all without one. */
 static int choose(struct job *j, char **names, int n)
 {
@@ -266,8 +284,7 @@ static int choose(struct job *j, char **names, int n)
             return cli_error("conformance: there is no test '%s': --list shows them", names[i]);
     }
     for (unsigned k = 0; k < j->battery.n; k++)
-        j->chosen[k] =
-            (j->chosen[k] || n == 0) && j->level[j->battery.test[k].level] && !(j->quick && j->battery.test[k].slow);
+        j->chosen[k] = (j->chosen[k] || n == 0) && is_wanted(j, &j->battery.test[k]);
     return 0;
 }
 
@@ -276,7 +293,7 @@ static int take_host(struct end *e, const char *arg)
 {
     const char *colon = strrchr(arg, ':');
     bool six = *arg == '[';
-    uint64_t port = AGENT_PORT;
+    uint64_t port = e->port;
     size_t len;
 
     if (six ? colon && colon < strchr(arg, ']') : colon && strchr(arg, ':') != colon)
@@ -323,9 +340,11 @@ static int operands(struct job *j, char **arg, int n)
         return cli_error("--between %s: a second interface is expected, towards the second device", j->between[0]);
     if ((j->stored || j->coverage) && n)
         return cli_error("conformance: %s: with --%s no test is run", *arg, j->stored ? "stored" : "coverage");
+    for (int i = 0; i < hosts; i++)
+        j->end[NET_HOSTS - hosts + i].port = j->exchange ? PERFTEST_PORT : AGENT_PORT;
     for (int i = 0; i < hosts && status == 0; i++)
         status = take_host(&j->end[NET_HOSTS - hosts + i], arg[i]);
-    if (status == 0 && hosts)
+    if (status == 0 && hosts && !j->exchange)
         status = read_token(j);
     j->config.peer = j->end[1].gid;
     return status ? status : choose(j, arg + hosts, n - hosts);
@@ -572,6 +591,18 @@ static int run_between(struct job *j)
     return status;
 }
 
+/* A program without an agent. */
+static int run_foreign(struct job *j)
+{
+    j->run.dut = NULL;
+    j->peer.lenient = true;
+    j->peer.perftest = j->peer.has_memory = j->with == CONFORM_PERFTEST;
+    j->peer.host = j->tcp ? j->tcp : j->end[1].host;
+    j->peer.port = j->end[1].port;
+    buf_printf(&j->who, "%s: %s, without an agent", live_addr_str(j->end[1].gid), j->exchange);
+    return run_tests(j);
+}
+
 /* One device, and this host as the other end. */
 static int run_device(struct job *j)
 {
@@ -585,7 +616,7 @@ static int run_device(struct job *j)
         return status;
     j->peer.live = &j->live;
     memcpy(j->peer.peer, j->end[1].gid, 16);
-    return live_cli_close(&j->live, &j->config, run_remote(j, 1));
+    return live_cli_close(&j->live, &j->config, j->exchange ? run_foreign(j) : run_remote(j, 1));
 }
 
 static int run_on_network(struct job *j)

@@ -82,6 +82,30 @@ static bool take_rules(struct conform_test *t, struct token rest, unsigned line,
     return true;
 }
 
+static const char *const peers[CONFORM_PEERS] = {"perftest", "pingpong", "rping"};
+
+int conform_peer_find(const char *name)
+{
+    for (int i = 0; i < CONFORM_PEERS; i++)
+        if (strcmp(name, peers[i]) == 0)
+            return i;
+    return -1;
+}
+
+static bool take_peers(struct conform_test *t, struct token rest, unsigned line, struct buf *err)
+{
+    while (rest.len) {
+        struct token w = word(&rest);
+        unsigned i = 0;
+        while (i < CONFORM_PEERS && !token_is(&w, peers[i]))
+            i++;
+        if (i == CONFORM_PEERS)
+            return bad(err, line, "peers: expected perftest, pingpong or rping");
+        t->peers |= (uint8_t)(1u << i);
+    }
+    return true;
+}
+
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
 {
     unsigned line = 0;
@@ -101,6 +125,9 @@ bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
             t->anchor = rest;
         } else if (token_is(&w, "rules") && !t->script.len) {
             if (!take_rules(t, rest, line, err))
+                return false;
+        } else if (token_is(&w, "peers") && !t->script.len) {
+            if (!take_peers(t, rest, line, err))
                 return false;
         } else if (token_is(&all, "slow") && !t->script.len) {
             t->slow = true;

@@ -17,6 +17,11 @@ enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFORM, CONFORM_LEVEL
 /* "M", "S", "I". */
 const char *conform_level_str(enum conform_level l);
 
+/* Programs that take part without an agent: ib_write_bw, ibv_rc_pingpong, rping -s. */
+enum conform_peer { CONFORM_PERFTEST, CONFORM_PINGPONG, CONFORM_RPING, CONFORM_PEERS };
+/* By the name "perftest", "pingpong", "rping"; -1: there is none. */
+int conform_peer_find(const char *name);
+
 /* A test: texts of the battery, which are not terminated. */
 struct conform_test {
     char id[40]; /* "nak/seq-gap": group and name */
@@ -25,6 +30,7 @@ struct conform_test {
     struct token anchor; /* the source: compliance ids and sections */
     enum rule rules[CONFORM_RULES];
     unsigned n_rules;
+    uint8_t peers;       /* bits 1 << enum conform_peer: it can be played with this one */
     bool slow;           /* on a real network it takes more than a few seconds */
     struct token script; /* the scenario */
     unsigned line;       /* of the battery, at which it begins */
@@ -35,8 +41,8 @@ struct conform_battery {
     unsigned n;
 };
 
-/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "slow" and the lines of the scenario.
- * False with the reason in *err. */
+/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow" and the lines
+ * of the scenario. False with the reason in *err. */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* The battery that is part of the program. */
 const char *conform_text(void);
@@ -90,7 +96,7 @@ struct conform_run {
     unsigned n_faults;
     /* On a real network; NULL: in virtual time. The caller has filled its members live, peer, patience and tolerance;
      * its `live` has the callback script_live_frame(), with the struct as its user. Of two devices: middle, ends,
-     * patience and tolerance. */
+     * patience and tolerance. Of a program without an agent: as for script_live_init(), with `lenient`. */
     struct script_live *live;
     ns_t limit;                        /* longest that a test may take on a real network, ns */
     const struct known_profile *known; /* deviations of the device that are known; NULL: none */

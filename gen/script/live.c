@@ -7,7 +7,6 @@
 #include "gen/script/script_impl.h"
 
 #include "dissect/pkt.h"
-#include "gen/peers/pingpong.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -360,15 +359,32 @@ static enum script_part refuse(struct script *s, const struct token *t, const ch
     return PART_NEITHER;
 }
 
+/* Whether a line asks what the other host's program was told, or what is in its memory. */
+static bool asks_other(const struct script *s, const struct token *t, unsigned n)
+{
+    static const char *const asks[] = {"wc", "state", "mem", "event", "up", "down", "failed", NULL};
+
+    if (n < 2 || t->len != 1)
+        return false;
+    if (token_is(t, other(s)))
+        return is_one_of(&t[1], asks);
+    return n == 5 && token_is(&t[1], "mem") && t[4].len > 1 && t[4].p[0] == *other(s) && t[4].p[1] == '.';
+}
+
 /* The side that executes a statement with a foreign peer, which executes none. */
 static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
 {
     static const char *const places[] = {"to", "from", "at", NULL};
     static const char *const theirs[] = {"srq", "mw", "mr", "dereg", NULL};
+    struct script_live *v = s->o->live;
 
     for (unsigned i = 3; i + 1 < n && token_is(&t[1], "post") && part == PART_OURS; i++)
         if (is_one_of(&t[i], places) && !s->o->live->has_memory)
             return refuse(s, &t[i + 1], "the memory of the live peer is not known: give --rkey and --va");
+    if (v->lenient && asks_other(s, t, n)) {
+        v->passed_over++;
+        return PART_NEITHER;
+    }
     if (token_is(t, "host") && n > 1 && token_is(&t[1], other(s)))
         return refuse(s, &t[1], "host b is a live peer: its habits are its own");
     if (is_one_of(t, theirs) && n > 1 && t[1].len > 1 && t[1].p[0] == *other(s))
@@ -394,63 +410,6 @@ enum script_part script_part_of(struct script *s, const struct token *t, unsigne
     if (s->o->dut[1])
         return PART_OURS;
     return s->o->live->control.fd < 0 ? foreign_part(s, t, n, part) : part;
-}
-
-/* --- Foreign peers ---------------------------------------------------------------------------- */
-
-void script_adopt(struct script *s, struct script_mem *m)
-{
-    const struct script_live *v = s->o->live;
-
-    if (!v || v->control.fd >= 0 || m->host == v->wire.local || !v->has_memory)
-        return;
-    m->iova = v->va;
-    m->key = v->rkey;
-}
-
-/* The TCP exchange of ibv_*_pingpong: send our half, receive the peer's. */
-static int swap_addresses(struct script_live *v, const struct pingpong_addr *own, struct pingpong_addr *theirs)
-{
-    char text[PINGPONG_TEXT], done[] = "done";
-    struct chan c;
-    int r = chan_dial(&c, v->live, v->host, v->port, v->patience);
-
-    if (r < 0)
-        return r;
-    pingpong_addr_put(text, own);
-    r = chan_send(&c, text, sizeof text);
-    if (r == 0)
-        r = chan_recv(&c, text, sizeof text);
-    if (r == 0)
-        r = pingpong_addr_get(theirs, text) ? chan_send(&c, done, sizeof done) : -EPROTO;
-    chan_close(&c);
-    return r;
-}
-
-bool script_exchange(struct script *s, struct sim_conn *c)
-{
-    struct script_live *v = s->o->live;
-    struct pingpong_addr own = {0}, theirs;
-    struct conns *t;
-    unsigned h;
-    int r;
-
-    if (!v || v->control.fd >= 0 || s->dut)
-        return true;
-    h = v->wire.local;
-    own.qpn = ep_qp(s->sim.ep[h], c->qp[h])->qpn;
-    own.psn = c->peer[h].sq_psn;
-    memcpy(own.gid, s->sim.addr[h].gid, 16);
-    r = swap_addresses(v, &own, &theirs);
-    if (r < 0)
-        return text_fail(&s->err, NULL, "no addresses were exchanged with %s, port %u: %s", v->host, v->port,
-                         strerror(-r));
-    c->peer[h].qpn = c->remote_qpn[h] = theirs.qpn;
-    c->peer[h].rq_psn = theirs.psn;
-    t = event_conns(s->sim.events);
-    conns_set_qpn(t, c->number, h ^ 1, theirs.qpn);
-    t->c[c->number - 1].psn[h ^ 1] = theirs.psn;
-    return true;
 }
 
 /* --- Start ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* layer 3 (script): scenarios against a live peer: host a is this rdmagen, on a real network; host b is another rdmagen
- * that executes the statements of host b, any program with the TCP exchange of ibv_rc_pingpong, or a device under test
- * (script_opts.dut). */
+ * that executes the statements of host b, any program with the TCP exchange of ibv_rc_pingpong or ib_write_bw, or a
+ * device under test (script_opts.dut). */
 #ifndef RDMATRACE_GEN_SCRIPT_LIVE_H
 #define RDMATRACE_GEN_SCRIPT_LIVE_H
 
@@ -36,7 +36,12 @@ struct script_live {
     const char *host;     /* foreign peer: where to exchange queue pairs by TCP */
     uint16_t port;        /* of `host` */
     uint8_t peer[16];     /* GID of the other host */
-    bool has_memory;      /* foreign peer: its memory is at `va` under `rkey` */
+    bool perftest;        /* foreign peer: ib_write_bw, which says where its memory is; else ibv_*_pingpong */
+    bool lenient;         /* foreign peer: lines that ask it are passed over, and counted */
+    unsigned passed_over; /* so many, since the caller set it to 0 */
+    struct chan exchange; /* foreign peer: open until the scenario ends, if `exchanging` */
+    bool exchanging;
+    bool has_memory; /* foreign peer: its memory is at `va` under `rkey` */
     uint32_t rkey;
     uint64_t va;
     ns_t patience;                      /* longest wait of an expectation, ns */

@@ -275,20 +275,28 @@ bool script_start(struct script *s)
     return r == 0 ? dut_open(s) : text_fail(&s->err, NULL, "the hosts cannot be set up: %s", strerror(-r));
 }
 
-void script_free(struct script *s)
+void script_forget_sent(struct script *s)
 {
     struct script_sent *x;
 
-    dut_close(s);
-    if (s->o->live && s->o->live->middle)
-        s->o->live->middle->end(s->o->live->middle->user);
-    if (s->o->live)
-        s->o->live->sim = NULL;
     for (unsigned h = 0; h < NET_HOSTS; h++)
         while ((x = s->sent[h])) {
             s->sent[h] = x->next;
             free(x);
         }
+    memset(s->sent_last, 0, sizeof s->sent_last);
+}
+
+void script_free(struct script *s)
+{
+    dut_close(s);
+    if (s->o->live)
+        script_exchange_end(s->o->live);
+    if (s->o->live && s->o->live->middle)
+        s->o->live->middle->end(s->o->live->middle->user);
+    if (s->o->live)
+        s->o->live->sim = NULL;
+    script_forget_sent(s);
     if (s->started)
         sim_free(&s->sim);
     else

@@ -155,8 +155,9 @@ bool script_fetch(struct script *s, const struct script_place *p);
 bool script_end(struct script *s);
 /* With a foreign peer: place host b's region `m` at --va, under --rkey. */
 void script_adopt(struct script *s, struct script_mem *m);
-/* Exchange QPN, PSN and GID with a foreign peer. */
+/* Exchange QPN, PSN and GID with a foreign peer (foreign.c); end what is left of the exchange. */
 bool script_exchange(struct script *s, struct sim_conn *c);
+void script_exchange_end(struct script_live *v);
 /* How long an expectation waits, and the tolerance of its times; ns. */
 ns_t script_patience(const struct script *s);
 ns_t script_tolerance(const struct script *s);
@@ -252,6 +253,8 @@ bool script_mig_state(struct script *s, const struct token *v, uint8_t *state);
 bool script_errno(struct script *s, const struct token *v, int *err);
 /* Run the hosts until `cond` holds; false if it does not within `limit` ns. */
 bool script_until(struct script *s, bool (*cond)(struct script *, void *), void *arg, ns_t limit);
+/* Forget the frames that no line has matched or skipped yet. */
+void script_forget_sent(struct script *s);
 /* Report a failed expectation: a line with the file, the line number and the text. Returns false. */
 bool script_fail(struct script *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -395,7 +395,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     c.max_inline = 256;
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c.pd[h] = script_pd(s, h, 0);
-        if (s->o->live && s->dut)
+        if (s->o->live && (s->dut || s->o->live->lenient))
             c.peer[h].timeout = LIVE_TIMEOUT;
         c.psn[h] = s->o->has_psn ? s->o->psn : (uint32_t)prng_next(&s->prng) & 0xffffff;
     }
