@@ -95,6 +95,8 @@ static void note_event(struct script *s, const char *line)
     char text[64];
 
     dut_word(line, "name", text, sizeof text);
+    if (strncmp(line, "! notify", 8) == 0)
+        e.type = EP_EV_CQ_NOTIFY;
     for (unsigned i = 0; i <= EP_EV_PATH_MIG_ERR; i++)
         if (strcmp(text, ep_event_str((enum ep_event_type)i)) == 0)
             e.type = (uint8_t)i;
@@ -120,7 +122,7 @@ static const char *take_lines(struct script *s)
             *next++ = '\0';
         if (strncmp(line, "! wc ", 5) == 0)
             note_wc(d, line);
-        else if (strncmp(line, "! event ", 8) == 0)
+        else if (strncmp(line, "! event ", 8) == 0 || strncmp(line, "! notify", 8) == 0)
             note_event(s, line);
         else if (strncmp(line, "! cm ", 5) == 0)
             dut_cm_note(d, line);

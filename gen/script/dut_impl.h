@@ -45,6 +45,7 @@ struct dut {
         bool type1;
     } mem[SCRIPT_MEMS];              /* as script.mem */
     char srq[SCRIPT_SRQS][DUT_NAME]; /* as script.srq */
+    char channel[DUT_NAME];          /* of the completion queues that may be armed */
     bool atomics;                    /* its capabilities: atomics */
     uint32_t flags;                  /* device_cap_flags; all ones: not known */
     uint64_t more_flags;             /* device_cap_flags_ex; all ones: not known */

@@ -168,7 +168,7 @@ static const char *qp_name(const struct script *s, const struct sim_conn *c)
     return s->dut->conn[c->number - 1].qp;
 }
 
-bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite)
+bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite, bool notify)
 {
     static const char *const types[QP_TYPES] = {
         [QPT_RC] = "rc", [QPT_UC] = "uc", [QPT_UD] = "ud", [QPT_XRC_INI] = "xrc_send"};
@@ -186,7 +186,14 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
         return dut_lacks(s, "its port carries no path MTU of that size (active_mtu)");
     cq = s->dut->conn[c->number - 1].cq;
     qp = s->dut->conn[c->number - 1].qp;
+    if (notify && !*s->dut->channel) {
+        dut_begin(s, "channel");
+        if (!dut_make(s, "channel", s->dut->channel))
+            return false;
+    }
     dut_begin(s, "cq n=%u", cells < CELLS ? cells : CELLS);
+    if (notify)
+        buf_printf(&s->dut->line, " channel=%s", s->dut->channel);
     if (!domain || !dut_make(s, "cq", cq))
         return false;
     dut_begin(s, "qp type=%s pd=%s cq=%s max_send_wr=%u max_recv_wr=%u max_send_sge=%u max_recv_sge=%u max_inline=%u",
@@ -387,6 +394,12 @@ bool dut_posted(struct script *s, int r, int fails)
         return !s->failed &&
                (r == -fails || script_fail(s, "posting should fail with %s, but it works", strerror(fails)));
     return dut_refused(s, r);
+}
+
+bool dut_arm(struct script *s, const struct sim_conn *c, bool solicited)
+{
+    dut_begin(s, "cq arm cq=%s solicited=%u", s->dut->conn[c->number - 1].cq, solicited);
+    return dut_must(s) != NULL;
 }
 
 /* --- Completions and events ------------------------------------------------------------------- */

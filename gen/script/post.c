@@ -3,7 +3,8 @@
 
 #include <errno.h>
 
-#define SGE_MAX 8
+#define SGE_MAX   8
+#define TIMES_MAX 1000 /* most receives of a line */
 
 /* A parsed "post" line. */
 struct post_line {
@@ -210,7 +211,19 @@ static bool posted(struct script *s, int r, int fails)
     return script_fail(s, "posting fails: %s", strerror(-r));
 }
 
-/* Execute "recv CONN PIECES [id=N] [fails=E]" or "srq NAME PIECES ...". */
+/* Post a receive to a queue pair, or to `q` if it is not NULL. */
+static bool post_one(struct script *s, unsigned host, const struct sim_conn *c, const struct script_srq *q,
+                     const struct recv_wr *wr, int fails)
+{
+    if (script_is_dut(s, host))
+        return dut_posted(s, dut_post_recv(s, c, q, wr), fails);
+    return posted(s,
+                  q ? ep_post_srq_recv(s->sim.ep[host], q->handle, wr, s->sim.now)
+                    : ep_post_recv(s->sim.ep[host], c->qp[host], wr, s->sim.now),
+                  fails);
+}
+
+/* Execute "recv CONN PIECES [id=N] [times=N] [fails=E]" or "srq NAME PIECES ...". */
 static bool post_recv(struct script *s, unsigned host, const struct token *t, unsigned n, bool srq)
 {
     struct sge sge[SGE_MAX];
@@ -218,8 +231,8 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     struct script_srq *q = NULL;
     struct sim_conn *c = NULL;
     struct token key, v;
-    uint64_t id;
-    int fails = 0, r;
+    uint64_t times = 1;
+    int fails = 0;
 
     if (n < 2)
         return text_fail(&s->err, NULL, "post: expected a queue and memory");
@@ -230,19 +243,17 @@ static bool post_recv(struct script *s, unsigned host, const struct token *t, un
     for (unsigned i = 2; i < n; i++) {
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "post: '%.*s' is not understood", (int)t[i].len, t[i].p);
-        if (token_is(&key, "fails")
-                ? !script_errno(s, &v, &fails)
-                : !token_is(&key, "lkey") && (!script_num(s, &v, UINT64_MAX, &id) || ((wr.wr_id = id), false)))
-            return false;
-        if (token_is(&key, "lkey") && !take_key(s, host, &v, &sge[0].lkey))
+        if (token_is(&key, "fails")   ? !script_errno(s, &v, &fails)
+            : token_is(&key, "lkey")  ? !take_key(s, host, &v, &sge[0].lkey)
+            : token_is(&key, "times") ? !script_num(s, &v, TIMES_MAX, &times)
+                                      : !script_num(s, &v, UINT64_MAX, &wr.wr_id))
             return false;
     }
     s->next_id++;
-    if (script_is_dut(s, host))
-        return dut_posted(s, dut_post_recv(s, c, q, &wr), fails);
-    r = srq ? ep_post_srq_recv(s->sim.ep[host], q->handle, &wr, s->sim.now)
-            : ep_post_recv(s->sim.ep[host], c->qp[host], &wr, s->sim.now);
-    return posted(s, r, fails);
+    for (uint64_t i = 0; i < times; i++)
+        if (!post_one(s, host, c, q, &wr, fails))
+            return false;
+    return true;
 }
 
 /* Execute a local operation: "inv CONN KEY", "bind CONN WINDOW MR+OFF:LEN access=..", "reg CONN REGION MR+OFF:LEN ..".
@@ -380,6 +391,22 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     if (l.window)
         return posted(s, post_bind(s, &l), l.fails);
     return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
+}
+
+bool script_arm(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    bool solicited = n == 2 && token_is(&t[1], "solicited");
+    struct sim_conn *c;
+    int r;
+
+    if (n != 1u + solicited)
+        return text_fail(&s->err, NULL, "arm: expected a connection, and perhaps 'solicited'");
+    if (!script_conn_of(s, t, &c))
+        return false;
+    if (script_is_dut(s, host))
+        return dut_arm(s, c, solicited);
+    r = ep_cq_arm(s->sim.ep[host], c->cq[host], solicited);
+    return r == 0 || script_fail(s, "arm: %s", strerror(-r));
 }
 
 /* A word of "modify" behind the state: fails=E, alternate=PATH, migration=STATE. */

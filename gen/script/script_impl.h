@@ -87,6 +87,8 @@ bool script_start(struct script *s);
 script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg;
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
+/* Execute "arm"; words after the host and "arm". */
+bool script_arm(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "modify"; words after the host and "modify". */
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Expected packets (packet.c): "a > b ..."; handmade packets (inject.c): "inject a > b ...". */
@@ -194,9 +196,10 @@ uint64_t dut_inline(const struct script *s, const struct script_mem *m);
 /* Read a place in its memory into the local copy. */
 bool dut_fetch(struct script *s, const struct script_place *p);
 bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit);
-/* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, and announce its QPN to the other host; bring
+/* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, with `notify` and a completion queue that may
+ * be armed, and announce its QPN to the other host; bring
  * it to RTS. */
-bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite);
+bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite, bool notify);
 bool dut_join(struct script *s, const struct sim_conn *c);
 /* Connections by RDMA-CM (dut_cm.c): listen for them; take the request that the other host sends, and accept it; send
  * one to the other host, then wait until that has answered; send the DREQ; take what has come of the connection into
@@ -226,6 +229,8 @@ int dut_post_bind(struct script *s, const struct sim_conn *c, const struct scrip
 bool dut_posted(struct script *s, int r, int fails);
 /* Take a completion of a connection; false: there is none. */
 bool dut_poll(struct script *s, const struct sim_conn *c, struct wc *wc);
+/* Ask for one notification of its completion queue. */
+bool dut_arm(struct script *s, const struct sim_conn *c, bool solicited);
 /* Fill s->events with the asynchronous events that are there. */
 void dut_events(struct script *s);
 

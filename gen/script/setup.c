@@ -221,6 +221,7 @@ struct qp_line {
     bool fresh;  /* "new": stay in RESET */
     bool cm;     /* "cm": connect later by the connection manager */
     bool awrite; /* "awrite": a device under test has to be told */
+    bool notify; /* "notify": likewise */
 };
 
 uint32_t script_xrcd(struct script *s, unsigned host, unsigned i)
@@ -360,6 +361,8 @@ static bool qp_words(struct script *s, struct sim_conn_config *c, struct qp_line
             l->cm = true;
         else if (token_is(&t[i], "awrite"))
             l->awrite = true;
+        else if (token_is(&t[i], "notify"))
+            l->notify = true;
         else if (token_is(&t[i], "alternate"))
             c->alternate = true;
         else if (token_is(&t[i], "back") && c->type == QPT_XRC_INI)
@@ -409,7 +412,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     if (!conn)
         return text_fail(&s->err, t, "the queue pairs cannot be created: %s", strerror(-err));
     for (unsigned h = 0; h < NET_HOSTS; h++)
-        if (script_is_dut(s, h) && !dut_qp(s, conn, &c, l.awrite))
+        if (script_is_dut(s, h) && !dut_qp(s, conn, &c, l.awrite, l.notify))
             return false;
     return l.fresh || l.cm || join(s, t, conn);
 }
