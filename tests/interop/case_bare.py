@@ -2,22 +2,27 @@
 import json
 import subprocess
 
-from case_conformance import ERRORS
+from case_conformance import ERRORS, LENGTH
 from case_pingpong import guests  # noqa: F401  (one guest, whose TCP port 18515 is forwarded)
 from case_rdmagen import OWN, RDMAGEN, link
 from lab import SLOW
 
 # What soft-RoCE does otherwise than it should: rows of the profile rxe.
-PROGRAMS = {"perftest": "ib_write_bw -d rxe0 -x %d -F -s 65536 -m 1024 -n 1000", "pingpong": "timeout -s KILL 2 ibv_rc_pingpong -g %d -n 1000",
+PROGRAMS = {"perftest": "ib_write_bw -d rxe0 -x %d -F -s 65536 -m 1024 -n 1000", "pingpong": "timeout -s KILL 5 ibv_rc_pingpong -g %d -n 1000",
             "rping": "rping -s -a 10.77.0.1 -p 18515; : %d"}
+
+# A sample of the tests; `make soak` plays all of them.
+SOME = {"perftest": "seg/write-too-long psn/far-ahead ack/asked-for rto/device-misses-several mem/unknown-key wire/migreq cc/unmarked time/link",
+        "pingpong": "seg/first-inside psn/gap psn/wrap rto/bad-icrc wire/other-service", "rping": "cm"}
 
 
 def conformance(lab, guest, port, index, name):
     lab.expect(**ERRORS)
     job = guest.start("while :; do %s; sleep 0.1; done" % (PROGRAMS[name] % index["4"]))
     guest.listening("rping" if name == "rping" else "tcp:18515")
-    r = subprocess.run([RDMAGEN, "conformance", "--exchange", name, "--quick", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--addr", OWN, *link(guest, 1500),
-                        "-m", "1024", "--timeout", "%d" % (10 * SLOW), "--profile", "rxe", "-T", "json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110 * SLOW)
+    r = subprocess.run([RDMAGEN, "conformance", "--exchange", name, LENGTH, "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--addr", OWN, *link(guest, 1500),
+                        "-m", "1024", "--timeout", "%d" % (10 * SLOW), "--profile", "rxe", "-T", "json", *([] if LENGTH == "--full" else SOME[name].split())],
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=(600 if LENGTH == "--full" else 110) * SLOW)
     job.kill()
     guest.run("killall -9 ib_write_bw ibv_rc_pingpong rping")
     assert r.stdout, r.stderr
@@ -30,12 +35,12 @@ def conformance(lab, guest, port, index, name):
 
 def case_bare_perftest(lab, wire, guest, port, index):
     told = conformance(lab, guest, port, index, "perftest")
-    assert len(told) > 20 and "without an agent" in told["mem/unknown-key"]["reason"] and told["wire/migreq"]["reason"] == "", told
+    assert len(told) >= 8 and "without an agent" in told["mem/unknown-key"]["reason"] and told["wire/migreq"]["reason"] == "", told
 
 
 def case_bare_pingpong(lab, wire, guest, port, index):
     told = conformance(lab, guest, port, index, "pingpong")
-    assert len(told) > 12 and told["psn/gap"]["result"] == "pass", told
+    assert len(told) >= 5 and told["psn/gap"]["result"] == "pass", told
 
 
 def case_bare_rping(lab, wire, guest, port, index):
