@@ -124,6 +124,7 @@ struct job {
     const char *exchange; /* name of the program without an agent; NULL: there is an agent */
     int with;             /* enum conform_peer */
     struct buf who;       /* what is tested */
+    struct buf again;     /* the command without tests: what repeats one, with its id behind */
     char judge[4096], temporary[300];
     struct conform_outcome outcome[CONFORM_TESTS];
     unsigned n;
@@ -329,6 +330,26 @@ static int read_token(struct job *j)
     return e < 0 ? cli_error("--token-file %s: %s", j->token_file, strerror(-e)) : 0;
 }
 
+/* Append a word of a command, quoted for the shell if need be. */
+static void put_word(struct buf *b, const char *word)
+{
+    bool plain =
+        *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,:/@%+")];
+
+    buf_char(b, ' ');
+    if (plain) {
+        buf_puts(b, word);
+        return;
+    }
+    buf_char(b, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_printable(b, word, 1);
+    buf_char(b, '\'');
+}
+
 /* The operands: the device, unless it is simulated, and the tests. */
 static int operands(struct job *j, char **arg, int n)
 {
@@ -347,6 +368,8 @@ static int operands(struct job *j, char **arg, int n)
     if (status == 0 && hosts && !j->exchange)
         status = read_token(j);
     j->config.peer = j->end[1].gid;
+    for (int i = 0; i < hosts; i++)
+        put_word(&j->again, arg[i]);
     return status ? status : choose(j, arg + hosts, n - hosts);
 }
 
@@ -494,6 +517,8 @@ static void tell(struct job *j, struct conform_outcome *o)
     if (j->format != 0)
         return;
     conform_print_outcome(o, &b);
+    if (is_failure(o->result) || conform_is_missed(o->result))
+        buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
     cli_flush(&b, STDOUT_FILENO);
     buf_free(&b);
 }
@@ -681,6 +706,9 @@ int cmd_conformance(int argc, char **argv)
         status = EXIT_BAD;
     if (status < 0 && !conform_parse(&j->battery, conform_text(), &b))
         status = cli_error("conformance: the battery, %s", buf_str(&b));
+    buf_puts(&j->again, "rdmagen conformance");
+    for (int i = 1; i < operand; i++)
+        put_word(&j->again, s.argv[i]);
     if (status < 0 && operands(j, s.argv + operand, s.argc - operand))
         status = EXIT_BAD;
     opt_end(&s);
@@ -688,6 +716,7 @@ int cmd_conformance(int argc, char **argv)
         status = j->list ? list(j) : j->coverage ? coverage() : j->stored ? compare_stored(j) : run(j);
     buf_free(&b);
     buf_free(&j->known_text);
+    buf_free(&j->again);
     free(j);
     return status;
 }
