@@ -1,4 +1,5 @@
 """What an explanation says against what is true: the account state by state, and each incident."""
+import os
 import re
 import struct
 
@@ -129,11 +130,16 @@ def missed_one_suffered(truth, incident, ends, start, end):
                                for f in truth["lost_frames"])
 
 
+def captures_by_name(view):
+    """The captures of a view, by the names that an explanation gives their files: those without folders."""
+    return {os.path.basename(p): c for p, c in zip(view.paths, view.captures)}
+
+
 def lost_one_suffered(truth, incident, view):
     """Whether a frame that the incident calls lost is one of those: the truth has one incident for a loss and for what is lost while it is
     repaired."""
-    files = dict(zip(view.paths, view.captures))
-    for n, name in zip(incident.get("frame_list", []), incident.get("files", view.paths * len(incident.get("frame_list", [])))):
+    files = captures_by_name(view)
+    for n, name in zip(incident.get("frame_list", []), incident.get("files", [os.path.basename(p) for p in view.paths] * len(incident.get("frame_list", [])))):
         frames = files[name].frames if name in files else []
         if n in incident["frames"].get("lost", []) and n <= len(frames) and bth(frames[n - 1][2]) and frame_suffered(truth, frames[n - 1][2]):
             return True
@@ -142,8 +148,8 @@ def lost_one_suffered(truth, incident, view):
 
 def has_rnr_nak(incident, view):
     """Whether a frame that the incident calls a NAK is an RNR NAK: that a responder was not ready is what it says."""
-    files = dict(zip(view.paths, view.captures))
-    for n, name in zip(incident.get("frame_list", []), incident.get("files", view.paths * len(incident.get("frame_list", [])))):
+    files = captures_by_name(view)
+    for n, name in zip(incident.get("frame_list", []), incident.get("files", [os.path.basename(p) for p in view.paths] * len(incident.get("frame_list", [])))):
         frames = files[name].frames if name in files else []
         at = bth_at(frames[n - 1][2]) if n in incident["frames"].get("nak", []) and n <= len(frames) else None
         if at is not None and len(frames[n - 1][2]) > at + 12 and frames[n - 1][2][at] & 31 == 17 and frames[n - 1][2][at + 12] >> 5 == 1:
