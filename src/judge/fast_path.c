@@ -50,10 +50,38 @@ static inline bool usual_words(const struct judge *j, const struct pkt *p, uint6
     return true;
 }
 
-/* The place of such a packet's flow in judge.usual: hash of source address and destination QP. */
-static inline uint32_t *usual_place(struct judge *j, const uint64_t w[USUAL_WORDS])
+_Static_assert(ROOM_FLOWS_MAX <= UINT32_C(1) << USUAL_TAG_SHIFT, "the number of a flow leaves no room for the tag");
+
+/* Hash of source address and destination QP, of such a packet. */
+static inline uint64_t usual_hash(const uint64_t w[USUAL_WORDS])
 {
-    return &j->usual[((w[1] ^ w[4] << 8) * HASH_MULTIPLIER) >> j->usual_shift];
+    return (w[1] ^ w[4] << 8) * HASH_MULTIPLIER;
+}
+
+/* The place for its flow in judge.usual. */
+static inline struct usual_pair *usual_place(struct judge *j, uint64_t hash)
+{
+    return &j->usual[hash >> j->usual_shift];
+}
+
+static inline uint8_t usual_tag(uint64_t hash)
+{
+    return (uint8_t)(hash >> 24);
+}
+
+/* The flow there that has the tag; another one if none has it. */
+static inline uint32_t usual_of(const struct usual_pair *u, uint8_t tag)
+{
+    uint32_t e = u->of[0] >> USUAL_TAG_SHIFT == tag ? u->of[0] : u->of[1];
+
+    return e & ((UINT32_C(1) << USUAL_TAG_SHIFT) - 1);
+}
+
+static void usual_put(struct usual_pair *u, uint8_t tag, uint32_t flow)
+{
+    if (u->of[0] >> USUAL_TAG_SHIFT != tag)
+        u->of[1] = u->of[0];
+    u->of[0] = (uint32_t)tag << USUAL_TAG_SHIFT | flow;
 }
 
 /* --- Packets to come --------------------------------------------------------------------------- */
@@ -85,7 +113,8 @@ static void expect_place(struct judge *j, struct ahead *a, const struct frame *f
         return;
     w[1] = load_le64(f->data + at + 8) & j->usual_bits[1];
     w[4] = load_le64(f->data + at + 32) & j->usual_bits[4];
-    a->place = usual_place(j, w);
+    a->place = usual_place(j, usual_hash(w));
+    a->tag = usual_tag(usual_hash(w));
     a->opcode = f->data[at + 28];
     a->psn = load_be32(f->data + at + 36) & PSN_MASK;
     fetch(a->place, 1);
@@ -96,7 +125,7 @@ static void expect_flow(const struct judge *j, struct ahead *a)
 {
     if (!a->place)
         return;
-    a->of = *a->place;
+    a->of = usual_of(a->place, a->tag);
     fetch(&j->flow[a->of], 2 * CACHE_LINE);
     fetch(&j->flows[a->of], 2 * CACHE_LINE);
     fetch(&j->flows[a->of].kind[is_response(a) ? KIND_RSP : KIND_REQ], 2 * CACHE_LINE);
@@ -171,7 +200,7 @@ size_t judge_usual_places(const struct judge *j)
 {
     size_t n = (size_t)1 << USUAL_BITS;
 
-    while (n < (size_t)observer_flows(j->observer) * 4)
+    while (n < (size_t)observer_flows(j->observer) * 2)
         n *= 2;
     return n;
 }
@@ -181,7 +210,7 @@ size_t judge_usual_places(const struct judge *j)
 static void use_more_places(struct judge *j, uint32_t flow)
 {
     j->many |= flow >= MANY_FLOWS;
-    while (flow * UINT64_C(4) > UINT64_C(1) << (64 - j->usual_shift) &&
+    while (flow * UINT64_C(2) > UINT64_C(1) << (64 - j->usual_shift) &&
            UINT64_C(1) << (64 - j->usual_shift) < judge_usual_places(j))
         j->usual_shift--;
 }
@@ -209,6 +238,14 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
 
+/* True if no packet of the other direction was seen: there are no values that those of `flow` are compared with. */
+static inline bool is_alone(const struct judge *j, uint32_t flow)
+{
+    uint32_t peer = j->flow[flow].peer;
+
+    return peer == FLOW_NONE || !j->flows[peer].packets;
+}
+
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
 {
     uint64_t w[USUAL_WORDS], differ = 0;
@@ -218,13 +255,14 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
 
     if (UNLIKELY(!usual_words(j, p, w)))
         return FLOW_NONE;
-    flow = *usual_place(j, w);
+    flow = usual_of(usual_place(j, usual_hash(w)), usual_tag(usual_hash(w)));
     f = &j->flows[flow];
     k = &f->kind[p->op->flags & OPF_REQUEST ? KIND_REQ : KIND_RSP];
     for (unsigned i = 0; i < USUAL_WORDS; i++)
         differ |= w[i] ^ k->usual[i];
-    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || k->mac != judge_mac_of(p) ||
-                 !is_plain(p, f)))
+    if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || k->mac != judge_mac_of(p)))
+        return FLOW_NONE;
+    if (UNLIKELY(!is_plain(p, f) || (f->alone && !is_alone(j, flow))))
         return FLOW_NONE;
     if (p->op->flags & OPF_REQUEST) {
         f->have_after = !(p->op->flags & OPF_READ_REQ);
@@ -265,7 +303,7 @@ static bool is_settled(const struct jflow *f)
 
     for (unsigned i = 0; i < ARRAY_LEN(f->kind); i++)
         pending |= f->kind[i].sport.pending || f->kind[i].dscp.pending || f->kind[i].ect.pending;
-    return !pending && f->ends_compared && f->service.value == SVC_RC;
+    return !pending && f->service.value == SVC_RC;
 }
 
 void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
@@ -273,16 +311,16 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
     struct jflow *f = &j->flows[flow];
     bool request = p->op->flags & OPF_REQUEST;
     struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
+    bool marks_compared = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
 
-    bool marks_done = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
-
-    if (UNLIKELY(!is_settled(f))) {
+    f->alone = request && is_alone(j, flow);
+    if (UNLIKELY(!is_settled(f) || !(f->alone || f->ends_compared))) {
         judge_usual_forget(f);
-    } else if (clean && marks_done && !is_marked && usual_words(j, p, k->usual) &&
+    } else if (clean && (f->alone || marks_compared) && !is_marked && usual_words(j, p, k->usual) &&
                !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */
         k->tap = conn_tap_of(p->frame);
         use_more_places(j, flow);
-        *usual_place(j, k->usual) = flow;
+        usual_put(usual_place(j, usual_hash(k->usual)), usual_tag(usual_hash(k->usual)), flow);
     } else {
         k->usual[0] = 0;
     }

@@ -160,6 +160,7 @@ struct jflow {
     bool refused;                        /* with `closed`: by a REJ */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
+    bool alone;                          /* its requests take the fast path as no packet of its peer was seen */
     /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
      * judge.bad_icrc; 0: none */
     uint32_t bad_icrc, bad_icrc_last;

@@ -31,7 +31,7 @@ static inline uint32_t recent_slot(uint16_t file, uint64_t number)
 }
 
 #define FORGOTTEN_BYTES (1u << 21)
-#define USUAL_BITS      12 /* of the hash for the fast path, with few flows */
+#define USUAL_BITS      11 /* of the hash for the fast path, with few flows */
 
 struct judge {
     struct judge_opts o;
@@ -47,8 +47,8 @@ struct judge {
     unsigned n_header_rules;
     bool no_usual;                    /* the fast path is off: a header rule reads a field that is not compared */
     uint64_t usual_bits[USUAL_WORDS]; /* mask of the header bits that the fast path compares (load_le64()) */
-    /* flow of the packets on the fast path, by a hash of their headers: its upper 64 - usual_shift bits */
-    uint32_t *usual;
+    /* flows of the packets on the fast path, by a hash of their headers: its upper 64 - usual_shift bits */
+    struct usual_pair *usual;
     unsigned usual_shift;
     bool many;                 /* there are so many flows that judge_expect() is of use */
     struct ahead ahead[AHEAD]; /* packets that judge_expect() was told of lately, a ring */

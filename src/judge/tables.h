@@ -58,11 +58,19 @@ struct cm_exchange {
 #define CM_EXCHANGES 4096
 #define CM_WAYS      16
 
+/* Flows of packets on the fast path whose headers have almost the same hash: the number of each, and above it
+ * (USUAL_TAG_SHIFT) eight other bits of the hash, by which they are told from each other. The latest first. */
+struct usual_pair {
+    uint32_t of[2];
+};
+#define USUAL_TAG_SHIFT 24
+
 /* A packet that is about to come (judge_expect()). */
 struct ahead {
-    const uint32_t *place; /* in judge.usual; NULL: not known */
+    const struct usual_pair *place; /* in judge.usual; NULL: not known */
     uint32_t psn;
     uint8_t opcode;
+    uint8_t tag; /* with `place` */
     uint32_t of; /* flow of the requests that it is about; FLOW_NONE: not known */
 };
 #define AHEAD 128 /* a power of two */
