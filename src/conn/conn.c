@@ -153,29 +153,51 @@ static uint32_t key_hash(const struct flow *f)
     return hash_of(&f->src, &f->dst, f->dqpn);
 }
 
+/* The head of the chain that a flow is in. */
+static uint32_t *head_of(const struct conn_table *t, const struct flow *f, enum flow_chain c)
+{
+    return c == BY_KEY    ? &t->chains[BY_KEY][f->hash & t->mask]
+           : c == BY_PAIR ? conn_pair_chain(t, &f->src, &f->dst)
+                          : conn_qpn_chain(t, f->tap, f->dqpn);
+}
+
 static void link_flow(struct conn_table *t, uint32_t flow)
 {
     struct flow *f = &t->flows[flow];
-    uint32_t *chain = &t->chains[f->hash & t->mask], *pairs = conn_pair_chain(t, &f->src, &f->dst),
-             *qpns = conn_qpn_chain(t, f->tap, f->dqpn);
 
-    f->next = *chain;
-    f->pair_next = *pairs;
-    f->qpn_next = *qpns;
-    *chain = *pairs = *qpns = flow;
+    for (enum flow_chain c = 0; c < FLOW_CHAINS; c++) {
+        uint32_t *head = head_of(t, f, c);
+        f->in[c] = (struct flow_link){*head, FLOW_NONE};
+        if (*head != FLOW_NONE)
+            t->flows[*head].in[c].before = flow;
+        *head = flow;
+    }
+}
+
+static void unlink_flow(struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow];
+
+    for (enum flow_chain c = 0; c < FLOW_CHAINS; c++) {
+        struct flow_link in = f->in[c];
+        *(in.before == FLOW_NONE ? head_of(t, f, c) : &t->flows[in.before].in[c].next) = in.next;
+        if (in.next != FLOW_NONE)
+            t->flows[in.next].in[c].before = in.before;
+    }
 }
 
 /* Use `n` chains, a power of two, from now on. False without memory: the chains remain. */
 static bool set_chains(struct conn_table *t, uint32_t n)
 {
-    uint32_t *all = malloc((size_t)3 * n * sizeof *all);
+    size_t bytes = (size_t)FLOW_CHAINS * n * sizeof(uint32_t);
+    uint32_t *all = malloc(bytes);
 
     if (!all)
         return false;
-    free(t->chains);
-    t->chains = memset(all, 0xff, (size_t)3 * n * sizeof *all);
-    t->pair_chains = t->chains + n;
-    t->qpn_chains = t->pair_chains + n;
+    free(t->chains[0]);
+    memset(all, 0xff, bytes);
+    for (unsigned c = 0; c < FLOW_CHAINS; c++)
+        t->chains[c] = all + (size_t)c * n;
     t->mask = n - 1;
     for (uint32_t i = 0; i < t->n; i++)
         link_flow(t, i);
@@ -206,7 +228,7 @@ void conn_table_free(struct conn_table *t)
     if (!t)
         return;
     zeros_free(t->flows, t->max, sizeof *t->flows);
-    free(t->chains);
+    free(t->chains[0]);
     known_free(t->known);
     paths_free(t->paths);
     psn_index_free(t->psns);
@@ -243,7 +265,7 @@ uint32_t conn_find(const struct conn_table *t, const struct conn_key *k)
 {
     uint32_t hash = hash_of(&k->src, &k->dst, k->dqpn);
 
-    for (uint32_t i = t->chains[hash & t->mask]; i != FLOW_NONE; i = t->flows[i].next)
+    for (uint32_t i = t->chains[BY_KEY][hash & t->mask]; i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i))
         if (t->flows[i].hash == hash && key_fits(k, &t->flows[i]))
             return i;
     return FLOW_NONE;
@@ -253,23 +275,6 @@ uint32_t conn_find(const struct conn_table *t, const struct conn_key *k)
 static inline uint32_t recent_slot(const struct conn_key *k)
 {
     return (k->dqpn ^ k->src.b[15] ^ (uint32_t)k->src.network) % RECENT;
-}
-
-/* The chains that a flow is in. */
-enum chain { BY_KEY, BY_PAIR, BY_QPN };
-
-static uint32_t *link_of(struct flow *f, enum chain c)
-{
-    return c == BY_KEY ? &f->next : c == BY_PAIR ? &f->pair_next : &f->qpn_next;
-}
-
-static void unlink_from(uint32_t *head, struct flow *flows, uint32_t flow, enum chain c)
-{
-    for (uint32_t *i = head; *i != FLOW_NONE; i = link_of(&flows[*i], c))
-        if (*i == flow) {
-            *i = *link_of(&flows[flow], c);
-            return;
-        }
 }
 
 /* Evict the next flow that was not used since the clock hand passed it; returns its index. */
@@ -282,9 +287,7 @@ static uint32_t evict(struct conn_table *t)
         t->hand = (t->hand + 1) % t->max;
     }
     f = &t->flows[t->hand];
-    unlink_from(&t->chains[f->hash & t->mask], t->flows, t->hand, BY_KEY);
-    unlink_from(conn_pair_chain(t, &f->src, &f->dst), t->flows, t->hand, BY_PAIR);
-    unlink_from(conn_qpn_chain(t, f->tap, f->dqpn), t->flows, t->hand, BY_QPN);
+    unlink_flow(t, t->hand);
     if (f->peer != FLOW_NONE)
         t->flows[f->peer].peer = FLOW_NONE;
     t->evicted++;
@@ -395,7 +398,7 @@ static bool learn_migration(struct conn_table *t, const struct conn_key *k, cons
     const struct flow *of = NULL;
     unsigned n = 0, found = 0;
 
-    for (; i != FLOW_NONE && n < SAME_QPN; i = t->flows[i].qpn_next, n++) {
+    for (; i != FLOW_NONE && n < SAME_QPN; i = conn_next_in(t, BY_QPN, i), n++) {
         bool same = t->flows[i].tap == k->tap && t->flows[i].dqpn == k->dqpn;
         enum goes_on goes = same ? t->goes_on(t->user, i, p) : GOES_NOT_ON;
         of = goes == GOES_ON ? &t->flows[i] : of;
@@ -507,7 +510,7 @@ void conn_note_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 static void examine_all(struct candidates *c, struct flow *f)
 {
     for (uint32_t i = *conn_pair_chain(c->t, &f->dst, &f->src); i != FLOW_NONE && c->n < 2;
-         i = c->t->flows[i].pair_next) {
+         i = conn_next_in(c->t, BY_PAIR, i)) {
         f->looks++;
         examine(c, i);
     }
@@ -535,9 +538,8 @@ struct conn_counts conn_counts(const struct conn_table *t)
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
 {
     const struct flow *f = &t->flows[flow];
-    uint32_t head = t->pair_chains[hash_of(&f->dst, &f->src, UINT32_MAX) & t->mask];
 
-    for (uint32_t i = head; i != FLOW_NONE; i = t->flows[i].pair_next)
+    for (uint32_t i = *conn_pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = conn_next_in(t, BY_PAIR, i))
         if (t->flows[i].tap == f->tap && addr_eq(&t->flows[i].src, &f->dst) && addr_eq(&t->flows[i].dst, &f->src))
             return true;
     return false;

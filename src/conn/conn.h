@@ -80,21 +80,27 @@ struct conn_setup {
 /* Index of a flow in its table; FLOW_NONE for none. */
 #define FLOW_NONE UINT32_MAX
 
+/* The chains of flows, each for a hash of: addresses and queue pair; both addresses; queue pair and tap. */
+enum flow_chain { BY_KEY, BY_PAIR, BY_QPN, FLOW_CHAINS };
+
+/* A flow's place in a chain. FLOW_NONE: the last; the first. */
+struct flow_link {
+    uint32_t next, before;
+};
+
 /* What one node sends to one queue pair of another, at one tap. */
 struct flow {
     struct conn_addr src, dst;
     uint32_t tap; /* where it was captured, conn_tap_of(); the same traffic seen at two taps is two flows */
     uint32_t dqpn;
-    uint32_t hash;      /* of src, dst and dqpn */
-    uint32_t next;      /* in the hash chain */
-    uint32_t pair_next; /* next flow between the same two addresses in this direction */
-    uint32_t qpn_next;  /* next flow to a queue pair of this number, at the same tap */
-    uint32_t peer;      /* flow of the other direction, FLOW_NONE while unpaired */
-    uint32_t conn;      /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
-    uint32_t sqpn;      /* QPN of the sender, valid with have_sqpn */
-    uint32_t pmtu;      /* path MTU in bytes, 0: not known */
-    uint32_t looks;     /* flows examined in searches for its peer that failed */
-    uint8_t paired_by;  /* enum pairing */
+    uint32_t hash; /* of src, dst and dqpn */
+    struct flow_link in[FLOW_CHAINS];
+    uint32_t peer;     /* flow of the other direction, FLOW_NONE while unpaired */
+    uint32_t conn;     /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
+    uint32_t sqpn;     /* QPN of the sender, valid with have_sqpn */
+    uint32_t pmtu;     /* path MTU in bytes, 0: not known */
+    uint32_t looks;    /* flows examined in searches for its peer that failed */
+    uint8_t paired_by; /* enum pairing */
     bool have_sqpn;
     /* a packet of the flow came since the eviction's clock hand passed it */
     bool used;

@@ -14,10 +14,9 @@ struct psn_index;
 
 struct conn_table {
     struct flow *flows;
-    uint32_t *chains;      /* by hash of addresses and queue pair: the same flow at other taps is in the same chain */
-    uint32_t *pair_chains; /* by hash of source and destination address */
-    uint32_t *qpn_chains;  /* by destination queue pair and tap */
-    uint32_t mask;         /* of all three */
+    /* first flow of each chain, by hash; the same flow at other taps is in the same chain BY_KEY */
+    uint32_t *chains[FLOW_CHAINS];
+    uint32_t mask; /* of each */
     uint32_t n, max, hand;
     uint32_t conns;          /* numbers given */
     uint32_t unused;         /* numbers of connections that turned out to have another number already */
@@ -51,23 +50,30 @@ static inline bool addr_eq(const struct conn_addr *a, const struct conn_addr *b)
     return load_le64(a->b + 8) == load_le64(b->b + 8) && load_le64(a->b) == load_le64(b->b) && a->network == b->network;
 }
 
-/* Head of the chain of the flows from `src` to `dst` (flow.pair_next). */
-static inline uint32_t *conn_pair_chain(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst)
+/* Head of the chain of the flows from `src` to `dst`, BY_PAIR. */
+static inline uint32_t *conn_pair_chain(const struct conn_table *t, const struct conn_addr *src,
+                                        const struct conn_addr *dst)
 {
-    return &t->pair_chains[hash_of(src, dst, UINT32_MAX) & t->mask];
+    return &t->chains[BY_PAIR][hash_of(src, dst, UINT32_MAX) & t->mask];
 }
 
-/* Head of the chain of the flows to queue pair `dqpn`, whatever its host, at `tap` (flow.qpn_next). */
-static inline uint32_t *conn_qpn_chain(struct conn_table *t, uint32_t tap, uint32_t dqpn)
+/* Head of the chain of the flows to queue pair `dqpn`, whatever its host, at `tap`, BY_QPN. */
+static inline uint32_t *conn_qpn_chain(const struct conn_table *t, uint32_t tap, uint32_t dqpn)
 {
-    return &t->qpn_chains[((dqpn + tap) * HASH_MULTIPLIER) >> 40 & t->mask];
+    return &t->chains[BY_QPN][((dqpn + tap) * HASH_MULTIPLIER) >> 40 & t->mask];
 }
 
-/* The first of the flows among which are those from `src` to queue pair `dqpn` of `dst`; linked by flow.next. */
+/* The first of the flows among which are those from `src` to queue pair `dqpn` of `dst`; in a chain BY_KEY. */
 static inline uint32_t conn_first_with(const struct conn_table *t, const struct conn_addr *src,
                                        const struct conn_addr *dst, uint32_t dqpn)
 {
-    return t->chains[hash_of(src, dst, dqpn) & t->mask];
+    return t->chains[BY_KEY][hash_of(src, dst, dqpn) & t->mask];
+}
+
+/* The flow behind `flow` in a chain. */
+static inline uint32_t conn_next_in(const struct conn_table *t, enum flow_chain c, uint32_t flow)
+{
+    return t->flows[flow].in[c].next;
 }
 
 /* What identifies a flow. */

@@ -62,7 +62,7 @@ static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigne
 {
     uint32_t i = conn_first_with(t, &k->addr[!end], &k->addr[end], k->qpn[end]);
 
-    for (; i != FLOW_NONE; i = t->flows[i].next)
+    for (; i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i))
         if (known_fits(k, &t->flows[i].src, &t->flows[i].dst, t->flows[i].dqpn, end)) {
             if (t->over)
                 t->over(t->user, i, true);

@@ -14,7 +14,7 @@ struct renumbered {
 static void renumber_end(struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn,
                          uint32_t from, uint32_t to)
 {
-    for (uint32_t i = conn_first_with(t, src, dst, dqpn); i != FLOW_NONE; i = t->flows[i].next) {
+    for (uint32_t i = conn_first_with(t, src, dst, dqpn); i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i)) {
         struct flow *f = &t->flows[i];
         if (f->conn == from && f->dqpn == dqpn && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
             f->conn = to;
@@ -78,7 +78,7 @@ static bool is_same_traffic(const struct flow *f, const struct flow *g)
 /* A number other than `conn` of the same traffic as `f` at any tap; 0: none. */
 static uint32_t other_number(struct conn_table *t, const struct flow *f, uint32_t conn)
 {
-    for (uint32_t i = conn_first_with(t, &f->src, &f->dst, f->dqpn); i != FLOW_NONE; i = t->flows[i].next) {
+    for (uint32_t i = conn_first_with(t, &f->src, &f->dst, f->dqpn); i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i)) {
         const struct flow *g = &t->flows[i];
         if (g->conn && g->conn != conn && is_same_traffic(f, g))
             return g->conn;
