@@ -104,12 +104,12 @@ struct flow {
     bool have_sqpn;
     /* a packet of the flow came since the eviction's clock hand passed it */
     bool used;
+    bool moved;        /* it took another path than the one before it: see conn_moved() */
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
     struct conn_params params; /* of the requests in this flow */
     uint32_t path;             /* that its latest packet took: 0 the first, else a number */
-    bool moved;                /* it took another path than the one before it: see conn_moved() */
 };
 
 #define CONN_GREETING 56 /* bytes of a REQ's private data that are kept: all that the RDMA IP CM service leaves */

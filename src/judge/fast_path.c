@@ -87,7 +87,6 @@ static void usual_put(struct usual_pair *u, uint8_t tag, uint32_t flow)
 /* --- Packets to come --------------------------------------------------------------------------- */
 
 #define AHEAD_STEP  16 /* packets between two steps for a packet, in which memory arrives */
-#define CACHE_LINE  64
 #define HEADERS_MIN 44 /* bytes of IPv4, UDP and BTH that are looked at */
 
 /* Fetch the `n` bytes at `from`; nothing is read. Inline, as gcc drops calls of functions that do nothing else. */
@@ -127,8 +126,8 @@ static void expect_flow(const struct judge *j, struct ahead *a)
         return;
     a->of = usual_of(a->place, a->tag);
     fetch(&j->flow[a->of], 2 * CACHE_LINE);
-    fetch(&j->flows[a->of], 2 * CACHE_LINE);
-    fetch(&j->flows[a->of].kind[is_response(a) ? KIND_RSP : KIND_REQ], 2 * CACHE_LINE);
+    fetch(&j->flows[a->of], HOT_LINES * CACHE_LINE);
+    fetch(&j->flows[a->of].kind[is_response(a) ? KIND_RSP : KIND_REQ], CACHE_LINE);
 }
 
 /* The requests that it is about: those of its peer, if it is a response. */
@@ -142,10 +141,8 @@ static void expect_requests(const struct judge *j, struct ahead *a)
     if (a->of == FLOW_NONE)
         return;
     f = &j->flows[a->of];
-    fetch(f, 2 * CACHE_LINE);
-    fetch(&f->calm, 1);
+    fetch(f, HOT_LINES * CACHE_LINE);
     fetch(&f->rsp[a->psn % RSP_IDS], 1);
-    fetch(&f->n_rsp, 2 * CACHE_LINE);
 }
 
 /* What is kept of them. */
@@ -155,10 +152,10 @@ ALWAYS_INLINE void expect_evidence(const struct judge *j, const struct ahead *a)
 
     if (!f || !f->dir || !f->shadow)
         return;
-    fetch(f->dir, offsetof(struct req_dir, seq));
-    fetch(&f->dir->packets, offsetof(struct req_dir, acks) - offsetof(struct req_dir, packets));
+    fetch(f->dir, offsetof(struct req_dir, acks));
     fetch(&f->dir->sent, 1);
     fetch(f->shadow, sizeof *f->shadow);
+    fetch(f->history, HISTORY_HOT);
 }
 
 /* The packet that it acknowledges, or the place for it. */
@@ -170,7 +167,9 @@ ALWAYS_INLINE void expect_sent(const struct judge *j, const struct ahead *a)
     if (!r || !f->dir || !f->dir->sent)
         return;
     fetch(&f->dir->sent[a->psn & (f->dir->slots - 1)], sizeof *f->dir->sent);
-    fetch(req_msg(r, is_response(a) ? r->msg_head : r->msg_tail - 1), sizeof(struct req_msg));
+    if (is_response(a))
+        fetch(&f->dir->sent[(f->dir->next - 1) & (f->dir->slots - 1)], sizeof *f->dir->sent);
+    fetch(req_msg(r, is_response(a) ? r->msg_head : r->msg_tail - 1), 2 * sizeof(struct req_msg));
 }
 
 static struct ahead *ahead_of(struct judge *j, unsigned step)

@@ -7,6 +7,9 @@
 
 #define MTU_MAX 4096 /* bytes; the largest path MTU */
 
+#define CACHE_LINE 64
+#define HOT_LINES  3 /* of struct jflow */
+
 /* A header value that must not change within a connection. A changed value may mean that the queue pair number is
  * used by a new connection; if the old value returns, it was a deviation. */
 struct steady {
@@ -25,13 +28,15 @@ struct steady {
 /* State of the requests, or of the responses, of a flow. */
 #define USUAL_WORDS (HEADER_BYTES / 8)
 struct kind_state {
-    uint64_t usual[USUAL_WORDS]; /* masked headers of a packet that broke no rule (fast_path.c); usual[0] 0: none */
-    uint32_t tap;                /* tap of that packet */
-    uint32_t frame;              /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
-    uint32_t vlan;               /* with `tagged`: the tag of the latest packet, with HAS_TAG; 0: it had none */
-    uint32_t label;              /* with `labelled`: the IPv6 flow label of the latest packet */
-    uint32_t mac;                /* with `met`: the last four bytes of the source MAC address of the latest packet */
-    uint8_t hops;                /* with `met`: its TTL or hop limit */
+    /* What the fast path compares: a line of the cache. */
+    _Alignas(CACHE_LINE)
+        uint64_t usual[USUAL_WORDS]; /* masked headers of a packet that broke no rule (fast_path.c); usual[0] 0: none */
+    uint32_t tap;                    /* tap of that packet */
+    uint32_t frame;                  /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
+    uint32_t vlan;                   /* with `tagged`: the tag of the latest packet, with HAS_TAG; 0: it had none */
+    uint32_t mac;   /* with `met`: the last four bytes of the source MAC address of the latest packet */
+    uint32_t label; /* with `labelled`: the IPv6 flow label of the latest packet */
+    uint8_t hops;   /* with `met`: its TTL or hop limit */
     bool tagged, labelled, met;
     bool seen;
     uint8_t ttl;         /* with `seen`: of the first packet */
@@ -49,7 +54,6 @@ enum { KIND_REQ, KIND_RSP };
 
 /* A failure that a packet captured out of order would refute. */
 struct pending_fail {
-    bool have;
     uint32_t psn;          /* the PSN that was skipped, or the PSN of the response */
     uint32_t frame;        /* the frame that shows the failure */
     uint32_t conn_packets; /* jflow.packets at that frame */
@@ -144,51 +148,61 @@ struct history; /* history.h */
 struct shadow;  /* src/shadow/shadow.h */
 
 struct jflow {
-    /* Members used for every packet come first. */
-    struct cm_closed closed; /* its sender sent a DREQ, DREP or REJ */
-    struct req_dir *dir;     /* requests in this flow, owned by the observer; NULL: none seen */
+    /* What every packet needs: three lines of the cache, and that of its kind (fast_path.c fetches them). */
+    _Alignas(CACHE_LINE) uint64_t packets; /* packets of the flow */
+    struct req_dir *dir;                   /* requests in this flow, owned by the observer; NULL: none seen */
     struct shadow *shadow;   /* replicas of their requester and responder: what is permitted; set with `dir` */
     struct history *history; /* set with `dir` */
-    struct another another;  /* of the requests of this flow */
-    uint64_t packets;        /* packets of the flow */
+    struct cuts *cuts;       /* what CNPs for the sender of this flow do; NULL: there are none */
     uint32_t after;          /* PSN after that of the latest request */
     uint32_t frame;          /* latest packet on the fast path since judge_usual_catch_up(); 0: none */
     uint32_t ackreq_run, ackreq_run_max; /* consecutive requests without AckReq: now, at most */
     bool have_after;                     /* `after` is valid */
     bool has_rsp;                        /* responses were seen in this flow */
     bool crossing;                       /* history.crossing is valid */
-    bool refused;                        /* with `closed`: by a REJ */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
     bool alone;                          /* its requests take the fast path as no packet of its peer was seen */
-    /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
-     * judge.bad_icrc; 0: none */
-    uint32_t bad_icrc, bad_icrc_last;
-    bool lacking; /* the ICRC of a request that was acknowledged is wrong in the capture only: this lacks the request */
+    bool has_gap, has_early;             /* `gap`, `early` are valid */
+
     struct steady mtu;
     uint32_t long_frame; /* frame of a Last or Only packet longer than the path MTU; 0: none */
-    uint32_t long_len;   /* its payload in bytes */
+    uint32_t rkey;       /* the latest R_Key in its requests */
+    struct ack_wait ack_wait;
+    /* wrong ICRCs of requests that no response has acknowledged: the first and the latest one, as index plus 1 in
+     * judge.bad_icrc; 0: none */
+    uint32_t bad_icrc;
+    uint32_t calm; /* responses that acknowledged all requests seen until then */
+
+    struct cm_closed closed; /* its sender sent a DREQ, DREP or REJ */
+    struct another another;  /* of the requests of this flow */
+    uint64_t n_rsp;          /* responses to its requests */
+    uint64_t alike;          /* number of the latest one that equals an earlier one; 0: none */
     struct kind_state kind[2];
+    struct rsp_id rsp[RSP_IDS]; /* latest responses to its requests, by PSN modulo RSP_IDS */
+
+    /* Other state. */
+    uint32_t bad_icrc_last; /* see bad_icrc */
+    bool lacking; /* the ICRC of a request that was acknowledged is wrong in the capture only: this lacks the request */
+    bool refused; /* with `closed`: by a REJ */
+    uint32_t long_len; /* with long_frame: its payload in bytes */
     struct steady service, pkey, migreq;
     uint32_t path;        /* hash of the two addresses of the latest packet, the same for both directions */
     uint32_t service_psn; /* with service.pending: PSN that the requests of the service before would go on with */
     ns_t service_ts;      /* with service.pending: time of the first packet of the other service */
     uint32_t first_frame;
     ns_t first_ts;
-    uint32_t rkey; /* the latest R_Key in its requests */
     bool noted_port, noted_vlan, noted_label, noted_way, ends_compared, marks_compared;
     uint8_t encap;             /* enum encap of its latest request; 0: none */
     uint32_t encap_frame;      /* with `encap`: that request */
     uint32_t rsp_frame;        /* with has_rsp: frame of the first response */
     uint64_t unproved_rsp;     /* number of the latest response that may belong to another queue pair */
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
-    struct pending_fail gap;   /* skipped PSNs */
-    struct pending_fail early; /* a response with a PSN that was not sent */
-    uint32_t calm;             /* responses that acknowledged all requests seen until then */
+    struct pending_fail gap;   /* with has_gap: skipped PSNs */
+    struct pending_fail early; /* with has_early: a response with a PSN that was not sent */
     /* Congestion: packets of this flow marked CE; CNPs in this flow. */
     uint64_t ce, cnps;
     uint32_t ce_frame, ce_psn; /* frame and PSN of the latest request marked CE; frame 0: none */
-    struct cuts *cuts;         /* what CNPs for the sender of this flow do; NULL: there are none */
     uint64_t unmarked_cnps;    /* CNPs in this flow, without a mark before */
     uint32_t unmarked_frame;   /* of the first one */
     bool coarse;               /* with `cuts`: by coarse time stamps */
@@ -200,11 +214,7 @@ struct jflow {
     bool rnr_codes_differ;
     uint64_t spurious; /* packets retransmitted although a response to them was seen */
     uint32_t spurious_frame;
-    ns_t nak_reaction;          /* longest time from a sequence NAK to the retransmission, ns */
-    struct rsp_id rsp[RSP_IDS]; /* latest responses to its requests, by PSN modulo RSP_IDS */
-    uint64_t n_rsp;             /* responses to its requests */
-    uint64_t alike;             /* number of the latest one that equals an earlier one; 0: none */
-    struct ack_wait ack_wait;
+    ns_t nak_reaction; /* longest time from a sequence NAK to the retransmission, ns */
     struct before_rep before_rep;
     uint32_t unmatched_first, unmatched_last; /* PSNs of the responses, as long as their requests are not known */
     uint64_t unmatched;                       /* how many there were */

@@ -63,11 +63,8 @@ struct demand {
     ns_t ts; /* of the first new request behind the NAK */
 };
 struct history {
-    struct crossing crossing; /* with jflow.crossing */
-    struct demand demand;
-    struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
-    struct history_key keys[HISTORY_KEYS];
-    uint32_t keys_at; /* number of keys invalidated */
+    /* What every packet needs (HISTORY_HOT). */
+    uint32_t keys_at; /* number of keys invalidated: `keys` */
     struct {
         bool have;
         uint32_t frame; /* of that request */
@@ -78,22 +75,29 @@ struct history {
         bool have;
         uint32_t psn, msn, frame;
     } msn_base; /* a plain ACK whose MSN counts exactly the messages up to its PSN */
-    struct gap_seen gap;
-    struct fetch_add add;              /* the FETCH_ADD answered last */
-    uint32_t after_fatal, in_rnr_wait; /* the NAK whose effect was reported last (NAK-08, RTX-15); 0: none */
     struct {
         bool have;
         uint32_t end; /* PSN after all requests seen until then */
     } duplicates; /* duplicate or late requests, which an ACK may answer until a PSN from `end` on is acknowledged */
     bool have_syndrome;
-    uint8_t syndrome;                          /* syndrome of the latest plain ACK */
-    bool at_responder;                         /* with `reordered`: the tap was at the responder */
+    uint8_t syndrome;   /* syndrome of the latest plain ACK */
+    bool at_responder;  /* with `reordered`: the tap was at the responder */
+    uint64_t reordered; /* requests that arrived out of order and caused no NAK */
+
+    /* Other state. */
+    struct crossing crossing; /* with jflow.crossing */
+    struct demand demand;
+    struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
+    struct history_key keys[HISTORY_KEYS];
+    struct gap_seen gap;
+    struct fetch_add add;                      /* the FETCH_ADD answered last */
+    uint32_t after_fatal, in_rnr_wait;         /* the NAK whose effect was reported last (NAK-08, RTX-15); 0: none */
     uint64_t reread, differ;                   /* responses to retransmitted READs: all; with other data */
     uint64_t unsolicited, unsolicited_credits; /* ACKs that no request can have caused: all; with other credits */
-    uint64_t reordered;                        /* requests that arrived out of order and caused no NAK */
     uint64_t repeated;                         /* FETCH_ADDs that returned the same value as the previous one */
     uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame, repeated_frame; /* first frame of each */
 };
+#define HISTORY_HOT offsetof(struct history, crossing)
 
 struct judge;
 struct judged;

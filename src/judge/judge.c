@@ -242,7 +242,7 @@ static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
         judge_request(j, p, flow);
     else
         judge_response(j, p, flow);
-    if (UNLIKELY(f->gap.have || f->early.have))
+    if (UNLIKELY(f->has_gap || f->has_early))
         pending_review(j, p, flow, false);
     if (UNLIKELY(f->cuts != NULL))
         judge_pace(j, p, flow);

@@ -16,10 +16,10 @@ void pending_gap(struct judge *j, const struct judged *a)
     struct jflow *f = a->f;
 
     (void)j;
-    if (f->gap.have)
+    if (f->has_gap)
         return;
-    f->gap = (struct pending_fail){.have = true,
-                                   .psn = h->next,
+    f->has_gap = true;
+    f->gap = (struct pending_fail){.psn = h->next,
                                    .frame = frame_u32(a->p),
                                    .conn_packets = (uint32_t)f->packets,
                                    .rule = h->service == SVC_UC ? RULE_SVC_06 : RULE_SEQ_01,
@@ -45,10 +45,10 @@ void pending_early(struct judge *j, const struct judged *a)
     f->unproved_rsp++; /* it fits no request: it does not prove whose responses these are */
     /* it may be a response to a READ with an unknown number of PSNs, reordered with earlier responses */
     a->h->disorder |= a->h->loose;
-    if (f->early.have)
+    if (f->has_early)
         return;
-    f->early = (struct pending_fail){.have = true,
-                                     .psn = a->p->bth.psn,
+    f->has_early = true;
+    f->early = (struct pending_fail){.psn = a->p->bth.psn,
                                      .frame = frame_u32(a->p),
                                      .conn_packets = (uint32_t)f->packets,
                                      .rule = pending_rule(a->p),
@@ -119,7 +119,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
 bool pending_nak(struct judge *j, const struct judged *a, struct found *f)
 {
 
-    if (LIKELY(!a->f->gap.have || a->f->gap.psn != a->p->bth.psn))
+    if (LIKELY(!a->f->has_gap || a->f->gap.psn != a->p->bth.psn))
         return false;
     *f = found_of((enum rule)a->f->gap.rule, a->flow);
     f->frame = a->f->gap.frame;
@@ -127,7 +127,7 @@ bool pending_nak(struct judge *j, const struct judged *a, struct found *f)
     f->expected = say(j, "PSN %u", a->p->bth.psn);
     f->seen = say(j, "PSN %u", a->f->gap.other);
     f->text = "The requester skipped a PSN.";
-    a->f->gap.have = false;
+    a->f->has_gap = false;
     return true;
 }
 
@@ -174,7 +174,7 @@ static unsigned gap_is_real(struct judge *j, uint32_t flow, struct pending_fail 
     struct found f = found_of((enum rule)w->rule, flow);
     unsigned n = 0;
 
-    w->have = false;
+    j->flows[flow].has_gap = false;
     if (w->ack_frame)
         out[n++] = gap_acked(j, flow, w);
     f.frame = w->frame;
@@ -219,7 +219,7 @@ static unsigned early_is_real(struct judge *j, const struct pkt *p, uint32_t flo
 {
     struct found f = early_found(j, p, flow, w);
 
-    w->have = false;
+    j->flows[flow].has_early = false;
     if (goes_on(j, flow, w))
         f.has |= N_COMPLETE | N_START;
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
@@ -254,7 +254,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     struct req_dir *h = j->flows[flow].dir;
     ns_t later = p->frame->ts - w->ts;
 
-    w->have = false;
+    j->flows[flow].has_early = false;
     if (w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0))
         j->skewed[j->flow[flow].tap % JUDGE_TAPS] |= later <= CROSSES_WITHIN + judge_step(j, p);
     if (w->rule == RULE_RDA_05)
@@ -383,16 +383,16 @@ static unsigned take_decided(struct judge *j, const struct pkt *p, uint32_t flow
     struct jflow *f = &j->flows[flow];
     unsigned n = 0;
 
-    if (f->gap.have && req_dir_sent(f->dir, f->gap.psn))
-        f->gap.have = false;
-    if (f->gap.have && has_waited(f, &f->gap, now))
+    if (f->has_gap && req_dir_sent(f->dir, f->gap.psn))
+        f->has_gap = false;
+    if (f->has_gap && has_waited(f, &f->gap, now))
         n += gap_is_real(j, flow, &f->gap, &out[n]);
-    if (f->early.have && psn_diff(f->early.psn, f->dir->next) < 0) {
+    if (f->has_early && psn_diff(f->early.psn, f->dir->next) < 0) {
         if (p)
             n += early_arrives(j, p, flow, &f->early, &out[n]);
-        f->early.have = false;
+        f->has_early = false;
     }
-    if (f->early.have && has_waited(f, &f->early, now) && !(p && may_cross(j, p, &f->early)))
+    if (f->has_early && has_waited(f, &f->early, now) && !(p && may_cross(j, p, &f->early)))
         n += early_is_real(j, p, flow, &f->early, &out[n]);
     return n;
 }

@@ -193,7 +193,7 @@ static unsigned acknowledge_kind(const struct judged *a, const struct pkt *p)
     switch (response_type(p)) {
     case AETH_ACK:
         return (aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID ? CREDITS : 0) | (a->h->unsettled ? UNSETTLED : 0) |
-               (UNLIKELY(a->f->gap.have) ? GAP : 0);
+               (UNLIKELY(a->f->has_gap) ? GAP : 0);
     case AETH_RNR:
         return RNR_NAK;
     case AETH_NAK:
