@@ -106,6 +106,16 @@ void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- R_Keys ----------------------------------------------------------------------------------- */
 
+/* Time of the first packet of the connection of `flow`, or of its REQ if its queue pairs were used before. */
+static ns_t connected_at(const struct judge *j, uint32_t flow)
+{
+    ns_t first = j->flows[flow].first_ts, req = j->flow[flow].params.req_ts;
+
+    return first > req ? first : req;
+}
+
+/* A refusal ends its connection: whoever tries keys or addresses opens another one for the next. Queue pairs that were
+ * open at the refusal before have the same stale key, or learn of theirs at the same time. */
 void judge_refused(struct judge *j, const struct judged *a)
 {
     const struct flow *c = &j->flow[a->flow];
@@ -118,10 +128,13 @@ void judge_refused(struct judge *j, const struct judged *a)
         return;
     if (r->key != key || a->p->frame->ts - r->ts > REFUSED_IN)
         *r = (struct refuser){.key = key, .ts = a->p->frame->ts, .frame = frame_u32(a->p)};
+    else if (connected_at(j, a->flow) <= r->last_ts)
+        return;
     for (unsigned i = 0; i < r->n; i++)
         if (r->reth[i] == s->reth || r->n == REFUSED_MANY)
             return;
     r->reth[r->n++] = s->reth;
+    r->last_ts = a->p->frame->ts;
     if (r->n < REFUSED_MANY)
         return;
     f.cause = r->frame;

@@ -243,7 +243,7 @@ struct refuser {
     uint64_t key;   /* of the two hosts and the tap; 0: unused */
     uint32_t frame; /* the first NAK */
     uint32_t n;
-    ns_t ts;
+    ns_t ts, last_ts;            /* of the first and the latest NAK that counts */
     uint32_t reth[REFUSED_MANY]; /* request_reth() of the requests refused */
 };
 #define REFUSERS 64

@@ -165,6 +165,11 @@ CASES += [case("one %s" % what, "SEC-02", ON + ">so 1; <ack 1 m=2; !" + "".join(
                COMPLETE, NOT_COMPLETE) for what, one in SWEEPS]
 CASES += [case("one R_Key after another", "SEC-02", ON + "".join(">wo %d q=%d rk=%d; %s<nak2 %d q=%d m=0; " % (i, 0x700100 + i, 0x100 + i, "!" if i == 15 else "", i, 0x700200 + i) for i in range(15)) +
                "{>wo 15 q=7340303 rk=4000|>wo 15 q=7340303 rk=256}; !<nak2 15 q=7340559 m=0", EVERYWHERE)]
+# One stale R_Key on queue pairs that are all open when the first of them is refused is no sweep.
+CASES += [case("one address after another, each on a new connection", "SEC-02", ON +
+               "{" + "".join(">wo %d q=%d va=%d; %s<nak2 %d q=%d m=0; " % (i, 0x700100 + i, 0x1000 * i, "!" if i == 15 else "", i, 0x700200 + i) for i in range(16)) + "|" +
+               "".join(">wo %d q=%d va=%d; " % (i, 0x700100 + i, 0x1000 * i) for i in range(16)) + "".join("<nak2 %d q=%d m=0; " % (i, 0x700200 + i) for i in range(16)) + "} >so 1; <ack 1 m=2",
+               EVERYWHERE)]
 CASES += [case("%s of another sender is taken for that of the requester" % k, "SEC-03",
                start + "!>%s 1 {ttl=61 fill=1|fill=2}; {<ack 1 m=%d at=1;|} >%s 1 fill=2 at=20; <ack 1 m=%d" % (k, m, k, m), *(("", EVERYWHERE) if start == MID else (EVERYWHERE, )))
           for start, m in ((MID, 8), (ON, 2)) for k in ("so", "wo")]
