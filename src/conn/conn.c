@@ -256,6 +256,11 @@ struct flow *conn_flows(struct conn_table *t)
     return t->flows;
 }
 
+void conn_expect_many(struct conn_table *t)
+{
+    zeros_many(t->flows, t->max, sizeof *t->flows);
+}
+
 static inline bool key_fits(const struct conn_key *k, const struct flow *f)
 {
     return f->dqpn == k->dqpn && f->tap == k->tap && addr_eq(&f->src, &k->src) && addr_eq(&f->dst, &k->dst);
@@ -535,14 +540,32 @@ struct conn_counts conn_counts(const struct conn_table *t)
     return (struct conn_counts){t->n, t->conns, t->evicted};
 }
 
+/* Whether a flow other than `but` goes from `src` to `dst` at `tap`. */
+static bool has_flow(const struct conn_table *t, uint32_t tap, const struct conn_addr *src, const struct conn_addr *dst,
+                     uint32_t but)
+{
+    uint32_t i = *conn_pair_chain(t, src, dst);
+
+    for (; i != FLOW_NONE; i = conn_next_in(t, BY_PAIR, i)) {
+        const struct flow *f = &t->flows[i];
+        if (i != but && f->tap == tap && addr_eq(&f->src, src) && addr_eq(&f->dst, dst))
+            return true;
+    }
+    return false;
+}
+
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
 {
     const struct flow *f = &t->flows[flow];
 
-    for (uint32_t i = *conn_pair_chain(t, &f->dst, &f->src); i != FLOW_NONE; i = conn_next_in(t, BY_PAIR, i))
-        if (t->flows[i].tap == f->tap && addr_eq(&t->flows[i].src, &f->dst) && addr_eq(&t->flows[i].dst, &f->src))
-            return true;
-    return false;
+    return has_flow(t, f->tap, &f->dst, &f->src, FLOW_NONE);
+}
+
+bool conn_has_other(const struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow];
+
+    return has_flow(t, f->tap, &f->src, &f->dst, flow);
 }
 
 uint32_t conn_number_take(struct conn_table *t)

@@ -185,6 +185,8 @@ uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct 
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 /* All flows, by index; the array does not move. */
 struct flow *conn_flows(struct conn_table *t);
+/* There are many flows: see zeros_many(). */
+void conn_expect_many(struct conn_table *t);
 
 /* What was learnt of the connection of a flow; *end is set to the end to which it goes. NULL: nothing. Valid until the
  * next connection is learnt. */
@@ -227,6 +229,8 @@ struct conn_counts conn_counts(const struct conn_table *t);
 uint32_t conn_number_now(struct conn_table *t, uint32_t number);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
+/* Whether another flow of the same direction exists between the addresses of `flow`, at its tap. */
+bool conn_has_other(const struct conn_table *t, uint32_t flow);
 /* Number of connections: pairs of flows, and flows without a peer; evicted ones included. */
 uint32_t conn_number(const struct conn_table *t);
 /* Append "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */

@@ -116,14 +116,8 @@ static struct response_status missing_of(const struct event *e, const struct flo
 static bool is_pair_sure(const struct explainer *x, uint32_t flow)
 {
     struct conn_table *conns = observer_conns(x->observer);
-    const struct flow *f = conn_flow_at(conns, flow);
 
-    for (uint32_t i = 0; f->paired_by == PAIR_PSN && i < conn_counts(conns).flows; i++) {
-        const struct flow *g = conn_flow_at(conns, i);
-        if (i != flow && g->tap == f->tap && is_same_way(&g->src, &g->dst, &f->src, &f->dst))
-            return false;
-    }
-    return true;
+    return conn_flow_at(conns, flow)->paired_by != PAIR_PSN || !conn_has_other(conns, flow);
 }
 
 /* No response to a READ or atomic was seen. A response to a later request proves that it was executed: RC executes in

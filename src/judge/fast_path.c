@@ -1,5 +1,6 @@
 /* layer 3 (judge): the fast path, for packets with the same headers as an earlier packet that broke no rule. */
 #include "src/judge/judge_impl.h"
+#include "zeros.h"
 
 /* Fields that identify the flow of a packet and the layout of its headers. */
 #define FLOW_KEY                                                                                                       \
@@ -204,11 +205,20 @@ size_t judge_usual_places(const struct judge *j)
     return n;
 }
 
+static void expect_many(struct judge *j)
+{
+    j->many = true;
+    conn_expect_many(j->conns);
+    zeros_many(j->flows, observer_flows(j->observer), sizeof *j->flows);
+    zeros_many(j->usual, judge_usual_places(j), sizeof *j->usual);
+}
+
 /* Grow the hash table with the number of flows. Entries at their old places are not moved: their flows are learnt
  * again. */
 static void use_more_places(struct judge *j, uint32_t flow)
 {
-    j->many |= flow >= MANY_FLOWS;
+    if (UNLIKELY(flow >= MANY_FLOWS && !j->many))
+        expect_many(j);
     while (flow * UINT64_C(2) > UINT64_C(1) << (64 - j->usual_shift) &&
            UINT64_C(1) << (64 - j->usual_shift) < judge_usual_places(j))
         j->usual_shift--;
@@ -310,12 +320,13 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
     struct jflow *f = &j->flows[flow];
     bool request = p->op->flags & OPF_REQUEST;
     struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
-    bool marks_compared = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
+    bool compared = f->ends_compared && (!request || f->marks_compared), is_marked = (p->tos & 3) == 3;
 
     f->alone = request && is_alone(j, flow);
+    compared |= f->alone;
     if (UNLIKELY(!is_settled(f) || !(f->alone || f->ends_compared))) {
         judge_usual_forget(f);
-    } else if (clean && (f->alone || marks_compared) && !is_marked && usual_words(j, p, k->usual) &&
+    } else if (clean && compared && !is_marked && usual_words(j, p, k->usual) &&
                !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */
         k->tap = conn_tap_of(p->frame);
         use_more_places(j, flow);

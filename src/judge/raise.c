@@ -9,173 +9,6 @@
 #define PAIRING_PROVED 16    /* responses with a matching PSN that prove a pairing by PSN in mid-stream */
 #define SIMILAR_PSNS   65536 /* a pairing by PSN may confuse queue pairs whose PSNs are closer than this */
 
-enum opener { OPENER_UNKNOWN, OPENER_THIS, OPENER_PEER };
-
-/* True if the first request in `flow` was captured; `peer` is the flow of the responses. */
-static bool began_here(const struct judge *j, uint32_t flow, uint32_t peer)
-{
-    const struct req_dir *h = j->flows[flow].dir;
-
-    return h->began == BEGAN_SEEN && !(j->flows[peer].has_rsp && j->flows[peer].rsp_frame < h->first_frame);
-}
-
-/* For a connection of which only `flow` has requests: true if the sender of `flow` opened it, and does not respond
- * to requests that were not captured. */
-static bool opens(const struct judge *j, uint32_t flow, uint32_t peer)
-{
-    const struct req_dir *h = j->flows[flow].dir;
-
-    if (!h || !h->have_next || j->flows[flow].has_rsp)
-        return false;
-    return h->service == SVC_UC || (peer != FLOW_NONE && began_here(j, flow, peer));
-}
-
-/* Which end opened the connection: the sender of the requests in `flow`, or its peer. Without CM it is the end that
- * sent the first request; it is known if that request was captured, and if the peer responded before it sent its own
- * first request. */
-static enum opener opener(const struct judge *j, uint32_t flow)
-{
-    const struct flow *f = &j->flow[flow];
-    const struct req_dir *a = j->flows[flow].dir, *b = f->peer == FLOW_NONE ? NULL : j->flows[f->peer].dir;
-
-    if (f->paired_by == PAIR_CM)
-        return f->params.passive ? OPENER_PEER : OPENER_THIS;
-    if (f->peer == FLOW_NONE && conn_has_reverse(j->conns, flow))
-        return OPENER_UNKNOWN;
-    if (!a || !a->have_next)
-        return b && opens(j, f->peer, flow) ? OPENER_PEER : OPENER_UNKNOWN;
-    if (!b || !b->have_next)
-        return opens(j, flow, f->peer) ? OPENER_THIS : OPENER_UNKNOWN;
-    if (j->malformed || j->have_cm)
-        return OPENER_UNKNOWN; /* CM messages state it, but were not understood */
-    if (!began_here(j, flow, f->peer) || !began_here(j, f->peer, flow))
-        return OPENER_UNKNOWN;
-    if (a->first_rsp_ts <= b->first_ts)
-        return OPENER_THIS;
-    return b->first_rsp_ts <= a->first_ts ? OPENER_PEER : OPENER_UNKNOWN;
-}
-
-enum tap_side judge_side(const struct judge *j, uint32_t tap)
-{
-    uint32_t iface = tap & 0xffff;
-
-    for (unsigned i = 0; i < j->o.n_taps; i++)
-        if (j->o.taps[i].tap == tap)
-            return j->o.taps[i].side;
-    return iface < JUDGE_TAPS ? j->o.tap[iface] : TAP_UNKNOWN;
-}
-
-/* The ends of the connection of `flow`: [0] opened it. False: which one is not known. */
-static bool ends_of(const struct judge *j, uint32_t flow, const struct conn_addr *end[2])
-{
-    enum opener who = opener(j, flow);
-
-    end[who == OPENER_PEER] = &j->flow[flow].src;
-    end[who != OPENER_PEER] = &j->flow[flow].dst;
-    return who != OPENER_UNKNOWN;
-}
-
-/* Whether another connection at `tap`, or the REQ for one, has one of two ends in the other role. */
-static bool are_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
-{
-    const struct conn_addr *other[2];
-    uint32_t n = conn_counts(j->conns).flows;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (j->flow[i].tap == tap && ends_of(j, i, other) &&
-            (conn_addr_eq(end[0], other[1]) || conn_addr_eq(end[1], other[0])))
-            return true;
-    for (unsigned i = 0; i < j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        if (e->used && e->tap == tap && (conn_addr_eq(end[0], &e->addr[0]) || conn_addr_eq(end[1], &e->addr[1])))
-            return true;
-    }
-    return false;
-}
-
-/* Whether `host` is an end of all connections at `tap`. */
-static bool is_in_all(const struct judge *j, uint32_t tap, const struct conn_addr *host)
-{
-    uint32_t n = conn_counts(j->conns).flows;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (j->flow[i].tap == tap && !conn_addr_eq(&j->flow[i].src, host) && !conn_addr_eq(&j->flow[i].dst, host))
-            return false;
-    return true;
-}
-
-/* The side of a tap at one of two hosts that open connections and accept some: it is at the one that takes part in all.
- */
-static enum tap_side side_of_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
-{
-    bool opens = is_in_all(j, tap, end[0]), accepts = is_in_all(j, tap, end[1]);
-
-    return opens == accepts ? TAP_UNKNOWN : opens ? TAP_REQUESTER : TAP_RESPONDER;
-}
-
-enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
-{
-    enum tap_side side = judge_side(j, tap);
-
-    if (side != TAP_REQUESTER && side != TAP_RESPONDER)
-        return side;
-    return are_two_way(j, tap, end) ? side_of_two_way(j, tap, end) : side;
-}
-
-/* Look whether the ends of `flow` open connections and accept some, which stays once it is known, and at which of them
- * the tap is then. All connections are looked through: for a failure, else ever more rarely, as each flow does it. */
-static void look_both_ways(const struct judge *j, uint32_t flow, const struct conn_addr *const end[2])
-{
-    struct jflow *f = &j->flows[flow];
-    uint32_t tap = j->flow[flow].tap;
-
-    if (LIKELY(j->packets < f->two_way_next))
-        return;
-    f->two_way = f->two_way || are_two_way(j, tap, end);
-    f->two_way_side = f->two_way ? (uint8_t)side_of_two_way(j, tap, end) : TAP_UNKNOWN;
-    f->two_way_next = j->packets + j->packets / 8 + conn_counts(j->conns).flows;
-}
-
-/* At which end of `flow` the tap is: the user names the side of a host. */
-static unsigned have_tap(const struct judge *j, uint32_t flow)
-{
-    uint32_t tap = j->flow[flow].tap;
-    enum tap_side side = judge_side(j, tap);
-    const struct conn_addr *end[2];
-
-    if ((side != TAP_REQUESTER && side != TAP_RESPONDER) || !ends_of(j, flow, end))
-        return 0;
-    look_both_ways(j, flow, end);
-    if (UNLIKELY(j->flows[flow].two_way))
-        side = j->flows[flow].two_way_side;
-    if (side == TAP_UNKNOWN)
-        return 0;
-    return (side == TAP_REQUESTER) == (end[0] == &j->flow[flow].src) ? N_TAP_REQ : N_TAP_RSP;
-}
-
-/* Whether it turned out after a failure that its ends open connections and accept some. */
-static bool is_doubted(void *user, const struct finding *f)
-{
-    const struct judge *j = user;
-    uint32_t n = conn_counts(j->conns).flows, tap = (uint32_t)f->file << 16 | f->tap;
-    const struct conn_addr *end[2];
-
-    for (uint32_t i = 0; f->conn && i < n; i++)
-        if (j->flow[i].tap == tap && j->flow[i].conn == f->conn && ends_of(j, i, end) && are_two_way(j, tap, end))
-            return true;
-    for (unsigned i = 0; rule_table[f->rule].applies & ON_CM && i < j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        if (e->used && e->tap == tap && are_two_way(j, tap, (const struct conn_addr *[]){&e->addr[1], &e->addr[0]}))
-            return true;
-    }
-    return false;
-}
-
-void judge_doubt_sides(struct judge *j)
-{
-    findings_doubt(j->findings, N_OPENER, is_doubted, j);
-}
-
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
     unsigned have = judge_is_complete(j) ? N_COMPLETE : 0;
@@ -192,7 +25,7 @@ unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p)
         return have | N_REQ;
     f = &j->flow[flow];
     h = j->flows[flow].dir;
-    have |= have_tap(j, flow);
+    have |= judge_have_tap(j, flow);
     have |= j->flows[flow].packets ? N_REQ : 0;
     have |= h && h->from_start ? N_START : 0;
     have |=
@@ -371,9 +204,9 @@ static unsigned named_needs(const struct judge *j, const struct found *f, unsign
     tap = missing & (N_TAP_REQ | N_TAP_RSP);
     if (!tap || (side != TAP_REQUESTER && side != TAP_RESPONDER))
         return missing;
-    if (!have_tap(j, f->flow))
+    if (!judge_have_tap(j, f->flow))
         return (missing & ~tap) | N_OPENER;
-    tap &= have_tap(j, f->flow);
+    tap &= judge_have_tap(j, f->flow);
     return tap ? (missing & ~tap) | N_ORDER : missing;
 }
 

@@ -48,6 +48,8 @@ enum tap_side judge_side(const struct judge *j, uint32_t tap);
 /* The same for a connection: end[0] opened it. TAP_UNKNOWN also if both open connections and accept some, and both take
  * part in all: the side does not tell at which of them the tap is. */
 enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2]);
+/* N_TAP_REQ, N_TAP_RSP or 0: at which end of the requests in `flow` the tap is. */
+unsigned judge_have_tap(const struct judge *j, uint32_t flow);
 /* At the end: failures that rest on the side of the tap are undecided if that turned out not to tell. */
 void judge_doubt_sides(struct judge *j);
 /* N_* that the capture provides for the requests of `flow`; `p` may be NULL. */
