@@ -247,14 +247,6 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
     return flags & (OPF_FIRST | OPF_MIDDLE) ? len == mtu : len <= mtu || !f->mtu.have;
 }
 
-/* True if no packet of the other direction was seen: there are no values that those of `flow` are compared with. */
-static inline bool is_alone(const struct judge *j, uint32_t flow)
-{
-    uint32_t peer = j->flow[flow].peer;
-
-    return peer == FLOW_NONE || !j->flows[peer].packets;
-}
-
 uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
 {
     uint64_t w[USUAL_WORDS], differ = 0;
@@ -271,7 +263,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
         differ |= w[i] ^ k->usual[i];
     if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || k->mac != judge_mac_of(p)))
         return FLOW_NONE;
-    if (UNLIKELY(!is_plain(p, f) || (f->alone && !is_alone(j, flow))))
+    if (UNLIKELY(!is_plain(p, f)))
         return FLOW_NONE;
     if (p->op->flags & OPF_REQUEST) {
         f->have_after = !(p->op->flags & OPF_READ_REQ);
@@ -312,7 +304,7 @@ static bool is_settled(const struct jflow *f)
 
     for (unsigned i = 0; i < ARRAY_LEN(f->kind); i++)
         pending |= f->kind[i].sport.pending || f->kind[i].dscp.pending || f->kind[i].ect.pending;
-    return !pending && f->service.value == SVC_RC;
+    return !pending && f->ends_compared && f->service.value == SVC_RC;
 }
 
 void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool clean)
@@ -320,11 +312,9 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
     struct jflow *f = &j->flows[flow];
     bool request = p->op->flags & OPF_REQUEST;
     struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
-    bool compared = f->ends_compared && (!request || f->marks_compared), is_marked = (p->tos & 3) == 3;
+    bool compared = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
 
-    f->alone = request && is_alone(j, flow);
-    compared |= f->alone;
-    if (UNLIKELY(!is_settled(f) || !(f->alone || f->ends_compared))) {
+    if (UNLIKELY(!is_settled(f))) {
         judge_usual_forget(f);
     } else if (clean && compared && !is_marked && usual_words(j, p, k->usual) &&
                !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */

@@ -162,7 +162,6 @@ struct jflow {
     bool crossing;                       /* history.crossing is valid */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
-    bool alone;                          /* its requests take the fast path as no packet of its peer was seen */
     bool has_gap, has_early;             /* `gap`, `early` are valid */
 
     struct steady mtu;
