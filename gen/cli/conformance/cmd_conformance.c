@@ -1,26 +1,16 @@
 /* layer 4 (tool): `rdmagen conformance`: plays the battery against a device under test, and prints its score card. */
 #include "gen/agent/server.h"
-#include "gen/cli/live_options.h"
-#include "gen/conform/between.h"
-#include "gen/conform/card.h"
-#include "gen/conform/conform.h"
-#include "gen/conform/known.h"
-#include "gen/conform/remote.h"
-#include "gen/conform/twin.h"
+#include "gen/cli/conformance/conformance_cli.h"
 #include "gen/endpoint/faults.h"
 #include "gen/peers/perftest.h"
 #include "gen/sim/traffic.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATIENCE   (10 * NS_PER_S)
-#define TOLERANCE  (1 * NS_PER_MS)
-#define LIMIT      (120 * NS_PER_S)
 #define REPEAT_MAX 1000
 
 static const struct opt_def defs[] = {
@@ -99,39 +89,6 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-struct job {
-    struct conform_battery battery;
-    bool chosen[CONFORM_TESTS];
-    const char *baseline, *stored; /* files; NULL: not given */
-    bool twin, twins, list, coverage, quick, level[CONFORM_LEVELS];
-    unsigned format;
-    struct conform_run run;
-    struct known_profile known;
-    struct buf known_text;
-    struct script_live peer;
-    struct live live;
-    struct live_config config;
-    struct auth_token token;
-    const char *token_file, *tcp;
-    const char *between[NET_HOSTS]; /* interfaces towards two devices; NULL: there is one */
-    struct end {
-        char host[256]; /* as given, without the port */
-        uint16_t port;
-        uint8_t gid[16];
-        struct script_dut dut;
-    } end[NET_HOSTS]; /* the device is the second one, host b of the tests; the first one only if there are two */
-    struct between middle;
-    const char *exchange; /* name of the program without an agent; NULL: there is an agent */
-    int with;             /* enum conform_peer */
-    struct buf who;       /* what is tested */
-    struct buf again;     /* the command without tests: what repeats one, with its id behind */
-    char judge[4096], temporary[300];
-    struct conform_outcome outcome[CONFORM_TESTS];
-    unsigned n;
-    struct metrics metrics;
-    struct identities identities;
-};
-
 void cmd_conformance_help(struct buf *b)
 {
     buf_puts(b,
@@ -151,7 +108,7 @@ void cmd_conformance_help(struct buf *b)
 
 /* --- Options ---------------------------------------------------------------------------------- */
 
-static int option_level(struct job *j, const char *arg)
+static int option_level(struct conformance_job *j, const char *arg)
 {
     memset(j->level, 0, sizeof j->level);
     for (const char *p = arg; *p; p++) {
@@ -165,7 +122,7 @@ static int option_level(struct job *j, const char *arg)
     return *arg ? 0 : cli_error("--level: expected letters of M, S and I");
 }
 
-static int option_fault(struct job *j, const char *arg)
+static int option_fault(struct conformance_job *j, const char *arg)
 {
     const struct fault_info *f = fault_find(rule_find(arg));
 
@@ -176,7 +133,7 @@ static int option_fault(struct job *j, const char *arg)
 }
 
 /* Deviations that are known: a name, or a file. */
-static int option_profile(struct job *j, const char *arg)
+static int option_profile(struct conformance_job *j, const char *arg)
 {
     struct buf err = {0};
     const char *text = known_text(arg);
@@ -192,7 +149,7 @@ static int option_profile(struct job *j, const char *arg)
     return status;
 }
 
-static int option_repeat(struct job *j, const char *arg)
+static int option_repeat(struct conformance_job *j, const char *arg)
 {
     uint64_t n;
 
@@ -202,7 +159,7 @@ static int option_repeat(struct job *j, const char *arg)
     return 0;
 }
 
-static int option(struct job *j, int key, const char *arg)
+static int option(struct conformance_job *j, int key, const char *arg)
 {
     bool mine;
 
@@ -268,13 +225,13 @@ static int option(struct job *j, int key, const char *arg)
 }
 
 /* Whether the options leave a test. */
-static bool is_wanted(const struct job *j, const struct conform_test *t)
+static bool is_wanted(const struct conformance_job *j, const struct conform_test *t)
 {
     return j->level[t->level] && !(j->quick && t->slow) && !(j->exchange && !(t->peers >> j->with & 1));
 }
 
 /* Choose the tests that the operands name; all without one. */
-static int choose(struct job *j, char **names, int n)
+static int choose(struct conformance_job *j, char **names, int n)
 {
     for (int i = 0; i < n; i++) {
         bool any = false;
@@ -290,7 +247,7 @@ static int choose(struct job *j, char **names, int n)
 }
 
 /* HOST, HOST:PORT, [ADDR6] or [ADDR6]:PORT. */
-static int take_host(struct end *e, const char *arg)
+static int take_host(struct conformance_end *e, const char *arg)
 {
     const char *colon = strrchr(arg, ':');
     bool six = *arg == '[';
@@ -314,7 +271,7 @@ static int take_host(struct end *e, const char *arg)
     return 0;
 }
 
-static int read_token(struct job *j)
+static int read_token(struct conformance_job *j)
 {
     bool made;
     int e;
@@ -351,7 +308,7 @@ static void put_word(struct buf *b, const char *word)
 }
 
 /* The operands: the device, unless it is simulated, and the tests. */
-static int operands(struct job *j, char **arg, int n)
+static int operands(struct conformance_job *j, char **arg, int n)
 {
     int hosts = j->twin || j->list || j->stored || j->coverage ? 0 : j->between[0] ? 2 : 1, status = 0;
 
@@ -375,7 +332,7 @@ static int operands(struct job *j, char **arg, int n)
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-static int list(const struct job *j)
+static int list(const struct conformance_job *j)
 {
     struct buf b = {0};
 
@@ -397,292 +354,14 @@ static int coverage(void)
     return cli_show(&b);
 }
 
-/* The program rdmatrace beside this one; none: captures are not judged. */
-static void find_judge(struct job *j)
-{
-    ssize_t n = readlink("/proc/self/exe", j->judge, sizeof j->judge - sizeof "rdmatrace");
-    char *slash;
-
-    j->judge[n < 0 ? 0 : n] = '\0';
-    slash = strrchr(j->judge, '/');
-    if (!slash)
-        return;
-    strcpy(slash + 1, "rdmatrace");
-    j->run.judge = access(j->judge, X_OK) == 0 ? j->judge : NULL;
-}
-
-static int make_directory(struct job *j)
-{
-    const char *tmp = getenv("TMPDIR");
-
-    if (j->run.keep)
-        return mkdir(j->run.keep, 0777) == 0 || errno == EEXIST
-                   ? 0
-                   : cli_error("--keep %s: %s", j->run.keep, strerror(errno));
-    snprintf(j->temporary, sizeof j->temporary, "%s/rdmagen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(j->temporary))
-        return cli_error("%s: %s", j->temporary, strerror(errno));
-    j->run.keep = j->temporary;
-    return 0;
-}
-
-/* --- Comparing -------------------------------------------------------------------------------- */
-
-/* NULL: what is wrong was said. */
-static struct card *read_card(const char *path)
-{
-    struct buf text = {0}, err = {0};
-    int e = sim_read_file(path, &text);
-    struct card *c = e < 0 ? NULL : card_parse(buf_str(&text), text.len, &err);
-
-    if (!c)
-        cli_error("%s: %s", path, e < 0 ? strerror(-e) : buf_str(&err));
-    buf_free(&text);
-    buf_free(&err);
-    return c;
-}
-
-/* Show what has changed from --baseline to `now`, and free that. */
-static int compare(const struct job *j, struct card *now)
-{
-    struct card *before = now ? read_card(j->baseline) : NULL;
-    struct buf b = {0};
-    int status = EXIT_BAD;
-
-    if (before) {
-        bool worse = card_compare(before, now, &b) > 0;
-        status = cli_show(&b);
-        status = status == EXIT_OK && worse ? EXIT_FOUND : status;
-    }
-    card_free(before);
-    card_free(now);
-    return status;
-}
-
-static int compare_stored(const struct job *j)
-{
-    return compare(j, read_card(j->stored));
-}
-
-static int compare_run(const struct job *j, const struct conform_score *s)
-{
-    struct buf card = {0}, err = {0};
-    struct card *now;
-
-    conform_print_json(s, &card);
-    now = card_parse(buf_str(&card), card.len, &err);
-    if (!now)
-        cli_error("conformance: %s", buf_str(&err));
-    buf_free(&card);
-    buf_free(&err);
-    return compare(j, now);
-}
-
-static bool is_failure(enum conform_result r)
-{
-    return r == CONFORM_FAIL || r == CONFORM_INCONCLUSIVE || r == CONFORM_ERROR || r == CONFORM_CRASH;
-}
-
-static int show(struct job *j)
-{
-    struct conform_score s = {.o = j->outcome,
-                              .n = j->n,
-                              .seed = j->run.seed,
-                              .dut = buf_str(&j->who),
-                              .judged = j->run.judge != NULL,
-                              .metrics = &j->metrics,
-                              .identities = &j->identities};
-    static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
-                                                                                conform_print_junit};
-    struct buf b = {0};
-    int status;
-
-    print[j->format](&s, &b);
-    status = cli_show(&b);
-    if (status == EXIT_OK && j->baseline)
-        return compare_run(j, &s);
-    for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
-        if (is_failure(j->outcome[i].result))
-            status = EXIT_FOUND;
-    return status;
-}
-
-/* A test was run: with text output its result is printed at once. */
-static void tell(struct job *j, struct conform_outcome *o)
-{
-    struct buf b = {0};
-
-    if (*j->temporary)
-        conform_forget(o);
-    if (j->format != 0)
-        return;
-    conform_print_outcome(o, &b);
-    if (is_failure(o->result) || conform_is_missed(o->result))
-        buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
-    cli_flush(&b, STDOUT_FILENO);
-    buf_free(&b);
-}
-
-/* Run the chosen tests, and show how they came out. */
-static int run_tests(struct job *j)
-{
-    unsigned left = 0;
-    int e = 0, status;
-
-    for (unsigned i = 0; i < j->battery.n; i++) {
-        struct conform_outcome *o = &j->outcome[j->n];
-        if (!j->chosen[i])
-            continue;
-        if (e < 0 || (j->n && o[-1].result == CONFORM_CRASH)) {
-            left++;
-            continue;
-        }
-        e = conform_run(&j->run, &j->battery.test[i], o);
-        if (e == 0)
-            tell(j, o);
-        else
-            conform_forget(o);
-        j->n += e == 0;
-        left += e < 0;
-        if (e < 0)
-            conform_outcome_free(o);
-    }
-    if (e < 0 && e != -EINTR)
-        return cli_error("conformance: %s: %s", j->run.keep, strerror(-e));
-    status = show(j);
-    if (left)
-        cli_error("%s not run: %s", count_str(left, "test"), e ? "interrupted" : "the device serves nothing any more");
-    return status == EXIT_OK && left ? EXIT_FOUND : status;
-}
-
-static int run_twin(struct job *j)
-{
-    struct twin_dut *twin[NET_HOSTS] = {NULL, twin_dut_new(&j->end[1].dut, 1)};
-    int status;
-
-    if (j->twins)
-        twin[0] = twin_dut_new(&j->end[0].dut, 0);
-    buf_printf(&j->who, "%s: rdmagen " RDMATRACE_VERSION ", virtual time",
-               j->twins ? "twins of two devices" : "twin of a device");
-    status = twin[1] && (twin[0] || !j->twins) ? run_tests(j) : cli_error("out of memory");
-    twin_dut_free(twin[0]);
-    twin_dut_free(twin[1]);
-    return status;
-}
-
-/* With the network open: take the devices `from` and behind it, and run the tests. */
-static int run_remote(struct job *j, unsigned from)
-{
-    struct remote_config c[NET_HOSTS];
-    struct remote_dut *device[NET_HOSTS] = {NULL};
-    int status = 0;
-
-    for (unsigned h = from; h < NET_HOSTS && status == 0; h++) {
-        struct end *e = &j->end[h];
-        c[h] = (struct remote_config){
-            .live = j->peer.live, .side = h, .host = j->tcp ? j->tcp : e->host, .port = e->port, .token = &j->token};
-        device[h] = remote_dut_new(&e->dut, &c[h]);
-        buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
-        if (!device[h])
-            status = cli_error("out of memory");
-        else if (remote_dut_tell(device[h], &j->who) < 0)
-            status = cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h]));
-    }
-    if (status == 0)
-        status = run_tests(j);
-    for (unsigned h = 0; h < NET_HOSTS; h++)
-        remote_dut_free(device[h]);
-    return status;
-}
-
-/* Two devices, and this host between them. */
-static int run_between(struct job *j)
-{
-    struct forward *f = &j->middle.forward;
-    struct backend_error err;
-    int status;
-
-    live_catch_signals();
-    between_init(&j->middle, &j->peer);
-    j->middle.seed = j->run.seed;
-    f->say = live_cli_say;
-    f->count = UINT64_MAX;
-    for (unsigned h = 0; h < NET_HOSTS; h++) {
-        f->name[h] = j->between[h];
-        memcpy(j->peer.ends[h], j->end[h].gid, 16);
-    }
-    status = forward_open(f, &err) < 0 ? cli_error("%s", err.msg) : run_remote(j, 0);
-    forward_close(f);
-    return status;
-}
-
-/* A program without an agent. */
-static int run_foreign(struct job *j)
-{
-    j->run.dut = NULL;
-    j->peer.lenient = true;
-    j->peer.perftest = j->peer.has_memory = j->with == CONFORM_PERFTEST;
-    j->peer.host = j->tcp ? j->tcp : j->end[1].host;
-    j->peer.port = j->end[1].port;
-    buf_printf(&j->who, "%s: %s, without an agent", live_addr_str(j->end[1].gid), j->exchange);
-    return run_tests(j);
-}
-
-/* One device, and this host as the other end. */
-static int run_device(struct job *j)
-{
-    int status;
-
-    j->config.frame = script_live_frame;
-    j->config.user = &j->peer;
-    j->config.seed = j->run.seed;
-    status = live_cli_open(&j->live, &j->config);
-    if (status)
-        return status;
-    j->peer.live = &j->live;
-    memcpy(j->peer.peer, j->end[1].gid, 16);
-    return live_cli_close(&j->live, &j->config, j->exchange ? run_foreign(j) : run_remote(j, 1));
-}
-
-static int run_on_network(struct job *j)
-{
-    if (sodium_init() < 0)
-        return cli_error("no random numbers");
-    j->peer.tolerance = TOLERANCE;
-    j->run.live = &j->peer;
-    j->run.limit = LIMIT;
-    return j->between[0] ? run_between(j) : run_device(j);
-}
-
-static int run(struct job *j)
-{
-    int status = make_directory(j);
-
-    j->run.dut = &j->end[1].dut;
-    j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
-    j->run.metrics = &j->metrics;
-    j->run.identities = &j->identities;
-    find_judge(j);
-    if (!status)
-        status = j->twin ? run_twin(j) : run_on_network(j);
-    if (*j->temporary)
-        rmdir(j->temporary);
-    for (unsigned i = 0; i < j->n; i++)
-        conform_outcome_free(&j->outcome[i]);
-    metrics_free(&j->metrics);
-    identities_free(&j->identities);
-    buf_free(&j->who);
-    return status;
-}
-
-static unsigned mode(const struct job *j)
+static unsigned mode(const struct conformance_job *j)
 {
     return j->twin ? WITH_TWIN : j->list || j->coverage ? WITH_LIST : j->stored ? WITH_STORED : WITH_DEVICE;
 }
 
 int cmd_conformance(int argc, char **argv)
 {
-    struct job *j = calloc(1, sizeof *j);
+    struct conformance_job *j = calloc(1, sizeof *j);
     struct opt_state s;
     struct buf b = {0};
     const char *arg;
@@ -713,7 +392,10 @@ int cmd_conformance(int argc, char **argv)
         status = EXIT_BAD;
     opt_end(&s);
     if (status < 0)
-        status = j->list ? list(j) : j->coverage ? coverage() : j->stored ? compare_stored(j) : run(j);
+        status = j->list       ? list(j)
+                 : j->coverage ? coverage()
+                 : j->stored   ? conformance_compare_stored(j)
+                               : conformance_run(j);
     buf_free(&b);
     buf_free(&j->known_text);
     buf_free(&j->again);

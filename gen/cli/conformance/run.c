@@ -1,0 +1,240 @@
+/* layer 4 (tool): `rdmagen conformance`: the tests are played, against a device, between two, a program without an
+ * agent, or a twin; the score card. */
+#include "gen/cli/conformance/conformance_cli.h"
+#include "gen/conform/twin.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TOLERANCE (1 * NS_PER_MS)
+#define LIMIT     (120 * NS_PER_S)
+
+/* The program rdmatrace beside this one; none: captures are not judged. */
+static void find_judge(struct conformance_job *j)
+{
+    ssize_t n = readlink("/proc/self/exe", j->judge, sizeof j->judge - sizeof "rdmatrace");
+    char *slash;
+
+    j->judge[n < 0 ? 0 : n] = '\0';
+    slash = strrchr(j->judge, '/');
+    if (!slash)
+        return;
+    strcpy(slash + 1, "rdmatrace");
+    j->run.judge = access(j->judge, X_OK) == 0 ? j->judge : NULL;
+}
+
+static int make_directory(struct conformance_job *j)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    if (j->run.keep)
+        return mkdir(j->run.keep, 0777) == 0 || errno == EEXIST
+                   ? 0
+                   : cli_error("--keep %s: %s", j->run.keep, strerror(errno));
+    snprintf(j->temporary, sizeof j->temporary, "%s/rdmagen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(j->temporary))
+        return cli_error("%s: %s", j->temporary, strerror(errno));
+    j->run.keep = j->temporary;
+    return 0;
+}
+
+static bool is_failure(enum conform_result r)
+{
+    return r == CONFORM_FAIL || r == CONFORM_INCONCLUSIVE || r == CONFORM_ERROR || r == CONFORM_CRASH;
+}
+
+static int show(struct conformance_job *j)
+{
+    struct conform_score s = {.o = j->outcome,
+                              .n = j->n,
+                              .seed = j->run.seed,
+                              .dut = buf_str(&j->who),
+                              .judged = j->run.judge != NULL,
+                              .metrics = &j->metrics,
+                              .identities = &j->identities};
+    static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
+                                                                                conform_print_junit};
+    struct buf b = {0};
+    int status;
+
+    print[j->format](&s, &b);
+    status = cli_show(&b);
+    if (status == EXIT_OK && j->baseline)
+        return conformance_compare_run(j, &s);
+    for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
+        if (is_failure(j->outcome[i].result))
+            status = EXIT_FOUND;
+    return status;
+}
+
+/* A test was run: with text output its result is printed at once. */
+static void tell(struct conformance_job *j, struct conform_outcome *o)
+{
+    struct buf b = {0};
+
+    if (*j->temporary)
+        conform_forget(o);
+    if (j->format != 0)
+        return;
+    conform_print_outcome(o, &b);
+    if (is_failure(o->result) || conform_is_missed(o->result))
+        buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
+    cli_flush(&b, STDOUT_FILENO);
+    buf_free(&b);
+}
+
+/* Run the chosen tests, and show how they came out. */
+static int run_tests(struct conformance_job *j)
+{
+    unsigned left = 0;
+    int e = 0, status;
+
+    for (unsigned i = 0; i < j->battery.n; i++) {
+        struct conform_outcome *o = &j->outcome[j->n];
+        if (!j->chosen[i])
+            continue;
+        if (e < 0 || (j->n && o[-1].result == CONFORM_CRASH)) {
+            left++;
+            continue;
+        }
+        e = conform_run(&j->run, &j->battery.test[i], o);
+        if (e == 0)
+            tell(j, o);
+        else
+            conform_forget(o);
+        j->n += e == 0;
+        left += e < 0;
+        if (e < 0)
+            conform_outcome_free(o);
+    }
+    if (e < 0 && e != -EINTR)
+        return cli_error("conformance: %s: %s", j->run.keep, strerror(-e));
+    status = show(j);
+    if (left)
+        cli_error("%s not run: %s", count_str(left, "test"), e ? "interrupted" : "the device serves nothing any more");
+    return status == EXIT_OK && left ? EXIT_FOUND : status;
+}
+
+static int run_twin(struct conformance_job *j)
+{
+    struct twin_dut *twin[NET_HOSTS] = {NULL, twin_dut_new(&j->end[1].dut, 1)};
+    int status;
+
+    if (j->twins)
+        twin[0] = twin_dut_new(&j->end[0].dut, 0);
+    buf_printf(&j->who, "%s: rdmagen " RDMATRACE_VERSION ", virtual time",
+               j->twins ? "twins of two devices" : "twin of a device");
+    status = twin[1] && (twin[0] || !j->twins) ? run_tests(j) : cli_error("out of memory");
+    twin_dut_free(twin[0]);
+    twin_dut_free(twin[1]);
+    return status;
+}
+
+/* With the network open: take the devices `from` and behind it, and run the tests. */
+static int run_remote(struct conformance_job *j, unsigned from)
+{
+    struct remote_config c[NET_HOSTS];
+    struct remote_dut *device[NET_HOSTS] = {NULL};
+    int status = 0;
+
+    for (unsigned h = from; h < NET_HOSTS && status == 0; h++) {
+        struct conformance_end *e = &j->end[h];
+        c[h] = (struct remote_config){
+            .live = j->peer.live, .side = h, .host = j->tcp ? j->tcp : e->host, .port = e->port, .token = &j->token};
+        device[h] = remote_dut_new(&e->dut, &c[h]);
+        buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
+        if (!device[h])
+            status = cli_error("out of memory");
+        else if (remote_dut_tell(device[h], &j->who) < 0)
+            status = cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h]));
+    }
+    if (status == 0)
+        status = run_tests(j);
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        remote_dut_free(device[h]);
+    return status;
+}
+
+/* Two devices, and this host between them. */
+static int run_between(struct conformance_job *j)
+{
+    struct forward *f = &j->middle.forward;
+    struct backend_error err;
+    int status;
+
+    live_catch_signals();
+    between_init(&j->middle, &j->peer);
+    j->middle.seed = j->run.seed;
+    f->say = live_cli_say;
+    f->count = UINT64_MAX;
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        f->name[h] = j->between[h];
+        memcpy(j->peer.ends[h], j->end[h].gid, 16);
+    }
+    status = forward_open(f, &err) < 0 ? cli_error("%s", err.msg) : run_remote(j, 0);
+    forward_close(f);
+    return status;
+}
+
+/* A program without an agent. */
+static int run_foreign(struct conformance_job *j)
+{
+    j->run.dut = NULL;
+    j->peer.lenient = true;
+    j->peer.perftest = j->peer.has_memory = j->with == CONFORM_PERFTEST;
+    j->peer.host = j->tcp ? j->tcp : j->end[1].host;
+    j->peer.port = j->end[1].port;
+    buf_printf(&j->who, "%s: %s, without an agent", live_addr_str(j->end[1].gid), j->exchange);
+    return run_tests(j);
+}
+
+/* One device, and this host as the other end. */
+static int run_device(struct conformance_job *j)
+{
+    int status;
+
+    j->config.frame = script_live_frame;
+    j->config.user = &j->peer;
+    j->config.seed = j->run.seed;
+    status = live_cli_open(&j->live, &j->config);
+    if (status)
+        return status;
+    j->peer.live = &j->live;
+    memcpy(j->peer.peer, j->end[1].gid, 16);
+    return live_cli_close(&j->live, &j->config, j->exchange ? run_foreign(j) : run_remote(j, 1));
+}
+
+static int run_on_network(struct conformance_job *j)
+{
+    if (sodium_init() < 0)
+        return cli_error("no random numbers");
+    j->peer.tolerance = TOLERANCE;
+    j->run.live = &j->peer;
+    j->run.limit = LIMIT;
+    return j->between[0] ? run_between(j) : run_device(j);
+}
+
+int conformance_run(struct conformance_job *j)
+{
+    int status = make_directory(j);
+
+    j->run.dut = &j->end[1].dut;
+    j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
+    j->run.metrics = &j->metrics;
+    j->run.identities = &j->identities;
+    find_judge(j);
+    if (!status)
+        status = j->twin ? run_twin(j) : run_on_network(j);
+    if (*j->temporary)
+        rmdir(j->temporary);
+    for (unsigned i = 0; i < j->n; i++)
+        conform_outcome_free(&j->outcome[i]);
+    metrics_free(&j->metrics);
+    identities_free(&j->identities);
+    buf_free(&j->who);
+    return status;
+}
