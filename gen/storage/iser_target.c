@@ -220,7 +220,7 @@ static void finish(struct link *l, unsigned slot, ns_t now)
 
     r->commands += !read && !write;
     if (n < 0 || asc) {
-        respond(l, slot, SCSI_CHECK_CONDITION, n < 0 ? INVALID_OPCODE : asc, now);
+        respond(l, slot, SCSI_CHECK_CONDITION, asc ? asc : INVALID_OPCODE, now);
         return;
     }
     own.length = min_u32(own.length, (uint32_t)n);

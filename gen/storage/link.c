@@ -234,7 +234,9 @@ static void take(struct link *l, const struct wc *wc, ns_t now)
         return;
     }
     l->s->heard = now;
-    if (recv)
+    if (recv && wc->opcode != WC_RECV) /* its bytes are not in the receive */
+        link_refuse(l, now, "a WRITE with immediate data, of %u bytes", wc->byte_len);
+    else if (recv)
         role->message(l, slot, wc, now);
     else if (wc->wr_id >> 32 == WR_IS_SEND)
         role->sent(l, slot, now);

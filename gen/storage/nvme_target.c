@@ -465,12 +465,16 @@ static void moved(struct link *l, unsigned slot, ns_t now)
     struct target_queue *q = l->user;
     struct target_cmd *t = &q->cmd[slot];
     struct place p;
+    uint16_t status;
 
     if (!t->waits)
         return; /* a WRITE: the response is behind it */
     t->waits = false;
-    place_of(l, slot, &t->cmd, &p);
-    finish(l, slot, &p, now);
+    status = place_of(l, slot, &t->cmd, &p); /* meanwhile another Connect may have come */
+    if (status == NVME_OK)
+        finish(l, slot, &p, now);
+    else
+        respond(l, slot, status, 0, now);
 }
 
 static void sent(struct link *l, unsigned slot, ns_t now)

@@ -220,11 +220,13 @@ static void post(struct endpoint *ep, int qp, uint32_t key, unsigned what)
 
 static void storage(unsigned options, const uint8_t *data, size_t size)
 {
+    static struct storage s;
     unsigned kinds = 0;
 
     while (storage_kinds[kinds])
         kinds++;
-    peer_run(storage_kinds[(options & 3) % kinds], options & 4, data, size);
+    peer_play(&s, storage_kinds[(options & 3) % kinds], options & 4, data, size);
+    storage_close(&s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -37,6 +37,9 @@ struct peer {
     struct peer_qp qp[PEER_QPS];
     struct wc wc[PEER_WCS]; /* a ring; .src_qp: the completion queue */
     unsigned wc_head, wc_tail;
+    bool holds; /* READs do not complete, but are kept: */
+    struct wc held[PEER_WCS];
+    unsigned n_held;
     struct rdmacm_event event[PEER_EVENTS];
     unsigned event_head, event_tail;
     int ids;                /* given out */
@@ -79,6 +82,27 @@ static bool peer_send(unsigned n, const uint8_t *data, size_t len, uint32_t inva
     wc.wr_id = q->recv[q->head++ % PEER_RECVS];
     peer_wc(q->cq, wc);
     return true;
+}
+
+/* A WRITE with immediate data of any length: it takes a receive, of whatever size, and leaves it as it is. */
+static void peer_write_imm(unsigned n, uint32_t len)
+{
+    struct peer_qp *q = &peer.qp[n % PEER_QPS];
+    struct wc wc = {.opcode = WC_RECV_RDMA_WITH_IMM, .byte_len = len, .flags = WC_WITH_IMM};
+
+    if (!q->used || !q->up || q->head == q->tail)
+        return;
+    wc.wr_id = q->recv[q->head++ % PEER_RECVS];
+    peer_wc(q->cq, wc);
+}
+
+/* Let READs complete late, or those that do, complete. */
+static void peer_hold(bool holds)
+{
+    peer.holds = holds;
+    for (unsigned i = 0; !holds && i < peer.n_held; i++)
+        peer_wc((int)peer.held[i].src_qp, peer.held[i]);
+    peer.n_held = holds ? peer.n_held : 0;
 }
 
 /* What a READ returns, or the peer WRITEs to memory that is lent to it. */
@@ -187,7 +211,11 @@ static int peer_post_send(struct verbs *v, int qp, const struct send_wr *wr, ns_
         peer_bring(mem, wr->sg_list->length);
     if (wr->opcode == WR_REG_MR && wr->mw_access & ACCESS_REMOTE_WRITE)
         peer_bring(wr->reg_mem, wr->mw_length);
-    peer_wc(peer.qp[qp].cq, wc);
+    wc.src_qp = (uint32_t)peer.qp[qp].cq;
+    if (wr->opcode == WR_RDMA_READ && peer.holds && peer.n_held < PEER_WCS)
+        peer.held[peer.n_held++] = wc;
+    else
+        peer_wc(peer.qp[qp].cq, wc);
     return 0;
 }
 static int peer_post_recv(struct verbs *v, int qp, const struct recv_wr *wr, ns_t now)
@@ -321,8 +349,10 @@ static const struct rdmacm_ops peer_cm_ops = {.channel_create = peer_channel,
 
 /* --- A run ------------------------------------------------------------------------------------ */
 
-/* What the peer does: a byte says what (below; bits 3:2: which queue pair), two bytes the length of what follows. */
-enum { PEER_CONNECTS, PEER_SENDS, PEER_LEAVES, PEER_READ_DATA };
+/* What the peer does: a byte says what (below; bits 3:2: which queue pair), two bytes the length of what follows.
+ * PEER_IMM: not a SEND but a WRITE with immediate data, of 16 times so many bytes; PEER_HOLDS: READs complete only
+ * behind data without it. */
+enum { PEER_CONNECTS, PEER_SENDS, PEER_LEAVES, PEER_READ_DATA, PEER_INVALIDATES = 16, PEER_IMM = 32, PEER_HOLDS = 32 };
 
 /* A record: bytes of the input that it takes, 0: no more. */
 static size_t peer_record(struct storage *s, const uint8_t *p, size_t left, ns_t now)
@@ -343,7 +373,10 @@ static size_t peer_record(struct storage *s, const uint8_t *p, size_t left, ns_t
         }
         break;
     case PEER_SENDS:
-        peer_send(qp, p + 3, len, p[0] & 16 ? 0x101 : 0);
+        if (p[0] & PEER_IMM)
+            peer_write_imm(qp, 16 * (uint32_t)load_le16(p + 1));
+        else
+            peer_send(qp, p + 3, len, p[0] & PEER_INVALIDATES ? 0x101 : 0);
         break;
     case PEER_LEAVES:
         for (int i = 0; i < peer.ids; i++)
@@ -354,13 +387,25 @@ static size_t peer_record(struct storage *s, const uint8_t *p, size_t left, ns_t
         peer.data = p + 3;
         peer.size = len;
         peer.at = 0;
+        peer_hold(p[0] & PEER_HOLDS);
     }
     storage_step(s, now);
     return 3 + len;
 }
 
-/* Run an end of the protocol `kind` against the records of the input. */
-static void peer_run(const struct storage_kind *kind, bool server, const uint8_t *data, size_t size)
+/* A peer that has done nothing yet. */
+static void peer_begin(const uint8_t *data, size_t size)
+{
+    memset(&peer, 0, sizeof peer);
+    peer.verbs = (struct verbs){&peer_ops, &peer.cm};
+    peer.cm.ops = &peer_cm_ops;
+    peer.data = data;
+    peer.size = size;
+}
+
+/* Run an end of the protocol `kind` against the records of the input; storage_close() follows. */
+static inline void peer_play(struct storage *s, const struct storage_kind *kind, bool server, const uint8_t *data,
+                             size_t size)
 {
     struct storage_config c = {.server = server,
                                .persistent = true,
@@ -376,24 +421,18 @@ static void peer_run(const struct storage_kind *kind, bool server, const uint8_t
                                .hostnqn = "h",
                                .file = "f",
                                .targetname = "t"};
-    static struct storage s;
     ns_t now = 1;
     size_t n;
 
-    memset(&peer, 0, sizeof peer);
-    peer.verbs = (struct verbs){&peer_ops, &peer.cm};
-    peer.cm.ops = &peer_cm_ops;
-    peer.data = data;
-    peer.size = size;
-    if (storage_open(&s, kind, &c, &peer.verbs, now) == 0) {
-        storage_step(&s, now);
-        while ((n = peer_record(&s, data, size, ++now)) > 0 && !storage_done(&s, now)) {
+    peer_begin(data, size);
+    if (storage_open(s, kind, &c, &peer.verbs, now) == 0) {
+        storage_step(s, now);
+        while ((n = peer_record(s, data, size, ++now)) > 0 && !storage_done(s, now)) {
             data += n;
             size -= n;
         }
-        storage_step(&s, now + 10 * NS_PER_S);
+        storage_step(s, now + 10 * NS_PER_S);
     }
-    storage_close(&s);
 }
 
 #endif

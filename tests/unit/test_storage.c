@@ -1,0 +1,84 @@
+/* layer 3 (storage) tests: peers that break the protocol although their transport is right. */
+#include "dissect/ulp/layout.h"
+#include "dissect/ulp/nvme.h"
+#include "tests/fuzz/storage_peer.h"
+
+#include <criterion/criterion.h>
+
+/* What a peer does, record after record. */
+static uint8_t script[8192];
+static size_t used;
+static struct storage end;
+
+/* A record: its `len` bytes, which are zero. */
+static uint8_t *add(uint8_t what, uint16_t len)
+{
+    uint8_t *p = script + used;
+
+    cr_assert_leq(used + 3 + len, sizeof script);
+    memset(p, 0, 3u + len);
+    p[0] = what;
+    p[1] = (uint8_t)len;
+    p[2] = (uint8_t)(len >> 8);
+    used += 3u + len;
+    return p + 3;
+}
+
+static void play(const char *kind, bool server)
+{
+    peer_play(&end, storage_kind_find(kind), server, script, used);
+}
+
+/* Its bytes are not in the receive that it takes, and there may be more of them than the receive has. */
+Test(storage, write_with_immediate_data)
+{
+    for (unsigned i = 0; storage_kinds[i]; i++) {
+        uint8_t *behind;
+        used = 0;
+        behind = add(PEER_SENDS | PEER_IMM, 0);
+        behind[-2] = behind[-1] = 0xff;
+        play(storage_kinds[i]->name, false);
+        cr_expect(end.failed && strstr(end.why, "a WRITE with immediate data, of 1048560 bytes"), "%s: %s",
+                  storage_kinds[i]->name, end.why);
+        storage_close(&end);
+    }
+}
+
+/* A Connect of the admin queue whose data are READ. */
+static void add_connect(uint16_t cid)
+{
+    struct nvme_cmd c = {.opc = NVME_FABRICS, .fctype = NVME_FCTYPE_CONNECT, .cid = cid};
+    uint8_t *sqe = add(PEER_SENDS, NVME_SQE_LEN);
+
+    c.sgl = (struct nvme_sgl){.type = NVME_SGL_KEYED, .address = 0x1000, .length = nvme_connect_data_hdr.len, .key = 7};
+    nvme_cmd_put(sqe, &c);
+    layout_set(&nvme_fabrics_cmd_hdr, sqe, "nvme.fabrics.cmd.connect.sqsize", 31);
+}
+
+static void add_connect_data(uint8_t hold)
+{
+    uint8_t *data = add(PEER_READ_DATA | hold, (uint16_t)nvme_connect_data_hdr.len);
+
+    layout_set(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.cntrlid", 0xffff);
+    layout_set_text(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.subnqn", "n", 0);
+}
+
+/* Two Connects of one queue, whose data come when both have arrived: the second one must not get a controller. */
+Test(storage, nvme_two_connects)
+{
+    uint8_t *req;
+
+    used = 0;
+    req = add(PEER_CONNECTS, (uint16_t)nvme_rdma_req_hdr.len);
+    layout_set(&nvme_rdma_req_hdr, req, "nvme-rdma.cm.req.hrqsize", 32);
+    layout_set(&nvme_rdma_req_hdr, req, "nvme-rdma.cm.req.hsqsize", 31);
+    add_connect_data(PEER_HOLDS);
+    add_connect(1);
+    add_connect(2);
+    add_connect_data(0);
+    play("nvme", true);
+    cr_expect_not(end.failed, "%s", end.why);
+    cr_expect_eq(end.r.commands, 1, "%llu commands", (unsigned long long)end.r.commands);
+    cr_expect_eq(end.r.failed, 1, "%llu failed", (unsigned long long)end.r.failed);
+    storage_close(&end);
+}
