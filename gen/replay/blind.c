@@ -31,9 +31,10 @@ enum blind blind_make(const struct blind_opts *o, const struct pkt *p, uint8_t *
     bool ip4 = gid_is_ipv4(o->gid[1]);
     uint32_t need = H_ETH | H_UDP | H_BTH | (ip4 ? H_IP4 : H_IP6);
 
-    if ((p->have & need) != need || p->encap != ENCAP_ROCEV2 || p->flags & (PKT_TUNNEL | PKT_MALFORMED))
+    if (p->frame->linktype != LINK_ETHERNET || (p->have & need) != need || p->encap != ENCAP_ROCEV2 ||
+        p->flags & (PKT_TUNNEL | PKT_MALFORMED))
         return BLIND_OTHER;
-    if (p->caplen < p->frame->len)
+    if (p->end > p->caplen)
         return BLIND_CUT;
     memcpy(to, p->data, p->caplen);
     memcpy(to, o->mac[1], 6);

@@ -149,7 +149,6 @@ int replay_init(struct replay *r, struct verbs *verbs, struct story *s, const st
     r->s = s;
     r->o = *o;
     r->qp = r->cq = -1;
-    r->o.speed = o->speed ? o->speed : 1000;
     r->pd = verbs_pd_alloc(verbs);
     if (!r->pd || !buf_need(&s->bytes, 1))
         return -ENOMEM;
@@ -275,9 +274,12 @@ static void put_memory(struct replay *r)
     }
 }
 
-static ns_t scaled(const struct replay *r, ns_t t)
+ns_t replay_wait(const struct replay_opts *o, ns_t from, ns_t to)
 {
-    return t <= 0 || r->o.topspeed ? 0 : (ns_t)((__int128)t * 1000 / r->o.speed);
+    const __int128 most = INT64_MAX / 4;
+    __int128 t = ((__int128)to - from) * 1000 / (o->speed ? o->speed : 1000);
+
+    return t <= 0 || o->topspeed ? 0 : (ns_t)(t < most ? t : most);
 }
 
 /* When the next work request is due: as long after the one before it, and after the message that it waited for, as in
@@ -291,11 +293,11 @@ static ns_t due(const struct replay *r, ns_t now)
         (story_op_fetches(op) && r->reads_posted - r->reads_done >= r->slots))
         return NS_NEVER;
     if (r->next) {
-        t = r->posted_at + scaled(r, op->at - op[-1].at);
+        t = r->posted_at + replay_wait(&r->o, op[-1].at, op->at);
         when = t > when ? t : when;
     }
     if (op->needs) {
-        t = r->heard[op->needs - 1].when + scaled(r, op->at - r->s->msgs[op->needs - 1].at);
+        t = r->heard[op->needs - 1].when + replay_wait(&r->o, r->s->msgs[op->needs - 1].at, op->at);
         when = t > when ? t : when;
     }
     return when;
@@ -363,6 +365,7 @@ static void take_message(struct replay *r, const struct wc *wc, ns_t now)
 {
     uint64_t n = wc->wr_id & ~RECEIVES_ID;
     const uint8_t *p = receives_mem(&r->recvs, n);
+    bool is_send = wc->opcode == WC_RECV; /* else a WRITE, whose data are not in the receive */
     const struct story_msg *m;
     int e;
 
@@ -370,9 +373,9 @@ static void take_message(struct replay *r, const struct wc *wc, ns_t now)
         m = &r->s->msgs[r->counts.arrived];
         if (wc->byte_len != m->len)
             r->counts.other_length++;
-        else if (m->is_send && m->whole && memcmp(p, bytes_at(r, m->data), m->len) != 0)
+        else if (m->is_send != is_send || (is_send && m->whole && memcmp(p, bytes_at(r, m->data), m->len) != 0))
             r->counts.other_data++;
-        keep(r, &r->heard[r->counts.arrived], p, m->is_send ? wc->byte_len : 0, now);
+        keep(r, &r->heard[r->counts.arrived], p, is_send ? wc->byte_len : 0, now);
     }
     r->counts.arrived++;
     e = receives_post(&r->recvs, n + RECVS, now);
@@ -441,6 +444,7 @@ void replay_start(struct replay *r, ns_t now)
 {
     r->posted_at = now;
     r->started = true;
+    replay_private(r); /* by hand, nobody has asked for it */
     put_memory(r);
 }
 

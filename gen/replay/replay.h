@@ -60,6 +60,8 @@ struct replay {
     bool started;
 };
 
+/* How long to wait for what came at `to` in the capture, after what came at `from`: at most 73 years. */
+ns_t replay_wait(const struct replay_opts *o, ns_t from, ns_t to);
 /* Create queue pair (RESET), memory and receives. 0; -ENOKEY: a work request goes to memory of the peer's that no
  * message tells, r->why names it; another negative errno. Call replay_free() in either case. `s` is changed, and must
  * outlive it. */

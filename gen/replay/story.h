@@ -107,7 +107,7 @@ struct story {
     STORY_LIST(struct story_put, puts); /* by `before` */
     STORY_LIST(struct story_own, owns); /* by `op`, those of private data first */
     struct buf bytes;
-    uint32_t longest;  /* bytes of the longest of msgs */
+    uint32_t longest;  /* bytes of the longest SEND of msgs */
     uint64_t missing;  /* bytes of messages and memory that the capture lacks */
     uint64_t left_out; /* requests that are not in the story: their first packet is missing, or their kind is unknown */
     bool cut;          /* the story was too long */

@@ -218,7 +218,7 @@ static bool add_msg(struct story *s, const struct message *m)
                                               .data = m->data,
                                               .is_send = is_send,
                                               .whole = m->whole && !m->missing_first};
-    s->longest = max_u32(s->longest, m->len);
+    s->longest = is_send ? max_u32(s->longest, m->len) : s->longest;
     return true;
 }
 

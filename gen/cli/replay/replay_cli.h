@@ -17,8 +17,7 @@ struct replay_job {
     struct perftest_keys by_hand_peer; /* with by_hand: qpn, and psn of the peer */
     uint32_t qpn;                      /* of our queue pair; 0: the endpoint's choice */
     bool has_psn;
-    uint32_t psn;         /* the first that we send */
-    bool has_key, has_va; /* --rkey, --va were given */
+    uint32_t psn; /* the first that we send */
     struct replay_opts opts;
     ns_t timeout; /* longest time without progress */
     struct story story;

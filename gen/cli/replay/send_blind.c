@@ -34,14 +34,6 @@ static bool is_ours(struct sender *s, const struct pkt *p)
     return conn_addr_alike(&src, &s->from);
 }
 
-/* When a frame is due. */
-static ns_t due(const struct sender *s, ns_t ts)
-{
-    uint32_t speed = s->j->opts.speed ? s->j->opts.speed : 1000;
-
-    return s->j->opts.topspeed || ts < s->first ? 0 : s->start + (ns_t)((__int128)(ts - s->first) * 1000 / speed);
-}
-
 /* Send a frame when its time has come. 0 or a negative errno. */
 static int send_when_due(struct sender *s, const struct pkt *p)
 {
@@ -56,7 +48,7 @@ static int send_when_due(struct sender *s, const struct pkt *p)
         if (s->j->has_psn)
             s->o.shift = psn_add(s->j->psn, PSN_MASK + 1 - p->bth.psn);
     }
-    when = due(s, p->frame->ts);
+    when = s->start + replay_wait(&s->j->opts, s->first, p->frame->ts);
     while (r == 0 && (live_now() < when || !live_can_send(l)))
         r = live_step(l, live_now() < when ? when : live_now() + NS_PER_MS);
     if (r == 0)
