@@ -253,7 +253,7 @@ void link_poll(struct link *l, ns_t now)
         l->ready = true;
         posted(l, receives_post_all(&l->receives, now), "a receive", now);
     }
-    while (verbs_poll(v, l->cq, &wc, 1) == 1)
+    while (l->up && verbs_poll(v, l->cq, &wc, 1) == 1) /* messages may come before the RTU, but not be answered */
         take(l, &wc, now);
 }
 

@@ -151,7 +151,7 @@ static void took_attributes(struct link *l, struct xdr_in *x, ns_t now)
 
     xdr_skip(x, 20);
     size = xdr_get_long(x);
-    s->work.room = s->c.write ? s->c.iters * s->c.size : size;
+    s->work.room = s->c.write && size < s->c.size ? s->c.iters * s->c.size : size; /* a short file grows */
     if (x->bad)
         link_refuse(l, now, "a GETATTR without attributes");
     else if (s->work.room < s->c.size)
