@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define TIME_LIMIT (3600 * NS_PER_S) /* virtual, if there is none */
+#define END_WAIT   (60 * NS_PER_S)   /* virtual, for the next thing to happen: a DREQ is sent again */
 
 static const char for_traffic[] = "is not for storage protocols";
 static const struct opt_clash clashes[] = {
@@ -53,7 +54,7 @@ static ns_t on_run(void *user, ns_t now)
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         ns_t due;
         storage_step(&p->end[h], now);
-        due = storage_next(&p->end[h]);
+        due = storage_done(&p->end[h], now) ? NS_NEVER : storage_next(&p->end[h]);
         next = due < next ? due : next;
     }
     return next;
@@ -107,7 +108,7 @@ static void run(struct play *p, ns_t limit)
     while (!storage_done(&p->end[0], p->sim.now) && sim_step(&p->sim, limit))
         ;
     if (storage_done(&p->end[0], p->sim.now))
-        while (!storage_done(&p->end[1], p->sim.now) && sim_step(&p->sim, p->sim.now + NS_PER_S))
+        while (!storage_done(&p->end[1], p->sim.now) && sim_step(&p->sim, p->sim.now + END_WAIT))
             ;
 }
 
