@@ -176,7 +176,7 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
     bool xrc = options & 16;
     struct ep_qp_init init = {
         .type = xrc ? QPT_XRC_TGT : (uint8_t)(options & 3 ? (options & 3) - 1 : 0), .qpn = 17, .srq = EP_NO_SRQ};
-    struct ep_peer peer = ep_peer_default();
+    struct ep_peer remote = ep_peer_default();
     struct endpoint *ep = ep_new(&c);
     uint32_t keys[PARTS];
     int srq = -1;
@@ -192,12 +192,12 @@ static struct endpoint *set_up(unsigned options, int *qp, uint32_t *key)
         set_up_foreign(ep, init.pd, init.recv_cq, keys[FOREIGN]);
     }
     *qp = ep_qp_create(ep, &init);
-    memcpy(peer.av.dgid, own_addr(0).gid, 16);
-    peer.qpn = 18;
-    peer.path_mtu = 256;
-    peer.qkey = 0x11111111;
-    ep_ah_create(ep, init.pd, &peer.av);
-    ep_qp_connect(ep, *qp, &peer, 0);
+    memcpy(remote.av.dgid, own_addr(0).gid, 16);
+    remote.qpn = 18;
+    remote.path_mtu = 256;
+    remote.qkey = 0x11111111;
+    ep_ah_create(ep, init.pd, &remote.av);
+    ep_qp_connect(ep, *qp, &remote, 0);
     if (init.type == QPT_RC)
         set_up_windows(ep, init.pd, *qp, keys);
     set_up_receives(ep, *qp, srq, *key);
@@ -232,7 +232,7 @@ static void storage(unsigned options, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t frame[EP_FRAME_MAX], out[EP_FRAME_MAX];
-    struct link_addr peer = own_addr(0), own = own_addr(1);
+    struct link_addr remote = own_addr(0), own = own_addr(1);
     struct av av = {.dmac = {2, 0, 0, 0, 0, 1}};
     struct path path;
     struct endpoint *ep;
@@ -248,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     ep = set_up(data[0], &qp, &key);
     memcpy(av.dgid, own.gid, 16);
-    path_init(&path, &peer, &av);
+    path_init(&path, &remote, &av);
     for (size_t i = 1; i < size;) {
         size_t n = data[i++];
         uint32_t len;
