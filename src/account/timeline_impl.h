@@ -246,6 +246,7 @@ struct paused {
     uint32_t tap, frame; /* frame: first one of the pause */
     uint8_t mac[6];
     ns_t since, until; /* until: at most, from the latest pause frame */
+    ns_t sure;         /* until then, from the latest pause frame, it holds at any rate of the link */
     uint8_t classes;   /* that it pauses, a mask */
     uint64_t passed;   /* DSCPs of requests that passed meanwhile, a mask */
 };

@@ -6,9 +6,10 @@
 
 #include <stdlib.h>
 
-/* A capture does not tell the rate of the link: at 1 Gbit/s, the slowest that carries RDMA, a quantum is the longest.
- */
+/* A capture does not tell the rate of the link. A quantum is the longest at 1 Gbit/s, the slowest that carries RDMA; at
+ * 400 Gbit/s it is as short as on any port: meanwhile the pause does hold. In ns. */
 #define QUANTUM_MOST   PAUSE_QUANTUM_BITS
+#define SURE_FOR(q)    ((ns_t)(q)*PAUSE_QUANTUM_BITS / 400)
 #define PAUSES_AT_ONCE 8                /* pauses of one tap that last at a time, and are looked at */
 #define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
 
@@ -46,6 +47,13 @@ static unsigned quanta_of(const struct pause_frame *f)
     return most;
 }
 
+/* The pause holds: DSCPs of requests that pass or passed meanwhile, a mask, are of no class that it pauses. */
+static void note_unpaused(struct timeline *t, const struct paused *x, uint64_t dscps)
+{
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+        t->unpaused[i] |= x->classes >> i & 1 ? dscps : 0;
+}
+
 void timeline_pause(struct timeline *t, const struct pkt *p)
 {
     ns_t now = p->frame->ts;
@@ -62,22 +70,29 @@ void timeline_pause(struct timeline *t, const struct pkt *p)
     if (!x || (!quanta && now >= x->until))
         return;
     x->until = now + (ns_t)quanta * QUANTUM_MOST;
+    x->sure = now + SURE_FOR(quanta);
     x->classes |= pause_frame_paused(&f);
-    for (unsigned i = 0; i < PAUSE_CLASSES && !quanta; i++) /* it has lasted until now */
-        t->unpaused[i] |= x->classes >> i & 1 ? x->passed : 0;
+    if (!quanta)
+        note_unpaused(t, x, x->passed);
 }
 
 void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p)
 {
+    uint32_t tap = conn_tap_of(p->frame);
     ns_t now = p->frame->ts;
+    uint64_t dscp;
 
     d->tagged = p->have & H_VLAN;
     d->pcp = (uint8_t)(p->vlan >> 13);
     d->dscp = p->addr_len ? p->tos >> 2 : 0;
+    dscp = UINT64_C(1) << d->dscp;
     for (uint32_t i = 0; i < PAUSES_AT_ONCE && i < t->n_pauses; i++) {
         struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
-        if (x->tap == conn_tap_of(p->frame) && now > x->since + PAUSE_REACTION && now < x->until)
-            x->passed |= UINT64_C(1) << d->dscp;
+        if (x->tap != tap || now <= x->since + PAUSE_REACTION || now >= x->until)
+            continue;
+        x->passed |= dscp;
+        if (now < x->sure)
+            note_unpaused(t, x, dscp);
     }
 }
 

@@ -91,6 +91,14 @@ void explain_pause(struct explainer *x, const struct pkt *p)
     a->n++;
 }
 
+#define PAUSE_PART 4 /* of an ACK timeout by a pause, at most such a part lies outside the pause */
+
+/* True if the connection waited long while no pause held it: its class was not paused, or not so long. */
+static bool outlasts_pauses(const struct incident *st, ns_t took)
+{
+    return st->states[TIME_ACK_TIMEOUT] > took / PAUSE_PART;
+}
+
 /* True if the pause explains the incident: it is a silence within the paused time, and the retransmission did not come
  * later. */
 static bool is_of_pause(const struct incident *st, const struct pauser *a)
@@ -101,7 +109,7 @@ static bool is_of_pause(const struct incident *st, const struct pauser *a)
                 (st->cause == CAUSE_PACKET_LOSS && st->unanswered);
     ns_t took = st->lost > st->silence ? st->lost : st->silence, latest = st->start + st->lost - st->arrival;
 
-    if (!late || st->tap != a->tap || !incident_stands(st))
+    if (!late || st->tap != a->tap || !incident_stands(st) || outlasts_pauses(st, took))
         return false;
     return st->start <= a->last && st->start + took >= a->from && (!st->arrived || latest <= a->last + PAUSE_MAX);
 }
@@ -113,16 +121,17 @@ static bool is_time_of_pause(const struct incident *st, const struct pauser *a)
            st->tap != a->tap;
 }
 
-/* True if a packet was lost while the port was paused. */
+/* True if a packet was lost while the port was paused, or may have been: what was retransmitted is not known to have
+ * only waited. */
 static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
 {
-    bool loss = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_READ_RESPONSE ||
-                st->cause == CAUSE_BAD_ICRC || st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
-
+    static const uint64_t losses = UINT64_C(1) << CAUSE_PACKET_LOSS | UINT64_C(1) << CAUSE_LOST_READ_RESPONSE |
+                                   UINT64_C(1) << CAUSE_LOST_LAST_PACKET | UINT64_C(1) << CAUSE_LOST_ACK |
+                                   UINT64_C(1) << CAUSE_BAD_ICRC | UINT64_C(1) << CAUSE_RETRY_EXCEEDED |
+                                   UINT64_C(1) << CAUSE_SILENT_PEER;
     bool during = st->tap == a->tap && st->start <= a->last && st->start + st->lost >= a->from;
 
-    return !st->moot && during &&
-           (loss || (st->cause == CAUSE_LOST_LAST_PACKET && !(st->arrived && is_of_pause(st, a))));
+    return !st->moot && during && losses >> st->cause & 1;
 }
 
 /* Percent of the capture of its file that the port was paused. */
