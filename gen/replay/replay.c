@@ -62,13 +62,18 @@ static int make_regions(struct replay *r)
 /* Room for what READs return. */
 static int make_sink(struct replay *r)
 {
-    for (uint32_t i = 0; i < r->s->n_ops; i++)
-        if (story_op_fetches(&r->s->ops[i]))
-            r->slot = max_u32(r->slot, max_u32(8, r->s->ops[i].len));
+    for (uint32_t i = 0; i < r->s->n_ops; i++) {
+        const struct story_op *op = &r->s->ops[i];
+        if (!story_op_fetches(op))
+            continue;
+        if (op->len > STORY_BYTES / 2)
+            return failed(r, "frame %llu READs %u bytes: at most %llu can be", (unsigned long long)op->frame, op->len,
+                          (unsigned long long)STORY_BYTES / 2),
+                   -ENOMEM;
+        r->slot = max_u32(r->slot, max_u32(8, op->len));
+    }
     if (!r->slot)
         return 0;
-    if (r->slot > STORY_BYTES / 2)
-        return -ENOMEM;
     r->slots = (uint32_t)(SINK_BYTES / r->slot);
     r->slots = r->slots < 1 ? 1 : min_u32(r->slots, DEPTH);
     r->sink = calloc(r->slots, r->slot);

@@ -30,6 +30,21 @@ Test(replay, other_message)
     buf_free(&s.bytes);
 }
 
+/* No memory is asked for. */
+Test(replay, long_read)
+{
+    struct story_op op = {.opcode = WR_RDMA_READ, .frame = 12, .len = UINT32_MAX, .told = STORY_NONE};
+    struct story s = {.ops = &op, .n_ops = 1};
+    const struct replay_opts o = {.has_memory = true};
+    struct replay r;
+
+    peer_begin(NULL, 0);
+    cr_expect_eq(replay_init(&r, &peer.verbs, &s, &o), -ENOMEM);
+    cr_expect_str_eq(r.why, "frame 12 READs 4294967295 bytes: at most 536870912 can be");
+    replay_free(&r);
+    buf_free(&s.bytes);
+}
+
 Test(replay, wait)
 {
     const struct replay_opts usual = {0}, slow = {.speed = 1}, top = {.topspeed = true};

@@ -184,7 +184,7 @@ static int run(void *job)
     if (j->blind)
         return replay_send_blind(j);
     r = replay_play(j);
-    if (!j->run.quiet && j->replay.s)
+    if (!j->run.quiet && r != EXIT_BAD)
         show(j);
     replay_free(&j->replay);
     return r;

@@ -274,6 +274,8 @@ int replay_play(struct replay_job *j)
         r = play(&l);
     if (isatty(STDERR_FILENO) && !j->run.quiet)
         fputs("\r                    \r", stderr);
+    if (r < 0 && r != -EINTR && l.id >= 0)
+        rdmacm_id_destroy(l.verbs->cm, l.id, live_now());
     if (r < 0 && r != -EINTR)
         return live_cli_error(r, j->run.host ? j->run.host : "the client");
     r = r == -EINTR ? cli_error("interrupted"), EXIT_FOUND : verdict(&l);
