@@ -255,7 +255,6 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
         return;
     }
     n->statsn = (uint32_t)iscsi_value(b, "iscsi.statsn") + 1;
-    link_receive(l, slot, now);
     t = &n->task[(m.itt & ((1u << SLOT_BITS) - 1)) % STORAGE_DEPTH_MAX];
     if (!t->busy || t->answered || t->itt != m.itt || m.opcode != (t->opcode | 0x20)) {
         link_refuse(l, now, "%s of task 0x%x, which is not outstanding",
@@ -267,6 +266,7 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
     if (m.opcode == ISCSI_RESPONSE && m.n_data > 2) /* behind two bytes of length */
         scsi_sense_get(&t->sense, b + m.data + 2, m.n_data - 2);
     t->answered = true;
+    link_receive(l, slot, now);
     loan_return(l, &t->loan, wc, now);
     end(l, t, now);
 }
