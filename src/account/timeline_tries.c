@@ -161,16 +161,18 @@ bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t s
     return silence >= TIMER_LEAST && silence > d->patient && silence / TIMER_TIMES >= d->usual;
 }
 
-/* True if the requester ignored the RNR NAK: it goes back long after the RNR timer, and a response to an earlier READ
- * or atomic was missing, so that it had dropped the NAK. That one may have come since. */
-static bool ignored_rnr(const struct direction *d, const struct event *e, ns_t silence)
+/* True if the requester ignored the RNR NAK: it goes back long after the RNR timer, and at an ACK timeout, so that the
+ * NAK was lost after the tap; or a response to an earlier READ or atomic was missing, so that it had dropped the NAK.
+ * That one may have come since. */
+static bool ignored_rnr(const struct flow *f, const struct direction *d, const struct event *e, ns_t silence)
 {
     const struct pending_nak *n = &d->rnr;
     ns_t timer = rnr_time(aeth_value(e->h->rnr.syndrome));
 
     bool earlier = psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0);
+    bool missed = retries_missed_rnr(e->h, f->params.timeout_known ? f->params.timeout : 0, e->p->frame->ts);
 
-    return n->open && (earlier || n->dropped) && silence > RNR_HEEDED * timer;
+    return n->open && (missed || ((earlier || n->dropped) && silence > RNR_HEEDED * timer));
 }
 
 /* Whether the ACK timer may have run out before the requester went back at `now`. It runs since the latest request, or
@@ -190,7 +192,8 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t silence = now - d->spans.at;
-    bool asked = e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(d, e, silence));
+    bool asked =
+        e->why == BACK_SEQ_NAK || e->why == BACK_IMPLIED || (e->why == BACK_RNR && ignored_rnr(f, d, e, silence));
     bool known = f->params.timeout_known;
     bool obeyed = e->why == BACK_SEQ_NAK && d->nak.open && d->nak.psn == e->p->bth.psn;
 

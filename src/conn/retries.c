@@ -1,6 +1,7 @@
 /* layer 2b (conn): how often a requester has retried, and whether it has given up. */
 #include "src/conn/retries.h"
 
+#include "src/conn/packet.h"
 #include "src/transport/verbs.h"
 
 #define STOPPED_AFTER 3 /* a requester that sends nothing for this many times its last ACK timeout has given up */
@@ -49,4 +50,30 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 
     return c->timeout_known && c->timeout && c->retry_known && c->retry_cnt == 0 &&
            waited >= (closed ? timer_earliest(timer) : timer * 4);
+}
+
+#define RNR_TICKS  (10 * NS_PER_MS) /* an RNR timer in software is no shorter */
+#define RNR_TIMES  4                /* no RNR timer runs for so many times its code */
+#define TIMER_RUNS 4                /* an ACK timer runs for at most so many times its code (9.7.6.1.3) */
+#define NEAR_CODE  16               /* an ACK timer that expires differs from its code by at most such a part */
+
+bool retries_outlast_rnr(const struct req_dir *h, ns_t now)
+{
+    return h->rnr.have && now - h->rnr.ts >= RNR_TICKS + RNR_TIMES * rnr_time(aeth_value(h->rnr.syndrome));
+}
+
+bool retries_missed_rnr(const struct req_dir *h, unsigned timeout, ns_t now)
+{
+    ns_t waited = now - h->rnr.ts, timer = ack_timeout(timeout);
+
+    if (!retries_outlast_rnr(h, now))
+        return false;
+    if (timeout)
+        return waited >= timer_earliest(timer) && waited <= TIMER_RUNS * timer + RNR_TICKS;
+    for (unsigned code = 1; code <= 31; code++) {
+        ns_t off = waited - ack_timeout(code), near = ack_timeout(code) / NEAR_CODE;
+        if (off >= -near && off <= near)
+            return true;
+    }
+    return false;
 }

@@ -1,13 +1,13 @@
 /* layer 3 (explain): requests that are retransmitted, or seen after later ones: lost, corrupted or reordered. */
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
 #define SHORTEST_TIMER 1 /* code of the shortest ACK timeout */
 /* a response may be on its way to the requester, and its retransmission on the way to the tap, for so long */
 #define SHORT_LOOP (100 * NS_PER_US)
-#define RNR_TICKS  (10 * NS_PER_MS) /* an RNR timer in software is no shorter */
 
 /* The incident about a reordered packet that explains this retransmission: the responder dropped the packets that had
  * overtaken it, and NAKed it. NULL: none. */
@@ -281,16 +281,39 @@ static void report_once(struct explainer *x, struct flow_notes *t, struct incide
 }
 
 /* The retry after an RNR NAK came only when the ACK timeout had expired: the RNR NAK was lost. */
+static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t waited)
+{
+    struct incident *st = incident_new(x, CAUSE_LOST_ACK, e->flow, e->p);
+    uint32_t nak = e->h->rnr.frame, again = frame_u32(e->p);
+
+    if (!st)
+        return;
+    incident_frame(st, ROLE_LOST, nak);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    st->start = e->h->rnr.ts;
+    st->back = again;
+    st->silence = st->lost = waited;
+    st->place = PLACE_AFTER;
+    st->end = e->h->next;
+    incident_concerns(st, e->p->bth.psn, 0, true);
+    incident_is(st, SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
+}
+
+/* The retry after an RNR NAK came far later than the RNR timer. */
 static void report_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
-    ns_t waited = e->p->frame->ts - e->h->rnr.ts, delay = rnr_time(aeth_value(e->h->rnr.syndrome)),
-         timer = ack_timeout(e->h->timeout);
+    ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts;
     struct incident *st = incident_at(x, t->hypotheses.rnr);
 
-    if (!st || waited < timer_earliest(timer) || waited < RNR_TICKS + 4 * delay)
+    if (!st || !retries_outlast_rnr(e->h, now))
         return;
-    incident_add(st, SAY(RNR_NAK_LOST, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
+    if (retries_missed_rnr(e->h, e->h->timeout, now)) {
+        report_lost_rnr_nak(x, e, waited);
+        return;
+    }
+    incident_add(st, SAY(RNR_LATE, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    st->certainty = PROBABLE;
 }
 
 /* True if a copy comes sooner than any ACK timeout can expire, without a NAK for it or an earlier packet. With READs
