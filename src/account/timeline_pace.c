@@ -296,6 +296,8 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
         return;
     if (wide)
         claim_throttled(t, d, e, due, now);
+    if (now - d->last_new > PACE_MOST)
+        return;
     d->cut.len = d->last_len;
     d->cut.gap = wide ? now - d->last_new : 0;
     d->cut.shown_ts = d->last_new;

@@ -51,11 +51,13 @@ void cuts_packet(struct cuts *c, uint32_t bytes, uint32_t psn, bool inside, ns_t
 
     if (c->alone && ts - c->cnp > CUTS_ALONE)
         end_alone(c);
+    if (d.time < 0)
+        recovery_begin(&c->recovery); /* its levels follow each other in time */
     if (ahead <= 0) {
         recovery_begin(&c->recovery);
         c->run = c->n_before = 0;
         c->alone = false;
-    } else if (inside && c->last && ahead == 1 && d.time >= 0) {
+    } else if (inside && c->last && ahead == 1 && d.time >= 0 && d.time <= CUTS_PAUSE) {
         add(&c->sum, &d);
         recovery_packet(&c->recovery, bytes, d.time, ts);
         c->before[c->n_before++ % CUTS_BEFORE] = d;

@@ -18,8 +18,9 @@
 #define CUTS_RUN_GAP (55 * NS_PER_US)
 #define CUTS_RUN     100 /* CNPs of a run */
 #define CUTS_ALONE   NS_PER_MS
-#define CUTS_BEFORE  8 /* packets before a CNP alone */
-#define CUTS_AFTER   4 /* and after it, without the one that was under way */
+#define CUTS_PAUSE   NS_PER_S /* a longer time between two packets tells no rate */
+#define CUTS_BEFORE  8        /* packets before a CNP alone */
+#define CUTS_AFTER   4        /* and after it, without the one that was under way */
 
 /* Bytes and time between packets inside messages, since the first CNP. */
 struct cuts_sum {

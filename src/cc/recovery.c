@@ -96,11 +96,20 @@ static bool is_half(uint64_t before, uint64_t after)
     return after * 3 >= before && after * 3 <= before * 2;
 }
 
+/* Whether each level is above the one before: the rate of a level changes a little with each of its packets. */
+static bool rises(const struct recovery *r)
+{
+    for (uint32_t i = 1; i < r->n; i++)
+        if (rate_of(&r->level[i]) <= rate_of(&r->level[i - 1]))
+            return false;
+    return true;
+}
+
 void recovery_end(struct recovery *r)
 {
     uint32_t steps = r->n ? r->n - 1 : 0, halving = 1;
 
-    if (steps < RECOVERY_STEPS)
+    if (steps < RECOVERY_STEPS || !rises(r))
         return;
     while (halving < steps && is_half(step(r, halving - 1), step(r, halving)))
         halving++;

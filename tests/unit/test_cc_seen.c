@@ -128,3 +128,44 @@ Test(cc_seen, the_cut_of_a_cnp_alone)
     cr_expect_eq(ratios(false), 1u);
     cr_expect_eq(ratios(true), 0u);
 }
+
+Test(cc_seen, time_stamps_that_jump_tell_no_rate)
+{
+    struct cuts c = {0};
+    struct cuts_run r;
+
+    for (uint32_t psn = 0; psn < 40; psn++)
+        cuts_packet(&c, 1000, psn, true, psn % 2 ? 1 : INT64_MAX);
+    cr_expect_not(cuts_cnp(&c, 1, 2, &r));
+    cr_expect_eq(c.sum.time, 0);
+    cr_expect_eq(c.recovery.n, 0u);
+}
+
+/* Levels from one gap between packets to the next; the gaps of the last one then get as much longer as still fits. */
+static struct recovery rise(unsigned later)
+{
+    static const ns_t gaps[] = {20000, 16000, 14000, 12000, 10013, 10000};
+    struct recovery r = {0};
+    ns_t ts = 1;
+
+    for (unsigned i = 0; i < ARRAY_LEN(gaps); i++)
+        for (unsigned n = 0; n < 2; n++)
+            recovery_packet(&r, 1000, gaps[i], ts += gaps[i]);
+    for (; later; later--) {
+        const struct recovery_level *l = &r.level[ARRAY_LEN(gaps) - 1];
+        ns_t usual = l->time * 1000 / (ns_t)l->bytes, gap = usual + usual / 1000;
+        recovery_packet(&r, 1000, gap, ts += gap);
+    }
+    cr_expect_eq(r.n, ARRAY_LEN(gaps));
+    recovery_end(&r);
+    return r;
+}
+
+Test(cc_seen, a_level_that_falls_below_the_one_before_is_no_recovery)
+{
+    struct recovery steady = rise(0), slows = rise(40);
+
+    cr_expect_eq(steady.period.n, 1u);
+    cr_expect_eq(slows.period.n, 0u);
+    cr_expect_eq(slows.increase.n, 0u);
+}
