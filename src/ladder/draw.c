@@ -524,6 +524,18 @@ static void rest_draw(struct ladder *l, const struct part *p, unsigned width, st
     buf_free(&text);
 }
 
+/* A flow that was evicted since its packets passed may have given its number to another one. */
+static void forget_evicted(struct ladder *l)
+{
+    const struct conn_table *conns = observer_conns(l->observer);
+
+    for (uint32_t i = 0; i < l->n && conn_counts(conns).evicted; i++) {
+        struct rung *r = &l->rungs[i];
+        if (r->flow != FLOW_NONE && conn_flow_named(conns, r->tap, &r->src, &r->dst, r->dqpn) != r->flow)
+            r->flow = FLOW_NONE;
+    }
+}
+
 /* Arrange what is to be drawn. The flow on the left; NULL after saying that there is nothing. */
 static const struct flow *arrange(struct ladder *l, unsigned width, struct buf *b)
 {
@@ -532,6 +544,7 @@ static const struct flow *arrange(struct ladder *l, unsigned width, struct buf *
     if (!l->arranged) {
         if (l->own)
             explain_end(l->explain);
+        forget_evicted(l);
         l->conn = choose(l);
     }
     f = left_flow(l);

@@ -88,16 +88,19 @@ static struct numbers numbers_near(struct tui *t, uint32_t conn, uint64_t at, ui
     return s;
 }
 
-/* The connection of packet `i`; 0: none. */
+/* The connection of packet `i`; 0: none, or it was evicted since. */
 static uint32_t conn_of(struct tui *t, uint64_t i)
 {
+    struct conn_table *conns = observer_conns(t->observer);
     const struct ladder_seen *s = &t->stored.seen;
 
-    if (!keep_get(t->keep, i, &t->stored))
+    if (!load(t, i))
         return 0;
-    if (s->drawn && s->flow != FLOW_NONE)
-        return conn_flow_at(observer_conns(t->observer), s->flow)->conn;
-    return ladder_units_conn(s->units, s->units_len);
+    if (!s->drawn || s->flow == FLOW_NONE)
+        return ladder_units_conn(s->units, s->units_len);
+    if (conn_counts(conns).evicted && conn_flow_find(conns, &t->pkt) != s->flow)
+        return 0;
+    return conn_flow_at(conns, s->flow)->conn;
 }
 
 /* The connection with the worst incident, else the first one. */
