@@ -170,7 +170,8 @@ static bool ignored_rnr(const struct flow *f, const struct direction *d, const s
     ns_t timer = rnr_time(aeth_value(e->h->rnr.syndrome));
 
     bool earlier = psn_diff(e->p->bth.psn, n->psn) < 0 && req_dir_read(e->h, e->p->bth.psn, 0);
-    bool missed = retries_missed_rnr(e->h, f->params.timeout_known ? f->params.timeout : 0, e->p->frame->ts);
+    unsigned timeout = f->params.timeout_known ? f->params.timeout : 0;
+    bool missed = retries_timer_of_rnr(e->h, timeout, e->p->frame->ts) > 0;
 
     return n->open && (missed || ((earlier || n->dropped) && silence > RNR_HEEDED * timer));
 }

@@ -62,18 +62,18 @@ bool retries_outlast_rnr(const struct req_dir *h, ns_t now)
     return h->rnr.have && now - h->rnr.ts >= RNR_TICKS + RNR_TIMES * rnr_time(aeth_value(h->rnr.syndrome));
 }
 
-bool retries_missed_rnr(const struct req_dir *h, unsigned timeout, ns_t now)
+ns_t retries_timer_of_rnr(const struct req_dir *h, unsigned timeout, ns_t now)
 {
     ns_t waited = now - h->rnr.ts, timer = ack_timeout(timeout);
 
     if (!retries_outlast_rnr(h, now))
-        return false;
+        return 0;
     if (timeout)
-        return waited >= timer_earliest(timer) && waited <= TIMER_RUNS * timer + RNR_TICKS;
+        return waited >= timer_earliest(timer) && waited <= TIMER_RUNS * timer + RNR_TICKS ? timer : 0;
     for (unsigned code = 1; code <= 31; code++) {
-        ns_t off = waited - ack_timeout(code), near = ack_timeout(code) / NEAR_CODE;
-        if (off >= -near && off <= near)
-            return true;
+        timer = ack_timeout(code);
+        if (waited >= timer - timer / NEAR_CODE && waited <= timer + timer / NEAR_CODE)
+            return timer;
     }
-    return false;
+    return 0;
 }

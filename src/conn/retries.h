@@ -21,11 +21,12 @@ bool retries_spent(const struct observer *w, const struct req_dir *h, const stru
  * run up to four times its nominal timeout (9.7.6.1.3), so that much must have passed; if the requester `closed` the
  * connection, the nominal timeout is enough. */
 bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed);
-/* Whether the requester that retransmits at `now` for the latest RNR NAK (h->rnr) most likely did not receive it: it
- * comes far later than the RNR timer, and at an ACK timeout: that of `timeout`, its code; if 0, not known, that of any
- * code, since the NAK comes at most a round trip after its request. */
-bool retries_missed_rnr(const struct req_dir *h, unsigned timeout, ns_t now);
-/* Whether that retransmission comes far later than the RNR timer. */
+/* Whether the requester that retransmits at `now` for the latest RNR NAK (h->rnr) comes far later than the RNR timer.
+ */
 bool retries_outlast_rnr(const struct req_dir *h, ns_t now);
+/* The ACK timeout that explains why it comes so late, as its code states, ns; 0: it does not, or comes in time. The
+ * RNR NAK most likely did not reach the requester, or its retry not the tap. `timeout`: code of the ACK timeout; 0: not
+ * known, so that any code will do that is near, as the NAK comes at most a round trip after its request. */
+ns_t retries_timer_of_rnr(const struct req_dir *h, unsigned timeout, ns_t now);
 
 #endif

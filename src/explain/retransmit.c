@@ -280,35 +280,40 @@ static void report_once(struct explainer *x, struct flow_notes *t, struct incide
     t->hypotheses.silent = NO_INCIDENT;
 }
 
-/* The retry after an RNR NAK came only when the ACK timeout had expired: the RNR NAK was lost. */
-static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t waited)
+/* The retry after an RNR NAK came only when the ACK timeout, `timer`, had expired: the RNR NAK was lost; or, if both
+ * timers have run, a retry that never passed the tap. */
+static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t waited, ns_t timer)
 {
-    struct incident *st = incident_new(x, CAUSE_LOST_ACK, e->flow, e->p);
+    ns_t over = waited - timer;
+    bool both = over >= timer_earliest(rnr_time(aeth_value(e->h->rnr.syndrome)));
+    struct incident *st = incident_new(x, both ? CAUSE_LOST_LAST_PACKET : CAUSE_LOST_ACK, e->flow, e->p);
     uint32_t nak = e->h->rnr.frame, again = frame_u32(e->p);
 
     if (!st)
         return;
-    incident_frame(st, ROLE_LOST, nak);
+    incident_frame(st, both ? ROLE_NAK : ROLE_LOST, nak);
     incident_frame(st, ROLE_RETRANSMISSION, again);
     st->start = e->h->rnr.ts;
     st->back = again;
     st->silence = st->lost = waited;
-    st->place = PLACE_AFTER;
+    st->place = both ? PLACE_UNKNOWN : PLACE_AFTER;
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, 0, true);
-    incident_is(st, SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
+    incident_is(st, both ? SAY(RETRY_OR_NAK, .nak = nak, .psn = e->h->rnr.psn, .again = again, .time = waited)
+                         : SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
 }
 
 /* The retry after an RNR NAK came far later than the RNR timer. */
 static void report_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
-    ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts;
+    ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts, timer;
     struct incident *st = incident_at(x, t->hypotheses.rnr);
 
     if (!st || !retries_outlast_rnr(e->h, now))
         return;
-    if (retries_missed_rnr(e->h, e->h->timeout, now)) {
-        report_lost_rnr_nak(x, e, waited);
+    timer = retries_timer_of_rnr(e->h, e->h->timeout, now);
+    if (timer) {
+        report_lost_rnr_nak(x, e, waited, timer);
         return;
     }
     incident_add(st, SAY(RNR_LATE, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
