@@ -12,13 +12,15 @@
 #define FIRST  64 /* pairs of a link kept until the order of its taps is known */
 #define ENOUGH 4  /* in each direction, to know that order */
 #define TAPS   64 /* taps of which the resolution of time stamps is known */
+#define COPIES 4  /* of a packet kept: it is compared with those at so many taps */
 
-/* A packet waiting for its copy at another tap. */
+/* A packet waiting for its copies at other taps. */
 struct waiting {
-    uint64_t key; /* 0: free */
-    uint32_t tap;
+    uint64_t key;  /* 0: free */
     bool doubtful; /* its tap saw this key twice: it matches none */
-    ns_t ts;
+    uint8_t n;     /* copies: at one tap; at several, it was matched */
+    uint32_t tap[COPIES];
+    ns_t ts[COPIES];
 };
 
 /* Times of a packet at both taps of a link. */
@@ -39,8 +41,9 @@ struct link {
 
 struct taps {
     struct waiting *waiting;
-    uint32_t n_waiting;
-    unsigned sample; /* only keys whose lowest `sample` bits are 0 are kept */
+    uint32_t n_waiting, n_matched; /* all; of these, those that were matched */
+    unsigned sample;               /* only keys whose lowest `sample` bits are 0 are kept, */
+    unsigned sample_matched;       /* and of those that were matched only these, for a third tap */
     struct link *links[TAPS_LINKS];
     uint32_t n_links;
     uint32_t tap[TAPS]; /* taps seen, */
@@ -110,15 +113,15 @@ static void link_add(struct link *l, const struct sight *s)
         find_order(l);
 }
 
-/* A packet seen at tap `tap` at time `ts` is the same as the one waiting in `w`: add both times to the link of the two
- * taps. */
-static void matched(struct taps *t, const struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
-                    const struct conn_addr *dst)
+/* A packet seen at tap `tap` at time `ts` is the same as copy `i` of the one waiting in `w`: add both times to the link
+ * of the two taps. */
+static void matched(struct taps *t, const struct waiting *w, unsigned i, uint32_t tap, ns_t ts,
+                    const struct conn_addr *src, const struct conn_addr *dst)
 {
-    bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap < w->tap;
+    bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap < w->tap[i];
     const struct conn_addr *low = up ? src : dst, *high = up ? dst : src;
-    const uint32_t pair[2] = {swapped ? tap : w->tap, swapped ? w->tap : tap};
-    struct sight s = {.t = {swapped ? ts : w->ts, swapped ? w->ts : ts}, .up = up};
+    const uint32_t pair[2] = {swapped ? tap : w->tap[i], swapped ? w->tap[i] : tap};
+    struct sight s = {.t = {swapped ? ts : w->ts[i], swapped ? w->ts[i] : ts}, .up = up};
     struct link *l = link_of(t, pair, low, high);
 
     if (!l)
@@ -146,20 +149,29 @@ static uint64_t key_of(const struct pkt *p, const struct conn_addr *src, const s
     return h ? h : 1;
 }
 
-static bool is_sampled(const struct taps *t, uint64_t key)
+static bool is_sampled(unsigned sample, uint64_t key)
 {
-    return !(key & ((UINT64_C(1) << t->sample) - 1));
+    return !(key & ((UINT64_C(1) << sample) - 1));
 }
 
-/* Drop half of the waiting packets. */
+static void drop(struct taps *t, struct waiting *w)
+{
+    t->n_waiting--;
+    t->n_matched -= w->n > 1;
+    w->key = 0;
+}
+
+/* Drop half of the packets that were matched, which only a third tap needs; if there are none, half of the others. */
 static void sample_less(struct taps *t)
 {
-    t->sample++;
-    for (uint32_t i = 0; i < TAPS_WAITING; i++)
-        if (t->waiting[i].key && !is_sampled(t, t->waiting[i].key)) {
-            t->waiting[i].key = 0;
-            t->n_waiting--;
-        }
+    bool all = !t->n_matched;
+    unsigned sample = all ? ++t->sample : ++t->sample_matched;
+
+    for (uint32_t i = 0; i < TAPS_WAITING; i++) {
+        struct waiting *w = &t->waiting[i];
+        if (w->key && (all || w->n > 1) && !is_sampled(sample, w->key))
+            drop(t, w);
+    }
 }
 
 /* The waiting packet with this key; NULL: none, and *place is a free place for it (NULL: none). */
@@ -176,6 +188,29 @@ static struct waiting *find(struct taps *t, uint64_t key, struct waiting **place
     return NULL;
 }
 
+static bool has_copy_of(const struct waiting *w, uint32_t tap)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->tap[i] == tap)
+            return true;
+    return false;
+}
+
+/* Another tap saw the waiting packet: compare its time with those of all taps that did. */
+static void add_copy(struct taps *t, struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
+                     const struct conn_addr *dst)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        matched(t, w, i, tap, ts, src, dst);
+    if (w->n < COPIES) {
+        t->n_matched += w->n == 1;
+        w->tap[w->n] = tap;
+        w->ts[w->n++] = ts;
+    }
+    if (!is_sampled(t->sample_matched, w->key))
+        drop(t, w);
+}
+
 static void look(struct taps *t, const struct pkt *p, const struct event *e)
 {
     struct conn_addr src, dst;
@@ -186,17 +221,20 @@ static void look(struct taps *t, const struct pkt *p, const struct event *e)
 
     conn_addr_of(p, &src, &dst);
     key = key_of(p, &src, &dst);
-    if (!is_sampled(t, key))
+    if (!is_sampled(t->sample, key))
         return;
     w = find(t, key, &place);
-    if (w && w->tap != tap && !w->doubtful && !doubtful) {
-        matched(t, w, tap, p->frame->ts, &src, &dst);
-        w->key = 0;
-        t->n_waiting--;
+    if (w && w->n > 1 && (doubtful || has_copy_of(w, tap))) { /* it was sent again */
+        drop(t, w);
+        place = w;
+        w = NULL;
+    }
+    if (w && !has_copy_of(w, tap) && !w->doubtful && !doubtful) {
+        add_copy(t, w, tap, p->frame->ts, &src, &dst);
     } else if (w) {
         w->doubtful = true;
     } else if (place && t->n_waiting < TAPS_WAITING / 4 * 3) {
-        *place = (struct waiting){.key = key, .tap = tap, .doubtful = doubtful, .ts = p->frame->ts};
+        *place = (struct waiting){.key = key, .doubtful = doubtful, .n = 1, .tap = {tap}, .ts = {p->frame->ts}};
         t->n_waiting++;
     } else {
         sample_less(t);
