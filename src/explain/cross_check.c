@@ -1,9 +1,14 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#define BEHIND_LOOK     16               /* packets before the lost one at which two taps are compared */
-#define BEHIND_COMPARED 64               /* packets from the oldest one without a response on that two taps compare */
-#define BEHIND_MOST     (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
+#include <stdlib.h>
+
+#define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
+#define FRESH_OLD     512 /* and it is to be compared before a tap forgets it, */
+#define FRESH_LAST    640 /* or what its tap saw is kept for another tap that is behind */
+
+#define KEPT        (BEHIND_LOOK + BEHIND_COMPARED)
+#define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
@@ -33,13 +38,21 @@ struct missing_copy {
     bool other;     /* the other tap has it */
 };
 
+/* True if a later PSN has replaced request `psn`, or may have: whether the tap saw it is not known. */
+static bool is_forgotten(const struct req_dir *h, uint32_t psn)
+{
+    const struct sent *at = &h->sent[psn & (h->slots - 1)];
+
+    return at->psn != UINT32_MAX && psn_diff(at->psn, psn) > 0;
+}
+
 /* Of the first copies that taps `a` and `b` saw of request `psn`. */
 static struct missing_copy lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
     const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
     ns_t there; /* when the first copy passed `b`, by the clock of `a` */
 
-    if (!s || !s->icrc_first)
+    if (!s || !s->icrc_first || is_forgotten(b, psn))
         return (struct missing_copy){0};
     if (!o)
         return (struct missing_copy){s->first, false};
@@ -280,6 +293,16 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     st->proved = true;
 }
 
+/* Nothing that passed here solicits a response: find out whether a packet that does passed the other tap. */
+static void compare_unseen(struct explainer *x, struct incident *st, struct req_dir *here, struct req_dir *there,
+                           uint32_t other)
+{
+    struct missing_copy copy = first_missing_copy(x, here, there, st->psn, BEHIND_COMPARED);
+
+    if (copy.frame && copy.other)
+        found_between(x, st, other, copy);
+}
+
 static void compare_request(struct explainer *x, struct incident *st, uint32_t other)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
@@ -293,6 +316,8 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
         compare_missed(x, st, a, s, other);
     } else if (st->place == PLACE_BEFORE && s && st->cause == CAUSE_REORDER) {
         compare_late(x, st, a, s, other);
+    } else if (st->place == PLACE_BEFORE && st->cause == CAUSE_LOST_LAST_PACKET) {
+        compare_unseen(x, st, a, b, other);
     } else if (st->place == PLACE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
         incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(tap_of(x, other))));
         incident_frame_at(st, ROLE_LOST, tap_of(x, other), s->first);
@@ -382,20 +407,145 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
     return false;
 }
 
+/* --- Before a tap forgets ---------------------------------------------------------------------- */
+
+/* True if requests at a tap went on by `n` PSNs from that of an incident. */
+static bool is_past(const struct req_dir *h, const struct incident *st, int n)
+{
+    return h && h->have_next && psn_diff(h->next, st->psn) >= n;
+}
+
+static bool is_comparable(const struct incident *st)
+{
+    bool failed = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
+
+    return st->has_psn && st->is_request && !failed;
+}
+
+static uint32_t kept_psn(const struct incident *st, unsigned i)
+{
+    return psn_add(st->psn, PSN_MASK + 1 - BEHIND_LOOK + i);
+}
+
+static void keep(struct explainer *x, struct incident *st, struct req_dir *h)
+{
+    const struct flow_notes *t = x->notes[st->flow];
+    struct kept_copies *k;
+    unsigned free_one = 0;
+
+    while (free_one < KEPT_MOST && x->kept[free_one])
+        free_one++;
+    k = t && free_one < KEPT_MOST ? malloc(sizeof *k) : NULL;
+    if (!k)
+        return;
+    for (unsigned i = 0; i < KEPT; i++) {
+        uint32_t psn = kept_psn(st, i);
+        const struct sent *s = req_dir_sent(h, psn);
+        const struct noted_response *r = response_slot(t, psn);
+        k->sent[i] = s ? *s : (struct sent){.psn = UINT32_MAX};
+        k->responses[i] = r->psn == psn ? *r : (struct noted_response){.psn = UINT32_MAX};
+    }
+    x->kept[free_one] = k;
+    st->kept = (uint16_t)(free_one + 1);
+}
+
+static void drop_kept(struct explainer *x, struct incident *st)
+{
+    if (!st->kept)
+        return;
+    free(x->kept[st->kept - 1]);
+    x->kept[st->kept - 1] = NULL;
+    st->kept = 0;
+}
+
+/* Put what is kept for an incident in the place of what its tap saw since, for a comparison (`in`), and back. */
+static void fresh_swap(struct explainer *x, const struct incident *st, bool in)
+{
+    struct kept_copies *k = st->kept ? x->kept[st->kept - 1] : NULL;
+    struct req_dir *h = k ? observer_req_dir(x->observer, st->flow) : NULL;
+
+    if (!h || !h->sent || !x->notes[st->flow])
+        return;
+    for (unsigned n = 0; n < KEPT; n++) { /* back in the opposite order: two PSNs may have one slot */
+        unsigned i = in ? n : KEPT - 1 - n;
+        struct sent *s = &h->sent[kept_psn(st, i) & (h->slots - 1)], sent = *s;
+        struct noted_response *r = response_slot(x->notes[st->flow], kept_psn(st, i)), response = *r;
+        *s = k->sent[i];
+        *r = k->responses[i];
+        k->sent[i] = sent;
+        k->responses[i] = response;
+    }
+}
+
+void fresh_free(struct explainer *x)
+{
+    for (unsigned i = 0; i < KEPT_MOST; i++)
+        free(x->kept[i]);
+}
+
+/* Compare an incident with all taps at which the requests went on. */
+static void compare(struct explainer *x, struct incident *st)
+{
+    fresh_swap(x, st, true);
+    for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
+        if (!is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED))
+            continue;
+        st->compared = true;
+        if (!st->proved)
+            compare_request(x, st, k);
+    }
+    fresh_swap(x, st, false);
+}
+
+/* Compare an incident if it is old enough at the tap of `flow`, its own or another one; true: it is fresh no more. */
+static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
+{
+    struct req_dir *own = observer_req_dir(x->observer, st->flow);
+
+    if (!is_past(observer_req_dir(x->observer, flow), st, FRESH_OLD) || !is_past(own, st, FRESH_SETTLED))
+        return false;
+    if (is_comparable(st))
+        compare(x, st);
+    if (st->compared)
+        drop_kept(x, st);
+    else if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_LAST) && !is_past(own, st, TRACK_SENT))
+        keep(x, st, own);
+    return st->compared || (!st->kept && is_past(own, st, TRACK_SENT));
+}
+
+void explain_fresh(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    uint32_t *at = fresh_of(x, f->dqpn);
+
+    while (*at) {
+        struct incident *st = &x->incidents[*at - 1];
+        bool concerns = st->flow == flow || (st->flow != FLOW_NONE && explain_same_flow(x, st->flow, flow));
+        if (concerns && is_done(x, st, flow))
+            *at = st->next_fresh;
+        else
+            at = &st->next_fresh;
+    }
+}
+
+/* --- The end ---------------------------------------------------------------------------------- */
+
 void explain_taps(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
              copies = st->cause == CAUSE_DUPLICATE && st->is_request,
-             open = st->flow != FLOW_NONE && (st->has_psn || silent || copies);
+             open = st->flow != FLOW_NONE && !st->compared && (st->has_psn || silent || copies);
         st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
+        fresh_swap(x, st, true);
         for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
             (silent           ? compare_silence
              : copies         ? compare_copies
              : st->is_request ? compare_request
                               : compare_response)(x, st, k);
+        fresh_swap(x, st, false);
     }
 }

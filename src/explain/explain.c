@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define ANEW_AFTER (10 * NS_PER_MS) /* no response is delayed by reordering for so long */
+#define FRESH_EVERY 128              /* requests of a flow, after which its incidents are compared with other taps */
+#define ANEW_AFTER  (10 * NS_PER_MS) /* no response is delayed by reordering for so long */
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
@@ -215,6 +216,8 @@ static void on_request(struct explainer *x, const struct event *e)
         assign_bad_packets(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
+    if (UNLIKELY((x->taps || x->several_taps) && e->h->packets % FRESH_EVERY == 0))
+        explain_fresh(x, e->flow);
     rounds_request(&t->rounds, e);
     note_flow(x, t, e->p);
     if (UNLIKELY(e->why != BACK_NONE))
@@ -514,6 +517,9 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
         x->last = p->frame->ts;
     }
     file = conn_tap_of(p->frame) >> 16;
+    if (UNLIKELY(x->packets == 1))
+        x->first_tap = conn_tap_of(p->frame);
+    x->several_taps |= conn_tap_of(p->frame) != x->first_tap;
     if (UNLIKELY(file < EXPLAIN_FILES && !x->begun[file])) {
         x->begun[file] = true;
         x->began[file] = p->frame->ts;
@@ -584,6 +590,7 @@ void explain_free(struct explainer *x)
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     taps_free(x->taps);
+    fresh_free(x);
     incident_chains_free(&x->events);
     free(x->incidents);
     free(x->incasts);

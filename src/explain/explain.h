@@ -93,6 +93,9 @@ struct incident {
     bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
     bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
     bool proved;                       /* what another tap saw proves the place */
+    bool compared;                     /* with the other taps, before the end of the capture */
+    uint16_t kept;                     /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
+    uint32_t next_fresh;               /* explainer.fresh: number of the next one, plus 1; 0: none */
     bool merged;                       /* another tap's incident is shown instead, unless this connection is selected */
     bool of_time;                      /* made for lost time that no other incident explains */
     bool is_request;                   /* psn is of a request (else of a response) */

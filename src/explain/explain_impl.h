@@ -201,6 +201,19 @@ struct incident_chains {
     uint32_t *next;        /* by incident */
 };
 
+#define BEHIND_LOOK     16 /* packets before the lost one at which two taps are compared */
+#define BEHIND_COMPARED 64 /* packets from the oldest one without a response on that two taps compare */
+
+#define FRESH_SLOTS 256 /* lists of incidents, by destination queue pair */
+#define KEPT_MOST   512 /* incidents for which that is kept */
+
+/* What a tap saw of the requests from BEHIND_LOOK before an incident on, until a tap whose clock is behind gets there.
+ */
+struct kept_copies {
+    struct sent sent[BEHIND_LOOK + BEHIND_COMPARED];
+    struct noted_response responses[BEHIND_LOOK + BEHIND_COMPARED];
+};
+
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
@@ -211,6 +224,10 @@ struct explainer {
     uint32_t room;                 /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
     uint64_t more;                 /* incidents beyond it */
     struct incident_chains events; /* for explain_also() */
+    uint32_t fresh[FRESH_SLOTS];   /* fresh_of() */
+    struct kept_copies *kept[KEPT_MOST];
+    uint32_t first_tap; /* of the first packet, */
+    bool several_taps;  /* and whether others are of another one */
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
     struct early_rtu rtus[EARLY_RTUS];
@@ -353,7 +370,18 @@ const struct cm_seen *cm_latest(const struct cm_sent *c);
 const struct req_dir *cm_requests_back(struct explainer *x, const struct cm_sent *c);
 /* Make the incident about a message that was retransmitted, given up, or not answered. */
 void cm_report(struct explainer *x, struct cm_sent *c);
-/* Compare incidents with other taps (cross_check.c), at the end of the capture. */
+/* The list of incidents not compared with other taps yet, of the requests to queue pairs such as `qpn`: the number of
+ * the latest one, plus 1; 0: none. */
+static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
+{
+    return &x->fresh[qpn % FRESH_SLOTS];
+}
+/* Requests of a flow went on: compare its incidents with other taps (cross_check.c) before what these saw is replaced.
+ */
+void explain_fresh(struct explainer *x, uint32_t flow);
+/* Release what is kept for that. */
+void fresh_free(struct explainer *x);
+/* The same of all other incidents, at the end of the capture. */
 void explain_taps(struct explainer *x);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);

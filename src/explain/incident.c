@@ -45,8 +45,11 @@ struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t fl
         s->qpn = p->bth.dqpn;
         conn_addr_of(p, &s->src, &s->dst);
     }
-    if (flow != FLOW_NONE)
+    if (flow != FLOW_NONE) {
         take_flow(s, conn_flow_at(observer_conns(x->observer), flow));
+        s->next_fresh = *fresh_of(x, s->qpn);
+        *fresh_of(x, s->qpn) = x->n;
+    }
     return s;
 }
 
