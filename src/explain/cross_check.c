@@ -486,6 +486,7 @@ void fresh_free(struct explainer *x)
 /* Compare an incident with all taps at which the requests went on. */
 static void compare(struct explainer *x, struct incident *st)
 {
+    st->own = st->n_frames;
     fresh_swap(x, st, true);
     for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
         if (!is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED))
@@ -537,7 +538,8 @@ void explain_taps(struct explainer *x)
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
              copies = st->cause == CAUSE_DUPLICATE && st->is_request,
              open = st->flow != FLOW_NONE && !st->compared && (st->has_psn || silent || copies);
-        st->own = st->n_frames;
+        if (!st->compared)
+            st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
         fresh_swap(x, st, true);
