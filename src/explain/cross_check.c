@@ -419,7 +419,7 @@ static bool is_comparable(const struct incident *st)
 {
     bool failed = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
 
-    return st->has_psn && st->is_request && !failed;
+    return st->has_psn && st->is_request && !failed && !st->proved;
 }
 
 static uint32_t kept_psn(const struct incident *st, unsigned i)
@@ -483,35 +483,42 @@ void fresh_free(struct explainer *x)
         free(x->kept[i]);
 }
 
-/* Compare an incident with all taps at which the requests went on. */
-static void compare(struct explainer *x, struct incident *st)
+/* Compare an incident with all taps at which the requests went on; false: there are none. Only a proof counts: all
+ * else, and what was reordered, depends on what else is known at the end of the capture. */
+static bool compare_early(struct explainer *x, struct incident *st)
 {
+    const struct incident before = *st;
+    bool tried = false;
+
     st->own = st->n_frames;
     fresh_swap(x, st, true);
-    for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
-        if (!is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED))
-            continue;
-        st->compared = true;
-        if (!st->proved)
+    for (uint32_t k = 0; !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
+        if (is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED)) {
             compare_request(x, st, k);
-    }
+            tried = true;
+        }
     fresh_swap(x, st, false);
+    if (st->moot || (st->proved && st->cause != CAUSE_REORDER))
+        st->compared = true;
+    else
+        *st = before;
+    return tried;
 }
 
 /* Compare an incident if it is old enough at the tap of `flow`, its own or another one; true: it is fresh no more. */
 static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
 {
     struct req_dir *own = observer_req_dir(x->observer, st->flow);
+    bool tried;
 
     if (!is_past(observer_req_dir(x->observer, flow), st, FRESH_OLD) || !is_past(own, st, FRESH_SETTLED))
         return false;
-    if (is_comparable(st))
-        compare(x, st);
-    if (st->compared)
+    tried = is_comparable(st) && compare_early(x, st);
+    if (tried)
         drop_kept(x, st);
     else if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_LAST) && !is_past(own, st, TRACK_SENT))
         keep(x, st, own);
-    return st->compared || (!st->kept && is_past(own, st, TRACK_SENT));
+    return tried || (!st->kept && is_past(own, st, TRACK_SENT));
 }
 
 void explain_fresh(struct explainer *x, uint32_t flow)
