@@ -376,13 +376,13 @@ static void admin_text(struct buf *b, const struct nvme_cmd *c)
     case NVME_ADMIN_IDENTIFY:
         buf_printf(b, "cns 0x%x cntid %u", c->cdw[0] & 0xff, c->cdw[0] >> 16);
         break;
-    case 0x09:
+    case NVME_ADMIN_SET_FEATURES:
         buf_printf(b, "fid 0x%x cdw11 0x%x", c->cdw[0] & 0xff, c->cdw[1]);
         break;
-    case 0x0a:
+    case NVME_ADMIN_GET_FEATURES:
         buf_printf(b, "fid 0x%x", c->cdw[0] & 0xff);
         break;
-    case 0x08:
+    case NVME_ADMIN_ABORT:
         buf_printf(b, "sqid %u cid 0x%x", c->cdw[0] & 0xffff, c->cdw[0] >> 16);
         break;
     default:

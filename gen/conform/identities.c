@@ -48,8 +48,9 @@ void identities_print_text(const struct identities *all, struct buf *b)
             continue;
         if (!any)
             buf_puts(
-                b, "\nchosen by the device       n  distinct  commonest step       entropy of steps: least, and of one "
-                   "behind another\n");
+                b,
+                "\nchosen by the device       n  distinct  commonest step       min-entropy and conditional entropy of "
+                "the steps\n");
         any = true;
         buf_printf(b, "%-22s %5u  %8u  0x%-8x %5.1f %%   %5.2f bits, %5.2f bits\n", kinds[k].name, s.n, s.distinct,
                    s.step, 100 * s.share, s.min_entropy, s.conditional);

@@ -118,11 +118,6 @@ static int make_qp(struct replay *r)
     return r->qp < 0 ? r->qp : 0;
 }
 
-static bool has_remote(const struct story_op *op)
-{
-    return op->opcode >= WR_RDMA_WRITE && op->opcode <= WR_ATOMIC_WRITE;
-}
-
 /* Which messages of the peer's are needed for keys. */
 static int make_heard(struct replay *r)
 {
@@ -133,9 +128,9 @@ static int make_heard(struct replay *r)
         return -ENOMEM;
     for (uint32_t i = 0; i < s->n_ops; i++) {
         const struct story_op *op = &s->ops[i];
-        if (op->told != STORY_NONE)
-            r->heard[op->told == STORY_PRIVATE ? s->n_msgs : op->told].needed = true;
-        else if (has_remote(op) && !r->o.has_memory)
+        if (op->named != STORY_NONE)
+            r->heard[op->named == STORY_PRIVATE ? s->n_msgs : op->named].needed = true;
+        else if (story_op_remote(op) && !r->o.has_memory)
             return failed(r,
                           "frame %llu goes to memory with R_Key 0x%08x, which no message of the peer tells: give "
                           "--rkey and --va",
@@ -223,7 +218,7 @@ const uint8_t *replay_private(struct replay *r)
     return r->s->private_data[0];
 }
 
-/* Keep the bytes of a message, or of private data, if keys are told in it. */
+/* Keep the bytes of a message, or of private data, if keys are named in it. */
 static void keep(struct replay *r, struct replay_heard *h, const uint8_t *p, uint32_t n, ns_t now)
 {
     h->when = now ? now : 1;
@@ -244,25 +239,26 @@ void replay_heard_private(struct replay *r, const uint8_t *data, uint8_t len)
 /* Where in the peer's memory a work request goes now. False with r->why: it is not known. */
 static bool place_of(struct replay *r, const struct story_op *op, uint64_t *va, uint32_t *rkey)
 {
-    const struct story_place *at = &op->told_at;
+    const struct story_place *at = &op->named_at;
     const struct replay_heard *h;
     const uint8_t *p;
 
-    if (op->told == STORY_NONE) {
-        *va = r->o.va + (op->va - op->told_va);
+    if (op->named == STORY_NONE) {
+        *va = r->o.va + (op->va - op->named_va);
         *rkey = r->o.rkey;
         return true;
     }
-    h = &r->heard[op->told == STORY_PRIVATE ? r->s->n_msgs : op->told];
+    h = &r->heard[op->named == STORY_PRIVATE ? r->s->n_msgs : op->named];
     if (h->n < at->key_at + 4 || h->n < at->va_at + 8) {
-        failed(r,
-               "the message of the peer's that told in the capture where the request of frame %llu goes is shorter now",
-               (unsigned long long)op->frame);
+        failed(
+            r,
+            "the message of the peer's that named in the capture where the request of frame %llu goes is shorter now",
+            (unsigned long long)op->frame);
         return false;
     }
     p = (const uint8_t *)r->heard_bytes.p + h->at;
     *rkey = at->little ? load_le32(p + at->key_at) : load_be32(p + at->key_at);
-    *va = (at->little ? load_le64(p + at->va_at) : load_be64(p + at->va_at)) + (op->va - op->told_va);
+    *va = (at->little ? load_le64(p + at->va_at) : load_be64(p + at->va_at)) + (op->va - op->named_va);
     return true;
 }
 
@@ -322,7 +318,7 @@ static bool invalidates(struct replay *r, const struct story_op *op, uint32_t *k
     uint64_t va;
 
     for (const struct story_op *o = op; o-- > r->s->ops && op - o < RECVS;)
-        if (has_remote(o) && o->rkey == op->imm && o->told != STORY_NONE)
+        if (story_op_remote(o) && o->rkey == op->imm && o->named != STORY_NONE)
             return place_of(r, o, &va, key);
     return false;
 }
@@ -343,7 +339,7 @@ static void post(struct replay *r, ns_t now)
     put_memory(r);
     sge = sge_of(r, op);
     wr.num_sge = sge.length ? 1 : 0;
-    if (!has_remote(op))
+    if (!story_op_remote(op))
         name_own(r, r->next, bytes_at(r, op->data));
     else if (!place_of(r, op, &wr.remote_addr, &wr.rkey))
         return;

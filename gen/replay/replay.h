@@ -35,7 +35,7 @@ struct replay_heard {
     ns_t when;   /* 0: it has not come */
     uint64_t at; /* offset in replay.heard_bytes */
     uint32_t n;  /* bytes kept there; 0: none is needed */
-    bool needed; /* a work request's memory is told in it */
+    bool needed; /* a work request's memory is named in it */
 };
 
 struct replay {
@@ -63,7 +63,7 @@ struct replay {
 /* How long to wait for what came at `to` in the capture, after what came at `from`: at most 73 years. */
 ns_t replay_wait(const struct replay_opts *o, ns_t from, ns_t to);
 /* Create queue pair (RESET), memory and receives. 0; -ENOKEY: a work request goes to memory of the peer's that no
- * message tells, r->why names it; another negative errno. Call replay_free() in either case. `s` is changed, and must
+ * message names, r->why names it; another negative errno. Call replay_free() in either case. `s` is changed, and must
  * outlive it. */
 int replay_init(struct replay *r, struct verbs *verbs, struct story *s, const struct replay_opts *o);
 void replay_free(struct replay *r);

@@ -40,16 +40,22 @@ struct story_op {
     uint32_t needs;             /* messages of the peer's that had arrived when it was sent */
     uint32_t needs_reads;       /* READs and atomics of our end that had been answered when it was sent */
     uint64_t answered;          /* READ, atomic: frame of the last response; 0: it was not captured */
-    uint32_t told; /* the message of the peer's that tells `rkey`, STORY_PRIVATE: its private data, STORY_NONE: none */
-    struct story_place told_at; /* where in it, and */
-    uint64_t told_va;           /* the address beside it; told by none: the lowest one of all such with its key */
-    bool whole;                 /* READ, atomic: all that the peer returned was captured */
+    uint32_t named; /* the message of the peer's that names `rkey`, STORY_PRIVATE: its private data, STORY_NONE: none */
+    struct story_place named_at; /* where in it, and */
+    uint64_t named_va;           /* the address beside it; named by none: the lowest one of all such with its key */
+    bool whole;                  /* READ, atomic: all that the peer returned was captured */
 };
 
 /* Whether it is a READ or an atomic, other than ATOMIC WRITE. */
 static inline bool story_op_fetches(const struct story_op *op)
 {
     return op->opcode >= WR_RDMA_READ && op->opcode <= WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Whether it names memory of the peer's. */
+static inline bool story_op_remote(const struct story_op *op)
+{
+    return op->opcode >= WR_RDMA_WRITE && op->opcode <= WR_ATOMIC_WRITE;
 }
 
 /* A message that takes a receive of ours: SEND, or WRITE with immediate data. */
@@ -154,7 +160,7 @@ struct story_half {
 
 /* Make the story of the packets of our end, and of the peer. False without memory. */
 bool story_build(struct story *s, struct story_half half[2]);
-/* Find where messages name memory: `owns`, and story_op.told. False without memory. */
+/* Find where messages name memory: `owns`, and story_op.named. False without memory. */
 bool story_keys(struct story *s);
 /* The place in region_of of the region with this key, or where it would be. */
 uint16_t *story_region_of(struct story *s, uint32_t rkey);

@@ -189,7 +189,7 @@ static bool add_op(struct story *s, const struct message *m, const struct story_
                             .rkey = k->rkey,
                             .compare_add = k->compare_add,
                             .swap = k->swap,
-                            .told = STORY_NONE,
+                            .named = STORY_NONE,
                             .whole = m->whole};
     if (story_op_fetches(op)) {
         struct answer a;

@@ -1,6 +1,6 @@
 /* layer 3 (replay): where messages name memory.
  *
- * A protocol tells the other end an address and an R_Key in its messages or in private data of CM, in its own layout:
+ * A protocol names the other end an address and an R_Key in its messages or in private data of CM, in its own layout:
  * 4 bytes with the value of a key that was used, and at most 16 bytes beside them 8 bytes with an address in the memory
  * of that key, in the same byte order.
  *
@@ -102,45 +102,45 @@ static bool find_own(struct story *s)
 /* --- Memory of the peer, in its messages ------------------------------------------------------ */
 
 #define LOOK_BACK 64   /* messages of the peer's in which the memory of a work request is looked for */
-#define TOLD_IN   1024 /* bytes of each */
+#define NAMED_IN  1024 /* bytes of each */
 
-/* Whether message `i`, the `n` bytes at `p`, tells where the work request goes. */
-static bool told_in(struct story_op *op, uint32_t i, const uint8_t *p, uint32_t n)
+/* Whether message `i`, the `n` bytes at `p`, names where the work request goes. */
+static bool named_in(struct story_op *op, uint32_t i, const uint8_t *p, uint32_t n)
 {
     /* the address named is the work request's, or one at most 16 MiB before it */
     const uint64_t before = UINT64_C(16) << 20;
     const struct memory m = {op->rkey, op->va > before ? op->va - before : 0, op->va + 1};
 
-    if (!find(p, n, 0, &m, &op->told_at))
+    if (!find(p, n, 0, &m, &op->named_at))
         return false;
-    op->told = i;
-    op->told_va = va_at(p + op->told_at.va_at, op->told_at.little);
+    op->named = i;
+    op->named_va = va_at(p + op->named_at.va_at, op->named_at.little);
     return true;
 }
 
-/* Find what tells where a work request goes: the latest message before it, back to the one that told where `before`
+/* Find what names where a work request goes: the latest message before it, back to the one that named where `before`
  * goes, an earlier work request with the same key; NULL: there is none. */
-static void find_told(struct story *s, struct story_op *op, const struct story_op *before)
+static void find_named(struct story *s, struct story_op *op, const struct story_op *before)
 {
     uint32_t last = op->needs > LOOK_BACK ? op->needs - LOOK_BACK : 0;
 
-    if (before && before->told < op->needs && before->told >= last)
-        last = before->told + 1;
+    if (before && before->named < op->needs && before->named >= last)
+        last = before->named + 1;
     for (uint32_t i = op->needs; i > last; i--) {
         const struct story_msg *m = &s->msgs[i - 1];
-        if (m->is_send && told_in(op, i - 1, (const uint8_t *)s->bytes.p + m->data, min_u32(m->len, TOLD_IN)))
+        if (m->is_send && named_in(op, i - 1, (const uint8_t *)s->bytes.p + m->data, min_u32(m->len, NAMED_IN)))
             return;
     }
     if (before) {
-        op->told = before->told;
-        op->told_at = before->told_at;
-        op->told_va = before->told_va;
+        op->named = before->named;
+        op->named_at = before->named_at;
+        op->named_va = before->named_va;
     } else {
-        told_in(op, STORY_PRIVATE, s->private_data[1], s->private_len[1]);
+        named_in(op, STORY_PRIVATE, s->private_data[1], s->private_len[1]);
     }
 }
 
-/* --- Memory of the peer that no message tells ------------------------------------------------- */
+/* --- Memory of the peer that no message names ------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -155,30 +155,30 @@ static void set_lowest(struct story_op **op, size_t n)
     if (n)
         qsort(op, n, sizeof *op, by_key);
     for (size_t i = 0; i < n; i++)
-        op[i]->told_va = i && op[i - 1]->rkey == op[i]->rkey ? op[i - 1]->told_va : op[i]->va;
+        op[i]->named_va = i && op[i - 1]->rkey == op[i]->rkey ? op[i - 1]->named_va : op[i]->va;
 }
 
 bool story_keys(struct story *s)
 {
-    struct story_op **untold = calloc(s->n_ops + 1, sizeof(struct story_op *));
+    struct story_op **unnamed = calloc(s->n_ops + 1, sizeof(struct story_op *));
     const struct story_op *before = NULL;
     size_t n = 0;
 
-    if (!untold || !find_own(s)) {
-        free(untold);
+    if (!unnamed || !find_own(s)) {
+        free(unnamed);
         return false;
     }
     for (uint32_t i = 0; i < s->n_ops; i++) {
         struct story_op *op = &s->ops[i];
-        if (op->opcode < WR_RDMA_WRITE || op->opcode > WR_ATOMIC_WRITE)
+        if (!story_op_remote(op))
             continue;
-        find_told(s, op, before && before->rkey == op->rkey ? before : NULL);
-        if (op->told == STORY_NONE)
-            untold[n++] = op;
+        find_named(s, op, before && before->rkey == op->rkey ? before : NULL);
+        if (op->named == STORY_NONE)
+            unnamed[n++] = op;
         else
             before = op;
     }
-    set_lowest(untold, n);
-    free(untold);
+    set_lowest(unnamed, n);
+    free(unnamed);
     return true;
 }

@@ -21,7 +21,8 @@ static const struct command commands[] = {
 
 static const struct program rdmatrace = {
     "rdmatrace",
-    "Usage: rdmatrace COMMAND [options] FILE...\n\nAnalyzer for captures of RoCEv1, RoCEv2 and InfiniBand traffic.\n",
+    "Usage: rdmatrace COMMAND [options] FILE...\n\nAnalyzer for captures of RoCEv1, RoCEv2, InfiniBand and iWARP "
+    "traffic.\n",
     "decode",
     commands,
 };

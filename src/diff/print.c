@@ -51,7 +51,7 @@ static void put_verdict(const struct diff *d, struct buf *b)
     PART(d->differ, "%u of %s", d->differ, count_str(d->compared, "figure"));
     PART(d->orders, "the work requests of %s", count_str(d->orders, "direction"));
     PART(d->rules, "%s", count_str(d->rules, "broken rule"));
-    PART(d->causes, "%s", count_str(d->causes, "cause of incidents"));
+    PART(d->causes, "%s", count_str(d->causes, "incident kind"));
     PART(d->only_a, "%s only in A", count_str(d->only_a, "direction"));
     PART(d->only_b, "%s only in B", count_str(d->only_b, "direction"));
 #undef PART

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: iWARP: what src/iwarp finds in FPDUs, as findings. */
+/* layer 3 (judge): iWARP: what src/iwarp finds in FPDUs, as findings. */
 #include "src/iwarp/iwarp.h"
 
 #include "src/judge/judge_impl.h"

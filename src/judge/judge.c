@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: which checks a packet goes through, and in which order; notes about the capture. */
+/* layer 3 (judge): which checks a packet goes through, and in which order; notes about the capture. */
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 

@@ -1,4 +1,4 @@
-/* layer 3 (judge): the judge: pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
+/* layer 3 (judge): pause frames of Ethernet, IEEE 802.3x and 802.1Qbb. */
 #include "dissect/link/eth.h"
 #include "dissect/link/macc.h"
 #include "src/judge/judge_impl.h"

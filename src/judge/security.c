@@ -44,11 +44,11 @@ static void report_sweep(struct judge *j, const struct pkt *p, struct psn_sweep 
     f.frame = w->frame;
     f.cause = p->frame->number;
     f.wrong = "somebody tries one PSN after another: {seen}, expected {expected}";
-    f.expected = say(j, "PSNs about %u", w->home);
+    f.expected = say(j, "PSNs near %u", w->home);
     f.seen = say(j, "%u PSNs far from it within %.3f ms", w->tries, (double)(p->frame->ts - w->ts) / 1e6);
     f.text =
-        "The connection goes on where it was, so another one has not begun. Whoever hits the PSN that the responder "
-        "expects puts data of his own in place of the next message.";
+        "The connection goes on where it was, so no new connection has begun on this queue pair. Whoever hits the PSN "
+        "that the responder expects puts its own data in place of the next message.";
     judge_found(j, p, f);
     end_sweep(j, w);
 }

@@ -9,7 +9,7 @@
 Test(replay, other_message)
 {
     struct story_op op = {
-        .opcode = WR_RDMA_WRITE, .va = 0x1000, .rkey = 7, .needs = 1, .told = 0, .told_at = {0, 4, false}};
+        .opcode = WR_RDMA_WRITE, .va = 0x1000, .rkey = 7, .needs = 1, .named = 0, .named_at = {0, 4, false}};
     struct story_msg msg = {.len = 16, .is_send = true, .whole = true};
     struct story s = {.ops = &op, .n_ops = 1, .msgs = &msg, .n_msgs = 1, .longest = 16};
     const struct replay_opts o = {.topspeed = true};
@@ -33,7 +33,7 @@ Test(replay, other_message)
 /* No memory is asked for. */
 Test(replay, long_read)
 {
-    struct story_op op = {.opcode = WR_RDMA_READ, .frame = 12, .len = UINT32_MAX, .told = STORY_NONE};
+    struct story_op op = {.opcode = WR_RDMA_READ, .frame = 12, .len = UINT32_MAX, .named = STORY_NONE};
     struct story s = {.ops = &op, .n_ops = 1};
     const struct replay_opts o = {.has_memory = true};
     struct replay r;

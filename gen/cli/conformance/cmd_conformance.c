@@ -313,7 +313,8 @@ static int operands(struct conformance_job *j, char **arg, int n)
     int hosts = j->twin || j->list || j->stored || j->coverage ? 0 : j->between[0] ? 2 : 1, status = 0;
 
     if (hosts > n)
-        return cli_error("conformance: expected %s", hosts == 2 ? "two HOSTs" : "HOST, --twin, or --list");
+        return cli_error("conformance: expected %s",
+                         hosts == 2 ? "two HOSTs" : "HOST, --twin, --list, --stored or --coverage");
     if (hosts == 2 && !j->between[1])
         return cli_error("--between %s: a second interface is expected, towards the second device", j->between[0]);
     if ((j->stored || j->coverage) && n)

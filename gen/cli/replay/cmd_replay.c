@@ -19,7 +19,7 @@ static const struct opt_def defs[] = {
     {OPT_DEST_QP, "no connection manager, everything is known: the peer's queue pair"},
     {OPT_PSN_PAIR, "with --dest-qp: the first PSN that we send, and that the peer sends (the same)"},
     {OPT_QPN, "with --dest-qp: the number of our queue pair (random)"},
-    {OPT_RKEY, "R_Key of the peer's memory, where none of its messages tells one"},
+    {OPT_RKEY, "R_Key of the peer's memory, where none of its messages names one"},
     {OPT_VA, "its address, which stands for the lowest one that the capture has"},
     {OPT_TIMEOUT, "longest time without progress (10)"},
     {OPT_PING_QUIET, "show nothing but errors"},
@@ -126,7 +126,7 @@ static int read_story(struct replay_job *j)
     if (!j->story.n_ops && !j->story.n_msgs && !j->story.n_regions)
         return cli_error("%s: that side of the connection did nothing that can be played", j->file);
     if (!j->by_hand && !j->port && !cm_service_is_ip(j->story.service))
-        return cli_error("%s: no REQ of RDMA-CM tells the port: give -p, or --dest-qp", j->file);
+        return cli_error("%s: no REQ of RDMA-CM names the port: give -p, or --dest-qp", j->file);
     j->port = j->port ? j->port : (uint16_t)j->story.service;
     return 0;
 }
@@ -168,7 +168,7 @@ static void show(const struct replay_job *j)
     part(&b, c->other_length, "message", "of the peer had another length than in the capture");
     part(&b, c->other_data, "message", "of the peer had other bytes than in the capture");
     part(&b, c->other_reads, "READ", "returned other bytes than in the capture");
-    part(&b, c->plain, "SEND", "with Invalidate went without: no message tells the peer's key");
+    part(&b, c->plain, "SEND", "with Invalidate went without: no message names the peer's key");
     part(&b, s->missing, "byte", "that the capture lacks were 0");
     part(&b, s->left_out, "request", "of the capture could not be played");
     if (s->cut)

@@ -242,7 +242,7 @@ int sim_scenario(struct sim_job *job)
         event_list_free(job->sim.events);
         buf_free(&text);
         return cli_error(
-            "sim: %s: %s (write, send, read, cas, faa and mixed are traffic, all else the file of a scenario)",
+            "sim: %s: %s (`rdmagen sim --help` lists the kinds of traffic; all else is the file of a scenario)",
             job->scenario, strerror(-status));
     }
     if (!has_statement(buf_str(&text))) {
