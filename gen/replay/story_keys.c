@@ -101,8 +101,9 @@ static bool find_own(struct story *s)
 
 /* --- Memory of the peer, in its messages ------------------------------------------------------ */
 
-#define LOOK_BACK 64   /* messages of the peer's in which the memory of a work request is looked for */
-#define NAMED_IN  1024 /* bytes of each */
+#define LOOKED_AT (UINT64_C(256) << 20) /* bytes that are looked at in all; keys behind that count as not named */
+#define LOOK_BACK 64                    /* messages of the peer's in which the memory of a work request is looked for */
+#define NAMED_IN  1024                  /* bytes of each */
 
 /* Whether message `i`, the `n` bytes at `p`, names where the work request goes. */
 static bool named_in(struct story_op *op, uint32_t i, const uint8_t *p, uint32_t n)
@@ -118,16 +119,17 @@ static bool named_in(struct story_op *op, uint32_t i, const uint8_t *p, uint32_t
     return true;
 }
 
-/* Find what names where a work request goes: the latest message before it, back to the one that named where `before`
- * goes, an earlier work request with the same key; NULL: there is none. */
-static void find_named(struct story *s, struct story_op *op, const struct story_op *before)
+/* Find what names where a work request goes (`left`: bytes that may still be looked at): the latest message before it,
+ * back to the one that named where `before` goes, an earlier work request with the same key; NULL: there is none. */
+static void find_named(struct story *s, struct story_op *op, const struct story_op *before, uint64_t *left)
 {
     uint32_t last = op->needs > LOOK_BACK ? op->needs - LOOK_BACK : 0;
 
     if (before && before->named < op->needs && before->named >= last)
         last = before->named + 1;
-    for (uint32_t i = op->needs; i > last; i--) {
+    for (uint32_t i = op->needs; i > last && *left >= NAMED_IN; i--) {
         const struct story_msg *m = &s->msgs[i - 1];
+        *left -= min_u32(m->len, NAMED_IN);
         if (m->is_send && named_in(op, i - 1, (const uint8_t *)s->bytes.p + m->data, min_u32(m->len, NAMED_IN)))
             return;
     }
@@ -162,6 +164,7 @@ bool story_keys(struct story *s)
 {
     struct story_op **unnamed = calloc(s->n_ops + 1, sizeof(struct story_op *));
     const struct story_op *before = NULL;
+    uint64_t left = LOOKED_AT;
     size_t n = 0;
 
     if (!unnamed || !find_own(s)) {
@@ -172,7 +175,7 @@ bool story_keys(struct story *s)
         struct story_op *op = &s->ops[i];
         if (!story_op_remote(op))
             continue;
-        find_named(s, op, before && before->rkey == op->rkey ? before : NULL);
+        find_named(s, op, before && before->rkey == op->rkey ? before : NULL, &left);
         if (op->named == STORY_NONE)
             unnamed[n++] = op;
         else
