@@ -43,6 +43,11 @@ def quoted(ours, theirs, packet):
     return ours == "" and theirs != "" and (packet.ours.get("icmp.type") in ("3", "11", "12") or packet.ours.get("icmpv6.type") in list("1234"))
 
 
+def fair_rate(ours, theirs, packet):
+    """The packet that rdmagen's own message of a fair rate quotes."""
+    return packet.ours.get("icmp.type") == "253" and (theirs == "" or ours.startswith(theirs + "|"))
+
+
 def undecoded(packet):
     """rdmatrace knows nothing of the packet's link type."""
     return all(value == "" for name, value in packet.ours.items() if not name.startswith("frame."))
@@ -63,6 +68,7 @@ def unanswered(_ours, theirs, packet):
 
 
 KNOWN = [
+    Known("(ip|udp|infiniband)[.].*|frame[.]protocols", fair_rate, "an ICMP message of type 253 is rdmagen's own: what it quotes is data"),
     # RPC over RDMA and NFS.
     Known(r"infiniband[.](reth|aeth|immdt|invariant[.]crc)([.].*)?", lambda o, t, p: lost(o, t, p) and int(p.ours["infiniband.bth.opcode"]) >= 0xc0,
           "MRC is not known: what is behind the BTH is not decoded"),
