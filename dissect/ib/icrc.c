@@ -14,10 +14,26 @@
 /* From this many bytes on ISA-L is faster, due to its wider carry-less multiplication; below it libdeflate is. */
 #define LARGE 256
 
+/* ISA-L leaves the upper halves of vector registers in use: from then on each SSE instruction of the compiler's waits
+ * for them. This releases them. */
+static inline void release_vectors(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx"))
+        __asm__ volatile("vzeroupper" ::
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                               "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#endif
+}
+
 /* CRC-32 of IEEE 802.3 over `n` bytes, continuing `crc` (0 at the start). */
 static uint32_t icrc_update(uint32_t crc, const void *p, size_t n)
 {
-    return n >= LARGE ? crc32_gzip_refl(crc, p, n) : libdeflate_crc32(crc, p, n);
+    if (n < LARGE)
+        return libdeflate_crc32(crc, p, n);
+    crc = crc32_gzip_refl(crc, p, n);
+    release_vectors();
+    return crc;
 }
 
 uint32_t crc32_of(const uint8_t *p, size_t n)
