@@ -328,10 +328,5 @@ static int open(struct storage *s, ns_t now)
     return link_connect(s, &w, now, &err) ? 0 : err;
 }
 
-static void close(struct storage *s)
-{
-    free(s->state);
-}
-
 const struct storage_role iser_initiator = {
-    .open = open, .close = close, .up = up, .message = message, .sent = sent, .moved = moved, .down = down};
+    .open = open, .up = up, .message = message, .sent = sent, .moved = moved, .down = down};

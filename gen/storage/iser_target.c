@@ -50,14 +50,6 @@ static bool request(struct storage *s, const struct rdmacm_event *e, struct link
     return t != NULL;
 }
 
-static void up(struct link *l, const uint8_t *private_data, uint32_t len, ns_t now)
-{
-    (void)l;
-    (void)private_data;
-    (void)len;
-    (void)now;
-}
-
 static void down(struct link *l, ns_t now)
 {
     struct target *t = l->user;
@@ -291,28 +283,4 @@ static void moved(struct link *l, unsigned slot, ns_t now)
     finish(l, slot, now);
 }
 
-static void sent(struct link *l, unsigned slot, ns_t now)
-{
-    link_receive(l, slot, now);
-}
-
-static int open(struct storage *s, ns_t now)
-{
-    (void)s;
-    (void)now;
-    return 0;
-}
-
-static void close(struct storage *s)
-{
-    (void)s;
-}
-
-const struct storage_role iser_target = {.open = open,
-                                         .close = close,
-                                         .request = request,
-                                         .up = up,
-                                         .message = message,
-                                         .sent = sent,
-                                         .moved = moved,
-                                         .down = down};
+const struct storage_role iser_target = {.request = request, .message = message, .moved = moved, .down = down};

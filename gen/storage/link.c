@@ -169,7 +169,8 @@ void link_event(struct link *l, const struct rdmacm_event *e, ns_t now)
         l->up = true;
         if (s->joined)
             s->joined(s->user, l->qp);
-        s->role->up(l, e->private_data, e->private_len, now);
+        if (s->role->up)
+            s->role->up(l, e->private_data, e->private_len, now);
     } else if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE) {
         l->gone = true;
         rdmacm_why(e, why, sizeof why);
@@ -239,7 +240,7 @@ static void take(struct link *l, const struct wc *wc, ns_t now)
     else if (recv)
         role->message(l, slot, wc, now);
     else if (wc->wr_id >> 32 == WR_IS_SEND)
-        role->sent(l, slot, now);
+        role->sent ? role->sent(l, slot, now) : link_receive(l, slot, now);
     else if (wc->wr_id >> 32 == WR_IS_MOVE)
         role->moved(l, slot, now);
 }

@@ -52,14 +52,6 @@ static void down(struct link *l, ns_t now)
     l->user = NULL;
 }
 
-static void up(struct link *l, const uint8_t *private_data, uint32_t len, ns_t now)
-{
-    (void)l;
-    (void)private_data;
-    (void)len;
-    (void)now;
-}
-
 /* --- Replies ---------------------------------------------------------------------------------- */
 
 static void put_attributes(struct xdr_out *x, const struct storage *s, bool file)
@@ -323,28 +315,4 @@ static void moved(struct link *l, unsigned slot, ns_t now)
     finish(l, slot, now);
 }
 
-static void sent(struct link *l, unsigned slot, ns_t now)
-{
-    link_receive(l, slot, now);
-}
-
-static int open(struct storage *s, ns_t now)
-{
-    (void)s;
-    (void)now;
-    return 0;
-}
-
-static void close(struct storage *s)
-{
-    (void)s;
-}
-
-const struct storage_role nfs_server = {.open = open,
-                                        .close = close,
-                                        .request = request,
-                                        .up = up,
-                                        .message = message,
-                                        .sent = sent,
-                                        .moved = moved,
-                                        .down = down};
+const struct storage_role nfs_server = {.request = request, .message = message, .moved = moved, .down = down};

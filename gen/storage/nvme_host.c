@@ -500,10 +500,5 @@ static int open(struct storage *s, ns_t now)
     return h->admin ? 0 : -ENOMEM;
 }
 
-static void close(struct storage *s)
-{
-    free(s->state);
-}
-
 const struct storage_role nvme_host = {
-    .open = open, .close = close, .up = up, .message = message, .sent = sent, .moved = moved, .down = down};
+    .open = open, .up = up, .message = message, .sent = sent, .moved = moved, .down = down};

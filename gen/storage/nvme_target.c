@@ -115,14 +115,6 @@ static void down(struct link *l, ns_t now)
     l->user = NULL;
 }
 
-static void up(struct link *l, const uint8_t *private_data, uint32_t len, ns_t now)
-{
-    (void)l;
-    (void)private_data;
-    (void)len;
-    (void)now;
-}
-
 /* --- Commands --------------------------------------------------------------------------------- */
 
 /* Where the data of a command are, or go to. */
@@ -477,11 +469,6 @@ static void moved(struct link *l, unsigned slot, ns_t now)
         respond(l, slot, status, 0, now);
 }
 
-static void sent(struct link *l, unsigned slot, ns_t now)
-{
-    link_receive(l, slot, now);
-}
-
 static int open(struct storage *s, ns_t now)
 {
     (void)now;
@@ -489,16 +476,5 @@ static int open(struct storage *s, ns_t now)
     return s->state ? 0 : -ENOMEM;
 }
 
-static void close(struct storage *s)
-{
-    free(s->state);
-}
-
-const struct storage_role nvme_target = {.open = open,
-                                         .close = close,
-                                         .request = request,
-                                         .up = up,
-                                         .message = message,
-                                         .sent = sent,
-                                         .moved = moved,
-                                         .down = down};
+const struct storage_role nvme_target = {
+    .open = open, .request = request, .message = message, .moved = moved, .down = down};

@@ -59,7 +59,9 @@ int storage_open(struct storage *s, const struct storage_kind *kind, const struc
     r = s->channel = rdmacm_channel_create(verbs->cm);
     if (r >= 0 && c->server)
         r = open_server(s);
-    return r < 0 ? r : s->role->open(s, now);
+    if (r >= 0)
+        r = s->role->open ? s->role->open(s, now) : 0;
+    return r;
 }
 
 void storage_close(struct storage *s)
@@ -71,7 +73,7 @@ void storage_close(struct storage *s)
         s->role->down(l, s->heard);
         link_free(l, s->heard);
     }
-    s->role->close(s);
+    free(s->state);
     if (s->listener >= 0)
         rdmacm_id_destroy(s->verbs->cm, s->listener, s->heard);
     if (s->channel >= 0)

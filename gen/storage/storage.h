@@ -71,19 +71,19 @@ struct link_want {
     uint8_t private_data[32]; /* ... what goes along with REQ, REP or REJ */
 };
 
-/* One end of a protocol. All functions get the time. */
+/* One end of a protocol. All functions get the time. Those that may be NULL have nothing to do, unless it is said. */
 struct storage_role {
-    /* Begin: the asking end connects. 0 or a negative errno. */
+    /* Begin: the asking end connects; s->state, if it is needed, is free()d behind the last connection. 0 or a negative
+     * errno. May be NULL. */
     int (*open)(struct storage *s, ns_t now);
-    /* Free what open() and the links have made. */
-    void (*close)(struct storage *s);
     /* Serving: a REQ came; fill *w. False: refuse, with the private data of *w. */
     bool (*request)(struct storage *s, const struct rdmacm_event *e, struct link_want *w);
-    /* The connection is there; `private_data`: that of the REP, on the asking end. */
+    /* The connection is there; `private_data`: that of the REP, on the asking end. May be NULL. */
     void (*up)(struct link *l, const uint8_t *private_data, uint32_t len, ns_t now);
     /* A message of `len` bytes arrived in receive `slot`, which is posted again by link_receive(). */
     void (*message)(struct link *l, unsigned slot, const struct wc *wc, ns_t now);
-    /* The SEND from buffer `slot` completed; the READ or WRITE that link_move() was given `slot` for did. */
+    /* The SEND from buffer `slot` completed (NULL: its receive is posted again); the READ or WRITE that link_move() was
+     * given `slot` for did. */
     void (*sent)(struct link *l, unsigned slot, ns_t now);
     void (*moved)(struct link *l, unsigned slot, ns_t now);
     /* The connection is gone, and `l` goes when this returns. */
