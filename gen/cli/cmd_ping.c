@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define RESOLVE_WAIT (3 * NS_PER_S)
-#define LEAVE_WAIT   (2 * NS_PER_S)
-#define BACKLOG      16
-#define LINE_MAX_    72 /* bytes of data printed of a ping */
+#define BACKLOG   16
+#define LINE_MAX_ 72 /* bytes of data printed of a ping */
 
 struct job {
     struct live_run run;
@@ -185,7 +183,7 @@ static int step(struct job *p, ns_t deadline)
 /* Disconnect, wait briefly for the DREP, and release the queue pair. */
 static void leave(struct job *p)
 {
-    ns_t end = live_now() + LEAVE_WAIT;
+    ns_t end = live_now() + LIVE_LEAVE_WAIT;
     int r = 0;
 
     live_go_on();
@@ -200,23 +198,10 @@ static void leave(struct job *p)
     p->busy = false;
 }
 
-/* Resolve the path to the server: 0 or a negative errno. */
-static int find_server(struct job *p)
-{
-    int r = p->id = rdmacm_id_create(p->verbs->cm, p->channel, CM_PS_TCP);
-    struct rdmacm_event e;
-
-    if (r >= 0)
-        r = rdmacm_resolve(p->verbs->cm, p->id, p->run.gid, p->port, RESOLVE_WAIT, live_now());
-    if (r == 0)
-        r = live_cm_event(&p->run.live, p->channel, &e, NS_NEVER);
-    return r == 0 ? e.status : r;
-}
-
 static int start_client(struct job *p)
 {
     struct rdmacm_param own;
-    int r = find_server(p);
+    int r = p->id = live_cm_resolve(&p->run.live, p->channel, p->run.gid, p->port);
 
     if (r < 0)
         return live_cli_error(r, p->run.host);

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define RESOLVE_WAIT (3 * NS_PER_S)
-#define BACKLOG      1000
+#define BACKLOG 1000
 
 static struct rdmacm *cm_of(const struct connect_job *j)
 {
@@ -131,7 +130,7 @@ static int listen_for_clients(struct connect_job *j)
 static int find_server(struct connect_job *j, struct connect_node *n)
 {
     int r = n->id = rdmacm_id_create(cm_of(j), j->channel, j->talk.ud ? CM_PS_UDP : CM_PS_TCP);
-    ns_t end = live_now() + RESOLVE_WAIT;
+    ns_t end = live_now() + LIVE_RESOLVE_WAIT;
 
     if (r < 0)
         return r;
@@ -140,7 +139,7 @@ static int find_server(struct connect_job *j, struct connect_node *n)
     n->began = live_now();
     memcpy(n->gid, j->run.gid, 16);
     j->taken++;
-    r = rdmacm_resolve(cm_of(j), n->id, n->gid, j->port, RESOLVE_WAIT, n->began);
+    r = rdmacm_resolve(cm_of(j), n->id, n->gid, j->port, LIVE_RESOLVE_WAIT, n->began);
     for (connect_events(j); r == 0 && !n->resolved; connect_events(j))
         r = n->lost ? n->lost : live_step(&j->run.live, end);
     return r;

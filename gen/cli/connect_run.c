@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LEAVE_WAIT (2 * NS_PER_S)
-#define LINGER     (200 * NS_PER_MS) /* acknowledge again if the peer retransmits its last requests */
+#define LINGER (200 * NS_PER_MS) /* acknowledge again if the peer retransmits its last requests */
 
 /* Number of connections that are established or over; with `over`, of those that are over. */
 static unsigned count_nodes(const struct connect_job *j, bool over)
@@ -118,7 +117,7 @@ static void disconnect_all(struct connect_job *j)
 /* Disconnect, or wait for the peer to do so; then release everything. `asked`: do not wait, disconnect now. */
 static void leave(struct connect_job *j, bool asked)
 {
-    ns_t end = live_now() + (asked ? LEAVE_WAIT : j->timeout), linger = live_now() + LINGER;
+    ns_t end = live_now() + (asked ? LIVE_LEAVE_WAIT : j->timeout), linger = live_now() + LINGER;
     int r = 0;
 
     live_go_on();

@@ -496,6 +496,25 @@ int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end)
     return r;
 }
 
+int live_cm_resolve(struct live *l, int channel, const uint8_t gid[16], uint16_t port)
+{
+    struct rdmacm *cm = ep_verbs(l->ep)->cm;
+    struct rdmacm_event e = {0};
+    int id = rdmacm_id_create(cm, channel, CM_PS_TCP), r = id;
+
+    if (id < 0)
+        return id;
+    r = rdmacm_resolve(cm, id, gid, port, LIVE_RESOLVE_WAIT, live_now());
+    if (r == 0)
+        do
+            r = live_cm_event(l, channel, &e, NS_NEVER);
+        while (r == 0 && e.id != id);
+    r = r == 0 ? e.status : r;
+    if (r < 0)
+        rdmacm_id_destroy(cm, id, live_now());
+    return r < 0 ? r : id;
+}
+
 /* --- Peers ------------------------------------------------------------------------------------ */
 
 /* The MAC address of a neighbour; while no peer is on the link, the address that rdmagen derives from the GID. */

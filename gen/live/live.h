@@ -13,6 +13,9 @@
 
 #include <poll.h>
 
+#define LIVE_RESOLVE_WAIT (3 * NS_PER_S) /* longest search for a MAC address */
+#define LIVE_LEAVE_WAIT   (2 * NS_PER_S) /* longest wait for the DREP, when a program ends */
+
 /* A failure: one line, no newline. */
 struct live_error {
     char msg[300];
@@ -104,6 +107,10 @@ int live_step(struct live *l, ns_t deadline);
 /* Take the next event of event channel `channel` into *e, and wait for it until `end`: 0; -ETIMEDOUT; or as
  * live_step(). */
 int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end);
+/* A new RDMA-CM id of event channel `channel`, with the path to `port` of `gid` resolved: the id. Or a negative errno,
+ * and no id: -ETIMEDOUT, -EHOSTUNREACH: no such neighbour; else as rdmacm_id_create() or live_step(). Events of other
+ * ids are dropped meanwhile. */
+int live_cm_resolve(struct live *l, int channel, const uint8_t gid[16], uint16_t port);
 /* Wait until one of `n` descriptors is ready, or until `when`, at most a second. 0; -EINTR: live_stop() was called;
  * another negative errno. */
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RESOLVE_WAIT  (3 * NS_PER_S)
 #define PROGRESS_STEP (100 * NS_PER_MS)
 #define CONNECT_AGAIN (100 * NS_PER_MS)
 #define CONNECT_TRIES 10
-#define LEAVE_WAIT    (2 * NS_PER_S)
 #define DRAIN_WAIT    (2 * NS_PER_S)
 #define LINGER        (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
 
@@ -130,7 +128,7 @@ static int connect_all(struct perf_client *p)
     for (unsigned i = 0; i < p->config.qps && r == 0; i++) {
         const uint8_t *gid = p->traffic.qp[i].peer.gid;
         p->step = "the search for the peer's MAC address";
-        r = live_resolve(p->live, gid, RESOLVE_WAIT);
+        r = live_resolve(p->live, gid, LIVE_RESOLVE_WAIT);
         if (r < 0)
             break;
         p->step = "connecting a queue pair";
@@ -162,18 +160,6 @@ static int wait_for(struct perf_client *p, int id, struct rdmacm_event *e, ns_t 
     return r;
 }
 
-/* Resolve the path of an RDMA-CM id to the server: 0 or a negative errno. */
-static int find_server(struct perf_client *p, int id)
-{
-    struct rdmacm_event e;
-    int r = rdmacm_resolve(cm_of(p), id, p->gid, p->port, RESOLVE_WAIT, live_now());
-
-    p->step = "the search for the peer's MAC address";
-    if (r == 0)
-        r = wait_for(p, id, &e, NS_NEVER);
-    return r == 0 ? e.status : r;
-}
-
 /* Try to connect queue pair `qp` with a new RDMA-CM id *id: 0, -ECONNREFUSED with p->why, or as live_step(). */
 static int try_qp(struct perf_client *p, int *id, int qp)
 {
@@ -186,10 +172,11 @@ static int try_qp(struct perf_client *p, int *id, int qp)
                                .initiator_depth = depth,
                                .path_mtu = p->config.mtu};
     struct rdmacm_event e;
-    int r = *id = rdmacm_id_create(cm_of(p), p->channel, CM_PS_TCP);
+    int r;
 
-    if (r >= 0)
-        r = find_server(p, *id);
+    p->step = "the search for the peer's MAC address";
+    r = live_cm_resolve(p->live, p->channel, p->gid, p->port);
+    *id = r < 0 ? -1 : r;
     if (r < 0)
         return r;
     p->step = "the RDMA-CM connection";
@@ -272,7 +259,7 @@ static unsigned take_events(struct perf_client *p)
 /* Send a DREQ on every connection, and wait briefly for the DREPs. */
 static void disconnect_all(struct perf_client *p)
 {
-    ns_t end = live_now() + LEAVE_WAIT;
+    ns_t end = live_now() + LIVE_LEAVE_WAIT;
     unsigned left = 0;
 
     take_events(p);

@@ -422,6 +422,7 @@ static void take(struct replay *r, const struct wc *wc, ns_t now)
         failed(r, "a receive completed with %s", wc_status_str(wc->status));
     } else if (wc->status != WC_SUCCESS) {
         const struct story_op *op = &r->s->ops[wc->wr_id];
+        r->flushed = !*r->why && wc->status == WC_WR_FLUSH_ERR;
         failed(r, "%s of frame %llu completed with %s", wr_opcode_str(op->opcode), (unsigned long long)op->frame,
                wc_status_str(wc->status));
     } else if (received) {

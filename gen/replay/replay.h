@@ -45,6 +45,7 @@ struct replay {
     int qp, cq; /* handles; the caller connects the queue pair */
     struct replay_counts counts;
     char why[200]; /* why it failed; "": it did not */
+    bool flushed;  /* with `why`: a work request was flushed, as the queue pair was in the error state */
     /* internal */
     uint32_t pd, bytes_key, sink_key;
     uint8_t **memory;     /* of each region */

@@ -5,16 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define RESOLVE_WAIT (3 * NS_PER_S)
-#define LEAVE_WAIT   (2 * NS_PER_S)
-#define LINGER       (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
+#define LINGER (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
 
 /* The connection. */
 struct link {
     struct replay_job *j;
     struct verbs *verbs;
     int channel, id; /* RDMA-CM; id -1: none */
-    bool resolved, connected, gone;
+    bool connected, gone;
     bool ready;    /* receives are posted */
     char why[160]; /* why it was not made; "": no reason is known */
 };
@@ -59,21 +57,14 @@ static void on_event(struct link *l, const struct rdmacm_event *e)
     }
     if (e->id != l->id)
         return;
-    if (e->type == RDMACM_ROUTE_RESOLVED)
-        l->resolved = true;
     if (e->type == RDMACM_ESTABLISHED) {
         if (!l->j->run.server)
             replay_heard_private(&l->j->replay, e->private_data, e->private_len);
         l->connected = true;
     }
-    if (e->type == RDMACM_ADDR_ERROR || e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE ||
-        e->type == RDMACM_DISCONNECTED) {
-        if (e->type == RDMACM_ADDR_ERROR)
-            snprintf(l->why, sizeof l->why, "%s does not answer: no such neighbour", l->j->run.host);
-        else if (e->type != RDMACM_DISCONNECTED)
-            rdmacm_why(e, l->why, sizeof l->why);
-        l->gone = true;
-    }
+    if (e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE)
+        rdmacm_why(e, l->why, sizeof l->why);
+    l->gone |= e->type == RDMACM_REJECTED || e->type == RDMACM_UNREACHABLE || e->type == RDMACM_DISCONNECTED;
 }
 
 /* One step of the event loop: 0 or a negative errno. */
@@ -106,16 +97,13 @@ static int wait_for(struct link *l, const bool *what, ns_t wait)
 
 static int connect_active(struct link *l)
 {
-    const struct replay_job *j = l->j;
+    struct replay_job *j = l->j;
     struct rdmacm_param own;
-    int r = l->id = rdmacm_id_create(l->verbs->cm, l->channel, CM_PS_TCP);
+    int r = live_cm_resolve(&j->run.live, l->channel, j->run.gid, j->port);
 
-    if (r >= 0)
-        r = rdmacm_resolve(l->verbs->cm, l->id, j->run.gid, j->port, RESOLVE_WAIT, live_now());
-    if (r >= 0)
-        r = wait_for(l, &l->resolved, NS_NEVER);
-    if (r < 0 || l->gone)
+    if (r < 0)
         return r;
+    l->id = r;
     own = own_params(l);
     r = rdmacm_connect(l->verbs->cm, l->id, &own, live_now());
     return r < 0 ? r : wait_for(l, &l->connected, j->timeout);
@@ -156,7 +144,7 @@ static int connect_by_hand(struct link *l)
 
     if (!j->run.quiet)
         show_own(l);
-    r = live_resolve(&j->run.live, j->run.gid, RESOLVE_WAIT);
+    r = live_resolve(&j->run.live, j->run.gid, LIVE_RESOLVE_WAIT);
     if (r < 0)
         return r;
     if (!live_path(&j->run.live, j->run.gid, &e.av))
@@ -183,7 +171,7 @@ static int connect_any(struct link *l)
 /* Send a DREQ, and wait briefly for the DREP; let the peer retransmit what it misses. */
 static void leave(struct link *l)
 {
-    ns_t end = live_now() + LEAVE_WAIT, linger = live_now() + LINGER;
+    ns_t end = live_now() + LIVE_LEAVE_WAIT, linger = live_now() + LINGER;
     int r = 0;
 
     live_go_on();
@@ -239,13 +227,12 @@ static int verdict(const struct link *l)
 {
     const struct replay *p = &l->j->replay;
     const char *host = l->j->run.server && !l->j->run.host ? "the client" : l->j->run.host;
-    bool flushed = l->gone && strstr(p->why, "WR_FLUSH_ERR");
 
     if (*l->why)
         cli_error("%s", l->why);
     else if (!l->connected)
         cli_error("%s does not answer the request to connect", host);
-    else if (l->gone && (flushed || !replay_done(p)))
+    else if (l->gone && (p->flushed || !replay_done(p)))
         cli_error("%s has disconnected", host);
     else if (*p->why)
         cli_error("%s", p->why);

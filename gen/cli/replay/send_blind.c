@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define RESOLVE_WAIT (3 * NS_PER_S)
-
 struct sender {
     struct replay_job *j;
     struct blind_opts o;
@@ -111,7 +109,7 @@ int replay_send_blind(struct replay_job *j)
     static struct sender s;
     struct live *l = &j->run.live;
     struct av av;
-    int r = live_resolve(l, j->run.gid, RESOLVE_WAIT);
+    int r = live_resolve(l, j->run.gid, LIVE_RESOLVE_WAIT);
 
     if (r == 0 && !live_path(l, j->run.gid, &av))
         r = -EHOSTUNREACH;
