@@ -250,10 +250,10 @@ static bool place_of(struct replay *r, const struct story_op *op, uint64_t *va, 
     }
     h = &r->heard[op->named == STORY_PRIVATE ? r->s->n_msgs : op->named];
     if (h->n < at->key_at + 4 || h->n < at->va_at + 8) {
-        failed(
-            r,
-            "the message of the peer's that named in the capture where the request of frame %llu goes is shorter now",
-            (unsigned long long)op->frame);
+        failed(r,
+               "the message of the peer that should name the memory for the request of frame %llu is shorter than in "
+               "the capture",
+               (unsigned long long)op->frame);
         return false;
     }
     p = (const uint8_t *)r->heard_bytes.p + h->at;

@@ -63,7 +63,7 @@ static bool host_policy(struct script *s, struct ep_config *c, unsigned h, const
     char word[24] = "";
 
     if (s->o->dut[h])
-        return dut_lacks(s, "it answers as it does, and nobody tells it how");
+        return dut_lacks(s, "no one can choose how a device responds");
     token_cut(v, '/', &name, &rest);
     token_cut(&rest, '/', &arg, &wait);
     memcpy(word, name.p, min_u32(name.len, sizeof word - 1));

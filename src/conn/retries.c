@@ -52,8 +52,8 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
            waited >= (closed ? timer_earliest(timer) : timer * 4);
 }
 
-#define RNR_TICKS  (10 * NS_PER_MS) /* an RNR timer in software is no shorter */
-#define RNR_TIMES  4                /* no RNR timer runs for so many times its code */
+#define RNR_TICKS  (10 * NS_PER_MS) /* a host that counts in ticks may wait so much longer than the RNR timer */
+#define RNR_TIMES  4                /* and no host waits for so many times the RNR timer */
 #define TIMER_RUNS 4                /* an ACK timer runs for at most so many times its code (9.7.6.1.3) */
 #define NEAR_CODE  16               /* an ACK timer that expires differs from its code by at most such a part */
 

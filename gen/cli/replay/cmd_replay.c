@@ -31,7 +31,8 @@ static const struct opt_def defs[] = {
 
 void cmd_replay_help(struct buf *b)
 {
-    buf_puts(b, "Usage: rdmagen replay HOST FILE [options]\n       rdmagen replay -s FILE [options]\n\n"
+    buf_puts(b, "Usage: rdmagen replay HOST FILE [options]\n       rdmagen replay -s FILE [options]\n"
+                "       rdmagen replay --blind [-s] HOST FILE [options]\n\n"
                 "Play what one side of a captured RC connection did against a live peer, over a connection of its own: "
                 "PSNs, queue\npair numbers, keys and addresses are those of now, and the peer's answers are waited "
                 "for.\n\n");
