@@ -419,10 +419,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
 void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h);
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t);
 void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h);
-/* Likewise (end_keys.c): P_Keys and MigReq bits of the two directions differ; several P_Keys in one direction; a P_Key
- * other than that of the REQ and no packet of the other direction: true. `o`: notes of the other direction. */
-void end_keys(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o);
-void end_odd_key(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct flow_notes *o);
+/* Likewise (finish.c): the requests of a flow carry a P_Key other than that of the REQ, and no packet of the other
+ * direction was captured: true. */
 bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t);
 /* Hypotheses about several connections, when all others are complete (cross.c): make an incident, return its number;
  * NO_INCIDENT without room. */
@@ -459,6 +457,8 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
  * it obeyed: time stamps of the two directions are not exact. */
 void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_paths(struct explainer *x);
+/* Paths that drop large packets (mtu.c): one incident for each host, of all taps. */
+void explain_mtu(struct explainer *x);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);

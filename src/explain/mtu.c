@@ -1,0 +1,447 @@
+/* layer 3 (explain): a path that drops large packets: requests, or the responses to READs, before the tap or after it.
+ */
+#include "dissect/ib/opcode.h"
+#include "src/conn/retries.h"
+#include "src/explain/explain_impl.h"
+
+#define BLACK_HOLE_TRIES   3         /* copies of large packets that did not arrive */
+#define BLACK_HOLE_SMALLER 8         /* smaller packets that arrived, */
+#define BLACK_HOLE_NAKS    2         /* or connections on which NAKs show that some did behind the large one */
+#define BLACK_HOLE_MIN     512       /* bytes; no MTU is smaller */
+#define BLACK_HOLE_ALIVE   NS_PER_MS /* a host that still responds so long after it lacked the first is not gone */
+
+/* Packets to one address that were acknowledged, or not: of `size` bytes, and smaller. Of READ responses: those from
+ * it. */
+struct sizes {
+    uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
+    uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries */
+    uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
+    uint32_t naks, nak;            /* connections with a NAK for a large packet; the frame of one such NAK */
+    uint32_t frame;                /* the first large one, or the READ that requests it */
+    ns_t ts;
+    uint32_t asked; /* copies of the oldest packet without a response, of all connections */
+    uint32_t unseen,
+        passed;    /* READs: connections on which none of the responses to the oldest passed, and on which all did */
+    uint32_t read; /* bytes of the shortest of these READs */
+    bool other;    /* another request to the host, whose response is small, had none */
+};
+
+/* True if a packet was sent as often as the retry count allows. */
+static bool is_spent(struct explainer *x, const struct req_dir *h, const struct sent *s)
+{
+    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), h->flow)->params;
+
+    return s->copies > (c->retry_known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
+}
+
+/* True if flow `i` has the same tap and responder as `f`. */
+static bool is_to(struct explainer *x, uint32_t i, const struct flow *f)
+{
+    const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
+
+    return g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst);
+}
+
+/* --- Requests --------------------------------------------------------------------------------- */
+
+/* The requester of `h` sent `s` again and again in vain. */
+static void add_stuck(struct explainer *x, struct sizes *z, const struct req_dir *h, const struct sent *s)
+{
+    if (!z->frame || s->ts_first < z->ts) {
+        z->frame = s->first;
+        z->ts = s->ts_first;
+    }
+    z->stuck++;
+    z->asked += s->copies;
+    z->spent += is_spent(x, h, s);
+    if (h->seq.have && h->have_una && h->seq.psn == h->una) {
+        z->naks++;
+        z->nak = !z->nak || h->seq.frame < z->nak ? h->seq.frame : z->nak;
+    }
+}
+
+static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
+{
+    const struct sent *stuck = req_dir_sent(h, h->have_una ? h->una : h->start);
+
+    for (unsigned i = 0; h->have_una && i < h->slots; i++)
+        if (h->sent[i].psn != UINT32_MAX && psn_diff(h->una, h->sent[i].psn) > 0) {
+            z->arrived++;
+            z->arrived_max = h->sent[i].len > z->arrived_max ? h->sent[i].len : z->arrived_max;
+        }
+    if (!stuck || stuck->copies < 2)
+        return;
+    if (!z->size || stuck->len < z->size)
+        z->size = stuck->len;
+    for (unsigned i = 0; i < h->slots; i++)
+        if (h->sent[i].psn != UINT32_MAX && psn_diff(h->sent[i].psn, stuck->psn) >= 0 && h->sent[i].len >= stuck->len)
+            z->tries += h->sent[i].copies;
+    add_stuck(x, z, h, stuck);
+}
+
+/* Count the requests of all flows to the destination of `f`. */
+static struct sizes sizes_to(struct explainer *x, const struct flow *f)
+{
+    struct sizes z = {0};
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        struct req_dir *h = observer_req_dir(x->observer, i);
+        if (is_to(x, i, f) && h && h->have_next)
+            add_sizes(x, &z, h);
+    }
+    return z;
+}
+
+/* True if only the size distinguishes the packets that arrived from those that did not. */
+static bool is_black_hole(const struct sizes *z)
+{
+    return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived_max < z->size &&
+           (z->arrived >= BLACK_HOLE_SMALLER || z->naks >= BLACK_HOLE_NAKS);
+}
+
+/* True if the oldest request without a response was retransmitted. */
+static bool is_stuck(struct explainer *x, uint32_t flow)
+{
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    const struct sent *s = h && h->have_next ? req_dir_sent(h, h->have_una ? h->una : h->start) : NULL;
+
+    return s && s->copies > 1;
+}
+
+/* True if no earlier flow to that host at the tap has the trouble that `has` looks for. */
+static bool is_first_to(struct explainer *x, uint32_t flow, bool (*has)(struct explainer *x, uint32_t flow))
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    for (uint32_t i = 0; i < flow; i++) {
+        if (is_to(x, i, f) && has(x, i))
+            return false;
+    }
+    return true;
+}
+
+static void say_spent(struct incident *st, const struct sizes *z)
+{
+    if (z->spent)
+        incident_add(st, SAY(SPENT_ON, .n = z->spent));
+}
+
+/* Incident `by` explains why requests to that host at the tap are lost or have no response. */
+static void supersede_requests(struct explainer *x, uint32_t by, const struct flow *f)
+{
+    for (uint32_t i = 0; i < by; i++) {
+        const struct incident *o = &x->incidents[i];
+        if ((has_no_response(o) || o->cause == CAUSE_PACKET_LOSS) && o->tap == f->tap && conn_addr_eq(&o->dst, &f->dst))
+            cross_supersede(x, by, i);
+    }
+}
+
+static void end_mtu(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    bool first = is_stuck(x, flow) && is_first_to(x, flow, is_stuck);
+    struct sizes z = first ? sizes_to(x, f) : (struct sizes){0};
+    uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    struct incident *st = incident_at(x, by);
+
+    if (!st)
+        return;
+    st->place = PLACE_AFTER;
+    st->dst = f->dst;
+    incident_frame(st, ROLE_LOST, z.frame);
+    incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
+                        .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
+    if (z.arrived < BLACK_HOLE_SMALLER)
+        incident_add(st, SAY(BLACK_HOLE_NAKS, .n = z.naks, .nak = z.nak));
+    say_spent(st, &z);
+    supersede_requests(x, by, f);
+}
+
+/* The last packet of a message that came again and again behind the PSN of a NAK, while what is before it in that
+ * message never came to the tap; NULL: none. */
+static const struct sent *cut_message(struct req_dir *h)
+{
+    bool missing = h && h->have_next && h->seq.have && h->have_una && h->una == h->seq.psn;
+
+    for (unsigned i = 0; missing && !req_dir_sent(h, h->una) && i < h->slots; i++) {
+        const struct sent *s = &h->sent[i];
+        bool cut = s->psn != UINT32_MAX && psn_diff(s->psn, h->una) > 0 && !req_dir_sent(h, psn_prev(s->psn));
+        if (cut && s->copies >= BLACK_HOLE_TRIES && opcode_table[s->opcode].flags & OPF_LAST)
+            return s;
+    }
+    return NULL;
+}
+
+static bool is_cut(struct explainer *x, uint32_t flow)
+{
+    return cut_message(observer_req_dir(x->observer, flow)) != NULL;
+}
+
+/* The path before the tap drops the large packets of messages to a host: only the last, shorter ones come. */
+static void end_mtu_before(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    bool first = is_cut(x, flow) && is_first_to(x, flow, is_cut);
+    struct sizes z = first ? sizes_to(x, f) : (struct sizes){0};
+    struct incident *st;
+    uint32_t by;
+
+    for (uint32_t i = flow; first && i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        struct req_dir *h = is_to(x, i, f) ? observer_req_dir(x->observer, i) : NULL;
+        const struct sent *s = cut_message(h);
+        if (s)
+            add_stuck(x, &z, h, s);
+    }
+    if (!first || z.arrived < BLACK_HOLE_SMALLER)
+        return;
+    by = cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts);
+    st = incident_at(x, by);
+    if (!st)
+        return;
+    st->place = PLACE_BEFORE;
+    st->dst = f->dst;
+    incident_frame(st, ROLE_INSTEAD, z.frame);
+    incident_is(
+        st, SAY(BLACK_HOLE_BEFORE, .instead = z.frame, .n = z.asked, .nak = z.nak, .k = z.arrived, .m = z.arrived_max));
+    say_spent(st, &z);
+    supersede_requests(x, by, f);
+}
+
+/* --- READ responses --------------------------------------------------------------------------- */
+
+static uint32_t pmtu_of(struct explainer *x, uint32_t flow)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    return h && h->pmtu ? h->pmtu : conn_flow_at(observer_conns(x->observer), flow)->pmtu;
+}
+
+/* Bytes of the largest response to READ `a`; of the whole READ, if the path MTU is not known. */
+static uint32_t largest_response(const struct read_req *a, uint32_t pmtu)
+{
+    return pmtu && a->len > pmtu ? pmtu : a->len;
+}
+
+/* How many responses to READ `a` but its last one came to the tap. */
+static uint32_t full_ones(const struct flow_notes *t, const struct read_req *a)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i + 1 < a->span; i++)
+        n += answer_frame(t, psn_add(a->psn, i)) != 0;
+    return n;
+}
+
+/* True if nothing but a short last response came to READ `a`: its largest responses were lost before the tap. */
+static bool lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
+{
+    bool last = answer_frame(t, psn_add(a->psn, a->span - 1)) != 0, short_last = a->len < a->span * pmtu;
+
+    return !a->answered && (!last || (a->span > 1 && short_last)) && !full_ones(t, a);
+}
+
+/* The oldest READ of a flow that was requested again and again from its first response on; `passed`: although its
+ * responses came to the tap. NULL: none. */
+static const struct read_req *stuck_read(struct explainer *x, uint32_t flow, bool *passed)
+{
+    const struct flow_notes *t = x->notes[flow];
+    const struct tries *tries = observer_tries(x->observer, flow);
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    for (uint32_t i = h && h->have_next && t ? h->read_slots : 0; i > 0; i--) {
+        const struct read_req *a = req_dir_latest_read(h, i);
+        bool read = a->span && a->span <= NOTED_RESPONSES && !a->again && a->opcode == OP_READ_REQUEST;
+        const struct sent *s = read ? req_dir_sent(h, a->psn) : NULL;
+        if (!s || s->copies < BLACK_HOLE_TRIES)
+            continue;
+        *passed = tries->n > 1 && tries->psn == a->psn && tries->next == h->next && answer_frame(t, a->psn);
+        return *passed || lacks_full(t, a, pmtu_of(x, flow)) ? a : NULL;
+    }
+    return NULL;
+}
+
+static bool is_read_stuck(struct explainer *x, uint32_t flow)
+{
+    bool passed;
+
+    return stuck_read(x, flow, &passed) != NULL;
+}
+
+/* Count the responses to the READs of a flow before `stuck`, NULL: all: its requester received them. */
+static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, const struct read_req *stuck)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    for (uint32_t i = h ? h->read_slots : 0; i > 0; i--) {
+        const struct read_req *a = req_dir_latest_read(h, i);
+        uint32_t size = largest_response(a, pmtu_of(x, flow));
+        if (a == stuck)
+            return;
+        if (!a->answered || a->again || a->opcode != OP_READ_REQUEST)
+            continue;
+        z->arrived += a->span;
+        z->arrived_max = size > z->arrived_max ? size : z->arrived_max;
+    }
+}
+
+/* Count the READ responses of a flow that came to the tap. */
+static void add_came(struct sizes *z, const struct flow_notes *t)
+{
+    z->arrived += t->responses.reads;
+    z->arrived_max = t->responses.largest > z->arrived_max ? t->responses.largest : z->arrived_max;
+}
+
+/* Count a flow with a stuck READ. */
+static void add_stuck_read(struct explainer *x, struct sizes *z, uint32_t flow, const struct read_req *a, bool passed)
+{
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    const struct sent *s = req_dir_sent(h, a->psn);
+    uint32_t size = largest_response(a, pmtu_of(x, flow));
+    bool last = answer_frame(x->notes[flow], psn_add(a->psn, a->span - 1)) != 0;
+
+    z->size = !z->stuck || size < z->size ? size : z->size;
+    z->read = !z->stuck || a->len < z->read ? a->len : z->read;
+    z->tries += s->copies * (a->span > 1 ? a->span - 1 : 1);
+    z->passed += passed;
+    z->unseen += !passed && !last;
+    add_stuck(x, z, h, s);
+}
+
+/* The READs of all flows to the responder of `f`. */
+static struct sizes sizes_back(struct explainer *x, const struct flow *f)
+{
+    struct sizes z = {0};
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct read_req *a;
+        bool passed = false;
+        if (!is_to(x, i, f) || !x->notes[i])
+            continue;
+        a = stuck_read(x, i, &passed);
+        if (a)
+            add_stuck_read(x, &z, i, a, passed);
+        z.other |= !a && is_stuck(x, i);
+        if (a && passed)
+            add_received(x, &z, i, a);
+        else
+            add_came(&z, x->notes[i]);
+    }
+    return z;
+}
+
+/* True if only the size distinguishes the READ responses that came from those that did not; and, if nothing at all came
+ * to a large READ, if nothing small is missing. */
+static bool is_black_hole_back(const struct sizes *z)
+{
+    bool one_side = !z->passed || z->passed == z->stuck, small_missing = z->unseen && z->other;
+
+    return is_black_hole(z) && one_side && !small_missing;
+}
+
+/* The latest packet of the host of `f` as responder at that tap, if it came long after `since`; 0: none. */
+static uint32_t alive_after(struct explainer *x, const struct flow *f, ns_t since)
+{
+    const struct host_seen *s = host_seen_at(x, &f->dst, f->tap);
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow_notes *t = is_to(x, i, f) ? x->notes[i] : NULL;
+        if (t && t->responses.last_ts > since + BLACK_HOLE_ALIVE)
+            return t->responses.last_frame;
+    }
+    return s && s->ts > since + BLACK_HOLE_ALIVE ? s->frame : 0;
+}
+
+/* True if an incident is about a stuck READ to the host of `f`: of this tap, or of another one that saw the same READ.
+ */
+static bool is_of_stuck_read(struct explainer *x, const struct incident *o, const struct flow *f)
+{
+    bool loss = o->cause == CAUSE_LOST_READ_RESPONSE || o->cause == CAUSE_PACKET_LOSS;
+    bool concerned = incident_stands(o) && o->flow != FLOW_NONE && (loss || has_no_response(o));
+
+    for (uint32_t i = 0; concerned && i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        bool passed, same = conn_flow_at(observer_conns(x->observer), i)->tap == f->tap &&
+                            (i == o->flow || explain_same_flow(x, i, o->flow));
+        const struct read_req *a = same && is_to(x, i, f) ? stuck_read(x, i, &passed) : NULL;
+        if (a && (!loss || psn_diff(o->psn, a->psn) >= 0))
+            return true;
+    }
+    return false;
+}
+
+static void say_back(struct explainer *x, struct incident *st, const struct sizes *z, const struct flow *f)
+{
+    uint32_t alive = z->unseen ? alive_after(x, f, z->ts) : 0;
+
+    st->dst = f->dst;
+    st->place = z->passed ? PLACE_AFTER : PLACE_BEFORE;
+    incident_frame(st, ROLE_LOST, z->frame);
+    if (z->passed)
+        incident_is(st, SAY(BLACK_HOLE_AFTER, .n = z->size, .m = z->tries, .k = z->arrived));
+    else if (!z->unseen)
+        incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .m = z->tries, .k = z->arrived));
+    else
+        incident_is(st, SAY(BLACK_HOLE_READS, .n = z->read, .m = z->asked, .k = z->arrived, .address = z->arrived_max));
+    if (alive)
+        incident_add(st, SAY(BLACK_HOLE_ALIVE, .answer = alive));
+    else if (z->unseen)
+        incident_add(st, SAY(BLACK_HOLE_OR_GONE, .n = 0));
+    say_spent(st, z);
+}
+
+/* The READ responses of a host that have full size never come, smaller ones do. */
+static void end_mtu_back(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    bool first = is_read_stuck(x, flow) && is_first_to(x, flow, is_read_stuck);
+    struct sizes z = first ? sizes_back(x, f) : (struct sizes){0};
+    uint32_t by = is_black_hole_back(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    struct incident *st = incident_at(x, by);
+
+    if (!st)
+        return;
+    say_back(x, st, &z, f);
+    for (uint32_t i = 0; i < by; i++)
+        if (is_of_stuck_read(x, &x->incidents[i], f))
+            cross_supersede(x, by, i);
+}
+
+/* --- Several taps ----------------------------------------------------------------------------- */
+
+static bool is_of_requests(const struct incident *st)
+{
+    return st->facts[0].sentence == SENTENCE_BLACK_HOLE || st->facts[0].sentence == SENTENCE_BLACK_HOLE_BEFORE;
+}
+
+/* True if both are about the same packets, seen or missed at two taps. */
+static bool is_same_hole(const struct incident *a, const struct incident *b)
+{
+    bool both = a->cause == CAUSE_MTU_BLACK_HOLE && b->cause == CAUSE_MTU_BLACK_HOLE;
+
+    return both && a->tap != b->tap && conn_addr_eq(&a->dst, &b->dst) && is_of_requests(a) == is_of_requests(b);
+}
+
+/* Of two taps, one of which saw the large packets, they were lost between: say it once. */
+static void join_holes(struct incident *st, struct incident *o)
+{
+    struct fact f = {.sentence = o->place == PLACE_AFTER ? SENTENCE_HOLE_PASSED : SENTENCE_HOLE_MISSED,
+                     .tap = fact_tap(o->tap)};
+
+    if (st->place != o->place)
+        incident_add(st, &f);
+    o->merged = true;
+}
+
+void explain_mtu(struct explainer *x)
+{
+    uint32_t flows = conn_counts(observer_conns(x->observer)).flows, n = x->n;
+
+    for (uint32_t i = 0; i < flows; i++) {
+        end_mtu(x, i);
+        end_mtu_before(x, i);
+        end_mtu_back(x, i);
+    }
+    for (uint32_t i = n; i < x->n; i++)
+        for (uint32_t k = i + 1; k < x->n; k++)
+            if (!x->incidents[i].merged && is_same_hole(&x->incidents[i], &x->incidents[k]))
+                join_holes(&x->incidents[i], &x->incidents[k]);
+}
