@@ -151,6 +151,9 @@ void meter_migrations_put(struct buf *b, struct meter_row *const *rows, size_t n
 struct ulp_command;
 /* A command of an upper protocol is over: count it in the rows of its connection. */
 void meter_command(struct meter *m, const struct ulp_command *c);
+/* Intervals are longer from now on: `interval` is a multiple of the length so far. They begin at multiples of it from
+ * the first one. tick() may call it. */
+void meter_lengthen(struct meter *m, ns_t interval);
 /* No packet before `now` follows: report the intervals that have ended by then. */
 void meter_time(struct meter *m, ns_t now);
 

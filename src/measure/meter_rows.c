@@ -171,6 +171,12 @@ void meter_tick_to(struct meter *m, ns_t now)
     m->tick_start += (now - m->tick_start) / m->o.interval * m->o.interval;
 }
 
+void meter_lengthen(struct meter *m, ns_t interval)
+{
+    m->o.interval = interval;
+    m->tick_start -= (m->tick_start - m->tick_origin) % interval;
+}
+
 void meter_activate(struct meter *m, struct meter_row *r)
 {
     if (r->active || !m->o.interval || m->n_active == ACTIVE_MAX(m))

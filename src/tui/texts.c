@@ -101,8 +101,7 @@ static void take_rows(struct tui *t)
     t->so_far->left_out = n - t->n_rows;
 }
 
-/* What is missing until the end. */
-static void put_so_far(const struct tui *t, struct buf *b, const char *what)
+void put_so_far(const struct tui *t, struct buf *b, const char *what)
 {
     struct buf text = {0};
 

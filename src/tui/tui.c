@@ -28,7 +28,7 @@ const struct screen screens[SCREENS] = {
     [SCREEN_REQUESTS] = {.name = "Requests", .place = IN_TEXT, .make = requests_make},
     [SCREEN_VERDICTS] = {.name = "Verdicts", .place = IN_TEXT, .make = verdicts_make},
     [SCREEN_INCIDENTS] = {.name = "Incidents", .place = IN_TEXT, .grows = true, .make = incidents_make},
-    [SCREEN_RATES] = {.name = "Rates", .place = IN_TEXT, .make = rates_make},
+    [SCREEN_RATES] = {.name = "Rates", .place = IN_TEXT, .grows = true, .make = rates_make},
 };
 
 void tui_say(struct tui *t, enum look role, const char *fmt, ...)
@@ -147,11 +147,8 @@ void prepare(struct tui *t)
 {
     struct view *v = &t->views[t->screen];
 
-    if (screens[t->screen].make && (!v->made || v->width != t->columns || has_grown(t))) {
+    if (screens[t->screen].make && (!v->made || v->width != t->columns || has_grown(t)))
         make(t);
-    } else if (t->tasks[TASK_RATES].active && t->screen == SCREEN_RATES) {
-        lines_end(&v->lines);
-    }
     if (t->follow && !t->paused && t->screen == SCREEN_PACKETS && row_count(t))
         v->at = row_count(t) - 1;
     if (v->at >= row_count(t))
@@ -346,6 +343,7 @@ static void end_analyses(struct tui *t)
     analyses_end(&t->analyses);
     taps_end(t->taps);
     t->rows = meter_rows(t->analyses.meter, &t->n_rows);
+    rates_so_far_end(t);
     t->ended = true;
     t->o.mark(t->o.user, &t->marks, judge_findings(t->analyses.judge), t->analyses.explainer);
     packets_marked(t);
@@ -411,11 +409,15 @@ static bool subscribe(struct tui *t, struct observer *o)
     const struct observer_sub s = {.user = t, .before = on_event};
     struct analyses_opts a = t->o.analyses;
 
+    a.meter.interval = RATES_SHORTEST;
+    a.meter.tick = rates_so_far_tick;
+    a.meter.user = t;
     a.meter.work = (struct wqe_user){t, on_work_packet, on_over};
     a.command = on_upper_command;
     a.user = t;
     t->taps = taps_new(o);
-    return t->taps && analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s) && ladder_units(o, &t->units);
+    return t->taps && rates_so_far_begin(t) && analyses_begin(&t->analyses, o, &a) && observer_subscribe(o, &s) &&
+           ladder_units(o, &t->units);
 }
 
 /* Bind the user's keys. False after a message. */
@@ -464,7 +466,7 @@ void tui_free(struct tui *t)
     if (!t)
         return;
     term_end();
-    replay_stop(t);
+    rates_so_far_free(t);
     diagram_free(t);
     analyses_free(&t->analyses);
     taps_free(t->taps);

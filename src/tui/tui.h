@@ -3,8 +3,7 @@
  * No screen computes anything: the text is that of the printers. The caller reads the capture and hands over each
  * packet; between packets the UI takes keys. Packets are shown first; connections and incidents grow with them, at a
  * cost that is bounded; what needs the whole capture follows at its end. The ladder is drawn of the
- * packets around the cursor at once, and of more of them in slices between keys; so are the rates, by reading all
- * packets once more. */
+ * packets around the cursor at once, and of more of them in slices between keys. */
 #ifndef RDMATRACE_TUI_TUI_H
 #define RDMATRACE_TUI_TUI_H
 

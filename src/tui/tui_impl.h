@@ -84,7 +84,7 @@ struct detail {
 enum pane { PANE_LIST, PANE_TREE, PANE_BYTES, PANES };
 
 /* Work on the packets kept, done in slices between keys. */
-enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_RATES, TASK_SAVE, TASKS };
+enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_SAVE, TASKS };
 struct task {
     bool active;
     bool waits;        /* until the whole capture was read */
@@ -215,10 +215,7 @@ struct tui {
     /* the one that is being drawn, and the lines that are about to replace those of the screen */
     struct diagram diagram;
     struct lines longer;
-    /* the rates, while they are measured */
-    struct observer *rates_observer;
-    struct meter *rates_meter;
-    struct ticks ticks;
+    struct rates_so_far *rates;
 };
 
 /* --- tui.c ------------------------------------------------------------------------------------ */
@@ -332,6 +329,8 @@ void conns_make(struct tui *t);
 void verdicts_make(struct tui *t);
 void incidents_make(struct tui *t);
 void requests_make(struct tui *t);
+/* Before the end: append that the screen is of the packets so far, and `what` follows. */
+void put_so_far(const struct tui *t, struct buf *b, const char *what);
 void rows_so_far_free(struct rows_so_far *r);
 /* A work request is over. */
 void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
@@ -364,13 +363,22 @@ bool ladder_to_event(struct tui *t, bool up);
 void diagram_stop(struct tui *t);
 void diagram_free(struct tui *t);
 
-/* --- replay.c: the rates; tasks --------------------------------------------------------------- */
+/* --- rates.c: the rates ----------------------------------------------------------------------- */
+/* Make t->rates. False without memory. */
+bool rates_so_far_begin(struct tui *t);
+void rates_so_far_free(struct tui *t);
+/* For meter_opts.tick of a meter that begins with intervals of RATES_SHORTEST; `user` is the tui. */
+#define RATES_SHORTEST NS_PER_US
+meter_tick rates_so_far_tick;
+/* t->rows are final: so are the names of connections. */
+void rates_so_far_end(struct tui *t);
 void rates_make(struct tui *t);
+
+/* --- tasks.c ---------------------------------------------------------------------------------- */
 void task_start(struct tui *t, enum task_id id, const struct task *task);
 /* Work for some time, or on `packets` packets (0: for a time). */
 void tasks_run(struct tui *t, uint64_t packets);
 bool tasks_left(const struct tui *t);
-void replay_stop(struct tui *t);
 
 /* ns of a clock that does not go back. */
 uint64_t now_ns(void);
