@@ -43,6 +43,7 @@ void cmd_top_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
+#define FINE_NS    (50 * NS_PER_MS)  /* intervals of the meter, if tables come more often than each second */
 #define PAINT_NS   (50 * NS_PER_MS)  /* of a file on a terminal: least time between two tables */
 #define LATE_NS    (200 * NS_PER_MS) /* live: all packets that are older have arrived */
 #define KEYS_EVERY 4096              /* packets after which a key is looked for */
@@ -183,15 +184,22 @@ static void list(struct job *job)
     job->top.rates = rates_list(job->rates, &job->top.n);
     if (job->t.conn)
         job->top.n = rates_of_conn(job->top.rates, job->top.n, job->t.conn);
+    job->top.connections = rates_connections(job->top.rates, job->top.n, &job->top.datagrams);
     rates_sort(job->top.rates, job->top.n, job->sort);
+}
+
+static ns_t interval_of(const struct job *job)
+{
+    return job->delay < NS_PER_S ? FINE_NS : NS_PER_S;
 }
 
 /* Compute what is shown, at `since`. */
 static void see(struct job *job, ns_t since, bool ended)
 {
     struct top *top = &job->top;
+    ns_t part = since % NS_PER_S;
 
-    rates_at(job->rates, since, ended);
+    rates_at(job->rates, since, ended ? part : part / interval_of(job) * interval_of(job));
     list(job);
     top->since = since;
     top->at = job->origin + since;
@@ -368,8 +376,11 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    const struct meter_opts o = {
-        .interval = NS_PER_S, .tick = on_tick, .files = t->files, .work = {job, on_work_packet, NULL}, .user = job};
+    const struct meter_opts o = {.interval = interval_of(job),
+                                 .tick = on_tick,
+                                 .files = t->files,
+                                 .work = {job, on_work_packet, NULL},
+                                 .user = job};
 
     job->meter = meter_new(t->observer, &o);
     job->rates = rates_new();

@@ -448,6 +448,7 @@ void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends 
     w->p = p;
     w->frame = *p->frame;
     w->payload_cap = 0;
+    w->conn = 0;
     if (!arrival_of(&a, p) || !(t = conn_of(w, ends, &a, &side)))
         return;
     unlink_use(w, t);
@@ -455,6 +456,7 @@ void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends 
     before = bytes_of(t);
     take_segment(w, t, side, &a);
     count(t, side, p, &a);
+    w->conn = t->known ? t->c.number : 0;
     w->bytes += bytes_of(t) - before;
     while (w->bytes > IWARP_BYTES && w->oldest != t)
         forget(w, w->oldest);
@@ -463,6 +465,7 @@ void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends 
 void iwarp_no_packet(struct iwarp *w)
 {
     w->n_shown = 0;
+    w->conn = 0;
 }
 
 /* --- The whole -------------------------------------------------------------------------------- */
@@ -550,6 +553,10 @@ bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct 
 
 void iwarp_show(const struct iwarp *w, struct pkt *p)
 {
+    if (w->conn) {
+        p->note.have |= NOTE_CONN;
+        p->note.conn = w->conn;
+    }
     for (unsigned i = 0; i < w->n_shown; i++) {
         const struct iwarp_unit *u = &w->shown[i];
         struct ulp_body body = u->body;

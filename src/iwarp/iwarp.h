@@ -172,7 +172,8 @@ void iwarp_mute(struct iwarp *w, bool muted);
 /* All packets are there: gaps are given up, and the subscriber with this `user` gets the operations that are open, by
  * over(), once for each call. Connections stay valid. */
 void iwarp_finish(struct iwarp *w, const void *user);
-/* The packet shows what it completed: layers are added to it. After iwarp_packet() for the same packet. */
+/* The packet shows the number of its connection, from its MPA request on, and what it completed: layers are added to
+ * it. After iwarp_packet() for the same packet. */
 void iwarp_show(const struct iwarp *w, struct pkt *p);
 /* Request, reply or FPDU number `i` of those that iwarp_show() shows in the packet; false: there are no more. *u is
  * valid until the next packet. */

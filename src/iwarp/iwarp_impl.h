@@ -94,6 +94,7 @@ struct iwarp {
     struct buf message;   /* bytes of layers that are not in the packet */
     struct iwarp_unit shown[SHOWN_MAX];
     unsigned n_shown;
+    uint32_t conn; /* of the packet at hand: number of its connection, 0: none */
 };
 
 /* --- fpdu.c ----------------------------------------------------------------------------------- */

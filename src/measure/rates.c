@@ -206,10 +206,9 @@ static enum rate_state state_of(const struct rate *k, uint64_t last)
     return s;
 }
 
-static void compute(struct rate *k, ns_t since, bool ended)
+static void compute(struct rate *k, ns_t since, ns_t part)
 {
     uint64_t last = (uint64_t)(since / NS_PER_S); /* the last complete second, from 1 */
-    ns_t part = ended ? since % NS_PER_S : 0;
 
     for (unsigned i = 0; i < RATE_WINDOWS; i++) {
         uint64_t n = windows[i] < last ? windows[i] : last;
@@ -225,7 +224,7 @@ static void compute(struct rate *k, ns_t since, bool ended)
                                  (uint64_t)hist_permille(k->times, 990), (uint64_t)k->times->max};
 }
 
-void rates_at(struct rates *r, ns_t since, bool ended)
+void rates_at(struct rates *r, ns_t since, ns_t part)
 {
     uint64_t now = (uint64_t)(since / NS_PER_S) + 1;
     size_t to = 0;
@@ -235,7 +234,7 @@ void rates_at(struct rates *r, ns_t since, bool ended)
             rate_free(r->of[i]);
             continue;
         }
-        compute(r->of[i], since, ended);
+        compute(r->of[i], since, part);
         r->of[to++] = r->of[i];
     }
     r->n = to;
@@ -276,6 +275,18 @@ struct rate **rates_list(struct rates *r, size_t *n)
         }
     *n = shown;
     return r->of;
+}
+
+size_t rates_connections(struct rate *const *list, size_t n, size_t *datagrams)
+{
+    size_t connections = 0;
+
+    *datagrams = 0;
+    for (size_t i = 0; i < n; i++) {
+        *datagrams += !list[i]->row.conn;
+        connections += list[i]->row.conn && (!i || list[i]->row.conn != list[i - 1]->row.conn);
+    }
+    return connections;
 }
 
 size_t rates_of_conn(struct rate **list, size_t n, uint32_t conn)

@@ -1,7 +1,7 @@
 /* layer 3 (measure): what each connection does now: rates over the last seconds, and what went wrong in them.
  *
  * The meter's rows are those of one direction; a rate is that of both directions of a connection at one tap, of a pair
- * of queue pairs for datagrams. It is fed by a meter whose interval is a second. */
+ * of queue pairs for datagrams. It is fed by a meter whose interval is a second, or a part of one. */
 #ifndef RDMATRACE_MEASURE_RATES_H
 #define RDMATRACE_MEASURE_RATES_H
 
@@ -52,17 +52,20 @@ struct rates;
 /* NULL without memory. */
 struct rates *rates_new(void);
 void rates_free(struct rates *r);
-/* For meter_opts.tick of a meter with an interval of a second: what `row` added in the second that began `since` ns
- * after the first one. */
+/* For meter_opts.tick of a meter with an interval of a second, or a whole part of it: what `row` added in the interval
+ * that began `since` ns after the first one. */
 void rates_tick(struct rates *r, struct meter_row *row, ns_t since, const struct meter_counts *added);
 /* For wqe_user.packet(): a packet of work request `w`, whose requests are those of `row`. */
 void rates_packet(struct rates *r, struct meter_row *row, const struct wqe *w, const struct pkt *p);
 /* Compute rates and states at `since` ns after the first second began, and drop the connections that were idle for
- * RATES_IDLE. The windows end with the last complete second; with `ended` (no packet follows, and the meter reported
- * the second that is not complete) they end at `since`, and are as much longer. */
-void rates_at(struct rates *r, ns_t since, bool ended);
-/* The connections after rates_at(), by tap and number; *n is set. Valid until the next call of any function here. */
+ * RATES_IDLE. The windows end with the last complete second, and are longer by `part`: the ns of the second that is
+ * not complete which the meter has reported. */
+void rates_at(struct rates *r, ns_t since, ns_t part);
+/* The connections after rates_at(), by number and tap; *n is set. Valid until the next call of any function here. */
 struct rate **rates_list(struct rates *r, size_t *n);
+/* How many connections are in such a list, each counted once, at whatever taps; *datagrams: pairs of queue pairs for
+ * datagrams, at each tap. */
+size_t rates_connections(struct rate *const *list, size_t n, size_t *datagrams);
 /* Put those of connection `conn` first in such a list; returns how many they are. */
 size_t rates_of_conn(struct rate **list, size_t n, uint32_t conn);
 /* Sort such a list by a name of rate_cells(): numbers with the largest first, states with the worst first, else as

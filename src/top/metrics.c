@@ -21,7 +21,8 @@ void top_ndjson(struct buf *b, const struct top *t)
     put_number(b, "time_ns", (uint64_t)t->at, true);
     put_number(b, "since_ns", (uint64_t)t->since, true);
     put_number(b, "packets", t->packets, true);
-    put_number(b, "connections", t->n, true);
+    put_number(b, "connections", t->connections, true);
+    put_number(b, "datagram_pairs", t->datagrams, true);
     put_number(b, "connections_left_out", t->refused, true);
     put_number(b, "received_packets", t->received, t->live);
     put_number(b, "kernel_dropped_packets", t->dropped, t->live);
@@ -172,7 +173,10 @@ void top_prom(struct buf *b, const struct top *t)
 
     put_capture(b, t);
     put_family(b, "rdmatrace_connections", "gauge", NULL, "Connections with packets in the last minute.");
-    buf_printf(b, "rdmatrace_connections %zu\n", t->n);
+    buf_printf(b, "rdmatrace_connections %zu\n", t->connections);
+    put_family(b, "rdmatrace_datagram_pairs", "gauge", NULL,
+               "Pairs of queue pairs for datagrams with packets in the last minute.");
+    buf_printf(b, "rdmatrace_datagram_pairs %zu\n", t->datagrams);
     for (const struct metric *m = metrics; m < metrics + ARRAY_LEN(metrics); m++) {
         put_family(b, m->name, m->type == COUNTER ? "counter" : "gauge", m->unit, m->help);
         for (size_t i = 0; i < n; i++)

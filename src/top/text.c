@@ -126,8 +126,10 @@ static void put_capture(struct buf *b, const struct top *t)
 static void put_head(struct buf *b, const struct top *t, const struct top_look *look)
 {
     buf_printable(b, t->source, strlen(t->source));
-    buf_printf(b, ": %.3f s, %s, %s, ", (double)t->since / 1e9, count_str(t->n, "connection"),
-               count_str(t->packets, "packet"));
+    buf_printf(b, ": %.3f s, %s, ", (double)t->since / 1e9, count_str(t->connections, "connection"));
+    if (t->datagrams)
+        buf_printf(b, "%s for datagrams, ", count_str(t->datagrams, "pair"));
+    buf_printf(b, "%s, ", count_str(t->packets, "packet"));
     table_rate(b, payload_now(t));
     buf_puts(b, look->paused ? " (paused)\n" : "\n");
     put_capture(b, t);

@@ -19,6 +19,7 @@ struct top {
     uint64_t file_drops;                    /* packets that the files state as dropped, as far as they were read */
     struct rate **rates;                    /* as sorted */
     size_t n;                               /* of `rates` */
+    size_t connections, datagrams;          /* as rates_connections() counts them */
     uint64_t refused;                       /* connections left out, rates_refused() */
 };
 
