@@ -331,11 +331,18 @@ void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run
     v->made = false;
 }
 
+bool ladder_end_is_near(const struct tui *t)
+{
+    const struct view *v = &t->views[SCREEN_LADDER];
+
+    return v->at + t->layout.list.rows >= v->lines.n;
+}
+
 void ladder_moved(struct tui *t)
 {
     struct view *v = &t->views[SCREEN_LADDER];
     uint64_t n = v->lines.n, margin = t->layout.list.rows;
-    bool low = t->ladder_more[0] && v->at < margin, high = t->ladder_more[1] && v->at + margin >= n;
+    bool low = t->ladder_more[0] && v->at < margin, high = t->ladder_more[1] && ladder_end_is_near(t);
 
     while (low && v->at + 1 < n && !lines_place(&v->lines, v->at))
         v->at++;

@@ -17,7 +17,7 @@
 
 const struct screen screens[SCREENS] = {
     [SCREEN_CONNS] = {.name = "Conns", .place = IN_TEXT, .grows = true, .make = conns_make},
-    [SCREEN_LADDER] = {.name = "Ladder", .place = IN_LADDER, .make = ladder_make},
+    [SCREEN_LADDER] = {.name = "Ladder", .place = IN_LADDER, .grows = true, .make = ladder_make},
     [SCREEN_PACKETS] = {.name = "Packets",
                         .place = IN_LIST,
                         .rows = packets_rows,
@@ -119,6 +119,8 @@ static bool has_grown(const struct tui *t)
 
     if (t->screen == SCREEN_VERDICTS)
         return t->n_findings != findings_n(judge_findings(t->analyses.judge));
+    if (t->screen == SCREEN_LADDER && !ladder_end_is_near(t))
+        return false;
     return screens[t->screen].grows && !t->ended && !t->paused && v->seen != t->seen &&
            (t->script || now_ns() >= v->next_make);
 }
@@ -129,6 +131,7 @@ static void make(struct tui *t)
     struct view *v = &t->views[t->screen];
     const struct spot *at = lines_place(&v->lines, v->at);
     struct spot was = v->was = at ? *at : (struct spot){.frame = 0};
+    bool follows = t->o.live && t->screen == SCREEN_LADDER && v->lines.n && v->at + 1 == v->lines.n;
     size_t begin = was.frame ? lines_find(&v->lines, was.file, was.frame) : 0;
     uint64_t below = v->width == t->columns && v->at > begin ? v->at - begin : 0;
 
@@ -141,6 +144,8 @@ static void make(struct tui *t)
     v->next_make = now_ns() + (uint64_t)MAKE_EVERY;
     if (was.frame)
         v->at = lines_find(&v->lines, was.file, was.frame) + below;
+    if (follows && !t->ladder_more[1])
+        v->at = v->lines.n - 1;
 }
 
 void prepare(struct tui *t)

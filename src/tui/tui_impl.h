@@ -355,6 +355,8 @@ void ladder_make(struct tui *t);
 void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run);
 /* The cursor was moved: near the first or the last line the ladder goes on. */
 void ladder_moved(struct tui *t);
+/* The cursor is near the last line: packets that came since belong there. Else they are drawn when it gets there. */
+bool ladder_end_is_near(const struct tui *t);
 /* Go to the first packet of the connection, or the last one, or to its next event, that the ladder does not have.
  * False: it has all there are. */
 bool ladder_to_end(struct tui *t, bool first);
