@@ -74,10 +74,10 @@ static struct message **place_of(struct extract *x, uint64_t id)
     return at;
 }
 
-/* "000017-rdma-write.bin", the number as in `ops` */
+/* "request-000017-rdma-write.bin", the number as in `ops` */
 static void name_message(struct piece *p, const struct wqe *w)
 {
-    int n = snprintf(p->name, sizeof p->name, "%06llu-", (unsigned long long)w->id);
+    int n = snprintf(p->name, sizeof p->name, "request-%06llu-", (unsigned long long)w->id);
 
     for (const char *s = w->name ? w->name : wqe_op_str((enum wqe_op)w->op); *s; s++) {
         char c = *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s;

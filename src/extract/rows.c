@@ -21,6 +21,16 @@ static void text_holes(struct buf *b, const struct extract_row *r)
         buf_puts(b, ", ...");
 }
 
+/* Which request it was, and where: "  connection 1, frames 12-15". */
+static void text_place(struct buf *b, const struct extract_row *r)
+{
+    unsigned long long first = r->w->first_frame, last = r->w->last_frame;
+
+    if (r->ends->conn)
+        buf_printf(b, "  connection %llu", (unsigned long long)r->ends->conn);
+    buf_printf(b, first == last ? "%s frame %llu" : "%s frames %llu-%llu", r->ends->conn ? "," : " ", first, last);
+}
+
 static void text_row(struct buf *b, const struct extract_row *r)
 {
     buf_printf(b, "%s  ", r->file);
@@ -33,6 +43,7 @@ static void text_row(struct buf *b, const struct extract_row *r)
         buf_printf(b, " at 0x%llx, R_Key 0x%x", (unsigned long long)r->va, r->rkey);
     if (r->w) {
         buf_printf(b, "  %s", wqe_status_str(r->w));
+        text_place(b, r);
         row_tap_after(b, r->ends);
     }
     text_holes(b, r);
