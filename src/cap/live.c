@@ -43,7 +43,7 @@ struct live {
     bool taken; /* the frame of taps[latest] was delivered */
     unsigned latest;
     bool polls;               /* libpcap never waits for frames, live_wait() does; else libpcap waits */
-    void (*idle)(void *user); /* as in struct cap_live_opts */
+    bool (*idle)(void *user); /* as in struct cap_live_opts */
     void *user;
     volatile sig_atomic_t stop; /* cap_live_break() was called */
     /* after cap_live_break(): when it was noticed, by the clock of the frames' times; 0 before */
@@ -137,10 +137,10 @@ int cap_live_poll(struct cap *c, struct frame *f)
     return rc;
 }
 
-static void live_idle(struct live *l)
+/* No frame is there: let the caller do other work; true: it has more of it. */
+static bool live_idle(struct live *l)
 {
-    if (l->idle)
-        l->idle(l->user);
+    return l->idle && l->idle(l->user);
 }
 
 /* The same for several interfaces: the earliest frame, as soon as each interface has one, or none that is earlier can
@@ -186,7 +186,7 @@ static void live_wait(struct live *l)
         }
     l->ended |= l->last && clock_ns(CLOCK_MONOTONIC) >= l->deadline;
     if (!l->ended && l->polls) {
-        live_idle(l);
+        more |= live_idle(l);
         poll(p, n, more ? 0 : WAIT_MS); /* not without limit: cap_live_break() may be called just before */
     }
 }
@@ -202,8 +202,8 @@ static int live_next(struct cap *c, struct frame *f)
             l->last = clock_ns(CLOCK_REALTIME);
             l->deadline = clock_ns(CLOCK_MONOTONIC) + (l->n > 1 ? 4 : 2) * WAIT_MS * NS_PER_MS;
         }
-        if (!l->polls)
-            live_idle(l);
+        while (!l->polls && live_idle(l))
+            ;
         r = l->n > 1 ? live_earliest(c, f) : cap_live_poll(c, f);
         if (r == 0)
             live_wait(l);

@@ -12,8 +12,9 @@ struct cap_live_opts {
     const char *filter; /* capture filter, NULL: everything */
     bool inbound;       /* only frames that this host receives */
     bool no_wait;       /* for cap_live_poll(); the kernel delivers each frame at once, not in blocks */
-    /* Called, if not NULL, whenever cap_next() is about to wait, e.g. to flush output. May call cap_live_break(). */
-    void (*idle)(void *user);
+    /* Called, if not NULL, whenever cap_next() is about to wait, e.g. to flush output: true: there is more to do, so it
+     * is called again at once if no frame arrived meanwhile. May call cap_live_break(). */
+    bool (*idle)(void *user);
     /* Argument of idle(). */
     void *user;
 };

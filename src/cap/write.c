@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes that are written at once. */
 #define BUFFER_SIZE ((size_t)256 << 10)
+/* The same if they may wait, so that a live capture is back at its frames soon. */
+#define PART_SIZE ((size_t)64 << 10)
 
 /* Numbers of the interfaces in the output, by the interface's number in one input file. */
 struct iface_map {
@@ -20,6 +23,12 @@ struct iface_map {
 
 struct cap_writer {
     struct buf out;
+    /* Full buffers that wait to be written, a ring: `queued` of `slots` from `oldest` on, with `waiting` bytes. The
+     * others are empty, and used again. */
+    struct buf *queue;
+    uint32_t slots, oldest, queued;
+    size_t full; /* bytes of a full buffer */
+    size_t waiting;
     int fd;
     bool anonymous;           /* as in the options */
     bool own_fd, pcap, begun; /* begun: pcap: the file header, with the link type, is written */
@@ -48,17 +57,15 @@ static int writer_fail(struct cap_writer *w, int err, const char *fmt, ...)
 
 uint64_t cap_writer_size(const struct cap_writer *w)
 {
-    return w->offset + w->out.len;
+    return w->offset + w->waiting + w->out.len;
 }
 
-int cap_writer_flush(struct cap_writer *w)
+static void write_buffer(struct cap_writer *w, struct buf *b)
 {
     size_t done = 0;
 
-    if (w->out.err)
-        return w->error.err ? w->error.err : writer_fail(w, -ENOMEM, "out of memory");
-    while (done < w->out.len && !w->error.err) {
-        ssize_t n = write(w->fd, w->out.p + done, w->out.len - done);
+    while (done < b->len && !w->error.err) {
+        ssize_t n = write(w->fd, b->p + done, b->len - done);
         if (n < 0 && errno != EINTR)
             writer_fail(w, -errno, "write: %s", strerror(errno));
         if (n > 0) {
@@ -66,7 +73,48 @@ int cap_writer_flush(struct cap_writer *w)
             w->offset += (uint64_t)n;
         }
     }
-    w->out.len = 0;
+    b->len = 0;
+}
+
+static void write_oldest(struct cap_writer *w)
+{
+    struct buf *b = &w->queue[w->oldest];
+
+    w->waiting -= b->len;
+    write_buffer(w, b);
+    w->oldest = (w->oldest + 1) % w->slots;
+    w->queued--;
+}
+
+int cap_writer_flush_some(struct cap_writer *w)
+{
+    if (!w->queued)
+        return cap_writer_flush(w);
+    write_oldest(w);
+    return w->error.err ? w->error.err : 1;
+}
+
+int cap_writer_flush(struct cap_writer *w)
+{
+    if (w->out.err)
+        return w->error.err ? w->error.err : writer_fail(w, -ENOMEM, "out of memory");
+    while (w->queued)
+        write_oldest(w);
+    write_buffer(w, &w->out);
+    return w->error.err;
+}
+
+/* The buffer is full: let it wait, or write it. */
+static int put_aside(struct cap_writer *w)
+{
+    if (!w->slots || w->out.err)
+        return cap_writer_flush(w);
+    if (w->queued == w->slots)
+        write_oldest(w);
+    struct buf *free_one = &w->queue[(w->oldest + w->queued++) % w->slots], full = w->out;
+    w->waiting += full.len;
+    w->out = *free_one;
+    *free_one = full;
     return w->error.err;
 }
 
@@ -351,7 +399,7 @@ int cap_write(struct cap_writer *w, const struct frame *f, const struct cap_ifac
     if (rc < 0)
         return rc;
     w->frames++;
-    return UNLIKELY(w->out.len >= BUFFER_SIZE || w->out.err) ? cap_writer_flush(w) : 0;
+    return UNLIKELY(w->out.len >= w->full || w->out.err) ? put_aside(w) : 0;
 }
 
 void cap_write_comment(struct cap_writer *w, const char *text, size_t len)
@@ -378,6 +426,26 @@ int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const s
     w32(&w->out, 0);
     wblock_end(&w->out, at);
     return 0;
+}
+
+static int writer_queue(struct cap_writer *w, size_t delay)
+{
+    static const uint8_t zero[PART_SIZE];
+
+    w->fd = -1;
+    w->full = delay ? PART_SIZE : BUFFER_SIZE;
+    if (!delay)
+        return 0;
+    w->slots = (uint32_t)((delay - 1) / PART_SIZE + 1);
+    w->queue = calloc(w->slots, sizeof *w->queue);
+    for (uint32_t i = 0; w->queue && i < w->slots; i++) {
+        struct buf *b = &w->queue[i];
+        buf_mem(b, zero, sizeof zero); /* the pages are there before the frames are */
+        b->len = 0;
+        if (b->err)
+            return writer_fail(w, -ENOMEM, "out of memory");
+    }
+    return w->queue ? 0 : writer_fail(w, -ENOMEM, "out of memory");
 }
 
 /* Open the file, and truncate it only if it is none of the inputs. */
@@ -418,7 +486,7 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
     w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
     w->pcap =
         o->format == CAP_WRITE_PCAP || (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
-    if (writer_file(w, path, o) < 0)
+    if (writer_queue(w, o->delay) < 0 || writer_file(w, path, o) < 0)
         return cap_writer_close(w, err);
     if (!w->pcap)
         write_section(w, o->app ? o->app : "rdmatrace", o);
@@ -445,6 +513,9 @@ int cap_writer_close(struct cap_writer *w, struct cap_error *err)
     for (uint32_t i = 0; i < w->n_files; i++)
         free(w->files[i].id);
     free(w->files);
+    for (uint32_t i = 0; w->queue && i < w->slots; i++)
+        buf_free(&w->queue[i]);
+    free(w->queue);
     buf_free(&w->out);
     buf_free(&w->comments);
     free(w);

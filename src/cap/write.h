@@ -22,7 +22,10 @@ struct cap_writer_opts {
     const char *app;           /* shb_userappl; NULL: "rdmatrace" */
     struct cap *const *inputs; /* open input files: the output must not be one of them; their comments are copied */
     size_t n_inputs;           /* of `inputs` */
-    bool anonymous;            /* only what a reader needs of interfaces: no comments, names, filters and systems */
+    /* Bytes that wait in memory for cap_writer_flush_some() before cap_write() writes them itself, rounded up to a
+     * multiple of 64 KiB: a live capture takes the frames first, and writes while none is there. 0: none */
+    size_t delay;
+    bool anonymous; /* only what a reader needs of interfaces: no comments, names, filters and systems */
 };
 
 /* Create (or empty) `path`; "-" is standard output. `opts` may be NULL. 0 with *out set, or a negative errno with *err
@@ -53,6 +56,10 @@ uint64_t cap_writer_size(const struct cap_writer *w);
 
 /* Write the buffered bytes to the file. 0 or a negative errno. */
 int cap_writer_flush(struct cap_writer *w);
+
+/* Write the oldest of the buffered bytes, at most about 64 KiB: 1: others are buffered, 0: none is, or a negative
+ * errno. */
+int cap_writer_flush_some(struct cap_writer *w);
 
 /* Why the last call failed. */
 const struct cap_error *cap_writer_error(const struct cap_writer *w);

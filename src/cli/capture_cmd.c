@@ -210,12 +210,12 @@ static void drain(const struct trace_cmd *cmd, struct trace *t, struct window *w
         deliver(cmd, t, out);
 }
 
-static void on_waiting(void *user)
+static bool on_waiting(void *user)
 {
     const struct waiting *i = user;
 
     if (!i->cmd->idle && !i->t->ndjson)
-        return;
+        return false;
     drain(i->cmd, i->t, i->w);
     if (i->t->ndjson && i->t->out.len)
         flush_now(i->t);
@@ -223,6 +223,7 @@ static void on_waiting(void *user)
         i->cmd->idle(i->t);
     if (i->t->enough && i->t->live)
         cap_live_break(i->t->live);
+    return false;
 }
 
 /* The same for a pipe. */

@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FLUSH_AT       65536
+#define FLUSH_AT 65536
+/* Bytes of a live capture that wait in memory to be written, at most */
+#define LIVE_DELAY     ((size_t)32 << 20)
 #define PROGRESS_EVERY (UINT64_C(1) << 18) /* frames between two progress reports */
 
 struct run {
@@ -90,7 +92,9 @@ static int open_output(struct run *r)
         o.n_inputs++;
     }
     if (rotation_limited(&r->rotation))
-        path = rotation_next(&r->rotation, path);
+        path = rotation_next(&r->rotation, path); /* and no delay: all of a file is written when the next one begins */
+    else if (r->live)
+        o.delay = LIVE_DELAY;
     rc = !path                                          ? cli_error("out of memory")
          : cap_writer_open(&r->out, path, &o, &err) < 0 ? cli_cap_error(&err)
                                                         : EXIT_OK;
@@ -173,15 +177,20 @@ static bool on_pipe_waiting(void *user)
     return cli_pipe_waits();
 }
 
-/* A live capture waits for frames. */
-static void on_idle(void *user)
+/* A live capture waits for frames: print what was decoded so far, and write a part of the output capture. */
+static bool on_idle(void *user)
 {
     struct run *r = user;
+    int more = 0;
 
-    flush_all(r);
+    if (r->text.len)
+        flush_text(r);
+    if (r->out && !r->broken && (more = cap_writer_flush_some(r->out)) < 0)
+        write_failed(r);
     turn(r);
     if (r->broken || is_done(r))
         cap_live_break(r->live);
+    return more > 0;
 }
 
 static int open_live(struct run *r)

@@ -340,6 +340,61 @@ Test(cap_write, a_full_disk_and_a_closed_pipe_are_reported)
     cr_expect_eq(cap_writer_close(w, NULL), -EPIPE, "the error stays");
 }
 
+static off_t size_of(const char *path)
+{
+    struct stat st;
+
+    cr_assert_eq(stat(path, &st), 0);
+    return st.st_size;
+}
+
+Test(cap_write, frames_wait_in_memory_up_to_the_delay_and_keep_their_order)
+{
+    enum { DELAY = 3 * 65536, LEN = 1000, N = 1000 };
+    static uint8_t data[LEN];
+    const struct cap_iface iface = {.linktype = LINK_ETHERNET, .tsresol = 9};
+    const char *to = file_of("", 0);
+    struct cap_error e;
+    struct cap_writer *w;
+    struct cap *c;
+    struct frame f = {.data = data, .caplen = LEN, .len = LEN, .has_ts = true};
+    int more;
+
+    cr_assert_eq(cap_writer_open(&w, to, &(struct cap_writer_opts){.delay = DELAY}, &e), 0);
+    for (unsigned i = 0; i < N; i++) {
+        f.ts = i;
+        data[0] = (uint8_t)i;
+        cr_assert_eq(cap_write(w, &f, &iface), 0);
+        off_t kept = (off_t)cap_writer_size(w) - size_of(to);
+        cr_assert(kept < DELAY + 2 * 65536, "frame %u: %lld bytes wait", i, (long long)kept);
+        cr_assert(size_of(to) == 0 || kept >= DELAY, "frame %u: %lld bytes wait, and some are written", i,
+                  (long long)kept);
+    }
+    off_t before = size_of(to);
+    cr_expect_eq(cap_writer_flush_some(w), 1);
+    cr_expect(size_of(to) > before && size_of(to) - before < 2 * 65536, "one part is written");
+    while ((more = cap_writer_flush_some(w)) == 1)
+        ;
+    cr_expect_eq(more, 0);
+    cr_expect_eq(size_of(to), (off_t)cap_writer_size(w), "all is written");
+    cr_assert_eq(cap_write(w, &f, &iface), 0);
+    cr_assert_eq(cap_writer_close(w, &e), 0);
+    cr_assert_eq(cap_open(&c, to, 0, NULL, &e), 0);
+    for (unsigned i = 0; i < N; i++) {
+        cr_assert_eq(cap_next(c, &f), 1);
+        cr_assert_eq(f.ts, i);
+        cr_assert_eq(f.data[0], (uint8_t)i);
+    }
+    cr_expect_eq(cap_next(c, &f), 1);
+    cr_expect_eq(cap_next(c, &f), 0);
+    cap_close(c);
+    unlink(to);
+    /* A failure is reported by whichever call meets it, and stays. */
+    cr_assert_eq(cap_writer_open(&w, "/dev/full", &(struct cap_writer_opts){.delay = DELAY}, &e), 0);
+    cr_expect_eq(cap_writer_flush_some(w), -ENOSPC);
+    cr_expect_eq(cap_writer_close(w, &e), -ENOSPC);
+}
+
 Test(cap_filter, the_expression_decides_per_link_type)
 {
     static const uint8_t arp[60] = {[12] = 8, [13] = 6}, ip[60] = {[12] = 8, [13] = 0, [14] = 0x45};
@@ -415,9 +470,10 @@ Test(cap_live, a_datagram_on_the_loopback_interface_is_captured)
     cap_close(c);
 }
 
-static void count_idle(void *user)
+/* The first hundred times there is more to do. */
+static bool count_idle(void *user)
 {
-    ++*(unsigned *)user;
+    return ++*(unsigned *)user < 100;
 }
 
 Test(cap_live, frames_that_came_before_the_break_are_delivered)
@@ -448,6 +504,7 @@ Test(cap_live, frames_that_came_before_the_break_are_delivered)
     cr_expect_eq(cap_next(c, &f), 0);
     cr_expect_eq(cap_next(c, &f), 0);
     cr_expect_eq(cap_info(c)->frames, 50);
+    cr_expect_geq(idle, 100, "called %u times: at once while it has more to do", idle);
     close(fd);
     cap_close(c);
 }
