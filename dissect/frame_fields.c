@@ -232,11 +232,23 @@ NOTE(request_get, NOTE_REQUEST, request_frame)
 NOTE(acked_first_get, NOTE_ACKED, acked_first)
 NOTE(acked_last_get, NOTE_ACKED, acked_last)
 NOTE(retrans_get, NOTE_RETRANS, retransmission)
-NOTE(ulp_command_get, NOTE_ULP, ulp_command)
-NOTE(ulp_command_in_get, NOTE_ULP, ulp_command_in)
 NOTE(ulp_offset_get, NOTE_ULP_DATA, ulp_offset)
 NOTE(ulp_missing_get, NOTE_ULP_HOLE, ulp_missing)
 NOTE(ulp_latency_get, NOTE_ULP_DONE, ulp_latency)
+
+static bool ulp_command_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = p->note.ulp_command;
+    return p->note.have & NOTE_ULP && v->u;
+}
+
+static bool ulp_command_in_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = p->note.ulp_command_in;
+    return p->note.have & NOTE_ULP && v->u;
+}
 
 static bool ulp_get(const struct pkt *p, const struct layer *l, struct value *v)
 {

@@ -1,6 +1,8 @@
 /* layer 3 (commands): which commands of upper protocols took long, and what they waited for. */
 #include "src/commands/delays.h"
 
+#include "src/commands/refusals.h"
+
 #include <stdlib.h>
 
 #define SHOWN      5                /* commands in text */
@@ -83,6 +85,7 @@ struct delays {
     struct ulp *ulp;
     struct command_sums sums;
     struct kept lost, slow;
+    struct refusals refusals;
     struct delay *worst[2 * DELAYS_KEPT]; /* after delays_end() */
     unsigned n_worst;
     uint64_t n, failed, unanswered, delayed;
@@ -199,6 +202,7 @@ static void on_over(void *user, const struct ulp_command *c)
     d->taps |= one.tap != d->first_tap;
     d->failed += c->ended == ULP_COMPLETED && c->failed;
     d->unanswered += !c->response;
+    refusals_add(&d->refusals, c, one.conn, one.tap);
     d->no_memory |= !(one.usual = command_sums_add(&d->sums, c));
     if (!one.usual || !c->response || took < 0)
         return;
@@ -237,6 +241,7 @@ void delays_free(struct delays *d)
         return;
     ulp_free(d->ulp);
     command_sums_free(&d->sums);
+    refusals_free(&d->refusals);
     for (unsigned i = 0; i < DELAYS_KEPT; i++) {
         free(d->lost.of[i].text);
         free(d->slow.of[i].text);
@@ -307,6 +312,21 @@ static bool is_wanted(const struct delays *d, const struct delay *one)
            (!d->opts->wanted || d->opts->wanted(d->opts->user, one->conn));
 }
 
+/* Of a refusal that several taps saw, the first one tells. */
+static void select_refusals(struct delays *d)
+{
+    struct refusals *r = &d->refusals;
+
+    for (unsigned i = 0; i < r->n; i++) {
+        struct refused *one = &r->of[i];
+        one->conn = conn_number_now(observer_conns(d->observer), one->conn);
+        one->hidden = d->opts->wanted && !d->opts->wanted(d->opts->user, one->conn);
+        for (unsigned k = 0; k < r->n; k++)
+            one->hidden |=
+                conn_number_now(observer_conns(d->observer), r->of[k].conn) == one->conn && r->of[k].tap < one->tap;
+    }
+}
+
 static int by_cost(const void *a, const void *b)
 {
     const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
@@ -321,6 +341,7 @@ void delays_end(struct delays *d)
     ulp_finish(d->ulp);
     set_numbers(d, &d->lost);
     set_numbers(d, &d->slow);
+    select_refusals(d);
     for (unsigned i = 0; i < d->lost.n; i++)
         if (is_wanted(d, &d->lost.of[i])) {
             d->worst[d->n_worst++] = &d->lost.of[i];
@@ -417,6 +438,8 @@ static void put_head(const struct delays *d, struct buf *b)
         buf_printf(b, ", %llu failed", (unsigned long long)d->failed);
     if (d->unanswered)
         buf_printf(b, ", %llu without a response", (unsigned long long)d->unanswered);
+    if (d->refusals.all)
+        buf_printf(b, ", %llu refused by the responder of the transport", (unsigned long long)d->refusals.all);
     buf_char(b, '.');
     if (!d->delayed)
         return;
@@ -430,7 +453,7 @@ void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
     unsigned columns = o->columns ? o->columns : 100, n = o->all || d->n_worst <= SHOWN ? d->n_worst : SHOWN;
     struct buf line = {0};
 
-    if (!d->n || (d->opts->wanted && !n))
+    if (!d->n || (d->opts->wanted && !n && !d->refusals.n))
         return;
     if (d->opts->wanted)
         buf_puts(&line, "Commands of upper protocols:");
@@ -442,6 +465,7 @@ void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
         put_delay(&line, d->worst[i]);
         buf_paragraph(b, buf_str(&line), 4, columns);
     }
+    refusals_text(&d->refusals, d->explainer, columns, b);
     explain_next_command(o, "ops", "--commands", b);
     buf_char(b, '\n');
     b->err |= line.err || d->no_memory;
@@ -502,7 +526,8 @@ void delays_json(struct delays *d, struct buf *b)
     }
     buf_printf(b, "],\"command_count\":%llu,\"commands_failed\":%llu,\"commands_without_response\":%llu,",
                (unsigned long long)d->n, (unsigned long long)d->failed, (unsigned long long)d->unanswered);
-    buf_printf(b, "\"commands_delayed\":%llu,\"commands_lost_ns\":%lld", (unsigned long long)d->delayed,
+    refusals_json(&d->refusals, d->explainer, b);
+    buf_printf(b, ",\"commands_delayed\":%llu,\"commands_lost_ns\":%lld", (unsigned long long)d->delayed,
                (long long)d->lost_ns);
     b->err |= d->no_memory;
 }

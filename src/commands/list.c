@@ -90,6 +90,8 @@ static void put_rest(const struct command_list *m, struct buf *out)
     if (s->tied + s->untied)
         buf_printf(out, "%llu bytes of READs and WRITEs, retransmissions included, belong to commands, %llu to none.\n",
                    (unsigned long long)s->tied, (unsigned long long)s->untied);
+    if (s->refused)
+        buf_printf(out, "%s of memory that no command offered refused.\n", count_str(s->refused, "READ or WRITE"));
     if (s->messages)
         buf_printf(out, "%s that %s no part of the protocol.\n", count_str(s->messages, "message"),
                    s->messages == 1 ? "is" : "are");

@@ -52,6 +52,13 @@ static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
     cell_number(t, "asked_bytes_from_client", c->requested[ULP_FROM_CLIENT], true);
 }
 
+/* What of its memory was refused; nothing if nothing was. */
+static void put_refusal(struct buf *b, const struct ulp_command *c)
+{
+    if (c->naks)
+        ulp_refusal_text(b, &c->refusal);
+}
+
 void command_cells(const struct command_row *q, cell_take *take, void *user)
 {
     const struct cell_to t = {take, user};
@@ -81,6 +88,9 @@ void command_cells(const struct command_row *q, cell_take *take, void *user)
     cell_number(&t, "packets", c->packets, true);
     cell_number(&t, "retransmitted_packets", c->again, true);
     cell_number(&t, "remote_access_errors", c->naks, true);
+    cell_number(&t, "refused_frame", c->refusal.frame, c->naks != 0);
+    cell_text(&t, "refused_for", ulp_fault_str((enum ulp_fault)c->refusal.fault));
+    GIVE_PUT(&t, "refused", put_refusal, c);
 }
 
 void command_columns(cell_take *take, void *user)
@@ -204,9 +214,13 @@ static void put_again(struct buf *b, const struct command_row *q)
     buf_dec(b, q->c->again);
 }
 
+/* How it ended, and what of it the responder of the transport refused. */
 static void put_status(struct buf *b, const struct command_row *q)
 {
     ulp_status_text(b, q->c);
+    if (q->c->naks)
+        buf_printf(b, "; refused in frame %llu: %s", (unsigned long long)q->c->refusal.frame,
+                   ulp_fault_words((enum ulp_fault)q->c->refusal.fault));
 }
 
 #define COLUMNS 12

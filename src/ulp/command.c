@@ -77,9 +77,14 @@ bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t
     return s->rkey == rkey && va >= s->va && va - s->va <= s->len && len <= s->len - (va - s->va);
 }
 
+struct segment *segments_of(const struct ulp_conn *c, uint32_t rkey)
+{
+    return c->rkeys[bucket_of(rkey)];
+}
+
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len)
 {
-    for (struct segment *s = c->rkeys[bucket_of(rkey)]; s; s = s->next)
+    for (struct segment *s = segments_of(c, rkey); s; s = s->next)
         if (s->owner == owner && segment_holds(s, rkey, va, len))
             return s;
     return NULL;
@@ -211,7 +216,7 @@ static void retire(struct ulp_conn *c, struct command *d)
 {
     if (d->c.flow == FLOW_NONE && !c->stream) /* the server spoke first */
         d->c.flow = c->flow[c->flow[ULP_CLIENT] == FLOW_NONE ? ULP_SERVER : ULP_CLIENT];
-    if (c->ulp->opts.over && !(d->c.idle && !d->c.data_first))
+    if (c->ulp->opts.over && !(d->c.idle && !d->c.data_first && !d->c.naks))
         c->ulp->opts.over(c->ulp->opts.user, &d->c);
     detach(d);
     unhash(c, d);

@@ -51,6 +51,12 @@ static struct transfer *send_at(struct ulp_flow *f, uint32_t psn)
     return t && t->kind == TRANSFER_SEND && t->psn == psn ? t : NULL;
 }
 
+/* The R_Key that the packet invalidates; 0: none. */
+static uint32_t invalidated(const struct pkt *p)
+{
+    return p->have & H_IETH ? p->ieth.rkey : 0;
+}
+
 /* --- Messages of one packet ------------------------------------------------------------------- */
 
 static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
@@ -77,6 +83,7 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
     }
     t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
     t->span = 1;
+    t->rkey = invalidated(p);
     at = (f->at - 1) % TRANSFERS;
     d = deliver(f, &m);
     if (d)
@@ -86,7 +93,8 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
 
 /* --- Messages of several packets -------------------------------------------------------------- */
 
-static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, struct pkt *show)
+/* `rkey`: that its last packet invalidates; 0: none. */
+static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, uint32_t rkey, struct pkt *show)
 {
     uint64_t prefix = cover_prefix(&a->cover);
     struct command *d = command_of(f->conn, a->command);
@@ -115,8 +123,10 @@ static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, 
     if (d && !m.again) {
         a->command = command_ref(&d->c);
         t = send_at(f, a->psn);
-        if (t)
+        if (t) {
             t->command = a->command;
+            t->rkey = rkey;
+        }
     }
     return d;
 }
@@ -124,7 +134,7 @@ static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, 
 static void assembly_end(struct ulp_flow *f, struct assembly *a)
 {
     if (a->used && !a->delivered)
-        deliver_assembly(f, a, NULL);
+        deliver_assembly(f, a, 0, NULL);
 }
 
 /* A message begins. One that is retransmitted when its bytes are forgotten is still the command that it was. */
@@ -228,7 +238,7 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
     last = p->op->flags & OPF_END;
     more = a->delivered && fresh && !a->whole; /* a packet that was missing when the last one came */
     if (last || more)
-        return deliver_assembly(f, a, show);
+        return deliver_assembly(f, a, invalidated(p), show);
     return command_of(f->conn, a->command);
 }
 

@@ -34,6 +34,15 @@ static void put_data(struct buf *b, const struct pkt *p, const struct ulp_comman
                (unsigned long long)requested);
 }
 
+/* What of a request this packet refuses. */
+static void put_refusal(struct buf *b, const struct pkt *p, const struct ulp_refusal *r)
+{
+    if (r->frame != p->frame->number)
+        return;
+    buf_puts(b, ", ");
+    ulp_refusal_text(b, r);
+}
+
 /* The command, and what the packet is to it. */
 static void put_note(struct buf *b, const struct pkt *p, const struct ulp_command *c, const struct event *e,
                      enum ulp_side side)
@@ -49,12 +58,32 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
         put_data(b, p, c);
     } else if (e->kind == EVENT_RESPONSE) {
         buf_puts(b, " refused");
+        put_refusal(b, p, &c->refusal);
     } else if (p->op->flags & OPF_READ_REQ) {
         buf_puts(b, " data requested");
     } else if ((send || last) && !call && (last || c->ended != ULP_OPEN)) {
         buf_puts(b, ": ");
         ulp_status_text(b, c);
     }
+}
+
+/* A refusal of memory that no command offered. */
+static void note_unexplained(struct ulp *u, struct pkt *p)
+{
+    if (u->refused.frame != p->frame->number)
+        return;
+    if (p->note.have & NOTE_ULP) {
+        buf_puts(&u->text, "; ");
+    } else {
+        u->text.len = 0;
+        p->note.ulp_command = p->note.ulp_command_in = 0;
+        p->note.ulp_queue = 0;
+    }
+    buf_puts(&u->text, p->note.upper);
+    buf_puts(&u->text, " refused");
+    put_refusal(&u->text, p, &u->refused);
+    p->note.ulp = buf_str(&u->text);
+    p->note.have |= NOTE_ULP;
 }
 
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const struct event *e)
@@ -64,8 +93,10 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     n->upper = c->proto->name;
     n->ulp_how = ulp_how_str((enum ulp_how)c->how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
-    if (!d)
+    if (!d) {
+        note_unexplained(c->ulp, p);
         return;
+    }
     c->ulp->text.len = 0;
     put_note(&c->ulp->text, p, &d->c, e, (enum ulp_side)c->ulp->flows[e->flow]->side);
     n->ulp = buf_str(&c->ulp->text);
@@ -84,8 +115,10 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     n->upper = c->proto->name;
     n->ulp_how = ulp_how_str((enum ulp_how)c->how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
-    if (!d)
+    if (!d) {
+        note_unexplained(c->ulp, p);
         return;
+    }
     if (n->have & NOTE_ULP)
         buf_puts(b, "; ");
     else
@@ -94,6 +127,9 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     if (send && d->c.by_server != (side == ULP_SERVER)) {
         buf_puts(b, ": ");
         ulp_status_text(b, &d->c);
+    } else if (d->c.refusal.frame == p->frame->number) {
+        buf_puts(b, " refused");
+        put_refusal(b, p, &d->c.refusal);
     } else if (!send) {
         buf_puts(b, " data");
     }

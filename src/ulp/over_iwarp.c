@@ -293,6 +293,14 @@ static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t 
     return g->command;
 }
 
+/* A Terminate that refuses memory of its sender. */
+static struct command *take_terminate(struct ulp_stream *s, const struct iwarp_unit *w)
+{
+    struct ulp_refusal r;
+
+    return refusal_of_terminate(&r, w) ? refuse_access(s->c, side_of(s, w->side), &r, 0) : NULL;
+}
+
 static struct command *take_read_request(struct ulp_stream *s, const struct iwarp_unit *w)
 {
     struct stream_side *d = &s->side[w->side];
@@ -368,6 +376,8 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
         d = take_read_request(s, w);
     else if (w->ddp.opcode == RDMAP_READ_RESPONSE)
         d = take_read_response(s, w, show);
+    else if (w->ddp.opcode == RDMAP_TERMINATE)
+        d = take_terminate(s, w);
     if (show && s->c)
         ulp_note_stream(s->c, show, d, side_of(s, w->side), is_send(w->ddp.opcode));
     if (s->c && s->c->wrong) {

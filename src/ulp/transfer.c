@@ -28,6 +28,7 @@ static struct transfer *transfer_begin(struct ulp_flow *f, const struct pkt *p, 
 
     if (!t || t->kind != kind || t->psn != p->bth.psn || t->va != p->reth.va || t->rkey != p->reth.rkey)
         t = transfer_new(f, kind, p->bth.psn);
+    t->frame = frame_u32(p);
     t->va = p->reth.va;
     t->rkey = p->reth.rkey;
     t->len = p->reth.dmalen;
@@ -212,14 +213,25 @@ struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pk
     return data_packet(f, t && t->kind == TRANSFER_READ ? t : NULL, p, show);
 }
 
+/* A refused READ, WRITE or SEND with Invalidate. */
+static struct command *refused(struct ulp_flow *f, const struct transfer *t, struct command *d, uint64_t frame)
+{
+    struct ulp_refusal r = {.frame = frame, .rkey = t->rkey, .va = t->va, .len = t->len};
+
+    if (t->kind == TRANSFER_SEND)
+        return d && t->rkey ? refuse_invalidation(d, &r) : d;
+    r.op = t->kind == TRANSFER_WRITE ? ULP_OP_WRITE : ULP_OP_READ;
+    return refuse_access(f->conn, ulp_other_side((enum ulp_side)f->side), &r, t->frame);
+}
+
 struct command *nak_packet(struct ulp_flow *f, const struct pkt *p)
 {
     struct transfer *t = transfer_find(f, p->bth.psn);
     struct command *d = t ? command_of(f->conn, t->command) : NULL;
-    struct segment *s = t && !d && t->kind != TRANSFER_SEND ? memory_of(f, t) : NULL;
+    struct segment *s;
 
-    d = s ? s->command : d;
-    if (d)
-        d->c.naks++;
-    return d;
+    if (t && aeth_value(p->aeth.syndrome) == NAK_REMOTE_ACCESS)
+        return refused(f, t, d, p->frame->number);
+    s = t && !d && t->kind != TRANSFER_SEND ? memory_of(f, t) : NULL;
+    return s ? s->command : d;
 }

@@ -44,6 +44,37 @@ enum ulp_end {
 /* "", "identifier used again without a response" ... */
 const char *ulp_end_str(enum ulp_end e);
 
+/* What of a request for memory the responder refused (remote access error), as far as the offers of commands tell. */
+enum ulp_fault {
+    ULP_NO_FAULT,     /* nothing was refused */
+    ULP_UNKNOWN_RKEY, /* no command offered this R_Key, or only this memory */
+    ULP_WRONG_RKEY,   /* a command offered the memory with another R_Key */
+    ULP_STALE_RKEY,   /* the command that offered it had its response before */
+    ULP_RANGE,        /* bytes outside of what the command offered with this R_Key */
+    ULP_DIRECTION,    /* a READ of memory that was offered for WRITEs, or the other way round */
+    ULP_AS_OFFERED,   /* a command offered just this: its owner has not registered it so */
+};
+/* For programs: "", "unknown_rkey", "wrong_rkey", "stale_rkey", "range", "direction", "as_offered". */
+const char *ulp_fault_str(enum ulp_fault f);
+/* In words: "wrong R_Key". */
+const char *ulp_fault_words(enum ulp_fault f);
+
+enum ulp_op { ULP_OP_READ, ULP_OP_WRITE, ULP_OP_INVALIDATE };
+
+struct ulp_refusal {
+    uint64_t frame;  /* of the NAK, or of iWARP's Terminate; 0: nothing was refused */
+    uint8_t fault;   /* enum ulp_fault */
+    uint8_t op;      /* enum ulp_op */
+    bool for_writes; /* the memory below was offered for WRITEs, else for READs */
+    uint32_t rkey, len;
+    uint64_t va;                        /* the request's memory */
+    uint32_t offered_rkey, offered_len; /* what the command offered: unless ULP_UNKNOWN_RKEY */
+    uint64_t offered_va;
+    uint64_t response; /* of ULP_STALE_RKEY: frame of the command's response */
+};
+/* Append "WRITE of 512 bytes at 0x1000 with R_Key 0x1235: wrong R_Key, the command offered 0x1234". */
+void ulp_refusal_text(struct buf *b, const struct ulp_refusal *r);
+
 #define ULP_OWN  96 /* bytes of a command that belong to its protocol */
 #define ULP_MARK 96 /* bytes of a command that belong to ulp_opts.timed() */
 
@@ -63,12 +94,13 @@ struct ulp_command {
     uint64_t packets;             /* of its message, data and response, retransmissions included */
     uint64_t again;               /* of them retransmissions */
     uint64_t naks;                /* remote access errors of its data */
+    struct ulp_refusal refusal;   /* the first of them; with `naks` */
     uint32_t flow;   /* of the client's packets (of the server's, if no other was seen); FLOW_NONE: of iWARP */
     uint8_t stream;  /* of iWARP: 1: the client is the initiator, 2: the responder */
     uint32_t conn;   /* number of the connection */
     uint16_t status; /* of the response, as the protocol has it; with `response` */
     bool failed;     /* the response says so */
-    bool idle;       /* it only offers memory: it is handed over once bytes were moved, or with a response */
+    bool idle;       /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
     bool by_server;  /* the server sent it, and the client answers: a callback */
     uint8_t ended;   /* enum ulp_end */
     const struct ulp_proto *proto;
@@ -106,6 +138,7 @@ struct ulp_sums {
     uint64_t tied, untied; /* bytes of a command; of none */
     uint64_t messages;     /* SENDs of which the protocol made nothing */
     uint64_t holes;        /* messages decoded up to a hole only */
+    uint64_t refused;      /* requests for memory that no command offered, refused */
 };
 
 /* A connection whose protocol the user states: a queue pair of either end. */

@@ -66,6 +66,7 @@ struct ulp_conn {
     uint32_t conn;            /* number of the connection */
     uint8_t stream;           /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
     uint64_t good, refused;   /* messages that the protocol took, and that it did not */
+    unsigned walks;           /* refusals that were compared with the memory of all commands */
     bool wrong;               /* it was guessed, and is another protocol */
     struct command_list open, done;
     struct command *keys[BUCKETS];
@@ -98,10 +99,11 @@ enum transfer_kind { TRANSFER_NONE, TRANSFER_SEND, TRANSFER_WRITE, TRANSFER_READ
 
 /* A message, WRITE or READ of a flow. */
 struct transfer {
-    uint8_t kind;  /* enum transfer_kind */
-    uint32_t psn;  /* its first PSN */
-    uint32_t span; /* PSNs, 0: not known */
-    uint32_t rkey, len;
+    uint8_t kind;       /* enum transfer_kind */
+    uint32_t psn;       /* its first PSN */
+    uint32_t span;      /* PSNs, 0: not known */
+    uint32_t rkey, len; /* rkey: of a SEND with Invalidate, too; 0: it has none */
+    uint32_t frame;     /* its first packet */
     uint64_t va;
     struct command_ref command;
 };
@@ -139,6 +141,7 @@ struct ulp {
     struct ulp_conn *conns;
     struct ulp_stream *streams;
     uint64_t numbers;
+    struct ulp_refusal refused; /* the latest that no command's memory explains */
     struct ulp_sums sums;
     struct known_req *reqs;  /* NULL unless packets are shown */
     struct rmpp_state *rmpp; /* likewise */
@@ -159,6 +162,8 @@ struct command_ref command_ref(const struct ulp_command *c);
 bool segment_holds(const struct segment *s, uint32_t rkey, uint64_t va, uint32_t len);
 /* The memory of `owner` that holds [va, va + len) under this key: the latest offered; NULL: none. */
 struct segment *segment_find(const struct ulp_conn *c, enum ulp_side owner, uint32_t rkey, uint64_t va, uint32_t len);
+/* The first of the memory with this R_Key, among others. */
+struct segment *segments_of(const struct ulp_conn *c, uint32_t rkey);
 /* Copy bytes to where layers of a packet find them; without room `len` is 0. */
 struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len);
 /* The side of `f` retransmitted a packet of a message that belongs to the command. */
@@ -198,6 +203,19 @@ struct moved {
 void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show);
 /* The command has data in this frame. */
 void data_time(struct ulp_command *c, uint64_t frame, ns_t now);
+
+/* --- refusal.c -------------------------------------------------------------------------------- */
+
+struct iwarp_unit;
+/* A READ or WRITE of memory of `owner` was refused: complete *r, which is in the command then. `asked`: frame of the
+ * request, 0: not known. Returns the command; NULL: none offered such memory. */
+struct command *refuse_access(struct ulp_conn *c, enum ulp_side owner, struct ulp_refusal *r, uint64_t asked);
+/* Count it. */
+void refuse_command(struct command *d, const struct ulp_refusal *r);
+/* Likewise the SEND with Invalidate that responds to the command. */
+struct command *refuse_invalidation(struct command *d, struct ulp_refusal *r);
+/* A Terminate: what it refuses; false: no request for memory. */
+bool refusal_of_terminate(struct ulp_refusal *r, const struct iwarp_unit *w);
 
 /* --- over_iwarp.c ----------------------------------------------------------------------------- */
 

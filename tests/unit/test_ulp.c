@@ -158,18 +158,116 @@ Test(ulp, responses_to_a_read_are_data_of_its_command)
     run_free(r);
 }
 
-Test(ulp, a_nak_names_the_command_whose_memory_it_refuses)
+/* The target asks for memory, and the host refuses it. Returns the NAK. */
+static struct pkt *refuse(struct run *r, uint8_t opcode, uint32_t psn, uint64_t va, uint32_t rkey, uint32_t len)
+{
+    uint8_t nak[4] = {0x62, 0, 0, 1};
+
+    with_reth(r, TARGET, opcode, psn, va, rkey, len, opcode == OP_READ_REQUEST ? 0 : len);
+    return put(r, HOST, OP_ACKNOWLEDGE, psn, nak, 4, NULL, 0);
+}
+
+/* Command 3 is a Read: it offers 4096 bytes for WRITEs. */
+Test(ulp, a_nak_names_the_command_and_what_of_its_memory_is_wrong)
+{
+    static const struct {
+        uint64_t va;
+        uint32_t rkey, len;
+        uint8_t opcode, fault;
+        const char *says;
+    } refusals[] = {
+        {VA, RKEY, 512, OP_WRITE_ONLY, ULP_AS_OFFERED,
+         "NVMe Read cid 0x3 refused, WRITE of 512 bytes at 0xffff888000001000 with R_Key 0x1234: as the command "
+         "offered it"},
+        {VA + 3, RKEY + 1, 512, OP_WRITE_ONLY, ULP_WRONG_RKEY,
+         "NVMe Read cid 0x3 refused, WRITE of 512 bytes at 0xffff888000001003 with R_Key 0x1235: wrong R_Key, the "
+         "command offered 0x1234"},
+        {VA + 4095, RKEY, 2, OP_WRITE_ONLY, ULP_RANGE,
+         "NVMe Read cid 0x3 refused, WRITE of 2 bytes at 0xffff888000001fff with R_Key 0x1234: wrong range, the "
+         "command offered 4096 bytes at 0xffff888000001000"},
+        {VA - 1, RKEY, 1, OP_WRITE_ONLY, ULP_RANGE,
+         "NVMe Read cid 0x3 refused, WRITE of 1 byte at 0xffff888000000fff with R_Key 0x1234: wrong range, the "
+         "command offered 4096 bytes at 0xffff888000001000"},
+        {VA, RKEY, 512, OP_READ_REQUEST, ULP_DIRECTION,
+         "NVMe Read cid 0x3 refused, READ of 512 bytes at 0xffff888000001000 with R_Key 0x1234: wrong direction, the "
+         "command offered it for WRITEs"},
+        {7, RKEY + 1, 512, OP_WRITE_ONLY, ULP_UNKNOWN_RKEY,
+         "NVMe/RDMA refused, WRITE of 512 bytes at 0x7 with R_Key 0x1235: no command offered such memory"},
+        {VA, RKEY + 1, 512, OP_READ_REQUEST, ULP_UNKNOWN_RKEY,
+         "NVMe/RDMA refused, READ of 512 bytes at 0xffff888000001000 with R_Key 0x1235: no command offered such "
+         "memory"},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(refusals); i++) {
+        struct run *r = run_new("nvme");
+        bool known = refusals[i].fault != ULP_UNKNOWN_RKEY;
+        struct pkt *p;
+        acked(r, 5, 0x02, 3, 4096);
+        p = refuse(r, refusals[i].opcode, 100, refusals[i].va, refusals[i].rkey, refusals[i].len);
+        cr_expect(says(p, refusals[i].says), "%u: %s", i, p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+        run_end(r);
+        cr_expect_eq(r->over[0].naks, known, "%u", i);
+        cr_expect_eq(r->over[0].refusal.frame, known ? 4 : 0, "%u", i);
+        cr_expect_eq(r->over[0].refusal.fault, known ? refusals[i].fault : ULP_NO_FAULT, "%u", i);
+        run_free(r);
+    }
+}
+
+Test(ulp, memory_of_a_command_that_had_ended_is_stale)
+{
+    struct run *r = run_new("nvme");
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 4096);
+    completion(r, 100, 3, 0);
+    p = refuse(r, OP_WRITE_ONLY, 101, VA, RKEY, 512);
+    cr_expect(says(p, "NVMe Read cid 0x3 refused, WRITE of 512 bytes at 0xffff888000001000 with R_Key 0x1234: stale "
+                      "R_Key, the command ended in frame 3"),
+              "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* The target asked before it responded: the NAK comes behind the response. */
+Test(ulp, a_nak_behind_the_response_refuses_no_stale_memory)
 {
     struct run *r = run_new("nvme");
     uint8_t nak[4] = {0x62, 0, 0, 1};
     struct pkt *p;
 
     acked(r, 5, 0x02, 3, 4096);
-    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 512, 512);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 4096, RKEY, 512, 512);
+    completion(r, 101, 3, 0);
     p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
-    cr_expect(says(p, "NVMe Read cid 0x3 refused"), "%s", p->note.ulp);
-    run_end(r);
-    cr_expect_eq(r->over[0].naks, 1);
+    cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, "wrong range"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* Two commands offer memory at the same address: which of them is meant, no one can tell. */
+Test(ulp, a_wrong_key_names_no_command_if_several_offer_the_range)
+{
+    struct run *r = run_new("nvme");
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 4096);
+    command(r, 6, 0x02, 4, 4096);
+    p = refuse(r, OP_WRITE_ONLY, 100, VA, RKEY + 1, 512);
+    cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, "no command offered"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* The response invalidates a key that its command did not offer. */
+Test(ulp, a_nak_of_an_invalidation_tells_the_key)
+{
+    struct run *r = run_new("nvme");
+    uint8_t nak[4] = {0x62, 0, 0, 1}, key[4] = {0, 0, 0x12, 0x35}, b[NVME_CQE_LEN] = {[12] = 3};
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 4096);
+    put(r, TARGET, OP_SEND_ONLY_INV, 100, key, 4, b, sizeof b);
+    p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
+    cr_expect(says(p, "NVMe Read cid 0x3 refused, invalidation of R_Key 0x1235: wrong R_Key, the command offered "
+                      "0x1234"),
+              "%s", p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
     run_free(r);
 }
 
