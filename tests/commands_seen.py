@@ -49,6 +49,24 @@ def witnesses(path, first=2):
     return rows
 
 
+def served(path):
+    """By queue and cid, how long the kernel's NVMe target had each command: ns from its tracepoint nvmet_req_init to nvmet_req_complete."""
+    begun, took = {}, {}
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            m = re.search(r" (\d+)\.(\d{6}): nvmet_req_(init|complete): \S+ qid=(\d+), cmdid=(\d+)", line)
+            if not m:
+                continue
+            key, t = (int(m[4]), int(m[5])), int(m[1] + m[2]) * 1000
+            if m[3] == "init":
+                took.setdefault(key, []).append(None)
+                begun[key] = (len(took[key]) - 1, t)
+            elif key in begun:
+                n, since = begun.pop(key)
+                took[key][n] = t - since
+    return took
+
+
 def arguments(text):
     return {name: int(value, 0) for name, value in re.findall(r"(\w+)=(0x[0-9a-f]+|\d+)(?:,|$)", text)}
 

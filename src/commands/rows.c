@@ -37,11 +37,16 @@ static struct parts parts_of(const struct ulp_command *c)
 static void give_parts(const struct cell_to *t, const struct ulp_command *c)
 {
     const struct parts p = parts_of(c);
+    const struct ulp_shares s = ulp_command_shares(c);
 
     cell_number(t, "latency_ns", (uint64_t)p.all, p.response && p.all >= 0);
     cell_number(t, "before_data_ns", (uint64_t)p.before, p.data && p.before >= 0);
     cell_number(t, "data_ns", (uint64_t)p.during, p.data && p.during >= 0);
     cell_number(t, "response_ns", (uint64_t)p.after, p.response && p.after >= 0);
+    cell_number(t, "server_ns", (uint64_t)s.server, s.known);
+    cell_number(t, "client_ns", (uint64_t)s.client, s.known);
+    cell_number(t, "network_ns", (uint64_t)s.network, s.known);
+    cell_number(t, "transfer_ns", (uint64_t)s.transfer, s.known);
 }
 
 static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
@@ -223,7 +228,21 @@ static void put_status(struct buf *b, const struct command_row *q)
                    ulp_fault_words((enum ulp_fault)q->c->refusal.fault));
 }
 
-#define COLUMNS 12
+static void put_server(struct buf *b, const struct command_row *q)
+{
+    const struct ulp_shares s = ulp_command_shares(q->c);
+
+    put_part(b, s.known, s.server);
+}
+
+static void put_network(struct buf *b, const struct command_row *q)
+{
+    const struct ulp_shares s = ulp_command_shares(q->c);
+
+    put_part(b, s.known, s.network);
+}
+
+#define COLUMNS 14
 
 static const struct text_column text_columns[COLUMNS] = {
     {"number", "number", 0, false, 6},
@@ -235,14 +254,16 @@ static const struct text_column text_columns[COLUMNS] = {
     {"before_data_ns", "to data", 9, false, 8},
     {"data_ns", "data", 8, false, 8},
     {"response_ns", "to response", 10, false, 8},
+    {"server_ns", "server", 4, false, 8},
+    {"network_ns", "network", 4, false, 8},
     {"retransmitted_packets", "retrans", 5, false, 7},
     {"status", "status", 0, true, 30},
     {"command", "command", 0, true, 40},
 };
 
 static void (*const put_cell[COLUMNS])(struct buf *b, const struct command_row *q) = {
-    put_number, put_start, put_connection, put_bytes, put_frames, put_latency,
-    put_before, put_data,  put_response,   put_again, put_status, put_command,
+    put_number, put_start,    put_connection, put_bytes,   put_frames, put_latency, put_before,
+    put_data,   put_response, put_server,     put_network, put_again,  put_status,  put_command,
 };
 
 void command_table(struct table *t, unsigned width)

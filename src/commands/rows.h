@@ -34,6 +34,7 @@ struct command_sum {
     unsigned size; /* class: 0: no data; n: less than 2^n bytes were asked for, and at least 2^(n - 1) */
     uint64_t n, completed, failed, requested, moved, again;
     struct hist latency;
+    struct hist server, network; /* their shares of it, of commands of which they are known */
 };
 
 /* Zero-initialise. */

@@ -38,6 +38,7 @@ static struct command_sum *find(struct command_sums *s, const struct ulp_proto *
 const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c)
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
+    const struct ulp_shares share = ulp_command_shares(c);
     struct command_sum *m;
     struct buf name = {0};
 
@@ -54,6 +55,10 @@ const struct hist *command_sums_add(struct command_sums *s, const struct ulp_com
     m->again += c->again;
     if (c->response && c->end >= c->start)
         hist_add(&m->latency, c->end - c->start);
+    if (share.known) {
+        hist_add(&m->server, share.server);
+        hist_add(&m->network, share.network);
+    }
     return &m->latency;
 }
 
@@ -75,26 +80,42 @@ static void put_size(struct buf *b, unsigned size)
         buf_printf(b, "%llu-%llu", 1ULL << (size - 1), (2ULL << (size - 1)) - 1);
 }
 
-#define COLUMNS 10
+#define COLUMNS 14
 static const struct text_column columns[COLUMNS] = {
-    {"protocol", "protocol", 0, true, 9},   {"name", "command", 0, true, 26},  {"size", "bytes asked", 0, true, 15},
-    {"n", "commands", 0, false, 8},         {"failed", "failed", 0, false, 6}, {"moved", "bytes moved", 0, false, 11},
-    {"median", "lat median", 0, false, 10}, {"p99", "lat p99", 0, false, 8},   {"max", "lat max", 0, false, 8},
+    {"protocol", "protocol", 0, true, 9},
+    {"name", "command", 0, true, 26},
+    {"size", "bytes asked", 0, true, 15},
+    {"n", "commands", 0, false, 8},
+    {"failed", "failed", 0, false, 6},
+    {"moved", "bytes moved", 0, false, 11},
+    {"median", "lat median", 0, false, 10},
+    {"p99", "lat p99", 0, false, 8},
+    {"max", "lat max", 0, false, 8},
+    {"server_median", "server median", 0, false, 13},
+    {"server_p99", "server p99", 0, false, 10},
+    {"network_median", "network median", 0, false, 14},
+    {"network_p99", "network p99", 0, false, 11},
     {"again", "retrans", 0, false, 7},
 };
 
-static void put_time(struct buf *b, const struct hist *h, ns_t t)
+/* A percentile; 1000: the largest. */
+static void put_time(struct buf *b, const struct hist *h, unsigned permille)
 {
     if (h->n)
-        buf_rounded(b, t);
+        buf_rounded(b, permille == 1000 ? h->max : hist_permille(h, permille));
     else
         buf_char(b, '-');
 }
 
 static void put_cell(struct buf *b, const struct command_sum *m, unsigned column)
 {
-    const struct hist *h = &m->latency;
-    const uint64_t numbers[COLUMNS] = {[3] = m->n, [4] = m->failed, [5] = m->moved, [9] = m->again};
+    const uint64_t numbers[COLUMNS] = {[3] = m->n, [4] = m->failed, [5] = m->moved, [13] = m->again};
+    const struct {
+        const struct hist *of;
+        unsigned permille;
+    } times[COLUMNS] = {
+        [6] = {&m->latency, 500}, [7] = {&m->latency, 990},  [8] = {&m->latency, 1000}, [9] = {&m->server, 500},
+        [10] = {&m->server, 990}, [11] = {&m->network, 500}, [12] = {&m->network, 990}};
 
     if (column == 0)
         buf_puts(b, ulp_name(m->proto));
@@ -102,8 +123,8 @@ static void put_cell(struct buf *b, const struct command_sum *m, unsigned column
         buf_puts(b, m->name);
     else if (column == 2)
         put_size(b, m->size);
-    else if (column >= 6 && column <= 8)
-        put_time(b, h, column == 8 ? h->max : hist_permille(h, column == 6 ? 500 : 990));
+    else if (times[column].of)
+        put_time(b, times[column].of, times[column].permille);
     else
         buf_dec(b, numbers[column]);
 }

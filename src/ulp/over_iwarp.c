@@ -280,7 +280,8 @@ static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t 
                             .len = w->payload_len,
                             .cap = w->payload ? w->payload_len : 0,
                             .frame = w->frame,
-                            .now = w->now};
+                            .now = w->now,
+                            .by = side_of(s, w->side)};
     struct segment *g = segment_find(s->c, side_of(s, of), stag, to, w->payload_len);
     struct ulp_sums *sums = &s->c->ulp->sums;
 
@@ -321,7 +322,7 @@ static struct command *take_read_request(struct ulp_stream *s, const struct iwar
     if (!g)
         return NULL;
     g->command->c.packets++;
-    data_time(&g->command->c, w->frame, w->now);
+    data_time(&g->command->c, side_of(s, w->side), w->frame, w->now);
     return g->command;
 }
 

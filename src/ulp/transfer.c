@@ -43,12 +43,14 @@ static uint64_t offset_of(const struct transfer *t, const struct pkt *p)
     return (uint64_t)((p->bth.psn - t->psn) & PSN_MASK) * p->payload_len;
 }
 
-void data_time(struct ulp_command *c, uint64_t frame, ns_t now)
+void data_time(struct ulp_command *c, enum ulp_side by, uint64_t frame, ns_t now)
 {
     if (!c->data_first) {
+        c->first_by = (uint8_t)by;
         c->data_first = frame;
         c->data_start = now;
     }
+    c->last_by = (uint8_t)by;
     c->data_last = frame;
     c->data_end = now;
 }
@@ -87,7 +89,7 @@ void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct 
     d->c.packets++;
     d->c.again += m->len && !fresh;
     if (fresh)
-        data_time(&d->c, m->frame, m->now);
+        data_time(&d->c, m->by, m->frame, m->now);
     if (keep(d, s, at, m) && (!d->keep_handed_out || show)) {
         if (at + m->len >= d->keep)
             show_kept(c->ulp, d, &data);
@@ -113,11 +115,12 @@ static struct segment *memory_of(const struct ulp_flow *f, const struct transfer
     return segment_find(f->conn, ulp_other_side((enum ulp_side)f->side), t->rkey, t->va, t->len);
 }
 
-/* A data packet of transfer `t`. */
+/* A data packet of transfer `t`, which the side of `f` began. */
 static struct command *data_packet(struct ulp_flow *f, struct transfer *t, const struct pkt *p, struct pkt *show)
 {
     struct ulp_sums *sums = &f->conn->ulp->sums;
     struct segment *s = t ? memory_of(f, t) : NULL;
+    enum ulp_side side = (enum ulp_side)f->side;
     uint64_t at = s ? t->va - s->va + offset_of(t, p) : 0;
 
     if (!s || at + p->payload_len > s->len) {
@@ -127,7 +130,8 @@ static struct command *data_packet(struct ulp_flow *f, struct transfer *t, const
     sums->tied += p->payload_len;
     t->command = command_ref(&s->command->c);
     data_take(f->conn, s, s->base + at,
-              &(struct moved){p->data + p->payload_off, p->payload_len, p->payload_cap, p->frame->number, p->frame->ts},
+              &(struct moved){p->data + p->payload_off, p->payload_len, p->payload_cap, p->frame->number, p->frame->ts,
+                              t->kind == TRANSFER_READ ? ulp_other_side(side) : side},
               show);
     return s->command;
 }
@@ -197,7 +201,7 @@ struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_a
     t->command = command_ref(&s->command->c);
     s->command->c.packets++;
     s->command->c.again += as == SEEN_AGAIN || as == SEEN_OLD;
-    data_time(&s->command->c, p->frame->number, p->frame->ts);
+    data_time(&s->command->c, (enum ulp_side)f->side, p->frame->number, p->frame->ts);
     if (show && f->conn->proto->data)
         f->conn->proto->data(f->conn, &(struct ulp_data){.command = &s->command->c,
                                                          .dir = (enum ulp_dir)s->dir,

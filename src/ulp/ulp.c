@@ -54,6 +54,8 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     if (LIKELY(!f))
         return;
     c = f->conn;
+    if (e->kind == EVENT_RESPONSE)
+        trip_note(f, e);
     u->n_shown = 0;
     d = e->kind == EVENT_REQUEST ? take_request(f, e, show) : take_response(f, e, show);
     if (show)

@@ -95,14 +95,15 @@ struct ulp_command {
     uint64_t again;               /* of them retransmissions */
     uint64_t naks;                /* remote access errors of its data */
     struct ulp_refusal refusal;   /* the first of them; with `naks` */
-    uint32_t flow;   /* of the client's packets (of the server's, if no other was seen); FLOW_NONE: of iWARP */
-    uint8_t stream;  /* of iWARP: 1: the client is the initiator, 2: the responder */
-    uint32_t conn;   /* number of the connection */
-    uint16_t status; /* of the response, as the protocol has it; with `response` */
-    bool failed;     /* the response says so */
-    bool idle;       /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
-    bool by_server;  /* the server sent it, and the client answers: a callback */
-    uint8_t ended;   /* enum ulp_end */
+    uint32_t flow; /* of the client's packets (of the server's, if no other was seen); FLOW_NONE: of iWARP */
+    uint8_t first_by, last_by; /* with data_first: who sent the first and the last packet of its data (enum ulp_side) */
+    uint8_t stream;            /* of iWARP: 1: the client is the initiator, 2: the responder */
+    uint32_t conn;             /* number of the connection */
+    uint16_t status;           /* of the response, as the protocol has it; with `response` */
+    bool failed;               /* the response says so */
+    bool idle;      /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
+    bool by_server; /* the server sent it, and the client answers: a callback */
+    uint8_t ended;  /* enum ulp_end */
     const struct ulp_proto *proto;
     const struct ulp_conn *at;
     uint8_t own[ULP_OWN];   /* of the protocol */
@@ -190,6 +191,18 @@ void ulp_command_text(struct buf *b, const struct ulp_command *c);
 void ulp_status_text(struct buf *b, const struct ulp_command *c);
 /* Its values for programs. */
 void ulp_command_values(const struct ulp_command *c, ulp_take *take, void *user);
+/* Whose time the latency of a command was: together that is end - start. */
+struct ulp_shares {
+    bool known;    /* it has a response, and the round trips that it needs were seen */
+    ns_t server;   /* between what came to the server and what it sent next, without the network */
+    ns_t client;   /* likewise of the client, in which the server waited: before the responses to its READs */
+    ns_t network;  /* on the way from the tap to an end and back, as often as an end had to react */
+    ns_t transfer; /* packets of the data followed each other */
+};
+/* The way from the tap to an end and back is the shortest time from a request of the transport to its response (ACK, or
+ * READ response) of the connection so far, with the time in which the adapter of that end makes the response. At a tap
+ * next to the server it is short, and `network` has only what its READs wait for. Only in the functions of ulp_opts. */
+struct ulp_shares ulp_command_shares(const struct ulp_command *c);
 enum ulp_how ulp_command_how(const struct ulp_command *c);
 /* What the client of its connection sends, or the server; FLOW_NONE: none was seen, or it is iWARP. Only in the
  * functions of ulp_opts. */

@@ -66,6 +66,7 @@ struct ulp_conn {
     uint32_t conn;            /* number of the connection */
     uint8_t stream;           /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
     uint64_t good, refused;   /* messages that the protocol took, and that it did not */
+    ns_t trip[ULP_SIDES];     /* shortest time from a request of the transport to this side's response; -1: not known */
     unsigned walks;           /* refusals that were compared with the memory of all commands */
     bool wrong;               /* it was guessed, and is another protocol */
     struct command_list open, done;
@@ -198,11 +199,12 @@ struct moved {
     uint32_t len, cap; /* cap: of them captured */
     uint64_t frame;
     ns_t now;
+    enum ulp_side by; /* who sent them */
 };
 /* Data in memory `s`, from byte `at` of what the command moves that way. */
 void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show);
-/* The command has data in this frame. */
-void data_time(struct ulp_command *c, uint64_t frame, ns_t now);
+/* The command has data in this frame, which `by` sent. */
+void data_time(struct ulp_command *c, enum ulp_side by, uint64_t frame, ns_t now);
 
 /* --- refusal.c -------------------------------------------------------------------------------- */
 
@@ -216,6 +218,11 @@ void refuse_command(struct command *d, const struct ulp_refusal *r);
 struct command *refuse_invalidation(struct command *d, struct ulp_refusal *r);
 /* A Terminate: what it refuses; false: no request for memory. */
 bool refusal_of_terminate(struct ulp_refusal *r, const struct iwarp_unit *w);
+
+/* --- shares.c --------------------------------------------------------------------------------- */
+
+/* A response to a request of flow `f`: how long it took. */
+void trip_note(struct ulp_flow *f, const struct event *e);
 
 /* --- over_iwarp.c ----------------------------------------------------------------------------- */
 
