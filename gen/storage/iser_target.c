@@ -216,7 +216,11 @@ static void finish(struct link *l, unsigned slot, ns_t now)
         return;
     }
     own.length = min_u32(own.length, (uint32_t)n);
-    if (!write && t->rsv && own.length)
+    if (!write && !t->rsv && own.length) { /* there is no place for what it reads */
+        respond(l, slot, SCSI_CHECK_CONDITION, INVALID_FIELD, now);
+        return;
+    }
+    if (!write && own.length)
         link_move(l, false, slot, &own, t->read_va, t->read_stag, now);
     r->reads += read;
     r->writes += write;

@@ -189,6 +189,7 @@ static void end(struct link *l, struct call *c, ns_t now)
     n->open--;
     l->s->r.commands += !is_io;
     if (!rpc_get(&r, x.b, x.len) || r.denied || r.status != RPC_SUCCESS) {
+        l->s->r.failed++;
         link_refuse(l, now, "a call that is not accepted");
         return;
     }
@@ -196,6 +197,7 @@ static void end(struct link *l, struct call *c, ns_t now)
     status = c->procedure == NFS3_NULL ? NFS3_OK : xdr_get(&x);
     if (is_io)
         work_done(l->s, &c->io, status == NFS3_OK && moved_all(&x, c), c->loan.mem, now);
+    l->s->r.failed += !is_io && status != NFS3_OK;
     if (status != NFS3_OK)
         failed(l, c, status, now);
     else if (c->procedure == NFS3_NULL)

@@ -1,6 +1,8 @@
 /* layer 3 (storage) tests: peers that break the protocol although their transport is right. */
 #include "dissect/ulp/layout.h"
 #include "dissect/ulp/nvme.h"
+#include "gen/storage/iscsi.h"
+#include "gen/storage/rpc.h"
 #include "tests/fuzz/storage_peer.h"
 
 #include <criterion/criterion.h>
@@ -81,4 +83,66 @@ Test(storage, nvme_two_connects)
     cr_expect_eq(end.r.commands, 1, "%llu commands", (unsigned long long)end.r.commands);
     cr_expect_eq(end.r.failed, 1, "%llu failed", (unsigned long long)end.r.failed);
     storage_close(&end);
+}
+
+/* A SCSI command of the initiator's; `stag`: it lends memory to be written. */
+static void add_scsi(uint32_t itt, uint8_t opcode, uint32_t expected, bool stag)
+{
+    uint8_t *b = add(PEER_SENDS, ISCSI_HEAD);
+
+    iscsi_begin(b, ISCSI_COMMAND, itt);
+    b[0] |= stag ? 4 : 0;
+    store_be32(b + 16, 0x77);
+    b[ISER_LEN + 1] = 0xc0; /* final, a read */
+    store_be32(b + ISER_LEN + 20, expected);
+    b[ISER_LEN + 32] = opcode;
+    b[ISER_LEN + 32 + 4] = opcode == SCSI_INQUIRY ? SCSI_INQUIRY_LEN : 0;
+    b[ISER_LEN + 32 + 8] = opcode == SCSI_READ;
+}
+
+/* What has no place for what it reads is refused, and moves nothing; what reads nothing needs none. */
+Test(storage, iser_reads_without_a_stag)
+{
+    uint8_t *login;
+
+    used = 0;
+    add(PEER_CONNECTS, 0);
+    login = add(PEER_SENDS, ISCSI_HEAD + 16);
+    iscsi_begin(login, ISCSI_LOGIN, 1);
+    iscsi_add_key(login, "TargetName", "t");
+    add_scsi(2, SCSI_READ, SCSI_BLOCK, false);
+    add_scsi(3, SCSI_INQUIRY, SCSI_INQUIRY_LEN, false);
+    add_scsi(4, SCSI_TEST_UNIT_READY, 0, false);
+    add_scsi(5, SCSI_READ, SCSI_BLOCK, true);
+    play("iser", true);
+    cr_expect_not(end.failed, "%s", end.why);
+    cr_expect_eq(end.r.failed, 2, "%llu failed", (unsigned long long)end.r.failed);
+    cr_expect_eq(end.r.reads, 1, "%llu reads", (unsigned long long)end.r.reads);
+    cr_expect_eq(end.r.read, SCSI_BLOCK);
+    storage_close(&end);
+}
+
+/* A reply to the client's first call (NULL) or second one (LOOKUP); `accepted`: enum accept_stat. */
+static void add_reply(uint32_t xid, uint32_t accepted, uint32_t status)
+{
+    const uint32_t words[] = {xid, 1, 2, 0, 0, 0, 0, xid, 1, 0, 0, 0, accepted, status};
+    uint8_t *b = add(PEER_SENDS, sizeof words);
+
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++)
+        store_be32(b + 4 * i, words[i]);
+}
+
+/* Calls other than READ and WRITE that fail are counted. */
+Test(storage, nfs_calls_that_fail)
+{
+    for (unsigned denied = 0; denied < 2; denied++) {
+        used = 0;
+        add_reply(0x52440000, denied ? RPC_PROC_UNAVAIL : RPC_SUCCESS, 0);
+        add_reply(0x52440100, RPC_SUCCESS, NFS3ERR_NOENT);
+        play("nfs", false);
+        cr_expect(end.failed && strstr(end.why, denied ? "not accepted" : "LOOKUP: NFS3ERR_NOENT"), "%s", end.why);
+        cr_expect_eq(end.r.failed, 1, "%llu failed", (unsigned long long)end.r.failed);
+        cr_expect_eq(end.r.commands, denied ? 1 : 2, "%llu commands", (unsigned long long)end.r.commands);
+        storage_close(&end);
+    }
 }
