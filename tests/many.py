@@ -3,10 +3,11 @@ its requests, 16 SENDs and WRITEs, then every connection gets its ACKs, so that 
 management: who belongs to whom is told by PSNs."""
 import random
 import struct
+import sys
 import zlib
 
 OUTSTANDING = 16
-SEND_ONLY, WRITE_ONLY, ACK = 4, 10, 17
+SEND_FIRST, SEND_MIDDLE, SEND_ONLY, WRITE_ONLY, ACK = 0, 1, 4, 10, 17
 
 
 def checksum(header):
@@ -49,7 +50,48 @@ def request(end, i):
     return end.frame(SEND_ONLY, psn, 1, bytes(8))
 
 
-def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1):
+def capsule(end, i):
+    """Request number i: a Read of NVMe, which offers 4096 bytes and is not answered."""
+    sqe = struct.pack("<BBHI16xQ", 2, 0x40, i, 1, 0x100000 + 4096 * i) + (4096).to_bytes(3, "little") + struct.pack("<IBQI12x", 0x1000 + i, 0x40, 8 * i, 7)
+    return end.frame(SEND_ONLY, (end.psn + i) & 0xffffff, 1, sqe)
+
+
+def unfinished(end, i):
+    """Likewise, but for two Reads: from number 2 on the packets of one command whose last packet never comes."""
+    if i < 2:
+        return capsule(end, i)
+    return end.frame(SEND_FIRST if i == 2 else SEND_MIDDLE, (end.psn + i) & 0xffffff, 0, capsule(end, 2)[54:118] + bytes(960) if i == 2 else bytes(1024))
+
+
+def stream(n, start):
+    """Segments of an iWARP connection of NVMe: MPA request and reply, or (not `start`) an FPDU that begins a SEND whose end never comes."""
+    a, b, port = struct.pack(">I", 0x0a000001 + n // 20000), b"\x0a\x7f\x00\x01", 20000 + n % 20000
+
+    def segment(src, dst, sport, dport, seq, body):
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(body), 0, 0x4000, 64, 6, 0) + src + dst
+        tcp = struct.pack(">HHIIBBHHH", sport, dport, seq, 1, 0x50, 0x10, 0xffff, 0, 0)
+        return bytes(6) + b"\x02" + bytes(4) + b"\x01\x08\x00" + ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + tcp + body
+
+    private = struct.pack("<HHHH24x", 0, 1, 32, 31)
+    if start:
+        return [segment(a, b, port, 4420, 1, b"MPA ID Req Frame" + struct.pack(">BBH", 0, 1, len(private)) + private),
+                segment(b, a, 4420, port, 1, b"MPA ID Rep Frame" + struct.pack(">BBH", 0, 1, len(private)) + private)]
+    fpdu = struct.pack(">BBIIII", 0x01, 0x43, 0, 0, 1, 0) + bytes(1000)
+    return [segment(a, b, port, 4420, 1 + 20 + len(private), struct.pack(">H", len(fpdu)) + fpdu + bytes(-(2 + len(fpdu)) % 4) + bytes(4))]
+
+
+def streams(path, connections):
+    ts = 0
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
+        for start in (True, False):
+            for n in range(connections):
+                for frame in stream(n, start):
+                    ts += 1000
+                    f.write(struct.pack("<IIII", 1700000000 + ts // 10**9, ts % 10**9, len(frame), len(frame)) + frame)
+
+
+def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1, request=request):
     """`skip`: when all was acknowledged, the first connection sends one more request, and skips so many PSNs before it. Returns the number
     of packets."""
     rng = random.Random(seed)
@@ -72,3 +114,11 @@ def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1):
         if skip:
             put(request(ends[0][0], rounds * OUTSTANDING + skip))
     return n
+
+
+if __name__ == "__main__":  # what, file, connections: a caller whose own memory stays small
+    kind, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if kind == "streams":
+        streams(name, count)
+    else:
+        capture(name, count, rounds=1, request={"commands": capsule, "messages": unfinished}[kind])

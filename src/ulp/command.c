@@ -47,6 +47,26 @@ static void detach(struct command *d)
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
+void *room_new(struct ulp *u, size_t n)
+{
+    struct room *room = observer_room(u->observer);
+    void *p;
+
+    if (!n || !room_take(room, n, true))
+        return NULL;
+    p = calloc(1, n);
+    if (!p)
+        room_give(room, n);
+    return p;
+}
+
+void room_free(struct ulp *u, void *p, size_t n)
+{
+    if (p)
+        room_give(observer_room(u->observer), n);
+    free(p);
+}
+
 bool memory_take(struct ulp_conn *c, uint64_t n)
 {
     if (c->memory + n > ULP_CONN_BYTES || !room_take(observer_room(c->ulp->observer), n, true))
@@ -261,9 +281,13 @@ static uint32_t slot_of(struct ulp_conn *c)
     for (uint32_t i = 0; i < n; i++)
         if (!c->slots[i])
             return i;
-    grown = realloc(c->slots, cap * sizeof(struct command *));
-    if (!grown)
+    if (!memory_take(c, (cap - n) * sizeof(struct command *)))
         return UINT32_MAX;
+    grown = realloc(c->slots, cap * sizeof(struct command *));
+    if (!grown) {
+        memory_give(c, (cap - n) * sizeof(struct command *));
+        return UINT32_MAX;
+    }
     memset(grown + n, 0, (cap - n) * sizeof(struct command *));
     c->slots = grown;
     c->n_slots = cap;

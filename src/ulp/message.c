@@ -84,7 +84,7 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
     t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
     t->span = 1;
     t->rkey = invalidated(p);
-    at = (f->at - 1) % TRANSFERS;
+    at = (f->at - 1) % f->cap;
     d = deliver(f, &m);
     if (d)
         f->transfer[at].command = command_ref(&d->c);

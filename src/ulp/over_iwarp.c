@@ -43,52 +43,55 @@ struct ulp_stream {
 
 /* --- Connections ------------------------------------------------------------------------------ */
 
+static struct ulp_stream **bucket_of(struct ulp *u, const struct iwarp_conn *c)
+{
+    return &u->streams[(uint64_t)(uintptr_t)c * HASH_MULTIPLIER >> 32 & (STREAM_BUCKETS - 1)];
+}
+
 static struct ulp_stream *stream_of(struct ulp *u, const struct iwarp_conn *c)
 {
-    struct ulp_stream *s = u->streams;
+    struct ulp_stream **bucket = bucket_of(u, c), *s = *bucket;
 
     while (s && s->conn != c)
         s = s->next;
-    if (s)
+    if (s || !(s = room_new(u, sizeof *s)))
         return s;
-    s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
     s->conn = c;
-    s->next = u->streams;
-    u->streams = s;
+    s->next = *bucket;
+    *bucket = s;
     return s;
 }
 
-static void stream_free(struct ulp_stream *s, enum ulp_end why)
+static void stream_free(struct ulp *u, struct ulp_stream *s, enum ulp_end why)
 {
     if (s->c)
         ulp_conn_free(s->c, why);
     for (unsigned i = 0; i < IWARP_SIDES; i++)
-        free(s->side[i].bytes);
-    free(s);
+        room_free(u, s->side[i].bytes, s->side[i].cap);
+    room_free(u, s, sizeof *s);
 }
 
 static void on_gone(void *user, const struct iwarp_conn *c)
 {
     struct ulp *u = user;
 
-    for (struct ulp_stream **at = &u->streams; *at; at = &(*at)->next)
+    for (struct ulp_stream **at = bucket_of(u, c); *at; at = &(*at)->next)
         if ((*at)->conn == c) {
             struct ulp_stream *s = *at;
             *at = s->next;
-            stream_free(s, ULP_LEFT);
+            stream_free(u, s, ULP_LEFT);
             return;
         }
 }
 
 void ulp_streams_drop(struct ulp *u)
 {
-    while (u->streams) {
-        struct ulp_stream *s = u->streams;
-        u->streams = s->next;
-        stream_free(s, ULP_OPEN);
-    }
+    for (unsigned i = 0; i < STREAM_BUCKETS; i++)
+        while (u->streams[i]) {
+            struct ulp_stream *s = u->streams[i];
+            u->streams[i] = s->next;
+            stream_free(u, s, ULP_OPEN);
+        }
 }
 
 static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *proto, enum ulp_how how,
@@ -177,13 +180,33 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
     return (struct command *)m->command;
 }
 
-/* Keep the bytes of a segment of a SEND. */
-static void keep(struct ulp_stream *s, struct stream_side *d, const struct iwarp_unit *w)
+/* Room for the first `need` bytes of a SEND; false: there is none. */
+static bool reserve(struct ulp *u, struct stream_side *d, uint32_t need)
 {
-    uint32_t n = w->payload ? w->payload_len : 0, need, cap = d->cap ? d->cap : 4096;
+    uint32_t cap = d->cap ? d->cap : 4096;
     uint8_t *grown;
 
-    (void)s;
+    while (cap < need)
+        cap *= 2;
+    if (cap == d->cap)
+        return true;
+    if (!room_take(observer_room(u->observer), cap - d->cap, true))
+        return false;
+    grown = realloc(d->bytes, cap);
+    if (!grown) {
+        room_give(observer_room(u->observer), cap - d->cap);
+        return false;
+    }
+    d->bytes = grown;
+    d->cap = cap;
+    return true;
+}
+
+/* Keep the bytes of a segment of a SEND. */
+static void keep(struct ulp *u, struct stream_side *d, const struct iwarp_unit *w)
+{
+    uint32_t n = w->payload ? w->payload_len : 0;
+
     if (w->ddp.mo == 0 || !d->begun || d->msn != w->ddp.msn) {
         d->len = d->fpdus = 0;
         d->begun = true;
@@ -195,17 +218,9 @@ static void keep(struct ulp_stream *s, struct stream_side *d, const struct iwarp
     d->cut |= w->ddp.mo != d->len || !w->whole || d->len + (uint64_t)n > ULP_MESSAGE_MAX;
     if (d->cut || !n)
         return;
-    need = d->len + n;
-    while (cap < need)
-        cap *= 2;
-    if (cap != d->cap) {
-        grown = realloc(d->bytes, cap);
-        if (!grown) {
-            d->cut = true;
-            return;
-        }
-        d->bytes = grown;
-        d->cap = cap;
+    if (!reserve(u, d, d->len + n)) {
+        d->cut = true;
+        return;
     }
     memcpy(d->bytes + d->len, w->payload, n);
     d->len += n;
@@ -249,7 +264,7 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
         m.body = (struct ulp_body){w->payload, w->payload_len, w->body.off + MPA_LENGTH_LEN + DDP_UNTAGGED_LEN};
         d->begun = false;
     } else {
-        keep(s, d, w);
+        keep(u, d, w);
         if (!w->ddp.last)
             return NULL;
         d->begun = false;

@@ -13,26 +13,37 @@ const char *ulp_how_str(enum ulp_how h)
 
 /* --- Connections ------------------------------------------------------------------------------ */
 
+static void flow_free(struct ulp *u, struct ulp_flow *f)
+{
+    if (f)
+        room_free(u, f->transfer, f->cap * sizeof *f->transfer);
+    room_free(u, f, sizeof *f);
+}
+
 static struct ulp_flow *attach(struct ulp_conn *c, uint32_t flow, enum ulp_side side)
 {
-    struct ulp_flow *f = c->flow[side] == FLOW_NONE ? calloc(1, sizeof *f) : NULL;
+    struct ulp *u = c->ulp;
+    struct ulp_flow *f = c->flow[side] == FLOW_NONE ? room_new(u, sizeof *f) : NULL;
 
-    if (!f)
+    if (!f || !(f->transfer = room_new(u, TRANSFERS_FIRST * sizeof *f->transfer))) {
+        flow_free(u, f);
         return NULL;
+    }
+    f->cap = TRANSFERS_FIRST;
     f->conn = c;
     f->side = (uint8_t)side;
     c->flow[side] = flow;
-    c->ulp->flows[flow] = f;
-    conn_flow_at(observer_conns(c->ulp->observer), flow)->upper = c->proto->name;
+    u->flows[flow] = f;
+    conn_flow_at(observer_conns(u->observer), flow)->upper = c->proto->name;
     return f;
 }
 
 struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enum ulp_how how)
 {
-    struct ulp_conn *c = calloc(1, sizeof *c);
+    struct ulp_conn *c = room_new(u, sizeof *c);
 
-    if (!c || (proto->size && !(c->state = calloc(1, proto->size)))) {
-        free(c);
+    if (!c || (proto->size && !(c->state = room_new(u, proto->size)))) {
+        room_free(u, c, sizeof *c);
         return NULL;
     }
     c->ulp = u;
@@ -66,16 +77,17 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
             continue;
         messages_end(f);
         u->flows[c->flow[i]] = NULL;
-        free(f);
+        flow_free(u, f);
     }
     commands_flush(c, why);
     joined_free(c);
     *(c->before ? &c->before->next : &u->conns) = c->next;
     if (c->next)
         c->next->before = c->before;
+    memory_give(c, c->n_slots * sizeof(struct command *));
     free(c->slots);
-    free(c->state);
-    free(c);
+    room_free(u, c->state, c->proto->size);
+    room_free(u, c, sizeof *c);
 }
 
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why)

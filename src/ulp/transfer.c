@@ -3,8 +3,8 @@
 
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn)
 {
-    for (uint32_t i = 1; i <= TRANSFERS; i++) {
-        struct transfer *t = &f->transfer[(f->at - i) % TRANSFERS];
+    for (uint32_t i = 1; i <= f->cap; i++) {
+        struct transfer *t = &f->transfer[(f->at - i) % f->cap];
         if (!t->kind)
             return NULL;
         if (t->span ? psn_in(psn, t->psn, t->span) : psn_diff(psn, t->psn) >= 0)
@@ -13,10 +13,27 @@ struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn)
     return NULL;
 }
 
+/* Remember twice as many, if there is room. The latest one stands at the end, and is followed by none. */
+static void grow(struct ulp_flow *f)
+{
+    struct ulp *u = f->conn->ulp;
+    struct transfer *more = room_new(u, 2 * f->cap * sizeof *more);
+
+    if (!more)
+        return;
+    memcpy(more, f->transfer, f->cap * sizeof *more);
+    room_free(u, f->transfer, f->cap * sizeof *more);
+    f->transfer = more;
+    f->cap *= 2;
+}
+
 struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn)
 {
-    struct transfer *t = &f->transfer[f->at++ % TRANSFERS];
+    struct transfer *t;
 
+    if (f->at == f->cap && f->cap < TRANSFERS)
+        grow(f);
+    t = &f->transfer[f->at++ % f->cap];
     *t = (struct transfer){.kind = (uint8_t)kind, .psn = psn, .span = 1};
     return t;
 }

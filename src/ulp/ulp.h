@@ -12,7 +12,9 @@
  * Bounds: a message of more than ULP_MESSAGE_MAX bytes is decoded up to there. A connection has at most
  * ULP_COMMANDS_MAX commands (the oldest is given up), each with ULP_SEGMENTS_MAX pieces of memory and ULP_DATA_MAX
  * bytes of data that are kept to be decoded; all of that and the messages under way
- * take at most ULP_CONN_BYTES, which count in the observer's room. */
+ * take at most ULP_CONN_BYTES. These bytes, the connections themselves and what is remembered of their packets count in
+ * the observer's room, half of --memory: where it is full, no connection begins to be decoded and no command is kept.
+ * TCP streams have bounds of their own (src/iwarp/iwarp.h). */
 #ifndef RDMATRACE_ULP_ULP_H
 #define RDMATRACE_ULP_ULP_H
 

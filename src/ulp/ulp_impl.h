@@ -5,10 +5,12 @@
 #include "src/ulp/cover.h"
 #include "src/ulp/proto.h"
 
-#define KEPT_COMPLETED 64  /* completed commands of a connection that retransmissions may still belong to */
-#define BUCKETS        256 /* of commands by key, and of memory by R_Key; a power of two */
-#define TRANSFERS      512 /* latest messages, WRITEs and READs of a flow; a power of two */
-#define ASSEMBLIES     2   /* messages of several packets of a flow that are kept */
+#define KEPT_COMPLETED  64   /* completed commands of a connection that retransmissions may still belong to */
+#define BUCKETS         256  /* of commands by key, and of memory by R_Key; a power of two */
+#define STREAM_BUCKETS  1024 /* of iWARP connections; a power of two */
+#define TRANSFERS       512  /* latest messages, WRITEs and READs of a flow; a power of two */
+#define TRANSFERS_FIRST 16   /* likewise at first */
+#define ASSEMBLIES      2    /* messages of several packets of a flow that are kept */
 
 struct command;
 
@@ -113,8 +115,9 @@ struct transfer {
 struct ulp_flow {
     struct ulp_conn *conn;
     uint8_t side; /* enum ulp_side */
-    uint32_t at;  /* transfer[at % TRANSFERS] is the oldest */
-    struct transfer transfer[TRANSFERS];
+    uint32_t at;  /* transfer[at % cap] is the oldest, once `at` is larger than `cap` */
+    uint32_t cap; /* a power of two, up to TRANSFERS */
+    struct transfer *transfer;
     struct assembly assembly[ASSEMBLIES];
     uint32_t next_assembly;
 };
@@ -140,7 +143,7 @@ struct ulp {
     struct ulp_flow **flows; /* observer_flows() */
     struct guess *guesses;   /* likewise */
     struct ulp_conn *conns;
-    struct ulp_stream *streams;
+    struct ulp_stream *streams[STREAM_BUCKETS]; /* by their connections */
     uint64_t numbers;
     struct ulp_refusal refused; /* the latest that no command's memory explains */
     struct ulp_sums sums;
@@ -153,6 +156,9 @@ struct ulp {
 
 /* --- command.c -------------------------------------------------------------------------------- */
 
+/* `n` zeroed bytes, counted in the observer's room; NULL: there is none. room_free() releases them. */
+void *room_new(struct ulp *u, size_t n);
+void room_free(struct ulp *u, void *p, size_t n);
 /* Whether the connection may take `n` more bytes, which are then counted, also in the observer's room. */
 bool memory_take(struct ulp_conn *c, uint64_t n);
 /* They are free again. */
