@@ -57,11 +57,16 @@ static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
     cell_number(t, "asked_bytes_from_client", c->requested[ULP_FROM_CLIENT], true);
 }
 
-/* What of its memory was refused; nothing if nothing was. */
-static void put_refusal(struct buf *b, const struct ulp_command *c)
+/* What of its memory was refused: null if nothing was. */
+static void give_refusal(const struct cell_to *t, const struct ulp_command *c)
 {
+    struct buf text = {0};
+
     if (c->naks)
-        ulp_refusal_text(b, &c->refusal);
+        ulp_refusal_text(&text, &c->refusal);
+    cell_text(t, "refused_for", c->naks ? ulp_fault_str((enum ulp_fault)c->refusal.fault) : NULL);
+    cell_text(t, "refused", c->naks ? buf_str(&text) : NULL);
+    buf_free(&text);
 }
 
 void command_cells(const struct command_row *q, cell_take *take, void *user)
@@ -94,8 +99,7 @@ void command_cells(const struct command_row *q, cell_take *take, void *user)
     cell_number(&t, "retransmitted_packets", c->again, true);
     cell_number(&t, "remote_access_errors", c->naks, true);
     cell_number(&t, "refused_frame", c->refusal.frame, c->naks != 0);
-    cell_text(&t, "refused_for", ulp_fault_str((enum ulp_fault)c->refusal.fault));
-    GIVE_PUT(&t, "refused", put_refusal, c);
+    give_refusal(&t, c);
 }
 
 void command_columns(cell_take *take, void *user)

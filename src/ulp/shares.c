@@ -1,9 +1,9 @@
 /* layer 2b (ulp): whose time the latency of a command was: the server's, the client's, the network's.
  *
- *     client ──command──────────────> tap ───────────────> server      way to the server and back: network
- *            <──────────────READ───── tap <───────────────             what is left of it: server
- *            ──READ response────────> tap ───────────────>             way to the client and back: network; client
- *            <─────────────response── tap <───────────────             again the server's way, and the server
+ *     client --command--------------> tap --------------> server      way to the server and back: network;
+ *            <-----------------READ-- tap <--------------             what is left of it: server
+ *            --READ response--------> tap -------------->             way to the client and back: network; client
+ *            <-------------response-- tap <--------------             again the server's way, and the server
  *
  * Between two packets of the same end nobody waits for the network. */
 #include "src/conn/go_back.h"
