@@ -170,7 +170,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
  * them. */
 static int subscribe_requests(struct job *job)
 {
-    const struct meter_opts o = {.work = {job, on_work_packet, on_over}};
+    const struct meter_opts o = {.work = {job, on_work_packet, on_over}, .no_latency = true};
     struct timeline *t = timeline_of(job->t.observer);
 
     job->parts = t ? request_parts_new(t) : NULL;

@@ -8,8 +8,10 @@
 
 static void side_free(struct side *s)
 {
-    if (s)
-        wqe_ring_free(&s->ring);
+    if (!s)
+        return;
+    wqe_ring_free(&s->ring);
+    free(s->times);
     free(s);
 }
 
@@ -137,9 +139,13 @@ static struct side *side_of(struct meter *m, uint32_t flow)
     if (LIKELY(s != NULL))
         return s;
     s = calloc(1, sizeof *s);
-    if (s && !wqe_ring_init(&s->ring)) {
+    if (!s)
+        return NULL;
+    s->times = m->o.no_latency ? NULL : calloc(1, sizeof *s->times);
+    if ((!s->times && !m->o.no_latency) || !wqe_ring_init(&s->ring)) {
+        free(s->times);
         free(s);
-        s = NULL;
+        return NULL;
     }
     m->sides[flow] = s;
     return s;
@@ -199,8 +205,8 @@ static void count_acknowledge(struct meter_row *r, struct side *s, struct req_di
             lower(&r->credits_min, aeth_credits(code));
             raise(&r->credits_max, aeth_credits(code));
         }
-        if (sent && p->frame->ts >= sent->ts)
-            hist_add(&s->ack_latency, p->frame->ts - sent->ts);
+        if (sent && s->times && p->frame->ts >= sent->ts)
+            hist_add(&s->times->ack, p->frame->ts - sent->ts);
         break;
     case AETH_RNR:
         r->c.rnr_naks++;

@@ -126,6 +126,7 @@ struct meter_opts {
     const char *const *files; /* names of the capture files, by frame.file; NULL: none */
     struct wqe_user work;     /* work.over and work.packet may be NULL */
     void *user;               /* of tick */
+    bool no_latency;          /* rows tell no latencies: a connection takes a third of the memory */
 };
 
 struct meter;

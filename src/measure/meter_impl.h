@@ -14,9 +14,14 @@
 
 #define ACTIVE_MAX(m) ((size_t)(m)->flows + METER_UD)
 
+/* Latencies of completed messages, and of ACKs. */
+struct side_times {
+    struct hist message, ack;
+};
+
 /* State of rows with requests. */
 struct side {
-    struct hist latency, ack_latency;
+    struct side_times *times; /* NULL with meter_opts.no_latency */
     struct wqe_ring ring;
 };
 

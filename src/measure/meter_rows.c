@@ -88,8 +88,8 @@ void row_work(struct meter_row *r, struct side *s, const struct wqe *w)
         r->good_last = r->have_good && r->good_last > end ? r->good_last : end;
         r->have_good = true;
     }
-    if (ok && w->begun && s)
-        hist_add(&s->latency, w->done - w->start);
+    if (ok && w->begun && s && s->times)
+        hist_add(&s->times->message, w->done - w->start);
 }
 
 /* bits per second */
@@ -100,8 +100,8 @@ static uint64_t rate_of(uint64_t bytes, ns_t time)
 
 void row_finish(struct meter_row *r, const struct side *s)
 {
-    r->latency = row_times(s ? &s->latency : NULL);
-    r->ack_latency = row_times(s ? &s->ack_latency : NULL);
+    r->latency = row_times(s && s->times ? &s->times->message : NULL);
+    r->ack_latency = row_times(s && s->times ? &s->times->ack : NULL);
     if (r->have_good && r->good_last > r->good_first)
         r->goodput = rate_of(r->message_bytes, r->good_last - r->good_first);
     if (r->acks)
@@ -291,6 +291,7 @@ static uint32_t flow_of(const struct meter *m, const struct meter_row *r)
 struct so_far {
     struct meter_row *row;
     struct side side;
+    struct side_times times;
 };
 
 static void on_over_so_far(void *user, const struct wqe *w, uint32_t flow)
@@ -310,7 +311,12 @@ static void finish_so_far(struct meter *m, uint32_t flow, struct meter_row *to)
     struct wqe_env e = meter_env(m, flow);
 
     if (s) {
-        *s = (struct so_far){to, *now};
+        s->row = to;
+        s->side = *now;
+        if (now->times) {
+            s->times = *now->times;
+            s->side.times = &s->times;
+        }
         e.user = &over;
         if (wqe_ring_copy(&s->side.ring, &now->ring))
             wqe_flush(&s->side.ring, &e, WQE_CAPTURE_ENDS, m->t.last);
