@@ -4,6 +4,7 @@
 #include "dissect/pkt.h"
 #include "program.h"
 #include "src/export/packet_rows.h"
+#include "src/export/split_rows.h"
 #include "src/export/store.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@ struct export
 {
     struct store *s;
     struct packet_rows *packets;
-    struct store_table *flow, *flow_time, *request, *request_time, *command, *finding, *incident, *evidence;
+    struct split_rows *requests;
+    struct store_table *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence;
     const char *const *files; /* names of the captures */
     uint64_t flows;           /* rows so far */
     struct buf text;          /* of the value at hand */
@@ -39,7 +41,6 @@ static const struct store_column opcode_columns[] = {INTEGER("opcode"), TEXT("na
 static const struct store_column rule_columns[] = {TEXT("rule"), TEXT("severity"), TEXT("meaning"), TEXT("source")};
 static const struct store_column cause_columns[] = {TEXT("cause"), TEXT("meaning"), TEXT("next")};
 static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("state"), INTEGER("time_ns")};
-static const struct store_column request_time_columns[] = {INTEGER("request"), TEXT("state"), INTEGER("time_ns")};
 static const struct store_column evidence_columns[] = {
     TEXT("of"), INTEGER("number"), TEXT("role"), INTEGER("file"), INTEGER("frame"),
 };
@@ -90,15 +91,43 @@ static void add_other(struct cell_columns *k, struct store_column c)
     k->of[k->n++] = c;
 }
 
+/* Of a work request what others of its flow have, too. */
+static const char *const request_common[] = {
+    "file",    "interface", "tap",    "connection", "source", "source_qpn", "destination", "destination_qpn",
+    "service", "operation", "status", "reason",     NULL};
+
+static void request_cells(const void *row, cell_take *take, void *user)
+{
+    if (row)
+        wqe_cells(row, take, user);
+    else
+        wqe_columns(take, user);
+}
+
+/* A row for each work request, with a column for each state, and what shows it as request_time. */
+static void create_request_states(struct export *x)
+{
+    struct store_column columns[TIME_STATES + 1] = {INTEGER("request")};
+    const char *sep = "CREATE VIEW request_time AS";
+
+    x->text.len = 0;
+    for (unsigned i = 0; i < TIME_STATES; i++) {
+        const char *name = time_state_str((enum time_state)i);
+        columns[i + 1] = (struct store_column)INTEGER(name);
+        buf_printf(&x->text, "%s SELECT request, '%s' AS state, \"%s\" AS time_ns FROM request_states WHERE \"%s\" > 0",
+                   sep, name, name, name);
+        sep = " UNION ALL";
+    }
+    x->request_states = TABLE(x, "request_states", columns, "request");
+    store_sql(x->s, buf_str(&x->text));
+}
+
 /* The tables of what the other commands print: the names of the columns are those of JSON and CSV. */
 static void create_measures(struct export *x)
 {
     static const struct meter_row none;
     struct cell_columns k = {.n = 0};
 
-    wqe_columns(add_column, &k);
-    x->request = cells_table(x, "request", &k, "number");
-    k.n = 0;
     add_other(&k, (struct store_column)INTEGER("flow"));
     row_cells(&none, add_column, &k);
     x->flow = cells_table(x, "flow", &k, "flow");
@@ -113,7 +142,7 @@ static void create_measures(struct export *x)
     incident_columns(add_column, &k);
     add_other(&k, (struct store_column)INTEGER("shown"));
     x->incident = cells_table(x, "incident", &k, "number");
-    x->request_time = TABLE(x, "request_time", request_time_columns, "request, state");
+    create_request_states(x);
     x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
 }
 
@@ -189,6 +218,11 @@ struct export *export_new(const char *path, const char *const *files, size_t n)
         export_free(x);
         return NULL;
     }
+    x->requests = split_rows_new(x->s, "request", request_cells, request_common);
+    if (!x->requests) {
+        export_free(x);
+        return NULL;
+    }
     x->evidence = TABLE(x, "evidence", evidence_columns, NULL);
     create_measures(x);
     return x;
@@ -200,6 +234,7 @@ void export_free(struct export *x)
         return;
     store_free(x->s);
     packet_rows_free(x->packets);
+    split_rows_free(x->requests);
     buf_free(&x->text);
     free(x);
 }
@@ -239,7 +274,7 @@ void export_packet(struct export *x, const struct export_packet *e)
 
 /* --- Measurements ----------------------------------------------------------------------------- */
 
-/* The states in which a flow or work request spent time. */
+/* The states in which a flow spent time. */
 static void put_states(struct store_table *t, uint64_t number, const ns_t states[TIME_STATES])
 {
     for (unsigned i = 0; i < TIME_STATES; i++)
@@ -253,10 +288,13 @@ static void put_states(struct store_table *t, uint64_t number, const ns_t states
 
 void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES])
 {
-    wqe_cells(q, put_cell, x->request);
-    store_insert(x->request);
-    if (states)
-        put_states(x->request_time, q->w->id, states);
+    split_rows_put(x->requests, q);
+    if (!states)
+        return;
+    store_number(x->request_states, q->w->id);
+    for (unsigned i = 0; i < TIME_STATES; i++)
+        store_if(x->request_states, states[i] > 0, (uint64_t)states[i]);
+    store_insert(x->request_states);
 }
 
 void export_command(struct export *x, const struct command_row *q)
@@ -336,7 +374,7 @@ void export_incidents(struct export *x, struct explainer *e, uint32_t conn)
 
 void export_renumber(struct export *x, uint32_t number, uint32_t now)
 {
-    static const char *const tables[] = {"request", "command"};
+    static const char *const tables[] = {"request_kind", "command"};
 
     packet_rows_renumber(x->packets, number, now);
     x->text.len = 0;
@@ -348,7 +386,7 @@ void export_renumber(struct export *x, uint32_t number, uint32_t now)
 bool export_end(struct export *x)
 {
     store_sql(x->s,
-              "CREATE INDEX request_connection ON request(connection, start_ns);"
+              "CREATE INDEX request_row_kind ON request_row(kind, start_ns);"
               "CREATE INDEX command_connection ON command(connection, start_ns);"
               "CREATE INDEX flow_connection ON flow(connection);"
               "CREATE INDEX evidence_of ON evidence(of, number);"

@@ -12,7 +12,7 @@
 #include "src/findings/findings.h"
 #include "src/measure/wqe_print.h"
 
-#define EXPORT_VERSION  "1"       /* of the tables: PRAGMA user_version */
+#define EXPORT_VERSION  "2"       /* of the tables: PRAGMA user_version */
 #define EXPORT_INTERVAL NS_PER_MS /* of rates, unless another is asked for */
 
 /* Bits per second of `bytes` in `interval` ns. */
