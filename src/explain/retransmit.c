@@ -8,6 +8,9 @@
 #define SHORTEST_TIMER 1 /* code of the shortest ACK timeout */
 /* a response may be on its way to the requester, and its retransmission on the way to the tap, for so long */
 #define SHORT_LOOP (100 * NS_PER_US)
+/* a wait after an RNR NAK is a long one: so many times the RNR timer, and longer than it by so much */
+#define RNR_LONG_TIMES 2
+#define RNR_LONG_LEAST (200 * NS_PER_US)
 
 /* The incident about a reordered packet that explains this retransmission: the responder dropped the packets that had
  * overtaken it, and NAKed it. NULL: none. */
@@ -303,14 +306,37 @@ static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t
                          : SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
 }
 
+/* The requester waited longer than the RNR timer demands: how much, in all. */
+static void note_long_wait(struct incident *st, ns_t waited, ns_t demanded)
+{
+    struct fact *f = st->facts, *end = f + st->n_facts;
+
+    if (waited < RNR_LONG_TIMES * demanded || waited - demanded < RNR_LONG_LEAST)
+        return;
+    while (f < end && f->sentence != SENTENCE_RNR_LONG)
+        f++;
+    if (f == end)
+        incident_add(st, SAY(RNR_LONG));
+    if (f == st->facts + st->n_facts) /* no room */
+        return;
+    f->n++;
+    f->time += waited;
+    f->time2 += demanded;
+    f->time3 = f->time - f->time2;
+}
+
 /* The retry after an RNR NAK came far later than the RNR timer. */
 static void report_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts, timer;
     struct incident *st = incident_at(x, t->hypotheses.rnr);
 
-    if (!st || !retries_outlast_rnr(e->h, now))
+    if (!st)
         return;
+    if (!retries_outlast_rnr(e->h, now)) {
+        note_long_wait(st, waited, rnr_time(aeth_value(e->h->rnr.syndrome)));
+        return;
+    }
     timer = retries_timer_of_rnr(e->h, e->h->timeout, now);
     if (timer) {
         report_lost_rnr_nak(x, e, waited, timer);
