@@ -16,7 +16,7 @@ SOAK_CONVERSATIONS ?= 1000000
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(WERROR),-Werror) $(SANFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -D_GNU_SOURCE -Iinclude -I.
 CURSES  := $(or $(shell pkg-config --libs ncursesw 2>/dev/null),-lncursesw -ltinfo)
-LIBS     = -Wl,--as-needed -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lsqlite3 -lsodium -ljansson -lxdp -lbpf $(CURSES) -lm
+LIBS     = -Wl,--as-needed -lpcap -lnet -ldeflate -lisal -lz -lzstd -lpcre2-8 -lsqlite3 -lsodium -ljansson -lxdp -lbpf $(CURSES) -lm -pthread
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 BASE  := $(wildcard src/base/*.c)

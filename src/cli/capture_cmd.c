@@ -7,6 +7,7 @@
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
 #include "src/conn/annotate.h"
+#include "src/cores/cores.h"
 #include "src/filter/filter.h"
 #include "src/show/anonymize.h"
 #include "tokens.h"
@@ -87,6 +88,8 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
         cmd->help(&t->out);
         t->answered = true;
         return EXIT_OK;
+    case 'j':
+        return cli_cores_option(arg, &t->cores);
     case TRACE_KEY_PAIR:
         return parse_pair(t, arg);
     case TRACE_KEY_UDP_PORT:
@@ -145,34 +148,31 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-static void deliver(const struct trace_cmd *cmd, struct trace *t, const struct frame *f)
+static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
 {
-    struct pkt p;
     struct frame anonymous;
     bool match;
 
     t->frames++;
-    pkt_decode(&p, f, &t->decode);
     if (t->anonymizer) {
-        anonymize(t->anonymizer, &p, &t->decode, &anonymous);
-        pkt_decode(&p, &anonymous, &t->decode);
+        anonymize(t->anonymizer, p, &t->decode, &anonymous);
+        pkt_decode(p, &anonymous, &t->decode);
     }
-    networks_apply(t->first.networks, &p);
-    longest_note(&t->first.longest, &p);
+    networks_apply(t->first.networks, p);
     if (t->context) {
-        t->decoded = p.n_layers;
-        context_note(t->context, &p);
+        t->decoded = p->n_layers;
+        context_note(t->context, p);
     }
-    frame_times_see(&t->times, &p);
+    frame_times_see(&t->times, p);
     if (t->streams)
-        streams_see(t->streams, &p);
-    match = !t->filter || filter_match(t->filter, &p);
+        streams_see(t->streams, p);
+    match = !t->filter || filter_match(t->filter, p);
     if (match)
-        frame_times_display(&t->times, &p);
+        frame_times_display(&t->times, p);
     if (cmd->packet)
-        cmd->packet(t, &p, match);
+        cmd->packet(t, p, match);
     if (t->observer)
-        (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, &p);
+        (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, p);
 }
 
 static void flush_now(struct trace *t)
@@ -195,28 +195,46 @@ void trace_flush(struct trace *t)
         flush_now(t);
 }
 
-/* A live capture waits for frames: those of the window are all that came. */
-struct waiting {
+/* The frames of the files in their order, and the packets made of them. */
+struct input {
     const struct trace_cmd *cmd;
     struct trace *t;
-    struct window *w;
+    struct cap_merge *m;
+    struct window *w; /* sorts the frames by time */
+    struct cores *cores;
+    bool as_one; /* one thread reads, dissects and analyses */
+    /* Of the thread that reads, which uses nothing that the others write for each packet: a cache line that two
+     * threads write costs each of them more than the packet. */
+    struct reading {
+        _Alignas(64) struct cap_merge *m;
+        struct window *w;
+        struct input *as_one; /* NULL: another thread takes the packets */
+        struct joins joins;
+        uint64_t most;  /* frames, at most */
+        uint64_t read;  /* frames */
+        bool own;       /* a frame is overwritten by the next one */
+        bool ended;     /* there are no more frames but those of the window */
+        bool no_memory; /* of the window */
+        char apart[64];
+    } reading;
 };
 
-static void drain(const struct trace_cmd *cmd, struct trace *t, struct window *w)
+/* A live capture waits for frames: those of the window are all that came. */
+static void drain(struct input *i)
 {
     const struct frame *out;
 
-    while (!t->enough && (out = window_get(w)))
-        deliver(cmd, t, out);
+    while (!i->t->enough && (out = window_get(i->w)))
+        deliver(i->cmd, i->t, cores_dissect(i->cores, out));
 }
 
 static bool on_waiting(void *user)
 {
-    const struct waiting *i = user;
+    struct input *i = user;
 
     if (!i->cmd->idle && !i->t->ndjson)
         return false;
-    drain(i->cmd, i->t, i->w);
+    drain(i);
     if (i->t->ndjson && i->t->out.len)
         flush_now(i->t);
     if (i->cmd->idle)
@@ -229,7 +247,7 @@ static bool on_waiting(void *user)
 /* The same for a pipe. */
 static bool on_pipe_waiting(void *user)
 {
-    const struct waiting *i = user;
+    const struct input *i = user;
 
     on_waiting(user);
     return !i->t->enough;
@@ -242,27 +260,75 @@ static bool wait_for_pipe(void *user)
     return cli_pipe_waits();
 }
 
-/* Deliver all frames through the window, which sorts them by time. */
-static int read_frames(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
+/* Put the next frame of the files into the window; without one, reading has ended. */
+static void put_next(struct reading *r)
 {
-    const struct frame *out;
+    struct input *one = r->as_one;
     struct frame f;
-    uint64_t read = 0;
-    bool ok = true;
 
-    while (ok && !t->enough && (!t->stop.packets || read++ < t->stop.packets) && cap_merge_next(m, &f) > 0) {
-        joins_apply(&t->joins, &f);
-        longest_apply(&t->first.longest, &f);
-        ok = window_put(w, &f);
-        if (cmd->expect)
-            cmd->expect(t, &f);
-        if (t->iface)
-            window_own(w); /* the frame is overwritten by the next one */
-        while (!t->enough && window_full(w) && (out = window_get(w)))
-            deliver(cmd, t, out);
-    }
-    drain(cmd, t, w);
-    return ok ? EXIT_OK : cli_error("out of memory");
+    r->ended = (one && one->t->enough) || r->read == r->most || cap_merge_next(r->m, &f) <= 0;
+    if (r->ended)
+        return;
+    r->read++;
+    joins_apply(&r->joins, &f);
+    r->no_memory = r->ended = !window_put(r->w, &f);
+    if (one && one->cmd->expect)
+        one->cmd->expect(one->t, &f);
+    if (r->own)
+        window_own(r->w);
+}
+
+/* The next frame in the order of time. */
+static bool read_frame(void *user, struct frame *f, uint32_t *tag)
+{
+    struct reading *r = user;
+    const struct frame *out;
+
+    (void)tag;
+    while (!r->ended && !window_full(r->w))
+        put_next(r);
+    out = window_get(r->w);
+    if (out)
+        *f = *out;
+    return out != NULL;
+}
+
+static void on_ahead(void *user, const struct frame *f)
+{
+    const struct input *i = user;
+
+    i->cmd->expect(i->t, f);
+}
+
+/* Deliver all frames. */
+static int read_frames(struct input *i)
+{
+    struct trace *t = i->t;
+    const struct cores_opts o = {.threads = i->as_one  ? 1
+                                            : t->cores ? t->cores
+                                                       : cores_there(),
+                                 .at_once = t->cores != 0,
+                                 .decode = t->decode,
+                                 .longest = t->first.longest,
+                                 .read = read_frame,
+                                 .reader = &i->reading,
+                                 .ahead = i->cmd->expect ? on_ahead : NULL,
+                                 .user = i};
+    struct pkt *p;
+
+    i->reading = (struct reading){.m = i->m,
+                                  .w = i->w,
+                                  .as_one = i->as_one ? i : NULL,
+                                  .joins = t->joins,
+                                  .most = t->stop.packets ? t->stop.packets : UINT64_MAX,
+                                  .own = t->iface != NULL};
+    i->cores = cores_new(&o);
+    if (!i->cores)
+        return cli_error("out of memory");
+    while (!t->enough && (p = cores_next(i->cores)))
+        deliver(i->cmd, t, p);
+    cores_free(i->cores);
+    return i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
 }
 
 /* Packets that the interfaces of a file dropped, as the file states. */
@@ -282,9 +348,12 @@ static void files_moving(void *window)
 }
 
 /* Deliver all frames of the open files, then the drops that the files state. */
-static int read_files(const struct trace_cmd *cmd, struct trace *t, struct cap_merge *m, struct window *w)
+static int read_files(struct input *in)
 {
-    int status = read_frames(cmd, t, m, w);
+    const struct trace_cmd *cmd = in->cmd;
+    struct trace *t = in->t;
+    struct cap_merge *m = in->m;
+    int status = read_frames(in);
 
     t->ifaces = 1;
     for (size_t i = 0; i < cap_merge_count(m); i++) {
@@ -398,8 +467,9 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
 }
 
 /* Open the live capture or the files. EXIT_OK, or EXIT_BAD after a message. */
-static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
+static int open_input(struct input *i)
 {
+    struct trace *t = i->t;
     const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
     const struct cap_opts opts = {.moving = files_moving,
                                   .user = i->w,
@@ -409,10 +479,10 @@ static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
     struct cap_error err;
 
     if (t->iface)
-        return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, m);
+        return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, &i->m);
     if (!i->cmd->pipes)
         cli_pipe_open(t->files, t->n_files);
-    if (cap_merge_open(m, t->files, t->n_files, &opts, &err) < 0)
+    if (cap_merge_open(&i->m, t->files, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);
     return EXIT_OK;
@@ -422,16 +492,15 @@ static int open_input(struct trace *t, struct waiting *i, struct cap_merge **m)
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
-    struct waiting waiting = {cmd, t, w};
-    struct cap_merge *m;
+    struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || t->cores == 1};
     int status, end = EXIT_BAD;
 
-    if (open_input(t, &waiting, &m) != EXIT_OK) {
+    if (open_input(&in) != EXIT_OK) {
         t->out.len = 0;
         return EXIT_BAD;
     }
-    t->in = m;
-    status = read_files(cmd, t, m, w);
+    t->in = in.m;
+    status = read_files(&in);
     if (t->failed && !t->frames)
         t->out.len = 0;
     else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
@@ -440,10 +509,10 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
         report_notes(t, conns_of(cmd, t));
     if (!t->silent)
-        status = report_file_errors(m, status);
+        status = report_file_errors(in.m, status);
     if (t->live)
         cli_live_report(t->live, t->ring ? t->ring : CLI_LIVE_BUFFER);
-    cap_merge_close(m);
+    cap_merge_close(in.m);
     return status;
 }
 

@@ -43,6 +43,11 @@
         'Y', "display-filter", "FILTER", what " only packets that match this display filter (rdmatrace-filter(7))"     \
     }
 /* Row of an option that a command may have. */
+#define TRACE_CORES                                                                                                    \
+    {                                                                                                                  \
+        'j', "cores", "N", CORES_HELP                                                                                  \
+    }
+/* Row of an option that a command may have. */
 #define TRACE_ANONYMIZE                                                                                                \
     {                                                                                                                  \
         TRACE_KEY_ANONYMIZE, "anonymize", "[=KEY]",                                                                    \
@@ -79,6 +84,7 @@ struct trace {
     bool ndjson;      /* -T ndjson: what the command writes as JSON leaves as lines */
     unsigned decoded; /* with `notes`: layers of the packet at hand that pkt_decode() made */
     bool enough;      /* set by the command: no more frames are read, then end() is called */
+    unsigned cores;   /* -j: threads; 0: not given, as many as there are processors */
     uint32_t ring;    /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
     struct cap *live;

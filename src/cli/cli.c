@@ -6,6 +6,7 @@
 
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
+#include "src/cores/cores.h"
 
 #include "clock.h"
 
@@ -50,6 +51,16 @@ int cli_conn_option(const char *arg, uint32_t *conn)
     if (!opt_number(arg, 1, UINT32_MAX, &v))
         return cli_error("--conn %s: expected the number of a connection", arg);
     *conn = (uint32_t)v;
+    return EXIT_OK;
+}
+
+int cli_cores_option(const char *arg, unsigned *cores)
+{
+    uint64_t n;
+
+    if (!opt_number(arg, 1, CORES_MAX, &n))
+        return cli_error("-j %s: expected a number of threads from 1 to %d", arg, CORES_MAX);
+    *cores = (unsigned)n;
     return EXIT_OK;
 }
 

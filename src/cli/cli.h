@@ -48,6 +48,12 @@ int cli_conn_option(const char *arg, uint32_t *conn);
 /* The message that there is no connection `conn`. Returns EXIT_BAD. */
 int cli_no_conn(uint32_t conn);
 
+/* -j: its help, and its argument: into *cores a number of threads. EXIT_OK, or EXIT_BAD after a message. */
+#define CORES_HELP                                                                                                     \
+    "read and dissect with N threads, 1 to 256 (as many as there are processors); what is printed does\n"              \
+    "not depend on it"
+int cli_cores_option(const char *arg, unsigned *cores);
+
 /* Row of the option --color, which commands with coloured text have, and its argument: into *color whether to colour.
  * EXIT_OK, or EXIT_BAD after a message. */
 #define KEY_COLOR 2000

@@ -6,6 +6,7 @@
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {'T', "format", "FORMAT", "text (default) or json"},
     TRACE_OPTIONS_END,
 };

@@ -28,6 +28,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {KEY_PROFILE, "profile", "PROFILE",
      "strict (default), rxe (habits of Linux soft-RoCE) or nv (out-of-order placement,\n"
      "adaptive retransmission)"},

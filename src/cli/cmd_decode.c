@@ -57,6 +57,7 @@ static const struct opt_def defs[] = {
      "shown before, e epoch, a or ad local time, u or ud UTC"},
     {'n', "no-names", NULL, "do not look up names (never done: accepted for tshark's sake)"},
     {'l', "line-buffered", NULL, "write the output of each packet at once, as a live capture always does"},
+    {'j', "cores", "N", CORES_HELP},
     {'q', "quiet", NULL, "decode and verify, print only a summary"},
     {KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},
     {KEY_RD, "rd", NULL, "read opcodes 0x40-0x5f as reliable datagram"},
@@ -79,7 +80,6 @@ static const struct opt_foreign foreign[] = {
     {'R', "tshark", "-Y filters"},
     {'F', "tshark", "-w FILE.pcap writes pcap, any other name pcapng"},
     {'N', "tshark", "names are never looked up: leave it out"},
-    {'j', "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
     {'J', "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
     {'Q', "tshark", "-q prints a summary only"},
     {0, NULL, NULL},
@@ -279,6 +279,8 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         r = parse_number("-c", arg, 1, UINT64_MAX, &v);
         job->count = v;
         break;
+    case 'j':
+        return cli_cores_option(arg, &job->cores);
     case 'q':
         job->quiet = true;
         break;

@@ -16,6 +16,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {KEY_TOLERANCE, "tolerance", "PERCENT", "how much a value of B may differ from that of A (10)"},
     {KEY_MATCH, "match", "HOW",
      "which directions are compared: those between the same addresses (addresses), the first with\n"
@@ -140,6 +141,7 @@ static int read_first(const struct trace *t, const char **file, struct diff_side
     f->reading.side = side;
     f->selected = t->conn;
     f->t.memory = t->memory;
+    f->t.cores = t->cores;
     f->t.joins = t->joins;
     f->t.n_pairs = t->n_pairs;
     memcpy(f->t.pairs, t->pairs, sizeof f->t.pairs);

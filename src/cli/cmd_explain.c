@@ -33,6 +33,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {'Y', "display-filter", "FILTER", "only connections with a packet that matches this display filter"},
     {KEY_SINCE, "since", "TIME", "only what lasts until TIME, written as -t prints it"},
     {KEY_UNTIL, "until", "TIME", "only what begins before TIME"},

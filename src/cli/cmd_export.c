@@ -17,6 +17,7 @@ enum { KEY_SQLITE = 256, KEY_PERFETTO, KEY_CSV, KEY_INTERVAL };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     TRACE_FILTER("write"),
     {KEY_SQLITE, "sqlite", "FILE", "write the database FILE; what it held before is replaced"},
     {KEY_PERFETTO, "perfetto", "FILE", "write the trace FILE for ui.perfetto.dev"},

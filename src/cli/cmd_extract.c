@@ -14,6 +14,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {'o', "output", "DIR", "write the files into this directory, which is made if it does not exist"},
     {KEY_MESSAGE, "message", NULL, "a file for each SEND, WRITE and READ (default)"},
     {KEY_REGION, "region", NULL,

@@ -19,6 +19,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     TRACE_FILTER("measure"),
     {KEY_SORT, "sort", "FIELD",
      "order by this field, largest first: a name of -T csv, such as bytes, goodput_bps or\n"

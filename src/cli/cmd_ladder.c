@@ -24,6 +24,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     TRACE_FILTER("draw"),
     {KEY_AROUND, "around", "FRAME",
      "draw the place of this frame: as many lines as the terminal has, or 20 before it and\n"

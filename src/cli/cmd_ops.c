@@ -19,6 +19,7 @@ enum {
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     TRACE_FILTER("take"),
     {KEY_FOLLOW, "follow", "N", "show work request N with all its packets"},
     {KEY_WHY, "why", "N", "say where the time of work request N went"},

@@ -19,6 +19,7 @@ enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
+    TRACE_CORES,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
     {KEY_FROM, "from", "RESULTS",
      "without captures: the page of what explain, all or `rdmagen conformance` printed with -T json to a file; score "
@@ -123,6 +124,7 @@ static int first_pass(const struct trace *t, const char **files, size_t n, uint3
     s->report = report;
     s->selected = conn;
     s->t.memory = t->memory;
+    s->t.cores = t->cores;
     s->t.joins = t->joins;
     s->t.anonymizer = t->anonymizer;
     s->t.n_pairs = t->n_pairs;

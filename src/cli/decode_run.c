@@ -11,6 +11,7 @@
 #include "src/cli/first_frames.h"
 #include "src/cli/found.h"
 #include "src/conn/annotate.h"
+#include "src/cores/cores.h"
 #include "src/filter/filter.h"
 #include "src/show/anonymize.h"
 #include "src/show/summary.h"
@@ -43,10 +44,8 @@ struct run {
     struct printer printer;
     struct summary summary;
     struct buf text;
-    struct first_frames first; /* what was learnt of the first frames, and of frames since */
-    uint64_t n;                /* frames read */
-    uint16_t digits_file;
-    uint32_t digits_iface;
+    struct first_frames first; /* what was learnt of the first frames */
+    struct cores *cores;
     /* -l, or standard output is a terminal: flush after each packet; the output of a live capture is written whenever
      * it waits */
     bool flush_each;
@@ -55,7 +54,14 @@ struct run {
     bool found;    /* a packet matched --fail-on */
     bool broken;   /* stdout cannot be written any more */
     bool bounded;  /* -c, -b or, but for its duration, -a is given */
+    bool as_one;   /* one thread reads, dissects and prints */
     int status;
+    /* Of the thread that reads; apart from what is written for each packet. */
+    _Alignas(64) uint64_t n; /* frames read */
+    uint16_t digits_file;
+    uint32_t digits_iface;
+    unsigned digits; /* as printer.digits */
+    char apart[64];
 };
 
 static void flush_text(struct run *r)
@@ -233,17 +239,18 @@ static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
     return f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL;
 }
 
-/* Set the decimals of the time column: as many as the file's time stamps have, 6 or 9. */
-static void choose_digits(struct run *r, const struct frame *f)
+/* The decimals of the time column: as many as the file's time stamps have, 6 or 9. */
+static unsigned digits_of(struct run *r, const struct frame *f)
 {
     const struct cap_iface *iface;
 
-    if (LIKELY(r->printer.digits && r->digits_file == f->file && r->digits_iface == f->iface))
-        return;
+    if (LIKELY(r->digits && r->digits_file == f->file && r->digits_iface == f->iface))
+        return r->digits;
     iface = iface_of(r, f);
     r->digits_file = f->file;
     r->digits_iface = f->iface;
-    r->printer.digits = iface && iface->tsresol == 6 ? 6 : 9;
+    r->digits = iface && iface->tsresol == 6 ? 6 : 9;
+    return r->digits;
 }
 
 /* Write the packet to the output capture. */
@@ -257,10 +264,32 @@ static void write_packet(struct run *r, const struct pkt *p)
         write_failed(r);
 }
 
+/* Whether the note of a packet, or a layer of it, lasts only until the next one. */
+static bool is_short_lived(const struct pkt *p)
+{
+    bool message = p->note.have & NOTE_ULP;
+
+    for (unsigned i = 0; i < p->n_layers && !message; i++)
+        message = p->layers[i].off & LAYER_MESSAGE;
+    return message;
+}
+
+#define NOT_THE_FIRST 0x100u /* of the tag of a packet: others are shown before it; the rest of it are the digits */
+
+/* Print a packet: now, or by any thread. */
+static void print(struct run *r, const struct pkt *p)
+{
+    if (r->as_one || is_short_lived(p)) {
+        r->printer.digits = cores_tag(r->cores);
+        print_packet(&r->printer, r->as_one ? &r->text : cores_text(r->cores), p);
+    } else {
+        cores_show(r->cores, cores_tag(r->cores) | (r->printer.n_shown ? NOT_THE_FIRST : 0));
+        print_elsewhere(&r->printer, p);
+    }
+}
+
 static void show(struct run *r, struct pkt *p)
 {
-    const struct frame *f = p->frame;
-
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
     turn(r);
     if (r->out)
@@ -272,8 +301,7 @@ static void show(struct run *r, struct pkt *p)
         summary_add(&r->summary, p);
         return;
     }
-    choose_digits(r, f);
-    print_packet(&r->printer, &r->text, p);
+    print(r, p);
     if (UNLIKELY(r->text.len >= FLUSH_AT || r->flush_each))
         flush_text(r);
 }
@@ -330,29 +358,77 @@ static inline bool is_shown(struct run *r, struct pkt *p)
     return !r->filter || filter_match(r->filter, p);
 }
 
+/* The next frame that passes -f. */
+static bool read_frame(void *run, struct frame *f, uint32_t *tag)
+{
+    struct run *r = run;
+
+    do
+        if (is_done(r) || cap_merge_next(r->in, f) <= 0)
+            return false;
+    while (!captured(r, f));
+    r->n++;
+    *tag = digits_of(r, f);
+    if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
+        show_progress(r);
+    return true;
+}
+
+/* Print a packet that was put off, by any thread. */
+static void show_later(void *run, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag)
+{
+    const struct run *r = run;
+    struct printer *own = scratch;
+
+    if (!own->digits)
+        own->opts = r->printer.opts;
+    own->digits = tag & ~NOT_THE_FIRST;
+    own->n_shown = tag & NOT_THE_FIRST;
+    print_packet(own, text, p);
+}
+
+/* Write what was printed of some packets. */
+static void write_text(void *run, struct buf *text)
+{
+    struct run *r = run;
+    struct buf own = r->text;
+
+    flush_text(r);
+    r->text = *text;
+    *text = own;
+    if (r->text.len >= FLUSH_AT)
+        flush_text(r);
+}
+
 static void read_all(struct run *r)
 {
-    struct frame f;
-    struct pkt p;
-    int got = 0;
+    const struct cores_opts o = {.threads = r->as_one       ? 1
+                                            : r->job->cores ? r->job->cores
+                                                            : cores_there(),
+                                 .at_once = r->job->cores != 0,
+                                 .decode = r->decode,
+                                 .longest = r->first.longest,
+                                 .read = read_frame,
+                                 .reader = r,
+                                 .show = show_later,
+                                 .scratch_size = sizeof(struct printer),
+                                 .write = write_text,
+                                 .user = r};
+    struct pkt *p;
 
-    while (!r->broken && !is_done(r) && (got = cap_merge_next(r->in, &f)) > 0) {
-        if (!captured(r, &f))
-            continue;
-        r->n++;
-        longest_apply(&r->first.longest, &f);
-        pkt_decode(&p, &f, &r->decode);
-        networks_apply(r->first.networks, &p);
-        longest_note(&r->first.longest, &p);
+    r->cores = cores_new(&o);
+    if (!r->cores)
+        r->status = cli_error("out of memory");
+    while (r->cores && !r->broken && (p = cores_next(r->cores))) {
+        networks_apply(r->first.networks, p);
         if (r->noted)
-            note(r, &p);
-        print_seen(&r->printer, &p);
-        if (!is_shown(r, &p))
-            continue;
-        show(r, &p);
-        if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
-            show_progress(r);
+            note(r, p);
+        print_seen(&r->printer, p);
+        if (is_shown(r, p))
+            show(r, p);
     }
+    cores_free(r->cores);
+    r->cores = NULL;
 }
 
 /* Report the error of each file that could not be read to its end. */
@@ -450,6 +526,7 @@ static int find_marks(struct run *r)
                                  .files = job->files,
                                  .n_files = job->n_files,
                                  .decode = job->decode,
+                                 .cores = job->cores,
                                  .findings = true,
                                  .incidents = true};
 
@@ -513,6 +590,15 @@ static int open_anonymizer(struct run *r)
     return EXIT_OK;
 }
 
+/* Whether one thread does all: it shall print at once what comes, or there is more to do than to print. */
+static bool as_one(const struct run *r)
+{
+    const struct decode_job *job = r->job;
+    bool at_once = job->ifaces.n || r->flush_each || !files_are_regular(job->files, job->n_files);
+
+    return job->cores == 1 || at_once || job->quiet || job->write || job->capture_filter;
+}
+
 int decode_run(const struct decode_job *job)
 {
     static struct run r; /* zero, and too large for some stacks */
@@ -524,6 +610,7 @@ int decode_run(const struct decode_job *job)
     r.decode = job->decode;
     r.flush_each = job->line_buffered || (!job->ifaces.n && isatty(STDOUT_FILENO));
     r.silent = job->write && strcmp(job->write, "-") == 0;
+    r.as_one = as_one(&r);
     r.progress = isatty(STDERR_FILENO) && !job->ifaces.n && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
     r.decode.verify = needs_crc(&r);

@@ -11,7 +11,7 @@
 #define FIRST_FRAMES 4096
 #define MOST_FRAMES  (1u << 20) /* to find the networks of tenants */
 
-static bool are_regular(const char *const *files, size_t n)
+bool files_are_regular(const char *const *files, size_t n)
 {
     struct stat st;
 
@@ -45,7 +45,7 @@ static void read_first(struct cap_merge *m, const struct decode_opts *o, const s
 void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
                        struct first_frames *first)
 {
-    struct ways *w = are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
+    struct ways *w = files_are_regular(files, n) ? calloc(1, sizeof *w) : NULL;
     struct decode_opts unverified = *o;
     struct cap_merge *m = NULL;
     struct cap_error err;

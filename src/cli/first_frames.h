@@ -13,6 +13,8 @@ struct first_frames {
     struct networks *networks; /* those of tenants, NULL: there is only one network; networks_free() */
 };
 
+/* Whether all files are regular ones, not pipes. */
+bool files_are_regular(const char *const *files, size_t n);
 /* Read the first 4096 frames of the files, and, if they have several VLANs or overlays, up to 2^20: fill `first`, and
  * join interfaces that have one direction each. `o`: how they are decoded. Does nothing if any of them is no regular
  * file, cannot be read, or without memory. */

@@ -149,6 +149,7 @@ int found_first_pass(const struct found_opts *o, struct marks *m)
         return cli_error("out of memory");
     s->o = o;
     s->marks = m;
+    s->t.cores = o->cores;
     status = trace_first_pass(&cmd, &s->t, o->files, o->n_files, &o->decode);
     free(s);
     marks_sort(m);

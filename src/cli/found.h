@@ -25,6 +25,7 @@ struct found_opts {
     const char **files;
     size_t n_files;
     struct decode_opts decode;
+    unsigned cores;           /* as trace.cores */
     bool findings, incidents; /* whether findings, and incidents, are wanted */
 };
 /* Run the first pass; fill and sort `m`. Returns an exit status. Messages only if nothing can be read, or if marks were

@@ -48,6 +48,11 @@ void print_packet(struct printer *pr, struct buf *b, const struct pkt *p)
     }
     if (pr->opts.hex && pr->opts.format <= PRINT_TREE)
         print_hex(b, p->data, p->caplen);
+    print_elsewhere(pr, p);
+}
+
+void print_elsewhere(struct printer *pr, const struct pkt *p)
+{
     pr->n_shown++;
     frame_times_display(&pr->times, p);
 }

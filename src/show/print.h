@@ -103,6 +103,8 @@ void print_stamp(struct buf *b, ns_t ts, ns_t first, enum print_time how, unsign
 void print_seen(struct printer *pr, struct pkt *p);
 /* Append one packet. */
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
+/* Count a packet that another printer prints: one with the same options, and n_shown and digits of this one. */
+void print_elsewhere(struct printer *pr, const struct pkt *p);
 /* Append what follows the last packet. */
 void print_end(struct printer *pr, struct buf *b);
 

@@ -1,0 +1,71 @@
+/* layer 3 (cores): frames read in their order, dissected by several threads, handed out in their order, and shown by
+ * several threads.
+ *
+ * The caller's thread is one of them: it takes packets, and does what the others do while none is ready. One thread
+ * reads, and leaves batches of frames for the others; it dissects and shows, too, where they do not keep up.
+ *
+ *     reader:  read 0  read 1  dissect 0  read 2  show 0 ...
+ *     helper:                  dissect 1  ...
+ *     caller:                                     take 0   take 1  write 0 ...
+ *
+ * What a packet means to others is decided by who takes it, in the order of the capture; so results do not depend on
+ * the number of threads. Threads meet at a ring of batches alone: they take its lock a few times for each batch. */
+#ifndef RDMATRACE_CORES_CORES_H
+#define RDMATRACE_CORES_CORES_H
+
+#include "buf.h"
+#include "dissect/pkt.h"
+#include "src/taps/longest.h"
+
+#define CORES_MAX    256                   /* threads, at most */
+#define CORES_FRAMES 256                   /* frames of a batch, at most */
+#define CORES_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
+#define CORES_SPARE  6                     /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+
+struct cores_opts {
+    unsigned threads; /* 1 to CORES_MAX; 1: frames are not copied, and no thread is started */
+    /* start the others at once; else when the first ring of batches was taken, so that small files need none */
+    bool at_once;
+    struct decode_opts decode;
+    struct longest longest; /* what is known of the longest frames of each interface before the first one */
+    /* Read the next frame into *f, which may be used until the next call, and what cores_tag() says of it into *tag.
+     * False at the end. Called by one thread at a time. */
+    bool (*read)(void *reader, struct frame *f, uint32_t *tag);
+    void
+        *reader; /* its argument; a cache line that the caller's thread writes, too, for each packet, makes both slow */
+    /* With more than one thread, by the thread of the caller: this frame is handed out soon. NULL: that is of no use.
+     */
+    void (*ahead)(void *user, const struct frame *f);
+    /* Append a packet for which cores_show() was called, by any thread. Its frame, note and times are as the caller
+     * left them. `scratch`: `scratch_size` bytes, zero at first, for one thread at a time. NULL: nothing is shown. */
+    void (*show)(void *user, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag);
+    size_t scratch_size;
+    /* The text of a batch, by the thread of the caller, in the order of the packets. It may be taken away. */
+    void (*write)(void *user, struct buf *text);
+    void *user; /* argument of ahead(), show() and write() */
+};
+
+struct cores;
+
+/* NULL without memory. */
+struct cores *cores_new(const struct cores_opts *o);
+/* End the threads and release everything; NULL is allowed. If read() waits, this waits for it. */
+void cores_free(struct cores *c);
+/* The next packet; NULL at the end: then read() is not called any more, and all was written. It may be used until the
+ * next call. */
+struct pkt *cores_next(struct cores *c);
+/* What read() said of the frame of the packet that was handed out last. */
+uint32_t cores_tag(const struct cores *c);
+/* With more than one thread. The packet handed out last is shown: its text comes from show(), which gets this tag ...
+ */
+void cores_show(struct cores *c, uint32_t tag);
+/* ... or it is what is appended here before the next packet, of a packet whose note does not last longer. */
+struct buf *cores_text(struct cores *c);
+/* Dissect a frame that did not come through read(), in its place among the packets of cores_next(). The packet may be
+ * used until the next call, or the next one of cores_next(). With one thread only. */
+struct pkt *cores_dissect(struct cores *c, const struct frame *f);
+
+/* Processors that this process may use. */
+unsigned cores_there(void);
+
+#endif
