@@ -304,10 +304,7 @@ static void on_ahead(void *user, const struct frame *f)
 static int read_frames(struct input *i)
 {
     struct trace *t = i->t;
-    const struct cores_opts o = {.threads = i->as_one  ? 1
-                                            : t->cores ? t->cores
-                                                       : cores_there(),
-                                 .at_once = t->cores != 0,
+    const struct cores_opts o = {.threads = i->as_one ? 1 : t->cores,
                                  .decode = t->decode,
                                  .longest = t->first.longest,
                                  .read = read_frame,

@@ -402,10 +402,7 @@ static void write_text(void *run, struct buf *text)
 
 static void read_all(struct run *r)
 {
-    const struct cores_opts o = {.threads = r->as_one       ? 1
-                                            : r->job->cores ? r->job->cores
-                                                            : cores_there(),
-                                 .at_once = r->job->cores != 0,
+    const struct cores_opts o = {.threads = r->as_one ? 1 : r->job->cores,
                                  .decode = r->decode,
                                  .longest = r->first.longest,
                                  .read = read_frame,

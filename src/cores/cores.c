@@ -57,10 +57,12 @@ struct cores {
     struct longest known; /* what the caller knew when it took the latest batch */
     pthread_t thread[CORES_MAX];
     unsigned n_threads; /* started; the first one is the reader */
+    bool at_once;       /* start them with the first batch */
     bool started;
 };
 
-unsigned cores_there(void)
+/* Processors that this process may use. */
+static unsigned processors(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -274,7 +276,7 @@ static bool take(struct cores *c)
     pthread_mutex_lock(&c->lock);
     if (c->batch)
         give_on(c);
-    if (!c->started && (c->o.at_once || c->tail > c->n_ring))
+    if (!c->started && (c->at_once || c->tail > c->n_ring))
         start(c);
     for (;;) {
         if (c->head < c->given && batch_of(c, c->head)->shown)
@@ -421,6 +423,9 @@ struct cores *cores_new(const struct cores_opts *o)
         return NULL;
     memset(c, 0, sizeof *c);
     c->o = *o;
+    c->at_once = o->threads;
+    if (!o->threads)
+        c->o.threads = o->show ? processors() : min_u32(processors(), CORES_TAKE);
     c->longest = c->known = o->longest;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->room, NULL);

@@ -18,14 +18,15 @@
 #include "src/taps/longest.h"
 
 #define CORES_MAX    256                   /* threads, at most */
+#define CORES_TAKE   4                     /* threads of use where nothing is shown: one takes all packets */
 #define CORES_FRAMES 256                   /* frames of a batch, at most */
 #define CORES_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
 #define CORES_SPARE  6                     /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
-    unsigned threads; /* 1 to CORES_MAX; 1: frames are not copied, and no thread is started */
-    /* start the others at once; else when the first ring of batches was taken, so that small files need none */
-    bool at_once;
+    /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are
+     * processors, without show() at most CORES_TAKE; they are started when files are not small */
+    unsigned threads;
     struct decode_opts decode;
     struct longest longest; /* what is known of the longest frames of each interface before the first one */
     /* Read the next frame into *f, which may be used until the next call, and what cores_tag() says of it into *tag.
@@ -64,8 +65,5 @@ struct buf *cores_text(struct cores *c);
 /* Dissect a frame that did not come through read(), in its place among the packets of cores_next(). The packet may be
  * used until the next call, or the next one of cores_next(). With one thread only. */
 struct pkt *cores_dissect(struct cores *c, const struct frame *f);
-
-/* Processors that this process may use. */
-unsigned cores_there(void);
 
 #endif
