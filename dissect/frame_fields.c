@@ -5,6 +5,7 @@
 #include "dissect/ip/tcp.h"
 #include "dissect/link/eth.h"
 #include "dissect/pkt.h"
+#include "scratch.h"
 
 #define GET(name, expr)                                                                                                \
     static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \
@@ -89,16 +90,15 @@ static void put_protocol(struct buf *b, const struct pkt *p, unsigned i)
 /* "eth:ethertype:ip:udp:infiniband:data". The text stays valid until the next call in the same thread. */
 static bool protocols_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    static _Thread_local struct buf text;
+    struct buf *text = scratch_of(SCRATCH_PROTOCOLS);
 
-    text.len = 0;
     for (unsigned i = 1; i < p->n_layers; i++)
-        put_protocol(&text, p, i);
+        put_protocol(text, p, i);
     if (data_len_get(p, l, v))
-        buf_puts(&text, ":data");
-    v->p = (const uint8_t *)text.p;
-    v->len = (uint32_t)text.len;
-    return text.len > 0;
+        buf_puts(text, ":data");
+    v->p = (const uint8_t *)text->p;
+    v->len = (uint32_t)text->len;
+    return text->len > 0;
 }
 
 static bool comment_get(const struct pkt *p, const struct layer *l, struct value *v)
@@ -151,14 +151,13 @@ void frame_times_display(struct frame_times *t, const struct pkt *p)
 /* Text of the Info column. It stays valid until the next call in the same thread. */
 static bool info_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    static _Thread_local struct buf text;
+    struct buf *text = scratch_of(SCRATCH_INFO);
 
     (void)l;
-    text.len = 0;
-    pkt_info(&text, p);
-    v->p = (const uint8_t *)text.p;
-    v->len = (uint32_t)text.len;
-    return text.len > 0;
+    pkt_info(text, p);
+    v->p = (const uint8_t *)text->p;
+    v->len = (uint32_t)text->len;
+    return text->len > 0;
 }
 
 static bool column_get(const struct pkt *p, const struct layer *l, struct value *v)

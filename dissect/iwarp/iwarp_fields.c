@@ -1,6 +1,8 @@
 /* layer 1 (wire): iWARP: the fields of its headers, and what the packet list says of them. */
 #include "dissect/iwarp/iwarp.h"
 
+#include "scratch.h"
+
 #define IWARP_HDR(id, filter_name, title, protocol, shown, bytes, text)                                                \
     const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
                                  .name = title,                                                                        \
@@ -435,15 +437,15 @@ static bool rdmap_copy_get(const struct pkt *p, const struct layer *l, struct va
 /* The error in words. */
 static bool error_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
-    static _Thread_local struct buf text;
+    struct buf *text;
     struct rdmap_terminate t;
 
     if (!rdmap_terminate_get(&t, layer_bytes(p, l), l->len))
         return false;
-    text.len = 0;
-    rdmap_terminate_text(&text, &t);
-    v->p = (const uint8_t *)buf_str(&text);
-    v->len = (uint32_t)text.len;
+    text = scratch_of(SCRATCH_TERMINATE);
+    rdmap_terminate_text(text, &t);
+    v->p = (const uint8_t *)buf_str(text);
+    v->len = (uint32_t)text->len;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* layer 3 (cores): a ring of batches of frames, read, dissected and shown by several threads. */
 #include "src/cores/cores.h"
 
+#include "scratch.h"
 #include "src/cap/source.h"
 
 #include <pthread.h>
@@ -209,6 +210,7 @@ static void *reader(void *user)
         else if (!help(c))
             pthread_cond_wait(&c->room, &c->lock);
     pthread_mutex_unlock(&c->lock);
+    scratch_free();
     return NULL;
 }
 
@@ -221,6 +223,7 @@ static void *helper(void *user)
         if (!help(c))
             pthread_cond_wait(&c->work, &c->lock);
     pthread_mutex_unlock(&c->lock);
+    scratch_free();
     return NULL;
 }
 

@@ -48,7 +48,7 @@ static unsigned occurrence_of(const struct pkt *p, const struct layer *l)
 /* Whether two of the fields shown have the same name, as entries of tables have. Caches its latest result. */
 static bool has_repeated(const struct hdr *h)
 {
-    static struct {
+    static _Thread_local struct {
         const struct hdr *hdr;
         bool yes;
     } asked[64];
@@ -200,8 +200,8 @@ static void json_layers(struct buf *b, const struct pkt *p)
  * result. */
 static const char *index_of(const struct frame *f)
 {
-    static char name[40];
-    static time_t minute = -1;
+    static _Thread_local char name[40];
+    static _Thread_local time_t minute = -1;
     time_t t = (time_t)(f->ts / NS_PER_S);
     struct tm day;
 
