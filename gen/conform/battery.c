@@ -4,6 +4,8 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
+#define EACH_MAX 1000 /* a number behind "each" is below */
+
 extern const char conform_battery_text[]; /* battery_text.S */
 
 const char *conform_text(void)
@@ -106,6 +108,46 @@ static bool take_peers(struct conform_test *t, struct token rest, unsigned line,
     return true;
 }
 
+static bool take_measure(struct conform_test *t, struct token rest, unsigned line, struct buf *err)
+{
+    struct token kind = word(&rest), metric = word(&rest);
+    int k = measure_find(&kind);
+
+    if (k < 0 || !metric.len || rest.len || t->n_measures == CONFORM_MEASURES)
+        return bad(err, line, "expected: measure KIND METRIC, or there are too many");
+    t->measures[t->n_measures++] = (struct measure){.kind = (uint8_t)k, .metric = metric};
+    return true;
+}
+
+static bool take_ratio(struct conform_test *t, struct token rest, unsigned line, struct buf *err)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(t->ratio); i++)
+        t->ratio[i] = word(&rest);
+    return (t->ratio[2].len && !rest.len) || bad(err, line, "expected: ratio METRIC OF OVER");
+}
+
+/* A line before the scenario of a test. 1: it is one, 0: it is none, -1: something is wrong with it. */
+static int take_head(struct conform_test *t, const struct token *w, struct token rest, unsigned line, struct buf *err)
+{
+    static const struct {
+        const char *name;
+        bool (*take)(struct conform_test *, struct token, unsigned, struct buf *);
+    } heads[] = {{"rules", take_rules}, {"peers", take_peers}, {"measure", take_measure}, {"ratio", take_ratio}};
+
+    if (token_is(w, "anchor")) {
+        t->anchor = rest;
+        return 1;
+    }
+    if (token_is(w, "slow") && !rest.len) {
+        t->slow = true;
+        return 1;
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(heads); i++)
+        if (token_is(w, heads[i].name))
+            return heads[i].take(t, rest, line, err) ? 1 : -1;
+    return 0;
+}
+
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
 {
     unsigned line = 0;
@@ -115,26 +157,57 @@ bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
         struct token rest = {.p = text, .len = (uint32_t)(n = strcspn(text, "\n"))}, all = rest, w = word(&rest);
         struct conform_test *t = b->n ? &b->test[b->n - 1] : NULL;
         line++;
-        if (token_is(&w, "test")) {
-            if (!begin_test(b, rest, line, err))
-                return false;
-        } else if (!t) {
-            if (all.len && *all.p != '#')
-                return bad(err, line, "expected a test");
-        } else if (token_is(&w, "anchor") && !t->script.len) {
-            t->anchor = rest;
-        } else if (token_is(&w, "rules") && !t->script.len) {
-            if (!take_rules(t, rest, line, err))
-                return false;
-        } else if (token_is(&w, "peers") && !t->script.len) {
-            if (!take_peers(t, rest, line, err))
-                return false;
-        } else if (token_is(&all, "slow") && !t->script.len) {
-            t->slow = true;
-        } else {
-            t->script.p = t->script.len ? t->script.p : text;
-            t->script.len = (uint32_t)(text + n + (text[n] == '\n') - t->script.p);
-        }
+        int head = t && !t->script.len && !token_is(&w, "test") ? take_head(t, &w, rest, line, err) : 0;
+        if (head < 0 || (token_is(&w, "test") && !begin_test(b, rest, line, err)))
+            return false;
+        if (!t && !token_is(&w, "test") && all.len && *all.p != '#')
+            return bad(err, line, "expected a test");
+        if (!t || head || token_is(&w, "test"))
+            continue;
+        t->script.p = t->script.len ? t->script.p : text;
+        t->script.len = (uint32_t)(text + n + (text[n] == '\n') - t->script.p);
     }
     return b->n || bad(err, line, "there is no test");
+}
+
+/* --- Repeated lines --------------------------------------------------------------------------- */
+
+/* "each N-M". */
+static bool is_each(const char *line, size_t n, uint64_t *from, uint64_t *to)
+{
+    struct token rest = {.p = line, .len = (uint32_t)n}, w = word(&rest), a, b;
+
+    return token_is(&w, "each") && token_cut(&rest, '-', &a, &b) && token_u64(&a, from) && token_u64(&b, to) &&
+           *to < EACH_MAX;
+}
+
+/* Append lines with a number in place of each "{}". */
+static void put_lines(struct buf *b, const char *text, size_t len, uint64_t number)
+{
+    for (size_t i = 0; i < len; i++)
+        if (i + 1 < len && text[i] == '{' && text[i + 1] == '}') {
+            buf_printf(b, "%llu", (unsigned long long)number);
+            i++;
+        } else {
+            buf_char(b, text[i]);
+        }
+}
+
+void conform_script(const struct conform_test *t, struct buf *b)
+{
+    const char *p = t->script.p, *end = p + t->script.len;
+
+    while (p < end) {
+        size_t n = strcspn(p, "\n") + 1;
+        uint64_t from, to;
+        const char *last = is_each(p, n - 1, &from, &to) ? memmem(p, (size_t)(end - p), "\nend\n", 5) : NULL;
+        if (!last) {
+            buf_mem(b, p, n);
+            p += n;
+            continue;
+        }
+        for (uint64_t i = from; i <= to; i++)
+            put_lines(b, p + n, (size_t)(last + 1 - (p + n)), i);
+        p = last + 5;
+    }
 }

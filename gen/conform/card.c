@@ -1,9 +1,11 @@
 /* layer 3 (conform): stored score cards are read by jansson, and compared. */
 #include "gen/conform/card.h"
+#include "gen/conform/metrics.h"
 
 #include "types.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,26 +159,59 @@ static void compare_tests(const struct card *before, const struct card *now, str
     }
 }
 
-static ns_t time_of(const json_t *row, const char *name)
+/* The unit of a metric: older cards have times only, and do not say so. */
+static enum metric_unit unit_of(const json_t *metric)
 {
-    return json_integer_value(json_object_get(row, name));
+    const char *unit = text_of(metric, "unit");
+
+    return *unit ? metric_unit_find(unit) : METRIC_NS;
+}
+
+/* The member NAME_UNIT of a metric. */
+static json_t *value_of(const json_t *metric, const char *name)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s_%s", name, metric_unit_str(unit_of(metric)));
+    return json_object_get(metric, key);
+}
+
+static int64_t median_of(const json_t *metric)
+{
+    return json_integer_value(value_of(metric, "median"));
 }
 
 static ns_t error_of(const struct card *c)
 {
-    return time_of(json_object_get(c->root, "link"), "error_ns");
+    return json_integer_value(json_object_get(json_object_get(c->root, "link"), "error_ns"));
 }
 
-/* Whether two metrics differ: their intervals do not overlap, and the medians by more than 10 % and three `error`s. */
+/* Whether two metrics differ: their intervals do not overlap, and the medians by more than 10 %, times also by more
+ * than three `error`s. */
 static bool differ(const json_t *a, const json_t *b, ns_t error)
 {
-    const json_t *x = json_object_get(a, "ci_ns"), *y = json_object_get(b, "ci_ns");
-    ns_t was = time_of(a, "median_ns"), is = time_of(b, "median_ns");
+    const json_t *x = value_of(a, "ci"), *y = value_of(b, "ci");
+    int64_t was = median_of(a), is = median_of(b);
     bool apart = json_integer_value(json_array_get(x, 1)) < json_integer_value(json_array_get(y, 0)) ||
                  json_integer_value(json_array_get(y, 1)) < json_integer_value(json_array_get(x, 0));
     double by = was > is ? (double)was - (double)is : (double)is - (double)was;
 
-    return apart && by > 0.1 * (double)was && by > 3 * (double)error;
+    return apart && by > 0.1 * (double)was && (unit_of(a) != METRIC_NS || by > 3 * (double)error);
+}
+
+static void put_change(struct buf *b, const json_t *before, const json_t *now)
+{
+    const char *id = text_of(now, "id");
+    enum metric_unit u = unit_of(now);
+    bool more = median_of(now) > median_of(before);
+
+    buf_printf(b, "%-9s     ", u == METRIC_NS ? more ? "slower" : "faster" : more ? "more" : "less");
+    buf_printable(b, id, strlen(id));
+    buf_puts(b, "  ");
+    metric_value(b, u, median_of(before));
+    buf_puts(b, " -> ");
+    metric_value(b, u, median_of(now));
+    buf_char(b, '\n');
 }
 
 static void compare_metrics(const struct card *before, const struct card *now, struct buf *b)
@@ -187,17 +222,9 @@ static void compare_metrics(const struct card *before, const struct card *now, s
 
     json_array_foreach(now->metrics, i, row)
     {
-        const char *id = text_of(row, "id");
-        other = find(before->metrics, id);
-        if (!other || !differ(other, row, error))
-            continue;
-        buf_printf(b, "%-9s     ", time_of(row, "median_ns") > time_of(other, "median_ns") ? "slower" : "faster");
-        buf_printable(b, id, strlen(id));
-        buf_puts(b, "  ");
-        buf_rounded(b, time_of(other, "median_ns"));
-        buf_puts(b, " -> ");
-        buf_rounded(b, time_of(row, "median_ns"));
-        buf_char(b, '\n');
+        other = find(before->metrics, text_of(row, "id"));
+        if (other && unit_of(other) == unit_of(row) && differ(other, row, error))
+            put_change(b, other, row);
     }
 }
 

@@ -37,7 +37,7 @@ static bool name_file(const struct conform_run *r, const struct conform_test *t,
 }
 
 /* Keep the scenario beside its capture. */
-static int keep_script(const struct conform_outcome *o)
+static int keep_script(const struct conform_outcome *o, const char *text)
 {
     char path[sizeof o->capture];
     int n = (int)(strrchr(o->capture, '.') - o->capture), e;
@@ -46,7 +46,7 @@ static int keep_script(const struct conform_outcome *o)
     snprintf(path, sizeof path, "%.*s.rdma", n, o->capture);
     f = fopen(path, "w");
     e = f ? 0 : -errno;
-    if (f && fwrite(o->test->script.p, 1, o->test->script.len, f) != o->test->script.len)
+    if (f && fputs(text, f) < 0)
         e = -EIO;
     if (f && fclose(f) != 0)
         e = -errno;
@@ -106,7 +106,7 @@ struct taken {
 
 static void measured(void *user, const struct token *name, ns_t time)
 {
-    metrics_add(&((struct taken *)user)->metrics, name, time);
+    metrics_add(&((struct taken *)user)->metrics, name, METRIC_NS, time);
 }
 
 static void chosen(void *user, enum script_chosen kind, uint32_t value)
@@ -295,7 +295,7 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     int e = begin_capture(r, o->capture, &tap), closed;
 
     if (e == 0)
-        e = keep_script(o);
+        e = keep_script(o, text);
     if (e == 0) {
         o->result = (uint8_t)result_of(play(r, o->test->id, text, &tap, &out, d, m), o->test->level);
         put_reason(&o->reason, o->test->id, buf_str(&out));
@@ -316,6 +316,19 @@ static void tell_passed_over(struct script_live *v, struct conform_outcome *o)
     v->passed_over = 0;
 }
 
+/* Take what the test has measured in this run, and what its capture shows. */
+static int take_metrics(const struct conform_run *r, const struct conform_outcome *o, const uint8_t mac[6],
+                        struct metrics *m)
+{
+    const struct conform_test *t = o->test;
+    int e = t->n_measures ? measure_capture(o->capture, mac, t->measures, t->n_measures, m) : 0;
+
+    if (t->ratio[0].len)
+        metrics_ratio(m, &t->ratio[0], &t->ratio[1], &t->ratio[2]);
+    metrics_move(r->metrics, m);
+    return e;
+}
+
 /* Run the test once, the `number`th time. */
 static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
@@ -334,7 +347,7 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     if (e == 0)
         weigh(o, r, &d);
     if (e == 0 && r->metrics && (o->result == CONFORM_PASS || o->result == CONFORM_KNOWN))
-        metrics_move(r->metrics, &taken.metrics);
+        e = take_metrics(r, o, d.mac, &taken.metrics);
     metrics_free(&taken.metrics);
     buf_free(&d.before);
     buf_free(&d.after);
@@ -369,17 +382,19 @@ static void keep_worse(struct conform_outcome *o, struct conform_outcome *now)
 
 int conform_run(const struct conform_run *r, const struct conform_test *t, struct conform_outcome *o)
 {
-    char *text = strndup(t->script.p, t->script.len);
     unsigned runs = r->repeat ? r->repeat : 1;
-    int e = text ? 0 : -ENOMEM;
+    struct buf script = {0};
+    int e;
 
+    conform_script(t, &script);
+    e = script.err ? -ENOMEM : 0;
     *o = (struct conform_outcome){.test = t};
     for (unsigned i = 0; i < runs && e == 0 && o->result != CONFORM_CRASH; i++) {
         struct conform_outcome now = {.test = t};
-        e = run_once(r, i, text, &now);
+        e = run_once(r, i, buf_str(&script), &now);
         keep_worse(o, &now);
     }
-    free(text);
+    buf_free(&script);
     return e;
 }
 

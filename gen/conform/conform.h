@@ -5,12 +5,13 @@
 #define RDMATRACE_GEN_CONFORM_CONFORM_H
 
 #include "gen/conform/identities.h"
-#include "gen/conform/metrics.h"
+#include "gen/conform/measure.h"
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
 
-#define CONFORM_TESTS 256 /* most tests of a battery */
-#define CONFORM_RULES 12  /* most rules of a test */
+#define CONFORM_TESTS    256 /* most tests of a battery */
+#define CONFORM_RULES    12  /* most rules of a test */
+#define CONFORM_MEASURES 4   /* most things that a test measures by its capture */
 
 /* How strongly the source requires it: a must, a should, or information about the device only. */
 enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFORM, CONFORM_LEVELS };
@@ -30,10 +31,13 @@ struct conform_test {
     struct token anchor; /* the source: compliance ids and sections */
     enum rule rules[CONFORM_RULES];
     unsigned n_rules;
-    uint8_t peers;       /* bits 1 << enum conform_peer: it can be played with this one */
-    bool slow;           /* on a real network it takes more than a few seconds */
-    struct token script; /* the scenario */
-    unsigned line;       /* of the battery, at which it begins */
+    uint8_t peers; /* bits 1 << enum conform_peer: it can be played with this one */
+    bool slow;     /* on a real network it takes more than a few seconds */
+    struct measure measures[CONFORM_MEASURES];
+    unsigned n_measures;
+    struct token ratio[3]; /* names of metrics: the first one is the second one over the third one; empty: none */
+    struct token script;   /* the scenario, see conform_script() */
+    unsigned line;         /* of the battery, at which it begins */
 };
 
 struct conform_battery {
@@ -41,9 +45,11 @@ struct conform_battery {
     unsigned n;
 };
 
-/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow" and the lines
- * of the scenario. False with the reason in *err. */
+/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
+ * "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the reason in *err. */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
+/* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}". */
+void conform_script(const struct conform_test *t, struct buf *b);
 /* The battery that is part of the program. */
 const char *conform_text(void);
 /* Whether an id matches a pattern: * stands for any characters, and "nak" for all of "nak/". */

@@ -31,21 +31,23 @@ static struct metric *find(struct metrics *m, const struct token *name)
     return &m->metric[m->n++];
 }
 
-bool metrics_add(struct metrics *m, const struct token *name, ns_t time)
+bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value)
 {
     struct metric *x = find(m, name);
 
     if (!x || x->n == METRIC_SAMPLES)
         return false;
+    if (!x->n)
+        x->unit = (uint8_t)u;
     if (x->n == x->room) {
         unsigned room = x->room ? 2 * x->room : 16;
-        ns_t *more = realloc(x->sample, room * sizeof *more);
+        int64_t *more = realloc(x->sample, room * sizeof *more);
         if (!more)
             return false;
         x->sample = more;
         x->room = room;
     }
-    x->sample[x->n++] = time;
+    x->sample[x->n++] = value;
     return true;
 }
 
@@ -54,7 +56,7 @@ void metrics_move(struct metrics *m, struct metrics *from)
     for (unsigned i = 0; i < from->n; i++) {
         struct token name = token_of(from->metric[i].name);
         for (unsigned k = 0; k < from->metric[i].n; k++)
-            metrics_add(m, &name, from->metric[i].sample[k]);
+            metrics_add(m, &name, (enum metric_unit)from->metric[i].unit, from->metric[i].sample[k]);
     }
     metrics_free(from);
 }
@@ -68,20 +70,20 @@ void metrics_free(struct metrics *m)
 
 /* --- Statistics ------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-    ns_t x = *(const ns_t *)a, y = *(const ns_t *)b;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-static void sort(ns_t *t, unsigned n)
+static void sort(int64_t *t, unsigned n)
 {
-    qsort(t, n, sizeof *t, by_time);
+    qsort(t, n, sizeof *t, by_value);
 }
 
 /* The value that `percent` of the sorted samples do not exceed: the nearest rank. */
-static ns_t percentile(const ns_t *sorted, unsigned n, unsigned percent)
+static int64_t percentile(const int64_t *sorted, unsigned n, unsigned percent)
 {
     unsigned rank = (unsigned)(((uint64_t)n * percent + 99) / 100);
 
@@ -89,7 +91,7 @@ static ns_t percentile(const ns_t *sorted, unsigned n, unsigned percent)
 }
 
 /* Median of the distances from `median`; `t` is overwritten. */
-static ns_t median_distance(ns_t *t, unsigned n, ns_t median)
+static int64_t median_distance(int64_t *t, unsigned n, int64_t median)
 {
     for (unsigned i = 0; i < n; i++)
         t[i] = t[i] > median ? t[i] - median : median - t[i];
@@ -99,10 +101,10 @@ static ns_t median_distance(ns_t *t, unsigned n, ns_t median)
 
 /* The interval of the median: percentiles 2.5 and 97.5 of the medians of drawings with replacement. `t`: room for
  * DRAWN_MAX samples. */
-static void bootstrap(const ns_t *sorted, unsigned n, uint64_t seed, ns_t *t, struct metric_summary *s)
+static void bootstrap(const int64_t *sorted, unsigned n, uint64_t seed, int64_t *t, struct metric_summary *s)
 {
     unsigned drawn = n < DRAWN_MAX ? n : DRAWN_MAX;
-    ns_t median[DRAWINGS];
+    int64_t median[DRAWINGS];
     struct prng r;
 
     prng_seed(&r, seed);
@@ -120,7 +122,7 @@ static void bootstrap(const ns_t *sorted, unsigned n, uint64_t seed, ns_t *t, st
 void metric_summarise(const struct metric *m, uint64_t seed, struct metric_summary *s)
 {
     unsigned skip = m->n >= ENOUGH ? COLD : 0, n = m->n - skip;
-    ns_t *t = n ? malloc((n + DRAWN_MAX) * sizeof *t) : NULL;
+    int64_t *t = n ? malloc((n + DRAWN_MAX) * sizeof *t) : NULL;
 
     *s = (struct metric_summary){0};
     if (!t)
@@ -149,4 +151,20 @@ struct metric_link metrics_link(const struct metrics *m, uint64_t seed)
             return (struct metric_link){.known = s.n > 0, .least = s.min, .error = (s.p95 - s.p5) / 2};
         }
     return (struct metric_link){0};
+}
+
+void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over)
+{
+    int64_t median[2] = {0};
+
+    for (unsigned i = 0; i < m->n; i++) {
+        struct metric_summary s;
+        bool upper = token_is(of, m->metric[i].name);
+        if (!upper && !token_is(over, m->metric[i].name))
+            continue;
+        metric_summarise(&m->metric[i], 0, &s);
+        median[upper] = s.median;
+    }
+    if (median[0] > 0 && median[1] > 0)
+        metrics_add(m, name, METRIC_PERMILLE, (int64_t)(1000.0 * (double)median[1] / (double)median[0] + 0.5));
 }

@@ -1,20 +1,36 @@
-/* layer 3 (conform): times that a battery measures of a device: samples by name, their order statistics, and what is
- * published of other devices. A time ends or begins with a packet of the device as this side sees it: it includes the
- * way there and back, and the error of two time stamps. */
+/* layer 3 (conform): what a battery measures of a device, times and other values: samples by name, their order
+ * statistics, and what is published of other devices. A time ends or begins with a packet of the device as this side
+ * sees it: it includes the way there and back, and the error of two time stamps. */
 #ifndef RDMATRACE_GEN_CONFORM_METRICS_H
 #define RDMATRACE_GEN_CONFORM_METRICS_H
 
 #include "buf.h"
 #include "tokens.h"
 
-#define METRICS        32     /* most metrics of a battery */
+#define METRICS        128    /* most metrics of a battery */
 #define METRIC_NAME    24     /* bytes of a name, with its NUL */
 #define METRIC_SAMPLES 100000 /* most samples of a metric; what comes later is left out */
 #define METRIC_LINK    "link" /* the metric that calibrates: a WRITE of no bytes to its ACK, on an idle queue pair */
 
+enum metric_unit {
+    METRIC_NS,       /* a time */
+    METRIC_COUNT,    /* packets, PSNs */
+    METRIC_BPS,      /* bit/s */
+    METRIC_PERMILLE, /* a part, or a ratio */
+    METRIC_PER_S,    /* so many a second: requests, answers, pause quanta of 512 bit times each */
+    METRIC_UNITS
+};
+/* As it stands in the names of members of JSON: "ns", "count", "bps", "permille", "per_s". */
+const char *metric_unit_str(enum metric_unit u);
+/* The unit of this name; METRIC_UNITS: there is none. */
+enum metric_unit metric_unit_find(const char *name);
+/* Append a value with its unit, in a few characters. */
+void metric_value(struct buf *b, enum metric_unit u, int64_t v);
+
 struct metric {
     char name[METRIC_NAME];
-    ns_t *sample; /* ns, in the order in which they were taken */
+    uint8_t unit;    /* enum metric_unit, of the first sample */
+    int64_t *sample; /* in the order in which they were taken */
     unsigned n, room;
 };
 
@@ -26,17 +42,19 @@ struct metrics {
 
 /* Add a sample of the metric `name`. False: it is no name (lower-case letters, digits and _), there are too many
  * metrics or samples, or no memory. */
-bool metrics_add(struct metrics *m, const struct token *name, ns_t time);
+bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value);
+/* Add the ratio of the medians of two metrics of *m, if both have samples, as a sample of the metric `name`. */
+void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over);
 /* Move all samples of `from` behind those of *m, and empty `from`. */
 void metrics_move(struct metrics *m, struct metrics *from);
 void metrics_free(struct metrics *m);
 
-/* Order statistics, ns. Of 20 samples and more the first five are left out: caches were cold. */
+/* Order statistics, in the unit of the metric. Of 20 samples and more the first five are left out: caches were cold. */
 struct metric_summary {
     unsigned n; /* samples, without those left out */
-    ns_t min, p5, median, p95, p99, max;
-    ns_t mad;       /* median of the distances from the median */
-    ns_t low, high; /* the median lies between them with a probability of 95 %: bootstrap of 1,000 drawings */
+    int64_t min, p5, median, p95, p99, max;
+    int64_t mad;       /* median of the distances from the median */
+    int64_t low, high; /* the median lies between them with a probability of 95 %: bootstrap of 1,000 drawings */
 };
 /* The summary of a metric; `seed`: of the bootstrap. All 0 without a sample or memory. */
 void metric_summarise(const struct metric *m, uint64_t seed, struct metric_summary *s);
@@ -49,11 +67,12 @@ struct metric_link {
                  * device is, together */
 };
 struct metric_link metrics_link(const struct metrics *m, uint64_t seed);
-/* Whether times as short as this cannot be distinguished from the error of the time stamps: less than three times that
- * error. */
-static inline bool metric_is_below_resolution(const struct metric_summary *s, const struct metric_link *l)
+/* Whether it is a time so short that it cannot be distinguished from the error of the time stamps: less than three
+ * times that error. */
+static inline bool metric_is_below_resolution(const struct metric *m, const struct metric_summary *s,
+                                              const struct metric_link *l)
 {
-    return l->known && s->median < 3 * l->error;
+    return l->known && m->unit == METRIC_NS && s->median < 3 * l->error;
 }
 
 /* A published value of a metric, text of the table. */

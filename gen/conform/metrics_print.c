@@ -23,15 +23,45 @@ bool metric_published(const char *name, unsigned i, struct metric_published *p)
     return false;
 }
 
+/* --- Units ------------------------------------------------------------------------------------ */
+
+static const char *const units[METRIC_UNITS] = {"ns", "count", "bps", "permille", "per_s"};
+
+const char *metric_unit_str(enum metric_unit u)
+{
+    return (unsigned)u < METRIC_UNITS ? units[u] : "?";
+}
+
+enum metric_unit metric_unit_find(const char *name)
+{
+    unsigned u = 0;
+
+    while (u < METRIC_UNITS && strcmp(name, units[u]) != 0)
+        u++;
+    return (enum metric_unit)u;
+}
+
+void metric_value(struct buf *b, enum metric_unit u, int64_t v)
+{
+    if (u == METRIC_NS)
+        buf_rounded(b, v);
+    else if (u == METRIC_BPS)
+        buf_printf(b, v < 1000000000 ? "%.3g Mb/s" : "%.3g Gb/s", (double)v / (v < 1000000000 ? 1e6 : 1e9));
+    else if (u == METRIC_PERMILLE)
+        buf_printf(b, "%.1f %%", (double)v / 10);
+    else
+        buf_printf(b, "%lld%s", (long long)v, u == METRIC_PER_S ? "/s" : "");
+}
+
 /* --- Text ------------------------------------------------------------------------------------- */
 
-static void put_time(struct buf *b, ns_t t, unsigned width)
+static void put_value(struct buf *b, const struct metric *m, int64_t v, unsigned width)
 {
     size_t from = b->len;
 
-    buf_rounded(b, t);
-    if (b->len - from < width)
-        buf_fill(b, ' ', width - (unsigned)(b->len - from));
+    metric_value(b, (enum metric_unit)m->unit, v);
+    if (width)
+        buf_fill(b, ' ', b->len - from < width ? width - (unsigned)(b->len - from) : 1);
 }
 
 static void put_row(const struct metric *m, uint64_t seed, const struct metric_link *link, struct buf *b)
@@ -40,16 +70,16 @@ static void put_row(const struct metric *m, uint64_t seed, const struct metric_l
     struct metric_summary s;
 
     metric_summarise(m, seed, &s);
-    buf_printf(b, "%-16s %6u  ", m->name, s.n);
-    put_time(b, s.median, 10);
-    put_time(b, s.low, 10);
-    put_time(b, s.high, 10);
-    put_time(b, s.p5, 10);
-    put_time(b, s.p95, 10);
-    put_time(b, s.p99, 10);
-    put_time(b, s.max, 0);
+    buf_printf(b, "%-17s %5u  ", m->name, s.n);
+    put_value(b, m, s.median, 10);
+    put_value(b, m, s.low, 10);
+    put_value(b, m, s.high, 10);
+    put_value(b, m, s.p5, 10);
+    put_value(b, m, s.p95, 10);
+    put_value(b, m, s.p99, 10);
+    put_value(b, m, s.max, 0);
     buf_char(b, '\n');
-    if (strcmp(m->name, METRIC_LINK) != 0 && metric_is_below_resolution(&s, link))
+    if (strcmp(m->name, METRIC_LINK) != 0 && metric_is_below_resolution(m, &s, link))
         buf_puts(b, "    below resolution: less than three times the error of the time stamps\n");
     for (unsigned i = 0; metric_published(m->name, i, &p); i++)
         buf_printf(b, "    published: %.*s: %.*s [%.*s]\n", (int)p.device.len, p.device.p, (int)p.value.len, p.value.p,
@@ -94,6 +124,12 @@ void metric_published_json(const char *name, struct buf *b)
     buf_char(b, ']');
 }
 
+/* A member whose name ends with the unit of the metric. */
+static void put_member(struct buf *b, const struct metric *m, const char *name, int64_t v)
+{
+    buf_printf(b, ",\"%s_%s\":%lld", name, metric_unit_str((enum metric_unit)m->unit), (long long)v);
+}
+
 void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
 {
     struct metric_link link = metrics_link(m, seed);
@@ -102,16 +138,22 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
         buf_printf(b, ",\"link\":{\"least_ns\":%lld,\"error_ns\":%lld}", (long long)link.least, (long long)link.error);
     buf_puts(b, ",\"metrics\":[");
     for (unsigned i = 0; i < m->n; i++) {
+        const struct metric *x = &m->metric[i];
         struct metric_summary s;
-        metric_summarise(&m->metric[i], seed, &s);
-        buf_printf(
-            b,
-            "%s\n{\"id\":\"%s\",\"n\":%u,\"median_ns\":%lld,\"ci_ns\":[%lld,%lld],\"min_ns\":%lld,\"p5_ns\":%lld,"
-            "\"p95_ns\":%lld,\"p99_ns\":%lld,\"max_ns\":%lld,\"mad_ns\":%lld,\"below_resolution\":%s",
-            i ? "," : "", m->metric[i].name, s.n, (long long)s.median, (long long)s.low, (long long)s.high,
-            (long long)s.min, (long long)s.p5, (long long)s.p95, (long long)s.p99, (long long)s.max, (long long)s.mad,
-            metric_is_below_resolution(&s, &link) ? "true" : "false");
-        metric_published_json(m->metric[i].name, b);
+        metric_summarise(x, seed, &s);
+        buf_printf(b, "%s\n{\"id\":\"%s\",\"unit\":\"%s\",\"n\":%u", i ? "," : "", x->name,
+                   metric_unit_str((enum metric_unit)x->unit), s.n);
+        put_member(b, x, "median", s.median);
+        buf_printf(b, ",\"ci_%s\":[%lld,%lld]", metric_unit_str((enum metric_unit)x->unit), (long long)s.low,
+                   (long long)s.high);
+        put_member(b, x, "min", s.min);
+        put_member(b, x, "p5", s.p5);
+        put_member(b, x, "p95", s.p95);
+        put_member(b, x, "p99", s.p99);
+        put_member(b, x, "max", s.max);
+        put_member(b, x, "mad", s.mad);
+        buf_printf(b, ",\"below_resolution\":%s", metric_is_below_resolution(x, &s, &link) ? "true" : "false");
+        metric_published_json(x->name, b);
         buf_char(b, '}');
     }
     buf_char(b, ']');

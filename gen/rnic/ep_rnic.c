@@ -376,14 +376,10 @@ static int twin_ah_destroy(struct rnic *r, void *ah)
 {
     return ep_ah_destroy(twin_ep(r), (int)number_of(ah));
 }
-static int twin_no_mcast(struct rnic *r, void *qp, const uint8_t gid[16], uint16_t lid, bool attach)
+static int twin_mcast(struct rnic *r, void *qp, const uint8_t gid[16], uint16_t lid, bool attach)
 {
-    (void)r;
-    (void)qp;
-    (void)gid;
     (void)lid;
-    (void)attach;
-    return -EOPNOTSUPP;
+    return attach ? ep_qp_attach(twin_ep(r), (int)number_of(qp), gid) : -EOPNOTSUPP;
 }
 
 /* --- Work requests and events ----------------------------------------------------------------- */
@@ -510,7 +506,7 @@ static const struct rnic_ops twin_ops = {
     .qp_destroy = twin_qp_destroy,
     .ah_create = twin_ah_create,
     .ah_destroy = twin_ah_destroy,
-    .mcast = twin_no_mcast,
+    .mcast = twin_mcast,
     .post_send = twin_post_send,
     .post_recv = twin_post_recv,
     .post_srq = twin_post_srq,

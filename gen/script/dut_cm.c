@@ -240,3 +240,39 @@ void dut_cm_state(struct script *s, struct sim_conn *c)
         c->state[s->dut->host] = *w.got.name == 'E' ? SIM_CONN_UP : SIM_CONN_FAILED;
     }
 }
+
+/* --- Multicast -------------------------------------------------------------------------------- */
+
+/* Have the device's host join the group, so that its network lets the group's packets in; a device that lacks it does
+ * without. */
+static bool join_group(struct script *s, const uint8_t gid[16])
+{
+    static const char *const joined[] = {"MULTICAST_JOIN", "MULTICAST_ERROR", NULL};
+    char id[DUT_NAME];
+    struct wanted w = {.id = id, .names = joined};
+    int e;
+
+    dut_begin(s, "cm create ps=udp");
+    if (!dut_make(s, "id", id))
+        return false;
+    dut_begin(s, "cm bind id=%s addr=", id);
+    buf_ipv6(&s->dut->line, s->sim.addr[s->dut->host].gid);
+    if (!dut_must(s))
+        return false;
+    dut_begin(s, "cm join id=%s addr=", id);
+    buf_ipv6(&s->dut->line, gid);
+    if (!dut_say(s, NULL, 0, &e))
+        return false;
+    return e != 0 || await(s, &w) != NULL;
+}
+
+bool dut_attach(struct script *s, const struct sim_conn *c, const uint8_t gid[16])
+{
+    int e;
+
+    if (!join_group(s, gid))
+        return false;
+    dut_begin(s, "mcast attach qp=%s gid=", s->dut->conn[c->number - 1].qp);
+    buf_ipv6(&s->dut->line, gid);
+    return dut_say(s, NULL, 0, &e) && (e == 0 || dut_refused(s, e));
+}

@@ -19,7 +19,7 @@
 /* A bit of send_ops= of the agent's qp. */
 #define OPS_ATOMIC_WRITE (1u << 12)
 
-#define DUT_CM_EVENTS 16 /* events of RDMA-CM kept */
+#define DUT_CM_EVENTS 256 /* events of RDMA-CM kept */
 
 /* An event of RDMA-CM that no line has waited for yet. */
 struct dut_cm_event {

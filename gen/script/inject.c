@@ -1,13 +1,17 @@
 /* layer 3 (script): handmade packets: "inject a > b ...". */
 #include "gen/script/script_impl.h"
 
+#include "dissect/link/eth.h"
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIMES_MAX 1000 /* most packets of a line */
+#define TIMES_MAX     1000 /* most packets of a line */
+#define CHANGES_MAX   8    /* most bits that are changed in a packet */
+#define MULTICAST_QPN 0xffffffu
+#define DQPN_AT       5 /* of a BTH: destination queue pair */
 
 static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
                     uint8_t *opcode)
@@ -30,12 +34,27 @@ static bool find_op(struct script *s, const struct token *t, unsigned service, c
 struct handmade {
     struct pkt p;
     struct build_tweak tweak;
+    const struct av *to;
+    struct av group; /* with group=: where it goes */
     uint32_t len;
     uint32_t times, step; /* so often, with a PSN that is so much more each time */
+    bool random;          /* each changed at random */
     struct frame_field field[8];
     uint64_t value[8];
     unsigned n_fields;
 };
+
+/* group=N: the packet goes to that multicast group, and QP 0xffffff. */
+static bool handmade_group(struct script *s, struct handmade *h, const struct token *v)
+{
+    h->group = *h->to;
+    if (!script_group(s, v, h->group.dgid))
+        return false;
+    gid_group_mac(h->group.dgid, h->group.dmac);
+    h->to = &h->group;
+    h->p.bth.dqpn = MULTICAST_QPN;
+    return true;
+}
 
 static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
                          const struct token *key, const struct token *v)
@@ -50,6 +69,8 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
         *(token_is(key, "times") ? &h->times : &h->step) = (uint32_t)u;
         return true;
     }
+    if (token_is(key, "group"))
+        return handmade_group(s, h, v);
     if (k == VAL_COUNT) {
         if (h->n_fields == ARRAY_LEN(h->field) || !frame_field_find(&h->field[h->n_fields], key->p, key->len))
             return text_fail(&s->err, key, "a packet has no '%.*s'%s", (int)key->len, key->p,
@@ -107,14 +128,27 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
     return true;
 }
 
-static bool handmade_send(struct script *s, struct handmade *h, unsigned host, const struct sim_conn *c)
+/* Change some bits behind the Ethernet header, but not the queue pair that the BTH at `bth` names; in every other
+ * packet the checksums are right again. */
+static void change(struct script *s, uint8_t *frame, uint32_t len, uint32_t bth)
+{
+    uint8_t dqpn[3];
+
+    memcpy(dqpn, frame + bth + DQPN_AT, sizeof dqpn);
+    for (unsigned n = 1 + (unsigned)prng_below(&s->prng, CHANGES_MAX); n; n--)
+        frame[ETH_LEN + prng_below(&s->prng, len - ETH_LEN)] ^= (uint8_t)(1u << prng_below(&s->prng, 8));
+    memcpy(frame + bth + DQPN_AT, dqpn, sizeof dqpn);
+    if (prng_below(&s->prng, 2))
+        frame_fix(frame, len, s->sim.net.linktype);
+}
+
+static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
 {
     uint8_t frame[EP_FRAME_MAX];
     struct frame_out out = {.buf = frame, .cap = sizeof frame};
     struct path path;
 
-    if (path_init(&path, &s->sim.addr[host], &c->peer[host].av) < 0 ||
-        build_begin(&out, &path, &h->p, h->len, 0, &h->tweak) < 0)
+    if (path_init(&path, &s->sim.addr[host], h->to) < 0 || build_begin(&out, &path, &h->p, h->len, 0, &h->tweak) < 0)
         return text_fail(&s->err, NULL, "this packet cannot be built");
     for (uint32_t i = 0; i < h->len; i++)
         out.payload[i] = (uint8_t)('a' + i % 26);
@@ -124,6 +158,8 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host, c
             return text_fail(&s->err, NULL, "this packet does not have the field %s", h->field[i].field->abbrev);
     if (h->n_fields)
         frame_fix(frame, out.len, s->sim.net.linktype);
+    if (h->random)
+        change(s, frame, out.len, path.head_len);
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
 }
@@ -152,6 +188,7 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
         return false;
     if (h.p.op->ext & H_ATOMICETH && !dut_has_atomics(s))
         return false;
+    h.to = &c->peer[host].av;
     h.times = h.step = 1;
     h.p.have = H_BTH | h.p.op->ext;
     h.p.bth.opcode = opcode;
@@ -162,6 +199,10 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     h.p.deth.qkey = c->remote_qkey[host];
     h.p.deth.srcqp = ep_qp(s->sim.ep[host], c->qp[host])->qpn;
     for (unsigned i = 4; i < n; i++) {
+        if (token_is(&t[i], "random")) {
+            h.random = true;
+            continue;
+        }
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "inject: expected NAME=VALUE, found '%.*s'", (int)t[i].len, t[i].p);
         /* An address in a region also sets the R_Key. */
@@ -171,7 +212,7 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
             return false;
     }
     for (uint32_t i = 0; i < h.times; i++) {
-        if (!handmade_send(s, &h, host, c))
+        if (!handmade_send(s, &h, host))
             return false;
         h.p.bth.psn = psn_add(h.p.bth.psn, h.step);
     }

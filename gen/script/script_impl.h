@@ -54,8 +54,9 @@ struct script {
     bool unsupported;            /* failed: the device under test lacks what the line needs */
     bool broken;                 /* failed: the session with the device under test ended */
     struct dut *duts[NET_HOSTS]; /* by host: the session with its agent; NULL: it is no device under test */
-    struct dut *dut; /* the one that the functions of dut.c are about; NULL: there is no device under test */
-    ns_t seen_at;    /* time of the latest packet that a line matched */
+    struct dut *dut;        /* the one that the functions of dut.c are about; NULL: there is no device under test */
+    ns_t seen_at;           /* time of the latest packet that a line matched */
+    ns_t posted[NET_HOSTS]; /* when the latest send was posted, by the clock of the host's completions */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS]; /* by host: queue of sent frames */
     struct prng prng;                                           /* starting PSNs and the like */
     uint32_t pd[NET_HOSTS][SCRIPT_PDS];                         /* handles; 0: not allocated yet */
@@ -91,6 +92,10 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
 bool script_arm(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "modify"; words after the host and "modify". */
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n);
+/* The words after the host and "attach": a UD queue pair joins a multicast group. */
+bool script_attach(struct script *s, unsigned host, const struct token *t, unsigned n);
+/* The address of the group with number `v`, 0 to 255, in the hosts' family: 239.255.0.N (RFC 2365), or ff15::N. */
+bool script_group(struct script *s, const struct token *v, uint8_t gid[16]);
 /* Expected packets (packet.c): "a > b ..."; handmade packets (inject.c): "inject a > b ...". */
 bool script_packet(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_inject;
@@ -229,6 +234,8 @@ int dut_post_bind(struct script *s, const struct sim_conn *c, const struct scrip
 bool dut_posted(struct script *s, int r, int fails);
 /* Take a completion of a connection; false: there is none. */
 bool dut_poll(struct script *s, const struct sim_conn *c, struct wc *wc);
+/* Join a multicast group, and attach the queue pair to it (dut_cm.c). */
+bool dut_attach(struct script *s, const struct sim_conn *c, const uint8_t gid[16]);
 /* Ask for one notification of its completion queue. */
 bool dut_arm(struct script *s, const struct sim_conn *c, bool solicited);
 /* Fill s->events with the asynchronous events that are there. */
@@ -254,7 +261,8 @@ bool script_num(struct script *s, const struct token *v, uint64_t max, uint64_t 
 bool script_access(struct script *s, const struct token *v, uint8_t *access);
 /* Parse the name of a migration state, enum mig_state. False with s->err set. */
 bool script_mig_state(struct script *s, const struct token *v, uint8_t *state);
-/* Parse the name of an errno. False with s->err set. */
+/* Parse the name of an errno, or "any": the call may fail, and need not. False with s->err set. */
+#define SCRIPT_MAY_FAIL (-1)
 bool script_errno(struct script *s, const struct token *v, int *err);
 /* Run the hosts until `cond` holds; false if it does not within `limit` ns. */
 bool script_until(struct script *s, bool (*cond)(struct script *, void *), void *arg, ns_t limit);

@@ -74,14 +74,17 @@ section("missed", "What was not as expected", ...cards.map((card, k) => {
 /* --- Metrics -------------------------------------------------------------------------------------- */
 
 const metrics = union((card) => card.metrics);
-const spread = (m) => (m ? duration(m.median_ns, 3) + " (" + duration(m.ci_ns[0], 3) + " to " + duration(m.ci_ns[1], 3) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
+const of = (m, what) => m[what + "_" + (m.unit || "ns")];
+const UNITS = {count: plain, bps: (v) => plain(Math.round(v / 1e6)) + " Mb/s", permille: (v) => (v / 10).toFixed(1) + " %", per_s: (v) => plain(v) + " a second"};
+const measured = (m, v) => (UNITS[m.unit] ? UNITS[m.unit](v) : duration(v, 3));
+const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + measured(m, of(m, "ci")[0]) + " to " + measured(m, of(m, "ci")[1]) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
 const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id, ...p})));
 
 if (metrics.length)
-    section("metrics", "Times", make("p", {}, "Medians, with the interval in which they lie with a probability of 95 %. They include the way there and back; link: " +
+    section("metrics", "What was measured", make("p", {}, "Medians, with the interval in which they lie with a probability of 95 %. Times include the way there and back; link: " +
         cards.map((c) => (c.link ? duration(c.link.least_ns, 3) + ", error of the time stamps " + duration(c.link.error_ns, 3) : "not measured")).join("; ") + "."),
         tableBox("Metrics", [text("metric", (m) => m.id),
-            ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "median", value: (m) => (m.of[k] ? m.of[k].median_ns : null), show: (v, m) => spread(m.of[k])})),
+            ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "median", value: (m) => (m.of[k] ? of(m.of[k], "median") : null), show: (v, m) => spread(m.of[k])})),
             number("samples", (m) => Math.max(...m.of.map((x) => (x ? x.n : 0))))], metrics),
         published.length ? tableBox("Published values of other devices", [text("metric", (p) => p.id), text("device", (p) => p.device), text("value", (p) => p.value), text("source", (p) => p.source)], published) : null);
 

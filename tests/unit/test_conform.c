@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct conform_battery battery;
 
@@ -48,6 +49,109 @@ Test(conform, what_is_wrong_with_a_battery_is_said_with_its_line)
     parses("test a/0123456789012345678901234567890123456789 M T\n", "line 1: expected: test GROUP/NAME");
 }
 
+static const char *script_of(const char *text)
+{
+    static struct buf b;
+
+    parses(text, "");
+    b.len = 0;
+    conform_script(&battery.test[0], &b);
+    return buf_str(&b);
+}
+
+Test(conform, lines_are_repeated_with_a_number)
+{
+    cr_expect_str_eq(script_of("test a/b M T\neach 1-3\nqp {} rc timeout={}\nend\nrun\n"),
+                     "qp 1 rc timeout=1\nqp 2 rc timeout=2\nqp 3 rc timeout=3\nrun\n");
+    cr_expect_str_eq(script_of("test a/b M T\neach 7-7\na {}\nb {\nend\neach 0-1\n}{}\nend\n"), "a 7\nb {\n}0\n}1\n");
+    /* what is none stands as it is, and the scenario refuses it */
+    cr_expect_str_eq(script_of("test a/b M T\neach 1-3\nrun\n"), "each 1-3\nrun\n");
+    cr_expect_str_eq(script_of("test a/b M T\neach 1-1000\nx\nend\n"), "each 1-1000\nx\nend\n");
+    cr_expect_str_eq(script_of("test a/b M T\neach 3-1\nx\nend\ny\n"), "y\n");
+    cr_expect_str_eq(script_of("test a/b M T\nrun"), "run");
+}
+
+Test(conform, what_a_test_measures_is_read)
+{
+    parses("test a/b I T\nmeasure window w\nmeasure cnps c\nratio r of over\nrun\n", "");
+    cr_assert_eq(battery.test[0].n_measures, 2);
+    cr_assert(token_is(&battery.test[0].measures[1].metric, "c") && token_is(&battery.test[0].ratio[2], "over"));
+    parses("test a/b I T\nmeasure windows w\n", "line 2: expected: measure");
+    parses("test a/b I T\nmeasure window\n", "line 2: expected: measure");
+    parses("test a/b I T\nratio r of\n", "line 2: expected: ratio");
+}
+
+static struct metric *measured(struct metrics *m, const char *name)
+{
+    for (unsigned i = 0; i < m->n; i++)
+        if (strcmp(m->metric[i].name, name) == 0)
+            return &m->metric[i];
+    return NULL;
+}
+
+/* Play a test against a twin; its metrics. */
+static void measure(const char *text, struct metrics *m)
+{
+    struct script_dut dut;
+    struct twin_dut *t = twin_dut_new(&dut, 1);
+    char dir[] = "/tmp/rdmagen-measure-XXXXXX";
+    struct conform_run run = {.seed = 3, .dut = &dut, .metrics = m, .keep = mkdtemp(dir)};
+    struct conform_outcome o;
+
+    parses(text, "");
+    cr_assert(run.keep && conform_run(&run, &battery.test[0], &o) == 0);
+    cr_assert(o.result == CONFORM_PASS, "%s", buf_str(&o.reason));
+    conform_forget(&o);
+    conform_outcome_free(&o);
+    rmdir(dir);
+    twin_dut_free(t);
+}
+
+Test(conform, a_capture_is_measured)
+{
+    struct metrics m = {0};
+
+    /* queue pair 2 begins when half of 64 packets of queue pair 1 are sent: 64 to 32 packets, or one more */
+    measure("test a/b I T\nmeasure fairness fair\nmeasure pause pause\nqp 1 rc\nqp 2 rc\nmem b.src 65536\n"
+            "mem a.dst 65536\nb post write 1 src to dst\nb > a until WRITE_MIDDLE conn=1 psn=31\n"
+            "b post write 2 src to dst\nb wc 1 SUCCESS\nb wc 2 SUCCESS\n",
+            &m);
+    /* (64 + 32)^2 / (2 (64^2 + 32^2)) = 0.9 */
+    cr_expect(measured(&m, "fair")->sample[0] > 880 && measured(&m, "fair")->sample[0] < 920, "%lld",
+              (long long)measured(&m, "fair")->sample[0]);
+    cr_expect(measured(&m, "fair")->unit == METRIC_PERMILLE && measured(&m, "pause")->sample[0] == 0);
+    metrics_free(&m);
+    /* every frame is paused for a microsecond: 195 quanta at 100 Gbit/s */
+    measure("test a/b I T\nmeasure pause pause\nmeasure requests rate\nnet b>a rate=100G before pause=1/1us\nqp 1 rc\n"
+            "mem b.src 65536\nmem a.dst 65536\nb post write 1 src to dst\nb wc 1 SUCCESS\n",
+            &m);
+    cr_expect(measured(&m, "pause")->sample[0] > 0 && measured(&m, "rate")->sample[0] > 0);
+    metrics_free(&m);
+    /* one of three atomics is answered after a wait: a second each */
+    measure("test a/b I T\nmeasure atomics n\nmeasure window w\nqp 1 rc\nmem a.old 8\nmem b.sum 8\n"
+            "a post faa 1 old at sum add=1\na wc 1 SUCCESS\nwait 1s\na post faa 1 old at sum add=1\na wc 1 SUCCESS\n"
+            "wait 1s\na post faa 1 old at sum add=1\na wc 1 SUCCESS\n",
+            &m);
+    cr_expect(measured(&m, "n")->sample[0] == 0 || measured(&m, "n")->sample[0] == 1, "2 answers in 2 s");
+    cr_expect_null(measured(&m, "w"), "the device sends nothing: there is no window");
+    metrics_free(&m);
+}
+
+Test(conform, a_ratio_of_medians)
+{
+    struct token r = {"r", 1, 0}, of = {"of", 2, 0}, over = {"over", 4, 0};
+    struct metrics m = {0};
+
+    metrics_ratio(&m, &r, &of, &over);
+    cr_expect_eq(m.n, 0, "without samples there is none");
+    for (int i = 0; i < 3; i++)
+        cr_assert(metrics_add(&m, &of, METRIC_NS, 3000 + i) && metrics_add(&m, &over, METRIC_NS, 2000));
+    metrics_ratio(&m, &r, &of, &over);
+    cr_expect(measured(&m, "r")->n == 1 && measured(&m, "r")->sample[0] == 1501 &&
+              measured(&m, "r")->unit == METRIC_PERMILLE);
+    metrics_free(&m);
+}
+
 Test(conform, the_battery_of_the_program_is_good)
 {
     parses(conform_text(), "");
@@ -57,7 +161,8 @@ Test(conform, the_battery_of_the_program_is_good)
         cr_assert(battery.test[i].n_rules || battery.test[i].level == CONFORM_INFORM ||
                       memmem(battery.test[i].script.p, battery.test[i].script.len, "\nb > a ", 7) ||
                       memmem(battery.test[i].script.p, battery.test[i].script.len, "\nb mem ", 7) ||
-                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\na mem ", 7),
+                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\na mem ", 7) ||
+                      memmem(battery.test[i].script.p, battery.test[i].script.len, "\na pause ", 9),
                   "%s", battery.test[i].id);
         cr_assert(battery.test[i].anchor.len, "%s", battery.test[i].id);
     }

@@ -1,0 +1,280 @@
+/* layer 3 (conform): a capture is measured: packets of the device and of the tester, and what they come to. */
+#include "gen/conform/measure.h"
+
+#include "dissect/link/macc.h"
+#include "dissect/pkt.h"
+#include "psn.h"
+#include "src/cap/cap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POINTS_MAX (1u << 20) /* most data packets of the device that are looked at */
+#define FLOWS      64         /* most queue pairs among which a rate is shared */
+#define WINDOW     10         /* packets that a window of a rate has at least, before the CNP */
+#define RECOVERED  900        /* permille of the rate before, from which on it has recovered */
+
+/* A packet of the device with payload, at its first transmission. */
+struct point {
+    ns_t t;
+    uint32_t bytes; /* payload */
+    uint8_t flow;
+};
+
+/* The requests of the device to one queue pair of the tester. */
+struct flow {
+    uint32_t qpn, una, high; /* una: first PSN that is not acknowledged; high: highest one */
+};
+
+/* What was seen so far. */
+struct seen {
+    bool device;     /* the packet at hand is the device's */
+    ns_t begin, now; /* times of the first packet of the capture, and of that at hand */
+    struct flow flow[FLOWS];
+    unsigned n_flows;
+    int32_t window;     /* most PSNs of a flow that were unacknowledged */
+    ns_t done;          /* latest acknowledgement by the tester; 0: none */
+    bool asked;         /* the tester has sent a request */
+    uint32_t answer;    /* with it: PSN of the device's latest ACK; at first that before the request */
+    ns_t atomic[2];     /* first and latest ATOMIC ACK of the device, */
+    uint32_t n_atomics; /* of so many */
+    bool throttled;     /* the tester has sent a CNP */
+    ns_t cnp;           /* with it: the first one */
+    uint64_t quanta;    /* of pause frames */
+    int64_t cnps;       /* of the device */
+    struct point *point;
+    uint32_t n, room;
+    struct metrics *to;
+    const struct measure *m;
+    unsigned n_m;
+};
+
+static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value)
+{
+    for (unsigned i = 0; i < s->n_m; i++)
+        if (s->m[i].kind == kind)
+            metrics_add(s->to, &s->m[i].metric, unit, value);
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+enum { WINDOW_OF, ACK_RATIO, GOODPUT, REQUESTS, ATOMICS, RATE_CUT, RATE_REC, FAIRNESS, PAUSE, CNPS, KINDS };
+
+static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
+{
+    if (s->n == s->room) {
+        uint32_t room = s->room ? 2 * s->room : 1024;
+        struct point *more = s->room < POINTS_MAX ? realloc(s->point, room * sizeof *more) : NULL;
+        if (!more)
+            return;
+        s->point = more;
+        s->room = room;
+    }
+    s->point[s->n++] = (struct point){.t = s->now, .bytes = bytes, .flow = (uint8_t)flow};
+}
+
+/* A request of the device. */
+static void device_requests(struct seen *s, const struct pkt *p)
+{
+    uint32_t psn = p->bth.psn;
+    unsigned i = 0;
+    struct flow *f;
+
+    while (i < s->n_flows && s->flow[i].qpn != p->bth.dqpn)
+        i++;
+    if (i == FLOWS)
+        return;
+    f = &s->flow[i];
+    if (i == s->n_flows)
+        s->flow[s->n_flows++] = (struct flow){.qpn = p->bth.dqpn, .una = psn, .high = psn};
+    else if (psn_diff(psn, f->high) <= 0)
+        return; /* sent again */
+    f->high = psn;
+    if (psn_diff(f->high, f->una) + 1 > s->window)
+        s->window = psn_diff(f->high, f->una) + 1;
+    keep_point(s, i, p->payload_len);
+}
+
+/* An answer of the tester: it is known which requests it is for if there is one flow only. */
+static void device_is_answered(struct seen *s, const struct pkt *p)
+{
+    if (response_type(p) != AETH_ACK || s->n_flows != 1 || psn_diff(p->bth.psn, s->flow->una) < 0)
+        return;
+    s->flow->una = psn_add(p->bth.psn, 1);
+    s->done = s->now;
+}
+
+/* An answer of the device. */
+static void device_answers(struct seen *s, const struct pkt *p)
+{
+    int32_t n = psn_diff(p->bth.psn, s->answer);
+
+    if (p->op->flags & OPF_ATOMIC_ACK)
+        s->atomic[s->n_atomics++ > 0] = s->now;
+    if (response_type(p) != AETH_ACK || !s->asked || n <= 0)
+        return;
+    s->answer = p->bth.psn;
+    add(s, ACK_RATIO, METRIC_COUNT, n);
+}
+
+static void tester_requests(struct seen *s, const struct pkt *p)
+{
+    if (!s->asked)
+        s->answer = psn_prev(p->bth.psn);
+    s->asked = true;
+}
+
+static void see_packet(struct seen *s, const struct pkt *p)
+{
+    unsigned flags = p->op->flags;
+
+    if (flags & OPF_CNP) {
+        s->cnps += s->device;
+        if (!s->device && !s->throttled)
+            s->cnp = s->now;
+        s->throttled |= !s->device;
+    } else if (flags & OPF_REQUEST) {
+        (s->device ? device_requests : tester_requests)(s, p);
+    } else if (flags & OPF_RESPONSE) {
+        (s->device ? device_answers : device_is_answered)(s, p);
+    }
+}
+
+static void see(struct seen *s, const struct pkt *p)
+{
+    struct pause_frame pause;
+
+    if (pause_frame_of(&pause, p))
+        for (unsigned i = 0; i < PAUSE_CLASSES; i++)
+            s->quanta += pause.classes >> i & 1 ? pause.quanta[i] : 0;
+    else if (p->have & H_BTH && p->op->name && p->bth.dqpn != 1)
+        see_packet(s, p);
+}
+
+/* --- Sums ------------------------------------------------------------------------------------- */
+
+/* Payload of the device from `from` on and before `to`, bytes; *packets: how many they are. */
+static uint64_t bytes_between(const struct seen *s, ns_t from, ns_t to, unsigned *packets)
+{
+    uint64_t bytes = 0;
+
+    *packets = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->point[i].t >= from && s->point[i].t < to) {
+            bytes += s->point[i].bytes;
+            ++*packets;
+        }
+    return bytes;
+}
+
+/* The rate before the first CNP and behind it, in windows of 100 us, or ten, a hundred ... times that if the device
+ * sends too few packets in them. */
+static void end_rate(struct seen *s)
+{
+    ns_t window = 100 * NS_PER_US, sent_last = s->n ? s->point[s->n - 1].t : 0;
+    uint64_t before = 0, after;
+    unsigned packets = 0;
+    bool fell = false;
+
+    for (; s->throttled && packets < WINDOW && window <= NS_PER_S; window *= packets < WINDOW ? 10 : 1)
+        before = bytes_between(s, s->cnp - window, s->cnp, &packets);
+    if (packets < WINDOW || s->cnp + window > sent_last)
+        return;
+    after = bytes_between(s, s->cnp, s->cnp + window, &packets);
+    add(s, RATE_CUT, METRIC_PERMILLE, after < before ? (int64_t)(1000 - 1000 * after / before) : 0);
+    for (ns_t from = s->cnp; from + window <= sent_last; from += window) {
+        after = bytes_between(s, from, from + window, &packets);
+        if (fell && 1000 * after >= RECOVERED * before) {
+            add(s, RATE_REC, METRIC_NS, from - s->cnp);
+            return;
+        }
+        fell |= 1000 * after < RECOVERED * before;
+    }
+    if (!fell)
+        add(s, RATE_REC, METRIC_NS, 0);
+}
+
+/* Jain's index of what each queue pair was sent until the first of them had got its last packet. */
+static void end_fairness(struct seen *s)
+{
+    ns_t last[FLOWS] = {0}, until = NS_NEVER;
+    double bytes[FLOWS] = {0}, sum = 0, squares = 0;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        last[s->point[i].flow] = s->point[i].t;
+    for (unsigned k = 0; k < s->n_flows; k++)
+        until = last[k] < until ? last[k] : until;
+    for (uint32_t i = 0; i < s->n && s->point[i].t <= until; i++)
+        bytes[s->point[i].flow] += s->point[i].bytes;
+    for (unsigned k = 0; k < s->n_flows; k++) {
+        sum += bytes[k];
+        squares += bytes[k] * bytes[k];
+    }
+    if (squares > 0)
+        add(s, FAIRNESS, METRIC_PERMILLE, (int64_t)(1000 * sum * sum / (s->n_flows * squares) + 0.5));
+}
+
+/* So many, of which the first one stands for no time, from `from` to `to`. */
+static void add_rate(struct seen *s, unsigned kind, uint64_t n, ns_t from, ns_t to)
+{
+    if (n && to > from)
+        add(s, kind, METRIC_PER_S, (int64_t)((double)(n - 1) * 1e9 / (double)(to - from)));
+}
+
+static void end(struct seen *s)
+{
+    unsigned packets;
+    ns_t time = s->n ? s->done - s->point[0].t : 0;
+
+    if (s->n_flows == 1)
+        add(s, WINDOW_OF, METRIC_COUNT, s->window);
+    if (time > 0)
+        add(s, GOODPUT, METRIC_BPS, (int64_t)((double)bytes_between(s, 0, s->done, &packets) * 8e9 / (double)time));
+    if (s->n)
+        add_rate(s, REQUESTS, s->n, s->point[0].t, s->point[s->n - 1].t);
+    add_rate(s, ATOMICS, s->n_atomics, s->atomic[0], s->atomic[1]);
+    add_rate(s, PAUSE, s->quanta + 1, s->begin, s->now);
+    add(s, CNPS, METRIC_COUNT, s->cnps);
+    end_rate(s);
+    end_fairness(s);
+}
+
+/* --- Captures --------------------------------------------------------------------------------- */
+
+int measure_find(const struct token *name)
+{
+    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
+                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps"};
+
+    for (int i = 0; i < KINDS; i++)
+        if (token_is(name, names[i]))
+            return i;
+    return -1;
+}
+
+int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n, struct metrics *to)
+{
+    static const struct decode_opts opts = {.verify = false};
+    struct seen s = {.m = m, .n_m = n, .to = to};
+    struct cap_error err;
+    struct frame f = {0};
+    struct cap *c;
+    struct pkt p;
+    int e = cap_open(&c, capture, 0, NULL, &err);
+
+    if (e < 0)
+        return e;
+    for (bool first = true; (e = cap_next(c, &f)) == 1; first = false) {
+        s.begin = first ? f.ts : s.begin;
+        s.now = f.ts;
+        s.device = f.caplen >= 12 && memcmp(f.data + 6, mac, 6) == 0;
+        pkt_decode(&p, &f, &opts);
+        see(&s, &p);
+    }
+    cap_close(c);
+    if (e == 0)
+        end(&s);
+    free(s.point);
+    return e;
+}

@@ -1,0 +1,22 @@
+/* layer 3 (conform): what the capture of a test, as a whole, tells of the device: its window, how many requests an ACK
+ * covers, goodput, what a CNP does to its rate, how evenly queue pairs share it, pause frames and CNPs. */
+#ifndef RDMATRACE_GEN_CONFORM_MEASURE_H
+#define RDMATRACE_GEN_CONFORM_MEASURE_H
+
+#include "gen/conform/metrics.h"
+
+/* A line of the battery, `measure KIND METRIC`. */
+struct measure {
+    uint8_t kind; /* number of measure_find() */
+    struct token metric;
+};
+
+/* The kind of this name: `window`, `ack_ratio`, `goodput`, `requests` (of the device, a second), `atomics` (answered by
+ * it, a second), `rate_cut`, `rate_rec`, `fairness`, `pause` (quanta a second) or `cnps`; -1: there is none. */
+int measure_find(const struct token *name);
+
+/* Read `capture`, in which the device has MAC address `mac`, and add what measures `m` tell to *to. What the
+ * capture does not show, such as a rate behind a CNP that there is none of, is no sample. 0, or a negative errno. */
+int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n, struct metrics *to);
+
+#endif
