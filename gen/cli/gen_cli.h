@@ -31,9 +31,11 @@ enum {
     KEY_DEST_QP,
     KEY_DEVICE,
     KEY_DIE,
+    KEY_DRY_RUN,
     KEY_ERF,
     KEY_EVENT,
     KEY_EXCHANGE,
+    KEY_EXPECTED,
     KEY_FABRIC,
     KEY_FAULT,
     KEY_FH,
@@ -44,9 +46,11 @@ enum {
     KEY_HOP_LIMIT,
     KEY_HOSTNQN,
     KEY_HOSTS,
+    KEY_HTML,
     KEY_IB,
     KEY_IMM,
     KEY_JSON,
+    KEY_JUNIT,
     KEY_KEEP,
     KEY_LATENCY,
     KEY_LEVEL,
@@ -79,6 +83,7 @@ enum {
     KEY_RECV_DELAY,
     KEY_REJECT,
     KEY_REPEAT,
+    KEY_RESUME,
     KEY_RETRY_COUNT,
     KEY_RKEY,
     KEY_RNR_RETRY,
@@ -206,6 +211,13 @@ enum {
 #define OPT_JSON         KEY_JSON, "json", "[=FILE]"
 #define OPT_JSON_LINES   KEY_JSON, "json", NULL
 #define OPT_KEEP         KEY_KEEP, "keep", "DIR"
+#define OPT_OUT_DIR      'o', "out", "DIR"
+#define OPT_EXPECTED     KEY_EXPECTED, "expected", "FILE"
+#define OPT_RESUME       KEY_RESUME, "resume", "DIR"
+#define OPT_JUNIT        KEY_JUNIT, "junit", "FILE"
+#define OPT_CARD         KEY_JSON, "json", "FILE"
+#define OPT_HTML         KEY_HTML, "html", "FILE"
+#define OPT_DRY_RUN      KEY_DRY_RUN, "dry-run", NULL
 #define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
 #define OPT_LIST         KEY_LIST, "list", NULL
 #define OPT_BASELINE     KEY_BASELINE, "baseline", "CARD"

@@ -135,6 +135,7 @@ struct conform_score {
     uint64_t seed;
     const char *dut; /* what was tested, in a few words */
     bool judged;     /* captures were judged */
+    const struct conform_battery *battery;
     const struct metrics *metrics;
     const struct identities *identities;
 };
@@ -147,6 +148,24 @@ void conform_print_json(const struct conform_score *s, struct buf *b);
 void conform_print_junit(const struct conform_score *s, struct buf *b);
 /* Append what can be asked of a device, the tests that ask it, and what is not asked and why; the sum of these rows. */
 void conform_print_coverage(struct buf *b);
+/* How much of what can be asked of a device the tests that were run show of it. */
+struct conform_coverage {
+    unsigned rows, shown; /* of coverage.tsv; of these: a test that asks it shows what the device does */
+};
+struct conform_coverage conform_coverage(const struct conform_score *s);
+/* The tests of a level (CONFORM_LEVELS: of all) and of a group, "nak" (NULL: of all). */
+struct conform_share {
+    unsigned all;              /* in the battery */
+    unsigned applicable;       /* run, and they show what the device does */
+    unsigned pass, weak, fail; /* of these; fail: or a crash */
+};
+struct conform_share conform_share(const struct conform_score *s, unsigned level, const struct token *group);
+/* Whether the result shows that the device follows a rule, or does not. */
+bool conform_is_about_device(enum conform_result r);
+/* Append the shares of all groups that were run: a table; the member `"groups":[...]` of a JSON object, with a comma
+ * before it. */
+void conform_print_groups(const struct conform_score *s, struct buf *b);
+void conform_print_groups_json(const struct conform_score *s, struct buf *b);
 /* Append what the device's counters counted in all tests: a table, nothing without counters; the member
  * `"counters":[...]` of a JSON object, with a comma before it. */
 void conform_print_counters(const struct conform_score *s, struct buf *b);

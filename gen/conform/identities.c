@@ -27,6 +27,14 @@ void identities_add(struct identities *all, enum script_chosen kind, uint32_t va
     all->of[kind].v[all->of[kind].n++] = value & kinds[kind].mask;
 }
 
+void identities_move(struct identities *all, struct identities *from)
+{
+    for (unsigned i = 0; i < SCRIPT_CHOSEN; i++)
+        for (unsigned k = 0; k < from->of[i].n; k++)
+            identities_add(all, (enum script_chosen)i, from->of[i].v[k]);
+    identities_free(from);
+}
+
 void identities_free(struct identities *all)
 {
     for (unsigned k = 0; k < SCRIPT_CHOSEN; k++)

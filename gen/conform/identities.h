@@ -17,6 +17,8 @@ struct identities {
 
 /* Keep a value. What no memory is left for, and what is too many, is dropped. */
 void identities_add(struct identities *all, enum script_chosen kind, uint32_t value);
+/* Move all values of `from` behind those of *all, and empty `from`. */
+void identities_move(struct identities *all, struct identities *from);
 void identities_free(struct identities *all);
 
 /* Append a table with the published values below; nothing without values. */

@@ -6,13 +6,14 @@
 #include "psn.h"
 #include "src/cap/cap.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POINTS_MAX (1u << 20) /* most data packets of the device that are looked at */
 #define FLOWS      64         /* most queue pairs among which a rate is shared */
-#define WINDOW     10         /* packets that a window of a rate has at least, before the CNP */
+#define WINDOW     10         /* packets that a window of a rate has at least, before the CNP, */
+#define BEFORE     4          /* in each of so many */
 #define RECOVERED  900        /* permille of the rate before, from which on it has recovered */
 
 /* A packet of the device with payload, at its first transmission. */
@@ -168,18 +169,35 @@ static uint64_t bytes_between(const struct seen *s, ns_t from, ns_t to, unsigned
     return bytes;
 }
 
+/* What the device sends in each of the last BEFORE windows before the CNP: the mean, bytes; *packets: the fewest. */
+static uint64_t bytes_before(const struct seen *s, ns_t window, unsigned *packets)
+{
+    uint64_t bytes = 0;
+
+    *packets = UINT_MAX;
+    for (unsigned i = 1; i <= BEFORE; i++) {
+        unsigned n;
+        bytes += bytes_between(s, s->cnp - i * window, s->cnp - (i - 1) * window, &n);
+        *packets = n < *packets ? n : *packets;
+    }
+    return bytes / BEFORE;
+}
+
 /* The rate before the first CNP and behind it, in windows of 100 us, or ten, a hundred ... times that if the device
  * sends too few packets in them. */
 static void end_rate(struct seen *s)
 {
     ns_t window = 100 * NS_PER_US, sent_last = s->n ? s->point[s->n - 1].t : 0;
-    uint64_t before = 0, after;
-    unsigned packets = 0;
+    uint64_t before, after;
+    unsigned packets;
     bool fell = false;
 
-    for (; s->throttled && packets < WINDOW && window <= NS_PER_S; window *= packets < WINDOW ? 10 : 1)
-        before = bytes_between(s, s->cnp - window, s->cnp, &packets);
-    if (packets < WINDOW || s->cnp + window > sent_last)
+    before = bytes_before(s, window, &packets);
+    while (packets < WINDOW && window < NS_PER_S) {
+        window *= 10;
+        before = bytes_before(s, window, &packets);
+    }
+    if (!s->throttled || packets < WINDOW || s->cnp + window > sent_last)
         return;
     after = bytes_between(s, s->cnp, s->cnp + window, &packets);
     add(s, RATE_CUT, METRIC_PERMILLE, after < before ? (int64_t)(1000 - 1000 * after / before) : 0);

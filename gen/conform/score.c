@@ -27,12 +27,6 @@ static unsigned all_of(const struct conform_score *s, unsigned level)
     return n;
 }
 
-/* Whether the result shows that the device follows a rule, or does not. */
-static bool is_about_device(const struct conform_outcome *o)
-{
-    return o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_ERROR && o->result != CONFORM_INCONCLUSIVE;
-}
-
 /* How many rules the tests concern that passed or failed; `good`: only those of which every such test passed. */
 static unsigned count_rules(const struct conform_score *s, bool good)
 {
@@ -40,7 +34,8 @@ static unsigned count_rules(const struct conform_score *s, bool good)
     unsigned n = 0;
 
     for (unsigned i = 0; i < s->n; i++)
-        for (unsigned k = 0; k < s->o[i].test->n_rules && is_about_device(&s->o[i]); k++)
+        for (unsigned k = 0; k < s->o[i].test->n_rules && conform_is_about_device((enum conform_result)s->o[i].result);
+             k++)
             state[s->o[i].test->rules[k]] |= s->o[i].result == CONFORM_PASS ? 1 : 3;
     for (unsigned i = 0; i < RULE_COUNT; i++)
         n += good ? state[i] == 1 : state[i] != 0;
@@ -58,12 +53,15 @@ static void put_rules(const struct conform_test *t, struct buf *b, const char *q
 /* The sum of a level: what passed and failed, and the other results that there are. */
 static void put_sum(const struct conform_score *s, unsigned level, struct buf *b)
 {
+    struct conform_share c;
+
     buf_printf(b, "%s: %u of %u passed, %u failed", conform_level_str(level), conform_count(s, level, CONFORM_PASS),
                all_of(s, level), conform_count(s, level, CONFORM_FAIL));
     for (unsigned r = CONFORM_WEAK; r < CONFORM_RESULTS; r++)
         if (r == CONFORM_UNSUPPORTED || r == CONFORM_ERROR || conform_count(s, level, (enum conform_result)r))
             buf_printf(b, ", %u %s", conform_count(s, level, (enum conform_result)r), results[r]);
-    buf_char(b, '\n');
+    c = conform_share(s, level, NULL);
+    buf_printf(b, "; coverage %u of %u\n", c.applicable, c.all);
 }
 
 /* Append a line of text below a test. */
@@ -91,6 +89,8 @@ void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
 
 void conform_print_sums(const struct conform_score *s, struct buf *b)
 {
+    struct conform_coverage c = conform_coverage(s);
+
     buf_printf(b, "\n%s, seed %llu\n", s->dut, (unsigned long long)s->seed);
     for (unsigned l = 0; l < CONFORM_LEVELS; l++)
         if (all_of(s, l))
@@ -98,6 +98,8 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
     buf_printf(b, "rules: %u of %u touched, of which %u kept in every test%s\n", count_rules(s, false),
                (unsigned)RULE_COUNT - 1, count_rules(s, true),
                s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
+    buf_printf(b, "coverage: %u of the %u rows of --coverage are shown by these tests\n", c.shown, c.rows);
+    conform_print_groups(s, b);
     metrics_print_text(s->metrics, s->seed, b);
     identities_print_text(s->identities, b);
     conform_print_counters(s, b);
@@ -120,6 +122,8 @@ static void put_text(struct buf *b, const char *name, const char *p, size_t n)
 
 void conform_print_json(const struct conform_score *s, struct buf *b)
 {
+    struct conform_coverage c = conform_coverage(s);
+
     buf_printf(b, "{\"schema\":\"rdmagen-conformance/1\",\"seed\":%llu", (unsigned long long)s->seed);
     put_text(b, "dut", s->dut, strlen(s->dut));
     buf_printf(b, ",\"judged\":%s,\"tests\":[", s->judged ? "true" : "false");
@@ -147,13 +151,16 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
     }
     buf_puts(b, "],\n\"score\":{");
     for (unsigned l = 0; l < CONFORM_LEVELS; l++) {
-        buf_printf(b, "\"%s\":{\"tests\":%u", conform_level_str(l), all_of(s, l));
+        struct conform_share share = conform_share(s, l, NULL);
+        buf_printf(b, "\"%s\":{\"tests\":%u,\"applicable\":%u,\"all\":%u", conform_level_str(l), all_of(s, l),
+                   share.applicable, share.all);
         for (unsigned r = 0; r < CONFORM_RESULTS; r++)
             buf_printf(b, ",\"%s\":%u", results[r], conform_count(s, l, (enum conform_result)r));
         buf_puts(b, "},");
     }
-    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u}}", (unsigned)RULE_COUNT - 1, count_rules(s, false),
-               count_rules(s, true));
+    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u},\"coverage\":{\"rows\":%u,\"shown\":%u}}",
+               (unsigned)RULE_COUNT - 1, count_rules(s, false), count_rules(s, true), c.rows, c.shown);
+    conform_print_groups_json(s, b);
     metrics_print_json(s->metrics, s->seed, b);
     identities_print_json(s->identities, b);
     conform_print_counters_json(s, b);
@@ -221,6 +228,28 @@ static void put_case(struct buf *b, const struct conform_outcome *o)
     }
 }
 
+/* The properties of the suite that begins with outcome `i`: how much of its group is covered; in the first suite, how
+ * much of all, and medians of what was measured. */
+static void put_properties(const struct conform_score *s, unsigned i, struct buf *b)
+{
+    struct token group = {.p = s->o[i].test->id, .len = (uint32_t)group_len(&s->o[i])};
+    struct conform_share share = conform_share(s, CONFORM_LEVELS, &group);
+    struct conform_coverage c = conform_coverage(s);
+
+    buf_printf(b, "  <properties>\n   <property name=\"coverage\" value=\"%u of %u tests\"/>\n", share.applicable,
+               share.all);
+    if (i == 0)
+        buf_printf(b, "   <property name=\"coverage.rows\" value=\"%u of %u\"/>\n", c.shown, c.rows);
+    for (unsigned k = 0; i == 0 && k < s->metrics->n; k++) {
+        const struct metric *m = &s->metrics->metric[k];
+        struct metric_summary sum;
+        metric_summarise(m, s->seed, &sum);
+        buf_printf(b, "   <property name=\"%s_%s\" value=\"%lld\"/>\n", m->name,
+                   metric_unit_str((enum metric_unit)m->unit), (long long)sum.median);
+    }
+    buf_puts(b, "  </properties>\n");
+}
+
 void conform_print_junit(const struct conform_score *s, struct buf *b)
 {
     buf_puts(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rdmagen conformance\">\n");
@@ -231,6 +260,7 @@ void conform_print_junit(const struct conform_score *s, struct buf *b)
         buf_printf(b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
                    (int)group_len(&s->o[i]), s->o[i].test->id, group.n, count_tag(&group, "failure"),
                    count_tag(&group, "error"), count_tag(&group, "skipped"));
+        put_properties(s, i, b);
         for (unsigned k = 0; k < group.n; k++)
             put_case(b, &group.o[k]);
         buf_puts(b, " </testsuite>\n");

@@ -32,14 +32,21 @@ const tests = union((card) => card.tests);
 const sum = (card, level, what) => card.score[level][what];
 const levels = [["M", "must"], ["S", "should"], ["I", "information"]].filter(([l]) => cards.some((c) => sum(c, l, "tests")));
 
+const groups = union((card) => card.groups || []);
+const share = (g) => (g ? g.must_passed + " of " + g.must_applicable + (g.failed ? ", " + g.failed + " failed" : "") + "; " + g.should_missed + "; " + g.applicable + " of " + g.all : "-");
+
 section("sums", "Score", tableBox("How many tests passed, of each level", [
     text("device", (c) => name(c, cards.indexOf(c))),
-    ...levels.map(([l, word]) => text(l + " (" + word + ")", (c) => sum(c, l, "pass") + " of " + sum(c, l, "tests"))),
+    ...levels.map(([l, word]) => text(l + " (" + word + ")", (c) => sum(c, l, "pass") + " of " + sum(c, l, "tests") +
+        (sum(c, l, "all") === undefined ? "" : "; coverage " + sum(c, l, "applicable") + " of " + sum(c, l, "all")))),
     number("failed", (c) => sum(c, "M", "fail") + sum(c, "M", "crash") + sum(c, "S", "crash")),
     number("SHOULD missed", (c) => sum(c, "S", "weak")),
     number("unsupported", (c) => levels.reduce((n, [l]) => n + sum(c, l, "unsupported"), 0)),
     text("rules kept", (c) => c.score.rules.kept + " of " + c.score.rules.touched + " that tests touched, of " + c.score.rules.all),
-], cards), make("p", {}, "A score without its coverage tells little: rules that no test touched were not tried."));
+    text("what can be asked", (c) => (c.score.coverage ? c.score.coverage.shown + " of " + c.score.coverage.rows + " rows shown" : "-")),
+], cards), groups.length ? tableBox("Groups of tests", [text("group", (g) => g.id),
+    ...cards.map((card, k) => text(cards.length > 1 ? "device " + (k + 1) : "must passed, should missed, coverage", (g) => share(g.of[k])))], groups) : null,
+    make("p", {}, "A score without its coverage tells little: rules that no test touched were not tried."));
 
 section("tests", "Tests", tableBox("Results of all tests", [
     text("test", (t) => t.id), text("level", (t) => t.first.level), text("what the device has to do", (t) => t.first.title),

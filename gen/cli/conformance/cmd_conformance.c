@@ -21,6 +21,7 @@ static const struct opt_def defs[] = {
     {OPT_EXCHANGE, "HOST has no agent, but runs perftest (ib_write_bw), pingpong (ibv_rc_pingpong) or rping (-s):\n"
                    "the tests that can be played with it"},
     {OPT_LIST, "list the tests, and run none"},
+    {OPT_DRY_RUN, "the same"},
     {OPT_COVERAGE, "list what can be asked of a device, the tests that ask it, and what is not asked"},
     {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
     {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
@@ -32,8 +33,17 @@ static const struct opt_def defs[] = {
     {OPT_FAULT, "the twin breaks this rule (repeatable), see `rdmagen faults`"},
     {OPT_PROFILE, "deviations of the device that are known: rxe (Linux soft-RoCE), mlx5, mlx4, irdma, bnxt_re,\n"
                   "efa, or a file of them"},
-    {OPT_KEEP, "keep the capture and the scenario of each test in this directory"},
+    {OPT_KEEP, "keep the capture and the scenario of each test in this directory; with -o: failed (of those that did\n"
+               "not pass), all or none (all)"},
+    {OPT_OUT_DIR, "write report.txt, .json, .xml and .html to this directory, and what is kept of the tests to tests/\n"
+                  "in it, with a ladder of each that did not pass"},
+    {OPT_RESUME, "go on with a run that ended before its end, in its directory"},
+    {OPT_EXPECTED, "the results that are expected, a test and a result a line: any other one is a failure"},
     {OPT_FORMAT, "text, json or junit (text)"},
+    {OPT_CARD, "write the score card to this file, too: as JSON"},
+    {OPT_JUNIT, "as XML of JUnit"},
+    {OPT_HTML, "as an HTML page"},
+    {OPT_PING_QUIET, "no line for a test that passed"},
     {OPT_TOKEN_FILE, "file with the token of the agent, which only its owner may read"},
     {OPT_TCP, "the agent listens at this address instead of HOST"},
     {OPT_TIMEOUT, "longest wait of an expectation (10)"},
@@ -73,6 +83,14 @@ static const struct opt_clash clashes[] = {
     {KEY_LIST, KEY_BASELINE, 0, NULL},
     {KEY_STORED, -KEY_BASELINE, 0, NULL},
     {'T', KEY_BASELINE, 0, NULL},
+    {'o', KEY_RESUME, 0, NULL},
+    {KEY_EXPECTED, KEY_BASELINE, 0, NULL},
+    {'o', 0, WITH_LIST | WITH_STORED, "is for a run"},
+    {KEY_RESUME, 0, WITH_LIST | WITH_STORED, "is for a run"},
+    {KEY_EXPECTED, 0, WITH_LIST | WITH_STORED, "is for a run"},
+    {KEY_JSON, 0, WITH_LIST | WITH_STORED, "is for a run"},
+    {KEY_JUNIT, 0, WITH_LIST | WITH_STORED, "is for a run"},
+    {KEY_HTML, 0, WITH_LIST | WITH_STORED, "is for a run"},
     {KEY_FAULT, 0, WITH_DEVICE | WITH_STORED, "is for --twin"},
     {KEY_TOKEN_FILE, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_TCP, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
@@ -175,6 +193,7 @@ static int option(struct conformance_job *j, int key, const char *arg)
             return cli_error("--between %s: two interfaces are given already", arg);
         j->between[j->between[0] != NULL] = arg;
         return 0;
+    case KEY_DRY_RUN:
     case KEY_LIST:
         j->list = true;
         return 0;
@@ -207,7 +226,28 @@ static int option(struct conformance_job *j, int key, const char *arg)
     case KEY_PROFILE:
         return option_profile(j, arg);
     case KEY_KEEP:
-        j->run.keep = arg;
+        j->kept = arg;
+        return 0;
+    case KEY_RESUME:
+        j->resume = arg;
+        __attribute__((fallthrough));
+    case 'o':
+        j->out = arg;
+        return 0;
+    case KEY_EXPECTED:
+        j->expected_file = arg;
+        return 0;
+    case KEY_JSON:
+        j->json = arg;
+        return 0;
+    case KEY_JUNIT:
+        j->junit = arg;
+        return 0;
+    case KEY_HTML:
+        j->html = arg;
+        return 0;
+    case 'q':
+        j->quiet = true;
         return 0;
     case KEY_TOKEN_FILE:
         j->token_file = arg;
@@ -222,6 +262,34 @@ static int option(struct conformance_job *j, int key, const char *arg)
     default:
         return live_option(&j->config, key, arg, &mine);
     }
+}
+
+/* --keep: a directory, or with -o which tests' files. */
+static int take_keep(struct conformance_job *j)
+{
+    static const char *const which[] = {"all", "failed", "none", NULL};
+    unsigned chosen = KEEP_ALL;
+
+    if (j->kept && j->out && opt_choice("--keep", j->kept, which, &chosen))
+        return EXIT_BAD;
+    j->which = (uint8_t)chosen;
+    j->run.keep = j->out ? NULL : j->kept;
+    return 0;
+}
+
+/* The file of --expected. */
+static int read_expected(struct conformance_job *j)
+{
+    struct buf text = {0}, err = {0};
+    int e = j->expected_file ? sim_read_file(j->expected_file, &text) : 0, status = 0;
+
+    if (e < 0)
+        status = cli_error("--expected %s: %s", j->expected_file, strerror(-e));
+    else if (j->expected_file && !expected_parse(&j->expected, buf_str(&text), &j->battery, &err))
+        status = cli_error("--expected %s: %s", j->expected_file, buf_str(&err));
+    buf_free(&text);
+    buf_free(&err);
+    return status;
 }
 
 /* Whether the options leave a test. */
@@ -307,6 +375,24 @@ static void put_word(struct buf *b, const char *word)
     buf_char(b, '\'');
 }
 
+/* The command that repeats a test: the options, but for those that say what is written where. */
+static void put_again(struct conformance_job *j, char **arg, int n)
+{
+    static const char *const files[] = {"-o", "--out", "--resume", "--expected", "--json", "--junit", "--html"};
+
+    buf_puts(&j->again, "rdmagen conformance");
+    for (int i = 1; i < n; i++) {
+        bool skip = strcmp(arg[i], "-q") == 0 || strcmp(arg[i], "--quiet") == 0;
+        for (size_t k = 0; k < ARRAY_LEN(files) && !skip; k++) {
+            size_t len = strlen(files[k]);
+            skip = strncmp(arg[i], files[k], len) == 0 && (!arg[i][len] || arg[i][len] == '=' || k == 0);
+            i += skip && !arg[i][len]; /* its argument */
+        }
+        if (!skip)
+            put_word(&j->again, arg[i]);
+    }
+}
+
 /* The operands: the device, unless it is simulated, and the tests. */
 static int operands(struct conformance_job *j, char **arg, int n)
 {
@@ -386,9 +472,9 @@ int cmd_conformance(int argc, char **argv)
         status = EXIT_BAD;
     if (status < 0 && !conform_parse(&j->battery, conform_text(), &b))
         status = cli_error("conformance: the battery, %s", buf_str(&b));
-    buf_puts(&j->again, "rdmagen conformance");
-    for (int i = 1; i < operand; i++)
-        put_word(&j->again, s.argv[i]);
+    if (status < 0 && (take_keep(j) || read_expected(j)))
+        status = EXIT_BAD;
+    put_again(j, s.argv, operand);
     if (status < 0 && operands(j, s.argv + operand, s.argc - operand))
         status = EXIT_BAD;
     opt_end(&s);

@@ -5,8 +5,12 @@
 #include "gen/cli/live_options.h"
 #include "gen/conform/between.h"
 #include "gen/conform/conform.h"
+#include "gen/conform/expected.h"
 #include "gen/conform/known.h"
 #include "gen/conform/remote.h"
+
+/* Of which tests a capture is kept in the directory of -o. */
+enum conformance_keep { KEEP_ALL, KEEP_FAILED, KEEP_NONE };
 
 /* Options and state. */
 struct conformance_job {
@@ -15,6 +19,13 @@ struct conformance_job {
     const char *baseline, *stored; /* files; NULL: not given */
     bool twin, twins, list, coverage, quick, level[CONFORM_LEVELS];
     unsigned format;
+    const char *out, *resume;        /* directories; NULL: not given */
+    const char *json, *junit, *html; /* files; NULL: not given */
+    const char *expected_file;       /* NULL: not given */
+    const char *kept;                /* --keep, as given; NULL: not */
+    struct expected expected;
+    uint8_t which; /* enum conformance_keep */
+    bool quiet;
     struct conform_run run;
     struct known_profile known;
     struct buf known_text;
@@ -36,14 +47,30 @@ struct conformance_job {
     struct buf who;       /* what is tested */
     struct buf again;     /* the command without tests: what repeats one, with its id behind */
     char judge[4096], temporary[300];
+    char tests[300]; /* directory of the captures of -o */
     struct conform_outcome outcome[CONFORM_TESTS];
+    struct conform_outcome done[CONFORM_TESTS]; /* by number of the test: of the run that is resumed; no `test`: none */
     unsigned n;
+    int progress; /* descriptor of the file with the outcomes so far; -1: none */
     struct metrics metrics;
     struct identities identities;
 };
 
 /* Play the chosen tests, and show how they came out. Returns the exit status. */
 int conformance_run(struct conformance_job *j);
+/* With -o or --resume: make the directory; take what was done in it. 0, or the exit status after a message. */
+int conformance_out_open(struct conformance_job *j);
+/* A test was run, and has measured and chosen *m and *ids: note it. */
+void conformance_out_note(struct conformance_job *j, const struct conform_outcome *o, const struct metrics *m,
+                          const struct identities *ids);
+/* Whether the files of a test stay in the directory. */
+bool conformance_out_keeps(const struct conformance_job *j, const struct conform_outcome *o);
+/* Write the reports into the directory and the files of --json, --junit and --html. 0, or the exit status after a
+ * message. */
+int conformance_out_write(struct conformance_job *j, const struct conform_score *s);
+/* Whether the result is a failure: no --expected, and none of the device's; or another one than that says. */
+bool conformance_is_failure(const struct conformance_job *j, const struct conform_outcome *o);
+
 /* Show what has changed from --baseline to the score card --stored, or to `s`. Returns the exit status. */
 int conformance_compare_stored(const struct conformance_job *j);
 int conformance_compare_run(const struct conformance_job *j, const struct conform_score *s);

@@ -31,6 +31,13 @@ static int make_directory(struct conformance_job *j)
 {
     const char *tmp = getenv("TMPDIR");
 
+    if (j->out) {
+        if ((size_t)snprintf(j->tests, sizeof j->tests, "%s/tests", j->out) >= sizeof j->tests)
+            return cli_error("%s: the name is too long", j->out);
+        if (mkdir(j->out, 0777) < 0 && errno != EEXIST)
+            return cli_error("%s: %s", j->out, strerror(errno));
+        j->run.keep = j->tests;
+    }
     if (j->run.keep)
         return mkdir(j->run.keep, 0777) == 0 || errno == EEXIST
                    ? 0
@@ -42,11 +49,6 @@ static int make_directory(struct conformance_job *j)
     return 0;
 }
 
-static bool is_failure(enum conform_result r)
-{
-    return r == CONFORM_FAIL || r == CONFORM_INCONCLUSIVE || r == CONFORM_ERROR || r == CONFORM_CRASH;
-}
-
 static int show(struct conformance_job *j)
 {
     struct conform_score s = {.o = j->outcome,
@@ -54,6 +56,7 @@ static int show(struct conformance_job *j)
                               .seed = j->run.seed,
                               .dut = buf_str(&j->who),
                               .judged = j->run.judge != NULL,
+                              .battery = &j->battery,
                               .metrics = &j->metrics,
                               .identities = &j->identities};
     static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
@@ -63,11 +66,21 @@ static int show(struct conformance_job *j)
 
     print[j->format](&s, &b);
     status = cli_show(&b);
+    if (status == EXIT_OK)
+        status = conformance_out_write(j, &s);
     if (status == EXIT_OK && j->baseline)
         return conformance_compare_run(j, &s);
-    for (unsigned i = 0; i < j->n && status == EXIT_OK; i++)
-        if (is_failure(j->outcome[i].result))
-            status = EXIT_FOUND;
+    if (status != EXIT_OK)
+        return status;
+    for (unsigned i = 0; i < j->n; i++) {
+        const struct conform_outcome *o = &j->outcome[i];
+        if (!conformance_is_failure(j, o))
+            continue;
+        status = EXIT_FOUND;
+        if (j->expected_file)
+            cli_error("%s: %s, expected %s", o->test->id, conform_result_str((enum conform_result)o->result),
+                      conform_result_str((enum conform_result)j->expected.result[o->test - j->battery.test]));
+    }
     return status;
 }
 
@@ -76,40 +89,65 @@ static void tell(struct conformance_job *j, struct conform_outcome *o)
 {
     struct buf b = {0};
 
-    if (*j->temporary)
+    if (!conformance_out_keeps(j, o))
         conform_forget(o);
-    if (j->format != 0)
+    if (j->format != 0 || (j->quiet && o->result == CONFORM_PASS))
         return;
     conform_print_outcome(o, &b);
-    if (is_failure(o->result) || conform_is_missed(o->result))
+    if (conformance_is_failure(j, o) || conform_is_missed((enum conform_result)o->result))
         buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
     cli_flush(&b, STDOUT_FILENO);
     buf_free(&b);
+}
+
+/* Run a test, or take what it came to before the run was resumed. 0, or a negative errno: it was not run. */
+static int run_test(struct conformance_job *j, unsigned number, struct conform_outcome *o)
+{
+    struct identities chosen = {0};
+    struct metrics measured = {0};
+    int e;
+
+    if (j->done[number].test) {
+        *o = j->done[number];
+        j->done[number] = (struct conform_outcome){0};
+        tell(j, o);
+        return 0;
+    }
+    j->run.metrics = &measured;
+    j->run.identities = &chosen;
+    e = conform_run(&j->run, &j->battery.test[number], o);
+    if (e == 0) {
+        tell(j, o);
+        conformance_out_note(j, o, &measured, &chosen);
+    } else {
+        conform_forget(o);
+        conform_outcome_free(o);
+    }
+    metrics_move(&j->metrics, &measured);
+    identities_move(&j->identities, &chosen);
+    return e;
 }
 
 /* Run the chosen tests, and show how they came out. */
 static int run_tests(struct conformance_job *j)
 {
     unsigned left = 0;
-    int e = 0, status;
+    int e = 0, status = conformance_out_open(j);
 
+    if (status)
+        return status;
     for (unsigned i = 0; i < j->battery.n; i++) {
         struct conform_outcome *o = &j->outcome[j->n];
         if (!j->chosen[i])
             continue;
-        if (e < 0 || (j->n && o[-1].result == CONFORM_CRASH)) {
-            left++;
-            continue;
-        }
-        e = conform_run(&j->run, &j->battery.test[i], o);
-        if (e == 0)
-            tell(j, o);
+        if (e == 0 && !(j->n && o[-1].result == CONFORM_CRASH))
+            e = run_test(j, i, o);
         else
-            conform_forget(o);
-        j->n += e == 0;
-        left += e < 0;
-        if (e < 0)
-            conform_outcome_free(o);
+            o->test = NULL;
+        if (e == 0 && o->test)
+            j->n++;
+        else
+            left++;
     }
     if (e < 0 && e != -EINTR)
         return cli_error("conformance: %s: %s", j->run.keep, strerror(-e));
@@ -224,8 +262,6 @@ int conformance_run(struct conformance_job *j)
 
     j->run.dut = &j->end[1].dut;
     j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
-    j->run.metrics = &j->metrics;
-    j->run.identities = &j->identities;
     find_judge(j);
     if (!status)
         status = j->twin ? run_twin(j) : run_on_network(j);
@@ -233,6 +269,8 @@ int conformance_run(struct conformance_job *j)
         rmdir(j->temporary);
     for (unsigned i = 0; i < j->n; i++)
         conform_outcome_free(&j->outcome[i]);
+    for (unsigned i = 0; i < j->battery.n; i++)
+        conform_outcome_free(&j->done[i]);
     metrics_free(&j->metrics);
     identities_free(&j->identities);
     buf_free(&j->who);
