@@ -98,14 +98,15 @@ static int cmd_mem(struct agent *a, struct request *r)
 {
     struct object *o;
     uint64_t len = 0;
+    bool dmabuf = false;
     int e;
 
-    if (!request_u64(r, "len", 1, UINT64_MAX >> 1, &len))
+    if (!request_u64(r, "len", 1, UINT64_MAX >> 1, &len) || !request_bool(r, "dmabuf", &dmabuf))
         return -EINVAL;
     o = object_new(&a->objects, OBJECT_MEM);
     if (!o)
         return -ENOMEM;
-    e = agent_made(a, o, object_mem_map(&a->objects, o, len));
+    e = agent_made(a, o, object_mem_map(&a->objects, o, len, dmabuf));
     if (e == 0)
         buf_printf(&a->reply, " addr=0x%llx len=%llu", (unsigned long long)(uintptr_t)o->bytes,
                    (unsigned long long)o->len);

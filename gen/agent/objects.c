@@ -2,13 +2,18 @@
 #include "gen/agent/objects.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static const char *const kinds[OBJECT_KINDS] = {
-    [OBJECT_ID] = "id", [OBJECT_MW] = "mw",     [OBJECT_QP] = "qp",  [OBJECT_MR] = "mr",
-    [OBJECT_AH] = "ah", [OBJECT_SRQ] = "srq",   [OBJECT_CQ] = "cq",  [OBJECT_CHANNEL] = "channel",
-    [OBJECT_PD] = "pd", [OBJECT_XRCD] = "xrcd", [OBJECT_MEM] = "mem"};
+    [OBJECT_ID] = "id",  [OBJECT_MW] = "mw",     [OBJECT_QP] = "qp", [OBJECT_MR] = "mr",
+    [OBJECT_AH] = "ah",  [OBJECT_SRQ] = "srq",   [OBJECT_CQ] = "cq", [OBJECT_CHANNEL] = "channel",
+    [OBJECT_DM] = "dm",  [OBJECT_FLOW] = "flow", [OBJECT_PD] = "pd", [OBJECT_XRCD] = "xrcd",
+    [OBJECT_MEM] = "mem"};
 
 const char *object_kind_str(enum object_kind k)
 {
@@ -84,6 +89,8 @@ void object_free(struct objects *os, struct object *o)
         munmap(o->bytes, o->len);
         os->mem -= o->len;
     }
+    if (o->dmabuf)
+        close(o->dmabuf - 1);
     os->count[o->kind]--;
     os->total--;
     os->at[o->number - 1] = NULL;
@@ -103,6 +110,10 @@ static int destroy_impl(struct rnic *r, struct object *o)
         return r->ops->mw_free(r, o->impl);
     case OBJECT_MR:
         return r->ops->mr_dereg(r, o->impl);
+    case OBJECT_DM:
+        return o->refs ? -EBUSY : r->ops->dm_free(r, o->impl);
+    case OBJECT_FLOW:
+        return r->ops->flow_destroy(r, o->impl);
     case OBJECT_AH:
         return r->ops->ah_destroy(r, o->impl);
     case OBJECT_SRQ:
@@ -142,16 +153,45 @@ void objects_end(struct objects *os, struct rnic *r)
     os->n = os->cap = 0;
 }
 
-int object_mem_map(struct objects *os, struct object *o, uint64_t len)
+/* Make a DMA buffer of `len` bytes of memory, by /dev/udmabuf. Descriptors of both, the latter in *buffer, or a
+ * negative errno. */
+static int make_dmabuf(uint64_t len, int *buffer)
 {
+    struct udmabuf_create c = {.flags = UDMABUF_FLAGS_CLOEXEC, .size = len};
+    int fd = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, e = 0;
+
+    if (fd < 0)
+        return -errno;
+    memory = memfd_create("rdmagen", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    c.memfd = (uint32_t)memory;
+    if (memory < 0 || ftruncate(memory, (off_t)len) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) < 0 ||
+        (*buffer = ioctl(fd, UDMABUF_CREATE, &c)) < 0)
+        e = -errno;
+    close(fd);
+    if (e < 0 && memory >= 0)
+        close(memory);
+    return e < 0 ? e : memory;
+}
+
+int object_mem_map(struct objects *os, struct object *o, uint64_t len, bool dmabuf)
+{
+    int memory = -1, buffer = -1, e;
     void *p;
 
     len = (len + 4095) & ~UINT64_C(4095);
     if (!len || len > os->limits->max_mem - os->mem)
         return -ENOMEM;
-    p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return -errno;
+    if (dmabuf && (memory = make_dmabuf(len, &buffer)) < 0)
+        return memory;
+    p = mmap(NULL, len, PROT_READ | PROT_WRITE, dmabuf ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, memory, 0);
+    e = p == MAP_FAILED ? -errno : 0;
+    if (memory >= 0)
+        close(memory);
+    if (e < 0 && buffer >= 0)
+        close(buffer);
+    if (e < 0)
+        return e;
+    o->dmabuf = buffer + 1;
     madvise(p, len, MADV_DONTFORK);
     o->bytes = p;
     o->len = len;

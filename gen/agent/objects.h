@@ -10,9 +10,11 @@
  */
 enum object_kind {
     OBJECT_ID,
+    OBJECT_FLOW,
     OBJECT_MW,
     OBJECT_QP,
     OBJECT_MR,
+    OBJECT_DM,
     OBJECT_AH,
     OBJECT_SRQ,
     OBJECT_CQ,
@@ -36,10 +38,11 @@ struct object {
     enum object_kind kind;
     uint32_t number;     /* of its name */
     void *impl;          /* the provider's; MEM: NULL */
-    uint32_t refs;       /* MEM: regions on it; it cannot be freed while there are any */
-    struct object *mem;  /* MR: its memory, or NULL */
+    uint32_t refs;       /* MEM, DM: regions on it; it cannot be freed while there are any */
+    struct object *mem;  /* MR: its memory, MEM or DM, or NULL */
+    int dmabuf;          /* MEM: descriptor of the DMA buffer that it is, + 1; 0: it is none */
     uint8_t *bytes;      /* MEM: where it is */
-    uint64_t len;        /* MEM, MR: bytes */
+    uint64_t len;        /* MEM, DM, MR: bytes */
     uint64_t addr;       /* MR: its address in work requests */
     uint8_t *base;       /* MR: its first byte in this process */
     uint32_t lkey, rkey; /* MR, MW */
@@ -72,7 +75,8 @@ int object_destroy(struct objects *os, struct rnic *r, struct object *o);
 /* Destroy all. */
 void objects_end(struct objects *os, struct rnic *r);
 
-/* Memory of `len` bytes, zero, in whole pages. 0; -ENOMEM: none, or more than the limit. */
-int object_mem_map(struct objects *os, struct object *o, uint64_t len);
+/* Memory of `len` bytes, zero, in whole pages; with `dmabuf` it is a DMA buffer, too. 0; -ENOMEM: none, or more than
+ * the limit; of a DMA buffer also what /dev/udmabuf says. */
+int object_mem_map(struct objects *os, struct object *o, uint64_t len, bool dmabuf);
 
 #endif

@@ -79,7 +79,7 @@ static bool atomic_data(struct agent *a, struct request *r, struct rnic_send *s)
         return request_wrong(r, "ATOMIC_WRITE has one piece of 8 bytes");
     for (const struct object *o = object_next(&a->objects, OBJECT_MR, NULL); o;
          o = object_next(&a->objects, OBJECT_MR, o))
-        if (o->lkey == e->lkey && e->addr >= o->addr && e->addr - o->addr <= o->len &&
+        if (o->base && o->lkey == e->lkey && e->addr >= o->addr && e->addr - o->addr <= o->len &&
             sizeof s->data <= o->len - (e->addr - o->addr)) {
             memcpy(s->data, o->base + (e->addr - o->addr), sizeof s->data);
             return true;

@@ -69,6 +69,9 @@ static int cmd_srq(struct agent *a, struct request *r)
     if (!srq_sizes(r, &init) || !agent_object(a, r, "pd", OBJECT_PD, &pd) ||
         !agent_object(a, r, "xrcd", OBJECT_XRCD, &xrcd) || !agent_object(a, r, "cq", OBJECT_CQ, &cq))
         return -EINVAL;
+    if (!request_u32(r, "max_tags", 0, UINT32_MAX, &init.max_tags) ||
+        !request_u32(r, "max_tag_ops", 0, UINT32_MAX, &init.max_tag_ops))
+        return -EINVAL;
     init.pd = agent_impl(pd);
     init.xrcd = agent_impl(xrcd);
     init.cq = agent_impl(cq);
@@ -116,8 +119,8 @@ const struct agent_command agent_queues[] = {
     {"cq", "n=ENTRIES [channel=CHANNEL] [vector=N]", "create a completion queue", cmd_cq, AGENT_DEVICE},
     {"cq resize", "cq=CQ n=ENTRIES", "resize it", cmd_resize, AGENT_DEVICE},
     {"cq arm", "cq=CQ [solicited=0|1]", "ask for a notification, a line `! notify`", cmd_arm, AGENT_DEVICE},
-    {"srq", "pd=PD [max_wr=N] [max_sge=N] [limit=N] [xrcd=XRCD] [cq=CQ]", "create a shared receive queue", cmd_srq,
-     AGENT_DEVICE},
+    {"srq", "pd=PD [max_wr=N] [max_sge=N] [limit=N] [xrcd=XRCD] [cq=CQ] [max_tags=N] [max_tag_ops=N]",
+     "create a shared receive queue", cmd_srq, AGENT_DEVICE},
     {"srq modify", "srq=SRQ [max_wr=N] [limit=N] [mask=BITS]", "change its size or its limit", cmd_srq_modify,
      AGENT_DEVICE},
     {"srq query", "srq=SRQ", "its attributes", cmd_srq_query, AGENT_DEVICE},

@@ -58,6 +58,18 @@ static void region_is(struct agent *a, struct object *o, const struct rnic_mr *m
                (unsigned long long)o->len);
 }
 
+/* Register it: as memory, or as the DMA buffer that it is. */
+static int reg(struct agent *a, struct rnic_mr *mr, const struct object *mem, void **handle)
+{
+    const struct rnic_ops *ops = a->rnic->ops;
+
+    if (!mem->dmabuf)
+        return ops->mr_reg(a->rnic, mr, handle);
+    return ops->dmabuf_mr
+               ? ops->dmabuf_mr(a->rnic, mr, mem->dmabuf - 1, (uint64_t)((uint8_t *)mr->addr - mem->bytes), handle)
+               : -ENOSYS;
+}
+
 static int cmd_mr(struct agent *a, struct request *r)
 {
     struct rnic_mr mr = {0};
@@ -69,7 +81,7 @@ static int cmd_mr(struct agent *a, struct request *r)
     o = object_new(&a->objects, OBJECT_MR);
     if (!o)
         return -ENOMEM;
-    e = agent_made(a, o, a->rnic->ops->mr_reg(a->rnic, &mr, &o->impl));
+    e = agent_made(a, o, reg(a, &mr, mem, &o->impl));
     if (e == 0)
         region_is(a, o, &mr, mem);
     return e;

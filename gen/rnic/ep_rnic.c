@@ -129,6 +129,44 @@ static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
     *handle = pointer_of(key);
     return 0;
 }
+
+/* --- Memory of the device --------------------------------------------------------------------- */
+
+#define DM_BYTES (256u << 10) /* most bytes of a piece: what adapters have is of this order */
+
+static int twin_dm_alloc(struct rnic *r, uint64_t len, uint32_t align, void **dm)
+{
+    (void)r, (void)align;
+    *dm = len <= DM_BYTES ? calloc(1, len) : NULL;
+    return *dm ? 0 : -ENOMEM;
+}
+static int twin_dm_free(struct rnic *r, void *dm)
+{
+    (void)r;
+    free(dm);
+    return 0;
+}
+static int twin_dm_write(struct rnic *r, void *dm, uint64_t off, const void *from, uint64_t n)
+{
+    (void)r;
+    memcpy((uint8_t *)dm + off, from, n);
+    return 0;
+}
+static int twin_dm_read(struct rnic *r, void *dm, uint64_t off, void *to, uint64_t n)
+{
+    (void)r;
+    memcpy(to, (const uint8_t *)dm + off, n);
+    return 0;
+}
+static int twin_dm_mr(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off, void **handle)
+{
+    mr->addr = (uint8_t *)dm + off;
+    mr->has_iova = true;
+    return twin_mr_reg(r, mr, handle);
+}
+
+/* --- Windows ---------------------------------------------------------------------------------- */
+
 static int twin_key_gone(struct rnic *r, void *handle)
 {
     return ep_mr_dereg(twin_ep(r), number_of(handle));
@@ -212,7 +250,7 @@ static int twin_cq_destroy(struct rnic *r, void *cq)
 }
 static int twin_srq_create(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq)
 {
-    int h = init->xrcd || init->max_sge > RNIC_SGES
+    int h = init->xrcd || init->max_tags || init->max_sge > RNIC_SGES
                 ? -EOPNOTSUPP
                 : ep_srq_create(twin_ep(r), number_of(init->pd), init->max_wr, (uint16_t)init->max_sge);
 
@@ -497,6 +535,11 @@ static const struct rnic_ops twin_ops = {
     .srq_destroy = twin_stays,
     .mr_reg = twin_mr_reg,
     .mr_dereg = twin_key_gone,
+    .dm_alloc = twin_dm_alloc,
+    .dm_free = twin_dm_free,
+    .dm_write = twin_dm_write,
+    .dm_read = twin_dm_read,
+    .dm_mr = twin_dm_mr,
     .mw_alloc = twin_mw_alloc,
     .mw_bind = twin_mw_bind,
     .mw_free = twin_mw_free,

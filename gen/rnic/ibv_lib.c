@@ -15,9 +15,12 @@ struct symbol {
 
 #define IBV_SYMBOL(name) {#name, &ibv.name},
 static const struct symbol verbs[] = {IBV_FUNCTIONS(IBV_SYMBOL)};
+static const struct symbol later[] = {IBV_LATER_FUNCTIONS(IBV_SYMBOL)};
 static const struct symbol rdmacm[] = {RDMACM_FUNCTIONS(IBV_SYMBOL)};
 
-static int load(const char *library, const char *package, const struct symbol *s, size_t n, char why[RNIC_WHY])
+/* `needed`: the library is too old if it lacks one of them. */
+static int load(const char *library, const char *package, const struct symbol *s, size_t n, bool needed,
+                char why[RNIC_WHY])
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
 
@@ -27,7 +30,7 @@ static int load(const char *library, const char *package, const struct symbol *s
     }
     for (size_t i = 0; i < n; i++) {
         void *f = dlsym(handle, s[i].name);
-        if (!f) {
+        if (!f && needed) {
             snprintf(why, RNIC_WHY, "%s has no function %s: it is too old", library, s[i].name);
             return -ENOSYS;
         }
@@ -38,9 +41,11 @@ static int load(const char *library, const char *package, const struct symbol *s
 
 int ibv_lib_load(char why[RNIC_WHY])
 {
-    int e = load("libibverbs.so.1", "libibverbs1", verbs, ARRAY_LEN(verbs), why);
+    int e = load("libibverbs.so.1", "libibverbs1", verbs, ARRAY_LEN(verbs), true, why);
 
-    return e < 0 ? e : load("librdmacm.so.1", "librdmacm1", rdmacm, ARRAY_LEN(rdmacm), why);
+    if (e == 0)
+        e = load("libibverbs.so.1", "libibverbs1", later, ARRAY_LEN(later), false, why);
+    return e < 0 ? e : load("librdmacm.so.1", "librdmacm1", rdmacm, ARRAY_LEN(rdmacm), true, why);
 }
 
 int ibv_result(int e)

@@ -44,6 +44,11 @@
     X(ibv_qp_to_qp_ex)                                                                                                 \
     X(ibv_attach_mcast)                                                                                                \
     X(ibv_detach_mcast)
+/* Those that older libraries lack: NULL then. */
+#define IBV_LATER_FUNCTIONS(X)                                                                                         \
+    X(ibv_query_ece)                                                                                                   \
+    X(ibv_set_ece)                                                                                                     \
+    X(ibv_reg_dmabuf_mr)
 #define RDMACM_FUNCTIONS(X)                                                                                            \
     X(rdma_create_event_channel)                                                                                       \
     X(rdma_destroy_event_channel)                                                                                      \
@@ -69,6 +74,7 @@
 #define IBV_MEMBER(name) __typeof__(&name) name;
 struct ibv_lib {
     IBV_FUNCTIONS(IBV_MEMBER)
+    IBV_LATER_FUNCTIONS(IBV_MEMBER)
     RDMACM_FUNCTIONS(IBV_MEMBER)
 };
 #undef IBV_MEMBER
@@ -97,7 +103,19 @@ void ibv_unblock(int fd);
 /* Post an ATOMIC WRITE or a FLUSH. -EOPNOTSUPP: the queue pair was not created for it. */
 int ibv_later_post(struct ibv_qp *qp, const struct rnic_send *s);
 
-/* The functions of the table, by file: ibv_queues.c, ibv_posts.c, ibv_cm.c. */
+/* The functions of the table, by file: ibv_queues.c, ibv_posts.c, ibv_more.c, ibv_cm.c. */
+int ibv_be_null_mr(struct rnic *r, struct rnic_mr *mr, void **handle);
+int ibv_be_dmabuf_mr(struct rnic *r, struct rnic_mr *mr, int fd, uint64_t off, void **handle);
+int ibv_be_advise(struct rnic *r, void *pd, uint32_t advice, bool flush, const struct sge *piece);
+int ibv_be_dm_alloc(struct rnic *r, uint64_t len, uint32_t align, void **dm);
+int ibv_be_dm_free(struct rnic *r, void *dm);
+int ibv_be_dm_write(struct rnic *r, void *dm, uint64_t off, const void *from, uint64_t n);
+int ibv_be_dm_read(struct rnic *r, void *dm, uint64_t off, void *to, uint64_t n);
+int ibv_be_dm_mr(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off, void **handle);
+int ibv_be_ece_query(struct rnic *r, void *qp, struct rnic_ece *ece);
+int ibv_be_ece_set(struct rnic *r, void *qp, const struct rnic_ece *ece);
+int ibv_be_flow_create(struct rnic *r, void *qp, const struct rnic_flow *f, void **flow);
+int ibv_be_flow_destroy(struct rnic *r, void *flow);
 int ibv_be_channel_create(struct rnic *r, void **channel);
 int ibv_be_channel_destroy(struct rnic *r, void *channel);
 int ibv_be_channel_fd(struct rnic *r, void *channel);

@@ -71,7 +71,8 @@ int ibv_be_cq_destroy(struct rnic *r, void *cq)
 
 /* --- Shared receive queues -------------------------------------------------------------------- */
 
-static int xrc_srq(struct ibv_context *c, struct rnic_srq_init *init, struct ibv_srq_init_attr_ex *a, void **srq)
+/* For XRC, or for tag matching. */
+static int special_srq(struct ibv_context *c, struct rnic_srq_init *init, struct ibv_srq_init_attr_ex *a, void **srq)
 {
     struct verbs_context *v = verbs_get_ctx_op(c, create_srq_ex);
     struct ibv_srq *s;
@@ -101,8 +102,13 @@ int ibv_be_srq_create(struct rnic *r, struct rnic_srq_init *init, void *user, vo
                                      .cq = init->cq};
     int e;
 
-    if (init->xrcd)
-        return init->cq ? xrc_srq(ibv_of(r)->context, init, &x, srq) : -EINVAL;
+    if (init->max_tags) {
+        x.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+        x.srq_type = IBV_SRQT_TM;
+        x.tm_cap = (struct ibv_tm_cap){.max_num_tags = init->max_tags, .max_ops = init->max_tag_ops};
+    }
+    if (init->xrcd || init->max_tags)
+        return init->cq ? special_srq(ibv_of(r)->context, init, &x, srq) : -EINVAL;
     errno = 0;
     e = made(ibv.ibv_create_srq(init->pd, &a), srq);
     if (e == 0) {

@@ -99,8 +99,9 @@ struct rnic_qp_init {
 
 struct rnic_srq_init {
     uint32_t max_wr, max_sge, limit;
-    void *pd, *xrcd, *cq; /* xrcd, cq: XRC only */
-    uint32_t srqn;        /* out: XRC only */
+    uint32_t max_tags, max_tag_ops; /* tag matching; 0: without it */
+    void *pd, *xrcd, *cq;           /* xrcd: XRC only; cq: XRC and tag matching only */
+    uint32_t srqn;                  /* out: XRC only */
 };
 
 /* A region. */
@@ -112,6 +113,19 @@ struct rnic_mr {
     bool has_iova;       /* else: `addr` */
     uint32_t access;     /* ACCESS_*, RNIC_ACCESS_* */
     uint32_t lkey, rkey; /* out */
+};
+
+/* Enhanced connection establishment, ibv_query_ece(3). */
+struct rnic_ece {
+    uint32_t vendor_id, options, comp_mask;
+};
+
+/* A rule of flow steering, ibv_create_flow(3). */
+struct rnic_flow {
+    uint32_t type, port, priority; /* type: IBV_FLOW_ATTR_* */
+    bool has_mac, has_ip;
+    uint8_t mac[6], ip[4]; /* destination */
+    uint32_t udp_port;     /* destination; 0: any */
 };
 
 /* A work request: that of the verbs, with the objects it names. */
@@ -199,6 +213,22 @@ struct rnic_ops {
     /* Type 1: ibv_bind_mw(); `s` names the queue pair's work request as a BIND_MW does. *rkey: the new key. */
     int (*mw_bind)(struct rnic *r, void *qp, const struct rnic_send *s, uint32_t *rkey);
     int (*mw_free)(struct rnic *r, void *mw);
+
+    /* What few devices have; NULL: the provider has none. A region without memory; one of `off` and further bytes of a
+     * DMA buffer; advice about a piece of a region, IBV_ADVISE_MR_ADVICE_*. */
+    int (*null_mr)(struct rnic *r, struct rnic_mr *mr, void **handle);
+    int (*dmabuf_mr)(struct rnic *r, struct rnic_mr *mr, int fd, uint64_t off, void **handle);
+    int (*advise)(struct rnic *r, void *pd, uint32_t advice, bool flush, const struct sge *piece);
+    /* Memory of the device; `align`: logarithm to base 2. Its regions are zero based. */
+    int (*dm_alloc)(struct rnic *r, uint64_t len, uint32_t align, void **dm);
+    int (*dm_free)(struct rnic *r, void *dm);
+    int (*dm_write)(struct rnic *r, void *dm, uint64_t off, const void *from, uint64_t n);
+    int (*dm_read)(struct rnic *r, void *dm, uint64_t off, void *to, uint64_t n);
+    int (*dm_mr)(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off, void **handle);
+    int (*ece_query)(struct rnic *r, void *qp, struct rnic_ece *ece);
+    int (*ece_set)(struct rnic *r, void *qp, const struct rnic_ece *ece);
+    int (*flow_create)(struct rnic *r, void *qp, const struct rnic_flow *f, void **flow);
+    int (*flow_destroy)(struct rnic *r, void *flow);
 
     int (*qp_create)(struct rnic *r, struct rnic_qp_init *init, void *user, void **qp);
     int (*qp_modify)(struct rnic *r, void *qp, uint32_t mask, const struct rnic_qp_attr *a);

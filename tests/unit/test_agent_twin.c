@@ -169,6 +169,67 @@ Test(twin, sends_writes_reads_and_adds_as_a_device_does)
     end();
 }
 
+/* A line with bytes behind it. */
+static const char *ask_with(int i, const char *line, const char *bytes)
+{
+    struct agent *a = &side[i].agent;
+
+    a->out.len = 0;
+    agent_line(a, line, strlen(line), (const uint8_t *)bytes, strlen(bytes));
+    return buf_str(&a->out);
+}
+
+Test(twin, memory_of_the_device_is_written_read_and_registered)
+{
+    char line[200];
+    uint32_t rkey;
+
+    begin();
+    join();
+    SAYS(1, "1 dm len=300000", "1 err ENOMEM");
+    SAYS(1, "1 dm len=0", "1 err EINVAL");
+    SAYS(1, "1 dm len=4096", "1 ok dm=dm6\n");
+    cr_assert(strstr(ask_with(1, "1 dm write dm=dm6 off=4090 data=7", "1234567"), "1 err EINVAL"), "beyond the end");
+    cr_assert(strstr(ask_with(1, "1 dm write dm=dm6 off=10 data=5", "hello"), "1 ok\n"));
+    rkey = number(1, "1 dm mr pd=pd1 dm=dm6 off=8 len=64 access=local_write,remote_write,remote_read", " rkey=");
+    SAYS(1, "1 destroy object=dm6", "1 err EBUSY");
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=1 op=RDMA_READ raddr=2 rkey=%u sge=mr3+0:5", rkey);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=1 status=SUCCESS opcode=RDMA_READ ");
+    cr_assert(memcmp(side[0].agent.objects.at[1]->bytes, "hello", 5) == 0, "what the device's memory has is read");
+    SAYS(0, "1 mem fill mem=mem2 len=16 pattern=byte arg=0x41", "1 ok\n");
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=2 op=RDMA_WRITE raddr=60 rkey=%u sge=mr3+0:4", rkey);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=2 status=SUCCESS ");
+    SAYS(1, "1 dm read dm=dm6 mem=mem2 off=68 to=100 len=4", "1 ok\n");
+    SAYS(1, "1 mem compare mem=mem2 off=100 len=4 pattern=byte arg=0x41", "same=1\n");
+    SAYS(1, "1 dm read dm=dm6 mem=mem2 off=4000 len=97", "1 err EINVAL");
+    SAYS(1, "1 post send qp=qp5 op=ATOMIC_WRITE sge=0:8:0", "1 err "); /* its key is of no memory that can be read */
+    snprintf(line, sizeof line, "1 post send qp=qp5 wr_id=3 op=RDMA_WRITE raddr=61 rkey=%u sge=mr3+0:4", rkey);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=3 status=REM_ACCESS_ERR ");
+    SAYS(1, "1 destroy object=mr7", "1 ok\n");
+    SAYS(1, "1 destroy object=dm6", "1 ok\n");
+    SAYS(1, "1 dm len=4096", "1 ok dm=dm6\n"); /* goes with the client */
+    end();
+}
+
+Test(twin, what_a_simulated_device_lacks_is_enosys)
+{
+    begin();
+    SAYS(0, "1 null_mr pd=pd1", "1 err ENOSYS");
+    SAYS(0, "1 advise pd=pd1 mr=mr3 len=100", "1 err ENOSYS");
+    SAYS(0, "1 ece qp=qp5", "1 err ENOSYS");
+    SAYS(0, "1 ece set qp=qp5 vendor_id=1", "1 err ENOSYS");
+    SAYS(0, "1 flow qp=qp5 mac=010203040506 ip=10.0.0.1 udp_port=4791", "1 err ENOSYS");
+    SAYS(0, "1 flow qp=qp5 mac=0102", "1 err EINVAL");
+    SAYS(0, "1 flow qp=qp5 ip=fd77::1", "1 err EINVAL");
+    SAYS(0, "1 advise pd=pd1 mr=mr3 off=8193", "1 err EINVAL");
+    SAYS(0, "1 advise pd=pd1 mr=mr3 len=8193", "1 err EINVAL");
+    SAYS(0, "1 srq pd=pd1 max_tags=4", "1 err EOPNOTSUPP");
+    end();
+}
+
 Test(twin, a_wrong_key_is_refused_and_told_at_both_ends)
 {
     char line[200];
