@@ -219,7 +219,7 @@ static int cmd_wait_mem(struct agent *a, struct request *r)
 #define WHERE "mem=MEM [off=N] [len=N]"
 
 const struct agent_command agent_memory[] = {
-    {"mem", "len=BYTES", "allocate memory, zero, in whole pages", cmd_mem, 0},
+    {"mem", "len=BYTES [dmabuf=0|1]", "allocate memory, zero, in whole pages", cmd_mem, 0},
     {"mem fill", WHERE " pattern=byte|seq|prng [arg=N]", "fill it", cmd_fill, 0},
     {"mem compare", WHERE " pattern=byte|seq|prng [arg=N]", "whether it holds the pattern", cmd_compare, 0},
     {"mem hash", WHERE, "its CRC-32C and SHA-256", cmd_hash, 0},

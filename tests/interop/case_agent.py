@@ -150,7 +150,8 @@ def case_agent_device_and_objects(lab, wire, guest, port):
     for verb, values in (("null_mr", {"pd": pd}), ("advise", {"pd": pd, "mr": mr, "len": 4096}), ("dm", {"len": 4096}), ("ece", {"qp": qp}), ("ece set", {"qp": qp, "vendor_id": 1}),
                          ("flow", {"qp": qp, "mac": "020000000001", "ip": guest.ip, "udp_port": 4791}), ("srq", {"pd": pd, "cq": cq, "max_tags": 4, "max_tag_ops": 4})):
         assert a.refused(verb, **values) in ("EOPNOTSUPP", "EPERM"), "soft-RoCE has no %s" % verb
-    assert a.refused("mem", len=4096, dmabuf=1) in ("ENOENT", "ENODEV"), "the guest has no /dev/udmabuf"
+    why = a.refused("mem", len=4096, dmabuf=1)
+    assert why in ("ENOENT", "ENODEV"), "the guest has no /dev/udmabuf: %s" % why
     # ibv_dealloc_pd(3), ibv_destroy_cq(3): EBUSY while something uses it
     assert a.refused("destroy", object=pd) == a.refused("destroy", object=cq) == a.refused("destroy", object=mem) == "EBUSY"
     a("destroy", object=other)
