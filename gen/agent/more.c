@@ -1,7 +1,6 @@
 /* layer 3 (agent): the commands of verbs that few devices have: device memory, regions without memory and of a DMA
  * buffer, advice, enhanced connection establishment, flow steering. A provider that has none of them is -ENOSYS. */
 #include "gen/agent/names.h"
-#include "gen/verbs/verbs.h"
 
 #include <errno.h>
 
@@ -153,6 +152,14 @@ static int cmd_ece_set(struct agent *a, struct request *r)
     return a->rnic->ops->ece_set ? a->rnic->ops->ece_set(a->rnic, o->impl, &to) : -ENOSYS;
 }
 
+/* Whether it is IPv4-mapped. */
+static bool is_ipv4(const uint8_t gid[16])
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(gid, prefix, sizeof prefix) == 0;
+}
+
 static int cmd_flow(struct agent *a, struct request *r)
 {
     static const struct line_name types[] = {
@@ -170,7 +177,7 @@ static int cmd_flow(struct agent *a, struct request *r)
         return -EINVAL;
     f.has_mac = request_arg(r, "mac") != NULL;
     f.has_ip = request_arg(r, "ip") != NULL;
-    if ((f.has_mac && n != sizeof f.mac) || (f.has_ip && !gid_is_ipv4(gid)))
+    if ((f.has_mac && n != sizeof f.mac) || (f.has_ip && !is_ipv4(gid)))
         return request_wrong(r, "mac= has 6 bytes, ip= is an IPv4 address"), -EINVAL;
     memcpy(f.ip, gid + 12, sizeof f.ip);
     f.type = (uint32_t)type;
