@@ -6,12 +6,14 @@
 
 bool timeline_skips(const struct direction *d, const struct event *e)
 {
+    /* an ACK is no response to a READ or atomic: with the PSN of one it skips that, too */
+    uint32_t behind = e->p->have & H_ATOMICACKETH || !(e->p->op->flags & OPF_ACK) ? e->p->bth.psn : response_proves(e->p);
     const struct read_req *a;
 
-    if (!d->have_rsp || psn_diff(e->p->bth.psn, d->rsp_next) <= 0)
+    if (!d->have_rsp || psn_diff(behind, d->rsp_next) <= 0)
         return false;
     a = req_dir_read(e->h, d->rsp_next, 0);
-    return a && !a->answered && psn_diff(e->p->bth.psn, a->psn) >= 0;
+    return a && (!a->answered || a->early) && psn_diff(e->p->bth.psn, a->psn) >= 0;
 }
 
 void timeline_pass_others(struct direction *d, const struct event *e)

@@ -211,11 +211,14 @@ static bool nak_covers(const struct nak *n, const struct sent *s)
     return n->have && psn_diff(n->psn, s->psn) <= 0 && n->ts >= s->ts;
 }
 
-/* Whether a later response skipped READ or atomic `s` after its latest copy: an implied NAK. */
+/* Whether a later response skipped READ or atomic `s` after its latest copy: an implied NAK. If its requester dropped
+ * the responses that came early, it is skipped when they are not repeated. */
 static bool was_skipped(struct req_dir *h, const struct sent *s)
 {
     const struct read_req *a = req_dir_read(h, s->psn, 0);
 
+    if (a && a->early)
+        return psn_diff(h->proves, s->psn) > 0;
     return a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
 }
 

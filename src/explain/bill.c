@@ -394,18 +394,19 @@ static void gather(struct incident *s, const struct episode *e)
 
 /* The retransmission was lost again, or the NAK that demanded it: one sentence for each of the first
  * LOST_AGAIN_SENTENCES, then a count. */
-static void report_lost_again(struct incident *s, const struct episode *e, uint32_t nth)
+static void report_lost_again(struct incident *s, const struct episode *e, const struct episode *root)
 {
+    bool passed = !e->nak && e->sent > root->nak; /* else its latest copy was sent before the NAK */
     struct fact f = {.sentence = SENTENCE_AGAIN_IN_VAIN,
                      .psn = e->psn,
-                     .lost = e->nak ? 0 : e->sent,
+                     .lost = passed ? e->sent : 0,
                      .again = e->back,
                      .time = e->wait};
     struct fact *last = &s->facts[s->n_facts - 1];
 
     incident_frame(s, ROLE_LOST, f.lost);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
-    if (nth <= LOST_AGAIN_SENTENCES) {
+    if (e->tries <= LOST_AGAIN_SENTENCES) {
         incident_add(s, &f);
         return;
     }
@@ -441,7 +442,7 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         gather(s, e);
     if (e->why == TROUBLE_TIMEOUT && e->wait >= TIMER_LEAST && e != root &&
         (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
-        report_lost_again(s, e, e->tries);
+        report_lost_again(s, e, root);
 }
 
 void bill_move(const struct explainer *x, struct incident *to, struct incident *from)

@@ -69,8 +69,7 @@ static const struct noted_response *answer_before(struct flow_notes *t, const st
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
         uint32_t psn = psn_add(o->psn, i);
         const struct noted_response *r = response_slot(t, psn);
-        const struct noted_nak *a = rounds_nak_of(&t->rounds, psn);
-        if (r->psn == psn && r->first < o->last && !(a && a->nak == r->first))
+        if (r->psn == psn && r->first < o->last && !r->missed)
             return r;
     }
     return NULL;

@@ -353,6 +353,11 @@ static void note_run(struct flow_notes *t, const struct pkt *p)
     t->responses.run_last = p->bth.psn;
 }
 
+static bool is_seq_nak(const struct pkt *p)
+{
+    return p->op->flags & OPF_ACK && p->have & H_AETH && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ);
+}
+
 static void note_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p);
@@ -361,6 +366,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     if (r->psn != psn) {
         r->first = frame_u32(e->p);
         r->icrc_first = icrc;
+        r->missed = is_seq_nak(e->p);
         r->answer = 0;
     } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {
         report_answer_copy(x, e, t);
@@ -473,7 +479,7 @@ static void on_unpaired(struct explainer *x, const struct pkt *p)
 {
     struct early_nak *n;
 
-    if (LIKELY(!(p->op->flags & OPF_ACK)) || !(p->have & H_AETH) || p->aeth.syndrome != (AETH_NAK << 5 | NAK_PSN_SEQ))
+    if (LIKELY(!is_seq_nak(p)))
         return;
     n = &x->naks[x->naks_at++ % EARLY_NAKS];
     *n = (struct early_nak){.tap = conn_tap_of(p->frame), .psn = p->bth.psn, .frame = frame_u32(p)};

@@ -148,6 +148,14 @@ static uint32_t frame_that_came(const struct incident *st, const struct event *e
     return e->h->last_frame;
 }
 
+/* sent_order() of the late packet of `st` and the packet that passed before it; `due`: the PSN behind that one. */
+static int order_of(const struct event *e, const struct incident *st, uint32_t due)
+{
+    const struct sent *late = req_dir_sent(e->h, st->psn), *before = req_dir_sent(e->h, psn_prev(due));
+
+    return late && before ? sent_order(late->ip_id, before->ip_id) : 0;
+}
+
 /* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now; or it
  * continues the go-back-N to which the late PSN belongs. So the packet was reordered, and the NAK came before it.
  *
@@ -162,6 +170,7 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     struct incident *st = incident_at(x, t->hypotheses.late);
     bool new = e->as == SEEN_NEW || e->as == SEEN_GAP, again = t->hypotheses.resume != UINT32_MAX,
          soon = e->p->bth.psn == (st ? st->psn : 0) && e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN;
+    int order;
 
     if (st && e->as == SEEN_LATE && !again && e->p->bth.psn == e->h->cursor)
         return; /* the one behind it came late, too: what follows them tells */
@@ -170,6 +179,9 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
         t->hypotheses.reorder_end = e->h->next;
     if (!st || st->cause != CAUSE_PACKET_LOSS || !(again ? e->p->bth.psn == t->hypotheses.resume : new || soon))
         return;
+    order = order_of(e, st, again ? t->hypotheses.resume : e->h->next);
+    if (order > 0)
+        return; /* it was retransmitted, and what followed it was lost */
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;
     st->again = 0;
@@ -186,4 +198,6 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
         incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = frame_that_came(st, e), .nak = e->h->seq.frame));
     else
         incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = frame_that_came(st, e)));
+    if (!order && st->certainty == CERTAIN)
+        st->certainty = PROBABLE; /* or it was retransmitted, and what followed it was lost */
 }

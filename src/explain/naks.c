@@ -96,6 +96,7 @@ struct missing {
     uint32_t hole;    /* frame that came in its place; 0: not known */
     uint32_t bad;     /* frame in which it was corrupted; 0: it was not */
     uint32_t dropped; /* an earlier copy that passed and was dropped; 0: none */
+    bool stray;       /* with it: what came in place of the packet may have been sent before, and was held back */
     const struct sent *s;
     enum cause cause;
 };
@@ -106,7 +107,8 @@ static struct missing missing_by_nak(const struct event *e, struct flow_notes *t
     struct missing m = {.psn = q ? q->psn : e->h->seq.psn,
                         .nak = q ? q->nak : e->h->seq.frame,
                         .copy = q ? q->copy : 0,
-                        .dropped = q ? q->dropped : 0};
+                        .dropped = q ? q->dropped : 0,
+                        .stray = q && q->dropped && q->stray};
     bool late;
 
     m.hole = q && q->instead ? q->instead : came_instead(e->h, m.psn);
@@ -152,6 +154,8 @@ static void suppose_missing(struct incident *st, const struct missing *m, uint32
         incident_is(st, SAY(NEVER_PASSED, .psn = m->psn, .instead = m->hole, .lost = m->hole ? m->dropped : 0));
         f.sentence = SENTENCE_NAK_AND_RETRANSMISSION;
         incident_add(st, &f);
+        if (m->stray)
+            st->certainty = PROBABLE;
     }
 }
 

@@ -3,6 +3,7 @@
 #include "src/explain/notes.h"
 
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 
 #include <stdlib.h>
 
@@ -182,8 +183,10 @@ struct noted_nak *rounds_nak_of(struct rounds *s, uint32_t psn)
     return NULL;
 }
 
-static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
+static void run_begin(struct rounds *s, const struct event *e)
 {
+    const struct sent *before = req_dir_sent(e->h, psn_prev(e->h->cursor));
+    uint32_t psn = e->p->bth.psn;
     struct noted_nak *a = rounds_nak_of(s, psn), *latest = &s->naks[(s->naks_at - 1) % ROUND_NAKS];
 
     if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
@@ -191,15 +194,16 @@ static void run_begin(struct rounds *s, uint32_t psn, uint32_t resume)
     memmove(&s->runs[1], &s->runs[0], sizeof s->runs - sizeof s->runs[0]);
     s->runs[0].at = s->n;
     s->runs[0].psn = a ? a->psn : psn;
-    s->runs[0].resume = resume;
+    s->runs[0].resume = e->h->cursor;
     s->runs[0].by_nak = a && !a->answered;
+    s->runs[0].resent = before && sent_order(frame_ip_id(e->p), before->ip_id) > 0;
 }
 
 /* True if the request continues an earlier round: the packets in between were merely reordered. */
 static bool run_resume(struct rounds *s, uint32_t psn)
 {
     for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
-        if (s->runs[i].resume == psn) {
+        if (s->runs[i].resume == psn && !s->runs[i].resent) {
             memmove(&s->runs[0], &s->runs[i + 1], (PASS_RUNS - 1 - i) * sizeof s->runs[0]);
             return true;
         }
@@ -226,7 +230,7 @@ void rounds_request(struct rounds *s, const struct event *e)
         return;
     s->n++;
     if (UNLIKELY(ahead < 0))
-        run_begin(s, psn, e->h->cursor);
+        run_begin(s, e);
     else if (UNLIKELY(s->runs[0].at) && !(ahead > 0 && run_resume(s, psn)) && s->n == s->runs[0].at + 1)
         run_goes_on(s);
     c = copies_new(s, e->h, psn);
@@ -301,6 +305,7 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
 
     const struct copies *c = copies_of(s, psn);
     uint32_t before = !copy.frame && c->psn == psn ? c->frame[0] : 0;
+    const struct sent *instead = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
 
     s->naks[s->naks_at++ % ROUND_NAKS] = (struct noted_nak){.psn = psn,
                                                             .nak = frame_u32(e->p),
@@ -308,6 +313,7 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
                                                             .copy = behind.frame || copy.frame ? copy.frame : before,
                                                             .instead = behind.frame,
                                                             .dropped = behind.frame ? before : 0,
+                                                            .stray = instead && instead->late && instead->copies == 1,
                                                             .late = copy.frame && behind.frame && behind.at < copy.at};
 }
 

@@ -37,15 +37,17 @@ struct rounds {
         uint32_t at, psn;
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
         bool by_nak;     /* a NAK triggered the round */
+        bool resent;     /* its first request was sent after the one that passed before it: it was retransmitted */
     } runs[PASS_RUNS];   /* rounds, latest first: requests sent without going back */
     struct noted_nak {
         uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen before it */
         uint32_t copy;         /* the copy that was lost after the tap; 0: none passed */
         uint32_t instead;      /* the first packet after it in that round; 0: none seen */
         uint32_t dropped;      /* a copy of an earlier round, if none passed in that one; 0: none */
-        bool late;             /* the later packet passed before the copy */
-        bool answered;         /* the requester has gone back to the PSN since */
-    } naks[ROUND_NAKS];        /* sequence NAKs, and what had passed before them */
+        bool stray;     /* `instead` was seen for the first time after later PSNs: it may be of that round, too */
+        bool late;      /* the later packet passed before the copy */
+        bool answered;  /* the requester has gone back to the PSN since */
+    } naks[ROUND_NAKS]; /* sequence NAKs, and what had passed before them */
     uint32_t naks_at;
 };
 
@@ -101,6 +103,7 @@ struct noted_response {
     uint32_t icrc_first;         /* ICRC of the first; 0: not captured */
     uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
     bool acked;                  /* a later PSN had been acknowledged before */
+    bool missed;                 /* the first one is a sequence NAK: the request had not arrived */
     ns_t ts;                     /* of the latest */
 };
 #define NOTED_RESPONSES_MIN 16 /* slots at first */
@@ -242,6 +245,16 @@ uint32_t damaged_frame(const struct flow_notes *t, uint32_t psn);
 uint32_t answer_frame(const struct flow_notes *t, uint32_t psn);
 /* Frame of a packet with a bad ICRC and one of `n` PSNs from `psn` on, after frame `since`; 0: none. */
 uint32_t damaged_since(const struct flow_notes *t, uint32_t psn, uint32_t n, uint32_t since);
+
+#define SENT_NEAR 256 /* IP identifications that differ by more are not counted one by one */
+/* Which of two packets of a host was sent first, by their IP identifications: < 0: the first one, > 0: the other one;
+ * 0: not known. */
+static inline int sent_order(uint16_t first, uint16_t other)
+{
+    int d = first && other ? (int16_t)(first - other) : 0;
+
+    return d > -SENT_NEAR && d < SENT_NEAR ? d : 0;
+}
 
 /* Rounds: forget what was seen, but not the memory; note a request; note a sequence NAK, with
  * noted_responses.least_trip (decides on which side of the tap the packet was lost) and .round_trip (decides which

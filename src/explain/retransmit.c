@@ -250,7 +250,7 @@ static struct incident *report_lost_again(struct explainer *x, const struct even
             return NULL;
         st->place = PLACE_BEFORE;
         incident_concerns(st, gap, 0, true);
-        incident_frame(st, s ? ROLE_LOST : ROLE_INSTEAD, s ? s->last : hole);
+        incident_frame(st, s ? ROLE_EVIDENCE : ROLE_INSTEAD, s ? s->last : hole);
         if (s)
             incident_is(st, SAY(SENT_AGAIN_MISSED, .psn = gap, .lost = s->last, .instead = frame_u32(e->p)));
         else

@@ -135,24 +135,30 @@ def captures_by_name(view):
     return {os.path.basename(p): c for p, c in zip(view.paths, view.captures)}
 
 
+def frames_of(incident, view):
+    """Its frames: number, and the frame as a capture has it: time (ns), length, bytes."""
+    files, numbers = captures_by_name(view), incident.get("frame_list", [])
+    for n, name in zip(numbers, incident.get("files", [os.path.basename(p) for p in view.paths] * len(numbers))):
+        if name in files and n <= len(files[name].frames):
+            yield n, files[name].frames[n - 1]
+
+
+def first_seen(incident, view):
+    """When the first of its frames passed: what it says of them may be older than the time that it bills."""
+    return min([frame[0] for _, frame in frames_of(incident, view)] + [incident["start_ns"]])
+
+
 def lost_one_suffered(truth, incident, view):
     """Whether a frame that the incident calls lost is one of those: the truth has one incident for a loss and for what is lost while it is
     repaired."""
-    files = captures_by_name(view)
-    for n, name in zip(incident.get("frame_list", []), incident.get("files", [os.path.basename(p) for p in view.paths] * len(incident.get("frame_list", [])))):
-        frames = files[name].frames if name in files else []
-        if n in incident["frames"].get("lost", []) and n <= len(frames) and bth(frames[n - 1][2]) and frame_suffered(truth, frames[n - 1][2]):
-            return True
-    return False
+    return any(n in incident["frames"].get("lost", []) and bth(frame[2]) and frame_suffered(truth, frame[2]) for n, frame in frames_of(incident, view))
 
 
 def has_rnr_nak(incident, view):
     """Whether a frame that the incident calls a NAK is an RNR NAK: that a responder was not ready is what it says."""
-    files = captures_by_name(view)
-    for n, name in zip(incident.get("frame_list", []), incident.get("files", [os.path.basename(p) for p in view.paths] * len(incident.get("frame_list", [])))):
-        frames = files[name].frames if name in files else []
-        at = bth_at(frames[n - 1][2]) if n in incident["frames"].get("nak", []) and n <= len(frames) else None
-        if at is not None and len(frames[n - 1][2]) > at + 12 and frames[n - 1][2][at] & 31 == 17 and frames[n - 1][2][at + 12] >> 5 == 1:
+    for n, (_, _, data) in frames_of(incident, view):
+        at = bth_at(data) if n in incident["frames"].get("nak", []) else None
+        if at is not None and len(data) > at + 12 and data[at] & 31 == 17 and data[at + 12] >> 5 == 1:
             return True
     return False
 
@@ -179,7 +185,7 @@ def judge(truth, explained, incident, view, slack):
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
-    if cause in LOST and missed_one_suffered(truth, incident, ends, view.clock.true(incident["start_ns"]) - slack, view.clock.true(incident["end_ns"]) + slack):
+    if cause in LOST and missed_one_suffered(truth, incident, ends, view.clock.true(first_seen(incident, view)) - slack, view.clock.true(incident["end_ns"]) + slack):
         return True, ""
     if not good and (near or not incident["bill_ns"]) and cause in LOST and lost_one_suffered(truth, incident, view):
         return True, ""
