@@ -306,6 +306,17 @@ static bool is_acknowledged(const struct event *e, uint32_t psn)
     return !nak && psn_diff(response_proves(e->p), psn) > 0;
 }
 
+/* What the requester knows to be delivered: a response that skips an earlier one is dropped. */
+static void note_taken(struct direction *d, const struct event *e)
+{
+    uint32_t proved = response_proves(e->p);
+
+    if ((d->have_taken && psn_diff(proved, d->taken) <= 0) || (d->have_rsp && timeline_skips(d, e)))
+        return;
+    d->have_taken = true;
+    d->taken = proved;
+}
+
 static void on_response(struct timeline *t, const struct event *e)
 {
     struct direction *d = t->dirs[e->flow];
@@ -322,6 +333,7 @@ static void on_response(struct timeline *t, const struct event *e)
         timeline_paused(t, d, e->flow, from, now);
     if (d->have_rsp)
         timeline_pass_others(d, e);
+    note_taken(d, e);
     timeline_response(t, d, e, from, now);
     timeline_answer_turn(t, d, e, now);
     if (e->h->reads_at)
@@ -373,7 +385,7 @@ static void on_before(void *user, const struct event *e)
  * while an earlier READ response is missing: it drops all later ones. */
 static bool knows_delivered(const struct direction *d, const struct req_dir *h, uint32_t psn)
 {
-    if (!h->have_una || psn_diff(h->una, psn) < 0)
+    if (!d->have_taken || psn_diff(d->taken, psn) < 0)
         return false;
     return !h->reads_at || !timeline_reads(d, h) || psn_diff(d->rsp_next, psn) >= 0;
 }
@@ -387,10 +399,8 @@ static void on_after(void *user, const struct event *e)
         d->least = e->h->rtt;
         d->least_first = e->h->rtt_first;
     }
-    if (UNLIKELY(d && d->resend.requests) && knows_delivered(d, e->h, d->resend.psn))
-        d->resend.requests = false;
-    if (UNLIKELY(d && d->resend.requests && !timeline_outstanding(d, e->h)))
-        d->resend.requests = false;
+    if (UNLIKELY(d && d->resend.requests))
+        d->resend.requests = d->again.on ? timeline_outstanding(d, e->h) : !knows_delivered(d, e->h, d->resend.psn);
 }
 
 /* --- From start to end ------------------------------------------------------------------------ */

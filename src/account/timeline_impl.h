@@ -173,6 +173,8 @@ struct direction {
     ns_t pause_since;    /* of that pause */
     bool waits;          /* the latest packet is a request */
     bool between;        /* the latest request ends a message */
+    bool have_taken;     /* taken */
+    uint32_t taken;      /* PSN up to which responses that the requester did not drop prove delivery */
     bool have_rsp;       /* rsp_next, rsp_high: a READ or atomic was seen */
     uint32_t rsp_next;   /* PSN of the next response to a READ or atomic that the requester accepts */
     uint32_t rsp_high;   /* PSN behind the highest one */
@@ -200,6 +202,7 @@ struct direction {
     uint32_t peer;     /* likewise, of the responder */
     ns_t last_answer;  /* time of the latest response */
     ns_t answered;     /* time of the latest response that its queue pair sent, to a request of the other side */
+    ns_t answering;    /* of the first of those that follow each other within PAUSE_REACTION */
     bool full;         /* the maximum of READs and atomics was outstanding when the latest response came */
     uint32_t most;     /* PSNs sent and not acknowledged, at most */
     ns_t last_request; /* time of the latest request */
@@ -250,7 +253,8 @@ struct paused {
     uint8_t classes;   /* that it pauses, a mask */
     uint64_t passed;   /* DSCPs of requests that passed meanwhile, a mask */
 };
-#define PAUSES 256 /* the latest ones */
+#define PAUSES         256              /* the latest ones */
+#define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
 
 /* Nothing of a direction passed. */
 struct silence {

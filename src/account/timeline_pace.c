@@ -334,6 +334,14 @@ bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, n
     return at > d->last_new && now <= at + own + own / 4;
 }
 
+/* The queue pair sends a response. */
+static void note_answering(struct direction *d, ns_t now)
+{
+    if (now - d->answered > PAUSE_REACTION)
+        d->answering = now;
+    d->answered = now;
+}
+
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f;
@@ -348,7 +356,7 @@ void timeline_answer_turn(struct timeline *t, struct direction *d, const struct 
         (struct turn){.host = d->peer, .len = bytes_of(e), .answer = true, .ts = now, .before = d->last_answer};
     d->last_answer = now;
     if (e->own != FLOW_NONE && t->dirs[e->own])
-        t->dirs[e->own]->answered = now;
+        note_answering(t->dirs[e->own], now);
 }
 
 void timeline_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)

@@ -10,8 +10,7 @@
  * 400 Gbit/s it is as short as on any port: meanwhile the pause does hold. In ns. */
 #define QUANTUM_MOST   PAUSE_QUANTUM_BITS
 #define SURE_FOR(q)    ((ns_t)(q)*PAUSE_QUANTUM_BITS / 400)
-#define PAUSES_AT_ONCE 8                /* pauses of one tap that last at a time, and are looked at */
-#define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
+#define PAUSES_AT_ONCE 8 /* pauses of one tap that last at a time, and are looked at */
 
 /* The latest pause that the sender of pause frame `p` has demanded; NULL: none. */
 static struct paused *pause_of(struct timeline *t, const struct pkt *p)
@@ -148,13 +147,22 @@ static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
         t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
 }
 
+/* Since when a queue pair that sends a packet of the direction at `now` had work for its port: since the first of the
+ * responses that it has sent just before. */
+static ns_t busy_since(const struct direction *d, ns_t from, ns_t now)
+{
+    bool answers = d->answering > from && now - d->answered < PAUSE_REACTION;
+
+    return answers && d->answering < now ? d->answering : now;
+}
+
 /* Who has nothing outstanding was held back by a pause that ended just before it sent, or by the pauses before that one
  * if they follow each other as closely. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
     const struct paused *x;
-    ns_t held = now;
+    ns_t held = busy_since(d, from, now);
 
     keep_silence(t, flow, from, now);
     for (uint32_t i = 0; (x = pause_back(t, i)); i++) {

@@ -415,7 +415,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), h->flow);
     ns_t last = closed > d->spans.at ? closed : *timeline_last(t, f->tap), left = last - d->spans.at;
-    bool own = t->seen[h->flow].closed == last;
+    bool shut = closed > d->spans.at;
     bool usual = (left - 1) / USUAL_TIMES < d->usual || left <= USUAL_LEAST;
     bool ran_out = d->wait && left > d->wait; /* and nothing was sent again: no retry was left */
 
@@ -427,7 +427,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
         finish_spent(t, d, h->flow, end);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
-    else if (retries_timed_out(&f->params, left, own))
+    else if (retries_timed_out(&f->params, left, shut))
         finish_without_retry(t, d, h, end, last, ack_timeout(f->params.timeout));
     else if (ran_out)
         finish_without_retry(t, d, h, end, last, d->wait);

@@ -216,10 +216,12 @@ static bool nak_covers(const struct nak *n, const struct sent *s)
 static bool was_skipped(struct req_dir *h, const struct sent *s)
 {
     const struct read_req *a = req_dir_read(h, s->psn, 0);
+    bool by_latest = psn_diff(h->proves, s->psn) > 0 && h->rsp_ts >= s->ts && !h->under_way;
+    bool by_una = h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
 
-    if (a && a->early)
-        return psn_diff(h->proves, s->psn) > 0;
-    return a && !a->answered && h->have_una && psn_diff(h->una, s->psn) > 0 && h->una_ts >= s->ts;
+    if (!a || (a->answered && !a->early))
+        return false;
+    return by_latest || (by_una && !a->early);
 }
 
 /* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or `s` continues a

@@ -64,7 +64,10 @@ static void take_late(struct req_dir *h, struct read_req *a)
     a->early = false;
     for (uint32_t i = 0; i < h->read_slots; i++) {
         struct read_req *b = &h->reads[i];
-        b->early |= b->span && b->answered && psn_diff(b->psn, a->psn) > 0;
+        if (!b->span || !b->answered || psn_diff(b->psn, a->psn) <= 0)
+            continue;
+        b->early = true;
+        b->got = 0; /* from now on the repeated ones count */
     }
 }
 
@@ -104,7 +107,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p, struct read_req 
                 take_late(h, a);
             if (p->have & H_ATOMICACKETH)
                 a->orig = p->atomicacketh.orig;
-        } else if (UNLIKELY(behind && a->early) && psn == psn_add(a->psn, a->span - 1)) {
+        } else if (UNLIKELY(behind && a->early) && a->got == a->span) {
             take_late(h, a);
         }
         a = req_dir_read(h, psn, n);
