@@ -321,6 +321,8 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
     s->has_psn = !kinds[e->why].gathers;
     s->is_request = true;
     incident_is(s, &f);
+    if (is_failure(e) && !explain_knows_answers(w->x, e->flow))
+        s->certainty = POSSIBLE; /* responses may have come that are taken for those of another queue pair */
     incident_frame(s, ROLE_LOST, e->sent);
     incident_frame(s, ROLE_INSTEAD, e->instead);
     incident_frame(s, e->why >= TROUBLE_SLOW ? ROLE_EVIDENCE : ROLE_NAK, e->nak);

@@ -95,9 +95,7 @@ static bool same_copy(const struct explainer *x, uint32_t flow, uint32_t other, 
            (s->copies == 1 || o->ts_first < explain_clock(x, tap_of(x, other), tap_of(x, flow), s->ts));
 }
 
-/* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
- * same PSNs. */
-static bool knows_answers(const struct explainer *x, uint32_t flow)
+bool explain_knows_answers(const struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
@@ -135,7 +133,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
         st->cause = CAUSE_REORDER;
         st->proved = true;
-    } else if (here || (answer && !knows_answers(x, st->flow))) {
+    } else if (here || (answer && !explain_knows_answers(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (answer && came_later(x, st, answer)) {
         incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
@@ -334,7 +332,7 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
 
     bool answered = a && b && b->have_una && (!a->have_una || psn_diff(b->una, a->una) > 0);
 
-    if (!answered || !knows_answers(x, st->flow))
+    if (!answered || !explain_knows_answers(x, st->flow))
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;

@@ -60,6 +60,8 @@ static void report_silent(struct explainer *x, uint32_t flow, const struct flow_
     st->start = last ? t->responses.last_ts : h->first_ts;
     incident_frame(st, last ? ROLE_ANSWER : ROLE_LOST, last ? last : h->first_frame);
     incident_is(st, last ? SAY(LAST_RESPONSE, .answer = last) : SAY(NEVER_RESPONDED, .lost = h->first_frame));
+    if (!explain_knows_answers(x, flow))
+        st->certainty = POSSIBLE; /* the host sends responses of which it is not known whose they are */
     note_host(x, st, c);
 }
 
@@ -249,6 +251,8 @@ static void end_unanswered(struct explainer *x, uint32_t flow, const struct flow
         incident_is(st, i ? SAY(UNANSWERED, .lost = t->requests.wanted.frame, .psn = t->requests.wanted.psn,
                                 .time = waited, .n = was_closed)
                           : SAY(NO_RETRY, .psn = t->requests.wanted.psn, .lost = t->requests.wanted.frame));
+        if (!explain_knows_answers(x, flow))
+            st->certainty = POSSIBLE;
     }
 }
 

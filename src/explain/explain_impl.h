@@ -383,6 +383,9 @@ void explain_fresh(struct explainer *x, uint32_t flow);
 void fresh_free(struct explainer *x);
 /* The same of all other incidents, at the end of the capture. */
 void explain_taps(struct explainer *x);
+/* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
+ * same PSNs. */
+bool explain_knows_answers(const struct explainer *x, uint32_t flow);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 /* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */

@@ -29,10 +29,11 @@ def lost(states):
 
 
 class Share:
-    """Of the time that was really lost (ns): what is in its true state, not known, and elsewhere; and what is billed above it."""
+    """Of the time that was really lost (ns): what is in its true state, not known, and elsewhere; and what is billed above it. `hidden`: lost
+    time whose state the tap does not see; it is not part of `lost`."""
 
     def __init__(self):
-        self.lost = self.right = self.unknown = self.wrong = self.over = 0
+        self.lost = self.right = self.unknown = self.wrong = self.over = self.hidden = 0
 
     def add(self, true, said, hidden=(), holds=False, undecided=None):
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
@@ -43,6 +44,7 @@ class Share:
         spare = max(0, min(late, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
         for s, ns in (undecided or {}).items():
             spare += max(0, min((said or {}).get(s, 0), ns) - true.get(s, 0)) if s not in hidden else 0
+        self.hidden += sum(true.get(s, 0) for s in hidden)
         true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
         right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
@@ -52,6 +54,10 @@ class Share:
         self.unknown += unknown
         self.wrong += t - right - unknown
         self.over += max(0, lost(said) - t - spare)
+
+    def is_over_billed(self, part):
+        """Whether more than this part of all that was lost is billed above it."""
+        return self.over > part * (self.lost + self.hidden) + SLACK
 
     def part(self, ns):
         return ns / self.lost if self.lost else 0.0

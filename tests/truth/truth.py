@@ -206,7 +206,7 @@ def table(results):
             100 * statistics.mean(s.part(s.unknown) for s in shares), 100 * statistics.mean(wrong), 100 * over / sum(s.lost for s in shares)))
         if floors[view] and (low < floors[view] or high > WRONG):
             missed.append("%s, %s: 5th percentile %.2f%% in the true state, 95th percentile %.2f%% in a wrong one" % (view, trouble, 100 * low, 100 * high))
-        if floors[view] and any(s.over > OVER * s.lost + score.SLACK for s in results.shares[view, trouble]):
+        if floors[view] and any(s.is_over_billed(OVER) for s in results.shares[view, trouble]):
             missed.append("%s, %s: more is billed than was lost" % (view, trouble))
     return missed
 
