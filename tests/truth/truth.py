@@ -45,7 +45,8 @@ HELD_OF = {"black_hole": (0.99, 0.98), "burst": (0.99, 0.99), "cnp": (0.99, 0.98
 # Of statements that are likely, by cause: how many are right. Other causes are named more seldom, or more often wrong.
 HELD_LIKELY = {"credit-wait": 0.9, "lost-ack": 0.9, "reorder": 0.9, "mtu-black-hole": 0.9, "lost-read-response": 0.95, "packet-loss": 0.95,
                "read-depth": 0.95, "throttled": 0.95, "silent-peer": 0.95, "retry-exceeded": 0.95}
-# Networks of other seeds, each held by itself: seed and number. 98% of the lost time is in its true state, 2% at most are billed above it.
+# Networks of other seeds, each held by itself: seed and number. 98% of the lost time is in its true state, 2% at most are billed above it, and
+# no statement that is certain is refuted.
 ALSO = (
     (2, 92),   # RNR NAKs and sequence NAKs follow each other, and NAKs are lost
     (4, 112),  # the first response is slow, while all that may be outstanding is; then another one
@@ -95,6 +96,19 @@ ALSO = (
     (9, 187),  # the turns of other queue pairs hide how far CNPs space the packets of one
     (12, 283), # a paced packet is due while the port is busy; responses come by chance at the same distance as paced packets
     (2, 123),  # a response takes the turn of its queue pair
+    (15, 261), # over IPv6, READs are retransmitted within 1 ms: without identification they are like duplicates
+    (8, 147),  # the same, and the first responses that come then were under way
+    (6, 37),   # a READ response that was dropped early is not repeated
+    (11, 11),  # an ACK that skips an atomic is dropped, and what it acknowledges is retransmitted
+    (11, 101), # a READ response is lost among those repeated
+    (1, 186),  # an ACK has the PSN of an atomic
+    (14, 221), # after a pause the queue pair first sends its own responses
+    (9, 174),  # the peer closes the connection when the ACK timer without a retry expires
+    (15, 102), # of a go-back-N only the first packet and then a new one pass
+    (3, 46),   # the same: the one packet behind the retransmitted one is lost, and then dropped ones are asked for again
+    (2, 92),   # a NAK is lost on its way to the other tap
+    (14, 154), # a request that was held back comes after an RNR wait, instead of a retransmission
+    (14, 134), # a loss costs time only when the ACK timeout for an earlier one has expired
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
@@ -311,10 +325,12 @@ def try_network(args, network, folder, results):
 
 
 def held_alone(args, network, folder):
-    """What is wrong with the account at both ends of one network; None: nothing."""
+    """What is wrong with the account at both ends of one network, or with a statement at any tap; None: nothing."""
     results = Results()
     try_network(args, network, folder, results)
     s = results.shares[("both ends", network.trouble)][0]
+    if results.refuted:
+        return results.refuted[0]
     return None if s.part(s.right) >= 0.98 and s.part(s.over) <= 0.02 else "%.1f%% in the true state, %.1f%% billed above" % (
         100 * s.part(s.right), 100 * s.part(s.over))
 
