@@ -7,7 +7,8 @@
 bool timeline_skips(const struct direction *d, const struct event *e)
 {
     /* an ACK is no response to a READ or atomic: with the PSN of one it skips that, too */
-    uint32_t behind = e->p->have & H_ATOMICACKETH || !(e->p->op->flags & OPF_ACK) ? e->p->bth.psn : response_proves(e->p);
+    uint32_t behind =
+        e->p->have & H_ATOMICACKETH || !(e->p->op->flags & OPF_ACK) ? e->p->bth.psn : response_proves(e->p);
     const struct read_req *a;
 
     if (!d->have_rsp || psn_diff(behind, d->rsp_next) <= 0)
