@@ -256,6 +256,10 @@ static void fire(struct fabric *f, struct timer *t, ns_t now)
         routes_watch(f, now);
         return;
     }
+    if (t == &f->storm) {
+        pfc_host_storms(f, now);
+        return;
+    }
     for (uint32_t i = 0; i < f->n_nodes; i++)
         if (f->node[i].sw && t == &f->node[i].sw->watch)
             pfc_refresh(f, &f->node[i], now);
@@ -285,7 +289,9 @@ static void port_init(struct fabric *f, struct fabric_port *p, const struct topo
                               .reaction = l->reaction,
                               .loss_ppb = l->loss_ppb,
                               .down = l->down,
-                              .up = l->up};
+                              .up = l->up,
+                              .storm = l->storm,
+                              .calm = l->calm};
 }
 
 static bool node_init(struct fabric *f, uint32_t i, const struct topo_node *from, uint64_t seed)
@@ -387,6 +393,7 @@ static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int
         return false;
     }
     routes_watch(f, -1);
+    pfc_host_storms(f, -1);
     return routes_find(f, 0);
 }
 

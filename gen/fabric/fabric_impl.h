@@ -56,6 +56,7 @@ struct fabric_port {
     uint64_t rate;
     ns_t delay, reaction;
     uint32_t loss_ppb;
+    ns_t storm, calm;                      /* a host pauses its switch from `storm` until `calm` */
     ns_t down, up;                         /* the link cannot be used from `down` until `up` */
     ns_t free_at;                          /* end of the frame that is being sent */
     uint64_t ahead;                        /* by how much that was rounded up: ns times `rate` */
@@ -102,6 +103,7 @@ struct fabric {
     uint32_t n_ports;
     struct timers timers;
     struct timer reroute; /* when routes change next */
+    struct timer storm;   /* when a host pauses its switch without a reason, or ends that */
     struct prng prng;
     struct fab_frame *spare[FRAME_SIZES];
     struct fair *fair; /* all congestion points; NULL: switches tell no fair rates */
@@ -189,5 +191,7 @@ void pfc_refresh(struct fabric *f, struct fab_node *n, ns_t now);
 ns_t pfc_paused(const struct fab_queue *q, ns_t now);
 /* Whether the watchdog keeps the class from being sent; it empties queues that were stopped too long. */
 bool pfc_storm(struct fabric_port *p, unsigned class, ns_t now);
+/* Hosts that pause their switches: what is due, and when that is next. Before the first frame: `now` -1. */
+void pfc_host_storms(struct fabric *f, ns_t now);
 
 #endif

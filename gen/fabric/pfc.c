@@ -9,7 +9,12 @@
 void port_mac(const struct fabric_port *p, uint8_t mac[6])
 {
     const uint8_t first[4] = {0x02, 0, 0, 0xfe};
+    uint16_t host = p->f->node[p->node].host;
 
+    if (host != FAB_NO_HOST) {
+        memcpy(mac, fabric_addr(host, false).mac, 6);
+        return;
+    }
     memcpy(mac, first, 4);
     mac[4] = (uint8_t)((p - p->f->port) >> 8);
     mac[5] = (uint8_t)(p - p->f->port);
@@ -30,7 +35,10 @@ static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
         p->n.pauses_sent++;
     else
         p->n.resumes_sent++;
-    port_urgent(p, m, now);
+    if (switch_at(p))
+        port_urgent(p, m, now);
+    else
+        port_send(p, m, now);
 }
 
 /* Time until a pause is prolonged: half of its length, but no less than the link takes to carry a pause frame of each
@@ -86,6 +94,35 @@ void pfc_refresh(struct fabric *f, struct fab_node *n, ns_t now)
         }
     if (next != NS_NEVER)
         timer_set(&f->timers, &n->sw->watch, next);
+}
+
+/* The host at `p` pauses its switch, goes on with that, or ends it. Returns when that is to be done next. */
+static ns_t host_storm(struct fabric_port *p, ns_t now)
+{
+    uint8_t lossless = switch_at(p->peer)->c.lossless;
+    ns_t next = now + pause_time(PAUSE_QUANTA_MAX, p->rate) / 2;
+
+    if (now < p->storm || now > p->calm)
+        return now < p->storm ? p->storm : NS_NEVER;
+    for (unsigned c = 0; c < TOPO_CLASSES; c++)
+        if (lossless >> c & 1)
+            tell(p, c, now < p->calm ? PAUSE_QUANTA_MAX : 0, now);
+    return now == p->calm ? NS_NEVER : next < p->calm ? next : p->calm;
+}
+
+void pfc_host_storms(struct fabric *f, ns_t now)
+{
+    ns_t next = NS_NEVER;
+
+    timer_stop(&f->timers, &f->storm);
+    for (uint32_t i = 0; i < f->n_ports; i++) {
+        struct fabric_port *p = &f->port[i];
+        bool is_host = !switch_at(p) && p->storm != NS_NEVER;
+        ns_t due = is_host ? host_storm(p, now) : NS_NEVER;
+        next = due < next ? due : next;
+    }
+    if (next != NS_NEVER)
+        timer_set(&f->timers, &f->storm, next);
 }
 
 /* --- Obeying the neighbour -------------------------------------------------------------------- */

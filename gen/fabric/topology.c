@@ -11,7 +11,8 @@
 
 void topology_init(struct topology *t, uint64_t rate, ns_t delay)
 {
-    *t = (struct topology){.like = {.rate = rate, .delay = delay, .down = NS_NEVER, .up = NS_NEVER}};
+    *t = (struct topology){
+        .like = {.rate = rate, .delay = delay, .down = NS_NEVER, .up = NS_NEVER, .storm = NS_NEVER, .calm = NS_NEVER}};
     t->sw = (struct topo_switch){.buffer = 16 << 20,
                                  .alpha = {1, 1},
                                  .xoff_share = {1, 8},
@@ -326,17 +327,18 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
     return good || text_fail(e, t, "'%.*s' is no value of %.*s", (int)v.len, v.p, (int)key.len, key.p);
 }
 
-static bool parse_down(const struct token *v, struct topo_link *l)
+/* TIME[/LENGTH]: from when until when; without a length for good. */
+static bool parse_span(const struct token *v, ns_t *from, ns_t *until)
 {
     struct token a, b;
     ns_t time = 0;
     bool two = token_cut(v, '/', &a, &b);
 
-    l->up = NS_NEVER;
-    if (!parse_time(&a, &l->down) || (two && !parse_time(&b, &time)))
+    *until = NS_NEVER;
+    if (!parse_time(&a, from) || (two && !parse_time(&b, &time)))
         return false;
     if (two)
-        l->up = l->down + time;
+        *until = *from + time;
     return true;
 }
 
@@ -355,7 +357,9 @@ static bool link_word(struct topo_link *l, const struct token *t, struct text_er
     else if (token_is(&key, "loss"))
         good = token_ppb(&v, &l->loss_ppb);
     else if (token_is(&key, "down"))
-        good = parse_down(&v, l);
+        good = parse_span(&v, &l->down, &l->up);
+    else if (token_is(&key, "storm"))
+        good = parse_span(&v, &l->storm, &l->calm);
     else
         return text_fail(e, t, "a link has no '%.*s'", (int)key.len, key.p);
     return good || text_fail(e, t, "'%.*s' is no value of %.*s", (int)v.len, v.p, (int)key.len, key.p);

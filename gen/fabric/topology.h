@@ -10,7 +10,7 @@
  * class), quanta=N, watchdog=TIME[/TIME], red=KMIN/KMAX/P
  * or mark=PARAM=VALUE,... (ECN marks, see mp_parse()), fair=PARAM=VALUE,... (fair rates, see fair_parse()),
  * strict=CLASSES, weight=CLASS:N,..., paths=ecmp|spray, reroute=TIME. Words of a link: rate=BPS, delay=TIME,
- * reaction=TIME, loss=P, down=TIME[/TIME].
+ * reaction=TIME, loss=P, down=TIME[/TIME], storm=TIME[/TIME].
  */
 #ifndef RDMATRACE_GEN_FABRIC_TOPOLOGY_H
 #define RDMATRACE_GEN_FABRIC_TOPOLOGY_H
@@ -69,6 +69,7 @@ struct topo_link {
     ns_t reaction;     /* from the arrival of a pause frame until the port obeys it */
     uint32_t loss_ppb; /* frames lost, in 10^-9 */
     ns_t down, up;     /* not usable from `down` until `up`; NS_NEVER: never */
+    ns_t storm, calm;  /* its host pauses all lossless classes of the switch from `storm` until `calm`, likewise */
 };
 
 struct topology {

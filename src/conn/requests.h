@@ -280,6 +280,16 @@ void req_dir_request(struct req_dir *h, const struct pkt *p, enum seen_as as, en
 /* Update the evidence by response `p`. */
 void req_dir_response(struct req_dir *h, const struct pkt *p);
 
+/* Whether a loss is so close that an adapter may send a CNP for it, without a mark. */
+#define LOSS_NEAR NS_PER_MS
+static inline bool req_dir_is_near_loss(const struct req_dir *h, ns_t now)
+{
+    bool naked = h && h->seq.have && now - h->seq.ts < LOSS_NEAR;
+    bool went_back = h && (h->backs[BACK_SEQ_NAK] || h->again) && now - h->back_ts < LOSS_NEAR;
+
+    return naked || went_back;
+}
+
 /* Number of response PSNs of a READ of `len` bytes; 1 while the path MTU is not known. */
 static inline uint32_t req_dir_read_span(const struct req_dir *h, uint64_t len)
 {

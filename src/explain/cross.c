@@ -1,11 +1,8 @@
 /* layer 3 (explain): hypotheses about several connections: one incident explains others. */
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
-
-#define CLASS_LOSSES 8  /* this many losses at least, all in one class */
-#define CLASS_OTHERS 10 /* the other classes have this many times as many packets at least */
-#define CNP_LOSSES   2
 
 uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t start)
 {
@@ -63,97 +60,6 @@ bool has_no_response(const struct incident *i)
     }
 }
 
-/* --- Classes
- * ---------------------------------------------------------------------------------------------------------- */
-
-static bool is_loss(const struct incident *st)
-{
-    bool lost = st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET;
-
-    return lost && st->is_request && st->flow != FLOW_NONE && incident_stands(st);
-}
-
-/* By DSCP: packets of all flows over IP, and lost packets. */
-struct classes {
-    uint64_t packets[64];
-    uint32_t losses[64], first[64];
-    uint32_t lossy; /* the DSCP of the latest loss counted */
-    uint32_t n;     /* losses */
-};
-
-static void count_classes(struct explainer *x, struct classes *c)
-{
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        const struct flow_notes *t = x->notes[i];
-        if (t && t->headers.have_dscp && observer_req_dir(x->observer, i))
-            c->packets[t->headers.dscp & 63] += t->headers.packets;
-    }
-    for (uint32_t i = 0; i < x->n; i++) {
-        const struct incident *st = &x->incidents[i];
-        const struct flow_notes *t = is_loss(st) ? x->notes[st->flow] : NULL;
-        if (!t || !t->headers.have_dscp)
-            continue;
-        c->lossy = t->headers.dscp & 63;
-        if (!c->losses[c->lossy]++)
-            c->first[c->lossy] = i;
-        c->n++;
-    }
-}
-
-/* All losses are in one class while the others carried far more packets: the class is the cause. */
-static void explain_classes(struct explainer *x)
-{
-    struct classes c = {0};
-    uint64_t others = 0;
-    struct incident *st;
-    uint32_t by, n = x->n;
-
-    count_classes(x, &c);
-    for (unsigned d = 0; d < 64; d++)
-        others += d == c.lossy ? 0 : c.packets[d];
-    if (c.n < CLASS_LOSSES || c.losses[c.lossy] != c.n || others < (uint64_t)CLASS_OTHERS * c.n ||
-        others * c.n < CLASS_LOSSES * c.packets[c.lossy])
-        return;
-    by = cross_new(x, CAUSE_PACKET_LOSS, x->incidents[c.first[c.lossy]].tap, x->incidents[c.first[c.lossy]].start);
-    st = incident_at(x, by);
-    if (!st)
-        return;
-    incident_is(st, SAY(ONE_CLASS, .n = c.n, .m = c.lossy, .k = (uint32_t)others));
-    for (uint32_t i = 0; i < n; i++)
-        if (is_loss(&x->incidents[i]))
-            cross_supersede(x, by, i);
-}
-
-/* --- CNPs
- * ------------------------------------------------------------------------------------------------------------- */
-
-/* A requester that does not slow down after CNPs: what little time its account calls throttled is no slowdown. If it
- * loses packets, they follow from it. */
-static void explain_unheeded(struct explainer *x, uint32_t number)
-{
-    struct incident *st = &x->incidents[number];
-    const struct flow_notes *t = st->flow == FLOW_NONE ? NULL : x->notes[st->flow];
-    uint32_t losses = 0;
-
-    if (st->cause != CAUSE_CNP_WITHOUT_SLOWDOWN || st->moot || st->merged || !t)
-        return;
-    for (uint32_t i = 0; i < x->n; i++)
-        losses += x->incidents[i].flow == st->flow && is_loss(&x->incidents[i]) && x->incidents[i].start >= st->start;
-    for (uint32_t i = 0; i < x->n; i++)
-        if (x->incidents[i].flow == st->flow && x->incidents[i].cause == CAUSE_THROTTLED)
-            cross_supersede(x, number, i);
-    if (losses < CNP_LOSSES)
-        return;
-    if (st->facts[0].sentence == SENTENCE_CNP_NO_WIDER)
-        st->facts[0].code = 1;
-    else
-        incident_is(st, SAY(CNP_IGNORED, .n = (uint32_t)t->marks.cnps, .other = t->marks.cnp_frame,
-                            .m = t->marks.before_cnp, .k = t->marks.after_cnp, .time = t->marks.look));
-    for (uint32_t i = 0; i < x->n; i++)
-        if (x->incidents[i].flow == st->flow && is_loss(&x->incidents[i]) && x->incidents[i].start >= st->start)
-            cross_supersede(x, number, i);
-}
-
 /* --- Receivers that packets do not reach ------------------------------------------------------ */
 
 #define RECEIVER_LOSSES 8 /* at least */
@@ -169,7 +75,8 @@ static bool is_spent_on(const struct incident *i, const struct incident *st)
 
 static bool is_loss_to(const struct incident *i, const struct incident *st)
 {
-    return is_loss(i) && i->place != PLACE_BEFORE && i->tap == st->tap && conn_addr_eq(&i->dst, &st->dst);
+    return incident_is_lost_request(i) && i->place != PLACE_BEFORE && i->tap == st->tap &&
+           conn_addr_eq(&i->dst, &st->dst);
 }
 
 /* True if the host still responds to another connection after incident `st` began. */
@@ -256,7 +163,7 @@ static void explain_before(struct explainer *x, uint32_t number)
         return;
     for (uint32_t i = 0; i < x->n; i++) {
         const struct incident *o = &x->incidents[i];
-        if (o->conn == st->conn && is_loss(o) && o->start < st->start) {
+        if (o->conn == st->conn && incident_is_lost_request(o) && o->start < st->start) {
             lost = ns_sum(lost, o->bill);
             n++;
         }
@@ -272,6 +179,7 @@ void explain_cross(struct explainer *x)
     explain_paths(x);
     explain_pauses(x);
     explain_incasts(x);
+    explain_lost_cnps(x);
     explain_outages(x);
     explain_hosts(x);
     explain_dead(x);

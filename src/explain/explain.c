@@ -2,6 +2,7 @@
  * requester. */
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -31,6 +32,18 @@ static void report_copy(struct explainer *x, const struct event *e, struct flow_
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
 }
 
+/* Where the first packet of a flow came from and went to on its link, and in which class. */
+static void note_link(struct noted_headers *h, const struct pkt *p)
+{
+    h->way = frame_way(p->frame);
+    h->tagged = p->have & H_VLAN;
+    h->class = h->tagged ? (uint8_t)(p->vlan >> 13) : p->addr_len ? p->tos >> 5 : 0;
+    if (p->frame->linktype != LINK_ETHERNET || p->flags & PKT_TUNNEL)
+        return;
+    h->dmac = load_be64(p->data) >> 16;
+    h->smac = load_be64(p->data + 4) << 16 >> 16;
+}
+
 static void note_flow(struct explainer *x, struct flow_notes *t, const struct pkt *p)
 {
     if (UNLIKELY(!t->headers.right_icrc) && p->icrc == CRC_GOOD) {
@@ -44,6 +57,7 @@ static void note_flow(struct explainer *x, struct flow_notes *t, const struct pk
         t->headers.frame = frame_u32(p);
         t->headers.psn = p->bth.psn;
         t->headers.ts = p->frame->ts;
+        note_link(&t->headers, p);
         t->headers.vlan = p->have & H_VLAN ? p->vlan & 0xfff : 0;
         t->headers.have_dscp = p->have & (H_IP4 | H_IP6);
         t->headers.dscp = p->tos >> 2;
@@ -57,7 +71,9 @@ static void note_flow(struct explainer *x, struct flow_notes *t, const struct pk
     if ((p->tos & 3) == 3 && p->addr_len && !(p->op->flags & OPF_ACK)) { /* no CNP is due for an ACK */
         if (t->marks.ce_packets < NOTED_CE)
             t->marks.ce_frames[t->marks.ce_packets] = frame_u32(p);
-        t->marks.ce_packets++;
+        if (!t->marks.ce_packets++)
+            t->marks.first_ce = p->frame->ts;
+        t->marks.latest_ce = p->frame->ts;
         explain_mark(x, p);
     }
 }
@@ -558,6 +574,8 @@ static void on_event(void *user, const struct event *e)
             icrc_sources_count(&x->icrcs, e->p);
         explain_other(x, e->p, e->own);
     }
+    if (UNLIKELY(x->congestion != NULL))
+        explain_load(x, e->p, e->own);
 }
 
 /* --- From start to end ------------------------------------------------------------------------ */
@@ -599,7 +617,7 @@ void explain_free(struct explainer *x)
     fresh_free(x);
     incident_chains_free(&x->events);
     free(x->incidents);
-    free(x->incasts);
+    congestion_free(x->congestion);
     free(x);
 }
 

@@ -153,45 +153,6 @@ struct quiet {
 #define QUIET_TIMES 8
 #define QUIET_MIN   (150 * NS_PER_MS)
 
-/* Pause frames of one port. */
-struct pauser {
-    uint64_t mac;
-    uint32_t tap, frame, n; /* tap and frame of the first one, how many */
-    uint8_t classes;        /* priorities paused, a mask; 0: the whole link */
-    bool on;                /* paused by the latest one */
-    ns_t from, last;        /* of the first and of the latest one */
-    ns_t paused;            /* how long it was paused */
-};
-#define PAUSERS 16
-
-/* Marks (CE) on packets to one host, by their senders: an incast lasts as long as those of so many come within so long.
- */
-#define INCAST_HOSTS  4
-#define INCAST_WITHIN NS_PER_MS
-#define INCAST_KEPT   64 /* senders */
-struct incast_sender {
-    struct conn_addr addr;
-    ns_t latest;           /* mark */
-    ns_t first;            /* mark of the incast under way */
-    uint32_t frame, marks; /* likewise; marks 0: it takes no part */
-};
-struct incast {
-    struct conn_addr dst;
-    uint32_t tap;
-    uint32_t n;                   /* senders kept */
-    uint32_t times, marks, reads; /* incasts; marks, of READ responses, of the one under way */
-    uint64_t all_marks;           /* of all incasts */
-    ns_t from, last;              /* of the one under way; from 0: there was none yet */
-    struct incast_sender sender[INCAST_KEPT];
-    /* The one with the most marks. */
-    struct incast_worst {
-        uint32_t marks, reads, n;
-        ns_t from, last;
-        struct incast_sender sender[INCAST_KEPT];
-    } worst;
-};
-#define INCASTS 16 /* hosts that are kept */
-
 #define EXPLAIN_FILES 64 /* files whose first time is kept */
 
 /* Incidents by a key, in their order: lists of indices by the hash of the key, each ended by UINT32_MAX. */
@@ -258,11 +219,8 @@ struct explainer {
     uint32_t n_unmatched;
     struct host_seen hosts[HOSTS_SEEN];
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
-    struct pauser pausers[PAUSERS];
-    struct incast *incasts; /* INCASTS; NULL: no packet was marked */
-    uint32_t n_incasts;
-    uint32_t n_pausers;
-    ns_t closest; /* the shortest time between two packets of a message; 0: not known */
+    struct congestion *congestion;   /* NULL: no pause frame and no mark was seen */
+    ns_t closest;                    /* the shortest time between two packets of a message; 0: not known */
     uint64_t packets;
     uint64_t rdma_packets;
     uint64_t unknown;   /* of these, packets whose opcode is not defined, such as a vendor's own */
@@ -291,6 +249,8 @@ void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, u
 /* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A CM message that was answered
  * after a retransmission is no failure, nor is a DREQ without a response. */
 int incident_failure(const struct incident *s);
+/* True if it says that a request of a flow was lost, and is shown itself. */
+bool incident_is_lost_request(const struct incident *s);
 /* True if the incident names this frame of that tap. */
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame);
 /* Remove a frame. */
@@ -478,13 +438,7 @@ void explain_links(struct explainer *x);
 /* Requests come behind missing PSNs; and of which connections nothing came for one time before that. */
 void explain_hush(const struct event *e, struct flow_notes *t);
 void explain_hushes(struct explainer *x);
-/* Pause frames (congestion.c): one frame; the end of the capture. */
-void explain_pause(struct explainer *x, const struct pkt *p);
-void explain_pauses(struct explainer *x);
-/* A packet with data is marked CE (congestion.c); the end of the capture. */
-void explain_mark(struct explainer *x, const struct pkt *p);
-void explain_incasts(struct explainer *x);
-/* Packets that are neither request nor response (congestion.c). */
+/* Packets that are neither request nor response (other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
 /* merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be compared.

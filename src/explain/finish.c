@@ -1,75 +1,10 @@
-/* layer 3 (explain): end of the capture: P_Keys that differ, congestion, incidents that never ended, the order of all.
+/* layer 3 (explain): end of the capture: P_Keys that differ, incidents that never ended, the order of all.
  */
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
 #include <stdlib.h>
-
-#define THROTTLED_PART 10 /* of the time behind the first CNP: less is no slowdown */
-
-/* True if the account of the flow says that CNPs, the first at `since`, slowed it down for a good part of the time. */
-static bool is_throttled(const struct explainer *x, uint32_t flow, ns_t since)
-{
-    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
-        const struct timeline_row *r = timeline_row(x->timeline, i);
-        if (r->flow == flow)
-            return r->states[TIME_THROTTLED] > (r->last - since) / THROTTLED_PART;
-    }
-    return false;
-}
-
-static void report_unmarked(struct explainer *x, uint32_t flow, const struct flow_notes *t)
-{
-    struct incident *st = incident_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
-
-    if (!st)
-        return;
-    for (unsigned i = 0; i < t->marks.ce_packets && i < NOTED_CE; i++)
-        incident_frame(st, ROLE_EVIDENCE, t->marks.ce_frames[i]);
-    st->times = (uint32_t)t->marks.ce_packets - st->n_frames;
-    st->start = t->headers.ts;
-    incident_is(st, SAY(CE_UNHEEDED, .n = (uint32_t)t->marks.ce_packets));
-}
-
-static void report_unheeded(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct fact *f)
-{
-    struct incident *st = incident_new(x, CAUSE_CNP_WITHOUT_SLOWDOWN, flow, NULL);
-
-    if (!st)
-        return;
-    incident_frame(st, ROLE_EVIDENCE, t->marks.cnp_frame);
-    st->start = t->marks.cnp_ts;
-    incident_is(st, f);
-}
-
-#define SPACING_CNPS 8  /* CNPs at least, */
-#define SPACING_SEEN 32 /* and so many packets within messages after the CNPs, to know the spacing */
-#define SPACING_PART 4  /* part of these that follow at once; of a requester that slows down none does */
-
-/* True if the requester sends packets as closely after CNPs as any do. */
-static bool is_as_close(const struct marks *m)
-{
-    return m->cnps >= SPACING_CNPS && m->near >= SPACING_SEEN && m->near_close >= m->near / SPACING_PART;
-}
-
-/* `o`: of the other direction, in which CNPs come; NULL: no packet of it was captured. */
-static void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o)
-{
-    const struct marks *m = &t->marks;
-
-    if (m->ce_packets && !m->cnps && o && !o->marks.early_cnps)
-        report_unmarked(x, flow, t);
-    if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
-        return;
-    if (m->look >= CNP_LOOK && m->before_cnp >= 16 && m->after_cnp >= m->before_cnp)
-        report_unheeded(
-            x, flow, t,
-            SAY(CNP_UNHEEDED, .n = m->before_cnp, .other = m->cnp_frame, .m = m->after_cnp, .time = m->look));
-    else if (is_as_close(m))
-        report_unheeded(
-            x, flow, t,
-            SAY(CNP_NO_WIDER, .n = (uint32_t)m->cnps, .other = m->cnp_frame, .m = m->near_close, .k = m->near));
-}
 
 /* --- P_Keys and MigReq bits ------------------------------------------------------------------- */
 

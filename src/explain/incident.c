@@ -115,6 +115,13 @@ int incident_failure(const struct incident *s)
     return failed && weight >= WEIGHT_FAILED ? weight : 0;
 }
 
+bool incident_is_lost_request(const struct incident *s)
+{
+    bool lost = s->cause == CAUSE_PACKET_LOSS || s->cause == CAUSE_LOST_LAST_PACKET;
+
+    return lost && s->is_request && s->flow != FLOW_NONE && incident_stands(s);
+}
+
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame)
 {
     for (unsigned i = 0; i < s->n_frames; i++)

@@ -173,7 +173,10 @@ struct cnp_slice {
 struct marks {
     uint64_t ce_packets, cnps;
     uint64_t early_cnps; /* CNPs in this flow before it was known which flow they are for */
+    ns_t first_ce, latest_ce;
     uint32_t ce_frames[NOTED_CE], cnp_frame;
+    uint32_t unmarked_cnps, unmarked_frame; /* CNPs before any mark or loss; the first of them */
+    uint8_t cnp_class; /* of the latest CNP: the priority of its tag, else the upper bits of its DSCP */
     ns_t cnp_ts;
     ns_t first_ts;                  /* of the first request */
     ns_t look;                      /* time before the first CNP in which its requests are known, up to 225 us */
@@ -186,6 +189,16 @@ struct marks {
 /* That is, from so long after a CNP on, when the requester has heeded it, up to so long. */
 #define CNP_HEEDED (10 * NS_PER_US)
 #define CNP_NEAR   (50 * NS_PER_US)
+
+/* Direction of a packet at its tap, if the capture tells it. */
+enum way { WAY_UNKNOWN, WAY_IN, WAY_OUT };
+#define EPB_DIRECTION 3u /* of epb_flags */
+static inline uint8_t frame_way(const struct frame *f)
+{
+    unsigned n = f->flags & EPB_DIRECTION;
+
+    return n == 1 ? WAY_IN : n == 2 ? WAY_OUT : WAY_UNKNOWN;
+}
 
 /* A packet with another P_Key than the first one. */
 struct odd_key {
@@ -203,6 +216,11 @@ struct noted_headers {
     uint32_t psn;                  /* of the first packet */
     ns_t ts;                       /* of the first packet */
     ns_t last_ts;                  /* of the latest packet */
+    uint8_t way;                   /* of the first packet: enum way */
+    uint8_t class;                 /* of the first packet: the priority of its tag, else the upper bits of its DSCP */
+    bool tagged;                   /* it had a tag with a priority */
+    uint64_t dmac, smac;           /* of the first packet; 0: no Ethernet */
+    uint64_t passed;               /* pauses of its tap that do not hold it: a mask of struct congestion's pausers */
     uint32_t packets, frame;       /* packets; frame of the first */
     struct odd_key odd[NOTED_ODD]; /* first packets with another P_Key than the first one */
     uint32_t n_odd;

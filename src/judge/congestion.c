@@ -16,9 +16,6 @@
 #define MARKS_TIME (10 * NS_PER_MS)
 #define CNP_WITHIN (10 * NS_PER_MS)
 
-/* what made a responder send a CNP without a mark is this close */
-#define LOSS_NEAR NS_PER_MS
-
 /* A rate below 2 % of 100 Gbit/s, or below the highest least rate that is known of an adapter, need not fall. */
 #define RATE_LEAST  UINT64_C(2000000000)
 #define RUN_PACKETS 40 /* in each half of a run of CNPs, so that its rate means something */
@@ -342,14 +339,6 @@ static void take_spacing(struct judge *j, const struct pkt *p, uint32_t flow)
 
 /* --- CNPs without a mark ---------------------------------------------------------------------- */
 
-/* Adapters may also send CNPs for losses. */
-static bool is_near_loss(const struct req_dir *h, ns_t now)
-{
-    return h &&
-           ((h->seq.have && now - h->seq.ts < LOSS_NEAR) || (h->backs[BACK_SEQ_NAK] && now - h->back_ts < LOSS_NEAR) ||
-            (h->again && now - h->back_ts < LOSS_NEAR));
-}
-
 /* Only at the tap of the node that sends it: elsewhere the marks may be made behind the tap. */
 static void take_unmarked(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
@@ -358,7 +347,7 @@ static void take_unmarked(struct judge *j, const struct pkt *p, uint32_t flow, s
     uint32_t peer = j->flow[flow].peer;
     bool all_seen = h && (h->from_start || h->began == BEGAN_SEEN);
 
-    if (peer == FLOW_NONE || j->flows[peer].ce || !all_seen || is_near_loss(h, p->frame->ts) ||
+    if (peer == FLOW_NONE || j->flows[peer].ce || !all_seen || req_dir_is_near_loss(h, p->frame->ts) ||
         !(judge_have(j, t.of, p) & t.at_notifier))
         return;
     if (f->unmarked_cnps++ == 0)

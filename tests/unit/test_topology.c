@@ -83,7 +83,7 @@ Test(topology, damaged_lines_do_no_harm)
     static const char *const lines[] = {
         "host a b c", "switch s buffer=12M alpha=1/8 pfc=3,4 xoff=1/8 xon=3K quanta=9 watchdog=1ms/2ms",
         "switch s red=5K/200K/1% mark=kind=pi strict=6,7 weight=0:1,1:3 paths=spray reroute=1us",
-        "link a s rate=40G delay=1us reaction=1us loss=1% down=1ms/2ms"};
+        "link a s rate=40G delay=1us reaction=1us loss=1% down=1ms/2ms storm=1ms/2ms"};
     struct prng r;
 
     prng_seed(&r, 5);

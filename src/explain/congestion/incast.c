@@ -1,0 +1,122 @@
+/* layer 3 (explain): incast: packets of many hosts to one are marked at the same time. */
+#include "dissect/pkt.h"
+#include "src/explain/congestion/congestion_impl.h"
+
+#include <stdlib.h>
+
+static struct incast *incast_of(struct explainer *x, uint32_t tap, const struct conn_addr *dst)
+{
+    struct congestion *c = congestion_of(x);
+
+    if (!c || (!c->incasts && !(c->incasts = calloc(INCASTS, sizeof *c->incasts))))
+        return NULL;
+    for (uint32_t i = 0; i < c->n_incasts; i++)
+        if (c->incasts[i].tap == tap && conn_addr_eq(&c->incasts[i].dst, dst))
+            return &c->incasts[i];
+    if (c->n_incasts == INCASTS)
+        return NULL;
+    c->incasts[c->n_incasts] = (struct incast){.tap = tap, .dst = *dst};
+    return &c->incasts[c->n_incasts++];
+}
+
+/* The sender; where there is no room, in place of the one that was marked longest ago. */
+static struct incast_sender *sender_of(struct incast *c, const struct conn_addr *src)
+{
+    struct incast_sender *oldest = &c->sender[0];
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (conn_addr_eq(&c->sender[i].addr, src))
+            return &c->sender[i];
+        oldest = c->sender[i].latest < oldest->latest ? &c->sender[i] : oldest;
+    }
+    if (c->n < INCAST_KEPT)
+        oldest = &c->sender[c->n++];
+    *oldest = (struct incast_sender){.addr = *src};
+    return oldest;
+}
+
+/* The incast under way is over. */
+static void end_incast(struct incast *c)
+{
+    if (c->marks > c->worst.marks) {
+        c->worst =
+            (struct incast_worst){.marks = c->marks, .reads = c->reads, .n = c->n, .from = c->from, .last = c->last};
+        memcpy(c->worst.sender, c->sender, sizeof c->sender);
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        c->sender[i].marks = 0;
+    c->all_marks += c->marks;
+    c->marks = c->reads = 0;
+}
+
+void explain_mark(struct explainer *x, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    struct incast *c;
+    struct incast_sender *s;
+    ns_t now = p->frame->ts;
+    uint32_t n = 0;
+
+    conn_addr_of(p, &src, &dst);
+    if (!(c = incast_of(x, conn_tap_of(p->frame), &dst)))
+        return;
+    s = sender_of(c, &src);
+    s->latest = now;
+    for (uint32_t i = 0; i < c->n; i++)
+        n += now - c->sender[i].latest < INCAST_WITHIN;
+    if (c->marks && now - c->last >= INCAST_WITHIN)
+        end_incast(c);
+    if (n < INCAST_HOSTS)
+        return;
+    if (!c->marks) {
+        c->from = now;
+        c->times++;
+    }
+    if (s->marks++ == 0) {
+        s->first = now;
+        s->frame = frame_u32(p);
+    }
+    c->marks++;
+    c->reads += (p->op->flags & OPF_READ_RESP) != 0;
+    c->last = now;
+}
+
+/* Every sender of the worst incast, the earliest first, as far as there is room. */
+static void tell_senders(struct incident *st, struct incast_worst *w)
+{
+    for (;;) {
+        struct incast_sender *first = NULL;
+        for (uint32_t i = 0; i < w->n; i++)
+            if (w->sender[i].marks && (!first || w->sender[i].first < first->first))
+                first = &w->sender[i];
+        if (!first)
+            return;
+        incident_frame(st, ROLE_EVIDENCE, first->frame);
+        incident_add(st, SAY(INCAST_FROM, .end = first->addr, .time = first->first - w->from, .m = first->marks,
+                             .other = first->frame));
+        first->marks = 0;
+    }
+}
+
+void explain_incasts(struct explainer *x)
+{
+    for (uint32_t i = 0; x->congestion && i < x->congestion->n_incasts; i++) {
+        struct incast *c = &x->congestion->incasts[i];
+        struct incast_worst *w = &c->worst;
+        struct incident *st;
+        uint32_t n = 0;
+        end_incast(c);
+        for (uint32_t k = 0; k < w->n; k++)
+            n += w->sender[k].marks != 0;
+        st = n < INCAST_HOSTS ? NULL : incident_at(x, cross_new(x, CAUSE_INCAST, c->tap, w->from));
+        if (!st)
+            continue;
+        st->dst = c->dst;
+        incident_is(st, w->reads == w->marks
+                            ? SAY(INCAST_READ, .n = n, .m = w->marks, .time = w->last - w->from,
+                                  .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255))
+                            : SAY(INCAST, .n = n, .m = w->marks, .time = w->last - w->from,
+                                  .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255)));
+        tell_senders(st, w);
+    }
+}
