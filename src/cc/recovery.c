@@ -1,11 +1,16 @@
 /* layer 2 (cc): how the rate of a queue pair rises between two CNPs. */
 #include "src/cc/recovery.h"
 
+#include "src/cc/cc.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define ALIKE 1000 /* gaps that differ by 1/1000 at most are of one rate */
 #define STAMP 1    /* ns by which any gap may differ */
+
+#define RECOVERIES_LEAST 3 /* fewer do not show by which values a sender recovers */
+#define HALVING_NEAR     1 /* the first step may be too small to be seen, one after the last looks like it */
 
 /* The gap for `bytes` at the rate of a level. */
 static ns_t gap_at(const struct recovery_level *l, uint32_t bytes)
@@ -121,4 +126,50 @@ void recovery_end(struct recovery *r)
         if (2 * step(r, i) > step(r, i - 1))
             take(&r->increase, 2 * step(r, i) - step(r, i - 1));
     r->n = 0;
+}
+
+/* --- What was stated -------------------------------------------------------------------------- */
+
+/* The value of a parameter; false: the scheme has none of this name. */
+static bool value_of(const struct cc_config *c, const char *name, uint64_t *v)
+{
+    for (unsigned i = 0; c->scheme->params[i].name; i++)
+        if (strcmp(c->scheme->params[i].name, name) == 0) {
+            *v = c->v[i];
+            return true;
+        }
+    return false;
+}
+
+bool recovery_shape_of(const struct cc_config *c, struct recovery_shape *s)
+{
+    uint64_t period = 0;
+    bool known =
+        c->scheme->cnp && value_of(c, "t", &period) && value_of(c, "f", &s->halving) && value_of(c, "ai", &s->increase);
+
+    s->period = known ? (ns_t)period : 0;
+    return known;
+}
+
+/* True if `mean` is off by more than so many percent. */
+static bool is_off(uint64_t mean, uint64_t stated, unsigned percent)
+{
+    uint64_t most = stated / 100 * percent;
+
+    return mean > stated + most || mean + most < stated;
+}
+
+bool recovery_differs(const struct recovery *r, const struct recovery_shape *s)
+{
+    bool added = r->increase.n >= RECOVERIES_LEAST;
+    uint64_t halving;
+
+    if (!s->period || r->period.n < RECOVERIES_LEAST)
+        return false;
+    halving = (r->halving.sum + r->halving.n / 2) / r->halving.n;
+    if (is_off(r->period.sum / r->period.n, (uint64_t)s->period, 10))
+        return true;
+    if (halving + HALVING_NEAR < s->halving || halving > s->halving + HALVING_NEAR)
+        return true;
+    return added && is_off(r->increase.sum / r->increase.n, s->increase, 25);
 }

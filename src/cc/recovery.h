@@ -14,6 +14,8 @@
 
 #include "types.h"
 
+struct cc_config;
+
 #define RECOVERY_LEVELS 32
 #define RECOVERY_STEPS  4 /* fewer between two CNPs say nothing */
 
@@ -37,6 +39,17 @@ struct recovery {
      * step adds later. */
     struct recovery_value period, halving, increase;
 };
+
+/* How the rate rises by the parameters of a scheme. */
+struct recovery_shape {
+    ns_t period;       /* between two steps of its timer; 0: not stated */
+    uint64_t halving;  /* steps of fast recovery */
+    uint64_t increase; /* bit/s that each later step adds */
+};
+/* The same of a configuration; false: its scheme has no such steps. */
+bool recovery_shape_of(const struct cc_config *c, struct recovery_shape *s);
+/* True if enough recoveries were seen, and they are not of this shape. */
+bool recovery_differs(const struct recovery *r, const struct recovery_shape *s);
 
 /* Packets follow a CNP from now on: what came before is over. */
 void recovery_begin(struct recovery *r);

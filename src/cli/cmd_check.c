@@ -2,6 +2,7 @@
 #include "bitset.h"
 #include "dissect/frame_fields.h"
 #include "dissect/pkt.h"
+#include "src/cc/cc.h"
 #include "src/cli/annotate.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
@@ -22,6 +23,7 @@ enum {
     KEY_ACK_TIMEOUT,
     KEY_RETRY,
     KEY_CNP,
+    KEY_CC,
     KEY_COUNTERS,
     KEY_ANNOTATE,
 };
@@ -46,6 +48,7 @@ static const struct opt_def defs[] = {
     {KEY_RETRY, "retry-count", "N", "likewise the retry count, 0 to 7"},
     {KEY_CNP, "cnp", "PARAMS",
      "how receivers space CNPs, such as interval=50us,scope=qp (or ip_pair, dest_ip, port): rule CC-04"},
+    {KEY_CC, "cc", "SCHEME", "congestion control of the senders, such as dcqcn or dcqcn:t=55us,f=5,ai=40M: rule CC-13"},
     {KEY_COUNTERS, "counters", "HOST=FILES",
      "compare what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, with\n"
      "the trace; may be repeated"},
@@ -237,6 +240,16 @@ static int parse_cnp(struct job *job, const char *arg)
     return EXIT_OK;
 }
 
+static int parse_cc(struct job *job, const char *arg)
+{
+    struct cc_config c = {0};
+    struct text_error e;
+
+    if (!cc_parse(&c, arg, &e))
+        return cli_error("--cc %s: column %u: %s", arg, e.col, e.msg);
+    return recovery_shape_of(&c, &job->o.recovery) ? EXIT_OK : cli_error("--cc %s: expected dcqcn", arg);
+}
+
 static int parse_format(struct job *job, const char *arg)
 {
     static const char *const names[] = {"text", "json", "junit"};
@@ -273,6 +286,8 @@ static int option(struct trace *t, int key, const char *arg)
         return parse_small("--retry-count", arg, 7, &job->o.retry_cnt);
     case KEY_CNP:
         return parse_cnp(job, arg);
+    case KEY_CC:
+        return parse_cc(job, arg);
     case KEY_COUNTERS:
         return counters_option(&job->o, arg);
     case KEY_ANNOTATE:

@@ -411,8 +411,24 @@ static const char *value_str(struct judge *j, const struct recovery_value *v, do
                (double)v->max / unit);
 }
 
+/* What was stated, and what was seen instead. */
+static void report_recovery(struct judge *j, uint32_t flow, const struct recovery *r, const char *seen)
+{
+    const struct recovery_shape *s = &j->o.recovery;
+    struct found f = found_of(RULE_CC_13, flow);
+
+    f.needs = N_TAP_REQ;
+    f.wrong = "after CNPs the rate rises in other steps: {seen}, expected {expected}";
+    f.expected = say(j, "every %.1f us, the first %u, later ones add %.1f Mbit/s", (double)s->period / 1e3,
+                     (unsigned)s->halving, (double)s->increase / 1e6);
+    f.seen = seen;
+    f.text = say(j, "From what passed after %s.", count_str(r->period.n, "CNP"));
+    judge_found(j, NULL, f);
+}
+
 static void note_recovery(struct judge *j, uint32_t flow, const struct jflow *f)
 {
+    const char *seen;
     struct recovery *r = f->cuts ? &f->cuts->recovery : NULL;
 
     if (!r || f->coarse)
@@ -420,10 +436,14 @@ static void note_recovery(struct judge *j, uint32_t flow, const struct jflow *f)
     recovery_end(r);
     if (!r->period.n || r->period.max > UNSTEADY * r->period.min)
         return;
-    judge_note(j, RULE_CC_13, flow, 0,
-               say(j, "every %s; the first %s halve the distance%s%s", value_str(j, &r->period, 1e3, " us"),
-                   value_str(j, &r->halving, 1, ""), r->increase.n ? ", later ones add " : "",
-                   r->increase.n ? value_str(j, &r->increase, 1e6, " Mbit/s") : ""),
+    seen = say(j, "every %s; the first %s halve the distance%s%s", value_str(j, &r->period, 1e3, " us"),
+               value_str(j, &r->halving, 1, ""), r->increase.n ? ", later ones add " : "",
+               r->increase.n ? value_str(j, &r->increase, 1e6, " Mbit/s") : "");
+    if (recovery_differs(r, &j->o.recovery)) {
+        report_recovery(j, flow, r, seen);
+        return;
+    }
+    judge_note(j, RULE_CC_13, flow, 0, seen,
                say(j,
                    "From what passed after %s. With DCQCN a timer makes the steps; those that halve the distance are "
                    "fast recovery, later ones additive increase.",

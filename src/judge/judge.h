@@ -8,6 +8,7 @@
 
 #include "src/cap/cap.h"
 #include "src/cc/np.h"
+#include "src/cc/recovery.h"
 #include "src/conn/conn.h"
 #include "src/counters/counters.h"
 #include "src/findings/findings.h"
@@ -78,6 +79,7 @@ struct judge_opts {
     bool no_icrc;                         /* ICRCs mean nothing: they are not judged */
     bool off[RULE_COUNT];                 /* rules that are not judged */
     int ack_timeout;                      /* exponent of the local ACK timeout if CM was not captured; -1: not known */
+    struct recovery_shape recovery;       /* how the rate of senders recovers from a CNP, likewise; period 0 */
     struct np_config cnp;                 /* how receivers space CNPs, as the user states; interval 0: not stated */
     int retry_cnt;                        /* retry count if CM was not captured; -1: not known */
     struct judge_host hosts[JUDGE_HOSTS]; /* hosts with known counters */

@@ -17,6 +17,8 @@ MUTANTS = [
     ("a sender ignores CNPs", {"q": {"CC-06"}}, ["--fabric", "switch pfc=0 " + DEEP, "--cnp", "interval=50us", "-T", "2"]),
     ("a sender ignores pauses", {"q": {"CC-07"}}, ["--fabric", "switch pfc=0 xoff=50K xon=3K headroom=50K", "--fabric", "link h2 s reaction=1s"]),
     ("CNPs in the class of the data", {"q": {"CC-09"}}, ["--fabric", "switch pfc=0 xoff=50K xon=3K " + RED, "--cnp", "prio=8,dscp=64", "--cc", "dcqcn"]),
+    ("a sender recovers by other values", {"q": {"CC-13"}, "r": set()},
+     ["--fabric", "switch pfc=0 " + RED, "--cc", "dcqcn:f=3,t=80us,ai=100M", "--window", "1024"]),
     ("a switch marks Not-ECT", {"r": {"FMT-12"}, "both": {"CC-11", "FMT-12"}}, ["--fabric", "switch pfc=0 mark=kmin=5K,kmax=200K,all=yes", "--cnp", "interval=50us"]),
     ("a CNP for each mark", {"r": {"CC-04"}, "q": set()}, ["--fabric", "switch pfc=0 mark=kmin=0,kmax=1,pmax=1", "--cc", "dcqcn", "--fault", "CC-04"]),
 ]
@@ -52,7 +54,7 @@ def accusers(folder, tap, *options):
         args = ["--tap", "1:0=requester,2:0=responder", folder + "/q.pcapng", folder + "/r.pcapng"]
     else:
         args = ["--tap", TAPS[tap][1], "%s/%s.pcapng" % (folder, tap)]
-    r = subprocess.run([BUILD + "/rdmatrace", "check", "-T", "json", "--no-icrc", "--cnp", "interval=50us", *options, *args], stdout=subprocess.PIPE, text=True)
+    r = subprocess.run([BUILD + "/rdmatrace", "check", "-T", "json", "--no-icrc", "--cnp", "interval=50us", "--cc", "dcqcn", *options, *args], stdout=subprocess.PIPE, text=True)
     return {f["rule"] for f in json.loads(r.stdout)["findings"] if f["verdict"] == "fail" or (f["rule"] in NOTES and f["verdict"] is None)}
 
 
