@@ -332,7 +332,8 @@ void build_end(struct frame_out *out, const struct path *path, const struct pkt 
         memset(out->payload + payload_len, t->pad_byte, pad);
     if (UNLIKELY(t->trailing))
         memset(out->payload + payload_len + pad, 0, t->trailing);
-    store_le32(out->buf + icrc_off, icrc_of(path, out->buf, icrc_off) ^ t->icrc_xor);
+    if (LIKELY(!path->no_icrc))
+        store_le32(out->buf + icrc_off, icrc_of(path, out->buf, icrc_off) ^ t->icrc_xor);
     if (path->wire_extra) {
         uint16_t v = vcrc_ib(out->buf, icrc_off + ICRC_LEN) ^ t->vcrc_xor;
         out->buf[icrc_off + ICRC_LEN] = (uint8_t)v;

@@ -33,6 +33,7 @@ struct path {
     uint8_t net_off;    /* of the IP header or GRH; 0: none (native InfiniBand without GRH) */
     bool ip4;           /* IPv4, else IPv6 or GRH */
     uint32_t ip_sum;    /* IPv4: sum of the header without length and identification */
+    bool no_icrc;       /* nobody looks at the ICRC of its packets: it is not computed */
     uint8_t wire_extra; /* bytes from the end of the ICRC to the end of the frame: VCRC */
 };
 

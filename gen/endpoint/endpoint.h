@@ -69,6 +69,7 @@ struct ep_config {
     bool migreq;              /* MigReq bit of queue pairs that were never given a migration state */
     bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and honoured */
     bool no_verify;           /* do not verify ICRCs of received frames */
+    bool no_icrc;             /* nobody looks at the ICRCs of sent frames: they are not computed (for simulations) */
     bool no_self_check;       /* do not check sent packets against the rules (for benchmarks) */
     struct policies policies; /* NULL members: defaults */
     const enum rule *faults;  /* rules to break; copied */

@@ -70,8 +70,10 @@ bool ep_source(const struct endpoint *ep, const struct av *av, struct link_addr 
 int ep_path_init(const struct endpoint *ep, const struct av *av, struct path *path)
 {
     struct link_addr own;
+    int err = ep_source(ep, av, &own) ? path_init(path, &own, av) : -EINVAL;
 
-    return ep_source(ep, av, &own) ? path_init(path, &own, av) : -EINVAL;
+    path->no_icrc = ep->cfg.no_icrc;
+    return err;
 }
 
 static bool asks_to_migrate(const struct ep_qp *q, const struct pkt *p)

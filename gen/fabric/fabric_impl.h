@@ -62,6 +62,8 @@ struct fabric_port {
     uint64_t ahead;                        /* by how much that was rounded up: ns times `rate` */
     struct fab_frame *link, *link_end;     /* on the link */
     struct fab_frame *urgent, *urgent_end; /* pause frames that wait for the port */
+    uint8_t waiting;                       /* classes whose queues have frames, a mask */
+    ns_t paused_until;                     /* no pause of any class lasts longer */
     struct fab_queue q[TOPO_CLASSES];
     struct fab_ingress in[TOPO_CLASSES];
     struct fair *fair; /* congestion points of its queues, by class; NULL: none */

@@ -152,6 +152,8 @@ uint8_t pfc_stopped(const struct fabric_port *p, ns_t now)
 {
     uint8_t mask = 0;
 
+    if (LIKELY(p->paused_until <= now))
+        return 0;
     for (unsigned c = 0; c < TOPO_CLASSES; c++)
         mask |= (uint8_t)(is_stopped(&p->q[c], now) << c);
     return mask;
@@ -189,6 +191,8 @@ static void obey(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
     }
     if (q->stopped_until < q->stopped_from)
         q->stopped_until = q->stopped_from;
+    if (q->stopped_until > p->paused_until)
+        p->paused_until = q->stopped_until;
 }
 
 /* Wake a host when its port may go on. */

@@ -82,6 +82,7 @@ static void queue_put(struct fabric_port *p, struct fab_frame *m)
     struct fab_queue *q = &p->q[m->class];
 
     m->next = NULL;
+    p->waiting |= (uint8_t)(1u << m->class);
     if (q->head)
         q->tail->next = m;
     else
@@ -98,6 +99,8 @@ static struct fab_frame *queue_get(struct fabric_port *p, unsigned class, ns_t n
     struct fab_frame *m = q->head;
 
     q->head = m->next;
+    if (!q->head)
+        p->waiting &= (uint8_t) ~(1u << class);
     __builtin_prefetch(q->head); /* it may have waited long */
     q->bytes -= room_of(m);
     release(&p->f->node[p->node], m, now);
@@ -113,16 +116,6 @@ void queue_flush(struct fabric_port *p, unsigned class, ns_t now)
 }
 
 /* --- The scheduler ---------------------------------------------------------------------------- */
-
-/* Mask of the classes that wait. */
-static uint8_t waiting(const struct fabric_port *p)
-{
-    uint8_t mask = 0;
-
-    for (unsigned c = 0; c < TOPO_CLASSES; c++)
-        mask |= (uint8_t)((p->q[c].head != NULL) << c);
-    return mask;
-}
 
 /* Deficit round robin among the classes in `ready`, of which there is one at least. */
 static unsigned next_in_round(struct fabric_port *p, const struct fab_switch *s, uint8_t ready)
@@ -207,7 +200,7 @@ static uint8_t watched(struct fabric_port *p, uint8_t ready, ns_t now)
 void port_turn(struct fabric_port *p, ns_t now)
 {
     const struct fab_switch *s = switch_at(p);
-    uint8_t ready = waiting(p), may;
+    uint8_t ready = p->waiting, may;
     struct fab_frame *m = NULL;
 
     if (UNLIKELY(s->c.watchdog != 0))
@@ -229,7 +222,7 @@ void port_turn(struct fabric_port *p, ns_t now)
     }
     if (m) {
         port_send(p, m, now);
-        wait_for(p, p->urgent || waiting(p) ? p->free_at : NS_NEVER);
+        wait_for(p, p->urgent || p->waiting ? p->free_at : NS_NEVER);
     } else {
         wait_for(p, pfc_resumes(p, ready, now));
     }
