@@ -332,10 +332,12 @@ static void tell_ahead(const struct cores *c)
 /* Another thread has written them: fetch what most packets need ahead. */
 static inline void fetch(const struct batch *b, uint32_t i)
 {
-    const char *p = (const char *)&b->pkts[i], *f = (const char *)&b->frames[i];
+    const char *p, *f;
 
     if (UNLIKELY(i >= b->n))
         return;
+    p = (const char *)&b->pkts[i];
+    f = (const char *)&b->frames[i];
     for (unsigned line = 0; line < PKT_LINES; line++)
         __builtin_prefetch(p + line * 64);
     __builtin_prefetch(f);
