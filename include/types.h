@@ -18,6 +18,7 @@ typedef int64_t ns_t;
 #define ARRAY_LEN(a)           (sizeof(a) / sizeof((a)[0]))
 #define ALWAYS_INLINE          static inline __attribute__((always_inline))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define CACHE_LINE             64 /* bytes */
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 

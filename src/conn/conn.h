@@ -90,10 +90,13 @@ struct flow_link {
 
 /* What one node sends to one queue pair of another, at one tap. */
 struct flow {
-    struct conn_addr src, dst;
+    _Alignas(CACHE_LINE) struct conn_addr src;
+    struct conn_addr dst;
     uint32_t tap; /* where it was captured, conn_tap_of(); the same traffic seen at two taps is two flows */
     uint32_t dqpn;
     uint32_t hash; /* of src, dst and dqpn */
+    uint32_t path; /* that its latest packet took: 0 the first, else a number */
+    /* The second line of the cache: what every packet needs. */
     struct flow_link in[FLOW_CHAINS];
     uint32_t peer;     /* flow of the other direction, FLOW_NONE while unpaired */
     uint32_t conn;     /* number of the connection, from 1; 0: none yet, see conn_flow_unnumbered() */
@@ -109,7 +112,6 @@ struct flow {
     bool have_psn;     /* psn is known: PSN of the first request */
     uint32_t psn;
     struct conn_params params; /* of the requests in this flow */
-    uint32_t path;             /* that its latest packet took: 0 the first, else a number */
 };
 
 #define CONN_GREETING 56 /* bytes of a REQ's private data that are kept: all that the RDMA IP CM service leaves */

@@ -3,10 +3,10 @@
 
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "pool.h"
 #include "src/conn/copies.h"
 #include "src/conn/packet.h"
 #include "src/iwarp/iwarp.h"
-#include "zeros.h"
 
 #include <stdlib.h>
 
@@ -34,8 +34,8 @@ struct listeners {
 
 /* What is kept of the requests of a flow. */
 struct evidence {
-    struct req_dir h; /* first */
-    struct go_backs go_backs;
+    _Alignas(CACHE_LINE) struct req_dir h; /* first */
+    _Alignas(CACHE_LINE) struct go_backs go_backs;
     uint32_t block; /* number of the block of PSNs that was last passed to conn_note_psn() */
 };
 
@@ -45,6 +45,7 @@ struct observer {
     struct learner learner;
     struct room room;
     struct evidence **dirs; /* by index of the requests' flow; NULL: no request seen */
+    struct pool evidence;   /* where they are */
     bool *seen;             /* a request or response was seen in the flow */
     bool partial;           /* RDMA packets were passed to observer_teach() only */
     struct ends others[ENDS];
@@ -58,11 +59,15 @@ struct observer {
     uint64_t packets;
 };
 
-static void dir_free(struct evidence *v)
+static void forget(struct observer *o, uint32_t flow)
 {
-    if (v)
-        req_dir_end(&v->h);
-    free(v);
+    struct evidence *v = o->dirs[flow];
+
+    if (!v)
+        return;
+    req_dir_end(&v->h);
+    pool_give(&o->evidence, v);
+    o->dirs[flow] = NULL;
 }
 
 static void flow_over(void *user, uint32_t flow, bool restart)
@@ -71,8 +76,7 @@ static void flow_over(void *user, uint32_t flow, bool restart)
 
     for (unsigned i = 0; i < o->over.n; i++)
         o->over.to[i].over(o->over.to[i].user, flow, restart);
-    dir_free(o->dirs[flow]);
-    o->dirs[flow] = NULL;
+    forget(o, flow);
     o->seen[flow] = false;
 }
 
@@ -131,10 +135,11 @@ struct observer *observer_new(const struct observer_opts *opts)
     o->room = room_of(o->opts.memory);
     o->conns = conn_table_new(room_flows(o->opts.memory, o->opts.per_flow));
     o->flow = o->conns ? conn_flows(o->conns) : NULL;
-    o->dirs = zeros_new(observer_flows(o), sizeof(struct evidence *));
+    o->dirs = zeros_new(observer_flows(o), sizeof *o->dirs);
+    o->evidence = pool_new(observer_flows(o), sizeof(struct evidence));
     o->seen = zeros_new(observer_flows(o), sizeof *o->seen);
     o->iwarp = iwarp_new(take_number, o->conns);
-    if (!o->conns || !o->dirs || !o->seen || !o->iwarp) {
+    if (!o->conns || !o->dirs || !o->evidence.all || !o->seen || !o->iwarp) {
         observer_free(o);
         return NULL;
     }
@@ -149,8 +154,9 @@ void observer_free(struct observer *o)
     if (o->timeline)
         o->release_timeline(o->timeline);
     for (uint32_t i = 0; o->conns && o->dirs && i < conn_counts(o->conns).flows; i++)
-        dir_free(o->dirs[i]);
-    zeros_free(o->dirs, observer_flows(o), sizeof(struct evidence *));
+        forget(o, i);
+    pool_end(&o->evidence);
+    zeros_free(o->dirs, observer_flows(o), sizeof *o->dirs);
     zeros_free(o->seen, observer_flows(o), sizeof *o->seen);
     iwarp_free(o->iwarp);
     conn_table_free(o->conns);
@@ -207,6 +213,12 @@ struct conn_table *observer_conns(struct observer *o)
 uint32_t observer_flows(const struct observer *o)
 {
     return room_flows(o->opts.memory, o->opts.per_flow);
+}
+
+void observer_expect_many(struct observer *o)
+{
+    pool_many(&o->evidence);
+    conn_expect_many(o->conns);
 }
 
 struct room *observer_room(struct observer *o)
@@ -275,16 +287,18 @@ static void distrust_setup(struct observer *o, const struct pkt *p, uint32_t flo
 static __attribute__((noinline)) struct req_dir *dir_new(struct observer *o, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = &o->flow[flow];
-    struct evidence *v = calloc(1, sizeof *v);
+    struct evidence *v = pool_take(&o->evidence);
     struct req_dir *h = &v->h;
 
-    if (!v || !req_dir_init(h, flow)) {
-        free(v);
+    if (!v)
+        return NULL;
+    if (!req_dir_init(h, flow)) {
+        pool_give(&o->evidence, v);
         return NULL;
     }
+    o->dirs[flow] = v;
     h->room = &o->room;
     v->block = UINT32_MAX;
-    o->dirs[flow] = v;
     distrust_setup(o, p, flow);
     req_dir_set_pmtu(h, c->pmtu);
     h->from_start = c->have_psn && c->psn == p->bth.psn;

@@ -104,6 +104,8 @@ void observer_take(struct observer *o, const struct event *e);
 struct conn_table *observer_conns(struct observer *o);
 /* Number of flows kept at a time: every index of a flow is lower. */
 uint32_t observer_flows(const struct observer *o);
+/* There are many flows: see zeros_many(). */
+void observer_expect_many(struct observer *o);
 /* The memory left for evidence; subscribers count there what they keep of a flow beyond a small constant. */
 struct room *observer_room(struct observer *o);
 /* The iWARP connections in the TCP streams (src/iwarp/iwarp.h), which observer_learn() follows; their numbers are

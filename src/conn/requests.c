@@ -24,10 +24,12 @@ static struct read_req no_read; /* the ring of a flow without READs and atomics;
 bool req_dir_init(struct req_dir *h, uint32_t flow)
 {
     uint64_t restarts = h->restarts;
+    struct room *room = h->room;
 
-    memset(h, 0, offsetof(struct req_dir, slots));
+    memset(&h->next, 0, sizeof *h - offsetof(struct req_dir, next)); /* what is before it stays */
     h->flow = flow;
     h->restarts = restarts;
+    h->room = room;
     if (!h->sent) {
         h->sent = slots_new(SLOTS_MIN);
         h->slots = SLOTS_MIN;
@@ -506,9 +508,9 @@ static void take_plain_next(struct req_dir *h, const struct pkt *p)
 /* A request with the PSN of a NAK: the NAK has had its retransmission. */
 static inline void settle_naks(struct req_dir *h, uint32_t psn)
 {
-    if (UNLIKELY(h->seq.have && psn == h->seq.psn))
+    if (UNLIKELY(h->seq_naks && psn == h->seq.psn))
         h->seq.resent = true;
-    if (UNLIKELY(h->rnr.have && psn == h->rnr.psn))
+    if (UNLIKELY(h->rnr_naks && psn == h->rnr.psn))
         h->rnr.resent = true;
 }
 

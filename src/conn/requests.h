@@ -120,99 +120,103 @@ enum seen_as {
 };
 
 struct req_dir {
-    uint32_t flow;   /* requests */
-    uint8_t service; /* enum service */
-    uint16_t pmtu;   /* bytes, 0: not known */
-
-    /* Requests. */
-    bool have_next;
-    bool from_start;     /* the first request of the queue pair was seen */
-    bool first_is_start; /* the first request seen begins a message */
-    uint8_t began;       /* enum began */
-    bool counted;        /* from_start, and no gap since: msgs and ends are exact */
-    uint32_t next;       /* highest PSN used, plus 1; valid with have_next, as all below */
-    uint32_t cursor;     /* PSN after the latest packet: with `back`, where the go-back-N continues */
-    uint32_t start;      /* first PSN seen */
-    uint32_t msgs;       /* messages begun, from 1 */
-    uint32_t ends;       /* messages whose last packet was seen (READ, atomic: their request) */
-    uint32_t contig;     /* every PSN from `start` to before this one was seen */
-    uint32_t gbn;   /* PSN that a responder without reordering (go-back-N) expects if it received all that was seen */
-    bool gbn_known; /* `gbn` was known before the first request, from connection setup */
+    /* What every packet needs: four lines of the cache (REQ_DIR_HOT), the first two for requests. */
+    /* Request packets, each in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs
+     * collide; from TRACK_SENT slots on, or without room, a later PSN replaces an earlier one. NULL: there is no
+     * memory, and nothing else is valid. */
+    struct sent *sent;
+    /* READs and atomics, in a ring of `read_slots`, a power of two, at most TRACK_READS; span 0: empty */
+    struct read_req *reads;
+    uint32_t slots, read_slots;
+    uint32_t next;   /* highest PSN used, plus 1; valid with have_next, as all below */
+    uint32_t cursor; /* PSN after the latest packet: with `back`, where the go-back-N continues */
+    uint32_t start;  /* first PSN seen */
+    uint32_t contig; /* every PSN from `start` to before this one was seen */
+    uint32_t gbn;    /* PSN that a responder without reordering (go-back-N) expects if it received all that was seen */
+    uint32_t msgs;   /* messages begun, from 1 */
+    uint32_t ends;   /* messages whose last packet was seen (READ, atomic: their request) */
     uint32_t last_frame; /* of the latest request */
-    ns_t last_ts;        /* time of the latest request */
-
-    /* Going back. */
-    bool pmtu_from_response; /* the path MTU is known from a response only */
-    bool loose;              /* the latest request is a READ whose PSNs are not known because the path MTU is not */
+    uint8_t service;     /* enum service */
+    bool have_next;
+    bool loose; /* the latest request is a READ whose PSNs are not known because the path MTU is not */
     /* there may be a gap that was not seen: the PSNs of a READ were derived from the next request, or the first packets
      * were reordered */
     bool vague;
-    bool identical;    /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
-    bool back;         /* go-back-N in progress: cursor is before next */
-    uint8_t why;       /* enum why_back: why the requester went back last */
-    uint8_t timeout;   /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
-    uint32_t back_psn; /* PSN to which it went back last */
-    uint32_t retries;  /* ACK timeouts in a row without progress */
-    ns_t back_ts;      /* when it went back last */
-    bool under_way;    /* all responses since then were already in flight: req_dir_is_under_way() */
-
-    /* Responses. */
-    /* the latest progress is an ACK that covers a READ or atomic whose response had not been seen: an implied NAK */
-    bool plain;
+    bool back; /* go-back-N in progress: cursor is before next */
     /* a request was reordered, and the requests sent before it are neither all retransmitted in order nor acknowledged
      * yet */
     bool unsettled;
-    bool disorder;    /* responses were reordered: which ones the requester accepted is not certain */
-    uint32_t settles; /* with `unsettled`: `next` when the reordered request came */
-    uint32_t una;     /* PSNs before this one were certainly delivered; valid with have_una */
-    bool have_una;    /* una is known */
-    bool have_ack;    /* ack_*: the plain ACK of the highest PSN */
-    uint32_t ack_psn, ack_msn, ack_frame;
-    uint32_t una_frame; /* frame of the latest progress */
-    /* PSN after the READ or atomic that was complete only after a later response: the requester resumes there */
-    uint32_t late_end;
-    uint64_t late_rsps; /* rsp_packets when it was complete; 0: there was none */
+    bool have_una; /* una is known */
+    bool counted;  /* from_start, and no gap since: msgs and ends are exact */
+
+    uint64_t packets, bytes;                 /* requests: packets, payload bytes; retransmissions included */
+    ns_t last_ts;                            /* time of the latest request */
+    uint64_t again;                          /* retransmitted packets */
+    uint64_t seq_naks, rnr_naks, fatal_naks; /* NAKs by kind; 0: `seq`, `rnr` or `fatal` is not valid */
+    uint16_t pmtu;                           /* bytes, 0: not known */
+    uint8_t began;                           /* enum began */
+    bool from_start;                         /* the first request of the queue pair was seen */
+    bool first_is_start;                     /* the first request seen begins a message */
+    bool gbn_known;                          /* `gbn` was known before the first request, from connection setup */
+    bool pmtu_from_response;                 /* the path MTU is known from a response only */
+    bool identical; /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
+
+    uint64_t rsp_packets, rsp_bytes; /* responses: packets, payload bytes */
+    ns_t rsp_ts;                     /* of the latest response */
+    uint64_t una_rsps;               /* rsp_packets at the latest response that proved una */
+    ns_t una_ts;                     /* of the latest progress */
+    uint64_t acks;                   /* plain ACKs */
+    uint32_t una;                    /* PSNs before this one were certainly delivered; valid with have_una */
     /* response_proves() of the latest response; for responses to a retransmitted READ it is before una */
     uint32_t proves;
-    uint64_t una_rsps;          /* rsp_packets at the latest response that proved una */
+    uint32_t una_frame; /* frame of the latest progress */
+    /* the latest progress is an ACK that covers a READ or atomic whose response had not been seen: an implied NAK */
+    bool plain;
+    bool under_way; /* all responses since it went back were already in flight: req_dir_is_under_way() */
+    bool disorder;  /* responses were reordered: which ones the requester accepted is not certain */
+    bool have_ack;  /* ack_*: the plain ACK of the highest PSN */
+
+    /* shortest time from a request that was sent once to its response, and from the first copy of one; 0: not known */
+    ns_t rtt, rtt_first;
+    ns_t rtt_latest; /* time from the latest request to which a response came, to that; 0: it was sent several times */
+    uint32_t ack_psn, ack_msn, ack_frame;
+    uint32_t first_rsp_frame; /* of the first response */
+    uint32_t retries;         /* ACK timeouts in a row without progress */
+    uint32_t back_psn;        /* PSN to which it went back last */
+    uint32_t settles;         /* with `unsettled`: `next` when the reordered request came */
+    uint32_t reads_at;        /* READs and atomics so far; req_dir_latest_read() */
+    uint32_t holes_at;        /* gaps so far */
+    uint8_t why;              /* enum why_back: why the requester went back last */
+    uint8_t timeout;          /* the requester's local ACK timeout, 4.096 us x 2^n; 0: not known */
+    bool replaced;            /* fewer than TRACK_SENT request packets are remembered: there was no room for more */
+
+    /* Going back, and what came late. */
+    uint32_t flow; /* requests */
+    ns_t back_ts;  /* when it went back last */
+    /* PSN after the READ or atomic that was complete only after a later response: the requester resumes there */
+    uint32_t late_end;
+    uint64_t late_rsps;         /* rsp_packets when it was complete; 0: there was none */
     uint64_t back_rsps;         /* rsp_packets at the latest retransmission */
-    ns_t una_ts;                /* of the latest progress */
     uint32_t seq_low;           /* lowest PSN in a NAK since the last NAK that led to a retransmission */
     struct nak seq, rnr, fatal; /* latest sequence NAK, RNR NAK, and other NAK (a fatal error) */
 
     /* Counters. */
-    uint64_t packets, bytes;         /* requests: packets, payload bytes; retransmissions included */
-    uint64_t again, again_bytes;     /* retransmitted packets, and their payload bytes */
-    uint64_t copies, late, gaps;     /* packets that were SEEN_COPY, SEEN_LATE; PSNs that SEEN_GAP packets skipped */
-    uint64_t rsp_packets, rsp_bytes; /* responses: packets, payload bytes */
-    uint64_t acks, seq_naks, rnr_naks, fatal_naks; /* acknowledgements by kind */
-    uint64_t backs[BACK_SILENCE + 1];              /* times that the requester went back, by enum why_back */
-    uint64_t restarts;                             /* times that the queue pair was reset */
-    uint32_t first_frame;                          /* of the first request */
-    uint32_t first_rsp_frame;                      /* of the first response */
-    ns_t first_ts, first_rsp_ts;                   /* times of the first request and the first response */
-    ns_t rsp_ts;                                   /* of the latest response */
-    /* shortest time from a request that was sent once to its response, and from the first copy of one; 0: not known */
-    ns_t rtt, rtt_first;
-    ns_t rtt_latest; /* time from the latest request to which a response came, to that; 0: it was sent several times */
+    uint64_t again_bytes;             /* payload bytes of retransmitted packets */
+    uint64_t copies, late, gaps;      /* packets that were SEEN_COPY, SEEN_LATE; PSNs that SEEN_GAP packets skipped */
+    uint64_t backs[BACK_SILENCE + 1]; /* times that the requester went back, by enum why_back */
+    uint64_t restarts;                /* times that the queue pair was reset */
+    uint32_t first_frame;             /* of the first request */
+    ns_t first_ts, first_rsp_ts;      /* times of the first request and the first response */
 
     /* Gaps. */
     /* values of gbn when later PSNs came; the latest is at (holes_at - 1) % TRACK_HOLES */
     uint32_t holes[TRACK_HOLES];
     uint32_t hole_frames[TRACK_HOLES]; /* frame that showed the gap */
-    uint32_t holes_at;                 /* gaps so far */
 
-    uint32_t reads_at; /* READs and atomics so far; req_dir_latest_read() */
-    bool replaced;     /* fewer than TRACK_SENT request packets are remembered: there was no room for more */
-    /* Request packets, each in slot `PSN modulo slots`. The number of slots, a power of two, doubles as long as PSNs
-     * collide; from TRACK_SENT slots on, or without room, a later PSN replaces an earlier one. */
-    uint32_t slots;
-    struct sent *sent;
-    /* READs and atomics, in a ring of `read_slots`, a power of two, at most TRACK_READS; span 0: empty */
-    uint32_t read_slots;
-    struct read_req *reads;
     struct room *room; /* from which the tables grow; NULL: no limit */
 };
+#define REQ_DIR_REQUESTS offsetof(struct req_dir, rsp_packets)
+#define REQ_DIR_HOT      offsetof(struct req_dir, flow)
 
 /* Reset *h to the requests of `flow`; only the count of restarts and the memory are kept. Before the first call *h must
  * be zero. False without memory. */

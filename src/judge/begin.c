@@ -31,7 +31,7 @@ static void begin_replicas(struct judge *j, const struct pkt *p, uint32_t flow, 
 bool judge_begin(struct judge *j, const struct event *e, struct jflow *f)
 {
     f->shadow = shadow_new(j->room);
-    if (!f->shadow || !history_begin(f, e->p->bth.psn, e->h->from_start)) {
+    if (!f->shadow || !history_begin(j, f, e->p->bth.psn, e->h->from_start)) {
         shadow_free(f->shadow);
         f->shadow = NULL;
         return false;
@@ -108,7 +108,7 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     const struct flow *c = &j->flow[flow];
 
     begin_replicas(j, p, flow, f, true);
-    history_begin(f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
+    history_begin(j, f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
     f->ack_wait.frame = 0;
     f->has_gap = false;
     f->another.leapt = false;

@@ -126,7 +126,7 @@ static void expect_flow(const struct judge *j, struct ahead *a)
     if (!a->place)
         return;
     a->of = usual_of(a->place, a->tag);
-    fetch(&j->flow[a->of], 2 * CACHE_LINE);
+    fetch(&j->flow[a->of].in, CACHE_LINE);
     fetch(&j->flows[a->of], HOT_LINES * CACHE_LINE);
     fetch(&j->flows[a->of].kind[is_response(a) ? KIND_RSP : KIND_REQ], CACHE_LINE);
 }
@@ -143,7 +143,6 @@ static void expect_requests(const struct judge *j, struct ahead *a)
         return;
     f = &j->flows[a->of];
     fetch(f, HOT_LINES * CACHE_LINE);
-    fetch(&f->rsp[a->psn % RSP_IDS], 1);
 }
 
 /* What is kept of them. */
@@ -153,10 +152,11 @@ ALWAYS_INLINE void expect_evidence(const struct judge *j, const struct ahead *a)
 
     if (!f || !f->dir || !f->shadow)
         return;
-    fetch(f->dir, offsetof(struct req_dir, acks));
-    fetch(&f->dir->sent, 1);
+    fetch(f->dir, is_response(a) ? REQ_DIR_HOT : REQ_DIR_REQUESTS);
     fetch(f->shadow, sizeof *f->shadow);
     fetch(f->history, HISTORY_HOT);
+    if (is_response(a))
+        fetch(&f->history->rsp[a->psn % RSP_IDS], 1);
 }
 
 /* The packet that it acknowledges, or the place for it. */
@@ -208,8 +208,9 @@ size_t judge_usual_places(const struct judge *j)
 static void expect_many(struct judge *j)
 {
     j->many = true;
-    conn_expect_many(j->conns);
+    observer_expect_many(j->observer);
     zeros_many(j->flows, observer_flows(j->observer), sizeof *j->flows);
+    pool_many(&j->histories);
     zeros_many(j->usual, judge_usual_places(j), sizeof *j->usual);
 }
 
@@ -313,14 +314,19 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
     bool request = p->op->flags & OPF_REQUEST;
     struct kind_state *k = &f->kind[request ? KIND_REQ : KIND_RSP];
     bool compared = !request || f->marks_compared, is_marked = (p->tos & 3) == 3;
+    uint64_t w[USUAL_WORDS];
+    bool readable = usual_words(j, p, w);
 
+    if (LIKELY(readable)) { /* also if it is not usual yet: by this its memory is fetched ahead of its packets */
+        use_more_places(j, flow);
+        usual_put(usual_place(j, usual_hash(w)), usual_tag(usual_hash(w)), flow);
+    }
     if (UNLIKELY(!is_settled(f))) {
         judge_usual_forget(f);
-    } else if (clean && compared && !is_marked && usual_words(j, p, k->usual) &&
+    } else if (clean && compared && !is_marked && readable &&
                !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */
+        memcpy(k->usual, w, sizeof w);
         k->tap = conn_tap_of(p->frame);
-        use_more_places(j, flow);
-        usual_put(usual_place(j, usual_hash(k->usual)), usual_tag(usual_hash(k->usual)), flow);
     } else {
         k->usual[0] = 0;
     }

@@ -7,8 +7,7 @@
 
 #define MTU_MAX 4096 /* bytes; the largest path MTU */
 
-#define CACHE_LINE 64
-#define HOT_LINES  3 /* of struct jflow */
+#define HOT_LINES 3 /* of struct jflow */
 
 /* A header value that must not change within a connection. A changed value may mean that the queue pair number is
  * used by a new connection; if the old value returns, it was a deviation. */
@@ -73,16 +72,6 @@ struct unsolicited {
     ns_t ts;
     const char *what; /* its name */
     uint8_t rule;     /* that it breaks */
-};
-
-/* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */
-#define RSP_IDS 16
-struct rsp_id {
-    uint64_t number; /* of the responses to the requests of its flow, from 1; 0: unused */
-    uint8_t opcode;
-    uint16_t ip_id;
-    uint32_t psn, icrc;
-    ns_t ts;
 };
 
 /* A request whose ACK is outstanding: the oldest one with AckReq since the latest response that has
@@ -178,7 +167,6 @@ struct jflow {
     uint64_t n_rsp;          /* responses to its requests */
     uint64_t alike;          /* number of the latest one that equals an earlier one; 0: none */
     struct kind_state kind[2];
-    struct rsp_id rsp[RSP_IDS]; /* latest responses to its requests, by PSN modulo RSP_IDS */
 
     /* Other state. */
     uint32_t bad_icrc_last; /* see bad_icrc */

@@ -6,9 +6,9 @@
 
 #define PAYLOAD_BYTES (HISTORY_PAYLOADS * sizeof(struct read_payload))
 
-bool history_begin(struct jflow *f, uint32_t psn, bool from_start)
+bool history_begin(struct judge *j, struct jflow *f, uint32_t psn, bool from_start)
 {
-    struct history *t = f->history ? f->history : calloc(1, sizeof *t);
+    struct history *t = f->history ? f->history : pool_take(&j->histories);
 
     if (!t)
         return false;
@@ -24,11 +24,12 @@ bool history_begin(struct jflow *f, uint32_t psn, bool from_start)
 
 void history_end_flow(struct judge *j, struct jflow *f)
 {
-    if (f->history && f->history->payloads) {
+    if (!f->history)
+        return;
+    if (f->history->payloads)
         room_give(j->room, PAYLOAD_BYTES);
-        free(f->history->payloads);
-    }
-    free(f->history);
+    free(f->history->payloads);
+    pool_give(&j->histories, f->history);
     f->history = NULL;
 }
 

@@ -34,6 +34,15 @@ struct msn_known {
     struct msn_range known; /* of all responses together */
     struct msn_range other; /* with `odd` */
 };
+/* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */
+#define RSP_IDS 16
+struct rsp_id {
+    uint64_t number; /* of the responses to the requests of its flow, from 1; 0: unused */
+    uint8_t opcode;
+    uint16_t ip_id;
+    uint32_t psn, icrc;
+    ns_t ts;
+};
 /* A FETCH_ADD and the value that it returned. */
 struct fetch_add {
     bool have;
@@ -64,7 +73,7 @@ struct demand {
 };
 struct history {
     /* What every packet needs (HISTORY_HOT). */
-    uint32_t keys_at; /* number of keys invalidated: `keys` */
+    _Alignas(CACHE_LINE) uint32_t keys_at; /* number of keys invalidated: `keys` */
     struct {
         bool have;
         uint32_t frame; /* of that request */
@@ -84,6 +93,9 @@ struct history {
     bool at_responder;  /* with `reordered`: the tap was at the responder */
     uint64_t reordered; /* requests that arrived out of order and caused no NAK */
 
+    /* the latest responses, by PSN modulo RSP_IDS */
+    _Alignas(CACHE_LINE) struct rsp_id rsp[RSP_IDS];
+
     /* Other state. */
     struct crossing crossing; /* with jflow.crossing */
     struct demand demand;
@@ -97,14 +109,14 @@ struct history {
     uint64_t repeated;                         /* FETCH_ADDs that returned the same value as the previous one */
     uint32_t reread_frame, differ_frame, unsolicited_frame, reordered_frame, repeated_frame; /* first frame of each */
 };
-#define HISTORY_HOT offsetof(struct history, crossing)
+#define HISTORY_HOT offsetof(struct history, rsp)
 
 struct judge;
 struct judged;
 
 /* Create the history of flow `f`, or clear it for a new connection, whose new requests have PSNs from `psn` on.
- * `from_start`: the first of them is the first one of the queue pair. False: out of memory. */
-bool history_begin(struct jflow *f, uint32_t psn, bool from_start);
+ * `from_start`: the first of them is the first one of the queue pair. False: there are as many as flows are kept. */
+bool history_begin(struct judge *j, struct jflow *f, uint32_t psn, bool from_start);
 /* Release it. */
 void history_end_flow(struct judge *j, struct jflow *f);
 /* The first PSN that must be new, after a request with `psn` that begins a new connection or is retransmitted from so

@@ -105,11 +105,13 @@ struct judge *judge_new(const struct judge_opts *o)
     j->observer = observer_new(&(struct observer_opts){
         .cautious = true, .complete = o->complete, .memory = o->memory, .per_flow = ROOM_JUDGED});
     j->flows = j->observer ? zeros_new(observer_flows(j->observer), sizeof *j->flows) : NULL;
+    if (j->observer)
+        j->histories = pool_new(observer_flows(j->observer), sizeof(struct history));
     j->usual_shift = 64 - USUAL_BITS;
     j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
     j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
-    bool have_memory = j->flows && j->usual && j->findings && j->recent;
+    bool have_memory = j->flows && j->histories.all && j->usual && j->findings && j->recent;
     if (!have_memory || !observer_subscribe(j->observer, &s) || !judge_iwarp_begin(j)) {
         judge_free(j);
         return NULL;
@@ -131,6 +133,7 @@ void judge_free(struct judge *j)
         flow_reset(j, &j->flows[i]);
     if (j->observer) {
         zeros_free(j->flows, observer_flows(j->observer), sizeof *j->flows);
+        pool_end(&j->histories);
         zeros_free(j->usual, judge_usual_places(j), sizeof *j->usual);
     }
     free(j->forgotten);

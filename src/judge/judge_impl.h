@@ -4,6 +4,7 @@
 #define RDMATRACE_JUDGE_JUDGE_IMPL_H
 
 #include "dissect/pkt.h"
+#include "pool.h"
 #include "src/cc/cuts.h"
 #include "src/conn/observer.h"
 #include "src/conn/packet.h"
@@ -40,9 +41,10 @@ struct judge {
     struct conn_table *conns; /* of `observer` */
     struct flow *flow;        /* flows of `conns`, by index */
     struct findings *findings;
-    struct jflow *flows; /* observer_flows() */
-    uint8_t *forgotten;  /* FORGOTTEN_BYTES: flows that were forgotten, a bit each; NULL: none was */
-    bool flows_lost;     /* one of them came back */
+    struct jflow *flows;   /* observer_flows() */
+    struct pool histories; /* jflow.history */
+    uint8_t *forgotten;    /* FORGOTTEN_BYTES: flows that were forgotten, a bit each; NULL: none was */
+    bool flows_lost;       /* one of them came back */
     const struct header_rule *header_rules;
     unsigned n_header_rules;
     bool no_usual;                    /* the fast path is off: a header rule reads a field that is not compared */

@@ -312,7 +312,7 @@ static inline void take(const struct judged *a, bool unsettled)
 /* True if the responder has refused a request for good, or for now. */
 static inline bool ends_or_waits(const struct req_dir *h)
 {
-    return h->fatal.have || (h->rnr.have && !h->rnr.resent);
+    return h->fatal_naks || (h->rnr_naks && !h->rnr.resent);
 }
 
 static inline uint32_t request_key(const struct pkt *p)

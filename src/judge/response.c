@@ -122,11 +122,11 @@ static bool is_identical_copy(const struct judged *a)
     const struct pkt *p = a->p;
     struct jflow *f = a->f;
     const struct rsp_id now = {++f->n_rsp, p->bth.opcode, frame_ip_id(p), p->bth.psn, icrc_of(p), p->frame->ts},
-                        was = f->rsp[p->bth.psn % RSP_IDS];
+                        was = f->history->rsp[p->bth.psn % RSP_IDS];
     bool same_bits = was.psn == now.psn && was.icrc == now.icrc && was.opcode == now.opcode && was.ip_id == now.ip_id;
     bool same = was.number && same_bits && (now.ip_id || now.ts - was.ts < DUPLICATE_WITHIN);
 
-    f->rsp[p->bth.psn % RSP_IDS] = now;
+    f->history->rsp[p->bth.psn % RSP_IDS] = now;
     if (UNLIKELY(same))
         f->alike = now.number;
     return same && was.number + 1 == now.number;
