@@ -91,9 +91,9 @@ def streams(path, connections):
                     f.write(struct.pack("<IIII", 1700000000 + ts // 10**9, ts % 10**9, len(frame), len(frame)) + frame)
 
 
-def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1, request=request):
-    """`skip`: when all was acknowledged, the first connection sends one more request, and skips so many PSNs before it. Returns the number
-    of packets."""
+def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1, request=request, skip_all=False):
+    """`skip`: when all was acknowledged, the first connection sends one more request, and skips so many PSNs before it; with `skip_all` each
+    of them does. Returns the number of packets."""
     rng = random.Random(seed)
     ends = [connection(n, rng, hosts) for n in range(connections)]
     ts = n = 0
@@ -112,7 +112,8 @@ def capture(path, connections, rounds=2, skip=0, hosts=40, seed=1, request=reque
                 for forth, back in ends:
                     put(back.frame(ACK, (forth.psn + i) & 0xffffff, 0, struct.pack(">I", 0x1f << 24 | i + 1)))
         if skip:
-            put(request(ends[0][0], rounds * OUTSTANDING + skip))
+            for forth, _ in ends if skip_all else ends[:1]:
+                put(request(forth, rounds * OUTSTANDING + skip))
     return n
 
 

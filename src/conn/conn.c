@@ -554,6 +554,11 @@ static bool has_flow(const struct conn_table *t, uint32_t tap, const struct conn
     return false;
 }
 
+uint32_t conn_first_between(const struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst)
+{
+    return *conn_pair_chain(t, src, dst);
+}
+
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow)
 {
     const struct flow *f = &t->flows[flow];

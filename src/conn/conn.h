@@ -229,6 +229,11 @@ struct conn_counts conn_counts(const struct conn_table *t);
 /* The number that the connection with `number` has now: two flows that turn out to be one connection later keep the
  * lower one of their two. `number` itself if it has not changed, and beyond 65,536 changes. */
 uint32_t conn_number_now(struct conn_table *t, uint32_t number);
+/* The first one of the flows among which are those from `src` to `dst`, at every tap; the others follow it in the chain
+ * BY_PAIR (flow.in). FLOW_NONE: there is none. */
+uint32_t conn_first_between(const struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst);
+/* Whether alternate paths were learnt: packets of a flow may have other addresses than the flow. */
+bool conn_has_paths(const struct conn_table *t);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Whether another flow of the same direction exists between the addresses of `flow`, at its tap. */

@@ -92,6 +92,11 @@ uint32_t paths_resolve(struct paths *t, struct conn_key *k)
     return link;
 }
 
+bool conn_has_paths(const struct conn_table *t)
+{
+    return t->paths->n;
+}
+
 uint8_t paths_timeout(const struct paths *t, uint32_t path)
 {
     return t->entries[entry_of(path)].p.timeout[!end_of(path)];

@@ -110,8 +110,9 @@ struct judge *judge_new(const struct judge_opts *o)
     j->usual_shift = 64 - USUAL_BITS;
     j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
+    j->sides = judge_sides_new();
     j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
-    bool have_memory = j->flows && j->histories.all && j->usual && j->findings && j->recent;
+    bool have_memory = j->flows && j->histories.all && j->usual && j->findings && j->sides && j->recent;
     if (!have_memory || !observer_subscribe(j->observer, &s) || !judge_iwarp_begin(j)) {
         judge_free(j);
         return NULL;
@@ -138,6 +139,7 @@ void judge_free(struct judge *j)
     }
     free(j->forgotten);
     free(j->choices);
+    judge_sides_free(j->sides);
     zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
     zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
     judge_notifiers_free(j);

@@ -99,6 +99,7 @@ struct judge {
     struct spacing *spacing; /* NULL: there was no CNP */
     uint8_t dscp_class[64];  /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
     uint32_t n_unknown_cnp;
+    struct sides *sides;   /* what is known of the hosts (sides.c) */
     struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
     uint16_t file;
     bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
@@ -227,6 +228,12 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_flow_values(struct judge *j, uint32_t flow);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
+
+/* --- sides.c ---------------------------------------------------------------------------------- */
+
+/* What is known of the hosts: which open connections, and which accept some. NULL without memory. */
+struct sides *judge_sides_new(void);
+void judge_sides_free(struct sides *s);
 
 /* --- ecn.c ------------------------------------------------------------------------------------ */
 

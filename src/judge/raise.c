@@ -65,6 +65,38 @@ bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
     return j->flow[flow].paired_by != PAIR_PSN || (h && h->rsp_packets >= PAIRING_PROVED);
 }
 
+/* Whether the responses that count as those to the requests of `flow` may be those to the requests of flow `other`, as
+ * both are at similar PSNs, or `other` has responses to requests that were not captured. */
+static bool may_be_confused(const struct judge *j, uint32_t flow, uint32_t other)
+{
+    const struct flow *f = &j->flow[flow], *g = &j->flow[other];
+    const struct req_dir *h = j->flows[flow].dir, *o = j->flows[other].dir;
+    bool unpaired = g->peer == FLOW_NONE && j->flows[other].has_rsp;
+    bool similar = o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
+
+    if (other != flow && (similar || unpaired) && same_direction(g, f))
+        return true; /* the peer of `flow` may be that of `other` */
+    return unpaired && opposite_direction(g, f);
+}
+
+/* Whether there is such a flow: one between the same addresses; any one if there are alternate paths. */
+static bool another_may_be_meant(const struct judge *j, uint32_t flow)
+{
+    const struct conn_addr *a = &j->flow[flow].src, *b = &j->flow[flow].dst;
+    uint32_t n = conn_has_paths(j->conns) ? conn_counts(j->conns).flows : 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (may_be_confused(j, flow, i))
+            return true;
+    for (uint32_t i = conn_first_between(j->conns, a, b); !n && i != FLOW_NONE; i = j->flow[i].in[BY_PAIR].next)
+        if (may_be_confused(j, flow, i))
+            return true;
+    for (uint32_t i = conn_first_between(j->conns, b, a); !n && i != FLOW_NONE; i = j->flow[i].in[BY_PAIR].next)
+        if (may_be_confused(j, flow, i))
+            return true;
+    return false;
+}
+
 /* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, the connection is
  * older than the capture, another queue pair between the same addresses is at similar PSNs, or there are responses of
  * either end to another one whose requests were not captured. */
@@ -72,7 +104,6 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
-    uint32_t n = conn_counts(j->conns).flows;
     uint64_t fit;
 
     if (f->paired_by != PAIR_PSN || !h)
@@ -86,18 +117,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
         return true; /* responses precede the first response paired with these requests */
     if (fit < PAIRING_PROVED && responded_to_unseen(j, flow))
         return true;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct flow *g = &j->flow[i];
-        const struct req_dir *o = j->flows[i].dir;
-        bool unpaired = g->peer == FLOW_NONE && j->flows[i].has_rsp; /* its responses belong to unknown requests */
-        bool similar =
-            o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
-        if (i != flow && (similar || unpaired) && same_direction(g, f))
-            return true; /* the peer of this flow may be that of `g` */
-        if (unpaired && opposite_direction(g, f))
-            return true;
-    }
-    return false;
+    return another_may_be_meant(j, flow);
 }
 
 bool judge_has_timeout(const struct judge *j, uint32_t flow)

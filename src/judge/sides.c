@@ -70,40 +70,169 @@ static bool ends_of(const struct judge *j, uint32_t flow, const struct conn_addr
     return who != OPENER_UNKNOWN;
 }
 
-/* Whether another connection at `tap`, or the REQ for one, has one of two ends in the other role. */
-static bool are_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
-{
-    const struct conn_addr *other[2];
-    uint32_t n = conn_counts(j->conns).flows;
+/* --- What the connections say of the hosts ------------------------------------------------------ */
 
-    for (uint32_t i = 0; i < n; i++)
-        if (j->flow[i].tap == tap && ends_of(j, i, other) &&
-            (conn_addr_eq(end[0], other[1]) || conn_addr_eq(end[1], other[0])))
-            return true;
-    for (unsigned i = 0; i < j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        if (e->used && e->tap == tap && (conn_addr_eq(end[0], &e->addr[0]) || conn_addr_eq(end[1], &e->addr[1])))
-            return true;
-    }
-    return false;
+/* A host at a tap; with `whole` the tap itself. */
+struct host {
+    struct conn_addr addr; /* without `whole` */
+    uint32_t tap;
+    bool used, whole;
+    uint32_t opens, accepts; /* connections, and REQs for them; those of which it is known who opens them */
+    uint32_t flows;          /* from it or to it; with `whole`: all at the tap */
+};
+
+struct sides {
+    struct host *host; /* by host_hash(), or at the next free place */
+    uint32_t places;   /* a power of two, more than half of them free */
+    uint32_t n;        /* those that are used */
+    bool lost;         /* there was no memory for all: nothing is certain */
+    uint64_t next;     /* packets of the capture from which on it is collected anew */
+};
+
+#define HOST_PLACES 64
+/* With so few flows the hosts are collected for each question. */
+#define FEW_FLOWS 64
+
+struct sides *judge_sides_new(void)
+{
+    return calloc(1, sizeof(struct sides));
 }
 
-/* Whether `host` is an end of all connections at `tap`. */
-static bool is_in_all(const struct judge *j, uint32_t tap, const struct conn_addr *host)
+void judge_sides_free(struct sides *s)
 {
-    uint32_t n = conn_counts(j->conns).flows;
+    if (s)
+        free(s->host);
+    free(s);
+}
 
-    for (uint32_t i = 0; i < n; i++)
-        if (j->flow[i].tap == tap && !conn_addr_eq(&j->flow[i].src, host) && !conn_addr_eq(&j->flow[i].dst, host))
-            return false;
+static uint64_t host_hash(const struct host *k)
+{
+    uint64_t h = (load_le64(k->addr.b) ^ k->addr.network) * HASH_MULTIPLIER;
+
+    h = (h ^ h >> 32 ^ load_le64(k->addr.b + 8) ^ k->whole) * HASH_MULTIPLIER;
+    return (h ^ h >> 32 ^ k->tap) * HASH_MULTIPLIER >> 20;
+}
+
+/* The place of host `k`, or the free one where it would be. */
+static struct host *host_place(const struct sides *s, const struct host *k)
+{
+    for (uint64_t i = host_hash(k);; i++) {
+        struct host *h = &s->host[i & (s->places - 1)];
+        if (!h->used || (h->tap == k->tap && h->whole == k->whole && conn_addr_eq(&h->addr, &k->addr)))
+            return h;
+    }
+}
+
+/* Twice as many places, or the first ones. */
+static bool grow_places(struct sides *s)
+{
+    struct sides old = *s;
+
+    s->places = old.places ? 2 * old.places : HOST_PLACES;
+    s->host = calloc(s->places, sizeof *s->host);
+    if (!s->host) {
+        *s = old;
+        return false;
+    }
+    for (uint32_t i = 0; i < old.places; i++)
+        if (old.host[i].used)
+            *host_place(s, &old.host[i]) = old.host[i];
+    free(old.host);
     return true;
 }
 
+/* Add the counts of `k` to those of its host. */
+static void add_host(struct sides *s, struct host k)
+{
+    struct host *h;
+
+    if (2 * (s->n + 1) > s->places && !grow_places(s)) {
+        s->lost = true;
+        return;
+    }
+    h = host_place(s, &k);
+    s->n += !h->used;
+    k.used = true;
+    k.opens += h->opens;
+    k.accepts += h->accepts;
+    k.flows += h->flows;
+    *h = k;
+}
+
+static void add_ends(struct sides *s, uint32_t tap, const struct conn_addr *opens, const struct conn_addr *accepts)
+{
+    add_host(s, (struct host){.addr = *opens, .tap = tap, .opens = 1});
+    add_host(s, (struct host){.addr = *accepts, .tap = tap, .accepts = 1});
+}
+
+/* Look through all connections and REQs. */
+static void collect_hosts(const struct judge *j)
+{
+    struct sides *s = j->sides;
+    uint32_t n = conn_counts(j->conns).flows;
+    const struct conn_addr *end[2];
+
+    if (s->host)
+        memset(s->host, 0, s->places * sizeof *s->host);
+    s->n = 0;
+    s->lost = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct flow *f = &j->flow[i];
+        add_host(s, (struct host){.tap = f->tap, .whole = true, .flows = 1});
+        add_host(s, (struct host){.addr = f->src, .tap = f->tap, .flows = 1});
+        if (!conn_addr_eq(&f->src, &f->dst))
+            add_host(s, (struct host){.addr = f->dst, .tap = f->tap, .flows = 1});
+        if (ends_of(j, i, end))
+            add_ends(s, f->tap, end[0], end[1]);
+    }
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
+        if (e->used)
+            add_ends(s, e->tap, &e->addr[1], &e->addr[0]);
+    }
+}
+
+/* What is known of all hosts. With many flows it is collected anew only after four times as many packets, so that the
+ * time for it does not grow with the number of questions: a failure may then count as decided by the side of the tap
+ * although its hosts have just turned out to open connections and accept some; judge_doubt_sides() finds that. */
+static const struct sides *sides_of(const struct judge *j)
+{
+    struct sides *s = j->sides;
+    uint32_t n = conn_counts(j->conns).flows;
+
+    if (n > FEW_FLOWS && j->packets < s->next)
+        return s;
+    collect_hosts(j);
+    s->next = j->packets + UINT64_C(4) * n;
+    return s;
+}
+
+static struct host host_at(const struct sides *s, uint32_t tap, const struct conn_addr *addr)
+{
+    return s->places ? *host_place(s, &(struct host){.addr = *addr, .tap = tap}) : (struct host){0};
+}
+
+/* Whether another connection at `tap`, or the REQ for one, has one of two ends in the other role. */
+static bool are_two_way(const struct sides *s, uint32_t tap, const struct conn_addr *const end[2])
+{
+    return s->lost || host_at(s, tap, end[0]).accepts || host_at(s, tap, end[1]).opens;
+}
+
+/* Whether `host` is an end of all connections at `tap`. */
+static bool is_in_all(const struct sides *s, uint32_t tap, const struct conn_addr *host)
+{
+    const struct host whole = {.tap = tap, .whole = true};
+
+    return !s->lost && s->places && host_at(s, tap, host).flows == host_place(s, &whole)->flows;
+}
+
+/* --- The side of a tap ---------------------------------------------------------------------------- */
+
 /* The side of a tap at one of two hosts that open connections and accept some: it is at the one that takes part in all.
  */
-static enum tap_side side_of_two_way(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
+static enum tap_side side_of_two_way(const struct sides *s, uint32_t tap, const struct conn_addr *const end[2])
 {
-    bool opens = is_in_all(j, tap, end[0]), accepts = is_in_all(j, tap, end[1]);
+    bool opens = is_in_all(s, tap, end[0]), accepts = is_in_all(s, tap, end[1]);
 
     return opens == accepts ? TAP_UNKNOWN : opens ? TAP_REQUESTER : TAP_RESPONDER;
 }
@@ -111,23 +240,27 @@ static enum tap_side side_of_two_way(const struct judge *j, uint32_t tap, const 
 enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2])
 {
     enum tap_side side = judge_side(j, tap);
+    const struct sides *s;
 
     if (side != TAP_REQUESTER && side != TAP_RESPONDER)
         return side;
-    return are_two_way(j, tap, end) ? side_of_two_way(j, tap, end) : side;
+    s = sides_of(j);
+    return are_two_way(s, tap, end) ? side_of_two_way(s, tap, end) : side;
 }
 
 /* Look whether the ends of `flow` open connections and accept some, which stays once it is known, and at which of them
- * the tap is then. All connections are looked through: for a failure, else ever more rarely, as each flow does it. */
+ * the tap is then: for a failure, else ever more rarely, as each flow does it. */
 static void look_both_ways(const struct judge *j, uint32_t flow, const struct conn_addr *const end[2])
 {
     struct jflow *f = &j->flows[flow];
     uint32_t tap = j->flow[flow].tap;
+    const struct sides *s;
 
     if (LIKELY(j->packets < f->two_way_next))
         return;
-    f->two_way = f->two_way || are_two_way(j, tap, end);
-    f->two_way_side = f->two_way ? (uint8_t)side_of_two_way(j, tap, end) : TAP_UNKNOWN;
+    s = sides_of(j);
+    f->two_way = f->two_way || are_two_way(s, tap, end);
+    f->two_way_side = f->two_way ? (uint8_t)side_of_two_way(s, tap, end) : TAP_UNKNOWN;
     f->two_way_next = j->packets + j->packets / 8 + conn_counts(j->conns).flows;
 }
 
@@ -149,19 +282,11 @@ unsigned judge_have_tap(const struct judge *j, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* An end of a connection at a tap: that which opened it, or the other one. */
-struct role {
-    struct conn_addr addr;
-    uint32_t tap;
-    bool opens;
-};
-
 /* The connections whose ends open connections and accept some. */
 struct doubt {
     const struct judge *j;
-    struct role *role; /* of all connections and REQs, sorted */
-    uint64_t *of;      /* doubt_key(), sorted */
-    uint32_t n_roles, n;
+    uint64_t *of; /* doubt_key(), sorted */
+    uint32_t n;
     bool known; /* the rest is */
     bool full;  /* there was no memory for it: all are doubted */
 };
@@ -172,15 +297,6 @@ static uint64_t doubt_key(uint32_t tap, uint32_t conn)
     return (uint64_t)tap << 32 | conn;
 }
 
-static int by_role(const void *x, const void *y)
-{
-    const struct role *a = x, *b = y;
-
-    if (a->tap != b->tap)
-        return a->tap < b->tap ? -1 : 1;
-    return a->opens != b->opens ? a->opens - b->opens : memcmp(&a->addr, &b->addr, sizeof a->addr);
-}
-
 static int by_key(const void *x, const void *y)
 {
     uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
@@ -188,42 +304,20 @@ static int by_key(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static void add_roles(struct doubt *d, uint32_t tap, const struct conn_addr *opens, const struct conn_addr *accepts)
-{
-    d->role[d->n_roles++] = (struct role){*opens, tap, true};
-    d->role[d->n_roles++] = (struct role){*accepts, tap, false};
-}
-
-static bool has_role(const struct doubt *d, uint32_t tap, const struct conn_addr *addr, bool opens)
-{
-    struct role r = {*addr, tap, opens};
-
-    return bsearch(&r, d->role, d->n_roles, sizeof r, by_role) != NULL;
-}
-
-/* As are_two_way(). */
 static void doubt_if_two_way(struct doubt *d, uint32_t tap, uint32_t conn, const struct conn_addr *const end[2])
 {
-    if (has_role(d, tap, end[0], false) || has_role(d, tap, end[1], true))
+    if (are_two_way(d->j->sides, tap, end))
         d->of[d->n++] = doubt_key(tap, conn);
 }
 
-/* Fill `d`, whose arrays have room for all. */
+/* Fill `d`, whose array has room for all. */
 static void look_at_all(struct doubt *d)
 {
     const struct judge *j = d->j;
     uint32_t n = conn_counts(j->conns).flows;
     const struct conn_addr *end[2];
 
-    for (uint32_t i = 0; i < n; i++)
-        if (ends_of(j, i, end))
-            add_roles(d, j->flow[i].tap, end[0], end[1]);
-    for (unsigned i = 0; i < j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        if (e->used)
-            add_roles(d, e->tap, &e->addr[1], &e->addr[0]);
-    }
-    qsort(d->role, d->n_roles, sizeof *d->role, by_role);
+    collect_hosts(j);
     for (uint32_t i = 0; i < n; i++)
         if (j->flow[i].conn && ends_of(j, i, end))
             doubt_if_two_way(d, j->flow[i].tap, j->flow[i].conn, end);
@@ -245,9 +339,8 @@ static bool is_doubted(void *user, const struct finding *f)
 
     if (!d->known) {
         d->known = true;
-        d->role = malloc(2 * most * sizeof *d->role);
         d->of = malloc(most * sizeof *d->of);
-        d->full = !d->role || !d->of;
+        d->full = !d->of;
         if (!d->full)
             look_at_all(d);
     }
@@ -261,6 +354,5 @@ void judge_doubt_sides(struct judge *j)
     struct doubt d = {.j = j};
 
     findings_doubt(j->findings, N_OPENER, is_doubted, &d);
-    free(d.role);
     free(d.of);
 }

@@ -1,4 +1,4 @@
-/* The pool of objects of one size. */
+/* layer 0 tests: the pool of objects of one size. */
 #include "pool.h"
 
 #include <criterion/criterion.h>
