@@ -27,7 +27,7 @@ function show(from, to) {
     view.members.forEach((m) => m.draw(view.from, view.to));
     const output = document.getElementById("range");
     if (output)
-        output.textContent = moment(view.from, length) + " to " + moment(view.to, length) + " (" + duration(length) + ")";
+        output.textContent = moment(view.from, length) + " to " + moment(view.to, length) + " (" + duration(length) + (length < whole[1] ? " of " + duration(whole[1]) : "") + ")";
 }
 
 const cursor = (t) => view.members.forEach((m) => m.cursor(t));

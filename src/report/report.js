@@ -9,20 +9,25 @@ document.getElementById("about").textContent = data.files.join(", ") + ": " + pl
 /* --- Verdict, account, incidents ------------------------------------------------------------------ */
 
 const STATE_COLORS = {transfer: 2, response: 0, idle: 7, not_known: 7, cm: 5};
+const STATE_OPACITY = {idle: 0.25};
+/* The others, in the order in which they are seen: one has the same colour in all bars; from the fifth on a paler one. */
+[...new Set(explain.account.flatMap((a) => Object.keys(a.states)))].filter((s) => !(s in STATE_COLORS)).forEach((s, i) => { STATE_COLORS[s] = [1, 3, 6, 4][i % 4]; STATE_OPACITY[s] = i < 4 ? 0.85 : 0.45; });
 
 /* The states of an account as one bar, and as words. */
 function stateBar(states) {
     const all = Object.values(states).reduce((a, b) => a + b, 0) || 1;
     const svg = makeSvg("svg", {class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true"});
     let x = 0;
-    Object.entries(states).forEach(([name, ns], i) => {
+    Object.entries(states).forEach(([name, ns]) => {
         const width = ns / all * 1000;
-        const part = makeSvg("rect", {x, y: 0, width, height: 10, "stroke-width": 0, class: "k" + (STATE_COLORS[name] ?? [1, 3, 6, 4][i % 4]), "fill-opacity": name === "idle" ? 0.25 : 0.85});
+        const part = makeSvg("rect", {x, y: 0, width, height: 10, "stroke-width": 0, class: "k" + STATE_COLORS[name], "fill-opacity": STATE_OPACITY[name] ?? 0.85});
         part.append(makeSvg("title", {}, name + " " + duration(ns)));
         svg.append(part);
         x += width;
     });
-    return make("div", {}, svg, Object.entries(states).map(([name, ns]) => name + " " + duration(ns)).join(", "));
+    const words = Object.entries(states).map(([name, ns], i) => [i ? ", " : "",
+        make("span", {class: "state"}, make("span", {class: "swatch k" + STATE_COLORS[name] + ((STATE_OPACITY[name] ?? 1) < 0.5 ? " pale" : "")}), name + " " + duration(ns))]);
+    return make("div", {}, svg, ...words.flat());
 }
 
 function goTo(incident) {
@@ -197,7 +202,14 @@ const step = (from, to) => () => show(view.from + (view.to - view.from) * from, 
 for (const [name, act] of [["All", () => show(...whole)], ["Zoom in", step(0.25, -0.25)], ["Zoom out", step(-0.5, 0.5)], ["Earlier", step(-0.5, -0.5)], ["Later", step(0.5, 0.5)]])
     document.getElementById("toolbar").append(make("button", {type: "button", onclick: act, disabled: !data.drawn.length}, name));
 document.getElementById("toolbar").append(make("output", {id: "range"}));
-show(...whole);
+/* At first the time in which there were requests, if it is a small part of the capture. */
+const since = (ns) => Number(BigInt(ns) - BigInt(data.start ?? 0));
+const busy = [Math.min(...explain.account.map((a) => since(a.first_ns))), Math.max(...explain.account.map((a) => since(a.last_ns)))];
+const margin = (busy[1] - busy[0]) / 20;
+if (data.drawn.length && margin > 0 && busy[1] - busy[0] < whole[1] / 2)
+    show(busy[0] - margin, busy[1] + margin);
+else
+    show(...whole);
 
 /* Colours are read when a figure is made. */
 function redraw() {
