@@ -21,7 +21,11 @@ struct noted {
     uint32_t mask;            /* of the last qp_modify() */
     struct rnic_qp_attr attr; /* its attributes */
     struct rnic_mr mr;        /* the last region */
-    struct rnic_wc wc;        /* a completion that is there, if n_wc */
+    uint64_t dm_len;          /* bytes of the latest device memory */
+    struct rnic_flow flow;    /* the last rule */
+    struct sge advised;       /* the last piece */
+    struct rnic_ece ece;
+    struct rnic_wc wc; /* a completion that is there, if n_wc */
     unsigned n_wc;
 };
 static inline struct noted *noted_of(struct rnic *r)
@@ -88,6 +92,8 @@ NOTED_GONE(noted_mr_dereg, 'm')
 NOTED_GONE(noted_mw_free, 'w')
 NOTED_GONE(noted_qp_destroy, 'q')
 NOTED_GONE(noted_ah_destroy, 'a')
+NOTED_GONE(noted_dm_free, 'd')
+NOTED_GONE(noted_flow_destroy, 'f')
 NOTED_GONE(noted_cm_destroy, 'i')
 
 static int noted_channel_fd(struct rnic *r, void *channel)
@@ -155,6 +161,61 @@ static int noted_mr(struct rnic *r, struct rnic_mr *mr, void **handle)
     mr->lkey = mr->rkey = 0x1234;
     noted_of(r)->mr = *mr;
     return noted_made(r, handle);
+}
+static int noted_null_mr(struct rnic *r, struct rnic_mr *mr, void **handle)
+{
+    return noted_mr(r, mr, handle);
+}
+static int noted_advise(struct rnic *r, void *pd, uint32_t advice, bool flush, const struct sge *piece)
+{
+    (void)pd, (void)advice, (void)flush;
+    noted_of(r)->advised = *piece;
+    return 0;
+}
+static int noted_dm(struct rnic *r, uint64_t len, uint32_t align, void **dm)
+{
+    (void)align;
+    noted_of(r)->dm_len = len;
+    return noted_made(r, dm);
+}
+/* Beyond the end of the latest memory nothing may be asked for, nor of the client's bytes. */
+static int noted_dm_write(struct rnic *r, void *dm, uint64_t off, const void *from, uint64_t n)
+{
+    volatile uint8_t sum = 0;
+
+    (void)dm;
+    for (uint64_t i = 0; i < n; i++)
+        sum ^= ((const uint8_t *)from)[i];
+    return off + n <= noted_of(r)->dm_len ? 0 : -ERANGE;
+}
+static int noted_dm_read(struct rnic *r, void *dm, uint64_t off, void *to, uint64_t n)
+{
+    (void)dm;
+    memset(to, 0x77, n);
+    return off + n <= noted_of(r)->dm_len ? 0 : -ERANGE;
+}
+static int noted_dm_mr(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off, void **handle)
+{
+    (void)dm, (void)off;
+    return noted_mr(r, mr, handle);
+}
+static int noted_ece_query(struct rnic *r, void *qp, struct rnic_ece *ece)
+{
+    (void)qp;
+    *ece = noted_of(r)->ece;
+    return 0;
+}
+static int noted_ece_set(struct rnic *r, void *qp, const struct rnic_ece *ece)
+{
+    (void)qp;
+    noted_of(r)->ece = *ece;
+    return 0;
+}
+static int noted_flow(struct rnic *r, void *qp, const struct rnic_flow *f, void **flow)
+{
+    (void)qp;
+    noted_of(r)->flow = *f;
+    return noted_made(r, flow);
 }
 static int noted_mw(struct rnic *r, void *pd, uint32_t type, uint32_t *rkey, void **mw)
 {
@@ -314,6 +375,17 @@ static const struct rnic_ops noted_ops = {
     .srq_destroy = noted_srq_destroy,
     .mr_reg = noted_mr,
     .mr_dereg = noted_mr_dereg,
+    .null_mr = noted_null_mr,
+    .advise = noted_advise,
+    .dm_alloc = noted_dm,
+    .dm_free = noted_dm_free,
+    .dm_write = noted_dm_write,
+    .dm_read = noted_dm_read,
+    .dm_mr = noted_dm_mr,
+    .ece_query = noted_ece_query,
+    .ece_set = noted_ece_set,
+    .flow_create = noted_flow,
+    .flow_destroy = noted_flow_destroy,
     .mw_alloc = noted_mw,
     .mw_bind = noted_bind,
     .mw_free = noted_mw_free,

@@ -152,6 +152,38 @@ Test(agent, every_command_says_which_arguments_it_takes)
 
 /* --- Objects ---------------------------------------------------------------------------------- */
 
+Test(agent, what_few_devices_have_is_asked_for_within_bounds)
+{
+    set_up();
+    SAYS("1 null_mr pd=pd1", "1 ok mr=mr6 lkey=0x1234\n");
+    SAYS("1 advise pd=pd1 mr=mr3 off=92 len=8001", "1 err EINVAL");
+    SAYS("1 advise pd=pd1 mr=mr3 off=92 len=8000 advice=prefetch_write", "1 ok\n");
+    cr_assert(device.advised.addr == 0x1005c && device.advised.length == 8000 && device.advised.lkey == 0x1234);
+    SAYS("1 advise pd=pd1 mr=mr6 len=1", "1 err EINVAL"); /* it has no bytes */
+    SAYS("1 dm len=0", "1 err EINVAL");
+    SAYS("1 dm len=100 align=32", "1 err EINVAL");
+    SAYS("1 dm len=100", "1 ok dm=dm7\n");
+    SAYS("1 dm read dm=dm7 mem=mem2 off=101", "1 err EINVAL");
+    SAYS("1 dm read dm=dm7 mem=mem2 to=8193", "1 err EINVAL");
+    SAYS("1 dm read dm=dm7 mem=mem2 off=1 to=8190 len=3", "1 err EINVAL");
+    SAYS("1 dm read dm=dm7 mem=mem2 off=1 to=8190", "1 ok\n"); /* so many as there is room for */
+    SAYS("1 dm mr pd=pd1 dm=dm7 off=1 len=100", "1 err EINVAL");
+    SAYS("1 dm mr pd=pd1 dm=dm7 off=1", "1 ok mr=mr8 lkey=0x1234 rkey=0x1234 addr=0x0 len=99\n");
+    SAYS("1 destroy object=dm7", "1 err EBUSY");
+    SAYS("1 post send qp=qp5 op=ATOMIC_WRITE sge=0:8:0x1234", "1 err EINVAL"); /* it cannot be read by this process */
+    SAYS("1 ece set qp=qp5 vendor_id=0x2c9 options=3 comp_mask=1", "1 ok\n");
+    SAYS("1 ece qp=qp5", "1 ok vendor_id=0x2c9 options=0x3 comp_mask=0x1\n");
+    SAYS("1 flow qp=qp5 mac=0200", "1 err EINVAL");
+    SAYS("1 flow qp=qp5 ip=fd77::1", "1 err EINVAL");
+    SAYS("1 flow qp=qp5 type=sniffer mac=020000000001 ip=10.0.0.1 udp_port=4791", "1 ok flow=flow9\n");
+    cr_assert(device.flow.type == 3 && device.flow.mac[5] == 1 && device.flow.ip[0] == 10 &&
+              device.flow.udp_port == 4791);
+    agent_end(&agent);
+    cr_assert_str_eq(buf_str(&device.order), "fqmmmdcp");
+    cr_assert_eq(device.objects, 0);
+    buf_free(&device.order);
+}
+
 Test(agent, all_that_a_client_made_is_destroyed_before_what_it_needs)
 {
     set_up();
