@@ -65,6 +65,12 @@ class Network:
         self.option("--time-limit", "%dus" % self.time_limit(mtu, size))
         return [self.op, *self.args]
 
+    def shorten(self):
+        """Half the time limit: the network has written too much."""
+        at = self.args.index("--time-limit") + 1
+        self.args[at] = "%dus" % (int(self.args[at][:-2]) // 2)
+        return [self.op, *self.args]
+
     def time_limit(self, mtu, size):
         """In us. soft-RoCE goes back for ever: what its timeouts make it send again may be WRITTEN bytes in all."""
         timeout = 4.096 * 2 ** self.given["-u"]
