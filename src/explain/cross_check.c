@@ -118,6 +118,18 @@ static struct missing_copy first_missing_copy(const struct explainer *x, struct 
     return copy;
 }
 
+/* Two taps show what was lost: frame `frame` of `tap`, 0: a response that no list has; the frames that one tap alone
+ * had to call lost were not. */
+static void only_lost(struct incident *st, uint32_t tap, uint32_t frame)
+{
+    incident_frame_at(st, ROLE_LOST, tap, frame);
+    for (unsigned i = 0; i < st->n_frames; i++) {
+        bool it = st->frames[i] == frame && st->files[i] == tap >> 16;
+        if (it || st->roles[i] == ROLE_LOST)
+            st->roles[i] = it ? ROLE_LOST : ROLE_EVIDENCE;
+    }
+}
+
 /* The other tap has request `s` as well, as `o`: find out whether it saw the response. */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
@@ -143,6 +155,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
         incident_frame_at(st, ROLE_ANSWER, there, answer->first);
+        only_lost(st, there, 0);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->place = PLACE_BEFORE;
@@ -192,7 +205,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-    incident_frame_at(st, ROLE_LOST, tap_of(x, copy.other ? other : st->flow), copy.frame);
+    only_lost(st, tap_of(x, copy.other ? other : st->flow), copy.frame);
     st->proved = true;
 }
 
