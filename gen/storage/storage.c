@@ -197,7 +197,7 @@ ns_t storage_next(const struct storage *s)
 
 bool storage_done(const struct storage *s, ns_t now)
 {
-    if (s->c.server)
-        return !s->c.persistent && s->r.sessions > 0;
-    return s->leaving && (s->n_links == 0 || now >= s->left + LEAVE_WAIT);
+    if (s->leaving)
+        return s->n_links == 0 || now >= s->left + LEAVE_WAIT;
+    return s->c.server && !s->c.persistent && s->r.sessions > 0;
 }

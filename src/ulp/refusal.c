@@ -64,20 +64,32 @@ static struct segment *by_key(const struct ulp_conn *c, enum ulp_side owner, con
     return best;
 }
 
-/* The memory of an open command, of another R_Key, that is offered for such a request and holds its range; NULL: none
- * is, or that of several commands is. */
-static struct segment *by_range(const struct ulp_conn *c, enum ulp_side owner, const struct ulp_refusal *r)
+/* Memory of a command, of another R_Key, that is offered for such a request and holds its range; NULL: none is. */
+static struct segment *in_command(const struct command *d, enum ulp_side owner, const struct ulp_refusal *r)
 {
+    for (uint32_t i = 0; i < d->n_segments; i++) {
+        struct segment *s = d->segments[i];
+        if (s->owner == owner && is_right_way(s, r) && segment_holds(s, s->rkey, r->va, r->len))
+            return s;
+    }
+    return NULL;
+}
+
+/* Likewise of the only command that had no response when the request in frame `asked` was sent: the response often
+ * follows it at once, and the NAK comes behind both. NULL: none offers such memory, or several do. */
+static struct segment *by_range(const struct ulp_conn *c, enum ulp_side owner, const struct ulp_refusal *r,
+                                uint64_t asked)
+{
+    const struct command_list *lists[] = {&c->open, &c->done};
     struct segment *only = NULL;
 
-    for (const struct command *d = c->open.first; d; d = d->newer)
-        for (uint32_t i = 0; i < d->n_segments; i++) {
-            struct segment *s = d->segments[i];
-            if (s->owner != owner || !is_right_way(s, r) || !segment_holds(s, s->rkey, r->va, r->len))
-                continue;
-            if (only && only->command != d)
+    for (unsigned i = 0; i < ARRAY_LEN(lists); i++)
+        for (const struct command *d = lists[i]->first; d; d = d->newer) {
+            bool ended = d->c.response && d->c.response < asked;
+            struct segment *s = ended ? NULL : in_command(d, owner, r);
+            if (s && only)
                 return NULL;
-            only = s;
+            only = s ? s : only;
         }
     return only;
 }
@@ -100,7 +112,7 @@ struct command *refuse_access(struct ulp_conn *c, enum ulp_side owner, struct ul
     struct segment *s = by_key(c, owner, r);
 
     if (!s && r->len && c->walks++ < WALKS)
-        s = by_range(c, owner, r);
+        s = by_range(c, owner, r, asked);
     r->fault = ULP_UNKNOWN_RKEY;
     if (!s) {
         c->ulp->sums.refused++;

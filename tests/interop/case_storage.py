@@ -1,5 +1,6 @@
 """rdmagen's ends of storage protocols with those of Linux, both roles."""
 import json
+import signal
 import subprocess
 import time
 
@@ -112,3 +113,18 @@ def case_storage_iser_initiator_and_linux_target(lab, guest):
     assert commands(us, "WRITE(10)") == commands(us, "READ(10)") == (20, 20 * 16384), us.decoded()
     wrong = Rdmagen(lab, guest, "iserwrong", "iser", guest.ip, "--targetname", name + "x").wait(status=1)
     assert "Login: " in wrong, wrong
+
+
+def case_storage_linux_host_refuses_memory(lab, guest):
+    """Our target's first WRITE, of Identify, has another R_Key: the kernel refuses it, and the command says why. The kernel waits a minute for its
+    command, so that this is the guest's last case, and our end is interrupted."""
+    load(guest, "nvme_rdma")
+    us = Rdmagen(lab, guest, "nvmerefused", "nvme", "-s", "--nqn", NQN, "--event", "dir=rsp class=write nth=1 set infiniband.reth.r_key=0x77")
+    ready(us)
+    guest.start("echo nqn=%s,transport=rdma,traddr=10.77.0.9,trsvcid=4420,nr_io_queues=1,hostnqn=%s,hostid=%s >/dev/nvme-fabrics" % (NQN, HOST, HOSTID))
+    must(guest, "usleep 2000000")
+    us.process.send_signal(signal.SIGINT)
+    us.wait(status=1, timeout=10)
+    r = subprocess.run([RDMATRACE, "ops", "--commands", "-T", "json", us.capture], capture_output=True, text=True)
+    refused = [(c["command"].split(" cid")[0], c["refused_for"]) for c in json.loads(r.stdout) if c["remote_access_errors"]]
+    assert refused == [("Identify (Controller)", "wrong_rkey")], (refused, us.decoded())

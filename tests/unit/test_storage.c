@@ -85,6 +85,23 @@ Test(storage, nvme_two_connects)
     storage_close(&end);
 }
 
+/* An end that is interrupted waits for the answer to its DREQ, but not for long: also one that serves client after
+ * client. */
+Test(storage, a_server_leaves_a_silent_client)
+{
+    const ns_t now = 30 * NS_PER_S;
+
+    used = 0;
+    add(PEER_CONNECTS, 0);
+    play("iser", true);
+    cr_expect_eq(end.n_links, 1);
+    cr_expect_not(storage_done(&end, now));
+    storage_leave(&end, now);
+    cr_expect_not(storage_done(&end, now + NS_PER_S));
+    cr_expect(storage_done(&end, now + 2 * NS_PER_S));
+    storage_close(&end);
+}
+
 /* A SCSI command of the initiator's; `stag`: it lends memory to be written. */
 static void add_scsi(uint32_t itt, uint8_t opcode, uint32_t expected, bool stag)
 {

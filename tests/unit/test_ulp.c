@@ -230,16 +230,23 @@ Test(ulp, memory_of_a_command_that_had_ended_is_stale)
 /* The target asked before it responded: the NAK comes behind the response. */
 Test(ulp, a_nak_behind_the_response_refuses_no_stale_memory)
 {
-    struct run *r = run_new("nvme");
-    uint8_t nak[4] = {0x62, 0, 0, 1};
-    struct pkt *p;
+    static const struct {
+        uint64_t va;
+        uint32_t rkey;
+        const char *says;
+    } asked[] = {{VA + 4096, RKEY, "wrong range"}, {VA, RKEY + 1, "wrong R_Key"}, {VA, RKEY, "as the command offered"}};
 
-    acked(r, 5, 0x02, 3, 4096);
-    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 4096, RKEY, 512, 512);
-    completion(r, 101, 3, 0);
-    p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
-    cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, "wrong range"), "%s", p->note.ulp);
-    run_free(r);
+    for (unsigned i = 0; i < ARRAY_LEN(asked); i++) {
+        struct run *r = run_new("nvme");
+        uint8_t nak[4] = {0x62, 0, 0, 1};
+        struct pkt *p;
+        acked(r, 5, 0x02, 3, 4096);
+        with_reth(r, TARGET, OP_WRITE_ONLY, 100, asked[i].va, asked[i].rkey, 512, 512);
+        completion(r, 101, 3, 0);
+        p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
+        cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, asked[i].says), "%s", p->note.ulp);
+        run_free(r);
+    }
 }
 
 /* Two commands offer memory at the same address: which of them is meant, no one can tell. */
