@@ -45,9 +45,11 @@ struct episode {
     ns_t start, end;          /* of the time that is billed to it */
     ns_t bill;                /* all time billed to it */
     ns_t states[TIME_STATES]; /* the same by state */
-    ns_t wait;                /* TIMEOUT: silence before the retransmission; RNR: time waited */
-    uint32_t sent;            /* frame of the copy that was sent before */
-    uint32_t instead;         /* frame that showed the gap */
+    /* TIMEOUT: silence before the retransmission; RNR: time waited; DEPTH: time from a response to the next READ, if it
+     * is always the same, and more than the requester's reaction */
+    ns_t wait;
+    uint32_t sent;    /* frame of the copy that was sent before */
+    uint32_t instead; /* frame that showed the gap */
     /* frame of the NAK; TIMEOUT: of one that the requester ignored; PAUSE, THROTTLED: of the pause frame, the CNP */
     uint32_t nak;
     uint32_t back;   /* frame of the retransmission */

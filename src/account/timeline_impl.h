@@ -12,6 +12,8 @@
     (BEFORE_LOSS | 1u << TIME_LOSS_NAK | 1u << TIME_LOSS_RETRANSMISSION | 1u << TIME_LOSS_RESEND |                     \
      1u << TIME_ACK_TIMEOUT)
 
+#define FAR_TIMES 8 /* READs in a row that follow a response after the same time */
+
 /* A NAK that was not yet answered by a retransmission. */
 struct pending_nak {
     bool open;
@@ -197,13 +199,24 @@ struct direction {
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
-    uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
-    uint32_t host;     /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    uint32_t peer;     /* likewise, of the responder */
-    ns_t last_answer;  /* time of the latest response */
-    ns_t answered;     /* time of the latest response that its queue pair sent, to a request of the other side */
-    ns_t answering;    /* of the first of those that follow each other within PAUSE_REACTION */
-    bool full;         /* the maximum of READs and atomics was outstanding when the latest response came */
+    uint8_t paces;    /* how many gaps went into `pace`; at most PACE_EARLY */
+    uint32_t host;    /* place in timeline.sent; HOSTS_SEEN: not known yet */
+    uint32_t peer;    /* likewise, of the responder */
+    ns_t last_answer; /* time of the latest response */
+    ns_t answered;    /* time of the latest response that its queue pair sent, to a request of the other side */
+    ns_t answering;   /* of the first of those that follow each other within PAUSE_REACTION */
+    bool full;        /* the maximum of READs and atomics was outstanding when the latest response came */
+    /* READs and atomics that follow such a response not at once, but always after the same time, as at a tap far from
+     * the requester: when the latest such response came (0: none), that time, how often in a row, and these times until
+     * they are enough */
+    struct {
+        ns_t over, loop;
+        uint32_t times;
+        bool near; /* one followed at once: the tap is not far */
+        struct {
+            ns_t from, to;
+        } kept[FAR_TIMES];
+    } far;
     uint32_t most;     /* PSNs sent and not acknowledged, at most */
     ns_t last_request; /* time of the latest request */
     ns_t patient;      /* the longest time that it waited for a response and did not go back: its ACK timer is longer */

@@ -49,14 +49,19 @@ static bool goes_on(const struct event *e)
     return e->kind == EVENT_REQUEST && !(e->p->op->flags & OPF_START);
 }
 
-/* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
-static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, ns_t now,
-                       enum trouble why, enum time_state state)
+static bool is_at_once(struct timeline *t, const struct direction *d, const struct event *e, const struct held *w,
+                       ns_t now)
 {
-    bool at_once = now - timeline_its_turn(t, d, w->over) <= reaction(d) || goes_on(e);
+    return now - timeline_its_turn(t, d, w->over) <= reaction(d) || goes_on(e);
+}
+
+/* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
+static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, enum trouble why,
+                       enum time_state state)
+{
     struct episode *x;
 
-    if (!at_once || w->to <= w->from) {
+    if (w->to <= w->from) {
         drop_wait(w);
         return;
     }
@@ -125,7 +130,10 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
         drop_wait(&d->credit); /* when the credits came, other queue pairs of the host were still due first */
         return;
     }
-    claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+    if (is_at_once(t, d, e, &d->credit, now))
+        claim_wait(t, d, e, &d->credit, TROUBLE_CREDIT, TIME_CREDIT);
+    else
+        drop_wait(&d->credit);
     if (freed)
         d->unsure[d->n_unsure++ % UNSURE_WAITS] = (struct unsure){.from = from, .to = freed, .window = d->window};
 }
@@ -172,6 +180,76 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
     d->have_rsp = true;
 }
 
+#define FAR_PART 8 /* of the time from a response to the next READ or atomic: so much it may differ */
+
+/* Whether a READ or atomic at `now` follows the response that made room for it after the same time as those before, in
+ * which mostly nothing came: else it was the path that was busy. */
+static bool is_in_step(struct direction *d, ns_t now)
+{
+    ns_t took = now - d->far.over, least = d->far.loop - d->far.loop / FAR_PART;
+    bool quiet = now - d->last_answer >= took / 2,
+         same = quiet && d->far.times && took >= least && took <= d->far.loop + d->far.loop / FAR_PART;
+
+    if (!same) {
+        d->far.loop = took;
+        d->far.times = 0;
+    }
+    d->far.times += quiet;
+    return quiet;
+}
+
+/* The time from `from` to `to`, in which a READ waited that is in step. */
+static void claim_step(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t to)
+{
+    struct episode *x;
+
+    if (d->depth.ep == NO_EPISODE)
+        d->depth.ep = episode_new(t, e->flow, TROUBLE_DEPTH, e->p->bth.psn, from);
+    timeline_claim(t, d, from, to, SPANS_GOOD | 1u << TIME_READ_DEPTH, TIME_READ_DEPTH, d->depth.ep);
+    x = episode_at(t, d->depth.ep);
+    if (!x)
+        return;
+    x->count++;
+    x->wait = d->far.loop;
+}
+
+/* A tap far from the requester: READs or atomics in step with the responses that made room for them. */
+static void claim_far(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t from = d->depth.to ? d->depth.from : d->far.over;
+    bool in_step = is_in_step(d, now);
+    uint32_t n = d->far.times;
+
+    d->far.over = 0;
+    drop_wait(&d->depth);
+    if (!in_step)
+        return;
+    if (n <= FAR_TIMES) {
+        d->far.kept[n - 1].from = from;
+        d->far.kept[n - 1].to = now;
+    }
+    for (unsigned i = 0; n == FAR_TIMES && i < n; i++)
+        claim_step(t, d, e, d->far.kept[i].from, d->far.kept[i].to);
+    if (n > FAR_TIMES)
+        claim_step(t, d, e, from, now);
+}
+
+/* A READ or atomic is sent that the maximum of those outstanding had held back, as it seems: it follows the response
+ * that made room for it at once, or, at a tap far from its requester, always after the same time. */
+static void claim_depth(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    if (d->depth.over && is_at_once(t, d, e, &d->depth, now)) {
+        d->far.over = 0;
+        d->far.near = true;
+        claim_wait(t, d, e, &d->depth, TROUBLE_DEPTH, TIME_READ_DEPTH);
+    } else if (d->far.over && !d->far.near) {
+        claim_far(t, d, e, now);
+    } else {
+        d->far.over = 0;
+        drop_wait(&d->depth);
+    }
+}
+
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
@@ -188,10 +266,12 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
         note_read(d, e, now);
     if (e->as != SEEN_NEW)
         return;
-    if (UNLIKELY(d->depth.to && !timeline_uses_depth(e->p)))
+    if (UNLIKELY((d->depth.to || d->far.over) && !timeline_uses_depth(e->p))) {
         drop_wait(&d->depth); /* work requests start in order: the depth did not hold back the next one */
-    if (UNLIKELY(d->depth.over && timeline_uses_depth(e->p)))
-        claim_wait(t, d, e, &d->depth, now, TROUBLE_DEPTH, TIME_READ_DEPTH);
+        d->far.over = 0;
+    }
+    if (UNLIKELY((d->depth.over || d->far.over) && timeline_uses_depth(e->p)))
+        claim_depth(t, d, e, now);
     held = d->credit.over && e->p->op->flags & OPF_SEND;
     if (UNLIKELY(held))
         claim_credit(t, d, e, now);
@@ -224,8 +304,10 @@ static void watch_depth(const struct timeline *t, struct direction *d, const str
     d->full = full;
     if (full && half && now - from >= half)
         note_wait(&d->depth, from, now);
-    if (done && full && d->depth.to && psn_diff(e->p->bth.psn, d->rsp_next) >= 0 && !timeline_skips(d, e))
-        d->depth.over = now;
+    if (!done || !full || psn_diff(e->p->bth.psn, d->rsp_next) < 0 || timeline_skips(d, e))
+        return;
+    d->depth.over = d->depth.to ? now : d->depth.over;
+    d->far.over = now;
 }
 
 /* The message that request `psn` belongs to is a SEND, and goes on behind it. */
@@ -313,7 +395,7 @@ static void claim_held(struct timeline *t, struct direction *d, const struct eve
         return;
     d->credit.from = waits_since(d, e->h, now);
     d->credit.to = d->credit.over = now;
-    claim_wait(t, d, e, &d->credit, now, TROUBLE_CREDIT, TIME_CREDIT);
+    claim_wait(t, d, e, &d->credit, TROUBLE_CREDIT, TIME_CREDIT);
 }
 
 /* The last message that may be sent is MSN plus credits of the latest response. */

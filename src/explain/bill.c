@@ -276,11 +276,14 @@ static const struct kind *kind_of(const struct explainer *x, const struct episod
 {
     static const struct kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
                              early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false},
-                             spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false};
+                             spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false},
+                             far = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH_FAR, true};
     ns_t rtt;
 
     if (is_failure(e))
         return has_spent(x, e) ? &spent : &kinds[TROUBLE_DEAD];
+    if (e->why == TROUBLE_DEPTH && e->wait)
+        return &far;
     if (e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST)
         return &no_reason;
     rtt = least_trip(x, e);
@@ -298,7 +301,7 @@ static struct fact fact_of(const struct explainer *x, const struct episode *e, c
                          .again = e->back,
                          .answer = e->answer,
                          .time = e->wait ? e->wait : e->bill,
-                         .time2 = least_trip(x, e),
+                         .time2 = e->why == TROUBLE_DEPTH ? e->wait : least_trip(x, e),
                          .n = is_failure(e) ? e->tries + 1 : 0,
                          .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 }
@@ -440,7 +443,7 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
     }
     if (e->end > s->stop)
         s->stop = e->end;
-    if (kinds[e->why].gathers && s->facts[0].sentence == kinds[e->why].sentence)
+    if (kinds[e->why].gathers && s->facts[0].sentence == kind_of(x, e)->sentence)
         gather(s, e);
     if (e->why == TROUBLE_TIMEOUT && e->wait >= TIMER_LEAST && e != root &&
         (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))

@@ -34,9 +34,31 @@ static uint32_t tap_of(const struct explainer *x, uint32_t flow)
 
 /* A copy that one of two taps has and the other lacks. */
 struct missing_copy {
-    uint32_t frame; /* 0: both taps have the same copies */
-    bool other;     /* the other tap has it */
+    uint32_t frame;          /* 0: both taps have the same copies */
+    bool other;              /* the other tap has it */
+    const struct sent *sent; /* it, at the tap that has it */
 };
+
+/* The last fact of an incident says that one tap saw a request, or a response, which another one did not. */
+static void request_is_gone(struct incident *st, uint32_t tap, const struct sent *s)
+{
+    st->gone.known = true;
+    st->gone.response = false;
+    st->gone.fact = (uint8_t)(st->n_facts - 1);
+    st->gone.tap = tap;
+    st->gone.psn = s->psn;
+    st->gone.icrc = s->icrc_first;
+    st->gone.ts = s->ts_first;
+}
+static void response_is_gone(struct incident *st, uint32_t tap, const struct noted_response *r)
+{
+    st->gone.known = st->gone.response = true;
+    st->gone.fact = (uint8_t)(st->n_facts - 1);
+    st->gone.tap = tap;
+    st->gone.psn = r->psn;
+    st->gone.icrc = r->icrc_first;
+    st->gone.ts = r->ts_first;
+}
 
 /* True if a later PSN has replaced request `psn`, or may have: whether the tap saw it is not known. */
 static bool is_forgotten(const struct req_dir *h, uint32_t psn)
@@ -55,11 +77,11 @@ static struct missing_copy lost_between(const struct explainer *x, struct req_di
     if (!s || !s->icrc_first || is_forgotten(b, psn))
         return (struct missing_copy){0};
     if (!o)
-        return (struct missing_copy){s->first, false};
+        return (struct missing_copy){s->first, false, s};
     if (s->icrc_first == o->icrc_first || !o->icrc_first)
         return (struct missing_copy){0};
     there = explain_clock(x, tap_of(x, b->flow), tap_of(x, a->flow), o->ts_first);
-    return s->ts_first < there ? (struct missing_copy){s->first, false} : (struct missing_copy){o->first, true};
+    return s->ts_first < there ? (struct missing_copy){s->first, false, s} : (struct missing_copy){o->first, true, o};
 }
 
 /* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
@@ -154,6 +176,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         st->place = PLACE_UNKNOWN;
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
+        response_is_gone(st, there, answer);
         incident_frame_at(st, ROLE_ANSWER, there, answer->first);
         only_lost(st, there, 0);
         st->proved = true;
@@ -203,6 +226,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
 
     incident_add(st, copy.other ? SAY(TAP_HAS, .lost = copy.frame, .tap = tap)
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
+    request_is_gone(st, tap_of(x, copy.other ? other : st->flow), copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
     only_lost(st, tap_of(x, copy.other ? other : st->flow), copy.frame);
@@ -298,6 +322,8 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     incident_add(st, &f);
     if (neither)
         return;
+    if (!late)
+        request_is_gone(st, tap_of(x, other), there);
     incident_frame_at(st, ROLE_LOST, tap_of(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     st->proved = true;
@@ -353,13 +379,50 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
     incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(tap_of(x, other))));
 }
 
-/* Frame of the READ or atomic retransmission that requests the response with this PSN again; 0: none. */
+#define REQUESTED_MOST 8 /* copies of a READ that are looked at */
+
+/* Frame of the first READ or atomic retransmission that requests the response with this PSN again; 0: none. */
 static uint32_t read_retransmission(struct req_dir *h, uint32_t psn)
 {
     const struct read_req *a = h ? req_dir_read(h, psn, 0) : NULL;
     const struct sent *s = a ? req_dir_sent(h, a->psn) : NULL;
+    uint32_t again = s && !a->again && s->copies > 1 ? s->last : 0;
 
-    return !s ? 0 : a->again ? s->first : s->copies > 1 ? s->last : 0;
+    for (unsigned n = 0; a && n < REQUESTED_MOST; a = req_dir_read(h, psn, ++n))
+        again = a->again ? a->frame : again;
+    return again;
+}
+
+/* True if the tap of `o` lacks one copy of request `s`, which is frame `frame`: the first of two, or the second of
+ * three. */
+static bool is_copy_missing(const struct sent *s, const struct sent *o, uint32_t frame)
+{
+    bool one_less = s->copies == o->copies + 1 && !s->same && !o->same, latest = s->icrc && s->icrc == o->icrc,
+         first = s->icrc_first == o->icrc_first;
+
+    if (!one_less || !latest)
+        return false;
+    return s->copies == 2 ? frame == s->first && !first
+                          : s->copies == 3 && first && frame > s->first && frame < s->last;
+}
+
+/* A READ was requested again, and that request had no response at this tap: true if it never came to the other one. */
+static bool compare_request_again(struct explainer *x, struct incident *st, uint32_t other)
+{
+    struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
+    const struct read_req *read = a && b ? req_dir_read(a, st->psn, 0) : NULL;
+    const struct sent *s = read ? req_dir_sent(a, read->psn) : NULL, *o = s ? req_dir_sent(b, read->psn) : NULL;
+    bool open = st->facts[0].sentence == SENTENCE_RESPONSE_NOT_SEEN && st->place == PLACE_UNKNOWN,
+         damaged = o && x->notes[other] && damaged_frame(x->notes[other], read->psn);
+
+    if (!open || !o || damaged || !is_copy_missing(s, o, st->facts[0].other))
+        return false;
+    st->place = PLACE_AFTER;
+    st->proved = true;
+    incident_unframe(st, st->facts[0].other);
+    incident_frame(st, ROLE_LOST, st->facts[0].other);
+    incident_add(st, SAY(TAP_LACKS, .lost = st->facts[0].other, .tap = fact_tap(tap_of(x, other))));
+    return true;
 }
 
 /* The same comparison for a lost response. */
@@ -371,6 +434,8 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     struct fact f = {.other = seen, .tap = fact_tap(tap_of(x, other))};
     uint32_t again;
 
+    if (compare_request_again(x, st, other))
+        return;
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
     again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
@@ -380,6 +445,8 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
                                               : SENTENCE_TAP_LOST;
     incident_frame_at(st, ROLE_LOST, tap_of(x, other), seen);
     incident_add(st, &f);
+    if (f.sentence == SENTENCE_TAP_LOST)
+        response_is_gone(st, tap_of(x, other), r);
 }
 
 /* Duplicates: find out whether the other tap saw the first of them only once. */
@@ -507,6 +574,7 @@ static bool compare_early(struct explainer *x, struct incident *st)
             compare_request(x, st, k);
             tried = true;
         }
+    explain_between(x, st);
     fresh_swap(x, st, false);
     if (st->moot || (st->proved && st->cause != CAUSE_REORDER))
         st->compared = true;
@@ -565,6 +633,7 @@ void explain_taps(struct explainer *x)
              : copies         ? compare_copies
              : st->is_request ? compare_request
                               : compare_response)(x, st, k);
+        explain_between(x, st);
         fresh_swap(x, st, false);
     }
 }

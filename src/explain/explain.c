@@ -281,33 +281,6 @@ static void on_request(struct explainer *x, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* True if the response is a fatal NAK for the request with this PSN: the request has arrived. */
-static bool refuses(const struct pkt *p, uint32_t psn)
-{
-    return p->op->flags & OPF_ACK && p->bth.psn == psn && response_type(p) == AETH_NAK &&
-           aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
-}
-
-/* A response that acknowledges or refuses the PSN of the incident ends the episode. */
-static void settle(struct explainer *x, const struct event *e, struct flow_notes *t)
-{
-    struct incident *st = incident_at(x, t->hypotheses.open);
-    uint32_t psn, proves = response_proves(e->p);
-
-    if (!st)
-        return;
-    psn = st->has_psn ? st->psn : t->hypotheses.rnr_psn;
-    if ((psn_diff(proves, psn) <= 0 && !refuses(e->p, psn)) ||
-        (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
-        return;
-    st->lost = e->p->frame->ts - st->start;
-    if (st->has_psn && st->is_request && req_dir_sent(e->h, st->psn)) {
-        st->arrived = frame_u32(e->p);
-        st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
-    }
-    t->hypotheses.open = NO_INCIDENT;
-}
-
 /* The responder has acknowledged requests that the tap never saw: the capture lacks them. */
 static void note_lacking(const struct event *e, struct flow_notes *t)
 {
@@ -383,6 +356,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
         r->first = frame_u32(e->p);
         r->icrc_first = icrc;
         r->missed = is_seq_nak(e->p);
+        r->ts_first = e->p->frame->ts;
         r->answer = 0;
     } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {
         report_answer_copy(x, e, t);
@@ -429,6 +403,8 @@ static void on_response(struct explainer *x, const struct event *e)
         note_flow(x, own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
         explain_read_response(x, e, t);
+    if (UNLIKELY(t->hypotheses.answered != NO_INCIDENT))
+        explain_other_answer(x, e, t);
     note_answer(x, e, t);
     t->requests.answers +=
         (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;
@@ -444,7 +420,7 @@ static void on_response(struct explainer *x, const struct event *e)
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT) && e->p->have & H_AETH)
         explain_repeated_answer(x, e, t);
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT))
-        settle(x, e, t);
+        explain_settle(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))
         return;
     if (response_type(e->p) == AETH_RNR)

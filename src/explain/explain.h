@@ -87,9 +87,18 @@ struct incident {
     /* number of the incident that explains this one and is shown instead, plus 1 (explain_at()); 0: none */
     uint32_t superseded_by;
     uint32_t supersedes; /* incidents that this one explains */
+    /* The packet that one tap saw and another one did not, if that proves the place: a request, or a response, by its
+     * PSN; its ICRC (0: not captured) and time at `tap`; the fact that says so. */
+    struct {
+        bool known, response;
+        uint8_t fact;
+        uint32_t psn, icrc, tap;
+        ns_t ts;
+    } gone;
     bool has_psn;
     bool once;                         /* only one copy had been seen when it was NAKed */
     bool unanswered;                   /* a READ or atomic without any response */
+    bool each_answered;                /* each copy sent on ACK timeout, and the first one, had its own response */
     bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
     bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
     bool proved;                       /* what another tap saw proves the place */

@@ -300,6 +300,10 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* A response, while a retransmission has had none: it may end it. And one more, while its other copies may get theirs:
+ * if each copy has one, neither a request nor a response was lost. */
+void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t);
+void explain_other_answer(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* The request that follows one that was taken for reordered. */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A request that skips packets that were being retransmitted. */
@@ -346,6 +350,8 @@ void explain_taps(struct explainer *x);
 /* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
  * same PSNs. */
 bool explain_knows_answers(const struct explainer *x, uint32_t flow);
+/* Three or more taps (between.c): name the two between which the packet of a proved incident was lost. */
+void explain_between(struct explainer *x, struct incident *st);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 /* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */
@@ -376,7 +382,7 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h);
 void end_not_received(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
 void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
-/* Likewise (end_timers.c): packets that were reordered, not lost; ACK timeouts shorter than the response takes, always
+/* Likewise: packets that were reordered, not lost; ACK timeouts shorter than the response takes, always
  * or now and then; and an incident of a flow without a captured response. */
 void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *t);
 void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h);

@@ -232,12 +232,13 @@ static uint32_t full_ones(const struct flow_notes *t, const struct read_req *a)
     return n;
 }
 
-/* True if nothing but a short last response came to READ `a`: its largest responses were lost before the tap. */
-static bool lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu)
+/* True if nothing but a short last response came to READ `a`, or nothing at all although it is the `oldest` request
+ * without a response: its largest responses were lost before the tap. */
+static bool lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu, bool oldest)
 {
     bool last = answer_frame(t, psn_add(a->psn, a->span - 1)) != 0, short_last = a->len < a->span * pmtu;
 
-    return !a->answered && (!last || (a->span > 1 && short_last)) && !full_ones(t, a);
+    return !a->answered && (last ? a->span > 1 && short_last : oldest) && !full_ones(t, a);
 }
 
 /* The oldest READ of a flow that was requested again and again from its first response on; `passed`: although its
@@ -247,6 +248,7 @@ static const struct read_req *stuck_read(struct explainer *x, uint32_t flow, boo
     const struct flow_notes *t = x->notes[flow];
     const struct tries *tries = observer_tries(x->observer, flow);
     struct req_dir *h = observer_req_dir(x->observer, flow);
+    bool oldest;
 
     for (uint32_t i = h && h->have_next && t ? h->read_slots : 0; i > 0; i--) {
         const struct read_req *a = req_dir_latest_read(h, i);
@@ -254,8 +256,9 @@ static const struct read_req *stuck_read(struct explainer *x, uint32_t flow, boo
         const struct sent *s = read ? req_dir_sent(h, a->psn) : NULL;
         if (!s || s->copies < BLACK_HOLE_TRIES)
             continue;
+        oldest = (h->have_una ? h->una : h->start) == a->psn;
         *passed = tries->n > 1 && tries->psn == a->psn && tries->next == h->next && answer_frame(t, a->psn);
-        return *passed || lacks_full(t, a, pmtu_of(x, flow)) ? a : NULL;
+        return *passed || lacks_full(t, a, pmtu_of(x, flow), oldest) ? a : NULL;
     }
     return NULL;
 }

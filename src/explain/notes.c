@@ -62,7 +62,8 @@ struct flow_notes *notes_new(void)
                                         .not_received = NO_INCIDENT,
                                         .rsp_missing = NO_INCIDENT,
                                         .rsp_lost = NO_INCIDENT,
-                                        .rsp_reorder = NO_INCIDENT};
+                                        .rsp_reorder = NO_INCIDENT,
+                                        .answered = NO_INCIDENT};
     t->responses.late = t->responses.next = t->responses.run_last = UINT32_MAX;
     t->responses.late_incident = NO_INCIDENT;
     t->responses.round_trip = t->responses.path_trip = t->responses.least_trip = -1;

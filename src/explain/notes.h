@@ -104,7 +104,7 @@ struct noted_response {
     uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
     bool acked;                  /* a later PSN had been acknowledged before */
     bool missed;                 /* the first one is a sequence NAK: the request had not arrived */
-    ns_t ts;                     /* of the latest */
+    ns_t ts, ts_first;           /* of the latest, of the first */
 };
 #define NOTED_RESPONSES_MIN 16 /* slots at first */
 struct noted_responses {
@@ -159,6 +159,9 @@ struct hypotheses {
     uint32_t not_received;          /* a response lost after the tap */
     uint32_t rsp_missing;           /* a READ response lost before the tap, it seems */
     uint32_t rsp_lost, rsp_reorder; /* the response to the latest READ retransmitted; a reordered one */
+    uint32_t answered;              /* the latest retransmission on ACK timeout that a response ended, */
+    uint32_t answered_psn;          /* the PSN of that response, */
+    uint32_t answers_due;           /* and how many more are due if each copy of its request gets one */
 };
 
 /* Requests of a short time: number of that time since 1970, and how many. */

@@ -81,6 +81,7 @@ static const struct name {
     OF_FACT("va", FORM_HEX, address),
     OF_FACT("mac", FORM_MAC, address),
     OF_FACT("tap", FORM_TAP, tap),
+    OF_FACT("tap2", FORM_TAP, m),
     OF_FACT("prio", FORM_CLASSES, code),
     OF_FACT("op", FORM_OP, op),
     OF_FACT("kind", FORM_KIND, op),

@@ -480,3 +480,64 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
     incident_is(st, SAY(ANSWER_ARRIVED, .answer = answer, .psn = psn_prev(psn), .psn2 = st->psn, .again = st->back,
                         .n = psn, .other = frame_u32(e->p)));
 }
+
+/* --- Responses that end it --------------------------------------------------------------------- */
+
+/* True if the response is a fatal NAK for the request with this PSN: the request has arrived. */
+static bool refuses(const struct pkt *p, uint32_t psn)
+{
+    return p->op->flags & OPF_ACK && p->bth.psn == psn && response_type(p) == AETH_NAK &&
+           aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
+}
+
+/* Response `e` ends the retransmission on ACK timeout that `st` is about: expect one more for each other copy of its
+ * request. Of two packets in a row each duplicate may have an ACK with the same PSN: then that tells nothing. */
+static void await_others(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st)
+{
+    uint32_t psn = e->p->bth.psn, packets = psn_diff(psn, st->psn) + 1;
+    const struct read_req *a = req_dir_read(e->h, psn, 0);
+    const struct sent *s = req_dir_sent(e->h, a ? a->psn : psn);
+    bool told_apart = a || packets != 2, twice = st->silence && told_apart && s && s->copies > 1 && !s->same;
+
+    t->hypotheses.answered = twice ? incident_number(x, st) : NO_INCIDENT;
+    t->hypotheses.answered_psn = psn;
+    t->hypotheses.answers_due = twice ? s->copies - 1 : 0;
+}
+
+void explain_other_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.answered);
+    const struct noted_response *r = response_slot(t, e->p->bth.psn);
+    bool ack = !(e->p->op->flags & OPF_ACK) || response_type(e->p) == AETH_ACK,
+         copy = icrc_of(e->p) && r->icrc == icrc_of(e->p) && r->psn == e->p->bth.psn && frame_ip_id(e->p);
+
+    if (!st || !ack || copy || e->p->bth.psn != t->hypotheses.answered_psn)
+        return;
+    if (t->hypotheses.answers_due) {
+        st->each_answered = !--t->hypotheses.answers_due;
+        return;
+    }
+    st->each_answered = false; /* more than copies: each packet of a duplicate message has an ACK */
+    t->hypotheses.answered = NO_INCIDENT;
+}
+
+/* A response that acknowledges or refuses the PSN of the incident ends the episode. */
+void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.open);
+    uint32_t psn, proves = response_proves(e->p);
+
+    if (!st)
+        return;
+    psn = st->has_psn ? st->psn : t->hypotheses.rnr_psn;
+    if ((psn_diff(proves, psn) <= 0 && !refuses(e->p, psn)) ||
+        (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
+        return;
+    st->lost = e->p->frame->ts - st->start;
+    if (st->has_psn && st->is_request && req_dir_sent(e->h, st->psn)) {
+        st->arrived = frame_u32(e->p);
+        st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
+        await_others(x, e, t, st);
+    }
+    t->hypotheses.open = NO_INCIDENT;
+}

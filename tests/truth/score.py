@@ -17,6 +17,7 @@ SAID = {
     "lost-ack": {"lost-ack", "lost-last-packet", "bad-icrc", "reorder", "lost-read-response", "mtu-black-hole"},
     "lost-read-response": {"lost-read-response", "lost-ack", "lost-last-packet", "bad-icrc", "reorder", "mtu-black-hole"},
     "retry-exceeded": DEAD | LOST, "silent-peer": DEAD, "half-open": DEAD, "host-silent": DEAD, "mtu-black-hole": {"mtu-black-hole"},
+    "early-timeout": {"early-timeout", "peer-slow"},  # a peer that is slower than the ACK timer makes it expire early
     "rnr": {"rnr", "rnr-exceeded"}, "rnr-exceeded": {"rnr-exceeded"},
 }
 # Statements that cost no time, or are about something else than time: the lists of frames decide, or nothing does.
