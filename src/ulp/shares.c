@@ -13,8 +13,10 @@ void trip_note(struct ulp_flow *f, const struct event *e)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     ns_t *trip = &f->conn->trip[ulp_other_side((enum ulp_side)f->side)], took;
+    bool sent_once = s && s->copies == 1 && !s->same && !s->late,
+         refuses = e->p->have & H_AETH && response_type(e->p) != AETH_ACK;
 
-    if (!s || s->same || s->copies != 1 || s->late || (e->p->have & H_AETH && response_type(e->p) != AETH_ACK))
+    if (!sent_once || refuses)
         return;
     took = e->p->frame->ts - s->ts;
     if (took >= 0 && (*trip < 0 || took < *trip))
