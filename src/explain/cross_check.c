@@ -97,14 +97,19 @@ static const struct noted_response *answer_before(struct flow_notes *t, const st
     return NULL;
 }
 
+/* Whether the first response with its PSN that a tap saw is the first one, `r`, of another tap. */
+static bool is_same_response(const struct flow_notes *t, const struct noted_response *r)
+{
+    const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
+
+    return own && own->psn == r->psn && r->icrc_first && own->icrc_first == r->icrc_first;
+}
+
 /* Whether this tap saw the first response `r` of another tap, too: it came, only later than the retransmission on ACK
  * timeout. */
 static bool came_later(const struct explainer *x, const struct incident *st, const struct noted_response *r)
 {
-    const struct flow_notes *t = x->notes[st->flow];
-    const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
-
-    return own && st->silence && own->psn == r->psn && r->icrc_first && own->icrc_first == r->icrc_first;
+    return st->silence && is_same_response(x->notes[st->flow], r);
 }
 
 /* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
@@ -140,8 +145,7 @@ static struct missing_copy first_missing_copy(const struct explainer *x, struct 
     return copy;
 }
 
-/* Two taps show what was lost: frame `frame` of `tap`, 0: a response that no list has; the frames that one tap alone
- * had to call lost were not. */
+/* Two taps show what was lost: frame `frame` of `tap`; the frames that one tap alone had to call lost were not. */
 static void only_lost(struct incident *st, uint32_t tap, uint32_t frame)
 {
     incident_frame_at(st, ROLE_LOST, tap, frame);
@@ -177,8 +181,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
         response_is_gone(st, there, answer);
-        incident_frame_at(st, ROLE_ANSWER, there, answer->first);
-        only_lost(st, there, 0);
+        only_lost(st, there, answer->first);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->place = PLACE_BEFORE;
@@ -438,6 +441,8 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
         return;
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
+    if (st->cause == CAUSE_REORDER && !is_same_response(x->notes[st->flow], r))
+        return; /* the copy that came late here may be a repeated one */
     again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
     f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER

@@ -111,6 +111,8 @@ ALSO = (
     (2, 92),   # a NAK is lost on its way to the other tap
     (14, 154), # a request that was held back comes after an RNR wait, instead of a retransmission
     (14, 134), # a loss costs time only when the ACK timeout for an earlier one has expired
+    (16, 148), # a response is held back, and the responder dies before it passes
+    (16, 193), # of a READ response that is repeated, cut copies at two taps
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
