@@ -88,7 +88,7 @@ static bool is_throttled(const struct explainer *x, uint32_t flow, ns_t since)
 static void report_unmarked(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     const struct marks *m = &t->marks;
-    bool many = m->ce_packets >= MARKS_MANY && m->latest_ce - m->first_ce >= MARKS_TIME;
+    bool many = m->ce_packets >= MARKS_MANY && time_between(m->first_ce, m->latest_ce) >= MARKS_TIME;
     struct incident *st = incident_new(x, CAUSE_CE_WITHOUT_CNP, flow, NULL);
 
     if (!st)
@@ -97,8 +97,9 @@ static void report_unmarked(struct explainer *x, uint32_t flow, const struct flo
         incident_frame(st, ROLE_EVIDENCE, m->ce_frames[i]);
     st->times = (uint32_t)m->ce_packets - st->n_frames;
     st->start = t->headers.ts;
-    incident_is(st, many ? SAY(CE_UNHEEDED, .n = (uint32_t)m->ce_packets, .time = m->latest_ce - m->first_ce)
-                         : SAY(CE_FEW, .n = (uint32_t)m->ce_packets));
+    incident_is(
+        st, many ? SAY(CE_UNHEEDED, .n = (uint32_t)m->ce_packets, .time = (ns_t)time_between(m->first_ce, m->latest_ce))
+                 : SAY(CE_FEW, .n = (uint32_t)m->ce_packets));
 }
 
 /* True if the tap is at the link of the receiver of a flow: all packets there, of several peers, are to or from it. */

@@ -98,6 +98,12 @@ struct congestion {
     uint32_t n_incasts;
 };
 
+/* Time from `a` to `b`, whatever time stamps say; 0: `b` is earlier. */
+static inline uint64_t time_between(ns_t a, ns_t b)
+{
+    return b > a ? (uint64_t)b - (uint64_t)a : 0;
+}
+
 /* ports.c */
 /* What is kept of congestion; NULL: no memory. */
 struct congestion *congestion_of(struct explainer *x);

@@ -44,19 +44,21 @@ static struct pauser *pauser_of(struct congestion *c, const struct pkt *p)
 /* Add the paused time since the latest pause frame, at most as long as that frame demanded. */
 static void add_paused(struct congestion *c, struct pauser *a, ns_t now)
 {
-    ns_t till = now - a->last < PAUSE_MAX ? now : a->last + PAUSE_MAX;
+    uint64_t since = time_between(a->last, now), took = since < PAUSE_MAX ? since : PAUSE_MAX;
+    ns_t till = a->on ? a->last + (ns_t)took : a->last;
 
-    if (!a->on || now <= a->last)
+    if (!a->on || !took)
         return;
-    a->paused += till - a->last;
+    a->paused += (ns_t)took;
     for (ns_t at = a->last; a->slices && at < till;) {
         unsigned k = slice_of(c, at);
-        ns_t next = at < c->origin ? c->origin : c->origin + (ns_t)(k + 1) * c->width;
-        next = next < till ? next : till;
-        a->slices[k] += next - at;
-        at = next;
+        uint64_t end = (uint64_t)c->origin + (at < c->origin ? 0 : (uint64_t)(k + 1) * (uint64_t)c->width);
+        uint64_t left = end - (uint64_t)at, rest = time_between(at, till);
+        ns_t part = (ns_t)(left < rest ? left : rest);
+        a->slices[k] += part;
+        at += part;
     }
-    if (till - a->since > a->long_to - a->long_from) {
+    if (time_between(a->since, till) > time_between(a->long_from, a->long_to)) {
         a->long_from = a->since;
         a->long_to = till;
     }
@@ -85,11 +87,11 @@ void explain_pause(struct explainer *x, const struct pkt *p)
         return;
     add_paused(c, a, now);
     a->classes |= classes_of(&f, &on);
-    if (on && (!a->on || now - a->last > PAUSE_MAX))
+    if (on && (!a->on || now < a->last || time_between(a->last, now) > PAUSE_MAX))
         a->since = now;
     a->on = on;
     a->last = now;
-    a->sure = now + sure_time(&f);
+    a->sure = ns_sum(now, sure_time(&f));
     a->n++;
 }
 
@@ -155,10 +157,10 @@ static void tell_pause(const struct explainer *x, struct incident *st, const str
     if (a->paused < PAUSE_LONG) {
         incident_is(st, SAY(PAUSED, .n = a->classes ? MACC_PFC : MACC_PAUSE, .code = a->classes, .address = a->mac,
                             .other = a->frame));
-    } else if (a->long_to - a->long_from >= STORM) {
+    } else if (time_between(a->long_from, a->long_to) >= STORM) {
         st->cause = CAUSE_PAUSE_STORM;
-        incident_is(st, SAY(PAUSE_STORM, .code = a->classes, .time = a->long_to - a->long_from, .address = a->mac,
-                            .time2 = a->long_from, .m = share));
+        incident_is(st, SAY(PAUSE_STORM, .code = a->classes, .time = (ns_t)time_between(a->long_from, a->long_to),
+                            .address = a->mac, .time2 = a->long_from, .m = share));
     } else {
         incident_is(st, a->classes ? SAY(PAUSED_CLASS, .code = a->classes, .time = a->paused, .address = a->mac,
                                          .n = !lost, .m = share)

@@ -48,7 +48,7 @@ unsigned slice_of(struct congestion *c, ns_t ts)
 {
     if (ts <= c->origin)
         return 0;
-    while ((ts - c->origin) / c->width >= (ns_t)SLICES) {
+    while (time_between(c->origin, ts) / (uint64_t)c->width >= SLICES) {
         for (uint32_t i = 0; i < c->n_pausers; i++)
             halve_times(c->pausers[i].slices);
         for (uint32_t i = 0; i < c->n_ports; i++)
@@ -56,7 +56,7 @@ unsigned slice_of(struct congestion *c, ns_t ts)
                 halve(c->ports[i]->end[k].slices);
         c->width *= 2;
     }
-    return (unsigned)((ts - c->origin) / c->width);
+    return (unsigned)(time_between(c->origin, ts) / (uint64_t)c->width);
 }
 
 /* --- While packets pass ----------------------------------------------------------------------- */
@@ -101,8 +101,8 @@ static void take(struct congestion *c, struct port_end *e, const struct pkt *p)
     ns_t now = p->frame->ts;
     uint32_t len = p->frame->len + LINK_OVERHEAD;
 
-    if (len == e->len && len >= LEN_LEAST && now > e->last && now - e->last < NS_PER_S)
-        note_closest(e, now - e->last, len);
+    if (len == e->len && len >= LEN_LEAST && time_between(e->last, now) < NS_PER_S)
+        note_closest(e, (ns_t)time_between(e->last, now), len);
     e->last = now;
     e->len = len;
     if (e->slices)
@@ -117,7 +117,7 @@ static void note_passed(const struct explainer *x, const struct pkt *p, uint32_t
 
     for (uint32_t i = 0; t && i < x->congestion->n_pausers; i++) {
         const struct pauser *a = &x->congestion->pausers[i];
-        if (a->tap == tap && a->on && now > a->since + PAUSE_REACTION && now < a->sure)
+        if (a->tap == tap && a->on && time_between(a->since, now) > PAUSE_REACTION && now < a->sure)
             t->headers.passed |= UINT64_C(1) << i;
     }
 }

@@ -50,7 +50,8 @@ bool pause_is_ahead(const struct explainer *x, const struct pauser *a, uint32_t 
     if (h->dmac == a->mac || h->smac == a->mac)
         return h->dmac == a->mac;
     /* It would have passed during the pauses had it gone the other way: so many packets, and none did. */
-    return !(h->passed >> number & 1) && h->packets >= PASSING && a->paused * 8 > h->last_ts - h->ts;
+    return !(h->passed >> number & 1) && h->packets >= PASSING &&
+           (uint64_t)a->paused * 8 > time_between(h->ts, h->last_ts);
 }
 
 static bool pause_holds(const struct explainer *x, const struct pauser *a, uint32_t flow)
@@ -313,7 +314,7 @@ static ns_t common(const struct spread *s, uint64_t mask, uint32_t tap, ns_t *fr
         *from = begin > *from ? begin : *from;
         to = end < to ? end : to;
     }
-    return to > *from ? to - *from : 0;
+    return (ns_t)(time_between(*from, to) & INT64_MAX);
 }
 
 /* The shortest cycle from pauser `first` on; order: its pausers, all of `mask`, each behind the one before. Their
@@ -378,7 +379,7 @@ static void find_cycles(struct spread *s)
     ns_t from;
 
     for (uint32_t i = 0; i < s->c->n_pausers; i++)
-        if (s->c->pausers[i].long_to - s->c->pausers[i].long_from >= DEADLOCK_LEAST)
+        if (time_between(s->c->pausers[i].long_from, s->c->pausers[i].long_to) >= DEADLOCK_LEAST)
             mask |= UINT64_C(1) << i;
     for (uint32_t i = 0; i < s->c->n_pausers; i++) {
         uint32_t n = mask >> i & 1 ? cycle_from(s, mask, i, order) : 0;
