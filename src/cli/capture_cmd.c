@@ -6,6 +6,7 @@
 #include "src/cap/merge.h"
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
+#include "src/cli/found.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/filter/filter.h"
@@ -148,6 +149,16 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
+/* Fill the findings and incidents of a packet. */
+static void mark(const struct trace *t, struct pkt *p)
+{
+    unsigned n = 0;
+    const struct pkt_mark *marks = marks_of(&t->marks, p->frame, &n);
+
+    if (n)
+        pkt_marks(p, marks, n);
+}
+
 static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
 {
     struct frame anonymous;
@@ -166,6 +177,8 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
     frame_times_see(&t->times, p);
     if (t->streams)
         streams_see(t->streams, p);
+    if (t->marked)
+        mark(t, p);
     match = !t->filter || filter_match(t->filter, p);
     if (match)
         frame_times_display(&t->times, p);
@@ -393,14 +406,30 @@ struct analyses_opts trace_analyses(const struct trace *t)
                                   .meter = {.files = t->files}};
 }
 
+/* Read the files a first time, for a filter that asks what was found. Returns an exit status. */
+static int find_marks(struct trace *t)
+{
+    const struct found_opts o = {.what = "rdma.finding, rdma.incident and rdma.cause",
+                                 .files = t->files,
+                                 .n_files = t->n_files,
+                                 .decode = t->decode,
+                                 .cores = t->cores,
+                                 .findings = true,
+                                 .incidents = true};
+
+    t->marked = !t->iface;
+    return t->iface ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
+                    : found_first_pass(&o, &t->marks);
+}
+
 static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
     const struct observer_opts opts = {.memory = t->memory, .per_flow = cmd->per_flow};
 
     if (t->filter_text && cli_filter(&t->filter, t->filter_text) != EXIT_OK)
         return EXIT_BAD;
-    if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS)
-        return cli_error("-Y: only decode knows rdma.finding, rdma.incident and rdma.cause");
+    if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS && find_marks(t) != EXIT_OK)
+        return EXIT_BAD;
     if (!cmd->conns && !(t->observer = observer_new(&opts)))
         return cli_error("out of memory");
     if (cmd->start && cmd->start(t) != EXIT_OK)
@@ -527,6 +556,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
     context_free(t->context);
     streams_free(t->streams);
     filter_free(t->filter);
+    marks_free(&t->marks);
     networks_free(t->first.networks);
     return status;
 }

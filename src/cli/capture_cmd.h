@@ -10,6 +10,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/first_frames.h"
 #include "src/conn/observer.h"
+#include "src/show/marks.h"
 #include "src/show/streams.h"
 #include "src/ulp/ulp.h"
 
@@ -110,7 +111,9 @@ struct trace {
     struct first_frames first; /* what was learnt of the first frames, and of frames since */
     const char *filter_text;   /* -Y */
     struct filter *filter;     /* compiled; NULL: all packets */
-    struct streams *streams;   /* if the filter needs them */
+    struct marks marks;        /* from a first pass over the files, if the filter needs it (`marked`) */
+    bool marked;
+    struct streams *streams; /* if the filter needs them */
     struct frame_times times;
     struct ulp_opts ulp;     /* of `context` */
     struct context *context; /* with `notes`, or if the filter needs it */
