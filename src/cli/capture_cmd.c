@@ -486,6 +486,10 @@ static void report_notes(const struct trace *t, struct conn_table *conns)
 /* Report the results; nothing but a message if connection --conn does not exist. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
+    if (!t->failed && joins_check(&t->joins, t->iface ? 1 : t->n_files, t->file_ifaces) != EXIT_OK) {
+        t->out.len = 0;
+        return EXIT_BAD;
+    }
     if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
         return cmd->end(t);
     t->out.len = 0;

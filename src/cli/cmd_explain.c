@@ -383,6 +383,8 @@ static int end(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    if (job->since.kind && job->until.kind && job->o.since > job->o.until)
+        return cli_error("--since is later than --until: no time lies between them");
     set_print_options(job);
     explain_end(job->explainer);
     delays_end(job->delays);

@@ -59,6 +59,30 @@ int joins_option(struct joins *j, const char *arg)
     return EXIT_OK;
 }
 
+static int check_tap(uint32_t tap, size_t n, const uint32_t *ifaces)
+{
+    uint32_t file = tap >> 16, iface = tap & 0xffff;
+
+    if (file >= n)
+        return cli_error("--join: there is no file %u, only %s", file + 1, count_str(n, "file"));
+    if (iface < ifaces[file])
+        return EXIT_OK;
+    if (ifaces[file] == 1)
+        return cli_error("--join: there is no interface %u, only interface 0", iface);
+    return cli_error("--join: there is no interface %u, only 0 to %u", iface, ifaces[file] - 1);
+}
+
+int joins_check(const struct joins *j, size_t n, const uint32_t *ifaces)
+{
+    int status = EXIT_OK;
+
+    for (unsigned i = 0; i < j->n && status == EXIT_OK; i++) {
+        status = check_tap(j->join[i].to, n, ifaces);
+        status = status == EXIT_OK ? check_tap(j->join[i].of, n, ifaces) : status;
+    }
+    return status;
+}
+
 void joins_apply(const struct joins *j, struct frame *f)
 {
     uint32_t tap;

@@ -17,6 +17,9 @@ struct joins {
 /* Take the argument of --join: "IFACE,IFACE" of the first file, "FILE:IFACE,FILE:IFACE", files from 1, or "all".
  * EXIT_OK, or EXIT_BAD after a message. */
 int joins_option(struct joins *j, const char *arg);
+/* At the end, when all interfaces are known: whether those joined exist in the `n` files, file i having ifaces[i].
+ * EXIT_OK, or EXIT_BAD after a message. */
+int joins_check(const struct joins *j, size_t n, const uint32_t *ifaces);
 /* Set f->counts_for: the tap that the frame counts for. */
 void joins_apply(const struct joins *j, struct frame *f);
 

@@ -240,7 +240,7 @@ bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 bool conn_has_other(const struct conn_table *t, uint32_t flow);
 /* Number of connections: pairs of flows, and flows without a peer; evicted ones included. */
 uint32_t conn_number(const struct conn_table *t);
-/* Append "2 connections", or "2 connections, numbered up to 3" if not all numbers were needed. */
+/* Append "2 connections", or "2 connections (numbers up to 3)" if not all numbers were needed. */
 void conn_number_put(struct buf *b, uint32_t number, uint32_t highest);
 /* Take the next number, for a connection without flows: one of iWARP. */
 uint32_t conn_number_take(struct conn_table *t);

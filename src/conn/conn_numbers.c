@@ -136,5 +136,5 @@ void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
 {
     buf_puts(b, count_str(number, "connection"));
     if (highest > number)
-        buf_printf(b, ", numbered up to %u", highest);
+        buf_printf(b, number == 1 ? " (number %u)" : " (numbers up to %u)", highest);
 }
