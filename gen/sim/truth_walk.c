@@ -377,7 +377,8 @@ static void ends(struct truth_walk *w)
     ns_t from, received = w->t->last_received[w->host];
 
     pass(w, w->f->last);
-    resend_ends(w, w->f->last);
+    /* a requester that dies in the middle of a retransmission retransmits nothing more */
+    resend_ends(w, w->latest == NS_NEVER ? w->f->last : w->latest);
     if (w->back.why == WHY_RNR_NAK)
         back_ends(w, w->f->last);
     if (w->cm_from != NS_NEVER)

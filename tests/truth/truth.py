@@ -112,6 +112,8 @@ ALSO = (
     (14, 154), # a request that was held back comes after an RNR wait, instead of a retransmission
     (14, 134), # a loss costs time only when the ACK timeout for an earlier one has expired
     (16, 148), # a response is held back, and the responder dies before it passes
+    (18, 54),  # a requester dies in the middle of a retransmission
+    (4, 284),  # the same
     (16, 193), # of a READ response that is repeated, cut copies at two taps
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
