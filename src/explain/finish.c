@@ -191,6 +191,28 @@ static void sort(struct explainer *x)
     free(place);
 }
 
+#define MERGED_PART 5 /* a capture that has two of this many requests twice is of two taps */
+
+/* True if almost all requests of the flow of duplicates `s` came twice: two captures were merged into one interface. */
+static bool is_merged(struct explainer *x, const struct incident *s)
+{
+    const struct req_dir *h =
+        s->cause == CAUSE_DUPLICATE && s->flow != FLOW_NONE ? observer_req_dir(x->observer, s->flow) : NULL;
+
+    return h && s->is_request && (uint64_t)MERGED_PART * (s->n_frames + s->times) >= 2 * h->packets;
+}
+
+/* Which of two taps saw a packet is not known then: nothing is sure of that connection. */
+static void doubt_merged(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        uint32_t conn = is_merged(x, &x->incidents[i]) ? x->incidents[i].conn : 0;
+        for (uint32_t k = 0; conn && k < x->n; k++)
+            if (x->incidents[k].conn == conn && x->incidents[k].cause != CAUSE_DUPLICATE)
+                incident_add(&x->incidents[k], SAY(MERGED, .n = 0));
+    }
+}
+
 /* What was not seen may have passed where the capture lacks packets of the connection. */
 static void doubt(struct explainer *x)
 {
@@ -261,6 +283,7 @@ void explain_end(struct explainer *x)
     explain_bill(x);
     explain_cross(x);
     doubt(x);
+    doubt_merged(x);
     sort(x);
     explain_events(x);
     explain_set_clocks(x);
