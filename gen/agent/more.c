@@ -160,26 +160,35 @@ static bool is_ipv4(const uint8_t gid[16])
     return memcmp(gid, prefix, sizeof prefix) == 0;
 }
 
+/* Which frames: mac=, ip= and udp_port= of their destination. */
+static bool flow_frames(struct request *r, struct rnic_flow *f)
+{
+    uint8_t gid[16] = {0};
+    size_t n = 0;
+
+    if (!request_hex(r, "mac", f->mac, sizeof f->mac, &n) || !request_gid(r, "ip", gid) ||
+        !request_u32(r, "udp_port", 1, 65535, &f->udp_port))
+        return false;
+    f->has_mac = request_arg(r, "mac") != NULL;
+    f->has_ip = request_arg(r, "ip") != NULL;
+    memcpy(f->ip, gid + 12, sizeof f->ip);
+    if (f->has_mac && n != sizeof f->mac)
+        return request_wrong(r, "mac= has 6 bytes");
+    return !f->has_ip || is_ipv4(gid) || request_wrong(r, "ip= is an IPv4 address");
+}
+
 static int cmd_flow(struct agent *a, struct request *r)
 {
     static const struct line_name types[] = {
         {"normal", 0}, {"all_default", 1}, {"mc_default", 2}, {"sniffer", 3}, {NULL, 0}}; /* IBV_FLOW_ATTR_* */
     struct rnic_flow f = {.port = 1};
     struct object *o, *qp;
-    uint8_t gid[16] = {0};
     uint64_t type = 0;
-    size_t n = 0;
 
     if (!agent_object(a, r, "qp", OBJECT_QP, &qp) || !request_name(r, "type", types, &type) ||
         !request_u32(r, "port_num", 0, 255, &f.port) || !request_u32(r, "priority", 0, 65535, &f.priority) ||
-        !request_hex(r, "mac", f.mac, sizeof f.mac, &n) || !request_gid(r, "ip", gid) ||
-        !request_u32(r, "udp_port", 1, 65535, &f.udp_port))
+        !flow_frames(r, &f))
         return -EINVAL;
-    f.has_mac = request_arg(r, "mac") != NULL;
-    f.has_ip = request_arg(r, "ip") != NULL;
-    if ((f.has_mac && n != sizeof f.mac) || (f.has_ip && !is_ipv4(gid)))
-        return request_wrong(r, "mac= has 6 bytes, ip= is an IPv4 address"), -EINVAL;
-    memcpy(f.ip, gid + 12, sizeof f.ip);
     f.type = (uint32_t)type;
     if (!a->rnic->ops->flow_create)
         return -ENOSYS;
