@@ -407,6 +407,23 @@ void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const 
     }
 }
 
+/* True if anything else in the flow was lost, damaged or reordered: then a response may be missing that only seems to
+ * have come late. */
+static bool is_disturbed(const struct explainer *x, uint32_t flow, const struct incident *but)
+{
+    static const bool disturbs[CAUSE_COUNT] = {
+        [CAUSE_PACKET_LOSS] = true,        [CAUSE_LOST_LAST_PACKET] = true, [CAUSE_LOST_ACK] = true,
+        [CAUSE_LOST_READ_RESPONSE] = true, [CAUSE_REORDER] = true,          [CAUSE_BAD_ICRC] = true,
+    };
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *o = &x->incidents[i];
+        if (o != but && o->flow == flow && !o->moot && disturbs[o->cause])
+            return true;
+    }
+    return false;
+}
+
 /* Spurious ACK timeouts: one incident, however many there were. */
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
@@ -443,6 +460,8 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
             incident_is(st, SAY(EARLY, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
                                 .time2 = st->arrival, .time3 = t->responses.path_trip));
     }
+    if (first && first->certainty == PROBABLE && is_disturbed(x, flow, first))
+        first->certainty = POSSIBLE;
     if (times > 1)
         incident_add(first, SAY(SAME_AGAIN, .n = times - 1));
 }
