@@ -24,8 +24,12 @@ enum linktype {
 /* Longest frame, bytes. A capture that claims a longer one is corrupt. */
 #define FRAME_MAX UINT32_C(262144)
 
+/* Times that a file states beyond these (1933 and 2116) become them: differences of any two do not overflow. */
+#define FRAME_TS_MIN (-((ns_t)1 << 60))
+#define FRAME_TS_MAX ((ns_t)1 << 62)
+
 struct frame {
-    ns_t ts;             /* time of capture, ns since the epoch */
+    ns_t ts;             /* time of capture, ns since the epoch, from FRAME_TS_MIN to FRAME_TS_MAX */
     const uint8_t *data; /* captured bytes; valid until the next frame is read */
     uint32_t caplen;     /* captured bytes, at most FRAME_MAX */
     uint32_t len;        /* bytes on the wire, as recorded: above caplen if the snap length cut it; not verified */

@@ -88,17 +88,18 @@ static void iface_resolution(struct cap_iface *i, uint8_t r)
         i->ts_div *= 10;
 }
 
-/* Nanoseconds since the epoch, saturating. */
+/* Nanoseconds since the epoch, within the limits of frame.ts. */
 static ns_t iface_time(const struct cap_iface *i, uint64_t ts)
 {
     __int128 ns;
 
-    if (LIKELY(!i->ts_shift && i->ts_div == 1 && !i->tsoffset && ts <= (uint64_t)INT64_MAX / 1000 && i->ts_mul <= 1000))
+    if (LIKELY(!i->ts_shift && i->ts_div == 1 && !i->tsoffset && ts <= (uint64_t)FRAME_TS_MAX / 1000 &&
+               i->ts_mul <= 1000))
         return (ns_t)(ts * i->ts_mul);
     unsigned __int128 u = (unsigned __int128)ts * i->ts_mul;
     ns = (__int128)(i->ts_shift ? u >> i->ts_shift : u / i->ts_div);
     ns += (__int128)i->tsoffset * NS_PER_S;
-    return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (ns_t)ns;
+    return ns > FRAME_TS_MAX ? FRAME_TS_MAX : ns < FRAME_TS_MIN ? FRAME_TS_MIN : (ns_t)ns;
 }
 
 static int interface_options(struct cap *c, struct cap_iface *i, const uint8_t *p, const uint8_t *end)

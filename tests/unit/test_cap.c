@@ -186,8 +186,10 @@ Test(cap, pcapng_time_resolutions)
         {0x80 | 32, 0, UINT64_C(3) << 31, INT64_C(1500000000)},
         {0x80 | 127, 0, UINT64_MAX, 0},
         {6, -100, 100000000, 0},
-        {6, 0, UINT64_MAX, INT64_MAX},
-        {6, INT64_MIN, 0, INT64_MIN},
+        {9, 0, UINT64_MAX, FRAME_TS_MAX},
+        {9, 0, (uint64_t)FRAME_TS_MAX - 1, FRAME_TS_MAX - 1},
+        {6, 0, UINT64_MAX, FRAME_TS_MAX},
+        {6, INT64_MIN, 0, FRAME_TS_MIN},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made m = {0};
