@@ -424,17 +424,65 @@ static bool is_disturbed(const struct explainer *x, uint32_t flow, const struct 
     return false;
 }
 
+/* Each copy has a response, and the first of these came as soon after the last copy as a response usually does, long
+ * after the ACK timer expired: it is for that copy, and what came after it is for an earlier one, which a responder
+ * answers first.
+ *
+ *   request    5         5'
+ *   response                  5'  5     5 was reordered
+ */
+static bool is_answer_overtaken(const struct incident *st, const struct flow_notes *t)
+{
+    ns_t trip = t->responses.path_trip;
+
+    return st->all_answered && trip > 0 && !is_early(st, t) && st->arrival <= 2 * trip && st->silence / AT_ONCE > trip;
+}
+
+static void answer_overtaken(struct incident *st)
+{
+    uint32_t request = st->frames[0];
+
+    st->cause = CAUSE_REORDER;
+    st->place = PLACE_BEFORE;
+    st->n_frames = 0;
+    incident_frame(st, ROLE_LOST, st->all_answered);
+    incident_frame(st, ROLE_RETRANSMISSION, st->back);
+    incident_frame(st, ROLE_ANSWER, st->arrived);
+    incident_frame(st, ROLE_EVIDENCE, request);
+    incident_concerns(st, st->psn, 0, false);
+    incident_is(st, SAY(ANSWER_OVERTAKEN, .psn = st->psn, .lost = st->all_answered, .again = st->back,
+                        .answer = st->arrived, .other = request, .time = st->arrival));
+}
+
+static void spurious(struct incident *st, const struct flow_notes *t)
+{
+    st->cause = CAUSE_EARLY_TIMEOUT;
+    st->place = PLACE_UNKNOWN;
+    st->n_frames = 1;
+    incident_frame(st, ROLE_RETRANSMISSION, st->back);
+    incident_frame(st, ROLE_ANSWER, st->arrived);
+    if (st->all_answered)
+        incident_is(st, SAY(SLOW_ANSWER, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
+                            .time2 = st->silence));
+    else
+        incident_is(st, SAY(EARLY, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
+                            .time2 = st->arrival, .time3 = t->responses.path_trip));
+}
+
 /* Spurious ACK timeouts: one incident, however many there were. */
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
     struct incident *first = NULL;
     uint32_t times = 1;
-    bool early;
 
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        early = st->flow == flow && (is_early(st, t) || (is_late_answered(st) && st->each_answered)) &&
-                !explain_lost_among(x, flow, st->psn, st->end);
+        bool early = st->flow == flow && (is_early(st, t) || (is_late_answered(st) && st->all_answered)) &&
+                     !explain_lost_among(x, flow, st->psn, st->end);
+        if (early && is_answer_overtaken(st, t)) {
+            answer_overtaken(st);
+            continue;
+        }
         if (st->flow != flow || !(early || st->cause == CAUSE_EARLY_TIMEOUT))
             continue;
         if (first) {
@@ -446,19 +494,8 @@ void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t)
             continue;
         }
         first = st;
-        if (!early)
-            continue;
-        st->cause = CAUSE_EARLY_TIMEOUT;
-        st->place = PLACE_UNKNOWN;
-        st->n_frames = 1;
-        incident_frame(st, ROLE_RETRANSMISSION, st->back);
-        incident_frame(st, ROLE_ANSWER, st->arrived);
-        if (st->each_answered)
-            incident_is(st, SAY(SLOW_ANSWER, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived,
-                                .time = st->lost, .time2 = st->silence));
-        else
-            incident_is(st, SAY(EARLY, .psn = st->psn, .lost = st->frames[0], .answer = st->arrived, .time = st->lost,
-                                .time2 = st->arrival, .time3 = t->responses.path_trip));
+        if (early)
+            spurious(st, t);
     }
     if (first && first->certainty == PROBABLE && is_disturbed(x, flow, first))
         first->certainty = POSSIBLE;

@@ -83,7 +83,9 @@ struct incident {
     uint32_t missing;   /* unreliable services: packets that never came */
     uint32_t back;      /* frame of the first retransmission on ACK timeout; 0: none */
     uint32_t arrived;   /* frame of the first response that proves the arrival of the packet; 0: none */
-    ns_t arrival;       /* from the latest copy of the packet to that response */
+    /* the latest response, if each copy sent on ACK timeout, and the first one, had its own; 0: not so, or not known */
+    uint32_t all_answered;
+    ns_t arrival; /* from the latest copy of the packet to that response */
     /* number of the incident that explains this one and is shown instead, plus 1 (explain_at()); 0: none */
     uint32_t superseded_by;
     uint32_t supersedes; /* incidents that this one explains */
@@ -98,7 +100,6 @@ struct incident {
     bool has_psn;
     bool once;                         /* only one copy had been seen when it was NAKed */
     bool unanswered;                   /* a READ or atomic without any response */
-    bool each_answered;                /* each copy sent on ACK timeout, and the first one, had its own response */
     bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
     bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
     bool proved;                       /* what another tap saw proves the place */

@@ -490,14 +490,30 @@ static bool refuses(const struct pkt *p, uint32_t psn)
            aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
 }
 
+/* True if the packets `from` to `last` are the rest of one message, or one packet: one ACK is due for each time that
+ * they are sent. In the middle of a message, and of several messages, an ACK does not tell which copies it is for; of
+ * two packets in a row each duplicate may have an ACK with the same PSN. */
+static bool is_acked_once(struct req_dir *h, uint32_t from, uint32_t last)
+{
+    bool one = true;
+
+    for (uint32_t psn = from; one && psn != last; psn = psn_add(psn, 1)) {
+        const struct sent *s = req_dir_sent(h, psn);
+        one = s && !(opcode_table[s->opcode].flags & OPF_END);
+    }
+    return one && psn_diff(last, from) != 1 &&
+           (last == from || opcode_table[req_dir_sent(h, last)->opcode].flags & OPF_END);
+}
+
 /* Response `e` ends the retransmission on ACK timeout that `st` is about: expect one more for each other copy of its
- * request. Of two packets in a row each duplicate may have an ACK with the same PSN: then that tells nothing. */
+ * request, if they are told apart. */
 static void await_others(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st)
 {
-    uint32_t psn = e->p->bth.psn, packets = psn_diff(psn, st->psn) + 1;
+    uint32_t psn = e->p->bth.psn;
     const struct read_req *a = req_dir_read(e->h, psn, 0);
     const struct sent *s = req_dir_sent(e->h, a ? a->psn : psn);
-    bool told_apart = a || packets != 2, twice = st->silence && told_apart && s && s->copies > 1 && !s->same;
+    bool told_apart = a || (s && is_acked_once(e->h, st->psn, psn)),
+         twice = st->silence && told_apart && s && s->copies > 1 && !s->same;
 
     t->hypotheses.answered = twice ? incident_number(x, st) : NO_INCIDENT;
     t->hypotheses.answered_psn = psn;
@@ -514,10 +530,11 @@ void explain_other_answer(struct explainer *x, const struct event *e, struct flo
     if (!st || !ack || copy || e->p->bth.psn != t->hypotheses.answered_psn)
         return;
     if (t->hypotheses.answers_due) {
-        st->each_answered = !--t->hypotheses.answers_due;
+        if (!--t->hypotheses.answers_due)
+            st->all_answered = frame_u32(e->p);
         return;
     }
-    st->each_answered = false; /* more than copies: each packet of a duplicate message has an ACK */
+    st->all_answered = 0; /* more than copies: each packet of a duplicate message has an ACK */
     t->hypotheses.answered = NO_INCIDENT;
 }
 
