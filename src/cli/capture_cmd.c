@@ -522,7 +522,7 @@ static int open_input(struct input *i)
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
-    struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || t->cores == 1};
+    struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || cores_is_one(t->cores)};
     int status, end = EXIT_BAD;
 
     if (open_input(&in) != EXIT_OK) {

@@ -593,7 +593,7 @@ static bool as_one(const struct run *r)
     const struct decode_job *job = r->job;
     bool at_once = job->ifaces.n || r->flush_each || !files_are_regular(job->files, job->n_files);
 
-    return job->cores == 1 || at_once || job->quiet || job->write || job->capture_filter;
+    return cores_is_one(job->cores) || at_once || job->quiet || job->write || job->capture_filter;
 }
 
 int decode_run(const struct decode_job *job)

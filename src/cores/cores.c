@@ -71,6 +71,11 @@ static unsigned processors(void)
     return n < 1 ? 1 : min_u32((uint32_t)n, CORES_MAX);
 }
 
+bool cores_is_one(unsigned threads)
+{
+    return (threads ? threads : processors()) == 1;
+}
+
 /* --- A batch ---------------------------------------------------------------------------------- */
 
 static const void *copy(struct batch *b, const void *p, uint32_t n)
@@ -430,7 +435,7 @@ struct cores *cores_new(const struct cores_opts *o)
     c->o = *o;
     c->at_once = o->threads;
     if (!o->threads)
-        c->o.threads = o->show ? processors() : min_u32(processors(), CORES_TAKE);
+        c->o.threads = max_u32(2, o->show ? processors() : min_u32(processors(), CORES_TAKE));
     c->longest = c->known = o->longest;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->room, NULL);

@@ -25,7 +25,7 @@
 
 struct cores_opts {
     /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are
-     * processors, without show() at most CORES_TAKE; they are started when files are not small */
+     * processors, at least two, and without show() at most CORES_TAKE; they are started when files are not small */
     unsigned threads;
     struct decode_opts decode;
     struct longest longest; /* what is known of the longest frames of each interface before the first one */
@@ -45,6 +45,9 @@ struct cores_opts {
     void (*write)(void *user, struct buf *text);
     void *user; /* argument of ahead(), show() and write() */
 };
+
+/* Whether one thread is to do all: it is asked for, or -- `threads` is 0 -- there is one processor. */
+bool cores_is_one(unsigned threads);
 
 struct cores;
 
