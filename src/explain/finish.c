@@ -1,5 +1,5 @@
-/* layer 3 (explain): end of the capture: P_Keys that differ, incidents that never ended, the order of all.
- */
+/* layer 3 (explain): end of the capture: P_Keys that differ, incidents that never ended, the order of all. */
+#include "bitset.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
@@ -205,12 +205,17 @@ static bool is_merged(struct explainer *x, const struct incident *s)
 /* Which of two taps saw a packet is not known then: nothing is sure of that connection. */
 static void doubt_merged(struct explainer *x)
 {
+    struct bitset merged = {0}; /* connections */
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (is_merged(x, &x->incidents[i]))
+            bitset_add(&merged, x->incidents[i].conn);
     for (uint32_t i = 0; i < x->n; i++) {
-        uint32_t conn = is_merged(x, &x->incidents[i]) ? x->incidents[i].conn : 0;
-        for (uint32_t k = 0; conn && k < x->n; k++)
-            if (x->incidents[k].conn == conn && x->incidents[k].cause != CAUSE_DUPLICATE)
-                incident_add(&x->incidents[k], SAY(MERGED, .n = 0));
+        struct incident *st = &x->incidents[i];
+        if (st->conn && st->cause != CAUSE_DUPLICATE && bitset_has(&merged, st->conn))
+            incident_add(st, SAY(MERGED, .n = 0));
     }
+    bitset_free(&merged);
 }
 
 /* What was not seen may have passed where the capture lacks packets of the connection. */
