@@ -165,7 +165,7 @@ void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes 
 
     if (m->ce_packets && !told && o && !o->marks.early_cnps)
         report_unmarked(x, flow, t);
-    if (m->unmarked_cnps && is_at_receiver(x, flow))
+    if (m->unmarked_cnps && !m->ce_packets && is_at_receiver(x, flow))
         report_baseless(x, flow, t);
     if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
         return;
