@@ -312,7 +312,7 @@ static bool is_wanted(const struct delays *d, const struct delay *one)
            (!d->opts->wanted || d->opts->wanted(d->opts->user, one->conn));
 }
 
-/* Of a refusal that several taps saw, the first one tells. */
+/* Of the refusals of a connection that several taps saw, those of the first one tell. */
 static void select_refusals(struct delays *d)
 {
     struct refusals *r = &d->refusals;
@@ -324,6 +324,7 @@ static void select_refusals(struct delays *d)
         for (unsigned k = 0; k < r->n; k++)
             one->hidden |=
                 conn_number_now(observer_conns(d->observer), r->of[k].conn) == one->conn && r->of[k].tap < one->tap;
+        r->shown += !one->hidden;
     }
 }
 
@@ -453,7 +454,7 @@ void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
     unsigned columns = o->columns ? o->columns : 100, n = o->all || d->n_worst <= SHOWN ? d->n_worst : SHOWN;
     struct buf line = {0};
 
-    if (!d->n || (d->opts->wanted && !n && !d->refusals.n))
+    if (!d->n || (d->opts->wanted && !n && !d->refusals.shown))
         return;
     if (d->opts->wanted)
         buf_puts(&line, "Commands of upper protocols:");

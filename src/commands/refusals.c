@@ -44,7 +44,7 @@ static const struct incident *incident_of(const struct explainer *x, const struc
     return NULL;
 }
 
-/* "NFS/RDMA READ xid 0x3 ... (connection 1, frame 38) was refused memory in frame 41: WRITE of ..." */
+/* "NFS/RDMA READ xid 0x3 ... (connection 1, frame 38) was refused in frame 41: WRITE of ..." */
 static void put_one(struct buf *b, const struct refused *one, const struct incident *i)
 {
     buf_printf(b, "%s (connection %u, frame %llu) was refused in frame %llu", one->text, one->conn,

@@ -19,8 +19,8 @@ struct refused {
 /* Zero-initialise; release with refusals_free(). */
 struct refusals {
     struct refused of[REFUSALS_KEPT];
-    unsigned n;
-    uint64_t all; /* commands with one */
+    unsigned n, shown; /* kept; of them those that are not hidden */
+    uint64_t all;      /* commands with one */
     bool no_memory;
 };
 

@@ -43,9 +43,15 @@ struct ulp_stream {
 
 /* --- Connections ------------------------------------------------------------------------------ */
 
+/* By its ends, of which it may become known only later which one is the initiator; not by where it is in memory, as the
+ * order in which connections end depends on it. */
 static struct ulp_stream **bucket_of(struct ulp *u, const struct iwarp_conn *c)
 {
-    return &u->streams[(uint64_t)(uintptr_t)c * HASH_MULTIPLIER >> 32 & (STREAM_BUCKETS - 1)];
+    uint64_t sum = c->tap;
+
+    for (unsigned i = 0; i < IWARP_SIDES; i++)
+        sum += load_le64(c->addr[i]) + load_le64(c->addr[i] + 8) + c->port[i];
+    return &u->streams[sum * HASH_MULTIPLIER >> 32 & (STREAM_BUCKETS - 1)];
 }
 
 static struct ulp_stream *stream_of(struct ulp *u, const struct iwarp_conn *c)

@@ -139,7 +139,7 @@ void refuse_command(struct command *d, const struct ulp_refusal *r)
 struct command *refuse_invalidation(struct command *d, struct ulp_refusal *r)
 {
     r->op = ULP_OP_INVALIDATE;
-    r->fault = ULP_WRONG_RKEY;
+    r->fault = d->n_segments ? ULP_WRONG_RKEY : ULP_UNKNOWN_RKEY;
     for (uint32_t i = 0; i < d->n_segments; i++) {
         r->offered_rkey = d->segments[i]->rkey;
         if (r->offered_rkey == r->rkey) {

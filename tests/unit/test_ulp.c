@@ -278,6 +278,21 @@ Test(ulp, a_nak_of_an_invalidation_tells_the_key)
     run_free(r);
 }
 
+/* The response to a command that offered none. */
+Test(ulp, a_nak_of_an_invalidation_of_nothing_offered_says_so)
+{
+    struct run *r = run_new("nvme");
+    uint8_t nak[4] = {0x62, 0, 0, 1}, key[4] = {0, 0, 0x12, 0x35}, b[NVME_CQE_LEN] = {[12] = 3};
+    struct pkt *p;
+
+    acked(r, 5, 0x00, 3, 0);
+    put(r, TARGET, OP_SEND_ONLY_INV, 100, key, 4, b, sizeof b);
+    p = put(r, HOST, OP_ACKNOWLEDGE, 100, nak, 4, NULL, 0);
+    cr_expect(says(p, "NVMe Flush cid 0x3 refused, invalidation of R_Key 0x1235: no command offered such memory"), "%s",
+              p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+    run_free(r);
+}
+
 Test(ulp, a_retransmitted_command_is_the_same_one)
 {
     struct run *r = run_new("nvme");
