@@ -32,8 +32,9 @@ static int by_destination(const void *x, const void *y)
 static bool together(const struct share *a, const struct share *b)
 {
     ns_t from = a->first > b->first ? a->first : b->first, to = a->last < b->last ? a->last : b->last;
+    ns_t all = b->last - b->first;
 
-    return (to - from) * 2 >= b->last - b->first;
+    return to - from >= all - all / 2;
 }
 
 /* Jain's index of the senders `s` (`n`, sorted by bytes, most first) to one destination that sent at the same time
