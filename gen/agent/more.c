@@ -55,16 +55,21 @@ static int cmd_dm(struct agent *a, struct request *r)
     uint64_t len = 0;
     uint32_t align = 0;
     struct object *o;
+    int e;
 
     if (!request_u64(r, "len", 1, UINT32_MAX, &len) || !request_u32(r, "align", 0, 31, &align))
         return -EINVAL;
     if (!a->rnic->ops->dm_alloc)
         return -ENOSYS;
-    o = object_new(&a->objects, OBJECT_DM);
+    o = len <= a->limits.max_mem - a->objects.mem ? object_new(&a->objects, OBJECT_DM) : NULL;
     if (!o)
         return -ENOMEM;
+    e = agent_made(a, o, a->rnic->ops->dm_alloc(a->rnic, len, align, &o->impl));
+    if (e < 0)
+        return e;
     o->len = len;
-    return agent_made(a, o, a->rnic->ops->dm_alloc(a->rnic, len, align, &o->impl));
+    a->objects.mem += len;
+    return 0;
 }
 
 static int cmd_dm_write(struct agent *a, struct request *r)

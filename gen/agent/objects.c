@@ -85,10 +85,10 @@ void object_free(struct objects *os, struct object *o)
 {
     if (o->mem)
         o->mem->refs--;
-    if (o->bytes) {
+    if (o->bytes)
         munmap(o->bytes, o->len);
+    if (o->kind == OBJECT_MEM || o->kind == OBJECT_DM)
         os->mem -= o->len;
-    }
     if (o->dmabuf)
         close(o->dmabuf - 1);
     os->count[o->kind]--;

@@ -29,7 +29,7 @@ const char *object_kind_str(enum object_kind k);
 
 /* What a client may have. */
 struct agent_limits {
-    uint64_t max_mem;  /* bytes of memory */
+    uint64_t max_mem;  /* bytes of memory, the device's included */
     uint32_t max_qp;   /* queue pairs */
     uint32_t max_objs; /* objects of all kinds */
 };

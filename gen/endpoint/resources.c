@@ -434,6 +434,8 @@ uint8_t *ep_remote_mem(const struct endpoint *ep, const struct ep_qp *q, uint32_
 
 /* --- Multicast groups ------------------------------------------------------------------------- */
 
+#define GROUPS_MAX 4096 /* most memberships of all queue pairs */
+
 static uint32_t group_find(const struct endpoint *ep, int qp, const uint8_t gid[16])
 {
     uint32_t i;
@@ -453,7 +455,7 @@ int ep_qp_attach(struct endpoint *ep, int qp, const uint8_t gid[16])
         return -EINVAL;
     if (group_find(ep, qp, gid) < ep->n_group)
         return 0;
-    grown = realloc(ep->group, (ep->n_group + 1) * sizeof *grown);
+    grown = ep->n_group < GROUPS_MAX ? realloc(ep->group, (ep->n_group + 1) * sizeof *grown) : NULL;
     if (!grown)
         return -ENOMEM;
     ep->group = grown;

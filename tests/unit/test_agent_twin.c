@@ -210,6 +210,17 @@ Test(twin, memory_of_the_device_is_written_read_and_registered)
     SAYS(0, "1 wait wc cq=cq4", "wr_id=3 status=REM_ACCESS_ERR ");
     SAYS(1, "1 destroy object=mr7", "1 ok\n");
     SAYS(1, "1 destroy object=dm6", "1 ok\n");
+    /* it counts in the client's memory: 1 MiB, of which 8 KiB are taken */
+    for (int i = 0; i < 3; i++)
+        cr_assert(strstr(ask(1, "1 dm len=262144"), "1 ok dm=dm"));
+    SAYS(1, "1 dm len=262144", "1 err ENOMEM");
+    SAYS(1, "1 mem len=262144", "1 err ENOMEM");
+    SAYS(1, "1 destroy object=dm8", "1 ok\n");
+    SAYS(1, "1 dm len=262144", "1 ok dm=dm8\n");
+    for (int i = 6; i < 9; i++) {
+        snprintf(line, sizeof line, "1 destroy object=dm%d", i);
+        SAYS(1, line, "1 ok\n");
+    }
     SAYS(1, "1 dm len=4096", "1 ok dm=dm6\n"); /* goes with the client */
     end();
 }

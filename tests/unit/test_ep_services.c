@@ -183,6 +183,15 @@ Test(ep_services, multicast_reaches_the_members_of_its_group)
         cr_expect_eq(status(p, 1), i ? WC_SUCCESS : 0xff, "only once it has joined");
         cr_assert_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), 0);
     }
+    /* the memberships of an endpoint are bounded */
+    for (int i = 0; i < 4095; i++) {
+        av.dgid[14] = (uint8_t)(i >> 8);
+        av.dgid[15] = (uint8_t)i;
+        av.dgid[13] ^= i == 0 ? 0x40 : 0;
+        cr_assert_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), 0);
+    }
+    av.dgid[13] ^= 0x20;
+    cr_expect_eq(ep_qp_attach(p->ep[1], p->qp[1], av.dgid), -ENOMEM);
     pair_free(p);
 }
 
