@@ -100,7 +100,7 @@ void pfc_refresh(struct fabric *f, struct fab_node *n, ns_t now)
 static ns_t host_storm(struct fabric_port *p, ns_t now)
 {
     uint8_t lossless = switch_at(p->peer)->c.lossless;
-    ns_t next = now + pause_time(PAUSE_QUANTA_MAX, p->rate) / 2;
+    ns_t next = now + pause_time(PAUSE_QUANTA_MAX, p->rate) / 2 + 1;
 
     if (now < p->storm || now > p->calm)
         return now < p->storm ? p->storm : NS_NEVER;
