@@ -198,9 +198,10 @@ void conform_script(const struct conform_test *t, struct buf *b)
     const char *p = t->script.p, *end = p + t->script.len;
 
     while (p < end) {
-        size_t n = strcspn(p, "\n") + 1;
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        size_t n = nl ? (size_t)(nl + 1 - p) : (size_t)(end - p);
         uint64_t from, to;
-        const char *last = is_each(p, n - 1, &from, &to) ? memmem(p, (size_t)(end - p), "\nend\n", 5) : NULL;
+        const char *last = nl && is_each(p, n - 1, &from, &to) ? memmem(p, (size_t)(end - p), "\nend\n", 5) : NULL;
         if (!last) {
             buf_mem(b, p, n);
             p += n;

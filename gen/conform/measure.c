@@ -72,7 +72,8 @@ static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
         s->point = more;
         s->room = room;
     }
-    s->point[s->n++] = (struct point){.t = s->now, .bytes = bytes, .flow = (uint8_t)flow};
+    ns_t before = s->n ? s->point[s->n - 1].t : s->now;
+    s->point[s->n++] = (struct point){.t = s->now > before ? s->now : before, .bytes = bytes, .flow = (uint8_t)flow};
 }
 
 /* A request of the device. */
@@ -155,17 +156,31 @@ static void see(struct seen *s, const struct pkt *p)
 
 /* --- Sums ------------------------------------------------------------------------------------- */
 
+/* Number of the first packet from `t` on: they are in order of time. */
+static uint32_t first_from(const struct seen *s, ns_t t)
+{
+    uint32_t low = 0, high = s->n;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->point[mid].t < t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 /* Payload of the device from `from` on and before `to`, bytes; *packets: how many they are. */
 static uint64_t bytes_between(const struct seen *s, ns_t from, ns_t to, unsigned *packets)
 {
     uint64_t bytes = 0;
 
     *packets = 0;
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->point[i].t >= from && s->point[i].t < to) {
-            bytes += s->point[i].bytes;
-            ++*packets;
-        }
+    for (uint32_t i = first_from(s, from); i < s->n && s->point[i].t < to; i++) {
+        bytes += s->point[i].bytes;
+        ++*packets;
+    }
     return bytes;
 }
 

@@ -33,7 +33,8 @@ static struct metric *find(struct metrics *m, const struct token *name)
 
 bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value)
 {
-    struct metric *x = find(m, name);
+    bool sane = value >= -METRIC_MOST && value <= METRIC_MOST;
+    struct metric *x = sane ? find(m, name) : NULL;
 
     if (!x || x->n == METRIC_SAMPLES)
         return false;

@@ -7,9 +7,10 @@
 #include "buf.h"
 #include "tokens.h"
 
-#define METRICS        128    /* most metrics of a battery */
-#define METRIC_NAME    24     /* bytes of a name, with its NUL */
-#define METRIC_SAMPLES 100000 /* most samples of a metric; what comes later is left out */
+#define METRICS        128                /* most metrics of a battery */
+#define METRIC_NAME    24                 /* bytes of a name, with its NUL */
+#define METRIC_SAMPLES 100000             /* most samples of a metric; what comes later is left out */
+#define METRIC_MOST    (INT64_C(1) << 60) /* most of a sample, either way: sums of four do not overflow */
 #define METRIC_LINK    "link" /* the metric that calibrates: a WRITE of no bytes to its ACK, on an idle queue pair */
 
 enum metric_unit {
@@ -40,8 +41,8 @@ struct metrics {
     unsigned n;
 };
 
-/* Add a sample of the metric `name`. False: it is no name (lower-case letters, digits and _), there are too many
- * metrics or samples, or no memory. */
+/* Add a sample of the metric `name`. False: it is no name (lower-case letters, digits and _), the value is beyond
+ * METRIC_MOST, there are too many metrics or samples, or no memory. */
 bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value);
 /* Add the ratio of the medians of two metrics of *m, if both have samples, as a sample of the metric `name`. */
 void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over);

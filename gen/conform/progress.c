@@ -106,9 +106,26 @@ static enum conform_result result_named(const char *name)
     return (enum conform_result)r;
 }
 
+/* Take the name of the capture, a file in `keep` that is named after the test: any other file is not its own, and none
+ * is to be removed or drawn with it. */
+static void take_capture(const char *path, const char *keep, struct conform_outcome *o)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end, *id = o->test->id;
+    int n;
+
+    while (*id && *name == (*id == '/' ? '-' : *id))
+        id++, name++;
+    end = *name == '-' ? name + 1 + strspn(name + 1, "0123456789") : name;
+    if (*id || strcmp(end, ".pcapng") != 0)
+        return;
+    n = snprintf(o->capture, sizeof o->capture, "%s/%s", keep, slash ? slash + 1 : path);
+    if (n < 0 || (size_t)n >= sizeof o->capture)
+        *o->capture = '\0';
+}
+
 /* The line of a test. False: it is none. */
-static bool take_test(const json_t *row, const struct conform_battery *battery, struct conform_outcome *o,
-                      struct metrics *m, struct identities *ids)
+static bool take_test(const json_t *row, const struct conform_battery *battery, const char *keep,
+                      struct conform_outcome *o, struct metrics *m, struct identities *ids)
 {
     enum conform_result result = result_named(text_of(row, "result"));
     unsigned i = 0;
@@ -127,14 +144,15 @@ static bool take_test(const json_t *row, const struct conform_battery *battery, 
     buf_puts(&o[i].judge, text_of(row, "judge"));
     buf_puts(&o[i].counters, text_of(row, "counters"));
     buf_puts(&o[i].known, text_of(row, "known"));
-    snprintf(o[i].capture, sizeof o[i].capture, "%s", text_of(row, "capture"));
+    take_capture(text_of(row, "capture"), keep, &o[i]);
     take_metrics(row, m);
     take_chosen(row, ids);
     return true;
 }
 
-bool progress_take(const char *text, size_t len, const char *first, const struct conform_battery *battery,
-                   struct conform_outcome o[CONFORM_TESTS], struct metrics *m, struct identities *ids, struct buf *err)
+bool progress_take(const char *text, size_t len, const char *first, const char *keep,
+                   const struct conform_battery *battery, struct conform_outcome o[CONFORM_TESTS], struct metrics *m,
+                   struct identities *ids, struct buf *err)
 {
     size_t at = strlen(first);
     unsigned line = 1;
@@ -147,7 +165,7 @@ bool progress_take(const char *text, size_t len, const char *first, const struct
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end ? (size_t)(end - text) - at : len - at;
         json_t *row = json_loadb(text + at, n, 0, NULL);
-        bool good = row && take_test(row, battery, o, m, ids);
+        bool good = row && take_test(row, battery, keep, o, m, ids);
         json_decref(row);
         line++;
         if (!good && end) { /* the last line may be cut off: then its test is run again */

@@ -150,6 +150,10 @@ Test(conform, a_ratio_of_medians)
     cr_expect(measured(&m, "r")->n == 1 && measured(&m, "r")->sample[0] == 1501 &&
               measured(&m, "r")->unit == METRIC_PERMILLE);
     metrics_free(&m);
+    cr_assert(metrics_add(&m, &r, METRIC_NS, METRIC_MOST) && metrics_add(&m, &r, METRIC_NS, -METRIC_MOST));
+    cr_expect(!metrics_add(&m, &r, METRIC_NS, METRIC_MOST + 1) && !metrics_add(&m, &of, METRIC_NS, INT64_MIN));
+    cr_expect(m.n == 1 && m.metric[0].n == 2, "clocks of agents may be as far off as they like");
+    metrics_free(&m);
 }
 
 Test(conform, the_battery_of_the_program_is_good)

@@ -375,22 +375,18 @@ static void put_word(struct buf *b, const char *word)
     buf_char(b, '\'');
 }
 
-/* The command that repeats a test: the options, but for those that say what is written where. */
-static void put_again(struct conformance_job *j, char **arg, int n)
+/* Add an option to the command that repeats a test, but for those that say what is written where. */
+static void put_again(struct conformance_job *j, int key, const char *arg)
 {
-    static const char *const files[] = {"-o", "--out", "--resume", "--expected", "--json", "--junit", "--html"};
+    static const int files[] = {'o', 'q', KEY_RESUME, KEY_EXPECTED, KEY_KEEP, KEY_JSON, KEY_JUNIT, KEY_HTML};
+    char name[OPT_NAME];
 
-    buf_puts(&j->again, "rdmagen conformance");
-    for (int i = 1; i < n; i++) {
-        bool skip = strcmp(arg[i], "-q") == 0 || strcmp(arg[i], "--quiet") == 0;
-        for (size_t k = 0; k < ARRAY_LEN(files) && !skip; k++) {
-            size_t len = strlen(files[k]);
-            skip = strncmp(arg[i], files[k], len) == 0 && (!arg[i][len] || arg[i][len] == '=' || k == 0);
-            i += skip && !arg[i][len]; /* its argument */
-        }
-        if (!skip)
-            put_word(&j->again, arg[i]);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (key == files[i])
+            return;
+    put_word(&j->again, opt_name(defs, key, name));
+    if (arg)
+        put_word(&j->again, arg);
 }
 
 /* The operands: the device, unless it is simulated, and the tests. */
@@ -459,6 +455,7 @@ int cmd_conformance(int argc, char **argv)
     j->run.seed = 1;
     j->peer.patience = PATIENCE;
     memset(j->level, 1, sizeof j->level);
+    buf_puts(&j->again, "rdmagen conformance");
     opt_start(&s, defs, argc, argv);
     while (status < 0 && (key = opt_next(&s, &arg, &operand)) != 0) {
         if (key == 'h') {
@@ -466,6 +463,8 @@ int cmd_conformance(int argc, char **argv)
             status = cli_show(&b);
         } else if (key < 0 || option(j, key, arg) != 0) {
             status = EXIT_BAD;
+        } else {
+            put_again(j, key, arg);
         }
     }
     if (status < 0 && opt_refuse(&s, clashes, mode(j)))
@@ -474,7 +473,6 @@ int cmd_conformance(int argc, char **argv)
         status = cli_error("conformance: the battery, %s", buf_str(&b));
     if (status < 0 && (take_keep(j) || read_expected(j)))
         status = EXIT_BAD;
-    put_again(j, s.argv, operand);
     if (status < 0 && operands(j, s.argv + operand, s.argc - operand))
         status = EXIT_BAD;
     opt_end(&s);

@@ -5,22 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
 /* --- The directory ---------------------------------------------------------------------------- */
-
-static int make(const char *path)
-{
-    return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : cli_error("%s: %s", path, strerror(errno));
-}
 
 static int path_in(const struct conformance_job *j, const char *name, char *path, size_t size)
 {
@@ -37,7 +29,8 @@ static int resume(struct conformance_job *j, const char *path, const char *first
 
     if (e < 0)
         status = cli_error("--resume: %s: %s", path, strerror(-e));
-    else if (!progress_take(buf_str(&text), text.len, first, &j->battery, j->done, &j->metrics, &j->identities, &err))
+    else if (!progress_take(buf_str(&text), text.len, first, j->tests, &j->battery, j->done, &j->metrics,
+                            &j->identities, &err))
         status = cli_error("--resume: %s: %s", path, buf_str(&err));
     last = status ? NULL : memrchr(text.p, '\n', text.len);
     if (last && truncate(path, last + 1 - text.p) < 0) /* what was cut off there is written again */
@@ -56,9 +49,7 @@ int conformance_out_open(struct conformance_job *j)
     j->progress = -1;
     if (!j->out)
         return 0;
-    status = make(j->out);
-    if (!status)
-        status = path_in(j, "progress.ndjson", path, sizeof path);
+    status = path_in(j, "progress.ndjson", path, sizeof path);
     progress_begin(&first, buf_str(&j->who), j->run.seed, j->run.repeat);
     if (!status && j->resume)
         status = resume(j, path, buf_str(&first));

@@ -34,14 +34,14 @@ static int make_directory(struct conformance_job *j)
     if (j->out) {
         if ((size_t)snprintf(j->tests, sizeof j->tests, "%s/tests", j->out) >= sizeof j->tests)
             return cli_error("%s: the name is too long", j->out);
-        if (mkdir(j->out, 0777) < 0 && errno != EEXIST)
+        if (!j->resume && mkdir(j->out, 0777) < 0 && errno != EEXIST)
             return cli_error("%s: %s", j->out, strerror(errno));
         j->run.keep = j->tests;
     }
     if (j->run.keep)
         return mkdir(j->run.keep, 0777) == 0 || errno == EEXIST
                    ? 0
-                   : cli_error("--keep %s: %s", j->run.keep, strerror(errno));
+                   : cli_error("%s%s: %s", j->out ? "" : "--keep ", j->run.keep, strerror(errno));
     snprintf(j->temporary, sizeof j->temporary, "%s/rdmagen-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(j->temporary))
         return cli_error("%s: %s", j->temporary, strerror(errno));
