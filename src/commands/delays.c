@@ -207,10 +207,10 @@ static void on_over(void *user, const struct ulp_command *c)
     if (!one.usual || !c->response || took < 0)
         return;
     memcpy(&one.waited, c->mark, sizeof one.waited);
-    one.cost = lost_of(&one.waited) + repeat_of(c);
+    one.cost = ns_sum(lost_of(&one.waited), repeat_of(c));
     if (one.cost >= DELAY_MIN) {
         d->delayed++;
-        d->lost_ns += one.cost;
+        d->lost_ns = ns_sum(d->lost_ns, one.cost);
         keep(d, &d->lost, &one);
     }
     one.cost = took - (one.usual->n < USUAL_MIN ? 0 : hist_permille(one.usual, 500));

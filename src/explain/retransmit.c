@@ -320,8 +320,8 @@ static void note_long_wait(struct incident *st, ns_t waited, ns_t demanded)
     if (f == st->facts + st->n_facts) /* no room */
         return;
     f->n++;
-    f->time += waited;
-    f->time2 += demanded;
+    f->time = ns_sum(f->time, waited);
+    f->time2 = ns_sum(f->time2, demanded);
     f->time3 = f->time - f->time2;
 }
 
