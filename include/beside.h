@@ -10,6 +10,8 @@
 char *beside_new(const char *path, int *fd);
 /* The file is complete: it replaces `path`. False with errno set; then it is removed. */
 bool beside_done(char *name, const char *path);
+/* Whether `path` exists and is one of these `n` files, by any name: written, it would replace what is read. */
+bool beside_replaces(const char *path, const char *const *files, size_t n);
 /* Remove the file; NULL is allowed. */
 void beside_drop(char *name);
 /* All of it: replace `path` by a file that holds `text`. False with errno set; then `path` is as it was. */

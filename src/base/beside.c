@@ -122,3 +122,13 @@ bool beside_write(const char *path, struct buf *text)
     errno = error;
     return false;
 }
+
+bool beside_replaces(const char *path, const char *const *files, size_t n)
+{
+    struct stat out, in;
+
+    for (size_t i = 0; stat(path, &out) == 0 && i < n; i++)
+        if (stat(files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}

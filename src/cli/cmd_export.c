@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmatrace export`: packets, connections, work requests, findings and incidents as an SQLite
  * database, as a trace for Perfetto, or as the data of figures, in one reading of the files. */
+#include "beside.h"
 #include "dissect/pkt.h"
 #include "src/analyses/analyses.h"
 #include "src/cli/capture_cmd.h"
@@ -197,6 +198,10 @@ static int open_files(struct job *job)
 
     if (!job->path && !job->trace && !job->dir)
         return cli_error("export: --sqlite FILE, --perfetto FILE or --csv DIR is needed: where to write");
+    if (job->path && beside_replaces(job->path, t->files, t->n_files))
+        return cli_error("export: --sqlite %s is one of the captures", job->path);
+    if (job->trace && beside_replaces(job->trace, t->files, t->n_files))
+        return cli_error("export: --perfetto %s is one of the captures", job->trace);
     if (job->interval && !job->trace && !job->dir)
         return cli_error("export: --interval is for --perfetto and --csv");
     if (!job->interval)

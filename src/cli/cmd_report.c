@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL };
 
@@ -267,17 +266,6 @@ static int instead(struct trace *t)
     return status;
 }
 
-/* Whether the page would replace one of the captures. */
-static bool is_input(const struct trace *t, const char *path)
-{
-    struct stat out, in;
-
-    for (size_t i = 0; stat(path, &out) == 0 && i < t->n_files; i++)
-        if (stat(t->files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return true;
-    return false;
-}
-
 /* Read the capture of --baseline. */
 static int read_baseline(struct job *job)
 {
@@ -298,7 +286,7 @@ static int start(struct trace *t)
     if (t->iface)
         return cli_error("report: the packets are read twice; save them first: rdmatrace decode -i %s -w FILE",
                          t->iface);
-    if (is_input(t, job->path))
+    if (beside_replaces(job->path, t->files, t->n_files))
         return cli_error("report: -o %s is one of the captures", job->path);
     if (!found_readable_twice("report", t->files, t->n_files))
         return EXIT_BAD;

@@ -382,6 +382,8 @@ static int start(struct trace *t)
                                  .work = {job, on_work_packet, NULL},
                                  .user = job};
 
+    if (job->write && beside_replaces(job->write, t->files, t->n_files))
+        return cli_error("top: -w %s is one of the captures", job->write);
     job->meter = meter_new(t->observer, &o);
     job->rates = rates_new();
     if (!job->meter || !job->rates)

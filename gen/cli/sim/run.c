@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmagen sim`: running traffic, and scenario files. */
+#include "beside.h"
 #include "gen/cli/sim/sim_cli.h"
 #include "gen/cli/specs.h"
 #include "gen/live/live.h"
@@ -245,10 +246,15 @@ int sim_scenario(struct sim_job *job)
             "sim: %s: %s (`rdmagen sim --help` lists the kinds of traffic; all else is the file of a scenario)",
             job->scenario, strerror(-status));
     }
-    if (!has_statement(buf_str(&text))) {
+    if (!has_statement(buf_str(&text)))
+        status = cli_error("sim: %s: the scenario does nothing", job->scenario);
+    for (unsigned i = 0; status == 0 && i < job->n_files; i++)
+        if (beside_replaces(job->files[i].path, (const char *const[]){job->scenario}, 1))
+            status = cli_error("sim: -w %s is the scenario", job->files[i].path);
+    if (status != 0) {
         event_list_free(job->sim.events);
         buf_free(&text);
-        return cli_error("sim: %s: the scenario does nothing", job->scenario);
+        return status;
     }
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         job->sim.ep[h].faults = job->faults[h];
