@@ -459,7 +459,7 @@ void timeline_finish(struct timeline *t, uint32_t flow)
 {
     struct req_dir *h = observer_req_dir(t->observer, flow);
     struct direction *d = t->dirs[flow];
-    ns_t end = last_packet(t, flow), from, to;
+    ns_t end = last_packet(t, flow), seen = d->spans.at, from, to;
 
     closed(t, flow, &from, &to);
     if (from > end)
@@ -469,8 +469,13 @@ void timeline_finish(struct timeline *t, uint32_t flow)
     else
         spans_add(&d->spans, end, TIME_IDLE, NO_EPISODE);
     spans_add(&d->spans, to, TIME_CM, NO_EPISODE);
-    if (from) /* responses after the DREQ are dropped and cost nothing */
-        spans_change(&d->spans, from, d->spans.at, ALL_STATES, TIME_CM, NO_EPISODE);
+    if (!from)
+        return;
+    /* Responses after the DREQ are dropped and cost nothing; but a retransmission shows that its requester, whom the
+     * DREQ did not reach, waited for the ACK timer. */
+    if (seen > from)
+        spans_change(&d->spans, from, seen, ALL_STATES & ~(1u << TIME_ACK_TIMEOUT), TIME_CM, NO_EPISODE);
+    spans_change(&d->spans, seen > from ? seen : from, d->spans.at, ALL_STATES, TIME_CM, NO_EPISODE);
 }
 
 /* --- Used again ------------------------------------------------------------------------------- */
