@@ -91,10 +91,11 @@ static void iface_resolution(struct cap_iface *i, uint8_t r)
 /* Nanoseconds since the epoch, within the limits of frame.ts. */
 static ns_t iface_time(const struct cap_iface *i, uint64_t ts)
 {
+    uint64_t most = (uint64_t)FRAME_TS_MAX / (i->ts_mul == 1 ? 1 : 1000);
+    bool plain = !i->ts_shift && i->ts_div == 1 && !i->tsoffset && i->ts_mul <= 1000;
     __int128 ns;
 
-    if (LIKELY(!i->ts_shift && i->ts_div == 1 && !i->tsoffset && ts <= (uint64_t)FRAME_TS_MAX / 1000 &&
-               i->ts_mul <= 1000))
+    if (LIKELY(plain && ts <= most))
         return (ns_t)(ts * i->ts_mul);
     unsigned __int128 u = (unsigned __int128)ts * i->ts_mul;
     ns = (__int128)(i->ts_shift ? u >> i->ts_shift : u / i->ts_div);
