@@ -6,6 +6,7 @@
 #define ECN_CE   3
 #define BTH_LEN  12
 #define ICRC_LEN 4
+#define CNP_LEN  16 /* zeros behind the BTH of a CNP */
 
 void frame_decode(struct pkt *p, struct frame *f, const uint8_t *data, uint32_t len, uint16_t linktype)
 {
@@ -235,24 +236,34 @@ static bool carries_payload(const struct opinfo *op)
     return op->flags & (OPF_SEND | OPF_WRITE | OPF_READ_RESP);
 }
 
-bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype, uint8_t op5, int syndrome)
+/* Give a BTH what a CNP's has: BECN, and nothing of a packet that is part of a message. */
+static void clear_for_cnp(uint8_t *bth)
 {
-    uint32_t payload, pad, head, size, crc;
+    bth[1] = 0;
+    bth[4] |= 0x40;
+    memset(bth + 8, 0, 4);
+}
+
+bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype, uint8_t opcode, int syndrome)
+{
+    uint32_t payload, pad, head, size, crc, zeros = opcode == OPCODE_CNP ? CNP_LEN : 0;
     struct frame f;
     struct pkt p = {0}; /* headers that it does not have are zero */
 
     frame_decode(&p, &f, data, *len, linktype);
     if (!(p.have & H_BTH) || (p.flags & (PKT_MALFORMED | PKT_TUNNEL)) || p.icrc_off + ICRC_LEN > *len)
         return false;
+    if (zeros && p.encap != ENCAP_ROCEV2)
+        return false;
     payload = p.payload_len;
     crc = p.encap == ENCAP_IB ? *len - p.icrc_off : ICRC_LEN; /* with the VCRC, if there is one */
-    p.bth.opcode = (uint8_t)((p.bth.opcode & 0xe0) | (op5 & 31));
+    p.bth.opcode = zeros ? OPCODE_CNP : (uint8_t)((p.bth.opcode & 0xe0) | (opcode & 31));
     if (!carries_payload(p.op) || !carries_payload(&opcode_table[p.bth.opcode]))
         payload = 0;
     p.op = &opcode_table[p.bth.opcode];
     pad = -payload & 3;
     head = p.bth_off + BTH_LEN + p.op->ext_len;
-    size = head + payload + pad + crc;
+    size = head + payload + pad + zeros + crc;
     if (!p.op->name || size > cap)
         return false;
     if (syndrome >= 0)
@@ -260,8 +271,10 @@ bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype,
     memmove(data + head, data + p.payload_off, payload);
     data[p.bth_off] = p.bth.opcode;
     data[p.bth_off + 1] = (uint8_t)((data[p.bth_off + 1] & 0xcf) | pad << 4);
+    if (zeros)
+        clear_for_cnp(data + p.bth_off);
     build_ext(data + p.bth_off + BTH_LEN, &p);
-    memset(data + head + payload, 0, pad + crc);
+    memset(data + head + payload, 0, pad + zeros + crc);
     grow_lengths(data, &p, (int32_t)(size - crc) - (int32_t)p.icrc_off);
     *len = size;
     frame_fix(data, size, linktype);

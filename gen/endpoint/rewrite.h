@@ -36,11 +36,12 @@ void frame_fix_l4(uint8_t *data, uint32_t len);
 /* Recalculate the IPv4 checksum, ICRC and VCRC. */
 void frame_fix(uint8_t *data, uint32_t len, uint16_t linktype);
 
-/* Make a RoCE or InfiniBand packet one of another opcode, `op5` the lower five bits: extended headers that both have
- * stay, others are zero; `syndrome`: of the AETH if it has one, negative: that of before; the payload stays if both
- * opcodes have one. Lengths and checksums are set right. *len: bytes of the frame, afterwards at most `cap`. False: the
- * frame is no such packet, or in a tunnel, its service has no such opcode, or `cap` is too small. */
-bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype, uint8_t op5, int syndrome);
+/* Make a RoCE or InfiniBand packet one of another opcode of its service, `opcode` the lower five bits: extended headers
+ * that both have stay, others are zero; `syndrome`: of the AETH if it has one, negative: that of before; the payload
+ * stays if both opcodes have one. With OPCODE_CNP a packet of RoCEv2 becomes a CNP to its queue pair, of PSN 0, with
+ * BECN. Lengths and checksums are set right. *len: bytes of the frame, afterwards at most `cap`. False: the frame is no
+ * such packet, or in a tunnel, its service has no such opcode, or `cap` is too small. */
+bool frame_retype(uint8_t *data, uint32_t *len, uint32_t cap, uint16_t linktype, uint8_t opcode, int syndrome);
 
 /* Which bytes to damage. */
 enum frame_damage {

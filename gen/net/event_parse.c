@@ -18,6 +18,7 @@ const struct event_form event_forms[] = {{"ACK", OP_ACKNOWLEDGE, SYNDROME_ACK(AE
                                          {"READ_RESP_LAST", OP_READ_RESP_LAST, -1},
                                          {"READ_RESP_ONLY", OP_READ_RESP_ONLY, -1},
                                          {"ATOMIC_ACK", OP_ATOMIC_ACKNOWLEDGE, -1},
+                                         {"CNP", OPCODE_CNP, -1},
                                          {NULL, 0, -1}};
 
 /* Numbers up to `max`. */
@@ -102,7 +103,7 @@ static bool parse_form(struct action *a, const struct token *v, struct text_erro
             return true;
     return text_fail(e, v,
                      "as: expected ACK, NAK_SEQ, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL, RNR, READ_RESP_FIRST, "
-                     "READ_RESP_MIDDLE, READ_RESP_LAST, READ_RESP_ONLY or ATOMIC_ACK, found '%.*s'",
+                     "READ_RESP_MIDDLE, READ_RESP_LAST, READ_RESP_ONLY, ATOMIC_ACK or CNP, found '%.*s'",
                      (int)v->len, v->p);
 }
 

@@ -22,7 +22,7 @@ struct action {
 /* What a packet can be sent as; the last row has no name. */
 struct event_form {
     const char *name;
-    uint8_t opcode;   /* lower five bits */
+    uint8_t opcode;   /* lower five bits, or OPCODE_CNP */
     int16_t syndrome; /* of the AETH; -1: as it was */
 };
 extern const struct event_form event_forms[];

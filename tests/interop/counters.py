@@ -10,7 +10,7 @@ from lab import Failure
 
 RDMATRACE = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "rdmatrace"))
 FIELDS = ("frame.interface_id", "eth.src", "eth.dst", "infiniband.bth.opcode", "infiniband.aeth.syndrome", "rdma.retransmission")
-RESPONSES, ACK, SEQUENCE_NAK = range(0x0d, 0x13), 0x11, 0x60
+RESPONSES, ACK, SEQUENCE_NAK, CNP = range(0x0d, 0x13), 0x11, 0x60, 0x81
 LATE = 16  # frames that were under way when one side ended: they wait in a socket that closes, or find no queue pair any more
 ZERO = ("retry_exceeded_err", "retry_rnr_exceeded_err", "send_err", "link_downed", "out_of_seq_request", "rcvd_seq_err", "send_rnr_err", "rcvd_rnr_err")
 # With a peer that has died: the guest goes on, and at last finds no way to it any more, which it does not count.
@@ -45,7 +45,7 @@ class Seen:
         again = again and opcode not in RESPONSES
         if out:
             self.sent, self.seq_out, self.rnr_out, self.again_out = self.sent + 1, self.seq_out + seq, self.rnr_out + rnr, self.again_out + again
-        else:
+        elif opcode != CNP:  # soft-RoCE drops them before it counts
             self.received, self.seq_in, self.rnr_in, self.again_in = self.received + 1, self.seq_in + seq, self.rnr_in + rnr, self.again_in + again
 
     def allowed(self):

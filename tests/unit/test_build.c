@@ -236,6 +236,31 @@ Test(build, a_frame_becomes_one_of_another_opcode_in_every_encapsulation)
         }
 }
 
+Test(build, a_response_becomes_a_cnp_where_there_are_cnps)
+{
+    static const struct {
+        enum encap encap;
+        bool v6, able;
+    } t[] = {
+        {ENCAP_ROCEV2, false, true}, {ENCAP_ROCEV2, true, true}, {ENCAP_ROCEV1, true, false}, {ENCAP_IB, true, false}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(t); i++) {
+        struct link_addr own = addr(t[i].encap, t[i].v6);
+        struct av av = to(&own);
+        uint8_t buf[EP_FRAME_MAX];
+        struct frame f;
+        struct pkt p;
+        build(&p, &f, buf, &own, &av, 7, NULL);
+        cr_assert_eq(frame_retype(buf, &f.len, sizeof buf, f.linktype, OPCODE_CNP, -1), t[i].able, "row %u", i);
+        f.caplen = f.len;
+        pkt_decode(&p, &f, &verify);
+        cr_assert_eq(p.flags & (PKT_MALFORMED | PKT_CUT), 0, "row %u: %s", i, p.why);
+        cr_assert_eq(p.icrc, CRC_GOOD);
+        cr_assert(!t[i].able || (p.bth.opcode == OPCODE_CNP && p.bth.dqpn == 0x123456 && p.bth.psn == 0 && p.bth.becn));
+        cr_assert(!t[i].able || (!p.bth.ackreq && !p.bth.migreq && p.icrc_off == p.bth_off + 12 + 16));
+    }
+}
+
 Test(build, what_is_no_whole_packet_becomes_no_other_one)
 {
     struct link_addr own = addr(ENCAP_ROCEV2, false);
