@@ -132,7 +132,7 @@ static struct incident *incident_of_missing(struct explainer *x, const struct ev
         st = incident_at(x, t->hypotheses.reorder);
     if (!st || (m->cause == CAUSE_REORDER && st->psn != m->psn))
         st = m->cause == CAUSE_REORDER ? loss_before(x, t, e->flow, m->psn) : NULL;
-    *known = st && st->cause == CAUSE_PACKET_LOSS;
+    *known = st && (st->cause == CAUSE_PACKET_LOSS || st->facts[0].sentence == SENTENCE_DAMAGED_COPIES);
     return st ? st : incident_new(x, m->cause, e->flow, e->p);
 }
 
@@ -180,6 +180,8 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     if (!st)
         return NULL;
     if (known) {
+        if (m.bad)
+            incident_add(st, SAY(CAME, .again = again));
         incident_frame(st, ROLE_RETRANSMISSION, again);
         return st;
     }

@@ -230,6 +230,35 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
     return true;
 }
 
+/* Go-back-N, and the tap saw copies of the first packet, but all of them damaged: one incident. */
+static struct incident *report_damaged_again(struct explainer *x, const struct event *e, struct flow_notes *t,
+                                             uint32_t gap)
+{
+    uint32_t first = damaged_frame(t, gap), nak = e->h->seq.have && e->h->seq.psn == gap ? e->h->seq.frame : 0;
+    struct incident *st = damaged_incident(x, t, first, e->p), *other;
+    bool once_more = false;
+
+    if (!st)
+        return NULL;
+    if (!st->has_psn) {
+        incident_concerns(st, gap, 0, true);
+        incident_frame(st, ROLE_NAK, nak);
+        incident_is(st, SAY(DAMAGED_COPIES, .psn = gap, .lost = first, .nak = nak, .again = frame_u32(e->p)));
+    }
+    for (unsigned i = 0; i < NOTED_BAD; i++) {
+        uint32_t frame = t->requests.bad[i].psn == gap ? t->requests.bad[i].frame : 0;
+        other = frame && frame != first ? damaged_incident(x, t, frame, e->p) : NULL;
+        if (!other || other == st || other->moot)
+            continue;
+        other->moot = once_more = true;
+        incident_add(st, SAY(DAMAGED_ONCE_MORE, .lost = frame));
+        incident_frame(st, ROLE_LOST, frame);
+    }
+    if (!once_more)
+        incident_add(st, SAY(LOST_ONCE_MORE, .instead = frame_u32(e->p)));
+    return st;
+}
+
 /* Go-back-N, but the retransmission of the missing packet was lost before the tap: the first packet seen has a later
  * PSN.
  *
@@ -244,6 +273,8 @@ static struct incident *report_lost_again(struct explainer *x, const struct even
 
     if (psn_diff(e->p->bth.psn, gap) <= 0 || !req_dir_was_hole(e->h, gap, &hole))
         return NULL;
+    if (damaged_frame(t, gap))
+        return report_damaged_again(x, e, t, gap);
     if (!st || !st->has_psn || st->psn != gap || st->cause != CAUSE_PACKET_LOSS) {
         st = incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p);
         if (!st)
