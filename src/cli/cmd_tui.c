@@ -217,9 +217,7 @@ static void read_bindings(struct job *job)
 /* Whether there is a terminal that shows screens. False after a message. */
 static bool has_terminal(const struct job *job)
 {
-    const char *name = getenv("TERM");
-
-    if (job->o.script || (isatty(STDOUT_FILENO) && name && *name && strcmp(name, "dumb") != 0))
+    if (job->o.script || term_is_there())
         return true;
     cli_error("tui: no terminal that shows screens; `rdmatrace decode` and `rdmatrace all` print the same as text");
     return false;

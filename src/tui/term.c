@@ -16,6 +16,7 @@
 #define NCURSES_NOMACROS
 #define NCURSES_WIDECHAR 1
 #include <ncurses.h>
+#include <termcap.h>
 
 static struct {
     bool on, color, ascii, none;
@@ -120,6 +121,13 @@ static bool open_files(void)
     term.in = term.none || !isatty(STDIN_FILENO) ? fopen(path, "re") : stdin;
     term.out = term.none ? fopen(path, "we") : stdout;
     return term.in && term.out;
+}
+
+bool term_is_there(void)
+{
+    const char *name = getenv("TERM");
+
+    return name && *name && strcmp(name, "dumb") != 0 && isatty(STDOUT_FILENO) && tgetent(NULL, name) == 1;
 }
 
 bool term_start(const struct term_opts *o)

@@ -35,6 +35,8 @@ struct term_opts {
 
 /* Take over the terminal. False after a message: it cannot show a screen. */
 bool term_start(const struct term_opts *o);
+/* Whether standard output is a terminal that shows screens: $TERM is known, and not "dumb". */
+bool term_is_there(void);
 /* Give it back as it was; may be called twice, and without term_start(). */
 void term_end(void);
 /* The signal that ended the program: SIGINT, SIGTERM, SIGHUP; 0: none did. */
