@@ -103,7 +103,7 @@ void ibv_unblock(int fd);
 /* Post an ATOMIC WRITE or a FLUSH. -EOPNOTSUPP: the queue pair was not created for it. */
 int ibv_later_post(struct ibv_qp *qp, const struct rnic_send *s);
 
-/* The functions of the table, by file: ibv_queues.c, ibv_posts.c, ibv_more.c, ibv_cm.c. */
+/* The functions of the table, by file: ibv_queues.c, ibv_posts.c, ibv_rare.c, ibv_cm.c. */
 int ibv_be_null_mr(struct rnic *r, struct rnic_mr *mr, void **handle);
 int ibv_be_dmabuf_mr(struct rnic *r, struct rnic_mr *mr, int fd, uint64_t off, void **handle);
 int ibv_be_advise(struct rnic *r, void *pd, uint32_t advice, bool flush, const struct sge *piece);
