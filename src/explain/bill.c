@@ -306,6 +306,20 @@ static struct fact fact_of(const struct explainer *x, const struct episode *e, c
                          .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 }
 
+/* The frames of an episode become those of the incident. */
+static void take_frames(struct incident *s, const struct episode *e)
+{
+    bool late = e->why >= TROUBLE_SLOW; /* nothing was lost */
+
+    s->n_frames = 0;
+    incident_frame(s, late ? ROLE_EVIDENCE : ROLE_LOST, e->sent);
+    incident_frame(s, ROLE_INSTEAD, e->instead);
+    incident_frame(s, late ? ROLE_EVIDENCE : ROLE_NAK, e->nak);
+    incident_frame(s, ROLE_RETRANSMISSION, e->back);
+    incident_frame(s, ROLE_ANSWER, e->answer);
+    s->own = s->n_frames;
+}
+
 /* A new incident for this episode alone. */
 static uint32_t new_incident(const struct billing *w, const struct episode *e)
 {
@@ -326,12 +340,7 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
     incident_is(s, &f);
     if (is_failure(e) && !explain_knows_answers(w->x, e->flow))
         s->certainty = POSSIBLE; /* responses may have come that are taken for those of another queue pair */
-    incident_frame(s, ROLE_LOST, e->sent);
-    incident_frame(s, ROLE_INSTEAD, e->instead);
-    incident_frame(s, e->why >= TROUBLE_SLOW ? ROLE_EVIDENCE : ROLE_NAK, e->nak);
-    incident_frame(s, ROLE_RETRANSMISSION, e->back);
-    incident_frame(s, ROLE_ANSWER, e->answer);
-    s->own = s->n_frames;
+    take_frames(s, e);
     s->of_time = true;
     s->silence = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD ? e->wait : 0;
     note_cause(w, number);
@@ -383,8 +392,8 @@ static uint32_t incident_of(const struct billing *w, const struct episode *e)
 
 /* --- What it costs ---------------------------------------------------------------------------- */
 
-/* Add the episode to an incident that gathers: the longest wait, and their number. Part of a slow response may be on
- * another bill: it took as long all the same. */
+/* Add the episode to an incident that gathers: the longest wait, whose frames are shown, and their number. Part of a
+ * slow response may be on another bill: it took as long all the same. */
 static void gather(struct incident *s, const struct episode *e)
 {
     struct fact *f = &s->facts[0];
@@ -394,6 +403,8 @@ static void gather(struct incident *s, const struct episode *e)
     if (took > f->time || !f->time) {
         f->time = took;
         f->answer = e->answer;
+        if (e->why == TROUBLE_SLOW && s->n_frames == s->own)
+            take_frames(s, e);
     }
 }
 
