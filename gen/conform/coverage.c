@@ -116,50 +116,49 @@ struct conform_share conform_share(const struct conform_score *s, unsigned level
     return c;
 }
 
-/* The group of outcome `i`, if it is the first one of its group. */
-static bool begins_group(const struct conform_score *s, unsigned i, struct token *group)
+/* A group of tests, and what came out of those that must pass, and of all. */
+struct group {
+    struct token id;
+    struct conform_share must, all;
+};
+
+/* The group of outcome `i`; false if an earlier one is of it, too. */
+static bool begins_group(const struct conform_score *s, unsigned i, struct group *g)
 {
-    *group = (struct token){.p = s->o[i].test->id, .len = (uint32_t)strcspn(s->o[i].test->id, "/")};
+    g->id = (struct token){.p = s->o[i].test->id, .len = (uint32_t)strcspn(s->o[i].test->id, "/")};
     for (unsigned k = 0; k < i; k++)
-        if (is_of(s->o[k].test, CONFORM_LEVELS, group))
+        if (is_of(s->o[k].test, CONFORM_LEVELS, &g->id))
             return false;
+    g->must = conform_share(s, CONFORM_MUST, &g->id);
+    g->all = conform_share(s, CONFORM_LEVELS, &g->id);
     return true;
 }
 
 void conform_print_groups(const struct conform_score *s, struct buf *b)
 {
-    struct token group;
+    struct group g;
 
     buf_puts(b, "\ngroup   must passed  should missed  failed  coverage\n");
-    for (unsigned i = 0; i < s->n; i++) {
-        struct conform_share must, all;
-        if (!begins_group(s, i, &group))
-            continue;
-        must = conform_share(s, CONFORM_MUST, &group);
-        all = conform_share(s, CONFORM_LEVELS, &group);
-        buf_printf(b, "%-6.*s  %3u of %3u  %13u  %6u  %3u of %3u tests\n", (int)group.len, group.p, must.pass,
-                   must.applicable, all.weak, all.fail, all.applicable, all.all);
-    }
+    for (unsigned i = 0; i < s->n; i++)
+        if (begins_group(s, i, &g))
+            buf_printf(b, "%-6.*s  %3u of %3u  %13u  %6u  %3u of %3u tests\n", (int)g.id.len, g.id.p, g.must.pass,
+                       g.must.applicable, g.all.weak, g.all.fail, g.all.applicable, g.all.all);
 }
 
 void conform_print_groups_json(const struct conform_score *s, struct buf *b)
 {
-    struct token group;
-    bool any = false;
+    const char *sep = "";
+    struct group g;
 
     buf_puts(b, ",\"groups\":[");
-    for (unsigned i = 0; i < s->n; i++) {
-        struct conform_share must, all;
-        if (!begins_group(s, i, &group))
-            continue;
-        must = conform_share(s, CONFORM_MUST, &group);
-        all = conform_share(s, CONFORM_LEVELS, &group);
-        buf_printf(b,
-                   "%s\n{\"id\":\"%.*s\",\"must_passed\":%u,\"must_applicable\":%u,\"should_missed\":%u,\"failed\":%u,"
-                   "\"applicable\":%u,\"all\":%u}",
-                   any ? "," : "", (int)group.len, group.p, must.pass, must.applicable, all.weak, all.fail,
-                   all.applicable, all.all);
-        any = true;
-    }
+    for (unsigned i = 0; i < s->n; i++)
+        if (begins_group(s, i, &g)) {
+            buf_printf(b,
+                       "%s\n{\"id\":\"%.*s\",\"must_passed\":%u,\"must_applicable\":%u,\"should_missed\":%u,"
+                       "\"failed\":%u,\"applicable\":%u,\"all\":%u}",
+                       sep, (int)g.id.len, g.id.p, g.must.pass, g.must.applicable, g.all.weak, g.all.fail,
+                       g.all.applicable, g.all.all);
+            sep = ",";
+        }
     buf_char(b, ']');
 }

@@ -459,43 +459,13 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
-/* Whether a column of `-T fields` shows a field of header `h`. */
-static bool columns_name(const struct print_opts *o, const struct hdr *h)
-{
-    for (unsigned i = 0; i < o->n_columns; i++)
-        for (unsigned k = 0; k < o->columns[i].n_refs; k++)
-            if (o->columns[i].refs[k].hdr == h)
-                return true;
-    return false;
-}
-
-/* Whether a column shows a field of an upper protocol. */
-static bool columns_upper(const struct print_opts *o)
-{
-    for (unsigned i = 0; i < o->n_columns; i++)
-        for (unsigned k = 0; k < o->columns[i].n_refs; k++)
-            if (o->columns[i].refs[k].hdr->upper)
-                return true;
-    return false;
-}
-
-/* Whether a column shows a field of header `h`, or is the Info column. */
-static bool columns_show(const struct print_opts *o, const struct hdr *h)
-{
-    for (unsigned i = 0; i < o->n_columns; i++)
-        if (strcmp(o->columns[i].name, "_ws.col.Info") == 0)
-            return true;
-    return columns_name(o, h);
-}
-
 /* Whether the number of a conversation is printed, or the filter reads it. */
 static bool needs_streams(const struct run *r)
 {
     const struct print_opts *o = &r->job->print;
 
-    for (unsigned i = 0; i < o->n_columns; i++)
-        if (strcmp(o->columns[i].name, "udp.stream") == 0 || strcmp(o->columns[i].name, "tcp.stream") == 0)
-            return true;
+    if (print_names_column(o, "udp.stream") || print_names_column(o, "tcp.stream"))
+        return true;
     return r->filter && filter_needs(r->filter) & FILTER_NEEDS_STREAM;
 }
 
@@ -512,7 +482,8 @@ static bool needs_context(const struct run *r)
         return true;
     if (job->quiet || r->silent)
         return false;
-    return job->print.format != PRINT_FIELDS || columns_show(&job->print, &rdma_hdr) || columns_upper(&job->print);
+    return job->print.format != PRINT_FIELDS || print_shows_header_or_info(&job->print, &rdma_hdr) ||
+           print_shows_upper(&job->print);
 }
 
 /* Read the files a first time if anything that is printed depends on it. Returns an exit status. */
@@ -528,7 +499,7 @@ static int find_marks(struct run *r)
                                  .incidents = true};
 
     r->marked = (r->filter && filter_needs(r->filter) & FILTER_NEEDS_MARKS) ||
-                (!job->quiet && columns_name(&job->print, &rdma_mark_hdr));
+                (!job->quiet && print_shows_header(&job->print, &rdma_mark_hdr));
     if (!r->marked)
         return EXIT_OK;
     return job->ifaces.n ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
@@ -571,7 +542,7 @@ static bool needs_crc(const struct run *r)
         return true;
     if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN))
         return true;
-    return columns_show(&job->print, &icrc_hdr) || columns_show(&job->print, &vcrc_hdr);
+    return print_shows_header_or_info(&job->print, &icrc_hdr) || print_shows_header_or_info(&job->print, &vcrc_hdr);
 }
 
 /* Prepare --anonymize. Returns an exit status. */

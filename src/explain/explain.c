@@ -590,7 +590,7 @@ void explain_free(struct explainer *x)
     for (unsigned i = 0; i < x->n_datagrams; i++)
         free(x->datagrams[i]);
     taps_free(x->taps);
-    fresh_free(x);
+    kept_free(x);
     incident_chains_free(&x->events);
     free(x->incidents);
     congestion_free(x->congestion);

@@ -166,13 +166,14 @@ struct incident_chains {
 #define BEHIND_COMPARED 64 /* packets from the oldest one without a response on that two taps compare */
 
 #define FRESH_SLOTS 256 /* lists of incidents, by destination queue pair */
+#define KEPT        (BEHIND_LOOK + BEHIND_COMPARED)
 #define KEPT_MOST   512 /* incidents for which that is kept */
 
 /* What a tap saw of the requests from BEHIND_LOOK before an incident on, until a tap whose clock is behind gets there.
  */
 struct kept_copies {
-    struct sent sent[BEHIND_LOOK + BEHIND_COMPARED];
-    struct noted_response responses[BEHIND_LOOK + BEHIND_COMPARED];
+    struct sent sent[KEPT];
+    struct noted_response responses[KEPT];
 };
 
 struct explainer {
@@ -340,21 +341,26 @@ static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
 {
     return &x->fresh[qpn % FRESH_SLOTS];
 }
-/* Requests of a flow went on: compare its incidents with other taps (cross_check.c) before what these saw is replaced.
+/* Requests of a flow went on: compare its incidents with other taps (compare/cross_check.c) before what these saw is
+ * replaced.
  */
 void explain_fresh(struct explainer *x, uint32_t flow);
-/* Release what is kept for that. */
-void fresh_free(struct explainer *x);
+/* What a tap saw about an incident (compare/kept.c): keep it, if there is room; release it; put it in the place of what
+ * the tap saw since, for a comparison (`in`), and back. kept_free() releases all of it. */
+void kept_take(struct explainer *x, struct incident *st, struct req_dir *h);
+void kept_drop(struct explainer *x, struct incident *st);
+void kept_swap(struct explainer *x, const struct incident *st, bool in);
+void kept_free(struct explainer *x);
 /* The same of all other incidents, at the end of the capture. */
 void explain_taps(struct explainer *x);
 /* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
  * same PSNs. */
 bool explain_knows_answers(const struct explainer *x, uint32_t flow);
-/* Three or more taps (between.c): name the two between which the packet of a proved incident was lost. */
+/* Three or more taps (compare/between.c): name the two between which the packet of a proved incident was lost. */
 void explain_between(struct explainer *x, struct incident *st);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
-/* Join the incidents of several taps about one event (merge_taps.c), when all are complete. */
+/* Join the incidents of several taps about one event (compare/merge_taps.c), when all are complete. */
 void explain_once(struct explainer *x);
 /* Index the events for explain_also(), when the incidents are sorted. */
 void explain_events(struct explainer *x);
@@ -370,8 +376,8 @@ void explain_early_put(const struct explainer *x, struct buf *b);
 /* Append what is open about connections without any packet, or without any response (unused_conns.c): sentences
  * separated by `sep`; nothing if there are none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
-/* Taps on one path (merge_taps.c): a packet of no connection; and requests that failed and reached only one of two
- * taps. */
+/* Taps on one path (compare/merge_taps.c): a packet of no connection; and requests that failed and reached only one of
+ * two taps. */
 void explain_at_taps(struct explainer *x, const struct pkt *p);
 /* True if only this tap saw the request of an incident, though other packets passed both taps. */
 bool explain_is_unreached(struct explainer *x, const struct incident *st);
@@ -447,18 +453,19 @@ void explain_hushes(struct explainer *x);
 /* Packets that are neither request nor response (other.c). */
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
-/* merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be compared.
- * 0, which is no time, stays 0. */
+/* compare/merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
+ * compared. 0, which is no time, stays 0. */
 ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts);
-/* merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared. */
+/* compare/merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared.
+ */
 bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);
-/* merge_taps.c: convert the times of all incidents to the clock of the first tap. */
+/* compare/merge_taps.c: convert the times of all incidents to the clock of the first tap. */
 void explain_set_clocks(struct explainer *x);
 /* Append a line for each tap whose clock differs from the first one's. */
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* bill.c: put each episode of the accounts on the bill of one incident. */
 void explain_bill(struct explainer *x);
-/* merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
+/* compare/merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
 void explain_share_bills(struct explainer *x);
 /* True if the account of a direction counts. Accounts are from the requester's view: of several taps the one with the
  * least not_known time counts, of equal ones the one nearest to the requester. */

@@ -14,68 +14,6 @@ static void report(struct judge *j, const struct pkt *p, struct found f)
     judge_found(j, p, f);
 }
 
-/* --- Texts of verdicts ------------------------------------------------------------------------ */
-
-/* What a failure means: by what the check compared, or else by the row of its rule. */
-static const char *text_of(struct verdict v)
-{
-    static const char version[] = "The passive side cannot read the header of the RDMA-CM service and rejects the REQ.";
-    static const struct {
-        const char *about, *text;
-    } texts[] = {
-        {CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
-        {CM_MISPLACED,
-         "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
-        {"MAD bytes", "Every MAD is 256 bytes long."},
-        {"transaction id", "A message that is retransmitted, and an answer, keep the transaction id of the first."},
-        {CM_COPY_DIFFERS, "A message that is retransmitted is the same message."},
-        {CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
-        {"version", version},
-        {"IP version", version},
-        {CM_LATE_REJ, "Its sender has established the connection: what ends it is a DREQ."},
-        {CM_SOURCE_QPN, "Messages of the connection manager come from QP 1, to which the answer goes."},
-        {"MAD status", "The status of a MAD that is no answer is 0."},
-        {"path MTU code", "The codes 1 to 5 are 256 to 4096 bytes; there is no other path MTU on RoCE."},
-    };
-
-    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
-        if (strcmp(texts[i].about, v.about) == 0)
-            return texts[i].text;
-    return rule_table[v.rule].reason.text;
-}
-
-static const char *number_str(struct judge *j, const char *about, uint64_t n)
-{
-    return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
-}
-
-/* The failure `v` of message `m` with its texts; `cause`: frame that proves it, or 0. */
-static struct found found_of_verdict(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
-{
-    struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
-    const char *instead = rule_table[v.rule].reason.instead;
-    bool wrong_side = strcmp(v.about, CM_WRONG_SIDE) == 0;
-
-    if (strcmp(v.about, CM_SOURCE_QPN) == 0)
-        f.severity = SEV_W;
-    if (wrong_side || strcmp(v.about, CM_MISPLACED) == 0 || strcmp(v.about, CM_LATE_REJ) == 0) {
-        f.expected = wrong_side ? "a message of this side" : "a message that fits the state of its receiver";
-        f.seen = cm_attr_str(m->mad.attr_id);
-    } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
-        f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
-        f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
-        f.seen = "another one";
-    } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
-        f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
-        f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
-        f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
-    } else {
-        f.expected = instead && !v.expected ? instead : number_str(j, v.about, v.expected);
-        f.seen = number_str(j, v.about, v.seen);
-    }
-    return f;
-}
-
 /* --- Exchanges -------------------------------------------------------------------------------- */
 
 /* Set c->s, the exchange of a message between c->src and c->dst, and c->from_active. */
@@ -166,7 +104,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     o->ts = c->p->frame->ts;
     if (verdict_ok(v))
         return;
-    f = found_of_verdict(j, c->m, v, o->frame);
+    f = cm_found_of(j, c->m, v, o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
         f.has = tap_at_sender(j, c) ? f.needs : 0;
@@ -237,7 +175,7 @@ static void take_rep(struct judge *j, struct cm_packet *c)
     c->s->passive_id = c->m->rep.local_id;
     v = cm_rep_check(c->m, req->mad.tid, CM_HAS(req, req, resp_res) ? req->req.resp_res : UINT8_MAX);
     if (!verdict_ok(v))
-        report(j, c->p, found_of_verdict(j, c->m, v, c->s->req.frame));
+        report(j, c->p, cm_found_of(j, c->m, v, c->s->req.frame));
 }
 
 /* Queue pair of the receiver of a message, where `of_active` says whether the active side sent it; CONN_NO_QPN: not
@@ -288,7 +226,7 @@ static void take_dreq(struct judge *j, struct cm_packet *c)
     struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_dreq_check(c->m, qpn);
 
     if (!verdict_ok(v)) {
-        report(j, c->p, found_of_verdict(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
+        report(j, c->p, cm_found_of(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
     } else { /* the receiver ignores the other one: no DREP is due */
         check_retransmission(j, &c->s->dreq[c->from_active], c);
     }
@@ -382,7 +320,7 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
     for (unsigned i = 0; i < checks; i++) {
         struct verdict v = cm_msg_check_one(i, m, &w);
         if (!verdict_ok(v))
-            report(j, p, found_of_verdict(j, m, v, 0));
+            report(j, p, cm_found_of(j, m, v, 0));
     }
 }
 
@@ -397,7 +335,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts + CROSSES_WITHIN))
         return;
     if (!verdict_ok(v) && !(s->early.m.mad.attr_id == CM_DREP && cm_ends_of(j, s)->odd_dreq)) {
-        f = found_of_verdict(j, &s->early.m, v, s->req.frame);
+        f = cm_found_of(j, &s->early.m, v, s->req.frame);
         f.needs = N_COMPLETE;
         f.lacks = lacks_of(j, s);
         f.frame = s->early.frame;
@@ -441,7 +379,7 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))
         return true;
-    f = found_of_verdict(j, c->m, v, c->s->req.frame);
+    f = cm_found_of(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
     report(j, c->p, f);

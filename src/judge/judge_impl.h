@@ -354,6 +354,9 @@ void judge_wrong_flows(struct judge *j);
 void judge_flow_pkey(struct judge *j, uint32_t flow);
 void judge_flow_transport(struct judge *j, uint32_t flow);
 
+/* The failure `v` of message `m` with its texts (cm_texts.c); `cause`: the frame that proves it, or 0. */
+struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause);
+
 /* --- cm_ends.c: the exchanges, and both ends of many of them ---------------------------------------------------- */
 
 /* Key of an exchange: its tap, its addresses, and the active side's communication id. */

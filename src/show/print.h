@@ -93,6 +93,12 @@ struct printer {
 /* Names of the formats and times, as tshark's, in the order of their enums; NULL-terminated. */
 extern const char *const print_formats[], *const print_times[];
 
+/* What the columns of PRINT_FIELDS show (shown.c): a column of that name; a field of header `h`; one of it, or the Info
+ * column, which may; a field of an upper protocol. */
+bool print_names_column(const struct print_opts *o, const char *name);
+bool print_shows_header(const struct print_opts *o, const struct hdr *h);
+bool print_shows_header_or_info(const struct print_opts *o, const struct hdr *h);
+bool print_shows_upper(const struct print_opts *o);
 /* Append what precedes the first packet. Fills opts.map. */
 void print_begin(struct printer *pr, struct buf *b);
 /* Append `ts` (ns since 1970) in the format `how`, with 6 or 9 decimals. TIME_RELATIVE and the deltas are printed as

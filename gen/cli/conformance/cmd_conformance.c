@@ -6,6 +6,7 @@
 #include "gen/sim/traffic.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -177,46 +178,68 @@ static int option_repeat(struct conformance_job *j, const char *arg)
     return 0;
 }
 
+/* Options whose argument is kept as it is, and those without one that are remembered: where in the job. */
+struct plain_option {
+    int key;
+    size_t at;
+};
+#define AT(member) offsetof(struct conformance_job, member)
+static const struct plain_option texts[] = {
+    {KEY_BASELINE, AT(baseline)},      {KEY_STORED, AT(stored)}, {KEY_KEEP, AT(kept)},   {'o', AT(out)},
+    {KEY_EXPECTED, AT(expected_file)}, {KEY_JSON, AT(json)},     {KEY_JUNIT, AT(junit)}, {KEY_HTML, AT(html)},
+    {KEY_TOKEN_FILE, AT(token_file)},  {KEY_TCP, AT(tcp)}};
+static const struct plain_option flags[] = {{KEY_TWIN, AT(twin)},    {KEY_LIST, AT(list)},
+                                            {KEY_DRY_RUN, AT(list)}, {KEY_COVERAGE, AT(coverage)},
+                                            {KEY_QUICK, AT(quick)},  {'q', AT(quiet)}};
+
+/* False: it is none of these. */
+static bool option_plain(struct conformance_job *j, int key, const char *arg)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].key == key)
+            return *(const char **)((char *)j + texts[i].at) = arg, true;
+    for (unsigned i = 0; i < ARRAY_LEN(flags); i++)
+        if (flags[i].key == key)
+            return *(bool *)((char *)j + flags[i].at) = true;
+    return false;
+}
+
+static int option_between(struct conformance_job *j, const char *arg)
+{
+    if (j->between[1])
+        return cli_error("--between %s: two interfaces are given already", arg);
+    j->between[j->between[0] != NULL] = arg;
+    return 0;
+}
+
+static int option_exchange(struct conformance_job *j, const char *arg)
+{
+    j->exchange = arg;
+    j->with = conform_peer_find(arg);
+    return j->with >= 0 ? 0 : cli_error("--exchange %s: expected perftest, pingpong or rping", arg);
+}
+
 static int option(struct conformance_job *j, int key, const char *arg)
 {
     bool mine;
 
+    if (option_plain(j, key, arg))
+        return 0;
     switch (key) {
     case KEY_TWINS:
-        j->twins = true;
-        __attribute__((fallthrough));
-    case KEY_TWIN:
-        j->twin = true;
-        return 0;
-    case KEY_BETWEEN:
-        if (j->between[1])
-            return cli_error("--between %s: two interfaces are given already", arg);
-        j->between[j->between[0] != NULL] = arg;
-        return 0;
-    case KEY_DRY_RUN:
-    case KEY_LIST:
-        j->list = true;
-        return 0;
-    case KEY_COVERAGE:
-        j->coverage = true;
-        return 0;
-    case KEY_BASELINE:
-        j->baseline = arg;
-        return 0;
-    case KEY_STORED:
-        j->stored = arg;
-        return 0;
-    case KEY_LEVEL:
-        return option_level(j, arg);
-    case KEY_QUICK:
-        j->quick = true;
+        j->twins = j->twin = true;
         return 0;
     case KEY_FULL:
         return 0;
+    case KEY_RESUME:
+        j->resume = j->out = arg;
+        return 0;
+    case KEY_BETWEEN:
+        return option_between(j, arg);
+    case KEY_LEVEL:
+        return option_level(j, arg);
     case KEY_EXCHANGE:
-        j->exchange = arg;
-        j->with = conform_peer_find(arg);
-        return j->with >= 0 ? 0 : cli_error("--exchange %s: expected perftest, pingpong or rping", arg);
+        return option_exchange(j, arg);
     case KEY_REPEAT:
         return option_repeat(j, arg);
     case KEY_SEED:
@@ -225,36 +248,6 @@ static int option(struct conformance_job *j, int key, const char *arg)
         return option_fault(j, arg);
     case KEY_PROFILE:
         return option_profile(j, arg);
-    case KEY_KEEP:
-        j->kept = arg;
-        return 0;
-    case KEY_RESUME:
-        j->resume = arg;
-        __attribute__((fallthrough));
-    case 'o':
-        j->out = arg;
-        return 0;
-    case KEY_EXPECTED:
-        j->expected_file = arg;
-        return 0;
-    case KEY_JSON:
-        j->json = arg;
-        return 0;
-    case KEY_JUNIT:
-        j->junit = arg;
-        return 0;
-    case KEY_HTML:
-        j->html = arg;
-        return 0;
-    case 'q':
-        j->quiet = true;
-        return 0;
-    case KEY_TOKEN_FILE:
-        j->token_file = arg;
-        return 0;
-    case KEY_TCP:
-        j->tcp = arg;
-        return 0;
     case KEY_TIMEOUT:
         return live_time("--timeout", arg, false, &j->peer.patience);
     case 'T':

@@ -1,13 +1,10 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/explain_impl.h"
 
-#include <stdlib.h>
-
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
 #define FRESH_OLD     512 /* and it is to be compared before a tap forgets it, */
 #define FRESH_LAST    640 /* or what its tap saw is kept for another tap that is behind */
 
-#define KEPT        (BEHIND_LOOK + BEHIND_COMPARED)
 #define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
@@ -504,67 +501,6 @@ static bool is_comparable(const struct incident *st)
     return st->has_psn && st->is_request && !failed && !st->proved;
 }
 
-static uint32_t kept_psn(const struct incident *st, unsigned i)
-{
-    return psn_add(st->psn, PSN_MASK + 1 - BEHIND_LOOK + i);
-}
-
-static void keep(struct explainer *x, struct incident *st, struct req_dir *h)
-{
-    const struct flow_notes *t = x->notes[st->flow];
-    struct kept_copies *k;
-    unsigned free_one = 0;
-
-    while (free_one < KEPT_MOST && x->kept[free_one])
-        free_one++;
-    k = t && free_one < KEPT_MOST ? malloc(sizeof *k) : NULL;
-    if (!k)
-        return;
-    for (unsigned i = 0; i < KEPT; i++) {
-        uint32_t psn = kept_psn(st, i);
-        const struct sent *s = req_dir_sent(h, psn);
-        const struct noted_response *r = response_slot(t, psn);
-        k->sent[i] = s ? *s : (struct sent){.psn = UINT32_MAX};
-        k->responses[i] = r->psn == psn ? *r : (struct noted_response){.psn = UINT32_MAX};
-    }
-    x->kept[free_one] = k;
-    st->kept = (uint16_t)(free_one + 1);
-}
-
-static void drop_kept(struct explainer *x, struct incident *st)
-{
-    if (!st->kept)
-        return;
-    free(x->kept[st->kept - 1]);
-    x->kept[st->kept - 1] = NULL;
-    st->kept = 0;
-}
-
-/* Put what is kept for an incident in the place of what its tap saw since, for a comparison (`in`), and back. */
-static void fresh_swap(struct explainer *x, const struct incident *st, bool in)
-{
-    struct kept_copies *k = st->kept ? x->kept[st->kept - 1] : NULL;
-    struct req_dir *h = k ? observer_req_dir(x->observer, st->flow) : NULL;
-
-    if (!h || !h->sent || !x->notes[st->flow])
-        return;
-    for (unsigned n = 0; n < KEPT; n++) { /* back in the opposite order: two PSNs may have one slot */
-        unsigned i = in ? n : KEPT - 1 - n;
-        struct sent *s = &h->sent[kept_psn(st, i) & (h->slots - 1)], sent = *s;
-        struct noted_response *r = response_slot(x->notes[st->flow], kept_psn(st, i)), response = *r;
-        *s = k->sent[i];
-        *r = k->responses[i];
-        k->sent[i] = sent;
-        k->responses[i] = response;
-    }
-}
-
-void fresh_free(struct explainer *x)
-{
-    for (unsigned i = 0; i < KEPT_MOST; i++)
-        free(x->kept[i]);
-}
-
 /* Compare an incident with all taps at which the requests went on; false: there are none. Only a proof counts: all
  * else, and what was reordered, depends on what else is known at the end of the capture. */
 static bool compare_early(struct explainer *x, struct incident *st)
@@ -573,14 +509,14 @@ static bool compare_early(struct explainer *x, struct incident *st)
     bool tried = false;
 
     st->own = st->n_frames;
-    fresh_swap(x, st, true);
+    kept_swap(x, st, true);
     for (uint32_t k = 0; !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
         if (is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED)) {
             compare_request(x, st, k);
             tried = true;
         }
     explain_between(x, st);
-    fresh_swap(x, st, false);
+    kept_swap(x, st, false);
     if (st->moot || (st->proved && st->cause != CAUSE_REORDER))
         st->compared = true;
     else
@@ -598,9 +534,9 @@ static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
         return false;
     tried = is_comparable(st) && compare_early(x, st);
     if (tried)
-        drop_kept(x, st);
+        kept_drop(x, st);
     else if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_LAST) && !is_past(own, st, TRACK_SENT))
-        keep(x, st, own);
+        kept_take(x, st, own);
     return tried || (!st->kept && is_past(own, st, TRACK_SENT));
 }
 
@@ -632,13 +568,13 @@ void explain_taps(struct explainer *x)
             st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
-        fresh_swap(x, st, true);
+        kept_swap(x, st, true);
         for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
             (silent           ? compare_silence
              : copies         ? compare_copies
              : st->is_request ? compare_request
                               : compare_response)(x, st, k);
         explain_between(x, st);
-        fresh_swap(x, st, false);
+        kept_swap(x, st, false);
     }
 }

@@ -1,0 +1,61 @@
+/* layer 3 (judge): what a verdict of the transport about a message of connection management says. */
+#include "src/judge/judge_impl.h"
+
+/* What a failure means: by what the check compared, or else by the row of its rule. */
+static const char *text_of(struct verdict v)
+{
+    static const char version[] = "The passive side cannot read the header of the RDMA-CM service and rejects the REQ.";
+    static const struct {
+        const char *about, *text;
+    } texts[] = {
+        {CM_WRONG_SIDE, "Of two ends only the other one sends this message."},
+        {CM_MISPLACED,
+         "Its receiver can be in no state in which this message means anything: what it answers was never sent."},
+        {"MAD bytes", "Every MAD is 256 bytes long."},
+        {"transaction id", "A message that is retransmitted, and an answer, keep the transaction id of the first."},
+        {CM_COPY_DIFFERS, "A message that is retransmitted is the same message."},
+        {CM_COPY_EARLY, "The receiver was not given the time to answer that the REQ grants it."},
+        {"version", version},
+        {"IP version", version},
+        {CM_LATE_REJ, "Its sender has established the connection: what ends it is a DREQ."},
+        {CM_SOURCE_QPN, "Messages of the connection manager come from QP 1, to which the answer goes."},
+        {"MAD status", "The status of a MAD that is no answer is 0."},
+        {"path MTU code", "The codes 1 to 5 are 256 to 4096 bytes; there is no other path MTU on RoCE."},
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+        if (strcmp(texts[i].about, v.about) == 0)
+            return texts[i].text;
+    return rule_table[v.rule].reason.text;
+}
+
+static const char *number_str(struct judge *j, const char *about, uint64_t n)
+{
+    return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
+}
+
+struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
+{
+    struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
+    const char *instead = rule_table[v.rule].reason.instead;
+    bool wrong_side = strcmp(v.about, CM_WRONG_SIDE) == 0;
+
+    if (strcmp(v.about, CM_SOURCE_QPN) == 0)
+        f.severity = SEV_W;
+    if (wrong_side || strcmp(v.about, CM_MISPLACED) == 0 || strcmp(v.about, CM_LATE_REJ) == 0) {
+        f.expected = wrong_side ? "a message of this side" : "a message that fits the state of its receiver";
+        f.seen = cm_attr_str(m->mad.attr_id);
+    } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
+        f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
+        f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
+        f.seen = "another one";
+    } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
+        f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
+        f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
+        f.seen = say(j, "%.0f ms", (double)v.seen / 1e6);
+    } else {
+        f.expected = instead && !v.expected ? instead : number_str(j, v.about, v.expected);
+        f.seen = number_str(j, v.about, v.seen);
+    }
+    return f;
+}
