@@ -409,17 +409,8 @@ struct analyses_opts trace_analyses(const struct trace *t)
 /* Read the files a first time, for a filter that asks what was found. Returns an exit status. */
 static int find_marks(struct trace *t)
 {
-    const struct found_opts o = {.what = "rdma.finding, rdma.incident and rdma.cause",
-                                 .files = t->files,
-                                 .n_files = t->n_files,
-                                 .decode = t->decode,
-                                 .cores = t->cores,
-                                 .findings = true,
-                                 .incidents = true};
-
     t->marked = !t->iface;
-    return t->iface ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
-                    : found_first_pass(&o, &t->marks);
+    return found_for_fields(t->iface ? NULL : t->files, t->n_files, &t->decode, t->cores, &t->marks);
 }
 
 static int prepare(const struct trace_cmd *cmd, struct trace *t)

@@ -490,20 +490,12 @@ static bool needs_context(const struct run *r)
 static int find_marks(struct run *r)
 {
     const struct decode_job *job = r->job;
-    const struct found_opts o = {.what = "rdma.finding, rdma.incident and rdma.cause",
-                                 .files = job->files,
-                                 .n_files = job->n_files,
-                                 .decode = job->decode,
-                                 .cores = job->cores,
-                                 .findings = true,
-                                 .incidents = true};
 
     r->marked = (r->filter && filter_needs(r->filter) & FILTER_NEEDS_MARKS) ||
                 (!job->quiet && print_shows_header(&job->print, &rdma_mark_hdr));
     if (!r->marked)
         return EXIT_OK;
-    return job->ifaces.n ? cli_error("%s: not in a live capture, which cannot be read twice", o.what)
-                         : found_first_pass(&o, &r->marks);
+    return found_for_fields(job->ifaces.n ? NULL : job->files, job->n_files, &job->decode, job->cores, &r->marks);
 }
 
 /* Whether decoding up to the extended transport headers is enough for all fields that are printed. */

@@ -158,3 +158,16 @@ int found_first_pass(const struct found_opts *o, struct marks *m)
                   (unsigned long long)m->left_out, MARKS_MAX);
     return status;
 }
+
+int found_for_fields(const char **files, size_t n, const struct decode_opts *decode, unsigned cores, struct marks *m)
+{
+    const struct found_opts o = {.what = "rdma.finding, rdma.incident and rdma.cause",
+                                 .files = files,
+                                 .n_files = n,
+                                 .decode = *decode,
+                                 .cores = cores,
+                                 .findings = true,
+                                 .incidents = true};
+
+    return files ? found_first_pass(&o, m) : cli_error("%s: not in a live capture, which cannot be read twice", o.what);
+}

@@ -31,5 +31,8 @@ struct found_opts {
 /* Run the first pass; fill and sort `m`. Returns an exit status. Messages only if nothing can be read, or if marks were
  * left out. */
 int found_first_pass(const struct found_opts *o, struct marks *m);
+/* The same for the fields rdma.finding, rdma.incident and rdma.cause. `files` NULL: a live capture, which is refused.
+ */
+int found_for_fields(const char **files, size_t n, const struct decode_opts *decode, unsigned cores, struct marks *m);
 
 #endif
