@@ -4,7 +4,6 @@
 #include "src/counters/device.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -38,7 +37,7 @@ static void say_rdma(struct buf *out, const char *device)
     struct buf text = {0};
     struct device d;
 
-    if (device_open(&d, device) == 0) {
+    if (device_find(&d, device) == 0) {
         device_read(&d, &text);
         say_lines(out, "rdma", buf_str(&text));
     }
@@ -97,44 +96,36 @@ static void say_interface(struct buf *out, const char *iface)
 }
 
 /* The interfaces of the device's GIDs, each once. */
-static void say_interfaces(struct buf *out, const char *device)
+static void say_interfaces(struct buf *out, struct rnic *r)
 {
-    char pattern[256], seen[INTERFACES][IF_NAMESIZE];
+    char seen[INTERFACES][IF_NAMESIZE];
+    struct buf gids = {0};
     unsigned n_seen = 0, k;
-    glob_t found;
 
-    snprintf(pattern, sizeof pattern, "/sys/class/infiniband/%s/ports/*/gid_attrs/ndevs/*", device);
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return;
-    for (size_t i = 0; i < found.gl_pathc && n_seen < INTERFACES; i++) {
-        FILE *f = fopen(found.gl_pathv[i], "re");
-        if (!f)
+    r->ops->query_gids(r, 0, &gids);
+    for (const char *p = strstr(buf_str(&gids), " gid="); p && n_seen < INTERFACES; p = strstr(p + 1, " gid=")) {
+        if (sscanf(p, " gid=%*u,%*[^, ],%*[^, ],%15[^ ]", seen[n_seen]) != 1 || strcmp(seen[n_seen], "-") == 0)
             continue;
-        if (fscanf(f, "%15s", seen[n_seen]) == 1) {
-            for (k = 0; strcmp(seen[k], seen[n_seen]) != 0; k++)
-                continue;
-            if (k == n_seen)
-                say_interface(out, seen[n_seen++]);
-        }
-        fclose(f);
+        for (k = 0; strcmp(seen[k], seen[n_seen]) != 0; k++)
+            continue;
+        if (k == n_seen)
+            say_interface(out, seen[n_seen++]);
     }
-    globfree(&found);
+    buf_free(&gids);
 }
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
 static int cmd_counters(struct agent *a, struct request *r)
 {
-    const char *device = a->rnic->ops->device(a->rnic);
-
     (void)r;
     buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
     if (a->rnic->ops->counters) {
         a->rnic->ops->counters(a->rnic, &a->reply);
         return 0;
     }
-    say_rdma(&a->reply, device);
-    say_interfaces(&a->reply, device);
+    say_rdma(&a->reply, a->rnic->ops->device(a->rnic));
+    say_interfaces(&a->reply, a->rnic);
     return 0;
 }
 

@@ -110,6 +110,6 @@ const struct agent_command agent_device[] = {
     {"dev open", "[name=DEVICE]", "open a device; the first one without name=", cmd_open, 0},
     {"dev query", "", "its attributes", cmd_query, AGENT_DEVICE},
     {"port", "[port=N]", "the attributes of a port", cmd_port, AGENT_DEVICE},
-    {"gid", "[port=N]", "the GIDs of a port: index, GID, type, network interface", cmd_gid, AGENT_DEVICE},
+    {"gid", "[port=N]", "the GIDs of a port (0: of all): index, GID, type, network interface", cmd_gid, AGENT_DEVICE},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -36,21 +36,34 @@ static bool name_file(const struct conform_run *r, const struct conform_test *t,
     return true;
 }
 
-/* Keep the scenario beside its capture. */
-static int keep_script(const struct conform_outcome *o, const char *text)
+/* Name a file beside the capture: "psn-gap.rdma" beside "psn-gap.pcapng". */
+static void name_beside(const struct conform_outcome *o, const char *end, char *to, size_t size)
 {
-    char path[sizeof o->capture];
-    int n = (int)(strrchr(o->capture, '.') - o->capture), e;
-    FILE *f;
+    const char *dot = strrchr(o->capture, '.');
 
-    snprintf(path, sizeof path, "%.*s.rdma", n, o->capture);
-    f = fopen(path, "w");
-    e = f ? 0 : -errno;
-    if (f && fputs(text, f) < 0)
+    snprintf(to, size, "%.*s%s", dot ? (int)(dot - o->capture) : 0, o->capture, end);
+}
+
+/* Write a text to a file. */
+static int write_text(const char *path, const char *text, size_t len)
+{
+    FILE *f = fopen(path, "w");
+    int e = f ? 0 : -errno;
+
+    if (f && fwrite(text, 1, len, f) != len)
         e = -EIO;
     if (f && fclose(f) != 0)
         e = -errno;
     return e;
+}
+
+/* Keep a text beside the capture. */
+static int keep_text(const struct conform_outcome *o, const char *end, const char *text, size_t len)
+{
+    char path[sizeof o->capture + 16];
+
+    name_beside(o, end, path, sizeof path);
+    return write_text(path, text, len);
 }
 
 /* --- The capture ------------------------------------------------------------------------------ */
@@ -96,6 +109,7 @@ static int end_capture(const struct conform_run *r, struct tap_set *tap, uint64_
 struct device_seen {
     uint8_t mac[6], gid[16];
     struct buf before, after;
+    struct buf log; /* what was said to its agent, and what that answered */
 };
 
 /* What a scenario tells. */
@@ -181,35 +195,19 @@ static void says_nothing(struct conform_outcome *o, enum conform_result r, const
     buf_puts(&o->reason, why);
 }
 
-/* Write a text to a file beside the capture. */
-static int write_beside(const struct conform_outcome *o, const char *end, const struct buf *text, char *path,
-                        size_t size)
-{
-    FILE *f;
-    int e;
-
-    if ((size_t)snprintf(path, size, "%s.%s", o->capture, end) >= size)
-        return -ENAMETOOLONG;
-    f = fopen(path, "w");
-    e = f ? 0 : -errno;
-    if (f && fwrite(text->p, 1, text->len, f) != text->len)
-        e = -EIO;
-    if (f && fclose(f) != 0)
-        e = -errno;
-    return e;
-}
-
 /* Have the capture judged, with the counters of the device at `gid`, if it told them. */
 static int judge(struct conform_outcome *o, const struct conform_run *r, const struct device_seen *d)
 {
-    char before[sizeof o->capture + 8], after[sizeof before];
+    char before[sizeof o->capture + 16], after[sizeof before];
     struct buf option = {0};
     int e = 0;
 
     if (d->before.len && d->after.len) {
-        e = write_beside(o, "before", &d->before, before, sizeof before);
+        name_beside(o, ".before", before, sizeof before);
+        name_beside(o, ".after", after, sizeof after);
+        e = write_text(before, d->before.p, d->before.len);
         if (e == 0)
-            e = write_beside(o, "after", &d->after, after, sizeof after);
+            e = write_text(after, d->after.p, d->after.len);
         buf_ipv6(&option, d->gid);
         buf_printf(&option, "=%s,%s", before, after);
     }
@@ -254,6 +252,7 @@ static enum script_result play(const struct conform_run *r, const char *id, cons
     memcpy(d->gid, script.sim.ep[1].addr.gid, 16);
     script.counters[0] = m ? &d->before : NULL;
     script.counters[1] = m ? &d->after : NULL;
+    script.agent_log = m ? &d->log : NULL;
     if (e == 0) {
         enum script_result result = script_run(id, text, &script, out);
         if (middle_of(r))
@@ -266,15 +265,15 @@ static enum script_result play(const struct conform_run *r, const char *id, cons
 }
 
 /* Whether the device still serves a queue pair; if not, that is the worst that a test can show. */
-static int check_alive(const struct conform_run *r, struct conform_outcome *o)
+static void check_alive(const struct conform_run *r, struct conform_outcome *o)
 {
     static const char text[] = "qp 1 rc\nmem a.src 64 fill=seq\nmem b.dst 64\nb post recv 1 dst\na post send 1 src\n"
                                "b wc 1 SUCCESS RECV len=64\nb mem dst == a.src\na wc 1 SUCCESS SEND\n";
     struct buf out = {0}, why = {0};
-    struct device_seen d = {{0}, {0}, {0}, {0}};
-    bool good = play(r, "alive", text, NULL, &out, &d, NULL) == SCRIPT_OK, stopped = live_stopped();
+    struct device_seen d = {.mac = {0}};
+    bool good = play(r, "alive", text, NULL, &out, &d, NULL) == SCRIPT_OK;
 
-    if (!good && !stopped) {
+    if (!good && !live_stopped()) {
         o->result = CONFORM_CRASH;
         put_reason(&why, "alive", buf_str(&out));
         buf_printf(&o->reason, "%safter it, the device serves no new queue pair: %s", o->reason.len ? "; " : "",
@@ -282,7 +281,6 @@ static int check_alive(const struct conform_run *r, struct conform_outcome *o)
     }
     buf_free(&out);
     buf_free(&why);
-    return stopped ? -EINTR : 0;
 }
 
 /* Run the test and fill *o, but for the judge's opinion; *m: what it measures. */
@@ -295,10 +293,12 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     int e = begin_capture(r, o->capture, &tap), closed;
 
     if (e == 0)
-        e = keep_script(o, text);
+        e = keep_text(o, ".rdma", text, strlen(text));
     if (e == 0) {
         o->result = (uint8_t)result_of(play(r, o->test->id, text, &tap, &out, d, m), o->test->level);
         put_reason(&o->reason, o->test->id, buf_str(&out));
+        if (d->log.len)
+            e = keep_text(o, ".agent.log", d->log.p, d->log.len);
     }
     buf_free(&out);
     closed = end_capture(r, &tap, &lost);
@@ -335,7 +335,7 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     struct conform_run once = *r;
     struct taken taken = {.identities = r->identities};
     char end[32] = ".pcapng";
-    struct device_seen d = {{0}, {0}, {0}, {0}};
+    struct device_seen d = {.mac = {0}};
     int e;
 
     once.seed += number;
@@ -351,9 +351,12 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     metrics_free(&taken.metrics);
     buf_free(&d.before);
     buf_free(&d.after);
+    buf_free(&d.log);
     if (e == 0 && r->live && r->live->lenient)
         tell_passed_over(r->live, o);
-    return e < 0 || !r->live || r->live->lenient ? e : check_alive(&once, o);
+    if (e == 0 && r->live && !r->live->lenient)
+        check_alive(&once, o);
+    return e == 0 && live_stopped() ? -EINTR : e; /* its judge, too, may have met the signal */
 }
 
 /* How bad a result is: the higher, the worse. */
@@ -400,13 +403,13 @@ int conform_run(const struct conform_run *r, const struct conform_test *t, struc
 
 void conform_forget(struct conform_outcome *o)
 {
-    char *dot = strrchr(o->capture, '.');
+    static const char *const ends[] = {".pcapng", ".rdma", ".agent.log"};
+    char path[sizeof o->capture + 16];
 
-    if (!dot)
-        return;
-    unlink(o->capture);
-    strcpy(dot, ".rdma");
-    unlink(o->capture);
+    for (unsigned i = 0; *o->capture && i < ARRAY_LEN(ends); i++) {
+        name_beside(o, ends[i], path, sizeof path);
+        unlink(path);
+    }
     *o->capture = '\0';
 }
 

@@ -124,7 +124,7 @@ static void take_capture(const char *path, const char *keep, struct conform_outc
 }
 
 /* The line of a test. False: it is none. */
-static bool take_test(const json_t *row, const struct conform_battery *battery, const char *keep,
+static bool take_test(const json_t *row, const struct conform_battery *battery, const bool *chosen, const char *keep,
                       struct conform_outcome *o, struct metrics *m, struct identities *ids)
 {
     enum conform_result result = result_named(text_of(row, "result"));
@@ -134,7 +134,7 @@ static bool take_test(const json_t *row, const struct conform_battery *battery, 
         i++;
     if (result == CONFORM_RESULTS || !*text_of(row, "id"))
         return false;
-    if (i == battery->n || o[i].test || !is_final(result))
+    if (i == battery->n || !chosen[i] || o[i].test || !is_final(result))
         return true;
     o[i].test = &battery->test[i];
     o[i].result = (uint8_t)result;
@@ -151,8 +151,8 @@ static bool take_test(const json_t *row, const struct conform_battery *battery, 
 }
 
 bool progress_take(const char *text, size_t len, const char *first, const char *keep,
-                   const struct conform_battery *battery, struct conform_outcome o[CONFORM_TESTS], struct metrics *m,
-                   struct identities *ids, struct buf *err)
+                   const struct conform_battery *battery, const bool chosen[CONFORM_TESTS],
+                   struct conform_outcome o[CONFORM_TESTS], struct metrics *m, struct identities *ids, struct buf *err)
 {
     size_t at = strlen(first);
     unsigned line = 1;
@@ -165,7 +165,7 @@ bool progress_take(const char *text, size_t len, const char *first, const char *
         const char *end = memchr(text + at, '\n', len - at);
         size_t n = end ? (size_t)(end - text) - at : len - at;
         json_t *row = json_loadb(text + at, n, 0, NULL);
-        bool good = row && take_test(row, battery, keep, o, m, ids);
+        bool good = row && take_test(row, battery, chosen, keep, o, m, ids);
         json_decref(row);
         line++;
         if (!good && end) { /* the last line may be cut off: then its test is run again */

@@ -12,11 +12,12 @@ void progress_put(struct buf *b, const struct conform_outcome *o, const struct m
                   const struct identities *ids);
 
 /* Read such a text, which begins with the same first line: the outcomes of tests of the battery, by their number there;
- * those of tests that are not in it, or that showed nothing about the device, have no `test`. Their captures
- * are in `keep`; a file that is not named after its test is none. What they measured is added to *m and *ids. False,
- * with the reason in *err: it is no such text, of another device, or a line is wrong; the last one may be cut off. */
+ * those of tests that are not in it, not `chosen` now, or that showed nothing about the device, have no `test`. Their
+ * captures are in `keep`; a file that is not named after its test is none. What they measured is added to *m and *ids.
+ * False, with the reason in *err: it is no such text, of another device, or a line is wrong; the last one may be cut
+ * off. */
 bool progress_take(const char *text, size_t len, const char *first, const char *keep,
-                   const struct conform_battery *battery, struct conform_outcome o[CONFORM_TESTS], struct metrics *m,
-                   struct identities *ids, struct buf *err);
+                   const struct conform_battery *battery, const bool chosen[CONFORM_TESTS],
+                   struct conform_outcome o[CONFORM_TESTS], struct metrics *m, struct identities *ids, struct buf *err);
 
 #endif

@@ -12,6 +12,7 @@
 
 #define STEP     (500 * NS_PER_US) /* period in which the TCP connection is polled */
 #define ANSWER   (30 * NS_PER_S)   /* longest wait for an answer */
+#define AGAIN    (5 * NS_PER_MS)   /* between tries to reach an agent that is busy */
 #define FREE     (5 * NS_PER_S)    /* longest wait until the agent has ended the session before */
 #define IN_BYTES (LINE_BYTES + LINE_DATA)
 #define SAID_MAX (4u << 20) /* bytes of lines before an answer */
@@ -255,7 +256,7 @@ static int dial(struct remote_dut *r)
 
     r->sim = NULL;
     while ((e = connect_once(r)) == -EBUSY && live_now() < until)
-        for (ns_t again = live_now() + 50 * NS_PER_MS; live_now() < again;)
+        for (ns_t again = live_now() + AGAIN; live_now() < again;)
             if (idle(r, again) < 0)
                 return fails(r, "interrupted", 0), -EINTR;
     return e;

@@ -58,6 +58,17 @@ void live_catch_signals(void)
     sigaction(SIGTERM, &a, NULL);
 }
 
+void live_catch_ends(void)
+{
+    static const int others[] = {SIGHUP, SIGPIPE};
+    struct sigaction a = {.sa_handler = on_signal}, is;
+
+    live_catch_signals();
+    for (unsigned i = 0; i < ARRAY_LEN(others); i++)
+        if (sigaction(others[i], NULL, &is) == 0 && is.sa_handler == SIG_DFL) /* not under nohup */
+            sigaction(others[i], &a, NULL);
+}
+
 uint16_t live_path_mtu(uint32_t mtu)
 {
     uint16_t m = 4096;

@@ -122,6 +122,8 @@ bool live_can_send(struct live *l);
  * SIGTERM call it. */
 void live_stop(void);
 void live_catch_signals(void);
+/* And so do, for a command that has something to remove at its end, SIGHUP and SIGPIPE, unless they are ignored. */
+void live_catch_ends(void);
 /* Whether it was called. */
 bool live_stopped(void);
 /* Undo live_stop(), to disconnect from the peer. */

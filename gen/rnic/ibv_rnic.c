@@ -171,7 +171,7 @@ static int be_query_gids(struct rnic *r, uint32_t port, struct buf *out)
         return n == -1 ? ibv_result(-1) : (int)n;
     for (ssize_t i = 0; i < n; i++) {
         char netdev[IF_NAMESIZE] = "-";
-        if (table[i].port_num != port)
+        if (port && table[i].port_num != port)
             continue;
         if (table[i].ndev_ifindex)
             if_indextoname(table[i].ndev_ifindex, netdev);

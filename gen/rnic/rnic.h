@@ -177,7 +177,8 @@ struct rnic_ops {
     int (*list)(struct rnic *r, struct buf *out);
     /* Open the device of that name ("": the first); -ENODEV. */
     int (*open)(struct rnic *r, const char *name);
-    /* Append " key=value" for attributes: of the device, of a port; its GIDs, as " gid=INDEX,GID,TYPE,NETDEV". */
+    /* Append " key=value" for attributes: of the device, of a port; its GIDs, as " gid=INDEX,GID,TYPE,NETDEV",
+     * of all ports if `port` is 0. */
     int (*query)(struct rnic *r, struct buf *out);
     int (*query_port)(struct rnic *r, uint32_t port, struct buf *out);
     int (*query_gids)(struct rnic *r, uint32_t port, struct buf *out);

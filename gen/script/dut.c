@@ -156,6 +156,26 @@ static bool no_session(struct script *s, const char *what)
     return script_fail(s, "%s%s%s", what, *why ? ": " : "", why);
 }
 
+#define LOG_MAX (4u << 20) /* bytes of the log of a scenario */
+
+/* Log a line that was said, and what came back, with the time of the scenario and the host. */
+static void log_lines(struct script *s, char direction, const struct buf *lines)
+{
+    struct buf *log = s->o->agent_log;
+
+    if (!log || log->len > LOG_MAX)
+        return;
+    for (size_t at = 0, n; at < lines->len; at += n + 1) {
+        const char *end = memchr(lines->p + at, '\n', lines->len - at);
+        n = end ? (size_t)(end - lines->p) - at : lines->len - at;
+        buf_printf(log, "%14.3f us  %c %c ", (double)s->sim.now / 1000, 'a' + (int)s->dut->host, direction);
+        buf_printable(log, lines->p + at, n);
+        buf_char(log, '\n');
+    }
+    if (log->len > LOG_MAX)
+        buf_puts(log, "The rest is not kept.\n");
+}
+
 const char *dut_say(struct script *s, const void *data, size_t n, int *e)
 {
     struct dut *d = s->dut;
@@ -164,7 +184,9 @@ const char *dut_say(struct script *s, const void *data, size_t n, int *e)
     const char *a;
 
     d->said.len = d->bulk.len = 0;
+    log_lines(s, '>', &d->line);
     said = o->ask(o->user, buf_str(&d->line), data, n, &d->said, &d->bulk);
+    log_lines(s, '<', &d->said);
     a = said ? take_lines(s) : NULL;
     if (!a || (strncmp(a, "ok", 2) != 0 && strncmp(a, "err ", 4) != 0)) {
         no_session(s, "the agent of the device under test does not answer");

@@ -34,6 +34,7 @@ struct script_opts {
     /* Get the counters of host b, a device under test, as its agent tells them, before the first line and behind the
      * last one; NULL: nobody asks. */
     struct buf *counters[2];
+    struct buf *agent_log; /* gets what is said to agents, and what they answer, a line each; NULL: nobody asks */
     /* Host b, a device under test, has chosen a value. NULL: nobody asks. */
     void (*chosen)(void *user, enum script_chosen kind, uint32_t value);
     void *user;

@@ -62,7 +62,7 @@ static void take_lifespan(void *user, const char *path)
         d->lifespan = ms * NS_PER_MS;
 }
 
-int device_open(struct device *d, const char *name)
+int device_find(struct device *d, const char *name)
 {
     bool path = strchr(name, '/') != NULL;
     char ports[sizeof d->path + 8];
@@ -71,8 +71,15 @@ int device_open(struct device *d, const char *name)
     if ((size_t)snprintf(d->path, sizeof d->path, "%s%s", path ? "" : "/sys/class/infiniband/", name) >= sizeof d->path)
         return -ENAMETOOLONG;
     snprintf(ports, sizeof ports, "%s/ports", d->path);
-    if (access(ports, R_OK | X_OK) < 0)
-        return -errno;
+    return access(ports, R_OK | X_OK) < 0 ? -errno : 0;
+}
+
+int device_open(struct device *d, const char *name)
+{
+    int e = device_find(d, name);
+
+    if (e < 0)
+        return e;
     each_file(d, "ports/*/gids/*", take_gid, d);
     each_file(d, "ports/*/hw_counters/lifespan", take_lifespan, d);
     return 0;

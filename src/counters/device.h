@@ -17,6 +17,8 @@ struct device {
 /* `name`: as in /sys/class/infiniband, or a directory laid out so, which contains a slash. 0 or a negative errno:
  * -ENOENT if there is none. */
 int device_open(struct device *d, const char *name);
+/* Likewise, for device_read() alone: the addresses are not read, of which there may be a thousand. */
+int device_find(struct device *d, const char *name);
 /* Append a line "name:value" for each counter of its ports: hw_counters and counters. Values are as the files have
  * them, also such as "N/A (no PMA)". */
 void device_read(const struct device *d, struct buf *text);

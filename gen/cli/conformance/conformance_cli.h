@@ -51,7 +51,8 @@ struct conformance_job {
     struct conform_outcome outcome[CONFORM_TESTS];
     struct conform_outcome done[CONFORM_TESTS]; /* by number of the test: of the run that is resumed; no `test`: none */
     unsigned n;
-    int progress; /* descriptor of the file with the outcomes so far; -1: none */
+    int progress;   /* descriptor of the file with the outcomes so far; -1: none */
+    bool unwritten; /* an outcome could not be written there, which was said */
     struct metrics metrics;
     struct identities identities;
 };

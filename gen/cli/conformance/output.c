@@ -29,7 +29,7 @@ static int resume(struct conformance_job *j, const char *path, const char *first
 
     if (e < 0)
         status = cli_error("--resume: %s: %s", path, strerror(-e));
-    else if (!progress_take(buf_str(&text), text.len, first, j->tests, &j->battery, j->done, &j->metrics,
+    else if (!progress_take(buf_str(&text), text.len, first, j->tests, &j->battery, j->chosen, j->done, &j->metrics,
                             &j->identities, &err))
         status = cli_error("--resume: %s: %s", path, buf_str(&err));
     last = status ? NULL : memrchr(text.p, '\n', text.len);
@@ -64,6 +64,13 @@ int conformance_out_open(struct conformance_job *j)
     return status;
 }
 
+static void close_progress(struct conformance_job *j)
+{
+    if (j->progress >= 0)
+        close(j->progress);
+    j->progress = -1;
+}
+
 void conformance_out_note(struct conformance_job *j, const struct conform_outcome *o, const struct metrics *m,
                           const struct identities *ids)
 {
@@ -72,7 +79,11 @@ void conformance_out_note(struct conformance_job *j, const struct conform_outcom
     if (j->progress < 0)
         return;
     progress_put(&b, o, m, ids);
-    cli_flush(&b, j->progress);
+    if (!cli_flush(&b, j->progress)) {
+        cli_error("%s/progress.ndjson: %s", j->out, strerror(errno));
+        close_progress(j);
+        j->unwritten = true;
+    }
     buf_free(&b);
 }
 
@@ -197,10 +208,8 @@ int conformance_out_write(struct conformance_job *j, const struct conform_score 
         status = write_file(j->junit, s, conform_print_junit);
     if (!status && j->html)
         status = write_html(j, s, j->html);
-    if (j->progress >= 0)
-        close(j->progress);
-    j->progress = -1;
-    return status;
+    close_progress(j);
+    return j->unwritten ? EXIT_BAD : status;
 }
 
 /* --- What is expected ------------------------------------------------------------------------- */

@@ -204,7 +204,6 @@ static int run_between(struct conformance_job *j)
     struct backend_error err;
     int status;
 
-    live_catch_signals();
     between_init(&j->middle, &j->peer);
     j->middle.seed = j->run.seed;
     f->say = live_cli_say;
@@ -258,8 +257,10 @@ static int run_on_network(struct conformance_job *j)
 
 int conformance_run(struct conformance_job *j)
 {
-    int status = make_directory(j);
+    int status;
 
+    live_catch_ends();
+    status = make_directory(j);
     j->run.dut = &j->end[1].dut;
     j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
     find_judge(j);
