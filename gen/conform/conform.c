@@ -387,6 +387,7 @@ int conform_run(const struct conform_run *r, const struct conform_test *t, struc
 {
     unsigned runs = r->repeat ? r->repeat : 1;
     struct buf script = {0};
+    ns_t begin = live_now();
     int e;
 
     conform_script(t, &script);
@@ -397,6 +398,7 @@ int conform_run(const struct conform_run *r, const struct conform_test *t, struc
         e = run_once(r, i, buf_str(&script), &now);
         keep_worse(o, &now);
     }
+    o->took = live_now() - begin;
     buf_free(&script);
     return e;
 }

@@ -50,6 +50,10 @@ struct conform_battery {
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}". */
 void conform_script(const struct conform_test *t, struct buf *b);
+/* Append what a test needs of a device besides queue pairs of RC, by the words of its scenario: "atomics", "UD";
+ * `before` the first one, and each between quotes. */
+void conform_needs(const struct conform_test *t, struct buf *b, const char *before, const char *quote,
+                   const char *separator);
 /* The battery that is part of the program. */
 const char *conform_text(void);
 /* Whether an id matches a pattern: * stands for any characters, and "nak" for all of "nak/". */
@@ -85,6 +89,7 @@ struct conform_outcome {
     struct buf judge;  /* rules that the judge found the device to have broken, "NAK-02 in frame 7, ..." */
     struct buf
         counters;      /* rows of JSON: what the device's counters counted, and what the capture shows; "": not read */
+    ns_t took;         /* how long its runs took, by this host's clock */
     bool judge_alone;  /* all expectations are met: only the judge complains */
     unsigned runs;     /* how often the test was run; the rest of this struct is about the worst of them */
     unsigned good;     /* of these: passed */
@@ -133,8 +138,11 @@ struct conform_score {
     const struct conform_outcome *o;
     unsigned n;
     uint64_t seed;
-    const char *dut; /* what was tested, in a few words */
-    bool judged;     /* captures were judged */
+    const char *dut;     /* what was tested, in a few words */
+    const char *devices; /* what its agents say of it, objects of JSON with commas between them; "": there are none */
+    const char *backend, *clock; /* of the tester on a real network; NULL: in virtual time */
+    int64_t begun;               /* when the run began, s since 1970 */
+    bool judged;                 /* captures were judged */
     const struct conform_battery *battery;
     const struct metrics *metrics;
     const struct identities *identities;
@@ -148,6 +156,11 @@ void conform_print_json(const struct conform_score *s, struct buf *b);
 void conform_print_junit(const struct conform_score *s, struct buf *b);
 /* Append what can be asked of a device, the tests that ask it, and what is not asked and why; the sum of these rows. */
 void conform_print_coverage(struct buf *b);
+/* How often the tests that are about a rule passed. */
+struct conform_rule {
+    unsigned applicable, pass; /* tests that show what the device does; of these: passed */
+};
+void conform_rules(const struct conform_score *s, struct conform_rule of[RULE_COUNT]);
 /* How much of what can be asked of a device the tests that were run show of it. */
 struct conform_coverage {
     unsigned rows, shown; /* of coverage.tsv; of these: a test that asks it shows what the device does */

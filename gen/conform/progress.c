@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VALUES_MAX 1000000 /* most values of an array */
+#define VALUES_MAX 1000000     /* most values of an array */
+#define MS_MAX     10000000000 /* ms that a test can have taken */
 
 /* --- Written ---------------------------------------------------------------------------------- */
 
@@ -25,8 +26,8 @@ void progress_begin(struct buf *b, const char *dut, uint64_t seed, unsigned repe
 
 void progress_put(struct buf *b, const struct conform_outcome *o, const struct metrics *m, const struct identities *ids)
 {
-    buf_printf(b, "{\"id\":\"%s\",\"result\":\"%s\",\"runs\":%u,\"good\":%u", o->test->id,
-               conform_result_str((enum conform_result)o->result), o->runs, o->good);
+    buf_printf(b, "{\"id\":\"%s\",\"result\":\"%s\",\"runs\":%u,\"good\":%u,\"ms\":%lld", o->test->id,
+               conform_result_str((enum conform_result)o->result), o->runs, o->good, (long long)(o->took / NS_PER_MS));
     put_text(b, "reason", o->reason.p, o->reason.len);
     put_text(b, "judge", o->judge.p, o->judge.len);
     put_text(b, "counters", o->counters.p, o->counters.len);
@@ -140,6 +141,7 @@ static bool take_test(const json_t *row, const struct conform_battery *battery, 
     o[i].result = (uint8_t)result;
     o[i].runs = (unsigned)json_integer_value(json_object_get(row, "runs"));
     o[i].good = (unsigned)json_integer_value(json_object_get(row, "good"));
+    o[i].took = json_integer_value(json_object_get(row, "ms")) % MS_MAX * NS_PER_MS;
     buf_puts(&o[i].reason, text_of(row, "reason"));
     buf_puts(&o[i].judge, text_of(row, "judge"));
     buf_puts(&o[i].counters, text_of(row, "counters"));

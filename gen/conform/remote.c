@@ -322,7 +322,47 @@ static void tell(struct buf *b, struct buf *line, const char *key, const char *b
     buf_printable(b, text, strlen(text));
 }
 
-int remote_dut_tell(struct remote_dut *r, struct buf *b)
+/* What the agent has said of its device, as an object of JSON: members by the keys of the lines that have them. */
+static void put_device(struct buf *b, const struct buf *open, const struct buf *query, const struct buf *info)
+{
+    const struct {
+        const struct buf *line;
+        const char *key, *name;
+        bool number;
+    } members[] = {
+        {open, "dev", "device", false},
+        {info, "driver", "driver", false},
+        {query, "fw_ver", "firmware", false},
+        {info, "kernel", "kernel", false},
+        {info, "machine", "machine", false},
+        {info, "pci", "pci", false},
+        {query, "node_guid", "node_guid", false},
+        {query, "vendor_id", "vendor_id", true},
+        {query, "vendor_part_id", "vendor_part_id", true},
+        {query, "hw_ver", "hw_ver", true},
+        {query, "phys_port_cnt", "phys_port_cnt", true},
+    };
+    const char *before = "";
+    char text[80];
+
+    buf_puts(b, b->len ? ",{" : "{");
+    for (unsigned i = 0; i < ARRAY_LEN(members); i++) {
+        uint64_t n = 0;
+        word(members[i].line->len ? members[i].line->p : "", members[i].key, text, sizeof text);
+        struct token t = token_of(text);
+        if (!*text || (members[i].number && !token_u64(&t, &n)))
+            continue;
+        buf_printf(b, "%s\"%s\":", before, members[i].name);
+        if (members[i].number)
+            buf_printf(b, "%llu", (unsigned long long)n);
+        else
+            buf_json(b, text, strlen(text));
+        before = ",";
+    }
+    buf_char(b, '}');
+}
+
+int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices)
 {
     struct buf open = {0}, query = {0}, info = {0}, bulk = {0};
     int e = dial(r);
@@ -338,6 +378,7 @@ int remote_dut_tell(struct remote_dut *r, struct buf *b)
     tell(b, &info, "driver", ", driver ");
     tell(b, &query, "fw_ver", ", firmware ");
     tell(b, &info, "kernel", ", Linux ");
+    put_device(devices, &open, &query, &info);
     stop(r);
     buf_free(&open);
     buf_free(&query);

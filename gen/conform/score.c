@@ -1,5 +1,8 @@
 /* layer 3 (conform): the score card: text, JSON, JUnit. */
 #include "gen/conform/conform.h"
+#include "program.h"
+
+#include <time.h>
 
 static const char *const results[CONFORM_RESULTS] = {"pass",        "fail",  "weak",  "info", "inconclusive",
                                                      "unsupported", "error", "known", "crash"};
@@ -27,18 +30,26 @@ static unsigned all_of(const struct conform_score *s, unsigned level)
     return n;
 }
 
-/* How many rules the tests concern that passed or failed; `good`: only those of which every such test passed. */
-static unsigned count_rules(const struct conform_score *s, bool good)
+void conform_rules(const struct conform_score *s, struct conform_rule of[RULE_COUNT])
 {
-    unsigned char state[RULE_COUNT] = {0}; /* 1: concerned, 2: failed */
-    unsigned n = 0;
-
+    memset(of, 0, RULE_COUNT * sizeof *of);
     for (unsigned i = 0; i < s->n; i++)
         for (unsigned k = 0; k < s->o[i].test->n_rules && conform_is_about_device((enum conform_result)s->o[i].result);
-             k++)
-            state[s->o[i].test->rules[k]] |= s->o[i].result == CONFORM_PASS ? 1 : 3;
+             k++) {
+            of[s->o[i].test->rules[k]].applicable++;
+            of[s->o[i].test->rules[k]].pass += s->o[i].result == CONFORM_PASS;
+        }
+}
+
+/* How many rules such tests concern; `good`: only those of which every such test passed. */
+static unsigned count_rules(const struct conform_score *s, bool good)
+{
+    struct conform_rule of[RULE_COUNT];
+    unsigned n = 0;
+
+    conform_rules(s, of);
     for (unsigned i = 0; i < RULE_COUNT; i++)
-        n += good ? state[i] == 1 : state[i] != 0;
+        n += of[i].applicable && (!good || of[i].pass == of[i].applicable);
     return n;
 }
 
@@ -87,17 +98,37 @@ void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
     put_below(b, "known: ", &o->known);
 }
 
+/* The rules of which not every test passed: passed and all. */
+static void put_broken_rules(const struct conform_score *s, struct buf *b)
+{
+    struct conform_rule of[RULE_COUNT];
+    const char *before = "not kept in every test: ";
+
+    conform_rules(s, of);
+    for (unsigned i = 0; i < RULE_COUNT; i++)
+        if (of[i].pass < of[i].applicable) {
+            buf_printf(b, "%s%s (%u of %u tests passed)", before, rule_str((enum rule)i), of[i].pass, of[i].applicable);
+            before = ", ";
+        }
+    if (*before == ',')
+        buf_char(b, '\n');
+}
+
 void conform_print_sums(const struct conform_score *s, struct buf *b)
 {
     struct conform_coverage c = conform_coverage(s);
 
     buf_printf(b, "\n%s, seed %llu\n", s->dut, (unsigned long long)s->seed);
+    if (s->backend)
+        buf_printf(b, "tester: rdmagen " RDMATRACE_VERSION ", backend %s, stamps of frames: %s\n", s->backend,
+                   s->clock);
     for (unsigned l = 0; l < CONFORM_LEVELS; l++)
         if (all_of(s, l))
             put_sum(s, l, b);
     buf_printf(b, "rules: %u of %u touched, of which %u kept in every test%s\n", count_rules(s, false),
                (unsigned)RULE_COUNT - 1, count_rules(s, true),
                s->judged ? "" : "\nno rdmatrace beside this program: the captures were not judged");
+    put_broken_rules(s, b);
     buf_printf(b, "coverage: %u of the %u rows of --coverage are shown by these tests\n", c.shown, c.rows);
     conform_print_groups(s, b);
     metrics_print_text(s->metrics, s->seed, b);
@@ -120,12 +151,49 @@ static void put_text(struct buf *b, const char *name, const char *p, size_t n)
     buf_json(b, p, n);
 }
 
+/* What was tested, by what, and when. */
+static void put_origin(const struct conform_score *s, struct buf *b)
+{
+    time_t begun = (time_t)s->begun;
+    struct tm tm;
+    char text[32];
+
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&begun, &tm));
+    put_text(b, "tool", "rdmagen " RDMATRACE_VERSION, strlen("rdmagen " RDMATRACE_VERSION));
+    put_text(b, "time", text, strlen(text));
+    buf_printf(b, ",\"seed\":%llu", (unsigned long long)s->seed);
+    put_text(b, "dut", s->dut, strlen(s->dut));
+    if (*s->devices)
+        buf_printf(b, ",\"devices\":[%s]", s->devices);
+    if (!s->backend)
+        return;
+    buf_puts(b, ",\"tester\":{\"backend\":");
+    buf_json(b, s->backend, strlen(s->backend));
+    put_text(b, "clock", s->clock, strlen(s->clock));
+    buf_char(b, '}');
+}
+
+/* Of each rule that tests were about: how many show what the device does, and of these passed. */
+static void put_each_rule(const struct conform_score *s, struct buf *b)
+{
+    struct conform_rule of[RULE_COUNT];
+    const char *before = "";
+
+    conform_rules(s, of);
+    for (unsigned i = 0; i < RULE_COUNT; i++)
+        if (of[i].applicable) {
+            buf_printf(b, "%s\n{\"id\":\"%s\",\"applicable\":%u,\"passed\":%u}", before, rule_str((enum rule)i),
+                       of[i].applicable, of[i].pass);
+            before = ",";
+        }
+}
+
 void conform_print_json(const struct conform_score *s, struct buf *b)
 {
     struct conform_coverage c = conform_coverage(s);
 
-    buf_printf(b, "{\"schema\":\"rdmagen-conformance/1\",\"seed\":%llu", (unsigned long long)s->seed);
-    put_text(b, "dut", s->dut, strlen(s->dut));
+    buf_puts(b, "{\"schema\":\"rdmagen-conformance/1\"");
+    put_origin(s, b);
     buf_printf(b, ",\"judged\":%s,\"tests\":[", s->judged ? "true" : "false");
     for (unsigned i = 0; i < s->n; i++) {
         const struct conform_outcome *o = &s->o[i];
@@ -136,7 +204,9 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
         put_text(b, "anchor", t->anchor.p, t->anchor.len);
         buf_puts(b, ",\"rules\":[");
         put_rules(t, b, "\"", ",");
-        buf_char(b, ']');
+        buf_puts(b, "],\"needs\":[");
+        conform_needs(t, b, "", "\"", ",");
+        buf_printf(b, "],\"ms\":%lld", (long long)(o->took / NS_PER_MS));
         put_text(b, "reason", o->reason.p, o->reason.len);
         put_text(b, "judge", o->judge.p, o->judge.len);
         if (o->counters.len)
@@ -158,8 +228,10 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
             buf_printf(b, ",\"%s\":%u", results[r], conform_count(s, l, (enum conform_result)r));
         buf_puts(b, "},");
     }
-    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u},\"coverage\":{\"rows\":%u,\"shown\":%u}}",
-               (unsigned)RULE_COUNT - 1, count_rules(s, false), count_rules(s, true), c.rows, c.shown);
+    buf_printf(b, "\"rules\":{\"all\":%u,\"touched\":%u,\"kept\":%u,\"each\":[", (unsigned)RULE_COUNT - 1,
+               count_rules(s, false), count_rules(s, true));
+    put_each_rule(s, b);
+    buf_printf(b, "]},\"coverage\":{\"rows\":%u,\"shown\":%u}}", c.rows, c.shown);
     conform_print_groups_json(s, b);
     metrics_print_json(s->metrics, s->seed, b);
     identities_print_json(s->identities, b);

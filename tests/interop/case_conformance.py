@@ -142,10 +142,10 @@ def case_conformance_device_that_falls_silent(lab, wire, guest, port):
 def case_conformance_without_an_agent(lab, wire, guest, port):
     for more, why in (({"token": TOKEN[::-1]}, "the agent does not take this token"), ({"port": free_port()}, "Connection refused")):
         status, card, said = conformance(lab, guest, more.get("port", port), "psn", token=more.get("token", TOKEN))
-        assert status == 2 and card is None and why in said, said
+        assert status == 3 and card is None and why in said, said
     other = Agent(port)
     other("dev open")
     status, card, said = conformance(lab, guest, port, "psn")
-    assert status == 2 and "the agent serves another client" in said, said
+    assert status == 3 and "the agent serves another client" in said, said
     other("quit")
     other.close()

@@ -120,9 +120,10 @@ void cmd_conformance_help(struct buf *b)
              "Test how a device follows the rules of the transport, and print its score card. The device is that of "
              "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
-    buf_puts(
-        b, "\nExit status: 0 if no test failed, 1 if one did, met an error, was inconclusive or was not run,\n2 for "
-           "usage, files that cannot be written, an interface that cannot be used, or an agent that is not reached.\n");
+    buf_puts(b,
+             "\nExit status: 0 if no test failed, 1 if one did, met an error, was inconclusive or was not run,\n2 for "
+             "usage, or files that cannot be written, 3 for an interface that cannot be used, or an agent that is not "
+             "reached.\n");
 }
 
 /* --- Options ---------------------------------------------------------------------------------- */
@@ -416,8 +417,10 @@ static int list(const struct conformance_job *j)
         const struct conform_test *t = &j->battery.test[i];
         if (!j->chosen[i])
             continue;
-        buf_printf(&b, "%s  %-22s  %.*s [%.*s]\n", conform_level_str((enum conform_level)t->level), t->id,
+        buf_printf(&b, "%s  %-22s  %.*s [%.*s]", conform_level_str((enum conform_level)t->level), t->id,
                    (int)t->title.len, t->title.p, (int)t->anchor.len, t->anchor.p);
+        conform_needs(t, &b, "; needs ", "", ", ");
+        buf_char(&b, '\n');
     }
     return cli_show(&b);
 }

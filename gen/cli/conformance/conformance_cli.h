@@ -12,6 +12,8 @@
 /* Of which tests a capture is kept in the directory of -o. */
 enum conformance_keep { KEEP_ALL, KEEP_FAILED, KEEP_NONE };
 
+#define EXIT_SETUP 3 /* an interface or an agent cannot be had */
+
 /* Options and state. */
 struct conformance_job {
     struct conform_battery battery;
@@ -45,6 +47,8 @@ struct conformance_job {
     const char *exchange; /* name of the program without an agent; NULL: there is an agent */
     int with;             /* enum conform_peer */
     struct buf who;       /* what is tested */
+    struct buf devices;   /* the same, of those with an agent: objects of JSON */
+    int64_t begun;        /* s since 1970 */
     struct buf again;     /* the command without tests: what repeats one, with its id behind */
     char judge[4096], temporary[300];
     char tests[300]; /* directory of the captures of -o */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TOLERANCE (1 * NS_PER_MS)
@@ -49,12 +50,23 @@ static int make_directory(struct conformance_job *j)
     return 0;
 }
 
+/* How the tester is on the network; NULL: in virtual time. */
+static const char *tester(const struct conformance_job *j)
+{
+    return j->twin ? NULL : j->peer.live ? j->live.backend->ops->name : "forwarded";
+}
+
 static int show(struct conformance_job *j)
 {
     struct conform_score s = {.o = j->outcome,
                               .n = j->n,
                               .seed = j->run.seed,
                               .dut = buf_str(&j->who),
+                              .devices = buf_str(&j->devices),
+                              .backend = tester(j),
+                              .clock =
+                                  j->peer.live ? script_live_times(&j->peer) : "this host, when it forwards a frame",
+                              .begun = j->begun,
                               .judged = j->run.judge != NULL,
                               .battery = &j->battery,
                               .metrics = &j->metrics,
@@ -187,8 +199,8 @@ static int run_remote(struct conformance_job *j, unsigned from)
         buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
         if (!device[h])
             status = cli_error("out of memory");
-        else if (remote_dut_tell(device[h], &j->who) < 0)
-            status = cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h]));
+        else if (remote_dut_tell(device[h], &j->who, &j->devices) < 0)
+            status = (cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h])), EXIT_SETUP);
     }
     if (status == 0)
         status = run_tests(j);
@@ -212,7 +224,7 @@ static int run_between(struct conformance_job *j)
         f->name[h] = j->between[h];
         memcpy(j->peer.ends[h], j->end[h].gid, 16);
     }
-    status = forward_open(f, &err) < 0 ? cli_error("%s", err.msg) : run_remote(j, 0);
+    status = forward_open(f, &err) < 0 ? (cli_error("%s", err.msg), EXIT_SETUP) : run_remote(j, 0);
     forward_close(f);
     return status;
 }
@@ -239,7 +251,7 @@ static int run_device(struct conformance_job *j)
     j->config.seed = j->run.seed;
     status = live_cli_open(&j->live, &j->config);
     if (status)
-        return status;
+        return EXIT_SETUP;
     j->peer.live = &j->live;
     memcpy(j->peer.peer, j->end[1].gid, 16);
     return live_cli_close(&j->live, &j->config, j->exchange ? run_foreign(j) : run_remote(j, 1));
@@ -260,6 +272,7 @@ int conformance_run(struct conformance_job *j)
     int status;
 
     live_catch_ends();
+    j->begun = time(NULL);
     status = make_directory(j);
     j->run.dut = &j->end[1].dut;
     j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
@@ -275,5 +288,6 @@ int conformance_run(struct conformance_job *j)
     metrics_free(&j->metrics);
     identities_free(&j->identities);
     buf_free(&j->who);
+    buf_free(&j->devices);
     return status;
 }
