@@ -56,6 +56,10 @@ struct episode {
     uint32_t answer; /* frame of the response that ended it */
     ns_t rtt;        /* TIMEOUT: no response came sooner after the first copy of its request; 0: not known */
     uint32_t count;  /* RNR NAKs, CNPs or waits in it */
+    /* PAUSE: how often nothing was outstanding, and the requester sent when the pause ended, far later than usual; that
+     * time */
+    uint32_t rests;
+    ns_t rest;
 };
 
 /* The account of one direction at one tap. */

@@ -205,7 +205,14 @@ struct direction {
     ns_t last_answer; /* time of the latest response */
     ns_t answered;    /* time of the latest response that its queue pair sent, to a request of the other side */
     ns_t answering;   /* of the first of those that follow each other within PAUSE_REACTION */
-    bool full;        /* the maximum of READs and atomics was outstanding when the latest response came */
+    /* Times from the last response, when nothing was outstanding, to the next request: how long such a rest is. */
+    struct {
+        ns_t latest; /* not one of the others yet; 0: none */
+        ns_t longest,
+            before; /* of the latest rests, fewer than RESTS; of the RESTS before them, 0: there are not so many */
+        uint8_t n;  /* how many are in `longest` */
+    } rest;
+    bool full; /* the maximum of READs and atomics was outstanding when the latest response came */
     /* READs and atomics that follow such a response not at once, but always after the same time, as at a tap far from
      * the requester: when the latest such response came (0: none), that time, how often in a row, and these times until
      * they are enough */
@@ -268,6 +275,9 @@ struct paused {
 };
 #define PAUSES         256              /* the latest ones */
 #define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
+
+#define RESTS         8 /* so many rests tell how long they usually are */
+#define REST_OUTLASTS 4 /* a rest so many times as long as the longest of those before is not the requester's own */
 
 /* Nothing of a direction passed. */
 struct silence {
@@ -422,6 +432,8 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 /* timeline_pauses.c */
 /* A packet that may be a pause frame. */
 void timeline_pause(struct timeline *t, const struct pkt *p);
+/* Nothing was outstanding for so long before a request. */
+void timeline_note_rest(struct direction *d, ns_t rest);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 /* Request `p` passes: note its class, before timeline_paused(). */

@@ -156,8 +156,53 @@ static ns_t busy_since(const struct direction *d, ns_t from, ns_t now)
     return answers && d->answering < now ? d->answering : now;
 }
 
+void timeline_note_rest(struct direction *d, ns_t rest)
+{
+    if (d->rest.latest > d->rest.longest)
+        d->rest.longest = d->rest.latest;
+    if (d->rest.latest && ++d->rest.n == RESTS) {
+        d->rest.before = d->rest.longest;
+        d->rest.longest = d->rest.n = 0;
+    }
+    d->rest.latest = rest;
+}
+
+/* Whether a pause that lasts from `a` to `b` most likely held a request back that was due, although nothing was
+ * outstanding since `from`: it began before the end of the longest usual rest, the request came at `now` many times
+ * later, and no longer than such a rest behind the pause, whose exact end a capture need not show.
+ *
+ *     response     due                    request
+ *     |---- rest ---|                        |
+ *        |--------------- pause -----------|
+ */
+static bool outlasts_rest(const struct direction *d, ns_t from, ns_t a, ns_t b, ns_t now)
+{
+    ns_t usual = d->rest.longest > d->rest.before ? d->rest.longest : d->rest.before;
+
+    return d->rest.before && a - from <= usual && now - b <= usual && b - from >= REST_OUTLASTS * usual;
+}
+
+/* The time between `from` and `to` that nothing was outstanding is that of a pause, as a rest longer than usual. */
+static void claim_rest(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
+                       ns_t to)
+{
+    ns_t states[TIME_STATES];
+    struct episode *e;
+
+    spans_between(&d->spans, from, to, states);
+    if (!states[TIME_IDLE])
+        return;
+    d->rest.latest = 0;
+    claim_pause(t, d, flow, x, from, to, 1u << TIME_IDLE);
+    e = episode_at(t, d->pause_ep);
+    if (!e)
+        return;
+    e->rests++;
+    e->rest += states[TIME_IDLE];
+}
+
 /* Who has nothing outstanding was held back by a pause that ended just before it sent, or by the pauses before that one
- * if they follow each other as closely. */
+ * if they follow each other as closely; and most likely if it sent later than it uses to, and when the pause ended. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now)
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
@@ -171,6 +216,10 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
         if (x->tap != tap || b <= a || !may_hold(t, d, x))
             continue;
         claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
+        if (holds)
+            d->rest.latest = 0;
+        else if (outlasts_rest(d, from, a, b, now))
+            claim_rest(t, d, flow, x, a, b);
         held = holds && a < held ? a : held;
         settle_slow(d, from, now);
     }

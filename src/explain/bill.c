@@ -437,6 +437,27 @@ static void report_lost_again(struct incident *s, const struct episode *e, const
     }
 }
 
+static struct fact *find_fact(struct incident *s, enum sentence sentence)
+{
+    for (unsigned i = 0; i < s->n_facts; i++)
+        if (s->facts[i].sentence == sentence)
+            return &s->facts[i];
+    return NULL;
+}
+
+/* A pause most likely held back `n` requests as well, for `time` in all, although nothing was outstanding. */
+static void report_rests(struct incident *s, uint32_t n, ns_t time)
+{
+    struct fact *f = find_fact(s, SENTENCE_PAUSE_RESTS);
+
+    if (f) {
+        f->n += n;
+        f->time = ns_sum(f->time, time);
+    } else {
+        incident_add(s, SAY(PAUSE_RESTS, .n = n, .time = time));
+    }
+}
+
 static void charge(struct explainer *x, uint32_t number, const struct episode *e, const struct episode *root)
 {
     struct incident *s = &x->incidents[number];
@@ -456,6 +477,8 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         s->stop = e->end;
     if (kinds[e->why].gathers && s->facts[0].sentence == kind_of(x, e)->sentence)
         gather(s, e);
+    if (e->rests)
+        report_rests(s, e->rests, e->rest);
     if (e->why == TROUBLE_TIMEOUT && e->wait >= TIMER_LEAST && e != root &&
         (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
         report_lost_again(s, e, root);
@@ -465,6 +488,7 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
 {
     ns_t begin = explain_clock(x, from->tap, to->tap, from->from),
          end = explain_clock(x, from->tap, to->tap, from->stop);
+    const struct fact *rests = find_fact(from, SENTENCE_PAUSE_RESTS);
 
     to->bill = ns_sum(to->bill, from->bill);
     for (unsigned i = 0; i < TIME_STATES; i++) {
@@ -479,6 +503,8 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
         to->worst_bill = from->worst_bill;
         to->worst = explain_clock(x, from->tap, to->tap, from->worst);
     }
+    if (rests)
+        report_rests(to, rests->n, rests->time);
     to->episodes += from->episodes;
     from->bill = 0;
     from->episodes = 0;

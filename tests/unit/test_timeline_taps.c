@@ -283,3 +283,48 @@ Test(timeline_taps, who_has_a_retry_left_may_wait_for_its_timer)
     cr_expect_eq(account()->states[TIME_GIVEN_UP], 0);
     cr_expect_eq(account()->states[TIME_NOT_KNOWN], 8 * NS_PER_MS);
 }
+
+/* Ten requests, each 300 us behind the response before; then the port is paused for 9 ms, and the next request comes
+ * `after` the end of that. */
+static void rests_until(ns_t after)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, 300 * US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    pause_for(200 * US, 0xffff);
+    pause_for(9000 * US, 0);
+    talk(&t, 0, after, mk(OP_SEND_ONLY, 110, 10));
+    talk(&t, 1, 10 * US, mk_ack(110, 0x1f, 11));
+}
+
+Test(timeline_taps, a_request_that_is_due_in_a_pause_and_comes_behind_it_was_most_likely_held_back)
+{
+    const struct episode *e;
+
+    rests_until(100 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 9000 * US);
+    e = only_episode();
+    cr_expect_eq(e->rests, 1);
+    cr_expect_eq(e->rest, 9000 * US);
+}
+
+Test(timeline_taps, a_request_that_comes_later_behind_a_pause_than_it_usually_does_was_not_held_back)
+{
+    rests_until(400 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
+}
+
+Test(timeline_taps, a_pause_that_begins_after_a_request_was_due_did_not_hold_it_back)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, 300 * US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    pause_for(900 * US, 0xffff);
+    pause_for(9000 * US, 0);
+    talk(&t, 0, 100 * US, mk(OP_SEND_ONLY, 110, 10));
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
+}
