@@ -212,7 +212,8 @@ void timeline_pass(struct timeline *t, struct direction *d, const struct req_dir
     if (UNLIKELY(is_resending(d)))
         timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_LOSS_RESEND, d->resend.ep);
     else if (!timeline_outstanding(d, h) && d->between) {
-        timeline_note_rest(d, now - d->spans.at);
+        if (!response)
+            timeline_note_rest(d, now - d->spans.at);
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
     } else
         spans_add(&d->spans, now, response && d->waits ? TIME_RESPONSE : TIME_TRANSFER, NO_EPISODE);

@@ -41,6 +41,9 @@ struct held {
     /* credits: since when fewer messages than `window` were outstanding, if that window is not yet sure to be a limit
      * of the requester; 0: fewer all the time, or the limit is sure */
     ns_t freed;
+    /* credits: nothing was outstanding, and one packet could have been sent without a credit: only a requester that
+     * sends none so has waited */
+    bool probe;
     uint32_t ep; /* episode of all such waits */
 };
 
@@ -434,6 +437,8 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 void timeline_pause(struct timeline *t, const struct pkt *p);
 /* Nothing was outstanding for so long before a request. */
 void timeline_note_rest(struct direction *d, ns_t rest);
+/* The longest time that nothing is outstanding before a request; 0: not known. */
+ns_t timeline_rest(const struct direction *d);
 /* What pause frames explain of the time between `from` and `now`, in which nothing of the direction passed. */
 void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_t from, ns_t now);
 /* Request `p` passes: note its class, before timeline_paused(). */

@@ -167,6 +167,13 @@ void timeline_note_rest(struct direction *d, ns_t rest)
     d->rest.latest = rest;
 }
 
+ns_t timeline_rest(const struct direction *d)
+{
+    if (!d->rest.before)
+        return 0;
+    return d->rest.longest > d->rest.before ? d->rest.longest : d->rest.before;
+}
+
 /* Whether a pause that lasts from `a` to `b` most likely held a request back that was due, although nothing was
  * outstanding since `from`: it began before the end of the longest usual rest, the request came at `now` many times
  * later, and no longer than such a rest behind the pause, whose exact end a capture need not show.
@@ -177,9 +184,9 @@ void timeline_note_rest(struct direction *d, ns_t rest)
  */
 static bool outlasts_rest(const struct direction *d, ns_t from, ns_t a, ns_t b, ns_t now)
 {
-    ns_t usual = d->rest.longest > d->rest.before ? d->rest.longest : d->rest.before;
+    ns_t usual = timeline_rest(d);
 
-    return d->rest.before && a - from <= usual && now - b <= usual && b - from >= REST_OUTLASTS * usual;
+    return usual && a - from <= usual && now - b <= usual && b - from >= REST_OUTLASTS * usual;
 }
 
 /* The time between `from` and `to` that nothing was outstanding is that of a pause, as a rest longer than usual. */

@@ -120,6 +120,17 @@ static void settle_unsure(struct direction *d)
     d->n_unsure = 0;
 }
 
+/* Whether the SEND at `now` follows the credits at once. At a tap far from its requester: far sooner than it usually
+ * follows the end of the message before, or no later, after far longer than usual. */
+static bool follows_credits(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+{
+    ns_t took = now - d->credit.over, rest = timeline_rest(d);
+    bool outlasts = d->credit.to - d->credit.from >= (REST_OUTLASTS - 1) * rest;
+    bool soon = took <= (outlasts ? rest : rest / REST_OUTLASTS);
+
+    return (d->credit.probe && soon) || is_at_once(t, d, e, &d->credit, now);
+}
+
 /* The SEND at `now` had waited for a credit. Part of that time may be due to the requester's own limit of outstanding
  * messages; settle_unsure() corrects it later. */
 static void claim_credit(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -130,7 +141,7 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
         drop_wait(&d->credit); /* when the credits came, other queue pairs of the host were still due first */
         return;
     }
-    if (is_at_once(t, d, e, &d->credit, now))
+    if (follows_credits(t, d, e, now))
         claim_wait(t, d, e, &d->credit, TROUBLE_CREDIT, TIME_CREDIT);
     else
         drop_wait(&d->credit);
@@ -398,6 +409,24 @@ static void claim_held(struct timeline *t, struct direction *d, const struct eve
     claim_wait(t, d, e, &d->credit, TROUBLE_CREDIT, TIME_CREDIT);
 }
 
+/* Response `e` does nothing but bring credits: the requester could have sent one packet without, and has sent none. The
+ * next message was due when the usual rest since the latest response was over.
+ *
+ *   SEND ... ACK, no credits |---- rest ----|      waits     | ACK with credits, SEND
+ */
+static void watch_rest(struct direction *d, const struct event *e, uint32_t limit, bool probe, ns_t now)
+{
+    bool idle = !timeline_outstanding(d, e->h) && d->between && !probe && d->last_rsp;
+    bool spent = d->have_msn && !may_send(d, e->h, d->limit, true);
+
+    if (!idle || !spent || !may_send(d, e->h, limit, true) || d->credit.over)
+        return;
+    d->credit.from = ns_sum(d->last_rsp, timeline_rest(d));
+    d->credit.to = d->credit.over = now;
+    d->credit.freed = 0;
+    d->credit.probe = true;
+}
+
 /* The last message that may be sent is MSN plus credits of the latest response. */
 static void watch_credits(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
@@ -421,7 +450,9 @@ static void watch_credits(struct timeline *t, struct direction *d, const struct 
     if (held && d->last_new && may_send(d, e->h, limit, probe)) {
         d->credit.from = waits_since(d, e->h, now);
         d->credit.to = d->credit.over = now;
+        d->credit.probe = false;
     }
+    watch_rest(d, e, limit, probe, now);
     d->limit = limit;
     d->probe.on = probe;
 }

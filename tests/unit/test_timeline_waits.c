@@ -109,6 +109,37 @@ Test(timeline, a_wait_for_a_credit_is_none_if_the_requester_turns_out_to_keep_no
     cr_expect_eq(only_episode()->bill, 0);
 }
 
+/* Messages 300 us apart use up the credits; nothing but credits comes 3 ms later, and the next message `after` them. */
+static void credits_alone(ns_t after)
+{
+    start();
+    for (unsigned i = 0; i < 12; i++) {
+        talk(&t, 0, 300 * US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, i < 11 ? 0x01 : 0x00, i + 1));
+    }
+    talk(&t, 1, 3000 * US, mk_ack(111, 0x02, 12));
+    talk(&t, 0, after, mk(OP_SEND_ONLY, 112, 10));
+    talk(&t, 1, 10 * US, mk_ack(112, 0x02, 13));
+}
+
+Test(timeline, who_sends_nothing_without_credits_waits_for_them_since_the_next_message_was_due)
+{
+    credits_alone(3 * US);
+    cr_expect_eq(account()->states[TIME_CREDIT], 2700 * US);
+}
+
+Test(timeline, at_a_tap_far_from_the_requester_its_message_follows_the_credits_within_the_usual_time)
+{
+    credits_alone(100 * US);
+    cr_expect_eq(account()->states[TIME_CREDIT], 2700 * US);
+}
+
+Test(timeline, a_message_that_comes_long_after_the_credits_did_not_wait_for_them)
+{
+    credits_alone(400 * US);
+    cr_expect_eq(account()->states[TIME_CREDIT], 0);
+}
+
 Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer_since_it_was_due)
 {
     start();
