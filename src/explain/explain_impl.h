@@ -456,6 +456,8 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 /* compare/merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
  * compared. 0, which is no time, stays 0. */
 ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts);
+/* Convert *ts likewise; *error: it is right within this. False: the clocks could not be compared. */
+bool explain_clock_known(const struct explainer *x, uint32_t from, uint32_t to, ns_t *ts, ns_t *error);
 /* compare/merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared.
  */
 bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);

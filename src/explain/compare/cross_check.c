@@ -65,17 +65,52 @@ static bool is_forgotten(const struct req_dir *h, uint32_t psn)
     return at->psn != UINT32_MAX && psn_diff(at->psn, psn) > 0;
 }
 
+#define NEARER 8 /* so many times nearer to one copy than to another: it is that one */
+
+/* Frames are cut, so that no ICRC tells copies apart: whether the first copy `o` that tap `there` saw is a later one
+ * than the first copy `s` of tap `here`, which saw more copies. Its time says so: it is longer behind `s` than any
+ * packet takes from tap to tap, or it is the only one, and near the latest copy.
+ *
+ *     here     s ........................ s'
+ *     there                                o
+ */
+static bool is_later_copy(const struct explainer *x, uint32_t here, const struct sent *s, uint32_t there,
+                          const struct sent *o)
+{
+    ns_t ts = o->ts_first, first, latest, error;
+
+    if (s->copies <= o->copies || s->same || o->same || !explain_clock_known(x, there, here, &ts, &error))
+        return false;
+    first = ts - s->ts_first;
+    latest = ts > s->ts ? ts - s->ts : s->ts - ts;
+    return first > BEHIND_MOST + error || (o->copies == 1 && first / NEARER > latest + error);
+}
+
+static struct missing_copy later_copy_between(const struct explainer *x, const struct req_dir *a, const struct sent *s,
+                                              const struct req_dir *b, const struct sent *o)
+{
+    uint32_t here = tap_of(x, a->flow), there = tap_of(x, b->flow);
+
+    if (is_later_copy(x, here, s, there, o))
+        return (struct missing_copy){s->first, false, s};
+    if (is_later_copy(x, there, o, here, s))
+        return (struct missing_copy){o->first, true, o};
+    return (struct missing_copy){0};
+}
+
 /* Of the first copies that taps `a` and `b` saw of request `psn`. */
 static struct missing_copy lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
     const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
     ns_t there; /* when the first copy passed `b`, by the clock of `a` */
 
-    if (!s || !s->icrc_first || is_forgotten(b, psn))
+    if (!s || is_forgotten(b, psn))
         return (struct missing_copy){0};
     if (!o)
         return (struct missing_copy){s->first, false, s};
-    if (s->icrc_first == o->icrc_first || !o->icrc_first)
+    if (!s->icrc_first || !o->icrc_first)
+        return later_copy_between(x, a, s, b, o);
+    if (s->icrc_first == o->icrc_first)
         return (struct missing_copy){0};
     there = explain_clock(x, tap_of(x, b->flow), tap_of(x, a->flow), o->ts_first);
     return s->ts_first < there ? (struct missing_copy){s->first, false, s} : (struct missing_copy){o->first, true, o};

@@ -539,6 +539,17 @@ bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts)
     return !x->taps || convert(x->taps, from, to, ts); /* one file: one clock */
 }
 
+bool explain_clock_known(const struct explainer *x, uint32_t from, uint32_t to, ns_t *ts, ns_t *error)
+{
+    struct tap_offset o = {.known = true};
+
+    if (x->taps)
+        o = taps_offset(x->taps, from, to, *ts);
+    *ts += o.known ? o.offset : 0;
+    *error = o.bound;
+    return o.known;
+}
+
 ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts)
 {
     if (x->taps && ts)
