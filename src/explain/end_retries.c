@@ -319,7 +319,7 @@ static bool is_acked_too_soon(const struct incident *st, const struct flow_notes
 
 /* A packet was NAKed, then acknowledged within less than a quarter of the shortest round trip after its retransmission:
  * that ACK is for the original, which was reordered and not lost. The responder dropped the packets that overtook it,
- * so their NAKs are no further loss.
+ * so their NAKs are no further loss; nor are they if another tap showed that it was reordered.
  *
  *   request, tap        5 6 7          5'
  *   request, responder  6 5 7                        5 arrives after 6
@@ -331,8 +331,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
 
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        bool lost_behind = !st->moot && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_AFTER;
-        if (!lost_behind || st->flow != flow || st->n_frames < 3)
+        bool behind = !st->moot && st->place == PLACE_AFTER, proved = st->cause == CAUSE_REORDER && st->compared;
+        if (!behind || !(proved || st->cause == CAUSE_PACKET_LOSS) || st->flow != flow || st->n_frames < 3)
             continue;
         if (late && psn_in(st->psn, late->psn, (late->end - late->psn) & PSN_MASK) && st->frames[1] >= late->arrived) {
             st->moot = true;
@@ -340,6 +340,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
             late->lost = st->start + st->lost - late->start;
             incident_frame(late, ROLE_NAK, st->frames[1]);
             incident_frame(late, ROLE_RETRANSMISSION, st->frames[2]);
+        } else if (proved) {
+            late = st->arrived ? st : late;
         } else if (is_acked_too_soon(st, t) && !explain_lost_between(x, flow, st->psn)) {
             late = st;
             st->cause = CAUSE_REORDER;

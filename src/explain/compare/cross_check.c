@@ -1,11 +1,9 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
-#include "src/explain/explain_impl.h"
+#include "src/explain/compare/copies.h"
 
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
 #define FRESH_OLD     512 /* and it is to be compared before a tap forgets it, */
 #define FRESH_LAST    640 /* or what its tap saw is kept for another tap that is behind */
-
-#define BEHIND_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
@@ -23,18 +21,6 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
             return i;
     return FLOW_NONE;
 }
-
-static uint32_t tap_of(const struct explainer *x, uint32_t flow)
-{
-    return conn_flow_at(observer_conns(x->observer), flow)->tap;
-}
-
-/* A copy that one of two taps has and the other lacks. */
-struct missing_copy {
-    uint32_t frame;          /* 0: both taps have the same copies */
-    bool other;              /* the other tap has it */
-    const struct sent *sent; /* it, at the tap that has it */
-};
 
 /* The last fact of an incident says that one tap saw a request, or a response, which another one did not. */
 static void request_is_gone(struct incident *st, uint32_t tap, const struct sent *s)
@@ -55,65 +41,6 @@ static void response_is_gone(struct incident *st, uint32_t tap, const struct not
     st->gone.psn = r->psn;
     st->gone.icrc = r->icrc_first;
     st->gone.ts = r->ts_first;
-}
-
-/* True if a later PSN has replaced request `psn`, or may have: whether the tap saw it is not known. */
-static bool is_forgotten(const struct req_dir *h, uint32_t psn)
-{
-    const struct sent *at = &h->sent[psn & (h->slots - 1)];
-
-    return at->psn != UINT32_MAX && psn_diff(at->psn, psn) > 0;
-}
-
-#define NEARER 8 /* so many times nearer to one copy than to another: it is that one */
-
-/* Frames are cut, so that no ICRC tells copies apart: whether the first copy `o` that tap `there` saw is a later one
- * than the first copy `s` of tap `here`, which saw more copies. Its time says so: it is longer behind `s` than any
- * packet takes from tap to tap, or it is the only one, and near the latest copy.
- *
- *     here     s ........................ s'
- *     there                                o
- */
-static bool is_later_copy(const struct explainer *x, uint32_t here, const struct sent *s, uint32_t there,
-                          const struct sent *o)
-{
-    ns_t ts = o->ts_first, first, latest, error;
-
-    if (s->copies <= o->copies || s->same || o->same || !explain_clock_known(x, there, here, &ts, &error))
-        return false;
-    first = ts - s->ts_first;
-    latest = ts > s->ts ? ts - s->ts : s->ts - ts;
-    return first > BEHIND_MOST + error || (o->copies == 1 && first / NEARER > latest + error);
-}
-
-static struct missing_copy later_copy_between(const struct explainer *x, const struct req_dir *a, const struct sent *s,
-                                              const struct req_dir *b, const struct sent *o)
-{
-    uint32_t here = tap_of(x, a->flow), there = tap_of(x, b->flow);
-
-    if (is_later_copy(x, here, s, there, o))
-        return (struct missing_copy){s->first, false, s};
-    if (is_later_copy(x, there, o, here, s))
-        return (struct missing_copy){o->first, true, o};
-    return (struct missing_copy){0};
-}
-
-/* Of the first copies that taps `a` and `b` saw of request `psn`. */
-static struct missing_copy lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
-{
-    const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
-    ns_t there; /* when the first copy passed `b`, by the clock of `a` */
-
-    if (!s || is_forgotten(b, psn))
-        return (struct missing_copy){0};
-    if (!o)
-        return (struct missing_copy){s->first, false, s};
-    if (!s->icrc_first || !o->icrc_first)
-        return later_copy_between(x, a, s, b, o);
-    if (s->icrc_first == o->icrc_first)
-        return (struct missing_copy){0};
-    there = explain_clock(x, tap_of(x, b->flow), tap_of(x, a->flow), o->ts_first);
-    return s->ts_first < there ? (struct missing_copy){s->first, false, s} : (struct missing_copy){o->first, true, o};
 }
 
 /* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
@@ -144,16 +71,6 @@ static bool came_later(const struct explainer *x, const struct incident *st, con
     return st->silence && is_same_response(x->notes[st->flow], r);
 }
 
-/* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
- * so that it was only late. False, too, for senders whose retransmissions are identical: then both are possible. */
-static bool same_copy(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn)
-{
-    const struct sent *o = req_dir_sent(observer_req_dir(x->observer, flow), psn);
-
-    return o && o->icrc_first && o->icrc_first == s->icrc_first && !s->same &&
-           (s->copies == 1 || o->ts_first < explain_clock(x, tap_of(x, other), tap_of(x, flow), s->ts));
-}
-
 bool explain_knows_answers(const struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
@@ -164,17 +81,6 @@ bool explain_knows_answers(const struct explainer *x, uint32_t flow)
             return false;
     }
     return x->n_unmatched < UNMATCHED;
-}
-
-/* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
-static struct missing_copy first_missing_copy(const struct explainer *x, struct req_dir *a, struct req_dir *b,
-                                              uint32_t psn, unsigned n)
-{
-    struct missing_copy copy = {0};
-
-    for (unsigned i = 0; i < n && !copy.frame; i++)
-        copy = lost_between(x, a, b, psn_add(psn, i));
-    return copy;
 }
 
 /* Two taps show what was lost: frame `frame` of `tap`; the frames that one tap alone had to call lost were not. */
@@ -194,10 +100,10 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
 {
     const struct noted_response *answer = answer_before(x->notes[other], o, n),
                                 *here = s ? answer_before(x->notes[st->flow], s, n) : NULL;
-    uint32_t there = tap_of(x, other), tap = fact_tap(there);
+    uint32_t there = copies_tap(x, other), tap = fact_tap(there);
 
     incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
-    if (o->late && !same_copy(x, st->flow, other, o, st->psn))
+    if (o->late && !copies_are_one(x, st->flow, other, o, st->psn))
         return; /* it is late as a retransmission is */
     if (o->late) {
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
@@ -245,8 +151,8 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
             if (o && !o->has_psn)
                 incident_concerns(o, st->psn, 0, true);
             incident_add(st, SAY(TAP_DAMAGED, .psn = t->requests.bad[i].psn, .other = t->requests.bad[i].frame,
-                                 .tap = fact_tap(tap_of(x, other))));
-            incident_frame_at(st, ROLE_LOST, tap_of(x, other), t->requests.bad[i].frame);
+                                 .tap = fact_tap(copies_tap(x, other))));
+            incident_frame_at(st, ROLE_LOST, copies_tap(x, other), t->requests.bad[i].frame);
             st->cause = CAUSE_BAD_ICRC;
             st->place = PLACE_AFTER;
             st->proved = found = true;
@@ -257,14 +163,14 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
 /* One tap has a copy of the packet that is missing at the other one: it was lost between them. */
 static void found_between(struct explainer *x, struct incident *st, uint32_t other, struct missing_copy copy)
 {
-    uint32_t tap = fact_tap(tap_of(x, other));
+    uint32_t tap = fact_tap(copies_tap(x, other));
 
     incident_add(st, copy.other ? SAY(TAP_HAS, .lost = copy.frame, .tap = tap)
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
-    request_is_gone(st, tap_of(x, copy.other ? other : st->flow), copy.sent);
+    request_is_gone(st, copies_tap(x, copy.other ? other : st->flow), copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-    only_lost(st, tap_of(x, copy.other ? other : st->flow), copy.frame);
+    only_lost(st, copies_tap(x, copy.other ? other : st->flow), copy.frame);
     st->proved = true;
 }
 
@@ -275,10 +181,10 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
     struct missing_copy copy;
 
     if (st->repeated) {
-        compare_copy(st, req_dir_sent(b, st->psn), fact_tap(tap_of(x, other)));
+        compare_copy(st, req_dir_sent(b, st->psn), fact_tap(copies_tap(x, other)));
         return;
     }
-    copy = first_missing_copy(x, a, b, st->psn, n);
+    copy = copies_first_missing(x, a, b, st->psn, n);
     if (compare_damaged(x, st, other, n))
         return;
     if (copy.frame)
@@ -315,9 +221,9 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
-    incident_frame_at(st, ROLE_LOST, tap_of(x, other), there->first);
+    incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     incident_is(st, SAY(RESENT_LATE, .psn = st->psn, .again = o->first, .other = there->first,
-                        .tap = fact_tap(tap_of(x, other))));
+                        .tap = fact_tap(copies_tap(x, other))));
 }
 
 /* True if the other tap is closer to the responder: the packets before `psn` that both taps have pass it later.
@@ -347,9 +253,9 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
                            uint32_t other)
 {
     const struct sent *o = req_dir_sent(here, st->psn);
-    bool late = same_copy(x, st->flow, other, there, st->psn),
+    bool late = copies_are_one(x, st->flow, other, there, st->psn),
          neither = there->late && o && o->icrc_first == there->icrc_first;
-    struct fact f = {.other = there->first, .tap = fact_tap(tap_of(x, other))};
+    struct fact f = {.other = there->first, .tap = fact_tap(copies_tap(x, other))};
 
     if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED)
         return; /* the copy missing here is a retransmission: the first copy at the other tap proves nothing about it */
@@ -358,8 +264,8 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     if (neither)
         return;
     if (!late)
-        request_is_gone(st, tap_of(x, other), there);
-    incident_frame_at(st, ROLE_LOST, tap_of(x, other), there->first);
+        request_is_gone(st, copies_tap(x, other), there);
+    incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     st->proved = true;
 }
@@ -368,7 +274,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
 static void compare_unseen(struct explainer *x, struct incident *st, struct req_dir *here, struct req_dir *there,
                            uint32_t other)
 {
-    struct missing_copy copy = first_missing_copy(x, here, there, st->psn, BEHIND_COMPARED);
+    struct missing_copy copy = copies_first_missing(x, here, there, st->psn, BEHIND_COMPARED);
 
     if (copy.frame && copy.other)
         found_between(x, st, other, copy);
@@ -390,8 +296,8 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
     } else if (st->place == PLACE_BEFORE && st->cause == CAUSE_LOST_LAST_PACKET) {
         compare_unseen(x, st, a, b, other);
     } else if (st->place == PLACE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
-        incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(tap_of(x, other))));
-        incident_frame_at(st, ROLE_LOST, tap_of(x, other), s->first);
+        incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(copies_tap(x, other))));
+        incident_frame_at(st, ROLE_LOST, copies_tap(x, other), s->first);
         st->proved = true;
     } else if (st->place != PLACE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
                                              st->cause == CAUSE_CANNOT_TELL)) {
@@ -410,8 +316,8 @@ static void compare_silence(struct explainer *x, struct incident *st, uint32_t o
         return;
     st->proved = true;
     st->moot = st->cause == CAUSE_SILENT_PEER;
-    incident_frame_at(st, ROLE_ANSWER, tap_of(x, other), b->una_frame);
-    incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(tap_of(x, other))));
+    incident_frame_at(st, ROLE_ANSWER, copies_tap(x, other), b->una_frame);
+    incident_add(st, SAY(TAP_ANSWER, .answer = b->una_frame, .tap = fact_tap(copies_tap(x, other))));
 }
 
 #define REQUESTED_MOST 8 /* copies of a READ that are looked at */
@@ -456,7 +362,7 @@ static bool compare_request_again(struct explainer *x, struct incident *st, uint
     st->proved = true;
     incident_unframe(st, st->facts[0].other);
     incident_frame(st, ROLE_LOST, st->facts[0].other);
-    incident_add(st, SAY(TAP_LACKS, .lost = st->facts[0].other, .tap = fact_tap(tap_of(x, other))));
+    incident_add(st, SAY(TAP_LACKS, .lost = st->facts[0].other, .tap = fact_tap(copies_tap(x, other))));
     return true;
 }
 
@@ -466,7 +372,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     const struct flow_notes *t = x->notes[other];
     const struct noted_response *r = t ? response_slot(t, st->psn) : NULL;
     uint32_t seen = r && r->psn == st->psn ? r->first : 0;
-    struct fact f = {.other = seen, .tap = fact_tap(tap_of(x, other))};
+    struct fact f = {.other = seen, .tap = fact_tap(copies_tap(x, other))};
     uint32_t again;
 
     if (compare_request_again(x, st, other))
@@ -480,10 +386,10 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER
                  : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
                                               : SENTENCE_TAP_LOST;
-    incident_frame_at(st, ROLE_LOST, tap_of(x, other), seen);
+    incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
     if (f.sentence == SENTENCE_TAP_LOST)
-        response_is_gone(st, tap_of(x, other), r);
+        response_is_gone(st, copies_tap(x, other), r);
 }
 
 /* Duplicates: find out whether the other tap saw the first of them only once. */
@@ -495,14 +401,14 @@ static void compare_copies(struct explainer *x, struct incident *st, uint32_t ot
     if (!o || o->same || o->copies > 1)
         return;
     st->proved = true;
-    incident_add(st, SAY(TAP_ONCE, .psn = st->psn, .other = o->first, .tap = fact_tap(tap_of(x, other))));
+    incident_add(st, SAY(TAP_ONCE, .psn = st->psn, .other = o->first, .tap = fact_tap(copies_tap(x, other))));
 }
 
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
     for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
         struct missing_copy copy =
-            lost_between(x, observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
+            copies_lost_between(x, observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
         if (copy.frame && !copy.other)
             return true;
     }
@@ -516,7 +422,7 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
 
     for (uint32_t k = 0; a && (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++)
         if ((b = observer_req_dir(x->observer, k)) != NULL &&
-            first_missing_copy(x, a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
+            copies_first_missing(x, a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
             return true;
     return false;
 }
@@ -537,7 +443,7 @@ static bool is_comparable(const struct incident *st)
 }
 
 /* Compare an incident with all taps at which the requests went on; false: there are none. Only a proof counts: all
- * else, and what was reordered, depends on what else is known at the end of the capture. */
+ * else, and what one tap takes for reordered, depends on what else is known at the end of the capture. */
 static bool compare_early(struct explainer *x, struct incident *st)
 {
     const struct incident before = *st;
@@ -552,7 +458,7 @@ static bool compare_early(struct explainer *x, struct incident *st)
         }
     explain_between(x, st);
     kept_swap(x, st, false);
-    if (st->moot || (st->proved && st->cause != CAUSE_REORDER))
+    if (st->moot || (st->proved && (st->cause != CAUSE_REORDER || before.cause == CAUSE_PACKET_LOSS)))
         st->compared = true;
     else
         *st = before;
