@@ -2,8 +2,8 @@
 #include "src/explain/compare/copies.h"
 
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
-#define FRESH_OLD     512 /* and it is to be compared before a tap forgets it, */
-#define FRESH_LAST    640 /* or what its tap saw is kept for another tap that is behind */
+#define FRESH_OLD     352 /* and it is to be compared before a tap forgets it (NOTED_RESPONSES), */
+#define FRESH_LAST    416 /* or what its tap saw is kept for another tap that is behind */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
@@ -439,7 +439,7 @@ static bool is_comparable(const struct incident *st)
 {
     bool failed = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
 
-    return st->has_psn && st->is_request && !failed && !st->proved;
+    return st->has_psn && (st->is_request || st->cause == CAUSE_LOST_READ_RESPONSE) && !failed && !st->proved;
 }
 
 /* Compare an incident with all taps at which the requests went on; false: there are none. Only a proof counts: all
@@ -453,7 +453,7 @@ static bool compare_early(struct explainer *x, struct incident *st)
     kept_swap(x, st, true);
     for (uint32_t k = 0; !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
         if (is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED)) {
-            compare_request(x, st, k);
+            (st->is_request ? compare_request : compare_response)(x, st, k);
             tried = true;
         }
     explain_between(x, st);
