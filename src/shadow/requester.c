@@ -190,6 +190,13 @@ static void take_retransmission(struct shadow_req *s, const struct pkt *p)
     req_resent(r, p, n);
 }
 
+/* The end of a request that takes no receive: Linux' rdmavt gives its place to the next message. */
+static void give_credit_on(struct requester *r, const struct pkt *p)
+{
+    if (p->op->flags & OPF_END && !(p->op->flags & OPF_SEND || p->op->ext & H_IMMDT))
+        r->limit = psn_add(r->limit, 1);
+}
+
 void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
 {
     struct requester *r = &s->r;
@@ -202,10 +209,13 @@ void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
     }
     if (r->timer == NS_NEVER || (psn_diff(psn, r->psn_tx) < 0 && !(s->u.may_resume && s->acked_since)))
         r->timer = now;
-    if (UNLIKELY(psn_diff(psn, r->psn_next) < 0))
+    if (UNLIKELY(psn_diff(psn, r->psn_next) < 0)) {
         take_retransmission(s, p);
-    else
-        req_count(r, append(s, p), p);
+        return;
+    }
+    req_count(r, append(s, p), p);
+    if (UNLIKELY(!r->unlimited))
+        give_credit_on(r, p);
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */

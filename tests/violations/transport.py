@@ -151,6 +151,11 @@ CASES += [case("a gap that is acknowledged and never filled, %s" % what, "ACK-02
     ("by a later ACK", ">so 1; {|>so 2;} ?>so 3 f=-; >so 4; !<ack 4 m=5; >so 5; <ack 5 m=6"))]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
+# WRITEs, READs and atomics take no receive: each gives its place to the next message, as Linux' rdmavt counts (its LSN).
+CASES += [case("a SEND ahead of its credits behind two of %s" % k, "ACK-08",
+               ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=1; >%s 2%s; >%s 3%s; >so 4 f=-; >so 5; %s"
+               "{!>so 6|<ack 5 m=6 s=1 at=1000; >so 6}; <ack 6 m=7 s=1 at=1000" % (k, f, k, f, answers), "Q", "ncqrR")
+          for k, f, answers in (("wo", " f=-", ""), ("rd", "", "<ro 2 m=3 s=1; <ro 3 m=4 s=1; "))]
 CASES += [case("a sequence NAK is ignored", "RTX-01", ON + ">so 1; >so 2; <nak0 1 m=1; {|>so 1; >so 2;} >so 3 at=5000; {|<ack 3 m=4;} {!>so 4 at=2000000|>so 4 at=2000000; <ack 4 m=5}", "Q", "ncqrR")]
 CASES += [case("%s is never answered, nor sent again" % k, "RTX-11", ON + ">%s 1; >so 2; {|%s; }?<ack 2 m=3; >so 3 at=5000; <ack 3 m=4; {!|}>so 4 at=2000000; <ack 4 m=5" % (k, answer(k, 1, 2)), "Q", "ncqrR")
           for k in ("rd", "faa")]
