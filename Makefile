@@ -89,7 +89,7 @@ $(BUILD)/fuzz_%: $(call obj,$(READER) $(GEN)) $(PAGE) $(BATTERY) $(BUILD)/tests/
 	$(LINK) -fsanitize=fuzzer
 
 $(BUILD)/%.o: %.c
-	@mkdir -p $(@D)
+	@mkdir -p $(@D)$(if $(DOTS), && printf .)
 	$(CC) $(ALL_CFLAGS) $(if $(filter $(HOT),$<),$(LTO:%=% -ffat-lto-objects)) -c -o $@ $<
 
 $(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
@@ -111,7 +111,9 @@ $(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma $(wildcard gen/c
 
 demo: ## install the packages to build with, build, decode a real capture
 	@tests/deps build
-	@$(MAKE) --no-print-directory -s all
+	@echo "Building rdmatrace and rdmagen in $(BUILD), which takes some minutes; each dot is a file:"
+	@$(MAKE) --no-print-directory -s DOTS=1 all
+	@echo
 	@tests/demo $(BUILD)/rdmatrace
 
 test: ## install the packages to test with, then `make check`, and what runs behind it: `make interop`

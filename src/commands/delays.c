@@ -1,6 +1,7 @@
 /* layer 3 (commands): which commands of upper protocols took long, and what they waited for. */
 #include "src/commands/delays.h"
 
+#include "src/commands/failures.h"
 #include "src/commands/refusals.h"
 
 #include <stdlib.h>
@@ -86,8 +87,10 @@ struct delays {
     struct command_sums sums;
     struct kept lost, slow;
     struct refusals refusals;
+    struct failures failures;
     struct delay *worst[2 * DELAYS_KEPT]; /* after delays_end() */
     unsigned n_worst;
+    unsigned shown_failures;
     uint64_t n, failed, unanswered, delayed;
     ns_t lost_ns;
     uint32_t first_tap; /* with n */
@@ -203,6 +206,7 @@ static void on_over(void *user, const struct ulp_command *c)
     d->failed += c->ended == ULP_COMPLETED && c->failed;
     d->unanswered += !c->response;
     refusals_add(&d->refusals, c, one.conn, one.tap);
+    failures_add(&d->failures, c, one.conn, one.tap);
     d->no_memory |= !(one.usual = command_sums_add(&d->sums, c));
     if (!one.usual || !c->response || took < 0)
         return;
@@ -242,6 +246,7 @@ void delays_free(struct delays *d)
     ulp_free(d->ulp);
     command_sums_free(&d->sums);
     refusals_free(&d->refusals);
+    failures_free(&d->failures);
     for (unsigned i = 0; i < DELAYS_KEPT; i++) {
         free(d->lost.of[i].text);
         free(d->slow.of[i].text);
@@ -328,6 +333,21 @@ static void select_refusals(struct delays *d)
     }
 }
 
+static void select_failures(struct delays *d)
+{
+    struct failures *f = &d->failures;
+
+    for (unsigned i = 0; i < f->n; i++) {
+        struct failure *one = &f->of[i];
+        one->conn = conn_number_now(observer_conns(d->observer), one->conn);
+        one->hidden = d->opts->wanted && !d->opts->wanted(d->opts->user, one->conn);
+        for (unsigned k = 0; k < f->n; k++)
+            one->hidden |=
+                conn_number_now(observer_conns(d->observer), f->of[k].conn) == one->conn && f->of[k].tap < one->tap;
+        d->shown_failures += !one->hidden;
+    }
+}
+
 static int by_cost(const void *a, const void *b)
 {
     const struct delay *x = *(struct delay *const *)a, *y = *(struct delay *const *)b;
@@ -343,6 +363,7 @@ void delays_end(struct delays *d)
     set_numbers(d, &d->lost);
     set_numbers(d, &d->slow);
     select_refusals(d);
+    select_failures(d);
     for (unsigned i = 0; i < d->lost.n; i++)
         if (is_wanted(d, &d->lost.of[i])) {
             d->worst[d->n_worst++] = &d->lost.of[i];
@@ -454,7 +475,7 @@ void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
     unsigned columns = o->columns ? o->columns : 100, n = o->all || d->n_worst <= SHOWN ? d->n_worst : SHOWN;
     struct buf line = {0};
 
-    if (!d->n || (d->opts->wanted && !n && !d->refusals.shown))
+    if (!d->n || (d->opts->wanted && !n && !d->refusals.shown && !d->shown_failures))
         return;
     if (d->opts->wanted)
         buf_puts(&line, "Commands of upper protocols:");
@@ -467,6 +488,7 @@ void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)
         buf_paragraph(b, buf_str(&line), 4, columns);
     }
     refusals_text(&d->refusals, d->explainer, columns, b);
+    failures_text(&d->failures, o->all ? FAILURES_KEPT : SHOWN, columns, b);
     explain_next_command(o, "ops", "--commands", b);
     buf_char(b, '\n');
     b->err |= line.err || d->no_memory;
@@ -528,6 +550,8 @@ void delays_json(struct delays *d, struct buf *b)
     buf_printf(b, "],\"command_count\":%llu,\"commands_failed\":%llu,\"commands_without_response\":%llu,",
                (unsigned long long)d->n, (unsigned long long)d->failed, (unsigned long long)d->unanswered);
     refusals_json(&d->refusals, d->explainer, b);
+    buf_char(b, ',');
+    failures_json(&d->failures, b);
     buf_printf(b, ",\"commands_delayed\":%llu,\"commands_lost_ns\":%lld", (unsigned long long)d->delayed,
                (long long)d->lost_ns);
     b->err |= d->no_memory;

@@ -103,13 +103,25 @@ static void put_order(struct buf *b, const struct matched *m)
     buf_puts(b, " in B\n");
 }
 
-static void put_direction(struct buf *b, const struct meter_row *r)
+/* Whether a capture has packets of several interfaces: then a direction is there once for each. */
+static bool has_interfaces(const struct diff_side *s)
+{
+    for (size_t i = 1; i < s->n_rows; i++)
+        if (s->dir[i]->row.iface != s->dir[0]->row.iface)
+            return true;
+    return false;
+}
+
+/* "connection 1, 10.0.0.1 0x000016 > 10.0.0.2 0x000016, RC, interface 0" */
+static void put_direction(struct buf *b, const struct diff_side *s, const struct meter_row *r)
 {
     if (r->conn)
         buf_printf(b, "connection %llu, ", (unsigned long long)r->conn);
     row_ends(b, r);
     if (r->service)
         buf_printf(b, ", %s", r->service);
+    if (has_interfaces(s))
+        buf_printf(b, ", interface %llu", (unsigned long long)r->iface);
 }
 
 static void put_pair(const struct diff *d, const struct matched *m, struct buf *b)
@@ -117,10 +129,10 @@ static void put_pair(const struct diff *d, const struct matched *m, struct buf *
     if (!m->differ && !m->other_order && !d->o.verbose)
         return;
     buf_puts(b, "\nA ");
-    put_direction(b, &m->a->row);
+    put_direction(b, d->a, &m->a->row);
     buf_puts(b, m->by_order ? "\nB " : "\n");
     if (m->by_order) {
-        put_direction(b, &m->b->row);
+        put_direction(b, d->b, &m->b->row);
         buf_puts(b, " (matched by order)\n");
     }
     put_row(b, "", "A", "B", "change");
@@ -141,7 +153,7 @@ static void put_rest(struct buf *b, char name, const struct diff_side *s)
         if (s->dir[i]->matched)
             continue;
         buf_printf(b, "\nonly in %c: ", name);
-        put_direction(b, &s->dir[i]->row);
+        put_direction(b, s, &s->dir[i]->row);
         buf_printf(b, ": %s\n", count_str(s->dir[i]->row.messages, "work request"));
     }
 }

@@ -106,7 +106,8 @@ struct incident {
     bool compared;                     /* with the other taps, before the end of the capture */
     uint16_t kept;                     /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
     uint32_t next_fresh;               /* explainer.fresh: number of the next one, plus 1; 0: none */
-    bool merged;                       /* another tap's incident is shown instead, unless this connection is selected */
+    bool merged;                       /* another tap's incident is shown instead */
+    bool merged_here;                  /* with `merged`: that incident is of the same connection */
     bool of_time;                      /* made for lost time that no other incident explains */
     bool is_request;                   /* psn is of a request (else of a response) */
     struct fact facts[INCIDENT_FACTS]; /* in the order of their sentences; the first one is the hypothesis */

@@ -432,6 +432,7 @@ static void join_holes(struct incident *st, struct incident *o)
     if (st->place != o->place)
         incident_add(st, &f);
     o->merged = true;
+    o->merged_here = o->conn == st->conn;
 }
 
 void explain_mtu(struct explainer *x)

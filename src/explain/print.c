@@ -148,7 +148,7 @@ static void incident_print(struct explainer *x, const struct explain_opts *o, co
 
 bool explain_is_shown(const struct incident *i, uint32_t conn)
 {
-    return conn ? i->conn == conn : !i->merged && !i->superseded_by;
+    return conn ? i->conn == conn && !i->merged_here : !i->merged && !i->superseded_by;
 }
 
 bool explain_is_loss(const struct incident *i)

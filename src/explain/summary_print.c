@@ -49,16 +49,22 @@ static bool is_address(const struct conn_addr *a)
     return !conn_addr_eq(a, &none);
 }
 
+/* The host that an incident about no connection is about: who refuses one, or who does not answer. */
+static const struct conn_addr *host_of(const struct incident *i)
+{
+    return i->cause == CAUSE_NO_SUCH_SERVICE || i->cause == CAUSE_CM_REJECT ? &i->src : &i->dst;
+}
+
 /* " on 3 connections"; or the host, if a failure is about several at once. */
 static void put_where(struct buf *b, const struct group *g, const struct explainer *x)
 {
-    const struct incident *one = &x->incidents[g->of[0]];
+    const struct conn_addr *host = host_of(&x->incidents[g->of[0]]);
 
     if (g->conns) {
         buf_printf(b, " on %s", count_str(g->conns, "connection"));
-    } else if (is_address(&one->dst)) {
+    } else if (is_address(host)) {
         buf_puts(b, ": ");
-        conn_addr_put(b, &one->dst);
+        conn_addr_put(b, host);
     }
 }
 

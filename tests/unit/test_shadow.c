@@ -214,6 +214,19 @@ Test(shadow, credits_count_of_responses_that_pass_the_tap_out_of_order)
     cr_expect_eq(request(mk(OP_SEND_ONLY, 106, 8)), RULE_ACK_08);
 }
 
+Test(shadow, what_takes_no_receive_gives_its_credit_to_the_next_message)
+{
+    start(1024);
+    request(mk(OP_SEND_ONLY, 100, 8));
+    response(mk_ack(100, 1, 1), true); /* up to SSN 2 */
+    request(mk_reth(OP_WRITE_ONLY, 101, 8, 0, 0, 8));
+    request(mk_reth(OP_WRITE_FIRST, 102, 1024, 0, 0, 1032));
+    cr_expect_eq(request(mk(OP_WRITE_LAST, 103, 8)), RULE_NONE);
+    cr_expect_eq(request(mk_reth(OP_WRITE_ONLY_IMM, 104, 8, 0, 0, 8)), RULE_NONE, "SSN 4 of 4");
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 105, 8)), RULE_NONE, "the probe");
+    cr_expect_eq(request(mk(OP_SEND_ONLY, 106, 8)), RULE_ACK_08);
+}
+
 Test(shadow, nothing_succeeds_from_a_refused_request_on)
 {
     start(1024);

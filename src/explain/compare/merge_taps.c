@@ -241,9 +241,11 @@ static void choose(struct explainer *x, const struct incident_chains *events)
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
         uint32_t j = s->event ? chain_first(events, s->event) : CHAIN_END;
-        for (; j != CHAIN_END && !s->merged; j = events->next[j])
-            s->merged = j != i && x->incidents[j].event == s->event && !x->incidents[j].merged &&
-                        !says_more(s, &x->incidents[j]);
+        for (; j != CHAIN_END && !s->merged; j = events->next[j]) {
+            const struct incident *o = &x->incidents[j];
+            s->merged = j != i && o->event == s->event && !o->merged && !says_more(s, o);
+            s->merged_here = s->merged && o->conn == s->conn;
+        }
     }
 }
 
@@ -370,7 +372,7 @@ static void merge_same_lost_time(struct explainer *x)
             if (!o->event)
                 o->event = ++event;
             s->event = o->event;
-            s->merged = true;
+            s->merged = s->merged_here = true;
         }
     }
     incident_chains_free(&conns);
