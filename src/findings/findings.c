@@ -24,7 +24,7 @@ struct findings {
     struct buf strings;
     bool judged[RULE_COUNT], lost[RULE_COUNT];
     uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
-    uint64_t packets, unjudged;
+    uint64_t packets, rdma_packets, unjudged[UNJUDGED_KINDS];
     uint32_t connections, highest;
     void (*left_out)(void *user, const struct finding *f); /* NULL: no callback */
     void *user;
@@ -156,9 +156,9 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
     to->text = string_put(r, t->text);
 }
 
-void findings_unjudged(struct findings *r, uint64_t packets)
+void findings_unjudged(struct findings *r, enum unjudged why, uint64_t packets)
 {
-    r->unjudged += packets;
+    r->unjudged[why] += packets;
 }
 
 void findings_doubt(struct findings *r, unsigned missing, bool (*is_doubted)(void *user, const struct finding *f),
@@ -183,9 +183,10 @@ void findings_renumber(struct findings *r, struct conn_table *conns)
             r->findings[i].conn = conn_number_now(conns, r->findings[i].conn);
 }
 
-void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest)
+void findings_set(struct findings *r, uint64_t packets, uint64_t rdma_packets, uint32_t connections, uint32_t highest)
 {
     r->packets = packets;
+    r->rdma_packets = rdma_packets;
     r->connections = connections;
     r->highest = highest;
 }
@@ -203,8 +204,9 @@ enum worst findings_worst(const struct findings *r, enum rule rule)
 struct findings_totals findings_totals(const struct findings *r)
 {
     struct findings_totals t = {
-        .packets = r->packets, .unjudged = r->unjudged, .connections = r->connections, .highest = r->highest};
+        .packets = r->packets, .rdma_packets = r->rdma_packets, .connections = r->connections, .highest = r->highest};
 
+    memcpy(t.unjudged, r->unjudged, sizeof t.unjudged);
     for (unsigned i = 1; i < RULE_COUNT; i++) {
         enum worst w = findings_worst(r, (enum rule)i);
         t.rules += w != WORST_NONE;

@@ -54,11 +54,19 @@ void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struc
  * copied. */
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
 
+/* Why packets were not judged, or only in part. */
+enum unjudged {
+    UNJUDGED_ICRC,   /* their ICRCs were not inserted yet: no rule was */
+    UNJUDGED_OPCODE, /* it is not defined: only the headers before the payload were */
+    UNJUDGED_CUT,    /* they end within their headers */
+    UNJUDGED_KINDS
+};
+
 /* Totals. Each rule that was judged counts in exactly one of pass, inconclusive, fail, warnings: by its worst
  * verdict. Notes count in none. */
 struct findings_totals {
-    uint64_t packets;
-    uint64_t unjudged; /* of these, by findings_unjudged() */
+    uint64_t packets, rdma_packets;
+    uint64_t unjudged[UNJUDGED_KINDS]; /* of these, by findings_unjudged() */
     uint32_t connections;
     /* highest number of a connection: above `connections` if two flows that had numbers of their own were paired
      * later */
@@ -73,9 +81,9 @@ void findings_renumber(struct findings *r, struct conn_table *conns);
 /* After the last one: failures by_side that `is_doubted` are undecided, as the capture does not provide `missing`. */
 void findings_doubt(struct findings *r, unsigned missing, bool (*is_doubted)(void *user, const struct finding *f),
                     void *user);
-void findings_set(struct findings *r, uint64_t packets, uint32_t connections, uint32_t highest);
-/* Packets that no rule judged, because their ICRCs were not inserted yet. */
-void findings_unjudged(struct findings *r, uint64_t packets);
+void findings_set(struct findings *r, uint64_t packets, uint64_t rdma_packets, uint32_t connections, uint32_t highest);
+/* Packets that were not judged; may be called several times. */
+void findings_unjudged(struct findings *r, enum unjudged why, uint64_t packets);
 /* The worst verdict of a rule; WORST_NONE: it was not judged, or is a note. */
 enum worst { WORST_NONE, WORST_PASS, WORST_UNSURE, WORST_WARN, WORST_FAIL };
 enum worst findings_worst(const struct findings *r, enum rule rule);

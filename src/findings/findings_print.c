@@ -222,18 +222,27 @@ static void hidden_print(const struct findings *r, const struct findings_opts *o
         buf_printf(b, "%s not shown (-Y)\n", count_str(hidden, "finding"));
 }
 
-/* Write a line for the packets that no rule judged: that nothing failed in them says nothing. */
+static const struct {
+    const char *name, *text; /* in JSON; behind the number of packets */
+} unjudged_kinds[UNJUDGED_KINDS] = {
+    [UNJUDGED_ICRC] = {"icrc", "without a right ICRC, captured before the adapter inserted it, or with rewritten "
+                               "addresses; --no-icrc judges the rest of them"},
+    [UNJUDGED_OPCODE] = {"opcode", "with an opcode that is not defined, but for the headers before their payload"},
+    [UNJUDGED_CUT] = {"cut", "that were cut within their headers"},
+};
+
+/* Write a line for each kind of packets that were not judged: that nothing failed in them says nothing. */
 static void unjudged_print(const struct findings_totals *t, struct buf *b)
 {
     struct buf line = {0};
 
-    if (!t->unjudged)
-        return;
-    buf_printf(&line,
-               "Not judged: %s without a right ICRC, captured before the adapter inserted it, or with rewritten "
-               "addresses; --no-icrc judges the rest of them",
-               count_str(t->unjudged, "packet"));
-    buf_paragraph(b, buf_str(&line), 0, COLUMNS);
+    for (unsigned i = 0; i < UNJUDGED_KINDS; i++) {
+        if (!t->unjudged[i])
+            continue;
+        line.len = 0;
+        buf_printf(&line, "Not judged: %s %s", count_str(t->unjudged[i], "packet"), unjudged_kinds[i].text);
+        buf_paragraph(b, buf_str(&line), 0, COLUMNS);
+    }
     buf_free(&line);
 }
 
@@ -251,6 +260,8 @@ void findings_text(const struct findings *r, const struct findings_opts *o, stru
     if (!o->quiet)
         hidden_print(r, o, b);
     buf_printf(b, "%s, ", count_str(t.packets, "packet"));
+    if (t.rdma_packets && t.rdma_packets < t.packets) /* those of iWARP are not told from other TCP */
+        buf_printf(b, "%llu of them RDMA, ", (unsigned long long)t.rdma_packets);
     conn_number_put(b, t.connections, t.highest);
     buf_printf(b, "; %s judged: %u pass, %u inconclusive, %u fail, %s\n", count_str(t.rules, "rule"), t.pass,
                t.inconclusive, t.fail, count_str(t.warnings, "warning"));
@@ -334,11 +345,13 @@ void findings_json(const struct findings *r, const struct findings_opts *o, stru
     const char *sep = "\n";
 
     buf_printf(b,
-               "{\"summary\":{\"packets\":%llu,\"connections\":%u,\"highest_connection\":%u,\"rules\":%u,\"pass\":%u,"
-               "\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u},",
-               (unsigned long long)t.packets, t.connections, t.highest, t.rules, t.pass, t.inconclusive, t.fail,
-               t.warnings);
-    buf_puts(b, "\"assumptions\":");
+               "{\"summary\":{\"packets\":%llu,\"rdma_packets\":%llu,\"connections\":%u,\"highest_connection\":%u,"
+               "\"rules\":%u,\"pass\":%u,\"inconclusive\":%u,\"fail\":%u,\"warnings\":%u,\"not_judged\":",
+               (unsigned long long)t.packets, (unsigned long long)t.rdma_packets, t.connections, t.highest, t.rules,
+               t.pass, t.inconclusive, t.fail, t.warnings);
+    for (unsigned i = 0; i < UNJUDGED_KINDS; i++)
+        buf_printf(b, "%s\"%s\":%llu", i ? "," : "{", unjudged_kinds[i].name, (unsigned long long)t.unjudged[i]);
+    buf_puts(b, "}},\"assumptions\":");
     buf_json(b, o->assumptions, strlen(o->assumptions));
     if (o->more)
         o->more(o->user, b);

@@ -191,7 +191,7 @@ void judge_icrc_end(struct judge *j)
         senders++;
         first = min_u32(first, s->first);
     }
-    findings_unjudged(j->findings, packets);
+    findings_unjudged(j->findings, UNJUDGED_ICRC, packets);
     if (senders)
         judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
                       say(j, "none of %s from %llu address%s", count_str(packets, "packet"),

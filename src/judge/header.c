@@ -385,6 +385,8 @@ static unsigned applies_to(const struct pkt *p)
 {
     unsigned service = p->bth.opcode >> 5, on = ON_BTH | (p->have & H_UDP ? ON_UDP : ON_LINK);
 
+    if (!p->op->name)
+        return on; /* what follows the BTH is not known */
     switch (service) {
     case SVC_UD:
         return on | ON_UD | (p->have & H_MAD ? ON_CM : 0);

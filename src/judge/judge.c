@@ -319,6 +319,7 @@ static enum kind kind_of(const struct pkt *p)
 /* The headers were not captured completely: treat the packet as one that was not captured. */
 static void judge_incomplete(struct judge *j, const struct pkt *p)
 {
+    findings_unjudged(j->findings, UNJUDGED_CUT, 1);
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
         conn_flow(j->conns, p); /* the connection gets its number at its first packet, also at this one */
     judge_treat_as_incomplete(j);
@@ -327,8 +328,22 @@ static void judge_incomplete(struct judge *j, const struct pkt *p)
 /* A packet that was cut before the end of its BTH: its flow is not known. */
 static void judge_headless(struct judge *j, const struct pkt *p)
 {
+    findings_unjudged(j->findings, UNJUDGED_CUT, (p->flags & PKT_CUT) != 0);
     if (p->flags & PKT_CUT && !j->incomplete)
         judge_treat_as_incomplete(j);
+}
+
+static void judge_undefined(struct judge *j, const struct pkt *p)
+{
+    (void)p;
+    findings_unjudged(j->findings, UNJUDGED_OPCODE, 1);
+}
+
+/* Not RDMA, as far as can be told from the packet alone. */
+static void judge_foreign(struct judge *j, const struct pkt *p)
+{
+    (void)p;
+    j->foreign++;
 }
 
 /* Learn connections and their parameters from the packet. */
@@ -351,9 +366,11 @@ static const struct {
     unsigned kinds; /* KIND() */
     void (*check)(struct judge *j, const struct pkt *p);
 } checks[] = {
-    {WITH_BTH, judge_cm_early},         /* a REP, before learn() applies it (cm.c) */
-    {ANY, learn},                       /* connections and their parameters (src/conn/setup.c) */
+    {WITH_BTH, judge_cm_early}, /* a REP, before learn() applies it (cm.c) */
+    {ANY, learn},               /* connections and their parameters (src/conn/setup.c) */
+    {KIND(NO_INFINIBAND), judge_foreign},
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
+    {KIND(NO_OPCODE), judge_undefined},
     {UNREADABLE | READABLE, note_unreadable},
     {WITH_BTH, header_applies},           /* the rules that count as judged (header.c) */
     {WITH_BTH, judge_icrc},               /* wrong ICRCs, and whose ICRCs are right (damaged.c) */
@@ -487,5 +504,5 @@ void judge_end(struct judge *j)
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");
     judge_doubt_sides(j);
     findings_renumber(j->findings, j->conns);
-    findings_set(j->findings, j->packets, conn_number(j->conns), n.conns);
+    findings_set(j->findings, j->packets, j->packets - j->foreign, conn_number(j->conns), n.conns);
 }

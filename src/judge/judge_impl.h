@@ -70,7 +70,7 @@ struct judge {
     bool cm_lost; /* there was no room for an exchange, or another one had to give way to it */
     struct lap lap[LAPS];
     uint32_t lap_at;
-    uint64_t packets, cut, untimed, backwards, drops, malformed;
+    uint64_t packets, foreign, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
     uint64_t last_found_frame; /* number of the latest frame with a failure; 0: none */
     uint64_t last_unreadable;  /* latest frame damaged or not decodable, so of no flow; 0: none */
