@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from lab import BUILD, NAME, by_equations
 
-BUILD = os.environ.get("BUILD", "build")
-NAME = "E02_endpoints"
 FRAME, GAP, ACK, CNP = 1082, 24, 62, 74  # bytes of a frame with 1024 of payload; preamble, check sequence, gap; of ACKs and CNPs
 FROM, TO = 100000000, 300000000
 
@@ -35,8 +34,7 @@ def main():
         return
     print("# %s\tDCQCN's fixed point through real endpoints, 40G, N=4 and 10\t[CoNEXT 2016, section 3; tolerances of E02]" % NAME)
     for flows in (4, 10):
-        words = subprocess.run([BUILD + "/experiments", "--fixed-point", str(flows), str(FRAME + GAP)], stdout=subprocess.PIPE, text=True).stdout.split()
-        point = {k: float(v) for k, v in zip(words[::2], words[1::2])}
+        point = by_equations("--fixed-point", flows, FRAME + GAP)
         data, back = counted(flows)
         seconds, frames = (TO - FROM) / 1e9, [f for f, _ in data]
         cnps = sum(b - ACK * f for f, b in back) / (CNP - ACK)  # back come only ACKs and CNPs

@@ -11,4 +11,13 @@ struct fixed_point {
 /* `n` flows on a link of `link` bit/s with packets of `packet` bytes; `ai`: bit/s of an additive increase. */
 struct fixed_point fixed_point(double link, double n, double ai, double packet);
 
+/* Rates of flows over two links in a row, bit/s. */
+struct two_links {
+    double both;   /* of the one flow that takes both, and is marked at either */
+    double first;  /* of the one that takes only the first one */
+    double second; /* of each of those that take only the second one */
+};
+/* The same for a flow over both of two links of `link` bit/s, another over the first and `n` over the second. */
+struct two_links two_links(double link, double n, double ai, double packet);
+
 #endif

@@ -37,6 +37,12 @@ def told(what, expected, found, why):
     print("%s\t%s\t%s\t%.5g\ttold: %s" % (NAME, what, expected, found, why), flush=True)
 
 
+def by_equations(*args):
+    """What tests/experiments/fixed_point.c computes: numbers by name."""
+    words = subprocess.run([BUILD + "/experiments", *map(str, args)], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return {k: float(v) for k, v in zip(words[::2], words[1::2])}
+
+
 def sim(*args, partly=False):
     """The result as JSON; with `partly` the time limit may end the run."""
     r = subprocess.run([BUILD + "/rdmagen", "sim", "--json=-", *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

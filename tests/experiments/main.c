@@ -1,6 +1,7 @@
 /* layer 5 (test): runs experiments, and prints a row for each value: experiment, value, expected, found, verdict. For
- * scripts: `experiments --fixed-point N BYTES` prints DCQCN's fixed point at 40G with so many flows and such packets.
- */
+ * scripts: `experiments --fixed-point N BYTES` prints DCQCN's fixed point at 40G with so many flows and such packets,
+ * and `experiments --two-links N BYTES` the rates of a flow over two links, of one over the first, and of N over the
+ * second. */
 #include "tests/experiments/experiments.h"
 #include "tests/experiments/fixed_point.h"
 
@@ -95,6 +96,11 @@ int main(int argc, char **argv)
 {
     unsigned wrong = 0, right = 0;
 
+    if (argc == 4 && strcmp(argv[1], "--two-links") == 0) {
+        struct two_links x = two_links(40e9, atof(argv[2]), 40e6, atof(argv[3]));
+        printf("both %.6g first %.6g second %.6g\n", x.both, x.first, x.second);
+        return 0;
+    }
     if (argc == 4 && strcmp(argv[1], "--fixed-point") == 0) {
         struct fixed_point x = fixed_point(40e9, atof(argv[2]), 40e6, atof(argv[3]));
         printf("p %.6g queue %.6g alpha %.6g cnps %.6g\n", x.p, x.queue, x.alpha, x.cnps);
