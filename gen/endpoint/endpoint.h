@@ -70,6 +70,7 @@ struct ep_config {
     bool credits;             /* end-to-end flow control on queue pairs without SRQ: advertised and honoured */
     bool no_verify;           /* do not verify ICRCs of received frames */
     bool no_icrc;             /* nobody looks at the ICRCs of sent frames: they are not computed (for simulations) */
+    bool no_payload;          /* nobody looks at payload: it is not copied, and undefined in frames (for simulations) */
     bool no_self_check;       /* do not check sent packets against the rules (for benchmarks) */
     struct policies policies; /* NULL members: defaults */
     const enum rule *faults;  /* rules to break; copied */
@@ -308,8 +309,8 @@ void ep_expire(struct endpoint *ep, ns_t now);
 int ep_sgid_index(const struct endpoint *ep, const uint8_t gid[16]);
 /* Link type of all frames: LINK_ETHERNET or LINK_INFINIBAND. */
 uint16_t ep_linktype(const struct endpoint *ep);
-/* Space for the largest frame. */
-#define EP_FRAME_MAX 4352
+#define EP_MTU_MAX   4096
+#define EP_FRAME_MAX (EP_MTU_MAX + 256) /* space for the largest frame: the MTU, and what is around it */
 
 /* Counter `i` of EP_COUNTERS, in the order of struct ep_stats: its name, which is the member's, and its value. */
 #define EP_COUNTERS (sizeof(struct ep_stats) / sizeof(uint64_t))

@@ -231,8 +231,13 @@ int ep_srq_of_number(const struct endpoint *ep, uint32_t number, uint32_t xrcd);
 int rq_init(struct ep_rq *rq, uint32_t depth, uint16_t max_sge);
 void rq_free(struct ep_rq *rq);
 int rq_post(struct ep_rq *rq, const struct recv_wr *wr);
-/* Copy `len` bytes between a buffer and the SGEs, from byte `offset` of the SGEs on. False: an SGE fails its L_Key
- * check (`access`). */
+/* Copy payload between a frame and memory, unless nobody looks at it. */
+static inline void ep_copy(const struct endpoint *ep, void *to, const void *from, uint32_t len)
+{
+    if (LIKELY(!ep->cfg.no_payload))
+        memcpy(to, from, len);
+}
+/* The same between a frame and the SGEs, from byte `offset` of the SGEs on. False: an SGE fails its L_Key check. */
 bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, unsigned n, uint32_t offset, uint8_t *data,
               uint32_t len, bool to_memory);
 /* True if all SGEs pass their L_Key check. */

@@ -241,7 +241,7 @@ static bool do_memory(struct ep_qp *q, const struct effects *e, const struct pkt
         *status = WC_LOC_ACCESS_ERR;
         if (!mem)
             return false;
-        memcpy(mem, data, e->len);
+        ep_copy(q->ep, mem, data, e->len);
     }
     if (e->flags & EFF_RECV_DATA) {
         *status = WC_LOC_PROT_ERR;

@@ -414,9 +414,9 @@ bool sge_copy(const struct endpoint *ep, uint32_t pd, const struct sge *sge, uns
         if (!mem)
             return false;
         if (to_memory)
-            memcpy(mem, data, part);
+            ep_copy(ep, mem, data, part);
         else
-            memcpy(data, mem, part);
+            ep_copy(ep, data, mem, part);
         data += part;
         len -= part;
         offset = 0;

@@ -130,7 +130,7 @@ static int send_response(struct ep_qp *q, const struct rsp_due *o, uint8_t *buf,
     if (!ep->cfg.no_self_check)
         ep_self_check(q, rsp_tx_check(r, p, now));
     if (mem)
-        memcpy(out.payload, mem, min_u32(p->payload_len, o->len));
+        ep_copy(ep, out.payload, mem, min_u32(p->payload_len, o->len));
     if (UNLIKELY(p->payload_len > o->len))
         memset(out.payload + o->len, 0, p->payload_len - o->len);
     build_end(&out, path, p, p->payload_len, &tweak);

@@ -297,7 +297,7 @@ static bool copy_payload(struct ep_qp *q, uint32_t n, uint32_t skip, uint8_t *to
     uint32_t slot = n & q->sq_mask;
 
     if (w->flags & SEND_INLINE) {
-        memcpy(to, q->inline_data + (size_t)slot * q->max_inline + skip, len);
+        ep_copy(q->ep, to, q->inline_data + (size_t)slot * q->max_inline + skip, len);
         return true;
     }
     return sge_copy(q->ep, q->pd, &q->ssge[(size_t)slot * q->max_ssge], w->num_sge, skip, to, len, false);

@@ -9,19 +9,35 @@
 
 static const uint32_t frame_sizes[FRAME_SIZES] = {128, 1280, 2304, 4480, NET_FRAME_MAX};
 
-struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len)
+static uint8_t size_for(uint32_t len)
 {
-    struct fab_frame *m;
     uint8_t size = 0;
 
     while (frame_sizes[size] < len)
         size++;
-    m = f->spare[size];
+    return size;
+}
+
+/* An empty frame with memory of this size; NULL: no memory. */
+static struct fab_frame *frame_empty(struct fabric *f, uint8_t size)
+{
+    struct fab_frame *m = f->spare[size];
+
     if (m)
         f->spare[size] = m->next;
     else if (!(m = malloc(sizeof *m + frame_sizes[size])))
         return NULL;
-    *m = (struct fab_frame){.len = len, .size = size};
+    *m = (struct fab_frame){.size = size};
+    return m;
+}
+
+struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    struct fab_frame *m = frame_empty(f, size_for(len));
+
+    if (!m)
+        return NULL;
+    m->len = len;
     memcpy(m->data, data, len);
     return m;
 }
@@ -127,22 +143,51 @@ static struct fabric_port *port_of_host(const struct fabric *f, unsigned host)
     return f->node[f->host[host]].port;
 }
 
-struct fab_frame *fabric_frame(struct fabric *f, const uint8_t *data, uint32_t len)
+static struct fab_frame *addressed(const struct fabric *f, struct fab_frame *m)
 {
-    struct fab_frame *m = frame_new(f, data, len);
-
     if (!m)
         return NULL;
-    m->to = host_of(f, data, len);
-    m->class = frame_class(data, len);
-    m->hash = flow_hash(data, len);
+    m->to = host_of(f, m->data, m->len);
+    m->class = frame_class(m->data, m->len);
+    m->hash = flow_hash(m->data, m->len);
     return m;
+}
+
+struct fab_frame *fabric_frame(struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    return addressed(f, frame_new(f, data, len));
+}
+
+bool fabric_draft_open(struct fabric *f, uint32_t most)
+{
+    f->draft = frame_empty(f, size_for(most));
+    return f->draft != NULL;
+}
+
+uint8_t *fabric_draft(const struct fabric *f)
+{
+    return f->draft->data;
+}
+
+/* The draft becomes a frame, unless its memory is too large for it. */
+static struct fab_frame *frame_of(struct fabric *f, const uint8_t *data, uint32_t len)
+{
+    struct fab_frame *m = f->draft, *next;
+
+    if (!m || data != m->data || size_for(len) != m->size)
+        return fabric_frame(f, data, len);
+    next = frame_empty(f, m->size);
+    if (!next)
+        return NULL;
+    f->draft = next;
+    m->len = len;
+    return addressed(f, m);
 }
 
 ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
 {
     struct fabric_port *p = port_of_host(f, host);
-    struct fab_frame *m = fabric_frame(f, data, len);
+    struct fab_frame *m = frame_of(f, data, len);
 
     if (!m) {
         p->n.lost++;
@@ -445,6 +490,7 @@ void fabric_free(struct fabric *f)
         }
     for (unsigned i = 0; i < FRAME_SIZES; i++)
         frames_free(f->spare[i]);
+    free(f->draft);
     free(f->node);
     free(f->host);
     free(f->port);

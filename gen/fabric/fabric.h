@@ -60,8 +60,13 @@ const char *fabric_host_name(const struct fabric *f, unsigned h);
 /* bit/s of the link of a host. */
 uint64_t fabric_host_rate(const struct fabric *f, unsigned h);
 
+/* Memory in which a frame may be written before it is sent, so that it need not be copied: of `most` bytes, of
+ * NET_FRAME_MAX at most. False: no memory. */
+bool fabric_draft_open(struct fabric *f, uint32_t most);
+/* That memory, until the next fabric_send(). */
+uint8_t *fabric_draft(const struct fabric *f);
 /* A host sends a frame, of NET_FRAME_MAX bytes at most: returns when its port can send the next one. It must not be
- * called before that time. */
+ * called before that time. `data` may be the draft, whose contents are lost then. */
 ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
 /* Mask of the classes that the port of a host must not send now. */
 uint8_t fabric_stopped(const struct fabric *f, unsigned host, ns_t now);

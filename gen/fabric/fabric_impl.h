@@ -108,8 +108,9 @@ struct fabric {
     struct timer storm;   /* when a host pauses its switch without a reason, or ends that */
     struct prng prng;
     struct fab_frame *spare[FRAME_SIZES];
-    struct fair *fair; /* all congestion points; NULL: switches tell no fair rates */
-    bool telemetry;    /* switches write telemetry */
+    struct fab_frame *draft; /* see fabric_draft() */
+    struct fair *fair;       /* all congestion points; NULL: switches tell no fair rates */
+    bool telemetry;          /* switches write telemetry */
 };
 
 /* fabric.c */

@@ -134,6 +134,7 @@ struct sim {
     struct fabric *fabric;             /* NULL: `net` */
     struct sim_host *host;             /* fabric: by host */
     struct timers timers;              /* fabric: of the hosts */
+    uint32_t frame_most;               /* fabric: bytes of the longest frame that a host sends */
     uint16_t touched, touched_end;     /* fabric: first and last host that has work to do now; SIM_NO_HOST: none */
     struct link_addr port2[NET_HOSTS]; /* of the second ports; there are any if net.port2 */
     uint16_t addrs[NET_HOSTS];         /* consecutive ones from `addr` on, 1 and up; connections take them in turn */

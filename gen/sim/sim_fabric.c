@@ -33,6 +33,12 @@ void sim_touch(struct sim *s, unsigned host)
     s->touched_end = (uint16_t)host;
 }
 
+/* The longest frame that a host sends; faults may exceed the MTU. */
+static uint32_t frame_most(const struct ep_config *c)
+{
+    return c->mtu && !c->n_faults ? EP_FRAME_MAX - EP_MTU_MAX + c->mtu : EP_FRAME_MAX;
+}
+
 int sim_fabric_open(struct sim *s, const struct sim_config *c)
 {
     const struct fabric_user user = {.deliver = deliver, .resumed = resumed, .user = s};
@@ -47,6 +53,9 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
     s->fabric = fabric_new(c->topology, &user, c->seed, &err);
     if (!s->fabric)
         return err;
+    s->frame_most = frame_most(&c->ep[0]);
+    if (!fabric_draft_open(s->fabric, s->frame_most))
+        return -ENOMEM;
     if (scheme && !fabric_tells(s->fabric, scheme->needs & CC_NEEDS_FAIR, scheme->needs & CC_NEEDS_INT))
         return -ENOMEM;
     for (unsigned h = 0; h < s->n_hosts; h++) {
@@ -77,18 +86,19 @@ void sim_fabric_close(struct sim *s)
 static ns_t transmit(struct sim *s, unsigned h)
 {
     struct sim_host *host = &s->host[h];
-    uint8_t frame[EP_FRAME_MAX];
+    uint8_t *frame;
     int n;
 
     ep_stop(s->ep[h], fabric_stopped(s->fabric, h, s->now));
     while (host->port_free <= s->now) {
-        n = ep_tx(s->ep[h], frame, sizeof frame, s->now);
+        frame = fabric_draft(s->fabric);
+        n = ep_tx(s->ep[h], frame, s->frame_most, s->now);
         if (n <= 0)
             return NS_NEVER;
-        host->port_free = fabric_send(s->fabric, h, frame, (uint32_t)n, s->now);
         s->frames++;
         if (s->app.sent)
             s->app.sent(s->app.user, h, frame, (uint32_t)n, s->now);
+        host->port_free = fabric_send(s->fabric, h, frame, (uint32_t)n, s->now);
     }
     return host->port_free;
 }

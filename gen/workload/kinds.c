@@ -58,3 +58,8 @@ const struct workload_kind *workload_find(const char *spec)
             return k;
     return NULL;
 }
+
+bool workload_reads_data(const struct workload_kind *k)
+{
+    return k->collective || k->prepare;
+}

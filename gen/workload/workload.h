@@ -32,6 +32,8 @@ struct workload_kind {
 extern const struct workload_kind workload_kinds[];
 /* NULL: none. `spec`: NAME or NAME:ARGS. */
 const struct workload_kind *workload_find(const char *spec);
+/* True if its hosts read the data that they get: collectives. */
+bool workload_reads_data(const struct workload_kind *k);
 
 struct workload_config {
     const struct workload_kind *kind;

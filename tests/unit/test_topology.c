@@ -156,3 +156,47 @@ Test(fabric, a_frame_arrives_whole_behind_two_links)
     }
     fabric_free(f);
 }
+
+struct last_frame {
+    uint8_t data[2000];
+    uint32_t len;
+};
+
+static void keep_frame(void *user, unsigned host, const uint8_t *data, uint32_t len, ns_t now)
+{
+    struct last_frame *l = user;
+
+    (void)host, (void)now;
+    memcpy(l->data, data, len);
+    l->len = len;
+}
+
+/* A frame arrives as it was written, in the draft or elsewhere, whether its memory suits its length or not. */
+Test(fabric, a_draft_is_sent)
+{
+    static const uint32_t lens[] = {60, 128, 129, 1100, 1280, 60, 1100};
+    struct last_frame last = {0};
+    struct link_addr to = fabric_addr(1, false);
+    struct topology t;
+    struct text_error e;
+    uint8_t copy[1280];
+    struct fabric *f;
+    int err;
+
+    topology_init(&t, rate, 1000);
+    cr_assert(topology_make(&t, "star:2", &e));
+    f = fabric_new(&t, &(struct fabric_user){keep_frame, resumed, &last}, 1, &err);
+    topology_free(&t);
+    cr_assert(f && fabric_draft_open(f, 1280));
+    for (unsigned i = 0; i < 2 * ARRAY_LEN(lens); i++) {
+        memset(copy, (int)i + 1, lens[i / 2]);
+        memcpy(copy, to.mac, 6);
+        memcpy(fabric_draft(f), copy, lens[i / 2]);
+        fabric_send(f, 0, i % 2 ? copy : fabric_draft(f), lens[i / 2], i * NS_PER_MS);
+        while (fabric_next(f) != NS_NEVER)
+            fabric_run(f, fabric_next(f));
+        cr_expect_eq(last.len, lens[i / 2]);
+        cr_expect_eq(memcmp(last.data, copy, last.len), 0);
+    }
+    fabric_free(f);
+}

@@ -228,6 +228,7 @@ static int play(struct sim_job *job, struct topology *t, const struct workload_c
     job->sim.ep[0].faults = job->faults[0]; /* that of all hosts */
     job->sim.ep[0].n_faults = faults_of_all(job);
     job->sim.ep[0].no_icrc = job->n_files == 0 && !job->sim.ep[0].n_faults;
+    job->sim.ep[0].no_payload = job->sim.ep[0].no_icrc && !workload_reads_data(c->kind);
     err = sim_init(&s, &job->sim, &none);
     if (err == -ENOBUFS)
         r = cli_error("--topology %s: the headroom of the ports of a switch leaves nothing of its buffer",
