@@ -151,6 +151,10 @@ asan: ## run the tests under AddressSanitizer, LeakSanitizer and UBSan
 	 ASAN_OPTIONS=detect_leaks=1:handle_sigill=1:log_path=$(CURDIR)/build/asan/log/report \
 	 $(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE) -fsanitize-undefined-trap-on-error" LDFLAGS=-no-pie CFLAGS="-O1 -g" check
 
+keys: ## press 100,000 random keys on every capture in the terminal UI, under ASan and UBSan
+	@$(MAKE) --no-print-directory BUILD=build/asan SANFLAGS="$(SANITIZE) -fsanitize-undefined-trap-on-error" LDFLAGS=-no-pie CFLAGS="-O1 -g" build/asan/rdmatrace
+	@BUILD=build/asan OUT=build/asan/keys SANITIZE=1 TEST_FULL=1 tests/tui.test --keys
+
 mutants: ## change one operator or constant at a time, MUTANTS of them (200) drawn by SEED (1), and see whether a test fails (CONTRIBUTING.md)
 	@BUILD=$(BUILD) tests/mutate $(or $(MUTANTS),200) $(or $(SEED),1)
 
@@ -204,6 +208,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check experiments soak reproducible interop interop-image asan mutants fuzz bench install uninstall dist deb rpm format clean help
+.PHONY: all demo test check experiments soak reproducible interop interop-image asan keys mutants fuzz bench install uninstall dist deb rpm format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))

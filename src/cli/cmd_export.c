@@ -206,7 +206,7 @@ static int open_files(struct job *job)
         return cli_error("export: --interval is for --perfetto and --csv");
     if (!job->interval)
         job->interval = EXPORT_INTERVAL;
-    if (job->path && !(job->x = export_new(job->path, t->files, t->n_files)))
+    if (job->path && !(job->x = export_new(job->path, t->files, t->n_files, t->cores)))
         return cli_error("out of memory");
     if (job->path && export_error(job->x))
         return failed(job);

@@ -199,11 +199,11 @@ static void put_origin(struct export *x, const char *const *files, size_t n)
     }
 }
 
-struct export *export_new(const char *path, const char *const *files, size_t n)
+struct export *export_new(const char *path, const char *const *files, size_t n, unsigned threads)
 {
     struct export *x = calloc(1, sizeof *x);
 
-    if (!x || !(x->s = store_new(path))) {
+    if (!x || !(x->s = store_new(path, threads))) {
         free(x);
         return NULL;
     }

@@ -37,9 +37,9 @@ const char *export_kind_str(const struct export_packet *e);
 /* What was seen of a request before, in the words of the columns of flows; NULL: nothing of it, nor is it known. */
 const char *export_seen_str(const struct export_packet *e);
 
-/* Begin the database at `path`. `files`: names of the captures, `n` of them, which must outlive it. NULL without
- * memory; any other error is that of export_error(). */
-struct export *export_new(const char *path, const char *const *files, size_t n);
+/* Begin the database at `path`. `files`: names of the captures, `n` of them, which must outlive it; `threads`: as in
+ * store_new(). NULL without memory; any other error is that of export_error(). */
+struct export *export_new(const char *path, const char *const *files, size_t n, unsigned threads);
 /* Release it; without export_end() no file is left. */
 void export_free(struct export *x);
 /* The first error, a line of text without line end; NULL: none. After an error all other calls do nothing. */

@@ -18,12 +18,13 @@ struct store_column {
     enum store_type type;
 };
 
-/* Begin the database that store_commit() will give the name `path`. NULL without memory; any other error is that of
- * store_error(). */
-struct store *store_new(const char *path);
+/* Begin the database that store_commit() will give the name `path`. `threads`: as in struct cores_opts; with several,
+ * one of its own inserts the rows while the caller makes the next ones. NULL without memory; any other error is that
+ * of store_error(). */
+struct store *store_new(const char *path, unsigned threads);
 /* Release it; without store_commit() nothing is left of it. */
 void store_free(struct store *s);
-/* The first error, a line of text without line end; NULL: none. After an error all other calls do nothing. */
+/* The first error, a line of text without line end; NULL: none so far. After an error all other calls do nothing. */
 const char *store_error(const struct store *s);
 
 /* Execute SQL that returns no rows. Rows that were inserted before are there. */
