@@ -99,6 +99,11 @@ static const struct vdesc subtype_desc = VDESC_NAMES(subtypes);
 static const struct vname prtypes[] = {{1, "none"}, {2, "InfiniBand"}, {3, "RoCE"}, {4, "RoCEv2"}, {5, "iWARP"}};
 static const struct vdesc prtype_desc = VDESC_NAMES(prtypes);
 
+static const struct vname qptypes[] = {{1, "connected"}, {2, "datagram"}};
+static const struct vdesc qptype_desc = VDESC_NAMES(qptypes);
+static const struct vname cms[] = {{1, "RDMA_CM"}};
+static const struct vdesc cms_desc = VDESC_NAMES(cms);
+
 static const struct field nvme_discovery_entry_fields[] = {
     FIELD_LE(NULL, 0, 1, FT_UINT8, BASE_DEC, &trtype_desc, "rdma.nvme.discovery.trtype", "Transport Type (TRTYPE)",
              "Transport."),
@@ -118,8 +123,12 @@ static const struct field nvme_discovery_entry_fields[] = {
     FIELD_AT(NULL, 256, 256, FT_STRING, "rdma.nvme.discovery.subnqn", "NVM Subsystem Qualified Name (SUBNQN)",
              "Name of the subsystem."),
     FIELD_AT(NULL, 512, 256, FT_STRING, "rdma.nvme.discovery.traddr", "Transport Address (TRADDR)", "Address as text."),
+    FIELD_LE(NULL, 768, 1, FT_UINT8, BASE_DEC, &qptype_desc, "rdma.nvme.discovery.rdma_qptype", "RDMA QP Service Type",
+             "Kind of queue pair."),
     FIELD_LE(NULL, 769, 1, FT_UINT8, BASE_DEC, &prtype_desc, "rdma.nvme.discovery.rdma_prtype", "RDMA Provider Type",
              "Kind of RDMA."),
+    FIELD_LE(NULL, 770, 1, FT_UINT8, BASE_DEC, &cms_desc, "rdma.nvme.discovery.rdma_cms",
+             "RDMA Connection Management Service", "How connections are made."),
 };
 HDR(nvme_discovery_entry, "rdma.nvme.discovery.entry", "NVM Express (Discovery Log Page Entry)", "nvme", 1024);
 

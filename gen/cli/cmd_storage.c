@@ -2,6 +2,7 @@
  * that serves. */
 #include "gen/cli/live_run.h"
 #include "gen/cli/storage_cli.h"
+#include "gen/storage/discovery.h"
 #include "tokens.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ static const struct opt_def nvme_defs[] = {
     {OPT_SERVER, "be the target: serve blocks from memory"},
     {OPT_PORT, "port of RDMA-CM (4420)"},
     {OPT_RW, "what the host does: read (default), or write: it overwrites the blocks, reads them back and compares"},
+    {OPT_DISCOVER, "host: read the discovery log page of the target, and no blocks"},
     {OPT_ITERS, "blocks (100)"},
     {OPT_PING_SIZE, "bytes of a block (65536), which one command moves; K and M are powers of 1024"},
     {OPT_TX_DEPTH, "commands outstanding on each I/O queue (16)"},
@@ -122,6 +124,14 @@ static const struct opt_clash nvme_clashes[] = {
     {KEY_NR_IO_QUEUES, 0, AS_SERVER, for_client},
     {KEY_QUEUE_SIZE, 0, AS_SERVER, for_client},
     {KEY_HOSTNQN, 0, AS_SERVER, for_client},
+    {KEY_DISCOVER, 0, AS_SERVER, for_client},
+    {KEY_DISCOVER, 'n', 0, NULL},
+    {KEY_DISCOVER, 'S', 0, NULL},
+    {KEY_DISCOVER, 't', 0, NULL},
+    {KEY_DISCOVER, KEY_RW, 0, NULL},
+    {KEY_DISCOVER, KEY_NR_IO_QUEUES, 0, NULL},
+    {KEY_DISCOVER, KEY_QUEUE_SIZE, 0, NULL},
+    {KEY_DISCOVER, KEY_NQN, 0, NULL},
     {0, 0, 0, NULL},
 };
 static const struct opt_clash iser_clashes[] = {CLASHES, {0, 0, 0, NULL}};
@@ -192,6 +202,9 @@ static int option(void *job, int key, const char *arg)
         return live_number32("--nr-io-queues", arg, 1, STORAGE_LINKS / 4, &j->c.queues);
     case KEY_QUEUE_SIZE:
         return live_number32("--queue-size", arg, 2, STORAGE_DEPTH_MAX, &j->c.queue_size);
+    case KEY_DISCOVER:
+        j->c.discover = true;
+        return 0;
     case KEY_NQN:
         return option_name("--nqn", arg, &j->c.nqn);
     case KEY_HOSTNQN:
@@ -220,6 +233,8 @@ static int operands(void *job, int n, char **argv)
 
     memcpy(j->c.gid, j->run.gid, 16);
     j->c.server = j->run.server;
+    if (j->c.discover)
+        j->c.iters = 0;
     return r ? r : storage_settle(j->run.name, storage_kind_find(j->run.name), &j->c);
 }
 
@@ -257,6 +272,17 @@ static void on_served(void *user)
         show(j);
 }
 
+static void on_found(void *user, const uint8_t *entry)
+{
+    struct buf b = {0};
+
+    (void)user;
+    discovery_text(&b, entry);
+    buf_char(&b, '\n');
+    cli_flush(&b, STDOUT_FILENO);
+    buf_free(&b);
+}
+
 /* Send what is still queued. */
 static void drain(struct live *l)
 {
@@ -271,10 +297,13 @@ static int run(void *job)
     struct storage *s = &j->storage;
     int r, status;
 
+    if (j->c.server)
+        memcpy(j->c.gid, j->run.live.id.gid, 16);
     j->c.seed = j->run.config.seed ? j->run.config.seed : (uint64_t)live_now();
     r = storage_open(s, storage_kind_find(j->run.name), &j->c, ep_verbs(j->run.live.ep), live_now());
     s->joined = on_joined;
     s->served = on_served;
+    s->found = on_found;
     s->user = j;
     if (r == 0 && j->c.server && !j->run.quiet)
         live_cli_ready(&j->run.live, s->c.port);

@@ -31,6 +31,7 @@ enum {
     KEY_DEST_QP,
     KEY_DEVICE,
     KEY_DIE,
+    KEY_DISCOVER,
     KEY_DRY_RUN,
     KEY_ERF,
     KEY_EVENT,
@@ -217,6 +218,7 @@ enum {
 #define OPT_JUNIT        KEY_JUNIT, "junit", "FILE"
 #define OPT_CARD         KEY_JSON, "json", "FILE"
 #define OPT_HTML         KEY_HTML, "html", "FILE"
+#define OPT_DISCOVER     KEY_DISCOVER, "discover", NULL
 #define OPT_DRY_RUN      KEY_DRY_RUN, "dry-run", NULL
 #define OPT_LEVEL        KEY_LEVEL, "level", "LEVELS"
 #define OPT_LIST         KEY_LIST, "list", NULL

@@ -3,10 +3,13 @@
  *     Connect(0)  CAP VS  CC.EN  CSTS.RDY  Identify  Set Features   of each I/O queue: CM, Connect(n)
  *     Write ... Write   Read ... Read   Flush   CC.SHN  CSTS.SHST   disconnect
  *
+ * or, of a discovery controller, behind Identify: Get Log Page ... Get Log Page  CC.SHN  CSTS.SHST   disconnect
+ *
  * One admin command is outstanding at a time. A command ends when its response is here and its SEND is acknowledged;
  * only then its buffers are used again. */
 #include "dissect/ulp/layout.h"
 #include "dissect/ulp/nvme.h"
+#include "gen/storage/discovery.h"
 #include "gen/storage/link.h"
 #include "gen/storage/nvme.h"
 #include "gen/storage/roles.h"
@@ -17,6 +20,7 @@
 #define ADMIN_SLOTS 2
 #define INLINE_MAX  16384 /* data in a capsule, at most */
 #define POLLS_MAX   10000 /* questions whether the controller is ready */
+#define ENTRIES_MAX 1024  /* of the discovery log page */
 
 struct host_cmd {
     struct nvme_cmd cmd;
@@ -32,7 +36,14 @@ struct host_queue {
     uint32_t inline_max; /* bytes that fit in its capsules */
     struct host_cmd *cmd;
 };
+/* What a step makes of its response. */
+enum outcome { NEXT, AGAIN, WAIT };
+struct step {
+    void (*ask)(struct link *admin, ns_t now);
+    enum outcome (*took)(struct link *admin, const struct host_cmd *c);
+};
 struct host {
+    const struct step *steps;
     unsigned step; /* of steps[] */
     unsigned polls;
     struct link *admin, *io[STORAGE_LINKS];
@@ -40,6 +51,7 @@ struct host {
     uint16_t cntlid;
     uint32_t inline_max; /* of the controller's I/O queues */
     uint32_t nsid, lba_shift;
+    uint32_t entries, taken; /* of the discovery log page, once its header is known */
 };
 
 static struct host *host_of(const struct link *l)
@@ -154,7 +166,8 @@ static void ask_connect(struct link *l, ns_t now)
     store_be64(data + 8, ~id);
     layout_set(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.cntrlid",
                q->qid ? host_of(l)->cntlid : NVME_DYNAMIC);
-    layout_set_text(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.subnqn", k->nqn, 0);
+    layout_set_text(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.subnqn",
+                    k->discover ? DISCOVERY_NQN : k->nqn, 0);
     layout_set_text(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.hostnqn", k->hostnqn, 0);
     sqe = compose(l, 0, &c, nvme_connect_data_hdr.len, false, now);
     layout_set(&nvme_fabrics_cmd_hdr, sqe, "nvme.fabrics.cmd.connect.qid", q->qid);
@@ -229,6 +242,19 @@ static void ask_queues(struct link *l, ns_t now)
     compose(l, 0, &c, 0, false, now);
     go(l, 0, now);
 }
+/* The header of the discovery log page, then its entries, as many as fit in a page. */
+static void ask_log(struct link *l, ns_t now)
+{
+    const struct host *h = host_of(l);
+    uint32_t left = (h->entries - h->taken) * DISCOVERY_ENTRY;
+    uint32_t len = h->entries ? min_u32(left, NVME_PAGE) : DISCOVERY_ENTRY;
+    uint64_t from = h->entries ? (h->taken + 1) * (uint64_t)DISCOVERY_ENTRY : 0;
+    struct nvme_cmd c = {.opc = NVME_ADMIN_GET_LOG,
+                         .cdw = {(len / 4 - 1) << 16 | NVME_LOG_DISCOVERY, 0, (uint32_t)from, (uint32_t)(from >> 32)}};
+
+    compose(l, 0, &c, len, true, now);
+    go(l, 0, now);
+}
 static void ask_list(struct link *l, ns_t now)
 {
     ask_identify(l, NVME_CNS_LIST, 0, now);
@@ -245,9 +271,6 @@ static void ask_flush(struct link *l, ns_t now)
     compose(io, 0, &c, 0, false, now);
     go(io, 0, now);
 }
-
-/* What a step makes of its response. */
-enum outcome { NEXT, AGAIN, WAIT };
 
 static enum outcome took_connect(struct link *l, const struct host_cmd *c)
 {
@@ -294,6 +317,20 @@ static enum outcome took_queues(struct link *l, const struct host_cmd *c)
     host_of(l)->n_io = granted < l->s->c.queues ? granted : l->s->c.queues;
     return NEXT;
 }
+static enum outcome took_log(struct link *l, const struct host_cmd *c)
+{
+    struct host *h = host_of(l);
+    struct storage *s = l->s;
+
+    if (!h->entries) {
+        h->entries = discovery_entries(c->loan.mem, ENTRIES_MAX);
+        return h->entries ? AGAIN : NEXT;
+    }
+    for (uint32_t at = 0; at < c->loan.len && h->taken < h->entries; at += DISCOVERY_ENTRY, h->taken++)
+        if (s->found)
+            s->found(s->user, c->loan.mem + at);
+    return h->taken < h->entries ? AGAIN : NEXT;
+}
 static enum outcome took_list(struct link *l, const struct host_cmd *c)
 {
     host_of(l)->nsid = (uint32_t)layout_get(&nvme_ns_list_hdr, c->loan.mem, "nvme.cmd.identify.nslist.nsid");
@@ -334,20 +371,22 @@ static enum outcome took_end(struct link *l, const struct host_cmd *c)
     return WAIT;
 }
 
-static const struct {
-    void (*ask)(struct link *admin, ns_t now);
-    enum outcome (*took)(struct link *admin, const struct host_cmd *c);
-} steps[] = {
+static const struct step steps[] = {
     {ask_connect, took_connect}, {ask_cap, took_value},      {ask_version, took_value},
     {ask_enable, took_value},    {ask_status, took_ready},   {ask_controller, took_controller},
     {ask_queues, took_queues},   {ask_list, took_list},      {ask_namespace, begin_queues},
     {ask_flush, took_value},     {ask_shutdown, took_value}, {ask_status, took_end},
 };
 #define STEP_FLUSH 9
+static const struct step discovery_steps[] = {
+    {ask_connect, took_connect}, {ask_cap, took_value},      {ask_version, took_value},
+    {ask_enable, took_value},    {ask_status, took_ready},   {ask_controller, took_controller},
+    {ask_log, took_log},         {ask_shutdown, took_value}, {ask_status, took_end},
+};
 
 static void step(struct host *h, const struct host_cmd *c, ns_t now)
 {
-    enum outcome o = steps[h->step].took(h->admin, c);
+    enum outcome o = h->steps[h->step].took(h->admin, c);
 
     if (o == WAIT || h->admin->s->leaving)
         return;
@@ -355,7 +394,7 @@ static void step(struct host *h, const struct host_cmd *c, ns_t now)
         h->step++;
         h->polls = 0;
     }
-    steps[h->step].ask(h->admin, now);
+    h->steps[h->step].ask(h->admin, now);
 }
 
 /* --- Reads and writes ------------------------------------------------------------------------- */
@@ -399,7 +438,7 @@ static void fill_queues(struct storage *s, ns_t now)
         fill_queue(h->io[i], now);
     if (work_over(s) && h->step < STEP_FLUSH) {
         h->step = STEP_FLUSH;
-        steps[h->step].ask(h->admin, now);
+        h->steps[h->step].ask(h->admin, now);
     }
 }
 
@@ -495,6 +534,7 @@ static int open(struct storage *s, ns_t now)
 
     if (!h)
         return -ENOMEM;
+    h->steps = s->c.discover ? discovery_steps : steps;
     h->n_io = s->c.queues;
     h->admin = connect_queue(s, 0, now);
     return h->admin ? 0 : -ENOMEM;

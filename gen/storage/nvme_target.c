@@ -8,6 +8,7 @@
  * many as a queue has entries, so that receives do not run out meanwhile. */
 #include "dissect/ulp/layout.h"
 #include "dissect/ulp/nvme.h"
+#include "gen/storage/discovery.h"
 #include "gen/storage/link.h"
 #include "gen/storage/nvme.h"
 #include "gen/storage/roles.h"
@@ -25,6 +26,7 @@
 
 struct controller {
     bool used, enabled, shut;
+    bool discovery;              /* it serves the discovery log page, and no namespace */
     unsigned queues;             /* links */
     uint32_t events, keep_alive; /* features */
 };
@@ -172,11 +174,11 @@ static struct controller *controller_of(struct target *t, uint16_t id)
     return id >= 1 && id <= CONTROLLERS && t->ctrl[id - 1].used ? &t->ctrl[id - 1] : NULL;
 }
 
-static struct controller *new_controller(struct target *t)
+static struct controller *new_controller(struct target *t, bool discovery)
 {
     for (unsigned i = 0; i < CONTROLLERS; i++)
         if (!t->ctrl[i].used) {
-            t->ctrl[i] = (struct controller){.used = true};
+            t->ctrl[i] = (struct controller){.used = true, .discovery = discovery};
             return &t->ctrl[i];
         }
     return NULL;
@@ -191,12 +193,14 @@ static uint16_t do_connect(struct link *l, const struct nvme_cmd *c, const uint8
     uint16_t id = (uint16_t)layout_get(&nvme_connect_data_hdr, data, "nvme.fabrics.cmd.connect.data.cntrlid");
     uint16_t size = (uint16_t)(c->cdw[1] & 0xffff);
 
-    if (strncmp((const char *)nqn, l->s->c.nqn, n) != 0)
+    bool discovery = strncmp((const char *)nqn, DISCOVERY_NQN, n) == 0;
+
+    if (!discovery && strncmp((const char *)nqn, l->s->c.nqn, n) != 0)
         return NVME_CONNECT_INVALID | NVME_DNR;
-    if (c->cdw[0] >> 16 != q->qid || size == 0 || size >= QUEUE_MAX)
+    if (c->cdw[0] >> 16 != q->qid || size == 0 || size >= QUEUE_MAX || (discovery && q->qid))
         return NVME_CONNECT_INVALID | NVME_DNR;
-    q->ctrl = q->qid ? controller_of(t, id) : new_controller(t);
-    if (!q->ctrl || (q->qid && !q->ctrl->enabled)) {
+    q->ctrl = q->qid ? controller_of(t, id) : new_controller(t, discovery);
+    if (!q->ctrl || (q->qid && (!q->ctrl->enabled || q->ctrl->discovery))) {
         q->ctrl = NULL;
         return NVME_CONNECT_INVALID | NVME_DNR;
     }
@@ -284,14 +288,22 @@ static void identify_controller(const struct link *l, uint8_t *p)
     layout_set(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.cntlid", (uint64_t)(q->ctrl - t->ctrl) + 1);
     layout_set_text(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.sn", "rdmagen", ' ');
     layout_set_text(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.mn", "rdmagen", ' ');
-    layout_set_text(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.subnqn", l->s->c.nqn, 0);
+    layout_set_text(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.subnqn",
+                    q->ctrl->discovery ? DISCOVERY_NQN : l->s->c.nqn, 0);
+    if (q->ctrl->discovery) {
+        layout_set(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.cntrltype", 2);
+        layout_set(&nvme_id_ctrl_hdr, p, "nvme.cmd.identify.ctrl.nn", 0);
+    }
 }
 
 static uint16_t do_identify(const struct link *l, const struct nvme_cmd *c, uint8_t *p)
 {
+    const struct target_queue *q = l->user;
     uint64_t blocks = l->s->c.room >> LBA_SHIFT;
 
     memset(p, 0, NVME_PAGE);
+    if (q->ctrl->discovery && (c->cdw[0] & 0xff) != NVME_CNS_CTRL)
+        return NVME_INVALID_FIELD | NVME_DNR;
     switch (c->cdw[0] & 0xff) {
     case NVME_CNS_CTRL:
         identify_controller(l, p);
@@ -339,6 +351,20 @@ static uint16_t do_feature(struct controller *ctrl, const struct nvme_cmd *c, ui
     return NVME_OK;
 }
 
+/* Get Log Page: of a discovery controller its page, from any double word on. */
+static uint16_t do_log(const struct link *l, const struct nvme_cmd *c, uint8_t *page)
+{
+    const struct target_queue *q = l->user;
+    uint64_t dwords = (uint64_t)(c->cdw[1] & 0xffff) << 16 | c->cdw[0] >> 16;
+
+    if (!q->ctrl->discovery || (c->cdw[0] & 0xff) != NVME_LOG_DISCOVERY)
+        return NVME_INVALID_LOG_PAGE | NVME_DNR;
+    if ((dwords + 1) * 4 != nvme_data_len(c))
+        return NVME_SGL_LENGTH | NVME_DNR;
+    discovery_page(l->s, (uint64_t)c->cdw[3] << 32 | c->cdw[2], nvme_data_len(c), page);
+    return NVME_OK;
+}
+
 static uint16_t do_admin(struct link *l, const struct nvme_cmd *c, uint8_t *page, uint64_t *result)
 {
     struct target_queue *q = l->user;
@@ -352,7 +378,7 @@ static uint16_t do_admin(struct link *l, const struct nvme_cmd *c, uint8_t *page
     case NVME_ADMIN_KEEP_ALIVE:
         return NVME_OK;
     case NVME_ADMIN_GET_LOG:
-        return NVME_INVALID_LOG_PAGE | NVME_DNR;
+        return do_log(l, c, page);
     default:
         return NVME_INVALID_OPCODE | NVME_DNR;
     }

@@ -5,7 +5,7 @@
  *     storage.c   connection management, the order of things, failures     storage_kinds[]: the protocols
  *     link.c      one connection: receives, SENDs, READs, WRITEs, memory that is lent to the peer
  *     work.c      what the asking end reads and writes, and what must come back
- *     nvme_*.c    one protocol: an end is a struct storage_role
+ *     nvme_*.c    one protocol: an end is a struct storage_role; discovery.c: the discovery log page
  *     iser_*.c    likewise; iscsi.c: what both of its ends agree on
  *     nfs_*.c     likewise; rpc.c: what both of its ends agree on
  *
@@ -33,7 +33,7 @@ struct storage_config {
     uint16_t mtu;           /* path MTU in bytes; 0: the largest that the port allows */
     uint64_t seed;          /* of the data */
     uint64_t room;          /* serving: bytes of storage */
-    uint8_t gid[16];        /* asking: whom */
+    uint8_t gid[16];        /* asking: whom; serving: this end's address, as NVMe's discovery log page tells it */
     bool write;             /* write, before reading; else nothing is known of what is read */
     uint64_t iters;         /* blocks */
     uint32_t size;          /* bytes of a block, up to STORAGE_SIZE_MAX */
@@ -41,6 +41,7 @@ struct storage_config {
     uint32_t queues;        /* connections that carry reads and writes: I/O queues */
     uint32_t queue_size;    /* NVMe: entries of a queue, more than `depth` */
     ns_t timeout;           /* asking: longest silence of the peer */
+    bool discover;          /* NVMe, asking: read the discovery log page, and no blocks: `iters` is 0 */
     const char *nqn;        /* NVMe: name of the subsystem */
     const char *hostnqn;    /* NVMe: name of the host */
     const char *targetname; /* iSER: name of the target */
@@ -128,6 +129,8 @@ struct storage {
     char why[200];                      /* then: the first reason */
     void (*joined)(void *user, int qp); /* a connection is there; may be NULL */
     void (*served)(void *user);         /* serving: a client has gone; may be NULL */
+    /* Asking, discover: an entry of the log page (gen/storage/discovery.h); may be NULL. */
+    void (*found)(void *user, const uint8_t *entry);
     void *user;
     struct storage_result r;
 };

@@ -62,6 +62,8 @@ def case_storage_nvme_host_and_linux_target(lab, guest):
         assert commands(us, "Write") == commands(us, "Read") == (20, 20 * size), us.decoded()
     wrong = Rdmagen(lab, guest, "nvmewrong", "nvme", guest.ip, "--nqn", NQN + "x").wait(status=1)
     assert "Connect Invalid Parameters" in wrong, wrong
+    found = Rdmagen(lab, guest, "nvmediscover", "nvme", guest.ip, "--discover").wait()
+    assert "NVM subsystem %s by RDMA at %s port 4420\n" % (NQN, guest.ip) in found and "discovery subsystem nqn.2014-08" in found, found
 
 
 def case_storage_nvme_target_and_linux_host(lab, guest):
@@ -79,6 +81,21 @@ def case_storage_nvme_target_and_linux_host(lab, guest):
     out = us.wait()
     assert "nvme server: 10 writes of 36864 bytes" in out, out
     assert commands(us, "Write") == (10, 36864) and commands(us, "Read")[1] >= 32768 and commands(us, "Connect")[0] == 2, us.decoded()
+
+
+def case_storage_nvme_target_is_discovered(lab, guest):
+    """Our target's discovery log page, as nvme-cli prints it; it goes the kernel's way: a discovery controller, Identify, Get Log Page."""
+    load(guest, "nvme_rdma")
+    us = Rdmagen(lab, guest, "nvmediscovered", "nvme", "-s", "--nqn", NQN)
+    ready(us)
+    out = must(guest, "nvme discover -t rdma -a 10.77.0.9 -s 4420 --hostnqn=%s --hostid=%s" % (HOST, HOSTID))
+    told = dict(line.split(":", 1) for line in out.splitlines() if ":" in line)
+    told = {name.strip(): value.strip() for name, value in told.items()}
+    want = {"trtype": "rdma", "adrfam": "ipv4", "subtype": "nvme subsystem", "trsvcid": "4420", "subnqn": NQN, "traddr": "10.77.0.9", "portid": "1",
+            "rdma_prtype": "roce-v2", "rdma_qptype": "connected", "rdma_cms": "rdma-cm"}
+    assert {name: told.get(name) for name in want} == want, out
+    us.wait()
+    assert commands(us, "Get Log Page")[0] >= 2, us.decoded()
 
 
 def case_storage_nfs_client_and_linux_server(lab, guest):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Build what guests with storage protocols have besides image.py's: modules of the same kernel, which
-/lib/storage/load loads, and a stand-in for rpcbind. Prints
+/lib/storage/load loads, nvme-cli and open-iscsi, and stand-ins for rpcbind and mountd. Prints
 the directory, which holds an archive to be appended to the initial ramdisk."""
+import glob
 import os
 import subprocess
 import sys
@@ -9,7 +10,10 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import image  # noqa: E402
 
-MODULES = "brd nvme-rdma nvmet-rdma rpcrdma nfsd crc32c_generic ib_isert".replace("-", "_").split()
+MODULES = "brd nvme-rdma nvmet-rdma rpcrdma nfsd nfsv3 crc32c_generic ib_isert ib_iser sd_mod".replace("-", "_").split()
+PACKAGES = """libblkid1 libdbus-1-3 libgcrypt20 libgpg-error0 libisns0 libjson-c5 libkmod2 liblz4-1 liblzma5 libmount1 libnvme1 libopeniscsiusr
+libssl3 libsystemd0 nvme-cli open-iscsi""".split()
+PROGRAMS = "usr/sbin/nvme sbin/iscsid sbin/iscsiadm".split()
 # Loads the modules of /lib/storage/NAME.order that are not there yet.
 LOAD = """for name; do
     while read -r module; do
@@ -20,7 +24,9 @@ done
 
 
 def build(out, work):
-    image.unpack({"kernel": image.fetch(image.CACHE + "/debs", image.PACKAGES)["kernel"]}, work)
+    image.unpack(image.fetch(image.CACHE + "/debs", image.PACKAGES + PACKAGES), work)
+    root = work + "/root"
+    programs = [f for p in PROGRAMS for f in glob.glob(root + "/" + p)]
     with open(out + "/modules", "wb") as f:
         c = image.Cpio(f)
         there = set()
@@ -35,6 +41,10 @@ def build(out, work):
         image.need("gcc")
         subprocess.run(["gcc", "-O1", "-static", "-o", work + "/rpcbind", image.HERE + "/rpcbind.c"], check=True)
         c.file("bin/rpcbind", work + "/rpcbind")
+        for p in programs:
+            c.file("usr/bin/" + os.path.basename(p), p)
+        for name, f in sorted(image.libraries(root, programs).items()):
+            c.file("lib/x86_64-linux-gnu/" + name, f)
         c.close()
 
 

@@ -1,6 +1,7 @@
 /* layer 3 (storage) tests: peers that break the protocol although their transport is right. */
 #include "dissect/ulp/layout.h"
 #include "dissect/ulp/nvme.h"
+#include "gen/storage/discovery.h"
 #include "gen/storage/iscsi.h"
 #include "gen/storage/rpc.h"
 #include "tests/fuzz/storage_peer.h"
@@ -83,6 +84,37 @@ Test(storage, nvme_two_connects)
     cr_expect_eq(end.r.commands, 1, "%llu commands", (unsigned long long)end.r.commands);
     cr_expect_eq(end.r.failed, 1, "%llu failed", (unsigned long long)end.r.failed);
     storage_close(&end);
+}
+
+/* Any part of the discovery log page; behind its end is nothing. An entry of a peer's as text for a terminal. */
+Test(storage, discovery_log_page)
+{
+    struct storage s = {.c = {.nqn = "nqn.x", .port = 4420}};
+    uint8_t page[3 * DISCOVERY_ENTRY], part[600], *entry = page + DISCOVERY_ENTRY;
+    struct buf b = {0};
+
+    gid_from_ipv4(s.c.gid, 0x0a090001);
+    memset(page, 0xff, sizeof page);
+    discovery_page(&s, 0, sizeof page, page);
+    cr_expect_eq(discovery_entries(page, 9), 1);
+    discovery_text(&b, entry);
+    cr_expect_str_eq(buf_str(&b), "NVM subsystem nqn.x by RDMA at 10.9.0.1 port 4420");
+    for (uint32_t i = 2 * DISCOVERY_ENTRY; i < sizeof page; i++)
+        cr_assert_eq(page[i], 0, "byte %u", i);
+    for (uint64_t from = 0; from < sizeof page; from += 100) {
+        discovery_page(&s, from, sizeof part, part);
+        for (uint32_t i = 0; i < sizeof part; i++)
+            cr_assert_eq(part[i], from + i < sizeof page ? page[from + i] : 0, "byte %u from %u", i, (unsigned)from);
+    }
+    discovery_page(&s, UINT64_MAX, sizeof part, part);
+    cr_expect_eq(part[8], 0);
+    memset(entry, 0xff, DISCOVERY_ENTRY);
+    b.len = 0;
+    discovery_text(&b, entry);
+    cr_expect(strncmp(buf_str(&b), "unknown subsystem \\xff", 21) == 0, "%s", buf_str(&b));
+    memset(page, 0xff, DISCOVERY_ENTRY);
+    cr_expect_eq(discovery_entries(page, 9), 9);
+    buf_free(&b);
 }
 
 /* An end that is interrupted waits for the answer to its DREQ, but not for long: also one that serves client after
