@@ -4,8 +4,10 @@
  *     WRITE   RDMA READ of its read chunk into the file      reply when it is complete
  *     READ    RDMA WRITE from the file to its write chunk    reply behind it
  *
- * A slot of the link is one call: its receive is posted again when the reply is acknowledged. Each chunk has one
- * segment; messages in chunks are refused. There is no MOUNT: clients know the handle of the directory. */
+ * Data of few bytes are in the messages themselves. A slot of the link is one call: its receive is posted again when
+ * the reply is acknowledged. Each chunk has one segment; calls in chunks are refused, and a reply chunk that is offered
+ * stays empty: every reply fits in a message. There is no MOUNT: clients know the handle of the directory. Nothing but
+ * the bytes of the file can be changed. */
 #include "gen/storage/link.h"
 #include "gen/storage/roles.h"
 #include "gen/storage/rpc.h"
@@ -15,17 +17,23 @@
 
 #define CREDITS 32
 #define SLOTS   (2 * CREDITS)
+/* Bytes of data in a message, and of one that is in a chunk: both at most. */
+#define INLINE_DATA 2048
+#define CHUNK_DATA  65536
 
 /* A call that has arrived. */
 struct served {
     uint32_t xid, procedure;
-    uint64_t offset; /* READ and WRITE */
+    uint32_t body;   /* where its RPC message begins in the receive */
+    uint64_t offset; /* READ and WRITE; the cookie of READDIR */
     uint32_t count, stable;
+    uint32_t wanted; /* ACCESS */
     uint32_t status; /* nfsstat3 */
     bool is_file;    /* its handle is the file's, else the directory's */
     bool has_read, has_write;
     struct rpc_chunk read, write;
-    bool waits; /* for the RDMA READ */
+    const uint8_t *data; /* WRITE, in the message: in its receive; NULL: in the read chunk */
+    bool waits;          /* for the RDMA READ */
 };
 struct server {
     struct served call[SLOTS];
@@ -83,48 +91,236 @@ static void put_wcc(struct xdr_out *x, const struct storage *s)
     put_post_attributes(x, s, true);
 }
 
-/* Results of a procedure that succeeded, behind the status. */
-static void put_results(struct xdr_out *x, const struct storage *s, const struct served *c)
+static void put_getattr(struct xdr_out *x, const struct storage *s, const struct served *c)
 {
-    switch (c->procedure) {
-    case NFS3_GETATTR:
-        put_attributes(x, s, c->is_file);
-        break;
-    case NFS3_LOOKUP:
-        xdr_opaque(x, NFS_FILE, sizeof NFS_FILE - 1);
-        put_post_attributes(x, s, true);
-        put_post_attributes(x, s, false);
-        break;
-    case NFS3_READ:
-        put_post_attributes(x, s, true);
+    put_attributes(x, s, c->is_file);
+}
+static void put_lookup(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    (void)c;
+    xdr_opaque(x, NFS_FILE, sizeof NFS_FILE - 1);
+    put_post_attributes(x, s, true);
+    put_post_attributes(x, s, false);
+}
+static void put_access(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    enum { READ = 1, LOOKUP = 2, MODIFY = 4, EXTEND = 8 };
+
+    put_post_attributes(x, s, c->is_file);
+    xdr_word(x, c->wanted & (c->is_file ? READ | MODIFY | EXTEND : READ | LOOKUP));
+}
+static void put_read(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    put_post_attributes(x, s, true);
+    xdr_word(x, c->count);
+    xdr_word(x, c->offset + c->count >= s->c.room);
+    if (c->has_write) /* the data are in the write chunk */
         xdr_word(x, c->count);
-        xdr_word(x, c->offset + c->count == s->c.room);
-        xdr_word(x, c->count); /* of the data, which are in the write chunk */
-        break;
-    case NFS3_WRITE:
-        put_wcc(x, s);
-        xdr_word(x, c->count);
-        xdr_word(x, c->stable);
-        xdr_long(x, 0);
-        break;
-    case NFS3_COMMIT:
-        put_wcc(x, s);
-        xdr_long(x, 0);
-        break;
-    default:
-        break;
-    }
+    else
+        xdr_opaque(x, s->disk + c->offset, c->count);
+}
+static void put_write(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    put_wcc(x, s);
+    xdr_word(x, c->count);
+    xdr_word(x, c->stable);
+    xdr_long(x, 0);
+}
+static void put_commit(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    (void)c;
+    put_wcc(x, s);
+    xdr_long(x, 0);
 }
 
-/* Results of one that failed: attributes that are not there. */
-static void put_failure(struct xdr_out *x, uint32_t procedure)
+/* Entries of the directory from c->offset, a cookie, on. */
+static void put_entries(struct xdr_out *x, const struct storage *s, const struct served *c)
 {
-    unsigned words = procedure == NFS3_GETATTR || procedure == NFS3_NULL   ? 0
-                     : procedure == NFS3_WRITE || procedure == NFS3_COMMIT ? 2
-                                                                           : 1;
+    static const char *const names[] = {".", "..", NFS_NAME};
+    static const char *const handles[] = {NFS_ROOT, NFS_ROOT, NFS_FILE};
 
-    while (words-- > 0)
-        xdr_word(x, 0);
+    put_post_attributes(x, s, false);
+    xdr_long(x, 0); /* verifier */
+    for (uint64_t i = c->offset; i < ARRAY_LEN(names); i++) {
+        bool file = i == 2;
+        xdr_word(x, 1);
+        xdr_long(x, file ? 2 : 1); /* its number, as in the attributes */
+        xdr_opaque(x, names[i], (uint32_t)strlen(names[i]));
+        xdr_long(x, i + 1);
+        if (c->procedure == NFS3_READDIRPLUS) {
+            put_post_attributes(x, s, file);
+            xdr_word(x, 1);
+            xdr_opaque(x, handles[i], (uint32_t)strlen(handles[i]));
+        }
+    }
+    xdr_word(x, 0);
+    xdr_word(x, 1); /* the end */
+}
+
+/* Bytes: in all, free, of those for the caller; likewise files; how long this stays so. */
+static void put_fsstat(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    put_post_attributes(x, s, c->is_file);
+    xdr_long(x, s->c.room);
+    xdr_long(x, 0);
+    xdr_long(x, 0);
+    xdr_long(x, 2);
+    xdr_long(x, 0);
+    xdr_long(x, 0);
+    xdr_word(x, 0);
+}
+
+static void put_fsinfo(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    enum { HOMOGENEOUS = 8 };
+
+    put_post_attributes(x, s, c->is_file);
+    for (unsigned i = 0; i < 2; i++) { /* a read, a write: most, preferred, multiple of */
+        xdr_word(x, CHUNK_DATA);
+        xdr_word(x, CHUNK_DATA);
+        xdr_word(x, 1);
+    }
+    xdr_word(x, INLINE_DATA); /* of a directory */
+    xdr_long(x, s->c.room);
+    xdr_long(x, 1); /* granularity of times: a nanosecond */
+    xdr_word(x, HOMOGENEOUS);
+}
+
+/* Links, bytes of a name; longer ones are refused; chown is restricted; case matters, and is kept. */
+static void put_pathconf(struct xdr_out *x, const struct storage *s, const struct served *c)
+{
+    static const uint32_t words[] = {1, 255, 1, 1, 0, 1};
+
+    put_post_attributes(x, s, c->is_file);
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++)
+        xdr_word(x, words[i]);
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+/* The chunks of a call: false if there is more than one segment of a kind. A reply chunk is not needed. */
+static bool take_chunks(struct served *c, const struct rpcrdma *h, const uint8_t *b, uint32_t len)
+{
+    struct rpcrdma_walk w = rpcrdma_segments(h, b, len);
+    struct rpcrdma_segment s;
+
+    while (rpcrdma_next(&w, &s)) {
+        struct rpc_chunk chunk = {s.position, s.handle, s.length, s.offset};
+        if (s.list == RPCRDMA_READS && !c->has_read && s.position) {
+            c->has_read = true;
+            c->read = chunk;
+        } else if (s.list == RPCRDMA_WRITES && !c->has_write) {
+            c->has_write = true;
+            c->write = chunk;
+        } else if (s.list != RPCRDMA_REPLY) {
+            return false;
+        }
+    }
+    return !w.bad;
+}
+
+static bool is_handle(const uint8_t *fh, uint32_t len, const char *name)
+{
+    return len == strlen(name) && memcmp(fh, name, len) == 0;
+}
+
+static uint32_t take_lookup(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    uint32_t len;
+    const uint8_t *name = xdr_get_opaque(x, 255, &len);
+
+    (void)s;
+    return c->is_file ? NFS3ERR_NOTDIR : is_handle(name, len, NFS_NAME) ? NFS3_OK : NFS3ERR_NOENT;
+}
+static uint32_t take_access(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    (void)s;
+    c->wanted = xdr_get(x);
+    return NFS3_OK;
+}
+/* What lies behind the end of the file is not read. */
+static uint32_t take_read(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    uint32_t most = c->has_write ? min_u32(c->write.len, STORAGE_SIZE_MAX) : INLINE_DATA;
+
+    c->offset = xdr_get_long(x);
+    c->count = min_u32(xdr_get(x), most);
+    if (c->offset > s->c.room)
+        c->offset = s->c.room;
+    if (c->count > s->c.room - c->offset)
+        c->count = (uint32_t)(s->c.room - c->offset);
+    return c->is_file ? NFS3_OK : NFS3ERR_INVAL;
+}
+static uint32_t take_write(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    uint32_t len;
+
+    c->offset = xdr_get_long(x);
+    c->count = xdr_get(x);
+    c->stable = xdr_get(x);
+    if (c->has_read) {
+        len = xdr_get(x);
+        if (c->read.len != len || c->read.position != x->at - c->body)
+            return NFS3ERR_INVAL;
+    } else {
+        c->data = xdr_get_opaque(x, RPC_INLINE, &len);
+    }
+    if (!c->is_file || c->count != len || c->count > STORAGE_SIZE_MAX)
+        return NFS3ERR_INVAL;
+    return c->offset > s->c.room || c->count > s->c.room - c->offset ? NFS3ERR_FBIG : NFS3_OK;
+}
+static uint32_t take_commit(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    (void)s;
+    (void)c;
+    xdr_skip(x, 12);
+    return NFS3_OK;
+}
+/* READDIR and READDIRPLUS: cookie, verifier, one or two limits: all entries fit in any. */
+static uint32_t take_entries(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    (void)s;
+    c->offset = xdr_get_long(x);
+    xdr_skip(x, c->procedure == NFS3_READDIRPLUS ? 16 : 12);
+    return c->is_file ? NFS3ERR_NOTDIR : NFS3_OK;
+}
+
+/* Procedures by number: how arguments behind the handle are read, which gives the status (NULL: there are none); how
+ * results are written; words of a failure: attributes that are not there. */
+static const struct procedure {
+    uint32_t (*take)(const struct storage *s, struct served *c, struct xdr_in *x);
+    void (*put)(struct xdr_out *x, const struct storage *s, const struct served *c); /* NULL: not served */
+    uint8_t failure;
+} procedures[] = {
+    [NFS3_GETATTR] = {NULL, put_getattr, 0},
+    [NFS3_LOOKUP] = {take_lookup, put_lookup, 1},
+    [NFS3_ACCESS] = {take_access, put_access, 1},
+    [NFS3_READ] = {take_read, put_read, 1},
+    [NFS3_WRITE] = {take_write, put_write, 2},
+    [NFS3_READDIR] = {take_entries, put_entries, 1},
+    [NFS3_READDIRPLUS] = {take_entries, put_entries, 1},
+    [NFS3_FSSTAT] = {NULL, put_fsstat, 1},
+    [NFS3_FSINFO] = {NULL, put_fsinfo, 1},
+    [NFS3_PATHCONF] = {NULL, put_pathconf, 1},
+    [NFS3_COMMIT] = {take_commit, put_commit, 2},
+};
+
+/* Read the arguments of a call; the accept status. */
+static uint32_t take_arguments(const struct storage *s, struct served *c, struct xdr_in *x)
+{
+    const struct procedure *p = c->procedure < ARRAY_LEN(procedures) ? &procedures[c->procedure] : NULL;
+    uint32_t len, status;
+    const uint8_t *fh;
+
+    if (c->procedure == NFS3_NULL)
+        return RPC_SUCCESS;
+    if (!p || !p->put)
+        return RPC_PROC_UNAVAIL;
+    fh = xdr_get_opaque(x, NFS_FH_MAX, &len);
+    c->is_file = is_handle(fh, len, NFS_FILE);
+    status = p->take ? p->take(s, c, x) : NFS3_OK;
+    c->status = c->is_file || is_handle(fh, len, NFS_ROOT) ? status : NFS3ERR_STALE;
+    return x->bad ? RPC_GARBAGE_ARGS : RPC_SUCCESS;
 }
 
 static void reply(struct link *l, unsigned slot, uint32_t accepted, ns_t now)
@@ -142,11 +338,12 @@ static void reply(struct link *l, unsigned slot, uint32_t accepted, ns_t now)
     xdr_long(&x, 0);
     xdr_word(&x, accepted);
     if (accepted == RPC_SUCCESS && c->procedure != NFS3_NULL) {
+        const struct procedure *p = &procedures[c->procedure];
         xdr_word(&x, c->status);
         if (c->status == NFS3_OK)
-            put_results(&x, l->s, c);
-        else
-            put_failure(&x, c->procedure);
+            p->put(&x, l->s, c);
+        for (unsigned i = 0; c->status != NFS3_OK && i < p->failure; i++)
+            xdr_word(&x, 0);
     }
     l->s->r.failed += accepted != RPC_SUCCESS || c->status != NFS3_OK;
     link_send(l, slot, x.len, 0, now);
@@ -168,86 +365,6 @@ static void refuse_header(struct link *l, unsigned slot, uint32_t xid, uint32_t 
     link_send(l, slot, x.len, 0, now);
 }
 
-/* --- Calls ------------------------------------------------------------------------------------ */
-
-/* The chunks of a call: false if there is more than one segment of a kind, or a reply chunk. */
-static bool take_chunks(struct served *c, const struct rpcrdma *h, const uint8_t *b, uint32_t len)
-{
-    struct rpcrdma_walk w = rpcrdma_segments(h, b, len);
-    struct rpcrdma_segment s;
-
-    while (rpcrdma_next(&w, &s)) {
-        struct rpc_chunk chunk = {s.position, s.handle, s.length, s.offset};
-        if (s.list == RPCRDMA_READS && !c->has_read && s.position) {
-            c->has_read = true;
-            c->read = chunk;
-        } else if (s.list == RPCRDMA_WRITES && !c->has_write) {
-            c->has_write = true;
-            c->write = chunk;
-        } else {
-            return false;
-        }
-    }
-    return !w.bad;
-}
-
-static bool is_handle(const uint8_t *fh, uint32_t len, const char *name)
-{
-    return len == strlen(name) && memcmp(fh, name, len) == 0;
-}
-
-/* Offset and count of a READ or WRITE, against the file and the chunks. */
-static uint32_t take_range(const struct storage *s, struct served *c, struct xdr_in *x, uint32_t body)
-{
-    const struct rpc_chunk *chunk = c->procedure == NFS3_READ ? &c->write : &c->read;
-    bool has_chunk = c->procedure == NFS3_READ ? c->has_write : c->has_read;
-
-    c->offset = xdr_get_long(x);
-    c->count = xdr_get(x);
-    if (c->procedure == NFS3_WRITE) {
-        c->stable = xdr_get(x);
-        if (xdr_get(x) != c->count || chunk->len != c->count || chunk->position != x->at - body)
-            return NFS3ERR_INVAL;
-    }
-    if (!has_chunk || c->count > chunk->len || c->count > STORAGE_SIZE_MAX)
-        return NFS3ERR_INVAL;
-    return c->offset > s->c.room || c->count > s->c.room - c->offset ? NFS3ERR_FBIG : NFS3_OK;
-}
-
-/* Read the arguments of a call; the accept status. `body`: where its RPC message begins. */
-static uint32_t take_arguments(const struct storage *s, struct served *c, struct xdr_in *x, uint32_t body)
-{
-    uint32_t len, name_len;
-    const uint8_t *fh, *name;
-
-    if (c->procedure == NFS3_NULL)
-        return RPC_SUCCESS;
-    fh = xdr_get_opaque(x, NFS_FH_MAX, &len);
-    c->is_file = is_handle(fh, len, NFS_FILE);
-    c->status = c->is_file || is_handle(fh, len, NFS_ROOT) ? NFS3_OK : NFS3ERR_STALE;
-    switch (c->procedure) {
-    case NFS3_GETATTR:
-        break;
-    case NFS3_LOOKUP:
-        name = xdr_get_opaque(x, 255, &name_len);
-        if (c->status == NFS3_OK && !is_handle(name, name_len, NFS_NAME))
-            c->status = NFS3ERR_NOENT;
-        break;
-    case NFS3_READ:
-    case NFS3_WRITE: {
-        uint32_t range = take_range(s, c, x, body);
-        c->status = c->status != NFS3_OK ? c->status : !c->is_file ? NFS3ERR_INVAL : range;
-        break;
-    }
-    case NFS3_COMMIT:
-        xdr_skip(x, 12);
-        break;
-    default:
-        return RPC_PROC_UNAVAIL;
-    }
-    return x->bad ? RPC_GARBAGE_ARGS : RPC_SUCCESS;
-}
-
 /* Carry out a call whose data are there, and reply. */
 static void finish(struct link *l, unsigned slot, ns_t now)
 {
@@ -257,7 +374,9 @@ static void finish(struct link *l, unsigned slot, ns_t now)
     struct sge own = {s->disk_iova + c->offset, c->count, s->disk_key};
     bool read = c->procedure == NFS3_READ, write = c->procedure == NFS3_WRITE;
 
-    if (c->status == NFS3_OK && read && c->count)
+    if (c->status == NFS3_OK && write && c->data)
+        memcpy(s->disk + c->offset, c->data, c->count);
+    if (c->status == NFS3_OK && read && c->has_write && c->count)
         link_move(l, false, slot, &own, c->write.va, c->write.key, now);
     s->r.commands += !read && !write;
     s->r.reads += read && c->status == NFS3_OK;
@@ -292,11 +411,12 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
         return;
     }
     c->procedure = r.procedure;
+    c->body = h.len;
     x.at = r.at ? h.len + r.at : x.len;
-    accepted = r.program == RPC_NFS && r.version == NFS_V3 ? take_arguments(l->s, c, &x, h.len) : RPC_PROG_UNAVAIL;
+    accepted = r.program == RPC_NFS && r.version == NFS_V3 ? take_arguments(l->s, c, &x) : RPC_PROG_UNAVAIL;
     if (accepted != RPC_SUCCESS) {
         reply(l, slot, accepted, now);
-    } else if (c->procedure == NFS3_WRITE && c->status == NFS3_OK && c->count) {
+    } else if (c->procedure == NFS3_WRITE && c->status == NFS3_OK && !c->data && c->count) {
         struct sge own = {l->s->disk_iova + c->offset, c->count, l->s->disk_key};
         c->waits = true;
         link_move(l, true, slot, &own, c->read.va, c->read.key, now);

@@ -101,7 +101,7 @@ def case_storage_nvme_target_is_discovered(lab, guest):
 def case_storage_nfs_client_and_linux_server(lab, guest):
     """Our client: a file written, read back and compared. The kernel's caches get what exportfs and mountd would tell it."""
     load(guest, "rpcrdma", "nfsd")
-    guest.start("rpcbind")
+    guest.start("rpcstub 111 1")
     must(guest, "mkdir -p /tmp/exp && dd if=/dev/zero of=/tmp/exp/data bs=65536 count=8 && mount -t nfsd nfsd /proc/fs/nfsd")
     must(guest, "cd /proc/net/rpc && echo 'nfsd 10.77.0.9 2147483647 lab' >auth.unix.ip/channel && echo '0 2147483647 0' >auth.unix.gid/channel && "
          "echo 'lab /tmp/exp 2147483647 9234 65534 65534 7' >nfsd.export/channel && echo 'lab 1 \\\\x07000000 2147483647 /tmp/exp' >nfsd.fh/channel")
@@ -114,6 +114,30 @@ def case_storage_nfs_client_and_linux_server(lab, guest):
     assert commands(us, "WRITE") == commands(us, "READ") == (16, 16 * 32768) and commands(us, "COMMIT")[0] == 1, us.decoded()
     stale = Rdmagen(lab, guest, "nfsstale", "nfs", guest.ip, "--fh", handle[2:], "--file", "none").wait(status=1)
     assert "LOOKUP: NFS3ERR_NOENT" in stale, stale
+
+
+def case_storage_nfs_server_and_linux_client(lab, guest):
+    """Our server: a Linux client mounts it, lists it, writes through its cache and past it, and reads back. MOUNT is not RDMA: in the guest somebody
+    tells the client the handle of our directory."""
+    load(guest, "rpcrdma", "nfsv3")
+    guest.start("rpcstub 20048 0 c %s 1 1" % " ".join(b"rdmagen root"[n:n + 4].hex() for n in (0, 4, 8)))
+    us = Rdmagen(lab, guest, "nfsserver", "nfs", "-s")
+    ready(us)
+    must(guest, "mkdir -p /mnt && mount -t nfs -o vers=3,proto=rdma,port=20049,mountproto=tcp,mountport=20048,mountaddr=127.0.0.1,addr=10.77.0.9,nolock,noacl,"
+         "rsize=32768,wsize=32768 10.77.0.9:/x /mnt")
+    listed = must(guest, "ls -l /mnt")
+    assert " 16777216 " in listed and " data" in listed, listed
+    must(guest, "dd if=/dev/urandom of=/tmp/x bs=4096 count=25 && dd if=/tmp/x of=/mnt/data bs=4096 conv=notrunc,fsync && "
+         "dd if=/tmp/x of=/mnt/data bs=500 count=3 seek=400 conv=notrunc,fsync && "
+         "echo 3 >/proc/sys/vm/drop_caches && dd if=/mnt/data of=/tmp/y bs=4096 count=25 && cmp /tmp/x /tmp/y && busybox df /mnt")
+    must(guest, "dd if=/mnt/data of=/tmp/z bs=500 skip=400 count=3 && dd if=/tmp/x of=/tmp/w bs=500 count=3 && cmp /tmp/z /tmp/w")
+    status, said = guest.run("touch /mnt/none")
+    assert status, said
+    must(guest, "umount /mnt")
+    out = us.wait()
+    assert "nfs server: " in out, out
+    names = {name: commands(us, name) for name in ("FSINFO", "PATHCONF", "ACCESS", "READDIRPLUS", "READ", "WRITE")}
+    assert all(n for n, _ in names.values()) and names["WRITE"][1] >= 102400, names
 
 
 def case_storage_iser_initiator_and_linux_target(lab, guest):

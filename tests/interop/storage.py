@@ -39,8 +39,8 @@ def build(out, work):
             c.text("lib/storage/%s.order" % name, "".join(m + "\n" for m, _ in order))
         c.text("lib/storage/load", LOAD)
         image.need("gcc")
-        subprocess.run(["gcc", "-O1", "-static", "-o", work + "/rpcbind", image.HERE + "/rpcbind.c"], check=True)
-        c.file("bin/rpcbind", work + "/rpcbind")
+        subprocess.run(["gcc", "-O1", "-static", "-o", work + "/rpcstub", image.HERE + "/rpcstub.c"], check=True)
+        c.file("bin/rpcstub", work + "/rpcstub")
         for p in programs:
             c.file("usr/bin/" + os.path.basename(p), p)
         for name, f in sorted(image.libraries(root, programs).items()):
@@ -50,7 +50,7 @@ def build(out, work):
 
 def directory():
     """Directory of the archive, built if need be."""
-    return image.cached("storage", build, "storage.py", "image.py", "rpcbind.c")
+    return image.cached("storage", build, "storage.py", "image.py", "rpcstub.c")
 
 
 def ramdisk(lab):
