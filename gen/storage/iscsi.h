@@ -21,9 +21,14 @@ enum {
     SCSI_READ = 0x28,
     SCSI_WRITE = 0x2a,
     SCSI_SYNCHRONIZE_CACHE = 0x35,
+    SCSI_SERVICE_ACTION_IN = 0x9e,
+    SCSI_REPORT_LUNS = 0xa0,
 };
-#define SCSI_INQUIRY_LEN  36
-#define SCSI_CAPACITY_LEN 8
+#define SCSI_READ_CAPACITY_16 0x10 /* a service action */
+#define SCSI_INQUIRY_LEN      36
+#define SCSI_CAPACITY_LEN     8
+#define SCSI_CAPACITY_16_LEN  32
+#define SCSI_LUNS_LEN         16
 
 /* Operational negotiation and full feature phase, stages of a login. */
 enum { ISCSI_OPERATIONAL = 1, ISCSI_FULL_FEATURE = 3 };

@@ -16,12 +16,14 @@
 #define SENSE 18 /* bytes of sense data */
 
 /* Additional sense codes. */
-enum { INVALID_OPCODE = 0x20, OUT_OF_RANGE = 0x21, INVALID_FIELD = 0x24 };
+enum { INVALID_OPCODE = 0x20, OUT_OF_RANGE = 0x21, INVALID_FIELD = 0x24, NO_SUCH_UNIT = 0x25 };
 
 struct task {
     uint32_t itt;
     uint8_t cdb[SCSI_CDB_LEN];
+    uint64_t lun;
     uint32_t expected;    /* bytes */
+    uint32_t moved;       /* of these */
     bool wsv, rsv, waits; /* waits: for the READ of its data */
     uint32_t write_stag, read_stag;
     uint64_t write_va, read_va;
@@ -89,7 +91,8 @@ static uint8_t *compose(struct link *l, unsigned slot, uint8_t opcode, uint32_t 
     return b;
 }
 
-/* A SCSI response; with CHECK CONDITION the sense data say Illegal Request and `asc`. */
+/* A SCSI response, with the bytes that were expected, but not moved; with CHECK CONDITION the sense data say Illegal
+ * Request and `asc`. */
 static void respond(struct link *l, unsigned slot, uint8_t status, uint8_t asc, ns_t now)
 {
     struct target *v = l->user;
@@ -98,6 +101,8 @@ static void respond(struct link *l, unsigned slot, uint8_t status, uint8_t asc, 
     uint32_t key = t->rsv ? t->read_stag : t->wsv ? t->write_stag : 0;
 
     iscsi_set(b, "iscsi.scsiresponse.status", status);
+    iscsi_set(b, "iscsi.scsiresponse.U", t->expected > t->moved);
+    iscsi_set(b, "iscsi.scsiresponse.residualcount", t->expected - t->moved);
     if (status == SCSI_CHECK_CONDITION) {
         memset(sense, 0, 2 + SENSE);
         sense[1] = SENSE;
@@ -111,16 +116,18 @@ static void respond(struct link *l, unsigned slot, uint8_t status, uint8_t asc, 
     link_send(l, slot, iscsi_len(b), key, now);
 }
 
-/* Whether the login names this target. */
-static bool is_for_us(const struct link *l, const struct ulp_body *text)
+/* Whether one of the keys is `name` = `value`. */
+static bool has_key(const struct ulp_body *text, const char *name, const char *value)
 {
-    static const char name[] = "TargetName=";
+    size_t n = strlen(name), m = strlen(value);
     struct iscsi_key k;
     uint32_t at = 0;
 
-    while (iscsi_next_key(text, &at, &k))
-        if (k.len == sizeof name - 1 + strlen(l->s->c.targetname) && memcmp(text->b + k.at, name, sizeof name - 1) == 0)
-            return memcmp(text->b + k.at + sizeof name - 1, l->s->c.targetname, strlen(l->s->c.targetname)) == 0;
+    while (iscsi_next_key(text, &at, &k)) {
+        const uint8_t *p = text->b + k.at;
+        if (k.len == n + 1 + m && memcmp(p, name, n) == 0 && p[n] == '=' && memcmp(p + n + 1, value, m) == 0)
+            return true;
+    }
     return false;
 }
 
@@ -129,7 +136,7 @@ static void login(struct link *l, unsigned slot, const struct iser *m, const uin
     enum { NOT_FOUND = 0x0203 };
     struct ulp_body whole = {in, len, 0}, text = iser_data(m, &whole);
     struct target *t = l->user;
-    bool good = is_for_us(l, &text);
+    bool good = has_key(&text, "TargetName", l->s->c.targetname) || has_key(&text, "SessionType", "Discovery");
     uint8_t *b;
 
     t->cmdsn = (uint32_t)iscsi_value(in, "iscsi.cmdsn");
@@ -151,6 +158,42 @@ static void login(struct link *l, unsigned slot, const struct iser *m, const uin
     link_send(l, slot, iscsi_len(b), 0, now);
 }
 
+/* A discovery session asks which targets there are: this one, at this end's address. */
+static void text(struct link *l, unsigned slot, const struct iser *m, ns_t now)
+{
+    uint8_t *b = compose(l, slot, ISCSI_TEXT_RESPONSE, m->itt);
+    const struct storage_config *c = &l->s->c;
+    struct buf address = {0};
+
+    buf_puts(&address, gid_is_ipv4(c->gid) ? "" : "[");
+    buf_gid(&address, c->gid);
+    buf_printf(&address, "%s:%u,1", gid_is_ipv4(c->gid) ? "" : "]", c->port);
+    iscsi_set(b, "iscsi.targettransfertag", ISCSI_NO_TAG);
+    iscsi_add_key(b, "TargetName", c->targetname);
+    iscsi_add_key(b, "TargetAddress", buf_str(&address));
+    buf_free(&address);
+    link_send(l, slot, iscsi_len(b), 0, now);
+}
+
+/* A ping, with its data; what has no tag wants no answer. */
+static void ping(struct link *l, unsigned slot, const struct iser *m, const uint8_t *in, uint32_t len, ns_t now)
+{
+    struct ulp_body whole = {in, len, 0}, data = iser_data(m, &whole);
+    uint8_t *b;
+
+    if (m->itt == ISCSI_NO_TAG) {
+        link_receive(l, slot, now);
+        return;
+    }
+    b = compose(l, slot, ISCSI_NOP_IN, m->itt);
+    iscsi_set(b, "iscsi.targettransfertag", ISCSI_NO_TAG);
+    if (data.len <= ISCSI_TEXT_MAX) {
+        memcpy(b + ISCSI_HEAD, data.b, data.len);
+        iscsi_set(b, "iscsi.datasegmentlength", data.len);
+    }
+    link_send(l, slot, iscsi_len(b), 0, now);
+}
+
 /* --- Commands --------------------------------------------------------------------------------- */
 
 /* Where the data of a command are, or go to: NULL: it has none, or is refused with *asc. */
@@ -164,6 +207,10 @@ static uint8_t *place_of(const struct link *l, unsigned slot, struct sge *own, u
 
     *asc = 0;
     *own = (struct sge){v->iova + (uint64_t)slot * SCSI_BLOCK, min_u32(t->expected, SCSI_BLOCK), v->key};
+    if (t->lun && t->cdb[0] != SCSI_INQUIRY && t->cdb[0] != SCSI_REPORT_LUNS) {
+        *asc = NO_SUCH_UNIT;
+        return NULL;
+    }
     if (!io)
         return v->page + (size_t)slot * SCSI_BLOCK;
     if (lba >= blocks || n > blocks - lba)
@@ -185,7 +232,8 @@ static int answer(const struct link *l, const struct task *t, uint8_t *p)
     case SCSI_INQUIRY:
         if (t->cdb[1] & 1)
             return -1;
-        p[2] = 6; /* SPC-4 */
+        p[0] = t->lun ? 0x7f : 0; /* 0x7f: there is no such unit */
+        p[2] = 6;                 /* SPC-4 */
         p[3] = 2;
         p[4] = SCSI_INQUIRY_LEN - 5;
         memcpy(p + 8, "rdmagen memory          1   ", 28);
@@ -194,6 +242,15 @@ static int answer(const struct link *l, const struct task *t, uint8_t *p)
         store_be32(p, (uint32_t)(l->s->c.room / SCSI_BLOCK - 1));
         store_be32(p + 4, SCSI_BLOCK);
         return SCSI_CAPACITY_LEN;
+    case SCSI_SERVICE_ACTION_IN:
+        if ((t->cdb[1] & 0x1f) != SCSI_READ_CAPACITY_16)
+            return -1;
+        store_be64(p, l->s->c.room / SCSI_BLOCK - 1);
+        store_be32(p + 8, SCSI_BLOCK);
+        return SCSI_CAPACITY_16_LEN;
+    case SCSI_REPORT_LUNS: /* unit 0 */
+        store_be32(p, 8);
+        return SCSI_LUNS_LEN;
     default:
         return -1;
     }
@@ -203,7 +260,7 @@ static int answer(const struct link *l, const struct task *t, uint8_t *p)
 static void finish(struct link *l, unsigned slot, ns_t now)
 {
     struct target *v = l->user;
-    const struct task *t = &v->task[slot];
+    struct task *t = &v->task[slot];
     struct storage_result *r = &l->s->r;
     bool read = t->cdb[0] == SCSI_READ, write = t->cdb[0] == SCSI_WRITE;
     struct sge own;
@@ -220,6 +277,7 @@ static void finish(struct link *l, unsigned slot, ns_t now)
         respond(l, slot, SCSI_CHECK_CONDITION, INVALID_FIELD, now);
         return;
     }
+    t->moved = own.length;
     if (!write && own.length)
         link_move(l, false, slot, &own, t->read_va, t->read_stag, now);
     r->reads += read;
@@ -237,6 +295,7 @@ static void command(struct link *l, unsigned slot, const struct iser *m, ns_t no
     uint8_t asc, *mem;
 
     *t = (struct task){.itt = m->itt,
+                       .lun = m->lun,
                        .expected = m->expected,
                        .wsv = m->wsv,
                        .rsv = m->rsv,
@@ -265,16 +324,26 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
 
     if (!iser_get(&m, b, wc->byte_len, true) || m.kind != ISER_CONTROL || !make_pages(l)) {
         link_refuse(l, now, "a message of %u bytes that is none of iSER", wc->byte_len);
-    } else if (m.opcode == ISCSI_LOGIN && !t->logged_in) {
-        login(l, slot, &m, b, wc->byte_len, now);
-    } else if (m.opcode == ISCSI_COMMAND && t->logged_in) {
-        command(l, slot, &m, now);
-    } else if (m.opcode == ISCSI_LOGOUT && t->logged_in) {
-        l->s->r.commands++;
-        link_send(l, slot, iscsi_len(compose(l, slot, ISCSI_LOGOUT_RESPONSE, m.itt)), 0, now);
-    } else {
-        link_refuse(l, now, "a PDU with opcode 0x%x, which is not served", m.opcode);
+        return;
     }
+    if (m.opcode == ISCSI_LOGIN && !t->logged_in) {
+        login(l, slot, &m, b, wc->byte_len, now);
+        return;
+    }
+    if (t->logged_in && m.opcode == ISCSI_COMMAND) {
+        command(l, slot, &m, now);
+        return;
+    }
+    t->cmdsn += !iscsi_value(b, "iscsi.I");
+    l->s->r.commands++;
+    if (t->logged_in && m.opcode == ISCSI_LOGOUT)
+        link_send(l, slot, iscsi_len(compose(l, slot, ISCSI_LOGOUT_RESPONSE, m.itt)), 0, now);
+    else if (t->logged_in && m.opcode == ISCSI_TEXT)
+        text(l, slot, &m, now);
+    else if (t->logged_in && m.opcode == ISCSI_NOP_OUT)
+        ping(l, slot, &m, b, wc->byte_len, now);
+    else
+        link_refuse(l, now, "a PDU with opcode 0x%x, which is not served", m.opcode);
 }
 
 static void moved(struct link *l, unsigned slot, ns_t now)
