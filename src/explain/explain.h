@@ -63,8 +63,11 @@ struct incident {
     uint32_t conn;     /* number of the connection; 0: none, or several */
     uint32_t flow;     /* flow of the requests; FLOW_NONE: none */
     uint32_t tap;      /* conn_tap_of() */
-    uint32_t by;       /* ICRC of the packet that led to the incident, to find it at other taps; 0: none */
-    uint32_t event;    /* incidents with the same number, of several taps, are one event; 0: no other tap saw it */
+    /* conn_tap_of() plus 1 of two taps that show where a packet was lost, damaged or reordered, in the order of its
+     * way: the last one that saw it as it was sent, and the first one that did not; 0: not shown by two taps */
+    uint32_t passed, missed;
+    uint32_t by;    /* ICRC of the packet that led to the incident, to find it at other taps; 0: none */
+    uint32_t event; /* incidents with the same number, of several taps, are one event; 0: no other tap saw it */
     struct conn_addr src, dst;        /* of the requests, or of the packet that led to the incident */
     uint32_t sqpn, qpn;               /* of datagrams: source QP; destination QP */
     uint32_t frames[INCIDENT_FRAMES]; /* the packet concerned first, then the evidence */
@@ -141,6 +144,9 @@ void incident_columns(cell_take *take, void *user);
 void explain_text_of(const struct incident *i, struct buf *b);
 /* Append "at interface 1", or "in file 2" (with its interface unless 0) if tap `other` is in another file. */
 void tap_put(struct buf *b, uint32_t tap, uint32_t other);
+/* Append " between files 2 and 1", or " before the tap" if no two taps (`passed`, `missed`: see struct incident) show
+ * the place; nothing if it is not known. */
+void place_put(struct buf *b, enum place place, uint32_t passed, uint32_t missed);
 /* The incident after number `at` about the same event, of another tap; NULL for none. Begin with at = UINT32_MAX. */
 const struct incident *explain_also(const struct explainer *x, const struct incident *i, uint32_t *at);
 

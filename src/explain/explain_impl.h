@@ -487,15 +487,16 @@ static inline unsigned explain_columns(const struct explain_opts *o)
 /* Incidents of one cause and place. */
 struct group {
     uint8_t cause, place;
-    int failure;         /* incident_failure() of the worst one */
-    uint32_t n;          /* incidents */
-    uint64_t count;      /* how often it happened: an incident may gather several occurrences */
-    uint32_t *of;        /* indices of the incidents, worst first */
-    uint32_t conns;      /* connections; 0: none */
-    uint32_t srcs, dsts; /* hosts: requesters, responders */
-    ns_t bill;           /* lost time of all */
-    ns_t least, most;    /* of one incident */
-    ns_t first, last;    /* start of the first and of the last one */
+    uint32_t passed, missed; /* as in struct incident: with them, `place` is that of one of the taps */
+    int failure;             /* incident_failure() of the worst one */
+    uint32_t n;              /* incidents */
+    uint64_t count;          /* how often it happened: an incident may gather several occurrences */
+    uint32_t *of;            /* indices of the incidents, worst first */
+    uint32_t conns;          /* connections; 0: none */
+    uint32_t srcs, dsts;     /* hosts: requesters, responders */
+    ns_t bill;               /* lost time of all */
+    ns_t least, most;        /* of one incident */
+    ns_t first, last;        /* start of the first and of the last one */
 };
 
 struct summary {

@@ -263,6 +263,14 @@ static void share_round_trips(struct explainer *x, uint32_t flows)
     free(all);
 }
 
+/* What turned out to be no trouble of one place lies between no taps. */
+static void settle_places(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->incidents[i].place == PLACE_UNKNOWN)
+            x->incidents[i].passed = x->incidents[i].missed = 0;
+}
+
 void explain_end(struct explainer *x)
 {
     struct conn_table *conns = observer_conns(x->observer);
@@ -287,6 +295,7 @@ void explain_end(struct explainer *x)
     explain_once(x);
     explain_bill(x);
     explain_cross(x);
+    settle_places(x);
     doubt(x);
     doubt_merged(x);
     sort(x);

@@ -81,8 +81,7 @@ static void heading_print(const struct explain_opts *o, const struct incident *s
     struct buf line = {0};
 
     buf_printf(&line, "%s%s", example ? "for example " : "", cause_table[s->cause].name);
-    if (s->place)
-        buf_printf(&line, " %s", place_str((enum place)s->place));
+    place_put(&line, (enum place)s->place, s->passed, s->missed);
     if (s->conn)
         buf_printf(&line, ", connection %u", s->conn);
     if (s->certainty != CERTAIN)
@@ -452,6 +451,7 @@ void explain_row(const struct incident *s, struct incident_row *row)
 /* The texts of an incident that are made of it, but those of its row. */
 struct incident_texts {
     const char *tap, *source, *destination, *counters, *tools;
+    const char *passed, *missed; /* taps; NULL: none */
 };
 
 static void give_incident(const struct incident *s, const struct incident_row *row, const struct incident_texts *x,
@@ -466,6 +466,8 @@ static void give_incident(const struct incident *s, const struct incident_row *r
     cell_number(&t, "file", s->tap >> 16, true);
     cell_number(&t, "interface", s->tap & 0xffff, true);
     cell_text(&t, "tap", x->tap);
+    cell_text(&t, "passed_tap", x->passed);
+    cell_text(&t, "missed_tap", x->missed);
     cell_text(&t, "source", x->source);
     cell_text(&t, "destination", x->destination);
     cell_number(&t, "destination_qpn", s->qpn, true);
@@ -476,7 +478,8 @@ static void give_incident(const struct incident *s, const struct incident_row *r
 
 void explain_cells(struct explainer *x, const struct incident *s, const char *const *files, cell_take *take, void *user)
 {
-    struct buf text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0}, counters = {0}, type = {0};
+    struct buf passed = {0}, missed = {0}, text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0}, counters = {0},
+               type = {0};
     struct incident_texts texts;
     struct incident_row row;
 
@@ -491,6 +494,12 @@ void explain_cells(struct explainer *x, const struct incident *s, const char *co
     explain_counters(s, &counters);
     explain_tools(s, &type);
     texts = (struct incident_texts){buf_str(&tap), buf_str(&src), buf_str(&dst), buf_str(&counters), buf_str(&type)};
+    if (s->passed && s->missed) {
+        conn_tap_put(&passed, files, s->passed - 1);
+        conn_tap_put(&missed, files, s->missed - 1);
+        texts.passed = buf_str(&passed);
+        texts.missed = buf_str(&missed);
+    }
     give_incident(s, &row, &texts, take, user);
     buf_free(&text);
     buf_free(&setting);
@@ -499,6 +508,8 @@ void explain_cells(struct explainer *x, const struct incident *s, const char *co
     buf_free(&dst);
     buf_free(&counters);
     buf_free(&type);
+    buf_free(&passed);
+    buf_free(&missed);
 }
 
 void incident_columns(cell_take *take, void *user)

@@ -111,6 +111,31 @@ void tap_put(struct buf *b, uint32_t tap, uint32_t other)
         buf_printf(b, "in file %u", file + 1);
 }
 
+static void one_tap_put(struct buf *b, uint32_t tap)
+{
+    if (tap & 0xffff)
+        buf_printf(b, "interface %u of ", tap & 0xffff);
+    buf_printf(b, "file %u", (tap >> 16) + 1);
+}
+
+void place_put(struct buf *b, enum place place, uint32_t passed, uint32_t missed)
+{
+    uint32_t from = passed - 1, to = missed - 1;
+
+    if (!passed || !missed) {
+        buf_printf(b, "%s%s", place == PLACE_UNKNOWN ? "" : " ", place_str(place));
+    } else if (from >> 16 == to >> 16) {
+        buf_printf(b, " between interfaces %u and %u", from & 0xffff, to & 0xffff);
+    } else if (!(from & 0xffff) && !(to & 0xffff)) {
+        buf_printf(b, " between files %u and %u", (from >> 16) + 1, (to >> 16) + 1);
+    } else {
+        buf_puts(b, " between ");
+        one_tap_put(b, from);
+        buf_puts(b, " and ");
+        one_tap_put(b, to);
+    }
+}
+
 static const char *op_text(uint64_t op)
 {
     return op && opcode_table[op - 1].name ? opcode_table[op - 1].name : "packet";

@@ -11,6 +11,14 @@ static ns_t begin_of(const struct incident *i)
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
+/* Whether an incident is alike: the same cause and place, which two taps show, or else lies before or after the tap. */
+static bool is_alike(const struct group *g, const struct incident *i)
+{
+    bool same_taps = g->passed == i->passed && g->missed == i->missed;
+
+    return g->cause == i->cause && same_taps && (i->passed || g->place == i->place);
+}
+
 /* The group of an incident; a new one has room for `max` incidents. NULL: no memory. */
 static struct group *group_of(struct summary *s, const struct incident *i, uint32_t max)
 {
@@ -18,13 +26,19 @@ static struct group *group_of(struct summary *s, const struct incident *i, uint3
     struct group *g;
 
     for (g = s->groups; g < s->groups + s->n; g++)
-        if (g->cause == i->cause && g->place == i->place)
+        if (is_alike(g, i))
             return g;
     of = calloc(max, sizeof *of);
     if (!of)
         return NULL;
     s->n++;
-    *g = (struct group){.of = of, .cause = i->cause, .place = i->place, .least = i->bill, .first = begin_of(i)};
+    *g = (struct group){.of = of,
+                        .cause = i->cause,
+                        .place = i->place,
+                        .passed = i->passed,
+                        .missed = i->missed,
+                        .least = i->bill,
+                        .first = begin_of(i)};
     return g;
 }
 

@@ -38,8 +38,7 @@ static const char *certainty_of(const struct group *g, const struct explainer *x
 static void put_cause(struct buf *b, const struct group *g)
 {
     buf_puts(b, cause_table[g->cause].name);
-    if (g->place)
-        buf_printf(b, " %s", place_str((enum place)g->place));
+    place_put(b, (enum place)g->place, g->passed, g->missed);
 }
 
 static bool is_address(const struct conn_addr *a)
@@ -201,7 +200,7 @@ static unsigned table_width(const struct layout *l, unsigned worst)
 static struct layout layout_of(const struct summary *s, const struct explainer *x, unsigned columns)
 {
     unsigned worst = cell_width(put_worst_cell, s, x, WORST_HEAD), cause = cell_width(put_cause_cell, s, x, "cause");
-    struct layout l = {.cause = CAUSE_WIDTH, .share = true, .count = true, .worst = true};
+    struct layout l = {.cause = cause >= CAUSE_WIDTH ? cause + 1 : CAUSE_WIDTH, .share = true, .count = true, .worst = true};
 
     if (table_width(&l, worst) > columns)
         l.cause = cause;
@@ -215,12 +214,13 @@ static struct layout layout_of(const struct summary *s, const struct explainer *
 static void put_cause_wrapped(struct buf *b, const struct group *g, const struct layout *l, unsigned columns)
 {
     struct buf cell = {0};
+    size_t name = strlen(cause_table[g->cause].name);
 
     put_cause(&cell, g);
     if (l->worst)
         buf_printf(b, "%-*s ", (int)l->cause, buf_str(&cell));
-    else if (g->place && table_width(l, 0) - l->cause + cell.len > columns)
-        buf_printf(b, "%s\n%*s%s", cause_table[g->cause].name, LOST_WIDTH + 2, "", place_str((enum place)g->place));
+    else if (cell.len > name && table_width(l, 0) - l->cause + cell.len > columns)
+        buf_printf(b, "%s\n%*s%s", cause_table[g->cause].name, LOST_WIDTH + 2, "", buf_str(&cell) + name + 1);
     else
         buf_puts(b, buf_str(&cell));
     buf_free(&cell);

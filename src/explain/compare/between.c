@@ -104,7 +104,11 @@ void explain_between(struct explainer *x, struct incident *st)
     for (unsigned i = 0; i < n; i++)
         last = taps[i].saw == SAW_IT ? i : last;
     first = last + 1;
-    if (n < 3 || last >= n || first >= n)
+    if (last >= n || first >= n)
+        return;
+    st->passed = fact_tap(taps[last].tap);
+    st->missed = fact_tap(taps[first].tap);
+    if (n < 3)
         return;
     if (taps[last].tap == st->tap || taps[first].tap == st->tap)
         name_nearest(st, &taps[last], &taps[first]);

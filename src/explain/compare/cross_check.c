@@ -22,6 +22,14 @@ static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
     return FLOW_NONE;
 }
 
+/* The packet of an incident passed the tap of flow `from`, and did not come to that of `to`, or only damaged or late.
+ */
+static void lies_between(const struct explainer *x, struct incident *st, uint32_t from, uint32_t to)
+{
+    st->passed = fact_tap(copies_tap(x, from));
+    st->missed = fact_tap(copies_tap(x, to));
+}
+
 /* The last fact of an incident says that one tap saw a request, or a response, which another one did not. */
 static void request_is_gone(struct incident *st, uint32_t tap, const struct sent *s)
 {
@@ -107,6 +115,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         return; /* it is late as a retransmission is */
     if (o->late) {
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
+        lies_between(x, st, st->flow, other);
         st->cause = CAUSE_REORDER;
         st->proved = true;
     } else if (here || (answer && !explain_knows_answers(x, st->flow))) {
@@ -119,6 +128,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
         response_is_gone(st, there, answer);
+        lies_between(x, st, other, st->flow);
         only_lost(st, there, answer->first);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
@@ -129,14 +139,15 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
 }
 
 /* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. */
-static void compare_copy(struct incident *st, const struct sent *o, uint32_t tap)
+static void compare_copy(const struct explainer *x, struct incident *st, const struct sent *o, uint32_t other)
 {
     bool comparable = o && st->icrc && o->icrc_first && o->copies <= 2 && !o->same;
 
     if (!comparable || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
     st->proved = true;
-    incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = tap));
+    lies_between(x, st, st->flow, other);
+    incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = st->missed));
 }
 
 /* True if the other tap saw one of the `n` packets with a bad ICRC. */
@@ -155,6 +166,7 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
             incident_frame_at(st, ROLE_LOST, copies_tap(x, other), t->requests.bad[i].frame);
             st->cause = CAUSE_BAD_ICRC;
             st->place = PLACE_AFTER;
+            lies_between(x, st, st->flow, other);
             st->proved = found = true;
         }
     return found;
@@ -169,6 +181,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
     request_is_gone(st, copies_tap(x, copy.other ? other : st->flow), copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
+    lies_between(x, st, copy.other ? other : st->flow, copy.other ? st->flow : other);
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
     only_lost(st, copies_tap(x, copy.other ? other : st->flow), copy.frame);
     st->proved = true;
@@ -181,7 +194,7 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
     struct missing_copy copy;
 
     if (st->repeated) {
-        compare_copy(st, req_dir_sent(b, st->psn), fact_tap(copies_tap(x, other)));
+        compare_copy(x, st, req_dir_sent(b, st->psn), other);
         return;
     }
     copy = copies_first_missing(x, a, b, st->psn, n);
@@ -218,6 +231,7 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->proved = true;
+    lies_between(x, st, other, st->flow);
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
@@ -267,6 +281,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
         request_is_gone(st, copies_tap(x, other), there);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
+    lies_between(x, st, other, st->flow);
     st->proved = true;
 }
 
@@ -298,6 +313,7 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
     } else if (st->place == PLACE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
         incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(copies_tap(x, other))));
         incident_frame_at(st, ROLE_LOST, copies_tap(x, other), s->first);
+        lies_between(x, st, st->flow, other);
         st->proved = true;
     } else if (st->place != PLACE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
                                              st->cause == CAUSE_CANNOT_TELL)) {
@@ -360,6 +376,7 @@ static bool compare_request_again(struct explainer *x, struct incident *st, uint
         return false;
     st->place = PLACE_AFTER;
     st->proved = true;
+    lies_between(x, st, st->flow, other);
     incident_unframe(st, st->facts[0].other);
     incident_frame(st, ROLE_LOST, st->facts[0].other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->facts[0].other, .tap = fact_tap(copies_tap(x, other))));
@@ -386,6 +403,8 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER
                  : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
                                               : SENTENCE_TAP_LOST;
+    if (st->proved)
+        lies_between(x, st, other, st->flow);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
     if (f.sentence == SENTENCE_TAP_LOST)

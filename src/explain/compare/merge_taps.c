@@ -515,6 +515,8 @@ void explain_unreached(struct explainer *x, struct incident *st)
         return;
     st->place = PLACE_AFTER;
     st->proved = true;
+    st->passed = fact_tap(f->tap);
+    st->missed = fact_tap(w->taps[!here]);
     incident_add(
         st, SAY(TAP_UNREACHED, .tap = fact_tap(w->taps[!here]), .other = w->frame[!here], .again = w->frame[here]));
     for (uint32_t i = 0; i < x->n; i++)
