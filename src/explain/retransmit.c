@@ -79,22 +79,20 @@ static struct incident *report_lost_nak(struct explainer *x, const struct event 
     const struct sent *s = by_nak ? req_dir_sent(e->h, n->psn) : NULL;
     uint32_t hole = by_nak ? came_instead(e->h, n->psn) : 0;
     bool passed = s && !s->late && s->ts_first <= n->ts && !req_dir_was_hole(e->h, n->psn, NULL);
-    struct incident *st = passed || (by_nak && !s && hole) ? incident_new(x, CAUSE_PACKET_LOSS, e->flow, e->p) : NULL;
+    struct incident *st = passed || (by_nak && !s && hole) ? incident_new(x, CAUSE_LOST_ACK, e->flow, e->p) : NULL;
 
     if (!st)
         return NULL;
+    incident_frame(st, ROLE_LOST, n->frame);
     incident_frame(st, passed ? ROLE_LOST : ROLE_INSTEAD, passed ? s->first : hole);
-    incident_frame(st, ROLE_NAK, n->frame);
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     st->start = passed ? s->ts_first : n->ts;
-    st->place = passed ? PLACE_AFTER : PLACE_BEFORE;
+    st->place = PLACE_AFTER;
     st->end = e->h->next;
     incident_concerns(st, n->psn, passed ? s->icrc_first : 0, true);
-    if (passed)
-        incident_is(st, SAY(PASSED_AND_LOST, .op = op_of(s), .psn = n->psn, .lost = s->first));
-    else
-        incident_is(st, SAY(NEVER_PASSED, .psn = n->psn, .instead = hole));
-    incident_add(st, SAY(NAK_LOST, .nak = n->frame, .again = frame_u32(e->p)));
+    incident_is(st, SAY(LOST_NAK, .psn = n->psn, .lost = n->frame, .again = frame_u32(e->p)));
+    incident_add(st,
+                 passed ? SAY(NAKED_BEHIND, .op = op_of(s), .lost = s->first) : SAY(NAKED_MISSING, .instead = hole));
     return st;
 }
 

@@ -200,7 +200,8 @@ static unsigned table_width(const struct layout *l, unsigned worst)
 static struct layout layout_of(const struct summary *s, const struct explainer *x, unsigned columns)
 {
     unsigned worst = cell_width(put_worst_cell, s, x, WORST_HEAD), cause = cell_width(put_cause_cell, s, x, "cause");
-    struct layout l = {.cause = cause >= CAUSE_WIDTH ? cause + 1 : CAUSE_WIDTH, .share = true, .count = true, .worst = true};
+    struct layout l = {
+        .cause = cause >= CAUSE_WIDTH ? cause + 1 : CAUSE_WIDTH, .share = true, .count = true, .worst = true};
 
     if (table_width(&l, worst) > columns)
         l.cause = cause;
