@@ -32,6 +32,7 @@
 #include "dissect/uet/uet.h"
 #include "dissect/ulp/iser.h"
 #include "dissect/ulp/nvme.h"
+#include "dissect/ulp/perftest.h"
 #include "dissect/ulp/rping.h"
 #include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/scsi.h"
@@ -143,7 +144,8 @@ const struct hdr *const all_headers[] = {
         /* upper protocols */
         IWARP_HDRS(HDR_REF) NVME_HDRS(HDR_REF) RPCRDMA_HDRS(HDR_REF) NFS_HDRS(HDR_REF) ISER_HDRS(HDR_REF)
             SCSI_HDRS(HDR_REF) SRP_HDRS(HDR_REF) SMBD_HDRS(HDR_REF) SMC_HDRS(HDR_REF) RTRS_HDRS(HDR_REF)
-                RPING_HDRS(HDR_REF) RDS_HDRS(HDR_REF) LNET_HDRS(HDR_REF) P9_HDRS(HDR_REF) UET_HDRS(HDR_REF)
+                RPING_HDRS(HDR_REF) RDS_HDRS(HDR_REF) LNET_HDRS(HDR_REF) P9_HDRS(HDR_REF) PERFTEST_HDRS(HDR_REF)
+                    UET_HDRS(HDR_REF)
         /* what earlier packets and a first pass tell */
         & rdma_hdr,
     &rdma_mark_hdr,

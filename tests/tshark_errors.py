@@ -107,7 +107,7 @@ KNOWN = [
           "shown by iSCSI, by the CDB and by the data; and once more with the response"),
     Known("scsi_sbc[.]opcode", lambda a, b, p: twice(a, b, p) or (a == "" and p.has("iscsi.scsiresponse.status")), "shown again with the data and with the response"),
     Known("(scsi|scsi_sbc)[.].*", lambda a, b, p: lost(a, b, p) and not p.has("iser.flags"), "SRP is not known"),
-    Known("frame[.]protocols", lambda a, b, p: b == re.sub(":(srp|scsi|rtrs|rnbd|rping)", "", a), "likewise, and RTRS"),
+    Known("frame[.]protocols", lambda a, b, p: b == re.sub(":(srp|scsi|rtrs|rnbd|rping|perftest)", "", a), "likewise, and RTRS"),
     Known("data[.]len|frame[.]protocols", lambda a, b, p: p.has("scsi.spc.opcode"), "a CDB whose opcode has no name counts as data"),
     # SMB Direct.
     Known("smb2[.]channel", lambda a, b, p: added(a, b, p) and p.has("smb2.cmd"), "a field of Session Setup has this name, too"),

@@ -22,6 +22,7 @@ enum ulp_looks {
     LOOKS_OTHER,  /* not of this protocol */
     LOOKS_CLIENT, /* what a client sends */
     LOOKS_SERVER,
+    LOOKS_FIRST, /* what a client begins with: one message tells */
 };
 
 /* Bytes, and where they are. */

@@ -141,7 +141,7 @@ static void take_request(struct ulp *u, struct ulp_stream *s, const struct iwarp
     s->given_up = named.name && !named.vague && !s->c;
 }
 
-/* A SEND of a connection whose protocol is not known: two in a row of one end must look alike. */
+/* A SEND of a connection whose protocol is not known: two in a row of one end must look alike, unless one tells. */
 static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const uint8_t *b, uint32_t n)
 {
     struct stream_side *d = &s->side[side];
@@ -155,8 +155,8 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     for (; ulp_protos[i]; i++)
         if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(b, n, true)))
             break;
-    if (looks != LOOKS_OTHER && (user || (d->proto == i + 1 && d->looks == looks)))
-        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, looks == LOOKS_CLIENT ? side : other, NULL, 0);
+    if (looks != LOOKS_OTHER && (user || looks == LOOKS_FIRST || (d->proto == i + 1 && d->looks == looks)))
+        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, looks == LOOKS_SERVER ? other : side, NULL, 0);
     d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
     d->looks = (uint8_t)looks;
 }

@@ -117,6 +117,6 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
 
 /* One for each protocol, in its file. */
 extern const struct ulp_proto ulp_nvme, ulp_rpcrdma, ulp_iser, ulp_srp, ulp_smbd, ulp_smc, ulp_rtrs, ulp_rping, ulp_rds,
-    ulp_lnet, ulp_p9;
+    ulp_lnet, ulp_p9, ulp_perftest;
 
 #endif

@@ -3,8 +3,9 @@
 
 #include <strings.h>
 
-const struct ulp_proto *const ulp_protos[] = {&ulp_nvme, &ulp_rpcrdma, &ulp_iser, &ulp_srp,  &ulp_smbd, &ulp_smc,
-                                              &ulp_rtrs, &ulp_rping,   &ulp_rds,  &ulp_lnet, &ulp_p9,   NULL};
+const struct ulp_proto *const ulp_protos[] = {&ulp_nvme, &ulp_rpcrdma,  &ulp_iser,  &ulp_srp, &ulp_smbd,
+                                              &ulp_smc,  &ulp_rtrs,     &ulp_rping, &ulp_rds, &ulp_lnet,
+                                              &ulp_p9,   &ulp_perftest, NULL};
 
 static bool is_word(const char *word, const char *name, size_t n)
 {

@@ -138,7 +138,7 @@ static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f
     return NULL;
 }
 
-/* What the first messages of a flow look like: two in a row must agree. */
+/* What the first messages of a flow look like: two in a row must agree, unless one tells. */
 static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, enum ulp_side *side)
 {
     enum ulp_looks looks = LOOKS_OTHER;
@@ -154,8 +154,8 @@ static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, en
         g->proto = 0;
         return NULL;
     }
-    if (g->proto == i + 1 && g->side == looks) {
-        *side = looks == LOOKS_CLIENT ? ULP_CLIENT : ULP_SERVER;
+    if (looks == LOOKS_FIRST || (g->proto == i + 1 && g->side == looks)) {
+        *side = looks == LOOKS_SERVER ? ULP_SERVER : ULP_CLIENT;
         return ulp_protos[i];
     }
     g->proto = (uint8_t)(i + 1);
