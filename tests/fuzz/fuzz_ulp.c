@@ -11,7 +11,7 @@
 
 enum { FROM_SERVER = 1, OTHER_QP = 2, LOST = 4, PROTOCOL = 3 };
 static const char *const words[] = {"nvme", "nfs",   "iser", "srp",  "smbdirect", "smcr",
-                                    "rtrs", "rping", "rds",  "lnet", "9p", "perftest"};
+                                    "rtrs", "rping", "rds",  "lnet", "9p",        "perftest"};
 #define HEAD 40 /* IPv4, UDP, BTH */
 #define MOST 4200
 
