@@ -138,7 +138,7 @@ soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 mill
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
 	@$(BUILD)/property --count $(SOAK_CONVERSATIONS)
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
-	@BUILD=$(BUILD) CONFORMANCE_FULL=1 INTEROP_CASE_SECONDS=900 tests/interop/run.py 'conformance_quick.*' 'bare_.*' || [ $$? -eq 77 ]
+	@BUILD=$(BUILD) CONFORMANCE_FULL=1 INTEROP_CASE_SECONDS=1500 tests/interop/run.py 'conformance_quick.*' 'bare_.*' || [ $$? -eq 77 ]
 
 reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
 	@mkdir -p build/reproducible && tests/reproducible

@@ -4,7 +4,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-#define EACH_MAX 1000 /* a number behind "each" is below */
+#define EACH_MAX 100000 /* a number behind "each" is below */
 
 extern const char conform_battery_text[]; /* battery_text.S */
 
@@ -138,8 +138,9 @@ static int take_head(struct conform_test *t, const struct token *w, struct token
         t->anchor = rest;
         return 1;
     }
-    if (token_is(w, "slow") && !rest.len) {
+    if ((token_is(w, "slow") || token_is(w, "long")) && !rest.len) {
         t->slow = true;
+        t->is_long = token_is(w, "long");
         return 1;
     }
     for (unsigned i = 0; i < ARRAY_LEN(heads); i++)
@@ -181,16 +182,26 @@ static bool is_each(const char *line, size_t n, uint64_t *from, uint64_t *to)
            *to < EACH_MAX;
 }
 
-/* Append lines with a number in place of each "{}". */
+/* "{}" or "{+N}" in `len` bytes of text: how long it is, and N (0 without) in *more; 0: it is neither. */
+static size_t placeholder(const char *text, size_t len, uint64_t *more)
+{
+    const char *end = *text == '{' ? memchr(text, '}', len) : NULL;
+    struct token n = {.p = text + 2, .len = end > text + 2 ? (uint32_t)(end - text - 2) : 0};
+
+    *more = 0;
+    return end == text + 1 || (n.len && text[1] == '+' && token_u64(&n, more)) ? (size_t)(end + 1 - text) : 0;
+}
+
+/* Append lines with a number in place of each "{}", and with N more for "{+N}". */
 static void put_lines(struct buf *b, const char *text, size_t len, uint64_t number)
 {
-    for (size_t i = 0; i < len; i++)
-        if (i + 1 < len && text[i] == '{' && text[i + 1] == '}') {
-            buf_printf(b, "%llu", (unsigned long long)number);
-            i++;
-        } else {
+    uint64_t more;
+
+    for (size_t i = 0, n; i < len; i += n ? n : 1)
+        if ((n = placeholder(text + i, len - i, &more)) != 0)
+            buf_printf(b, "%llu", (unsigned long long)(number + more));
+        else
             buf_char(b, text[i]);
-        }
 }
 
 void conform_script(const struct conform_test *t, struct buf *b)

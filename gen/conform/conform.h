@@ -32,6 +32,7 @@ struct conform_test {
     enum rule rules[CONFORM_RULES];
     unsigned n_rules;
     uint8_t peers; /* bits 1 << enum conform_peer: it can be played with this one */
+    bool is_long;  /* it takes minutes there: it is run with --full only */
     bool slow;     /* on a real network it takes more than a few seconds */
     struct measure measures[CONFORM_MEASURES];
     unsigned n_measures;
@@ -46,9 +47,11 @@ struct conform_battery {
 };
 
 /* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
- * "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the reason in *err. */
+ * "long", "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the reason in *err.
+ */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
-/* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}". */
+/* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}";
+ * "{+N}" is N more. */
 void conform_script(const struct conform_test *t, struct buf *b);
 /* Append what a test needs of a device besides queue pairs of RC, by the words of its scenario: "atomics", "UD";
  * `before` the first one, and each between quotes. */
@@ -109,7 +112,7 @@ struct conform_run {
      * its `live` has the callback script_live_frame(), with the struct as its user. Of two devices: middle, ends,
      * patience and tolerance. Of a program without an agent: as for script_live_init(), with `lenient`. */
     struct script_live *live;
-    ns_t limit;                        /* longest that a test may take on a real network, ns */
+    ns_t limit; /* longest that a test may take on a real network, ns; ten times so if it is long */
     const struct known_profile *known; /* deviations of the device that are known; NULL: none */
     const char *keep;                  /* directory of the captures, which exists */
     const char *judge;                 /* path of the program rdmatrace; NULL: captures are not judged */

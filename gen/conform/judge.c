@@ -81,37 +81,88 @@ struct token conform_member(const char *line, size_t len, const char *name)
     return t;
 }
 
-/* Whether frame `n` of the capture was sent by `mac`: 1, 0, or a negative errno. */
-static int sent_by(const char *capture, uint64_t n, const uint8_t mac[6])
+/* --- Findings --------------------------------------------------------------------------------- */
+
+#define FRAMES_MAX 20 /* frames of a rule that are named */
+
+struct finding {
+    char rule[16];
+    uint64_t frame;
+    unsigned number; /* in the order in which they were found */
+    bool ours;       /* the frame was sent by the device */
+};
+
+struct findings {
+    struct finding *f;
+    unsigned n, room;
+};
+
+static int take_finding(const char *line, size_t len, struct findings *all)
+{
+    struct token rule = conform_member(line, len, "\"rule\":\""), frame = conform_member(line, len, "\"frames\":[");
+    struct token verdict = conform_member(line, len, "\"verdict\":\"");
+    struct finding *more, f = {.number = all->n};
+
+    if (!rule.len || rule.len >= sizeof f.rule || !token_is(&verdict, "fail") || !token_u64(&frame, &f.frame))
+        return 0;
+    if (all->n == all->room) {
+        more = realloc(all->f, (all->room * 2 + 16) * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        all->f = more;
+        all->room = all->room * 2 + 16;
+    }
+    memcpy(f.rule, rule.p, rule.len);
+    all->f[all->n++] = f;
+    return 0;
+}
+
+static int by_frame(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Read the capture once, and mark the findings whose frame was sent by `mac`. 0 or a negative errno. */
+static int find_senders(const char *capture, const uint8_t mac[6], struct findings *all)
 {
     struct cap_error err;
     struct frame f = {0};
     struct cap *c;
-    int e = cap_open(&c, capture, 0, NULL, &err);
+    uint64_t at = 0;
+    int e = all->n ? cap_open(&c, capture, 0, NULL, &err) : 0;
 
-    if (e < 0)
+    if (!all->n || e < 0)
         return e;
-    while (n-- && (e = cap_next(c, &f)) == 1)
-        continue;
-    e = e < 0 ? e : e == 1 && f.caplen >= 12 && memcmp(f.data + 6, mac, 6) == 0;
+    qsort(all->f, all->n, sizeof *all->f, by_frame);
+    for (unsigned i = 0; i < all->n && e >= 0; i++) {
+        for (; at < all->f[i].frame && (e = cap_next(c, &f)) == 1; at++)
+            continue;
+        all->f[i].ours = at && at == all->f[i].frame && f.caplen >= 12 && memcmp(f.data + 6, mac, 6) == 0;
+    }
     cap_close(c);
-    return e;
+    qsort(all->f, all->n, sizeof *all->f, by_number);
+    return e < 0 ? e : 0;
 }
 
-/* The line of a finding: append the rule, if `mac` broke it. */
-static int take_finding(const char *line, size_t len, const char *capture, const uint8_t mac[6], struct buf *found)
+/* Append the rules that the device broke, with the first frames of each. */
+static void put_findings(const struct findings *all, struct buf *found)
 {
-    struct token rule = conform_member(line, len, "\"rule\":\""), frame = conform_member(line, len, "\"frames\":[");
-    struct token verdict = conform_member(line, len, "\"verdict\":\"");
-    uint64_t n;
-    int e;
+    unsigned named[RULE_COUNT + 1] = {0};
 
-    if (!rule.len || !token_is(&verdict, "fail") || !token_u64(&frame, &n))
-        return 0;
-    e = sent_by(capture, n, mac);
-    if (e == 1)
-        buf_printf(found, "%s%.*s in frame %llu", found->len ? ", " : "", (int)rule.len, rule.p, (unsigned long long)n);
-    return e < 0 ? e : 0;
+    for (unsigned i = 0; i < all->n; i++) {
+        const struct finding *f = &all->f[i];
+        if (f->ours && named[rule_find(f->rule)]++ < FRAMES_MAX)
+            buf_printf(found, "%s%s in frame %llu", found->len ? ", " : "", f->rule, (unsigned long long)f->frame);
+    }
 }
 
 static bool begins(const char *line, const char *with)
@@ -131,6 +182,7 @@ static void take_counter(const char *line, size_t len, struct buf *verdicts)
 int conform_judge(const char *program, const char *capture, const uint8_t mac[6], const char *counters,
                   struct buf *found, struct buf *verdicts)
 {
+    struct findings all = {0};
     struct buf b = {0};
     int e = run(program, capture, counters, &b);
     bool whole = false;
@@ -138,12 +190,17 @@ int conform_judge(const char *program, const char *capture, const uint8_t mac[6]
     for (const char *line = e == 0 ? buf_str(&b) : ""; e == 0 && *line;) {
         size_t n = strcspn(line, "\n");
         if (begins(line, "{\"type\":\"finding\""))
-            e = take_finding(line, n, capture, mac, found);
+            e = take_finding(line, n, &all);
         whole = begins(line, "{\"type\":\"check\"");
         if (begins(line, COUNTER_ROW))
             take_counter(line, n, verdicts);
         line += n + (line[n] == '\n');
     }
+    if (e == 0)
+        e = find_senders(capture, mac, &all);
+    if (e == 0)
+        put_findings(&all, found);
+    free(all.f);
     buf_free(&b);
     return e < 0 ? e : whole ? 0 : -EPROTO;
 }

@@ -328,6 +328,8 @@ static int set_av(struct rnic *r, struct av *to, const struct rnic_av *av)
                       .sl = (uint8_t)av->sl,
                       .grh = av->is_global != 0};
     memcpy(to->dgid, av->dgid, 16);
+    if (gid_is_group(av->dgid))
+        return gid_group_mac(av->dgid, to->dmac), 0;
     return t->c.resolve(t->c.user, av->dgid, to->dmac) ? 0 : -ETIMEDOUT; /* as when ARP has no answer */
 }
 

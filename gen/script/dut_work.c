@@ -216,13 +216,13 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
     return true;
 }
 
-/* Append the path to the other host. */
-static void put_path(struct script *s, unsigned hop_limit)
+/* Append the path to a GID. */
+static void put_path(struct script *s, unsigned hop_limit, const uint8_t gid[16])
 {
     struct buf *b = &s->dut->line;
 
     buf_printf(b, " port_num=%u sgid_index=%u hop_limit=%u dgid=", s->dut->port, s->dut->sgid_index, hop_limit);
-    buf_ipv6(b, s->sim.addr[s->dut->host ^ 1].gid);
+    buf_ipv6(b, gid);
 }
 
 /* Append the attributes that a queue pair of connection `c` needs to get to a state. */
@@ -241,7 +241,7 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
     if (state == QPS_RTR && c->type != QPT_UD) {
         buf_printf(b, " path_mtu=%u dest_qpn=0x%x rq_psn=%u tclass=%u flow=%u", p->path_mtu, p->qpn, p->rq_psn,
                    p->av.tclass, p->av.flow);
-        put_path(s, p->av.hop_limit);
+        put_path(s, p->av.hop_limit, s->sim.addr[s->dut->host ^ 1].gid);
     }
     if (state == QPS_RTR && c->type == QPT_RC)
         buf_printf(b, " max_dest_rd_atomic=%u min_rnr_timer=%u", p->max_dest_rd_atomic, p->min_rnr_timer);
@@ -287,12 +287,22 @@ bool dut_join(struct script *s, const struct sim_conn *c)
     return c->type != QPT_UD || dut_address(s, c);
 }
 
-bool dut_address(struct script *s, const struct sim_conn *c)
+static bool address(struct script *s, const struct sim_conn *c, const uint8_t gid[16], char name[DUT_NAME])
 {
     dut_begin(s, "ah pd=%s", s->dut->conn[c->number - 1].pd);
     buf_printf(&s->dut->line, " tclass=%u flow=%u", c->peer[s->dut->host].av.tclass, c->peer[s->dut->host].av.flow);
-    put_path(s, c->peer[s->dut->host].av.hop_limit);
-    return dut_make(s, "ah", s->dut->conn[c->number - 1].ah) != NULL;
+    put_path(s, c->peer[s->dut->host].av.hop_limit, gid);
+    return dut_make(s, "ah", name) != NULL;
+}
+
+bool dut_address(struct script *s, const struct sim_conn *c)
+{
+    return address(s, c, s->sim.addr[s->dut->host ^ 1].gid, s->dut->conn[c->number - 1].ah);
+}
+
+bool dut_group(struct script *s, const struct sim_conn *c, const uint8_t gid[16])
+{
+    return address(s, c, gid, s->dut->conn[c->number - 1].group);
 }
 
 /* --- Work ------------------------------------------------------------------------------------- */
@@ -349,7 +359,10 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
     if (c->type == QPT_XRC_INI)
         buf_printf(b, " srqn=0x%x", w->remote_srqn);
     if (c->type == QPT_UD)
-        buf_printf(b, " ah=%s dest_qpn=0x%x qkey=0x%x", s->dut->conn[c->number - 1].ah, w->remote_qpn, w->remote_qkey);
+        buf_printf(b, " ah=%s dest_qpn=0x%x qkey=0x%x",
+                   w->remote_qpn == SCRIPT_GROUP_QPN ? s->dut->conn[c->number - 1].group
+                                                     : s->dut->conn[c->number - 1].ah,
+                   w->remote_qpn, w->remote_qkey);
     a = dut_say(s, NULL, 0, &e);
     s->posted[s->dut->host] = a ? (ns_t)dut_number(a, "t") : 0;
     return a ? e : -EIO;

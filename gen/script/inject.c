@@ -5,13 +5,17 @@
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIMES_MAX     1000 /* most packets of a line */
-#define CHANGES_MAX   8    /* most bits that are changed in a packet */
-#define MULTICAST_QPN 0xffffffu
-#define DQPN_AT       5 /* of a BTH: destination queue pair */
+#define TIMES_MAX      1000 /* most packets of a line */
+#define CHANGES_MAX    8    /* most bits that are changed in a packet */
+#define IP_OPTIONS_MAX 10   /* words of options that an IPv4 header has room for */
+#define IP_NOP         1    /* option: no operation */
+#define BEHIND_MAX     64   /* most bytes behind an IP packet */
+#define MAD_ATTRIBUTE  16   /* of a MAD: attribute id */
+#define DQPN_AT        5    /* of a BTH: destination queue pair */
 
 static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
                     uint8_t *opcode)
@@ -39,6 +43,9 @@ struct handmade {
     uint32_t len;
     uint32_t times, step; /* so often, with a PSN that is so much more each time */
     bool random;          /* each changed at random */
+    bool noise;           /* payload of random bytes */
+    uint32_t options;     /* of IPv4: words of 4 bytes */
+    uint32_t behind;      /* bytes behind the IP packet */
     struct frame_field field[8];
     uint64_t value[8];
     unsigned n_fields;
@@ -52,23 +59,32 @@ static bool handmade_group(struct script *s, struct handmade *h, const struct to
         return false;
     gid_group_mac(h->group.dgid, h->group.dmac);
     h->to = &h->group;
-    h->p.bth.dqpn = MULTICAST_QPN;
+    h->p.bth.dqpn = SCRIPT_GROUP_QPN;
     return true;
 }
 
 static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
                          const struct token *key, const struct token *v)
 {
+    static const struct {
+        const char *name;
+        size_t at; /* in struct handmade */
+        uint32_t max;
+    } counts[] = {{"times", offsetof(struct handmade, times), TIMES_MAX},
+                  {"step", offsetof(struct handmade, step), 0xffffff},
+                  {"options", offsetof(struct handmade, options), IP_OPTIONS_MAX},
+                  {"behind", offsetof(struct handmade, behind), BEHIND_MAX}};
     struct pkt *p = &h->p;
     enum value_kind k = value_find(key);
     uint64_t u = 0;
 
-    if (token_is(key, "times") || token_is(key, "step")) {
-        if (!script_num(s, v, token_is(key, "times") ? TIMES_MAX : 0xffffff, &u))
-            return false;
-        *(token_is(key, "times") ? &h->times : &h->step) = (uint32_t)u;
-        return true;
-    }
+    for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
+        if (token_is(key, counts[i].name)) {
+            if (!script_num(s, v, counts[i].max, &u))
+                return false;
+            *(uint32_t *)((char *)h + counts[i].at) = (uint32_t)u;
+            return true;
+        }
     if (token_is(key, "group"))
         return handmade_group(s, h, v);
     if (k == VAL_COUNT) {
@@ -142,6 +158,41 @@ static void change(struct script *s, uint8_t *frame, uint32_t len, uint32_t bth)
         frame_fix(frame, len, s->sim.net.linktype);
 }
 
+/* The payload: letters, or random bytes; to queue pair 1, of a message of connection management. */
+static void put_payload(struct script *s, const struct handmade *h, uint8_t *to)
+{
+    static const uint8_t mad[] = {1, CM_CLASS, CM_CLASS_VERSION, CM_METHOD_SEND};
+
+    for (uint32_t i = 0; i < h->len; i++)
+        to[i] = h->noise ? (uint8_t)prng_below(&s->prng, 256) : (uint8_t)('a' + i % 26);
+    if (h->noise && h->p.bth.dqpn == 1 && h->len > MAD_ATTRIBUTE + 1) {
+        memcpy(to, mad, sizeof mad);
+        to[MAD_ATTRIBUTE] = 0;
+        to[MAD_ATTRIBUTE + 1] = (uint8_t)(0x10 | (to[MAD_ATTRIBUTE + 1] & 15));
+    }
+}
+
+/* Give the IPv4 header options that say nothing, and put bytes behind the packet. False: it is no IPv4 packet. */
+static bool lengthen(struct script *s, const struct handmade *h, uint8_t *frame, uint32_t *len)
+{
+    uint8_t *ip = frame + ETH_LEN;
+    uint32_t more = h->options * 4;
+
+    if (h->options && (s->sim.net.linktype != LINK_ETHERNET || *ip != 0x45 || *len + more > EP_FRAME_MAX))
+        return text_fail(&s->err, NULL, "options: this is no packet of IPv4");
+    if (h->options) {
+        memmove(ip + 20 + more, ip + 20, *len - ETH_LEN - 20);
+        memset(ip + 20, IP_NOP, more);
+        *ip = (uint8_t)(0x45 + h->options);
+        store_be16(ip + 2, (uint16_t)(load_be16(ip + 2) + more));
+        *len += more;
+        frame_fix(frame, *len, s->sim.net.linktype);
+    }
+    for (uint32_t i = 0; i < h->behind && *len < EP_FRAME_MAX; i++)
+        frame[(*len)++] = 0xee;
+    return true;
+}
+
 static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
 {
     uint8_t frame[EP_FRAME_MAX];
@@ -150,8 +201,7 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
 
     if (path_init(&path, &s->sim.addr[host], h->to) < 0 || build_begin(&out, &path, &h->p, h->len, 0, &h->tweak) < 0)
         return text_fail(&s->err, NULL, "this packet cannot be built");
-    for (uint32_t i = 0; i < h->len; i++)
-        out.payload[i] = (uint8_t)('a' + i % 26);
+    put_payload(s, h, out.payload);
     build_end(&out, &path, &h->p, h->len, &h->tweak);
     for (unsigned i = 0; i < h->n_fields; i++)
         if (!frame_field_set(&h->field[i], frame, out.len, s->sim.net.linktype, h->value[i]))
@@ -160,6 +210,8 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
         frame_fix(frame, out.len, s->sim.net.linktype);
     if (h->random)
         change(s, frame, out.len, path.head_len);
+    if (!lengthen(s, h, frame, &out.len))
+        return false;
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
 }
@@ -199,8 +251,8 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     h.p.deth.qkey = c->remote_qkey[host];
     h.p.deth.srcqp = ep_qp(s->sim.ep[host], c->qp[host])->qpn;
     for (unsigned i = 4; i < n; i++) {
-        if (token_is(&t[i], "random")) {
-            h.random = true;
+        if (token_is(&t[i], "random") || token_is(&t[i], "noise")) {
+            *(token_is(&t[i], "random") ? &h.random : &h.noise) = true;
             continue;
         }
         if (!token_key(&t[i], &key, &v))

@@ -133,6 +133,23 @@ static bool take_srqn(struct script *s, const struct token *v, uint32_t *srqn)
     return q != NULL;
 }
 
+/* group=N: the datagram goes to that multicast group; the address handle belongs to the first domain. */
+static bool to_group(struct script *s, struct post_line *l, const struct token *v)
+{
+    struct av av = l->c->peer[l->host].av;
+    int ah;
+
+    if (!script_group(s, v, av.dgid))
+        return false;
+    l->wr.remote_qpn = SCRIPT_GROUP_QPN;
+    if (script_is_dut(s, l->host))
+        return dut_group(s, l->c, av.dgid);
+    gid_group_mac(av.dgid, av.dmac);
+    ah = ep_ah_create(s->sim.ep[l->host], s->pd[l->host][0], &av);
+    l->wr.ah = (uint32_t)ah;
+    return ah >= 0 || text_fail(&s->err, v, "group: %s", strerror(-ah));
+}
+
 static bool post_key(struct script *s, struct post_line *l, const struct token *key, const struct token *v)
 {
     struct send_wr *wr = &l->wr;
@@ -155,6 +172,8 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
         return script_access(s, v, &wr->mw_access);
     if (token_is(key, "srq"))
         return take_srqn(s, v, &wr->remote_srqn);
+    if (token_is(key, "group"))
+        return to_group(s, l, v);
     if (token_is(key, "ah")) {
         if (!script_conn_of(s, v, &c))
             return false;
@@ -444,17 +463,25 @@ bool script_attach(struct script *s, unsigned host, const struct token *t, unsig
     return r == 0 || script_fail(s, "attach: %s", strerror(-r));
 }
 
-/* A word of "modify" behind the state: fails=E, alternate=PATH, migration=STATE. */
-static bool modify_word(struct script *s, unsigned host, const struct token *t, struct qp_attr *a, uint32_t *mask,
-                        int *fails)
+/* A word of "modify" behind the state: psn=N (which is expected next, behind RESET), fails=E, alternate=PATH,
+ * migration=STATE. */
+static bool modify_word(struct script *s, unsigned host, struct sim_conn *c, const struct token *t, struct qp_attr *a,
+                        uint32_t *mask, int *fails)
 {
     struct token key, v;
-    uint64_t path;
+    uint64_t path, psn;
 
     if (!token_key(t, &key, &v))
         return text_fail(&s->err, t, "modify: '%.*s' is not understood", (int)t->len, t->p);
     if (token_is(&key, "fails"))
         return script_errno(s, &v, fails);
+    if (token_is(&key, "psn")) {
+        if (!script_num(s, &v, 0xffffff, &psn))
+            return false;
+        a->rq_psn = psn_add(event_conns(s->sim.events)->c[c->number - 1].psn[host ^ 1], (uint32_t)psn);
+        c->peer[host].rq_psn = a->rq_psn;
+        return true;
+    }
     if (token_is(&key, "alternate")) {
         if (!script_num(s, &v, 3, &path))
             return false;
@@ -468,8 +495,8 @@ static bool modify_word(struct script *s, unsigned host, const struct token *t, 
     return script_mig_state(s, &v, &a->mig_state);
 }
 
-/* Execute "modify CONN STATE [alternate=PATH] [migration=STATE] [fails=E]", with the attributes that the connection was
- * created with. */
+/* Execute "modify CONN STATE [psn=N] [alternate=PATH] [migration=STATE] [fails=E]", with the attributes that the
+ * connection was created with. */
 bool script_modify(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct qp_attr a = {0};
@@ -488,7 +515,7 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
     if (state > QPS_ERR)
         return text_fail(&s->err, &t[1], "there is no state '%.*s'", (int)t[1].len, t[1].p);
     if (script_is_dut(s, host)) {
-        if (n > 3 || (n == 3 && !modify_word(s, host, &t[2], &a, &mask, &fails)))
+        if (n > 3 || (n == 3 && !modify_word(s, host, c, &t[2], &a, &mask, &fails)))
             return n > 3 ? dut_lacks(s, "alternate paths are not tested") : false;
         if (state == QPS_RESET) /* the replica is joined again as well */
             ep_qp_modify(s->sim.ep[host], c->qp[host], &(struct qp_attr){0}, QPA_STATE, s->sim.now);
@@ -514,7 +541,7 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
                          .alt_timeout = p->timeout,
                          .av = p->av};
     for (unsigned i = 2; i < n; i++)
-        if (!modify_word(s, host, &t[i], &a, &mask, &fails))
+        if (!modify_word(s, host, c, &t[i], &a, &mask, &fails))
             return false;
     if (qp_transition(c->type, ep_qp(s->sim.ep[host], c->qp[host])->state, (enum qp_state)state, &required, &optional))
         mask |= required;

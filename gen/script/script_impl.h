@@ -96,6 +96,7 @@ bool script_modify(struct script *s, unsigned host, const struct token *t, unsig
 bool script_attach(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* The address of the group with number `v`, 0 to 255, in the hosts' family: 239.255.0.N (RFC 2365), or ff15::N. */
 bool script_group(struct script *s, const struct token *v, uint8_t gid[16]);
+#define SCRIPT_GROUP_QPN 0xffffffu /* to which datagrams for a group go */
 /* Expected packets (packet.c): "a > b ..."; handmade packets (inject.c): "inject a > b ...". */
 bool script_packet(struct script *s, unsigned host, const struct token *t, unsigned n);
 script_fn script_inject;
@@ -232,6 +233,8 @@ int dut_post_bind(struct script *s, const struct sim_conn *c, const struct scrip
                   uint32_t *key);
 /* Whether the result `r` of one of them is what the line expects: 0, or failure with errno `fails`. */
 bool dut_posted(struct script *s, int r, int fails);
+/* Make the address handle of a multicast group, for the datagrams of a connection that go there. */
+bool dut_group(struct script *s, const struct sim_conn *c, const uint8_t gid[16]);
 /* Take a completion of a connection; false: there is none. */
 bool dut_poll(struct script *s, const struct sim_conn *c, struct wc *wc);
 /* Join a multicast group, and attach the queue pair to it (dut_cm.c). */

@@ -21,7 +21,7 @@ def conformance(lab, guest, port, index, name):
     job = guest.start("while :; do %s; sleep 0.1; done" % (PROGRAMS[name] % index["4"]))
     guest.listening("rping" if name == "rping" else "tcp:18515")
     r = subprocess.run([RDMAGEN, "conformance", "--exchange", name, LENGTH, "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--addr", OWN, *link(guest, 1500),
-                        "-m", "1024", "--timeout", "%d" % (10 * SLOW), "--profile", "rxe", "-T", "json", *([] if LENGTH == "--full" else SOME[name].split())],
+                        "-m", "1024", "--timeout", "%d" % ((25 if LENGTH == "--full" else 10) * SLOW), "--profile", "rxe", "-T", "json", *([] if LENGTH == "--full" else SOME[name].split())],
                        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=(600 if LENGTH == "--full" else 110) * SLOW)
     job.kill()
     guest.run("killall -9 ib_write_bw ibv_rc_pingpong rping")

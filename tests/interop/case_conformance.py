@@ -16,6 +16,9 @@ PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
 LENGTH = "--full" if os.environ.get("CONFORMANCE_FULL") else "--quick"
 # What neither the guest's soft-RoCE nor its libibverbs has.
 LACKED = {"atom/device-write8", "atom/write8", "xrc/device-sends", "wire/rocev1"}
+# Deviations that not every run shows: the kernel's timers count ticks, so that a message may be sent again some ms early;
+# and not every packet that is changed at random comes behind an RNR NAK.
+SOMETIMES = {"cm/dreq-lost", "wire/changed-million"}
 # The tests cause every error that the guest counts.
 ERRORS = {name: range(0, 1000) for name in ZERO if name != "link_downed"}
 
@@ -32,7 +35,7 @@ def listed():
         return sorted({line.split("\t")[0] for line in f.read().splitlines() if line and line[0] != "#"})
 
 
-def conformance(lab, guest, port, *words, token=TOKEN, timeout=900 if LENGTH == "--full" else 170):
+def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170):
     """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it."""
     lab.expect(**ERRORS)
     if guest.run("netstat -ltn | grep -q :18517")[0] != 0:
@@ -41,7 +44,7 @@ def conformance(lab, guest, port, *words, token=TOKEN, timeout=900 if LENGTH == 
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
         f.write(token + "\n")
     r = subprocess.run([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, *link(guest, MTU),
-                        "--timeout", "%d" % ((15 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout * SLOW)
+                        "--timeout", "%d" % ((25 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout * SLOW)
     return r.returncode, json.loads(r.stdout) if r.stdout else None, r.stderr
 
 
@@ -65,7 +68,7 @@ def quick(lab, guest, port, chosen):
     assert not odd and status == 0, "\n".join([said, *odd])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
     expected = [t for t in listed() if t.split("/")[0] in chosen]
-    assert sorted(known) == expected, "known: %s, listed: %s" % (sorted(known), expected)
+    assert set(expected) - SOMETIMES <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
     assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
     assert {i for i, r in told(card).items() if r == "unsupported"} == {t for t in LACKED if t.split("/")[0] in chosen}, "unsupported: %s" % told(card)
     assert card["judged"] and len(card["tests"]) > 20 and sum(card["score"][x]["pass"] for x in "MSI") > 10, card["score"]

@@ -28,7 +28,7 @@ static const struct opt_def defs[] = {
     {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
     {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
     {OPT_QUICK, "leave out the tests that take long on a real network"},
-    {OPT_FULL, "run them, too (which is done without --quick)"},
+    {OPT_FULL, "run also those that take minutes"},
     {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
     {OPT_SEED, "seed of starting PSNs and the like (1)"},
     {OPT_FAULT, "the twin breaks this rule (repeatable), see `rdmagen faults`"},
@@ -191,7 +191,8 @@ static const struct plain_option texts[] = {
     {KEY_TOKEN_FILE, AT(token_file)},  {KEY_TCP, AT(tcp)}};
 static const struct plain_option flags[] = {{KEY_TWIN, AT(twin)},    {KEY_LIST, AT(list)},
                                             {KEY_DRY_RUN, AT(list)}, {KEY_COVERAGE, AT(coverage)},
-                                            {KEY_QUICK, AT(quick)},  {'q', AT(quiet)}};
+                                            {KEY_QUICK, AT(quick)},  {KEY_FULL, AT(full)},
+                                            {'q', AT(quiet)}};
 
 /* False: it is none of these. */
 static bool option_plain(struct conformance_job *j, int key, const char *arg)
@@ -229,8 +230,6 @@ static int option(struct conformance_job *j, int key, const char *arg)
     switch (key) {
     case KEY_TWINS:
         j->twins = j->twin = true;
-        return 0;
-    case KEY_FULL:
         return 0;
     case KEY_RESUME:
         j->resume = j->out = arg;
@@ -286,25 +285,31 @@ static int read_expected(struct conformance_job *j)
     return status;
 }
 
-/* Whether the options leave a test. */
-static bool is_wanted(const struct conformance_job *j, const struct conform_test *t)
+/* Whether the options leave a test; a long one may also be called by its name. */
+static bool is_wanted(const struct conformance_job *j, const struct conform_test *t, bool called)
 {
+    if (t->is_long && !j->full && !called)
+        return false;
     return j->level[t->level] && !(j->quick && t->slow) && !(j->exchange && !(t->peers >> j->with & 1));
 }
 
 /* Choose the tests that the operands name; all without one. */
 static int choose(struct conformance_job *j, char **names, int n)
 {
+    bool called[CONFORM_TESTS] = {false};
+
     for (int i = 0; i < n; i++) {
         bool any = false;
         for (unsigned k = 0; k < j->battery.n; k++)
-            if (conform_matches(j->battery.test[k].id, names[i]))
+            if (conform_matches(j->battery.test[k].id, names[i])) {
                 any = j->chosen[k] = true;
+                called[k] |= strcmp(j->battery.test[k].id, names[i]) == 0;
+            }
         if (!any)
             return cli_error("conformance: there is no test '%s': --list shows them", names[i]);
     }
     for (unsigned k = 0; k < j->battery.n; k++)
-        j->chosen[k] = (j->chosen[k] || n == 0) && is_wanted(j, &j->battery.test[k]);
+        j->chosen[k] = (j->chosen[k] || n == 0) && is_wanted(j, &j->battery.test[k], called[k]);
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct conformance_job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
     const char *baseline, *stored; /* files; NULL: not given */
-    bool twin, twins, list, coverage, quick, level[CONFORM_LEVELS];
+    bool twin, twins, list, coverage, quick, full, level[CONFORM_LEVELS];
     unsigned format;
     const char *out, *resume;        /* directories; NULL: not given */
     const char *json, *junit, *html; /* files; NULL: not given */
