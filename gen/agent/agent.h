@@ -77,7 +77,8 @@ enum {
 
 /* The tables, each ending with a NULL name. */
 extern const struct agent_command agent_session[], agent_device[], agent_memory[], agent_regions[], agent_queues[],
-    agent_qps[], agent_more[], agent_posts[], agent_completions[], agent_cm[], agent_counters[], agent_walk[];
+    agent_qps[], agent_more[], agent_posts[], agent_completions[], agent_cm[], agent_counters[], agent_settings[],
+    agent_walk[];
 /* The command of these words, or NULL. */
 const struct agent_command *agent_command_find(const struct request *r);
 /* Whether the request has just the arguments that the command takes; else request.why. */

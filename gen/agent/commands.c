@@ -2,8 +2,8 @@
 #include "gen/agent/agent.h"
 
 static const struct agent_command *const tables[] = {
-    agent_session, agent_device,      agent_memory, agent_regions,  agent_queues, agent_qps, agent_more,
-    agent_posts,   agent_completions, agent_cm,     agent_counters, agent_walk,   NULL,
+    agent_session, agent_device,      agent_memory, agent_regions,  agent_queues,   agent_qps,  agent_more,
+    agent_posts,   agent_completions, agent_cm,     agent_counters, agent_settings, agent_walk, NULL,
 };
 
 const struct agent_command *agent_commands(unsigned table)

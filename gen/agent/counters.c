@@ -1,20 +1,13 @@
 /* layer 3 (agent): the counters of the device: those of the RDMA ports in sysfs, which `rdma statistic` shows as well,
  * and those of the network interfaces of its ports, as `ethtool -S` shows them. */
-#include "gen/agent/agent.h"
+#include "gen/agent/interfaces.h"
 #include "src/counters/device.h"
 
-#include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define ETHTOOL_COUNTERS 4096 /* most counters of an interface */
-#define INTERFACES       16   /* most interfaces of a device */
 
 /* " PREFIX.NAME=VALUE" for each line "NAME:VALUE" whose value is a number. */
 static void say_lines(struct buf *out, const char *prefix, const char *text)
@@ -46,22 +39,14 @@ static void say_rdma(struct buf *out, const char *device)
 
 /* --- ethtool ---------------------------------------------------------------------------------- */
 
-static int ask(int fd, const char *iface, void *command)
-{
-    struct ifreq r = {.ifr_data = command};
-
-    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", iface);
-    return ioctl(fd, SIOCETHTOOL, &r) < 0 ? -errno : 0;
-}
-
-static uint32_t ethtool_count(int fd, const char *iface)
+static uint32_t ethtool_count(const char *iface)
 {
     uint64_t room[sizeof(struct ethtool_sset_info) / sizeof(uint64_t) + 1] = {0};
     struct ethtool_sset_info *set = (struct ethtool_sset_info *)(void *)room; /* with one number behind it */
 
     set->cmd = ETHTOOL_GSSET_INFO;
     set->sset_mask = 1u << ETH_SS_STATS;
-    return ask(fd, iface, set) == 0 && set->sset_mask && set->data[0] <= ETHTOOL_COUNTERS ? set->data[0] : 0;
+    return interface_ethtool(iface, set) == 0 && set->sset_mask && set->data[0] <= ETHTOOL_COUNTERS ? set->data[0] : 0;
 }
 
 static void say_stats(struct buf *out, const char *iface, const struct ethtool_gstrings *names,
@@ -78,40 +63,19 @@ static void say_stats(struct buf *out, const char *iface, const struct ethtool_g
 
 static void say_interface(struct buf *out, const char *iface)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    uint32_t n = fd < 0 ? 0 : ethtool_count(fd, iface);
+    uint32_t n = ethtool_count(iface);
     struct ethtool_gstrings *names = calloc(1, sizeof *names + (size_t)n * ETH_GSTRING_LEN);
     struct ethtool_stats *values = calloc(1, sizeof *values + (size_t)n * sizeof values->data[0]);
 
     if (n && names && values) {
         *names = (struct ethtool_gstrings){.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = n};
         *values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = n};
-        if (ask(fd, iface, names) == 0 && ask(fd, iface, values) == 0 && names->len == n && values->n_stats == n)
+        if (interface_ethtool(iface, names) == 0 && interface_ethtool(iface, values) == 0 && names->len == n &&
+            values->n_stats == n)
             say_stats(out, iface, names, values, n);
     }
     free(names);
     free(values);
-    if (fd >= 0)
-        close(fd);
-}
-
-/* The interfaces of the device's GIDs, each once. */
-static void say_interfaces(struct buf *out, struct rnic *r)
-{
-    char seen[INTERFACES][IF_NAMESIZE];
-    struct buf gids = {0};
-    unsigned n_seen = 0, k;
-
-    r->ops->query_gids(r, 0, &gids);
-    for (const char *p = strstr(buf_str(&gids), " gid="); p && n_seen < INTERFACES; p = strstr(p + 1, " gid=")) {
-        if (sscanf(p, " gid=%*u,%*[^, ],%*[^, ],%15[^ ]", seen[n_seen]) != 1 || strcmp(seen[n_seen], "-") == 0)
-            continue;
-        for (k = 0; strcmp(seen[k], seen[n_seen]) != 0; k++)
-            continue;
-        if (k == n_seen)
-            say_interface(out, seen[n_seen++]);
-    }
-    buf_free(&gids);
 }
 
 /* --- Commands --------------------------------------------------------------------------------- */
@@ -125,7 +89,7 @@ static int cmd_counters(struct agent *a, struct request *r)
         return 0;
     }
     say_rdma(&a->reply, a->rnic->ops->device(a->rnic));
-    say_interfaces(&a->reply, a->rnic);
+    each_interface(a->rnic, say_interface, &a->reply);
     return 0;
 }
 

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define STEP     (500 * NS_PER_US) /* period in which the TCP connection is polled */
-#define ANSWER   (30 * NS_PER_S)   /* longest wait for an answer */
-#define AGAIN    (5 * NS_PER_MS)   /* between tries to reach an agent that is busy */
-#define FREE     (5 * NS_PER_S)    /* longest wait until the agent has ended the session before */
-#define IN_BYTES (LINE_BYTES + LINE_DATA)
-#define SAID_MAX (4u << 20) /* bytes of lines before an answer */
+#define STEP         (500 * NS_PER_US) /* period in which the TCP connection is polled */
+#define ANSWER       (30 * NS_PER_S)   /* longest wait for an answer */
+#define AGAIN        (5 * NS_PER_MS)   /* between tries to reach an agent that is busy */
+#define FREE         (5 * NS_PER_S)    /* longest wait until the agent has ended the session before */
+#define IN_BYTES     (LINE_BYTES + LINE_DATA)
+#define SETTINGS_MAX 300        /* words of a line of settings */
+#define SAID_MAX     (4u << 20) /* bytes of lines before an answer */
 
 struct remote_dut {
     const struct remote_config *c;
@@ -322,8 +323,28 @@ static void tell(struct buf *b, struct buf *line, const char *key, const char *b
     buf_printable(b, text, strlen(text));
 }
 
+/* What the driver is set to: the words NAME=NUMBER of a line, as a member; an older agent says none. */
+static void put_settings(struct buf *b, const char *line)
+{
+    const char *before = ",\"settings\":{";
+    struct token w[SETTINGS_MAX], name, value;
+    unsigned n = text_split(line, w, SETTINGS_MAX);
+    uint64_t v;
+
+    for (unsigned i = 2; i < n && n <= SETTINGS_MAX; i++) {
+        if (!token_cut(&w[i], '=', &name, &value) || !token_u64(&value, &v))
+            continue;
+        buf_puts(b, before);
+        buf_json(b, name.p, name.len);
+        buf_printf(b, ":%llu", (unsigned long long)v);
+        before = ",";
+    }
+    buf_puts(b, *before == ',' && before[1] ? "" : "}");
+}
+
 /* What the agent has said of its device, as an object of JSON: members by the keys of the lines that have them. */
-static void put_device(struct buf *b, const struct buf *open, const struct buf *query, const struct buf *info)
+static void put_device(struct buf *b, const struct buf *open, const struct buf *query, const struct buf *info,
+                       const struct buf *settings)
 {
     const struct {
         const struct buf *line;
@@ -359,18 +380,19 @@ static void put_device(struct buf *b, const struct buf *open, const struct buf *
             buf_json(b, text, strlen(text));
         before = ",";
     }
+    put_settings(b, settings->len ? settings->p : "");
     buf_char(b, '}');
 }
 
 int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices)
 {
-    struct buf open = {0}, query = {0}, info = {0}, bulk = {0};
+    struct buf open = {0}, query = {0}, info = {0}, settings = {0}, bulk = {0};
     int e = dial(r);
 
     if (e < 0)
         return e;
     if (!ask(r, "1 dev open", NULL, 0, &open, &bulk) || !ask(r, "2 dev query", NULL, 0, &query, &bulk) ||
-        !ask(r, "3 info", NULL, 0, &info, &bulk))
+        !ask(r, "3 info", NULL, 0, &info, &bulk) || !ask(r, "4 settings", NULL, 0, &settings, &bulk))
         e = -EPROTO;
     else if (strncmp(buf_str(&open), "1 ok", 4) != 0)
         e = fails(r, "the agent has no RDMA device that it opens", 0) - ENODEV;
@@ -378,11 +400,12 @@ int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices)
     tell(b, &info, "driver", ", driver ");
     tell(b, &query, "fw_ver", ", firmware ");
     tell(b, &info, "kernel", ", Linux ");
-    put_device(devices, &open, &query, &info);
+    put_device(devices, &open, &query, &info, &settings);
     stop(r);
     buf_free(&open);
     buf_free(&query);
     buf_free(&info);
+    buf_free(&settings);
     buf_free(&bulk);
     return e;
 }

@@ -76,6 +76,8 @@ def quick(lab, guest, port, chosen):
     # What soft-RoCE drops at once it does not count as received; of what it sends it counts less in some tests.
     assert "rcvd_pkts" in counted and counted["sent_pkts"]["exact"] > 0.6 * len(card["tests"]), counted
     assert all(counted[c]["exact"] > 0.8 * len(card["tests"]) for c in ("rcvd_seq_err", "rcvd_rnr_err", "send_rnr_err")), counted
+    device = card["devices"][0]
+    assert device["device"] == "rxe0" and device["kernel"].startswith("6.") and device["settings"]["eth0.mtu"] == MTU and card["tester"]["backend"] == "unix", (device, card["tester"])
     assert card["dut"].startswith(guest.ip + ": rxe0") and "Linux 6" in card["dut"], card["dut"]
     assert all(os.path.getsize(t["capture"]) > 0 for t in card["tests"]), "a capture of each test"
     gone(guest)

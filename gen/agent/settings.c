@@ -1,0 +1,60 @@
+/* layer 3 (agent): what the drivers of the device are set to: MTU and pause frames of its network interfaces, and what
+ * their directory ecn says of congestion control. */
+#include "gen/agent/interfaces.h"
+
+#include <glob.h>
+#include <linux/ethtool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILES_MAX 256 /* files of a directory that are read */
+
+/* " IFACE.NAME=VALUE" for a file with a number; `skip`: characters of its path before the name, in which / become dots.
+ */
+static void say_file(struct buf *out, const char *iface, const char *path, size_t skip)
+{
+    FILE *f = fopen(path, "re");
+    unsigned long long v;
+
+    if (f && fscanf(f, "%20llu", &v) == 1) {
+        buf_printf(out, " %s.", iface);
+        for (const char *p = path + skip; *p; p++)
+            buf_char(out, *p == '/' ? '.' : *p > ' ' && *p <= '~' && *p != '=' ? *p : '_');
+        buf_printf(out, "=%llu", v);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void say_settings(struct buf *out, const char *iface)
+{
+    struct ethtool_pauseparam pause = {.cmd = ETHTOOL_GPAUSEPARAM};
+    char root[64], pattern[96];
+    int skip = snprintf(root, sizeof root, "/sys/class/net/%s/", iface);
+    glob_t found;
+
+    snprintf(pattern, sizeof pattern, "%smtu", root);
+    say_file(out, iface, pattern, (size_t)skip);
+    if (interface_ethtool(iface, &pause) == 0)
+        buf_printf(out, " %s.pause_rx=%u %s.pause_tx=%u", iface, pause.rx_pause != 0, iface, pause.tx_pause != 0);
+    snprintf(pattern, sizeof pattern, "%secn/*/*", root);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && i < FILES_MAX; i++)
+        say_file(out, iface, found.gl_pathv[i], (size_t)skip);
+    globfree(&found);
+}
+
+static int cmd_settings(struct agent *a, struct request *r)
+{
+    (void)r;
+    each_interface(a->rnic, say_settings, &a->reply);
+    return 0;
+}
+
+const struct agent_command agent_settings[] = {
+    {"settings", "", "what the device's network interfaces are set to: IFACE.mtu, IFACE.pause_rx, IFACE.ecn.NAME",
+     cmd_settings, AGENT_DEVICE},
+    {NULL, NULL, NULL, NULL, 0},
+};
