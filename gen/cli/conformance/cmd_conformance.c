@@ -189,10 +189,9 @@ static const struct plain_option texts[] = {
     {KEY_BASELINE, AT(baseline)},      {KEY_STORED, AT(stored)}, {KEY_KEEP, AT(kept)},   {'o', AT(out)},
     {KEY_EXPECTED, AT(expected_file)}, {KEY_JSON, AT(json)},     {KEY_JUNIT, AT(junit)}, {KEY_HTML, AT(html)},
     {KEY_TOKEN_FILE, AT(token_file)},  {KEY_TCP, AT(tcp)}};
-static const struct plain_option flags[] = {{KEY_TWIN, AT(twin)},    {KEY_LIST, AT(list)},
-                                            {KEY_DRY_RUN, AT(list)}, {KEY_COVERAGE, AT(coverage)},
-                                            {KEY_QUICK, AT(quick)},  {KEY_FULL, AT(full)},
-                                            {'q', AT(quiet)}};
+static const struct plain_option flags[] = {
+    {KEY_TWIN, AT(twin)},   {KEY_LIST, AT(list)}, {KEY_DRY_RUN, AT(list)}, {KEY_COVERAGE, AT(coverage)},
+    {KEY_QUICK, AT(quick)}, {KEY_FULL, AT(full)}, {'q', AT(quiet)}};
 
 /* False: it is none of these. */
 static bool option_plain(struct conformance_job *j, int key, const char *arg)
