@@ -237,3 +237,14 @@ Test(identity, any_bytes_are_survived)
         free(frame);
     }
 }
+
+Test(identity, random_numbers_are_of_24_bits)
+{
+    struct prng r;
+    uint32_t any = 0;
+
+    prng_seed(&r, 1);
+    for (unsigned i = 0; i < 1000; i++)
+        any |= number_random.pick(&r, i, 0);
+    cr_expect_eq(any, 0xffffff);
+}

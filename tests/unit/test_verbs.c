@@ -98,6 +98,19 @@ Test(qp, each_required_attribute_is_required)
     }
 }
 
+Test(qp, what_was_given_in_init_may_be_given_again)
+{
+    for (int type = QPT_RC; type < QP_TYPES; type++) {
+        struct qp *q = make((enum qp_type)type);
+        struct qp_attr a = attr(QPS_INIT);
+        go(q, QPS_INIT);
+        cr_expect_eq(qp_modify(q, &a, QPA_PKEY_INDEX), 0, "%s", qp_type_str((enum qp_type)type));
+        cr_expect_eq(qp_modify(q, &a, QPA_PKEY_INDEX | QPA_STATE), 0, "%s", qp_type_str((enum qp_type)type));
+        cr_expect_eq(q->state, QPS_INIT);
+        free(q);
+    }
+}
+
 Test(qp, attribute_that_does_not_belong_is_refused_and_nothing_changes)
 {
     struct qp *q = make(QPT_UC);

@@ -149,6 +149,11 @@ CASES += [case("from mid-stream on: %s of a PSN before all requests" % kind, rul
 CASES += [case("a gap that is acknowledged and never filled, %s" % what, "ACK-02", ON + text, "R", "ncqQr") for what, text in (
     ("a message", ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 3 m=4; >so 4; <ack 4 m=5"), ("the Middle of one", ">sf 1; {|>sm 2;} ?>sl 3; !<ack 3 m=2; >so 4; <ack 4 m=3"),
     ("by a later ACK", ">so 1; {|>so 2;} ?>so 3 f=-; >so 4; !<ack 4 m=5; >so 5; <ack 5 m=6"))]
+CASES += [case("a READ within the depth is refused as an invalid request, although %s" % what, "RDA-07",
+               ON.replace(">req", ">req resources=%d depth=%d" % (depth, depth)).replace("<rep", "<rep resources=%d depth=%d" % (depth, depth)) +
+               ">rd 1; <ro 1 m=2; " + text, COMPLETE, NOT_COMPLETE)
+          for what, depth, text in (("another was served", 1, ">rd 2; {!<nak1 2 m=2|<ro 2 m=3}"), ("four may be outstanding", 4, ">rd 2; >rd 3; >rd 4; {!<nak1 2 m=2|<ro 2 m=3; <ro 3 m=4; <ro 4 m=5}"),
+                                    ("the PSN before it is that of a WRITE", 1, ">wo 2; <ack 2 m=3; >rd 3; {!<nak1 3 m=3|<ro 3 m=4}"))]
 CASES += [case("a SEND without credit is sent beyond its first packet", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; >sf 2 f=a; {!>sm 3|<ack 2 m=2 s=1 at=1000; >sm 3}; >sl 4; <ack 4 m=3 s=0", "Q", "ncqrR")]
 # WRITEs, READs and atomics take no receive: each gives its place to the next message, as Linux' rdmavt counts (its LSN).
