@@ -496,7 +496,7 @@ struct group {
     uint32_t srcs, dsts;     /* hosts: requesters, responders */
     ns_t bill;               /* lost time of all */
     ns_t least, most;        /* of one incident */
-    ns_t first, last;        /* start of the first and of the last one */
+    ns_t first, last;        /* when the first one began, and when the last one ended */
 };
 
 struct summary {

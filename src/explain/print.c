@@ -316,11 +316,28 @@ static void nothing_print(struct explainer *x, const struct explain_opts *o, str
     buf_free(&text);
 }
 
+/* "File 1 is a.pcapng, 2 b.pcapng." */
+static void files_print(const struct explain_opts *o, struct buf *b)
+{
+    struct buf text = {0};
+
+    if (o->n_files < 2)
+        return;
+    for (size_t i = 0; i < o->n_files; i++) {
+        buf_printf(&text, i ? ", %zu " : "File %zu is ", i + 1);
+        buf_printable(&text, o->files[i], strlen(o->files[i]));
+    }
+    buf_char(&text, '.');
+    put_lines(o, &text, 0, b);
+    buf_free(&text);
+}
+
 /* The last line: what was read, and found. */
 static void end_print(struct explainer *x, const struct explain_opts *o, const struct summary *s, struct buf *b)
 {
     struct buf text = {0};
 
+    files_print(o, b);
     buf_printf(&text, "%s, %llu of them RDMA, ", count_str(x->packets, "packet"), (unsigned long long)x->rdma_packets);
     conn_number_put(&text, conn_number(observer_conns(x->observer)), conn_counts(observer_conns(x->observer)).conns);
     buf_printf(&text, "; %s", count_str(s->incidents, "incident"));

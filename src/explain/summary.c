@@ -9,6 +9,14 @@ static ns_t begin_of(const struct incident *i)
     return i->episodes ? i->from : i->start;
 }
 
+/* When the time that it cost was over. */
+static ns_t end_of(const struct incident *i)
+{
+    ns_t begin = begin_of(i), end = i->episodes ? i->stop : ns_sum(i->start, i->lost);
+
+    return end > begin ? end : begin;
+}
+
 /* --- Groups ----------------------------------------------------------------------------------- */
 
 /* Whether an incident is alike: the same cause and place, which two taps show, or else lies before or after the tap. */
@@ -64,7 +72,7 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
     g->least = i->bill < g->least ? i->bill : g->least;
     g->most = i->bill > g->most ? i->bill : g->most;
     g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
-    g->last = begin_of(i) > g->last ? begin_of(i) : g->last;
+    g->last = end_of(i) > g->last ? end_of(i) : g->last;
 }
 
 static int by_number(const void *a, const void *b)
