@@ -41,6 +41,8 @@ enum {
  * frame; pointers point into the frame's data. Numbers are in host order.
  */
 struct pkt {
+    /* What is asked of every packet of RoCE comes first, in few lines of the cache: another thread may have decoded it.
+     */
     const struct frame *frame; /* always set */
     const uint8_t *data;       /* frame->data */
     uint32_t caplen;           /* frame->caplen */
@@ -50,59 +52,61 @@ struct pkt {
     uint8_t encap;             /* always set: enum encap */
     uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
     uint8_t vcrc;              /* always set: the same for the VCRC */
-    const char *why;           /* with PKT_MALFORMED: what is wrong; a constant text, or why_text */
-    uint32_t why_off;          /* with PKT_MALFORMED: offset of the error */
-    char why_text[80];         /* "truncated UDP header, 8 bytes needed" */
-    uint32_t end; /* offset of the packet's end according to the headers decoded so far; it may be above caplen */
-    const char *unverified; /* with icrc == CRC_UNKNOWN: why the ICRC was not verified */
-
     /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
-    uint8_t addr_len;   /* always set: 4, 16 or 0 (no addresses) */
-    uint8_t tos;        /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
-    uint8_t ttl;        /* TTL or hop limit */
-    uint32_t ip_off;    /* offset of this IP header or GRH */
-    const uint8_t *src; /* source address, addr_len bytes */
-    const uint8_t *dst;
-
+    uint8_t addr_len; /* always set: 4, 16 or 0 (no addresses) */
+    uint8_t tos;      /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
+    uint8_t ttl;      /* TTL or hop limit */
+    uint32_t ip_off;  /* offset of this IP header or GRH */
     uint32_t udp_off; /* with H_UDP: offset of the innermost UDP header */
-    uint16_t sport;   /* with H_UDP, or after a TCP header: ports */
-    uint16_t dport;
+    uint32_t bth_off; /* with H_BTH: offset of the BTH */
+    uint16_t vlan;    /* with H_VLAN: tag control information of the innermost tag: PCP (3 bits), DEI (1), VID (12) */
+
+    /* InfiniBand headers: each is valid if its H_* bit is set in `have`. Those that most packets lack follow below. */
+    struct bth bth;
+    const struct opinfo *op; /* with H_BTH: row of the opcode table; op->name is NULL for an undefined opcode */
+    /* With H_BTH. */
+    uint32_t payload_off; /* offset after the last extended header */
+    uint32_t payload_len; /* bytes of payload on the wire, without pad */
+    uint32_t payload_cap; /* captured bytes of the payload */
+    uint32_t icrc_off;    /* offset of the ICRC; it was captured if icrc_off + 4 <= caplen */
+    uint32_t icrc_got;    /* with CRC_GOOD or CRC_BAD: the ICRC in the packet, its 4 bytes read as big-endian */
+
+    struct aeth aeth;
+    struct reth reth;
     /* always set: the network in which the addresses are valid, 0: need not be told apart; pkt_decode() sets 0,
      * networks_apply() (src/taps/networks.h) sets it */
     uint64_t network;
-    uint16_t vlan; /* with H_VLAN: tag control information of the innermost tag: PCP (3 bits), DEI (1), VID (12) */
-
-    /* InfiniBand headers: each is valid if its H_* bit is set in `have`. */
-    struct lrh lrh;
-    struct grh grh;
-    struct bth bth;
-    struct rdeth rdeth;
-    struct deth deth;
-    struct xrceth xrceth;
-    struct feth feth;
-    struct reth reth;
-    struct atomiceth atomiceth;
-    struct aeth aeth;
-    struct atomicacketh atomicacketh;
-    struct immdt immdt;
-    struct ieth ieth;
-
-    /* With H_BTH. */
-    const struct opinfo *op; /* row of the opcode table; op->name is NULL for an undefined opcode */
-    uint32_t ib_off;         /* offset of the LRH, the GRH or (RoCEv2) the BTH */
-    uint32_t bth_off;        /* offset of the BTH */
-    uint32_t payload_off;    /* offset after the last extended header */
-    uint32_t payload_len;    /* bytes of payload on the wire, without pad */
-    uint32_t payload_cap;    /* captured bytes of the payload */
-    uint32_t icrc_off;       /* offset of the ICRC; it was captured if icrc_off + 4 <= caplen */
-    uint32_t icrc_got;       /* with CRC_GOOD or CRC_BAD: the ICRC in the packet, its 4 bytes read as big-endian */
-    uint32_t icrc_want;      /* with CRC_GOOD or CRC_BAD: the ICRC as calculated, in the same byte order */
-    uint16_t vcrc_got;       /* the same for the VCRC, 2 bytes */
-    uint16_t vcrc_want;
+    const uint8_t *src; /* source address, addr_len bytes */
+    const uint8_t *dst;
+    uint16_t sport; /* with H_UDP, or after a TCP header: ports */
+    uint16_t dport;
+    uint32_t ib_off; /* with H_BTH: offset of the LRH, the GRH or (RoCEv2) the BTH */
 
     /* ns since the first frame, the frame before, and the frame displayed before; pkt_decode() sets 0,
      * frame_times_see() sets them */
     ns_t since, delta, delta_displayed;
+
+    const char *why;   /* with PKT_MALFORMED: what is wrong; a constant text, or why_text */
+    uint32_t why_off;  /* with PKT_MALFORMED: offset of the error */
+    char why_text[80]; /* "truncated UDP header, 8 bytes needed" */
+    uint32_t end;      /* offset of the packet's end according to the headers decoded so far; it may be above caplen */
+    const char *unverified; /* with icrc == CRC_UNKNOWN: why the ICRC was not verified */
+    uint32_t icrc_want;     /* with CRC_GOOD or CRC_BAD: the ICRC as calculated, in the same byte order */
+    uint16_t vcrc_got;      /* as icrc_got for the VCRC, 2 bytes */
+    uint16_t vcrc_want;
+
+    /* Further InfiniBand headers. */
+    struct lrh lrh;
+    struct grh grh;
+    struct rdeth rdeth;
+    struct deth deth;
+    struct xrceth xrceth;
+    struct feth feth;
+    struct atomiceth atomiceth;
+    struct atomicacketh atomicacketh;
+    struct immdt immdt;
+    struct ieth ieth;
+
     /* numbers of the conversations of its UDP and TCP headers, outermost first, from 0; STREAM_NONE: not known;
      * pkt_decode() sets n_streams to 0 */
 #define PKT_STREAMS 4

@@ -29,6 +29,7 @@ enum linktype {
 #define FRAME_TS_MAX ((ns_t)1 << 62)
 
 struct frame {
+    /* What every packet needs: a line of the cache, as another thread may have written it. */
     ns_t ts;             /* time of capture, ns since the epoch, from FRAME_TS_MIN to FRAME_TS_MAX */
     const uint8_t *data; /* captured bytes; valid until the next frame is read */
     uint32_t caplen;     /* captured bytes, at most FRAME_MAX */
@@ -39,22 +40,23 @@ struct frame {
     /* pcapng: interface of the file, counted through all sections; ERF: port, numbered in the order in which ports
      * first appear; other formats: 0 */
     uint32_t iface;
-    uint32_t counts_for;    /* the tap that it counts for, if not its own: file and interface (conn_tap_of()) + 1 */
-    bool longer;            /* longer RoCE frames of its interface are known: no mirror cut this one */
+    uint32_t counts_for; /* the tap that it counts for, if not its own: file and interface (conn_tap_of()) + 1 */
+    bool longer;         /* longer RoCE frames of its interface are known: no mirror cut this one */
+    bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
+    bool has_iface;      /* the format records interfaces: pcapng, ERF, live capture */
+    uint8_t fcs_len;     /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
+    uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
+    uint32_t flags;      /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
+    uint32_t iface_id;   /* number of the interface within its section of the file, from 0 */
+
     const char *file_name;  /* path of its file, or name of the interface of a live capture; NULL: none */
     const char *iface_name; /* name of its interface, until the capture is closed; NULL: not recorded */
-    bool has_iface;         /* the format records interfaces: pcapng, ERF, live capture */
-    uint32_t iface_id;      /* number of the interface within its section of the file, from 0 */
-    bool has_ts;            /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
-    uint8_t fcs_len;        /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
-    uint32_t flags;         /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
-    uint64_t drops;         /* epb_dropcount: packets lost before this one, 0 if absent */
     const char *comment;    /* first comment of the packet, UTF-8, not terminated; NULL if none */
-    uint32_t comment_len;   /* bytes at `comment` */
     const uint8_t *options; /* raw pcapng options of a packet with several comments, else NULL */
+    uint32_t comment_len;   /* bytes at `comment` */
     uint32_t options_len;   /* bytes at `options` */
-    bool options_be;        /* the integers in `options` are big-endian */
     uint64_t offset;        /* byte offset of the frame's record in its (uncompressed) file */
+    bool options_be;        /* the integers in `options` are big-endian */
 };
 
 #endif

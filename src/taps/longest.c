@@ -16,5 +16,8 @@ void longest_note(struct longest *l, const struct pkt *p)
 
 void longest_apply(const struct longest *l, struct frame *f)
 {
-    f->longer = f->len < l->len[place_of(f)];
+    bool longer = f->len < l->len[place_of(f)];
+
+    if (UNLIKELY(f->longer != longer))
+        f->longer = longer; /* not written for nothing: another thread may have it in its caches */
 }
