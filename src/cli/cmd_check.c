@@ -8,6 +8,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/when.h"
+#include "src/cores/cores.h"
 #include "src/judge/judge.h"
 
 #include <stdlib.h>
@@ -340,18 +341,35 @@ static struct conn_table *conns(struct trace *t)
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
+    uint32_t flow;
 
     if (!job->begun)
         job->first = p->frame->ts;
     job->begun = true;
     if (t->filter && match)
         bitset_add(&job->matching[p->frame->file], p->frame->number);
+    flow = cores_has_owners(t->engine) ? judge_hand_over(job->judge, p) : FLOW_NONE;
+    if (flow != FLOW_NONE) {
+        cores_own(t->engine, judge_owner(job->judge, flow), flow);
+        return;
+    }
+    cores_settle(t->engine);
     judge_packet(job->judge, p);
 }
 
-static void expect(struct trace *t, const struct frame *f)
+static void own(void *trace, struct buf *log, const struct pkt *p, uint32_t flow)
 {
-    judge_expect(job_of(t)->judge, f);
+    judge_owned(job_of(trace)->judge, p, flow, log);
+}
+
+static void settle(void *trace, const struct pkt *p, const char *log, size_t n)
+{
+    judge_settle(job_of(trace)->judge, p, log, n);
+}
+
+static void expect(void *trace, const struct frame *f)
+{
+    judge_expect(job_of(trace)->judge, f);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
@@ -578,4 +596,4 @@ static void init(struct trace *t)
 }
 
 TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect, .packet = packet,
-          .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
+          .own = own, .settle = settle, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
