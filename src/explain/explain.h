@@ -84,6 +84,7 @@ struct incident {
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */
     uint32_t end;       /* next new PSN at that time; with has_psn */
     uint32_t missing;   /* unreliable services: packets that never came */
+    uint32_t messages;  /* with it, on an unreliable connection: messages that are lost with them, at least */
     uint32_t back;      /* frame of the first retransmission on ACK timeout; 0: none */
     uint32_t arrived;   /* frame of the first response that proves the arrival of the packet; 0: none */
     /* the latest response, if each copy sent on ACK timeout, and the first one, had its own; 0: not so, or not known */

@@ -489,6 +489,8 @@ struct group {
     uint8_t cause, place;
     uint32_t passed, missed; /* as in struct incident: with them, `place` is that of one of the taps */
     int failure;             /* incident_failure() of the worst one */
+    bool missing;            /* packets of unreliable connections are, */
+    uint32_t messages;       /* and with them so many messages at least; 0: one */
     uint32_t n;              /* incidents */
     uint64_t count;          /* how often it happened: an incident may gather several occurrences */
     uint32_t *of;            /* indices of the incidents, worst first */

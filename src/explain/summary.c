@@ -67,6 +67,8 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
 
     g->of[g->n++] = number;
     g->count += occurrences(i);
+    g->messages += i->messages;
+    g->missing |= i->missing != 0;
     g->failure = incident_failure(i) > g->failure ? incident_failure(i) : g->failure;
     g->bill = ns_sum(g->bill, i->bill);
     g->least = i->bill < g->least ? i->bill : g->least;

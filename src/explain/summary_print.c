@@ -93,6 +93,16 @@ static void put_lost(const struct summary *s, const struct explainer *x, const s
     buf_char(b, '.');
 }
 
+/* Nothing waits for what unreliable connections lose. */
+static void put_messages(const struct group *g, const struct explainer *x, struct buf *b)
+{
+    buf_printf(b, "No time was lost, but at least %s of unreliable connections, which repeat nothing: %s",
+               count_str(g->messages ? g->messages : 1, "message"), certainty_of(g, x));
+    put_cause(b, g);
+    put_where(b, g, x);
+    buf_char(b, '.');
+}
+
 /* What was noticed cost nothing. */
 static void put_harmless(const struct summary *s, const struct explainer *x, struct buf *b)
 {
@@ -135,6 +145,8 @@ void summary_verdict(const struct summary *s, const struct explainer *x, const s
     }
     if (s->lost)
         put_lost(s, x, worst, o->since || o->until, b);
+    else if (s->groups[0].missing && !failed->failure)
+        put_messages(&s->groups[0], x, b);
     else if (!failed->failure && !s->setup)
         put_harmless(s, x, b);
     put_setup(s, b);

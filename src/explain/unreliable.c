@@ -30,6 +30,39 @@ static void state_missing(struct incident *st)
     incident_is(st, SAY(GAP, .psn = st->psn, .n = st->missing - 1, .instead = st->frames[0]));
 }
 
+#define OPEN_LOOK 4096 /* packets of a message that are looked at, to find the first one */
+
+/* The first packet of the message that goes on behind the latest one; NULL: the latest one ends a message, or a packet
+ * of it is missing. *again: one is, so that the message is known to be lost. */
+static const struct sent *open_message(const struct event *e, bool *again)
+{
+    uint32_t psn = psn_prev(e->h->next);
+    const struct sent *s = req_dir_sent(e->h, psn);
+
+    *again = false;
+    if (!s || opcode_table[s->opcode].flags & OPF_END)
+        return NULL;
+    for (unsigned n = 0; s && !(opcode_table[s->opcode].flags & OPF_START) && n < OPEN_LOOK; n++)
+        s = req_dir_sent(e->h, psn = psn_prev(psn));
+    *again = !s;
+    return s;
+}
+
+/* What is lost with the packets of a gap: nothing repeats them, and a receiver drops what came of the message. */
+static void state_message(struct incident *st, const struct event *e)
+{
+    bool again, goes_on = !(e->p->op->flags & OPF_START);
+    const struct sent *first = open_message(e, &again);
+
+    st->messages = !again;
+    if (first)
+        incident_add(st, SAY(LOST_WITH_FIRST, .other = first->first));
+    else if (goes_on && !again)
+        incident_add(st, SAY(LOST_WITH_LAST, .other = frame_u32(e->p)));
+    else if (!again)
+        incident_add(st, SAY(LOST_WHOLE, .instead = frame_u32(e->p)));
+}
+
 static void report_gap(struct explainer *x, const struct event *e, const struct flow_notes *t)
 {
     uint32_t end = e->p->bth.psn, n = (end - e->h->next) & PSN_MASK, bad = damaged(t, e->h->next, end);
@@ -43,6 +76,7 @@ static void report_gap(struct explainer *x, const struct event *e, const struct 
     st->missing = n - bad;
     incident_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
     state_missing(st);
+    state_message(st, e);
 }
 
 /* The incident about the gap that includes `psn`; NULL: none. */
@@ -64,7 +98,7 @@ static void report_overtaken(struct explainer *x, const struct event *e, const s
 
     if (st && --st->missing == 0) {
         st->moot = true;
-    } else if (st) {
+    } else if (st) { /* which message the rest belongs to is not looked up again */
         st->psn = missing_from(e, t, st->psn, st->end);
         state_missing(st);
     }
