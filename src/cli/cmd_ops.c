@@ -14,6 +14,7 @@ enum {
     KEY_WHY,
     KEY_COLUMNS,
     KEY_COMMANDS,
+    KEY_GROUPS,
     KEY_ULP,
 };
 
@@ -26,6 +27,8 @@ static const struct opt_def defs[] = {
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas; default: those that fit the terminal"},
     {KEY_COMMANDS, "commands", NULL, "show only the commands of upper protocols, not the work requests"},
+    {KEY_GROUPS, "groups", NULL,
+     "show only sums over the commands: of each protocol, command and size, with percentiles of the latency"},
     {KEY_ULP, "ulp", "END=PROTOCOL", ULP_HELP},
     {'T', "format", "FORMAT", "text (default), json, ndjson or csv"},
     TRACE_OPTIONS_END,
@@ -93,8 +96,9 @@ static int option(struct trace *t, int key, const char *arg)
         return take_columns(job, arg);
     if (key == KEY_ULP)
         return ulp_option(&job->commands.users, arg);
-    if (key == KEY_COMMANDS) {
+    if (key == KEY_COMMANDS || key == KEY_GROUPS) {
         job->commands.only = true;
+        job->commands.groups |= key == KEY_GROUPS;
         return EXIT_OK;
     }
     if (key == KEY_WHY)
@@ -238,7 +242,7 @@ static bool create_commands(struct job *job)
     m->user = job;
     job->t.ulp.users = &m->users;
     if (m->only && job->t.ndjson)
-        job->t.lines.rows = "command";
+        job->t.lines.rows = m->groups ? "group" : "command";
     return command_list_start(m, job->t.observer, terminal_size().columns);
 }
 
@@ -246,7 +250,9 @@ static void put_head(struct job *job)
 {
     if (job->follow || (job->why && job->format != ROWS_JSON) || (job->commands.only && job->format == ROWS_TEXT))
         return; /* it comes before the first row */
-    if (job->commands.only)
+    if (job->commands.groups && job->format == ROWS_CSV)
+        command_sums_head(&job->t.out);
+    else if (job->commands.only)
         command_print_head(&job->t.out, job->format, &job->commands.table);
     else
         wqe_print_head(&job->t.out, job->format, &job->table);

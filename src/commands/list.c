@@ -40,9 +40,11 @@ static void on_over(void *user, const struct ulp_command *c)
     if (m->conn && q.row->conn != m->conn)
         return;
     m->n++;
+    m->no_memory |= !command_sums_add(&m->sums, c);
+    if (m->groups)
+        return;
     m->text.len = 0;
     command_print(&m->text, m->format, &m->table, &q);
-    m->no_memory |= !command_sums_add(&m->sums, c);
     if (m->only && m->format != ROWS_TEXT)
         m->put(m->user, m->text.p, m->text.len);
     else
@@ -63,7 +65,7 @@ bool command_list_start(struct command_list *m, struct observer *o, unsigned wid
 /* Append the rows that were kept. */
 static bool put_kept(struct command_list *m, struct buf *out)
 {
-    if (!m->n_rows && m->only)
+    if (!m->n && m->only)
         buf_puts(out, "No command of an upper protocol was found.\n");
     if (!m->n_rows)
         return true;
@@ -107,8 +109,10 @@ bool command_list_end(struct command_list *m, struct buf *out)
         return true;
     ulp_finish(m->ulp);
     ok = m->format != ROWS_TEXT || put_kept(m, out);
+    if (m->groups && m->format != ROWS_TEXT)
+        command_sums_rows(&m->sums, m->format, m->put, m->user);
     if (m->format == ROWS_TEXT && m->n) {
-        buf_char(out, '\n');
+        buf_puts(out, m->groups ? "" : "\n");
         command_sums_print(out, &m->sums);
         put_rest(m, out);
     }

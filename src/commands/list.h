@@ -11,6 +11,7 @@
 struct command_list {
     enum rows_format format;
     bool only;              /* --commands: no work requests */
+    bool groups;            /* --groups: only the sums; with `only` */
     uint32_t conn;          /* --conn; 0: all */
     struct ulp_users users; /* --ulp */
     struct meter **meter;

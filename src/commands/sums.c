@@ -129,16 +129,83 @@ static void put_cell(struct buf *b, const struct command_sum *m, unsigned column
         buf_dec(b, numbers[column]);
 }
 
-void command_sums_print(struct buf *b, struct command_sums *s)
+/* Sort them; returns how many there are. */
+static unsigned sorted(struct command_sums *s)
 {
-    struct table t;
     unsigned n = 0;
 
     while (n < COMMAND_SUMS && s->sum[n])
         n++;
+    qsort(s->sum, n, sizeof s->sum[0], by_name);
+    return n;
+}
+
+/* --- For programs ----------------------------------------------------------------------------- */
+
+static void give_times(const struct cell_to *t, const struct hist *h, const char *const names[4])
+{
+    static const unsigned permilles[] = {500, 900, 990};
+
+    for (unsigned i = 0; i < ARRAY_LEN(permilles); i++)
+        cell_number(t, names[i], h->n ? (uint64_t)hist_permille(h, permilles[i]) : 0, h->n != 0);
+    cell_number(t, names[3], h->n ? (uint64_t)h->max : 0, h->n != 0);
+}
+
+static void sum_cells(const struct command_sum *m, cell_take *take, void *user)
+{
+    static const char *const latency[] = {"latency_median_ns", "latency_p90_ns", "latency_p99_ns", "latency_max_ns"};
+    static const char *const server[] = {"server_median_ns", "server_p90_ns", "server_p99_ns", "server_max_ns"};
+    static const char *const network[] = {"network_median_ns", "network_p90_ns", "network_p99_ns", "network_max_ns"};
+    const struct cell_to t = {take, user};
+    uint64_t least = m->size ? UINT64_C(1) << (m->size - 1) : 0;
+
+    cell_text(&t, "protocol", m->proto ? ulp_name(m->proto) : "");
+    cell_text(&t, "name", m->name);
+    cell_number(&t, "least_bytes", least, true);
+    cell_number(&t, "most_bytes", m->size ? least + (least - 1) : 0, true);
+    cell_number(&t, "commands", m->n, true);
+    cell_number(&t, "completed", m->completed, true);
+    cell_number(&t, "failed", m->failed, true);
+    cell_number(&t, "asked_bytes", m->requested, true);
+    cell_number(&t, "bytes", m->moved, true);
+    cell_number(&t, "retransmitted_packets", m->again, true);
+    give_times(&t, &m->latency, latency);
+    give_times(&t, &m->server, server);
+    give_times(&t, &m->network, network);
+}
+
+void command_sums_head(struct buf *b)
+{
+    static const struct command_sum none;
+
+    sum_cells(&none, cell_row_name, &(struct cell_row){.b = b});
+    buf_char(b, '\n');
+}
+
+void command_sums_rows(struct command_sums *s, enum rows_format format, command_sums_put *put, void *user)
+{
+    unsigned n = sorted(s);
+    struct buf b = {0};
+
+    for (unsigned i = 0; i < n; i++) {
+        struct cell_row row = {.b = &b};
+        b.len = 0;
+        sum_cells(s->sum[i], format == ROWS_JSON ? cell_row_json : cell_row_csv, &row);
+        buf_char(&b, format == ROWS_JSON ? '}' : '\n');
+        put(user, b.p, b.len);
+    }
+    buf_free(&b);
+}
+
+/* --- Text ------------------------------------------------------------------------------------- */
+
+void command_sums_print(struct buf *b, struct command_sums *s)
+{
+    struct table t;
+    unsigned n = sorted(s);
+
     if (!n)
         return;
-    qsort(s->sum, n, sizeof s->sum[0], by_name);
     table_of(&t, columns, COLUMNS);
     table_head(&t, b);
     for (unsigned i = 0; i < n; i++) {
