@@ -106,6 +106,9 @@ const char *count_str(uint64_t n, const char *noun);
 void buf_printable(struct buf *b, const char *p, size_t n);
 /* `n` bytes of text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void buf_json(struct buf *b, const char *p, size_t n);
+/* Append a text in which nothing is markup of HTML or XML: `<` as `&lt;` and so on, control characters but the end of a
+ * line as `?`. */
+void buf_markup(struct buf *b, const char *text);
 /* A field of a CSV file (RFC 4180), quoted where necessary. */
 void buf_csv(struct buf *b, const char *s);
 

@@ -499,3 +499,16 @@ void buf_csv(struct buf *b, const char *s)
     }
     buf_char(b, '"');
 }
+
+void buf_markup(struct buf *b, const char *text)
+{
+    static const char *const names[] = {['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"};
+
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < ARRAY_LEN(names) && names[c])
+            buf_puts(b, names[c]);
+        else
+            buf_char(b, (c < ' ' && c != '\n') || c == 0x7f ? '?' : *text);
+    }
+}

@@ -368,27 +368,6 @@ void findings_json(const struct findings *r, const struct findings_opts *o, stru
 
 /* --- JUnit ------------------------------------------------------------------------------------ */
 
-static void xml(struct buf *b, const char *s)
-{
-    for (; *s; s++)
-        switch (*s) {
-        case '<':
-            buf_puts(b, "&lt;");
-            break;
-        case '>':
-            buf_puts(b, "&gt;");
-            break;
-        case '&':
-            buf_puts(b, "&amp;");
-            break;
-        case '"':
-            buf_puts(b, "&quot;");
-            break;
-        default:
-            buf_char(b, (unsigned char)*s < ' ' && *s != '\n' ? '?' : *s);
-        }
-}
-
 /* Begin the element with a rule's failure: the headline of its first finding with the worst verdict. */
 static void junit_message(const struct findings *r, unsigned rule, enum worst w, struct buf *b)
 {
@@ -405,7 +384,7 @@ static void junit_message(const struct findings *r, unsigned rule, enum worst w,
         buf_puts(b, "\"><skipped message=\"inconclusive: ");
     else
         buf_printf(b, "\"><failure type=\"%s\" message=\"%s: ", severity_str(severity), severity_str(severity));
-    xml(b, buf_str(&t));
+    buf_markup(b, buf_str(&t));
     buf_puts(b, w == WORST_UNSURE ? "\"/><system-out>" : "\">");
     buf_free(&t);
 }
@@ -416,7 +395,7 @@ static void junit_case(const struct findings *r, const struct findings_opts *o, 
     struct buf t = {0};
 
     buf_printf(b, "  <testcase classname=\"rdmatrace.check\" name=\"%s ", rule_table[rule].id);
-    xml(b, rule_table[rule].meaning);
+    buf_markup(b, rule_table[rule].meaning);
     if (w == WORST_PASS) {
         buf_puts(b, "\"/>\n");
         return;
@@ -425,7 +404,7 @@ static void junit_case(const struct findings *r, const struct findings_opts *o, 
     for (size_t i = 0; i < findings_n(r); i++)
         if (findings_at(r, i)->rule == rule && findings_at(r, i)->severity != SEV_I)
             finding_print(r, o, findings_at(r, i), &t);
-    xml(b, buf_str(&t));
+    buf_markup(b, buf_str(&t));
     buf_puts(b, w == WORST_UNSURE ? "</system-out></testcase>\n" : "</failure></testcase>\n");
     buf_free(&t);
 }

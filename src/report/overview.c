@@ -61,14 +61,20 @@ static size_t accounts(const struct report *r, const struct timeline *t)
     return n;
 }
 
-/* What explain -T json prints, but for the work requests; of the accounts and the incidents only the first ones. */
+/* Of the accounts and the incidents only the first ones. */
+static struct explain_opts explain_some(const struct report *r)
+{
+    return (struct explain_opts){.files = r->o.files,
+                                 .n_files = r->o.n_files,
+                                 .conn = r->o.conn,
+                                 .top = REPORT_INCIDENTS,
+                                 .accounts = REPORT_INCIDENTS};
+}
+
+/* What explain -T json prints, but for the work requests. */
 static void explain_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
-    const struct explain_opts o = {.files = r->o.files,
-                                   .n_files = r->o.n_files,
-                                   .conn = r->o.conn,
-                                   .top = REPORT_INCIDENTS,
-                                   .accounts = REPORT_INCIDENTS};
+    const struct explain_opts o = explain_some(r);
 
     buf_printf(b, ",\n\"account_count\":%zu,\"explain\":", accounts(r, f->timeline));
     explain_json(f->explainer, &o, b);
@@ -90,29 +96,40 @@ static bool is_wanted(void *user, const struct finding *f)
     return (!c->conn || f->conn == c->conn) && (c->notes || f->severity != SEV_I) && c->n++ < REPORT_INCIDENTS;
 }
 
+static struct findings_opts check_some(const struct report *r, const struct report_found *f, struct chosen *chosen)
+{
+    *chosen = (struct chosen){.notes = findings_n(f->findings) <= REPORT_INCIDENTS, .conn = r->o.conn};
+    return (struct findings_opts){.files = r->o.files,
+                                  .n_files = r->o.n_files,
+                                  .ifaces = f->ifaces,
+                                  .assumptions = "profile strict; tap unknown; capture not declared complete",
+                                  .user = chosen,
+                                  .wanted = is_wanted};
+}
+
 static void check_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
-    struct chosen chosen = {.notes = findings_n(f->findings) <= REPORT_INCIDENTS, .conn = r->o.conn};
-    const struct findings_opts o = {.files = r->o.files,
-                                    .n_files = r->o.n_files,
-                                    .ifaces = f->ifaces,
-                                    .assumptions = "profile strict; tap unknown; capture not declared complete",
-                                    .user = &chosen,
-                                    .wanted = is_wanted};
+    struct chosen chosen;
+    const struct findings_opts o = check_some(r, f, &chosen);
 
     buf_printf(b, ",\n\"finding_count\":%zu,\"check\":", findings_n(f->findings));
     findings_json(f->findings, &o, b);
 }
 
+/* The rows in tables: of many those with most bytes, which come first then. */
+static size_t flows_some(const struct report_found *f)
+{
+    if (f->n_rows <= REPORT_INCIDENTS)
+        return f->n_rows;
+    rows_sort(f->rows, f->n_rows, column_find("bytes"));
+    return REPORT_INCIDENTS;
+}
+
 static void flows_member(const struct report_found *f, struct buf *b)
 {
     const struct rows_opts o = {.format = ROWS_JSON};
-    size_t n = f->n_rows;
+    size_t n = flows_some(f);
 
-    if (n > REPORT_INCIDENTS) {
-        rows_sort(f->rows, n, column_find("bytes"));
-        n = REPORT_INCIDENTS;
-    }
     buf_printf(b, ",\n\"flow_count\":%zu,\"flows\":", f->n_rows);
     rows_print(b, &o, f->rows, n, &f->totals);
 }
@@ -378,6 +395,35 @@ static void files_json(const struct report *r, struct buf *b)
     buf_printf(b, "],\n\"start\":\"%lld\",\"duration_ns\":%lld", (long long)r->first, (long long)r->length);
 }
 
+/* --- Without JavaScript ----------------------------------------------------------------------- */
+
+/* A heading, and the text of a command below it, which is taken away. */
+static void plain_part(struct report *r, const char *heading, struct buf *text)
+{
+    buf_printf(&r->plain, "<h2>%s</h2>\n<pre tabindex=\"0\">", heading);
+    buf_markup(&r->plain, buf_str(text));
+    buf_puts(&r->plain, "</pre>\n");
+    r->plain.err |= text->err;
+    text->len = 0;
+}
+
+static void plain_text(struct report *r, const struct report_found *f)
+{
+    const struct explain_opts e = explain_some(r);
+    const struct rows_opts rows = {.format = ROWS_TEXT};
+    struct chosen chosen;
+    const struct findings_opts c = check_some(r, f, &chosen);
+    struct buf text = {0};
+
+    explain_text(f->explainer, &e, &text);
+    plain_part(r, "What went wrong, and what it cost", &text);
+    findings_text(f->findings, &c, &text);
+    plain_part(r, "Rules of the transport", &text);
+    rows_print(&text, &rows, f->rows, flows_some(f), &f->totals);
+    plain_part(r, "Connections", &text);
+    buf_free(&text);
+}
+
 void report_overview(struct report *r, const struct report_found *f)
 {
     struct buf *b = &r->overview;
@@ -400,4 +446,5 @@ void report_overview(struct report *r, const struct report_found *f)
     episodes_member(r, f->timeline, b);
     windows_json(r, b);
     commands_json(r, b);
+    plain_text(r, f);
 }

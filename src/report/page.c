@@ -1,7 +1,9 @@
 /* layer 3b (report): the pages that src/report/page.sh makes when the program is built, as parts of it. */
 #include "src/report/report_impl.h"
 
-#define DATA_MARK "@DATA@" /* where the data belong */
+/* Where the data belong, and what is read without JavaScript. */
+#define DATA_MARK  "@DATA@"
+#define PLAIN_MARK "@PLAIN@"
 
 /* page_text.S */
 extern const char report_page_text[], report_page_end[], report_cards_text[], report_cards_end[],
@@ -11,27 +13,37 @@ static const struct {
     const char *text, *end;
 } pages[] = {[PAGE_REPORT] = {report_page_text, report_page_end}, [PAGE_CARDS] = {report_cards_text, report_cards_end}};
 
-static const char *mark_of(enum page which)
+/* The first place of `mark` from `at` on; the end of the page if there is none. */
+static const char *find(enum page which, const char *at, const char *mark)
 {
-    static const char mark[] = DATA_MARK;
-    const char *text = pages[which].text, *end = pages[which].end;
-    const char *at = memmem(text, (size_t)(end - text), mark, strlen(mark));
+    const char *end = pages[which].end, *found = memmem(at, (size_t)(end - at), mark, strlen(mark));
 
-    return at ? at : end;
+    return found ? found : end;
 }
 
-void page_head(struct buf *b, enum page which)
+/* Append the page from `at` up to `mark`; returns what is behind the mark. */
+static const char *put_up_to(struct buf *b, enum page which, const char *at, const char *mark)
 {
-    buf_mem(b, pages[which].text, (size_t)(mark_of(which) - pages[which].text));
+    const char *to = find(which, at, mark);
+
+    buf_mem(b, at, (size_t)(to - at));
+    return to < pages[which].end ? to + strlen(mark) : to;
 }
 
-void page_tail(struct buf *b, enum page which)
+const char *page_head(struct buf *b, enum page which, const struct buf *plain)
 {
-    const char *at = mark_of(which), *end = pages[which].end;
+    const char *at = pages[which].text;
 
-    if (at < end)
-        at += strlen(DATA_MARK);
-    buf_mem(b, at, (size_t)(end - at));
+    if (find(which, at, PLAIN_MARK) < pages[which].end) {
+        at = put_up_to(b, which, at, PLAIN_MARK);
+        buf_mem(b, plain ? plain->p : "", plain ? plain->len : 0);
+    }
+    return put_up_to(b, which, at, DATA_MARK);
+}
+
+void page_tail(struct buf *b, enum page which, const char *at)
+{
+    buf_mem(b, at, (size_t)(pages[which].end - at));
 }
 
 void report_tutorial(struct buf *b)

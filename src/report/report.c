@@ -37,6 +37,7 @@ void report_free(struct report *r)
         free(r->senders[i].rates.of);
     taps_free(r->taps);
     buf_free(&r->overview);
+    buf_free(&r->plain);
     buf_free(&r->pauses);
     free(r);
 }
@@ -126,9 +127,22 @@ static void put_data(struct buf *b, const struct buf *data)
         }
 }
 
+/* What is read without JavaScript, of both runs if there are two. */
+static void put_plain(struct buf *b, const struct report *r)
+{
+    buf_mem(b, r->plain.p, r->plain.len);
+    b->err |= r->plain.err;
+    if (!r->baseline)
+        return;
+    buf_puts(b, "<section><h2>The run to compare with</h2>\n");
+    put_plain(b, r->baseline);
+    buf_puts(b, "</section>\n");
+}
+
 bool report_page(struct report *r, struct buf *b)
 {
-    struct buf data = {0};
+    struct buf data = {0}, plain = {0};
+    const char *rest;
 
     if (r->taps)
         taps_end(r->taps);
@@ -150,31 +164,35 @@ bool report_page(struct report *r, struct buf *b)
     clocks_json(r, &data);
     ladders_json(r, &data);
     buf_puts(&data, "}\n");
-    r->failed |= data.err || r->overview.err || r->pauses.err;
-    page_head(b, PAGE_REPORT);
+    put_plain(&plain, r);
+    r->failed |= data.err || r->overview.err || r->pauses.err || plain.err;
+    rest = page_head(b, PAGE_REPORT, &plain);
     put_data(b, &data);
-    page_tail(b, PAGE_REPORT);
+    page_tail(b, PAGE_REPORT, rest);
     buf_free(&data);
+    buf_free(&plain);
     return !r->failed && !b->err;
 }
 
 void report_stored(struct buf *b, const struct buf *json)
 {
-    page_head(b, PAGE_REPORT);
+    const char *rest = page_head(b, PAGE_REPORT, NULL);
+
     buf_puts(b, "{\"stored\":");
     put_data(b, json);
     buf_char(b, '}');
-    page_tail(b, PAGE_REPORT);
+    page_tail(b, PAGE_REPORT, rest);
 }
 
 void report_cards(struct buf *b, const struct buf *json, unsigned n)
 {
-    page_head(b, PAGE_CARDS);
+    const char *rest = page_head(b, PAGE_CARDS, NULL);
+
     buf_puts(b, "{\"cards\":[");
     for (unsigned i = 0; i < n; i++) {
         buf_puts(b, i ? "," : "");
         put_data(b, &json[i]);
     }
     buf_puts(b, "]}");
-    page_tail(b, PAGE_CARDS);
+    page_tail(b, PAGE_CARDS, rest);
 }

@@ -111,6 +111,7 @@ struct report {
     struct report_opts o;
     const struct report *baseline; /* of other captures; NULL: none */
     struct buf overview;           /* JSON members of the first reading */
+    struct buf plain;              /* HTML without scripts */
     ns_t first, length;            /* of the capture */
     ns_t interval;
     struct drawn *drawn[REPORT_CONNS];
@@ -186,9 +187,10 @@ void pauses_packet(struct report *r, const struct pkt *p);
 void clocks_json(const struct report *r, struct buf *b);
 
 /* --- page.c --- */
-/* Append the page up to its data, and what follows them. */
 enum page { PAGE_REPORT, PAGE_CARDS };
-void page_head(struct buf *b, enum page which);
-void page_tail(struct buf *b, enum page which);
+/* Append the page up to its data; `plain`: HTML for readers without JavaScript, NULL: nothing. What is behind the data
+ * is returned: page_tail() appends it. */
+const char *page_head(struct buf *b, enum page which, const struct buf *plain);
+void page_tail(struct buf *b, enum page which, const char *at);
 
 #endif
