@@ -142,12 +142,30 @@ static void cut_lines(struct buf *b, size_t from, unsigned width)
 {
     size_t to = from, column = 0;
 
-    for (size_t i = from; width && i < b->len; i++) {
+    for (size_t i = from; i < b->len; i++) {
         column = b->p[i] == '\n' ? 0 : column + 1;
         if (column <= width)
             b->p[to++] = b->p[i];
     }
-    b->len = width ? to : b->len;
+    b->len = to;
+}
+
+/* What is above the table, in lines that are broken between words. */
+static void put_above(struct buf *b, const struct top *t, const struct top_look *look)
+{
+    struct buf head = {0};
+
+    put_head(&head, t, look);
+    buf_str(&head); /* ends with a null character */
+    if (!look->width)
+        buf_mem(b, head.p, head.len);
+    for (char *line = head.p, *end; look->width && line && *line; line = end + 1) {
+        end = strchrnul(line, '\n');
+        *end = '\0';
+        buf_paragraph(b, line, 0, look->width);
+    }
+    b->err |= head.err;
+    buf_free(&head);
 }
 
 static unsigned lines_in(const struct buf *b, size_t from)
@@ -164,8 +182,7 @@ void top_text(struct buf *b, const struct top *t, const struct top_look *look)
     size_t at = b->len, shown = t->n;
     struct table table;
 
-    put_head(b, t, look);
-    cut_lines(b, at, look->width);
+    put_above(b, t, look);
     table_of(&table, text_columns, ARRAY_LEN(text_columns));
     measure(&table, t);
     table_fit(&table, look->width);
@@ -177,4 +194,6 @@ void top_text(struct buf *b, const struct top *t, const struct top_look *look)
     }
     for (size_t i = 0; i < shown; i++)
         put_row(&table, b, t->rates[i]);
+    if (look->width)
+        cut_lines(b, at, look->width);
 }
