@@ -328,8 +328,8 @@ Test(build, frame_lengths_are_those_of_the_published_walk_through)
     pair_free(p);
 }
 
-/* As scapy builds them: TCP over IPv4 with an odd length, UDP over IPv6 with a tag, UDP without payload, TCP over IPv6.
- */
+/* As scapy builds them: TCP over IPv4 with an odd length, UDP over IPv6 with a tag, UDP without payload, TCP over IPv6,
+ * ICMP without payload. */
 Test(build, l4_checksums_are_those_of_another_builder)
 {
     static const struct {
@@ -352,6 +352,9 @@ Test(build, l4_checksums_are_those_of_another_builder)
          "\0\0\0"
          "\0\0\0\0\0\0\0\0\0\x02\x03\xe8\x07\xd0\0\0\0\x01\0\0\0\x02\x50\x10\x20\0\x8a\x15\0\0",
          74, 70},
+        {"\x02\x00\x00\x00\x00\x02\x02\x00\x00\x00\x00\x01\x08\x00\x45\x00\x00\x1c\x00\x01\x00"
+         "\x00\x40\x01\x66\xde\x0a\x00\x00\x01\x0a\x00\x00\x02\x08\x00\xe5\xca\x12\x34\x00\x01",
+         42, 36},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(t); i++) {

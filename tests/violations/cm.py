@@ -172,6 +172,7 @@ CASES = [
 
     # the contents of REJ, SIDR_REP, REP, REQ
     case("REJ reason 0", "CM-05", ">req; !<rej %s of=0 reason={0|28}" % BY_B),
+    case("REJ reason 65535", "CM-05", ">req; !<rej %s of=0 reason={65535|28}" % BY_B),
     case("REJ reason 34", "CM-05", ">req; !<rej %s of=0 reason={34|28}" % BY_B),
     case("REJ reason 13, invalid LID", "CM-05", ">req; !<rej %s of=0 reason={13|12}" % BY_B),
     case("SIDR_REP with status 6", "CM-15", ">sreq service=0x4711; !<srep status={6|0} qpn=77"),
