@@ -246,6 +246,20 @@ static void note_copy(struct direction *d, const struct event *e)
         d->copies[d->n_copies++ % COPIES] = (struct copy){.psn = s->psn, .ts = s->ts};
 }
 
+/* Whether the latest sequence NAK is for request `e`, of which neither the first copy nor the retransmission passed,
+ * and only the ACK timer brought this one about.
+ *
+ *   request  4 5 6 .... 4 5 6 ............... 3 4 5 6        3 was lost, or damaged, twice
+ *   response       NAK 3
+ */
+static bool is_still_asked(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    bool asked = e->h->seq_naks && e->h->seq.psn == e->p->bth.psn && !e->h->seq.resent;
+
+    return asked && e->h->have_una && e->h->una == e->p->bth.psn && timeline_is_silence(f, d, now - d->spans.at);
+}
+
 static void on_request(struct timeline *t, const struct event *e)
 {
     struct direction *d = direction_of(t, e->flow, e->p->frame->ts);
@@ -261,7 +275,7 @@ static void on_request(struct timeline *t, const struct event *e)
         direction_reset(d);
     }
     again = e->why != BACK_NONE && timeline_begins_again(t, d, e, now);
-    late_answer = e->as == SEEN_LATE && d->nak.open && d->nak.psn == e->p->bth.psn;
+    late_answer = e->as == SEEN_LATE && ((d->nak.open && d->nak.psn == e->p->bth.psn) || is_still_asked(t, d, e, now));
     if (UNLIKELY(again))
         timeline_again(d, e, now);
     else if (UNLIKELY(late_answer))
