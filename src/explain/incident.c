@@ -215,3 +215,14 @@ ns_t silence_before(const struct event *e, const struct sent *s)
 {
     return e->p->frame->ts - (e->h->have_una && e->h->una_ts > s->ts ? e->h->una_ts : s->ts);
 }
+
+bool explain_is_shown(const struct incident *i, uint32_t conn)
+{
+    return conn ? i->conn == conn && !i->merged_here : !i->merged && !i->superseded_by;
+}
+
+bool explain_is_loss(const struct incident *i)
+{
+    return i->cause == CAUSE_PACKET_LOSS || i->cause == CAUSE_LOST_LAST_PACKET ||
+           i->cause == CAUSE_LOST_READ_RESPONSE || i->cause == CAUSE_LOST_ACK;
+}

@@ -145,17 +145,6 @@ static void incident_print(struct explainer *x, const struct explain_opts *o, co
     buf_char(b, '\n');
 }
 
-bool explain_is_shown(const struct incident *i, uint32_t conn)
-{
-    return conn ? i->conn == conn && !i->merged_here : !i->merged && !i->superseded_by;
-}
-
-bool explain_is_loss(const struct incident *i)
-{
-    return i->cause == CAUSE_PACKET_LOSS || i->cause == CAUSE_LOST_LAST_PACKET ||
-           i->cause == CAUSE_LOST_READ_RESPONSE || i->cause == CAUSE_LOST_ACK;
-}
-
 /* Whether an incident is reported before the end of the capture. */
 static bool is_reportable(const struct incident *s)
 {
@@ -510,7 +499,11 @@ void explain_cells(struct explainer *x, const struct incident *s, const char *co
     conn_addr_put(&dst, &s->dst);
     explain_counters(s, &counters);
     explain_tools(s, &type);
-    texts = (struct incident_texts){buf_str(&tap), buf_str(&src), buf_str(&dst), buf_str(&counters), buf_str(&type)};
+    texts = (struct incident_texts){.tap = buf_str(&tap),
+                                    .source = buf_str(&src),
+                                    .destination = buf_str(&dst),
+                                    .counters = buf_str(&counters),
+                                    .tools = buf_str(&type)};
     if (s->passed && s->missed) {
         conn_tap_put(&passed, files, s->passed - 1);
         conn_tap_put(&missed, files, s->missed - 1);
