@@ -145,3 +145,29 @@ Test(uet, what_does_not_fit_stays_udp)
             free(copy);
         }
 }
+
+/* What a code of this field is called; "": nothing. */
+static const char *name_of(const char *field, uint64_t code)
+{
+    static struct buf b;
+
+    b.len = 0;
+    for (const struct hdr *const *h = all_headers; *h; h++)
+        for (unsigned i = 0; i < (*h)->nfields; i++)
+            if (strcmp((*h)->fields[i].abbrev, field) == 0 && vdesc_print(&b, (*h)->fields[i].desc, code))
+                return buf_str(&b);
+    return "";
+}
+
+/* Every code that both sources have, and no other. */
+Test(uet, codes_have_names)
+{
+    for (unsigned c = 0; c <= 0xff; c++) {
+        bool nack = (c >= 0x01 && c <= 0x1a && c != 0x0c) || c >= 0xfd, code = c <= 0x24;
+        cr_expect_eq(*name_of("rdma.uet.nack.code", c) != '\0', nack, "NACK 0x%02x: %s", c,
+                     name_of("rdma.uet.nack.code", c));
+        cr_expect_eq(*name_of("rdma.uet.response.code", c) != '\0', code, "return code 0x%02x", c);
+    }
+    cr_expect_str_eq(name_of("rdma.uet.response.code", 0x16), "atomic: inexact");
+    cr_expect_str_eq(name_of("rdma.uet.response.code", 0x0c), "address out of range");
+}
