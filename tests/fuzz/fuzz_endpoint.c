@@ -225,6 +225,7 @@ static void storage(unsigned options, const uint8_t *data, size_t size)
 
     while (storage_kinds[kinds])
         kinds++;
+    peer_discover = options & 8;
     peer_play(&s, storage_kinds[(options & 3) % kinds], options & 4, data, size);
     storage_close(&s);
 }

@@ -47,6 +47,7 @@ struct peer {
 };
 
 static struct peer peer;
+static bool peer_discover; /* an asking end of NVMe reads the discovery log page, and no blocks */
 
 /* The memory that an SGE names: it must be registered. */
 static uint8_t *peer_mem(const struct sge *s)
@@ -411,7 +412,8 @@ static inline void peer_play(struct storage *s, const struct storage_kind *kind,
                                .persistent = true,
                                .room = 1 << 16,
                                .write = true,
-                               .iters = 4,
+                               .iters = peer_discover ? 0 : 4,
+                               .discover = peer_discover,
                                .size = 4096,
                                .depth = 2,
                                .queues = 2,
