@@ -286,6 +286,9 @@ static inline uint16_t op_of(const struct sent *s)
 {
     return s ? (uint16_t)(s->opcode + 1) : 0;
 }
+/* A MAC address in the lower 48 bits; an unsigned number of 1, 2, 4 or 8 bytes (render.c). */
+void explain_mac_put(struct buf *b, uint64_t mac);
+uint64_t explain_value(const void *at, size_t size);
 /* A tap as a fact has it. */
 static inline uint32_t fact_tap(uint32_t tap)
 {

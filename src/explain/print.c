@@ -1,4 +1,5 @@
 /* layer 3 (explain): output as text and as JSON. */
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
 #include "color.h"
@@ -435,6 +436,7 @@ static void more_json(struct explainer *x, const struct explain_opts *o, const s
     buf_printf(b, "],\"more_frames\":%u,", s->times);
     files_json(b, o, s);
     also_json(x, o, s, b);
+    congestion_json(b, s, o->files);
     b->p[b->len - 1] = '}';
 }
 

@@ -6,7 +6,7 @@
 #include "dissect/ib/ib.h"
 #include "dissect/ib/opcode.h"
 #include "dissect/mad/cm.h"
-#include "src/explain/explain.h"
+#include "src/explain/explain_impl.h"
 
 #include <stddef.h>
 #include <time.h>
@@ -205,7 +205,7 @@ static void put_classes(struct buf *b, uint64_t mask)
         }
 }
 
-static void put_mac(struct buf *b, uint64_t mac)
+void explain_mac_put(struct buf *b, uint64_t mac)
 {
     uint8_t bytes[6];
 
@@ -250,7 +250,7 @@ static void put_value(struct buf *b, const struct incident *i, enum form form, u
         buf_0x(b, n, 8);
         break;
     case FORM_MAC:
-        put_mac(b, n);
+        explain_mac_put(b, n);
         break;
     case FORM_TAP:
         tap_put(b, i->tap, (uint32_t)n - 1);
@@ -263,7 +263,7 @@ static void put_value(struct buf *b, const struct incident *i, enum form form, u
     }
 }
 
-static uint64_t load(const void *at, size_t size)
+uint64_t explain_value(const void *at, size_t size)
 {
     uint64_t n = 0;
 
@@ -301,7 +301,7 @@ static bool put_name(struct buf *b, const struct incident *i, const struct fact 
         conn_addr_put(b, (const struct conn_addr *)at);
         return true;
     }
-    n = load(at, name->size);
+    n = explain_value(at, name->size);
     if (asks || denies)
         return asks == (n != 0);
     if (n || name->form != FORM_TAP)

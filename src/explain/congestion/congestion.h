@@ -26,6 +26,9 @@ void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow);
 void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o);
 void explain_unheeded(struct explainer *x, uint32_t number);
 void explain_lost_cnps(struct explainer *x);
+/* Append what an incident says of congestion, if it does: "congestion":{...}, with the values of its sentences
+ * (members.c). `files`: names of the captures. */
+void congestion_json(struct buf *b, const struct incident *s, const char *const *files);
 /* All losses are in one class (classes.c). */
 void explain_classes(struct explainer *x);
 
