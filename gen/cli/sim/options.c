@@ -53,7 +53,7 @@ const struct opt_def sim_options[] = {
     {OPT_LINK_RATE, "rate of the hosts' ports (100G)"},
     {OPT_TIME_LIMIT, "give up at this (virtual) time"},
     {OPT_TOPOLOGY, "many hosts: star:HOSTS, leafspine:LEAVES,SPINES,HOSTS or a file, rdmagen-topology(5)"},
-    {OPT_FABRIC, "a further line of the topology: 'switch pfc=3', 'link leaf1 spine1 down=1ms'"},
+    {OPT_FABRIC, "a further line of the topology: 'switch pfc=3' (class 3 is lossless), 'link leaf1 spine1 down=1ms'"},
     {OPT_WORKLOAD, "with --topology: what the hosts send (`rdmagen workloads` lists them), no operand"},
     {OPT_STATS, "with --topology: queues, pauses, marks, drops, bytes sent as CSV, every TIME (10us)"},
     {OPT_SUMMARY, "with --topology: flows, collectives, and slowdown by size as CSV"},
