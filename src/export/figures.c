@@ -130,7 +130,7 @@ static void put_script(struct buf *b, unsigned i, bool have_rows, unsigned opera
                figure_table[i].name, figure_table[i].title, figure_table[i].name);
     if (!have_rows) {
         buf_puts(b, "set label \"the capture has no such data\" at graph 0.5, 0.5 center\n"
-                    "plot 0 lc bgnd notitle\n");
+                    "set yrange [0:1]\nplot 0 lc bgnd notitle\n");
         return;
     }
     if (i == FIGURE_LATENCY) {

@@ -45,7 +45,7 @@ function incidentBox(i) {
     const l = data.ladders.find((x) => x.incident === i.number);
     const frames = i.frame_list.map((f, k) => [k ? ", " : "", make("button", {type: "button", onclick: () => choose(f, i.cause)}, String(f))]).flat();
     return make("article", {class: "incident " + i.certainty, id: "incident-" + i.number, "data-incident": i.number},
-        make("h3", {}, i.number + ". " + i.cause + (i.place ? " " + i.place : "") + (i.connection ? ", connection " + i.connection : "") + (i.certainty === "certain" ? "" : " (" + i.certainty + ")")),
+        make("h3", {}, i.number + ". " + i.cause + (whereLost(i) ? " " + whereLost(i) : "") + (i.connection ? ", connection " + i.connection : "") + (i.certainty === "certain" ? "" : " (" + i.certainty + ")")),
         make("p", {}, i.text),
         make("p", {class: "facts"}, "Cost: " + duration(i.bill_ns) + (i.retransmitted_packets ? ", " + plain(i.retransmitted_packets) + " packets retransmitted" : "") + (i.setting ? ". Setting: " + i.setting : "") + "."),
         i.next ? make("p", {class: "facts"}, "Look at: " + i.next + ".") : null,
@@ -84,7 +84,7 @@ if (data.baseline)
 section("incidents", "Incidents",
     make("p", {}, !explain.incident_count ? "There is none." : plain(explain.incident_count) + (explain.incident_count === 1 ? " incident" : " incidents")
         + (explain.incident_count > incidents.length ? ", the worst " + incidents.length + " of which are in this report" : "") + ", worst first."),
-    incidents.length > 3 ? tableBox("Incidents", [number("number", (i) => i.number, (v) => make("a", {href: v <= INCIDENTS_OPEN ? "#incident-" + v : null}, String(v))), text("cause", (i) => i.cause), text("where", (i) => i.place || ""),
+    incidents.length > 3 ? tableBox("Incidents", [number("number", (i) => i.number, (v) => make("a", {href: v <= INCIDENTS_OPEN ? "#incident-" + v : null}, String(v))), text("cause", (i) => i.cause), text("where", whereLost),
         number("connection", (i) => i.connection || null), number("lost", (i) => i.bill_ns, time), text("certainty", (i) => i.certainty), text("what", (i) => i.text)], incidents) : null,
     ...incidents.slice(0, INCIDENTS_OPEN).map(incidentBox));
 

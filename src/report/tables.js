@@ -1,6 +1,11 @@
 "use strict";
 /* Elements, numbers and tables of the report. All text of the data becomes text nodes: nothing in it is read as HTML. */
 
+/* Where the packet of an incident was lost: the two taps between which it was, if they are known. */
+function whereLost(i) {
+    return i.passed_tap && i.missed_tap ? "between " + i.passed_tap + " and " + i.missed_tap : i.place || "";
+}
+
 /* What is stored of explain, or of all, as the data of a page: without figures, for which the packets are needed. */
 function complete(stored) {
     const explain = stored.explain || stored;
