@@ -493,8 +493,8 @@ static bool may_send(struct ep_qp *q, ns_t now)
         return false;
     next = ep_cc_has_budget(q) ? ep_next_send(q, now) : NS_NEVER;
     q->paced = next > now;
-    if (q->paced)
-        q->waits = next > q->ps.usual_send && q->ps.usual_send ? EP_WAIT_CUT : EP_WAIT_NONE;
+    if (q->paced && q->ps.usual_send && next > q->ps.usual_send && req_outstanding(r) < window_of(q))
+        q->waits = EP_WAIT_CUT;
     return !q->paced;
 }
 

@@ -48,6 +48,20 @@ void frame_free(struct fabric *f, struct fab_frame *m)
     f->spare[m->size] = m;
 }
 
+void frame_lost(const struct fabric_port *at, struct fab_frame *m, bool on_link, ns_t now)
+{
+    const struct fabric_watch *w = at->f->watch;
+
+    if (UNLIKELY(w) && m->serial)
+        w->lost(w->user, m->serial, at, on_link, now);
+    frame_free(at->f, m);
+}
+
+void fabric_set_watch(struct fabric *f, const struct fabric_watch *w)
+{
+    f->watch = w;
+}
+
 bool frame_grow(struct fab_frame *m, uint32_t more)
 {
     if (frame_sizes[m->size] - m->len < more)
@@ -103,7 +117,7 @@ void port_send(struct fabric_port *p, struct fab_frame *m, ns_t now)
     port_show(p, m, false, now);
     if (port_is_down(p, now) || (p->loss_ppb && prng_below(&f->prng, 1000000000) < p->loss_ppb)) {
         p->n.lost++;
-        frame_free(f, m);
+        frame_lost(p, m, true, now);
         return;
     }
     m->next = NULL;
@@ -193,6 +207,9 @@ ns_t fabric_send(struct fabric *f, unsigned host, const uint8_t *data, uint32_t 
         p->n.lost++;
         return now;
     }
+    m->serial = ++f->serial;
+    if (UNLIKELY(f->watch))
+        f->watch->sent(f->watch->user, m->serial, host, data, len, now);
     port_send(p, m, now);
     return p->free_at;
 }
@@ -241,13 +258,15 @@ static void arrived(struct fabric_port *p, ns_t now)
     }
     if (port_is_down(p, now)) {
         p->n.lost++;
-        frame_free(f, m);
+        frame_lost(p, m, true, now);
         return;
     }
     to->n.received++;
     port_show(to, m, true, now);
     if (UNLIKELY(is_pause(m)))
         pfc_take(to, m, now);
+    if (UNLIKELY(f->watch) && !n->sw && m->serial)
+        f->watch->arrived(f->watch->user, m->serial, n->host, now);
     if (!n->sw)
         f->user.deliver(f->user.user, n->host, m->data, m->len, now);
     if (n->sw && !is_pause(m))

@@ -44,6 +44,22 @@ struct fabric_user {
     void *user;
 };
 
+/* An observer of what becomes of the frames that hosts send; a frame is known by its serial, from 1. Members must not
+ * be NULL. */
+struct fabric_watch {
+    /* A host sends a frame. */
+    void (*sent)(void *user, uint64_t serial, unsigned host, const uint8_t *data, uint32_t len, ns_t now);
+    /* It is lost: on the link behind port `at`, which sent it; else in the queue of that port, or, if no path leads to
+     * its host, behind that port, by which it came. */
+    void (*lost)(void *user, uint64_t serial, const struct fabric_port *at, bool on_link, ns_t now);
+    /* It arrives at its host. */
+    void (*arrived)(void *user, uint64_t serial, unsigned host, ns_t now);
+    /* The port of a host, or that of the switch to which it is linked, does not send a class from `from` until `until`.
+     * The same `from` again: the pause has become longer, or shorter. */
+    void (*paused)(void *user, unsigned host, unsigned class, ns_t from, ns_t until);
+    void *user;
+};
+
 /* Addresses of host number `h`: RoCEv2, 50.60.0.1 and on, or 2001:db8:0:3c::1 if `ipv6`. */
 struct link_addr fabric_addr(unsigned h, bool ipv6);
 /* Build the network; `seed`: of the marks, losses, and paths. NULL with *err set: -ENOMEM; -ENOBUFS:
@@ -57,6 +73,8 @@ unsigned fabric_hosts(const struct fabric *f);
 /* Name of a host in the topology. */
 const char *fabric_host_name(const struct fabric *f, unsigned h);
 
+/* Set the observer (NULL: none); it must outlive the fabric. */
+void fabric_set_watch(struct fabric *f, const struct fabric_watch *w);
 /* bit/s of the link of a host. */
 uint64_t fabric_host_rate(const struct fabric *f, unsigned h);
 
@@ -88,6 +106,8 @@ struct fabric_port *fabric_port_find(const struct fabric *f, const char *name, s
 struct fabric_port *fabric_port_nth(const struct fabric *f, uint32_t i);
 /* Append its name: "h1", "leaf1.spine2". */
 void fabric_port_name(struct buf *b, const struct fabric *f, const struct fabric_port *p);
+/* Append where a frame is lost, see fabric_watch: "link h2", "queue s.h1". */
+void fabric_place_name(struct buf *b, const struct fabric_port *p, bool on_link);
 /* Counters until `now`. */
 struct fabric_counters fabric_port_counters(const struct fabric_port *p, ns_t now);
 /* Bytes in its queues now. */

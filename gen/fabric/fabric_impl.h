@@ -15,14 +15,15 @@
 /* A frame on its way. */
 struct fab_frame {
     struct fab_frame *next;
-    ns_t due;       /* on a link: when it arrives */
-    uint64_t hash;  /* of its flow */
-    uint32_t len;   /* bytes at data */
-    uint16_t to;    /* host */
-    uint16_t in;    /* in a queue: number of the port by which it came into the switch */
-    uint8_t class;  /* 0 to 7 */
-    uint8_t size;   /* which of frame_sizes */
-    uint8_t data[]; /* from the Ethernet header on */
+    ns_t due;        /* on a link: when it arrives */
+    uint64_t hash;   /* of its flow */
+    uint64_t serial; /* of those that hosts send; 0: it is a switch's own */
+    uint32_t len;    /* bytes at data */
+    uint16_t to;     /* host */
+    uint16_t in;     /* in a queue: number of the port by which it came into the switch */
+    uint8_t class;   /* 0 to 7 */
+    uint8_t size;    /* which of frame_sizes */
+    uint8_t data[];  /* from the Ethernet header on */
 };
 
 struct fab_queue {
@@ -108,15 +109,19 @@ struct fabric {
     struct timer storm;   /* when a host pauses its switch without a reason, or ends that */
     struct prng prng;
     struct fab_frame *spare[FRAME_SIZES];
-    struct fab_frame *draft; /* see fabric_draft() */
-    struct fair *fair;       /* all congestion points; NULL: switches tell no fair rates */
-    bool telemetry;          /* switches write telemetry */
+    struct fab_frame *draft;          /* see fabric_draft() */
+    struct fair *fair;                /* all congestion points; NULL: switches tell no fair rates */
+    bool telemetry;                   /* switches write telemetry */
+    uint64_t serial;                  /* of the frame that a host sent last */
+    const struct fabric_watch *watch; /* NULL: nobody */
 };
 
 /* fabric.c */
 /* A frame with a copy of `data`; NULL: no memory. */
 struct fab_frame *frame_new(struct fabric *f, const uint8_t *data, uint32_t len);
 void frame_free(struct fabric *f, struct fab_frame *m);
+/* Free a frame that is lost, see fabric_watch. */
+void frame_lost(const struct fabric_port *at, struct fab_frame *m, bool on_link, ns_t now);
 /* The same for a frame that enters the network: whom it is for, its class and flow are set. */
 struct fab_frame *fabric_frame(struct fabric *f, const uint8_t *data, uint32_t len);
 /* Append `more` bytes, whose contents are the caller's; false: no room. */

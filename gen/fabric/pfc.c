@@ -175,6 +175,18 @@ ns_t pfc_resumes(const struct fabric_port *p, uint8_t mask, ns_t now)
     return first;
 }
 
+/* Tell the observer of a pause between a host and its switch. */
+static void tell_watch(const struct fabric_port *p, unsigned class)
+{
+    const struct fabric_watch *w = p->f->watch;
+    const struct fab_queue *q = &p->q[class];
+    uint16_t host = p->f->node[p->node].host;
+
+    host = host == FAB_NO_HOST ? p->f->node[p->peer->node].host : host;
+    if (UNLIKELY(w) && host != FAB_NO_HOST && q->stopped_until)
+        w->paused(w->user, host, class, q->stopped_from, q->stopped_until);
+}
+
 /* The neighbour says how long a class is to be stopped; 0: it may go on. */
 static void obey(struct fabric_port *p, unsigned class, unsigned quanta, ns_t now)
 {
@@ -193,6 +205,7 @@ static void obey(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
         q->stopped_until = q->stopped_from;
     if (q->stopped_until > p->paused_until)
         p->paused_until = q->stopped_until;
+    tell_watch(p, class);
 }
 
 /* Wake a host when its port may go on. */

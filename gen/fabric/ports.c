@@ -45,6 +45,12 @@ void fabric_port_name(struct buf *b, const struct fabric *f, const struct fabric
     }
 }
 
+void fabric_place_name(struct buf *b, const struct fabric_port *p, bool on_link)
+{
+    buf_puts(b, on_link ? "link " : "queue ");
+    fabric_port_name(b, p->f, p);
+}
+
 struct fabric_counters fabric_port_counters(const struct fabric_port *p, ns_t now)
 {
     struct fabric_counters n = p->n;

@@ -110,7 +110,7 @@ static struct fab_frame *queue_get(struct fabric_port *p, unsigned class, ns_t n
 void queue_flush(struct fabric_port *p, unsigned class, ns_t now)
 {
     while (p->q[class].head) {
-        frame_free(p->f, queue_get(p, class, now));
+        frame_lost(p, queue_get(p, class, now), false, now);
         p->n.dropped++;
     }
 }
@@ -238,7 +238,7 @@ void switch_take(struct fabric_port *in, struct fab_frame *m, ns_t now)
 
     if (!out) {
         in->n.dropped++;
-        frame_free(f, m);
+        frame_lost(in, m, false, now);
         return;
     }
     m->in = in->number;
@@ -248,7 +248,7 @@ void switch_take(struct fabric_port *in, struct fab_frame *m, ns_t now)
         if (room)
             release(n, m, now);
         out->n.dropped++;
-        frame_free(f, m);
+        frame_lost(out, m, false, now);
         return;
     }
     queue_put(out, m);

@@ -109,7 +109,9 @@ static int conn_create(struct sim *s, struct sim_conn *c, const struct sim_conn_
     }
     fill_peers(s, c, cfg);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
+        struct link_addr own = sim_addr(s, c, h, 1);
         id.qpn[h] = qpn_of(s, c, h);
+        memcpy(id.addr[h].b, own.gid, sizeof id.addr[h].b);
         c->ah[h] = cfg->type == QPT_UD ? ep_ah_create(ep_at(s, c, h), cfg->pd[h], &c->peer[h].av) : -1;
         if (cfg->type == QPT_UD && c->ah[h] < 0)
             return c->ah[h];

@@ -196,11 +196,12 @@ static ns_t port_open_at(const struct sim *s, unsigned h)
     return s->port_free[h] > s->net.stopped_until[h] ? s->port_free[h] : s->net.stopped_until[h];
 }
 
-ns_t sim_frame_time(const struct sim *s, uint32_t len)
+ns_t sim_frame_time(const struct sim *s, unsigned host, uint32_t len)
 {
     uint64_t bits = ((uint64_t)len + 24) * 8; /* with preamble, frame check sequence and gap */
+    uint64_t rate = s->fabric ? fabric_host_rate(s->fabric, host) : s->port_rate;
 
-    return (ns_t)((bits * NS_PER_S + s->port_rate - 1) / s->port_rate);
+    return (ns_t)((bits * NS_PER_S + rate - 1) / rate);
 }
 
 /* Whether the port of a host takes a frame now. */
@@ -219,7 +220,7 @@ static void sim_transmit(struct sim *s, unsigned h, unsigned most)
 
     while (most-- && may_transmit(s, h) && (n = ep_tx(s->ep[h], frame, sizeof frame, s->now)) > 0) {
         if (!s->wire)
-            s->port_free[h] = s->now + sim_frame_time(s, (uint32_t)n);
+            s->port_free[h] = s->now + sim_frame_time(s, h, (uint32_t)n);
         s->last_frame = s->now;
         s->frames++;
         s->sent[h]++;

@@ -208,8 +208,8 @@ static inline bool sim_stuck(const struct sim *s)
 void sim_touch(struct sim *s, unsigned host);
 /* With a wire: a frame of the other host arrived at time `when`. */
 void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when);
-/* How long a host's port takes for a frame of `len` bytes, ns. */
-ns_t sim_frame_time(const struct sim *s, uint32_t len);
+/* How long the port of `host` takes for a frame of `len` bytes, ns. */
+ns_t sim_frame_time(const struct sim *s, unsigned host, uint32_t len);
 /* Do what is due, then advance to the next time at which something is due, at most `until`. False: nothing is due
  * before `until`; the time is unchanged. With a wire: `until` has come, or the wire failed. */
 bool sim_step(struct sim *s, ns_t until);

@@ -46,6 +46,7 @@ int sim_fabric_open(struct sim *s, const struct sim_config *c)
     int err;
 
     s->touched = SIM_NO_HOST;
+    event_conns(s->events)->by_addr = true; /* hosts have queue pairs of the same numbers */
     s->host = calloc(s->n_hosts, sizeof *s->host);
     s->timers.heap = calloc(s->n_hosts + 1, sizeof *s->timers.heap);
     if (!s->host || !s->timers.heap)

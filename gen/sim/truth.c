@@ -25,24 +25,44 @@ bool truth_grow(struct truth *t, void *array, size_t *cap, size_t n, size_t size
     return true;
 }
 
-/* The direction of connection `conn` with requester `host`; NULL: no memory. */
-static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned host)
+/* The direction of connection `conn` with requester `end`; NULL: no memory. */
+static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned end)
 {
-    size_t i = (size_t)(conn - 1) * NET_HOSTS + host;
+    size_t i = (size_t)(conn - 1) * NET_HOSTS + end;
 
     while (t->n_flows <= i) {
         if (!truth_grow(t, &t->flows, &t->cap_flows, t->n_flows, sizeof *t->flows))
             return NULL;
-        t->flows[t->n_flows++] = (struct truth_flow){.first = NS_NEVER, .last = NS_NEVER};
+        t->flows[t->n_flows++] = (struct truth_flow){.first = NS_NEVER, .last = NS_NEVER, .received = NS_NEVER};
     }
     return &t->flows[i];
 }
 
-/* Note an event at requester `host` of a connection, with the state of its queue pair. */
-static struct truth_event *note(struct truth *t, unsigned conn, unsigned host, enum truth_what what, ns_t now)
+bool truth_same_hosts(const struct truth *t, size_t i, unsigned conn, unsigned end)
 {
-    struct truth_flow *f = flow_of(t, conn, host);
-    const struct qp *qp = ep_qp(t->s->ep[host], t->s->conn[conn - 1]->qp[host]);
+    unsigned other = (unsigned)(i / NET_HOSTS) + 1, other_end = i % NET_HOSTS;
+
+    return truth_host_of(t, other, other_end) == truth_host_of(t, conn, end) &&
+           truth_host_of(t, other, other_end ^ 1) == truth_host_of(t, conn, end ^ 1);
+}
+
+ns_t truth_received(const struct truth *t, unsigned conn, unsigned end)
+{
+    ns_t latest = NS_NEVER;
+
+    for (size_t i = 0; i < t->n_flows; i++) {
+        ns_t at = t->flows[i].received;
+        if (at != NS_NEVER && (latest == NS_NEVER || at > latest) && truth_same_hosts(t, i, conn, end))
+            latest = at;
+    }
+    return latest;
+}
+
+/* Note an event at requester `end` of a connection, with the state of its queue pair. */
+static struct truth_event *note(struct truth *t, unsigned conn, unsigned end, enum truth_what what, ns_t now)
+{
+    struct truth_flow *f = flow_of(t, conn, end);
+    const struct qp *qp = truth_qp(t, conn, end);
     struct truth_event *e;
 
     if (!f || !truth_grow(t, &f->ev, &f->cap, f->n, sizeof *f->ev))
@@ -65,10 +85,10 @@ static struct truth_event *note(struct truth *t, unsigned conn, unsigned host, e
 
 /* --- The network ------------------------------------------------------------------------------ */
 
-/* A frame of a connection was sent or received by a host. */
-static void at_host(struct truth *t, unsigned conn, unsigned host, ns_t now)
+/* A frame of a connection was sent or received at an end. */
+static void at_end(struct truth *t, unsigned conn, unsigned end, ns_t now)
 {
-    struct truth_flow *f = flow_of(t, conn, host);
+    struct truth_flow *f = flow_of(t, conn, end);
 
     if (!f)
         return;
@@ -77,45 +97,55 @@ static void at_host(struct truth *t, unsigned conn, unsigned host, ns_t now)
     f->last = now;
 }
 
+/* The connection of a frame, and the end that sent it. */
+static void view(const struct truth *t, const struct truth_seen *seen, const struct pkt *p, struct conns_view *v)
+{
+    struct conns *c = event_conns(t->s->events);
+
+    conns_view(c, t->s->fabric ? 0 : seen->host, p, v);
+    if (t->s->fabric && !v->conn)
+        conns_view(c, 1, p, v); /* addresses tell the ends */
+}
+
 /* Note connection, PSNs, opcode and class of the frame. */
-static void describe(struct truth *t, const struct net_frame *nf, const struct pkt *p, struct truth_frame *f)
+static void describe(struct truth *t, const struct truth_seen *seen, const struct pkt *p, struct truth_frame *f)
 {
     struct conns_view v;
-    const struct qp *qp;
 
-    conns_view(event_conns(t->s->events), nf->dir, p, &v);
+    view(t, seen, p, &v);
     f->conn = v.conn;
     f->class = v.class;
     if (!v.conn)
         return;
-    if (nf->path == 1)
-        conn_addr_of(p, &t->addr[nf->dir], &t->addr[nf->dir ^ 1]);
+    f->from = t->s->fabric ? v.from : f->from;
+    f->priority = frame_class(seen->data, seen->len);
+    if (seen->learn)
+        conn_addr_of(p, &t->hosts[seen->host].addr, &t->hosts[truth_host_of(t, v.conn, f->from ^ 1)].addr);
     f->request = v.request && v.class != PC_CM;
     f->opcode = p->bth.opcode;
     f->psn = p->bth.psn;
     f->span = 1;
     if (v.class == PC_CM)
         f->cm = load_be16(p->data + p->payload_off + 16);
-    if (v.class == PC_READ && p->have & H_RETH) {
-        qp = ep_qp(t->s->ep[nf->dir], t->s->conn[v.conn - 1]->qp[nf->dir]);
-        f->span = psn_span(p->reth.dmalen, qp->req.p.pmtu);
-    }
+    if (v.class == PC_READ && p->have & H_RETH)
+        f->span = psn_span(p->reth.dmalen, truth_qp(t, v.conn, f->from)->req.p.pmtu);
     f->has_ip_id = p->addr_len == 4 && p->have & H_UDP;
     if (f->has_ip_id)
         f->ip_id = load_be16(p->data + p->ip_off + 4);
 }
 
-static void decode(const struct truth *t, const struct net_frame *nf, bool verify, struct pkt *p)
+static void decode(const struct truth *t, const struct truth_seen *seen, bool verify, struct pkt *p)
 {
-    struct frame raw = {.data = nf->data, .caplen = nf->len, .len = nf->len, .linktype = t->s->net.linktype};
+    uint16_t linktype = t->s->fabric ? LINK_ETHERNET : t->s->net.linktype;
+    struct frame raw = {.data = seen->data, .caplen = seen->len, .len = seen->len, .linktype = linktype};
     struct decode_opts opts = {.verify = verify};
 
     pkt_decode(p, &raw, &opts);
 }
 
-static void count_request(struct truth *t, unsigned conn, unsigned host)
+static void count_request(struct truth *t, unsigned conn, unsigned end)
 {
-    struct truth_flow *f = flow_of(t, conn, host);
+    struct truth_flow *f = flow_of(t, conn, end);
 
     if (!f)
         return;
@@ -123,7 +153,7 @@ static void count_request(struct truth *t, unsigned conn, unsigned host)
     f->waits = EP_WAIT_NONE;
 }
 
-static void sent(struct truth *t, const struct net_frame *nf, ns_t now)
+void truth_sent(struct truth *t, const struct truth_seen *seen, ns_t now)
 {
     struct truth_event *e = NULL;
     struct truth_frame *f;
@@ -132,26 +162,37 @@ static void sent(struct truth *t, const struct net_frame *nf, ns_t now)
     if (!truth_grow(t, &t->frames, &t->cap_frames, t->n_frames, sizeof *t->frames))
         return;
     f = &t->frames[t->n_frames++];
-    *f = (struct truth_frame){.sent = now, .arrived = NS_NEVER, .len = nf->len, .from = nf->dir};
-    decode(t, nf, false, &p);
-    describe(t, nf, &p, f);
+    *f = (struct truth_frame){
+        .sent = now, .arrived = NS_NEVER, .len = seen->len, .from = (uint8_t)seen->host, .host = seen->host};
+    decode(t, seen, false, &p);
+    describe(t, seen, &p, f);
     if (!f->conn)
         return;
-    at_host(t, f->conn, nf->dir, now);
+    at_end(t, f->conn, f->from, now);
     if (f->class == PC_CM) {
-        e = note(t, f->conn, nf->dir, AT_CM, now);
+        e = note(t, f->conn, f->from, AT_CM, now);
     } else if (f->request) {
-        f->repeat = ep_tx_last(t->s->ep[nf->dir]).repeat;
-        e = note(t, f->conn, nf->dir, AT_SENT, now);
-        count_request(t, f->conn, nf->dir);
+        f->repeat = ep_tx_last(t->s->ep[f->host]).repeat;
+        e = note(t, f->conn, f->from, AT_SENT, now);
+        count_request(t, f->conn, f->from);
     }
     if (e)
-        e->frame = nf->serial;
+        e->frame = seen->serial;
 }
 
-static void arrived(struct truth *t, const struct net_frame *nf, struct truth_frame *f, ns_t now)
+/* An undamaged frame arrives at end `to` of its connection. */
+static void received(struct truth *t, struct truth_frame *f, unsigned to, ns_t now)
 {
-    unsigned to = nf->dir ^ 1;
+    struct truth_flow *flow = flow_of(t, f->conn, to);
+
+    f->arrived = f->arrived == NS_NEVER ? now : f->arrived;
+    if (flow)
+        flow->received = now;
+}
+
+void truth_arrived(struct truth *t, const struct truth_seen *seen, struct truth_frame *f, ns_t now)
+{
+    unsigned to = f->from ^ 1u;
     struct truth_event *e = NULL;
     bool good = true;
     struct pkt p;
@@ -159,30 +200,30 @@ static void arrived(struct truth *t, const struct net_frame *nf, struct truth_fr
     if (!f->conn)
         return;
     if (f->outcomes & 1u << NET_DAMAGED) {
-        decode(t, nf, true, &p);
+        decode(t, seen, true, &p);
         good = p.have & H_BTH && !(p.flags & (PKT_MALFORMED | PKT_CUT)) && p.icrc == CRC_GOOD;
     }
-    at_host(t, f->conn, to, now);
-    if (good) {
-        f->arrived = f->arrived == NS_NEVER ? now : f->arrived;
-        t->last_received[to] = now;
-    }
+    at_end(t, f->conn, to, now);
+    if (good)
+        received(t, f, to, now);
     if (f->class == PC_CM)
         e = note(t, f->conn, to, AT_CM, now);
     else if (!f->request && f->class != PC_CNP)
         e = note(t, f->conn, to, AT_ARRIVED, now);
     if (e)
-        e->frame = nf->serial;
+        e->frame = seen->serial;
 }
 
 static void note_outcome(void *user, const struct net_frame *nf, enum net_outcome what, const struct net_node *node,
                          ns_t now)
 {
+    struct truth_seen seen = {
+        .data = nf->data, .len = nf->len, .serial = nf->serial, .host = nf->dir, .learn = nf->path == 1};
     struct truth *t = user;
     struct truth_frame *f;
 
     if (what == NET_SENT)
-        sent(t, nf, now);
+        truth_sent(t, &seen, now);
     if (t->failed || nf->serial > t->n_frames)
         return;
     f = truth_frame(t, nf->serial);
@@ -192,7 +233,7 @@ static void note_outcome(void *user, const struct net_frame *nf, enum net_outcom
         f->before = net_before_middle(&t->s->net, nf->dir, node);
     }
     if (what == NET_ARRIVED)
-        arrived(t, nf, f, now);
+        truth_arrived(t, &seen, f, now);
 }
 
 static void paused(void *user, unsigned dir, ns_t now, ns_t until)
@@ -200,23 +241,34 @@ static void paused(void *user, unsigned dir, ns_t now, ns_t until)
     struct truth *t = user;
 
     if (truth_grow(t, &t->pauses, &t->cap_pauses, t->n_pauses, sizeof *t->pauses))
-        t->pauses[t->n_pauses++] = (struct truth_pause){.from = now, .to = until, .dir = (uint8_t)dir};
+        t->pauses[t->n_pauses++] =
+            (struct truth_pause){.from = now, .to = until, .host = (uint16_t)dir, .classes = UINT8_MAX};
 }
 
 /* --- The endpoints ---------------------------------------------------------------------------- */
 
-/* True if `c`, the user of a queue pair, is its connection: queue pairs of the connection manager have none. */
-static bool is_connection(const struct sim_conn *c, unsigned host, int qp)
+/* A queue pair of a connection. */
+struct place {
+    const struct sim_conn *c;
+    unsigned end;
+};
+
+/* Where queue pair `qp` of host `h` is; false: it belongs to no connection, as those of the connection manager. */
+static bool place_of(const struct truth_host *h, int qp, struct place *p)
 {
-    return c && c->number && c->qp[host] == qp;
+    p->c = ep_qp_user(h->t->s->ep[h->host], qp);
+    if (!p->c || !p->c->number)
+        return false;
+    p->end = p->c->host[0] == h->host && p->c->qp[0] == qp ? 0 : 1;
+    return p->c->host[p->end] == h->host && p->c->qp[p->end] == qp;
 }
 
 /* Note an event of a queue pair; NULL: it belongs to no connection. */
 static struct truth_event *note_qp(const struct truth_host *h, int qp, enum truth_what what, ns_t now)
 {
-    const struct sim_conn *c = ep_qp_user(h->t->s->ep[h->host], qp);
+    struct place p;
 
-    return is_connection(c, h->host, qp) ? note(h->t, c->number, h->host, what, now) : NULL;
+    return place_of(h, qp, &p) ? note(h->t, p.c->number, p.end, what, now) : NULL;
 }
 
 static void posted(void *user, int qp, ns_t now)
@@ -237,10 +289,14 @@ static void requester(void *user, int qp, const struct effects *e, ns_t now)
 static void waits(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now)
 {
     const struct truth_host *h = user;
-    const struct sim_conn *c = ep_qp_user(h->t->s->ep[h->host], qp);
-    struct truth_flow *f = is_connection(c, h->host, qp) ? flow_of(h->t, c->number, h->host) : NULL;
-    struct truth_event *ev = f && f->waits != why ? note(h->t, c->number, h->host, AT_WAITS, now) : NULL;
+    struct truth_flow *f;
+    struct truth_event *ev;
+    struct place p;
 
+    if (!place_of(h, qp, &p))
+        return;
+    f = flow_of(h->t, p.c->number, p.end);
+    ev = f && f->waits != why ? note(h->t, p.c->number, p.end, AT_WAITS, now) : NULL;
     if (!ev)
         return;
     ev->why = (uint8_t)why;
@@ -251,8 +307,8 @@ static void waits(void *user, int qp, enum ep_wait why, ns_t usual, ns_t now)
 static void slow(void *user, int qp, ns_t now, ns_t until)
 {
     const struct truth_host *h = user;
-    const struct sim_conn *c = ep_qp_user(h->t->s->ep[h->host], qp);
-    struct truth_event *ev = is_connection(c, h->host, qp) ? note(h->t, c->number, h->host ^ 1, AT_SLOW, now) : NULL;
+    struct place p;
+    struct truth_event *ev = place_of(h, qp, &p) ? note(h->t, p.c->number, p.end ^ 1, AT_SLOW, now) : NULL;
 
     if (ev)
         ev->other = until;
@@ -270,26 +326,31 @@ static void migrated(void *user, int qp, enum ep_migration why, ns_t now)
 {
     const struct truth_host *h = user;
     struct truth *t = h->t;
-    const struct sim_conn *c = ep_qp_user(t->s->ep[h->host], qp);
+    struct place p;
 
-    if (is_connection(c, h->host, qp) &&
+    if (place_of(h, qp, &p) &&
         truth_grow(t, &t->migrations, &t->cap_migrations, t->n_migrations, sizeof *t->migrations))
         t->migrations[t->n_migrations++] =
-            (struct truth_migration){.at = now, .conn = c->number, .host = (uint8_t)h->host, .why = (uint8_t)why};
+            (struct truth_migration){.at = now, .conn = p.c->number, .host = (uint8_t)p.end, .why = (uint8_t)why};
 }
 
 struct truth *truth_new(struct sim *s)
 {
     struct truth *t = calloc(1, sizeof *t);
 
-    if (!t)
+    if (t)
+        t->hosts = calloc(s->n_hosts, sizeof *t->hosts);
+    if (!t || !t->hosts) {
+        free(t);
         return NULL;
+    }
     t->s = s;
     t->net = (struct net_watch){.outcome = note_outcome, .paused = paused, .user = t};
     s->net.watch = &t->net;
-    for (unsigned h = 0; h < NET_HOSTS; h++) {
+    if (s->fabric)
+        truth_fabric_watch(t);
+    for (unsigned h = 0; h < s->n_hosts; h++) {
         struct truth_host *host = &t->hosts[h];
-        t->last_received[h] = NS_NEVER;
         *host = (struct truth_host){.t = t, .host = h};
         host->watch = (struct ep_watch){.posted = posted,
                                         .requester = requester,
@@ -308,11 +369,14 @@ void truth_free(struct truth *t)
     if (!t)
         return;
     t->s->net.watch = NULL;
-    for (unsigned h = 0; h < NET_HOSTS; h++)
+    if (t->s->fabric)
+        fabric_set_watch(t->s->fabric, NULL);
+    for (unsigned h = 0; h < t->s->n_hosts; h++)
         ep_set_watch(t->s->ep[h], NULL);
     for (size_t i = 0; i < t->n_flows; i++)
         free(t->flows[i].ev);
     free(t->flows);
+    free(t->hosts);
     free(t->frames);
     free(t->incidents);
     free(t->timers);

@@ -1,5 +1,5 @@
-/* layer 3 (sim): the truth of a simulation: the outcome of each frame, and where the time of each connection went, by
- * the definitions of src/account/account.h. */
+/* layer 3 (sim): the truth of a simulation, of two hosts or of a fabric: the outcome of each frame, and where the time
+ * of each connection went, by the definitions of src/account/account.h. */
 #ifndef RDMATRACE_GEN_SIM_TRUTH_H
 #define RDMATRACE_GEN_SIM_TRUTH_H
 

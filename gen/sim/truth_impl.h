@@ -7,20 +7,24 @@
 #include "src/account/account.h"
 #include "src/conn/addr.h"
 
-/* A frame that a host sent. */
+/* A frame that a host sent. Ends of connections are 0 and 1, those of struct sim_conn. */
 struct truth_frame {
-    ns_t sent, arrived; /* virtual time; arrived: undamaged at the other host; NS_NEVER: never */
-    uint32_t conn;      /* number; 0: none */
-    uint32_t psn, span; /* span: PSNs of a request */
-    uint32_t len;       /* bytes, without preamble and frame check sequence */
-    uint16_t class;     /* one of PC_* */
-    uint16_t cm;        /* attribute of a CM message */
-    uint16_t ip_id;     /* with has_ip_id */
-    uint8_t opcode;     /* BTH */
-    uint8_t from;       /* host that sent it */
-    uint8_t outcomes;   /* bits: 1 << enum net_outcome */
-    uint8_t node;       /* enum net_kind of the node that caused it */
-    bool before;        /* that node is between the sender and the middle */
+    ns_t sent, arrived;           /* virtual time; arrived: undamaged at the other host; NS_NEVER: never */
+    uint32_t conn;                /* number; 0: none */
+    uint32_t psn, span;           /* span: PSNs of a request */
+    uint32_t len;                 /* bytes, without preamble and frame check sequence */
+    uint16_t class;               /* one of PC_* */
+    uint16_t cm;                  /* attribute of a CM message */
+    uint16_t ip_id;               /* with has_ip_id */
+    uint8_t opcode;               /* BTH */
+    uint8_t from;                 /* end that sent it; without a connection the host */
+    uint16_t host;                /* host that sent it */
+    uint8_t priority;             /* class of its queues, 0 to 7 */
+    uint8_t outcomes;             /* bits: 1 << enum net_outcome */
+    uint8_t node;                 /* enum net_kind of the node that caused it */
+    bool before;                  /* that node is between the sender and the middle */
+    bool on_link;                 /* fabric: it was lost on the link behind port `at`, else in its queue */
+    const struct fabric_port *at; /* fabric: where it was lost; NULL: it was not */
     bool request, repeat, has_ip_id;
 };
 
@@ -50,14 +54,16 @@ struct truth_event {
     bool full, spent;       /* a READ or atomic, a SEND would have to wait: for the depth, for credits */
 };
 
-/* One direction of a connection: `host` is its requester. */
+/* One direction of a connection: its requester is at one end. */
 struct truth_flow {
     struct truth_event *ev;
     size_t n, cap;
     uint32_t posted;   /* work requests */
     uint8_t waits;     /* enum ep_wait noted last */
     uint64_t requests; /* packets sent */
-    ns_t first, last;  /* frames of the connection at the host; NS_NEVER: none */
+    ns_t first, last;  /* frames of the connection at the end; NS_NEVER: none */
+    ns_t received;     /* last undamaged frame of the connection that arrived there; NS_NEVER: none */
+    uint64_t newest;   /* fabric: of the frames that arrived there, but CNPs, the serial of that sent last */
 };
 
 /* A span of time in one state. */
@@ -73,9 +79,10 @@ struct truth_spans {
 
 struct truth_incident {
     uint8_t cause;   /* enum cause */
-    uint8_t host;    /* requester that lost the time */
+    uint8_t host;    /* end of the requester that lost the time */
     bool ended;      /* it gets no further time */
     uint32_t conn;   /* number */
+    uint16_t paused; /* CAUSE_PAUSE, fabric: host whose port, or whose switch's port, was paused */
     uint32_t psn;    /* oldest unacknowledged PSN */
     uint64_t frame;  /* serial of the frame that was lost; 0: none */
     ns_t start, end; /* of the time on its bill; NS_NEVER: none yet */
@@ -88,10 +95,11 @@ struct truth_timer {
     uint8_t host, try; /* try: how many of this kind expired without progress, from 1 */
     bool rnr;          /* RNR timer, else ACK timeout */
 };
-/* A pause of a host's port. */
+/* A pause of a host's port, or of its switch's port to it. */
 struct truth_pause {
     ns_t from, to;
-    uint8_t dir; /* host */
+    uint16_t host;
+    uint8_t classes; /* a mask */
 };
 /* A queue pair changed to its alternate path. */
 struct truth_migration {
@@ -109,18 +117,19 @@ struct truth_host {
     struct truth *t;
     unsigned host;
     struct ep_watch watch;
+    struct conn_addr addr; /* as frames have it */
+    ns_t last;             /* of its last frame of any connection, when all is over */
 };
 
 struct truth {
     struct sim *s;
     struct net_watch net;
-    struct truth_host hosts[NET_HOSTS];
+    struct fabric_watch fabric;
+    struct truth_host *hosts;
     struct truth_frame *frames; /* by serial - 1 */
     size_t n_frames, cap_frames;
-    struct truth_flow *flows; /* by (connection - 1) * NET_HOSTS + host of the requester */
+    struct truth_flow *flows; /* by (connection - 1) * NET_HOSTS + end of the requester */
     size_t n_flows, cap_flows;
-    struct conn_addr addr[NET_HOSTS];
-    ns_t last_received[NET_HOSTS];    /* last undamaged frame of any connection that arrived there; NS_NEVER: none */
     struct truth_incident *incidents; /* by number - 1 */
     size_t n_incidents, cap_incidents;
     struct truth_timer *timers;
@@ -139,6 +148,36 @@ static inline struct truth_frame *truth_frame(const struct truth *t, uint64_t se
 {
     return &t->frames[serial - 1];
 }
+
+/* The host at an end of a connection. */
+static inline unsigned truth_host_of(const struct truth *t, unsigned conn, unsigned end)
+{
+    return t->s->conn[conn - 1]->host[end];
+}
+/* The queue pair there. */
+static inline const struct qp *truth_qp(const struct truth *t, unsigned conn, unsigned end)
+{
+    return ep_qp(t->s->ep[truth_host_of(t, conn, end)], t->s->conn[conn - 1]->qp[end]);
+}
+/* Whether direction `i` (of t->flows) runs between the same hosts as that of connection `conn` with requester `end`. */
+bool truth_same_hosts(const struct truth *t, size_t i, unsigned conn, unsigned end);
+/* When the last undamaged frame of any connection arrived at the host of `end` from that of the other end; NS_NEVER:
+ * none did. */
+ns_t truth_received(const struct truth *t, unsigned conn, unsigned end);
+
+/* A frame at a host. */
+struct truth_seen {
+    const uint8_t *data;
+    uint32_t len;
+    uint64_t serial;
+    uint16_t host; /* that sent it */
+    bool learn;    /* its addresses are the first ones of the hosts */
+};
+/* A host sends it; it arrives at the other one. */
+void truth_sent(struct truth *t, const struct truth_seen *seen, ns_t now);
+void truth_arrived(struct truth *t, const struct truth_seen *seen, struct truth_frame *f, ns_t now);
+/* truth_fabric.c: observe a fabric. */
+void truth_fabric_watch(struct truth *t);
 
 /* Work requests and their results. */
 struct truth_requests {
@@ -174,13 +213,13 @@ struct truth_walk {
     const struct truth_flow *f;
     struct truth_spans *out;
     struct truth_requests *done;
-    unsigned conn, host;
-    ns_t rtt;    /* shortest round trip of the connection */
-    ns_t at;     /* time of the event before */
-    ns_t latest; /* time of the packet of the direction before; NS_NEVER: none */
-    ns_t posted; /* time of the latest work request */
-    bool busy;   /* after the event before */
-    bool dead;   /* the queue pair has failed */
+    unsigned conn, host; /* host: the end of the requester */
+    ns_t rtt;            /* shortest round trip of the connection */
+    ns_t at;             /* time of the event before */
+    ns_t latest;         /* time of the packet of the direction before; NS_NEVER: none */
+    ns_t posted;         /* time of the latest work request */
+    bool busy;           /* after the event before */
+    bool dead;           /* the queue pair has failed */
     ns_t busy_since;
     uint64_t response; /* serial of the latest response */
     uint64_t sent;     /* serial of the latest request; 0: none */
@@ -193,7 +232,7 @@ struct truth_walk {
     uint32_t incident;   /* number of the open one; 0: none */
     uint32_t previous;   /* number of the latest one but RNR; 0: none */
     unsigned tries[2];   /* timers expired without progress: ACK timeout, RNR */
-    ns_t unanswered;     /* when the first ACK timeout without progress expired; NS_NEVER: none has */
+    ns_t unanswered;     /* when the latest ACK timeout without progress expired; NS_NEVER: none has */
     ns_t cm_from, cm_to; /* connection management, before or after the requests; NS_NEVER: none */
     bool cm_closing;
     ns_t *start; /* of work requests, a ring: first packet */

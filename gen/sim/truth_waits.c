@@ -9,7 +9,7 @@ static bool had_turn(const struct truth *t, uint64_t from, uint64_t serial)
 
     for (uint64_t i = from; i < serial; i++) {
         const struct truth_frame *g = truth_frame(t, i);
-        if (g->from == f->from && g->conn == f->conn && g->request)
+        if (g->host == f->host && g->conn == f->conn && g->request)
             return true;
     }
     return false;
@@ -25,14 +25,15 @@ static bool had_turn(const struct truth *t, uint64_t from, uint64_t serial)
  */
 static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
 {
-    ns_t at = w->wait_from, least = w->sent ? sim_frame_time(w->t->s, truth_frame(w->t, w->sent)->len) / 4 : 0;
+    unsigned host = truth_host_of(w->t, w->conn, w->host);
+    ns_t at = w->wait_from, least = w->sent ? sim_frame_time(w->t->s, host, truth_frame(w->t, w->sent)->len) / 4 : 0;
 
     for (uint64_t i = w->sent + 1; w->sent && i <= w->t->n_frames && at < e->at; i++) {
         const struct truth_frame *f = truth_frame(w->t, i);
         if (f->sent >= e->at)
             break;
-        if (f->from == w->host && f->sent >= w->wait_from && !had_turn(w->t, w->sent, i))
-            at += sim_frame_time(w->t->s, f->len);
+        if (f->host == host && f->sent >= w->wait_from && !had_turn(w->t, w->sent, i))
+            at += sim_frame_time(w->t->s, host, f->len);
     }
     return e->at - at > least ? at : e->at;
 }
@@ -42,7 +43,7 @@ static ns_t its_turn(const struct truth_walk *w, const struct truth_event *e)
 static bool has_left(const struct truth_walk *w, ns_t at, unsigned quarters)
 {
     const struct truth_frame *f = w->sent ? truth_frame(w->t, w->sent) : NULL;
-    ns_t takes = f ? sim_frame_time(w->t->s, f->len) : 0;
+    ns_t takes = f ? sim_frame_time(w->t->s, f->host, f->len) : 0;
 
     return !f || at > f->sent + takes + takes * quarters / 4;
 }
@@ -120,12 +121,13 @@ void truth_wait_goes_on(struct truth_walk *w, const struct truth_event *e)
 /* Whether a request is sent at once after a limit was lifted at `lifted`, and its port was free. */
 static bool is_at_once(const struct truth_walk *w, const struct truth_event *e, ns_t lifted)
 {
+    unsigned host = truth_host_of(w->t, w->conn, w->host);
     ns_t since = lifted;
 
     for (uint64_t i = e->frame - 1; i > 0; i--) {
         const struct truth_frame *f = truth_frame(w->t, i);
-        ns_t over = f->sent + sim_frame_time(w->t->s, f->len);
-        if (f->from != w->host)
+        ns_t over = f->sent + sim_frame_time(w->t->s, f->host, f->len);
+        if (f->host != host)
             continue;
         since = over > since ? over : since;
         break;
@@ -184,22 +186,36 @@ static uint32_t bill_of_pause(struct truth_walk *w, const struct truth_event *e,
 {
     if (!w->pause_bill || w->pause_billed != i)
         w->pause_bill = truth_incident_new(w, CAUSE_PAUSE, e, 0);
+    if (w->pause_bill)
+        w->t->incidents[w->pause_bill - 1].paused = w->t->pauses[i].host;
     w->pause_billed = i;
     return w->pause_bill;
+}
+
+/* Whether a pause stops the class of frames of the direction at one of its ends. */
+static bool concerns(const struct truth_walk *w, const struct truth_pause *p, const struct truth_event *e)
+{
+    unsigned priority = e->frame ? truth_frame(w->t, e->frame)->priority : 0;
+
+    return p->classes >> priority & 1 &&
+           (p->host == truth_host_of(w->t, w->conn, 0) || p->host == truth_host_of(w->t, w->conn, 1));
 }
 
 #define PAUSE_LEAST (2 * NS_PER_US) /* shorter waits look like the spacing of packets */
 
 void truth_take_pauses(struct truth_walk *w, const struct truth_event *e, ns_t from)
 {
+    const struct truth_frame *last = w->sent ? truth_frame(w->t, w->sent) : NULL;
     const struct truth *t = w->t;
 
+    if (last && last->sent == from) /* meanwhile its port sends it */
+        from += sim_frame_time(t->s, last->host, last->len);
     while (w->pause < t->n_pauses && t->pauses[w->pause].to <= from)
         w->pause++;
     for (size_t i = w->pause; i < t->n_pauses && t->pauses[i].from < e->at; i++) {
         ns_t a = t->pauses[i].from > from ? t->pauses[i].from : from;
         ns_t b = t->pauses[i].to < e->at ? t->pauses[i].to : e->at;
-        if (b - a >= PAUSE_LEAST)
+        if (b - a >= PAUSE_LEAST && concerns(w, &t->pauses[i], e))
             truth_walk_paint(w, TIME_PAUSED, a, b, bill_of_pause(w, e, i));
     }
 }

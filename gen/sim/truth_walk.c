@@ -156,7 +156,7 @@ static void goes_back(struct truth_walk *w, const struct truth_event *e)
         return;
     if (e->why == WHY_TIMEOUT)
         incident_of(w, incident)->timeouts++;
-    if (e->why == WHY_TIMEOUT && w->unanswered == NS_NEVER)
+    if (e->why == WHY_TIMEOUT)
         w->unanswered = e->at;
     w->back = (struct truth_back){.on = true,
                                   .why = e->why,
@@ -311,15 +311,15 @@ static void managed(struct truth_walk *w, const struct truth_event *e)
     w->cm_to = e->at;
 }
 
-/* Number of tries of the requester's host without a response since `since`, as frames show them: retransmissions on ACK
- * timeout, and retransmitted DREQs after one of those. */
+/* Number of tries of the requester's host, at this peer, without a response since `since`, as frames show them:
+ * retransmissions on ACK timeout, and retransmitted DREQs after one of those. */
 static unsigned vain_tries(const struct truth_walk *w, ns_t since)
 {
     unsigned n = 0, dreqs = 0;
 
-    for (size_t i = w->host; i < w->t->n_flows; i += NET_HOSTS) {
+    for (size_t i = 0; i < w->t->n_flows; i++) {
         const struct truth_flow *f = &w->t->flows[i];
-        for (size_t j = 0; j < f->n; j++) {
+        for (size_t j = 0; j < f->n && truth_same_hosts(w->t, i, w->conn, w->host); j++) {
             const struct truth_event *e = &f->ev[j];
             if (e->at <= since || e->at > f->last)
                 continue;
@@ -334,7 +334,7 @@ static unsigned vain_tries(const struct truth_walk *w, ns_t since)
  * its response may have been lost, so no tap can tell that the peer is dead. */
 static bool peer_is_dead(const struct truth_walk *w)
 {
-    ns_t received = w->t->last_received[w->host];
+    ns_t received = truth_received(w->t, w->conn, w->host);
 
     return w->unanswered != NS_NEVER && (received == NS_NEVER || received < w->unanswered) &&
            vain_tries(w, received == NS_NEVER ? 0 : received) >= 2;
@@ -374,7 +374,7 @@ static ns_t first_sent(const struct truth_walk *w, uint32_t psn)
 
 static void ends(struct truth_walk *w)
 {
-    ns_t from, received = w->t->last_received[w->host];
+    ns_t from, received = truth_received(w->t, w->conn, w->host);
 
     pass(w, w->f->last);
     /* a requester that dies in the middle of a retransmission retransmits nothing more */
@@ -458,7 +458,7 @@ static void step(struct truth_walk *w, const struct truth_event *e)
 void truth_walk(struct truth *t, unsigned conn, unsigned host, struct truth_spans *out, struct truth_requests *done)
 {
     const struct truth_flow *f = &t->flows[(size_t)(conn - 1) * NET_HOSTS + host];
-    const struct qp *qp = ep_qp(t->s->ep[host], t->s->conn[conn - 1]->qp[host]);
+    const struct qp *qp = truth_qp(t, conn, host);
     struct truth_walk w = {.t = t,
                            .f = f,
                            .out = out,

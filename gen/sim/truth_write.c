@@ -21,25 +21,36 @@ static const char *host_name(unsigned host)
 static void end_name(struct buf *b, const struct truth *t, unsigned conn, unsigned host)
 {
     const struct sim_conn *c = t->s->conn[conn - 1];
-    struct conn_addr a = t->addr[host];
+    struct conn_addr a = t->hosts[c->host[host]].addr;
     struct link_addr own = sim_addr(t->s, c, host, 1);
 
-    if (t->s->addrs[host] > 1)
+    if (!t->s->fabric && t->s->addrs[host] > 1)
         memcpy(a.b, own.gid, sizeof a.b);
     conn_addr_put(b, &a);
-    buf_printf(b, " 0x%06x", ep_qp(t->s->ep[host], c->qp[host])->qpn);
+    buf_printf(b, " 0x%06x", truth_qp(t, conn, host)->qpn);
 }
 
-/* Where a frame was lost: before or after the middle. */
-static void place_put(struct buf *b, const struct truth_frame *f)
+/* The tap at an end of a connection: the host's name in a fabric. */
+static const char *tap_name(const struct truth *t, unsigned conn, unsigned end)
 {
+    return t->s->fabric ? fabric_host_name(t->s->fabric, truth_host_of(t, conn, end)) : host_name(0);
+}
+
+/* Where a frame was lost: before or after the middle; in a fabric, at a port. */
+static void place_put(struct buf *b, const struct truth *t, const struct truth_frame *f)
+{
+    if (f->at)
+        fabric_place_name(b, f->at, f->on_link);
+    if (t->s->fabric)
+        return;
     buf_printf(b, "%s to %s", f->before ? host_name(f->from) : "middle", f->before ? "middle" : host_name(f->from ^ 1));
 }
 
 static void put_account(struct buf *b, struct truth *t, unsigned conn, unsigned host, struct written *w)
 {
     const struct truth_flow *f = &t->flows[(conn - 1) * NET_HOSTS + host];
-    struct account a = {.conn = conn, .first = TAP_EPOCH + f->first, .last = TAP_EPOCH + f->last, .tap = "requester"};
+    struct account a = {
+        .conn = conn, .first = TAP_EPOCH + f->first, .last = TAP_EPOCH + f->last, .tap = tap_name(t, conn, host)};
     struct truth_spans spans = {0};
 
     truth_walk(t, conn, host, &spans, &w->done);
@@ -53,13 +64,13 @@ static void put_account(struct buf *b, struct truth *t, unsigned conn, unsigned 
     account_json(b, &a);
 }
 
-static void put_requests(struct buf *b, struct written *w, const char **sep)
+static void put_requests(struct buf *b, const struct truth *t, struct written *w, const char **sep)
 {
     for (size_t i = 0; i < w->done.n; i++) {
         const struct truth_request *r = &w->done.r[i];
         struct request_account a = {.conn = r->conn,
                                     .number = (uint64_t)r->number + 1,
-                                    .tap = "requester",
+                                    .tap = tap_name(t, r->conn, r->host),
                                     .from = buf_str(&w->from),
                                     .start = TAP_EPOCH + r->start,
                                     .end = TAP_EPOCH + r->end};
@@ -105,8 +116,10 @@ static void put_incident(struct buf *b, const struct truth *t, uint32_t number)
     struct buf place = {0}, from = {0};
 
     if (f)
-        place_put(&place, f);
-    row.place = f ? buf_str(&place) : NULL;
+        place_put(&place, t, f);
+    else if (x->cause == CAUSE_PAUSE && t->s->fabric)
+        buf_puts(&place, fabric_host_name(t->s->fabric, x->paused));
+    row.place = place.len ? buf_str(&place) : NULL;
     row.start = TAP_EPOCH + x->start;
     row.end = TAP_EPOCH + x->end;
     row.bill = x->bill;
@@ -141,7 +154,7 @@ static void put_lost(struct buf *b, const struct truth *t, uint64_t serial)
     else
         buf_printf(b, "%lld", (long long)(TAP_EPOCH + f->arrived));
     buf_puts(b, ",\"place\":\"");
-    place_put(b, f);
+    place_put(b, t, f);
     buf_puts(b, "\",\"fates\":[");
     for (unsigned i = NET_DROPPED; i <= NET_DOUBLED; i++)
         if (f->outcomes >> i & 1) {
@@ -174,20 +187,27 @@ static void put_migration(struct buf *b, const struct truth *t, const struct tru
     buf_free(&name);
 }
 
+/* The host of the requester of direction `i`. */
+static unsigned host_of(const struct truth *t, size_t i)
+{
+    return truth_host_of(t, (unsigned)(i / NET_HOSTS) + 1, i % NET_HOSTS);
+}
+
 /* A requester that gives up waits for its timer behind its last packet: its account lasts until then, as far as the
  * capture of its host goes on. */
 static void extend_accounts(struct truth *t)
 {
-    ns_t last[NET_HOSTS] = {0};
-
-    for (size_t i = 0; i < t->n_flows; i++)
-        if (t->flows[i].last != NS_NEVER && t->flows[i].last > last[i % NET_HOSTS])
-            last[i % NET_HOSTS] = t->flows[i].last;
+    for (size_t i = 0; i < t->n_flows; i++) {
+        struct truth_host *h = &t->hosts[host_of(t, i)];
+        if (t->flows[i].last != NS_NEVER && t->flows[i].last > h->last)
+            h->last = t->flows[i].last;
+    }
     for (size_t i = 0; i < t->n_flows; i++) {
         struct truth_flow *f = &t->flows[i];
+        ns_t last = t->hosts[host_of(t, i)].last;
         for (size_t k = 0; k < f->n; k++)
             if (f->ev[k].what == AT_FAILED && f->ev[k].at > f->last)
-                f->last = f->ev[k].at < last[i % NET_HOSTS] ? f->ev[k].at : last[i % NET_HOSTS];
+                f->last = f->ev[k].at < last ? f->ev[k].at : last;
     }
 }
 
@@ -203,7 +223,7 @@ static void put_accounts(struct buf *b, struct truth *t, struct buf *requests, s
             continue;
         buf_puts(b, sep);
         put_account(b, t, (unsigned)(i / NET_HOSTS) + 1, i % NET_HOSTS, &w);
-        put_requests(requests, &w, &request_sep);
+        put_requests(requests, t, &w, &request_sep);
         put_undecided(undecided, &w, (unsigned)(i / NET_HOSTS) + 1, &undecided_sep);
         bill(t, &w.line);
         sep = ",\n";

@@ -265,11 +265,11 @@ static void on_request(struct timeline *t, const struct event *e)
     struct direction *d = direction_of(t, e->flow, e->p->frame->ts);
     ns_t now = e->p->frame->ts;
     bool late_answer, again;
-    ns_t from;
+    ns_t over;
 
     if (!d)
         return;
-    from = d->spans.at;
+    over = timeline_latest_over(t, d);
     if (UNLIKELY(e->as == SEEN_RESTART)) {
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
         direction_reset(d);
@@ -286,7 +286,7 @@ static void on_request(struct timeline *t, const struct event *e)
         timeline_request(t, d, e, now);
     if (UNLIKELY(t->n_pauses || t->silences)) {
         timeline_note_class(t, d, e->p);
-        timeline_paused(t, d, e->flow, from, now);
+        timeline_paused(t, d, e->flow, over, now);
     }
     if (UNLIKELY(e->as == SEEN_GAP))
         note_gap(d, e, now);
@@ -337,16 +337,19 @@ static void on_response(struct timeline *t, const struct event *e)
 {
     struct direction *d = t->dirs[e->flow];
     ns_t now = e->p->frame->ts;
-    ns_t from;
+    ns_t from, over;
 
     if (!d)
         return;
     from = d->spans.at;
+    over = timeline_latest_over(t, d);
+    if (UNLIKELY(d->n_blind))
+        timeline_sees_responses(t, d, e->flow);
     if (UNLIKELY(t->n_cnps && !d->last_rsp))
         timeline_early_cnps(t, d, e);
     timeline_pass_response(t, d, e, now);
     if (UNLIKELY(t->n_pauses || t->silences))
-        timeline_paused(t, d, e->flow, from, now);
+        timeline_paused(t, d, e->flow, over, now);
     if (d->have_rsp)
         timeline_pass_others(d, e);
     note_taken(d, e);

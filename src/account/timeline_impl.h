@@ -79,6 +79,15 @@ struct early_response {
 
 #define OVERTAKEN 8 /* the latest ones */
 
+/* A silence before the first response that the tap saw, which a retransmission ended: an ACK timeout, if the tap sees
+ * responses at all. */
+struct blind_timeout {
+    ns_t from, to;
+    uint32_t psn;        /* of the retransmission */
+    uint32_t sent, back; /* frames of the copy before, and of the retransmission */
+};
+#define BLIND_TIMEOUTS 8 /* the first ones */
+
 /* A copy of a request that was retransmitted since. */
 struct copy {
     uint32_t psn;
@@ -125,6 +134,7 @@ struct direction {
     struct {
         uint32_t ep, frame; /* of the series: its episode, its first CNP */
         uint32_t n;         /* in the series */
+        bool guessed;       /* they went to some queue pair of the requester's host, before its QPN was known */
         ns_t ts;            /* of the latest; 0: none */
     } cnp;
     /* The spacing of packets after CNPs, learnt within messages, where packets wait for nothing but the pacer. */
@@ -134,6 +144,8 @@ struct direction {
         ns_t shown_ts;     /* when the packet before the gap last learnt from was sent */
         uint32_t released; /* wide gaps in a row that ended with a response */
         uint32_t answers;  /* responses that acknowledged more since the latest new request */
+        ns_t answered;     /* time of the first of them */
+        bool first;        /* no response had come when the latest new request was sent */
         uint32_t proved;   /* PSN up to which they did */
         uint32_t freed;    /* PSNs that the latest of them acknowledged */
         unsigned n_open;
@@ -184,16 +196,18 @@ struct direction {
     uint32_t rsp_next;   /* PSN of the next response to a READ or atomic that the requester accepts */
     uint32_t rsp_high;   /* PSN behind the highest one */
     uint32_t rsp_latest; /* PSN of the latest one */
-    uint32_t tail;       /* ACK timeouts since the latest response */
-    ns_t wait;           /* silence before the latest of them */
-    ns_t expired;        /* time of the retransmission that the first of them brought about */
-    ns_t last_rsp;       /* time of the latest response; 0: none */
-    ns_t usual;          /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
-    ns_t spread;         /* usual difference of that time from `usual` */
-    ns_t usual_rtt;      /* usual time from a request to the response to it; 0: not known */
-    ns_t least;          /* as in req_dir: rtt, */
-    ns_t least_first;    /* rtt_first */
-    ns_t by_rep;         /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
+    struct blind_timeout blind[BLIND_TIMEOUTS];
+    unsigned n_blind;
+    uint32_t tail;    /* ACK timeouts since the latest response */
+    ns_t wait;        /* silence before the latest of them */
+    ns_t expired;     /* time of the retransmission that the first of them brought about */
+    ns_t last_rsp;    /* time of the latest response; 0: none */
+    ns_t usual;       /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
+    ns_t spread;      /* usual difference of that time from `usual` */
+    ns_t usual_rtt;   /* usual time from a request to the response to it; 0: not known */
+    ns_t least;       /* as in req_dir: rtt, */
+    ns_t least_first; /* rtt_first */
+    ns_t by_rep;      /* time from the requester's REQ to the REP; 0: not known, or the other side sent the REQ */
     struct early_response early[SLOW_AFTER];
     unsigned n_early;
     struct early_response early_gap; /* meanwhile, the longest time between two packets of responses */
@@ -256,7 +270,7 @@ struct early_cnp {
     struct conn_addr src, dst;
     ns_t ts;
 };
-#define EARLY_CNPS 16 /* the latest ones */
+#define EARLY_CNPS 256 /* the latest ones */
 
 /* A request or response: queue pairs of a host send in turn. */
 struct turn {
@@ -353,6 +367,8 @@ void direction_reset(struct direction *d);
  * `over` (1 << state). */
 void timeline_claim(struct timeline *t, struct direction *d, ns_t from, ns_t to, uint32_t over, enum time_state state,
                     uint32_t ep);
+/* The tap sees responses, as it turns out: the silences before were ACK timeouts. */
+void timeline_sees_responses(struct timeline *t, struct direction *d, uint32_t flow);
 /* Bill the time up to `to` to `ep`; with NO_EPISODE it becomes not_known. */
 void timeline_bill(struct timeline *t, struct direction *d, ns_t to, enum time_state state, uint32_t ep);
 /* Account for the time up to `now` that has no cause of its own: it is idle, transfer or response, or, during a
@@ -431,6 +447,8 @@ void timeline_answer_turn(struct timeline *t, struct direction *d, const struct 
 void timeline_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Time that a frame of `len` bytes of the requester's host takes; 0: not known. */
 ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
+/* When the latest packet of the direction was over: a request occupies the port of its requester for a time. */
+ns_t timeline_latest_over(const struct timeline *t, const struct direction *d);
 
 /* timeline_pauses.c */
 /* A packet that may be a pause frame. */

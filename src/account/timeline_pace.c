@@ -24,6 +24,23 @@ static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t
     d->cnp.ts = now;
 }
 
+/* Until a response passes, the QPN of a requester is not known: a CNP from its responder's host to its own may be for
+ * it, and it is if packets follow each other at greater distances from then on. */
+static void guess_cnp(struct timeline *t, const struct early_cnp *x)
+{
+    struct conn_table *conns = observer_conns(t->observer);
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        const struct flow *f = conn_flow_at(conns, i);
+        struct direction *d = t->dirs[i];
+        bool may = d && f->peer == FLOW_NONE && f->tap == x->tap && conn_addr_eq(&f->src, &x->dst);
+        if (!may || !conn_addr_eq(&f->dst, &x->src))
+            continue;
+        note_cnp(t, d, x->ts, x->frame);
+        d->cnp.guessed = true;
+    }
+}
+
 void timeline_cnp(struct timeline *t, const struct event *e)
 {
     uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
@@ -38,18 +55,38 @@ void timeline_cnp(struct timeline *t, const struct event *e)
     *x =
         (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
     conn_addr_of(e->p, &x->src, &x->dst);
+    if (t->n_cnps <= EARLY_CNPS)
+        guess_cnp(t, x);
+}
+
+/* The first response shows whether the CNPs were for this queue pair: they are counted now, or cost nothing. */
+static void settle_guess(struct timeline *t, struct direction *d)
+{
+    struct episode *x = episode_at(t, d->cnp.ep);
+
+    if (x)
+        x->count = 0;
+    d->cnp.n = 0;
+    d->cnp.guessed = false;
 }
 
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
 {
     uint32_t tap = conn_tap_of(e->p->frame);
     struct conn_addr src, dst;
+    bool guessed = d->cnp.guessed;
 
     conn_addr_of(e->p, &src, &dst);
+    if (d->cnp.guessed)
+        settle_guess(t, d);
     for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
         const struct early_cnp *x = &t->cnps[i];
         if (x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src) && conn_addr_eq(&x->dst, &dst))
             note_cnp(t, d, x->ts, x->frame);
+    }
+    if (guessed && !d->cnp.n) { /* they were for another queue pair */
+        spans_change(&d->spans, d->cnp.ts, d->spans.at, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
+        d->cnp.ts = 0;
     }
 }
 
@@ -68,9 +105,10 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
 
 /* --- How fast the host sends ------------------------------------------------------------------ */
 
-#define PACE_BYTES  65536    /* as many bytes of frames as a pace is the time of */
-#define FRAME_EXTRA 24       /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
-#define PACE_MOST   NS_PER_S /* a gap that is longer does not tell how fast the host sends */
+#define PACE_BYTES      65536 /* as many bytes of frames as a pace is the time of */
+#define FRAME_EXTRA     24    /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
+#define FRAME_BYTE_MOST 8     /* ns of a byte at 1 Gbit/s, the slowest link that carries RDMA */
+#define PACE_MOST       NS_PER_S /* a gap that is longer does not tell how fast the host sends */
 
 ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
 {
@@ -170,7 +208,8 @@ void timeline_note_answer(struct direction *d, const struct event *e)
 
     if (d->cut.answers && psn_diff(proved, d->cut.proved) <= 0)
         return;
-    d->cut.answers++;
+    if (!d->cut.answers++)
+        d->cut.answered = e->p->frame->ts;
     d->cut.freed = e->h->have_una && psn_diff(proved, e->h->una) > 0 ? (uint32_t)psn_diff(proved, e->h->una) : 0;
     d->cut.proved = proved;
 }
@@ -285,7 +324,7 @@ static bool is_window(const struct timeline *t, struct direction *d, const struc
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(t, d, d->last_new) + own;
-    bool wide = now - due > own / 4;
+    bool wide = now - due > own / 4, full = d->cut.first && d->cut.answers && d->cut.answered > due;
 
     if (e->p->op->flags & OPF_START) {
         if (wide)
@@ -294,8 +333,8 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
     }
     if (wide ? is_window(t, d, e, from, now, own) : is_filled(d, now, own, due))
         return;
-    if (wide)
-        claim_throttled(t, d, e, due, now);
+    if (wide) /* until the first response of all, the window may have been full */
+        claim_throttled(t, d, e, full ? d->cut.answered : due, now);
     if (now - d->last_new > PACE_MOST)
         return;
     d->cut.len = d->last_len;
@@ -316,6 +355,13 @@ bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns
 static ns_t least_takes(const struct timeline *t, const struct direction *d, uint32_t len)
 {
     return d->host == HOSTS_SEEN ? 0 : t->sent[d->host].least * (len + FRAME_EXTRA) / PACE_BYTES;
+}
+
+ns_t timeline_latest_over(const struct timeline *t, const struct direction *d)
+{
+    ns_t at = d->spans.at, takes = least_takes(t, d, d->last_len), most = (d->last_len + FRAME_EXTRA) * FRAME_BYTE_MOST;
+
+    return d->last_request == at ? at + (takes < most ? takes : most) : at;
 }
 
 bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now)
@@ -381,6 +427,7 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
     if (d->pace)
         t->sent[d->host].pace = d->pace;
     note_turn(t, d, e, now);
+    d->cut.first = !e->h->have_una;
     d->most = out > d->most ? out : d->most;
     d->last_len = bytes_of(e);
     d->last_new = now;

@@ -216,6 +216,8 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
     const struct paused *x;
     ns_t held = busy_since(d, from, now);
 
+    if (from >= now)
+        return;
     keep_silence(t, flow, from, now);
     for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
         ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;

@@ -43,7 +43,44 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     d->n_overtaken = 0;
 }
 
-#define TAIL_DEAD 8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
+#define TIMER_LEAST NS_PER_MS /* an ACK timeout that is not known is no shorter, as far as a tap can tell */
+#define TAIL_DEAD   8 /* after so many tries without a response, more than any retry count, the peer counts as dead */
+
+void timeline_sees_responses(struct timeline *t, struct direction *d, uint32_t flow)
+{
+    const uint32_t not_known = 1u << TIME_NOT_KNOWN;
+
+    for (unsigned i = 0; i < d->n_blind; i++) {
+        const struct blind_timeout *b = &d->blind[i];
+        uint32_t ep = episode_new(t, flow, TROUBLE_TIMEOUT, b->psn, b->from);
+        struct episode *x = episode_at(t, ep);
+        if (!x)
+            break;
+        timeline_chain(t, d, ep);
+        x->tries++;
+        x->wait = d->wait = b->to - b->from;
+        x->sent = b->sent;
+        x->back = b->back;
+        timeline_claim(t, d, b->from, b->to, not_known, TIME_ACK_TIMEOUT, ep);
+        timeline_claim(t, d, b->to, i + 1 < d->n_blind ? b[1].from : d->spans.at, not_known, TIME_LOSS_RESEND, ep);
+        d->resend.ep = ep;
+    }
+    d->n_blind = 0;
+}
+
+/* The requester retransmits before the tap has seen a response: a NAK may not have been captured. */
+static void note_blind(struct timeline *t, struct direction *d, const struct event *e, const struct sent *s, ns_t now)
+{
+    ns_t from = d->spans.at;
+
+    spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE);
+    if (now - from < TIMER_LEAST)
+        return; /* any round trip may be as long */
+    if (d->n_blind < BLIND_TIMEOUTS)
+        d->blind[d->n_blind++] = (struct blind_timeout){
+            .from = from, .to = now, .psn = e->p->bth.psn, .sent = s ? s->last : 0, .back = frame_u32(e->p)};
+    resend_from(t, d, e, NO_EPISODE);
+}
 
 /* The ACK timer of the requester ran out. */
 static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
@@ -53,9 +90,11 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     struct episode *x;
 
     if (!e->h->rsp_packets && !observer_sees_responses(t->observer, e->flow)) {
-        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* a NAK may not have been captured */
+        note_blind(t, d, e, s, now);
         return;
     }
+    if (UNLIKELY(d->n_blind))
+        timeline_sees_responses(t, d, e->flow);
     ep = episode_new(t, e->flow, TROUBLE_TIMEOUT, e->p->bth.psn, d->spans.at);
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
@@ -148,7 +187,6 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
 #define NAK_HEEDED   (20 * NS_PER_MS) /* even a slow host acts on a NAK within this time */
 #define HEEDED_TIMES 8                /* and within so many times the usual time to a response */
 #define RNR_HEEDED   4                /* and on an RNR NAK within so many times the RNR timer */
-#define TIMER_LEAST  NS_PER_MS
 #define TIMER_TIMES  20
 
 bool timeline_is_silence(const struct flow *f, const struct direction *d, ns_t silence)

@@ -1,5 +1,6 @@
 """The captures of a network, as each tap would have them: changed after the simulation wrote them."""
 import copy
+import re
 import struct
 
 EPOCH = 1767225600 * 10**9
@@ -7,6 +8,7 @@ HEAD = 24  # bytes of a file's header
 RECORD = struct.Struct("<IIII")
 REQUESTER = bytes((2, 0, 50, 50, 50, 1))  # MAC address of the first host
 FIRST_HOST = ("50.50.50.1 ", "2001:db8::1 ")  # its addresses, before a QPN
+HOST = re.compile(r"(?:50\.60\.0\.(\d+)|2001:db8:0:3c::([0-9a-f]+)) ")  # address of a host of a fabric
 
 
 class Capture:
@@ -52,8 +54,17 @@ class Clock:
         return EPOCH + (t - EPOCH - self.offset) * 10**9 // (10**9 + self.skew)
 
 
-def drifting(rng):
-    return Clock(rng.choice((0, 3 * 10**3, -8 * 10**4, 5 * 10**6, -10**9)), rng.choice((0, 0, 20000, -50000)))
+def asked_at(account):
+    """The tap at the side that asks. The requests of the other side (`-b`) leave from the tap that is named after their responder. In a fabric it
+    has the name of the host."""
+    host = HOST.match(account["requester"] + " ")
+    if host:
+        return "h%d" % (int(host[1]) if host[1] else int(host[2], 16))
+    return "requester" if account["requester"].startswith(FIRST_HOST) else "responder"
+
+
+def drifting(rng, offsets):
+    return Clock(rng.choice(offsets), rng.choice((0, 0, 20000, -50000)))
 
 
 def set_clock(c, clock):
@@ -96,6 +107,7 @@ VIEWS = (
     ("both sliced", ("requester", "responder"), slice64, None),
     ("requester sliced", ("requester",), slice64, None),
     ("responder", ("responder",), as_it_is, None),
+    ("switch port", (), as_it_is, None),  # of fabrics alone
     ("middle", ("middle",), as_it_is, None),
     ("requester, one way", ("requester",), one_way, None),
     ("requester, head cut", ("requester",), cut_head, None),

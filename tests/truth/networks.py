@@ -1,6 +1,8 @@
 """Networks with trouble, drawn by a seed: the arguments of `rdmagen sim` for each."""
 import random
 
+import captures
+
 PACKETS = 1000  # of a network, about
 WINDOW = 128    # packets that a queue pair keeps under way at most
 WRITTEN = 40 << 20
@@ -30,6 +32,26 @@ class Network:
         if name not in self.given:
             self.given[name] = value
             self.args += [name] if value is None else [name, str(value)]
+
+    taps = ("requester", "middle", "responder")
+    offsets = (0, 3 * 10**3, -8 * 10**4, 5 * 10**6, -10**9)  # ns, of the clocks of taps
+
+    def words(self, folder):
+        """The arguments; no file is needed."""
+        del folder
+        return self.finish()
+
+    def views(self):
+        return [v for v in captures.VIEWS if v[1]]
+
+    def hidden_from(self, view, truth):
+        """States that a view cannot tell from others, whoever loses the time."""
+        del truth
+        return self.hidden.get(view.name.split()[0], ())
+
+    @staticmethod
+    def is_heard(view):
+        return any(data[6:12] != captures.REQUESTER for _, _, data in view.captures[0].frames)
 
     def net(self, words):
         self.args += ["--net", words]

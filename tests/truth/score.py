@@ -7,6 +7,8 @@ import captures
 
 COSTS = ("loss_nak", "loss_retransmission", "loss_resend", "ack_timeout", "rnr", "credit", "read_depth", "peer_slow", "paused", "throttled",
          "given_up", "peer_dead")
+INCAST_HOSTS = 4  # that send to one
+COMPARED = 5 * 10**8  # ns: clocks that were compared do not differ by more
 SLACK = 2000  # ns of lost time that are not counted: taps and clocks are no better
 LOST = {"packet-loss", "lost-last-packet", "lost-ack", "lost-read-response", "bad-icrc", "reorder", "mtu-black-hole"}
 DEAD = {"retry-exceeded", "silent-peer", "mtu-black-hole", "host-silent", "half-open"}
@@ -64,25 +66,20 @@ class Share:
         return ns / self.lost if self.lost else 0.0
 
 
-def asked_at(account):
-    """The tap at the side that asks. The requests of the other side (`-b`) leave from the tap that is named after their responder."""
-    return "requester" if account["requester"].startswith(captures.FIRST_HOST) else "responder"
-
-
 def row_of(rows, account):
     """The row of an explanation that is about a true account: that of the tap at its requester, if there are several. Without a response and
     without connection management no packet tells the QPN of the requester."""
     names = (account["requester"], account["requester"].split()[0])
     same = [r for r in rows if r["requester"] in names and r["responder"] == account["responder"]]
-    same.sort(key=lambda r: asked_at(account) not in (r["tap"] or ""))
+    same.sort(key=lambda r: captures.asked_at(account) + "." not in (r["tap"] or ""))
     return same[0] if same else None
 
 
-def share(truth, explained, hidden=(), taps=("requester", "responder"), holds=False):
-    """Of the accounts whose requester is at one of the taps."""
+def share(truth, explained, hidden=(), taps=None, holds=False):
+    """Of the accounts whose requester is at one of the taps (None: all)."""
     s = Share()
     for a in truth["account"]:
-        if asked_at(a) in taps:
+        if taps is None or captures.asked_at(a) in taps:
             r = row_of(explained["account"], a)
             s.add(a["states"], r and r["states"], hidden, holds, next((x["states"] for x in truth["undecided"] if x["requester"] == a["requester"]), None))
     return s
@@ -175,12 +172,31 @@ def has_pause_frames(view):
     return any(data[12:14] == b"\x88\x08" for c in view.captures for _, _, data in c.frames)
 
 
+def clock_of(truth, explained, incident, view):
+    """The clock by which an explanation gives the times of an incident: that of the first tap, or that of its own tap where the clocks could not
+    be compared: then those of fabrics are a second or more apart."""
+    row = next((r for r in explained["account"] if r["connection"] == incident["connection"] and r["tap"] == incident.get("tap")), None)
+    true = next((a for a in truth["account"] if row and a["requester"] == row["requester"] and a["responder"] == row["responder"]), None)
+    if len(view.captures) <= 2 or not true or abs(view.clock.true(incident["start_ns"]) - true["first_ns"]) < COMPARED:
+        return view.clock
+    return captures.Clock(row["first_ns"] - true["first_ns"])
+
+
+def senders_to_one(truth):
+    """The most hosts that had requests for the same host."""
+    pairs = {(a["requester"].split()[0], a["responder"].split()[0]) for a in truth["account"]}
+    return max(sum(1 for _, to in pairs if to == one) for _, one in pairs)
+
+
 def judge(truth, explained, incident, view, slack):
     """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
+    clock = clock_of(truth, explained, incident, view)
     cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
     ends = {r["requester"] for r in rows}
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
-            overlaps(x, view.clock.true(incident["start_ns"]), view.clock.true(incident["end_ns"]), slack)]
+            overlaps(x, clock.true(incident["start_ns"]), clock.true(incident["end_ns"]), slack)]
+    if cause == "incast":
+        return senders_to_one(truth) >= INCAST_HOSTS, "no host had requests of so many others"
     if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):
         return None, ""
     if cause == "rnr" and has_rnr_nak(incident, view):
@@ -192,7 +208,7 @@ def judge(truth, explained, incident, view, slack):
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
-    if cause in LOST and missed_one_suffered(truth, incident, ends, view.clock.true(first_seen(incident, view)) - slack, view.clock.true(incident["end_ns"]) + slack):
+    if cause in LOST and missed_one_suffered(truth, incident, ends, clock.true(first_seen(incident, view)) - slack, clock.true(incident["end_ns"]) + slack):
         return True, ""
     if not good and (near or not incident["bill_ns"]) and cause in LOST and lost_one_suffered(truth, incident, view):
         return True, ""
@@ -200,7 +216,7 @@ def judge(truth, explained, incident, view, slack):
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
     for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []:
         frames = view.captures[0].frames
-        if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], view.clock.true(frames[n - 1][0])):
+        if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], clock.true(frames[n - 1][0])):
             return False, "frame %d arrived" % n
     places = {x["place"] for x in good if x["place"]}
     if incident.get("place") in ("requester to middle", "middle to responder", "responder to middle", "middle to requester") and places:

@@ -2,9 +2,10 @@
 """`rdmatrace explain` held against the truth of simulated networks with trouble: how much of the time that each lost is in its true
 state, and whether what is said of it is so.
 
-    tests/truth/truth.py [--count N] [--seed N] [--build DIR] [--clean N] [--trouble NAME] [--number N] [--keep DIR] [--jobs N] [--strict]
+    tests/truth/truth.py [--count N] [--fabrics N] [--seed N] [--build DIR] [--clean N] [--trouble NAME] [--number N] [--keep DIR] [--jobs N] [--strict]
 
---count   networks (50)                    --clean   of networks without trouble, which must give no incident (a fifth of those)
+--count   networks of two hosts (50)       --fabrics of many hosts (as many as that, of 10)
+                                           --clean   of networks without trouble, which must give no incident (a fifth of those)
 --seed    of all of them (1)               --number  only this network, with every account and incident, and its files kept
 --build   where the programs are (build)   --keep    the folder for files ($OUT, else a temporary one)
 --trouble only networks with this trouble                  --jobs    networks at a time (1)
@@ -26,10 +27,10 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import captures  # noqa: E402
+import fabrics  # noqa: E402
 import networks  # noqa: E402
 import score  # noqa: E402
 
-TAPS = ("requester", "middle", "responder")
 LIKELY = 0.95  # of the statements that are "likely", per cause
 WRONG = 0.02   # of lost time at most in a wrong state, at taps with a floor
 FILE_MAX = 64 << 20  # bytes: a network that writes more is played for half the time
@@ -130,11 +131,11 @@ class View:
         self.name, taps, change, self.floor = spec
         self.clock = captures.Clock()
         self.captures = []
-        self.asked_at = taps if self.name == "requester" else ("requester", "responder")
+        self.asked_at = taps if self.name == "requester" else None
         for tap in taps:
             c = files[tap].copy()
             change(c, rng)
-            clock = captures.Clock() if tap == taps[0] and len(taps) > 1 else captures.drifting(rng)
+            clock = captures.Clock() if tap == taps[0] and len(taps) > 1 else captures.drifting(rng, network.offsets)
             captures.set_clock(c, clock)
             self.clock = self.clock if self.captures else clock
             self.captures.append(c)
@@ -142,7 +143,7 @@ class View:
             c.write(os.path.join(os.path.dirname(c.path), "view-%s.pcap" % tap))
         self.paths = [c.path for c in self.captures]
         # Where the other side sends nothing at all, a capture of one direction alone looks the same.
-        self.heard = any(data[6:12] != captures.REQUESTER for _, _, data in self.captures[0].frames)
+        self.heard = network.is_heard(self) if network else True
 
 
 def run(*args, allowed=(0, 1)):
@@ -158,12 +159,12 @@ def explain(args, *paths):
 
 def simulate(build, network, folder):
     """Play it: the captures of its taps, and the truth."""
-    files = {tap: os.path.join(folder, tap + ".pcap") for tap in TAPS}
-    truth, words = os.path.join(folder, "truth.json"), network.finish()
-    written = ["--truth", truth, *[a for tap in TAPS for a in ("-w", tap + ":" + files[tap])]]
+    files = {tap: os.path.join(folder, tap + ".pcap") for tap in network.taps}
+    truth, words = os.path.join(folder, "truth.json"), network.words(folder)
+    written = ["--truth", truth, *[a for tap in network.taps for a in ("-w", tap + ":" + files[tap])]]
     while run(build + "/rdmagen", "sim", *words, *written, allowed=(0, 1, TOO_BIG)).returncode == TOO_BIG:
         words = network.shorten()
-    return {tap: captures.Capture(files[tap]) for tap in TAPS}, json.load(open(truth, encoding="utf-8"))
+    return {tap: captures.Capture(files[tap]) for tap in network.taps}, json.load(open(truth, encoding="utf-8"))
 
 
 class Results:
@@ -184,10 +185,10 @@ class Results:
         self.no_incidents |= other.no_incidents
 
     def take(self, network, view, truth, explained):
-        hidden = network.hidden.get(view.name.split()[0], ()) if view.heard else score.COSTS
+        hidden = network.hidden_from(view, truth) if view.heard else score.COSTS
         s = score.share(truth, explained, hidden, view.asked_at, view.holds)
         self.shares.setdefault((view.name, network.trouble), []).append(s)
-        if view.name == "requester":  # what the other side asks for is seen from its responder
+        if view.asked_at == ("requester",):  # what the other side asks for is seen from its responder
             other = score.share(truth, explained, hidden, ("responder",), view.holds)
             self.shares.setdefault(("responder", network.trouble), []).append(other)
         if view.floor and s.lost > score.SLACK and (s.part(s.right) < view.floor or s.part(s.over) > OVER):
@@ -317,8 +318,8 @@ def show(network, view, truth, explained):
 
 def try_network(args, network, folder, results):
     files, truth = simulate(args.build, network, folder)
-    views = list(captures.VIEWS)
-    if args.number is None:
+    views = list(network.views())
+    if args.number is None and views[0][1] == ("requester", "responder"):
         views = views[:2] + ([network.rng.choice(views[2:])] if network.trouble != "clean" else [])
     for spec in views:
         view = View(spec, files, network.rng, network)
@@ -349,11 +350,19 @@ def held_alone(args, network, folder):
 
 def parse():
     p = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    for name, kind, default in (("count", int, 50), ("seed", int, 1), ("build", str, os.environ.get("BUILD", "build")), ("clean", int, None),
+    for name, kind, default in (("count", int, 50), ("fabrics", int, None), ("seed", int, 1), ("build", str, os.environ.get("BUILD", "build")), ("clean", int, None),
                                 ("trouble", str, None), ("number", int, None), ("jobs", int, 1), ("keep", str, os.environ.get("OUT"))):
         p.add_argument("--" + name, type=kind, default=default)
     p.add_argument("--strict", action="store_true")
     return p.parse_args()
+
+
+FABRICS = 10 ** 7  # from this number on networks are fabrics
+
+
+def draw(seed, number, trouble=None):
+    """Network `number` of a seed."""
+    return fabrics.draw(seed, number - FABRICS, trouble) if number >= FABRICS else networks.draw(seed, number, trouble)
 
 
 def part(args, seed, numbers, trouble, folder):
@@ -361,7 +370,7 @@ def part(args, seed, numbers, trouble, folder):
     results = Results()
     with tempfile.TemporaryDirectory() as temporary:
         for number in numbers:
-            try_network(args, networks.draw(seed, number, trouble), folder or temporary, results)
+            try_network(args, draw(seed, number, trouble), folder or temporary, results)
     return results
 
 
@@ -384,9 +393,13 @@ def main():
     if args.number is not None:
         part(args, args.seed, [args.number], args.trouble, args.keep)
         return 0
-    all_of(args, args.seed, range(args.count), args.trouble, results)
+    if args.trouble not in fabrics.TROUBLES:
+        all_of(args, args.seed, range(args.count), args.trouble, results)
+    if args.trouble in (None, *fabrics.TROUBLES):
+        count = args.count // 10 if args.fabrics is None else args.fabrics
+        all_of(args, args.seed, range(FABRICS, FABRICS + count), args.trouble, results)
     with tempfile.TemporaryDirectory() as folder:
-        alone = [(seed, number, held_alone(args, networks.draw(seed, number), folder)) for seed, number in (() if args.trouble else ALSO)]
+        alone = [(seed, number, held_alone(args, draw(seed, number), folder)) for seed, number in (() if args.trouble or not args.count else ALSO)]
     all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
     missed = missed if args.strict else held(results)

@@ -131,7 +131,6 @@ static const struct opt_clash clashes[] = {
     {KEY_ALTERNATE, 0, WORKLOAD, two_hosts},
     {KEY_HOSTS, 0, WORKLOAD, two_hosts},
     {KEY_IB, 0, WORKLOAD, "is for two hosts: a fabric is Ethernet"},
-    {KEY_TRUTH, 0, WORKLOAD, two_hosts},
     {KEY_WORKLOAD, -KEY_TOPOLOGY, 0, NULL},
     {KEY_TOPOLOGY, -KEY_WORKLOAD, 0, NULL},
     {KEY_FABRIC, -KEY_TOPOLOGY, 0, NULL},

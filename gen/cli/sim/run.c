@@ -72,6 +72,17 @@ static bool all_good(const struct traffic_result *r)
     return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
 }
 
+int sim_write_truth(struct sim_job *job, struct truth *t)
+{
+    struct buf b = {0};
+    int status;
+
+    truth_json(&b, t);
+    status = b.err ? cli_error("sim: out of memory") : report_file_write(&job->truth, &b);
+    buf_free(&b);
+    return status;
+}
+
 /* Print and write the results: 0, or the exit status after a message. */
 static int report(struct sim_job *job, struct sim *s, struct sim_traffic *t, struct truth *truth)
 {
@@ -88,13 +99,7 @@ static int report(struct sim_job *job, struct sim *s, struct sim_traffic *t, str
         status = report_file_write(&job->json, &b);
         buf_free(&b);
     }
-    if (truth && status == 0) {
-        b = (struct buf){0};
-        truth_json(&b, truth);
-        status = b.err ? cli_error("sim: out of memory") : report_file_write(&job->truth, &b);
-        buf_free(&b);
-    }
-    return status;
+    return truth && status == 0 ? sim_write_truth(job, truth) : status;
 }
 
 static int run(struct sim_job *job, struct sim *s, struct sim_traffic *t)

@@ -9,6 +9,8 @@
 #include "gen/storage/storage.h"
 #include "gen/workload/workload.h"
 
+struct truth;
+
 #define SIM_FILES_MAX 32 /* options -w, at most */
 
 /* An output capture of -w. */
@@ -77,6 +79,8 @@ int sim_open_taps(struct sim_job *job, struct tap_set sets[TAP_PLACES]);
 int sim_cap_failed(const struct cap_error *e);
 /* Close the captures. 0 or the exit status. */
 int sim_close_taps(struct tap_set sets[TAP_PLACES]);
+/* Write the truth to the file of --truth. 0, or the exit status after a message. */
+int sim_write_truth(struct sim_job *job, struct truth *t);
 
 /* Append the result as text, or as one JSON object. */
 void report_text(struct buf *b, const struct sim_job *job, const struct sim *s, struct traffic *t);

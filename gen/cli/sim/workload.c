@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmagen sim --workload`: many hosts in a fabric. */
 #include "gen/cli/sim/sim_cli.h"
+#include "gen/sim/truth.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,12 +101,12 @@ static int write_file(const char *path, struct buf *b)
 
 /* --- The run ---------------------------------------------------------------------------------- */
 
-static int report(struct sim_job *job, const struct workload *w, struct buf *stats)
+static int report(struct sim_job *job, const struct workload *w, struct buf *stats, struct truth *truth)
 {
     struct buf b = {0};
     int status = 0;
 
-    if (!report_file_alone(&job->json)) {
+    if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
         workload_text(&b, w);
         status = cli_show(&b);
     }
@@ -131,7 +132,7 @@ static int report(struct sim_job *job, const struct workload *w, struct buf *sta
         status = path ? write_file(path, stats) : cli_error("out of memory");
         free(path);
     }
-    return status;
+    return truth && status == 0 ? sim_write_truth(job, truth) : status;
 }
 
 static bool all_good(const struct workload_result *r)
@@ -141,21 +142,28 @@ static bool all_good(const struct workload_result *r)
 
 static int run(struct sim_job *job, struct sim *s, const struct workload_config *c)
 {
+    struct truth *truth = job->truth.wanted ? truth_new(s) : NULL;
     struct text_error e;
     struct buf stats = {0};
-    struct workload *w = workload_new(s, c, &e);
+    struct workload *w;
     int status;
 
-    if (!w)
+    if (job->truth.wanted && !truth)
+        return cli_error("sim: out of memory");
+    w = workload_new(s, c, &e);
+    if (!w) {
+        truth_free(truth);
         return cli_error("--workload %s: %s", job->workload, e.msg);
+    }
     s->app = workload_app(w);
     if (job->stats)
         workload_stats(w, &stats, job->stats_every);
     workload_run(w);
-    status = report(job, w, &stats);
+    status = report(job, w, &stats, truth);
     if (!status && !all_good(workload_result(w)))
         status = EXIT_FOUND;
     buf_free(&stats);
+    truth_free(truth);
     workload_free(w);
     return status;
 }
@@ -256,12 +264,16 @@ int sim_workload(struct sim_job *job)
         r = config(job, &c, &list);
     if (!r)
         r = report_file_open(&job->json);
+    if (!r)
+        r = report_file_open(&job->truth);
     if (r)
         event_list_free(job->sim.events);
     else
         r = play(job, &t, &c);
-    if (r)
+    if (r) {
         report_file_fail(&job->json);
+        report_file_fail(&job->truth);
+    }
     buf_free(&list);
     topology_free(&t);
     return r;
