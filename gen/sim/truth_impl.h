@@ -232,7 +232,7 @@ struct truth_walk {
     uint32_t incident;   /* number of the open one; 0: none */
     uint32_t previous;   /* number of the latest one but RNR; 0: none */
     unsigned tries[2];   /* timers expired without progress: ACK timeout, RNR */
-    ns_t unanswered;     /* when the latest ACK timeout without progress expired; NS_NEVER: none has */
+    ns_t unanswered;     /* when the first ACK timeout without progress expired; NS_NEVER: none has */
     ns_t cm_from, cm_to; /* connection management, before or after the requests; NS_NEVER: none */
     bool cm_closing;
     ns_t *start; /* of work requests, a ring: first packet */

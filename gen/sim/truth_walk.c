@@ -156,7 +156,7 @@ static void goes_back(struct truth_walk *w, const struct truth_event *e)
         return;
     if (e->why == WHY_TIMEOUT)
         incident_of(w, incident)->timeouts++;
-    if (e->why == WHY_TIMEOUT)
+    if (e->why == WHY_TIMEOUT && w->unanswered == NS_NEVER)
         w->unanswered = e->at;
     w->back = (struct truth_back){.on = true,
                                   .why = e->why,
@@ -330,14 +330,29 @@ static unsigned vain_tries(const struct truth_walk *w, ns_t since)
     return n && dreqs > 1 ? n + dreqs - 1 : n;
 }
 
+/* The retransmissions on ACK timeout of the direction itself after `since`. */
+static unsigned own_tries(const struct truth_walk *w, ns_t since)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < w->f->n; i++) {
+        const struct truth_event *e = &w->f->ev[i];
+        n += e->at > since && e->what == AT_EFFECT && e->why == WHY_TIMEOUT && e->flags & EFF_RETRANSMIT;
+    }
+    return n;
+}
+
 /* True if the peer is dead: nothing more arrives from it, and at least two tries had no response. After a single try
  * its response may have been lost, so no tap can tell that the peer is dead. */
 static bool peer_is_dead(const struct truth_walk *w)
 {
     ns_t received = truth_received(w->t, w->conn, w->host);
 
-    return w->unanswered != NS_NEVER && (received == NS_NEVER || received < w->unanswered) &&
-           vain_tries(w, received == NS_NEVER ? 0 : received) >= 2;
+    if (w->unanswered == NS_NEVER)
+        return false;
+    if (received != NS_NEVER && received >= w->unanswered)
+        return own_tries(w, received) >= 2;
+    return vain_tries(w, received == NS_NEVER ? 0 : received) >= 2;
 }
 
 static void failed(struct truth_walk *w, const struct truth_event *e)
