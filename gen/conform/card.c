@@ -228,12 +228,45 @@ static void compare_metrics(const struct card *before, const struct card *now, s
     }
 }
 
+#define REPEATED_MIN 4 /* values: fewer may be the same by chance */
+
+/* How many values an identity of both cards begins with: all that both have, or 0. */
+static size_t repeated(const json_t *before, const json_t *now)
+{
+    const json_t *x = json_object_get(before, "first"), *y = json_object_get(now, "first");
+    size_t n = json_array_size(x) < json_array_size(y) ? json_array_size(x) : json_array_size(y);
+
+    for (size_t i = 0; i < n; i++)
+        if (!json_equal(json_array_get(x, i), json_array_get(y, i)))
+            return 0;
+    return n;
+}
+
+/* What the device chose both times: keys that come again, as after its driver was loaded again, can be known before. */
+static void compare_identities(const struct card *before, const struct card *now, struct buf *b)
+{
+    const json_t *was = rows_of(before->root, "identities"), *is = rows_of(now->root, "identities");
+    json_t *row;
+    size_t i, n;
+
+    json_array_foreach(is, i, row)
+    {
+        n = repeated(find(was, text_of(row, "id")), row);
+        if (n < REPEATED_MIN)
+            continue;
+        buf_puts(b, "repeated      ");
+        buf_printable(b, text_of(row, "id"), strlen(text_of(row, "id")));
+        buf_printf(b, "  the first %zu values are those of the other run\n", n);
+    }
+}
+
 unsigned card_compare(const struct card *before, const struct card *now, struct buf *b)
 {
     struct sums s = {0};
 
     compare_tests(before, now, b, &s);
     compare_metrics(before, now, b);
+    compare_identities(before, now, b);
     buf_printf(b, "%u regressed, %u fixed, %u changed, %u new, %u gone\n", s.regressed, s.fixed, s.changed, s.added,
                s.gone);
     return s.regressed;

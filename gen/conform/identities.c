@@ -82,6 +82,10 @@ void identities_print_json(const struct identities *all, struct buf *b)
                    "%s\n{\"id\":\"%s\",\"n\":%u,\"distinct\":%u,\"step\":%u,\"share\":%.4f,\"min_entropy_bits\":%.3f,"
                    "\"conditional_bits\":%.3f",
                    sep, kinds[k].id, s.n, s.distinct, s.step, s.share, s.min_entropy, s.conditional);
+        buf_puts(b, ",\"first\":[");
+        for (unsigned i = 0; i < all->of[k].n && i < IDENTITIES_FIRST; i++)
+            buf_printf(b, "%s%u", i ? "," : "", all->of[k].v[i]);
+        buf_char(b, ']');
         metric_published_json(kinds[k].id, b);
         buf_char(b, '}');
         sep = ",";

@@ -6,7 +6,8 @@
 #include "buf.h"
 #include "gen/script/script.h"
 
-#define IDENTITIES_MAX 8192 /* values of a kind that are kept */
+#define IDENTITIES_MAX   8192 /* values of a kind that are kept */
+#define IDENTITIES_FIRST 16   /* of these, in a score card: whether they come again when the driver was loaded again */
 
 struct identities {
     struct {
