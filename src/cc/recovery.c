@@ -141,35 +141,68 @@ static bool value_of(const struct cc_config *c, const char *name, uint64_t *v)
     return false;
 }
 
-bool recovery_shape_of(const struct cc_config *c, struct recovery_shape *s)
+/* By the names of the published scheme. */
+static bool shape_of_paper(const struct cc_config *c, struct recovery_shape *s)
 {
-    uint64_t period = 0;
-    bool known =
-        c->scheme->cnp && value_of(c, "t", &period) && value_of(c, "f", &s->halving) && value_of(c, "ai", &s->increase);
+    uint64_t period;
 
-    s->period = known ? (ns_t)period : 0;
-    return known;
+    if (!value_of(c, "t", &period) || !value_of(c, "f", &s->halving) || !value_of(c, "ai", &s->increase))
+        return false;
+    s->period = (ns_t)period;
+    s->hyper = s->increase;
+    return true;
 }
 
-/* True if `mean` is off by more than so many percent. */
-static bool is_off(uint64_t mean, uint64_t stated, unsigned percent)
+/* By those of ConnectX adapters: microseconds, Mbit/s. One step of additive increase follows fast recovery, then hyper
+ * increase. */
+static bool shape_of_connectx(const struct cc_config *c, struct recovery_shape *s)
 {
-    uint64_t most = stated / 100 * percent;
+    uint64_t period, increase, hyper, blocks;
 
-    return mean > stated + most || mean + most < stated;
+    if (!value_of(c, "rp_time_reset", &period) || !value_of(c, "rp_ai_rate", &increase) ||
+        !value_of(c, "rp_hai_rate", &hyper) || !value_of(c, "rp_byte_reset", &blocks))
+        return false;
+    s->period = (ns_t)period * NS_PER_US;
+    s->increase = (increase < hyper ? increase : hyper) * 1000000;
+    s->hyper = (increase > hyper ? increase : hyper) * 1000000;
+    s->counter = blocks != 0;
+    return true;
+}
+
+bool recovery_shape_of(const struct cc_config *c, struct recovery_shape *s)
+{
+    *s = (struct recovery_shape){0};
+    return c->scheme->cnp && (shape_of_paper(c, s) || shape_of_connectx(c, s));
+}
+
+static uint64_t mean(const struct recovery_value *v)
+{
+    return v->sum / v->n;
+}
+
+/* True if `seen` is below `least`, or above `most`, by more than so many percent. */
+static bool is_off(uint64_t seen, uint64_t least, uint64_t most, unsigned percent)
+{
+    return seen > most + most / 100 * percent || seen + least / 100 * percent < least;
+}
+
+static bool halving_differs(const struct recovery_value *v, uint64_t stated)
+{
+    uint64_t halving = (v->sum + v->n / 2) / v->n;
+
+    return halving + HALVING_NEAR < stated || halving > stated + HALVING_NEAR;
 }
 
 bool recovery_differs(const struct recovery *r, const struct recovery_shape *s)
 {
-    bool added = r->increase.n >= RECOVERIES_LEAST;
-    uint64_t halving;
+    uint64_t period = (uint64_t)s->period;
 
     if (!s->period || r->period.n < RECOVERIES_LEAST)
         return false;
-    halving = (r->halving.sum + r->halving.n / 2) / r->halving.n;
-    if (is_off(r->period.sum / r->period.n, (uint64_t)s->period, 10))
+    if (is_off(mean(&r->period), s->counter ? 0 : period, period, 10))
         return true;
-    if (halving + HALVING_NEAR < s->halving || halving > s->halving + HALVING_NEAR)
+    if (s->halving && halving_differs(&r->halving, s->halving))
         return true;
-    return added && is_off(r->increase.sum / r->increase.n, s->increase, 25);
+    return r->increase.n >= RECOVERIES_LEAST &&
+           is_off(mean(&r->increase), s->increase, s->counter ? UINT64_MAX / 2 : s->hyper, 25);
 }

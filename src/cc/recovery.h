@@ -43,8 +43,10 @@ struct recovery {
 /* How the rate rises by the parameters of a scheme. */
 struct recovery_shape {
     ns_t period;       /* between two steps of its timer; 0: not stated */
-    uint64_t halving;  /* steps of fast recovery */
-    uint64_t increase; /* bit/s that each later step adds */
+    uint64_t halving;  /* steps of fast recovery; 0: too small to be told from those that follow */
+    uint64_t increase; /* bit/s that each later step adds, */
+    uint64_t hyper;    /* up to so many */
+    bool counter;      /* a byte counter makes steps between those of the timer, which may be as many */
 };
 /* The same of a configuration; false: its scheme has no such steps. */
 bool recovery_shape_of(const struct cc_config *c, struct recovery_shape *s);

@@ -248,7 +248,7 @@ static int parse_cc(struct job *job, const char *arg)
 
     if (!cc_parse(&c, arg, &e))
         return cli_error("--cc %s: column %u: %s", arg, e.col, e.msg);
-    return recovery_shape_of(&c, &job->o.recovery) ? EXIT_OK : cli_error("--cc %s: expected dcqcn", arg);
+    return recovery_shape_of(&c, &job->o.recovery) ? EXIT_OK : cli_error("--cc %s: expected dcqcn or dcqcn-cx", arg);
 }
 
 static int parse_format(struct job *job, const char *arg)

@@ -419,8 +419,10 @@ static void report_recovery(struct judge *j, uint32_t flow, const struct recover
 
     f.needs = N_TAP_REQ;
     f.wrong = "after CNPs the rate rises in other steps: {seen}, expected {expected}";
-    f.expected = say(j, "every %.1f us, the first %u, later ones add %.1f Mbit/s", (double)s->period / 1e3,
-                     (unsigned)s->halving, (double)s->increase / 1e6);
+    f.expected = s->halving ? say(j, "every %.1f us, the first %u, later ones add %.1f Mbit/s", (double)s->period / 1e3,
+                                  (unsigned)s->halving, (double)s->increase / 1e6)
+                            : say(j, "every %.1f us%s, later ones add %.1f to %.1f Mbit/s", (double)s->period / 1e3,
+                                  s->counter ? " or sooner" : "", (double)s->increase / 1e6, (double)s->hyper / 1e6);
     f.seen = seen;
     f.text = say(j, "From what passed after %s.", count_str(r->period.n, "CNP"));
     judge_found(j, NULL, f);
