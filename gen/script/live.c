@@ -60,17 +60,19 @@ static bool wire_ready(void *user)
     return live_can_send(v->live);
 }
 
-#define ROOM_NS  (500 * NS_PER_MS) /* longest wait for room in the queue of the backend */
+#define ROOM_NS  (20 * NS_PER_MS) /* longest wait for room in the queue of the backend */
 #define PAUSE_NS (200 * NS_PER_US)
 
 /* The endpoint asks wire_ready() before; handmade packets come many at once, and wait until the network takes them. */
 static void wire_send(void *user, const uint8_t *data, uint32_t len)
 {
     struct script_live *v = user;
-    ns_t until = live_now() + ROOM_NS;
+    ns_t until = live_now() + (v->stuck ? 0 : ROOM_NS);
+    bool room;
 
-    while (!live_can_send(v->live) && live_now() < until && live_wait(NULL, 0, live_now() + PAUSE_NS) == 0)
+    while (!(room = live_can_send(v->live)) && live_now() < until && live_wait(NULL, 0, live_now() + PAUSE_NS) == 0)
         continue;
+    v->stuck = !room; /* a network that takes nothing is not waited for again, until it takes a frame */
     live_send(v->live, data, len);
 }
 

@@ -41,6 +41,7 @@ struct script_live {
     unsigned passed_over; /* so many, since the caller set it to 0 */
     struct chan exchange; /* foreign peer: open until the scenario ends, if `exchanging` */
     bool exchanging;
+    bool stuck;      /* the backend had no room for the latest frame */
     bool has_memory; /* foreign peer: its memory is at `va` under `rkey` */
     uint32_t rkey;
     uint64_t va;
