@@ -22,7 +22,8 @@ static bool answers(const struct pkt *p, uint32_t psn)
 }
 
 /* The first response since an ACK is outstanding: was it later than the ACK timeout? A missing ACK alone proves
- * nothing, as the ACK may be lost; a late one does. */
+ * nothing, as the ACK may be lost; a late one does, unless it is a READ response: those are data, which congestion
+ * control of the responder sends at its own rate, and what they acknowledge waits with them. */
 static bool check_ack_wait(struct judge *j, const struct judged *a, struct found *f)
 {
     const struct ack_wait k = a->f->ack_wait;
@@ -34,6 +35,8 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
 
     a->f->ack_wait.frame = 0;
     if (LIKELY(wait == NS_NEVER || elapsed <= wait + slack) || !answers(a->p, k.psn))
+        return false;
+    if (a->p->op->flags & OPF_READ_RESP)
         return false;
     if (a->f->closed.frame || j->flows[peer].closed.frame || j->flows[peer].path != k.path)
         return false;

@@ -39,6 +39,14 @@ struct line {
     {                                                                                                                  \
         ts, 0, OP_ACKNOWLEDGE, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0                                   \
     }
+#define READ(ts, psn, id)                                                                                              \
+    {                                                                                                                  \
+        ts, 0, OP_READ_REQUEST, psn, 0, 0, id, 0, 0                                                                    \
+    }
+#define READ_RESPONSE(ts, psn, msn, id)                                                                                \
+    {                                                                                                                  \
+        ts, 1, OP_READ_RESP_ONLY, psn, SYNDROME_ACK(AETH_CREDIT_INVALID), msn, id, 0, 0                                \
+    }
 #define NAK(ts, psn, msn, id)                                                                                          \
     {                                                                                                                  \
         ts, 1, OP_ACKNOWLEDGE, psn, SYNDROME_NAK(NAK_PSN_SEQ), msn, id, 0, 0                                           \
@@ -70,6 +78,18 @@ static inline void learn(struct judge *j)
     conn_learn(judge_conns(j), &k);
 }
 
+/* The packet of a line; what carries data has 8 bytes of it. */
+static inline struct pkt line_packet(const struct line *l)
+{
+    if (l->opcode == OP_ACKNOWLEDGE)
+        return mk_ack(l->psn, l->syndrome, l->msn);
+    if (l->opcode == OP_READ_REQUEST)
+        return mk_read(l->psn, 0, 8);
+    if (l->opcode == OP_READ_RESP_ONLY)
+        return mk_aeth(l->opcode, l->psn, 8, l->syndrome, l->msn);
+    return mk(l->opcode, l->psn, 8);
+}
+
 /* The frame of a line, to `buf`; its length. */
 static inline uint32_t line_frame(const struct line *l, uint8_t buf[256])
 {
@@ -77,13 +97,13 @@ static inline uint32_t line_frame(const struct line *l, uint8_t buf[256])
     struct av av = {.hop_limit = 64};
     struct path path;
     struct frame_out out = {.buf = buf, .cap = 256};
-    struct pkt made = l->opcode == OP_ACKNOWLEDGE ? mk_ack(l->psn, l->syndrome, l->msn) : mk(l->opcode, l->psn, 8);
+    struct pkt made = line_packet(l);
 
     memcpy(av.dgid, other.gid, 16);
     memcpy(av.dmac, other.mac, 6);
     av.sport = 0xc001;
     made.bth.pkey = l->pkey ? l->pkey : 0xffff;
-    made.bth.ackreq = l->opcode != OP_ACKNOWLEDGE;
+    made.bth.ackreq = made.op->flags & OPF_REQUEST ? 1 : 0;
     made.bth.dqpn = l->qp ? l->qp : l->from ? 0x11 : 0x12;
     cr_assert_eq(path_init(&path, &own, &av), 0);
     cr_assert_eq(build_begin(&out, &path, &made, made.payload_len, l->id, NULL), 0);

@@ -338,6 +338,28 @@ Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
                  "the responder drops it without a word");
 }
 
+Test(judge_trace, a_read_response_may_be_paced_and_with_it_what_it_acknowledges)
+{
+    static const struct line read[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), READ(2 * US, 11, 2), READ(5 * MS, 11, 3),
+                                       READ_RESPONSE(5 * MS, 11, 2, 2)};
+    static const struct line before[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), READ(3 * US, 12, 3),
+                                         READ_RESPONSE(5 * MS, 12, 3, 2)};
+    static const struct line behind[] = {SEND(0, 10, 1),
+                                         ACK(US, 10, 1, 1),
+                                         READ(2 * US, 11, 2),
+                                         SEND(3 * US, 12, 3),
+                                         READ_RESPONSE(5 * MS, 11, 2, 2),
+                                         ACK(5 * MS + US, 12, 3, 3)};
+    static const struct line ack[] = {SEND(0, 10, 1),      ACK(US, 10, 1, 1),
+                                      READ(2 * US, 11, 2), READ_RESPONSE(3 * US, 11, 2, 2),
+                                      SEND(4 * US, 12, 3), ACK(5 * MS, 12, 3, 3)};
+
+    cr_expect_eq(VERDICT(read, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
+    cr_expect_eq(VERDICT(before, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS, "it answers the SEND, too");
+    cr_expect_eq(VERDICT(behind, TAP_RESPONDER, true, false, RULE_ACK_04), V_PASS);
+    cr_expect_eq(VERDICT(ack, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL, "no data is left that could be paced");
+}
+
 Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
 {
     static const struct line anew[] = {SEND(0, 10, 1),
