@@ -63,7 +63,7 @@ void conform_needs(const struct conform_test *t, struct buf *b, const char *befo
     for (size_t i = 0; i < script.len; i++)
         script.p[i] = script.p[i] == '\n' ? '\0' : script.p[i];
     for (unsigned i = 0; i < ARRAY_LEN(needs); i++)
-        if (needs[i].need != said && test_needs(&script, i)) {
+        if ((!said || strcmp(needs[i].need, said) != 0) && test_needs(&script, i)) {
             buf_printf(b, "%s%s%s%s", said ? separator : before, quote, needs[i].need, quote);
             said = needs[i].need;
         }

@@ -124,6 +124,12 @@ static void take_capture(const char *path, const char *keep, struct conform_outc
         *o->capture = '\0';
 }
 
+/* What a test took, by its ms in a file; 0: that says nothing. */
+static ns_t took_of(json_int_t ms)
+{
+    return ms > 0 && ms <= MS_MAX ? ms * NS_PER_MS : 0;
+}
+
 /* The line of a test. False: it is none. */
 static bool take_test(const json_t *row, const struct conform_battery *battery, const bool *chosen, const char *keep,
                       struct conform_outcome *o, struct metrics *m, struct identities *ids)
@@ -141,7 +147,7 @@ static bool take_test(const json_t *row, const struct conform_battery *battery, 
     o[i].result = (uint8_t)result;
     o[i].runs = (unsigned)json_integer_value(json_object_get(row, "runs"));
     o[i].good = (unsigned)json_integer_value(json_object_get(row, "good"));
-    o[i].took = json_integer_value(json_object_get(row, "ms")) % MS_MAX * NS_PER_MS;
+    o[i].took = took_of(json_integer_value(json_object_get(row, "ms")));
     buf_puts(&o[i].reason, text_of(row, "reason"));
     buf_puts(&o[i].judge, text_of(row, "judge"));
     buf_puts(&o[i].counters, text_of(row, "counters"));

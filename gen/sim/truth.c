@@ -33,29 +33,55 @@ static struct truth_flow *flow_of(struct truth *t, unsigned conn, unsigned end)
     while (t->n_flows <= i) {
         if (!truth_grow(t, &t->flows, &t->cap_flows, t->n_flows, sizeof *t->flows))
             return NULL;
-        t->flows[t->n_flows++] = (struct truth_flow){.first = NS_NEVER, .last = NS_NEVER, .received = NS_NEVER};
+        t->flows[t->n_flows++] = (struct truth_flow){
+            .first = NS_NEVER, .last = NS_NEVER, .received = NS_NEVER, .heard = NS_NEVER, .shortest = NS_NEVER};
     }
     return &t->flows[i];
 }
 
-bool truth_same_hosts(const struct truth *t, size_t i, unsigned conn, unsigned end)
+static int by_hosts(const void *a, const void *b)
 {
-    unsigned other = (unsigned)(i / NET_HOSTS) + 1, other_end = i % NET_HOSTS;
+    const struct truth_pair *x = a, *y = b;
 
-    return truth_host_of(t, other, other_end) == truth_host_of(t, conn, end) &&
-           truth_host_of(t, other, other_end ^ 1) == truth_host_of(t, conn, end ^ 1);
+    return x->hosts != y->hosts ? (x->hosts > y->hosts) - (x->hosts < y->hosts)
+                                : (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-ns_t truth_received(const struct truth *t, unsigned conn, unsigned end)
+/* The directions at t->pair[first] up to `end` run between the same hosts. */
+static void join_pair(struct truth *t, size_t first, size_t end)
 {
-    ns_t latest = NS_NEVER;
+    ns_t heard = NS_NEVER;
 
-    for (size_t i = 0; i < t->n_flows; i++) {
-        ns_t at = t->flows[i].received;
-        if (at != NS_NEVER && (latest == NS_NEVER || at > latest) && truth_same_hosts(t, i, conn, end))
-            latest = at;
+    for (size_t i = first; i < end; i++) {
+        ns_t at = t->flows[t->pair[i].flow].received;
+        heard = at != NS_NEVER && (heard == NS_NEVER || at > heard) ? at : heard;
     }
-    return latest;
+    for (size_t i = first; i < end; i++) {
+        struct truth_flow *f = &t->flows[t->pair[i].flow];
+        f->heard = heard;
+        f->pair_first = first;
+        f->pair_end = end;
+    }
+}
+
+void truth_join_pairs(struct truth *t)
+{
+    free(t->pair);
+    t->pair = calloc(t->n_flows + 1, sizeof *t->pair);
+    t->failed |= !t->pair;
+    if (!t->pair)
+        return;
+    for (size_t i = 0; i < t->n_flows; i++) {
+        unsigned conn = (unsigned)(i / NET_HOSTS) + 1, end = i % NET_HOSTS;
+        t->pair[i] = (struct truth_pair){
+            .hosts = (uint64_t)truth_host_of(t, conn, end) << 32 | truth_host_of(t, conn, end ^ 1), .flow = i};
+    }
+    qsort(t->pair, t->n_flows, sizeof *t->pair, by_hosts);
+    for (size_t first = 0, end; first < t->n_flows; first = end) {
+        for (end = first + 1; end < t->n_flows && t->pair[end].hosts == t->pair[first].hosts;)
+            end++;
+        join_pair(t, first, end);
+    }
 }
 
 /* Note an event at requester `end` of a connection, with the state of its queue pair. */
@@ -185,9 +211,15 @@ static void received(struct truth *t, struct truth_frame *f, unsigned to, ns_t n
 {
     struct truth_flow *flow = flow_of(t, f->conn, to);
 
-    f->arrived = f->arrived == NS_NEVER ? now : f->arrived;
-    if (flow)
-        flow->received = now;
+    if (!flow)
+        return;
+    flow->received = now;
+    if (f->arrived != NS_NEVER)
+        return;
+    f->arrived = now;
+    flow = flow_of(t, f->conn, f->from); /* since the frame was sent */
+    if (flow && now - f->sent < flow->shortest)
+        flow->shortest = now - f->sent;
 }
 
 void truth_arrived(struct truth *t, const struct truth_seen *seen, struct truth_frame *f, ns_t now)
@@ -376,6 +408,7 @@ void truth_free(struct truth *t)
     for (size_t i = 0; i < t->n_flows; i++)
         free(t->flows[i].ev);
     free(t->flows);
+    free(t->pair);
     free(t->hosts);
     free(t->frames);
     free(t->incidents);

@@ -63,7 +63,18 @@ struct truth_flow {
     uint64_t requests; /* packets sent */
     ns_t first, last;  /* frames of the connection at the end; NS_NEVER: none */
     ns_t received;     /* last undamaged frame of the connection that arrived there; NS_NEVER: none */
+    ns_t shortest;     /* transit time of a frame of the end; NS_NEVER: none arrived */
     uint64_t newest;   /* fabric: of the frames that arrived there, but CNPs, the serial of that sent last */
+    /* When all is over (truth_join_pairs): the directions between the same hosts, of t->pair, and the last undamaged
+     * frame that arrived at the host of the end in any of them; NS_NEVER: none. */
+    size_t pair_first, pair_end;
+    ns_t heard;
+};
+
+/* A direction, and the hosts between which it runs. */
+struct truth_pair {
+    uint64_t hosts; /* that of the requester << 32, and that of its peer */
+    size_t flow;    /* of t->flows */
 };
 
 /* A span of time in one state. */
@@ -130,6 +141,7 @@ struct truth {
     size_t n_frames, cap_frames;
     struct truth_flow *flows; /* by (connection - 1) * NET_HOSTS + end of the requester */
     size_t n_flows, cap_flows;
+    struct truth_pair *pair;          /* of all directions, those between the same hosts together */
     struct truth_incident *incidents; /* by number - 1 */
     size_t n_incidents, cap_incidents;
     struct truth_timer *timers;
@@ -159,11 +171,8 @@ static inline const struct qp *truth_qp(const struct truth *t, unsigned conn, un
 {
     return ep_qp(t->s->ep[truth_host_of(t, conn, end)], t->s->conn[conn - 1]->qp[end]);
 }
-/* Whether direction `i` (of t->flows) runs between the same hosts as that of connection `conn` with requester `end`. */
-bool truth_same_hosts(const struct truth *t, size_t i, unsigned conn, unsigned end);
-/* When the last undamaged frame of any connection arrived at the host of `end` from that of the other end; NS_NEVER:
- * none did. */
-ns_t truth_received(const struct truth *t, unsigned conn, unsigned end);
+/* Find the directions that run between the same hosts. */
+void truth_join_pairs(struct truth *t);
 
 /* A frame at a host. */
 struct truth_seen {

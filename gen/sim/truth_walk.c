@@ -317,9 +317,9 @@ static unsigned vain_tries(const struct truth_walk *w, ns_t since)
 {
     unsigned n = 0, dreqs = 0;
 
-    for (size_t i = 0; i < w->t->n_flows; i++) {
-        const struct truth_flow *f = &w->t->flows[i];
-        for (size_t j = 0; j < f->n && truth_same_hosts(w->t, i, w->conn, w->host); j++) {
+    for (size_t i = w->f->pair_first; i < w->f->pair_end; i++) {
+        const struct truth_flow *f = &w->t->flows[w->t->pair[i].flow];
+        for (size_t j = 0; j < f->n; j++) {
             const struct truth_event *e = &f->ev[j];
             if (e->at <= since || e->at > f->last)
                 continue;
@@ -346,7 +346,7 @@ static unsigned own_tries(const struct truth_walk *w, ns_t since)
  * its response may have been lost, so no tap can tell that the peer is dead. */
 static bool peer_is_dead(const struct truth_walk *w)
 {
-    ns_t received = truth_received(w->t, w->conn, w->host);
+    ns_t received = w->f->heard;
 
     if (w->unanswered == NS_NEVER)
         return false;
@@ -389,7 +389,7 @@ static ns_t first_sent(const struct truth_walk *w, uint32_t psn)
 
 static void ends(struct truth_walk *w)
 {
-    ns_t from, received = truth_received(w->t, w->conn, w->host);
+    ns_t from, received = w->f->heard;
 
     pass(w, w->f->last);
     /* a requester that dies in the middle of a retransmission retransmits nothing more */
@@ -413,14 +413,10 @@ static void ends(struct truth_walk *w)
 /* The shortest transit time of a frame of `host`, of connection `conn`. */
 static ns_t shortest_way(const struct truth *t, unsigned conn, unsigned host)
 {
-    ns_t best = NS_NEVER;
+    size_t i = (size_t)(conn - 1) * NET_HOSTS + host;
+    ns_t way = i < t->n_flows ? t->flows[i].shortest : NS_NEVER;
 
-    for (size_t i = 0; i < t->n_frames; i++) {
-        const struct truth_frame *f = &t->frames[i];
-        if (f->conn == conn && f->from == host && f->arrived != NS_NEVER && f->arrived - f->sent < best)
-            best = f->arrived - f->sent;
-    }
-    return best == NS_NEVER ? 0 : best;
+    return way == NS_NEVER ? 0 : way;
 }
 
 /* The NAK of the event before leads to nothing, if `e` is no go-back-N for it: its requester has gone back already, or

@@ -266,6 +266,7 @@ void truth_json(struct buf *b, struct truth *t)
     struct buf requests = {0}, undecided = {0};
 
     extend_accounts(t);
+    truth_join_pairs(t);
     buf_puts(b, "{\"account\":[");
     put_accounts(b, t, &requests, &undecided);
     buf_puts(b, "],\n\"requests\":[");

@@ -295,7 +295,7 @@ static bool is_wanted(const struct conformance_job *j, const struct conform_test
 /* Choose the tests that the operands name; all without one. */
 static int choose(struct conformance_job *j, char **names, int n)
 {
-    bool called[CONFORM_TESTS] = {false};
+    bool called[CONFORM_TESTS] = {false}, left = false;
 
     for (int i = 0; i < n; i++) {
         bool any = false;
@@ -308,8 +308,8 @@ static int choose(struct conformance_job *j, char **names, int n)
             return cli_error("conformance: there is no test '%s': --list shows them", names[i]);
     }
     for (unsigned k = 0; k < j->battery.n; k++)
-        j->chosen[k] = (j->chosen[k] || n == 0) && is_wanted(j, &j->battery.test[k], called[k]);
-    return 0;
+        left |= j->chosen[k] = (j->chosen[k] || n == 0) && is_wanted(j, &j->battery.test[k], called[k]);
+    return left ? 0 : cli_error("conformance: the options leave no test (long ones need --full, or their names)");
 }
 
 /* HOST, HOST:PORT, [ADDR6] or [ADDR6]:PORT. */
