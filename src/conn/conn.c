@@ -369,6 +369,19 @@ uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct 
     return conn_find(t, &k);
 }
 
+uint32_t conn_flow_alike(const struct conn_table *t, uint32_t flow, uint32_t from)
+{
+    const struct flow *f = &t->flows[flow];
+    uint32_t least = FLOW_NONE;
+
+    for (uint32_t i = t->chains[BY_KEY][f->hash & t->mask]; i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i)) {
+        const struct flow *g = &t->flows[i];
+        if (i >= from && i < least && g->dqpn == f->dqpn && addr_eq(&g->src, &f->src) && addr_eq(&g->dst, &f->dst))
+            least = i;
+    }
+    return least;
+}
+
 /* The latest packet of the flow took path number `path`. */
 static __attribute__((noinline)) void take_path(struct conn_table *t, struct flow *f, uint32_t path)
 {

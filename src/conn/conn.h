@@ -183,6 +183,9 @@ bool conn_is_known(const struct conn_table *t, const struct pkt *p);
 /* The flow with these addresses and destination queue pair at `tap`; FLOW_NONE: there is none. */
 uint32_t conn_flow_named(const struct conn_table *t, uint32_t tap, const struct conn_addr *src,
                          const struct conn_addr *dst, uint32_t dqpn);
+/* Of the flows with the addresses and destination queue pair of `flow`, one at each tap, `flow` itself among them, that
+ * with the lowest index from `from` on; FLOW_NONE: there are no more. Its time does not grow with the table. */
+uint32_t conn_flow_alike(const struct conn_table *t, uint32_t flow, uint32_t from);
 /* The flow of an index; valid as long as the table. */
 struct flow *conn_flow_at(struct conn_table *t, uint32_t flow);
 /* All flows, by index; the array does not move. */

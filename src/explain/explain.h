@@ -190,6 +190,16 @@ void explain_next_command(const struct explain_opts *o, const char *command, con
 uint32_t explain_so_far(struct explainer *x, const struct explain_opts *o, uint32_t max, struct buf *b);
 /* Append the verdict with which explain_text() begins, without line ends. */
 void explain_verdict(struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* The incidents with one cause at one place that `o` shows. */
+struct cause_place {
+    uint8_t cause, place;    /* enum cause; enum place, which says nothing if two taps show the place */
+    uint32_t passed, missed; /* those taps: see struct incident; 0: none */
+    uint64_t count;          /* how often it happened: an incident may gather several occurrences */
+    ns_t bill;               /* lost time of all */
+};
+/* Take each of them, as explain_text() groups them, worst first. False: no memory. */
+bool explain_cause_places(struct explainer *x, const struct explain_opts *o,
+                          void (*take)(void *user, const struct cause_place *p), void *user);
 /* The list of causes, for --causes and the manual page. */
 void explain_causes(struct buf *b);
 

@@ -115,6 +115,18 @@ bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 
 /* --- A flow ----------------------------------------------------------------------------------- */
 
+/* Without any response it cannot be told whether a last packet was lost. */
+static void end_last_packets(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        bool last = st->cause == CAUSE_LOST_LAST_PACKET && st->flow != FLOW_NONE;
+        const struct flow_notes *t = last ? x->notes[st->flow] : NULL;
+        if (t && !t->responses.last_frame)
+            cannot_tell(x, st, observer_req_dir(x->observer, st->flow));
+    }
+}
+
 static void end_flow(struct explainer *x, uint32_t flow)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), flow)->peer;
@@ -123,9 +135,6 @@ static void end_flow(struct explainer *x, uint32_t flow)
 
     if (!t)
         return;
-    for (uint32_t i = 0; !t->responses.last_frame && i < x->n; i++)
-        if (x->incidents[i].flow == flow && x->incidents[i].cause == CAUSE_LOST_LAST_PACKET)
-            cannot_tell(x, &x->incidents[i], h);
     if (h && h->have_next) {
         end_silence(x, flow, t, h);
         end_rnr(x, flow, t, h);
@@ -284,6 +293,8 @@ void explain_end(struct explainer *x)
     for (uint32_t i = 0; i < x->n; i++)
         x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);
     share_round_trips(x, flows);
+    explain_receiver_taps(x);
+    end_last_packets(x);
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
     explain_taps(x);

@@ -180,6 +180,7 @@ struct marks {
     uint32_t ce_frames[NOTED_CE], cnp_frame;
     uint32_t unmarked_cnps, unmarked_frame; /* CNPs before any mark or loss; the first of them */
     uint8_t cnp_class; /* of the latest CNP: the priority of its tag, else the upper bits of its DSCP */
+    bool at_receiver;  /* explain_receiver_taps(): the tap is at the link of the receiver of several hosts' requests */
     ns_t cnp_ts;
     ns_t first_ts;                  /* of the first request */
     ns_t look;                      /* time before the first CNP in which its requests are known, up to 225 us */

@@ -226,6 +226,20 @@ bool summary_make(struct summary *s, struct explainer *x, const struct explain_o
     return true;
 }
 
+bool explain_cause_places(struct explainer *x, const struct explain_opts *o,
+                          void (*take)(void *user, const struct cause_place *p), void *user)
+{
+    struct summary s;
+    bool room = summary_make(&s, x, o);
+
+    for (uint32_t i = 0; room && i < s.n; i++) {
+        const struct group *g = &s.groups[i];
+        take(user, &(struct cause_place){g->cause, g->place, g->passed, g->missed, g->count, g->bill});
+    }
+    summary_free(&s);
+    return room;
+}
+
 void summary_free(struct summary *s)
 {
     for (uint32_t i = 0; s->groups && i < s->n; i++)

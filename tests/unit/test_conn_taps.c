@@ -1,6 +1,7 @@
 /* layer 5 (test): one connection at several taps has one number. */
 #include "src/conn/conn.h"
 #include "tests/unit/mkpkt.h"
+#include "tests/unit/patience.h"
 
 #include <criterion/criterion.h>
 
@@ -182,4 +183,41 @@ Test(conn_taps, a_connection_of_one_direction_exists)
     cr_expect(conn_exists(table, 1));
     cr_expect_not(conn_exists(table, 2));
     cr_expect(conn_exists(table, conn_number_take(table)));
+}
+
+Test(conn_taps, flows_that_are_alike_at_all_taps_come_by_index)
+{
+    uint32_t of[3], other = seen(0, 1, 2, 0x12), back = seen(0, 2, 1, 0x11);
+
+    for (uint16_t tap = 0; tap < 3; tap++)
+        of[tap] = seen(tap, 1, 2, 0x11);
+    for (unsigned i = 0; i < 3; i++) {
+        cr_expect_eq(conn_flow_alike(table, of[i], 0), of[0]);
+        cr_expect_eq(conn_flow_alike(table, of[i], of[0] + 1), of[1]);
+        cr_expect_eq(conn_flow_alike(table, of[i], of[2]), of[2]);
+        cr_expect_eq(conn_flow_alike(table, of[i], of[2] + 1), FLOW_NONE);
+    }
+    cr_expect_eq(conn_flow_alike(table, other, 0), other, "another queue pair");
+    cr_expect_eq(conn_flow_alike(table, other, other + 1), FLOW_NONE);
+    cr_expect_eq(conn_flow_alike(table, back, 0), back, "the other direction");
+}
+
+/* Examining all flows for each would be 10^11 comparisons. */
+Test(conn_taps, flows_that_are_alike_are_found_among_many)
+{
+    const uint32_t pairs = 160000;
+    uint32_t wrong = 0;
+
+    hangs_after(20);
+    conn_table_free(table);
+    table = conn_table_new(2 * pairs);
+    for (uint32_t i = 0; i < pairs; i++)
+        for (uint16_t tap = 0; tap < 2; tap++)
+            seen(tap, 1, 2, i + 2);
+    for (uint32_t i = 0; i < 2 * pairs; i++) {
+        uint32_t first = i & ~1u;
+        wrong += conn_flow_alike(table, i, 0) != first || conn_flow_alike(table, i, first + 1) != first + 1 ||
+                 conn_flow_alike(table, i, first + 2) != FLOW_NONE;
+    }
+    cr_expect_eq(wrong, 0);
 }

@@ -64,11 +64,11 @@ static int by_way(const void *a, const void *b)
 /* The taps that know, in the order in which the packet passes them: how many. */
 static unsigned sights_of(struct explainer *x, const struct incident *st, struct sight *taps)
 {
+    struct conn_table *conns = observer_conns(x->observer);
+    uint32_t i = conn_flow_alike(conns, st->flow, 0);
     unsigned n = 0;
 
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows && n < TAPS_MOST; i++) {
-        if (i != st->flow && !explain_same_flow(x, i, st->flow))
-            continue;
+    for (; i != FLOW_NONE && n < TAPS_MOST; i = conn_flow_alike(conns, st->flow, i + 1)) {
         taps[n] = sight_at(x, st, i);
         n += taps[n].saw != SAW_UNKNOWN;
     }

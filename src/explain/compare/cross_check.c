@@ -16,10 +16,9 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 /* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
 static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
 {
-    for (; i < conn_counts(observer_conns(x->observer)).flows; i++)
-        if (explain_same_flow(x, flow, i))
-            return i;
-    return FLOW_NONE;
+    uint32_t k = conn_flow_alike(observer_conns(x->observer), flow, i);
+
+    return k == flow ? conn_flow_alike(observer_conns(x->observer), flow, k + 1) : k;
 }
 
 /* The packet of an incident passed the tap of flow `from`, and did not come to that of `to`, or only damaged or late.

@@ -102,25 +102,6 @@ static void report_unmarked(struct explainer *x, uint32_t flow, const struct flo
                  : SAY(CE_FEW, .n = (uint32_t)m->ce_packets));
 }
 
-/* True if the tap is at the link of the receiver of a flow: all packets there, of several peers, are to or from it. */
-static bool is_at_receiver(const struct explainer *x, uint32_t flow)
-{
-    struct conn_table *conns = observer_conns(x->observer);
-    const struct flow *f = conn_flow_at(conns, flow);
-    bool several = false;
-
-    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
-        const struct flow *g = conn_flow_at(conns, i);
-        bool to = conn_addr_eq(&g->dst, &f->dst), from = conn_addr_eq(&g->src, &f->dst);
-        if (g->tap != f->tap)
-            continue;
-        if (!to && !from)
-            return false;
-        several |= !conn_addr_eq(to ? &g->src : &g->dst, &f->src);
-    }
-    return several;
-}
-
 /* CNPs without any mark, where all marks are seen. */
 static void report_baseless(struct explainer *x, uint32_t flow, const struct flow_notes *t)
 {
@@ -165,7 +146,7 @@ void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes 
 
     if (m->ce_packets && !told && o && !o->marks.early_cnps)
         report_unmarked(x, flow, t);
-    if (m->unmarked_cnps && !m->ce_packets && is_at_receiver(x, flow))
+    if (m->unmarked_cnps && !m->ce_packets && m->at_receiver)
         report_baseless(x, flow, t);
     if (!m->cnps || is_throttled(x, flow, m->cnp_ts))
         return;

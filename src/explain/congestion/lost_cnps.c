@@ -33,8 +33,9 @@ static void compare(struct explainer *x, uint32_t near, uint32_t far)
     struct conn_table *conns = observer_conns(x->observer);
     const struct marks *m = &x->notes[far]->marks;
     uint32_t tap = conn_flow_at(conns, near)->tap, sent = cnps_of(x, far), came = cnps_of(x, near);
-    ns_t seen = explain_clock(x, tap, conn_flow_at(conns, far)->tap, x->notes[near]->headers.last_ts);
-    bool missing = sent >= came + LOST_LEAST && seen >= m->latest_cnp && passes_first(x, near, far);
+    bool fewer = sent >= came + LOST_LEAST;
+    ns_t seen = fewer ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, x->notes[near]->headers.last_ts) : 0;
+    bool missing = fewer && seen >= m->latest_cnp && passes_first(x, near, far);
     struct incident *st = missing ? incident_new(x, CAUSE_LOST_CNP, far, NULL) : NULL;
 
     if (!st)
