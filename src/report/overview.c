@@ -18,36 +18,45 @@ static void verdict_json(const struct report *r, struct explainer *x, struct buf
     buf_free(&text);
 }
 
-/* The lost time of the incidents with one cause at one place. */
-struct bill {
-    uint64_t n, lost;
+/* The JSON string of where a cause is, in the words of explain. */
+static void where_json(const struct cause_place *p, struct buf *b)
+{
+    struct buf text = {0};
+    const char *where;
+
+    place_put(&text, (enum place)p->place, p->passed, p->missed);
+    where = buf_str(&text);
+    where += *where == ' ';
+    buf_json(b, where, strlen(where));
+    b->err |= text.err;
+    buf_free(&text);
+}
+
+struct causes_to {
+    struct buf *b;
+    unsigned n;
 };
 
-static void causes_json(const struct report *r, const struct explainer *x, struct buf *b)
+static void cause_json(void *user, const struct cause_place *p)
 {
-    struct bill of[CAUSE_COUNT][PLACE_AFTER + 1] = {0};
-    const char *sep = "";
+    struct causes_to *to = user;
+    const char *meaning = cause_table[p->cause].meaning;
 
-    for (size_t i = 0; i < explain_n(x); i++) {
-        const struct incident *s = explain_at(x, i);
-        struct bill *to = &of[s->cause][s->place];
-        if (!explain_is_shown(s, r->o.conn))
-            continue;
-        to->n += 1 + s->times;
-        to->lost += s->bill > 0 ? (uint64_t)s->bill : 0;
-    }
+    buf_printf(to->b, "%s\n{\"cause\":\"%s\",\"where\":", to->n++ ? "," : "", cause_table[p->cause].name);
+    where_json(p, to->b);
+    buf_printf(to->b, ",\"count\":%llu,\"bill_ns\":%lld,\"meaning\":", (unsigned long long)p->count,
+               (long long)p->bill);
+    buf_json(to->b, meaning, strlen(meaning));
+    buf_char(to->b, '}');
+}
+
+static void causes_json(const struct report *r, struct explainer *x, struct buf *b)
+{
+    const struct explain_opts o = {.files = r->o.files, .n_files = r->o.n_files, .conn = r->o.conn};
+    struct causes_to to = {b, 0};
+
     buf_puts(b, ",\n\"causes\":[");
-    for (unsigned i = 0; i < CAUSE_COUNT * (PLACE_AFTER + 1); i++) {
-        const struct bill *at = &of[i / (PLACE_AFTER + 1)][i % (PLACE_AFTER + 1)];
-        if (!at->n)
-            continue;
-        buf_printf(b, "%s\n{\"cause\":\"%s\",\"where\":\"%s\",\"count\":%llu,\"bill_ns\":%llu,\"meaning\":", sep,
-                   cause_table[i / (PLACE_AFTER + 1)].name, place_str((enum place)(i % (PLACE_AFTER + 1))),
-                   (unsigned long long)at->n, (unsigned long long)at->lost);
-        buf_json(b, cause_table[i / (PLACE_AFTER + 1)].meaning, strlen(cause_table[i / (PLACE_AFTER + 1)].meaning));
-        buf_char(b, '}');
-        sep = ",";
-    }
+    b->err |= !explain_cause_places(x, &o, cause_json, &to);
     buf_char(b, ']');
 }
 

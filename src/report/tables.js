@@ -12,8 +12,8 @@ function complete(stored) {
     const first = Math.min(...explain.account.map((a) => a.first_ns)), last = Math.max(...explain.account.map((a) => a.last_ns));
     const causes = new Map();
     for (const i of explain.incidents) {
-        const key = i.cause + "/" + i.place;
-        const c = causes.get(key) || {cause: i.cause, where: i.place || "", count: 0, bill_ns: 0, meaning: i.meaning};
+        const where = whereLost(i), key = i.cause + "/" + where;
+        const c = causes.get(key) || {cause: i.cause, where, count: 0, bill_ns: 0, meaning: i.meaning};
         causes.set(key, {...c, count: c.count + 1 + i.more_frames, bill_ns: c.bill_ns + i.bill_ns});
     }
     const flows = stored.flows || {flows: []}, check = stored.check || {findings: [], assumptions: "not stored", summary: null};
