@@ -6,7 +6,7 @@
 
 /* In the order in which they are shown. */
 static const struct text_column text_columns[] = {
-    {"tap", "tap", 1, true, 0},
+    {"tap", "tap", 2, true, 0},
     {"connection", "conn", 0, true, 0},
     {"service", "type", 9, true, 0},
     {"ends", "source > destination", 0, true, 0},
@@ -14,11 +14,11 @@ static const struct text_column text_columns[] = {
     {"bytes", "bytes", 12, false, 0},
     {"messages", "messages", 8, false, 0},
     {"goodput_bps", "goodput", 4, false, 0},
-    {"lost_ns", "time lost", 2, false, 0},
-    {"retransmitted_packets", "retrans", 3, false, 0},
-    {"packet_seq_err", "NAK", 7, false, 0},
-    {"rnr_nak_retry_err", "RNR", 7, false, 0},
-    {"local_ack_timeout_err", "t/o", 5, false, 0},
+    {"lost_ns", "time lost", 3, false, 0},
+    {"retransmitted_packets", "retrans", 1, false, 0},
+    {"packet_seq_err", "NAK", 1, false, 0},
+    {"rnr_nak_retry_err", "RNR", 1, false, 0},
+    {"local_ack_timeout_err", "t/o", 1, false, 0},
     {"message_latency_median_ns", "lat median", 11, false, 0},
     {"message_latency_p99_ns", "lat p99", 10, false, 0},
     {"message_latency_max_ns", "lat max", 13, false, 0},
@@ -99,14 +99,18 @@ static void put_cell(struct buf *b, const struct meter_row *r, const struct colu
 
 /* --- Details ---------------------------------------------------------------------------------- */
 
+/* True if some values of a column say more than others. */
+static bool has_worth(const struct column *c)
+{
+    return c->kind != COL_ADDR && c->kind != COL_NETWORK && c->kind != COL_TIME && c->kind != COL_TAP;
+}
+
 /* True if a value is known and not 0. */
 static bool worth_showing(const struct meter_row *r, const struct column *c)
 {
     if (c->kind == COL_TEXT)
         return column_text(r, c) != NULL;
-    if (c->kind == COL_ADDR || c->kind == COL_NETWORK || c->kind == COL_TIME || c->kind == COL_TAP)
-        return false;
-    return column_number(r, c) != METER_NONE && column_number(r, c) != 0;
+    return has_worth(c) && column_number(r, c) != METER_NONE && column_number(r, c) != 0;
 }
 
 static void print_details(struct buf *b, const struct meter_row *r)
@@ -169,15 +173,15 @@ static bool one_tap(struct meter_row *const *rows, size_t n)
     return true;
 }
 
-/* Whether a column is left out because no row has a value. */
-static bool is_empty(const struct text_column *t, struct meter_row *const *rows, size_t n)
+/* Whether no row has a value of a column of numbers or text. */
+static bool is_empty(const struct column *c, struct meter_row *const *rows, size_t n)
 {
-    const struct column *c = column_find(t->name);
+    bool valued = c && has_worth(c);
 
-    for (size_t i = 0; t->rare && i < n; i++)
+    for (size_t i = 0; valued && i < n; i++)
         if (worth_showing(rows[i], c))
             return false;
-    return t->rare;
+    return valued;
 }
 
 /* The columns: those of --columns, whatever their width; else those that fit. */
@@ -189,7 +193,7 @@ static void choose_columns(struct table *t, struct text_column *named, const str
         t->columns[t->n++] = &named[i];
     }
     for (unsigned i = o->columns || !one_tap(rows, n) ? 0 : 1; !o->columns && i < ARRAY_LEN(text_columns); i++)
-        if (!is_empty(&text_columns[i], rows, n))
+        if (!text_columns[i].rare || !is_empty(column_find(text_columns[i].name), rows, n))
             t->columns[t->n++] = &text_columns[i];
 }
 
@@ -200,6 +204,7 @@ static void measure_columns(struct table *t, struct meter_row *const *rows, size
     for (unsigned i = 0; i < t->n; i++) {
         const struct column *c = column_find(t->columns[i]->name);
         t->widths[i] = (unsigned)strlen(t->columns[i]->title);
+        t->idle[i] = is_empty(c, rows, n);
         for (size_t k = 0; k < n; k++) {
             cell.len = 0;
             put_cell(&cell, rows[k], c);

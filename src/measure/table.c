@@ -17,11 +17,20 @@ static void leave_out(struct table *t, unsigned i)
     t->n--;
     memmove(&t->columns[i], &t->columns[i + 1], (t->n - i) * sizeof t->columns[0]);
     memmove(&t->widths[i], &t->widths[i + 1], (t->n - i) * sizeof t->widths[0]);
+    memmove(&t->idle[i], &t->idle[i + 1], (t->n - i) * sizeof t->idle[0]);
+}
+
+/* The greater, the earlier a column is left out; 0: never. */
+static unsigned rank_of(const struct table *t, unsigned i)
+{
+    unsigned rank = t->columns[i]->rank;
+
+    return rank && t->idle[i] ? rank + UINT8_MAX : rank;
 }
 
 void table_of(struct table *t, const struct text_column *columns, unsigned n)
 {
-    t->width = 0;
+    *t = (struct table){0};
     t->n = n < TABLE_COLUMNS ? n : TABLE_COLUMNS;
     for (unsigned i = 0; i < t->n; i++) {
         t->columns[i] = &columns[i];
@@ -37,9 +46,9 @@ void table_fit(struct table *t, unsigned width)
     while (width && width_of(t) > width) {
         unsigned worst = 0;
         for (unsigned i = 1; i < t->n; i++)
-            if (t->columns[i]->rank >= t->columns[worst]->rank)
+            if (rank_of(t, i) >= rank_of(t, worst))
                 worst = i;
-        if (!t->n || !t->columns[worst]->rank)
+        if (!t->n || !rank_of(t, worst))
             return;
         leave_out(t, worst);
     }

@@ -24,13 +24,15 @@ struct text_column {
 struct table {
     const struct text_column *columns[TABLE_COLUMNS];
     unsigned widths[TABLE_COLUMNS]; /* of title and values, in characters */
+    bool idle[TABLE_COLUMNS];       /* no row has a value other than 0: such columns are left out first */
     unsigned n;
     unsigned width; /* table_fit(): of a line; 0: any */
 };
 
 /* All of `columns`, of which there are `n`, with their least widths. */
 void table_of(struct table *t, const struct text_column *columns, unsigned n);
-/* Leave out columns until the table is at most `width` characters wide (0: any width); those of rank 0 remain. */
+/* Leave out columns until the table is at most `width` characters wide (0: any width), the idle ones first; those of
+ * rank 0 remain. */
 void table_fit(struct table *t, unsigned width);
 /* A cell of column `i`, of which the text was appended to `b` from `at` on, or its title: aligned, with the gap to the
  * next column. Nothing follows the last column if it is aligned to the left. */

@@ -7,15 +7,15 @@ static const struct text_column text_columns[] = {
     {"connection", "conn", 0, true, 0},
     {"service", "type", 9, true, 0},
     {"ends", "source > destination", 0, true, 0},
-    {"payload_1s_bps", "1 s", 0, false, 0},
-    {"payload_10s_bps", "10 s", 3, false, 0},
-    {"payload_60s_bps", "60 s", 4, false, 0},
+    {"payload_1s_bps", "1 s", 2, false, 0},
+    {"payload_10s_bps", "10 s", 4, false, 0},
+    {"payload_60s_bps", "60 s", 5, false, 0},
     {"retransmitted_packets", "retrans", 1, false, 0},
-    {"packet_seq_err", "NAK", 6, false, 0},
-    {"rnr_nak_retry_err", "RNR", 6, false, 0},
+    {"packet_seq_err", "NAK", 1, false, 0},
+    {"rnr_nak_retry_err", "RNR", 1, false, 0},
     {"np_cnp_sent", "CNP", 7, false, 0},
-    {"message_latency_median_ns", "p50", 5, false, 0},
-    {"message_latency_p99_ns", "p99", 2, false, 0},
+    {"message_latency_median_ns", "p50", 6, false, 0},
+    {"message_latency_p99_ns", "p99", 3, false, 0},
     {"state", "state", 0, true, 9},
 };
 
@@ -48,16 +48,26 @@ static void put_cell(struct buf *b, const struct rate *r, const char *name)
         buf_dec(b, v);
 }
 
+/* Whether a column counts what goes wrong: without any it gives way to the rates. */
+static bool is_count(const char *name)
+{
+    return strstr(name, "_err") || strcmp(name, "retransmitted_packets") == 0 || strcmp(name, "np_cnp_sent") == 0;
+}
+
 static void measure(struct table *t, const struct top *top)
 {
     struct buf cell = {0};
 
-    for (unsigned i = 0; i < t->n; i++)
+    for (unsigned i = 0; i < t->n; i++) {
+        t->idle[i] = is_count(t->columns[i]->name);
         for (size_t k = 0; k < top->n; k++) {
+            uint64_t v = t->idle[i] ? rate_number(top->rates[k], t->columns[i]->name) : 0;
+            t->idle[i] &= !v || v == METER_NONE;
             cell.len = 0;
             put_cell(&cell, top->rates[k], t->columns[i]->name);
             t->widths[i] = max_u32(t->widths[i], (uint32_t)cell.len);
         }
+    }
     buf_free(&cell);
 }
 
