@@ -317,35 +317,24 @@ static bool is_wanted(const struct delays *d, const struct delay *one)
            (!d->opts->wanted || d->opts->wanted(d->opts->user, one->conn));
 }
 
-/* Of the refusals of a connection that several taps saw, those of the first one tell. */
-static void select_refusals(struct delays *d)
+/* Number the connections of `n` commands, each `size` bytes behind the one before, and hide those that were not
+ * selected; of a connection that several taps saw, the first one tells. Returns how many are shown. */
+static unsigned select_listed(const struct delays *d, struct listed *first, unsigned n, size_t size)
 {
-    struct refusals *r = &d->refusals;
+    unsigned shown = n;
 
-    for (unsigned i = 0; i < r->n; i++) {
-        struct refused *one = &r->of[i];
-        one->conn = conn_number_now(observer_conns(d->observer), one->conn);
+#define LISTED(i) ((struct listed *)((char *)first + (i)*size))
+    for (unsigned i = 0; i < n; i++)
+        LISTED(i)->conn = conn_number_now(observer_conns(d->observer), LISTED(i)->conn);
+    for (unsigned i = 0; i < n; i++) {
+        struct listed *one = LISTED(i);
         one->hidden = d->opts->wanted && !d->opts->wanted(d->opts->user, one->conn);
-        for (unsigned k = 0; k < r->n; k++)
-            one->hidden |=
-                conn_number_now(observer_conns(d->observer), r->of[k].conn) == one->conn && r->of[k].tap < one->tap;
-        r->shown += !one->hidden;
+        for (unsigned k = 0; k < n; k++)
+            one->hidden |= LISTED(k)->conn == one->conn && LISTED(k)->tap < one->tap;
+        shown -= one->hidden;
     }
-}
-
-static void select_failures(struct delays *d)
-{
-    struct failures *f = &d->failures;
-
-    for (unsigned i = 0; i < f->n; i++) {
-        struct failure *one = &f->of[i];
-        one->conn = conn_number_now(observer_conns(d->observer), one->conn);
-        one->hidden = d->opts->wanted && !d->opts->wanted(d->opts->user, one->conn);
-        for (unsigned k = 0; k < f->n; k++)
-            one->hidden |=
-                conn_number_now(observer_conns(d->observer), f->of[k].conn) == one->conn && f->of[k].tap < one->tap;
-        d->shown_failures += !one->hidden;
-    }
+#undef LISTED
+    return shown;
 }
 
 static int by_cost(const void *a, const void *b)
@@ -362,8 +351,8 @@ void delays_end(struct delays *d)
     ulp_finish(d->ulp);
     set_numbers(d, &d->lost);
     set_numbers(d, &d->slow);
-    select_refusals(d);
-    select_failures(d);
+    d->refusals.shown = select_listed(d, &d->refusals.of[0].at, d->refusals.n, sizeof d->refusals.of[0]);
+    d->shown_failures = select_listed(d, &d->failures.of[0].at, d->failures.n, sizeof d->failures.of[0]);
     for (unsigned i = 0; i < d->lost.n; i++)
         if (is_wanted(d, &d->lost.of[i])) {
             d->worst[d->n_worst++] = &d->lost.of[i];

@@ -16,8 +16,7 @@ void failures_add(struct failures *f, const struct ulp_command *c, uint32_t conn
     *one = (struct failure){.number = c->number,
                             .frame = c->frame,
                             .response = c->response,
-                            .conn = conn,
-                            .tap = tap,
+                            .at = {.conn = conn, .tap = tap},
                             .text = strdup(buf_str(&text)),
                             .status = strdup(buf_str(&status))};
     buf_free(&text);
@@ -37,7 +36,7 @@ void failures_free(struct failures *f)
 /* "NVMe/RDMA Read cid 0x3 nsid 1 slba 0 nlb 8 (connection 1, frame 38) failed in frame 41: LBA Out of Range." */
 static void put_one(struct buf *b, const struct failure *one)
 {
-    buf_printf(b, "%s (connection %u, frame %llu) failed in frame %llu: %s.", one->text, one->conn,
+    buf_printf(b, "%s (connection %u, frame %llu) failed in frame %llu: %s.", one->text, one->at.conn,
                (unsigned long long)one->frame, (unsigned long long)one->response, one->status);
 }
 
@@ -47,7 +46,7 @@ void failures_text(const struct failures *f, unsigned most, unsigned columns, st
     unsigned shown = 0, more = 0;
 
     for (unsigned i = 0; i < f->n && !f->no_memory; i++) {
-        if (f->of[i].hidden)
+        if (f->of[i].at.hidden)
             continue;
         if (shown++ >= most) {
             more++;
@@ -71,7 +70,7 @@ static void put_json(struct buf *b, const struct failure *one)
 
     put_one(&text, one);
     cell_number(&to, "number", one->number, true);
-    cell_number(&to, "connection", one->conn, true);
+    cell_number(&to, "connection", one->at.conn, true);
     cell_text(&to, "command", one->text);
     cell_number(&to, "command_frame", one->frame, true);
     cell_number(&to, "response_frame", one->response, true);
@@ -88,7 +87,7 @@ void failures_json(const struct failures *f, struct buf *b)
 
     buf_puts(b, "\"failed_commands\":[");
     for (unsigned i = 0; i < f->n && !f->no_memory; i++) {
-        if (f->of[i].hidden)
+        if (f->of[i].at.hidden)
             continue;
         buf_puts(b, sep);
         put_json(b, &f->of[i]);

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_COMMANDS_FAILURES_H
 #define RDMATRACE_COMMANDS_FAILURES_H
 
+#include "src/commands/listed.h"
 #include "src/commands/rows.h"
 
 #define FAILURES_KEPT 32 /* the first ones */
@@ -9,10 +10,9 @@
 /* A command that failed. */
 struct failure {
     uint64_t number, frame, response; /* of the command; of its message; of its response */
-    uint32_t conn, tap;
+    struct listed at;
     char *text;   /* protocol and command */
     char *status; /* of the response, in the protocol's words */
-    bool hidden;  /* not selected, or another tap shows it */
 };
 
 /* Zero-initialise; release with failures_free(). */

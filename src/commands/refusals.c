@@ -17,8 +17,7 @@ void refusals_add(struct refusals *r, const struct ulp_command *c, uint32_t conn
     ulp_command_text(&text, c);
     *one = (struct refused){.number = c->number,
                             .frame = c->frame,
-                            .conn = conn,
-                            .tap = tap,
+                            .at = {.conn = conn, .tap = tap},
                             .why = c->refusal,
                             .text = strdup(buf_str(&text))};
     buf_free(&text);
@@ -37,7 +36,7 @@ static const struct incident *incident_of(const struct explainer *x, const struc
 {
     for (size_t i = 0; i < explain_n(x); i++) {
         const struct incident *at = explain_at(x, i);
-        for (unsigned k = 0; at->conn == one->conn && k < at->n_frames; k++)
+        for (unsigned k = 0; at->conn == one->at.conn && k < at->n_frames; k++)
             if (at->frames[k] == one->why.frame)
                 return at;
     }
@@ -47,7 +46,7 @@ static const struct incident *incident_of(const struct explainer *x, const struc
 /* "NFS/RDMA READ xid 0x3 ... (connection 1, frame 38) was refused in frame 41: WRITE of ..." */
 static void put_one(struct buf *b, const struct refused *one, const struct incident *i)
 {
-    buf_printf(b, "%s (connection %u, frame %llu) was refused in frame %llu", one->text, one->conn,
+    buf_printf(b, "%s (connection %u, frame %llu) was refused in frame %llu", one->text, one->at.conn,
                (unsigned long long)one->frame, (unsigned long long)one->why.frame);
     if (i)
         buf_printf(b, " (%s)", cause_table[i->cause].name);
@@ -61,7 +60,7 @@ void refusals_text(const struct refusals *r, const struct explainer *x, unsigned
     struct buf line = {0};
 
     for (unsigned i = 0; i < r->n; i++) {
-        if (r->of[i].hidden)
+        if (r->of[i].at.hidden)
             continue;
         line.len = 0;
         put_one(&line, &r->of[i], incident_of(x, &r->of[i]));
@@ -79,7 +78,7 @@ static void put_json(struct buf *b, const struct refused *one, const struct inci
 
     put_one(&text, one, i);
     cell_number(&to, "number", one->number, true);
-    cell_number(&to, "connection", one->conn, true);
+    cell_number(&to, "connection", one->at.conn, true);
     cell_text(&to, "command", one->text);
     cell_number(&to, "command_frame", one->frame, true);
     cell_number(&to, "refused_frame", one->why.frame, true);
@@ -97,7 +96,7 @@ void refusals_json(const struct refusals *r, const struct explainer *x, struct b
 
     buf_puts(b, "\"refused_commands\":[");
     for (unsigned i = 0; i < r->n; i++) {
-        if (r->of[i].hidden)
+        if (r->of[i].at.hidden)
             continue;
         buf_puts(b, sep);
         put_json(b, &r->of[i], incident_of(x, &r->of[i]));

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_COMMANDS_REFUSALS_H
 #define RDMATRACE_COMMANDS_REFUSALS_H
 
+#include "src/commands/listed.h"
 #include "src/commands/rows.h"
 #include "src/explain/explain.h"
 
@@ -10,10 +11,9 @@
 /* A command with a refusal. */
 struct refused {
     uint64_t number, frame; /* of the command; of its message */
-    uint32_t conn, tap;
+    struct listed at;
     struct ulp_refusal why;
-    char *text;  /* protocol and command */
-    bool hidden; /* not selected, or another tap shows it */
+    char *text; /* protocol and command */
 };
 
 /* Zero-initialise; release with refusals_free(). */
