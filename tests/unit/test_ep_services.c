@@ -172,6 +172,8 @@ Test(ep_services, multicast_reaches_the_members_of_its_group)
     gid_group_mac(av.dgid, av.dmac);
     cr_expect_arr_eq(av.dmac, "\x01\x00\x5e\x01\x02\x03", 6);
     ah = ep_ah_create(p->ep[0], p->pd[0], &av);
+    cr_expect_eq(ep_post_send(p->ep[0], p->qp[0], &(struct send_wr){.opcode = WR_SEND, .ah = (uint32_t)ah + 1}, 0),
+                 -EINVAL, "there is no such address handle");
     for (int i = 0; i < 2; i++)
         pair_recv(p, 1, 0, 0, 200);
     for (int i = 0; i < 2; i++) {

@@ -1,6 +1,7 @@
 /* layer 3 (gen) tests: every deliberate mistake is made, and the checks name the rule that it breaks. */
 #include "dissect/pkt.h"
 #include "tests/unit/ep_pair.h"
+#include "tests/unit/mkpkt.h"
 
 #include <criterion/criterion.h>
 
@@ -206,4 +207,44 @@ Test(faults, a_packet_of_another_path_mtu_has_one_that_exists)
         c.repeat = true;
         cr_expect_not(t[i].change(&c), "what is sent again is as it was");
     }
+}
+
+Test(faults, a_payload_is_changed_only_when_it_is_sent_again)
+{
+    struct build_tweak tweak = {0};
+    struct pkt p = mk(OP_SEND_ONLY, 10, 8), empty = mk(OP_SEND_ONLY, 10, 0), read = mk_read(10, 0, 8);
+    struct fault_ctx c = {.p = &p, .tweak = &tweak};
+
+    cr_expect_not(fault_changed_payload(&c));
+    c.repeat = true;
+    cr_expect(fault_changed_payload(&c) && tweak.payload_xor);
+    c.p = &empty;
+    cr_expect_not(fault_changed_payload(&c), "there is none");
+    c.p = &read;
+    cr_expect_not(fault_changed_payload(&c), "there is none");
+}
+
+static void count_line(void *user, const char *line)
+{
+    (void)line;
+    ++*(unsigned *)user;
+}
+
+Test(faults, only_what_was_committed_has_been_triggered)
+{
+    static const enum rule rules[] = {RULE_FMT_01, RULE_SEQ_13};
+    struct pair_opts o = pair_defaults();
+    struct pair *p;
+    unsigned lines = 0;
+
+    o.cfg[0].n_faults = 2;
+    o.cfg[0].faults = rules;
+    p = pair_new(&o);
+    cr_expect_eq(ep_faults_idle(p->ep[0], NULL, "it", count_line, &lines), 2);
+    for (unsigned i = 0; i < ARRAY_LEN(rules); i++) {
+        ep_count_fault(p->ep[0], rules[i]);
+        cr_expect_eq(ep_faults_idle(p->ep[0], NULL, "it", count_line, &lines), 1 - i);
+    }
+    cr_expect_eq(lines, 3);
+    pair_free(p);
 }

@@ -360,6 +360,70 @@ Test(judge_trace, a_read_response_may_be_paced_and_with_it_what_it_acknowledges)
     cr_expect_eq(VERDICT(ack, TAP_RESPONDER, true, false, RULE_ACK_04), V_FAIL, "no data is left that could be paced");
 }
 
+/* Findings of all rules, or of one, that are no notes. */
+static unsigned accusations(struct judge *j, enum rule rule)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < findings_n(judge_findings(j)); i++) {
+        const struct finding *f = findings_at(judge_findings(j), i);
+        n += f->severity != SEV_I && f->result != V_PASS && (rule == RULE_NONE || f->rule == rule);
+    }
+    return n;
+}
+
+Test(judge_trace, an_ack_with_the_time_stamp_of_its_request_may_have_come_behind_it)
+{
+    static const struct line l[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), ACK(5 * US, 11, 2, 2), SEND(5 * US, 11, 2)};
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true, .tap[0] = TAP_RESPONDER});
+
+    for (size_t i = 0; i < ARRAY_LEN(l); i++)
+        judge_line(j, &l[i], i + 1);
+    judge_end(j);
+    cr_expect_eq(accusations(j, RULE_NONE), 0);
+    judge_free(j);
+}
+
+Test(judge_trace, one_frame_that_is_shorter_than_its_packet_is_damaged)
+{
+    static const struct line whole = SEND(0, 10, 1), cut = SEND(US, 11, 2);
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    uint8_t buf[256];
+    uint32_t len = line_frame(&cut, buf) - 8;
+    struct frame f;
+    struct pkt p;
+
+    judge_line(j, &whole, 1);
+    decode_line(&p, &f, &cut, buf, len, 2, true);
+    cr_assert_eq(p.flags & (PKT_SHORT | PKT_CUT), PKT_SHORT | PKT_CUT);
+    judge_packet(j, &p);
+    judge_end(j);
+    cr_expect_eq(accusations(j, RULE_FMT_07), 1);
+    judge_free(j);
+}
+
+/* A queue pair on which one of two READs was answered refuses the other, which is within the depth. */
+Test(judge_trace, a_read_within_the_depth_is_refused_without_reason)
+{
+    static const struct line l[] = {
+        SEND(0, 10, 1),      ACK(US, 10, 1, 1),
+        READ(2 * US, 11, 2), READ_RESPONSE(3 * US, 11, 2, 2),
+        READ(4 * US, 12, 3), {5 * US, 1, OP_ACKNOWLEDGE, 12, SYNDROME_NAK(NAK_INVALID_REQUEST), 2, 3, 0, 0}};
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true, .tap[0] = TAP_RESPONDER});
+    struct conn_known k = {.qpn = {0x11, 0x12}, .psn = {10, 10}, .pmtu = 1024, .how = PAIR_CM};
+
+    for (int i = 0; i < 2; i++) {
+        memcpy(k.addr[i].b, end_addr(i).gid, 16);
+        k.params[i] = (struct conn_params){.passive = i == 1, .have_depth = true, .depth = 1};
+    }
+    conn_learn(judge_conns(j), &k);
+    for (size_t i = 0; i < ARRAY_LEN(l); i++)
+        judge_line(j, &l[i], i + 1);
+    judge_end(j);
+    cr_expect_eq(accusations(j, RULE_RDA_07), 1);
+    judge_free(j);
+}
+
 Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
 {
     static const struct line anew[] = {SEND(0, 10, 1),
