@@ -134,8 +134,9 @@ struct direction {
     struct {
         uint32_t ep, frame; /* of the series: its episode, its first CNP */
         uint32_t n;         /* in the series */
-        bool guessed;       /* they went to some queue pair of the requester's host, before its QPN was known */
-        ns_t ts;            /* of the latest; 0: none */
+        /* time of the first that went to some queue pair of the requester's host, before its QPN was known; 0: none */
+        ns_t guessed;
+        ns_t ts; /* of the latest; 0: none */
     } cnp;
     /* The spacing of packets after CNPs, learnt within messages, where packets wait for nothing but the pacer. */
     struct {

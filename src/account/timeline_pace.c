@@ -37,7 +37,7 @@ static void guess_cnp(struct timeline *t, const struct early_cnp *x)
         if (!may || !conn_addr_eq(&f->dst, &x->src))
             continue;
         note_cnp(t, d, x->ts, x->frame);
-        d->cnp.guessed = true;
+        d->cnp.guessed = d->cnp.guessed ? d->cnp.guessed : x->ts;
     }
 }
 
@@ -45,49 +45,59 @@ void timeline_cnp(struct timeline *t, const struct event *e)
 {
     uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
     ns_t now = e->p->frame->ts;
+    struct direction *d = peer == FLOW_NONE ? NULL : t->dirs[peer];
     struct early_cnp *x;
 
-    if (peer != FLOW_NONE && t->dirs[peer]) {
-        note_cnp(t, t->dirs[peer], now, frame_u32(e->p));
+    if (d)
+        note_cnp(t, d, now, frame_u32(e->p));
+    if (d && !d->cnp.guessed)
         return;
-    }
     x = &t->cnps[t->n_cnps++ % EARLY_CNPS];
     *x =
         (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
     conn_addr_of(e->p, &x->src, &x->dst);
-    if (t->n_cnps <= EARLY_CNPS)
+    if (!d && t->n_cnps <= EARLY_CNPS)
         guess_cnp(t, x);
 }
 
-/* The first response shows whether the CNPs were for this queue pair: they are counted now, or cost nothing. */
-static void settle_guess(struct timeline *t, struct direction *d)
+/* The first response shows which CNPs were for this queue pair: they are counted now. Before `own`, the first of them,
+ * none had slowed it down. */
+static void settle_guess(struct timeline *t, struct direction *d, ns_t own, uint32_t frame, uint32_t n)
 {
     struct episode *x = episode_at(t, d->cnp.ep);
 
-    if (x)
-        x->count = 0;
-    d->cnp.n = 0;
-    d->cnp.guessed = false;
+    spans_change(&d->spans, d->cnp.guessed, own, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
+    if (x) {
+        x->count = n;
+        x->nak = frame;
+    }
+    d->cnp.n = n;
+    d->cnp.frame = frame;
+    d->cnp.guessed = 0;
+    if (!n)
+        d->cnp.ts = 0;
 }
 
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
 {
-    uint32_t tap = conn_tap_of(e->p->frame);
+    uint32_t tap = conn_tap_of(e->p->frame), frame = 0, n = 0;
     struct conn_addr src, dst;
-    bool guessed = d->cnp.guessed;
+    ns_t own = d->spans.at;
 
     conn_addr_of(e->p, &src, &dst);
-    if (d->cnp.guessed)
-        settle_guess(t, d);
     for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
         const struct early_cnp *x = &t->cnps[i];
-        if (x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src) && conn_addr_eq(&x->dst, &dst))
+        bool same = x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src);
+        if (!same || !conn_addr_eq(&x->dst, &dst))
+            continue;
+        if (!d->cnp.guessed)
             note_cnp(t, d, x->ts, x->frame);
+        own = n ? own : x->ts;
+        frame = n ? frame : x->frame;
+        n++;
     }
-    if (guessed && !d->cnp.n) { /* they were for another queue pair */
-        spans_change(&d->spans, d->cnp.ts, d->spans.at, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
-        d->cnp.ts = 0;
-    }
+    if (d->cnp.guessed)
+        settle_guess(t, d, own, frame, n);
 }
 
 /* A new request was sent more than its due after CNPs. */

@@ -186,7 +186,7 @@ static bool outlasts_rest(const struct direction *d, ns_t from, ns_t a, ns_t b, 
 {
     ns_t usual = timeline_rest(d);
 
-    return usual && a - from <= usual && now - b <= usual && b - from >= REST_OUTLASTS * usual;
+    return usual && a - from <= usual && now - b <= usual && (b - from) / REST_OUTLASTS >= usual;
 }
 
 /* The time between `from` and `to` that nothing was outstanding is that of a pause, as a rest longer than usual. */

@@ -125,7 +125,7 @@ static void settle_unsure(struct direction *d)
 static bool follows_credits(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
 {
     ns_t took = now - d->credit.over, rest = timeline_rest(d);
-    bool outlasts = d->credit.to - d->credit.from >= (REST_OUTLASTS - 1) * rest;
+    bool outlasts = (d->credit.to - d->credit.from) / (REST_OUTLASTS - 1) >= rest;
     bool soon = took <= (outlasts ? rest : rest / REST_OUTLASTS);
 
     return (d->credit.probe && soon) || is_at_once(t, d, e, &d->credit, now);

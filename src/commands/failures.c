@@ -8,7 +8,10 @@ void failures_add(struct failures *f, const struct ulp_command *c, uint32_t conn
     struct failure *one = &f->of[f->n];
     struct buf text = {0}, status = {0};
 
-    if (c->ended != ULP_COMPLETED || !c->failed || f->n == FAILURES_KEPT)
+    if (c->ended != ULP_COMPLETED || !c->failed)
+        return;
+    f->all++;
+    if (f->n == FAILURES_KEPT)
         return;
     buf_printf(&text, "%s ", ulp_name(c->proto));
     ulp_command_text(&text, c);
@@ -56,7 +59,9 @@ void failures_text(const struct failures *f, unsigned most, unsigned columns, st
         put_one(&line, &f->of[i]);
         buf_paragraph(b, buf_str(&line), 4, columns);
     }
-    if (more)
+    if (shown && f->all > f->n)
+        buf_puts(b, "    ... and more that failed: ops --commands\n");
+    else if (more)
         buf_printf(b, "    ... and %u more that failed: --all\n", more);
     b->err |= line.err || f->no_memory;
     buf_free(&line);

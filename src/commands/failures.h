@@ -19,13 +19,15 @@ struct failure {
 struct failures {
     struct failure of[FAILURES_KEPT];
     unsigned n;
+    uint64_t all; /* these and those that are not kept */
     bool no_memory;
 };
 
 /* A command is over: keep it if it failed. */
 void failures_add(struct failures *f, const struct ulp_command *c, uint32_t conn, uint32_t tap);
 void failures_free(struct failures *f);
-/* Append a paragraph for each of the first `most` that are not hidden, and how many more of them there are. */
+/* Append a paragraph for each of the first `most` that are not hidden, and how many more of them there are; if not
+ * all are kept, only that there are more. */
 void failures_text(const struct failures *f, unsigned most, unsigned columns, struct buf *b);
 /* Append the member `failed_commands`, a row for each that is not hidden; without a comma behind it. */
 void failures_json(const struct failures *f, struct buf *b);

@@ -9,6 +9,7 @@
 
 #define TALK_WORK 64
 #define US        NS_PER_US
+#define YEAR      (365 * 24 * 3600 * NS_PER_S)
 
 /* The measures, and the time of the next packet. */
 struct talk {

@@ -316,6 +316,19 @@ Test(timeline_taps, a_request_that_comes_later_behind_a_pause_than_it_usually_do
     cr_expect_eq(account()->states[TIME_PAUSED], 0);
 }
 
+Test(timeline_taps, a_pause_shorter_than_the_longest_rest_did_not_hold_back_who_rested_for_90_years)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, i == 1 ? 90 * YEAR : 300 * US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, 0x1f, i + 1));
+    }
+    pause_for(200 * US, 0xffff);
+    pause_for(9000 * US, 0);
+    talk(&t, 0, 100 * US, mk(OP_SEND_ONLY, 110, 10));
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
+}
+
 Test(timeline_taps, a_pause_that_begins_after_a_request_was_due_did_not_hold_it_back)
 {
     start();

@@ -122,6 +122,18 @@ static void credits_alone(ns_t after)
     talk(&t, 1, 10 * US, mk_ack(112, 0x02, 13));
 }
 
+Test(timeline, messages_a_century_apart_do_not_overflow)
+{
+    start();
+    for (unsigned i = 0; i < 12; i++) {
+        talk(&t, 0, i == 1 ? 100 * YEAR : 300 * US, mk(OP_SEND_ONLY, 100 + i, 10));
+        talk(&t, 1, 10 * US, mk_ack(100 + i, i < 11 ? 0x01 : 0x00, i + 1));
+    }
+    talk(&t, 1, 3000 * US, mk_ack(111, 0x02, 12));
+    talk(&t, 0, 3 * US, mk(OP_SEND_ONLY, 112, 10));
+    cr_expect_eq(account()->states[TIME_CREDIT], 0);
+}
+
 Test(timeline, who_sends_nothing_without_credits_waits_for_them_since_the_next_message_was_due)
 {
     credits_alone(3 * US);
@@ -419,6 +431,39 @@ Test(timeline, the_first_cnp_counts_though_nothing_else_came_from_its_sender)
     cr_expect_eq(only_episode()->why, TROUBLE_THROTTLED);
     cr_expect_eq(only_episode()->nak, first);
     cr_expect_eq(only_episode()->count, 2);
+}
+
+/* Packets of a WRITE, of which no response came yet, are 4 us apart after a CNP for queue pair `first`, and after one
+ * for `second`; then the response shows that the requester's is 0x11. */
+static void two_early_cnps(uint32_t first, uint32_t second)
+{
+    const uint32_t qpn[] = {first, second};
+
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    for (unsigned i = 0; i < 20; i++) {
+        if (i % 10 == 0)
+            talk_to(&t, 1, 0, qpn[i / 10], mk(OPCODE_CNP, 0, 16));
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 120 + i, 1024));
+    }
+    talk(&t, 1, 0, mk_ack(130, 0x1f, 0));
+}
+
+Test(timeline, cnps_for_another_queue_pair_have_slowed_down_nothing)
+{
+    two_early_cnps(0x77, 0x77);
+    cr_expect_eq(account()->states[TIME_THROTTLED], 0);
+}
+
+Test(timeline, before_the_first_cnp_for_its_queue_pair_nothing_was_throttled)
+{
+    two_early_cnps(0x77, 0x11);
+    cr_expect_gt(account()->states[TIME_THROTTLED], 27 * US);
+    cr_expect_leq(account()->states[TIME_THROTTLED], 30 * US);
+    cr_expect_eq(only_episode()->count, 1);
+    cr_expect_gt(only_episode()->nak, 30);
 }
 
 /* A tap at the responder: no time passes between a request and its response. `every`: between two packets. */
