@@ -116,6 +116,13 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     resend_from(t, d, e, ep);
 }
 
+/* A wait on RNR NAK; time stamps may run backwards. */
+static void note_wait(struct episode *x, ns_t from, ns_t to)
+{
+    if (to > from)
+        x->wait = ns_sum(x->wait, to - from);
+}
+
 /* The requester goes back on NAK `n` (sequence or RNR): the time since the NAK gets `state`.
  *
  *   request  5 6 7 ............. 5 6 7
@@ -144,7 +151,7 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
     if (state == TIME_RNR && ep != NO_EPISODE)
-        t->episodes[ep].wait += n->open ? now - n->ts : 0;
+        note_wait(&t->episodes[ep], n->open ? n->ts : now, now);
     resend_from(t, d, e, ep);
 }
 
@@ -253,7 +260,7 @@ void timeline_rnr_over(struct timeline *t, struct direction *d, ns_t now)
 {
     timeline_claim(t, d, d->rnr.ts, now, BEFORE_RNR, TIME_RNR, d->rnr.ep);
     if (d->rnr.ep != NO_EPISODE)
-        t->episodes[d->rnr.ep].wait += now - d->rnr.ts;
+        note_wait(&t->episodes[d->rnr.ep], d->rnr.ts, now);
     d->rnr.open = false;
 }
 

@@ -85,6 +85,17 @@ Test(timeline, an_rnr_wait_runs_from_the_nak_to_the_retransmission)
     cr_expect_eq(only_episode()->count, 1);
 }
 
+Test(timeline, an_rnr_wait_that_ends_before_it_begins_is_none)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x2e, 0));
+    talk(&t, 0, -100 * YEAR, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    account();
+    cr_expect_eq(only_episode()->wait, 0);
+}
+
 Test(timeline, an_rnr_nak_that_skips_a_response_is_ignored_until_the_ack_timeout)
 {
     start();
