@@ -330,7 +330,7 @@ static int read_frames(struct input *i)
     i->cores = cores_new(&o);
     if (!i->cores)
         return cli_error("out of memory");
-    t->engine = i->cores;
+    t->engine = o.threads == 1 ? NULL : i->cores;
     while (!t->enough && (p = cores_next(i->cores)))
         deliver(i->cmd, t, p);
     cores_settle(i->cores);

@@ -89,7 +89,7 @@ struct trace {
     uint32_t ring;    /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
     struct cap *live;
-    struct cores *engine; /* what hands out the packets, while they are read */
+    struct cores *engine; /* with threads: what hands out the packets, while they are read */
     struct cap_merge *in; /* the open files, from the first packet to end() */
     bool notes;           /* set by start(): pkt.note is to be filled */
     /* set before end(): a file could not be read to its end; the error is reported after end() */

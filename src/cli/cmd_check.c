@@ -338,23 +338,31 @@ static struct conn_table *conns(struct trace *t)
     return judge_conns(job_of(t)->judge);
 }
 
+/* With threads: leave a packet to the owner of its pair of addresses. False: it is to be judged here, and no packet
+ * before it is left. */
+static bool hand_over(struct trace *t, const struct pkt *p)
+{
+    struct judge *j = job_of(t)->judge;
+    uint32_t flow = cores_has_owners(t->engine) ? judge_hand_over(j, p) : FLOW_NONE;
+
+    if (flow != FLOW_NONE)
+        cores_own(t->engine, judge_owner(j, flow), flow);
+    else
+        cores_settle(t->engine);
+    return flow != FLOW_NONE;
+}
+
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
-    uint32_t flow;
 
     if (!job->begun)
         job->first = p->frame->ts;
     job->begun = true;
     if (t->filter && match)
         bitset_add(&job->matching[p->frame->file], p->frame->number);
-    flow = cores_has_owners(t->engine) ? judge_hand_over(job->judge, p) : FLOW_NONE;
-    if (flow != FLOW_NONE) {
-        cores_own(t->engine, judge_owner(job->judge, flow), flow);
-        return;
-    }
-    cores_settle(t->engine);
-    judge_packet(job->judge, p);
+    if (LIKELY(!t->engine) || !hand_over(t, p))
+        judge_packet(job->judge, p);
 }
 
 static void own(void *trace, struct buf *log, const struct pkt *p, uint32_t flow)
