@@ -2,7 +2,11 @@
  * the order of all. An owner's packets are those of a lane, of which there are as many as threads. */
 #include "src/cores/cores_impl.h"
 
-/* Take the packets of a lane in one batch, from `from` to before `to`. Inline, as gcc 12 drops calls of it. */
+/* Take the packets of a lane in one batch, from `from` to before `to`.
+ *
+ * Inline, as gcc 12 drops calls of it: the loop reads arrays whose elements have different sizes by one register, as
+ * MEM[0 + offset + register], which the search for pure functions takes for an access through a null pointer; what lies
+ * behind it, the call of own() above all, then does not count (-fno-delete-null-pointer-checks: it does). */
 ALWAYS_INLINE void own(struct cores *c, struct batch *b, unsigned lane, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
