@@ -68,13 +68,14 @@ void timeline_sees_responses(struct timeline *t, struct direction *d, uint32_t f
     d->n_blind = 0;
 }
 
-/* The requester retransmits before the tap has seen a response: a NAK may not have been captured. */
+/* The requester retransmits before the tap has seen a response: a NAK may not have been captured. Its ACK timer may
+ * run since it sent that packet, while it sent others: what is silent then is shorter than the timer. */
 static void note_blind(struct timeline *t, struct direction *d, const struct event *e, const struct sent *s, ns_t now)
 {
-    ns_t from = d->spans.at;
+    ns_t from = d->spans.at, since = s && s->ts < from ? s->ts : from;
 
     spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE);
-    if (now - from < TIMER_LEAST)
+    if (now - since < TIMER_LEAST || now - from < (now - since) / 2)
         return; /* any round trip may be as long */
     if (d->n_blind < BLIND_TIMEOUTS)
         d->blind[d->n_blind++] = (struct blind_timeout){
