@@ -64,6 +64,13 @@ struct missing_copy copies_lost_between(const struct explainer *x, struct req_di
     return s->ts_first < there ? (struct missing_copy){s->first, false, s} : (struct missing_copy){o->first, true, o};
 }
 
+bool copies_are_alike(const struct sent *s)
+{
+    bool differ = s->icrc_first && !s->same && s->ip_id; /* without an IP ID only AckReq may */
+
+    return !differ && s->copies + s->same > 2;
+}
+
 /* Whether the first copies `s` and `o` that two taps saw were both seen before either tap saw the latest copy: then
  * they are one, although no ICRC tells copies apart. */
 static bool are_before_latest(const struct explainer *x, uint32_t tap, const struct sent *s, uint32_t there,
@@ -81,7 +88,7 @@ bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, co
     const struct sent *o = req_dir_sent(observer_req_dir(x->observer, flow), psn);
     bool differ = o && o->icrc_first && s->icrc_first && o->icrc_first != s->icrc_first;
 
-    if (!o || differ)
+    if (!o || differ || copies_are_alike(s))
         return false;
     if (!o->icrc_first || !s->icrc_first || s->same)
         return are_before_latest(x, copies_tap(x, flow), o, copies_tap(x, other), s);

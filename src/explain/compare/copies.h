@@ -20,6 +20,9 @@ struct missing_copy copies_lost_between(const struct explainer *x, struct req_di
 /* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
 struct missing_copy copies_first_missing(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn,
                                          unsigned n);
+/* True if a tap saw more than two copies of request `s` that no ICRC tells apart: which of them another tap saw is not
+ * known. */
+bool copies_are_alike(const struct sent *s);
 /* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
  * so that it was only late. False, too, if copies are identical, or cut, and times do not tell. */
 bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn);
