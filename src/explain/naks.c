@@ -2,9 +2,11 @@
  * refused; receivers that were not ready. */
 #include "dissect/pkt.h"
 #include "src/conn/copies.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 
 #define STAMPED_WITHIN (100 * NS_PER_US) /* time stamps of the two directions differ by no more */
+#define LATEST_LOSSES  1024              /* incidents, of all flows, among which the loss of a packet is looked for */
 
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)
 {
@@ -24,7 +26,7 @@ static struct incident *loss_before(struct explainer *x, const struct flow_notes
 
     if (missed && missed->psn == psn)
         return missed;
-    for (uint32_t i = x->n; i > 0 && x->n - i < 16; i--) {
+    for (uint32_t i = x->n; i > 0 && x->n - i < LATEST_LOSSES; i--) {
         struct incident *st = &x->incidents[i - 1];
         bool is_loss = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE;
         if (is_loss && st->flow == flow && st->has_psn && st->is_request && st->psn == psn)
@@ -96,10 +98,19 @@ struct missing {
     uint32_t hole;    /* frame that came in its place; 0: not known */
     uint32_t bad;     /* frame in which it was corrupted; 0: it was not */
     uint32_t dropped; /* an earlier copy that passed and was dropped; 0: none */
-    bool stray;       /* with it: what came in place of the packet may have been sent before, and was held back */
+    bool stray;       /* what came in place of the packet, or the packet that came then, may have been held back */
     const struct sent *s;
     enum cause cause;
 };
+
+/* True if the packet that is taken for a retransmission was sent before the one that came in its place: it was held
+ * back. */
+static bool was_sent_before(const struct event *e, const struct missing *m)
+{
+    const struct sent *o = req_dir_sent(e->h, psn_add(m->psn, 1));
+
+    return m->psn == e->p->bth.psn && o && o->last == m->hole && sent_order(frame_ip_id(e->p), o->ip_id) < 0;
+}
 
 static struct missing missing_by_nak(const struct event *e, struct flow_notes *t)
 {
@@ -114,6 +125,7 @@ static struct missing missing_by_nak(const struct event *e, struct flow_notes *t
     m.hole = q && q->instead ? q->instead : came_instead(e->h, m.psn);
     m.bad = damaged_frame(t, m.psn);
     m.s = req_dir_sent(e->h, m.psn);
+    m.stray = m.stray || was_sent_before(e, &m);
     late = m.s && m.s->late && q && (q->late || rounds_since(&t->rounds, q));
     m.cause = m.bad ? CAUSE_BAD_ICRC : late ? CAUSE_REORDER : CAUSE_PACKET_LOSS;
     return m;
