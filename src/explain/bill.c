@@ -89,6 +89,8 @@ static unsigned fit_of(const struct incident *s, const struct episode *e)
 {
     unsigned fit = 0;
 
+    if (s->cause == CAUSE_DUPLICATE)
+        return 0; /* it costs nothing: what came twice may be what was lost later, or its retransmission */
     if (e->why == TROUBLE_TIMEOUT && s->has_psn && s->psn != e->psn && is_nak_later(s, e))
         return 0;
     fit += names(s, e, e->nak) ? 8 : 0;
@@ -147,6 +149,8 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
         const struct incident *s = &w->x->incidents[p->number];
         if (p->conn != e->conn || p->tap != e->tap)
             break;
+        if (s->cause == CAUSE_DUPLICATE)
+            continue;
         if (s->cause == CAUSE_EARLY_TIMEOUT && e->why == TROUBLE_TIMEOUT)
             return p->number;
         if (s->times && (e->why != TROUBLE_RNR) == (s->cause != CAUSE_RNR))
