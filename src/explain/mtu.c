@@ -7,6 +7,7 @@
 #define BLACK_HOLE_TRIES   3         /* copies of large packets that did not arrive */
 #define BLACK_HOLE_SMALLER 8         /* smaller packets that arrived, */
 #define BLACK_HOLE_NAKS    2         /* or connections on which NAKs show that some did behind the large one */
+#define BLACK_HOLE_STUCK   2         /* connections whose large packets do not arrive any more */
 #define BLACK_HOLE_MIN     512       /* bytes; no MTU is smaller */
 #define BLACK_HOLE_ALIVE   NS_PER_MS /* a host that still responds so long after it lacked the first is not gone */
 
@@ -24,6 +25,7 @@ struct sizes {
         passed;    /* READs: connections on which none of the responses to the oldest passed, and on which all did */
     uint32_t read; /* bytes of the shortest of these READs */
     bool other;    /* another request to the host, whose response is small, had none */
+    bool narrowed; /* packets of that size arrived before, none since; `arrived` and `arrived_max` are of those since */
 };
 
 /* True if a packet was sent as often as the retry count allows. */
@@ -60,15 +62,23 @@ static void add_stuck(struct explainer *x, struct sizes *z, const struct req_dir
     }
 }
 
+/* Count the packets of `h`, first sent after `since`, that were acknowledged. */
+static void add_arrived(struct sizes *z, const struct req_dir *h, ns_t since)
+{
+    for (unsigned i = 0; h->have_una && i < h->slots; i++) {
+        const struct sent *s = &h->sent[i];
+        if (s->psn == UINT32_MAX || s->ts_first <= since || psn_diff(h->una, s->psn) <= 0)
+            continue;
+        z->arrived++;
+        z->arrived_max = s->len > z->arrived_max ? s->len : z->arrived_max;
+    }
+}
+
 static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
 {
     const struct sent *stuck = req_dir_sent(h, h->have_una ? h->una : h->start);
 
-    for (unsigned i = 0; h->have_una && i < h->slots; i++)
-        if (h->sent[i].psn != UINT32_MAX && psn_diff(h->una, h->sent[i].psn) > 0) {
-            z->arrived++;
-            z->arrived_max = h->sent[i].len > z->arrived_max ? h->sent[i].len : z->arrived_max;
-        }
+    add_arrived(z, h, INT64_MIN);
     if (!stuck || stuck->copies < 2)
         return;
     if (!z->size || stuck->len < z->size)
@@ -79,14 +89,37 @@ static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
     add_stuck(x, z, h, stuck);
 }
 
+/* Flow `i` has requests to the destination of `f`: what was sent; NULL: it has none. */
+static struct req_dir *requests_to(struct explainer *x, uint32_t i, const struct flow *f)
+{
+    struct req_dir *h = is_to(x, i, f) ? observer_req_dir(x->observer, i) : NULL;
+
+    return h && h->have_next ? h : NULL;
+}
+
+/* Packets as large as those that do not arrive did arrive before: count those alone that were sent since then. One
+ * queue pair that does not respond any more does not show that the path changed. */
+static void count_since(struct explainer *x, struct sizes *z, const struct flow *f)
+{
+    z->narrowed = z->stuck >= BLACK_HOLE_STUCK && z->arrived_max >= z->size;
+    if (!z->narrowed)
+        return;
+    z->arrived = z->arrived_max = 0;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct req_dir *h = requests_to(x, i, f);
+        if (h)
+            add_arrived(z, h, z->ts);
+    }
+}
+
 /* Count the requests of all flows to the destination of `f`. */
 static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 {
     struct sizes z = {0};
 
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        struct req_dir *h = observer_req_dir(x->observer, i);
-        if (is_to(x, i, f) && h && h->have_next)
+        struct req_dir *h = requests_to(x, i, f);
+        if (h)
             add_sizes(x, &z, h);
     }
     return z;
@@ -96,7 +129,7 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 static bool is_black_hole(const struct sizes *z)
 {
     return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived_max < z->size &&
-           (z->arrived >= BLACK_HOLE_SMALLER || z->naks >= BLACK_HOLE_NAKS);
+           (z->arrived >= BLACK_HOLE_SMALLER || (z->naks >= BLACK_HOLE_NAKS && !z->narrowed));
 }
 
 /* True if the oldest request without a response was retransmitted. */
@@ -141,16 +174,23 @@ static void end_mtu(struct explainer *x, uint32_t flow)
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     bool first = is_stuck(x, flow) && is_first_to(x, flow, is_stuck);
     struct sizes z = first ? sizes_to(x, f) : (struct sizes){0};
-    uint32_t by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
-    struct incident *st = incident_at(x, by);
+    struct incident *st;
+    uint32_t by;
 
+    if (first)
+        count_since(x, &z, f);
+    by = is_black_hole(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    st = incident_at(x, by);
     if (!st)
         return;
     st->place = PLACE_AFTER;
     st->dst = f->dst;
     incident_frame(st, ROLE_LOST, z.frame);
-    incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
-                        .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
+    if (z.narrowed)
+        incident_is(st, SAY(BLACK_HOLE_SINCE, .n = z.size, .m = z.tries, .lost = z.frame, .k = z.arrived));
+    else
+        incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
+                            .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
     if (z.arrived < BLACK_HOLE_SMALLER)
         incident_add(st, SAY(BLACK_HOLE_NAKS, .n = z.naks, .nak = z.nak));
     say_spent(st, &z);
@@ -412,7 +452,9 @@ static void end_mtu_back(struct explainer *x, uint32_t flow)
 
 static bool is_of_requests(const struct incident *st)
 {
-    return st->facts[0].sentence == SENTENCE_BLACK_HOLE || st->facts[0].sentence == SENTENCE_BLACK_HOLE_BEFORE;
+    unsigned said = st->facts[0].sentence;
+
+    return said == SENTENCE_BLACK_HOLE || said == SENTENCE_BLACK_HOLE_SINCE || said == SENTENCE_BLACK_HOLE_BEFORE;
 }
 
 /* True if both are about the same packets, seen or missed at two taps. */
