@@ -1,5 +1,5 @@
 /* layer 3 (explain): between which two of three or more taps a packet was lost that one of them saw. */
-#include "src/explain/explain_impl.h"
+#include "src/explain/compare/copies.h"
 
 #include <stdlib.h>
 
@@ -14,43 +14,72 @@ struct sight {
     ns_t way; /* the longer, the later the packet passes the tap */
 };
 
-/* Whether the copy with that ICRC (0: not captured) and time at `tap` is the packet of `st`. */
-static enum saw same_copy(struct explainer *x, const struct incident *st, uint32_t tap, uint32_t icrc, ns_t ts)
+/* Whether a tap whose first copy of the packet of `st` is `c` saw that packet: `gone` has the copies of the tap that
+ * did.
+ */
+static enum saw same_copy(struct explainer *x, const struct incident *st, const struct seen_copies *gone,
+                          const struct seen_copies *c)
 {
-    ns_t most = st->silence ? st->silence / 2 : PASSES_MOST, differ;
+    ns_t most = st->silence ? st->silence / 2 : PASSES_MOST, ts = c->ts_first, differ;
+    enum first_copies first = c->tap == st->gone.tap ? FIRST_SAME : copies_compare(x, gone, c);
 
-    if (icrc && st->gone.icrc)
-        return icrc == st->gone.icrc ? SAW_IT : SAW_NOT;
-    if (!explain_convert(x, tap, st->gone.tap, &ts))
+    if (first != FIRST_UNKNOWN)
+        return first == FIRST_SAME ? SAW_IT : first == FIRST_LATER ? SAW_NOT : SAW_UNKNOWN;
+    if (!explain_convert(x, c->tap, st->gone.tap, &ts))
         return SAW_UNKNOWN;
     differ = ts > st->gone.ts ? ts - st->gone.ts : st->gone.ts - ts;
     return differ < (most < PASSES_MOST ? most : PASSES_MOST) ? SAW_IT : SAW_NOT;
 }
 
-/* The first request, or response, with its PSN that the tap of `flow` saw. */
-static struct sight sight_at(struct explainer *x, const struct incident *st, uint32_t flow)
+/* The copies that the tap which saw the packet of `st` has of it; as far as the incident has kept them, if the tap has
+ * forgotten them. */
+static struct seen_copies copies_of_gone(struct explainer *x, const struct incident *st)
 {
-    uint32_t psn = st->gone.psn;
-    struct flow_notes *t = x->notes[flow];
-    struct req_dir *h = observer_req_dir(x->observer, flow);
-    const struct noted_response *r = t ? response_slot(t, psn) : NULL;
-    const struct sent *s = h && h->have_next ? req_dir_sent(h, psn) : NULL;
-    struct sight o = {.tap = conn_flow_at(observer_conns(x->observer), flow)->tap};
-    bool later;
+    struct conn_table *conns = observer_conns(x->observer);
+    struct seen_copies c;
+    uint32_t i = conn_flow_alike(conns, st->flow, 0);
+
+    for (; i != FLOW_NONE; i = conn_flow_alike(conns, st->flow, i + 1))
+        if (copies_tap(x, i) == st->gone.tap && copies_at(x, i, st->gone.psn, st->gone.response, &c))
+            return c;
+    return (struct seen_copies){.flow = st->flow,
+                                .tap = st->gone.tap,
+                                .psn = st->gone.psn,
+                                .n = 1,
+                                .response = st->gone.response,
+                                .icrc_first = st->gone.icrc,
+                                .icrc = st->gone.icrc,
+                                .ts_first = st->gone.ts,
+                                .ts = st->gone.ts};
+}
+
+/* Whether the tap of a flow went on behind request, or response, `psn`, and so lacks it. */
+static bool is_beyond(struct explainer *x, uint32_t flow, uint32_t psn, bool response)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+    uint32_t at = response ? response_slot(x->notes[flow], psn)->psn : h->sent[psn & (h->slots - 1)].psn;
+
+    return (response || psn_diff(h->next, psn) > 0) && (at == UINT32_MAX || psn_diff(at, psn) < 0);
+}
+
+/* The first request, or response, with its PSN that the tap of `flow` saw. */
+static struct sight sight_at(struct explainer *x, const struct incident *st, const struct seen_copies *gone,
+                             uint32_t flow)
+{
+    const struct flow_notes *t = x->notes[flow];
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+    struct sight o = {.tap = copies_tap(x, flow)};
+    struct seen_copies c;
 
     if (!t || !h || !h->have_next || t->responses.least_trip < 0)
         return o;
     o.way = st->gone.response ? t->responses.least_trip : -t->responses.least_trip;
-    if (st->gone.response) {
-        later = r->psn == UINT32_MAX || psn_diff(r->psn, psn) < 0;
-        o.frame = r->psn == psn ? r->first : 0;
-        o.saw = r->psn == psn ? same_copy(x, st, o.tap, r->icrc_first, r->ts_first) : later ? SAW_NOT : SAW_UNKNOWN;
-        return o;
+    if (copies_at(x, flow, st->gone.psn, st->gone.response, &c)) {
+        o.frame = c.frame;
+        o.saw = same_copy(x, st, gone, &c);
+    } else if (is_beyond(x, flow, st->gone.psn, st->gone.response)) {
+        o.saw = SAW_NOT;
     }
-    later = psn_diff(h->next, psn) > 0 &&
-            (h->sent[psn & (h->slots - 1)].psn == UINT32_MAX || psn_diff(h->sent[psn & (h->slots - 1)].psn, psn) < 0);
-    o.frame = s ? s->first : 0;
-    o.saw = s ? same_copy(x, st, o.tap, s->icrc_first, s->ts_first) : later ? SAW_NOT : SAW_UNKNOWN;
     return o;
 }
 
@@ -65,11 +94,12 @@ static int by_way(const void *a, const void *b)
 static unsigned sights_of(struct explainer *x, const struct incident *st, struct sight *taps)
 {
     struct conn_table *conns = observer_conns(x->observer);
+    struct seen_copies gone = copies_of_gone(x, st);
     uint32_t i = conn_flow_alike(conns, st->flow, 0);
     unsigned n = 0;
 
     for (; i != FLOW_NONE && n < TAPS_MOST; i = conn_flow_alike(conns, st->flow, i + 1)) {
-        taps[n] = sight_at(x, st, i);
+        taps[n] = sight_at(x, st, &gone, i);
         n += taps[n].saw != SAW_UNKNOWN;
     }
     qsort(taps, n, sizeof *taps, by_way);

@@ -16,52 +16,139 @@ static bool is_forgotten(const struct req_dir *h, uint32_t psn)
 
 #define NEARER 8 /* so many times nearer to one copy than to another: it is that one */
 
-/* Frames are cut, so that no ICRC tells copies apart: whether the first copy `o` that tap `there` saw is a later one
- * than the first copy `s` of tap `here`, which saw more copies. Its time says so: it is longer behind `s` than any
- * packet takes from tap to tap, or it is the only one, and near the latest copy.
- *
- *     here     s ........................ s'
- *     there                                o
- */
-static bool is_later_copy(const struct explainer *x, uint32_t here, const struct sent *s, uint32_t there,
-                          const struct sent *o)
+struct seen_copies copies_of_request(const struct explainer *x, const struct req_dir *h, const struct sent *s)
 {
-    ns_t ts = o->ts_first, first, latest, error;
-
-    if (s->copies <= o->copies || s->same || o->same || !explain_clock_known(x, there, here, &ts, &error))
-        return false;
-    first = ts - s->ts_first;
-    latest = ts > s->ts ? ts - s->ts : s->ts - ts;
-    return first > BEHIND_MOST + error || (o->copies == 1 && first / NEARER > latest + error);
+    return (struct seen_copies){.flow = h->flow,
+                                .tap = copies_tap(x, h->flow),
+                                .psn = s->psn,
+                                .n = s->copies,
+                                .frame = s->first,
+                                .icrc_first = s->icrc_first,
+                                .icrc = s->icrc,
+                                .ts_first = s->ts_first,
+                                .ts = s->ts,
+                                .doubled = s->same};
 }
 
-static struct missing_copy later_copy_between(const struct explainer *x, const struct req_dir *a, const struct sent *s,
-                                              const struct req_dir *b, const struct sent *o)
+struct seen_copies copies_of_response(const struct explainer *x, uint32_t flow, const struct noted_response *r)
 {
-    uint32_t here = copies_tap(x, a->flow), there = copies_tap(x, b->flow);
+    return (struct seen_copies){.flow = flow,
+                                .tap = copies_tap(x, flow),
+                                .psn = r->psn,
+                                .n = r->first == r->frame ? 1 : 2,
+                                .frame = r->first,
+                                .response = true,
+                                .icrc_first = r->icrc_first,
+                                .icrc = r->icrc,
+                                .ts_first = r->ts_first,
+                                .ts = r->ts};
+}
 
-    if (is_later_copy(x, here, s, there, o))
-        return (struct missing_copy){s->first, false, s};
-    if (is_later_copy(x, there, o, here, s))
-        return (struct missing_copy){o->first, true, o};
-    return (struct missing_copy){0};
+bool copies_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool response, struct seen_copies *c)
+{
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    const struct sent *s = !response && h && h->have_next ? req_dir_sent(h, psn) : NULL;
+    const struct noted_response *r = response && x->notes[flow] ? response_slot(x->notes[flow], psn) : NULL;
+
+    if (s)
+        *c = copies_of_request(x, h, s);
+    else if (r && r->psn == psn)
+        *c = copies_of_response(x, flow, r);
+    return s || (r && r->psn == psn);
+}
+
+/* The clocks of two taps at copies `b` and `a`: the time of tap `a` is that of tap `b` plus `shift`, within `error`. */
+struct clocks_at {
+    bool known;
+    ns_t shift, error;
+};
+
+/* A packet just before, of which both taps saw as many copies, tells how much later tap `b` sees a packet: no clock has
+ * to be known for that. */
+static struct clocks_at clocks_at(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b)
+{
+    struct clocks_at c = {0};
+    struct seen_copies near_a, near_b;
+    ns_t ts = b->ts_first;
+    bool differ;
+
+    for (unsigned i = 1; i <= BEHIND_LOOK; i++) {
+        uint32_t psn = psn_add(a->psn, PSN_MASK + 1 - i);
+        if (!copies_at(x, a->flow, psn, a->response, &near_a) || !copies_at(x, b->flow, psn, b->response, &near_b))
+            continue;
+        differ = near_a.icrc_first && near_b.icrc_first && near_a.icrc_first != near_b.icrc_first;
+        if (near_a.n == near_b.n && !differ && !near_a.doubled && !near_b.doubled)
+            return (struct clocks_at){.known = true, .shift = near_a.ts_first - near_b.ts_first};
+    }
+    c.known = explain_clock_known(x, b->tap, a->tap, &ts, &c.error);
+    c.shift = ts - b->ts_first;
+    return c;
+}
+
+/* No ICRC tells copies apart: whether the first copy of `b` is a later one than the first copy of `a`, whose tap saw
+ * more copies. Its time says so: it is longer behind than any packet takes from tap to tap, or it is the only one, and
+ * near the latest copy.
+ *
+ *     a     first .................... latest
+ *     b                                 first
+ */
+static bool is_later_copy(const struct seen_copies *a, const struct seen_copies *b, ns_t shift, ns_t error)
+{
+    ns_t ts = b->ts_first + shift, first = ts - a->ts_first, latest = ts > a->ts ? ts - a->ts : a->ts - ts;
+
+    if (a->n <= b->n || a->doubled || b->doubled)
+        return false;
+    return first > BEHIND_MOST + error || (b->n == 1 && first / NEARER > latest + error);
+}
+
+/* True if the first copy has the ICRC of the latest one: the IP header does not tell them apart. */
+static bool are_alike(const struct seen_copies *c)
+{
+    return c->n > 1 && c->icrc == c->icrc_first;
+}
+
+static bool are_told_by_icrc(const struct seen_copies *a, const struct seen_copies *b)
+{
+    if (!a->icrc_first || !b->icrc_first)
+        return false;
+    return a->icrc_first != b->icrc_first || (!are_alike(a) && !are_alike(b));
+}
+
+enum first_copies copies_compare(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b)
+{
+    struct clocks_at c;
+
+    if (are_told_by_icrc(a, b)) {
+        if (a->icrc_first == b->icrc_first)
+            return FIRST_SAME;
+        return a->ts_first < explain_clock(x, b->tap, a->tap, b->ts_first) ? FIRST_LATER : FIRST_EARLIER;
+    }
+    c = clocks_at(x, a, b);
+    if (!c.known)
+        return FIRST_UNKNOWN;
+    if (is_later_copy(a, b, c.shift, c.error))
+        return FIRST_LATER;
+    if (is_later_copy(b, a, -c.shift, c.error))
+        return FIRST_EARLIER;
+    return a->n == b->n ? FIRST_SAME : FIRST_UNKNOWN;
 }
 
 struct missing_copy copies_lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
     const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
-    ns_t there; /* when the first copy passed `b`, by the clock of `a` */
+    struct seen_copies here, there;
+    enum first_copies first;
 
     if (!s || is_forgotten(b, psn))
         return (struct missing_copy){0};
     if (!o)
         return (struct missing_copy){s->first, false, s};
-    if (!s->icrc_first || !o->icrc_first)
-        return later_copy_between(x, a, s, b, o);
-    if (s->icrc_first == o->icrc_first)
-        return (struct missing_copy){0};
-    there = explain_clock(x, copies_tap(x, b->flow), copies_tap(x, a->flow), o->ts_first);
-    return s->ts_first < there ? (struct missing_copy){s->first, false, s} : (struct missing_copy){o->first, true, o};
+    here = copies_of_request(x, a, s);
+    there = copies_of_request(x, b, o);
+    first = copies_compare(x, &here, &there);
+    if (first == FIRST_LATER)
+        return (struct missing_copy){s->first, false, s};
+    return first == FIRST_EARLIER ? (struct missing_copy){o->first, true, o} : (struct missing_copy){0};
 }
 
 bool copies_are_alike(const struct sent *s)
@@ -85,14 +172,19 @@ static bool are_before_latest(const struct explainer *x, uint32_t tap, const str
 
 bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn)
 {
+    const struct req_dir *a = observer_req_dir(x->observer, flow), *b = observer_req_dir(x->observer, other);
     const struct sent *o = req_dir_sent(observer_req_dir(x->observer, flow), psn);
-    bool differ = o && o->icrc_first && s->icrc_first && o->icrc_first != s->icrc_first;
+    struct seen_copies here, there;
 
-    if (!o || differ || copies_are_alike(s))
+    if (!o || copies_are_alike(s))
         return false;
-    if (!o->icrc_first || !s->icrc_first || s->same)
-        return are_before_latest(x, copies_tap(x, flow), o, copies_tap(x, other), s);
-    return s->copies == 1 || o->ts_first < explain_clock(x, copies_tap(x, other), copies_tap(x, flow), s->ts);
+    here = copies_of_request(x, a, o);
+    there = copies_of_request(x, b, s);
+    if (!are_told_by_icrc(&here, &there) || s->same)
+        return are_before_latest(x, here.tap, o, there.tap, s);
+    if (o->icrc_first != s->icrc_first)
+        return false;
+    return s->copies == 1 || o->ts_first < explain_clock(x, there.tap, here.tap, s->ts);
 }
 
 struct missing_copy copies_first_missing(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn,

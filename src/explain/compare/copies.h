@@ -13,8 +13,35 @@ struct missing_copy {
     const struct sent *sent; /* it, at the tap that has it */
 };
 
+/* What one tap keeps of the copies that it saw of a packet. */
+struct seen_copies {
+    uint32_t flow, tap;
+    uint32_t psn, frame;       /* its PSN; the frame of the first one */
+    uint32_t icrc_first, icrc; /* of the first and the latest one; 0: not captured */
+    ns_t ts_first, ts;         /* likewise */
+    unsigned n;                /* copies; 2 responses: 2 or more */
+    bool response;
+    bool doubled; /* an identical copy came soon after the latest one: it may be that, seen twice */
+};
+
+/* How the first copy that one tap saw stands to that of another tap. */
+enum first_copies {
+    FIRST_UNKNOWN,
+    FIRST_SAME,
+    FIRST_LATER,   /* it is a later copy: its tap lacks the first one of the other tap */
+    FIRST_EARLIER, /* the other way round */
+};
+
 /* conn_tap_of() of the packets of a flow. */
 uint32_t copies_tap(const struct explainer *x, uint32_t flow);
+/* The copies that the tap of `h` saw of request `s`; that of flow `flow` of response `r`. */
+struct seen_copies copies_of_request(const struct explainer *x, const struct req_dir *h, const struct sent *s);
+struct seen_copies copies_of_response(const struct explainer *x, uint32_t flow, const struct noted_response *r);
+/* The same of the request, or response, with that PSN, that the tap of a flow keeps. False: it has none. */
+bool copies_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool response, struct seen_copies *c);
+/* How the first copy of `b` stands to that of `a`, of another tap: by their ICRCs, and if these do not tell copies
+ * apart (frames are cut, or the IP identification is the same), by their times. */
+enum first_copies copies_compare(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b);
 /* Of the first copies that taps `a` and `b` saw of request `psn`: the one that the other tap lacks. */
 struct missing_copy copies_lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn);
 /* The first copy that one of two taps lacks, of `n` requests from `psn` on. */

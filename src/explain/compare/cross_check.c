@@ -63,19 +63,26 @@ static const struct noted_response *answer_before(struct flow_notes *t, const st
     return NULL;
 }
 
-/* Whether the first response with its PSN that a tap saw is the first one, `r`, of another tap. */
-static bool is_same_response(const struct flow_notes *t, const struct noted_response *r)
+/* Whether the first response with its PSN that the tap of a flow saw is the first one, `r`, of the tap of `other`. */
+static bool is_same_response(const struct explainer *x, uint32_t flow, uint32_t other, const struct noted_response *r)
 {
+    const struct flow_notes *t = x->notes[flow];
     const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
+    struct seen_copies here, there;
 
-    return own && own->psn == r->psn && r->icrc_first && own->icrc_first == r->icrc_first;
+    if (!own || own->psn != r->psn)
+        return false;
+    here = copies_of_response(x, flow, own);
+    there = copies_of_response(x, other, r);
+    return copies_compare(x, &here, &there) == FIRST_SAME;
 }
 
 /* Whether this tap saw the first response `r` of another tap, too: it came, only later than the retransmission on ACK
  * timeout. */
-static bool came_later(const struct explainer *x, const struct incident *st, const struct noted_response *r)
+static bool came_later(const struct explainer *x, const struct incident *st, uint32_t other,
+                       const struct noted_response *r)
 {
-    return st->silence && is_same_response(x->notes[st->flow], r);
+    return st->silence && is_same_response(x, st->flow, other, r);
 }
 
 bool explain_knows_answers(const struct explainer *x, uint32_t flow)
@@ -119,7 +126,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         st->proved = true;
     } else if (here || (answer && !explain_knows_answers(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
-    } else if (answer && came_later(x, st, answer)) {
+    } else if (answer && came_later(x, st, other, answer)) {
         incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
         incident_frame_at(st, ROLE_ANSWER, there, answer->first);
         st->cause = CAUSE_EARLY_TIMEOUT;
@@ -217,6 +224,16 @@ static struct incident *known_loss(struct explainer *x, const struct incident *s
     return NULL;
 }
 
+/* How the first copy `s` that the tap of `other` saw stands to the first one `o` that the tap of `here` saw. */
+static enum first_copies first_copies(const struct explainer *x, const struct req_dir *here, const struct sent *o,
+                                      uint32_t other, const struct sent *s)
+{
+    struct seen_copies a = copies_of_request(x, here, o),
+                       b = copies_of_request(x, observer_req_dir(x->observer, other), s);
+
+    return copies_compare(x, &a, &b);
+}
+
 /* A packet captured late here may be reordered or a retransmission. It is a retransmission if the other tap saw a
  * different first copy, which never passed here. */
 static void compare_late(struct explainer *x, struct incident *st, struct req_dir *here, const struct sent *there,
@@ -224,9 +241,9 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
 {
     const struct sent *o = req_dir_sent(here, st->psn);
     struct incident *loss = known_loss(x, st);
+    bool came = o && o->icrc_first != o->icrc && o->icrc == there->icrc_first; /* as the latest copy */
 
-    if (!o || !o->icrc_first || !there->icrc_first || o->icrc_first == there->icrc_first ||
-        o->icrc == there->icrc_first)
+    if (!o || came || first_copies(x, here, o, other, there) != FIRST_EARLIER)
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->proved = true;
@@ -267,7 +284,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
 {
     const struct sent *o = req_dir_sent(here, st->psn);
     bool late = copies_are_one(x, st->flow, other, there, st->psn),
-         neither = there->late && o && o->icrc_first == there->icrc_first;
+         neither = there->late && o && first_copies(x, here, o, other, there) == FIRST_SAME;
     struct fact f = {.other = there->first, .tap = fact_tap(copies_tap(x, other))};
 
     if (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED)
@@ -397,7 +414,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
         return;
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
-    if (st->cause == CAUSE_REORDER && !is_same_response(x->notes[st->flow], r))
+    if (st->cause == CAUSE_REORDER && !is_same_response(x, st->flow, other, r))
         return; /* the copy that came late here may be a repeated one */
     again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
