@@ -95,7 +95,7 @@ static bool is_without_end(struct explainer *x, uint32_t flow, const struct inci
     if (!sees_other_direction(x, flow) && !explain_is_unreached(x, st))
         return false;
     /* else the capture may have ended before the next try */
-    return retries_gave_up(x->observer, h, &c->params, st->silence, x->last);
+    return retries_gave_up(x->observer, h, &c->params, st->silence, explain_end_of(x, c->tap));
 }
 
 /* True if the requester stopped before its retries were exhausted: some were left, or it closed the connection before
@@ -187,11 +187,12 @@ static bool awaits_rnr_retry(const struct req_dir *h)
  * the capture ended. */
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
-    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    const struct conn_params *c = &f->params;
     struct incident *st = incident_at(x, t->hypotheses.rnr);
     bool closed = st && t->closing.closed_ts > h->rnr.ts,
          left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
-    ns_t waited = (closed ? t->closing.closed_ts : x->last) - h->rnr.ts;
+    ns_t waited = (closed ? t->closing.closed_ts : explain_end_of(x, f->tap)) - h->rnr.ts;
 
     if (!st || !awaits_rnr_retry(h))
         return;
@@ -218,7 +219,8 @@ ns_t longest_timer(const struct conn_params *c)
 static ns_t unanswered(struct explainer *x, const struct flow_notes *t, struct req_dir *h, struct req_dir *back,
                        ns_t longest)
 {
-    ns_t end = t->closing.closed_ts > t->requests.wanted.ts ? t->closing.closed_ts : x->last;
+    uint32_t tap = conn_flow_at(observer_conns(x->observer), h->flow)->tap;
+    ns_t end = t->closing.closed_ts > t->requests.wanted.ts ? t->closing.closed_ts : explain_end_of(x, tap);
 
     if (!t->requests.wanted.frame || t->hypotheses.open != NO_INCIDENT ||
         (h->service != SVC_RC && h->service != SVC_XRC) || h->restarts)

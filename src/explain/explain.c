@@ -522,6 +522,8 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
         x->begun[file] = true;
         x->began[file] = p->frame->ts;
     }
+    if (LIKELY(file < EXPLAIN_FILES && p->frame->has_ts && p->frame->ts > x->ended[file]))
+        x->ended[file] = p->frame->ts;
 }
 
 static void on_event(void *user, const struct event *e)

@@ -230,6 +230,7 @@ struct explainer {
     ns_t first, last;   /* times of the earliest and of the latest frame; 0: none has one */
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
+    ns_t ended[EXPLAIN_FILES]; /* likewise, the latest time of its frames */
 };
 
 /* A new incident; NULL without room. Its addresses are those of the flow, or of the packet. */
@@ -270,6 +271,11 @@ struct incident *damaged_incident(struct explainer *x, const struct flow_notes *
 void incident_concerns(struct incident *st, uint32_t psn, uint32_t icrc, bool is_request);
 /* A new incident: request `e->p` was reordered behind later requests; NULL: no room. */
 struct incident *incident_overtaken(struct explainer *x, const struct event *e);
+/* When the file of a tap ended, by its own clock: other files may have other clocks, and end later. */
+static inline ns_t explain_end_of(const struct explainer *x, uint32_t tap)
+{
+    return tap >> 16 < EXPLAIN_FILES ? x->ended[tap >> 16] : x->last;
+}
 /* Notes of a flow, made on first use. NULL: no memory. */
 struct flow_notes *notes_of(struct explainer *x, uint32_t flow);
 /* True if the capture lacks requests of the flow: they were acknowledged, and the tap never saw them. */

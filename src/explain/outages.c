@@ -205,7 +205,8 @@ static bool is_silent(const struct search *w, const struct outage *o)
 static void count_unanswered(struct search *w, struct outage *o)
 {
     uint32_t n = 0, max = flows_of(w->x);
-    ns_t end = o->to == INT64_MAX ? w->x->last : o->to, margin = (end - o->from) / OUTAGE_PART;
+    ns_t end = o->to == INT64_MAX ? explain_end_of(w->x, flow_at(w->x, o->scope.flow)->tap) : o->to,
+         margin = (end - o->from) / OUTAGE_PART;
 
     if (margin < RESPONSE_GAP_LEAST)
         margin = RESPONSE_GAP_LEAST;

@@ -142,7 +142,7 @@ static bool is_loss_meanwhile(const struct incident *st, const struct pauser *a)
 static uint32_t share_of(const struct explainer *x, const struct pauser *a)
 {
     uint32_t file = a->tap >> 16;
-    ns_t all = file < EXPLAIN_FILES ? x->last - x->began[file] : 0;
+    ns_t all = file < EXPLAIN_FILES ? x->ended[file] - x->began[file] : 0;
 
     return all > 0 && a->paused <= all ? (uint32_t)(a->paused * 100 / all) : 0;
 }
@@ -177,7 +177,7 @@ static void end_pauser(struct explainer *x, struct congestion *c, struct pauser 
     if (!st)
         return;
     a->incident = by;
-    add_paused(c, a, x->last);
+    add_paused(c, a, explain_end_of(x, a->tap));
     incident_frame(st, ROLE_EVIDENCE, a->frame);
     st->times = a->n - 1;
     for (uint32_t i = 0; i < n; i++)
