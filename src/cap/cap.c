@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Bytes of all texts of one file, at most; further ones are not kept. */
 #define TEXT_TOTAL_MAX ((size_t)4 << 20)
@@ -154,6 +155,17 @@ int cap_open(struct cap **out, const char *path, uint16_t file_index, const stru
     c->info.compression = c->src.compression;
     *out = c;
     return 0;
+}
+
+bool cap_is_capture(const char *path)
+{
+    struct cap_error err;
+    struct cap *c = NULL;
+    struct stat st;
+    bool is = stat(path, &st) == 0 && S_ISREG(st.st_mode) && cap_open(&c, path, 0, NULL, &err) == 0;
+
+    cap_close(c);
+    return is;
 }
 
 int cap_next(struct cap *c, struct frame *f)

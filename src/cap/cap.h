@@ -107,6 +107,9 @@ struct cap;
 int cap_open(struct cap **out, const char *path, uint16_t file_index, const struct cap_opts *opts,
              struct cap_error *err);
 
+/* True if `path` is a regular file that cap_open() reads: what a file of another kind is not to replace. */
+bool cap_is_capture(const char *path);
+
 /* Read the next frame: 1 with *f filled, 0 at the end, a negative errno if the file cannot be read further (see
  * cap_error(); further calls return it again). All frames before the error have been delivered. The data of *f are in
  * memory of the cap, valid until the next call. */

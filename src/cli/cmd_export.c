@@ -202,6 +202,10 @@ static int open_files(struct job *job)
         return cli_error("export: --sqlite %s is one of the captures", job->path);
     if (job->trace && beside_replaces(job->trace, t->files, t->n_files))
         return cli_error("export: --perfetto %s is one of the captures", job->trace);
+    if (job->path && cap_is_capture(job->path))
+        return cli_error("export: --sqlite %s is a capture, and would be replaced", job->path);
+    if (job->trace && cap_is_capture(job->trace))
+        return cli_error("export: --perfetto %s is a capture, and would be replaced", job->trace);
     if (job->interval && !job->trace && !job->dir)
         return cli_error("export: --interval is for --perfetto and --csv");
     if (!job->interval)

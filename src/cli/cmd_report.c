@@ -288,6 +288,8 @@ static int start(struct trace *t)
                          t->iface);
     if (beside_replaces(job->path, t->files, t->n_files))
         return cli_error("report: -o %s is one of the captures", job->path);
+    if (cap_is_capture(job->path))
+        return cli_error("report: -o %s is a capture, and would be replaced", job->path);
     if (!found_readable_twice("report", t->files, t->n_files))
         return EXIT_BAD;
     if (!(job->report = report_new(&o)))

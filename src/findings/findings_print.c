@@ -25,9 +25,9 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
 {
     switch (need) {
     case N_REQ:
-        return "the requester's direction was not captured";
+        return "no packet of the requester was captured before";
     case N_RSP:
-        return "the responder's direction was not captured";
+        return "no packet of the responder was captured before";
     case N_START:
         return "the start of the connection was not captured";
     case N_COMPLETE:
