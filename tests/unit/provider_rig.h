@@ -26,7 +26,7 @@ static inline ns_t run(void *user, ns_t now)
     return NS_NEVER;
 }
 
-static inline void open_rig(bool no_cm)
+static inline void open_rig_at(bool no_cm, bool ipv6)
 {
     struct sim_app app = {.run = run};
     struct sim_config c;
@@ -34,9 +34,16 @@ static inline void open_rig(bool no_cm)
     memset(&rig, 0, sizeof rig);
     sim_config_init(&c, 1);
     c.no_cm = no_cm;
+    for (unsigned h = 0; ipv6 && h < NET_HOSTS; h++)
+        sim_config_many(&c, h, 1, true);
     cr_assert_eq(sim_init(&rig.s, &c, &app), 0);
     for (unsigned h = 0; h < NET_HOSTS; h++)
         recorder_open(&rig.host[h], ep_verbs(rig.s.ep[h]));
+}
+
+static inline void open_rig(bool no_cm)
+{
+    open_rig_at(no_cm, false);
 }
 
 static inline void open_hosts(void)

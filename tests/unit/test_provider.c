@@ -174,9 +174,9 @@ static struct rdmacm *cm(unsigned h)
     return verbs(h)->cm;
 }
 
-static void open_cm_hosts(void)
+static void open_cm_hosts_at(bool ipv6)
 {
-    open_rig(false);
+    open_rig_at(false, ipv6);
     memset(agent, 0, sizeof agent);
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         agent[h].channel = rdmacm_channel_create(cm(h));
@@ -185,6 +185,16 @@ static void open_cm_hosts(void)
             (struct rdmacm_param){.qp = -1, .access = ACCESS_REMOTE, .responder_resources = 1, .initiator_depth = 1};
         cr_assert_geq(agent[h].channel, 0);
     }
+}
+
+static void open_cm_hosts(void)
+{
+    open_cm_hosts_at(false);
+}
+
+static void open_ipv6_hosts(void)
+{
+    open_cm_hosts_at(true);
 }
 
 static void free_hosts(void)
@@ -470,6 +480,17 @@ Test(provider, destroying_an_id_refuses_its_request, .init = open_cm_hosts)
     cr_assert_eq(agent[0].seen[RDMACM_REJECTED], 1);
     cr_expect_eq(agent[0].last[RDMACM_REJECTED].status, CM_REJ_CONSUMER_DEFINED);
     sim_free(&rig.s);
+}
+
+Test(provider, an_ipv6_address_is_resolved_before_its_queue_pair_is_known, .init = open_ipv6_hosts, .fini = free_hosts)
+{
+    int id = rdmacm_id_create(cm(0), agent[0].channel, CM_PS_TCP);
+
+    cr_assert_eq(rdmacm_resolve(cm(0), id, rig.s.addr[1].gid, PORT, NS_PER_S, 0), 0);
+    go(take_events);
+    cr_assert_eq(agent[0].seen[RDMACM_ROUTE_RESOLVED], 1);
+    cr_expect_arr_eq(agent[0].last[RDMACM_ROUTE_RESOLVED].gid, rig.s.addr[1].gid, 16);
+    cr_expect_eq(agent[0].last[RDMACM_ROUTE_RESOLVED].qpn, 0);
 }
 
 Test(provider, address_of_no_host_is_an_event, .init = open_cm_hosts)
