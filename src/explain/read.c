@@ -126,7 +126,10 @@ static struct incident *report_unanswered(struct explainer *x, const struct even
 {
     const struct read_req *a = f->ask;
     bool atomic = a->opcode != OP_READ_REQUEST, executed = f->place == PLACE_BEFORE;
-    enum cause cause = !executed ? CAUSE_PACKET_LOSS : atomic ? CAUSE_LOST_ACK : CAUSE_LOST_READ_RESPONSE;
+    enum cause lost = e->why == BACK_SILENCE ? CAUSE_LOST_LAST_PACKET : CAUSE_PACKET_LOSS,
+               cause = !executed ? lost
+                       : atomic  ? CAUSE_LOST_ACK
+                                 : CAUSE_LOST_READ_RESPONSE;
     const struct sent *s = req_dir_sent(e->h, a->psn);
     struct incident *st = incident_new(x, cause, e->flow, e->p);
 
@@ -139,6 +142,7 @@ static struct incident *report_unanswered(struct explainer *x, const struct even
     incident_concerns(st, a->psn, executed || !s ? 0 : s->icrc_first, !executed);
     st->place = f->place;
     st->unanswered = !executed;
+    st->end = e->h->next;
     if (executed)
         incident_is(st, SAY(ANSWER_MISSED, .op = a->opcode + 1u, .psn = a->psn, .other = a->frame,
                             .answer = e->h->una_frame, .again = frame_u32(e->p)));
@@ -469,7 +473,7 @@ void explain_repeated_answer(struct explainer *x, const struct event *e, const s
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
     const struct read_req *a =
-        st && st->unanswered && st->has_psn && st->cause == CAUSE_PACKET_LOSS ? req_dir_read(e->h, st->psn, 0) : NULL;
+        st && st->unanswered && st->has_psn && st->is_request ? req_dir_read(e->h, st->psn, 0) : NULL;
     const struct sent *s = a && e->p->bth.psn == st->psn ? req_dir_sent(e->h, st->psn) : NULL;
 
     if (!s || e->p->op->flags & OPF_ACK || !s->msg || !is_counted(e->h) ||
