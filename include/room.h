@@ -14,7 +14,7 @@
 /* Half of the memory is for tables that are larger than at first: the first half of that for whatever makes them grow,
  * the second one only for what is outstanding. */
 struct room {
-    uint64_t used;  /* bytes of tables beyond the size that they begin with; several threads may count them */
+    uint64_t used;  /* bytes of tables beyond the size that they begin with */
     uint64_t limit; /* bytes: half of all memory */
     bool refused;   /* a table did not grow, so something outstanding was forgotten */
 };
@@ -33,30 +33,17 @@ static inline uint32_t room_flows(uint64_t memory, uint32_t per_flow)
     return n < ROOM_FLOWS_MIN ? ROOM_FLOWS_MIN : n > ROOM_FLOWS_MAX ? ROOM_FLOWS_MAX : (uint32_t)n;
 }
 
-static inline uint64_t room_used(const struct room *r)
-{
-    return __atomic_load_n(&r->used, __ATOMIC_RELAXED);
-}
-
-/* How often tables may surely grow by `bytes`, whoever makes them grow first; 0: none may. */
-static inline uint64_t room_shares(const struct room *r, uint64_t bytes)
-{
-    uint64_t used = room_used(r);
-
-    return used < r->limit / 2 ? (r->limit / 2 - used) / bytes : 0;
-}
-
 /* Whether a table may grow by `bytes`, which are then counted. `outstanding`: else it would forget something that is
  * still outstanding, not only the past. NULL: no limit. */
 static inline bool room_take(struct room *r, uint64_t bytes, bool outstanding)
 {
     if (!r)
         return true;
-    if (room_used(r) + bytes > (outstanding ? r->limit : r->limit / 2)) {
+    if (r->used + bytes > (outstanding ? r->limit : r->limit / 2)) {
         r->refused |= outstanding;
         return false;
     }
-    __atomic_fetch_add(&r->used, bytes, __ATOMIC_RELAXED);
+    r->used += bytes;
     return true;
 }
 
@@ -64,7 +51,7 @@ static inline bool room_take(struct room *r, uint64_t bytes, bool outstanding)
 static inline void room_give(struct room *r, uint64_t bytes)
 {
     if (r)
-        __atomic_fetch_sub(&r->used, bytes, __ATOMIC_RELAXED);
+        r->used -= bytes;
 }
 
 #endif

@@ -306,6 +306,13 @@ static bool read_frame(void *user, struct frame *f, uint32_t *tag)
     return out != NULL;
 }
 
+static void on_ahead(void *user, const struct frame *f)
+{
+    const struct input *i = user;
+
+    i->cmd->expect(i->t, f);
+}
+
 /* Deliver all frames. */
 static int read_frames(struct input *i)
 {
@@ -315,10 +322,8 @@ static int read_frames(struct input *i)
                                  .longest = t->first.longest,
                                  .read = read_frame,
                                  .reader = &i->reading,
-                                 .ahead = i->cmd->expect,
-                                 .own = i->cmd->own,
-                                 .settle = i->cmd->settle,
-                                 .user = t};
+                                 .ahead = i->cmd->expect ? on_ahead : NULL,
+                                 .user = i};
     struct pkt *p;
 
     i->reading = (struct reading){.m = i->m,
@@ -330,12 +335,9 @@ static int read_frames(struct input *i)
     i->cores = cores_new(&o);
     if (!i->cores)
         return cli_error("out of memory");
-    t->engine = o.threads == 1 ? NULL : i->cores;
     while (!t->enough && (p = cores_next(i->cores)))
         deliver(i->cmd, t, p);
-    cores_settle(i->cores);
     cores_free(i->cores);
-    t->engine = NULL;
     return i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
 }
 

@@ -89,7 +89,6 @@ struct trace {
     uint32_t ring;    /* -i: bytes of the kernel's ring of packets; 0: CLI_LIVE_BUFFER */
     /* -i: the capture, for cap_live_stats(); else NULL */
     struct cap *live;
-    struct cores *engine; /* with threads: what hands out the packets, while they are read */
     struct cap_merge *in; /* the open files, from the first packet to end() */
     bool notes;           /* set by start(): pkt.note is to be filled */
     /* set before end(): a file could not be read to its end; the error is reported after end() */
@@ -142,12 +141,9 @@ struct trace_cmd {
      * only in this case. */
     struct conn_table *(*conns)(struct trace *t);
     /* A frame was read, and its packet will come soon. NULL: that is of no use. */
-    void (*expect)(void *trace, const struct frame *f);
+    void (*expect)(struct trace *t, const struct frame *f);
     /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
-    /* packet() may leave packets to owners: cores_opts.own() and settle() */
-    void (*own)(void *trace, struct buf *log, const struct pkt *p, uint32_t tag);
-    void (*settle)(void *trace, const struct pkt *p, const char *log, size_t n);
     /* -i: no packet is left that has arrived; called at least ten times a second */
     void (*idle)(struct trace *t);
     /* idle() is called for a pipe, too, and waits a little */

@@ -8,7 +8,6 @@
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/when.h"
-#include "src/cores/cores.h"
 #include "src/judge/judge.h"
 
 #include <stdlib.h>
@@ -338,20 +337,6 @@ static struct conn_table *conns(struct trace *t)
     return judge_conns(job_of(t)->judge);
 }
 
-/* With threads: leave a packet to the owner of its pair of addresses. False: it is to be judged here, and no packet
- * before it is left. */
-static bool hand_over(struct trace *t, const struct pkt *p)
-{
-    struct judge *j = job_of(t)->judge;
-    uint32_t flow = cores_has_owners(t->engine) ? judge_hand_over(j, p) : FLOW_NONE;
-
-    if (flow != FLOW_NONE)
-        cores_own(t->engine, judge_owner(j, flow), flow);
-    else
-        cores_settle(t->engine);
-    return flow != FLOW_NONE;
-}
-
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
@@ -361,23 +346,12 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     job->begun = true;
     if (t->filter && match)
         bitset_add(&job->matching[p->frame->file], p->frame->number);
-    if (LIKELY(!t->engine) || !hand_over(t, p))
-        judge_packet(job->judge, p);
+    judge_packet(job->judge, p);
 }
 
-static void own(void *trace, struct buf *log, const struct pkt *p, uint32_t flow)
+static void expect(struct trace *t, const struct frame *f)
 {
-    judge_owned(job_of(trace)->judge, p, flow, log);
-}
-
-static void settle(void *trace, const struct pkt *p, const char *log, size_t n)
-{
-    judge_settle(job_of(trace)->judge, p, log, n);
-}
-
-static void expect(void *trace, const struct frame *f)
-{
-    judge_expect(job_of(trace)->judge, f);
+    judge_expect(job_of(t)->judge, f);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
@@ -604,4 +578,4 @@ static void init(struct trace *t)
 }
 
 TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect, .packet = packet,
-          .own = own, .settle = settle, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
+          .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)

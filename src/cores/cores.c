@@ -1,9 +1,10 @@
 /* layer 3 (cores): a ring of batches of frames, read, dissected and shown by several threads. */
-#include "src/cores/cores_impl.h"
+#include "src/cores/cores.h"
 
 #include "scratch.h"
 #include "src/cap/source.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -14,6 +15,52 @@
 /* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
  * among them. Pages that no frame needs are not touched. */
 #define COPIES_MAX (CORES_BYTES + 2 * SOURCE_PEEK_MAX)
+
+/* How a packet is shown. */
+enum shows { SHOWS_NOT, SHOWS_LATER, SHOWS_TEXT };
+
+struct batch {
+    struct frame frames[CORES_FRAMES];
+    struct pkt pkts[CORES_FRAMES];
+    uint32_t tags[CORES_FRAMES];
+    uint8_t shows[CORES_FRAMES]; /* enum shows */
+    uint32_t ends[CORES_FRAMES]; /* of SHOWS_TEXT: where its text ends in `said` */
+    struct longest longest;      /* what was known when the batch was read */
+    uint8_t *copies;             /* what the frames point to */
+    uint32_t used;               /* bytes of it */
+    uint32_t n;
+    struct buf said, text; /* of SHOWS_TEXT; of all */
+    void *scratch;         /* of show() */
+    bool ready;            /* read and dissected */
+    bool shown;            /* `text` is there */
+};
+
+struct cores {
+    struct cores_opts o;
+    /* Of the caller's thread. */
+    _Alignas(64) struct longest longest; /* of the packets handed out */
+    struct batch *batch;                 /* of which packets are handed out; NULL: none */
+    uint32_t at;                         /* the next one of it */
+    struct frame frame;                  /* with one thread: the frame at hand, its tag and its packet */
+    uint32_t tag;
+    struct pkt pkt;
+
+    _Alignas(64) pthread_mutex_t lock; /* of all that follows, and of batch.ready and batch.shown */
+    pthread_cond_t room;               /* the reader may go on */
+    pthread_cond_t work;               /* there is something for a helper */
+    pthread_cond_t done;               /* something was done: for the caller */
+    struct batch **ring;               /* n_ring; batch i is ring[i % n_ring] */
+    uint32_t n_ring;
+    /* the oldest batch, that is the next one to write; the next ones to show, to hand out, to dissect, and to read */
+    uint64_t head, show, given, next, tail;
+    bool ended;           /* there are no more frames */
+    bool stop;            /* threads are to end */
+    struct longest known; /* what the caller knew when it took the latest batch */
+    pthread_t thread[CORES_MAX];
+    unsigned n_threads; /* started; the first one is the reader */
+    bool at_once;       /* start them with the first batch */
+    bool started;
+};
 
 /* Processors that this process may use. */
 static unsigned processors(void)
@@ -94,6 +141,11 @@ static void show(struct cores *c, struct batch *b)
 
 /* --- The ring --------------------------------------------------------------------------------- */
 
+static struct batch *batch_of(const struct cores *c, uint64_t i)
+{
+    return c->ring[i % c->n_ring];
+}
+
 static bool has_room(const struct cores *c)
 {
     return !c->ended && c->tail - c->head < c->n_ring;
@@ -139,11 +191,9 @@ static void show_one(struct cores *c)
     pthread_cond_signal(&c->done);
 }
 
-/* Show or dissect a batch, or take packets of owners, if there are any. Called and left with the lock. */
-static bool help(struct cores *c, unsigned prefers)
+/* Show or dissect a batch, if there is one. Called and left with the lock. */
+static bool help(struct cores *c)
 {
-    if (owners_help(c, prefers))
-        return true;
     if (c->show < c->given)
         show_one(c);
     else if (c->next < c->tail)
@@ -162,7 +212,7 @@ static void *reader(void *user)
     while (!c->stop)
         if (has_room(c) && c->tail - c->next < c->o.threads)
             read_one(c);
-        else if (!help(c, 1))
+        else if (!help(c))
             pthread_cond_wait(&c->room, &c->lock);
     pthread_mutex_unlock(&c->lock);
     scratch_free();
@@ -172,12 +222,10 @@ static void *reader(void *user)
 static void *helper(void *user)
 {
     struct cores *c = user;
-    unsigned number;
 
     pthread_mutex_lock(&c->lock);
-    number = 1 + ++c->n_helpers;
     while (!c->stop)
-        if (!help(c, number))
+        if (!help(c))
             pthread_cond_wait(&c->work, &c->lock);
     pthread_mutex_unlock(&c->lock);
     scratch_free();
@@ -200,9 +248,8 @@ static void give_on(struct cores *c)
     c->show += !c->o.show;
     c->batch = NULL;
     c->given++;
-    c->settled += !c->o.own;
     c->known = c->longest;
-    if (c->o.show || c->n_owned) {
+    if (c->o.show) {
         pthread_cond_signal(&c->work);
         pthread_cond_signal(&c->room);
     }
@@ -240,13 +287,11 @@ static bool take(struct cores *c)
     if (!c->started && (c->at_once || c->tail > c->n_ring))
         start(c);
     for (;;) {
-        if (owners_may_settle(c))
-            owners_settle_one(c);
-        else if (c->head < c->settled && batch_of(c, c->head)->shown)
+        if (c->head < c->given && batch_of(c, c->head)->shown)
             write_one(c);
         else if (has_next(c) || (c->ended && c->head == c->tail))
             break;
-        else if (help(c, 0))
+        else if (help(c))
             continue;
         else if (!c->n_threads && has_room(c))
             read_one(c);
@@ -255,7 +300,7 @@ static bool take(struct cores *c)
     }
     c->batch = has_next(c) ? batch_of(c, c->given) : NULL;
     pthread_mutex_unlock(&c->lock);
-    c->at = c->owned_from = 0;
+    c->at = 0;
     return c->batch != NULL;
 }
 
@@ -339,21 +384,17 @@ struct pkt *cores_next(struct cores *c)
         tell_ahead(c);
     settle(c, &b->pkts[c->at], &b->frames[c->at]);
     b->shows[c->at] = SHOWS_NOT;
-    b->owner[c->at] = OWNER_NONE;
     return &b->pkts[c->at++];
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-static void batch_free(struct batch *b, unsigned threads)
+static void batch_free(struct batch *b)
 {
     if (!b)
         return;
     buf_free(&b->said);
     buf_free(&b->text);
-    for (unsigned i = 0; b->logs && i < threads; i++)
-        buf_free(&b->logs[i]);
-    free(b->logs);
     free(b->copies);
     free(b->scratch);
     free(b);
@@ -368,10 +409,9 @@ static struct batch *batch_new(const struct cores_opts *o)
         return NULL;
     b->copies = malloc(COPIES_MAX);
     b->scratch = calloc(1, o->scratch_size + 1);
-    b->logs = calloc(o->threads, sizeof *b->logs);
-    if (b->copies && b->scratch && b->logs)
+    if (b->copies && b->scratch)
         return b;
-    batch_free(b, o->threads);
+    batch_free(b);
     return NULL;
 }
 
@@ -419,7 +459,7 @@ void cores_free(struct cores *c)
     while (c->n_threads)
         pthread_join(c->thread[--c->n_threads], NULL);
     for (uint32_t i = 0; c->ring && i < c->n_ring; i++)
-        batch_free(c->ring[i], c->o.threads);
+        batch_free(c->ring[i]);
     free(c->ring);
     pthread_cond_destroy(&c->done);
     pthread_cond_destroy(&c->work);

@@ -9,15 +9,7 @@
  *     caller:                                     take 0   take 1  write 0 ...
  *
  * What a packet means to others is decided by who takes it, in the order of the capture; so results do not depend on
- * the number of threads. Threads meet at a ring of batches alone: they take its lock a few times for each batch.
- *
- * Where most packets concern nothing but what is known of their own pair of addresses, the caller leaves them to the
- * owner of this pair. An owner has its packets in their order, and each one is settled, again in the order of the
- * capture, before the caller goes on with a packet that concerns others:
- *
- *     caller:  take 0 1 2 ...          settle 0 1 2 ...  take one that concerns others
- *     helper:            own 0 2 ...
- *     helper:            own 1 ... */
+ * the number of threads. Threads meet at a ring of batches alone: they take its lock a few times for each batch. */
 #ifndef RDMATRACE_CORES_CORES_H
 #define RDMATRACE_CORES_CORES_H
 
@@ -29,7 +21,6 @@
 #define CORES_TAKE   4                     /* threads of use where nothing is shown: one takes all packets */
 #define CORES_FRAMES 256                   /* frames of a batch, at most */
 #define CORES_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
-#define CORES_OWNERS 256                   /* owners of packets, at most */
 #define CORES_SPARE  6                     /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
@@ -52,13 +43,7 @@ struct cores_opts {
     size_t scratch_size;
     /* The text of a batch, by the thread of the caller, in the order of the packets. It may be taken away. */
     void (*write)(void *user, struct buf *text);
-    /* Go on with a packet for which cores_own() was called, by any thread: the packets of an owner in their order, by
-     * one thread at a time. What it says that is not its owner's alone is appended to `log`. NULL: there are no owners.
-     */
-    void (*own)(void *user, struct buf *log, const struct pkt *p, uint32_t tag);
-    /* By the thread of the caller, in the order of the packets, after own(): the `n` bytes that it appended. */
-    void (*settle)(void *user, const struct pkt *p, const char *log, size_t n);
-    void *user; /* argument of the functions from ahead() on */
+    void *user; /* argument of ahead(), show() and write() */
 };
 
 /* Whether one thread is to do all: it is asked for, or -- `threads` is 0 -- there is one processor. */
@@ -80,13 +65,6 @@ uint32_t cores_tag(const struct cores *c);
 void cores_show(struct cores *c, uint32_t tag);
 /* ... or it is what is appended here before the next packet, of a packet whose note does not last longer. */
 struct buf *cores_text(struct cores *c);
-/* Whether packets may be left to owners: there are threads for it. NULL: no. */
-bool cores_has_owners(const struct cores *c);
-/* The packet handed out last is left to an owner, below CORES_OWNERS: own() and settle() will be called with it and
- * this tag. Nothing else uses it. */
-void cores_own(struct cores *c, uint32_t owner, uint32_t tag);
-/* Wait until own() and settle() were called for all packets that were left to owners; NULL: there are none. */
-void cores_settle(struct cores *c);
 /* Dissect a frame that did not come through read(), in its place among the packets of cores_next(). The packet may be
  * used until the next call, or the next one of cores_next(). With one thread only. */
 struct pkt *cores_dissect(struct cores *c, const struct frame *f);

@@ -183,10 +183,8 @@ static __attribute__((noinline)) void expect(struct judge *j, const struct frame
     expect_place(j, ahead_of(j, 0), f);
     expect_flow(j, ahead_of(j, 1));
     expect_requests(j, ahead_of(j, 2));
-    if (!j->shares) { /* else another thread may be about to release it */
-        expect_evidence(j, ahead_of(j, 3));
-        expect_sent(j, ahead_of(j, 4));
-    }
+    expect_evidence(j, ahead_of(j, 3));
+    expect_sent(j, ahead_of(j, 4));
     j->n_ahead++;
 }
 

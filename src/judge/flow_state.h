@@ -167,10 +167,6 @@ struct jflow {
     uint64_t n_rsp;          /* responses to its requests */
     uint64_t alike;          /* number of the latest one that equals an earlier one; 0: none */
     struct kind_state kind[2];
-    struct {
-        uint32_t next; /* PSN after all requests, those that were left to the owner included */
-        bool known;    /* `next` is valid, and what is kept of requests and responses exists */
-    } ahead;           /* of judge_hand_over() */
 
     /* Other state. */
     uint32_t bad_icrc_last; /* see bad_icrc */

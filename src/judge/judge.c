@@ -190,13 +190,6 @@ void judge_step_learn_more(struct judge *j, const struct frame *f)
         s->ticks < STEP_TICKS ? s->decimal : max_u32(s->decimal, (uint32_t)(s->tick < STEP_MAX ? s->tick : STEP_MAX));
 }
 
-bool judge_step_is_settled(const struct judge *j, const struct frame *f)
-{
-    const struct ts_step *s = &j->step[ts_slot(f)];
-
-    return s->owner == ts_owner(f) && (s->ns == 1 || s->stamps == STEP_STAMPS);
-}
-
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From now on treat the capture as incomplete. */
@@ -245,7 +238,8 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
 
 /* --- Connected packets ------------------------------------------------------------------------ */
 
-void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
+/* The rules of the transport; after the headers of the packet and the values of its flow. */
+static void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
 
@@ -259,19 +253,11 @@ void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow)
         judge_pace(j, p, flow);
 }
 
-/* The same of a packet that is not left to the owner of its flow. */
-static void judge_transport_here(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    judge_transport(j, p, flow);
-    if (UNLIKELY(j->shares))
-        judge_learn_next(j, flow);
-}
-
 /* Checks of a packet of a connection, in this order. */
 static void (*const connected_checks[])(struct judge *j, const struct pkt *p, uint32_t flow) = {
-    judge_while_paused,   /* was its sender paused? */
-    judge_flow,           /* values that must not change within a flow: P_Key, DSCP, path MTU, ... */
-    judge_transport_here, /* PSNs, operations, acknowledgements, retransmissions */
+    judge_while_paused, /* was its sender paused? */
+    judge_flow,         /* values that must not change within a flow: P_Key, DSCP, path MTU, ... */
+    judge_transport,    /* PSNs, operations, acknowledgements, retransmissions */
 };
 
 static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -420,8 +406,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
 
     j->packets++;
     j->file = p->frame->file;
-    judge_is_broken(false);
-    judge_note_frame(j, p->frame);
+    if (LIKELY(p->frame->has_ts))
+        j->recent[recent_slot(j->file, p->frame->number)] = (struct recent){p->frame->number, p->frame->ts, j->file};
     note_capture(j, p);
     flow = LIKELY(!slow_path) ? judge_usual_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow == FLOW_NONE)) {
@@ -430,7 +416,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
     }
     j->flows[flow].packets++;
     j->flow[flow].used = true;
-    judge_transport_here(j, p, flow);
+    judge_transport(j, p, flow);
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */

@@ -100,17 +100,6 @@ struct conn_table *judge_conns(struct judge *j);
 void judge_expect(struct judge *j, const struct frame *f);
 /* Judge a packet; packets of one interface in the order of their time stamps. */
 void judge_packet(struct judge *j, const struct pkt *p);
-/* What judge_packet() does, shared out by pairs of addresses. judge_hand_over() does what concerns others of a packet
- * that concerns no others but by what it is found to break, and returns its flow: judge_owned() is to be called for the
- * packet, by any thread, after the earlier packets of judge_owner(), and then judge_settle(), after the earlier packets
- * of all. FLOW_NONE: it has done nothing, and judge_packet() is to be called when all packets are settled. */
-uint32_t judge_hand_over(struct judge *j, const struct pkt *p);
-/* The number of the owner of a flow: that of all flows between its addresses. */
-uint32_t judge_owner(const struct judge *j, uint32_t flow);
-/* What is found is appended to `log`, as no other thread uses it. */
-void judge_owned(struct judge *j, const struct pkt *p, uint32_t flow, struct buf *log);
-/* The `n` bytes that judge_owned() has appended for this packet. */
-void judge_settle(struct judge *j, const struct pkt *p, const char *log, size_t n);
 /* File `file` states that its capture dropped `drops` frames. */
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
 /* After the last packet: judge what is pending, and write the notes. */

@@ -72,7 +72,8 @@ struct judge {
     uint32_t lap_at;
     uint64_t packets, foreign, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
-    uint64_t last_unreadable; /* latest frame damaged or not decodable, so of no flow; 0: none */
+    uint64_t last_found_frame; /* number of the latest frame with a failure; 0: none */
+    uint64_t last_unreadable;  /* latest frame damaged or not decodable, so of no flow; 0: none */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
     uint32_t longest[JUDGE_TAPS]; /* bytes of the longest frame, by ts_slot() */
     struct short_frames short_frames[SHORT_LENS];
@@ -101,20 +102,12 @@ struct judge {
     struct sides *sides;   /* what is known of the hosts (sides.c) */
     struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
     uint16_t file;
-    bool incomplete;      /* the capture is incomplete: headers were cut, or time stamps run backwards */
-    bool have_cm;         /* CM messages were captured, or packets to QP 1 that may be CM messages */
-    unsigned applied;     /* ON_*: rules for these kinds of packets count as judged */
-    bool shares;          /* judge_hand_over() was called: jflow.ahead is kept */
-    bool has_sides;       /* with `shares`: the user names the end that a tap is at */
-    uint64_t with_owners; /* packets that it has handed over, and that are not settled */
+    bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
+    bool have_cm;     /* CM messages were captured, or packets to QP 1 that may be CM messages */
+    unsigned applied; /* ON_*: rules for these kinds of packets count as judged */
+    char said[10][256];
+    unsigned said_at;
 };
-
-/* Remember the time of a frame. */
-static inline void judge_note_frame(struct judge *j, const struct frame *f)
-{
-    if (LIKELY(f->has_ts))
-        j->recent[recent_slot(f->file, f->number)] = (struct recent){f->number, f->ts, f->file};
-}
 
 static inline bool judge_wants(const struct judge *j, enum rule rule)
 {
@@ -168,17 +161,6 @@ static inline void judge_run_checks(struct judge *j, const struct judged *a, con
     }
 }
 
-/* --- owned.c: packets whose transport the owner of their flow judges --------------------------- */
-
-/* A failure, a choice or evidence about clocks: false if the calling thread may use what concerns others, else it is
- * put off until judge_settle(). */
-bool judge_put_off(const struct raised *r);
-bool judge_put_off_choice(const struct choice *c);
-/* With `differ` the clocks of both directions at the tap of `flow` differ. */
-void judge_clocks(struct judge *j, uint32_t flow, bool differ);
-/* Count a failure or a note. */
-void judge_count_found(struct judge *j);
-
 /* --- judge.c: the resolution of time stamps --------------------------------------------------- */
 
 #define STEP_MAX (1000 * NS_PER_MS) /* ns; the coarsest resolution that is recognised */
@@ -206,13 +188,6 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 {
     return judge_step(j, p) + CROSSES_WITHIN + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
 }
-
-/* Whether the resolution at the interface of `f` is settled: judge_step_learn() changes nothing more. */
-bool judge_step_is_settled(const struct judge *j, const struct frame *f);
-/* A packet of flow `flow`: remember for judge_hand_over() which requests come next. */
-void judge_learn_next(struct judge *j, uint32_t flow);
-/* The rules of the transport; after the headers of the packet and the values of its flow. */
-void judge_transport(struct judge *j, const struct pkt *p, uint32_t flow);
 
 /* --- fast_path.c ------------------------------------------------------------------------------ */
 
@@ -460,7 +435,6 @@ void judge_qpn_sweeps(struct judge *j);
 bool judge_forged(struct judge *j, const struct judged *a, struct found *f);
 /* A host has chosen an R_Key, a queue pair number, or a starting PSN. */
 void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value);
-void judge_keep_choice(struct judge *j, struct choice c);
 /* At the end: can what hosts choose be guessed? */
 void judge_chosen_end(struct judge *j);
 

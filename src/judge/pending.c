@@ -96,7 +96,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
     if (a->f->crossing && t->number >= seen)
         return;
     a->f->crossing = true;
-    judge_is_broken(true);
+    j->last_found_frame = a->p->frame->number;
     *t = (struct crossing){.rule = (uint8_t)f->rule,
                            .severity = (uint8_t)f->severity,
                            .of_response = a->p->op->flags & OPF_RESPONSE,
@@ -256,7 +256,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
 
     j->flows[flow].has_early = false;
     if (w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0))
-        judge_clocks(j, flow, later <= CROSSES_WITHIN + judge_step(j, p));
+        j->skewed[j->flow[flow].tap % JUDGE_TAPS] |= later <= CROSSES_WITHIN + judge_step(j, p);
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);
     if (later <= 0)

@@ -70,18 +70,13 @@ bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
 static bool may_be_confused(const struct judge *j, uint32_t flow, uint32_t other)
 {
     const struct flow *f = &j->flow[flow], *g = &j->flow[other];
-    const struct req_dir *h = j->flows[flow].dir, *o;
-    bool same = same_direction(g, f), opposite = opposite_direction(g, f), unpaired, similar;
+    const struct req_dir *h = j->flows[flow].dir, *o = j->flows[other].dir;
+    bool unpaired = g->peer == FLOW_NONE && j->flows[other].has_rsp;
+    bool similar = o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
 
-    if (!same && !opposite)
-        return false; /* another thread may use it */
-    o = j->flows[other].dir;
-    unpaired = g->peer == FLOW_NONE && j->flows[other].has_rsp;
-    similar = o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
-
-    if (other != flow && (similar || unpaired) && same)
+    if (other != flow && (similar || unpaired) && same_direction(g, f))
         return true; /* the peer of `flow` may be that of `other` */
-    return unpaired && opposite;
+    return unpaired && opposite_direction(g, f);
 }
 
 /* Whether there is such a flow: one between the same addresses; any one if there are alternate paths. */
@@ -188,29 +183,30 @@ static unsigned needs_of_another(const struct judge *j, const struct found *f)
     return f->flow == FLOW_NONE || !compares ? 0 : judge_needs_of_another(j, f->flow);
 }
 
-/* True if a response was stamped before its request, of this connection. */
-static bool responses_are_early(const struct judge *j, uint32_t flow)
+/* True if a response was stamped before its request, of this connection or of another one at the tap. */
+static bool clocks_differ(struct judge *j, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
     const struct jflow *f = &j->flows[flow], *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
     const struct sent *s;
     const struct read_req *k;
+    bool *skewed = &j->skewed[c->tap % JUDGE_TAPS];
     ns_t later;
 
-    if (!f->dir || !peer || !peer->unsolicited_ts)
-        return false;
+    if (*skewed || !f->dir || !peer || !peer->unsolicited_ts)
+        return *skewed;
     s = req_dir_sent(f->dir, peer->unsolicited_psn);
     k = req_dir_read(f->dir, peer->unsolicited_psn, 0);
     later = (k ? k->ts : s ? s->ts_first : 0) - peer->unsolicited_ts;
-    return later >= 0 && later <= CROSSES_WITHIN;
+    return *skewed = later >= 0 && later <= CROSSES_WITHIN;
 }
 
-/* Whether a failure compares both directions of a connection. */
-static bool compares_directions(const struct found *f)
+/* What a failure needs that compares both directions of a connection whose clocks differ. */
+static unsigned needs_of_skew(struct judge *j, const struct found *f)
 {
     unsigned needs = rule_table[f->rule].needs;
 
-    return f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP;
+    return f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP && clocks_differ(j, f->flow) ? N_CLOCK : 0;
 }
 
 /* The needs `missing` of failure `f`, by what would provide them: what the capture has in general does not count here
@@ -246,75 +242,52 @@ static bool rests_on_side(const struct judge *j, const struct found *f, const st
            (needs & N_RSP && f->flow != FLOW_NONE && judge_tap_at_responder(j, f->flow, p));
 }
 
-/* Keep a failure, once all packets before it are judged: the clocks of both directions at its tap may differ. */
-void judge_weigh(struct judge *j, struct raised *r)
-{
-    struct finding *g = &r->g;
-    struct verdict v = verdict_fail(r->f.rule, NULL, 0, 0);
-    bool *skewed = r->compares ? &j->skewed[j->flow[r->f.flow].tap % JUDGE_TAPS] : NULL;
-
-    if (skewed && (*skewed |= r->early)) {
-        r->f.needs |= N_CLOCK;
-        r->have &= ~(unsigned)N_CLOCK;
-    }
-    v = verdict_weigh(v, r->have);
-    g->missing = (uint16_t)named_needs(j, &r->f, v.missing | (r->f.needs & ~r->have), r->doubtful);
-    g->result = g->missing ? V_INCONCLUSIVE : V_FAIL;
-    if (r->f.flow != FLOW_NONE)
-        g->iface = g->missing ? iface_of_flow(j, r->f.flow) : 0;
-    keep(j, g, &(struct finding_text){r->f.wrong, r->f.expected, r->f.seen, r->f.text});
-}
-
-/* What the capture provides for a failure, but for what packets of others say. */
-static void provide(struct judge *j, const struct pkt *p, struct raised *r)
-{
-    struct found *f = &r->f;
-
-    r->have = (judge_have(j, f->flow, p) | f->has) & ~f->lacks;
-    if (unreadable_near(j, p, f))
-        r->have &= ~(unsigned)N_COMPLETE;
-    if (f->flow != FLOW_NONE && (rule_table[f->rule].needs | f->needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
-        pairing_is_doubtful(j, f->flow)) {
-        r->doubtful = r->have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
-        r->have &= ~r->doubtful;
-        if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f->rule].traits & T_MSN))
-            j->flows[f->flow].unproved_rsp = j->flows[f->flow].dir->rsp_packets + 1;
-    }
-    r->compares = compares_directions(f);
-    r->early = r->compares && responses_are_early(j, f->flow);
-    f->needs |= needs_of_another(j, f);
-}
-
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
-    struct raised r = {.f = f};
-    struct finding *g = &r.g;
+    struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
+    struct finding g = {.rule = (uint8_t)f.rule,
+                        .severity = (uint8_t)f.severity,
+                        .file = p ? p->frame->file : j->file,
+                        .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
+    struct finding_text t = {f.wrong, f.expected, f.seen, f.text};
+    unsigned doubtful = 0, have, skew;
 
     if (!judge_wants(j, f.rule))
         return;
-    *g = (struct finding){.rule = (uint8_t)f.rule,
-                          .severity = (uint8_t)f.severity,
-                          .file = p ? p->frame->file : j->file,
-                          .tap = p ? (uint16_t)conn_tap_of(p->frame) : 0};
     if (f.flow != FLOW_NONE)
         j->flows[f.flow].two_way_next = 0;
-    provide(j, p, &r);
-    g->by_side = rests_on_side(j, &r.f, p);
-    g->conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
+    have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
+    if (unreadable_near(j, p, &f))
+        have &= ~(unsigned)N_COMPLETE;
+    if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
+        pairing_is_doubtful(j, f.flow)) {
+        doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
+        have &= ~doubtful;
+        if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
+            j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
+    }
+    skew = needs_of_skew(j, &f);
+    f.needs |= needs_of_another(j, &f) | skew;
+    have &= ~skew;
+    v = verdict_weigh(v, have);
+    g.missing = (uint16_t)named_needs(j, &f, v.missing | (f.needs & ~have), doubtful);
+    g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
+    g.by_side = rests_on_side(j, &f, p);
+    g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
-        g->file = (uint16_t)((f.at - 1) >> 16);
-        g->tap = (uint16_t)(f.at - 1);
+        g.file = (uint16_t)((f.at - 1) >> 16);
+        g.tap = (uint16_t)(f.at - 1);
     }
     if (f.flow != FLOW_NONE) {
-        g->file = (uint16_t)(j->flow[f.flow].tap >> 16);
-        g->tap = (uint16_t)j->flow[f.flow].tap;
+        g.file = (uint16_t)(j->flow[f.flow].tap >> 16);
+        g.tap = (uint16_t)j->flow[f.flow].tap;
+        g.iface = g.missing ? iface_of_flow(j, f.flow) : 0;
     }
-    g->frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
-    g->n_frames = g->frames[0] != 0;
-    g->causes[0] = f.cause;
-    g->n_causes = f.cause != 0;
-    if (!judge_put_off(&r))
-        judge_weigh(j, &r);
+    g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
+    g.n_frames = g.frames[0] != 0;
+    g.causes[0] = f.cause;
+    g.n_causes = f.cause != 0;
+    keep(j, &g, &t);
 }
 
 /* True if a failure of `rule` breaks CM-10 as well: the limit is a parameter that CM states for the requests in
@@ -333,9 +306,9 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 {
     enum rule rule = f.rule;
 
-    judge_count_found(j);
+    j->n_found++;
     if (p)
-        judge_is_broken(true);
+        j->last_found_frame = p->frame->number;
     add_finding(j, p, f);
     if (LIKELY(!breaks_cm_param(j, rule, f.flow)))
         return;
@@ -382,7 +355,7 @@ void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t fram
     struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
     struct buf b = {0};
 
-    judge_count_found(j);
+    j->n_found++;
     if (!judge_wants(j, rule))
         return;
     if (flow != FLOW_NONE) {
@@ -417,14 +390,11 @@ void judge_applies(struct judge *j, unsigned on)
 
 const char *say(struct judge *j, const char *fmt, ...)
 {
-    static _Thread_local char said[10][256];
-    static _Thread_local unsigned at;
-    char *to = said[at++ % ARRAY_LEN(said)];
+    char *to = j->said[j->said_at++ % ARRAY_LEN(j->said)];
     va_list ap;
 
-    (void)j;
     va_start(ap, fmt);
-    vsnprintf(to, sizeof said[0], fmt, ap);
+    vsnprintf(to, sizeof j->said[0], fmt, ap);
     va_end(ap);
     return to;
 }

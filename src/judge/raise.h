@@ -33,18 +33,6 @@ static inline struct found found_of(enum rule rule, uint32_t flow)
 unsigned judge_needs_of_another(const struct judge *j, uint32_t flow);
 /* Add a failure to the findings: inconclusive if the capture does not provide what the rule needs. `p` may be NULL. */
 void judge_found(struct judge *j, const struct pkt *p, struct found f);
-/* The same, weighed but for what packets of other connections say. */
-struct raised {
-    struct finding g; /* but for `missing`, `result`, `iface` and time */
-    struct found f;
-    unsigned have, doubtful; /* N_*: what the capture provides; what it would if the pairing were certain */
-    bool compares;           /* it compares both directions of its connection */
-    bool early;              /* with `compares`: a response of this connection was stamped before its request */
-};
-void judge_weigh(struct judge *j, struct raised *r);
-/* Whether the packet at hand breaks a rule, or is suspected to; of the calling thread. */
-void judge_is_broken(bool broken);
-bool judge_was_broken(void);
 /* Rules that apply to `on` (ON_*) count as judged from now on. */
 void judge_applies(struct judge *j, unsigned on);
 /* Add a note. Frame 0: none; `text` may be "". */

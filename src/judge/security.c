@@ -281,22 +281,15 @@ static bool is_same_host(const struct choice *a, const struct choice *b)
     return a->what == b->what && a->tap == b->tap && conn_addr_eq(&a->by, &b->by);
 }
 
-void judge_keep_choice(struct judge *j, struct choice c)
+void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value)
 {
-    c.number = j->n_choices;
-    for (uint32_t i = 1; c.what == CHOSE_RKEY && i <= CHOSEN_AGAIN && i <= j->n_choices; i++)
-        if (j->choices[j->n_choices - i].value == c.value && is_same_host(&j->choices[j->n_choices - i], &c))
+    struct choice c = {.tap = tap, .what = what, .value = value, .number = j->n_choices, .by = *by};
+
+    for (uint32_t i = 1; what == CHOSE_RKEY && i <= CHOSEN_AGAIN && i <= j->n_choices; i++)
+        if (j->choices[j->n_choices - i].value == value && is_same_host(&j->choices[j->n_choices - i], &c))
             return;
     if (j->n_choices < CHOSEN_MOST && grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
         j->choices[j->n_choices++] = c;
-}
-
-void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value)
-{
-    struct choice c = {.tap = tap, .what = what, .value = value, .by = *by};
-
-    if (!judge_put_off_choice(&c))
-        judge_keep_choice(j, c);
 }
 
 static int by_host(const void *x, const void *y)
