@@ -263,6 +263,8 @@ static int start(struct trace *t)
     struct job *job = job_of(t);
     struct meter_opts o = {.files = t->files, .work = {job, on_work_packet, on_over}};
 
+    if (job->commands.groups && (job->why || job->follow))
+        return cli_error("ops: --groups is about all commands, --why and --follow about one work request");
     if (!create_parts(job) || !create_commands(job))
         return cli_error("out of memory");
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);

@@ -30,8 +30,6 @@ static void state_missing(struct incident *st)
     incident_is(st, SAY(GAP, .psn = st->psn, .n = st->missing - 1, .instead = st->frames[0]));
 }
 
-#define OPEN_LOOK 4096 /* packets of a message that are looked at, to find the first one */
-
 /* The first packet of the message that goes on behind the latest one; NULL: the latest one ends a message, or a packet
  * of it is missing. *again: one is, so that the message is known to be lost. */
 static const struct sent *open_message(const struct event *e, bool *again)
@@ -42,7 +40,7 @@ static const struct sent *open_message(const struct event *e, bool *again)
     *again = false;
     if (!s || opcode_table[s->opcode].flags & OPF_END)
         return NULL;
-    for (unsigned n = 0; s && !(opcode_table[s->opcode].flags & OPF_START) && n < OPEN_LOOK; n++)
+    for (unsigned n = 0; s && !(opcode_table[s->opcode].flags & OPF_START) && n < TRACK_SENT; n++)
         s = req_dir_sent(e->h, psn = psn_prev(psn));
     *again = !s;
     return s;
@@ -60,7 +58,7 @@ static void state_message(struct incident *st, const struct event *e)
     else if (goes_on && !again)
         incident_add(st, SAY(LOST_WITH_LAST, .other = frame_u32(e->p)));
     else if (!again)
-        incident_add(st, SAY(LOST_WHOLE, .instead = frame_u32(e->p)));
+        incident_add(st, SAY(LOST_WHOLE));
 }
 
 static void report_gap(struct explainer *x, const struct event *e, const struct flow_notes *t)

@@ -123,7 +123,7 @@ void judge_icrc(struct judge *j, const struct pkt *p)
     s = icrc_sources_count(&j->icrc_sources, p);
     if (p->icrc == CRC_GOOD)
         return;
-    j->last_found_frame = p->frame->number;
+    judge_is_broken(j, p);
     b.flow = request ? conn_flow_find(j->conns, p) : FLOW_NONE;
     if (s)
         icrc_keep(j, s, b);

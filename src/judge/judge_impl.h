@@ -72,8 +72,9 @@ struct judge {
     uint32_t lap_at;
     uint64_t packets, foreign, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
-    uint64_t last_found_frame; /* number of the latest frame with a failure; 0: none */
-    uint64_t last_unreadable;  /* latest frame damaged or not decodable, so of no flow; 0: none */
+    uint64_t last_found_frame; /* number of the latest frame with a failure, and its file; 0: none */
+    uint16_t last_found_file;
+    uint64_t last_unreadable; /* latest frame damaged or not decodable, so of no flow; 0: none */
     ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
     uint32_t longest[JUDGE_TAPS]; /* bytes of the longest frame, by ts_slot() */
     struct short_frames short_frames[SHORT_LENS];
@@ -142,6 +143,19 @@ struct judge_check {
     /* Another check: it remembers something, notes something, or reports several failures itself. */
     void (*takes)(struct judge *j, const struct judged *a);
 };
+
+/* The packet breaks a rule. */
+static inline void judge_is_broken(struct judge *j, const struct pkt *p)
+{
+    j->last_found_frame = p->frame->number;
+    j->last_found_file = p->frame->file;
+}
+
+/* Whether the packet, the latest one, breaks a rule: what else is wrong with it may follow from that. */
+static inline bool judge_was_broken(const struct judge *j, const struct pkt *p)
+{
+    return j->last_found_frame == p->frame->number && j->last_found_file == p->frame->file;
+}
 
 /* Run the checks for packets of `kinds`. */
 static inline void judge_run_checks(struct judge *j, const struct judged *a, const struct judge_check *checks,

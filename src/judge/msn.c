@@ -155,7 +155,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
                              "Frame %u had MSN %u. By the messages seen since then this response counts %s. The MSN "
                              "of one of the two is wrong.",
                              t->frame, t->seen, above ? "too many" : "too few");
-    if (j->last_found_frame != a->p->frame->number) /* else it follows from another fault of this response */
+    if (!judge_was_broken(j, a->p)) /* else it follows from another fault of this response */
         judge_found(j, a->p, f);
 }
 

@@ -96,7 +96,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
     if (a->f->crossing && t->number >= seen)
         return;
     a->f->crossing = true;
-    j->last_found_frame = a->p->frame->number;
+    judge_is_broken(j, a->p);
     *t = (struct crossing){.rule = (uint8_t)f->rule,
                            .severity = (uint8_t)f->severity,
                            .of_response = a->p->op->flags & OPF_RESPONSE,

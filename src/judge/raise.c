@@ -308,7 +308,7 @@ void judge_found(struct judge *j, const struct pkt *p, struct found f)
 
     j->n_found++;
     if (p)
-        j->last_found_frame = p->frame->number;
+        judge_is_broken(j, p);
     add_finding(j, p, f);
     if (LIKELY(!breaks_cm_param(j, rule, f.flow)))
         return;

@@ -36,7 +36,7 @@ static bool is_expected(const struct judged *a)
 static void begin_ack_wait(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = a->f;
-    bool sound = j->last_found_frame != a->p->frame->number && !f->pkey.pending && !f->service.pending;
+    bool sound = !judge_was_broken(j, a->p) && !f->pkey.pending && !f->service.pending;
     uint32_t peer = j->flow[a->flow].peer;
 
     if (a->h->service == SVC_UC || !is_expected(a) || !sound)

@@ -438,3 +438,35 @@ Test(judge_trace, a_queue_pair_that_begins_anew_may_have_other_values)
     cr_expect_eq(VERDICT(anew, TAP_MIDDLE, false, false, RULE_FMT_15), V_PASS);
     cr_expect_eq(VERDICT(same, TAP_MIDDLE, false, false, RULE_FMT_15), V_FAIL);
 }
+
+static void judge_in_file(struct judge *j, const struct line *l, uint64_t number, uint16_t file, bool damaged)
+{
+    uint8_t buf[256];
+    uint32_t len = line_frame(l, buf);
+    struct frame f;
+    struct pkt p;
+
+    buf[len - 1] ^= damaged; /* its ICRC */
+    decode_line(&p, &f, l, buf, len, number, true);
+    cr_assert_eq(p.icrc, damaged ? CRC_BAD : CRC_GOOD);
+    f.file = file;
+    judge_packet(j, &p);
+}
+
+/* What is wrong with a response follows from no other fault: the damaged frame of that number is of another file. */
+Test(judge_trace, a_fault_in_a_frame_of_the_same_number_hides_nothing)
+{
+    static const struct line send[] = {SEND(0, 10, 1), SEND(US, 11, 2)}, ack = ACK(3 * US, 11, 7, 9);
+
+    for (uint16_t other = 0; other < 2; other++) {
+        struct judge *j = judge_new(&(struct judge_opts){.complete = true, .ack_timeout = 10, .retry_cnt = 1});
+        learn(j);
+        for (unsigned i = 0; i < 2; i++)
+            judge_in_file(j, &send[i], i + 1, 1, false);
+        judge_in_file(j, &send[0], 3, other, true);
+        judge_in_file(j, &ack, other ? 4 : 3, 1, false);
+        judge_end(j);
+        cr_expect_eq(accusations(j, RULE_ACK_06), 1, "a damaged frame 3 in file %u", other);
+        judge_free(j);
+    }
+}
