@@ -14,19 +14,10 @@ struct own {
     bool status;              /* the response has a SCSI status */
     char name[ULP_OWN - sizeof(struct scsi_task) - 8];
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 /* Pings of a target have no initiator task tag: their key is the target's tag. */
 #define PING (UINT64_C(1) << 32)
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 /* --- Requests --------------------------------------------------------------------------------- */
 

@@ -21,16 +21,7 @@ struct own {
     int32_t status;
     uint8_t type;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
+ULP_OWN_AS(struct own)
 
 /* By the cookie of the side that asked. */
 static uint64_t key_of(enum ulp_side side, uint64_t cookie)

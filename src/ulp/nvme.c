@@ -17,16 +17,7 @@ struct own {
     uint16_t qid;
     bool admin;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
+ULP_OWN_AS(struct own)
 
 static void get(const struct ulp_command *c, struct nvme_cmd *cmd)
 {

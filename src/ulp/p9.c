@@ -7,16 +7,7 @@
 struct own {
     struct p9 request, response;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
+ULP_OWN_AS(struct own)
 
 /* Data in the message, as far as it is there. */
 static void count_data(struct ulp_command *cmd, const struct ulp_message *m, const struct p9 *p, enum ulp_dir dir)

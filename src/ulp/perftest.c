@@ -14,18 +14,9 @@ struct own {
     struct perftest_message m;
     uint32_t len;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define KEY 1 /* one message of the client is open at a time */
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 static bool begin(struct ulp_conn *c, struct ulp_message *m)
 {

@@ -16,6 +16,18 @@
 
 #include "src/ulp/ulp.h"
 
+/* A protocol keeps a `type` in a command: own_of() and own_const() are those bytes, which are 0 at first. */
+#define ULP_OWN_AS(type)                                                                                               \
+    _Static_assert(sizeof(type) <= ULP_OWN, "own bytes of a command");                                                 \
+    static inline type *own_of(struct ulp_command *c)                                                                  \
+    {                                                                                                                  \
+        return (type *)(void *)c->own;                                                                                 \
+    }                                                                                                                  \
+    static inline const type *own_const(const struct ulp_command *c)                                                   \
+    {                                                                                                                  \
+        return (const type *)(const void *)c->own;                                                                     \
+    }
+
 /* A message, or the part of it that is there. */
 struct ulp_message {
     struct ulp_body body;        /* from its first byte, without holes */

@@ -15,18 +15,9 @@ struct own {
     struct rds head;
     struct rds_ext ext;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define ACKED_MAX 4096 /* datagrams that one acknowledgement completes, at most */
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 static uint64_t key_of(enum ulp_side side, uint64_t seq)
 {

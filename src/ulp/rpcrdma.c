@@ -13,18 +13,9 @@ struct own {
     bool known;                     /* the RPC header was there */
     bool denied, accepted, replied; /* the RPC header of the reply was there (`replied`), and says */
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define CALLBACK (UINT64_C(1) << 32)
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 /* Program, version and procedure of the call. */
 static struct rpc called_by(const struct own *o)

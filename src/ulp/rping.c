@@ -13,18 +13,9 @@ struct own {
     struct rping memory;
     bool write;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define KEY 1 /* one message of the client is open at a time */
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 static void begin(struct ulp_conn *c, struct ulp_message *m)
 {

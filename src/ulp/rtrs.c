@@ -32,19 +32,10 @@ struct own {
     bool rnbd, read;      /* rnbd: the user message is one of RNBD; read: RTRS_READ */
     char name[40];        /* of Open and Info */
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define INFO_KEY      (UINT64_C(1) << 40)
 #define HEARTBEAT_KEY (UINT64_C(1) << 41) /* | side that asks */
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 static void rtrs_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
 {

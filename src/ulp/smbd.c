@@ -16,18 +16,9 @@ struct own {
     uint16_t command;
     bool negotiate; /* of SMB Direct, none of SMB2 */
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
+ULP_OWN_AS(struct own)
 
 #define NEGOTIATE_KEY (UINT64_MAX - 1)
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
 
 /* --- Requests and responses of SMB2 ----------------------------------------------------------- */
 

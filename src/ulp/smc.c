@@ -38,16 +38,7 @@ struct own {
     struct smc_cursor from, to;
     bool refused;
 };
-_Static_assert(sizeof(struct own) <= ULP_OWN, "own bytes of a command");
-
-static struct own *own_of(struct ulp_command *c)
-{
-    return (struct own *)(void *)c->own;
-}
-static const struct own *own_const(const struct ulp_command *c)
-{
-    return (const struct own *)(const void *)c->own;
-}
+ULP_OWN_AS(struct own)
 
 /* --- Rings ------------------------------------------------------------------------------------ */
 
