@@ -3,24 +3,33 @@
 
 #include "dissect/ip/icmp.h"
 #include "dissect/link/eth.h"
+#include "dissect/link/link.h"
 #include "dissect/pkt.h"
 
-/* Number of layers that the columns describe: all layers, but for an ICMP error only those up to the ICMP header. */
-static unsigned column_layers(const struct pkt *p)
+static bool is_icmp(const struct hdr *h)
 {
-    unsigned n = p->n_layers;
-
-    if (UNLIKELY(p->flags & PKT_QUOTED))
-        while (n > 0 && p->layers[n - 1].hdr != &icmp_hdr && p->layers[n - 1].hdr != &icmp6_hdr)
-            n--;
-    return n;
+    return h == &icmp_hdr || h == &icmp6_hdr;
 }
 
-/* True if the columns describe the BTH: an InfiniBand packet of a defined opcode that is no MAD and not quoted by an
- * ICMP error. Behind another opcode a layer may know more. */
+/* Number of layers that the columns describe: all layers, but for an ICMP error only those up to the ICMP header, and
+ * for IP over InfiniBand those up to its header, which speaks for the others. */
+static unsigned column_layers(const struct pkt *p)
+{
+    unsigned n = 0;
+
+    if (LIKELY(!(p->flags & (PKT_QUOTED | PKT_IPOIB))))
+        return p->n_layers;
+    while (n < p->n_layers && !is_icmp(p->layers[n].hdr) && p->layers[n].hdr != &ipoib_hdr)
+        n++;
+    return n < p->n_layers ? n + 1 : n;
+}
+
+/* True if the columns describe the BTH: an InfiniBand packet of a defined opcode that is no MAD, carries no IP and is
+ * not quoted by an ICMP error. Behind another opcode a layer may know more. */
 static bool bth_speaks(const struct pkt *p)
 {
-    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & PKT_QUOTED) && LIKELY(p->op->name != NULL);
+    return (p->have & (H_BTH | H_MAD)) == H_BTH && !(p->flags & (PKT_QUOTED | PKT_IPOIB)) &&
+           LIKELY(p->op->name != NULL);
 }
 
 /* The column of the upper protocol that the packet has a layer of; `other`: it has none. */

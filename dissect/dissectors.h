@@ -89,6 +89,10 @@ void sll2_decode(struct pkt *p, const struct decode_opts *o);
 void erf_decode(struct pkt *p, const struct decode_opts *o);
 /* Link type 242: IP over InfiniBand. */
 void ipoib_decode(struct pkt *p, const struct decode_opts *o);
+/* IP over InfiniBand in the payload of a UD packet, or (connected mode) at the start of a message, whose packet is the
+ * `first` of several: adds its layers and sets PKT_IPOIB. False: the payload begins with no header of RFC 4391, or the
+ * IP packet behind it has another length; nothing is done. */
+bool ipoib_layers(struct pkt *p, bool first);
 /* The LLC header at `off` of an 802.3 frame. */
 void llc_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 void arp_decode(struct pkt *p, uint32_t off);

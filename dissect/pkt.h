@@ -33,6 +33,7 @@ enum {
     PKT_QUOTED = 1u << 5,    /* the layers after the ICMP header describe the packet that the ICMP error quotes */
     PKT_SHORT =
         1u << 6, /* a header's length exceeds the frame: a mirror cut it, or with PKT_MALFORMED it was damaged */
+    PKT_IPOIB = 1u << 7, /* the payload carries IP over InfiniBand: the layers from its header on describe it */
 };
 
 /*

@@ -224,7 +224,10 @@ def others():
     for ctl in ("0001ffff", "00010000", "01010008" + "000000000000" + "1234" + "00" * 8, "010100ff" + "00010002000300041234ffff00070008",
                 "010100ff" + "00" * 16, "0002"):
         a.append(eth(0x8808, pause) / Raw(bytes.fromhex(ctl).ljust(46, b"\0")))
-    return a
+    segment = IP(**IN4) / TCP(sport=40000, dport=4420, seq=0xfffffff0, flags="S", options=[("MSS", 1460)])
+    a += [eth() / IP(src=IN4["dst"], dst=IN4["src"]) / ICMP(type=3, code=1) / Raw(bytes(q)[:n])
+          for q, n in ((segment, 28), (segment, 44), (segment / b"payload", 99), (IP(**IN4) / ICMP(type=8, id=5, seq=9), 28))]
+    return a + [eth(0x86dd) / IPv6(**IN6) / ICMPv6DestUnreach(code=1) / Raw(bytes(IPv6(**IN6) / TCP(sport=1, dport=2, flags="RA")))]
 
 
 def erf(kind, payload, ext=(), color=0, flags=4):
@@ -245,10 +248,12 @@ def vcrc(p):
     return struct.pack("<H", ~crc & 0xffff)
 
 
-def ib(grh, data=b"native infiniband payload 32byte"):
+def ib(grh, data=b"native infiniband payload 32byte", opcode=4, ext=b""):
     """A native packet, LRH to VCRC."""
+    pad = -len(data) % 4
+    data = ext + data + b"\0" * pad
     g = bytes(IPv6(src="fe80::1", dst="fe80::2", nh=0x1b, plen=12 + len(data) + 4, hlim=1)) if grh else b""
-    b = bth(4, 3) + data
+    b = bth(opcode, 3, pad) + data
     n = (8 + len(g) + len(b) + 4) // 4
     lrh = struct.pack(">BBHHH", 0x10, 0x30 | (3 if grh else 2), 7, n, 9)
     mb = bytearray(b)
@@ -262,6 +267,18 @@ def ib(grh, data=b"native infiniband payload 32byte"):
         covered = bytes([lrh[0] | 0xf0]) + lrh[1:]
     p = lrh + g + b + le32(zlib.crc32(covered + bytes(mb)))
     return p + vcrc(p)
+
+
+def over_ib():
+    """Native datagrams (SEND Only of UD, Q_Key 0xb1b) that carry IP over InfiniBand: RFC 4391."""
+    deth, r4, r6 = struct.pack(">II", 0xb1b, 0x12), IP(**IN4), IPv6(**IN6)
+    gid = bytes.fromhex("00000012fe800000000000000000000000000001")
+    arp = struct.pack(">HHBBH", 32, 0x800, 20, 4, 1) + gid + bytes([192, 168, 77, 1]) + b"\0" * 20 + bytes([192, 168, 77, 2])
+    inner = [(0x800, r4 / UDP(sport=7, dport=9) / b"odd"), (0x800, r4 / TCP(sport=22, dport=40000, flags="SA", options=[("MSS", 1960)])),
+             (0x800, r4 / ICMP() / b"12345678"), (0x86dd, r6 / TCP(sport=22, dport=40000, flags="PA") / b"ssh"), (0x86dd, r6 / ICMPv6EchoRequest()),
+             (0x800, IP(flags="MF", **IN4) / UDP(sport=7, dport=9, len=99) / Raw(b"01234567")), (0x800, IP(frag=3, **IN4) / Raw(b"01234567")),
+             (0x806, arp)]
+    return [ib(i % 2 == 1, struct.pack(">HH", proto, 0) + bytes(data), 0x64, deth) for i, (proto, data) in enumerate(inner)]
 
 
 def flow(op, fctbs, vl, fccl):
@@ -305,6 +322,7 @@ def main():
                            sll(4, bytes(LLC(dsap=0x42, ssap=0x42, ctrl=3)) + b"\0" * 35), sll(0x800, r4, 512, 0)]),
              ("sll2", 276, [sll2(0x800, r4), sll2(0x86dd, r6, pkttype=0), sll2(0x800, r4, 32, 20, ifindex=0xfffffff0), sll2(0x8915, rocev1())]),
              ("erf", 197, erfs()), ("infiniband", 247, [ib(False), ib(True), flow(0, 1, 2, 3)]),
+             ("over-ib", 197, [erf(21, p) for p in over_ib()]),
              ("ipoib", 242, [ipoib(0x800, r4), ipoib(0x86dd, r6), ipoib(0x800, r4, True), ipoib(0x806, bytes(ARP(psrc="1.2.3.4", pdst="1.2.3.5")))])]
     for name, linktype, frames in files:
         write(os.path.join(sys.argv[1], name + ".pcap"), linktype, frames)

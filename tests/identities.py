@@ -239,7 +239,10 @@ def infiniband(a, b):
     yield "RC, wrong ICRC", native(data, (a.gid, b.gid), bad_icrc=1), 0
     yield "RC, wrong VCRC", native(data, (a.gid, b.gid), bad_vcrc=1), 0
     arp = struct.pack(">HHHHBBH", 0x806, 0, 32, 0x800, 20, 4, 1) + a.hw + a.ip4 + b.hw + b.ip4
-    yield "ARP in a datagram", native(ud(arp, 0x1234)), 1
+    yield "ARP in a datagram", native(ud(arp, 0x1234)), 0
+    inner = ip4(a.ip4, b.ip4, 17, udp(9999, bytes(8)))
+    yield "IPv4 in a datagram", native(ud(struct.pack(">HH", 0x800, 0) + inner, 0x1234)), 0
+    yield "IPv4 in a datagram of another length", native(ud(struct.pack(">HH", 0x800, 0) + inner + bytes(4), 0x1234)), 1
 
 
 def write(folder):

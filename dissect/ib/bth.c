@@ -233,6 +233,8 @@ static void payload_decode(struct pkt *p)
             pkt_malformed(p, p->payload_off, "bytes after the headers of an opcode that has no payload");
         if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && p->bth.dqpn <= 1))
             mad_payload(p);
+        else if (UNLIKELY(p->bth.opcode >> 5 == SVC_UD && ipoib_layers(p, false)))
+            ; /* its layers */
         else if (LIKELY(p->op->name != NULL) || !(mrc_decode(p) || cc_quota_decode(p)))
             pkt_layer(p, &ib_payload_hdr, p->payload_off, p->payload_cap);
     }

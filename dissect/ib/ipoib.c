@@ -1,10 +1,14 @@
-/* layer 1 (wire): IP over InfiniBand in capture files (LINKTYPE_IPOIB; RFC 4391). */
+/* layer 1 (wire): IP over InfiniBand (RFC 4391): in capture files (LINKTYPE_IPOIB), and in datagrams and messages. */
 
 #include "dissect/dissectors.h"
+#include "dissect/ip/inner.h"
+#include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 #include "dissect/link/link.h"
 
-#define PSEUDO_LEN 40
+#define PSEUDO_LEN        40
+#define IPOIB_LEN         4  /* the header of RFC 4391 */
+#define ARP_HW_INFINIBAND 32 /* IANA's hardware type; RFC 4391 */
 
 /*
  * Known files have 40 bytes before the header of RFC 4391. Received frame: a GRH with the source QP in its second
@@ -52,9 +56,43 @@ static const struct field ipoib_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ipoib.type", "Type", "What follows."),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "ipoib.reserved", "Reserved", "Zero."),
 };
+
+/* Append what the layers from `l` on say of the packet inside: "192.168.77.1 > 192.168.77.2 TCP 22 > 40000 [SYN] ...".
+ */
+static void inside_info(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const struct layer *last = NULL, *end = p->layers + p->n_layers;
+
+    for (; l < end; l++) {
+        const uint8_t *h = p->data + l->off;
+        if (l->hdr == &ip4_hdr && l->len >= IP4_LEN) {
+            buf_ipv4(b, h + 12);
+            buf_puts(b, " > ");
+            buf_ipv4(b, h + 16);
+            buf_char(b, ' ');
+        } else if (l->hdr == &ip6_hdr && l->len >= IP6_LEN) {
+            buf_ipv6(b, h + 8);
+            buf_puts(b, " > ");
+            buf_ipv6(b, h + 24);
+            buf_char(b, ' ');
+        }
+        if (l->hdr->column && l->hdr->info)
+            last = l;
+    }
+    if (!last)
+        return;
+    if (last->hdr != &ip4_hdr && last->hdr != &ip6_hdr && last->hdr != &arp_hdr) {
+        buf_puts(b, last->hdr->column);
+        buf_char(b, ' ');
+    }
+    last->hdr->info(b, p, last);
+}
+
 static void ipoib_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
-    if (l->len >= 2)
+    if (p->flags & PKT_IPOIB)
+        inside_info(b, p, l + 1);
+    else if (l->len >= 2)
         buf_printf(b, "IP over InfiniBand, type 0x%04x", load_be16(p->data + l->off));
 }
 const struct hdr ipoib_hdr = {
@@ -64,7 +102,7 @@ const struct hdr ipoib_hdr = {
     .column = "IPoIB",
     .fields = ipoib_fields,
     .nfields = ARRAY_LEN(ipoib_fields),
-    .len = 4,
+    .len = IPOIB_LEN,
     .info = ipoib_info,
 };
 
@@ -90,7 +128,38 @@ void ipoib_decode(struct pkt *p, const struct decode_opts *o)
             return;
         off = PSEUDO_LEN;
     }
-    q = pkt_header(p, &ipoib_hdr, off, 4, "IPoIB header");
+    q = pkt_header(p, &ipoib_hdr, off, IPOIB_LEN, "IPoIB header");
     if (q)
-        ethertype_decode(p, off + 4, load_be16(q), o);
+        ethertype_decode(p, off + IPOIB_LEN, load_be16(q), o);
+}
+
+/* True if the payload can be an IP over InfiniBand packet of `type`: its own length is that of the payload, or with
+ * `first` (of several packets of a message) longer. */
+static bool length_fits(const struct pkt *p, uint16_t type, const uint8_t *ip, bool first)
+{
+    uint32_t room = p->payload_len - IPOIB_LEN, len;
+
+    if (type == ETHERTYPE_IPV4)
+        len = ip[0] >> 4 == 4 ? load_be16(ip + 2) : 0;
+    else if (type == ETHERTYPE_IPV6)
+        len = ip[0] >> 4 == 6 ? IP6_LEN + load_be16(ip + 4) : 0;
+    else
+        len = type == ETHERTYPE_ARP && load_be16(ip) == ARP_HW_INFINIBAND ? room : 0;
+    return len == room || (first && len > room);
+}
+
+bool ipoib_layers(struct pkt *p, bool first)
+{
+    const uint8_t *q = p->data + p->payload_off;
+    uint32_t off = p->payload_off + IPOIB_LEN, cap = p->payload_off + p->payload_cap;
+
+    if (p->payload_cap < IPOIB_LEN + 8 || load_be16(q + 2) != 0 || !length_fits(p, load_be16(q), q + IPOIB_LEN, first))
+        return false;
+    p->flags |= PKT_IPOIB;
+    pkt_layer(p, &ipoib_hdr, p->payload_off, IPOIB_LEN);
+    if (load_be16(q) == ETHERTYPE_ARP)
+        pkt_layer(p, &arp_hdr, off, min_u32(8 + 2 * (q[IPOIB_LEN + 4] + q[IPOIB_LEN + 5]), cap - off));
+    else
+        inner_ip_layers(p, off, cap);
+    return true;
 }

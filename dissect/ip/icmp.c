@@ -3,6 +3,7 @@
 
 #include "dissect/dissectors.h"
 #include "dissect/ib/cc_wire.h"
+#include "dissect/ip/inner.h"
 #include "dissect/ip/ip.h"
 
 enum {
@@ -236,35 +237,11 @@ const struct hdr icmp6_hdr = {
     .info = icmp6_info,
 };
 
-/* Add the layers of the quoted transport headers. An ICMP error often quotes no more than 8 bytes of them, so that a
- * short one is not malformed. */
-static void quoted_transport(struct pkt *p, uint32_t off, uint32_t limit, uint8_t proto)
-{
-    if (proto != IPPROTO_UDP_ || off > limit || limit - off < 8)
-        return;
-    pkt_layer(p, &udp_hdr, off, 8);
-    if (load_be16(p->data + off + 2) == UDP_PORT_ROCEV2)
-        bth_layers(p, off + 8);
-}
-
-/* Add the layers of the packet that an ICMP error quotes. Addresses, ports and headers in `p` stay those of the ICMP
- * packet. */
+/* Add the layers of the packet that an ICMP error quotes. */
 static void quote_decode(struct pkt *p, uint32_t off)
 {
-    uint32_t limit = min_u32(p->end, p->caplen);
-    const uint8_t *q = p->data + off;
-
     p->flags |= PKT_QUOTED;
-    if (off >= limit)
-        return;
-    if (q[0] >> 4 == 4 && limit - off >= 20) {
-        pkt_layer(p, &ip4_hdr, off, 20);
-        if ((q[0] & 15) >= 5 && !(load_be16(q + 6) & 0x1fff))
-            quoted_transport(p, off + (q[0] & 15) * 4u, limit, q[9]);
-    } else if (q[0] >> 4 == 6 && limit - off >= 40) {
-        pkt_layer(p, &ip6_hdr, off, 40);
-        quoted_transport(p, off + 40, limit, q[6]);
-    }
+    inner_ip_layers(p, off, min_u32(p->end, p->caplen));
 }
 
 /* True for an ICMP error: it quotes the packet that caused it. */

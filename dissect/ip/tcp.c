@@ -2,6 +2,7 @@
 #include "dissect/ip/tcp.h"
 
 #include "dissect/dissectors.h"
+#include "dissect/ip/inner.h"
 
 static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
 {
@@ -9,9 +10,10 @@ static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
 }
 static uint32_t payload_len(const struct pkt *p, const struct layer *l)
 {
-    uint32_t start = l->len < 20 ? p->end : l->off + header_bytes(p, l);
+    uint32_t end = p->flags & (PKT_QUOTED | PKT_IPOIB) ? inner_ip_end(p, l) : p->end;
+    uint32_t start = l->len < 20 ? end : l->off + header_bytes(p, l);
 
-    return p->end > start ? p->end - start : 0;
+    return end > start ? end - start : 0;
 }
 uint32_t tcp_payload_cap(const struct pkt *p, const struct layer *l)
 {
@@ -29,7 +31,7 @@ static bool hdr_len_get(const struct pkt *p, const struct layer *l, struct value
 static bool len_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     v->u = payload_len(p, l);
-    return l->len >= 20;
+    return l->len >= 20 && !(p->flags & PKT_QUOTED);
 }
 static bool payload_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -98,7 +100,7 @@ void tcp_decode(struct pkt *p, uint32_t off)
 
 const struct layer *tcp_layer(const struct pkt *p)
 {
-    unsigned n = p->n_layers;
+    unsigned n = p->flags & PKT_QUOTED ? 0 : p->n_layers;
 
     while (n && p->layers[n - 1].hdr->upper)
         n--;

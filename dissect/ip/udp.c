@@ -1,5 +1,6 @@
 /* layer 1 (wire): UDP, and the dissector of each destination port. */
 #include "dissect/dissectors.h"
+#include "dissect/ip/inner.h"
 #include "dissect/ip/ip.h"
 #include "dissect/uet/uet.h"
 
@@ -17,8 +18,9 @@ static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 static bool payload_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
     uint32_t len = l->len < 8 ? 0 : load_be16(p->data + l->off + 4), start = l->off + 8;
+    uint32_t end = p->flags & PKT_IPOIB ? min_u32(inner_ip_end(p, l), p->caplen) : p->caplen;
 
-    v->len = len > 8 && p->caplen > start ? min_u32(len - 8, p->caplen - start) : 0;
+    v->len = len > 8 && end > start ? min_u32(len - 8, end - start) : 0;
     v->p = p->data + start;
     return v->len > 0;
 }

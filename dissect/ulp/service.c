@@ -10,6 +10,8 @@
 #include "dissect/ulp/rtrs.h"
 #include "dissect/ulp/srp.h"
 
+const char ulp_ipoib_cm[] = "IPoIB connected mode";
+
 #define APPLICATION "RDMA-CM application"
 
 const char *ulp_of_service(uint64_t service_id)
@@ -23,7 +25,7 @@ const char *ulp_of_service(uint64_t service_id)
     const char *name;
 
     if (service_id >> 56 == 0x10) /* RFC 4755; kernel ipoib_cm.c */
-        return "IPoIB connected mode";
+        return ulp_ipoib_cm;
     if (!cm_service_is_ip(service_id))
         return NULL;
     name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);

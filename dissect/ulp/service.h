@@ -8,6 +8,9 @@
  * service (annex A11) that is not well known gives "RDMA-CM application", any other unknown id NULL. */
 const char *ulp_of_service(uint64_t service_id);
 
+/* The name that it returns for IP over InfiniBand in connected mode. */
+extern const char ulp_ipoib_cm[];
+
 /* What a REQ says of its upper protocol. */
 struct ulp_named {
     const char *name; /* as ulp_of_service(); NULL: not known */

@@ -2,16 +2,15 @@
  * context takes the steps of an observer of its own. */
 #include "src/conn/annotate.h"
 
-#include "dissect/link/eth.h"
-#include "dissect/pkt.h"
+#include "dissect/dissectors.h"
+#include "dissect/ulp/service.h"
 #include "src/conn/observer.h"
 #include "src/iwarp/iwarp.h"
 #include "zeros.h"
 
 #include <stdlib.h>
 
-#define IPOIB_QKEY 0x0b1b /* of the broadcast group unless the administrator chose another (RFC 4391) */
-#define RETRIES    8      /* requests for the same responses that are examined */
+#define RETRIES 8 /* requests for the same responses that are examined */
 
 /* Progress of the requests of a flow: PSNs, and the current message. The requests themselves are in struct req_dir. */
 struct place {
@@ -255,6 +254,8 @@ static void note_flow(struct pkt *p, const struct flow *f, const struct req_dir 
     p->note.upper = f->upper;
     if (f->upper)
         have |= NOTE_UPPER;
+    if (UNLIKELY(f->upper == ulp_ipoib_cm) && p->have & H_BTH && p->op->flags & OPF_SEND && p->op->flags & OPF_START)
+        ipoib_layers(p, p->op->flags & OPF_FIRST);
     if (f->have_sqpn) {
         p->note.src_qpn = f->sqpn;
         p->note.pmtu = f->pmtu || !h ? f->pmtu : h->pmtu;
@@ -263,20 +264,10 @@ static void note_flow(struct pkt *p, const struct flow *f, const struct req_dir 
     p->note.have |= have;
 }
 
-/* IP over InfiniBand puts an EtherType and two zero bytes before the datagram (RFC 4391). */
-static bool looks_like_ipoib(const struct pkt *p)
-{
-    const uint8_t *q = p->data + p->payload_off;
-    uint16_t type = p->payload_cap >= 8 ? load_be16(q) : 0;
-
-    return (type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6 || type == ETHERTYPE_ARP) && load_be16(q + 2) == 0 &&
-           p->deth.qkey == IPOIB_QKEY;
-}
-
 /* Datagrams have no connection; the DETH names their sender. */
 static void note_datagram(struct pkt *p)
 {
-    if (p->have & H_DETH && !(p->have & H_MAD) && looks_like_ipoib(p)) {
+    if (p->have & H_DETH && p->flags & PKT_IPOIB) {
         p->note.have |= NOTE_UPPER;
         p->note.upper = "IPoIB";
     }

@@ -1,6 +1,7 @@
 /* layer 3 (show): packets written without what tells whose they are: only what a field describes remains. */
 #include "src/show/anonymize.h"
 
+#include "dissect/ib/ib.h"
 #include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
@@ -286,8 +287,20 @@ static void put_crcs(struct anonymizer *a, const struct pkt *p, const struct dec
     }
 }
 
+/* Layers up to the BTH, with it: the ICRC covers the checksums behind it, and those before it cover the ICRC. */
+static unsigned outer_layers(const struct pkt *p)
+{
+    unsigned n = 0;
+
+    while (n < p->n_layers && p->layers[n].hdr != &bth_hdr)
+        n++;
+    return n < p->n_layers && !(p->flags & PKT_QUOTED) ? n + 1 : p->n_layers;
+}
+
 void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_opts *opts, struct frame *out)
 {
+    const unsigned outer = outer_layers(p);
+
     *out = *p->frame;
     out->data = a->data;
     out->comment = NULL;
@@ -296,8 +309,10 @@ void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_op
     memset(a->data, 0, out->caplen);
     for (unsigned i = 1; i < p->n_layers; i++)
         put_layer(a, p, p->layers[i]);
+    for (unsigned i = p->n_layers; i-- > outer;)
+        put_sum(a, p, i);
     put_crcs(a, p, opts, out);
     anonymize_iwarp(&a->streams, p, a->data);
-    for (unsigned i = p->n_layers; i-- > 1;)
+    for (unsigned i = outer; i-- > 1;)
         put_sum(a, p, i);
 }
