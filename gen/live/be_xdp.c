@@ -5,51 +5,27 @@
  * also when this one is killed. */
 #include "gen/live/backend.h"
 #include "gen/live/xdp_program.h"
+#include "src/cap/xdp_lane.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/if_link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
-#include <xdp/xsk.h>
 
-#define QUEUES   16
-#define CHUNK    4096 /* bytes of the shared memory for a frame */
-#define RX       2048 /* frames to be received, a power of two */
-#define TX       2048 /* frames to be sent, likewise */
-#define HEADROOM 256  /* bytes that the kernel keeps free before a received frame */
-#define TAGGED   18   /* Ethernet header with a VLAN tag */
-#define KICKS    4096 /* system calls to send what is queued, before the caller waits */
-#define REFUSED  16   /* of them that the kernel refused */
-
-/* A socket of one queue of the interface, with its memory. */
-struct lane {
-    struct xsk_socket *xsk;
-    struct xsk_umem *umem;
-    uint8_t *memory; /* RX + TX chunks */
-    struct xsk_ring_prod fill, tx;
-    struct xsk_ring_cons completion, rx;
-    int fd;
-    uint64_t held; /* chunk of the frame that rx() gave out last */
-    bool holds;
-};
+#define RX      2048 /* frames to be received, a power of two */
+#define TX      2048 /* frames to be sent, likewise */
+#define TAGGED  18   /* Ethernet header with a VLAN tag */
+#define KICKS   4096 /* system calls to send what is queued, before the caller waits */
+#define REFUSED 16   /* of them that the kernel refused */
 
 struct xdp_backend {
     struct backend b;
     struct backend *packet; /* the AF_PACKET socket */
-    struct lane lane[QUEUES];
-    uint32_t queue[QUEUES]; /* of the interface */
-    unsigned n;             /* lanes; the first one sends */
-    unsigned next;          /* lane that is asked next for a frame */
+    struct xdp *x;          /* the first lane sends */
     uint64_t free_tx[TX];   /* chunks that may be filled, n_free */
     unsigned n_free, queued;
     bool waits; /* the first lane's socket is polled for writing */
-    int map, program, link;
-    bool copy, busy, skb; /* options */
     uint8_t frame[BACKEND_FRAME_MAX];
 };
 
@@ -60,132 +36,21 @@ static struct xdp_backend *xdp_of(struct backend *b)
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        close(fd);
-}
-
-static void xdp_close(struct backend *b)
+static void xdp_backend_close(struct backend *b)
 {
     struct xdp_backend *x = xdp_of(b);
 
-    close_fd(x->link); /* first: packets go to the kernel again */
-    for (unsigned i = 0; i < x->n; i++) {
-        struct lane *l = &x->lane[i];
-        if (l->xsk)
-            xsk_socket__delete(l->xsk);
-        if (l->umem)
-            xsk_umem__delete(l->umem);
-        if (l->memory)
-            munmap(l->memory, (RX + TX) * CHUNK);
-    }
-    close_fd(x->program);
-    close_fd(x->map);
+    xdp_close(x->x);
     backend_close(x->packet);
-    close_fd(b->fd);
     free(x);
 }
 
-/* Options after the name: queues, and words. */
-static bool parse(struct xdp_backend *x, const char *args)
-{
-    while (*args) {
-        size_t n = strcspn(args, ",");
-        char *end;
-        unsigned long queue = strtoul(args, &end, 10);
-        if (n == 4 && memcmp(args, "copy", n) == 0)
-            x->copy = true;
-        else if (n == 4 && memcmp(args, "busy", n) == 0)
-            x->busy = true;
-        else if (n == 3 && memcmp(args, "skb", n) == 0)
-            x->skb = true;
-        else if (*args >= '0' && *args <= '9' && end == args + n && queue < 65536 && x->n < QUEUES)
-            x->queue[x->n++] = (uint32_t)queue;
-        else
-            return false;
-        args += n + (args[n] == ',');
-    }
-    if (!x->n)
-        x->n = 1; /* queue 0 */
-    return true;
-}
-
-/* Give all chunks of received frames to the kernel. */
-static void fill_all(struct lane *l)
-{
-    uint32_t at;
-
-    if (xsk_ring_prod__reserve(&l->fill, RX, &at) != RX)
-        return;
-    for (uint32_t i = 0; i < RX; i++)
-        *xsk_ring_prod__fill_addr(&l->fill, at + i) = (uint64_t)i * CHUNK;
-    xsk_ring_prod__submit(&l->fill, RX);
-}
-
-/* Ask the driver to be polled by our system calls, not by interrupts. Not all kernels and drivers can. */
-static void poll_busily(const struct lane *l)
-{
-    int on = 1, us = 20, budget = 64;
-
-    setsockopt(l->fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof on);
-    setsockopt(l->fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof us);
-    setsockopt(l->fd, SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget, sizeof budget);
-}
-
-/* 0 or a negative errno. */
-static int open_lane(struct xdp_backend *x, unsigned i, const char *iface)
-{
-    const struct xsk_umem_config memory = {
-        .fill_size = RX, .comp_size = TX, .frame_size = CHUNK, .frame_headroom = 0, .flags = 0};
-    const struct xsk_socket_config socket = {.rx_size = RX,
-                                             .tx_size = TX,
-                                             .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-                                             .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (x->copy ? XDP_COPY : 0))};
-    struct lane *l = &x->lane[i];
-    int r;
-
-    l->memory = mmap(NULL, (RX + TX) * CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (l->memory == MAP_FAILED) {
-        l->memory = NULL;
-        return -ENOMEM;
-    }
-    r = xsk_umem__create(&l->umem, l->memory, (RX + TX) * CHUNK, &l->fill, &l->completion, &memory);
-    if (r == 0)
-        r = xsk_socket__create(&l->xsk, iface, x->queue[i], l->umem, &l->rx, &l->tx, &socket);
-    if (r < 0)
-        return r;
-    l->fd = xsk_socket__fd(l->xsk);
-    fill_all(l);
-    if (x->busy)
-        poll_busily(l);
-    return bpf_map_update_elem(x->map, &x->queue[i], &l->fd, BPF_ANY) < 0 ? -errno : 0;
-}
-
-/* Put the program in front of the network stack: in the driver, or else where the stack begins. */
-static int attach(struct xdp_backend *x)
-{
-    LIBBPF_OPTS(bpf_link_create_opts, driver, .flags = XDP_FLAGS_DRV_MODE);
-    LIBBPF_OPTS(bpf_link_create_opts, stack, .flags = XDP_FLAGS_SKB_MODE);
-
-    if (!x->skb)
-        x->link = bpf_link_create(x->program, x->b.index, BPF_XDP, &driver);
-    if (x->link < 0)
-        x->link = bpf_link_create(x->program, x->b.index, BPF_XDP, &stack);
-    return x->link < 0 ? -errno : 0;
-}
-
-/* A descriptor that is readable when there is a frame, or when frames can be sent again. */
-static int poll_all(struct xdp_backend *x)
+/* Poll the other socket, too. */
+static int poll_packets(struct xdp_backend *x)
 {
     struct epoll_event e = {.events = EPOLLIN};
-    bool ok;
 
-    x->b.fd = epoll_create1(EPOLL_CLOEXEC);
-    ok = x->b.fd >= 0 && epoll_ctl(x->b.fd, EPOLL_CTL_ADD, x->packet->fd, &e) == 0;
-    for (unsigned i = 0; ok && i < x->n; i++)
-        ok = epoll_ctl(x->b.fd, EPOLL_CTL_ADD, x->lane[i].fd, &e) == 0;
-    return ok ? 0 : -errno;
+    return epoll_ctl(x->x->fd, EPOLL_CTL_ADD, x->packet->fd, &e) == 0 ? 0 : -errno;
 }
 
 /* Poll the first lane for writing, too, or no longer. */
@@ -193,38 +58,34 @@ static void wait_to_send(struct xdp_backend *x, bool wait)
 {
     struct epoll_event e = {.events = EPOLLIN | (wait ? EPOLLOUT : 0)};
 
-    if (wait != x->waits && epoll_ctl(x->b.fd, EPOLL_CTL_MOD, x->lane[0].fd, &e) == 0)
+    if (wait != x->waits && epoll_ctl(x->x->fd, EPOLL_CTL_MOD, x->x->lane[0].fd, &e) == 0)
         x->waits = wait;
 }
 
-static int setup(struct xdp_backend *x, const char *iface, struct backend_error *err)
+static int setup(struct xdp_backend *x, const char *args, const char *iface, struct backend_error *err)
 {
-    uint32_t slots = 0;
-    int r = backend_packet.open(&x->packet, "", iface, err);
+    struct xdp_opts o = {.iface = iface, .rx = RX, .tx = TX, .load = xdp_program_load};
+    char why[XDP_WHY] = "";
+    int r;
 
-    if (r < 0)
+    if (!xdp_words(&o.words, args))
+        return backend_fail(
+            err, -EINVAL,
+            "backend xdp: only numbers of queues, copy, busy and skb may follow, not '%s'; at most %d queues", args,
+            XDP_QUEUES);
+    if (!o.words.n)
+        o.words.n = 1; /* queue 0 */
+    if ((r = backend_packet.open(&x->packet, "", iface, err)) < 0)
         return r;
     backend_on(&x->b, iface);
-    for (unsigned i = 0; i < x->n; i++)
-        slots = max_u32(slots, x->queue[i] + 1);
-    x->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "xsks", sizeof(uint32_t), sizeof(int), slots, NULL);
-    if (x->map < 0)
-        return backend_fail(err, -errno, "AF_XDP: %s%s", strerror(errno),
-                            errno == EPERM ? " (CAP_BPF and CAP_NET_ADMIN are needed)" : "");
-    if ((x->program = xdp_program_load(x->map)) < 0)
-        return backend_fail(err, x->program, "AF_XDP: the kernel refuses the program: %s", strerror(-x->program));
-    for (unsigned i = 0; i < x->n; i++)
-        if ((r = open_lane(x, i, iface)) < 0)
-            return backend_fail(err, r, "AF_XDP on queue %u of %s: %s", x->queue[i], iface,
-                                r == -EINVAL ? "there is no such queue" : strerror(-r));
-    if ((r = attach(x)) < 0)
-        return backend_fail(err, r, "AF_XDP on %s: %s%s", iface, strerror(-r),
-                            r == -EBUSY ? " (it has an XDP program already)" : "");
-    r = poll_all(x);
+    if ((r = xdp_open(&x->x, &o, why)) < 0)
+        return backend_fail(err, r, "%s", why);
+    x->b.fd = x->x->fd;
+    r = poll_packets(x);
     return r < 0 ? backend_fail(err, r, "%s cannot be polled", iface) : 0;
 }
 
-static int xdp_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+static int xdp_backend_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
 {
     struct xdp_backend *x = calloc(1, sizeof *x);
     int r;
@@ -232,23 +93,14 @@ static int xdp_open(struct backend **out, const char *args, const char *iface, s
     if (!x)
         return backend_fail(err, -ENOMEM, "out of memory");
     x->b = (struct backend){.ops = &backend_xdp, .fd = -1};
-    x->map = x->program = x->link = -1;
-    if (!parse(x, args)) {
-        x->n = 0;
-        r = backend_fail(
-            err, -EINVAL,
-            "backend xdp: only numbers of queues, copy, busy and skb may follow, not '%s'; at most %d queues", args,
-            QUEUES);
-    } else {
-        r = setup(x, iface, err);
-    }
+    r = setup(x, args, iface, err);
     if (r < 0) {
-        xdp_close(&x->b);
+        xdp_backend_close(&x->b);
         return r;
     }
     for (x->n_free = 0; x->n_free < TX; x->n_free++)
-        x->free_tx[x->n_free] = (uint64_t)(RX + x->n_free) * CHUNK;
-    x->b.mtu = min_u32(x->packet->mtu, CHUNK - HEADROOM - TAGGED);
+        x->free_tx[x->n_free] = (uint64_t)(RX + x->n_free) * XDP_CHUNK;
+    x->b.mtu = min_u32(x->packet->mtu, XDP_FRAME_MAX - TAGGED);
     if (x->b.mtu < x->packet->mtu)
         snprintf(x->b.note, sizeof x->b.note, "packets of at most %u bytes, not the %u of %s, fit AF_XDP", x->b.mtu,
                  x->packet->mtu, iface);
@@ -263,7 +115,7 @@ static int xdp_open(struct backend **out, const char *args, const char *iface, s
 /* Take back the chunks that have been sent. */
 static void reap(struct xdp_backend *x)
 {
-    struct lane *l = &x->lane[0];
+    struct xdp_lane *l = &x->x->lane[0];
     uint32_t at = 0, n = xsk_ring_cons__peek(&l->completion, TX, &at);
 
     for (uint32_t i = 0; i < n; i++)
@@ -283,11 +135,11 @@ static uint8_t *xdp_room(struct backend *b)
 static void xdp_push(struct backend *b, uint32_t len)
 {
     struct xdp_backend *x = xdp_of(b);
-    struct lane *l = &x->lane[0];
+    struct xdp_lane *l = &x->x->lane[0];
     struct xdp_desc *d;
     uint32_t at;
 
-    if (len > CHUNK || xsk_ring_prod__reserve(&l->tx, 1, &at) != 1) {
+    if (len > XDP_CHUNK || xsk_ring_prod__reserve(&l->tx, 1, &at) != 1) {
         b->stats.unsent++;
         return;
     }
@@ -298,7 +150,7 @@ static void xdp_push(struct backend *b, uint32_t len)
 }
 
 /* Whether the kernel has not taken all frames of the ring yet. */
-static bool is_behind(struct lane *l)
+static bool is_behind(struct xdp_lane *l)
 {
     return xsk_prod_nb_free(&l->tx, TX) < TX;
 }
@@ -306,7 +158,7 @@ static bool is_behind(struct lane *l)
 /* Have the kernel send from the ring: with copies it takes some frames in each call. 0, or a negative errno. */
 static int kick(struct xdp_backend *x)
 {
-    struct lane *l = &x->lane[0];
+    struct xdp_lane *l = &x->x->lane[0];
     unsigned refused = 0;
 
     for (unsigned i = 0; i < KICKS && refused < REFUSED && is_behind(l) && xsk_ring_prod__needs_wakeup(&l->tx); i++) {
@@ -323,7 +175,7 @@ static int kick(struct xdp_backend *x)
 static int xdp_flush(struct backend *b)
 {
     struct xdp_backend *x = xdp_of(b);
-    struct lane *l = &x->lane[0];
+    struct xdp_lane *l = &x->x->lane[0];
     bool behind;
     int r;
 
@@ -339,47 +191,16 @@ static int xdp_flush(struct backend *b)
 
 /* --- Receiving -------------------------------------------------------------------------------- */
 
-/* Return the chunk of the frame that was given out last. */
-static void give_back(struct lane *l)
-{
-    uint32_t at;
-
-    if (!l->holds || xsk_ring_prod__reserve(&l->fill, 1, &at) != 1)
-        return;
-    *xsk_ring_prod__fill_addr(&l->fill, at) = l->held;
-    xsk_ring_prod__submit(&l->fill, 1);
-    l->holds = false;
-    if (xsk_ring_prod__needs_wakeup(&l->fill))
-        recvfrom(l->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
-}
-
-static bool lane_rx(struct lane *l, struct backend_frame *f)
-{
-    const struct xdp_desc *d;
-    uint32_t at;
-
-    give_back(l);
-    if (l->holds || xsk_ring_cons__peek(&l->rx, 1, &at) != 1)
-        return false;
-    d = xsk_ring_cons__rx_desc(&l->rx, at);
-    *f = (struct backend_frame){.data = xsk_umem__get_data(l->memory, d->addr), .len = d->len};
-    l->held = d->addr - d->addr % CHUNK;
-    l->holds = true;
-    xsk_ring_cons__release(&l->rx, 1);
-    return true;
-}
-
 static int xdp_rx(struct backend *b, struct backend_frame *f)
 {
     struct xdp_backend *x = xdp_of(b);
-    int r;
+    struct xdp_frame got;
+    int r = 1;
 
-    for (unsigned i = 0; i < x->n; i++)
-        if (lane_rx(&x->lane[x->next++ % x->n], f)) {
-            b->stats.received++;
-            return 1;
-        }
-    r = backend_packet.rx(x->packet, f);
+    if (xdp_next(x->x, &got))
+        *f = (struct backend_frame){.data = got.data, .len = got.len};
+    else
+        r = backend_packet.rx(x->packet, f);
     b->stats.received += r == 1;
     return r;
 }
@@ -392,16 +213,9 @@ static int xdp_join(struct backend *b, const uint8_t mac[6])
 static void xdp_count(struct backend *b)
 {
     struct xdp_backend *x = xdp_of(b);
-    uint64_t dropped = 0;
 
-    for (unsigned i = 0; i < x->n; i++) {
-        struct xdp_statistics s = {0};
-        socklen_t n = sizeof s;
-        if (getsockopt(x->lane[i].fd, SOL_XDP, XDP_STATISTICS, &s, &n) == 0)
-            dropped += s.rx_dropped + s.rx_ring_full + s.rx_fill_ring_empty_descs;
-    }
     backend_packet.count(x->packet);
-    b->stats.dropped = dropped + x->packet->stats.dropped;
+    b->stats.dropped = xdp_dropped(x->x) + x->packet->stats.dropped;
 }
 
 const struct backend_ops backend_xdp = {
@@ -412,12 +226,12 @@ const struct backend_ops backend_xdp = {
         "packets of these queues (0) are kept from the kernel. copy: no zero copy; busy: poll the driver; skb: not in "
         "the driver",
     .needs_iface = true,
-    .open = xdp_open,
+    .open = xdp_backend_open,
     .room = xdp_room,
     .push = xdp_push,
     .flush = xdp_flush,
     .rx = xdp_rx,
     .join = xdp_join,
     .count = xdp_count,
-    .close = xdp_close,
+    .close = xdp_backend_close,
 };

@@ -5,6 +5,9 @@
 #include "src/cap/cap.h"
 #include "src/cap/source.h"
 
+/* libpcap's DLT of raw IP, which differs from the value in files (LINK_RAW). */
+#define PCAP_RAW 12
+
 struct cap {
     struct source src;
     int (*next)(struct cap *, struct frame *); /* the format's part of cap_next() */

@@ -1,10 +1,9 @@
-/* layer 1 (io): live capture and capture filters, by libpcap; from RDMA devices that it does not know, by their
- * sniffer.
- */
+/* layer 1 (io): live capture by libpcap; from RDMA devices that it does not know, by their sniffer; by AF_XDP. */
 #include "src/cap/live.h"
 #include "clock.h"
 #include "src/cap/cap_impl.h"
 #include "src/cap/sniffer.h"
+#include "src/cap/xdp.h"
 
 #include <errno.h>
 #include <pcap/pcap.h>
@@ -15,23 +14,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Frames of a sniffer in a row that do not pass the filter, until others have their turn. */
+/* Frames of a sniffer or of AF_XDP in a row that do not pass the filter, until others have their turn. */
 #define REJECTED_MAX 4096
 /* ms for which the kernel delays frames at most, until a block of its ring is full */
 #define WAIT_MS 100
-/* Link types for which one filter is compiled, at most. */
-#define FILTER_PROGRAMS 8
-/* libpcap's DLT of raw IP, which differs from the value in files (LINK_RAW). */
-#define PCAP_RAW 12
+/* AF_XDP: bytes of each lane's buffer if none are asked for, and frames that it holds at most */
+#define XDP_BUFFER   (UINT32_C(16) << 20)
+#define XDP_ROOM_MAX (UINT32_C(1) << 18)
 
 /* An interface of a live capture. */
 struct tap {
-    pcap_t *pcap; /* NULL: `sniffer` */
+    pcap_t *pcap; /* NULL: `sniffer` or `xdp`, whose frames are raw */
     struct sniffer *sniffer;
-    struct cap_filter *filter; /* of the sniffer's frames; NULL: all pass */
-    uint32_t snaplen;          /* bytes that are kept of the sniffer's frames */
-    uint64_t passed;           /* frames of the sniffer that passed the filter */
-    bool more;                 /* the sniffer may have frames, of which none passed the filter for a while */
+    struct xdp *xdp;
+    struct cap_filter *filter; /* of raw frames; NULL: all pass */
+    uint32_t snaplen;          /* bytes that are kept of raw frames */
+    uint64_t passed;           /* raw frames that passed the filter */
+    bool more;                 /* there may be raw frames, of which none passed the filter for a while */
     bool nano;
     bool has;       /* `f` is its next frame, which was not delivered yet */
     struct frame f; /* of several interfaces */
@@ -42,21 +41,18 @@ struct live {
     unsigned n; /* of `taps` */
     bool taken; /* the frame of taps[latest] was delivered */
     unsigned latest;
+    bool late;                /* frames have the time when they were read, not that of their arrival */
     bool polls;               /* libpcap never waits for frames, live_wait() does; else libpcap waits */
     bool (*idle)(void *user); /* as in struct cap_live_opts */
     void *user;
     volatile sig_atomic_t stop; /* cap_live_break() was called */
-    /* after cap_live_break(): when it was noticed, by the clock of the frames' times; 0 before */
+    /* after cap_live_break(): when it was noticed, or what arrived before was read, by the clock of the frames' times;
+     * 0 before */
     ns_t last;
     /* after cap_live_break(): when all earlier frames have arrived, by the monotonic clock */
     ns_t deadline;
     bool ended; /* cap_next() returns 0 from now on */
 };
-
-static int dlt_of(uint16_t linktype)
-{
-    return linktype == LINK_RAW ? PCAP_RAW : linktype;
-}
 
 static int live_fail(struct cap *c, int err, const char *text)
 {
@@ -66,16 +62,30 @@ static int live_fail(struct cap *c, int err, const char *text)
 
 static int tap_fd(const struct tap *t)
 {
+    if (t->xdp)
+        return xdp_fd(t->xdp);
     return t->sniffer ? sniffer_fd(t->sniffer) : pcap_get_selectable_fd(t->pcap);
 }
 
-/* Get a frame of the sniffer that passes the filter: as tap_poll(). */
-static int sniffer_poll(struct cap *c, struct tap *t, struct frame *f)
+static int raw_next(struct tap *t, struct sniffed *got)
+{
+    struct xdp_frame f;
+
+    if (!t->xdp)
+        return sniffer_next(t->sniffer, got);
+    if (!xdp_next(t->xdp, &f))
+        return 0;
+    *got = (struct sniffed){.data = f.data, .len = f.len, .ts = f.ts};
+    return 1;
+}
+
+/* Get a raw frame that passes the filter: as tap_poll(). */
+static int raw_poll(struct cap *c, struct tap *t, struct frame *f)
 {
     struct sniffed got;
     int rc = 0;
 
-    for (unsigned n = 0; n < REJECTED_MAX && (rc = sniffer_next(t->sniffer, &got)) == 1; n++) {
+    for (unsigned n = 0; n < REJECTED_MAX && (rc = raw_next(t, &got)) == 1; n++) {
         *f = (struct frame){.ts = got.ts ? got.ts : clock_ns(CLOCK_REALTIME),
                             .data = got.data,
                             .caplen = got.len < t->snaplen ? got.len : t->snaplen,
@@ -102,8 +112,8 @@ static int tap_poll(struct cap *c, unsigned i, struct frame *f)
     const u_char *data;
     int rc;
 
-    if (t->sniffer)
-        return sniffer_poll(c, t, f);
+    if (!t->pcap)
+        return raw_poll(c, t, f);
     rc = pcap_next_ex(t->pcap, &h, &data);
     if (rc == 0)
         return 0;
@@ -199,7 +209,7 @@ static int live_next(struct cap *c, struct frame *f)
 
     while (r == 0 && !l->ended) {
         if (UNLIKELY(l->stop && !l->last)) {
-            l->last = clock_ns(CLOCK_REALTIME);
+            l->last = clock_ns(CLOCK_REALTIME) + (l->late ? 2 * WAIT_MS * NS_PER_MS : 0);
             l->deadline = clock_ns(CLOCK_MONOTONIC) + (l->n > 1 ? 4 : 2) * WAIT_MS * NS_PER_MS;
         }
         while (!l->polls && live_idle(l))
@@ -231,6 +241,7 @@ static void live_close(struct cap *c)
             pcap_close(l->taps[i].pcap);
         if (l->taps[i].sniffer)
             sniffer_close(l->taps[i].sniffer);
+        xdp_close(l->taps[i].xdp);
         cap_filter_free(l->taps[i].filter);
     }
     free(l);
@@ -275,22 +286,57 @@ static int live_filter(struct cap *c, pcap_t *p, const char *filter)
     return rc < 0 ? live_fail(c, -EIO, pcap_geterr(p)) : 0;
 }
 
-/* Capture by the sniffer of an RDMA device. */
-static int sniffer_activate(struct cap *c, struct tap *t, const char *device, const struct cap_live_opts *o)
+/* What raw frames need: they are filtered and cut here. */
+static int raw_activate(struct cap *c, struct tap *t, const struct cap_live_opts *o)
 {
-    char why[SNIFFER_WHY] = "";
+    struct live *l = c->live;
     struct cap_error e;
-    int rc = sniffer_open(&t->sniffer, device, o->buffer, why);
 
-    if (rc < 0)
-        return live_fail(c, rc, why);
     t->nano = true;
     t->snaplen = o->snaplen && o->snaplen < FRAME_MAX ? o->snaplen : FRAME_MAX;
-    ((struct live *)c->live)->polls = true;
+    l->polls = true;
+    l->late |= t->xdp || !sniffer_has_clock(t->sniffer);
     if (!o->filter || cap_filter_compile(&t->filter, o->filter, LINK_ETHERNET, t->snaplen, &e) == 0)
         return 0;
     cap_fail(c, 0, "filter: %s", e.msg);
     return c->error.err = e.err;
+}
+
+/* Capture by the sniffer of an RDMA device. */
+static int sniffer_activate(struct cap *c, struct tap *t, const char *device, const struct cap_live_opts *o)
+{
+    char why[SNIFFER_WHY] = "";
+    int rc = sniffer_open(&t->sniffer, device, o->buffer, why);
+
+    return rc < 0 ? live_fail(c, rc, why) : raw_activate(c, t, o);
+}
+
+/* Frames that the buffer of a lane holds: a power of two. */
+static uint32_t xdp_room(uint32_t buffer)
+{
+    uint32_t n = XDP_BATCH;
+
+    while (n < XDP_ROOM_MAX && (uint64_t)n * 2 * XDP_CHUNK <= (buffer ? buffer : XDP_BUFFER))
+        n *= 2;
+    return n;
+}
+
+/* Capture by AF_XDP, from all receive queues if none is named. */
+static int xdp_activate(struct cap *c, struct tap *t, const char *iface, const struct cap_live_opts *o)
+{
+    struct xdp_opts x = {.iface = iface, .promisc = !o->no_promisc, .rx = xdp_room(o->buffer)};
+    char why[XDP_WHY] = "";
+    unsigned all = xdp_queues(iface);
+    int rc;
+
+    if (!xdp_words(&x.words, o->xdp))
+        return live_fail(c, -EINVAL, "AF_XDP: only numbers of queues, copy, busy and skb can be named");
+    if (!x.words.n && all > XDP_QUEUES)
+        return live_fail(c, -EINVAL, "AF_XDP: it has more receive queues than can be read: name those that are used");
+    for (bool named = x.words.n; !named && x.words.n < all; x.words.n++)
+        x.words.queue[x.words.n] = x.words.n;
+    rc = xdp_open(&t->xdp, &x, why);
+    return rc < 0 ? live_fail(c, rc, why) : raw_activate(c, t, o);
 }
 
 static int live_activate(struct cap *c, struct tap *t, const char *iface, const struct cap_live_opts *o)
@@ -298,6 +344,8 @@ static int live_activate(struct cap *c, struct tap *t, const char *iface, const 
     struct live *l = c->live;
     char text[PCAP_ERRBUF_SIZE] = "";
 
+    if (o->xdp)
+        return xdp_activate(c, t, iface, o);
     t->pcap = pcap_create(iface, text);
     if (!t->pcap)
         return live_fail(c, -ENODEV, text);
@@ -333,12 +381,12 @@ static int live_activate(struct cap *c, struct tap *t, const char *iface, const 
 static int live_interface(struct cap *c, const struct tap *t, const char *name, const char *filter)
 {
     struct cap_iface *i = cap_iface_add(c, c->info.n_ifaces);
-    int dlt = t->sniffer ? LINK_ETHERNET : pcap_datalink(t->pcap);
+    int dlt = t->pcap ? pcap_datalink(t->pcap) : LINK_ETHERNET;
 
     if (!i)
         return c->error.err;
     i->linktype = dlt == PCAP_RAW ? LINK_RAW : (uint16_t)dlt;
-    i->snaplen = t->sniffer ? t->snaplen : (uint32_t)pcap_snapshot(t->pcap);
+    i->snaplen = t->pcap ? (uint32_t)pcap_snapshot(t->pcap) : t->snaplen;
     i->tsresol = t->nano ? 9 : 6;
     cap_text(c, &i->name, (const uint8_t *)name, strlen(name));
     if (filter)
@@ -416,10 +464,13 @@ void cap_live_break(struct cap *c)
 
 /* Frames that passed the filter, and those that the device lost; a device that does not count these loses none that
  * anybody knows of. */
-static struct pcap_stat sniffer_stats(const struct tap *t)
+static struct pcap_stat raw_stats(const struct tap *t)
 {
-    uint64_t lost = sniffer_lost(t->sniffer);
+    uint64_t lost = t->xdp ? xdp_dropped(t->xdp) : sniffer_lost(t->sniffer);
 
+    if (t->xdp)
+        return (struct pcap_stat){
+            .ps_recv = (u_int)(t->passed + lost), .ps_drop = (u_int)lost, .ps_ifdrop = (u_int)xdp_missed(t->xdp)};
     return (struct pcap_stat){.ps_recv = (u_int)t->passed, .ps_drop = lost == UINT64_MAX ? 0 : (u_int)lost};
 }
 
@@ -431,8 +482,8 @@ int cap_live_stats(struct cap *c, struct cap_live_stats *out)
     *out = (struct cap_live_stats){0};
     for (unsigned i = 0; i < l->n; i++) {
         const struct tap *t = &l->taps[i];
-        if (t->sniffer)
-            st = sniffer_stats(t);
+        if (!t->pcap)
+            st = raw_stats(t);
         else if (pcap_stats(t->pcap, &st) < 0)
             return -EIO;
         c->ifaces[i].received = st.ps_recv;
@@ -460,93 +511,4 @@ int cap_live_list(struct buf *out, struct cap_error *err)
         buf_printf(out, "%s\t%s\n", i->name, i->description ? i->description : "");
     pcap_freealldevs(all);
     return 0;
-}
-
-struct cap_filter {
-    char *expr;
-    uint32_t snaplen;
-    unsigned n, hit; /* compiled programs; index of the one used last */
-    struct {
-        uint16_t linktype;
-        struct bpf_program prog;
-    } programs[FILTER_PROGRAMS];
-    struct cap_error error;
-};
-
-/* Compile the filter for one more link type; negative errno. */
-static int filter_add(struct cap_filter *filter, uint16_t linktype)
-{
-    struct cap_error *e = &filter->error;
-    unsigned n = filter->n;
-
-    *e = (struct cap_error){.file = "filter", .err = -EINVAL};
-    if (n == FILTER_PROGRAMS) {
-        snprintf(e->msg, sizeof e->msg, "more than %d link types", FILTER_PROGRAMS);
-        return e->err;
-    }
-    pcap_t *p = pcap_open_dead(dlt_of(linktype), (int)filter->snaplen);
-    if (!p)
-        return e->err = -ENOMEM;
-    if (pcap_compile(p, &filter->programs[n].prog, filter->expr, 1, PCAP_NETMASK_UNKNOWN) < 0) {
-        snprintf(e->msg, sizeof e->msg, "%s (link type %u)", pcap_geterr(p), linktype);
-    } else {
-        filter->programs[n].linktype = linktype;
-        filter->hit = filter->n++;
-        e->err = 0;
-    }
-    pcap_close(p);
-    return e->err;
-}
-
-int cap_filter_compile(struct cap_filter **out, const char *expr, uint16_t linktype, uint32_t snaplen,
-                       struct cap_error *err)
-{
-    struct cap_filter *filter = calloc(1, sizeof *filter);
-
-    if (!filter || !(filter->expr = strdup(expr))) {
-        free(filter);
-        *err = (struct cap_error){.file = "filter", .err = -ENOMEM, .msg = "out of memory"};
-        return -ENOMEM;
-    }
-    filter->snaplen = snaplen && snaplen < FRAME_MAX ? snaplen : FRAME_MAX;
-    int rc = filter_add(filter, linktype);
-    if (rc < 0) {
-        *err = filter->error;
-        cap_filter_free(filter);
-        return rc;
-    }
-    *out = filter;
-    return 0;
-}
-
-int cap_filter_match(struct cap_filter *filter, const struct frame *f)
-{
-    if (UNLIKELY(filter->programs[filter->hit].linktype != f->linktype)) {
-        unsigned i = 0;
-        while (i < filter->n && filter->programs[i].linktype != f->linktype)
-            i++;
-        if (i == filter->n) {
-            int rc = filter_add(filter, f->linktype);
-            if (rc < 0)
-                return rc;
-        }
-        filter->hit = i;
-    }
-    struct pcap_pkthdr h = {.caplen = f->caplen, .len = f->len};
-    return pcap_offline_filter(&filter->programs[filter->hit].prog, &h, f->data) != 0;
-}
-
-const struct cap_error *cap_filter_error(const struct cap_filter *filter)
-{
-    return &filter->error;
-}
-
-void cap_filter_free(struct cap_filter *filter)
-{
-    if (!filter)
-        return;
-    for (unsigned i = 0; i < filter->n; i++)
-        pcap_freecode(&filter->programs[i].prog);
-    free(filter->expr);
-    free(filter);
 }

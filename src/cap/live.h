@@ -1,4 +1,4 @@
-/* layer 1 (io): live capture and capture filters, by libpcap. */
+/* layer 1 (io): live capture, by libpcap or AF_XDP, and capture filters. */
 #ifndef RDMATRACE_LIVE_H
 #define RDMATRACE_LIVE_H
 
@@ -11,7 +11,10 @@ struct cap_live_opts {
     uint32_t buffer;    /* size of the kernel's buffer in bytes, 0: libpcap's default */
     const char *filter; /* capture filter, NULL: everything */
     bool inbound;       /* only frames that this host receives */
-    bool no_wait;       /* for cap_live_poll(); the kernel delivers each frame at once, not in blocks */
+    /* AF_XDP with these words ("QUEUE,...,copy,busy,skb"; "": all queues) takes the received frames away from the
+     * kernel, stamped when they are read; NULL: they are copies, by libpcap. `buffer` is that of each queue. */
+    const char *xdp;
+    bool no_wait; /* for cap_live_poll(); the kernel delivers each frame at once, not in blocks */
     /* Called, if not NULL, whenever cap_next() is about to wait, e.g. to flush output: true: there is more to do, so it
      * is called again at once if no frame arrived meanwhile. May call cap_live_break(). */
     bool (*idle)(void *user);

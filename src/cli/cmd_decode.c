@@ -18,6 +18,8 @@ enum {
     KEY_CONN,
     KEY_ANONYMIZE,
     KEY_ULP,
+    KEY_XDP,
+    KEY_MIRROR_PORT,
 };
 
 static const struct opt_def defs[] = {
@@ -33,6 +35,11 @@ static const struct opt_def defs[] = {
      "with -i and -w: write a further file after filesize:KB, duration:SECONDS or packets:N; keep the\n"
      "latest files:N; may be repeated"},
     {'p', "no-promiscuous-mode", NULL, "with -i: do not switch IFACE to promiscuous mode"},
+    {KEY_XDP, "xdp", "[=WORDS]",
+     "with -i and --mirror-port: take the received frames from the driver by AF_XDP; WORDS: numbers of\n"
+     "queues (all), copy (no zero copy), busy (poll the driver), skb (not in the driver)"},
+    {KEY_MIRROR_PORT, "mirror-port", NULL,
+     "with --xdp: IFACE receives copies only, from a switch, which its own host need not get"},
     {'Y', "display-filter", "FILTER", "show only packets that match this display filter (rdmatrace-filter(7))"},
     {KEY_CONN, "conn", "N", CONN_HELP},
     {'c', "count", "N", "stop after N frames"},
@@ -261,6 +268,12 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case 'p':
         job->no_promisc = true;
         break;
+    case KEY_XDP:
+        job->xdp = arg ? arg : "";
+        break;
+    case KEY_MIRROR_PORT:
+        job->mirror_port = true;
+        break;
     case 'a':
         return cli_stop_option(arg, &job->stop);
     case 'b':
@@ -387,6 +400,8 @@ static const struct opt_clash clashes[] = {
     {'a', -'i', 0, NULL},
     {'b', -'i', 0, NULL},
     {'b', -'w', 0, NULL},
+    {KEY_XDP, -'i', 0, NULL},
+    {KEY_MIRROR_PORT, -KEY_XDP, 0, NULL},
     {'O', 0, ONLY_FIELDS | NO_BYTES, "is for -T text and tree"},
     {'P', 0, ONLY_FIELDS | NO_BYTES, "is for -T text"},
     {'O', 'q', 0, NULL},
@@ -416,6 +431,9 @@ static int check_job(const struct decode_job *job)
         return cli_error("decode: no capture file; name one, or - for standard input, or -i IFACE");
     if (job->n_files && job->ifaces.n)
         return cli_error("decode: -i and files exclude each other");
+    if (job->xdp && !job->mirror_port)
+        return cli_error("decode: --xdp takes every received frame away from the kernel, so that this host loses its "
+                         "network, and does not see what it sends; if IFACE is a mirror port, add --mirror-port");
     if (job->stop.kilobytes && !job->write)
         return cli_error("decode: -a filesize needs -w");
     if (job->rotation.files && !rotation_limited(&job->rotation))

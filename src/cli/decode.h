@@ -25,6 +25,8 @@ struct decode_job {
     struct cli_stop stop;       /* -a, live capture */
     struct rotation rotation;   /* -b, live capture; with none of its limits: one file */
     bool no_promisc;            /* -p: no promiscuous mode */
+    const char *xdp;            /* --xdp: words for AF_XDP; NULL: not given */
+    bool mirror_port;           /* --mirror-port: the interface's host does not need its frames */
     unsigned cores;             /* -j: threads; 0: as many as there are processors */
     uint64_t count;             /* -c: stop after this many frames, 0: no limit */
     bool line_buffered;         /* -l: write the output of each packet at once */

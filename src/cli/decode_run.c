@@ -204,6 +204,7 @@ static int open_live(struct run *r)
     struct cap_live_opts o = {.snaplen = r->job->snaplen,
                               .buffer = r->job->buffer,
                               .no_promisc = r->job->no_promisc,
+                              .xdp = r->job->xdp,
                               .filter = r->job->capture_filter,
                               .idle = on_idle,
                               .user = r};
