@@ -156,6 +156,12 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
     to->text = string_put(r, t->text);
 }
 
+void findings_follows(struct findings *r, size_t i, uint64_t frame)
+{
+    r->findings[i].consequences++;
+    r->findings[i].consequence = frame;
+}
+
 void findings_unjudged(struct findings *r, enum unjudged why, uint64_t packets)
 {
     r->unjudged[why] += packets;

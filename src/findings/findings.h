@@ -30,6 +30,7 @@ struct finding {
     uint32_t expected, seen, text;
     ns_t ts;        /* when frames[0], or else causes[0], was captured; FINDING_NO_TIME: not known */
     uint64_t times; /* how often it was found, including findings that are not kept */
+    uint64_t consequences, consequence; /* frames that are wrong for the same fault: how many; the last of them */
 };
 
 /* Texts of a finding. */
@@ -53,6 +54,8 @@ void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struc
 /* Count a finding, and keep it unless FINDINGS_EACH like it, or FINDINGS_MAX in total, are kept. The texts are
  * copied. */
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
+/* What frame `frame` shows follows from the fault of finding `i`: it is no finding of its own. */
+void findings_follows(struct findings *r, size_t i, uint64_t frame);
 
 /* Why packets were not judged, or only in part. */
 enum unjudged {

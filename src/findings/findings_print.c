@@ -156,6 +156,9 @@ static void finding_print(const struct findings *r, const struct findings_opts *
         buf_paragraph(b, buf_str(&t), INDENT, columns_of(o));
         buf_free(&t);
     }
+    if (f->consequences)
+        buf_printf(b, "    Consequences: %s behind it, until frame %llu, for the same reason.\n",
+                   count_str(f->consequences, "packet"), (unsigned long long)f->consequence);
     if (f->times > 1)
         buf_printf(b, "    (%llu more like this)\n", (unsigned long long)f->times - 1);
     buf_char(b, '\n');
@@ -294,6 +297,7 @@ static void give_finding(const struct finding *f, uint64_t number, const struct 
     cell_text(&t, "seen", x->seen);
     cell_text(&t, "text", x->text);
     cell_number(&t, "times", f->times, true);
+    cell_number(&t, "consequences", f->consequences, true);
 }
 
 void finding_cells(const struct findings *r, size_t i, const char *const *files, cell_take *take, void *user)

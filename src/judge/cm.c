@@ -418,6 +418,16 @@ static void take(struct judge *j, struct cm_packet *c)
     }
 }
 
+/* The id in a REP is chosen by its sender: if an RTU that names it was captured before, the active end had received the
+ * REP by then, and the clocks of the directions differ. */
+static void learn_skew(struct judge *j, const struct cm_packet *c)
+{
+    if (c->m->mad.attr_id == CM_RTU && !c->s->rep.copies)
+        c->s->rtu_names = c->m->rtu.remote_id;
+    if (c->m->mad.attr_id == CM_REP && c->s->rtu_names && c->s->rtu_names == c->m->rep.local_id)
+        j->skewed[ts_slot(c->p->frame)] = true;
+}
+
 void judge_cm(struct judge *j, const struct pkt *p)
 {
     struct cm_msg m;
@@ -446,6 +456,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
         judge_cm_unmatched(j, &c);
         return;
     }
+    learn_skew(j, &c);
     settle_early(j, c.s, p->frame->ts);
     if (!check_order(j, &c))
         return;

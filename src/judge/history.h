@@ -33,6 +33,11 @@ struct msn_known {
     uint32_t agreed;        /* responses that gave a single value, equal to `known` */
     struct msn_range known; /* of all responses together */
     struct msn_range other; /* with `odd` */
+    struct {
+        uint32_t finding; /* its index + 1; 0: none */
+        uint32_t msn;     /* of the response that broke the rule */
+        bool above;       /* it counts too many messages, not too few */
+    } fault;              /* the latest failure: what follows from it is none of its own */
 };
 /* Identifies a response, to recognise a copy of it, which a mirror may bring behind some later ones. */
 #define RSP_IDS 16
@@ -140,12 +145,14 @@ static inline uint32_t history_later(uint32_t psn, uint32_t other)
 void msn_request(const struct judged *a);
 /* Check the MSN of each response. Together with the messages seen, each MSN limits how many messages were completed
  * before the capture, and thereby the next MSN. After a contradiction, later MSNs tell whether that one was wrong or
- * the counting went wrong there; it is reported once. */
+ * the counting went wrong there; it is reported once. Nor is an MSN that does not advance any more, or that goes on to
+ * count too many or too few messages, reported at each response. */
 void msn_response(struct judge *j, const struct judged *a);
 /* A response whose request was not seen yet, before the observer updates its state: the requests up to its PSN may be
  * retransmitted, and may have been counted before the capture. */
 void msn_early(struct judge *j, const struct judged *a);
-/* True if the MSN of a response contradicts those before it: msn_response() reports it. */
-bool msn_is_wrong(const struct judge *j, const struct judged *a);
+/* True if the MSN of a response contradicts those before it, which msn_response() reports, or if it agrees with all but
+ * one that was reported. */
+bool msn_is_told(const struct judge *j, const struct judged *a);
 
 #endif

@@ -138,6 +138,33 @@ static unsigned msn_needs(const struct judged *a, bool above)
     return (a->f->history->msn.from_start ? 0 : N_CLOCK) | (is_sure(a, above) ? 0 : N_COMPLETE);
 }
 
+/* True if this MSN is wrong for the same fault as an earlier one: none since has agreed with the messages, or the MSN
+ * is still that one. What is undecided is told of each response. */
+static bool is_consequence(const struct judge *j, const struct judged *a, bool above)
+{
+    const struct msn_known *t = &a->f->history->msn;
+
+    return t->fault.finding && t->fault.above == above && (t->odd || a->p->aeth.msn == t->fault.msn) &&
+           findings_at(j->findings, t->fault.finding - 1)->result == V_FAIL;
+}
+
+/* Add the failure, or what follows from an earlier one to that. */
+static void add_msn(struct judge *j, const struct judged *a, const struct found *f, bool above)
+{
+    struct msn_known *t = &a->f->history->msn;
+    size_t n = findings_n(j->findings);
+
+    if (is_consequence(j, a, above)) {
+        judge_is_broken(j, a->p);
+        findings_follows(j->findings, t->fault.finding - 1, a->p->frame->number);
+        return;
+    }
+    judge_found(j, a->p, *f);
+    t->fault.finding = findings_n(j->findings) > n ? (uint32_t)n + 1 : 0;
+    t->fault.msn = a->p->aeth.msn;
+    t->fault.above = above;
+}
+
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
     const struct msn_known *t = &a->f->history->msn;
@@ -156,7 +183,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
                              "of one of the two is wrong.",
                              t->frame, t->seen, above ? "too many" : "too few");
     if (!judge_was_broken(j, a->p)) /* else it follows from another fault of this response */
-        judge_found(j, a->p, f);
+        add_msn(j, a, &f, above);
 }
 
 /* The number of messages before the first one seen, as a range, from the MSN of a response; false: not known. */
@@ -189,14 +216,17 @@ static struct msn_range common_range(struct msn_range a, struct msn_range b)
                               psn_diff(a.most, b.most) < 0 ? a.most : b.most};
 }
 
-bool msn_is_wrong(const struct judge *j, const struct judged *a)
+bool msn_is_told(const struct judge *j, const struct judged *a)
 {
     const struct msn_known *t = &a->f->history->msn;
     struct msn_range carried;
     uint32_t least, most;
 
-    return t->have && messages_before(j, a, &carried, &least, &most) && contradicts(carried, t->known) &&
-           (is_sure(a, is_above(carried, t->known)) || j->o.complete);
+    if (!t->have || !messages_before(j, a, &carried, &least, &most))
+        return false;
+    if (!contradicts(carried, t->known))
+        return t->fault.finding; /* it may contradict the wrong one */
+    return is_sure(a, is_above(carried, t->known)) || j->o.complete;
 }
 
 void msn_response(struct judge *j, const struct judged *a)
@@ -243,7 +273,7 @@ void msn_response(struct judge *j, const struct judged *a)
 /* Messages were missed, or the queue pair may belong to a new connection: the count restarts at PSN `from`. */
 static void forget_msn(struct history *t, uint32_t from)
 {
-    t->msn = (struct msn_known){.from = history_later(from, t->msn.from)};
+    t->msn = (struct msn_known){.from = history_later(from, t->msn.from), .fault = t->msn.fault};
 }
 
 void msn_request(const struct judged *a)

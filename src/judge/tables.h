@@ -35,6 +35,7 @@ struct cm_exchange {
     ns_t begun; /* time stamp of its first REQ */
     struct cm_watch watch;
     uint32_t passive_id; /* communication id of the passive side; 0: not known */
+    uint32_t rtu_names;  /* that which an RTU before any REP names; 0: there was none */
     struct cm_copies req, rep;
     bool req_retransmitted;   /* the REQ was seen more than once */
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */

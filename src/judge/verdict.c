@@ -451,7 +451,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
         bool repeats = i && v[i].rule == v[i - 1].rule;
         if (repeats || !is_explained(&v[i]) || is_told_elsewhere(a, &v[i]) || was_kept(j, a, &v[i]))
             continue;
-        if (rule_table[v[i].rule].traits & T_MSN && msn_is_wrong(j, a))
+        if (rule_table[v[i].rule].traits & T_MSN && msn_is_told(j, a))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);
         report(j, a, &v[i], has, lacks);
