@@ -311,12 +311,13 @@ void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, s
 
 /* --- ACK timeouts that were too short, and reordering ------------------------------------------ */
 
-/* True if the ACK that followed the only retransmission of a packet came too soon to be for it. */
-static bool is_acked_too_soon(const struct incident *st, const struct flow_notes *t)
+/* True if the ACK that followed the only retransmission of a packet came too soon to be for it. `reorders`: the path is
+ * known to reorder packets; a queue that was full whenever a round trip was measured may be empty after a loss. */
+static bool is_acked_too_soon(const struct incident *st, const struct flow_notes *t, bool reorders)
 {
-    bool once = st->once && st->n_frames == 3 && !st->silence;
+    bool one = (st->once || (st->renewed && reorders)) && st->n_frames == 3 && !st->silence;
 
-    return once && st->arrived && st->arrival < t->responses.path_trip / AT_ONCE;
+    return one && st->arrived && st->arrival < t->responses.path_trip / AT_ONCE;
 }
 
 /* A packet was NAKed, then acknowledged within less than a quarter of the shortest round trip after its retransmission:
@@ -344,7 +345,7 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
             incident_frame(late, ROLE_RETRANSMISSION, st->frames[2]);
         } else if (proved) {
             late = st->arrived ? st : late;
-        } else if (is_acked_too_soon(st, t) && !explain_lost_between(x, flow, st->psn)) {
+        } else if (is_acked_too_soon(st, t, late) && !explain_lost_between(x, flow, st->psn)) {
             late = st;
             st->cause = CAUSE_REORDER;
             incident_is(st, SAY(OVERTAKEN_SOON, .psn = st->psn, .lost = st->frames[0], .nak = st->frames[1],

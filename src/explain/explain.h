@@ -103,6 +103,7 @@ struct incident {
     } gone;
     bool has_psn;
     bool once;                         /* only one copy had been seen when it was NAKed */
+    bool renewed;                      /* the NAK is for its latest copy: earlier ones had been dropped */
     bool unanswered;                   /* a READ or atomic without any response */
     bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
     bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */

@@ -98,6 +98,7 @@ struct missing {
     uint32_t hole;    /* frame that came in its place; 0: not known */
     uint32_t bad;     /* frame in which it was corrupted; 0: it was not */
     uint32_t dropped; /* an earlier copy that passed and was dropped; 0: none */
+    bool alone;       /* it is the only copy that the responder can have received */
     bool stray;       /* what came in place of the packet, or the packet that came then, may have been held back */
     const struct sent *s;
     enum cause cause;
@@ -124,6 +125,7 @@ static struct missing missing_by_nak(const struct event *e, struct flow_notes *t
 
     m.hole = q && q->instead ? q->instead : came_instead(e->h, m.psn);
     m.bad = damaged_frame(t, m.psn);
+    m.alone = q && q->alone;
     m.s = req_dir_sent(e->h, m.psn);
     m.stray = m.stray || was_sent_before(e, &m);
     late = m.s && m.s->late && q && (q->late || rounds_since(&t->rounds, q));
@@ -205,6 +207,7 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     incident_concerns(st, m.psn, m.s ? icrc_of_copy(m.s, m.copy) : 0, true);
     suppose_missing(st, &m, again);
     st->once = passed && m.s && m.s->copies == 1;
+    st->renewed = passed && m.alone;
     st->repeated = lost && m.s && (passed ? m.copy != m.s->first : m.dropped != 0);
     if (lost && !passed) {
         t->hypotheses.missed = incident_number(x, st);

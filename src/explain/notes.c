@@ -187,17 +187,20 @@ struct noted_nak *rounds_nak_of(struct rounds *s, uint32_t psn)
 static void run_begin(struct rounds *s, const struct event *e)
 {
     const struct sent *before = req_dir_sent(e->h, psn_prev(e->h->cursor));
+    int order = before ? sent_order(frame_ip_id(e->p), before->ip_id) : 0;
     uint32_t psn = e->p->bth.psn;
     struct noted_nak *a = rounds_nak_of(s, psn), *latest = &s->naks[(s->naks_at - 1) % ROUND_NAKS];
 
     if (!a && latest->nak && psn_diff(psn, latest->psn) > 0)
         a = latest; /* the first packet of the retransmission was lost before the tap */
+    if (order < 0)
+        return; /* it was held back: no round begins */
     memmove(&s->runs[1], &s->runs[0], sizeof s->runs - sizeof s->runs[0]);
     s->runs[0].at = s->n;
     s->runs[0].psn = a ? a->psn : psn;
     s->runs[0].resume = e->h->cursor;
     s->runs[0].by_nak = a && !a->answered;
-    s->runs[0].resent = before && sent_order(frame_ip_id(e->p), before->ip_id) > 0;
+    s->runs[0].resent = order > 0;
 }
 
 /* True if the request continues an earlier round: the packets in between were merely reordered. */
@@ -302,20 +305,22 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
     uint32_t psn = e->p->bth.psn;
     unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);
     bool both = copy_of(s, run, psn).frame && copy_of(s, other, psn).frame;
-    struct copy copy = copy_of(s, both ? other : run, psn), behind = behind_in(s, both ? other : run, psn, e->h->next);
-
+    unsigned in = both ? other : run;
+    struct copy copy = copy_of(s, in, psn), behind = behind_in(s, in, psn, e->h->next);
     const struct copies *c = copies_of(s, psn);
     uint32_t before = !copy.frame && c->psn == psn ? c->frame[0] : 0;
     const struct sent *instead = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
 
-    s->naks[s->naks_at++ % ROUND_NAKS] = (struct noted_nak){.psn = psn,
-                                                            .nak = frame_u32(e->p),
-                                                            .at = s->n,
-                                                            .copy = behind.frame || copy.frame ? copy.frame : before,
-                                                            .instead = behind.frame,
-                                                            .dropped = behind.frame ? before : 0,
-                                                            .stray = instead && instead->late && instead->copies == 1,
-                                                            .late = copy.frame && behind.frame && behind.at < copy.at};
+    s->naks[s->naks_at++ % ROUND_NAKS] =
+        (struct noted_nak){.psn = psn,
+                           .nak = frame_u32(e->p),
+                           .at = s->n,
+                           .copy = behind.frame || copy.frame ? copy.frame : before,
+                           .instead = behind.frame,
+                           .dropped = behind.frame ? before : 0,
+                           .stray = instead && instead->late && instead->copies == 1,
+                           .late = copy.frame && behind.frame && behind.at < copy.at,
+                           .alone = s->runs[in].by_nak && psn_diff(s->runs[in].psn, psn) < 0};
 }
 
 bool rounds_since(const struct rounds *s, const struct noted_nak *a)

@@ -46,6 +46,7 @@ struct rounds {
         uint32_t dropped;      /* a copy of an earlier round, if none passed in that one; 0: none */
         bool stray;     /* `instead` was seen for the first time after later PSNs: it may be of that round, too */
         bool late;      /* the later packet passed before the copy */
+        bool alone;     /* earlier copies were dropped: the round of `copy` began with a NAK for an earlier PSN */
         bool answered;  /* the requester has gone back to the PSN since */
     } naks[ROUND_NAKS]; /* sequence NAKs, and what had passed before them */
     uint32_t naks_at;
