@@ -61,6 +61,7 @@ struct incast_sender {
     ns_t latest;           /* mark */
     ns_t first;            /* mark of the incast under way */
     uint32_t frame, marks; /* likewise; marks 0: it takes no part */
+    bool part;             /* it took part in an incast */
 };
 struct incast {
     struct conn_addr dst;
@@ -69,6 +70,7 @@ struct incast {
     uint32_t times, marks, reads; /* incasts; marks, of READ responses, of the one under way */
     uint64_t all_marks;           /* of all incasts */
     ns_t from, last;              /* of the one under way; from 0: there was none yet */
+    ns_t first;                   /* when the first one began */
     struct incast_sender sender[INCAST_KEPT];
     /* The one with the most marks. */
     struct incast_worst {

@@ -70,9 +70,10 @@ void explain_mark(struct explainer *x, const struct pkt *p)
         return;
     if (!c->marks) {
         c->from = now;
-        c->times++;
+        c->first = c->times++ ? c->first : now;
     }
     if (s->marks++ == 0) {
+        s->part = true;
         s->first = now;
         s->frame = frame_u32(p);
     }
@@ -98,17 +99,47 @@ static void tell_senders(struct incident *st, struct incast_worst *w)
     }
 }
 
+/* True if the requester that incident `st` is about slowed down after an incast of `c` in which it took part: the
+ * first marks may be older than the incast, by as much as its packets may be apart. */
+static bool is_slowed_by(const struct explainer *x, const struct incast *c, const struct incident *st)
+{
+    if (st->cause != CAUSE_THROTTLED || !incident_stands(st) || !conn_addr_eq(&st->dst, &c->dst))
+        return false;
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->sender[i].part && conn_addr_eq(&c->sender[i].addr, &st->src))
+            return explain_clock(x, st->tap, c->tap, st->from) >= c->first - INCAST_WITHIN;
+    return false;
+}
+
+static uint32_t count_slowed(const struct explainer *x, const struct incast *c)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        n += is_slowed_by(x, c, &x->incidents[i]);
+    return n;
+}
+
+/* The time that its senders lost because they slowed down is on the bill of the incast. */
+static void bill_slowed(struct explainer *x, uint32_t number, const struct incast *c)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        if (is_slowed_by(x, c, &x->incidents[i]))
+            cross_supersede(x, number, i);
+}
+
 void explain_incasts(struct explainer *x)
 {
     for (uint32_t i = 0; x->congestion && i < x->congestion->n_incasts; i++) {
         struct incast *c = &x->congestion->incasts[i];
         struct incast_worst *w = &c->worst;
         struct incident *st;
-        uint32_t n = 0;
+        uint32_t n = 0, slowed = count_slowed(x, c), number;
         end_incast(c);
         for (uint32_t k = 0; k < w->n; k++)
             n += w->sender[k].marks != 0;
-        st = n < INCAST_HOSTS ? NULL : incident_at(x, cross_new(x, CAUSE_INCAST, c->tap, w->from));
+        number = n < INCAST_HOSTS ? NO_INCIDENT : cross_new(x, CAUSE_INCAST, c->tap, w->from);
+        st = incident_at(x, number);
         if (!st)
             continue;
         st->dst = c->dst;
@@ -117,6 +148,9 @@ void explain_incasts(struct explainer *x)
                                   .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255))
                             : SAY(INCAST, .n = n, .m = w->marks, .time = w->last - w->from,
                                   .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255)));
+        if (slowed)
+            incident_add(st, SAY(INCAST_SLOWED, .n = slowed));
         tell_senders(st, w);
+        bill_slowed(x, number, c);
     }
 }

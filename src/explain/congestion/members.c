@@ -66,6 +66,7 @@ static const struct member members[] = {
     INCAST_OF(INCAST),
     INCAST_OF(INCAST_READ),
     MEMBER(INCAST_READ, NULL, "marked_read_responses", AS_NUMBER, m),
+    MEMBER(INCAST_SLOWED, NULL, "slowed_connections", AS_NUMBER, n),
     MEMBER(INCAST_FROM, "senders", "host", AS_ADDRESS, end),
     MEMBER(INCAST_FROM, "senders", "marks", AS_NUMBER, m),
     MEMBER(INCAST_FROM, "senders", "first_frame", AS_NUMBER, other),
