@@ -39,6 +39,7 @@ enum {
     KEY_EXPECTED,
     KEY_FABRIC,
     KEY_FAULT,
+    KEY_FCT,
     KEY_FH,
     KEY_FILE,
     KEY_FULL,
@@ -71,6 +72,7 @@ enum {
     KEY_NR_IO_QUEUES,
     KEY_ONCE,
     KEY_PEER_MAC,
+    KEY_PFC,
     KEY_PRIVATE,
     KEY_PROFILE,
     KEY_PSN,
@@ -200,6 +202,7 @@ enum {
 #define OPT_FAULT        KEY_FAULT, "fault", "RULE"
 #define OPT_FULL         KEY_FULL, "full", NULL
 #define OPT_HOST_FAULT   KEY_FAULT, "fault", "[HOST:]RULE"
+#define OPT_FCT          KEY_FCT, "fct", "FILE"
 #define OPT_FH           KEY_FH, "fh", "HEX"
 #define OPT_FILE         KEY_FILE, "file", "NAME"
 #define OPT_GRH          KEY_GRH, "grh", NULL
@@ -241,6 +244,7 @@ enum {
 #define OPT_NR_IO_QUEUES KEY_NR_IO_QUEUES, "nr-io-queues", "N"
 #define OPT_ONCE         KEY_ONCE, "once", NULL
 #define OPT_PEER_MAC     KEY_PEER_MAC, "peer-mac", "MAC"
+#define OPT_PFC          KEY_PFC, "pfc", "FILE"
 #define OPT_PRIVATE      KEY_PRIVATE, "private", "DATA"
 #define OPT_PROFILE      KEY_PROFILE, "profile", "NAME"
 #define OPT_PSN          KEY_PSN, "psn", "N"

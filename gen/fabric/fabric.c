@@ -224,6 +224,15 @@ unsigned fabric_hosts(const struct fabric *f)
     return f->n_hosts;
 }
 
+int fabric_host_numbered(const struct fabric *f, uint64_t number)
+{
+    uint16_t host = FAB_NO_HOST;
+
+    if (number < (f->by_node ? f->n_nodes : f->n_hosts))
+        host = f->by_node ? f->node[number].host : (uint16_t)number;
+    return host == FAB_NO_HOST ? -1 : host;
+}
+
 const char *fabric_host_name(const struct fabric *f, unsigned h)
 {
     return f->node[f->host[h]].name;
@@ -443,6 +452,7 @@ static bool build(struct fabric *f, const struct topology *t, uint64_t seed, int
 {
     f->n_ports = 2 * t->n_links;
     f->node = calloc(t->n_nodes, sizeof *f->node);
+    f->by_node = t->by_node;
     f->host = calloc(t->n_hosts, sizeof *f->host);
     f->port = calloc(f->n_ports, sizeof *f->port);
     f->timers.heap = calloc(2 * ((size_t)f->n_ports + t->n_nodes + 1), sizeof *f->timers.heap);

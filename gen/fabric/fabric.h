@@ -73,6 +73,13 @@ unsigned fabric_hosts(const struct fabric *f);
 /* Name of a host in the topology. */
 const char *fabric_host_name(const struct fabric *f, unsigned h);
 
+/* Host with the number by which files name it: see struct topology, by_node; -1: there is none. */
+int fabric_host_numbered(const struct fabric *f, uint64_t number);
+/* Append to `b` (NULL: no more) a line for each pause of a class that a port obeys, "TIME NODE SWITCH PORT 1", and for
+ * each one that its neighbour ends, the same with 0 at the end: ns, the number of the node, 1 if it is a switch, and
+ * the number of the port, from 1, as pfc.txt of the HPCC simulator. */
+void fabric_log_pauses(struct fabric *f, struct buf *b);
+
 /* Set the observer (NULL: none); it must outlive the fabric. */
 void fabric_set_watch(struct fabric *f, const struct fabric_watch *w);
 /* bit/s of the link of a host. */

@@ -114,6 +114,8 @@ struct fabric {
     bool telemetry;                   /* switches write telemetry */
     uint64_t serial;                  /* of the frame that a host sent last */
     const struct fabric_watch *watch; /* NULL: nobody */
+    struct buf *pauses;               /* see fabric_log_pauses(); NULL: none */
+    bool by_node;                     /* see struct topology */
 };
 
 /* fabric.c */

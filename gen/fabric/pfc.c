@@ -187,6 +187,21 @@ static void tell_watch(const struct fabric_port *p, unsigned class)
         w->paused(w->user, host, class, q->stopped_from, q->stopped_until);
 }
 
+void fabric_log_pauses(struct fabric *f, struct buf *b)
+{
+    f->pauses = b;
+}
+
+/* Log a pause that begins now, or one that ends before its time. */
+static void log_pause(const struct fabric_port *p, unsigned class, unsigned quanta, ns_t now)
+{
+    bool stopped = p->q[class].stopped_until > now;
+
+    if (UNLIKELY(p->f->pauses != NULL) && stopped != (quanta != 0))
+        buf_printf(p->f->pauses, "%lld %u %d %u %d\n", (long long)now, p->node, switch_at(p) != NULL, p->number + 1u,
+                   quanta != 0);
+}
+
 /* The neighbour says how long a class is to be stopped; 0: it may go on. */
 static void obey(struct fabric_port *p, unsigned class, unsigned quanta, ns_t now)
 {
@@ -231,8 +246,10 @@ void pfc_take(struct fabric_port *p, const struct fab_frame *m, ns_t now)
         return;
     p->n.pauses_received++;
     for (unsigned c = 0; c < TOPO_CLASSES; c++)
-        if (f.classes >> c & 1)
+        if (f.classes >> c & 1) {
+            log_pause(p, c, f.quanta[c], now);
             obey(p, c, f.quanta[c], now);
+        }
     if (switch_at(p))
         port_turn(p, now);
     else

@@ -78,6 +78,7 @@ struct topology {
     uint32_t n_nodes, n_links, n_hosts;
     struct topo_switch sw; /* of switches to come */
     struct topo_link like; /* of links to come */
+    bool by_node;          /* workloads name a host by the number of its node; else by its own, from 0 */
 };
 
 /* No nodes; links of `rate` bit/s and `delay` unless they say otherwise. */
@@ -90,6 +91,9 @@ bool topology_is_built_in(const char *spec);
 bool topology_make(struct topology *t, const char *spec, struct text_error *e);
 /* Read a line of the notation; empty ones and comments (#) do nothing. False with *e filled. */
 bool topology_line(struct topology *t, const char *line, struct text_error *e);
+/* Read a file: `text`, which is changed, has lines of the notation, or is a topology.txt of ns3-rdma or of the HPCC
+ * simulator. False with *e and the number of the line filled. */
+bool topology_read(struct topology *t, char *text, unsigned *number, struct text_error *e);
 /* Whether the network is whole: two hosts or more, each with one link, to a switch; links of less than a second. False
  * with *e filled. */
 bool topology_check(const struct topology *t, struct text_error *e);

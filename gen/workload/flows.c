@@ -53,9 +53,18 @@ bool alltoall_flows(struct workload *w, const char *args, struct text_error *e)
     return true;
 }
 
-/* --- Lists ------------------------------------------------------------------------------------ */
+/* --- Lists: ours, and those of other simulators ----------------------------------------------- */
 
-/* Seconds with decimals, as flow.txt has them, or a time with its unit. */
+/* Each line is told by its own words:
+ *
+ *     h2 h1 4K 5us 3                       ours: SRC DST BYTES [START [CLASS]]
+ *     2 1 3 100 4096 2.000005              flow.txt of the HPCC simulator: SRC DST CLASS PORT BYTES START, in seconds
+ *     2 1 3 100000 2.0 9.5                 flow.txt of ns3-rdma: SRC DST CLASS PACKETS START END, in seconds
+ *
+ * A flow.txt begins with the number of its flows; behind the last one there may be any text. */
+#define PORT_MAX 65535
+
+/* Seconds with decimals, or a time with its unit. */
 static bool parse_start(const struct token *t, ns_t *start)
 {
     char text[40];
@@ -71,36 +80,91 @@ static bool parse_start(const struct token *t, ns_t *start)
     return token_time(&with_unit, start);
 }
 
-/* "SRC DST BYTES [START [CLASS]]", or of flow.txt "SRC DST CLASS PORT BYTES START". */
-static bool flow_line(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
+/* Where a line has its words; NULL: it has not. */
+struct flow_words {
+    const struct token *bytes, *packets, *start, *class, *port;
+};
+
+/* Both kinds of flow.txt have six words: ns3-rdma's fourth is no port, or its fifth is a time. */
+static struct flow_words words_of(const struct token *t, unsigned n)
 {
-    bool hpcc = n == 6;
-    const struct token *bytes = &t[hpcc ? 4 : 2], *start = hpcc ? &t[5] : &t[3], *class = hpcc ? &t[2] : &t[4];
-    struct workload_flow f = {.class = WORKLOAD_CLASS, .count = w->c.iters};
-    int src, dst;
+    uint64_t port;
+
+    if (n < 6)
+        return (struct flow_words){.bytes = &t[2], .start = n > 3 ? &t[3] : NULL, .class = n > 4 ? &t[4] : NULL};
+    if (memchr(t[4].p, '.', t[4].len) || !token_u64(&t[3], &port) || port > PORT_MAX)
+        return (struct flow_words){.packets = &t[3], .start = &t[4], .class = &t[2]};
+    return (struct flow_words){.bytes = &t[4], .start = &t[5], .class = &t[2], .port = &t[3]};
+}
+
+static bool parse_length(const struct workload *w, const struct flow_words *at, uint64_t *bytes, struct text_error *e)
+{
+    uint32_t mtu = w->c.conn.peer[0].path_mtu;
+
+    if (at->bytes)
+        return (token_size(at->bytes, bytes) && *bytes <= WORKLOAD_BYTES) ||
+               text_fail(e, at->bytes, "expected bytes, at most 1G");
+    if (!token_u64(at->packets, bytes) || *bytes > WORKLOAD_BYTES / mtu)
+        return text_fail(e, at->packets, "expected packets, at most 1G in all");
+    *bytes *= mtu;
+    return true;
+}
+
+static bool parse_class(const struct token *t, uint8_t *class, struct text_error *e)
+{
     uint64_t c;
 
-    if (number == 1 && n == 1 && token_u64(&t[0], &c)) /* flow.txt begins with the number of flows */
+    if (!token_u64(t, &c) || c > 7)
+        return text_fail(e, t, "expected a class, 0 to 7");
+    *class = (uint8_t)c;
+    return true;
+}
+
+static bool parse_hosts(const struct workload *w, const struct token *t, struct workload_flow *f, struct text_error *e)
+{
+    int src = workload_host(w, &t[0]), dst = workload_host(w, &t[1]);
+
+    if (src < 0 || dst < 0)
+        return text_fail(e, src < 0 ? &t[0] : &t[1], "there is no such host");
+    f->src = (uint16_t)src;
+    f->dst = (uint16_t)dst;
+    return true;
+}
+
+static bool flow_line(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
+{
+    struct workload_flow f = {.class = WORKLOAD_CLASS, .count = w->c.iters, .own = n == 6};
+    struct flow_words at;
+    uint64_t port = 0;
+
+    if (number == 1 && n == 1 && token_u64(&t[0], &w->listed))
+        return w->listed || text_fail(e, &t[0], "the list has no flows");
+    if (w->listed && w->n_flows == w->listed)
         return true;
     if (n < 3 || n > 6)
-        return text_fail(e, NULL, "expected 'SRC DST BYTES [START [CLASS]]', or 'SRC DST CLASS PORT BYTES START'");
-    if ((src = workload_host(w, &t[0])) < 0 || (dst = workload_host(w, &t[1])) < 0)
-        return text_fail(e, src < 0 ? &t[0] : &t[1], "there is no such host");
-    if (!token_size(bytes, &f.bytes) || f.bytes > WORKLOAD_BYTES)
-        return text_fail(e, bytes, "expected bytes, at most 1G");
-    if (n > 3 && !parse_start(start, &f.start))
-        return text_fail(e, start, "expected a time such as 5us, or seconds");
-    if (n > 4 && (!token_u64(class, &c) || c > 7))
-        return text_fail(e, class, "expected a class, 0 to 7");
-    if (n > 4)
-        f.class = (uint8_t)c;
-    f.src = (uint16_t)src;
-    f.dst = (uint16_t)dst;
+        return text_fail(e, NULL,
+                         "expected 'SRC DST BYTES [START [CLASS]]', or 'SRC DST CLASS PORT BYTES START' or 'SRC DST "
+                         "CLASS PACKETS START END'");
+    at = words_of(t, n);
+    if (!parse_hosts(w, t, &f, e) || !parse_length(w, &at, &f.bytes, e))
+        return false;
+    if (at.start && !parse_start(at.start, &f.start))
+        return text_fail(e, at.start, "expected a time such as 5us, or seconds");
+    if (at.class && !parse_class(at.class, &f.class, e))
+        return false;
+    if (at.port)
+        token_u64(at.port, &port);
+    f.port = (uint16_t)port;
     return workload_flow(w, &f, e);
 }
 
 bool listed_flows(struct workload *w, const char *args, struct text_error *e)
 {
     (void)args;
-    return workload_lines(w, e, flow_line) && (w->n_flows > 0 || text_fail(e, NULL, "the list has no flows"));
+    if (!workload_lines(w, e, flow_line))
+        return false;
+    if (w->n_flows < w->listed)
+        return text_fail(e, NULL, "the list has %u of the %llu flows that its first line says", w->n_flows,
+                         (unsigned long long)w->listed);
+    return w->n_flows > 0 || text_fail(e, NULL, "the list has no flows");
 }

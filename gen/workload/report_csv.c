@@ -14,6 +14,26 @@ void workload_messages_csv(struct buf *b, const struct workload *w)
     }
 }
 
+#define FCT_PORT  100 /* of destinations, if no list says one: that of ordinary flows there */
+#define FCT_FIRST 10000
+
+static uint32_t address_of(unsigned host)
+{
+    return load_be32(fabric_addr(host, false).gid + 12);
+}
+
+void workload_fct(struct buf *b, const struct workload *w)
+{
+    for (uint32_t i = 0; i < w->n_messages; i++) {
+        const struct workload_message *m = &w->message[i];
+        uint16_t port = m->flow < w->n_flows && w->flow[m->flow].port ? w->flow[m->flow].port : FCT_PORT;
+        if (m->done)
+            buf_printf(b, "%08x %08x %u %u %llu %lld %lld %lld\n", address_of(m->src), address_of(m->dst),
+                       FCT_FIRST + m->flow % (UINT16_MAX - FCT_FIRST), port, (unsigned long long)m->bytes,
+                       (long long)m->posted, (long long)(m->done - m->posted), (long long)workload_ideal(w, m));
+    }
+}
+
 /* --- Summary ---------------------------------------------------------------------------------- */
 
 /* Columns of the summary; a value that a row has not is left out. */

@@ -129,10 +129,12 @@ void sparks_note(struct workload *w, ns_t now)
 {
     struct sparks *k = &w->sparks;
 
-    if (LIKELY(now < k->next))
+    if (LIKELY(now < k->next) || !w->r.posted)
         return;
-    if (!k->interval)
+    if (!k->interval) { /* they begin with the first message */
         k->interval = NS_PER_US;
+        k->next = w->r.start - w->r.start % k->interval;
+    }
     while (k->next <= now) { /* nothing happened meanwhile */
         if (k->n == SPARKS)
             merge(k);

@@ -141,6 +141,8 @@ static void arrived(struct workload *w, uint32_t i, ns_t now)
         coll_arrived(w, &w->message[i], now);
     else if (w->schedule)
         schedule_arrived(w, &w->message[i], now);
+    else if (w->matrix)
+        matrix_arrived(w, w->message[i].flow, now);
 }
 
 static void finished(struct workload *w, uint32_t i, ns_t now)

@@ -38,7 +38,7 @@ int workload_host(const struct workload *w, const struct token *t)
     for (unsigned h = 0; h < w->n; h++)
         if (token_is(t, fabric_host_name(w->s->fabric, h)))
             return (int)h;
-    return token_u64(t, &n) && n < w->n ? (int)n : -1;
+    return token_u64(t, &n) ? fabric_host_numbered(w->s->fabric, n) : -1;
 }
 
 bool workload_lines(struct workload *w, struct text_error *e,

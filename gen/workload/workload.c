@@ -154,6 +154,14 @@ void workload_flow_done(struct workload *w, uint32_t number, ns_t now)
     f->done++;
     f->last = now;
     flow_go_on(w, number, now);
+    if (w->matrix)
+        matrix_done(w, number, now);
+}
+
+void workload_flow_start(struct workload *w, uint32_t number, ns_t now)
+{
+    w->triggered++;
+    flow_go_on(w, number, now);
 }
 
 /* Start the flows whose time has come; returns the time of the next one. */
@@ -233,7 +241,8 @@ struct sim_app workload_app(struct workload *w)
 
 static bool all_done(const struct workload *w)
 {
-    bool flows = !w->coll && !w->schedule && w->started == w->n_flows && w->r.completed == w->r.posted && w->r.posted;
+    bool started = !w->coll && !w->schedule && w->started + w->triggered == w->n_flows;
+    bool flows = started && w->r.completed == w->r.posted && w->r.posted;
 
     return w->r.failed || ((w->over || flows) && !w->under_way);
 }
@@ -346,6 +355,7 @@ void workload_free(struct workload *w)
     coll_free(w->colls);
     schedule_free(w->schedule);
     copies_free(w->copies);
+    matrix_free(w->matrix);
     free(w->sizes);
     free(w->nccl);
     free(w->bounce);

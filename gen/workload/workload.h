@@ -110,6 +110,7 @@ struct workload_flow {
     uint8_t other;       /* likewise, of some messages */
     uint8_t others;      /* how many, in percent, by chance */
     ns_t start;          /* of the first one */
+    uint16_t port;       /* UDP port of the destination, as flow.txt has it; 0: none */
     bool own;            /* it has a connection of its own; else those of its two hosts, in turn */
     uint32_t conn;       /* with `own`: its number + 1; else 0 */
     uint64_t sent, done; /* messages */
@@ -150,5 +151,9 @@ void workload_json(struct buf *b, const struct workload *w);
 void workload_summary_csv(struct buf *b, const struct workload *w);
 /* A row of CSV for each message. */
 void workload_messages_csv(struct buf *b, const struct workload *w);
+/* A line for each message that is done, as fct.txt of the HPCC simulator: addresses in hexadecimal (IPv6: the last 32
+ * bits), ports of source (10000 and the number of the flow) and destination (that of flow.txt; else 100), bytes, and
+ * ns: when it was posted, how long it took, how long it would have taken through empty queues. */
+void workload_fct(struct buf *b, const struct workload *w);
 
 #endif

@@ -12,7 +12,7 @@
 #define WORKLOAD_HEAD       58 /* bytes around the payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 */
 #define WORKLOAD_ACK        62 /* of an ACK: with its AETH, 4 */
 #define WORKLOAD_HEADER     64 /* bytes of the SENDs of protocols, at most; an eager message has those of the message */
-#define WORKLOAD_WORDS      12 /* of a line of a file, at most */
+#define WORKLOAD_WORDS      14 /* of a line of a file, at most */
 #define WORKLOAD_TIME       (NS_NEVER / 2) /* a run ends here at the latest */
 #define WORKLOAD_NONE       UINT32_MAX
 #define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
@@ -22,7 +22,7 @@
 
 #define SPARKS 64
 
-/* Two curves over the time of a run, for reports: points are merged in pairs as it gets longer. */
+/* Two curves from the first message to the end of a run, for reports: points are merged in pairs as it gets longer. */
 struct sparks {
     uint64_t queue[SPARKS]; /* longest queue, bytes */
     uint64_t sent[SPARKS];  /* bytes that all hosts sent since the point before */
@@ -61,6 +61,7 @@ struct workload {
     uint32_t n_messages;
     struct workload_flow *flow; /* by number */
     uint32_t n_flows;
+    uint64_t listed;    /* flows of a list that says how many it has; 0: all of it */
     uint32_t *by_start; /* numbers of the flows, by their start */
     uint32_t started;   /* of these */
     struct coll *coll;  /* the one being played, of `colls`; NULL: none */
@@ -68,6 +69,8 @@ struct workload {
     struct schedule *schedule; /* NULL: none */
     struct nccl *nccl;         /* NULL: not this workload */
     struct goal *goal;         /* being read */
+    struct matrix *matrix;     /* NULL: not this workload */
+    uint32_t triggered;        /* flows that others have started */
     struct sizes *sizes;       /* read from a file; NULL: none */
     uint64_t threshold;        /* messages: bytes from which on they are sent by rendezvous; 0: no such workload */
     uint64_t copy;             /* bit/s at which a receiver copies eager messages; 0: as fast as they come */
@@ -97,6 +100,8 @@ bool workload_flow(struct workload *w, const struct workload_flow *f, struct tex
 bool workload_send(struct workload *w, const struct workload_message *m, ns_t now);
 /* A message of the flow is done. */
 void workload_flow_done(struct workload *w, uint32_t number, ns_t now);
+/* A flow that waits for others begins. */
+void workload_flow_start(struct workload *w, uint32_t number, ns_t now);
 /* The run fails. */
 void workload_fail(struct workload *w, enum wc_status status);
 
@@ -128,13 +133,18 @@ bool workload_word(const char **args, struct token *t);
 /* A flow as the configuration has them; it starts within the time of a packet: hosts that start at exactly the same
  * moment are an artefact. */
 struct workload_flow workload_flow_between(struct workload *w, unsigned src, unsigned dst);
-/* A host, by its name, or by its number from 0; -1: none. */
+/* A host, by its name, or by its number (fabric_host_numbered()); -1: none. */
 int workload_host(const struct workload *w, const struct token *t);
 /* Hand each line of the configuration's text that has words to `line`: its number, its words, at most WORKLOAD_WORDS.
  * False with *e filled. */
 bool workload_lines(struct workload *w, struct text_error *e,
                     bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
                               struct text_error *e));
+
+/* matrix.c: a flow has arrived, or is done: others may begin. */
+void matrix_arrived(struct workload *w, uint32_t flow, ns_t now);
+void matrix_done(struct workload *w, uint32_t flow, ns_t now);
+void matrix_free(struct matrix *m);
 
 /* Schedules: schedule.c. */
 int schedule_open(struct workload *w, struct text_error *e);
@@ -192,6 +202,7 @@ void sparks_text(struct buf *b, const struct workload *w);
 bool incast_flows(struct workload *w, const char *args, struct text_error *e);
 bool permutation_flows(struct workload *w, const char *args, struct text_error *e);
 bool alltoall_flows(struct workload *w, const char *args, struct text_error *e);
+bool matrix_flows(struct workload *w, const char *args, struct text_error *e);
 bool listed_flows(struct workload *w, const char *args, struct text_error *e);
 bool messages_flows(struct workload *w, const char *args, struct text_error *e);
 bool shuffle_flows(struct workload *w, const char *args, struct text_error *e);

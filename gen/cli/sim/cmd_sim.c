@@ -136,6 +136,8 @@ static const struct opt_clash clashes[] = {
     {KEY_FABRIC, -KEY_TOPOLOGY, 0, NULL},
     {KEY_STATS, -KEY_TOPOLOGY, 0, NULL},
     {KEY_SUMMARY, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_FCT, -KEY_TOPOLOGY, 0, NULL},
+    {KEY_PFC, -KEY_TOPOLOGY, 0, NULL},
     {KEY_HOSTS, KEY_ALTERNATE, 0, NULL},
     {KEY_HOSTS, KEY_IB, 0, NULL}, /* LIDs are not IP addresses */
     {KEY_IB, KEY_ROCEV1, 0, NULL},

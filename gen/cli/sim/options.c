@@ -57,6 +57,8 @@ const struct opt_def sim_options[] = {
     {OPT_WORKLOAD, "with --topology: what the hosts send (`rdmagen workloads` lists them), no operand"},
     {OPT_STATS, "with --topology: queues, pauses, marks, drops, bytes sent as CSV, every TIME (10us)"},
     {OPT_SUMMARY, "with --topology: flows, collectives, and slowdown by size as CSV"},
+    {OPT_FCT, "with --topology: how long each message took, as fct.txt of the HPCC simulator"},
+    {OPT_PFC, "with --topology: when each pause began and ended, as its pfc.txt"},
     {OPT_ALTERNATE, "a second path between the hosts, the alternate path of all queue pairs: see\n"
                     "path= and down= of --net"},
     {OPT_IPV6, "IPv6, 2001:db8::1 to 2001:db8::2, instead of IPv4, 50.50.50.1 to 50.50.50.2"},
@@ -485,6 +487,10 @@ static int parse_fabric(struct sim_job *job, int key, const char *arg)
         return parse_stats(job, arg);
     if (key == KEY_SUMMARY)
         job->summary = arg;
+    if (key == KEY_FCT)
+        job->fct = arg;
+    if (key == KEY_PFC)
+        job->pfc = arg;
     if (key == KEY_TOPOLOGY)
         job->topology = arg;
     if (key == KEY_WORKLOAD) {
@@ -513,6 +519,8 @@ int sim_option(struct sim_job *job, int key, const char *arg)
     case KEY_WORKLOAD:
     case KEY_STATS:
     case KEY_SUMMARY:
+    case KEY_FCT:
+    case KEY_PFC:
         return parse_fabric(job, key, arg);
     case 'n':
         return parse_iters(job, arg);

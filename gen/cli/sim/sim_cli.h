@@ -50,6 +50,7 @@ struct sim_job {
     const struct storage_kind *storage;      /* what storage protocol is played; NULL: none */
     const char *workload;                    /* what --workload says; NULL: traffic, or a scenario */
     const char *stats;                       /* path of the figures over time, or NULL */
+    const char *fct, *pfc;                   /* paths of fct.txt and pfc.txt, or NULL */
     const char *summary;                     /* path of the summary, or NULL */
     ns_t stats_every;                        /* time between two rows */
     bool iters_given;                        /* -n was given */

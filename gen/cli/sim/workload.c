@@ -13,19 +13,14 @@ static int read_topology(struct topology *t, const char *path)
 {
     struct buf text = {0};
     struct text_error e;
-    unsigned number = 1;
+    unsigned number;
     int r = sim_read_file(path, &text);
 
     buf_str(&text); /* ends it with a NUL */
     if (r < 0)
         r = cli_error("--topology %s: %s", path, strerror(-r));
-    for (char *line = text.p, *end; r == 0 && line; line = end, number++) {
-        end = strchr(line, '\n');
-        if (end)
-            *end++ = '\0';
-        if (!topology_line(t, line, &e))
-            r = cli_error("%s:%u:%u: %s", path, number, e.col, e.msg);
-    }
+    else if (!topology_read(t, text.p, &number, &e))
+        r = cli_error("%s:%u:%u: %s", path, number, e.col, e.msg);
     buf_free(&text);
     return r;
 }
@@ -87,12 +82,14 @@ static int close_taps(struct tap_set *sets)
     return status;
 }
 
-/* Write a file whole. 0 or the exit status. */
+/* Write a file whole, or to standard output if `path` is "-". 0 or the exit status. */
 static int write_file(const char *path, struct buf *b)
 {
-    struct report_file f = {.wanted = true, .name = path};
-    int r = report_file_open(&f);
+    struct report_file f;
+    int r;
 
+    report_file_option(&f, path);
+    r = report_file_open(&f);
     if (!r)
         r = report_file_write(&f, b);
     buf_free(b);
@@ -101,7 +98,35 @@ static int write_file(const char *path, struct buf *b)
 
 /* --- The run ---------------------------------------------------------------------------------- */
 
-static int report(struct sim_job *job, const struct workload *w, struct buf *stats, struct truth *truth)
+/* A report of its own file, if `path` is not NULL. 0 or the exit status. */
+static int report_to(const char *path, void put(struct buf *b, const struct workload *w), const struct workload *w)
+{
+    struct buf b = {0};
+
+    if (!path)
+        return 0;
+    put(&b, w);
+    return write_file(path, &b);
+}
+
+/* The statistics over time: --stats FILE[:TIME]. 0 or the exit status. */
+static int report_stats(const struct sim_job *job, struct buf *stats)
+{
+    const char *colon = strrchr(job->stats, ':');
+    char *path = strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));
+    int status = path ? write_file(path, stats) : cli_error("out of memory");
+
+    free(path);
+    return status;
+}
+
+/* What is gathered while the workload runs. */
+struct gathered {
+    struct buf stats, pauses;
+    struct truth *truth; /* NULL: not wanted */
+};
+
+static int report(struct sim_job *job, const struct workload *w, struct gathered *g)
 {
     struct buf b = {0};
     int status = 0;
@@ -116,23 +141,17 @@ static int report(struct sim_job *job, const struct workload *w, struct buf *sta
         status = report_file_write(&job->json, &b);
         buf_free(&b);
     }
-    if (job->completions && status == 0) {
-        b = (struct buf){0};
-        workload_messages_csv(&b, w);
-        status = write_file(job->completions, &b);
-    }
-    if (job->summary && status == 0) {
-        b = (struct buf){0};
-        workload_summary_csv(&b, w);
-        status = write_file(job->summary, &b);
-    }
-    if (job->stats && status == 0) {
-        const char *colon = strrchr(job->stats, ':');
-        char *path = strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));
-        status = path ? write_file(path, stats) : cli_error("out of memory");
-        free(path);
-    }
-    return truth && status == 0 ? sim_write_truth(job, truth) : status;
+    if (status == 0)
+        status = report_to(job->completions, workload_messages_csv, w);
+    if (status == 0)
+        status = report_to(job->summary, workload_summary_csv, w);
+    if (status == 0)
+        status = report_to(job->fct, workload_fct, w);
+    if (job->pfc && status == 0)
+        status = write_file(job->pfc, &g->pauses);
+    if (job->stats && status == 0)
+        status = report_stats(job, &g->stats);
+    return g->truth && status == 0 ? sim_write_truth(job, g->truth) : status;
 }
 
 static bool all_good(const struct workload_result *r)
@@ -142,28 +161,31 @@ static bool all_good(const struct workload_result *r)
 
 static int run(struct sim_job *job, struct sim *s, const struct workload_config *c)
 {
-    struct truth *truth = job->truth.wanted ? truth_new(s) : NULL;
+    struct gathered g = {.truth = job->truth.wanted ? truth_new(s) : NULL};
     struct text_error e;
-    struct buf stats = {0};
     struct workload *w;
     int status;
 
-    if (job->truth.wanted && !truth)
+    if (job->truth.wanted && !g.truth)
         return cli_error("sim: out of memory");
     w = workload_new(s, c, &e);
     if (!w) {
-        truth_free(truth);
+        truth_free(g.truth);
         return cli_error("--workload %s: %s", job->workload, e.msg);
     }
     s->app = workload_app(w);
     if (job->stats)
-        workload_stats(w, &stats, job->stats_every);
+        workload_stats(w, &g.stats, job->stats_every);
+    if (job->pfc)
+        fabric_log_pauses(s->fabric, &g.pauses);
     workload_run(w);
-    status = report(job, w, &stats, truth);
+    status = report(job, w, &g);
     if (!status && !all_good(workload_result(w)))
         status = EXIT_FOUND;
-    buf_free(&stats);
-    truth_free(truth);
+    fabric_log_pauses(s->fabric, NULL);
+    buf_free(&g.stats);
+    buf_free(&g.pauses);
+    truth_free(g.truth);
     workload_free(w);
     return status;
 }
