@@ -2,16 +2,18 @@
 #include "beside.h"
 #include "dissect/pkt.h"
 #include "src/analyses/analyses.h"
+#include "src/cap/merge.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/measure/columns.h"
 #include "src/report/report.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL };
+enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL, KEY_LINK };
 
 #define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
 #define FROM_MAX   16                   /* files of --from */
@@ -24,6 +26,9 @@ static const struct opt_def defs[] = {
      "without captures: the page of what explain, all or `rdmagen conformance` printed with -T json to a file; score "
      "cards "
      "of conformance are put beside each other (repeatable)"},
+    {KEY_LINK, "link-rate", "RATE",
+     "rate of the link, such as 100G: the line in the figures of rates; else what the captures state of their "
+     "interfaces"},
     {KEY_TUTORIAL, "tutorial", NULL,
      "without captures: the page of rdma-on-the-wire(7), what verbs become on the wire"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
@@ -143,6 +148,7 @@ struct job {
     const char *from[FROM_MAX]; /* --from */
     unsigned n_from;
     bool tutorial; /* --tutorial */
+    uint64_t link; /* --link-rate, bits per second; 0: not given */
     struct report *report, *baseline;
     struct meter *meter;
 };
@@ -152,10 +158,21 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static int take_link(struct job *job, const char *arg)
+{
+    const struct token rate = {arg, (uint32_t)strlen(arg), 0};
+
+    if (!token_rate(&rate, &job->link) || !job->link)
+        return cli_error("--link-rate %s: expected bits per second, such as 100G", arg);
+    return EXIT_OK;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
+    if (key == KEY_LINK)
+        return take_link(job, arg);
     if (key == KEY_FROM && job->n_from == FROM_MAX)
         return cli_error("--from %s: more than %d files", arg, FROM_MAX);
     if (key == KEY_TUTORIAL)
@@ -311,6 +328,19 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     report_packet(job_of(t)->report, p);
 }
 
+/* The rate of the fastest interface of which a file states it, bits per second; 0: none does. */
+static uint64_t stated_rate(const struct trace *t)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; t->in && i < cap_merge_count(t->in); i++) {
+        const struct cap_info *info = cap_info(cap_merge_file(t->in, i));
+        for (uint32_t k = 0; k < info->n_ifaces; k++)
+            most = info->ifaces[k].speed > most ? info->ifaces[k].speed : most;
+    }
+    return most;
+}
+
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -318,6 +348,7 @@ static int end(struct trace *t)
     int status;
 
     meter_end(job->meter);
+    report_link(job->report, job->link ? job->link : stated_rate(t));
     status = report_page(job->report, &page) ? write_page(t, &page) : cli_error("out of memory");
     buf_free(&page);
     return status;

@@ -217,11 +217,13 @@ const SIDE_FIGURES = [
                 + (row && row.depth_negotiated !== null ? " (agreed depth " + row.depth_negotiated + ")" : "") : "") + (s.series.credits ? "; credits granted." : "."),
         series: (s, row) => [series(s, "psns_outstanding", "PSNs outstanding", 0, {step: true}), series(s, "reads_outstanding", "READs and atomics outstanding", 4, {step: true}),
             series(s, "credits", "credits", 2, {step: true}),
-            {name: "agreed depth", color: 7, points: row && s.series.reads_outstanding && row.depth_negotiated !== null ? constant(row.depth_negotiated) : null}],
+            {key: "agreed", name: "agreed depth", color: 7, points: row && s.series.reads_outstanding && row.depth_negotiated !== null ? constant(row.depth_negotiated) : null}],
         options: {ylabel: "outstanding"},
     },
 ];
 
+/* The rate of the link, as a line; no points if it is not known. */
+const linkLine = (k) => ({key: "link", name: "link, " + amount(data.link_bps || 0, "bit/s"), color: k, dashed: true, points: data.link_bps ? constant(data.link_bps) : null});
 const constant = (v) => ({n: 2, t: [whole[0], whole[1]], v: [v, v], f: [0, 0]});
 
 const CONNECTION_FIGURES = [
@@ -252,7 +254,7 @@ function congestion(d) {
     const list = d.sides.flatMap((s, i) => [rate(s, "np_ecn_marked_roce_packets", way(s) + " CE", i ? 5 : 3, 1), rate(s, "np_cnp_sent", way(s) + " CNP", i ? 6 : 1, 1)]);
     const highest = Math.max(1, ...list.filter((s) => s.points).flatMap((s) => s.points.v));
     return list.concat(d.sides.map((s, i) => {
-        const most = Math.max(1, ...(s.rates.payload || [0]));
+        const most = Math.max(1, ...(s.rates.payload_bytes || [0]));
         return rate(s, "payload_bytes", way(s) + " payload rate (of " + amount(most * bits(), "bit/s") + ")", i * 2, highest / most);
     }));
 }

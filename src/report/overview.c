@@ -184,8 +184,7 @@ static void totals_member(const struct report *r, const struct report_found *f, 
 
 /* --- Host by host ----------------------------------------------------------------------------- */
 
-/* Append the name of a tap as a JSON string. */
-static void tap_json(const struct report *r, uint32_t tap, struct buf *b)
+void tap_json(const struct report *r, uint32_t tap, struct buf *b)
 {
     struct buf name = {0};
 
@@ -333,6 +332,8 @@ static void choose_drawn(struct report *r, const struct report_found *f)
         rows_sort(rows, f->n_rows, column_find("bytes"));
     for (size_t i = 0; rows && i < f->n_rows; i++)
         draw(r, f->conns, (uint32_t)rows[i]->conn, row_tap(rows[i]));
+    if (rows)
+        shares_choose(r, rows, f->n_rows);
     free(rows);
     for (uint32_t n = 1; r->n_aliases < ALIASES && n <= conn_counts(f->conns).conns; n++)
         for (unsigned i = 0; i < r->n_drawn; i++)

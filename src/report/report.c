@@ -33,6 +33,10 @@ void report_free(struct report *r)
     commands_free(r);
     for (unsigned i = 0; i < WQE_OPS * SIZES; i++)
         free(r->latency[i / SIZES][i % SIZES]);
+    for (unsigned i = 0; i < WQE_OPS; i++)
+        free(r->ack_delay[i]);
+    shares_free(&r->by_host);
+    shares_free(&r->by_dscp);
     for (unsigned i = 0; i < r->n_senders; i++)
         free(r->senders[i].rates.of);
     taps_free(r->taps);
@@ -89,6 +93,7 @@ static void on_event(void *user, const struct event *e)
 {
     struct report *r = user;
 
+    shares_event(r, e);
     if (!e->h)
         ladders_packet(r, e);
 }
@@ -107,6 +112,11 @@ bool report_watch(struct report *r, struct observer *o)
     if (r->n_taps > 1 && !(r->taps = taps_new(o)))
         return false;
     return observer_subscribe(o, &s);
+}
+
+void report_link(struct report *r, uint64_t bps)
+{
+    r->link = bps;
 }
 
 void report_packet(struct report *r, const struct pkt *p)
@@ -158,6 +168,7 @@ bool report_page(struct report *r, struct buf *b)
     series_json(r, &data);
     requests_json(r, &data);
     incast_json(r, &data);
+    shares_json(r, &data);
     buf_printf(&data, ",\n\"pause_count\":%llu,\"pauses\":[", (unsigned long long)r->n_pauses);
     buf_mem(&data, r->pauses.p, r->pauses.len);
     buf_char(&data, ']');

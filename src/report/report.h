@@ -67,6 +67,8 @@ void report_packet(struct report *r, const struct pkt *p);
 meter_tick report_tick;
 /* A work request of the second reading whose status is decided. */
 void report_request(struct report *r, const struct wqe_row *q);
+/* The rate of the link, bits per second; 0: not known, so that figures have no line for it. Before report_page(). */
+void report_link(struct report *r, uint64_t bps);
 /* After the second reading: append the page. False if memory was missing. */
 bool report_page(struct report *r, struct buf *b);
 /* Append a page of results that were stored: `json` is what explain or all print with -T json. */

@@ -136,17 +136,35 @@ if (data.pauses.length)
     overall.push(pauseLanes());
 if (data.incast && data.incast.senders.length > 1)
     overall.push(plot("incast", "Several hosts send to " + data.incast.receiver, data.incast.senders.length + " hosts send to one: bytes on the wire of each, in each " + duration(data.interval_ns) + ", and their sum.",
-        [{key: "sum", name: "all together", color: 7, step: true, points: incastSum()}, ...data.incast.senders.map((s, i) => ({...rate(s, "bytes", s.source, i % 7, bits()), dashed: i % 14 >= 7, key: "sender" + i}))],
+        [{key: "sum", name: "all together", color: 7, step: true, points: sumOfRates(data.incast.senders.map((s) => s.rates.bytes || []))}, ...data.incast.senders.map((s, i) => ({...rate(s, "bytes", s.source, i % 7, bits()), dashed: i % 14 >= 7, key: "sender" + i})), linkLine(1)],
         {value: (v) => amount(v, "bit/s"), ylabel: "rate"}));
+if (data.by_host && data.by_host.shares.length)
+    overall.push(sharesFigure("by-host", "Goodput of hosts", data.by_host, (s) => s.source, "Payload that each host sent"));
+if (data.by_dscp && data.by_dscp.shares.length)
+    overall.push(sharesFigure("by-dscp", "Goodput of classes", data.by_dscp, (s) => "DSCP " + s.dscp, "Payload of each DSCP, of both directions together,"));
 for (const [i, c] of data.clocks.entries())
     if (c.points.length)
         overall.push(plot("clock-" + i, "Clock of " + c.other + " against " + c.tap, "How much it is ahead; the true offset is between the two other lines.",
             [[1, 0, "offset"], [2, 3, "at least"], [3, 3, "at most"]].map(([k, colour, name]) => ({key: "clock" + k, name, color: colour, points: {n: c.points.length, t: c.points.map((p) => p[0]),
                 v: c.points.map((p) => p[1] + (k === 2 ? -p[2] : k === 3 ? p[2] : 0)), f: c.points.map(() => 0)}})), {value: (v) => duration(v), free: true, ylabel: "offset"}));
 
-function incastSum() {
-    const n = Math.max(...data.incast.senders.map((s) => (s.rates.bytes || []).length));
-    const v = Array.from({length: n}, (x, i) => data.incast.senders.reduce((sum, s) => sum + ((s.rates.bytes || [])[i] || 0), 0) * bits());
+/* What each host sent, or each class of DSCP has: its payload, and of few of them what is on the wire. */
+function sharesFigure(id, title, of, name, how) {
+    const list = of.shares, several = new Set(list.map((s) => s.tap)).size > 1, nameOf = (s) => name(s) + (several ? ", " + s.tap : "");
+    const told = list.map((s) => [s, sumOf(s.goodput_bytes)]).filter(([, sum]) => sum).sort((a, b) => b[1] - a[1]);
+    const sentence = how + " in each " + duration(data.interval_ns) + ", without request packets that were sent again"
+        + (told.length ? ": " + told.slice(0, 4).map(([s, sum]) => nameOf(s) + " " + amount(sum, "B")).join("; ") + (told.length > 4 ? "; and " + (told.length - 4) + " more" : "") : "")
+        + (of.bytes_left_out ? "; others are left out, with " + amount(of.bytes_left_out, "B") + " on the wire" : "")
+        + (data.link_bps ? ". The rate of the link is " + amount(data.link_bps, "bit/s") + " in each direction." : ". The rate of the link is not known: --link-rate.");
+    const line = (s, i, key, what) => ({...rate({rates: s}, key, nameOf(s) + what, i % 7, bits()), dashed: i % 14 >= 7 || Boolean(what), key: (what ? "wire" : "share") + i});
+    const lines = list.flatMap((s, i) => [sumOf(s.goodput_bytes) ? line(s, i, "goodput_bytes", "") : null, list.length <= 4 ? line(s, i, "bytes", ", on the wire") : null]);
+    return plot(id, title, sentence, [...lines.filter(Boolean), linkLine(7)], {value: (v) => amount(v, "bit/s"), ylabel: "goodput"});
+}
+
+/* The sum of counts of intervals, as a rate. */
+function sumOfRates(lists) {
+    const n = Math.max(...lists.map((l) => l.length));
+    const v = Array.from({length: n}, (x, i) => lists.reduce((sum, l) => sum + (l[i] || 0), 0) * bits());
     return {n, t: v.map((x, i) => i * data.interval_ns), v, f: v.map(() => 0)};
 }
 
@@ -154,16 +172,54 @@ if (overall.length) {
     section("capture", "The whole capture", ...overall.map((m) => m.element));
     start(overall);
 }
-if (data.latency.length)
-    section("latencies", "Latencies", latencyFigure(), data.heat.cells.length ? heatFigure() : null);
+if (data.latency.length || data.ack_delay.length)
+    section("latencies", "Latencies", data.latency.length ? latencyFigure() : null, data.ack_delay.length ? ackFigure() : null, data.heat.cells.length ? heatFigure() : null);
 
 /* --- Tables --------------------------------------------------------------------------------------- */
 
 const rate_of = (v) => (v === null ? "-" : amount(v, "bit/s"));
 const ends = (r) => r.source + (r.source_qpn === null ? "" : " 0x" + r.source_qpn.toString(16)) + " > " + r.destination + " 0x" + r.destination_qpn.toString(16);
 
+/* What the cells of the matrix may show of a pair of hosts. */
+const PAIR_MEASURES = [["bytes", (h) => h.bytes, (v) => amount(v, "B")], ["packets retransmitted", (h) => h.retransmitted_packets, plain], ["packets marked CE", (h) => h.np_ecn_marked_roce_packets, plain],
+    ["time lost", (h) => h.lost_ns, time], ["latency 99 %, worst", (h) => h.message_latency_p99_ns, time]];
+
+/* A pair of hosts was chosen: its flows, its connections in the figures, and a filter for its packets. */
+function choosePair(h) {
+    const rows = data.flows.flows.filter((r) => r.tap === h.tap && r.source === h.source && r.destination === h.destination);
+    const conns = [...new Set(rows.map((r) => r.connection).filter(Boolean))], figures = data.drawn.map((d, i) => ({d, i})).filter(({d}) => d.tap === h.tap && conns.includes(d.connection));
+    const show = ({d, i}) => make("button", {type: "button", onclick: () => { pick(i); document.getElementById("connection").scrollIntoView(); }}, "Connection " + d.connection + " over time");
+    document.getElementById("pair").replaceChildren(make("h3", {}, h.source + " > " + h.destination + ", " + h.tap), ...figures.map(show),
+        make("p", {}, conns.length ? "Display filter: " : "", conns.length ? make("code", {id: "pair-filter"}, "rdma.conn in {" + conns.join(", ") + "}") : null),
+        tableBox("Its flows", [number("connection", (r) => r.connection || null), text("type", (r) => r.service), text("source > destination", ends), number("bytes", (r) => r.bytes), number("messages", (r) => r.messages),
+            number("goodput", (r) => r.goodput_bps, rate_of), number("time lost", (r) => r.lost_ns, time), number("retransmitted", (r) => r.retransmitted_packets)], rows));
+}
+
+const MATRIX_HOSTS = 32; /* of each side, those with most bytes */
+
+/* Who sends to whom at one tap: the stronger the colour of a cell, the more. */
+function hostMatrix(tap, [what, value, shown]) {
+    const pairs = data.hosts.filter((h) => h.tap === tap), most = Math.max(1, ...pairs.map(value));
+    const side = (end) => [...new Set([...pairs].sort((a, b) => b.bytes - a.bytes).map((h) => h[end]))].slice(0, MATRIX_HOSTS);
+    const to = side("destination");
+    const cellOf = (source, destination) => {
+        const h = pairs.find((x) => x.source === source && x.destination === destination);
+        return h ? make("td", {class: "heat" + Math.ceil(4 * value(h) / most)}, make("button", {type: "button", title: source + " > " + destination + ": " + what + " " + shown(value(h)), onclick: () => choosePair(h)}, shown(value(h)))) : make("td", {});
+    };
+    return make("table", {class: "matrix"}, make("caption", {}, "From the host of a row to that of a column: " + what + ", " + tap), make("thead", {}, make("tr", {}, make("td", {}), ...to.map((d) => make("th", {scope: "col"}, d)))),
+        make("tbody", {}, ...side("source").map((s) => make("tr", {}, make("th", {scope: "row"}, s), ...to.map((d) => cellOf(s, d))))));
+}
+
+function matrixFigure() {
+    const box = make("div", {class: "grid-box", tabindex: "0", role: "region", "aria-label": "Matrix of hosts"}), taps = [...new Set(data.hosts.map((h) => h.tap))];
+    const draw = (i) => box.replaceChildren(...taps.map((tap) => hostMatrix(tap, PAIR_MEASURES[i])));
+    draw(0);
+    return [make("p", {}, make("label", {for: "measure"}, "Shown: "), make("select", {id: "measure", onchange: (e) => draw(Number(e.target.value))}, ...PAIR_MEASURES.map(([name], i) => make("option", {value: i}, name))),
+        " A click on a cell lists the flows of the two hosts."), box, make("div", {id: "pair", role: "status"})];
+}
+
 if (data.hosts.length)
-    section("hosts", "Host by host", tableBox("What hosts sent to hosts" + (data.host_bytes_left_out ? ", without " + amount(data.host_bytes_left_out, "B") + " between others" : ""),
+    section("hosts", "Host by host", ...matrixFigure(), tableBox("What hosts sent to hosts" + (data.host_bytes_left_out ? ", without " + amount(data.host_bytes_left_out, "B") + " between others" : ""),
     [text("tap", (h) => h.tap), text("source", (h) => h.source), text("destination", (h) => h.destination), number("packets", (h) => h.packets), number("bytes", (h) => h.bytes),
         number("retransmitted", (h) => h.retransmitted_packets), number("marked CE", (h) => h.np_ecn_marked_roce_packets), number("time lost", (h) => h.lost_ns, time),
         number("latency 99 %, worst", (h) => h.message_latency_p99_ns || null, time)], data.hosts));

@@ -100,6 +100,22 @@ struct sender {
     struct intervals rates;
 };
 
+#define SHARES    14
+#define DSCP_NONE 0xff
+/* What a host sent, or what packets of a DSCP have, at one tap. */
+struct share {
+    uint32_t tap;
+    struct conn_addr src; /* of a host */
+    uint8_t dscp;         /* of a class; DSCP_NONE: it is a host */
+    uint64_t *bytes;      /* REPORT_INTERVALS: on the wire; as many behind them: payload got for the first time */
+    uint32_t intervals;   /* up to the last one with packets */
+};
+struct shares {
+    struct share of[SHARES];
+    unsigned n;
+    uint64_t left_out; /* bytes of others */
+};
+
 /* A command of an upper protocol that is listed. */
 struct slow_command {
     uint64_t number;
@@ -125,6 +141,7 @@ struct report {
     struct ladder_of *ladders[REPORT_LADDERS];
     unsigned n_ladders;
     struct hist *latency[WQE_OPS][SIZES];
+    struct hist *ack_delay[WQE_OPS];
     uint32_t heat[HEAT_COLUMNS][HEAT_ROWS];
     bool have_receiver; /* a host that several send to */
     struct conn_addr receiver;
@@ -132,6 +149,8 @@ struct report {
     struct sender senders[SENDERS];
     unsigned n_senders;
     uint64_t senders_left_out;
+    struct shares by_host, by_dscp;
+    uint64_t link;                                  /* bits per second of the link; 0: not known */
     struct slow_command commands[REPORT_INCIDENTS]; /* those that took longest */
     unsigned commands_kept;
     uint64_t n_commands;
@@ -167,6 +186,17 @@ void series_json(struct report *r, struct buf *b);
 void intervals_add(struct report *r, struct intervals *to, ns_t since, const struct meter_counts *c);
 void intervals_json(const struct intervals *x, struct buf *b);
 void incast_json(const struct report *r, struct buf *b);
+
+/* --- shares.c: rates of hosts and of classes --- */
+/* Before the second reading: the hosts with most bytes; rows come in that order. */
+void shares_choose(struct report *r, struct meter_row *const *rows, size_t n);
+void shares_event(struct report *r, const struct event *e);
+void shares_json(const struct report *r, struct buf *b);
+void shares_free(struct shares *x);
+
+/* --- overview.c --- */
+/* Append the name of a tap as a JSON string. */
+void tap_json(const struct report *r, uint32_t tap, struct buf *b);
 
 /* --- requests.c --- */
 void requests_json(struct report *r, struct buf *b);

@@ -57,6 +57,25 @@ static void add_latency(struct report *r, const struct wqe *w, ns_t ns)
     *cell += *cell < UINT32_MAX;
 }
 
+/* An ACK completed it, no response with data: it is a SEND or WRITE. */
+static bool has_ack(const struct wqe_row *q)
+{
+    const struct wqe *w = q->w;
+
+    return !q->row->stream && w->op < WQE_READ && w->ended && w->done_frame && w->done >= w->last;
+}
+
+/* From the last packet of a request to its ACK. */
+static void add_ack_delay(struct report *r, const struct wqe *w)
+{
+    struct hist **h = &r->ack_delay[w->op];
+
+    if (!*h && !(*h = calloc(1, sizeof **h)))
+        r->failed = true;
+    else
+        hist_add(*h, w->done - w->last);
+}
+
 static void add_bar(struct report *r, struct side *s, const struct wqe *w)
 {
     ns_t start = report_time(r, w->start), end = report_time(r, w->done_frame ? w->done : w->last);
@@ -93,6 +112,8 @@ void report_request(struct report *r, const struct wqe_row *q)
     wqe_cells(q, take_latency, &l);
     if (l.known && q->w->op < WQE_OPS)
         add_latency(r, q->w, l.ns);
+    if (has_ack(q))
+        add_ack_delay(r, q->w);
     if (s)
         add_bar(r, s, q->w);
 }
@@ -119,6 +140,15 @@ void side_bars_json(const struct side *s, struct buf *b)
 static const unsigned permilles[] = {0,   10,  20,  50,  100, 150, 200, 250, 300, 350, 400, 450, 500,
                                      550, 600, 650, 700, 750, 800, 850, 900, 950, 980, 990, 999, 1000};
 
+/* The rest of an object: how many there are, and their distribution. */
+static void curve_json(struct buf *b, const struct hist *h)
+{
+    buf_printf(b, ",\"n\":%llu,\"latency\":[", (unsigned long long)h->n);
+    for (unsigned i = 0; i < ARRAY_LEN(permilles); i++)
+        buf_printf(b, "%s[%u,%lld]", i ? "," : "", permilles[i], (long long)hist_permille(h, permilles[i]));
+    buf_puts(b, "]}");
+}
+
 static void latency_json(struct buf *b, unsigned op, unsigned size, const struct hist *h)
 {
     uint64_t limit = UINT64_C(64) << 3 * size;
@@ -129,10 +159,21 @@ static void latency_json(struct buf *b, unsigned op, unsigned size, const struct
         buf_dec(b, limit);
     else
         buf_puts(b, "null");
-    buf_printf(b, ",\"n\":%llu,\"latency\":[", (unsigned long long)h->n);
-    for (unsigned i = 0; i < ARRAY_LEN(permilles); i++)
-        buf_printf(b, "%s[%u,%lld]", i ? "," : "", permilles[i], (long long)hist_permille(h, permilles[i]));
-    buf_puts(b, "]}");
+    curve_json(b, h);
+}
+
+static void ack_delays_json(const struct report *r, struct buf *b)
+{
+    const char *sep = "";
+
+    buf_puts(b, ",\n\"ack_delay\":[");
+    for (unsigned op = 0; op < WQE_OPS; op++)
+        if (r->ack_delay[op]) {
+            buf_printf(b, "%s\n{\"operation\":\"%s\"", sep, wqe_op_str((enum wqe_op)op));
+            curve_json(b, r->ack_delay[op]);
+            sep = ",";
+        }
+    buf_char(b, ']');
 }
 
 static void heat_json(const struct report *r, struct buf *b)
@@ -162,5 +203,6 @@ void requests_json(struct report *r, struct buf *b)
                 sep = ",";
             }
     buf_char(b, ']');
+    ack_delays_json(r, b);
     heat_json(r, b);
 }

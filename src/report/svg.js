@@ -139,12 +139,12 @@ function logAxis(svg, box, low, high) {
     return x;
 }
 
-function latencyFigure() {
-    const list = data.latency;
+/* The distributions of `list`, which are {n, latency: [[permille, ns], ...]}; name(l): of which requests. */
+function distribution(id, title, sentence, list, name, columns) {
     const all = list.flatMap((l) => l.latency.map(([, ns]) => Math.max(ns, 1)));
     const low = 10 ** Math.floor(Math.log10(Math.min(...all))), high = 10 ** Math.ceil(Math.log10(Math.max(...all) + 1));
     const box = {left: 46, top: 8, width: 724, height: 200};
-    const svg = makeSvg("svg", {viewBox: "0 0 800 236", role: "img", "aria-label": "Distribution of latencies"});
+    const svg = makeSvg("svg", {viewBox: "0 0 800 236", role: "img", "aria-label": title});
     const x = logAxis(svg, box, low, high);
     const y = (permille) => box.top + box.height - permille / 1000 * box.height;
     for (const p of [0, 250, 500, 750, 1000]) {
@@ -157,17 +157,23 @@ function latencyFigure() {
     list.forEach((l, i) => {
         const path = makeSvg("path", {class: "line k" + i % 8, "stroke-dasharray": dashes(i),
             d: l.latency.map(([p, ns], k) => (k ? "L" : "M") + x(ns).toFixed(1) + " " + y(p).toFixed(1)).join("")});
-        path.append(makeSvg("title", {}, l.operation + ", " + sizes(l)));
+        path.append(makeSvg("title", {}, name(l)));
         svg.append(path);
     });
-    const rows = tableBox("Latencies by operation and size", [text("operation", (l) => l.operation), text("size", sizes), number("requests", (l) => l.n),
+    const rows = tableBox("Numbers: " + title, [text("operation", (l) => l.operation), ...columns, number("requests", (l) => l.n),
         ...[["median", 500], ["90 %", 900], ["99 %", 990], ["99.9 %", 999], ["longest", 1000]].map(([t, p]) => number(t, (l) => at(l, p), time))], list);
-    const element = figure("latency", "Latency by operation and size",
-        "Share of the requests that were complete within a time, from their first packet to the response that completes them.", scrolled("Latency by operation and size", svg),
-        legend(list.map((l, i) => ({name: l.operation + ", " + sizes(l), color: i % 8, dashes: i < 8 ? null : dashes(i)}))), rows);
+    const element = figure(id, title, sentence, scrolled(title, svg),
+        legend(list.map((l, i) => ({name: name(l), color: i % 8, dashes: i < 8 ? null : dashes(i)}))), rows);
     element.dataset.points = list.length;
     return element;
 }
+
+const latencyFigure = () => distribution("latency", "Latency by operation and size",
+    "Share of the requests that were complete within a time, from their first packet to the response that completes them.", data.latency,
+    (l) => l.operation + ", " + sizes(l), [text("size", sizes)]);
+
+const ackFigure = () => distribution("ack-delay", "Delay of acknowledgements", "Share of the SENDs and WRITEs whose ACK came within a time of their last packet, as seen at the tap: "
+    + plain(data.ack_delay.reduce((n, l) => n + l.n, 0)) + " requests.", data.ack_delay, (l) => l.operation, []);
 
 function heatFigure() {
     const cells = data.heat.cells;

@@ -19,7 +19,7 @@ function complete(stored) {
     const flows = stored.flows || {flows: []}, check = stored.check || {findings: [], assumptions: "not stored", summary: null};
     return {verdict: explain.incident_count + (explain.incident_count === 1 ? " incident was" : " incidents were") + " stored.", files: [...new Set(explain.account.map((a) => a.tap))],
         duration_ns: explain.account.length ? last - first : 1, causes: [...causes.values()], explain, account_count: explain.account.length, check,
-        finding_count: check.findings.length, flows, flow_count: flows.flows.length, hosts: [], episodes: [], windows: [], drawn: [], latency: [], pauses: [], clocks: [], ladders: [], incast: null};
+        finding_count: check.findings.length, flows, flow_count: flows.flows.length, hosts: [], episodes: [], windows: [], drawn: [], latency: [], pauses: [], clocks: [], ladders: [], incast: null, ack_delay: [], link_bps: null, by_host: null, by_dscp: null};
 }
 
 const given = JSON.parse(document.getElementById("data").textContent);
