@@ -244,6 +244,8 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
     bool known = f->params.timeout_known;
     bool obeyed = e->why == BACK_SEQ_NAK && d->nak.open && d->nak.psn == e->p->bth.psn;
 
+    if (e->why == BACK_RNR && !d->rnr.open && e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        return BACK_IMPLIED; /* the RNR wait is over: a response is missing, as no NAK is for this request */
     if (obeyed && !known && silence < NAK_HEEDED)
         return e->why;
     return asked && timer_ran_out(f, d, e, now) ? BACK_SILENCE : e->why;

@@ -43,20 +43,28 @@ static bool reordered_in_go_back(struct req_dir *h, uint32_t psn, ns_t now)
     return s && s->ts < h->back_ts && no_timer_since(h, h->back_ts, now);
 }
 
+/* Whether a sequence NAK waits for its retransmission. */
+static bool is_naked(const struct req_dir *h)
+{
+    return h->seq.have && !h->seq.resent;
+}
+
 /* Whether the RNR NAK that waits for its retransmission demands `psn`: at its PSN or at the start of its message; or
- * after it, if it has been acknowledged since. */
+ * after it, if it has been acknowledged since, and no sequence NAK demands that. */
 static bool is_for_rnr(const struct req_dir *h, uint32_t psn)
 {
     if (!h->rnr.have || h->rnr.resent)
         return false;
-    return psn_in(h->rnr.psn, psn, TRACK_SENT) || (h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0);
+    if (psn_in(h->rnr.psn, psn, TRACK_SENT))
+        return true;
+    return h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0 && !(is_naked(h) && h->seq.psn == psn);
 }
 
 /* The reason that the evidence about requests and responses gives. */
 static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct read_req *a = req_dir_read(h, psn, 0);
-    bool nak = h->seq.have && !h->seq.resent, is_una = h->have_una && h->una == psn;
+    bool nak = is_naked(h), is_una = h->have_una && h->una == psn;
 
     if (is_for_rnr(h, psn))
         return BACK_RNR;

@@ -255,8 +255,9 @@ int incident_failure(const struct incident *s);
 bool incident_is_lost_request(const struct incident *s);
 /* True if the incident names this frame of that tap. */
 bool incident_has(const struct incident *s, uint32_t tap, uint32_t frame);
-/* Remove a frame. */
+/* Remove a frame of its own tap; give it another role. */
 void incident_unframe(struct incident *s, uint32_t frame);
+void incident_role(struct incident *s, uint32_t frame, enum frame_role role);
 /* Number of an incident, and it; NULL for NO_INCIDENT. */
 uint32_t incident_number(const struct explainer *x, const struct incident *s);
 struct incident *incident_at(struct explainer *x, uint32_t n);

@@ -161,6 +161,13 @@ void incident_unframe(struct incident *s, uint32_t frame)
     s->n_frames = (uint16_t)n;
 }
 
+void incident_role(struct incident *s, uint32_t frame, enum frame_role role)
+{
+    for (unsigned i = 0; i < s->n_frames; i++)
+        if (s->frames[i] == frame && s->files[i] == s->tap >> 16)
+            s->roles[i] = (uint8_t)role;
+}
+
 uint32_t incident_number(const struct explainer *x, const struct incident *s)
 {
     return s ? (uint32_t)(s - x->incidents) : NO_INCIDENT;

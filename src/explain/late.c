@@ -170,6 +170,7 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     struct incident *st = incident_at(x, t->hypotheses.late);
     bool new = e->as == SEEN_NEW || e->as == SEEN_GAP, again = t->hypotheses.resume != UINT32_MAX,
          soon = e->p->bth.psn == (st ? st->psn : 0) && e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN;
+    uint32_t came;
     int order;
 
     if (st && e->as == SEEN_LATE && !again && e->p->bth.psn == e->h->cursor)
@@ -194,10 +195,12 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     }
     t->hypotheses.reorder = incident_number(x, st);
     t->hypotheses.reorder_end = e->h->next;
+    came = frame_that_came(st, e);
+    incident_role(st, came, ROLE_LOST);
     if (e->h->seq.have && e->h->seq.psn == st->psn)
-        incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = frame_that_came(st, e), .nak = e->h->seq.frame));
+        incident_is(st, SAY(OVERTAKEN_NAK, .psn = st->psn, .lost = came, .nak = e->h->seq.frame));
     else
-        incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = frame_that_came(st, e)));
+        incident_is(st, SAY(OVERTAKEN, .psn = st->psn, .lost = came));
     if (!order && st->certainty == CERTAIN)
         st->certainty = PROBABLE; /* or it was retransmitted, and what followed it was lost */
 }

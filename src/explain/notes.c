@@ -200,6 +200,7 @@ static void run_begin(struct rounds *s, const struct event *e)
     s->runs[0].psn = a ? a->psn : psn;
     s->runs[0].resume = e->h->cursor;
     s->runs[0].by_nak = a && !a->answered;
+    s->runs[0].ip_id = frame_ip_id(e->p);
     s->runs[0].resent = order > 0;
 }
 
@@ -300,6 +301,16 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 
+/* Whether a packet that passed in a round may be of an earlier one, held back until then: it was seen for the first
+ * time after later PSNs, or the round before has no copy of it, and nothing shows that it was sent behind the first
+ * packet of the round. */
+static bool may_be_stray(const struct rounds *s, unsigned run, const struct sent *o)
+{
+    if (!o || (o->late && o->copies == 1))
+        return o != NULL;
+    return s->runs[run].at && !copy_of(s, run + 1, o->psn).frame && sent_order(o->ip_id, s->runs[run].ip_id) <= 0;
+}
+
 void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
 {
     uint32_t psn = e->p->bth.psn;
@@ -318,7 +329,7 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
                            .copy = behind.frame || copy.frame ? copy.frame : before,
                            .instead = behind.frame,
                            .dropped = behind.frame ? before : 0,
-                           .stray = instead && instead->late && instead->copies == 1,
+                           .stray = may_be_stray(s, in, instead),
                            .late = copy.frame && behind.frame && behind.at < copy.at,
                            .alone = s->runs[in].by_nak && psn_diff(s->runs[in].psn, psn) < 0};
 }

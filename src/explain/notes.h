@@ -38,14 +38,15 @@ struct rounds {
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
         bool by_nak;     /* a NAK triggered the round */
         bool resent;     /* its first request was sent after the one that passed before it: it was retransmitted */
+        uint16_t ip_id;  /* IP identification of its first request; 0: none */
     } runs[PASS_RUNS];   /* rounds, latest first: requests sent without going back */
     struct noted_nak {
         uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen before it */
         uint32_t copy;         /* the copy that was lost after the tap; 0: none passed */
         uint32_t instead;      /* the first packet after it in that round; 0: none seen */
         uint32_t dropped;      /* a copy of an earlier round, if none passed in that one; 0: none */
-        bool stray;     /* `instead` was seen for the first time after later PSNs: it may be of that round, too */
-        bool late;      /* the later packet passed before the copy */
+        bool stray;            /* `instead` may be of an earlier round, held back until then */
+        bool late;             /* the later packet passed before the copy */
         bool alone;     /* earlier copies were dropped: the round of `copy` began with a NAK for an earlier PSN */
         bool answered;  /* the requester has gone back to the PSN since */
     } naks[ROUND_NAKS]; /* sequence NAKs, and what had passed before them */

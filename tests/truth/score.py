@@ -9,6 +9,8 @@ COSTS = ("loss_nak", "loss_retransmission", "loss_resend", "ack_timeout", "rnr",
          "given_up", "peer_dead")
 INCAST_HOSTS = 4  # that send to one
 COMPARED = 5 * 10**8  # ns: clocks that were compared do not differ by more
+HELD = 10 * 10**6  # ns: no queue of a network takes longer
+NEAR = 16  # packets between one that was lost and the first that came in its place, at most
 SLACK = 2000  # ns of lost time that are not counted: taps and clocks are no better
 LOST = {"packet-loss", "lost-last-packet", "lost-ack", "lost-read-response", "bad-icrc", "reorder", "mtu-black-hole"}
 DEAD = {"retry-exceeded", "silent-peer", "mtu-black-hole", "host-silent", "half-open"}
@@ -126,12 +128,22 @@ def frame_suffered(truth, frame, at=0):
     return b is None or any(is_that(f, b) or overtook(f, b[0], at) for f in truth["lost_frames"])
 
 
-def missed_one_suffered(truth, incident, ends, start, end):
-    """Whether a request that the incident says never passed the tap, by its PSN, is one of those that suffered at that time. No frame of the
-    capture is that packet; what is named lost beside it is an earlier copy, which was dropped behind a gap."""
+def missed_one_suffered(truth, incident, view, ends, start, end):
+    """Whether a request that the incident says never passed the tap, by its PSN, is one of those that suffered at that time, or just before the
+    frame that came instead. No frame of the capture is that packet; what is named lost beside it is an earlier copy, which was dropped behind a gap."""
     claim = re.match(r"PSN (\d+)[^:.]* never passed the tap", incident["text"] or "")
-    return bool(claim) and any(f["psn"] == int(claim.group(1)) and f["request"] and f["sender"] in ends and start <= f["sent_ns"] <= end
-                               for f in truth["lost_frames"])
+    held = HELD if view.holds else 0  # the frame that came instead may have waited for so long
+    instead = [b[2] for n, frame in frames_of(incident, view) if n in incident["frames"].get("instead", []) and (b := bth(frame[2])) and b[2]]
+    return bool(claim) and any(f["psn"] == int(claim.group(1)) and f["request"] and f["sender"] in ends and
+                               (start - held <= f["sent_ns"] <= end or any(0 < i - f.get("ip_id", i) <= NEAR for i in instead)) for f in truth["lost_frames"])
+
+
+def answer_suffered(truth, incident, ends, start, end):
+    """Whether the response to a READ or atomic that the incident says was lost, by its PSN, is one of those that suffered at that time: the truth has
+    one incident for a loss and for what is lost while it is repaired."""
+    claim = re.match(r"The response to the \w+ with PSN (\d+) .* was lost", incident["text"] or "")
+    return bool(claim) and any(f["psn"] == int(claim.group(1)) and not f["request"] and start <= f["sent_ns"] <= end and
+                               f["connection"] in {a["connection"] for a in truth["account"] if a["requester"] in ends} for f in truth["lost_frames"])
 
 
 def captures_by_name(view):
@@ -208,7 +220,8 @@ def judge(truth, explained, incident, view, slack):
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
     good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
-    if cause in LOST and missed_one_suffered(truth, incident, ends, clock.true(first_seen(incident, view)) - slack, clock.true(incident["end_ns"]) + slack):
+    start, end = clock.true(first_seen(incident, view)) - slack, clock.true(incident["end_ns"]) + slack
+    if cause in LOST and (missed_one_suffered(truth, incident, view, ends, start, end) or answer_suffered(truth, incident, ends, start, end)):
         return True, ""
     if not good and (near or not incident["bill_ns"]) and cause in LOST and lost_one_suffered(truth, incident, view):
         return True, ""

@@ -133,6 +133,13 @@ STATED = (
     (19, FABRICS + 3),  # between two reports about one lost packet come those about other connections
     (1, 1112),  # responses that came twice are lost, and asked for, as well
 )
+# The same, at all taps, of captures that lack frames as well.
+STATED_ANYWHERE = (
+    (1, 5069),  # a sequence NAK behind an RNR NAK that was not captured
+    (1, 1712),  # a copy that was held back since before an RNR wait comes first behind it
+    (1, 9692),  # an RNR NAK that is over when its requester goes back for another reason
+    (1, 13912),  # the MSN of an atomic's response counts a later request that was executed meanwhile
+)
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
 
@@ -332,10 +339,11 @@ def show(network, view, truth, explained):
                                                           {True: "right", False: "REFUTED", None: "not judged"}[good], why))
 
 
-def try_network(args, network, folder, results):
+def try_network(args, network, folder, results, everywhere=False):
+    """`everywhere`: at all taps, not only at one by chance beside those with a floor."""
     files, truth = simulate(args.build, network, folder)
     views = list(network.views())
-    if args.number is None and views[0][1] == ("requester", "responder"):
+    if args.number is None and not everywhere and views[0][1] == ("requester", "responder"):
         views = views[:2] + ([network.rng.choice(views[2:])] if network.trouble != "clean" else [])
     for spec in views:
         view = View(spec, files, network.rng, network)
@@ -353,10 +361,10 @@ def try_network(args, network, folder, results):
             print("truth: %s" % x)
 
 
-def held_alone(args, network, folder, account=True):
-    """What is wrong with the account (if asked for) at both ends of one network, or with a statement at any tap; None: nothing."""
-    results = Results()
-    try_network(args, network, folder, results)
+def held_alone(args, which, folder):
+    """What is wrong with the account (if it is held) at both ends of one network, or with a statement at a tap; None: nothing."""
+    network, results, account = draw(*which), Results(), which in ALSO
+    try_network(args, network, folder, results, everywhere=which in STATED_ANYWHERE)
     s = results.shares[("both ends", network.trouble)][0]
     if results.refuted:
         return results.refuted[0]
@@ -412,8 +420,8 @@ def main():
         count = args.count // 10 if args.fabrics is None else args.fabrics
         all_of(args, args.seed, range(FABRICS, FABRICS + count), args.trouble, results)
     with tempfile.TemporaryDirectory() as folder:
-        also = () if args.trouble or not args.count else ALSO + STATED
-        alone = [(seed, number, held_alone(args, draw(seed, number), folder, (seed, number) in ALSO)) for seed, number in also]
+        also = () if args.trouble or not args.count else ALSO + STATED + STATED_ANYWHERE
+        alone = [(*which, held_alone(args, which, folder)) for which in also]
     all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
     missed = missed if args.strict else held(results)
