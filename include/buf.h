@@ -4,6 +4,8 @@
 
 #include "types.h"
 
+#include <stdarg.h>
+
 /* Zero-initialise it; release it with buf_free(). An append that cannot get memory is dropped and sets `err`. */
 struct buf {
     char *p;    /* text, not terminated (see buf_str()) */
@@ -20,6 +22,8 @@ void buf_free(struct buf *b);
 const char *buf_str(struct buf *b);
 /* Append text as printf() formats it. */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Likewise, as vprintf() does. */
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
 /* fmt_*(): the formats of buf_*(), written to memory that the caller has reserved. Each writes at `q` and returns the
  * end of its text. They are for hot paths: reserve with buf_need(), write, set b->len. */

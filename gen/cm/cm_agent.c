@@ -309,7 +309,10 @@ static void take_request(struct cm_agent *a, struct agent_conn *c, bool sidr, ns
     cm_params_linux(&ans.own);
     if (a->cfg.request)
         a->cfg.request(a->cfg.user, &c->cm, &ans);
-    if (agent_answer(a, c, &ans, now))
+    c->ask_again = ans.ask_again;
+    if (ans.ask_again && ans.mra)
+        cm_mra(&c->cm, ans.mra);
+    if (ans.ask_again || agent_answer(a, c, &ans, now))
         return;
     ans.qp = -1;
     ans.own.private_len = 0;
@@ -487,6 +490,8 @@ static void run_conn(struct cm_agent *a, struct agent_conn *c, ns_t now)
         tell(a, c, CM_EV_UNREACHABLE);
     if (cm_next_expiry(&c->cm) <= now)
         cm_expire(&c->cm, now);
+    if (agent_undecided(c) && c->ask_again <= now)
+        take_request(a, c, false, now);
     conn_events(a, c, now);
     while (a->sending < GSI_SENDS && cm_tx(&c->cm, &m))
         send_msg(a, &m, agent_path_to(a, c, c->sgid_index, c->gid), c, c->cm.tries > 1, now);

@@ -63,6 +63,7 @@ struct agent_conn {
     struct agent_id *id; /* NULL: none */
     uint8_t gid[16];     /* the peer's address, with cfg.path */
     uint16_t sgid_index; /* own address, of several */
+    ns_t ask_again;      /* passive: when to ask the caller again for its answer; 0: it has given one */
     ns_t replied;        /* passive: when the REP was sent first */
     ns_t limit;          /* passive: when to stop waiting for the RTU */
     bool tell_connected; /* report CONNECTED when the RTU has been sent */
@@ -125,6 +126,8 @@ void agent_tables_free(struct cm_agent *a);
 bool agent_is_over(const struct agent_conn *c);
 /* True if a passive connection has sent its REP and waits for the RTU. */
 bool agent_half_open(const struct agent_conn *c);
+/* True if the caller is to be asked again for its answer to a REQ, at c->ask_again. */
+bool agent_undecided(const struct agent_conn *c);
 /* A connection was changed: update its keys and its timer. */
 void agent_settle(struct cm_agent *a, struct agent_conn *c);
 /* Clear a connection: no keys, no timer, qp -1. */

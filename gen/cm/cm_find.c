@@ -49,12 +49,19 @@ bool agent_half_open(const struct agent_conn *c)
     return c->cm.state == CM_ST_REP_SENT || c->cm.state == CM_ST_MRA_REP_RCVD;
 }
 
+bool agent_undecided(const struct agent_conn *c)
+{
+    return c->ask_again && (c->cm.state == CM_ST_REQ_RCVD || c->cm.state == CM_ST_MRA_REQ_SENT);
+}
+
 void agent_settle(struct cm_agent *a, struct agent_conn *c)
 {
     ns_t when = cm_next_expiry(&c->cm);
 
     if (agent_half_open(c) && c->limit < when)
         when = c->limit;
+    if (agent_undecided(c) && c->ask_again < when)
+        when = c->ask_again;
     find_by(a, c, BY_LOCAL, c->cm.local_id, c->cm.state != CM_ST_IDLE);
     find_by(a, c, BY_REMOTE, c->cm.remote_id, c->cm.state != CM_ST_IDLE && !c->cm.active);
     find_by(a, c, BY_QP, (uint32_t)c->qp, c->qp >= 0);

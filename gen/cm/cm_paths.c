@@ -66,7 +66,7 @@ void cm_agent_migrated(struct cm_agent *a, int qp)
 static bool av_of(const struct cm_agent *a, const struct cm_path *path, struct av *av)
 {
     *av = (struct av){0};
-    if (!a->cfg.alternate(a->cfg.user, path, av))
+    if (!a->cfg.alternate || !a->cfg.alternate(a->cfg.user, path, av))
         return false;
     av->flow = path->flow;
     av->tclass = path->tclass;

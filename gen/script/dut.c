@@ -200,14 +200,13 @@ const char *dut_say(struct script *s, const void *data, size_t n, int *e)
 
 void dut_begin(struct script *s, const char *fmt, ...)
 {
-    char text[400];
     va_list ap;
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     s->dut->line.len = 0;
-    buf_printf(&s->dut->line, "%u %s", ++s->dut->asked, text);
+    buf_printf(&s->dut->line, "%u ", ++s->dut->asked);
+    va_start(ap, fmt);
+    buf_vprintf(&s->dut->line, fmt, ap);
+    va_end(ap);
 }
 
 bool dut_refused(struct script *s, int e)

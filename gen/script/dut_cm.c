@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-#define PORT 18515 /* on which both sides listen, as gen/sim does */
+#define PORT        18515    /* on which both sides listen, as gen/sim does */
+#define FLOOD_QUIET NS_PER_S /* a flood of requests is over if none came for so long */
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
@@ -19,7 +20,10 @@ void dut_cm_note(struct dut *d, const char *line)
     dut_word(line, "name", e->name, sizeof e->name);
     dut_word(line, "id", e->id, sizeof e->id);
     dut_word(line, "new", e->made, sizeof e->made);
+    dut_word(line, "private", e->private_data, sizeof e->private_data);
+    e->qpn = (uint32_t)dut_number(line, "qpn");
     e->qkey = (uint32_t)dut_number(line, "qkey");
+    e->status = (uint32_t)dut_number(line, "status");
     d->n_cm_event++;
 }
 
@@ -123,15 +127,53 @@ static bool modify(struct script *s, const struct sim_conn *c, enum qp_state sta
     return call(s, c, "modify", more);
 }
 
+/* The device was told what came with this event. */
+static void keep_told(const struct script *s, struct sim_conn *c, const struct dut_cm_event *e)
+{
+    const char *hex = e->private_data;
+    unsigned byte;
+
+    if (!c->cm)
+        return;
+    for (unsigned i = 0; i < DUT_PRIVATE && sscanf(hex + 2 * i, "%2x", &byte) == 1; i++)
+        c->cm->told[s->dut->host][i] = (uint8_t)byte;
+    c->cm->reason[s->dut->host] = (uint16_t)e->status;
+}
+
+/* Append the device's private data. */
+static void put_private(struct buf *b, const struct sim_conn *c, unsigned host)
+{
+    if (c->cm && c->cm->gives[host] && c->cm->len[host])
+        buf_puts(b, " private=");
+    for (unsigned i = 0; c->cm && c->cm->gives[host] && i < c->cm->len[host]; i++)
+        buf_printf(b, "%02x", SIM_PRIVATE_BYTE(i));
+}
+
 /* Send the REQ or SIDR_REQ (`verb` connect), REP or SIDR_REP (accept). */
 static bool announce(struct script *s, const struct sim_conn *c, const char *verb)
 {
     const struct ep_peer *p = &c->peer[s->dut->host];
-    char more[200];
+    struct buf more = {0};
+    bool good;
 
-    snprintf(more, sizeof more, " qp=%s responder_resources=%u initiator_depth=%u retry_count=%u rnr_retry=%u",
-             s->dut->conn[c->number - 1].qp, p->max_dest_rd_atomic, p->max_rd_atomic, p->retry_cnt, p->rnr_retry);
-    return call(s, c, verb, more);
+    buf_printf(&more, " qp=%s responder_resources=%u initiator_depth=%u retry_count=%u rnr_retry=%u",
+               s->dut->conn[c->number - 1].qp, p->max_dest_rd_atomic, p->max_rd_atomic, p->retry_cnt, p->rnr_retry);
+    put_private(&more, c, s->dut->host);
+    good = call(s, c, verb, buf_str(&more));
+    buf_free(&more);
+    return good;
+}
+
+static bool refuse(struct script *s, struct sim_conn *c)
+{
+    struct buf more = {0};
+    bool good;
+
+    c->state[s->dut->host] = SIM_CONN_FAILED;
+    put_private(&more, c, s->dut->host);
+    good = call(s, c, "reject", buf_str(&more));
+    buf_free(&more);
+    return good;
 }
 
 static bool make_id(struct script *s, const struct sim_conn *c, char name[DUT_NAME])
@@ -163,15 +205,50 @@ bool dut_listen(struct script *s, const struct sim_conn *c)
     return listen(s, c);
 }
 
+/* The program rejects the request of event `e`, and forgets it. */
+static bool turn_away(struct script *s, const struct dut_cm_event *e)
+{
+    dut_begin(s, "cm reject id=%s", e->made);
+    if (!dut_must(s))
+        return false;
+    dut_begin(s, "destroy object=%s", e->made);
+    return dut_must(s) != NULL;
+}
+
+static bool is_of_flood(const struct dut_cm_event *e)
+{
+    return e->qpn >= SIM_FLOOD_QPN && e->qpn < SIM_FLOOD_QPN + SCRIPT_FLOOD_MAX;
+}
+
+bool dut_refuse_flood(struct script *s, const struct sim_conn *c)
+{
+    static const char *const asked[] = {"CONNECT_REQUEST", NULL};
+    struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
+
+    s->dut->awaits = true;
+    while (!s->failed && script_until(s, arrived, &w, FLOOD_QUIET))
+        if (!turn_away(s, &w.got))
+            return false;
+    s->dut->awaits = false;
+    return !s->failed;
+}
+
 bool dut_accept(struct script *s, struct sim_conn *c)
 {
     static const char *const asked[] = {"CONNECT_REQUEST", NULL};
     struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
     bool ud = c->type == QPT_UD;
 
-    if (!await(s, &w))
+    do
+        if (!await(s, &w))
+            return false;
+    while (is_of_flood(&w.got) && turn_away(s, &w.got));
+    if (s->failed)
         return false;
     strcpy(s->dut->conn[c->number - 1].cm, w.got.made);
+    keep_told(s, c, &w.got);
+    if (c->cm && c->cm->refuses)
+        return refuse(s, c);
     c->state[s->dut->host] = ud ? SIM_CONN_UP : SIM_CONN_PENDING;
     return modify(s, c, QPS_INIT) && modify(s, c, QPS_RTR) && modify(s, c, QPS_RTS) && announce(s, c, "accept");
 }
@@ -203,6 +280,7 @@ bool dut_connected(struct script *s, struct sim_conn *c)
 
     if (!end)
         return false;
+    keep_told(s, c, &w.got);
     c->state[s->dut->host] =
         strcmp(end, "REJECTED") == 0 || strcmp(end, "UNREACHABLE") == 0 ? SIM_CONN_FAILED : SIM_CONN_UP;
     if (c->type == QPT_UD && c->state[s->dut->host] == SIM_CONN_UP) {

@@ -4,7 +4,7 @@
 
 #include "gen/script/script_impl.h"
 
-#define CONNS    64         /* connections that a scenario may have */
+#define CONNS    256        /* connections that a scenario may have */
 #define DUT_NAME 16         /* of an object, with its NUL */
 #define PIECE    (1u << 20) /* bytes of memory that one line carries, at most */
 #define CELLS    4096       /* most entries of a completion queue */
@@ -20,11 +20,15 @@
 #define OPS_ATOMIC_WRITE (1u << 12)
 
 #define DUT_CM_EVENTS 256 /* events of RDMA-CM kept */
+#define DUT_PRIVATE   224 /* most bytes of private data */
 
 /* An event of RDMA-CM that no line has waited for yet. */
 struct dut_cm_event {
     char name[24], id[DUT_NAME], made[DUT_NAME]; /* made: of CONNECT_REQUEST, the new id */
+    uint32_t qpn;                                /* of CONNECT_REQUEST: the queue pair of the other host */
     uint32_t qkey;                               /* of a datagram service that answered; 0: none */
+    uint32_t status;
+    char private_data[2 * DUT_PRIVATE + 1]; /* in hexadecimal */
 };
 
 /* The session: names of the agent's objects. */

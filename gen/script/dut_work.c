@@ -335,7 +335,7 @@ int dut_post_recv(struct script *s, const struct sim_conn *c, const struct scrip
     return dut_say(s, NULL, 0, &e) ? e : -EIO;
 }
 
-int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *w)
+int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *w, bool group)
 {
     static const char *const ops[] = {
         "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE",   "RDMA_WRITE_WITH_IMM",
@@ -360,9 +360,8 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
         buf_printf(b, " srqn=0x%x", w->remote_srqn);
     if (c->type == QPT_UD)
         buf_printf(b, " ah=%s dest_qpn=0x%x qkey=0x%x",
-                   w->remote_qpn == SCRIPT_GROUP_QPN ? s->dut->conn[c->number - 1].group
-                                                     : s->dut->conn[c->number - 1].ah,
-                   w->remote_qpn, w->remote_qkey);
+                   group ? s->dut->conn[c->number - 1].group : s->dut->conn[c->number - 1].ah, w->remote_qpn,
+                   w->remote_qkey);
     a = dut_say(s, NULL, 0, &e);
     s->posted[s->dut->host] = a ? (ns_t)dut_number(a, "t") : 0;
     return a ? e : -EIO;

@@ -44,7 +44,7 @@ static int wc_word(struct script *s, const struct token *t, unsigned host, const
             return (wc->flags & WC_GRH) != 0;
         return token_is(t, wc_opcode_str((enum wc_opcode)wc->opcode));
     }
-    if (token_is(&key, "metric"))
+    if (token_is(&key, "metric") || token_is(&key, "times"))
         return 1;
     if (token_is(&key, "inv"))
         return script_place_of(s, host, &v, &p) ? (wc->flags & WC_WITH_INV) && wc->inv_rkey == p.m->key : -1;
@@ -126,12 +126,31 @@ static void measure_wc(struct script *s, unsigned host, const struct token *t, u
             s->o->measured(s->o->user, &v, (ns_t)((uint64_t)wc->when - (uint64_t)s->posted[host]));
 }
 
-/* "wc CONN STATUS[|STATUS ...] [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh] [metric=NAME]" and "wc
- * CONN none TIME".
+/* "wc CONN STATUS[|STATUS ...] [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh] [metric=NAME]
+ * [times=N]" and "wc CONN none TIME".
  */
+static bool expect_one_wc(struct script *s, unsigned host, const struct token *t, unsigned n, struct wc_wait *w)
+{
+    if (!script_until(s, wc_arrived, w, script_patience(s)))
+        return wc_mismatch(s, host, t, n, NULL);
+    if (!is_status(t[1], wc_status_str(w->wc.status)))
+        return wc_mismatch(s, host, t, n, &w->wc);
+    for (unsigned i = 2; i < n; i++) {
+        int r = wc_word(s, &t[i], host, &w->wc);
+        if (r < 0)
+            return false;
+        if (r == 0)
+            return wc_mismatch(s, host, t, n, &w->wc);
+    }
+    measure_wc(s, host, t, n, &w->wc);
+    return true;
+}
+
 static bool expect_wc(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct wc_wait w = {.ep = s->sim.ep[host]};
+    struct token key, v;
+    uint64_t times = 1;
     ns_t time;
 
     if (n < 2)
@@ -143,18 +162,12 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
             return text_fail(&s->err, &t[1], "wc: expected 'none' and a time");
         return !script_until(s, wc_arrived, &w, time) || wc_mismatch(s, host, t, n, &w.wc);
     }
-    if (!script_until(s, wc_arrived, &w, script_patience(s)))
-        return wc_mismatch(s, host, t, n, NULL);
-    if (!is_status(t[1], wc_status_str(w.wc.status)))
-        return wc_mismatch(s, host, t, n, &w.wc);
-    for (unsigned i = 2; i < n; i++) {
-        int r = wc_word(s, &t[i], host, &w.wc);
-        if (r < 0)
+    for (unsigned i = 2; i < n; i++)
+        if (token_key(&t[i], &key, &v) && token_is(&key, "times") && !script_num(s, &v, UINT32_MAX, &times))
             return false;
-        if (r == 0)
-            return wc_mismatch(s, host, t, n, &w.wc);
-    }
-    measure_wc(s, host, t, n, &w.wc);
+    for (uint64_t i = 0; i < times; i++)
+        if (!expect_one_wc(s, host, t, n, &w))
+            return false;
     return true;
 }
 
@@ -381,7 +394,7 @@ static bool expect_stat(struct script *s, unsigned host, const struct token *t, 
     return text_fail(&s->err, t, "there is no counter '%.*s'", (int)t->len, t->p);
 }
 
-/* "up CONN", "down CONN", "failed CONN" wait for this state of the connection manager. */
+/* "up CONN", "down CONN", "failed CONN [reason=N]" wait for this state of the connection manager. */
 struct conn_wait {
     struct sim_conn *c;
     unsigned host;
@@ -400,15 +413,20 @@ static bool conn_in_state(struct script *s, void *arg)
 static bool expect_conn(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct conn_wait w = {.host = host};
+    uint64_t reason = 0;
+    struct token key, v;
 
     w.state = token_is(t, "up") ? SIM_CONN_UP : token_is(t, "down") ? SIM_CONN_DOWN : SIM_CONN_FAILED;
-    if (n != 2)
+    if (n != 2 && !(n == 3 && token_key(&t[2], &key, &v) && token_is(&key, "reason")))
         return text_fail(&s->err, t, "which connection?");
-    if (!script_conn_of(s, &t[1], &w.c))
+    if (!script_conn_of(s, &t[1], &w.c) || (n == 3 && !script_num(s, &v, UINT16_MAX, &reason)))
         return false;
-    return script_until(s, conn_in_state, &w, script_patience(s)) ||
-           script_fail(s, "expected  %c %.*s %.*s, but the connection's state is %u", 'a' + (int)host, (int)t->len,
-                       t->p, (int)t[1].len, t[1].p, w.c->state[host]);
+    if (!script_until(s, conn_in_state, &w, script_patience(s)))
+        return script_fail(s, "expected  %c %.*s %.*s, but the connection's state is %u", 'a' + (int)host, (int)t->len,
+                           t->p, (int)t[1].len, t[1].p, w.c->state[host]);
+    return n == 2 || (w.c->cm && w.c->cm->reason[host] == reason) ||
+           script_fail(s, "%c was told reason %u, expected %u", 'a' + (int)host, w.c->cm ? w.c->cm->reason[host] : 0,
+                       (unsigned)reason);
 }
 
 struct pause_wait {
@@ -487,7 +505,7 @@ bool script_expect(struct script *s, unsigned host, const struct token *t, unsig
         const char *word;
         bool (*run)(struct script *, unsigned, const struct token *, unsigned);
     } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state}, {"migration", expect_migration},
-                 {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}};
+                 {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}, {"private", script_private}};
 
     if (script_is_dut(s, host) && (token_is(t, "stat") || token_is(t, "migration") || token_is(t, "pause")))
         return dut_lacks(s, "its agent does not tell this");

@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIMES_MAX      1000 /* most packets of a line */
-#define CHANGES_MAX    8    /* most bits that are changed in a packet */
-#define IP_OPTIONS_MAX 10   /* words of options that an IPv4 header has room for */
-#define IP_NOP         1    /* option: no operation */
-#define BEHIND_MAX     64   /* most bytes behind an IP packet */
-#define MAD_ATTRIBUTE  16   /* of a MAD: attribute id */
-#define DQPN_AT        5    /* of a BTH: destination queue pair */
+#define TIMES_MAX      1000           /* most packets of a line */
+#define ROOM_WAIT      (2 * NS_PER_S) /* longest wait for room in the queue of a real network */
+#define CHANGES_MAX    8              /* most bits that are changed in a packet */
+#define IP_OPTIONS_MAX 10             /* words of options that an IPv4 header has room for */
+#define IP_NOP         1              /* option: no operation */
+#define BEHIND_MAX     64             /* most bytes behind an IP packet */
+#define MAD_ATTRIBUTE  16             /* of a MAD: attribute id */
+#define DQPN_AT        5              /* of a BTH: destination queue pair */
 
 static bool find_op(struct script *s, const struct token *t, unsigned service, const struct opinfo **op,
                     uint8_t *opcode)
@@ -216,6 +217,12 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
     return true;
 }
 
+static bool has_room(struct script *s, void *arg)
+{
+    (void)arg;
+    return s->sim.wire->ready(s->sim.wire->user);
+}
+
 /* "inject a > b NAME conn=N psn=N ...": send a packet that bypasses the endpoint of the host. */
 bool script_inject(struct script *s, const struct token *t, unsigned n)
 {
@@ -264,6 +271,8 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
             return false;
     }
     for (uint32_t i = 0; i < h.times; i++) {
+        if (s->sim.wire) /* what arrives meanwhile is taken */
+            script_until(s, has_room, NULL, ROOM_WAIT);
         if (!handmade_send(s, &h, host))
             return false;
         h.p.bth.psn = psn_add(h.p.bth.psn, h.step);

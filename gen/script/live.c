@@ -63,7 +63,8 @@ static bool wire_ready(void *user)
 #define ROOM_NS  (20 * NS_PER_MS) /* longest wait for room in the queue of the backend */
 #define PAUSE_NS (200 * NS_PER_US)
 
-/* The endpoint asks wire_ready() before; handmade packets come many at once, and wait until the network takes them. */
+/* Endpoint and "inject" ask wire_ready() before; copies of packets, and those that were held back, may come many at
+ * once, and wait until the network takes them. */
 static void wire_send(void *user, const uint8_t *data, uint32_t len)
 {
     struct script_live *v = user;
@@ -331,7 +332,7 @@ static enum script_part part_of_host(struct script *s, const struct token *t, un
 
 static enum script_part part_of(struct script *s, const struct token *t, unsigned n)
 {
-    static const char *const ours[] = {"net", "event", "inject", "none", "wait", "run", NULL};
+    static const char *const ours[] = {"net", "event", "inject", "flood", "none", "wait", "run", NULL};
     static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "mr", "dereg", "join", NULL};
     static const char *const cm[] = {"connect", "disconnect", "load", NULL};
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #define SGE_MAX   8
-#define TIMES_MAX 1000 /* most receives of a line */
+#define TIMES_MAX 10000 /* most work requests of a line */
 
 /* A parsed "post" line. */
 struct post_line {
@@ -13,9 +13,11 @@ struct post_line {
     struct send_wr wr;
     struct script_mem *window; /* "bind", "reg" */
     struct sge sge[SGE_MAX];
-    bool lkey_given, rkey_given;
+    bool lkey_given;
+    bool group; /* the datagram goes to a multicast group */
     uint32_t lkey;
-    int fails; /* errno that posting must return; 0: it must succeed */
+    uint64_t times; /* how often it is posted */
+    int fails;      /* errno that posting must return; 0: it must succeed */
 };
 
 static const struct {
@@ -141,6 +143,7 @@ static bool to_group(struct script *s, struct post_line *l, const struct token *
 
     if (!script_group(s, v, av.dgid))
         return false;
+    l->group = true;
     l->wr.remote_qpn = SCRIPT_GROUP_QPN;
     if (script_is_dut(s, l->host))
         return dut_group(s, l->c, av.dgid);
@@ -168,12 +171,14 @@ static bool post_key(struct script *s, struct post_line *l, const struct token *
         l->lkey_given = true;
         return take_key(s, l->host, v, &l->lkey);
     }
+    if (token_is(key, "times"))
+        return script_num(s, v, TIMES_MAX, &l->times);
     if (token_is(key, "access"))
         return script_access(s, v, &wr->mw_access);
     if (token_is(key, "srq"))
         return take_srqn(s, v, &wr->remote_srqn);
     if (token_is(key, "group"))
-        return to_group(s, l, v);
+        return l->c->type == QPT_UD ? to_group(s, l, v) : text_fail(&s->err, key, "group is for datagrams");
     if (token_is(key, "ah")) {
         if (!script_conn_of(s, v, &c))
             return false;
@@ -352,6 +357,17 @@ static bool inline_pieces(struct script *s, struct post_line *l)
     return true;
 }
 
+/* Post what the line says. */
+static bool post_once(struct script *s, struct post_line *l)
+{
+    if (script_is_dut(s, l->host))
+        return dut_posted(s, l->window ? post_bind(s, l) : dut_post_send(s, l->c, &l->wr, l->group), l->fails);
+    if (l->window)
+        return posted(s, post_bind(s, l), l->fails);
+    s->posted[l->host] = s->sim.now;
+    return posted(s, ep_post_send(s->sim.ep[l->host], l->c->qp[l->host], &l->wr, s->sim.now), l->fails);
+}
+
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     static const struct {
@@ -367,7 +383,7 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
                {"inv", WR_LOCAL_INV},
                {"bind", WR_BIND_MW},
                {"reg", WR_REG_MR}};
-    struct post_line l = {.host = host, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
+    struct post_line l = {.host = host, .times = 1, .wr = {.wr_id = s->next_id, .flags = SEND_SIGNALED}};
     size_t i = 0;
     bool good;
 
@@ -409,12 +425,10 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     for (unsigned k = 0; k < l.wr.num_sge && l.lkey_given; k++)
         l.sge[k].lkey = l.lkey;
     s->next_id++;
-    if (script_is_dut(s, host))
-        return dut_posted(s, l.window ? post_bind(s, &l) : dut_post_send(s, l.c, &l.wr), l.fails);
-    if (l.window)
-        return posted(s, post_bind(s, &l), l.fails);
-    s->posted[host] = s->sim.now;
-    return posted(s, ep_post_send(s->sim.ep[host], l.c->qp[host], &l.wr, s->sim.now), l.fails);
+    for (uint64_t k = 0; k < l.times; k++)
+        if (!post_once(s, &l))
+            return false;
+    return true;
 }
 
 bool script_arm(struct script *s, unsigned host, const struct token *t, unsigned n)

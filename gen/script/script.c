@@ -136,6 +136,7 @@ static const struct {
     {"join", script_join, false},     {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
     {"inject", script_inject, false}, {"none", script_none, false},       {"wait", script_wait, false},
     {"run", script_run_all, false},   {"mr", script_mr_add, false},       {"load", script_load, false},
+    {"flood", script_flood, false},
 };
 
 /* A statement that begins with a host. */

@@ -4,11 +4,12 @@
 
 #include "gen/script/live.h"
 
-#define SCRIPT_WORDS  48 /* words of a line */
-#define SCRIPT_MEMS   64 /* regions and windows, both hosts together */
-#define SCRIPT_PDS    8  /* protection domains of a host, and XRC domains */
-#define SCRIPT_SRQS   8  /* both hosts together */
-#define SCRIPT_EVENTS 64 /* asynchronous events kept of a host */
+#define SCRIPT_WORDS     48    /* words of a line */
+#define SCRIPT_MEMS      64    /* regions and windows, both hosts together */
+#define SCRIPT_PDS       8     /* protection domains of a host, and XRC domains */
+#define SCRIPT_SRQS      8     /* both hosts together */
+#define SCRIPT_FLOOD_MAX 10000 /* most REQs of a line "flood" */
+#define SCRIPT_EVENTS    64    /* asynchronous events kept of a host */
 
 /* A named memory region or memory window of a host. */
 struct script_mem {
@@ -75,8 +76,11 @@ struct script {
 typedef bool script_fn(struct script *s, const struct token *t, unsigned n);
 
 /* Setting up (setup.c). */
-script_fn script_seed, script_host, script_net, script_event, script_qp, script_join, script_connect, script_disconnect,
-    script_load;
+script_fn script_seed, script_host, script_net, script_event, script_qp, script_join;
+/* By the connection manager (connections.c). */
+script_fn script_connect, script_flood, script_disconnect, script_load;
+/* Expect that the host was told so many bytes of private data: words after the host and "private". */
+bool script_private(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Protection domain and XRC domain number `i` of a host, allocated when first used. */
 uint32_t script_pd(struct script *s, unsigned host, unsigned i);
 uint32_t script_xrcd(struct script *s, unsigned host, unsigned i);
@@ -215,6 +219,8 @@ bool dut_accept(struct script *s, struct sim_conn *c);
 bool dut_connect(struct script *s, struct sim_conn *c);
 bool dut_connected(struct script *s, struct sim_conn *c);
 bool dut_disconnect(struct script *s, struct sim_conn *c);
+/* Its program rejects requests until no further one comes for a while. */
+bool dut_refuse_flood(struct script *s, const struct sim_conn *c);
 /* Between two devices under test, `host` has sent a frame: a REQ or REP says with which PSN the other one begins. */
 void dut_cm_seen(struct script *s, unsigned host, const uint8_t *data, uint32_t len);
 /* In virtual time, for struct sim_app (its user is the script): time does not go on before an event is taken. */
@@ -225,10 +231,10 @@ bool dut_has_atomics(struct script *s);
 /* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */
 int dut_modify(struct script *s, const struct sim_conn *c, enum qp_state state);
 const char *dut_state(struct script *s, const struct sim_conn *c);
-/* Post a receive to a queue pair, or to `q` if it is not NULL; post a send; bind window `w`, whose key is then *key.
- * 0 or a negative errno. */
+/* Post a receive to a queue pair, or to `q` if it is not NULL; post a send, a datagram with `group` to the group that
+ * dut_group() was called for last; bind window `w`, whose key is then *key. 0 or a negative errno. */
 int dut_post_recv(struct script *s, const struct sim_conn *c, const struct script_srq *q, const struct recv_wr *wr);
-int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr);
+int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr, bool group);
 int dut_post_bind(struct script *s, const struct sim_conn *c, const struct script_mem *w, const struct send_wr *wr,
                   uint32_t *key);
 /* Whether the result `r` of one of them is what the line expects: 0, or failure with errno `fails`. */

@@ -205,6 +205,13 @@ static struct cm_path path_by(const struct sim *s, const struct sim_conn *c, con
     return p;
 }
 
+static void own_private(const struct sim_cm *cm, unsigned h, struct cm_params *p)
+{
+    p->private_len = cm->len[h];
+    for (unsigned i = 0; i < p->private_len; i++)
+        p->private_data[i] = SIM_PRIVATE_BYTE(i);
+}
+
 static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h, struct cm_params *p)
 {
     static const uint8_t transports[QP_TYPES] = {[QPT_UC] = CM_TRANSPORT_UC, [QPT_XRC_INI] = CM_TRANSPORT_EXT};
@@ -231,6 +238,8 @@ static void own_params(const struct sim *s, const struct sim_conn *c, unsigned h
         p->private_len = 4;
         store_be32(p->private_data, ep_srq_number(s->ep[h], c->srq[h]));
     }
+    if (c->cm && c->cm->gives[h])
+        own_private(c->cm, h, p);
     p->path.life = life_of(peer->timeout);
     p->path.flow = peer->av.flow;
     p->path.tclass = peer->av.tclass;
@@ -330,6 +339,34 @@ static void learn_psn(struct sim *s, const struct sim_conn *c, unsigned h, const
         event_conns(s->events)->c[c->number - 1].psn[h] = cm->peer.psn;
 }
 
+static void keep_told(struct sim_conn *c, unsigned h, const struct cm_conn *cm)
+{
+    if (!c->cm)
+        return;
+    memcpy(c->cm->told[h], cm->peer.private_data, min_u32(cm->peer.private_len, sizeof c->cm->told[h]));
+    c->cm->reason[h] = cm->rej_reason;
+}
+
+/* The request is not accepted now: true. */
+static bool put_off(const struct sim *s, struct sim_conn *c, unsigned h, struct cm_answer *a)
+{
+    struct sim_cm *cm = c->cm;
+
+    if (cm && cm->hold) {
+        a->mra = cm->mra;
+        a->ask_again = s->now + cm->hold;
+        cm->hold = 0;
+        return true;
+    }
+    if (!cm || !cm->refuses)
+        return false;
+    a->reason = CM_REJ_CONSUMER_DEFINED;
+    own_private(cm, h, &a->own);
+    c->state[h] = SIM_CONN_FAILED;
+    s->news[c->number - 1] = 1;
+    return true;
+}
+
 static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct cm_answer *a)
 {
     struct sim_conn *c = conn_of_request(s, h, cm);
@@ -339,6 +376,9 @@ static void request(struct sim *s, unsigned h, const struct cm_conn *cm, struct 
         return;
     a->reason = sidr ? CM_SIDR_NO_QP : CM_REJ_NO_QP;
     if (!c || ep_has_fault(s->ep[h], RULE_CM_05)) /* that fault is about a reject */
+        return;
+    keep_told(c, h, cm);
+    if (put_off(s, c, h, a))
         return;
     own_params(s, c, h, &a->own);
     a->own.has_ip = 0;
@@ -369,6 +409,8 @@ static void happened(struct sim *s, unsigned h, int qp, enum cm_event e, const s
     if (!c)
         return;
     s->news[c->number - 1] = 1;
+    if (e == CM_EV_CONNECTED || e == CM_EV_REJECTED)
+        keep_told(c, h, cm);
     if (e == CM_EV_CONNECTED) {
         c->state[h] = SIM_CONN_UP;
         learn_psn(s, c, h, cm);
@@ -437,6 +479,21 @@ int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from)
     return 0;
 }
 
+int sim_conn_flood(struct sim *s, const struct sim_conn *c, unsigned from, uint32_t times)
+{
+    struct cm_params p;
+
+    if (!s->cm[from])
+        return -ENOTCONN;
+    own_params(s, c, from, &p);
+    for (uint32_t i = 0; i < times; i++) {
+        p.qpn = SIM_FLOOD_QPN + i;
+        if (!cm_agent_connect(s->cm[from], c->qp[from], &p, &c->peer[from], s->now))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from)
 {
     struct cm_params p;
@@ -445,7 +502,9 @@ int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from)
     if (!s->cm[from])
         return -ENOTCONN;
     own_params(s, c, from, &p);
-    path = path_by(s, c, &p.path, from, sim_other_port(s, c, from));
+    path = path_by(s, c, &p.path, from, s->net.port2[from] ? sim_other_port(s, c, from) : 1);
+    if (!s->net.port2[from])
+        path.sgid[15] ^= 1;
     return cm_agent_load(s->cm[from], c->qp[from], &path, s->now);
 }
 

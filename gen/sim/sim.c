@@ -156,8 +156,10 @@ void sim_free(struct sim *s)
     free(s->ep);
     free(s->cm);
     free(s->addr);
-    for (unsigned i = 0; i < s->n_conns; i++)
+    for (unsigned i = 0; i < s->n_conns; i++) {
+        free(s->conn[i]->cm);
         free(s->conn[i]);
+    }
     free(s->conn);
     free(s->news);
     event_list_free(s->events);

@@ -78,6 +78,18 @@ enum sim_conn_state {
     SIM_CONN_DOWN,
 };
 
+/* What the connection managers of a connection do besides, and what they were told. */
+struct sim_cm {
+    bool gives[NET_HOSTS];        /* the host sends private data of its own in REQ, REP or REJ: bytes 1, 2, 3 ... */
+    uint8_t len[NET_HOSTS];       /* of how many bytes */
+    bool refuses;                 /* the passive side rejects the REQ: consumer reject */
+    uint8_t mra;                  /* with `hold`: exponent of the MRA that the passive side sends first */
+    ns_t hold;                    /* by how much its answer to the REQ comes later; 0: it comes at once */
+    uint8_t told[NET_HOSTS][224]; /* private data of the other side, with the zeros behind it */
+    uint16_t reason[NET_HOSTS];   /* of the REJ that it got, enum cm_rej_reason */
+};
+#define SIM_PRIVATE_BYTE(i) ((uint8_t)((i) + 1)) /* number i, from 0, of private data */
+
 /* Arrays are by its end. */
 struct sim_conn {
     uint16_t host[NET_HOSTS];       /* 0 and 1, or in a fabric any two */
@@ -94,6 +106,7 @@ struct sim_conn {
     uint32_t remote_qkey[NET_HOSTS];
     uint32_t remote_srqn; /* XRC: number of the target's shared receive queue */
     bool alternate;       /* as in struct sim_conn_config */
+    struct sim_cm *cm;    /* NULL: nothing of the kind; freed with the connection */
     struct ep_peer peer[NET_HOSTS];
 };
 
@@ -176,9 +189,14 @@ void sim_free(struct sim *s);
 struct sim_conn *sim_conn_add(struct sim *s, const struct sim_conn_config *c, int *err);
 /* Bring both queue pairs of a connection to RTS without a connection manager. 0 or a negative errno. */
 int sim_conn_join(struct sim *s, struct sim_conn *c);
-/* Connect through the connection manager of host `from`; c->state is the progress. */
+/* Connect through the connection manager of host `from`; c->state is the progress, c->cm what is special about it. */
 int sim_conn_connect(struct sim *s, struct sim_conn *c, unsigned from);
-/* Propose the path that host `from` does not use now as the alternate one, by a LAP. */
+/* Send so many REQs at once, each for a queue pair of its own that nobody has, with numbers from SIM_FLOOD_QPN on; what
+ * comes of them is not told. */
+#define SIM_FLOOD_QPN 0x800000u
+int sim_conn_flood(struct sim *s, const struct sim_conn *c, unsigned from, uint32_t times);
+/* Propose the path that host `from` does not use now as the alternate one, by a LAP; without second ports one from an
+ * address beside its own. */
 int sim_conn_load(struct sim *s, struct sim_conn *c, unsigned from);
 /* Disconnect, by a DREQ of host `from`. */
 int sim_conn_disconnect(struct sim *s, struct sim_conn *c, unsigned from);

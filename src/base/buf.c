@@ -40,25 +40,30 @@ const char *buf_str(struct buf *b)
     return b->p;
 }
 
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+{
+    char small[256];
+    va_list again;
+    int n;
+
+    va_copy(again, ap);
+    n = vsnprintf(small, sizeof small, fmt, ap);
+    if (n >= 0 && (size_t)n < sizeof small) {
+        buf_mem(b, small, (size_t)n);
+    } else if (n >= 0 && buf_need(b, (size_t)n + 1)) {
+        vsnprintf(b->p + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;
-    char small[256];
-    int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(small, sizeof small, fmt, ap);
+    buf_vprintf(b, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        return;
-    if ((size_t)n < sizeof small) {
-        buf_mem(b, small, (size_t)n);
-    } else if (buf_need(b, (size_t)n + 1)) {
-        va_start(ap, fmt);
-        vsnprintf(b->p + b->len, (size_t)n + 1, fmt, ap);
-        va_end(ap);
-        b->len += (size_t)n;
-    }
 }
 
 void buf_fill(struct buf *b, char c, size_t n)

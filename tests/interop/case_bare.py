@@ -8,8 +8,9 @@ from case_rdmagen import OWN, RDMAGEN, link
 from lab import SLOW
 
 # What soft-RoCE does otherwise than it should: rows of the profile rxe.
-PROGRAMS = {"perftest": "ib_write_bw -d rxe0 -x %d -F -s 65536 -m 1024 -n 1000", "pingpong": "timeout -s KILL 5 ibv_rc_pingpong -g %d -n 1000",
-            "rping": "rping -s -a 10.77.0.1 -p 18515; : %d"}
+PATIENCE = (12 if LENGTH == "--full" else 5) * SLOW  # seconds that it waits for a test that has left it
+PROGRAMS = {"perftest": "ib_write_bw -d rxe0 -x %d -F -s 65536 -m 1024 -n 1000", "pingpong": "timeout -s KILL %d ibv_rc_pingpong -g %%d -n 1000" % PATIENCE,
+            "rping": "rping -s -P -a 10.77.0.1 -p 18515; : %d"}
 
 # A sample of the tests; `make soak` plays all of them.
 SOME = {"perftest": "seg/write-too-long psn/far-ahead ack/asked-for rto/device-misses-several mem/unknown-key wire/migreq cc/unmarked time/link",

@@ -246,6 +246,8 @@ static int run_device(struct conformance_job *j)
 {
     int status;
 
+    if (j->config.backend && !backend_find(j->config.backend))
+        return cli_error("there is no backend '%s'", j->config.backend);
     j->config.frame = script_live_frame;
     j->config.user = &j->peer;
     j->config.seed = j->run.seed;
