@@ -42,6 +42,7 @@ struct frame {
     uint32_t iface;
     uint32_t counts_for; /* the tap that it counts for, if not its own: file and interface (conn_tap_of()) + 1 */
     bool longer;         /* longer RoCE frames of its interface are known: no mirror cut this one */
+    bool icrc_good;      /* its ICRC was verified before, and is right */
     bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
     bool has_iface;      /* the format records interfaces: pcapng, ERF, live capture */
     uint8_t fcs_len;     /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */

@@ -57,6 +57,8 @@ int opt_next(struct opt_state *s, const char **arg, int *operand);
 const char *opt_name(const struct opt_def *defs, int key, char name[OPT_NAME]);
 /* True if the option with this key was given. */
 bool opt_given(const struct opt_state *s, int key);
+/* The same by its long name, which need not be in the table. */
+bool opt_named_given(const struct opt_state *s, const char *name);
 /* Check the given options against `table` (NULL: no check); `cases`: the bits of opt_clash.cases that hold. 0, or
  * EXIT_BAD after a message about the first option that clashes. */
 int opt_refuse(const struct opt_state *s, const struct opt_clash *table, unsigned cases);

@@ -288,7 +288,18 @@ ALWAYS_INLINE void bth_decode(struct pkt *p, uint32_t off, const struct decode_o
         payload_decode(p);
 }
 
-/* True if the ICRC can be verified: it is wanted and all it covers was captured. If not, p->unverified tells why. */
+/* Whether the ICRC was verified before, and is right. */
+static bool crc_is_known(struct pkt *p)
+{
+    if (LIKELY(!p->frame->icrc_good))
+        return false;
+    p->icrc_got = p->icrc_want = load_be32(p->data + p->icrc_off);
+    p->icrc = CRC_GOOD;
+    return true;
+}
+
+/* True if the ICRC can be verified: it is wanted and all it covers was captured, and it was not verified before. If
+ * not, p->unverified tells why. */
 static bool crc_possible(struct pkt *p, const struct decode_opts *o)
 {
     p->unverified = NULL;
@@ -303,7 +314,7 @@ static bool crc_possible(struct pkt *p, const struct decode_opts *o)
     else if (p->icrc_off + ICRC_LEN > p->caplen)
         p->unverified = p->flags & PKT_SHORT ? "cut before the capture" : "cut by the snap length";
     else
-        return true;
+        return !crc_is_known(p);
     return false;
 }
 

@@ -41,6 +41,20 @@ uint32_t crc32_of(const uint8_t *p, size_t n)
     return icrc_update(0, p, n);
 }
 
+#define POLYNOMIAL UINT32_C(0xedb88320) /* of CRC-32, the lowest power in the highest bit */
+
+/* A CRC is the remainder of a polynomial, so what bytes change of it does not depend on those around them: the register
+ * that they lead to from 0. Zeros leave a register of 0 as it is, and four bytes behind them lead to the register that
+ * 32 steps take those bytes to: here the steps are taken back. */
+void icrc_stand_in(const uint8_t *p, size_t n, uint8_t stand_in[4])
+{
+    uint32_t reg = ~icrc_update(UINT32_MAX, p, n);
+
+    for (unsigned i = 0; i < 32; i++)
+        reg = reg >> 31 ? (reg ^ POLYNOMIAL) << 1 | 1 : reg << 1;
+    store_le32(stand_in, reg);
+}
+
 /* Set the variant fields of an IPv4 header to ones: TOS, TTL, checksum. */
 static void mask_ip4(uint8_t *p)
 {

@@ -20,6 +20,9 @@ uint16_t vcrc_ib(const uint8_t *lrh, size_t n);
 /* Link packet CRC of a flow control packet: the VCRC over its first 4 bytes. */
 #define lpcrc_ib(p) vcrc_ib(p, 4)
 
+/* Four bytes that change an ICRC like the `n` bytes (at least 4) at `p`, if they follow n - 4 zeros in their place. */
+void icrc_stand_in(const uint8_t *p, size_t n, uint8_t stand_in[4]);
+
 /* CRC-32 of IEEE 802.3 over `n` bytes, as a number. */
 uint32_t crc32_of(const uint8_t *p, size_t n);
 

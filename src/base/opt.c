@@ -176,6 +176,14 @@ bool opt_given(const struct opt_state *s, int key)
     return s->given[def_of(s->defs, key) - s->defs];
 }
 
+bool opt_named_given(const struct opt_state *s, const char *name)
+{
+    for (const struct opt_def *d = s->defs; d->key; d++)
+        if (d->name && strcmp(d->name, name) == 0 && s->given[d - s->defs])
+            return true;
+    return false;
+}
+
 const char *opt_name(const struct opt_def *defs, int key, char name[OPT_NAME])
 {
     const struct opt_def *d = def_of(defs, key);

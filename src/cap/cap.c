@@ -105,7 +105,7 @@ static const struct {
 /* Recognise the format; 0 or a negative errno with c->error filled. */
 static int cap_begin(struct cap *c)
 {
-    static int (*const begin[])(struct cap *) = {pcap_begin, pcapng_begin, erf_begin};
+    static int (*const begin[])(struct cap *) = {pcap_begin, pcapng_begin, erf_begin, digest_begin};
     char start[40] = "";
 
     for (size_t i = 0; i < ARRAY_LEN(begin); i++) {

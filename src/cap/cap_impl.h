@@ -24,7 +24,7 @@ struct cap {
     uint8_t lens_swapped;
     uint32_t section_first; /* pcapng: first interface of the section */
     uint8_t erf_ports[4];   /* ERF: interface of each port of the capturing card, plus 1; 0: not seen yet */
-    void *live;             /* state of a live capture */
+    void *live;             /* state of a live capture, or of a digest */
     struct cap_info info;
     struct cap_error error; /* error.err is 0 until cap_next() fails */
 };
@@ -34,6 +34,7 @@ struct cap {
 int pcap_begin(struct cap *c);
 int pcapng_begin(struct cap *c);
 int erf_begin(struct cap *c);
+int digest_begin(struct cap *c);
 
 /* Time stamp of the ERF record at `h` (8 bytes are read). */
 ns_t erf_time(const uint8_t *h);
@@ -71,7 +72,7 @@ ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uin
     f->fcs_len = i->fcs_len;
     f->flags = 0;
     f->counts_for = 0;
-    f->longer = false;
+    f->longer = f->icrc_good = false;
     f->drops = 0;
     f->comment = NULL;
     f->comment_len = 0;

@@ -73,8 +73,7 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
 {
     switch (key) {
     case 'r':
-        t->files[t->n_files++] = arg;
-        return EXIT_OK;
+        return shards_add(&t->shards, arg);
     case 'i':
         t->iface = t->ifaces_given.all;
         return cli_iface_option(&t->ifaces_given, arg);
@@ -124,15 +123,19 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
     struct opt_state s;
     const char *arg;
     int key, operand = argc, status = EXIT_OK;
+    bool ulp;
 
     opt_start(&s, cmd->defs, argc, argv);
     while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
         status = take_option(cmd, t, key, arg);
     if (status == EXIT_OK && !t->answered)
         status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
+    ulp = opt_named_given(&s, "ulp");
     opt_end(&s);
-    while (operand < argc)
-        t->files[t->n_files++] = argv[operand++];
+    while (status == EXIT_OK && operand < argc)
+        status = shards_add(&t->shards, argv[operand++]);
+    t->files = t->shards.files;
+    t->n_files = t->shards.n;
     if (status == EXIT_OK && !t->answered && cmd->instead)
         status = cmd->instead(t);
     if (status != EXIT_OK || t->answered)
@@ -141,10 +144,11 @@ static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc
         return cli_error("%s: -i and files exclude each other", cmd->name);
     if (t->stop.seconds + t->stop.packets && !t->iface)
         return cli_error("%s: -a needs -i", cmd->name);
-    if (t->iface)
-        t->files[t->n_files++] = t->iface;
-    return t->n_files ? EXIT_OK
-                      : cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
+    if (t->iface && shards_add(&t->shards, t->iface) != EXIT_OK)
+        return EXIT_BAD;
+    if (!t->shards.n)
+        return cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
+    return shards_choose(&t->shards, !cmd->digests || t->filter_text || ulp);
 }
 
 /* --- Reading ---------------------------------------------------------------------------------- */
@@ -503,9 +507,9 @@ static int open_input(struct input *i)
         return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, &i->m);
     if (!i->cmd->pipes)
         cli_pipe_open(t->files, t->n_files);
-    if (cap_merge_open(&i->m, t->files, t->n_files, &opts, &err) < 0)
+    if (cap_merge_open(&i->m, t->paths, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
-    first_frames_read(t->files, t->n_files, &t->decode, &t->joins, &t->first);
+    first_frames_read(t->paths, t->n_files, &t->decode, &t->joins, &t->first);
     return EXIT_OK;
 }
 
@@ -565,18 +569,25 @@ struct trace *trace_new(const struct trace_cmd *cmd)
     return t;
 }
 
-int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
-                      const struct decode_opts *decode)
+/* `paths`: what is read of `files`. */
+static int run_on(const struct trace_cmd *cmd, struct trace *t, const char **files, const char **paths, size_t n)
 {
     int status;
 
     t->files = files;
+    t->paths = paths;
     t->n_files = n;
-    t->decode = *decode;
     t->file_ifaces = calloc(n, sizeof *t->file_ifaces);
     status = t->file_ifaces ? run(cmd, t) : cli_error("out of memory");
     free(t->file_ifaces);
     return status;
+}
+
+int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
+                      const struct decode_opts *decode)
+{
+    t->decode = *decode;
+    return run_on(cmd, t, files, files, n);
 }
 
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
@@ -597,19 +608,13 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
     if (!t)
         return cli_error("out of memory");
     t->decode.verify = true;
-    t->files = calloc((size_t)argc + 1, sizeof *t->files);
-    t->file_ifaces = calloc((size_t)argc + 1, sizeof *t->file_ifaces);
-    if (!t->files || !t->file_ifaces)
-        status = cli_error("out of memory");
-    else
-        status = take_arguments(cmd, t, argc, argv);
+    status = take_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered)
-        status = run(cmd, t);
+        status = run_on(cmd, t, t->shards.files, t->shards.paths, t->shards.n);
     write_out(t);
     free(t->anonymizer);
     status = t->broken ? EXIT_BAD : status;
-    free(t->files);
-    free(t->file_ifaces);
+    shards_free(&t->shards);
     free(t);
     return status;
 }

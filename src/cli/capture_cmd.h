@@ -9,6 +9,7 @@
 #include "src/analyses/analyses.h"
 #include "src/cli/cli.h"
 #include "src/cli/first_frames.h"
+#include "src/cli/runs/shards.h"
 #include "src/conn/observer.h"
 #include "src/show/marks.h"
 #include "src/show/streams.h"
@@ -73,6 +74,7 @@ enum {
 /* One run of a command; the first member of the command's own state. */
 struct trace {
     const char **files;             /* paths, as given */
+    const char **paths;             /* what is read of each: itself, or its digest */
     size_t n_files;                 /* of `files` */
     const char *iface;              /* -i: a live capture in place of files, whose only name this is; NULL: not given */
     struct cli_ifaces ifaces_given; /* its interfaces */
@@ -102,6 +104,7 @@ struct trace {
     uint64_t memory;               /* --memory in bytes, 0: not given; as in observer_opts */
     struct anonymizer *anonymizer; /* --anonymize; NULL: packets are as they were captured */
     /* Internal. */
+    struct shards shards; /* whose files these are; not of trace_other_files() */
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
     const char *pair_args[TRACE_PAIRS];   /* as given */
@@ -160,6 +163,8 @@ struct trace_cmd {
     unsigned (*cases)(struct trace *t);
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
+    /* of a run it reads what a scan has kept of the shards: it looks at payload for upper protocols only */
+    bool digests;
 };
 
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */

@@ -29,10 +29,14 @@ int cmd_ladder(int argc, char **argv);
 void cmd_ladder_help(struct buf *b);
 int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
+int cmd_merge(int argc, char **argv);
+void cmd_merge_help(struct buf *b);
 int cmd_report(int argc, char **argv);
 void cmd_report_help(struct buf *b);
 int cmd_rules(int argc, char **argv);
 void cmd_rules_help(struct buf *b);
+int cmd_scan(int argc, char **argv);
+void cmd_scan_help(struct buf *b);
 int cmd_tui(int argc, char **argv);
 void cmd_tui_help(struct buf *b);
 

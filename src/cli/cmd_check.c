@@ -543,6 +543,8 @@ static int end(struct trace *t)
 
     if (!t->failed && !taps_exist(job))
         return EXIT_BAD;
+    if (t->failed)
+        judge_unread(job->judge);
     judge_end(job->judge);
     sums = findings_totals(r);
     assumptions(job, &said);
@@ -577,5 +579,5 @@ static void init(struct trace *t)
     cli_color("auto", &job_of(t)->color);
 }
 
-TRACE_CMD(check, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect, .packet = packet,
-          .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(check, .digests = true, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect,
+          .packet = packet, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)

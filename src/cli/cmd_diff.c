@@ -224,7 +224,7 @@ static int start(struct trace *t)
         return cli_error("out of memory");
     if (read_first(t, &job->first, job->a, &job->cut) != EXIT_OK)
         return EXIT_BAD;
-    t->files[0] = t->files[1]; /* the command itself reads B */
+    t->files[0] = t->paths[0] = t->files[1]; /* the command itself reads B */
     t->n_files = 1;
     job->reading.side = job->b;
     return reading_start(&job->reading, t);

@@ -413,5 +413,5 @@ static void stop(struct trace *t)
         fclose(job->requests);
 }
 
-TRACE_CMD(explain, .per_flow = ROOM_EXPLAINED, .rows = "incident", .init = init, .option = option, .packet = packet,
-          .filter_shows = true, .stop = stop)
+TRACE_CMD(explain, .digests = true, .per_flow = ROOM_EXPLAINED, .rows = "incident", .init = init, .option = option,
+          .packet = packet, .filter_shows = true, .stop = stop)

@@ -197,4 +197,4 @@ static void stop(struct trace *t)
     meter_free(job_of(t)->meter);
 }
 
-TRACE_CMD(flows, .rows = "flow", .option = option, .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(flows, .digests = true, .rows = "flow", .option = option, .stop = stop, .clashes = clashes, .cases = cases)

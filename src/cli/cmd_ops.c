@@ -356,4 +356,4 @@ static const struct opt_clash clashes[] = {
     {0, 0, 0, NULL},
 };
 
-TRACE_CMD(ops, .rows = "request", .option = option, .packet = packet, .stop = stop, .clashes = clashes)
+TRACE_CMD(ops, .digests = true, .rows = "request", .option = option, .packet = packet, .stop = stop, .clashes = clashes)

@@ -15,6 +15,8 @@ static const struct command commands[] = {
     {"report", "write all that is found, with figures, as one HTML page", cmd_report, cmd_report_help},
     {"diff", "compare two captures by what they mean", cmd_diff, cmd_diff_help},
     {"extract", "write what SENDs, WRITEs and READs carried into files", cmd_extract, cmd_extract_help},
+    {"scan", "keep what analyses need of many files, for merge", cmd_scan, cmd_scan_help},
+    {"merge", "analyse what scans have kept, as one reading of all files", cmd_merge, cmd_merge_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},
 };

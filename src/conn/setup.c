@@ -155,13 +155,28 @@ static void learn_alternate(struct setup_req *r, const struct cm_req *m)
     memcpy(r->gid_path.alt[1].b, m->alt_rgid, 16);
 }
 
+/* Where the consumer's private data begin, and how many bytes of them are kept. */
+static uint32_t consumers(const struct cm_msg *msg, uint32_t *from)
+{
+    uint32_t there = cm_private_captured(msg);
+
+    *from = cm_service_is_ip(msg->req.service_id) ? CM_IP_LEN : 0;
+    return min_u32(there > *from ? there - *from : 0, CONN_GREETING);
+}
+
+struct ulp_named setup_upper(const struct cm_msg *msg)
+{
+    uint32_t from, len = consumers(msg, &from);
+
+    return ulp_of_req(msg->req.service_id, msg->req.private_data + from, len);
+}
+
 /* The upper protocol, and the consumer's private data. */
 static void learn_upper(struct setup_req *r, const struct cm_msg *msg)
 {
     const struct cm_req *m = &msg->req;
-    uint32_t from = cm_service_is_ip(m->service_id) ? CM_IP_LEN : 0, there = cm_private_captured(msg),
-             len = min_u32(there > from ? there - from : 0, CONN_GREETING);
-    struct ulp_named upper = ulp_of_req(m->service_id, m->private_data + from, len);
+    uint32_t from, len = consumers(msg, &from);
+    struct ulp_named upper = setup_upper(msg);
 
     r->upper = upper.name;
     r->upper_by_private = upper.by_private;

@@ -121,6 +121,9 @@ struct learner {
 
 /* Learn from any packet of a capture; a connection of which both halves are known is passed to conn_learn(). */
 void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p);
+/* What a REQ says of its upper protocol. */
+struct cm_msg;
+struct ulp_named setup_upper(const struct cm_msg *msg);
 /* Learn from `len` bytes of a TCP segment if they are a CLC message of SMC-R (setup_smc.c). */
 void learn_smc(struct learner *l, struct conn_table *t, const struct pkt *p, const uint8_t *data, uint32_t len);
 

@@ -236,6 +236,12 @@ void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
     j->drops += drops;
 }
 
+void judge_unread(struct judge *j)
+{
+    if (!j->incomplete)
+        judge_treat_as_incomplete(j);
+}
+
 /* --- Connected packets ------------------------------------------------------------------------ */
 
 /* The rules of the transport; after the headers of the packet and the values of its flow. */

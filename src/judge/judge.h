@@ -102,6 +102,8 @@ void judge_expect(struct judge *j, const struct frame *f);
 void judge_packet(struct judge *j, const struct pkt *p);
 /* File `file` states that its capture dropped `drops` frames. */
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops);
+/* After the last packet: a file was not read to its end, so the capture is not complete. */
+void judge_unread(struct judge *j);
 /* After the last packet: judge what is pending, and write the notes. */
 void judge_end(struct judge *j);
 struct findings *judge_findings(struct judge *j);

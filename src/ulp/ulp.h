@@ -181,6 +181,11 @@ const struct ulp_sums *ulp_sums(const struct ulp *u);
 
 /* The protocol with this name ("NVMe/RDMA") or word ("nvme"), of `n` bytes; NULL: there is none. */
 const struct ulp_proto *ulp_named(const char *name, size_t n);
+
+/* What a packet, taken alone, may make known: that the connections between its addresses, or those between any, carry a
+ * protocol that looks at payload. */
+enum ulp_asks { ULP_ASKS_NOT, ULP_ASKS_PAIR, ULP_ASKS_ANY };
+enum ulp_asks ulp_asks(const struct pkt *p);
 /* Append the words of all protocols: "nvme, ...". */
 void ulp_words(struct buf *b);
 /* The protocol's name: "NVMe/RDMA". */

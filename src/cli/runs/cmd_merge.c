@@ -1,0 +1,107 @@
+/* layer 4 (tool): `rdmatrace merge`: what a command prints of the files of a run. */
+#include "src/cli/cli.h"
+#include "src/scan/run.h"
+#include "src/scan/scan.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const struct opt_def defs[] = {
+    {'l', "list", NULL,
+     "list the files of the run: packets, bytes, bytes of the digest a packet, whether it is scanned"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+/* The commands that read what a scan has kept. */
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} merged[] = {{"check", cmd_check}, {"explain", cmd_explain}, {"flows", cmd_flows}, {"ops", cmd_ops}};
+
+void cmd_merge_help(struct buf *b)
+{
+    buf_puts(
+        b, "Usage: rdmatrace merge RUN check|explain|flows|ops [options]\n"
+           "       rdmatrace merge --list RUN\n\n"
+           "Print what the command prints of all files that `rdmatrace scan` read into RUN, to the byte; the options\n"
+           "are those of the command. `rdmatrace COMMAND RUN` does the same.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: that of the command; 2 also if a file of the run was not scanned.\n");
+}
+
+static int merge(int argc, char **argv)
+{
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    int status = EXIT_BAD;
+    unsigned i = 0;
+
+    while (i < ARRAY_LEN(merged) && strcmp(merged[i].name, argv[2]) != 0)
+        i++;
+    if (!words) {
+        status = cli_error("out of memory");
+    } else if (i == ARRAY_LEN(merged)) {
+        status = cli_error("merge: %s is none of check, explain, flows, ops", argv[2]);
+    } else {
+        memcpy(words, argv + 2, (size_t)(argc - 2) * sizeof *words);
+        words[argc - 2] = argv[1];
+        status = merged[i].run(argc - 1, words);
+    }
+    free(words);
+    return status;
+}
+
+/* "      33280   37018012  22.8  yes  a.pcapng" */
+static void put_shard(struct buf *b, const char *folder, size_t i, const char *shard)
+{
+    struct buf path = {0};
+    struct digest_end e;
+    struct stat st = {0};
+    const char *state = "no";
+
+    run_digest(folder, i, &path);
+    if (digest_end_read(&e, buf_str(&path)) == 0) {
+        state = e.error.err ? "torn" : scan_is_done(shard, buf_str(&path)) ? "yes" : "old";
+        stat(buf_str(&path), &st);
+    }
+    buf_printf(b, "%10llu %15llu %15.1f  %-7s  %s\n", (unsigned long long)e.info.frames, (unsigned long long)e.size,
+               e.info.frames ? (double)st.st_size / (double)e.info.frames : 0, state, shard);
+    digest_end_free(&e);
+    buf_free(&path);
+}
+
+static int list(const char *folder)
+{
+    struct buf out = {0};
+    struct run r;
+
+    if (run_open(&r, folder) < 0)
+        return cli_error("%s: this is no run of `rdmatrace scan`", folder);
+    buf_printf(&out, "%10s %15s %15s  %-7s  %s\n", "packets", "bytes", "bytes a packet", "scanned", "file");
+    for (size_t i = 0; i < r.n; i++)
+        put_shard(&out, folder, i, r.shards[i]);
+    run_close(&r);
+    return cli_show(&out);
+}
+
+static bool is_word(const char *arg, char letter, const char *name)
+{
+    return (arg[0] == '-' && arg[1] == letter && !arg[2]) || (strncmp(arg, "--", 2) == 0 && strcmp(arg + 2, name) == 0);
+}
+
+int cmd_merge(int argc, char **argv)
+{
+    struct buf out = {0};
+
+    if (argc > 1 && is_word(argv[1], 'h', "help")) {
+        cmd_merge_help(&out);
+        return cli_show(&out);
+    }
+    if (argc == 3 && is_word(argv[1], 'l', "list"))
+        return list(argv[2]);
+    if (argc < 3 || argv[1][0] == '-')
+        return cli_error("merge: expected RUN and a command: check, explain, flows or ops");
+    if (!run_is(argv[1]))
+        return cli_error("%s: this is no run of `rdmatrace scan`", argv[1]);
+    return merge(argc, argv);
+}

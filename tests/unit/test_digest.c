@@ -1,0 +1,123 @@
+/* layer 5 (test): digests: what is written is read again; four bytes that stand in for a payload keep the ICRC. */
+#include "dissect/ib/icrc.h"
+#include "prng.h"
+#include "src/cap/digest.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+Test(digest, stand_in_has_the_effect_of_the_payload_on_the_icrc)
+{
+    uint8_t with[1100], without[1100], stand_in[4];
+    struct prng r = {7};
+
+    for (unsigned n = 4; n <= 1024; n += 1 + n / 7) {
+        for (unsigned i = 0; i < sizeof with; i++)
+            with[i] = (uint8_t)prng_next(&r);
+        memcpy(without, with, sizeof with);
+        icrc_stand_in(with + 40, n, stand_in);
+        memset(without + 40, 0, n);
+        memcpy(without + 40 + n - 4, stand_in, 4);
+        cr_assert_eq(crc32_of(with, 40 + n + 9), crc32_of(without, 40 + n + 9), "%u bytes", n);
+        with[40]++;
+        cr_assert_neq(crc32_of(with, 40 + n + 9), crc32_of(without, 40 + n + 9), "%u bytes", n);
+    }
+}
+
+#define FRAMES 9000
+
+/* Frame `i`: of any length, now and then like an earlier one, with a gap. */
+static void make_frame(struct prng *r, unsigned i, uint8_t *bytes, struct frame *f, struct digest_part *part)
+{
+    static const uint32_t lens[] = {0, 1, 60, 61, 64, 1500, 4200};
+    uint32_t n = lens[prng_next(r) % ARRAY_LEN(lens)];
+
+    for (uint32_t k = 0; k < n; k++)
+        bytes[k] = (uint8_t)(k < 40 ? k : prng_next(r));
+    *f = (struct frame){.ts = (ns_t)i * 1000 - (i % 10 == 3 ? 5000 : 0),
+                        .data = bytes,
+                        .caplen = n,
+                        .len = n + i % 3,
+                        .number = i + 1,
+                        .linktype = LINK_ETHERNET,
+                        .iface = i % 2,
+                        .iface_id = i % 2,
+                        .has_ts = i % 5 != 0,
+                        .has_iface = true,
+                        .drops = i == 77 ? UINT64_C(1) << 40 : 0,
+                        .flags = i,
+                        .fcs_len = 4};
+    f->ts = f->has_ts ? f->ts : 0;
+    *part = (struct digest_part){.owner = (uint16_t)(i * 7 % (DIGEST_OWNERS + 1)), .like = i, .icrc_good = i % 3 == 0};
+    if (n > 100) {
+        part->gap_at = 50;
+        part->gap = n - 70;
+        memset(bytes + part->gap_at, 0, part->gap);
+    }
+}
+
+static void expect_frame(const struct frame *got, const struct frame *want, const struct digest_part *part)
+{
+    cr_assert_eq(got->number, want->number);
+    cr_assert_eq(got->ts, want->ts);
+    cr_assert_eq(got->caplen, want->caplen);
+    cr_assert_eq(got->len, want->len);
+    cr_assert_eq(got->linktype, want->linktype);
+    cr_assert_eq(got->iface, want->iface);
+    cr_assert_eq(got->iface_id, want->iface_id);
+    cr_assert_eq(got->has_ts, want->has_ts);
+    cr_assert_eq(got->has_iface, want->has_iface);
+    cr_assert_eq(got->drops, want->drops);
+    cr_assert_eq(got->flags, want->flags);
+    cr_assert_eq(got->fcs_len, want->fcs_len);
+    cr_assert_eq(got->icrc_good, part->icrc_good);
+    cr_assert(memcmp(got->data, want->data, want->caplen) == 0, "frame %u", (unsigned)want->number);
+}
+
+Test(digest, frames_are_read_as_they_were)
+{
+    static struct cap_iface ifaces[2] = {{.linktype = LINK_ETHERNET, .name = (char *)"eth7", .dropped = 5}, {0}};
+    struct digest_end e = {.shard = (char *)"some.pcap", .size = 99, .info = {.n_ifaces = 2, .ifaces = ifaces}}, again;
+    char path[] = "/tmp/digest.XXXXXX";
+    struct prng r = {3};
+    uint8_t bytes[5000];
+    struct digest_writer *w;
+    struct digest_part part;
+    struct cap_error err;
+    struct frame f, g;
+    struct cap *c;
+    int fd = mkstemp(path);
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    w = digest_create(path);
+    cr_assert(w);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        make_frame(&r, i, bytes, &f, &part);
+        digest_put(w, &f, &part);
+    }
+    e.error = (struct cap_error){.err = -22, .offset = 1234, .has_offset = true, .msg = "torn"};
+    digest_pairs_add(&e.asked, 5);
+    cr_assert_eq(digest_finish(w, &e), 0);
+    free(e.asked.of);
+    cr_assert_eq(digest_end_read(&again, path), 0);
+    cr_assert_str_eq(again.shard, "some.pcap");
+    cr_assert(digest_pairs_has(&again.asked, 5) && !digest_pairs_has(&again.asked, 6));
+    digest_end_free(&again);
+    cr_assert_eq(cap_open(&c, path, 3, NULL, &err), 0);
+    prng_seed(&r, 3);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        make_frame(&r, i, bytes, &f, &part);
+        cr_assert_eq(cap_next(c, &g), 1);
+        expect_frame(&g, &f, &part);
+        cr_assert_eq(g.file, 3);
+        cr_assert_str_eq(g.file_name, "some.pcap");
+    }
+    cr_assert_eq(cap_next(c, &g), -22);
+    cr_assert_str_eq(cap_error(c)->msg, "torn");
+    cr_assert_eq(cap_info(c)->ifaces[0].dropped, 5);
+    cap_close(c);
+    unlink(path);
+}
