@@ -23,6 +23,7 @@ struct job {
     const char *tcp;
     struct report_file json;
     bool memory[2];  /* --rkey, --va were given */
+    bool given_qps;  /* -q was given */
     char error[200]; /* first error */
 };
 
@@ -30,7 +31,8 @@ static const struct opt_def defs[] = {
     {OPT_SIZE, "bytes of a message (65536; with --latency 2; atomics: 8); K and M are powers of 1024"},
     {OPT_ITERS, "messages of each queue pair (1000)"},
     {OPT_DURATION, "so long instead of a number of messages"},
-    {OPT_QP, "queue pairs (1)"},
+    {OPT_QP, "queue pairs (1, or one for each thread)"},
+    {OPT_CORES, "threads (1), up to 64: the queue pairs are shared out among them, each has rings of its own"},
     {OPT_CONNECTION, "RC (default), UC, UD or XRC"},
     {OPT_TX_DEPTH, "messages under way on each queue pair (128)"},
     {OPT_OUTS, "READs and atomics outstanding on each queue pair, 1 to 16 (16)"},
@@ -192,7 +194,10 @@ static int option(void *job, int key, const char *arg)
     case 'D':
         return live_time("-D", arg, false, &c->duration);
     case 'q':
+        j->given_qps = true;
         return live_number32("-q", arg, 1, 1024, &c->qps);
+    case 'j':
+        return live_cmd_cores(&j->run, arg);
     case 't':
         return live_number32("-t", arg, 1, 16384, &c->tx_depth);
     case 'o':
@@ -240,6 +245,21 @@ static unsigned cases(const void *job)
            (c->op == TRAFFIC_SEND ? SENDS : 0);
 }
 
+/* The same for -j. */
+static int settle_cores(struct job *j)
+{
+    struct traffic_config *c = &j->perf.config;
+    uint32_t n = j->run.cores;
+
+    if (n > 1 && !j->given_qps)
+        c->qps = n;
+    if (n > c->qps)
+        return cli_error("-j %u: more threads than the %u queue pairs (-q)", n, c->qps);
+    if (n > 1 && j->perf.rdma_cm)
+        return cli_error("-j excludes -R: one thread alone has the connection manager");
+    return live_cmd_cores_check(&j->run);
+}
+
 /* Check combinations of options, and fill in defaults: 0 or the exit status. */
 static int settle(struct job *j)
 {
@@ -247,6 +267,10 @@ static int settle(struct job *j)
     struct traffic_config *c = &p->config;
     bool atomic = traffic_is_atomic(c->op);
 
+    int r = settle_cores(j);
+
+    if (r)
+        return r;
     if (!c->duration && !c->iters)
         c->iters = 1000;
     if (p->exchange == PERF_PINGPONG && c->op != TRAFFIC_SEND)
@@ -313,6 +337,11 @@ static void show_ends(void *user, const struct perf *l)
 {
     const struct job *j = user;
 
+    if (j->run.parts) {
+        parts_next(j->run.parts);
+        if (!parts_meet(j->run.parts))
+            live_stop();
+    }
     for (unsigned i = 0; i < l->t.c.qps && !j->run.quiet && !report_file_alone(&j->json); i++) {
         const struct perftest_keys *k = &l->qp[i].peer;
         struct live_end peer = {.qpn = k->qpn, .psn = k->psn};
@@ -321,11 +350,36 @@ static void show_ends(void *user, const struct perf *l)
     }
 }
 
+/* One report of all threads. */
+static int sum(void *job, int status)
+{
+    struct job *j = job;
+    const struct traffic_config *c = &j->perf.config;
+    struct buf b = {0};
+    int r = 0;
+
+    if (!j->run.quiet && !report_file_alone(&j->json)) {
+        perf_parts_text(&b, j->run.parts, c);
+        r = cli_show(&b);
+    }
+    if (r == 0) {
+        b = (struct buf){0};
+        perf_parts_json(&b, j->run.parts, c);
+        r = report_file_write(&j->json, &b);
+        buf_free(&b);
+    }
+    return r ? r : status;
+}
+
 static int report(struct job *j)
 {
     struct buf b = {0};
     int r = 0;
 
+    if (j->run.parts) {
+        perf_part_fill(parts_result(j->run.parts, j->run.part.part), &j->perf, j->error);
+        return 0;
+    }
     if (!j->run.quiet && !report_file_alone(&j->json) && (!*j->error || j->perf.traffic.t.r.completed)) {
         perf_text(&b, &j->perf);
         r = cli_show(&b);
@@ -378,10 +432,22 @@ static void report_errors(struct job *j, int r)
         failed(j, "%s sent, but none arrived: both sides must have the same -c", count_str(done->completed, "message"));
 }
 
+/* This thread's queue pairs, and its turn to connect them: a server with as many threads takes them in this order. */
+static void share_out(struct job *j)
+{
+    struct traffic_config *c = &j->perf.config;
+    unsigned parts = parts_count(j->run.parts), part = j->run.part.part;
+    uint32_t own = c->qps / parts + (part < c->qps % parts);
+
+    c->rate = c->rate * own / c->qps;
+    c->qps = own;
+    parts_await_turn(j->run.parts, part);
+}
+
 static int measure(struct job *j)
 {
     struct perf_client *p = &j->perf;
-    bool show = !j->run.quiet && isatty(STDERR_FILENO);
+    bool show = !j->run.quiet && !j->run.parts && isatty(STDERR_FILENO);
     int r;
 
     p->live = &j->run.live;
@@ -391,6 +457,8 @@ static int measure(struct job *j)
     p->made = show_keys;
     p->joined = show_ends;
     p->user = j;
+    if (j->run.parts)
+        share_out(j);
     r = perf_client_run(p);
     if (show)
         fputs("\r                    \r", stderr);
@@ -436,8 +504,9 @@ static void defaults(void *job)
 
 int cmd_perf(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_perf_help, .clashes = clashes, .foreign = perftest_letters,
-                                                .cases = cases, .begin = begin, .fail = fail);
+    static const struct live_cmd cmd =
+        LIVE_CMD(cmd_perf_help, .clashes = clashes, .foreign = perftest_letters, .cases = cases, .begin = begin,
+                 .fail = fail, .part_size = sizeof(struct perf_part), .sum = sum);
 
     return live_cmd_main(&cmd, argc, argv);
 }

@@ -20,6 +20,11 @@ struct job {
     uint64_t wrong;
 };
 
+/* What a thread (-j) served. */
+struct served {
+    uint64_t clients, failed, messages, bytes, wrong;
+};
+
 static const struct opt_def defs[] = {
     {OPT_PORT, "port of the exchange, of TCP and of RDMA-CM (18515)"},
     {OPT_TCP, "an address of this host at which the exchange by TCP is to be (all)"},
@@ -28,6 +33,8 @@ static const struct opt_def defs[] = {
     {OPT_SIZE, "bytes of the messages of ib_write_lat, which does not tell them (2)"},
     {OPT_ROOM, "memory for each queue pair, and its largest message (1M); K, M and G are powers of 1024"},
     {OPT_LATENCY, "clients that SEND want answers, as ib_send_lat (that is found out otherwise, which takes 100 ms)"},
+    {OPT_CORES,
+     "threads (1), up to 64: clients are shared out among them in turn, those of RDMA-CM are the first one's"},
     {OPT_ONCE, "end after one client"},
     {OPT_MAX, "end after N clients"},
     {OPT_IPV6, "use the interface's IPv6 address"},
@@ -54,11 +61,38 @@ void cmd_serve_help(struct buf *b)
 
 static const struct opt_clash clashes[] = {{KEY_ONCE, KEY_MAX, 0, NULL}, {0, 0, 0, NULL}};
 
+static void count(struct served *d, const struct serve_session *s, uint64_t messages, uint64_t wrong)
+{
+    d->clients += s->done;
+    d->failed += !s->done;
+    d->messages += messages;
+    d->bytes += s->bytes;
+    d->wrong += wrong;
+}
+
+/* What all threads served so far. */
+static struct served served_by_all(const struct job *j)
+{
+    struct served all = {0};
+
+    for (unsigned i = 0; i < parts_count(j->run.parts); i++) {
+        const struct served *d = parts_result(j->run.parts, i);
+        all.clients += d->clients;
+        all.failed += d->failed;
+        all.messages += d->messages;
+        all.bytes += d->bytes;
+        all.wrong += d->wrong;
+    }
+    return all;
+}
+
 static void on_over(void *user, const struct serve_session *s, uint64_t messages)
 {
     struct job *j = user;
     uint64_t wrong = serve_wrong(s);
 
+    if (j->run.parts)
+        count(parts_result(j->run.parts, j->run.part.part), s, messages, wrong);
     j->wrong += wrong;
     if (!s->done)
         cli_error("%s: %s", live_addr_str(s->gid), s->why);
@@ -90,18 +124,81 @@ static void on_joined(void *user, int qp, const struct perftest_keys *peer)
 
 static bool enough(const struct job *j)
 {
-    return j->max && j->serve.served + j->serve.failed >= j->max;
+    struct served all = {.clients = j->serve.served, .failed = j->serve.failed};
+
+    if (j->max && j->run.parts)
+        all = served_by_all(j);
+    return j->max && all.clients + all.failed >= j->max;
+}
+
+static bool turn(void *user, bool over)
+{
+    const struct live_run *run = user;
+
+    if (over)
+        parts_next(run->parts);
+    return parts_turn(run->parts, run->part.part);
+}
+
+static int no_port(const struct job *j, int error)
+{
+    return cli_error("port %u: %s%s", j->options.port, strerror(-error),
+                     error == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
+}
+
+/* Of several threads: one socket for the clients of all; the first thread has management packets to itself. */
+static int share(void *job)
+{
+    struct job *j = job;
+
+    j->options.turn = turn;
+    j->options.turns = &j->run;
+    j->options.listener = serve_listen(&j->options);
+    return j->options.listener < 0 ? no_port(j, j->options.listener) : 0;
+}
+
+static void served_line(struct buf *b, const char *who, const struct served *d)
+{
+    buf_printf(b, "%s: %s, messages %llu, bytes received %llu, wrong %llu", who, count_str(d->clients, "client"),
+               (unsigned long long)d->messages, (unsigned long long)d->bytes, (unsigned long long)d->wrong);
+    if (d->failed)
+        buf_printf(b, ", failed %llu", (unsigned long long)d->failed);
+    buf_char(b, '\n');
+}
+
+static int sum(void *job, int status)
+{
+    const struct job *j = job;
+    struct served all = served_by_all(j);
+    struct buf b = {0};
+    char who[32];
+    int r;
+
+    for (unsigned i = 0; i < parts_count(j->run.parts); i++) {
+        snprintf(who, sizeof who, "thread %u", i);
+        served_line(&b, who, parts_result(j->run.parts, i));
+    }
+    snprintf(who, sizeof who, "%u threads", parts_count(j->run.parts));
+    served_line(&b, who, &all);
+    if (j->run.quiet)
+        buf_free(&b);
+    r = j->run.quiet ? 0 : cli_show(&b);
+    return status ? status : r;
 }
 
 static int run(void *job)
 {
     struct job *j = job;
-    int r = serve_open(&j->serve, &j->run.live, &j->options);
+    bool first = j->run.part.part == 0;
+    int r;
 
+    j->options.no_cm = !first;
+    r = serve_open(&j->serve, &j->run.live, &j->options);
     if (r < 0)
-        return cli_error("port %u: %s%s", j->options.port, strerror(-r),
-                         r == -EADDRINUSE ? " (give another with -p, or the address with --tcp)" : "");
-    if (!j->run.quiet)
+        return no_port(j, r);
+    if (j->run.parts && !parts_meet(j->run.parts))
+        live_stop();
+    if (!j->run.quiet && first)
         live_cli_ready(&j->run.live, j->options.port);
     while (r == 0 && !enough(j))
         r = live_step(&j->run.live, serve_poll(&j->serve, live_now()));
@@ -145,6 +242,8 @@ static int option(void *job, int key, const char *arg)
     case KEY_LATENCY:
         j->options.latency = true;
         break;
+    case 'j':
+        return live_cmd_cores(&j->run, arg);
     case KEY_ONCE:
         j->max = 1;
         break;
@@ -171,7 +270,7 @@ static int operands(void *job, int n, char **argv)
         return cli_error("serve takes no operands");
     if (j->options.rping_port == j->options.port)
         return cli_error("--rping-port %u: that is the port of perftest", j->options.port);
-    return 0;
+    return live_cmd_cores_check(&j->run);
 }
 
 static void defaults(void *job)
@@ -188,7 +287,8 @@ static void defaults(void *job)
 
 int cmd_serve(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters);
+    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters,
+                                                .part_size = sizeof(struct served), .share = share, .sum = sum);
 
     return live_cmd_main(&cmd, argc, argv);
 }

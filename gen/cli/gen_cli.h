@@ -146,6 +146,7 @@ enum {
 /* As perftest: sim, write and its kind, serve. */
 #define OPT_SIZE          's', "size", "BYTES"
 #define OPT_QP            'q', "qp", "N"
+#define OPT_CORES         'j', "cores", "N"
 #define OPT_TX_DEPTH      't', "tx-depth", "N"
 #define OPT_OUTS          'o', "outs", "N"
 #define OPT_POST_LIST     'l', "post_list", "N"

@@ -109,4 +109,25 @@ struct perf_client;
 void perf_text(struct buf *b, struct perf_client *p);
 void perf_json(struct buf *b, struct perf_client *p, const char *error);
 
+/* Results of one of several threads (-j), or of all. */
+struct perf_sums {
+    uint64_t messages, bytes, mismatches, compared, wrong;
+    uint64_t arrived; /* as the peer counted, if `counted` */
+    ns_t start, end;  /* first message posted, last one completed, by live_now(); 0: none was */
+    uint32_t qps;
+    bool there, counted, whole; /* there: filled in; whole: all that was sent was compared */
+    char compares[64], error[200];
+};
+struct perf_part {
+    struct perf_sums s;
+    char json[1 << 20]; /* as perf_json(); "": it does not fit */
+};
+void perf_part_fill(struct perf_part *out, struct perf_client *p, const char *error);
+/* Append the report of all threads, their sums, and the rates of each; as text, or as one JSON object with those of the
+ * threads in it. `c`: of all. */
+struct parts;
+struct traffic_config;
+void perf_parts_text(struct buf *b, struct parts *parts, const struct traffic_config *c);
+void perf_parts_json(struct buf *b, struct parts *parts, const struct traffic_config *c);
+
 #endif

@@ -100,13 +100,81 @@ int live_cmd_peer(void *job, int n, char **argv)
     return n == 1 ? live_cmd_host(run, argv[0]) : cli_error("%s: one HOST is expected (or -s)", run->name);
 }
 
+int live_cmd_cores(struct live_run *run, const char *arg)
+{
+    return live_number32("-j", arg, 1, PARTS_MAX, &run->cores);
+}
+
+int live_cmd_cores_check(const struct live_run *run)
+{
+    const struct live_config *c = &run->config;
+    const char *what = c->record     ? "-w: the packets of each thread would need a file"
+                       : c->events   ? "--event: each thread would count packets of its own"
+                       : c->n_faults ? "--fault: each thread would break the rule"
+                       : c->net      ? "--net: each thread would have a network"
+                                     : NULL;
+
+    return run->cores > 1 && what ? cli_error("-j excludes %s", what) : 0;
+}
+
 static int open_and_run(const struct live_cmd *cmd, struct live_run *run)
 {
     int r;
 
     run->config.side = run->server;
     r = live_cli_open(&run->live, &run->config);
-    return r ? r : live_cli_close(&run->live, &run->config, cmd->run(run));
+    if (r)
+        return r;
+    r = cmd->run(run);
+    if (run->parts)
+        parts_await_others(run->parts, run->part.part);
+    return live_cli_close(&run->live, &run->config, r);
+}
+
+/* A command in several processes. */
+struct together {
+    const struct live_cmd *cmd;
+    struct live_run *run;
+};
+
+static int run_part(void *user, unsigned part)
+{
+    const struct together *t = user;
+
+    t->run->part = parts_of(t->run->parts, part);
+    t->run->config.part = &t->run->part;
+    return open_and_run(t->cmd, t->run);
+}
+
+/* Begin the processes, wait for them, and report all. */
+static int run_together(const struct live_cmd *cmd, struct live_run *run)
+{
+    const char *backend = run->config.backend ? run->config.backend : "packet";
+    struct together t = {cmd, run};
+    struct backend_error why = {""};
+    struct live_error err;
+    char iface[LIVE_IFACE];
+    int r = cmd->share ? cmd->share(run) : 0;
+
+    if (r)
+        return r;
+    if (live_iface(&run->config, iface, &err) < 0)
+        return cli_error("%s", err.msg);
+    if (parts_share(run->parts, backend, *iface ? iface : NULL, &why) < 0)
+        return cli_error("%s", why.msg);
+    r = parts_run(run->parts, run_part, &t);
+    return r < 0 ? cli_error("-j: no further process: %s", strerror(-r)) : cmd->sum(run, r);
+}
+
+static int open_together(const struct live_cmd *cmd, struct live_run *run)
+{
+    int r;
+
+    run->parts = parts_new(run->cores, cmd->part_size);
+    r = run->parts ? run_together(cmd, run) : cli_error("out of memory");
+    parts_free(run->parts);
+    run->parts = NULL;
+    return r;
 }
 
 int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv)
@@ -122,7 +190,7 @@ int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv)
         cmd->defaults(run);
     r = live_cmd_parse(cmd, run, run, argc, argv);
     if (r < 0)
-        r = open_and_run(cmd, run);
+        r = run->cores > 1 ? open_together(cmd, run) : open_and_run(cmd, run);
     if (r && cmd->fail)
         cmd->fail(run);
     if (cmd->stop)

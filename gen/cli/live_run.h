@@ -3,6 +3,7 @@
 #define RDMATRACE_GEN_CLI_LIVE_RUN_H
 
 #include "gen/cli/live_options.h"
+#include "gen/live/parts.h"
 
 /* One run of a command that talks to a peer; the first member of the command's own state. Zeroed before the options. */
 struct live_run {
@@ -13,6 +14,9 @@ struct live_run {
     uint8_t gid[16];           /* GID of `host` */
     bool server;               /* this is the passive side, which is host 1 in events */
     bool quiet;                /* print only errors */
+    uint32_t cores;            /* -j: processes that share the interface; 0, 1: this one alone */
+    struct parts *parts;       /* with several: what they share; NULL: this process is alone */
+    struct backend_part part;  /* with several: which one this process is */
 };
 
 /* Cases of struct opt_clash: the side, of a command with `sides`. A command's own cases begin at AS_OWN. */
@@ -54,6 +58,12 @@ struct live_cmd {
     unsigned (*cases)(const void *job);
     /* Do the work; run->live is open. Returns the exit status. For live_cmd_main(). */
     int (*run)(void *job);
+    /* With several processes (live_run.cores), each runs run(), and has so many bytes of results (parts_result()). */
+    size_t part_size;
+    /* Before they begin; 0, or the exit status after a message. NULL: nothing to do. */
+    int (*share)(void *job);
+    /* After they ended, with the highest exit status: report all. Returns the exit status. */
+    int (*sum)(void *job, int status);
     /* Release the memory of the functions above, whichever of them were called; NULL: nothing to do. For
      * live_cmd_main(). */
     void (*stop)(void *job);
@@ -64,6 +74,10 @@ struct live_cmd {
 int live_cmd_parse(const struct live_cmd *cmd, struct live_run *run, void *job, int argc, char **argv);
 /* Run a command: state, options, open, run(), close. Returns the exit status. */
 int live_cmd_main(const struct live_cmd *cmd, int argc, char **argv);
+
+/* -j: the argument, and what it excludes: 0, or the exit status after a message. */
+int live_cmd_cores(struct live_run *run, const char *arg);
+int live_cmd_cores_check(const struct live_run *run);
 
 /* operands() of a command with `sides`: HOST, or none with -s. `job` begins with a struct live_run. */
 int live_cmd_peer(void *job, int n, char **argv);

@@ -1,6 +1,9 @@
 /* layer 4 (tool): results of perftest-like traffic: the tables of perftest, statistics per queue pair, JSON. */
 #include "gen/cli/live_options.h"
+#include "gen/live/parts.h"
 #include "gen/peers/perf_client.h"
+
+#include <stdio.h>
 
 #define MB (1 << 20)
 
@@ -180,6 +183,129 @@ void perf_json(struct buf *b, struct perf_client *p, const char *error)
                    "err\":%llu}",
                    (unsigned long long)st->retransmitted, (unsigned long long)st->local_ack_timeout_err,
                    (unsigned long long)st->packet_seq_err, (unsigned long long)st->rnr_nak_retry_err);
+    }
+    buf_puts(b, "]}\n");
+}
+
+/* --- Several threads -------------------------------------------------------------------------- */
+
+void perf_part_fill(struct perf_part *part, struct perf_client *p, const char *error)
+{
+    struct perf_sums *out = &part->s;
+    const struct traffic_result *r = &p->traffic.t.r;
+    struct outcome v = outcome_of(p);
+    struct buf b = {0};
+
+    out->messages = r->completed;
+    out->bytes = r->bytes;
+    out->mismatches = r->mismatches;
+    out->compared = v.compared;
+    out->wrong = v.wrong;
+    out->whole = v.whole;
+    out->counted = p->counted;
+    out->arrived = p->arrived;
+    out->start = r->start;
+    out->end = r->end;
+    out->qps = p->config.qps;
+    snprintf(out->compares, sizeof out->compares, "%s", what_is_compared(p));
+    snprintf(out->error, sizeof out->error, "%s", error);
+    perf_json(&b, p, error);
+    if (b.len < sizeof part->json)
+        memcpy(part->json, buf_str(&b), b.len + 1);
+    buf_free(&b);
+    out->there = true;
+}
+
+static const struct perf_sums *sums_at(struct parts *parts, unsigned i)
+{
+    return &((const struct perf_part *)parts_result(parts, i))->s;
+}
+
+/* The sums: from the first message of any thread to the last one. */
+static struct perf_sums sums_of(struct parts *parts)
+{
+    struct perf_sums all = {.counted = true, .whole = true};
+
+    for (unsigned i = 0; i < parts_count(parts); i++) {
+        const struct perf_sums *t = sums_at(parts, i);
+        all.messages += t->messages;
+        all.bytes += t->bytes;
+        all.mismatches += t->mismatches;
+        all.compared += t->compared;
+        all.wrong += t->wrong;
+        all.arrived += t->arrived;
+        all.counted &= t->counted;
+        all.whole &= t->whole;
+        all.qps += t->qps;
+        if (t->messages && (!all.start || t->start < all.start))
+            all.start = t->start;
+        if (t->end > all.end)
+            all.end = t->end;
+        if (!*all.error)
+            snprintf(all.error, sizeof all.error, "%s", t->there ? t->error : "a thread ended without a result");
+        if (!*all.compares)
+            snprintf(all.compares, sizeof all.compares, "%s", t->compares);
+    }
+    return all;
+}
+
+static double per_second(uint64_t n, const struct perf_sums *t)
+{
+    return t->end > t->start ? (double)n * 1e9 / (double)(t->end - t->start) : 0;
+}
+
+void perf_parts_text(struct buf *b, struct parts *parts, const struct traffic_config *c)
+{
+    struct perf_sums all = sums_of(parts);
+
+    buf_puts(b, " #bytes     #iterations    BW average[MB/sec]   MsgRate[Mpps]\n");
+    buf_printf(b, " %-10u %-14llu %-20.2f %.6f\n", c->size, (unsigned long long)all.messages,
+               per_second(all.bytes, &all) / MB, per_second(all.messages, &all) / 1e6);
+    buf_puts(b, "\n thread   queue pairs   messages      BW average[MB/sec]   MsgRate[Mpps]   wrong\n");
+    for (unsigned i = 0; i < parts_count(parts); i++) {
+        const struct perf_sums *t = sums_at(parts, i);
+        buf_printf(b, " %-8u %-13u %-13llu %-20.2f %-15.6f %llu\n", i, t->qps, (unsigned long long)t->messages,
+                   per_second(t->bytes, t) / MB, per_second(t->messages, t) / 1e6, (unsigned long long)t->wrong);
+    }
+    if (all.counted && all.arrived < all.messages)
+        buf_printf(b, "arrived: %llu of %s\n", (unsigned long long)all.arrived, count_str(all.messages, "message"));
+    if (c->verify && !all.compared && !all.wrong)
+        buf_puts(b, "validated: nothing was compared\n");
+    else if (c->verify)
+        buf_printf(b, "validated: %s: %llu compared, %llu wrong\n", all.compares, (unsigned long long)all.compared,
+                   (unsigned long long)all.wrong);
+}
+
+static const char *all_validated(const struct perf_sums *all, const struct traffic_config *c)
+{
+    if (!c->verify)
+        return "null";
+    return all->wrong ? "false" : all->whole && !*all->error ? "true" : "null";
+}
+
+void perf_parts_json(struct buf *b, struct parts *parts, const struct traffic_config *c)
+{
+    struct perf_sums all = sums_of(parts);
+
+    buf_printf(
+        b,
+        "{\"op\":\"%s\",\"type\":\"%s\",\"size\":%u,\"qps\":%u,\"messages\":%llu,\"bytes\":%llu,\"seconds\":%.9f,"
+        "\"bw_average\":%.0f,\"msg_rate\":%.3f,\"mismatches\":%llu,\"arrived\":",
+        traffic_op_str(c->op), qp_service_str((enum qp_type)c->type), c->size, all.qps,
+        (unsigned long long)all.messages, (unsigned long long)all.bytes, (double)(all.end - all.start) / 1e9,
+        per_second(all.bytes, &all), per_second(all.messages, &all), (unsigned long long)all.mismatches);
+    if (all.counted)
+        buf_printf(b, "%llu", (unsigned long long)all.arrived);
+    else
+        buf_puts(b, "null");
+    buf_printf(b, ",\"compared\":%llu,\"validated\":%s,\"error\":", (unsigned long long)all.compared,
+               all_validated(&all, c));
+    buf_json(b, all.error, strlen(all.error));
+    buf_puts(b, ",\"threads\":[");
+    for (unsigned i = 0; i < parts_count(parts); i++) {
+        const struct perf_part *t = parts_result(parts, i);
+        const char *json = *t->json ? t->json : "null";
+        buf_printf(b, "%s%.*s", i ? "," : "", (int)strcspn(json, "\n"), json);
     }
     buf_puts(b, "]}\n");
 }

@@ -105,6 +105,17 @@ static uint32_t random_pick(struct prng *r, uint32_t n, uint64_t arg)
 }
 const struct number_policy number_random = {"random", random_pick, "unused"};
 
+static uint32_t part_pick(struct prng *r, uint32_t n, uint64_t arg)
+{
+    uint32_t v;
+
+    do
+        v = random_pick(r, n, 0);
+    while (qpn_part(v, (unsigned)(arg >> 8)) != (arg & 0xff));
+    return v;
+}
+const struct number_policy number_part = {"part", part_pick, "parts and part"};
+
 static uint32_t sequential_pick(struct prng *r, uint32_t n, uint64_t arg)
 {
     (void)r;

@@ -63,6 +63,14 @@ extern const struct refill_policy refill_none; /* the caller posts all receives 
 extern const struct refill_policy refill_full; /* back to depth at once */
 extern const struct refill_policy refill_late; /* back to depth arg ns after the queue ran empty: provokes RNR NAKs */
 
+/* Which of `parts` processes (at most 64) that share an address has queue pair `qpn`: by its lowest byte, which filters
+ * of the kernel read; 0 and 1, which management goes to, are part 0's. */
+static inline unsigned qpn_part(uint32_t qpn, unsigned parts)
+{
+    return ((qpn & 0xff) >> 1) % parts;
+}
+#define QPN_PART_ARG(part, parts) ((uint64_t)(parts) << 8 | (part))
+
 /* Choice of a 24-bit number: starting PSNs, QP numbers. */
 struct number_policy {
     const char *name;
@@ -71,6 +79,7 @@ struct number_policy {
     const char *arg_help;
 };
 extern const struct number_policy number_random;     /* from the seed */
+extern const struct number_policy number_part;       /* likewise, of a part: QPN_PART_ARG() */
 extern const struct number_policy number_sequential; /* arg, arg + 1, ... */
 extern const struct number_policy number_fixed;      /* arg always (PSNs only) */
 

@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 const struct backend_ops *const backends[] = {
     &backend_packet, &backend_xdp, &backend_libnet, &backend_unix, &backend_file, &backend_memory, &backend_verbs, NULL,
@@ -55,16 +56,55 @@ static int needs_iface(struct backend_error *err)
     return -EINVAL;
 }
 
-int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
+/* The kind of a specification that can be opened: 0 with *k and *args set. */
+static int find(const char *spec, const char *iface, const struct backend_ops **k, const char **args,
+                struct backend_error *err)
 {
-    const struct backend_ops *k = backend_find(spec);
     size_t n = strcspn(spec, ":");
 
-    if (!k)
+    *k = backend_find(spec);
+    *args = spec[n] ? spec + n + 1 : "";
+    if (!*k)
         return backend_fail(err, -ENOENT, "there is no backend '%.*s'", (int)n, spec);
-    if (k->needs_iface && !iface)
-        return needs_iface(err);
-    return k->open(out, spec[n] ? spec + n + 1 : "", iface, err);
+    return (*k)->needs_iface && !iface ? needs_iface(err) : 0;
+}
+
+int backend_open_part(struct backend **out, const char *spec, const char *iface, const struct backend_part *part,
+                      struct backend_error *err)
+{
+    const struct backend_ops *k;
+    const char *args;
+    int r = find(spec, iface, &k, &args, err);
+
+    if (r < 0 || !part)
+        return r < 0 ? r : k->open(out, args, iface, err);
+    return k->open_part(out, args, iface, part, err);
+}
+
+int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err)
+{
+    return backend_open_part(out, spec, iface, NULL, err);
+}
+
+int backend_share(struct backend_shared *s, const char *spec, const char *iface, unsigned parts,
+                  struct backend_error *err)
+{
+    const struct backend_ops *k;
+    const char *args;
+    int r = find(spec, iface, &k, &args, err);
+
+    if (r == 0 && !k->open_part)
+        return backend_fail(err, -ENOTSUP, "backend %s is for one process: -j needs packet or xdp", k->name);
+    return r < 0 || !k->share ? r : k->share(s, args, iface, parts, err);
+}
+
+void backend_unshare(struct backend_shared *s)
+{
+    const int fds[] = {s->link, s->program, s->map};
+
+    for (unsigned i = 0; i < ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
 }
 
 void backend_close(struct backend *b)

@@ -48,6 +48,17 @@ struct backend_error {
 
 struct backend;
 
+/* The part of one of several processes that share an interface (gen/live/parts.h): it receives packets for the queue
+ * pairs with qpn_part() `part` of `parts`. */
+struct backend_part {
+    unsigned part, parts;
+    int map; /* of struct backend_shared */
+};
+/* What the processes share, descriptors; -1: none. */
+struct backend_shared {
+    int map, program, link; /* of AF_XDP */
+};
+
 /* A kind of backend. I/O functions return 0, or a negative errno; none of them blocks. */
 struct backend_ops {
     const char *name;
@@ -56,6 +67,12 @@ struct backend_ops {
     bool needs_iface;    /* -I is required */
     /* `args`: the text after "NAME:", "" if none; `iface`: the interface, or NULL. Fills *err on failure. */
     int (*open)(struct backend **out, const char *args, const char *iface, struct backend_error *err);
+    /* Likewise, for one of several processes; NULL: they cannot share an interface. */
+    int (*open_part)(struct backend **out, const char *args, const char *iface, const struct backend_part *part,
+                     struct backend_error *err);
+    /* Prepare what `parts` processes share; NULL: nothing. Fills *err on failure. */
+    int (*share)(struct backend_shared *s, const char *args, const char *iface, unsigned parts,
+                 struct backend_error *err);
     /* Space of BACKEND_FRAME_MAX bytes for the next frame; NULL: the queue is full, flush first. */
     uint8_t *(*room)(struct backend *b);
     /* Queue the frame of `len` bytes written there. */
@@ -99,6 +116,13 @@ const struct backend_ops *backend_find(const char *spec);
 /* Open by "NAME" or "NAME:ARGS". -ENOENT: unknown kind; -EINVAL: interface or arguments missing or wrong; else the
  * errno of the failure. Fills *err on failure. */
 int backend_open(struct backend **out, const char *spec, const char *iface, struct backend_error *err);
+/* The same for one of several processes; `part` NULL: for the only one. -ENOTSUP: that kind cannot be shared. */
+int backend_open_part(struct backend **out, const char *spec, const char *iface, const struct backend_part *part,
+                      struct backend_error *err);
+/* Before these processes begin: prepare what they share, until backend_unshare(). As backend_open(). */
+int backend_share(struct backend_shared *s, const char *spec, const char *iface, unsigned parts,
+                  struct backend_error *err);
+void backend_unshare(struct backend_shared *s);
 /* NULL is allowed. Queued frames that were not flushed are lost. */
 void backend_close(struct backend *b);
 /* Queue a whole frame: 0; -EAGAIN: the queue is full; -EMSGSIZE. */

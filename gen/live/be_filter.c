@@ -8,6 +8,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
+#include <string.h>
 
 #define ND_SOLICIT 135
 #define ND_ADVERT  136
@@ -15,14 +16,16 @@
 /* Jumps count from the instruction that follows; the targets are numbers of instructions. */
 #define JEQ(k, at, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, (yes) - (at)-1, (no) - (at)-1)
 #define LOAD(size, offset)  BPF_STMT(BPF_LD | (size) | BPF_ABS, offset)
-enum { IPV4 = 7, NOT_IPV4 = 14, IPV6 = 15, ICMP6 = 19, PASS = 23, DROP = 24 };
+enum { IPV4 = 7, NOT_IPV4 = 14, IPV6 = 15, ICMP6 = 19, V1 = 23, V4 = 25, V6 = 27, PART = 28, PASS = 31, DROP = 32 };
+#define GO(at, to) BPF_STMT(BPF_JMP | BPF_JA, (to) - (at)-1)
 
-const struct sock_filter be_filter[] = {
+/* The part is that of qpn_part(): by the lowest byte of the destination QP, 7 bytes into the BTH. */
+static const struct sock_filter all[BE_FILTER_LEN] = {
     /* 0 */ LOAD(BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
     /* 1 */ JEQ(PACKET_OUTGOING, 1, DROP, 2),
     /* 2 */ LOAD(BPF_H, 12),
     /* 3 */ JEQ(ETH_P_ARP, 3, PASS, 4),
-    /* 4 */ JEQ(ETHERTYPE_ROCEV1, 4, PASS, 5),
+    /* 4 */ JEQ(ETHERTYPE_ROCEV1, 4, V1, 5),
     /* 5 */ JEQ(ETHERTYPE_MACC, 5, PASS, 6),
     /* 6 */ JEQ(ETH_P_IP, 6, IPV4, NOT_IPV4),
     /* IPV4: fragment offset, protocol, and the port behind a header of any length */
@@ -32,25 +35,45 @@ const struct sock_filter be_filter[] = {
     /* 10 */ JEQ(IPPROTO_UDP, 10, 11, DROP),
     /* 11 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
     /* 12 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 14 + 2),
-    /* 13 */ JEQ(UDP_PORT_ROCEV2, 13, PASS, DROP),
+    /* 13 */ JEQ(UDP_PORT_ROCEV2, 13, V4, DROP),
     /* NOT_IPV4 */
     /* 14 */ JEQ(ETH_P_IPV6, 14, IPV6, DROP),
     /* IPV6, without extension headers */
     /* 15 */ LOAD(BPF_B, 14 + 6),
     /* 16 */ JEQ(IPPROTO_UDP, 16, 17, ICMP6),
     /* 17 */ LOAD(BPF_H, 14 + 40 + 2),
-    /* 18 */ JEQ(UDP_PORT_ROCEV2, 18, PASS, DROP),
+    /* 18 */ JEQ(UDP_PORT_ROCEV2, 18, V6, DROP),
     /* ICMP6 */
     /* 19 */ JEQ(IPPROTO_ICMPV6, 19, 20, DROP),
     /* 20 */ LOAD(BPF_B, 14 + 40),
     /* 21 */ JEQ(ND_SOLICIT, 21, PASS, 22),
     /* 22 */ JEQ(ND_ADVERT, 22, PASS, DROP),
+    /* V1 */
+    /* 23 */ LOAD(BPF_B, 14 + 40 + 7),
+    /* 24 */ GO(24, PART),
+    /* V4 */
+    /* 25 */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14 + 8 + 7),
+    /* 26 */ GO(26, PART),
+    /* V6 */
+    /* 27 */ LOAD(BPF_B, 14 + 40 + 8 + 7),
+    /* PART: of how many, and which, be_filter() says */
+    /* 28 */ BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 1),
+    /* 29 */ BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, 1),
+    /* 30 */ JEQ(0, 30, PASS, DROP),
     /* PASS */
-    /* 23 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    /* 31 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
     /* DROP */
-    /* 24 */ BPF_STMT(BPF_RET | BPF_K, 0),
+    /* 32 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
-const unsigned be_filter_len = ARRAY_LEN(be_filter);
+
+void be_filter(struct sock_filter out[BE_FILTER_LEN], unsigned part, unsigned parts)
+{
+    memcpy(out, all, sizeof all);
+    if (parts == 1)
+        out[V1] = out[V4] = out[V6] = out[PASS];
+    out[PART + 1].k = parts;
+    out[PART + 2].k = part;
+}
 
 const struct sock_filter be_filter_bridge[] = {
     /* 0 */ LOAD(BPF_B, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),

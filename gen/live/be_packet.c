@@ -81,11 +81,15 @@ static int map_ring(struct packet_backend *p)
     return 0;
 }
 
-static int attach_filter(int fd, bool bridge)
+static int attach_filter(int fd, bool bridge, const struct backend_part *part)
 {
-    struct sock_fprog prog = {.len = (unsigned short)(bridge ? be_filter_bridge_len : be_filter_len),
-                              .filter = (struct sock_filter *)(uintptr_t)(bridge ? be_filter_bridge : be_filter)};
+    struct sock_filter own[BE_FILTER_LEN];
+    struct sock_fprog prog = {.len = BE_FILTER_LEN, .filter = own};
 
+    be_filter(own, part ? part->part : 0, part ? part->parts : 1);
+    if (bridge)
+        prog = (struct sock_fprog){.len = (unsigned short)be_filter_bridge_len,
+                                   .filter = (struct sock_filter *)(uintptr_t)be_filter_bridge};
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
 }
 
@@ -157,7 +161,8 @@ static bool parse(struct choices *c, const char *args)
 }
 
 /* Set up the socket. The filter is set before bind(): no other frame is ever received. */
-static int setup(struct packet_backend *p, const char *iface, const struct choices *c, struct backend_error *err)
+static int setup(struct packet_backend *p, const char *iface, const struct choices *c, const struct backend_part *part,
+                 struct backend_error *err)
 {
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
     int version = TPACKET_V2, on = 1, r;
@@ -173,7 +178,7 @@ static int setup(struct packet_backend *p, const char *iface, const struct choic
         return backend_fail(err, -errno, "AF_PACKET: this kernel cannot pass queueing by");
     if (c->hardware)
         use_hardware_clock(p, iface);
-    r = attach_filter(p->b.fd, p->bridge);
+    r = attach_filter(p->b.fd, p->bridge, part);
     if (r == 0)
         r = map_ring(p);
     if (r == 0 && bind(p->b.fd, (struct sockaddr *)&at, sizeof at) < 0)
@@ -196,7 +201,8 @@ static void packet_close(struct backend *b)
     free(p);
 }
 
-static int packet_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+static int packet_open_part(struct backend **out, const char *args, const char *iface, const struct backend_part *part,
+                            struct backend_error *err)
 {
     struct choices choices = {0};
     struct packet_backend *p;
@@ -218,12 +224,17 @@ static int packet_open(struct backend **out, const char *args, const char *iface
         r = backend_fail(err, -errno, "AF_PACKET: %s%s", strerror(errno),
                          errno == EPERM ? " (CAP_NET_RAW is needed)" : "");
     else
-        r = setup(p, iface, &choices, err);
+        r = setup(p, iface, &choices, part, err);
     if (r < 0)
         packet_close(&p->b);
     else
         *out = &p->b;
     return r;
+}
+
+static int packet_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+{
+    return packet_open_part(out, args, iface, NULL, err);
 }
 
 static uint8_t *packet_room(struct backend *b)
@@ -331,6 +342,7 @@ const struct backend_ops backend_packet = {
         "hw: the interface's time stamps; bridge: takes every frame",
     .needs_iface = true,
     .open = packet_open,
+    .open_part = packet_open_part,
     .room = packet_room,
     .push = packet_push,
     .flush = packet_flush,

@@ -1,13 +1,19 @@
 /* layer 3 (live): backend: an interface of this host through AF_XDP: RoCE packets pass between memory shared with the
- * kernel and the driver, without the network stack. A program of 44 instructions in front of the stack takes the
+ * kernel and the driver, without the network stack. A program in front of the stack takes the
  * RoCE packets of the queues that are used; all else goes on to the kernel, and ARP and neighbour discovery come
  * through an AF_PACKET socket, as does RoCE of other queues. The program leaves with the descriptor of its link, so
  * also when this one is killed. */
+#include "dissect/ib/ib.h"
+#include "dissect/link/eth.h"
 #include "gen/live/backend.h"
-#include "gen/live/xdp_program.h"
 #include "src/cap/xdp_lane.h"
 
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -62,21 +68,158 @@ static void wait_to_send(struct xdp_backend *x, bool wait)
         x->waits = wait;
 }
 
-static int setup(struct xdp_backend *x, const char *args, const char *iface, struct backend_error *err)
-{
-    struct xdp_opts o = {.iface = iface, .rx = RX, .tx = TX, .load = xdp_program_load};
-    char why[XDP_WHY] = "";
-    int r;
+/* --- The program ------------------------------------------------------------------------------- */
 
-    if (!xdp_words(&o.words, args))
+#define INSN(c, d, s, o, i) ((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
+#define MOV(d, s)           INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define SET(d, i)           INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADD(d, i)           INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define ADD_REG(d, s)       INSN(BPF_ALU64 | BPF_ADD | BPF_X, d, s, 0, 0)
+#define AND(d, i)           INSN(BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0, i)
+#define SHIFT(d, i)         INSN(BPF_ALU64 | BPF_LSH | BPF_K, d, 0, 0, i)
+#define LOAD(size, d, s, o) INSN(BPF_LDX | BPF_MEM | (size), d, s, o, 0)
+#define CALL(f)             INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define EXIT                INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+/* Jumps name instruction `at`, where they stand, and the one that they lead to. */
+#define IF_NE(at, d, i, to) INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, (int16_t)((to) - (at)-1), i)
+#define IF_GT(at, d, s, to) INSN(BPF_JMP | BPF_JGT | BPF_X, d, s, (int16_t)((to) - (at)-1), 0)
+#define GO(at, to)          INSN(BPF_JMP | BPF_JA, 0, 0, (int16_t)((to) - (at)-1), 0)
+#define RIGHT(d, i)         INSN(BPF_ALU64 | BPF_RSH | BPF_K, d, 0, 0, i)
+#define MODULO(d, i)        INSN(BPF_ALU64 | BPF_MOD | BPF_K, d, 0, 0, i)
+#define TIMES(d, i)         INSN(BPF_ALU64 | BPF_MUL | BPF_K, d, 0, 0, i)
+enum { TYPE = 12, IP = 15, IPV6 = 32, PASS = 41, TAKE = 43, LENGTH = 57 };
+enum { DATA = 2, END, X, PORT, CONTEXT };
+
+/* Load the program that gives RoCE packets (RoCEv1; UDP port 4791 over IPv4, no fragments, or over IPv6; with a VLAN
+ * tag or without) to the AF_XDP socket at queue * parts + part, if map `map` (BPF_MAP_TYPE_XSKMAP) has one; the part is
+ * that of the destination QP, qpn_part(). All else passes to the kernel. Returns its descriptor, or a negative errno.
+ * Numbers in packets are compared as the host reads them. Where a header is known, DATA moves to the BTH. */
+static int load_program(int map, unsigned parts)
+{
+    const struct bpf_insn code[LENGTH] = {
+        /* 0 */ MOV(CONTEXT, BPF_REG_1),
+        /* 1 */ LOAD(BPF_W, DATA, CONTEXT, offsetof(struct xdp_md, data)),
+        /* 2 */ LOAD(BPF_W, END, CONTEXT, offsetof(struct xdp_md, data_end)),
+        /* 3 */ MOV(X, DATA),
+        /* 4 */ ADD(X, 14 + 20 + 8),
+        /* 5 */ IF_GT(5, X, END, PASS),
+        /* 6 */ LOAD(BPF_H, PORT, DATA, 12),
+        /* 7: a VLAN tag */ IF_NE(7, PORT, htons(ETH_P_8021Q), TYPE),
+        /* 8 */ ADD(DATA, 4),
+        /* 9 */ ADD(X, 4),
+        /* 10 */ IF_GT(10, X, END, PASS),
+        /* 11 */ LOAD(BPF_H, PORT, DATA, 12),
+        /* 12: TYPE */ IF_NE(12, PORT, htons(ETHERTYPE_ROCEV1), IP),
+        /* 13 */ ADD(DATA, 14 + 40),
+        /* 14 */ GO(14, TAKE),
+        /* 15: IP; version 4: protocol, fragment offset, and the port behind a header of any length */
+        IF_NE(15, PORT, htons(ETH_P_IP), IPV6),
+        /* 16 */ LOAD(BPF_B, X, DATA, 14 + 9),
+        /* 17 */ IF_NE(17, X, IPPROTO_UDP, PASS),
+        /* 18 */ LOAD(BPF_H, X, DATA, 14 + 6),
+        /* 19 */ AND(X, htons(0x1fff)),
+        /* 20 */ IF_NE(20, X, 0, PASS),
+        /* 21 */ LOAD(BPF_B, X, DATA, 14),
+        /* 22 */ AND(X, 15),
+        /* 23 */ SHIFT(X, 2),
+        /* 24 */ ADD_REG(DATA, X),
+        /* 25 */ MOV(X, DATA),
+        /* 26 */ ADD(X, 14 + 4),
+        /* 27 */ IF_GT(27, X, END, PASS),
+        /* 28 */ LOAD(BPF_H, PORT, DATA, 14 + 2),
+        /* 29 */ IF_NE(29, PORT, htons(UDP_PORT_ROCEV2), PASS),
+        /* 30 */ ADD(DATA, 14 + 8),
+        /* 31 */ GO(31, TAKE),
+        /* 32: IPV6, without extension headers */ IF_NE(32, PORT, htons(ETH_P_IPV6), PASS),
+        /* 33 */ ADD(X, 20),
+        /* 34 */ IF_GT(34, X, END, PASS),
+        /* 35 */ LOAD(BPF_B, X, DATA, 14 + 6),
+        /* 36 */ IF_NE(36, X, IPPROTO_UDP, PASS),
+        /* 37 */ LOAD(BPF_H, PORT, DATA, 14 + 40 + 2),
+        /* 38 */ IF_NE(38, PORT, htons(UDP_PORT_ROCEV2), PASS),
+        /* 39 */ ADD(DATA, 14 + 40 + 8),
+        /* 40 */ GO(40, TAKE),
+        /* 41: PASS */ SET(BPF_REG_0, XDP_PASS),
+        /* 42 */ EXIT,
+        /* 43: TAKE; the part is that of qpn_part(), by the lowest byte of the destination QP */ MOV(X, DATA),
+        /* 44 */ ADD(X, 8),
+        /* 45 */ IF_GT(45, X, END, PASS),
+        /* 46 */ LOAD(BPF_B, PORT, DATA, 7),
+        /* 47 */ RIGHT(PORT, 1),
+        /* 48 */ MODULO(PORT, (int)parts),
+        /* 49; without a socket of this queue and part it passes */
+        INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+        /* 50 */ INSN(0, 0, 0, 0, 0),
+        /* 51 */ LOAD(BPF_W, BPF_REG_2, CONTEXT, offsetof(struct xdp_md, rx_queue_index)),
+        /* 52 */ TIMES(BPF_REG_2, (int)parts),
+        /* 53 */ ADD_REG(BPF_REG_2, PORT),
+        /* 54 */ SET(BPF_REG_3, XDP_PASS),
+        /* 55 */ CALL(BPF_FUNC_redirect_map),
+        /* 56 */ EXIT,
+    };
+
+    return bpf_prog_load(BPF_PROG_TYPE_XDP, "roce_to_xsk", "BSD", code, LENGTH, NULL);
+}
+
+/* --- Opening ----------------------------------------------------------------------------------- */
+
+/* The options of one or of several processes: each has one of the queues, or more. */
+static int options(struct xdp_opts *o, const char *args, unsigned parts, struct backend_error *err)
+{
+    if (!xdp_words(&o->words, args))
         return backend_fail(
             err, -EINVAL,
             "backend xdp: only numbers of queues, copy, busy and skb may follow, not '%s'; at most %d queues", args,
             XDP_QUEUES);
-    if (!o.words.n)
-        o.words.n = 1; /* queue 0 */
-    if ((r = backend_packet.open(&x->packet, "", iface, err)) < 0)
+    for (bool named = o->words.n; !named && o->words.n < parts; o->words.n++)
+        o->words.queue[o->words.n] = o->words.n;
+    if (o->words.n < parts)
+        return backend_fail(err, -EINVAL, "backend xdp: %u queues are not enough for -j %u: each thread has its own",
+                            o->words.n, parts);
+    return 0;
+}
+
+static int xdp_share(struct backend_shared *s, const char *args, const char *iface, unsigned parts,
+                     struct backend_error *err)
+{
+    struct xdp_opts o = {.iface = iface, .parts = parts, .load = load_program};
+    struct xdp_gate gate;
+    char why[XDP_WHY] = "";
+    int r = options(&o, args, parts, err);
+
+    if (r < 0)
         return r;
+    r = xdp_gate_open(&gate, &o, why);
+    *s = (struct backend_shared){.map = gate.map, .program = gate.program, .link = gate.link};
+    return r < 0 ? backend_fail(err, r, "%s", why) : 0;
+}
+
+/* Leave the queues of other processes out. */
+static void choose(struct xdp_words *w, const struct backend_part *part)
+{
+    unsigned all = w->n;
+
+    w->n = 0;
+    for (unsigned i = part->part; i < all; i += part->parts)
+        w->queue[w->n++] = w->queue[i];
+}
+
+static int setup(struct xdp_backend *x, const char *args, const char *iface, const struct backend_part *part,
+                 struct backend_error *err)
+{
+    struct xdp_opts o = {.iface = iface, .rx = RX, .tx = TX, .load = load_program};
+    struct xdp_gate shared = {.map = part ? part->map : -1};
+    char why[XDP_WHY] = "";
+    int r = options(&o, args, part ? part->parts : 1, err);
+
+    if (r < 0 || (r = backend_packet.open_part(&x->packet, "", iface, part, err)) < 0)
+        return r;
+    if (part) {
+        choose(&o.words, part);
+        o.part = part->part;
+        o.parts = part->parts;
+        o.gate = &shared;
+    }
     backend_on(&x->b, iface);
     if ((r = xdp_open(&x->x, &o, why)) < 0)
         return backend_fail(err, r, "%s", why);
@@ -85,7 +228,8 @@ static int setup(struct xdp_backend *x, const char *args, const char *iface, str
     return r < 0 ? backend_fail(err, r, "%s cannot be polled", iface) : 0;
 }
 
-static int xdp_backend_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+static int xdp_open_part(struct backend **out, const char *args, const char *iface, const struct backend_part *part,
+                         struct backend_error *err)
 {
     struct xdp_backend *x = calloc(1, sizeof *x);
     int r;
@@ -93,7 +237,7 @@ static int xdp_backend_open(struct backend **out, const char *args, const char *
     if (!x)
         return backend_fail(err, -ENOMEM, "out of memory");
     x->b = (struct backend){.ops = &backend_xdp, .fd = -1};
-    r = setup(x, args, iface, err);
+    r = setup(x, args, iface, part, err);
     if (r < 0) {
         xdp_backend_close(&x->b);
         return r;
@@ -108,6 +252,11 @@ static int xdp_backend_open(struct backend **out, const char *args, const char *
     memcpy(x->b.mac, x->packet->mac, 6);
     *out = &x->b;
     return 0;
+}
+
+static int xdp_backend_open(struct backend **out, const char *args, const char *iface, struct backend_error *err)
+{
+    return xdp_open_part(out, args, iface, NULL, err);
 }
 
 /* --- Sending ---------------------------------------------------------------------------------- */
@@ -227,6 +376,8 @@ const struct backend_ops backend_xdp = {
         "the driver",
     .needs_iface = true,
     .open = xdp_backend_open,
+    .open_part = xdp_open_part,
+    .share = xdp_share,
     .room = xdp_room,
     .push = xdp_push,
     .flush = xdp_flush,

@@ -90,6 +90,12 @@ static int __attribute__((format(printf, 3, 4))) fail(struct live_error *err, in
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
+/* Of several processes the first one holds the port, and answers those who ask for the address. */
+static bool is_first(const struct live_config *c)
+{
+    return !c->part || c->part->part == 0;
+}
+
 /* Use the interface's own address: the kernel must not be a RoCE endpoint there, nor send ICMP errors for UDP 4791. */
 static int use_host_address(struct live *l, const struct live_config *c, const char *iface, struct live_error *err)
 {
@@ -106,8 +112,9 @@ static int use_host_address(struct live *l, const struct live_config *c, const c
     r = host_address(iface, v6, c->peer, l->id.gid);
     if (r < 0)
         return fail(err, r, "interface %s has no IPv%d address: give one with --addr", iface, v6 ? 6 : 4);
-    l->udp = host_hold_port(l->id.gid, iface);
-    if (l->udp < 0)
+    if (is_first(c))
+        l->udp = host_hold_port(l->id.gid, iface);
+    if (is_first(c) && l->udp < 0)
         return fail(err, l->udp, "UDP port 4791 of %s: %s%s", live_addr_str(l->id.gid), strerror(-l->udp),
                     l->udp == -EADDRINUSE ? " (a RoCE device of the kernel, or another endpoint)" : "");
     memcpy(l->id.mac, l->backend->mac, 6);
@@ -140,6 +147,7 @@ static int use_own_address(struct live *l, const struct live_config *c, struct l
                     "%s is this host's own address, of interface %s: leave out --addr, or give one that nobody has",
                     c->addr, owner);
     identity_derive_mac(l->id.mac, l->id.gid);
+    l->id.answer &= is_first(c);
     return c->mac ? parse_mac(l->id.mac, c->mac, err) : 0;
 }
 
@@ -205,6 +213,10 @@ static int open_endpoint(struct live *l, const struct live_config *c, const char
      * connection. */
     if (!e.policies.qpn)
         e.policies.qpn = &number_random;
+    if (c->part) {
+        e.policies.qpn = &number_part;
+        e.policies.qpn_arg = QPN_PART_ARG(c->part->part, c->part->parts);
+    }
     e.addr.encap = ENCAP_ROCEV2;
     memcpy(e.addr.mac, l->id.mac, 6);
     memcpy(e.addr.gid, l->id.gid, 16);
@@ -219,22 +231,33 @@ static int open_endpoint(struct live *l, const struct live_config *c, const char
     return l->cm ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 
-static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
+int live_iface(const struct live_config *c, char iface[LIVE_IFACE], struct live_error *err)
 {
-    const char *spec = c->backend ? c->backend : "packet";
-    uint64_t seed = c->seed ? c->seed : (uint64_t)clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
-    struct backend_error why = {""};
-    const struct backend_ops *kind = backend_find(spec);
-    char iface[IFNAMSIZ] = "";
+    const struct backend_ops *kind = backend_find(c->backend ? c->backend : "packet");
     int r;
 
-    if (c->iface && strlen(c->iface) >= sizeof iface)
+    memset(iface, 0, LIVE_IFACE);
+    if (c->iface && strlen(c->iface) >= LIVE_IFACE)
         return fail(err, -ENODEV, "there is no interface %s", c->iface);
     if (c->iface)
         memcpy(iface, c->iface, strlen(c->iface));
-    else if (c->peer && kind && kind->needs_iface && (r = host_route(c->peer, iface, sizeof iface)) < 0)
+    else if (c->peer && kind && kind->needs_iface && (r = host_route(c->peer, iface, LIVE_IFACE)) < 0)
         return fail(err, r, "no route to %s: give an interface with -I", live_addr_str(c->peer));
-    r = backend_open(&l->backend, spec, *iface ? iface : NULL, &why);
+    return 0;
+}
+
+static int open_all(struct live *l, const struct live_config *c, struct live_error *err)
+{
+    const char *spec = c->backend ? c->backend : "packet";
+    uint64_t seed = c->seed ? c->seed + (c->part ? c->part->part : 0)
+                            : (uint64_t)clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
+    struct backend_error why = {""};
+    char iface[LIVE_IFACE];
+    int r = live_iface(c, iface, err);
+
+    if (r < 0)
+        return r;
+    r = backend_open_part(&l->backend, spec, *iface ? iface : NULL, c->part, &why);
     if (r < 0)
         return fail(err, r, "%s", why.msg);
     l->mtu = live_path_mtu(l->backend->mtu);

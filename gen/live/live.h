@@ -40,6 +40,7 @@ struct live_config {
     uint8_t profile;     /* enum ep_profile */
     uint8_t ack_timeout; /* local ACK timeout code; 0: the default, or that negotiated by RDMA-CM */
     uint64_t seed;       /* 0: from the clock */
+    const struct backend_part *part; /* of one of several processes (gen/live/parts.h); NULL: it is alone */
     struct policies policies;
     struct ep_congestion congestion;
     const enum rule *faults; /* rules that the endpoint breaks on purpose, n_faults of them */
@@ -90,6 +91,10 @@ int live_open(struct live *l, const struct live_config *c, struct live_error *er
 /* Close all; an error of the capture file is then in l->record_err. */
 void live_close(struct live *l);
 
+/* The interface of `c`, as live_open() finds it: "" if none was given, and the backend needs none. 0, or a negative
+ * errno with *err filled. */
+#define LIVE_IFACE 16
+int live_iface(const struct live_config *c, char iface[LIVE_IFACE], struct live_error *err);
 /* Monotonic time. */
 ns_t live_now(void);
 /* Begin a capture file, when there is none; live_config.record does so. End it: its first error is in l->record_err. 0,

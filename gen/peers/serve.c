@@ -159,6 +159,11 @@ static int listen_cm(struct serve *v, int *id, uint16_t port)
     return r < 0 ? r : rdmacm_listen(v->verbs->cm, *id, port, SERVE_QPS);
 }
 
+int serve_listen(const struct serve_config *config)
+{
+    return config->port ? chan_listen(config->tcp, config->port) : -1;
+}
+
 int serve_open(struct serve *v, struct live *l, const struct serve_config *config)
 {
     int r;
@@ -166,14 +171,14 @@ int serve_open(struct serve *v, struct live *l, const struct serve_config *confi
     v->live = l;
     v->verbs = ep_verbs(l->ep);
     v->config = *config;
-    v->listener = config->port ? chan_listen(config->tcp, config->port) : -1;
+    v->listener = config->turn ? config->listener : serve_listen(config);
     if (config->port && v->listener < 0)
         return v->listener;
     r = v->channel = rdmacm_channel_create(v->verbs->cm);
     if (r >= 0)
-        r = listen_cm(v, &v->perftest_id, config->port);
+        r = listen_cm(v, &v->perftest_id, config->no_cm ? 0 : config->port);
     if (r >= 0)
-        r = listen_cm(v, &v->rping_id, config->rping_port);
+        r = listen_cm(v, &v->rping_id, config->no_cm ? 0 : config->rping_port);
     if (r >= 0)
         r = v->cq = verbs_cq_create(v->verbs, CQ_DEPTH);
     return r < 0 ? r : 0;
@@ -305,15 +310,28 @@ static void take_events(struct serve *v)
 
 /* --- TCP, and all together -------------------------------------------------------------------- */
 
+/* Whether this process is to take the next client; one without room leaves it to the next process. */
+static bool may_accept(const struct serve *v)
+{
+    const struct serve_config *c = &v->config;
+    bool room = serve_active(v) < SERVE_SESSIONS;
+
+    if (c->turn && c->turn(c->turns, false) && !room)
+        c->turn(c->turns, true);
+    return v->listener >= 0 && room && (!c->turn || c->turn(c->turns, false));
+}
+
 static void accept_clients(struct serve *v, ns_t now)
 {
-    while (v->listener >= 0 && serve_active(v) < SERVE_SESSIONS) {
+    while (may_accept(v)) {
         struct sockaddr_storage from = {0};
         socklen_t len = sizeof from;
         int fd = accept4(v->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct serve_session *s;
         if (fd < 0)
             return;
+        if (v->config.turn)
+            v->config.turn(v->config.turns, true);
         s = session_new(v, now);
         s->fd = fd;
         s->stream.live = v->live;

@@ -39,6 +39,13 @@ struct serve_config {
     uint32_t size; /* bytes of a message of ib_write_lat */
     bool latency;  /* SENDs are answered; XRC: all clients are like ib_*_lat */
     ns_t wait;     /* longest silence of a client */
+    /* Of one of several processes, which share a listening TCP socket, `listener`, and take clients in turn; NULL: it
+     * is alone. It says whether it is this one's turn, and is told (`over`) that this one took a client, or has no
+     * room for it. */
+    bool (*turn)(void *user, bool over);
+    void *turns;  /* argument of turn() */
+    int listener; /* with turn(): the socket */
+    bool no_cm;   /* no RDMA-CM: another one listens */
 };
 
 enum serve_stage {
@@ -120,6 +127,8 @@ struct serve {
     void *user; /* argument of over() and joined() */
 };
 
+/* Listen on TCP port config->port: the socket, for config->listener; -1: port 0; another negative errno. */
+int serve_listen(const struct serve_config *config);
 /* Listen. 0 or a negative errno. */
 int serve_open(struct serve *s, struct live *l, const struct serve_config *config);
 /* End all sessions, without waiting, and stop listening. */

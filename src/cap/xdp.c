@@ -129,11 +129,19 @@ int xdp_fd(const struct xdp *x)
     return x->fd;
 }
 
+void xdp_gate_close(struct xdp_gate *g)
+{
+    close_fd(g->link);
+    close_fd(g->program);
+    close_fd(g->map);
+    *g = (struct xdp_gate){.map = -1, .program = -1, .link = -1};
+}
+
 void xdp_close(struct xdp *x)
 {
     if (!x)
         return;
-    close_fd(x->link); /* first: packets go to the kernel again */
+    xdp_gate_close(&x->gate); /* first: packets go to the kernel again */
     for (unsigned i = 0; i < x->n; i++) {
         struct xdp_lane *l = &x->lane[i];
         if (l->xsk)
@@ -143,15 +151,13 @@ void xdp_close(struct xdp *x)
         if (l->memory)
             munmap(l->memory, l->size);
     }
-    close_fd(x->program);
-    close_fd(x->map);
     close_fd(x->promisc);
     close_fd(x->fd);
     free(x);
 }
 
 /* The program of all frames: to the socket of their queue; those of a queue without one pass on to the kernel. */
-static int load_all(int map)
+static int load_all(int map, unsigned parts)
 {
     const struct bpf_insn code[] = {
         {.code = BPF_LDX | BPF_MEM | BPF_W,
@@ -165,6 +171,7 @@ static int load_all(int map)
         {.code = BPF_JMP | BPF_EXIT},
     };
 
+    (void)parts;
     return bpf_prog_load(BPF_PROG_TYPE_XDP, "all_to_xsk", "BSD", code, ARRAY_LEN(code), NULL);
 }
 
@@ -218,6 +225,7 @@ static int open_lane(struct xdp *x, unsigned i, const struct xdp_opts *o)
                                              .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
                                              .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (w->copy ? XDP_COPY : 0))};
     struct xdp_lane *l = &x->lane[i];
+    uint32_t key = w->queue[i] * (o->parts ? o->parts : 1) + o->part;
     int r;
 
     if (!get_memory(l, ((size_t)o->rx + o->tx) * XDP_CHUNK))
@@ -231,20 +239,20 @@ static int open_lane(struct xdp *x, unsigned i, const struct xdp_opts *o)
     fill_all(l, o->rx);
     if (w->busy)
         poll_busily(l);
-    return bpf_map_update_elem(x->map, &w->queue[i], &l->fd, BPF_ANY) < 0 ? -errno : 0;
+    return bpf_map_update_elem((o->gate ? o->gate : &x->gate)->map, &key, &l->fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
 /* Put the program in front of the network stack: in the driver, or else where the stack begins. */
-static int attach(struct xdp *x, int index, bool skb)
+static int attach(struct xdp_gate *g, int index, bool skb)
 {
     LIBBPF_OPTS(bpf_link_create_opts, driver, .flags = XDP_FLAGS_DRV_MODE);
     LIBBPF_OPTS(bpf_link_create_opts, stack, .flags = XDP_FLAGS_SKB_MODE);
 
     if (!skb)
-        x->link = bpf_link_create(x->program, index, BPF_XDP, &driver);
-    if (x->link < 0)
-        x->link = bpf_link_create(x->program, index, BPF_XDP, &stack);
-    return x->link < 0 ? -errno : 0;
+        g->link = bpf_link_create(g->program, index, BPF_XDP, &driver);
+    if (g->link < 0)
+        g->link = bpf_link_create(g->program, index, BPF_XDP, &stack);
+    return g->link < 0 ? -errno : 0;
 }
 
 static int poll_all(struct xdp *x)
@@ -270,20 +278,38 @@ static int be_promiscuous(struct xdp *x, int index)
     return 0;
 }
 
-/* The program, and the map by which it finds the sockets. */
-static int load(struct xdp *x, const struct xdp_opts *o, char *why)
+/* The map and the program, which sees no frame yet. */
+static int gate_load(struct xdp_gate *g, const struct xdp_opts *o, char *why)
 {
+    unsigned parts = o->parts ? o->parts : 1;
     uint32_t slots = 0;
 
+    *g = (struct xdp_gate){.map = -1, .program = -1, .link = -1};
     for (unsigned i = 0; i < o->words.n; i++)
-        slots = max_u32(slots, o->words.queue[i] + 1);
-    x->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "xsks", sizeof(uint32_t), sizeof(int), slots, NULL);
-    if (x->map < 0)
+        slots = max_u32(slots, (o->words.queue[i] + 1) * parts);
+    g->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "xsks", sizeof(uint32_t), sizeof(int), slots, NULL);
+    if (g->map < 0)
         return fail(why, -errno, "AF_XDP: %s%s", strerror(errno),
                     errno == EPERM ? " (CAP_BPF and CAP_NET_ADMIN are needed)" : "");
-    x->program = (o->load ? o->load : load_all)(x->map);
-    return x->program < 0 ? fail(why, x->program, "AF_XDP: the kernel refuses the program: %s", strerror(-x->program))
+    g->program = (o->load ? o->load : load_all)(g->map, parts);
+    return g->program < 0 ? fail(why, g->program, "AF_XDP: the kernel refuses the program: %s", strerror(-g->program))
                           : 0;
+}
+
+static int gate_attach(struct xdp_gate *g, const struct xdp_opts *o, char *why)
+{
+    int r = attach(g, (int)if_nametoindex(o->iface), o->words.skb);
+
+    return r < 0 ? fail(why, r, "AF_XDP on %s: %s%s", o->iface, strerror(-r),
+                        r == -EBUSY ? " (it has an XDP program already)" : "")
+                 : 0;
+}
+
+int xdp_gate_open(struct xdp_gate *g, const struct xdp_opts *o, char why[XDP_WHY])
+{
+    int r = gate_load(g, o, why);
+
+    return r < 0 ? r : gate_attach(g, o, why);
 }
 
 static int setup(struct xdp *x, const struct xdp_opts *o, char *why)
@@ -293,7 +319,7 @@ static int setup(struct xdp *x, const struct xdp_opts *o, char *why)
 
     if (!index)
         return fail(why, -ENODEV, "there is no such interface");
-    if ((r = load(x, o, why)) < 0)
+    if (!o->gate && (r = gate_load(&x->gate, o, why)) < 0)
         return r;
     for (unsigned i = 0; i < o->words.n; i++) {
         x->n = i + 1;
@@ -305,10 +331,7 @@ static int setup(struct xdp *x, const struct xdp_opts *o, char *why)
         return fail(why, r, "%s cannot be polled", o->iface);
     if (o->promisc && (r = be_promiscuous(x, index)) < 0)
         return fail(why, r, "%s: no promiscuous mode: %s", o->iface, strerror(-r));
-    if ((r = attach(x, index, o->words.skb)) < 0)
-        return fail(why, r, "AF_XDP on %s: %s%s", o->iface, strerror(-r),
-                    r == -EBUSY ? " (it has an XDP program already)" : "");
-    return 0;
+    return o->gate ? 0 : gate_attach(&x->gate, o, why);
 }
 
 int xdp_open(struct xdp **out, const struct xdp_opts *o, char why[XDP_WHY])
@@ -318,7 +341,7 @@ int xdp_open(struct xdp **out, const struct xdp_opts *o, char why[XDP_WHY])
 
     if (!x)
         return fail(why, -ENOMEM, "out of memory");
-    *x = (struct xdp){.map = -1, .program = -1, .link = -1, .promisc = -1, .fd = -1};
+    *x = (struct xdp){.gate = {.map = -1, .program = -1, .link = -1}, .promisc = -1, .fd = -1};
     snprintf(x->iface, sizeof x->iface, "%s", o->iface);
     x->missed_from = missed_by(x->iface);
     r = setup(x, o, why);

@@ -26,16 +26,27 @@ bool xdp_words(struct xdp_words *w, const char *text);
 /* Receive queues of the interface, as its driver tells; 1 if it does not. */
 unsigned xdp_queues(const char *iface);
 
+/* The program in front of the network stack, and the map by which it finds the sockets: descriptors; -1: none. */
+struct xdp_gate {
+    int map, program, link;
+};
+
 /* Which interface, and how much memory. */
 struct xdp_opts {
     const char *iface;
     struct xdp_words words; /* at least one queue is named */
     uint32_t rx, tx;        /* frames of each lane that may wait, powers of two; tx 0: no sending */
     bool promisc;           /* also frames to other addresses */
-    /* Loads the program that gives frames to the sockets of `map` (BPF_MAP_TYPE_XSKMAP, by queue): its descriptor or a
-     * negative errno. NULL: every frame. */
-    int (*load)(int map);
+    /* Loads the program that gives frames to the sockets of `map`: its descriptor or a negative errno. The map
+     * (BPF_MAP_TYPE_XSKMAP) has a socket at queue * parts + part. NULL: every frame, of one part. */
+    int (*load)(int map, unsigned parts);
+    unsigned part, parts; /* of several processes, which share `gate`; parts 0: there is one, with a gate of its own */
+    const struct xdp_gate *gate;
 };
+
+/* Open it for the queues of `o`. 0; or a negative errno, `why` says it in words. Close it in both cases. */
+int xdp_gate_open(struct xdp_gate *g, const struct xdp_opts *o, char why[XDP_WHY]);
+void xdp_gate_close(struct xdp_gate *g);
 
 struct xdp;
 

@@ -21,14 +21,14 @@ struct xdp_lane {
 
 struct xdp {
     struct xdp_lane lane[XDP_QUEUES];
-    unsigned n;             /* lanes */
-    unsigned next;          /* lane that is asked next for a frame */
-    int map, program, link; /* descriptors; -1: none */
-    int promisc;            /* socket that holds the interface in promiscuous mode; -1: none */
-    int fd;                 /* to poll for frames: readable when there is one */
-    ns_t now;               /* when the batch was taken, by the wall clock */
-    uint64_t missed_from;   /* frames that the interface had lost when it was opened */
-    char iface[16];         /* its name */
+    unsigned n;           /* lanes */
+    unsigned next;        /* lane that is asked next for a frame */
+    struct xdp_gate gate; /* its own; none: it is shared */
+    int promisc;          /* socket that holds the interface in promiscuous mode; -1: none */
+    int fd;               /* to poll for frames: readable when there is one */
+    ns_t now;             /* when the batch was taken, by the wall clock */
+    uint64_t missed_from; /* frames that the interface had lost when it was opened */
+    char iface[16];       /* its name */
 };
 
 #endif

@@ -1,4 +1,6 @@
 /* layer 3 tests: backends: each carries frames unchanged; the kernel's filter passes what libpcap's compiler passes. */
+#include "dissect/pkt.h"
+#include "gen/endpoint/policy.h"
 #include "gen/live/be_filter.h"
 #include "src/cap/live.h"
 
@@ -259,12 +261,13 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
 {
     static const char *files[] = {"captures/rping_ipv4.pcap", "captures/rping_ipv6.pcap",
                                   "captures/mckey_multicast.pcap", "captures/host_peer_noudp_icmp.pcap"};
-    struct sock_fprog prog = {.len = (unsigned short)be_filter_len,
-                              .filter = (struct sock_filter *)(uintptr_t)be_filter};
+    struct sock_filter code[BE_FILTER_LEN];
+    struct sock_fprog prog = {.len = BE_FILTER_LEN, .filter = code};
     struct cap_filter *words = NULL;
     struct cap_error err;
     unsigned passed = 0, dropped = 0;
 
+    be_filter(code, 0, 1);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, filtered), 0);
     cr_assert_eq(setsockopt(filtered[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog), 0);
     cr_assert_eq(cap_filter_compile(&words,
@@ -298,6 +301,41 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
     cap_filter_free(words);
     cr_assert_gt(passed, 1000);
     cr_assert_gt(dropped, 1000);
+}
+
+Test(backend, kernel_filter_of_a_part_passes_what_is_for_its_queue_pairs)
+{
+    static const char *files[] = {"captures/rping_ipv4.pcap", "captures/rping_ipv6.pcap", "captures/vt_send_inv.pcap"};
+    struct sock_filter code[BE_FILTER_LEN];
+    struct sock_fprog prog = {.len = BE_FILTER_LEN, .filter = code};
+    unsigned roce = 0, others = 0;
+    struct cap_error err;
+
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, filtered), 0);
+    for (unsigned k = 0; k < 3 * ARRAY_LEN(files); k++) {
+        unsigned part = k % 3;
+        struct frame f;
+        struct cap *c;
+        be_filter(code, part, 3);
+        cr_assert_eq(setsockopt(filtered[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog), 0);
+        cr_assert_eq(cap_open(&c, files[k / 3], 0, NULL, &err), 0);
+        while (cap_next(c, &f) == 1) {
+            struct pkt p;
+            pkt_decode(&p, &f, &(struct decode_opts){0});
+            bool is_roce = p.have & H_BTH;
+            bool arp = load_be16(f.data + 12) == 0x0806;
+            if (!is_roce && !arp)
+                continue;
+            cr_assert_eq(kernel_passes(f.data, f.caplen), arp || qpn_part(p.bth.dqpn, 3) == part,
+                         "%s frame %d, part %u", files[k / 3], (int)f.number, part);
+            roce += is_roce;
+            others += arp;
+        }
+        cap_close(c);
+    }
+    cr_assert_gt(roce, 100);
+    cr_assert_gt(others, 3);
+    cr_assert_eq(qpn_part(0, 3) | qpn_part(1, 3), 0); /* management */
 }
 
 /* --- AF_PACKET, between the ends of a veth pair in a namespace of its own --------------------- */
