@@ -6,6 +6,7 @@
 #include "gen/workload/workload.h"
 #include "src/cc/cc.h"
 #include "src/cc/fair.h"
+#include "src/cc/mp.h"
 #include "src/cc/np.h"
 
 #include <stdio.h>
@@ -230,6 +231,7 @@ static bool cc_lines(struct buf *b, unsigned i, bool json)
         const struct cc_param *params;
     } more[] = {{"all", "of every scheme", cc_common_params},
                 {"cnp", "the notification point: --cnp", np_params},
+                {"mark", "the marking point of a switch's queue: --fabric 'switch mark=PARAM=VALUE,...'", mp_params},
                 {"fair", "the congestion point of rocc: --fabric 'switch fair=PARAM=VALUE,...'", fair_params}};
     void (*table)(struct buf *, const char *, const char *, const struct cc_param *) = json ? json_table : text_table;
     unsigned n = 0;

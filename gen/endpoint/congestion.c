@@ -120,9 +120,22 @@ uint32_t ep_window(const struct ep_qp *q)
                                                                         : (uint32_t)(most / q->cc->c.limits.mtu);
 }
 
-uint32_t ep_ackreq_every(const struct ep_qp *q)
+/* At a low rate the ACK timeout would expire before the usual number of packets has left. */
+static bool is_slow(const struct ep_qp *q)
 {
-    return UNLIKELY(q->cc != NULL) && q->cc->ackreq_every ? q->cc->ackreq_every : q->pol.ackreq_every;
+    const struct cc *c = &q->cc->c;
+    ns_t timeout = ack_timeout(q->qp.req.p.timeout);
+    unsigned __int128 bits = (unsigned __int128)q->ps.since_ackreq * c->limits.mtu * 8;
+
+    return q->cc->started && timeout != NS_NEVER &&
+           bits * 4 * (uint64_t)NS_PER_S >= (unsigned __int128)cc_rate(c) * (uint64_t)timeout;
+}
+
+bool ep_ackreq_is_due(const struct ep_qp *q)
+{
+    if (LIKELY(!q->cc))
+        return q->ps.since_ackreq >= q->pol.ackreq_every;
+    return q->ps.since_ackreq >= (q->cc->ackreq_every ? q->cc->ackreq_every : q->pol.ackreq_every) || is_slow(q);
 }
 
 void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat, ns_t now)

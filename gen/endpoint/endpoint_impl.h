@@ -324,8 +324,9 @@ ns_t ep_next_send(struct ep_qp *q, ns_t now);
 ns_t ep_cc_deadline(const struct ep_qp *q);
 /* Packets outstanding, at most: of the window policy, and of congestion control. */
 uint32_t ep_window(const struct ep_qp *q);
-/* AckReq at least every so many packets. */
-uint32_t ep_ackreq_every(const struct ep_qp *q);
+/* This packet asks for an ACK: as many as policy or congestion control allow have left without (ps.since_ackreq, which
+ * counts this one), or as many as take a quarter of the ACK timeout at the rate of congestion control. */
+bool ep_ackreq_is_due(const struct ep_qp *q);
 /* A packet of data, which takes `len` bytes as a frame, is sent. */
 void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat, ns_t now);
 /* A response arrived, which acknowledges `packets` more. */

@@ -231,7 +231,7 @@ static bool wants_ackreq(struct ep_qp *q, bool last, uint32_t span)
     q->ps.since_ackreq++;
     if (!qp_is_reliable(q->qp.type))
         return false;
-    if (last || q->ps.since_ackreq >= ep_ackreq_every(q) || req_outstanding(r) + span >= window_of(q) ||
+    if (last || ep_ackreq_is_due(q) || req_outstanding(r) + span >= window_of(q) ||
         (UNLIKELY(!r->unlimited) && psn_diff(r->ssn, r->limit) >= 0)) {
         q->ps.since_ackreq = 0;
         return true;

@@ -151,13 +151,34 @@ static unsigned pick(struct fabric_port *p, const struct fab_switch *s, uint8_t 
     return next_in_round(p, s, ready);
 }
 
-/* Mark the frame that leaves, by what it leaves behind in its queue. */
-static void mark(struct fabric_port *p, struct fab_frame *m, ns_t now)
+/* Mark the frame that leaves, by what it leaves behind in its queue. False: it is dropped, not being ECN-capable. */
+static bool mark(struct fabric_port *p, struct fab_frame *m, ns_t now)
 {
     struct fab_queue *q = &p->q[m->class];
 
-    if (mp_marks(&q->mark, q->bytes, now) && frame_mark_ce(m->data, m->len, LINK_ETHERNET, !q->mark.config->all))
+    if (!mp_marks(&q->mark, q->bytes, now))
+        return true;
+    if (frame_mark_ce(m->data, m->len, LINK_ETHERNET, !q->mark.config->all))
         p->n.marked++;
+    else if (q->mark.config->drop) {
+        p->n.dropped++;
+        frame_lost(p, m, false, now);
+        return false;
+    }
+    return true;
+}
+
+/* The next frame of the classes in `ready` that are not stopped; NULL: there is none. */
+static struct fab_frame *next_frame(struct fabric_port *p, uint8_t ready, ns_t now)
+{
+    struct fab_frame *m = NULL;
+    uint8_t may;
+
+    while (!m && (may = ready & p->waiting & (uint8_t)~pfc_stopped(p, now))) {
+        m = queue_get(p, pick(p, switch_at(p), may), now);
+        m = mark(p, m, now) ? m : NULL;
+    }
+    return m;
 }
 
 void port_urgent(struct fabric_port *p, struct fab_frame *m, ns_t now)
@@ -200,7 +221,7 @@ static uint8_t watched(struct fabric_port *p, uint8_t ready, ns_t now)
 void port_turn(struct fabric_port *p, ns_t now)
 {
     const struct fab_switch *s = switch_at(p);
-    uint8_t ready = p->waiting, may;
+    uint8_t ready = p->waiting;
     struct fab_frame *m = NULL;
 
     if (UNLIKELY(s->c.watchdog != 0))
@@ -211,15 +232,10 @@ void port_turn(struct fabric_port *p, ns_t now)
         wait_for(p, p->free_at);
         return;
     }
-    may = ready & (uint8_t)~pfc_stopped(p, now);
-    if (p->urgent) {
+    if (p->urgent)
         m = urgent_get(p);
-    } else if (may) {
-        m = queue_get(p, pick(p, s, may), now);
-        mark(p, m, now);
-        if (UNLIKELY(p->f->telemetry))
-            tell_hop(p, m, now);
-    }
+    else if ((m = next_frame(p, ready, now)) && UNLIKELY(p->f->telemetry))
+        tell_hop(p, m, now);
     if (m) {
         port_send(p, m, now);
         wait_for(p, p->urgent || p->waiting ? p->free_at : NS_NEVER);

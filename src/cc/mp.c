@@ -19,11 +19,12 @@ const struct cc_param mp_params[] = {
     {"k2", CC_SHARE, "0.0006", "0", "1", NULL, "pi: per 1000 bytes away from ref and second", "CoNEXT 2016"},
     {"step", CC_TIME, "10us", "1us", "1s", NULL, "pi: time between two steps", "ours: the text read gives none"},
     {"all", CC_WORD, "no", NULL, "no,yes", NULL, "yes, a fault: packets that are Not-ECT are marked, too", "ours"},
+    {"drop", CC_WORD, "no", NULL, "no,yes", NULL, "yes: packets that are Not-ECT are dropped instead", "ours"},
     {0}};
 
 static void from_values(struct mp_config *c, const uint64_t *v)
 {
-    *c = (struct mp_config){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]};
+    *c = (struct mp_config){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9]};
 }
 
 struct mp_config mp_config_default(void)
@@ -39,7 +40,8 @@ struct mp_config mp_config_default(void)
 bool mp_parse(struct mp_config *config, const char *text, struct text_error *e)
 {
     struct mp_config *c = config;
-    uint64_t v[CC_PARAMS_MAX] = {c->kind, c->kmin, c->kmax, c->pmax, c->reference, c->k1, c->k2, c->step, c->all};
+    uint64_t v[CC_PARAMS_MAX] = {c->kind, c->kmin, c->kmax, c->pmax, c->reference,
+                                 c->k1,   c->k2,   c->step, c->all,  c->drop};
     struct token t = token_of(text);
 
     if (!cc_params_parse(&(struct cc_params){mp_params, v}, 1, &t, e))

@@ -21,6 +21,7 @@ struct mp_config {
     uint64_t k2;         /* MP_PI: for 1000 bytes away from the reference, in a second; of CC_ONE */
     uint64_t step;       /* MP_PI: ns between two steps */
     uint64_t all;        /* 1: packets that are not ECN-capable are marked, too, which no switch may */
+    uint64_t drop;       /* 1: they are dropped instead; else they pass as they are */
 };
 extern const struct cc_param mp_params[];
 struct mp_config mp_config_default(void);
