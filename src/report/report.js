@@ -49,7 +49,7 @@ function incidentBox(i) {
         make("p", {}, i.text),
         make("p", {class: "facts"}, "Cost: " + duration(i.bill_ns) + (i.retransmitted_packets ? ", " + plain(i.retransmitted_packets) + " packets retransmitted" : "") + (i.setting ? ". Setting: " + i.setting : "") + "."),
         i.next ? make("p", {class: "facts"}, "Look at: " + i.next + ".") : null,
-        make("p", {}, frames.length ? "Frames: " : "", ...frames, " ", data.windows.some((w) => w.incident === i.number) ? make("button", {type: "button", onclick: () => goTo(i)}, "Show this time in the figures") : null),
+        make("p", {}, frames.length ? "Frames: " : "", ...frames, " ", data.windows.some((w) => w.incident === i.number) ? make("button", {type: "button", class: "act", onclick: () => goTo(i)}, "Show this time in the figures") : null),
         l && l.steps.length ? ladder(l) : null);
 }
 
@@ -188,7 +188,7 @@ const PAIR_MEASURES = [["bytes", (h) => h.bytes, (v) => amount(v, "B")], ["packe
 function choosePair(h) {
     const rows = data.flows.flows.filter((r) => r.tap === h.tap && r.source === h.source && r.destination === h.destination);
     const conns = [...new Set(rows.map((r) => r.connection).filter(Boolean))], figures = data.drawn.map((d, i) => ({d, i})).filter(({d}) => d.tap === h.tap && conns.includes(d.connection));
-    const show = ({d, i}) => make("button", {type: "button", onclick: () => { pick(i); document.getElementById("connection").scrollIntoView(); }}, "Connection " + d.connection + " over time");
+    const show = ({d, i}) => make("button", {type: "button", class: "act", onclick: () => { pick(i); document.getElementById("connection").scrollIntoView(); }}, "Connection " + d.connection + " over time");
     document.getElementById("pair").replaceChildren(make("h3", {}, h.source + " > " + h.destination + ", " + h.tap), ...figures.map(show),
         make("p", {}, conns.length ? "Display filter: " : "", conns.length ? make("code", {id: "pair-filter"}, "rdma.conn in {" + conns.join(", ") + "}") : null),
         tableBox("Its flows", [number("connection", (r) => r.connection || null), text("type", (r) => r.service), text("source > destination", ends), number("bytes", (r) => r.bytes), number("messages", (r) => r.messages),
@@ -229,7 +229,7 @@ if (data.commands && data.commands.length)
     [number("number", (c) => c.number), number("connection", (c) => c.connection), text("protocol", (c) => c.protocol), text("command", (c) => c.command), text("status", (c) => c.status),
         number("bytes", (c) => c.bytes_to_client + c.bytes_from_client), number("latency", (c) => c.latency_ns, time), number("to data", (c) => c.before_data_ns, time), number("data", (c) => c.data_ns, time),
         number("to response", (c) => c.response_ns, time), number("retransmitted", (c) => c.retransmitted_packets),
-        number("frame", (c) => c.command_frame, (v) => make("button", {type: "button", onclick: () => choose(v)}, String(v)))], data.commands));
+        frames((c) => c.command_frame)], data.commands));
 
 if (data.flows.flows.length)
     section("flows", "Flows", tableBox("What flows measures" + (data.flow_count > data.flows.flows.length ? ", the " + data.flows.flows.length + " of " + plain(data.flow_count) + " with most bytes" : ""),
@@ -250,7 +250,7 @@ if (s)
     section("check", "Rules", make("p", {}, `${s.rules} rules were judged: ${s.pass} passed, ${s.inconclusive} inconclusive, ${s.warnings} warnings, ${s.fail} failed.`
     + (data.finding_count > data.check.findings.length ? ` ${data.check.findings.length} of ${plain(data.finding_count)} findings are listed.` : "")),
     tableBox("Findings of check", [text("rule", (f) => f.rule), text("severity", (f) => f.severity), text("verdict", (f) => f.verdict || "note"), number("connection", (f) => f.connection || null),
-        text("tap", (f) => f.tap), number("frame", (f) => f.frames[0] ?? null, (v) => (v === null ? "-" : make("button", {type: "button", onclick: () => choose(v)}, String(v)))), text("what", (f) => f.headline + (f.text ? ". " + f.text : ""))], data.check.findings));
+        text("tap", (f) => f.tap), frames((f) => f.frames[0] ?? null), text("what", (f) => f.headline + (f.text ? ". " + f.text : ""))], data.check.findings));
 
 /* --- The time shown ------------------------------------------------------------------------------- */
 
@@ -266,6 +266,18 @@ if (data.drawn.length && margin > 0 && busy[1] - busy[0] < whole[1] / 2)
     show(busy[0] - margin, busy[1] + margin);
 else
     show(...whole);
+
+/* On paper there is nothing to click: the numbers of the figures are open, and the figures as wide as the paper. */
+const PAPER = [680, 230]; /* pixels of a figure */
+addEventListener("beforeprint", () => {
+    document.querySelectorAll("details.numbers:not([open])").forEach((d) => { d.open = true; d.dataset.closed = "yes"; });
+    view.members.forEach((m) => m.graph && m.graph.resize(...PAPER));
+});
+addEventListener("afterprint", () => {
+    document.querySelectorAll("details[data-closed]").forEach((d) => { d.open = false; delete d.dataset.closed; });
+    document.querySelectorAll(".plot").forEach((p) => { p.style.width = p.style.height = ""; });
+    view.members.forEach((m) => m.graph && m.graph.resize());
+});
 
 /* Colours are read when a figure is made. */
 function redraw() {

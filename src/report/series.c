@@ -44,7 +44,7 @@ static void put(const struct spot *at, enum series i, int64_t v)
 {
     const struct thin_point p = {at->t, v, at->p->frame->number};
 
-    thin_add(&at->s->series[i], at->r->length, p, at->near || series_table[i].event);
+    thin_add(&at->s->series[i], at->r->length, p, series_table[i].event ? THIN_EVENTS : at->near ? THIN_EXACT : 0);
 }
 
 static void put_outstanding(const struct spot *at, struct req_dir *h)

@@ -85,7 +85,7 @@ function stallLanes() {
     const sentence = data.episodes.length + " of " + data.episode_count + " waits in which a connection lost time"
         + (data.episode_least_ns > 1 ? ", those of " + duration(data.episode_least_ns) + " and more" : "") + ", coloured by what they waited for.";
     return lanes("stalls", "Stalls", sentence, list, numbers("Stalls", [number("connection", (e) => e.connection), text("tap", (e) => e.tap), text("waited for", (e) => e.why),
-        number("start", (e) => e.start, time), number("lost", (e) => e.bill_ns, time), number("frame", (e) => e.frame)], data.episodes),
+        number("start", (e) => e.start, time), number("lost", (e) => e.bill_ns, time), frames((e) => e.frame)], data.episodes),
         TROUBLES.filter((why) => data.episodes.some((e) => e.why === why)).map((why) => ({name: why, color: kindOf(why), sign: "bar"})));
 }
 
@@ -98,7 +98,7 @@ function requestLanes(d) {
     const total = d.sides.reduce((n, s) => n + s.request_count, 0);
     return lanes("requests-" + d.connection, "Requests", rows.length + " of " + plain(total) + " work requests: the longest of each moment; with a border: retransmitted.", list,
         numbers("Requests", [number("number", (r) => r[0]), text("operation", (r) => r[3]), number("bytes", (r) => r[4]), number("start", (r) => r[1], time),
-            number("latency", (r) => (r[6] ? r[2] - r[1] : null), time), number("retransmitted", (r) => r[7]), number("frame", (r) => r[5]), text("status", (r) => r[8])], rows));
+            number("latency", (r) => (r[6] ? r[2] - r[1] : null), time), number("retransmitted", (r) => r[7]), frames((r) => r[5]), text("status", (r) => r[8])], rows));
 }
 
 /* From the frame that stops a class of a port to the one that starts it again. */
@@ -119,7 +119,7 @@ function pauseLanes() {
     list.forEach((lane) => lane.bars.forEach((b) => { b.title = "paused for " + duration(b.to - b.from) + (b.open ? " at least" : ""); }));
     return lanes("pauses", "Pause frames", plain(data.pause_count) + " pause frames; a bar lasts from the one that stops a port to the one that starts it, or to the last one seen.", list,
         numbers("Pause frames", [number("at", (r) => r[0], time), text("port", (r) => r[1]), text("priority", (r) => (r[2] < 0 ? "all" : String(r[2]))), number("quanta", (r) => r[3]),
-            number("frame", (r) => r[4])], data.pauses));
+            frames((r) => r[4])], data.pauses));
 }
 
 /* --- Distributions ------------------------------------------------------------------------------ */

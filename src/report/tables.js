@@ -97,6 +97,9 @@ function fillRows(body, columns, rows) {
         cell(c, c.show(c.value(row), row))))));
 }
 
+/* The column of a frame, which leads to it. */
+const frames = (value) => number("frame", value, (v) => (v ? make("button", {type: "button", onclick: () => choose(v)}, String(v)) : "-"));
+
 /* A table whose heads sort it. */
 function table(caption, columns, rows) {
     const body = make("tbody", {role: "rowgroup"});

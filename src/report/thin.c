@@ -11,9 +11,9 @@ struct thin_bucket {
     bool used;
 };
 
-static bool keep_exact(struct thin *s, struct thin_point p)
+static bool keep_exact(struct thin *s, struct thin_point p, uint32_t most)
 {
-    if (s->n_exact == THIN_EXACT)
+    if (s->n_exact >= most)
         return false;
     if (s->n_exact == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 64;
@@ -39,7 +39,7 @@ static void keep_extremes(struct thin_bucket *k, struct thin_point p)
     k->p[LAST] = p;
 }
 
-void thin_add(struct thin *s, ns_t length, struct thin_point p, bool exact)
+void thin_add(struct thin *s, ns_t length, struct thin_point p, uint32_t exact)
 {
     double at;
 
@@ -47,7 +47,7 @@ void thin_add(struct thin *s, ns_t length, struct thin_point p, bool exact)
     s->length = length > 0 ? length : 1;
     if (p.t < 0)
         p.t = 0;
-    if (exact && keep_exact(s, p))
+    if (exact && keep_exact(s, p, exact))
         return;
     if (!s->buckets && !(s->buckets = calloc(THIN_BUCKETS, sizeof *s->buckets))) {
         s->failed = true;

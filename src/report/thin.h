@@ -6,7 +6,8 @@
 #include "buf.h"
 
 #define THIN_BUCKETS 400  /* of a series */
-#define THIN_EXACT   1000 /* points of a series that are kept whatever their values are */
+#define THIN_EXACT   1000 /* points of a series within the time of incidents that are kept as they are */
+#define THIN_EVENTS  5000 /* events of a series that are kept so: each of them matters */
 
 struct thin_point {
     ns_t t;         /* since the first frame, 0 or more */
@@ -24,9 +25,9 @@ struct thin {
     bool failed;                 /* no memory: points are missing */
 };
 
-/* Add a point of a capture that lasts `length` ns; points come in the order of time. `exact`: it is kept as it is while
- * there is room. */
-void thin_add(struct thin *s, ns_t length, struct thin_point p, bool exact);
+/* Add a point of a capture that lasts `length` ns; points come in the order of time. It is kept as
+ * it is while `exact` points of the series are not reached. */
+void thin_add(struct thin *s, ns_t length, struct thin_point p, uint32_t exact);
 void thin_free(struct thin *s);
 /* Append `"n":POINTS,"t":[...],"v":[...],"f":[...]`, times, values and frames of the points kept in the order of time;
  * each number but the first is the difference to the one before. */

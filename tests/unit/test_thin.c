@@ -32,7 +32,7 @@ Test(thin, spikes_are_kept)
     unsigned n, high = 0, low = 0;
 
     for (unsigned i = 0; i < 1000000; i++)
-        thin_add(&s, LENGTH, (struct thin_point){i * 1000, i == 123456 ? 1000 : i == 777777 ? -5 : 10, i + 1}, false);
+        thin_add(&s, LENGTH, (struct thin_point){i * 1000, i == 123456 ? 1000 : i == 777777 ? -5 : 10, i + 1}, 0);
     thin_json(&b, &s);
     n = column(&b, "\"v\":[", v, 8 * THIN_BUCKETS);
     cr_assert_eq(column(&b, "\"t\":[", t, 8 * THIN_BUCKETS), n);
@@ -56,11 +56,11 @@ Test(thin, events_are_kept_one_by_one_until_there_are_too_many)
     struct buf b = {0};
 
     for (unsigned i = 0; i < THIN_EXACT; i++)
-        thin_add(&s, LENGTH, (struct thin_point){i, 7, i + 1}, true);
+        thin_add(&s, LENGTH, (struct thin_point){i, 7, i + 1}, THIN_EXACT);
     thin_json(&b, &s);
     cr_assert_eq(column(&b, "\"f\":[", f, ARRAY_LEN(f)), THIN_EXACT);
     for (unsigned i = 0; i < 100 * THIN_EXACT; i++)
-        thin_add(&s, LENGTH, (struct thin_point){THIN_EXACT + i, 7, i + 1}, true);
+        thin_add(&s, LENGTH, (struct thin_point){THIN_EXACT + i, 7, i + 1}, THIN_EXACT);
     b.len = 0;
     thin_json(&b, &s);
     cr_assert_leq(column(&b, "\"f\":[", f, ARRAY_LEN(f)), THIN_EXACT + 4 * THIN_BUCKETS);
@@ -74,8 +74,8 @@ Test(thin, times_outside_of_the_capture_are_those_of_its_ends)
     struct thin s = {.n = 0};
     struct buf b = {0};
 
-    thin_add(&s, 0, (struct thin_point){-5, 1, 1}, false);
-    thin_add(&s, LENGTH, (struct thin_point){INT64_MAX, 2, 2}, false);
+    thin_add(&s, 0, (struct thin_point){-5, 1, 1}, 0);
+    thin_add(&s, LENGTH, (struct thin_point){INT64_MAX, 2, 2}, 0);
     thin_json(&b, &s);
     cr_assert_str_eq(buf_str(&b), "\"n\":2,\"t\":[0,9223372036854775807],\"v\":[1,1],\"f\":[1,1]");
     buf_free(&b);
