@@ -178,6 +178,8 @@ static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, c
     (void)since;
     if (!is_asked_for(job, row->conn))
         return;
+    if (job->x)
+        export_interval(job->x, row, begin, added);
     if (job->perfetto)
         perfetto_rate(job->perfetto, row, begin, added);
     if (job->figures)
@@ -206,8 +208,6 @@ static int open_files(struct job *job)
         return cli_error("export: --sqlite %s is a capture, and would be replaced", job->path);
     if (job->trace && cap_is_capture(job->trace))
         return cli_error("export: --perfetto %s is a capture, and would be replaced", job->trace);
-    if (job->interval && !job->trace && !job->dir)
-        return cli_error("export: --interval is for --perfetto and --csv");
     if (!job->interval)
         job->interval = EXPORT_INTERVAL;
     if (job->path && !(job->x = export_new(job->path, t->files, t->n_files, t->cores)))
@@ -230,7 +230,7 @@ static int start(struct trace *t)
     if (open_files(job) != EXIT_OK)
         return EXIT_BAD;
     o.meter.tick = on_tick;
-    o.meter.interval = job->perfetto || job->figures ? job->interval : 0;
+    o.meter.interval = job->interval;
     o.meter.work = (struct wqe_user){job, on_work_packet, on_over};
     o.meter.user = job;
     o.command = job->x ? on_command : NULL;
@@ -246,6 +246,8 @@ static void packet(struct trace *t, struct pkt *p, bool match)
 
     job->match = match;
     job->packet.request = 0;
+    if (job->x)
+        export_pause(job->x, p);
     if (job->figures)
         figures_frame(job->figures, p);
     analyses_packet(&job->found, p);

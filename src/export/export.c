@@ -1,11 +1,13 @@
 /* layer 3b (export): what the analyses found, as tables of a database. */
 #include "src/export/export.h"
 
+#include "dissect/link/macc.h"
 #include "dissect/pkt.h"
 #include "program.h"
 #include "src/export/packet_rows.h"
 #include "src/export/split_rows.h"
 #include "src/export/store.h"
+#include "src/measure/columns.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ struct export
     struct store *s;
     struct packet_rows *packets;
     struct split_rows *requests;
-    struct store_table *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence;
+    struct store_table *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence, *interval, *pause;
     const char *const *files; /* names of the captures */
     uint64_t flows;           /* rows so far */
     struct buf text;          /* of the value at hand */
@@ -41,6 +43,15 @@ static const struct store_column opcode_columns[] = {INTEGER("opcode"), TEXT("na
 static const struct store_column rule_columns[] = {TEXT("rule"), TEXT("severity"), TEXT("meaning"), TEXT("source")};
 static const struct store_column cause_columns[] = {TEXT("cause"), TEXT("meaning"), TEXT("next")};
 static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("state"), INTEGER("time_ns")};
+static const struct store_column pause_columns[] = {
+    INTEGER("file"), INTEGER("interface"), INTEGER("time_ns"), INTEGER("frame"),
+    TEXT("source"),  INTEGER("priority"),  INTEGER("quanta"),
+};
+/* before the counts */
+static const struct store_column interval_columns[] = {
+    INTEGER("file"),     INTEGER("interface"),       INTEGER("connection"), TEXT("source"),
+    TEXT("destination"), INTEGER("destination_qpn"), INTEGER("time_ns"),
+};
 static const struct store_column evidence_columns[] = {
     TEXT("of"), INTEGER("number"), TEXT("role"), INTEGER("file"), INTEGER("frame"),
 };
@@ -143,6 +154,13 @@ static void create_measures(struct export *x)
     add_other(&k, (struct store_column)INTEGER("shown"));
     x->incident = cells_table(x, "incident", &k, "number");
     create_request_states(x);
+    k.n = 0;
+    for (unsigned i = 0; i < ARRAY_LEN(interval_columns); i++)
+        add_other(&k, interval_columns[i]);
+    for (unsigned i = 0; count_name(i); i++)
+        add_other(&k, (struct store_column)INTEGER(count_name(i)));
+    x->interval = cells_table(x, "interval", &k, NULL);
+    x->pause = TABLE(x, "pause", pause_columns, NULL);
     x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
 }
 
@@ -312,6 +330,53 @@ void export_flow(struct export *x, const struct meter_row *r)
         put_states(x->flow_time, x->flows, r->states);
 }
 
+/* The text of an address. */
+static const char *addr_str(struct export *x, const struct conn_addr *a)
+{
+    x->text.len = 0;
+    conn_addr_put(&x->text, a);
+    return buf_str(&x->text);
+}
+
+void export_interval(struct export *x, const struct meter_row *r, ns_t begin, const struct meter_counts *added)
+{
+    struct store_table *t = x->interval;
+
+    store_number(t, r->file);
+    store_number(t, r->iface);
+    store_number(t, r->conn);
+    store_text(t, addr_str(x, &r->src));
+    store_text(t, addr_str(x, &r->dst));
+    store_number(t, r->dqpn);
+    store_number(t, (uint64_t)begin);
+    for (unsigned i = 0; count_name(i); i++)
+        store_number(t, count_value(added, i));
+    store_insert(t);
+}
+
+void export_pause(struct export *x, const struct pkt *p)
+{
+    struct pause_frame f;
+    struct store_table *t = x->pause;
+
+    if (!pause_frame_of(&f, p) || !f.whole)
+        return;
+    for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
+        if (!(f.classes >> i & 1) || (f.opcode == MACC_PAUSE && i))
+            continue;
+        x->text.len = 0;
+        buf_mac(&x->text, p->data + 6);
+        store_number(t, p->frame->file);
+        store_number(t, p->frame->iface);
+        store_number(t, (uint64_t)p->frame->ts);
+        store_number(t, p->frame->number);
+        store_text(t, buf_str(&x->text));
+        store_if(t, f.opcode != MACC_PAUSE, i);
+        store_number(t, f.quanta[i]);
+        store_insert(t);
+    }
+}
+
 /* --- Findings and incidents ------------------------------------------------------------------- */
 
 static void put_evidence(struct export *x, const char *of, uint64_t number, const char *role, uint64_t file,
@@ -374,7 +439,7 @@ void export_incidents(struct export *x, struct explainer *e, uint32_t conn)
 
 void export_renumber(struct export *x, uint32_t number, uint32_t now)
 {
-    static const char *const tables[] = {"request_kind", "command"};
+    static const char *const tables[] = {"request_kind", "command", "interval"};
 
     packet_rows_renumber(x->packets, number, now);
     x->text.len = 0;
@@ -389,6 +454,7 @@ bool export_end(struct export *x)
               "CREATE INDEX request_row_kind ON request_row(kind, start_ns);"
               "CREATE INDEX command_connection ON command(connection, start_ns);"
               "CREATE INDEX flow_connection ON flow(connection);"
+              "CREATE INDEX interval_connection ON interval(connection, time_ns);"
               "CREATE INDEX evidence_of ON evidence(of, number);"
               "CREATE INDEX evidence_frame ON evidence(file, frame);"
               /* as each tap saw it; the ends are those of the direction that was seen first */

@@ -12,7 +12,7 @@
 #include "src/findings/findings.h"
 #include "src/measure/wqe_print.h"
 
-#define EXPORT_VERSION  "2"       /* of the tables: PRAGMA user_version */
+#define EXPORT_VERSION  "3"       /* of the tables: PRAGMA user_version */
 #define EXPORT_INTERVAL NS_PER_MS /* of rates, unless another is asked for */
 
 /* Bits per second of `bytes` in `interval` ns. */
@@ -52,6 +52,10 @@ void export_command(struct export *x, const struct command_row *q);
 /* `states` adds up to its time; NULL: not known. */
 void export_request(struct export *x, const struct wqe_row *q, const ns_t states[TIME_STATES]);
 void export_flow(struct export *x, const struct meter_row *r);
+/* What an interval that begins at `begin` (ns since 1970) added to a flow. */
+void export_interval(struct export *x, const struct meter_row *r, ns_t begin, const struct meter_counts *added);
+/* A frame that may pause a port: a row for each class that it names, with a BTH or without. */
+void export_pause(struct export *x, const struct pkt *p);
 /* Those of connection `conn`; 0: all. */
 void export_findings(struct export *x, const struct findings *r, uint32_t conn);
 void export_incidents(struct export *x, struct explainer *e, uint32_t conn);

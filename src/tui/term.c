@@ -305,6 +305,34 @@ static uint32_t special(int key)
     return key >= KEY_F(1) && key <= KEY_F(12) ? KEYS_F0 + (uint32_t)(key - KEY_F(0)) : KEY_NOTHING;
 }
 
+#define SEQUENCE_MAX 32 /* characters of a sequence */
+
+/* The next character, if it is there. */
+static bool at_once(wint_t *c)
+{
+    wtimeout(stdscr, 0);
+    return wget_wch(stdscr, c) == OK;
+}
+
+/* After an Esc: skip the rest of a key, or of a click, that the description of the terminal does not have. False: it
+ * was an Esc. */
+static bool skip_unknown(void)
+{
+    wint_t c, first;
+    unsigned n = 0;
+
+    if (!at_once(&first))
+        return false;
+    if ((first != '[' && first != 'O') || !at_once(&c)) {
+        unget_wch((wchar_t)first);
+        return false;
+    }
+    for (bool click = c == 'M'; n < SEQUENCE_MAX && (click ? n < 3 : c < 0x40 || c > 0x7e); n++)
+        if (!at_once(&c))
+            break;
+    return true;
+}
+
 uint32_t term_key(int ms)
 {
     wint_t c;
@@ -322,6 +350,8 @@ uint32_t term_key(int ms)
             caught_signal = SIGHUP; /* the terminal was closed */
         return KEY_NOTHING;
     }
+    if (c == 27 && skip_unknown())
+        return KEY_NOTHING;
     return c == '\n' ? KEYS_ENTER : c == 127 || c == 8 ? KEYS_BACKSPACE : c < KEYS_SPECIAL ? (uint32_t)c : KEY_NOTHING;
 }
 
