@@ -11,10 +11,11 @@
 
 #include <stdlib.h>
 
-/* The order of src/account/account.h: a higher rank wins. */
+/* The order of src/account/account.h: a higher rank wins. Responses to READs come in order: a late one holds back all
+ * behind it, whatever the depth. */
 static const uint8_t ranks[TIME_STATES] = {
     [TIME_IDLE] = 0,        [TIME_TRANSFER] = 1,     [TIME_RESPONSE] = 2,
-    [TIME_PEER_SLOW] = 3,   [TIME_READ_DEPTH] = 4,   [TIME_CREDIT] = 5,
+    [TIME_READ_DEPTH] = 3,  [TIME_PEER_SLOW] = 4,    [TIME_CREDIT] = 5,
     [TIME_THROTTLED] = 6,   [TIME_LOSS_NAK] = 7,     [TIME_LOSS_RETRANSMISSION] = 8,
     [TIME_LOSS_RESEND] = 9, [TIME_ACK_TIMEOUT] = 10, [TIME_RNR] = 11,
     [TIME_PAUSED] = 12,     [TIME_PEER_DEAD] = 13,   [TIME_GIVEN_UP] = 14,

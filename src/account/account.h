@@ -12,7 +12,7 @@
  *                       it was due, or from the latest packet of the direction if that was later
  *   read_depth          a READ or atomic waits to be sent because as many are outstanding as the agreed initiator depth
  *                       allows, and nothing arrives for at least half a round trip: from the latest packet of the
- *                       direction to the next one that arrives
+ *                       direction to the next one that arrives; while a response is late, it is peer_slow
  *   credit              a SEND waits for end-to-end credits: from the latest request, or from the time at which it was
  *                       posted, to the response that brings them
  *   throttled           the requester spaces its packets wider because of CNPs: the time above the usual gap

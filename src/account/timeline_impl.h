@@ -5,8 +5,12 @@
 #include "dissect/link/macc.h"
 #include "src/account/timeline.h"
 
-/* Sets of states that a later state of account.h may replace: by throttled, by a loss, by an RNR wait. */
-#define BEFORE_THROTTLED (SPANS_GOOD | 1u << TIME_PEER_SLOW | 1u << TIME_READ_DEPTH)
+/* Sets of states that a later state of account.h may replace: by a slow peer, by a wait for the READ depth, by
+ * throttled, by a loss, by an RNR wait. Responses to READs come in order: while one is late, no depth would bring
+ * another. */
+#define BEFORE_SLOW      (1u << TIME_TRANSFER | 1u << TIME_RESPONSE | 1u << TIME_READ_DEPTH)
+#define BEFORE_DEPTH     (SPANS_GOOD | 1u << TIME_READ_DEPTH)
+#define BEFORE_THROTTLED (BEFORE_DEPTH | 1u << TIME_PEER_SLOW)
 #define BEFORE_LOSS      (BEFORE_THROTTLED | 1u << TIME_CREDIT | 1u << TIME_THROTTLED)
 #define BEFORE_RNR                                                                                                     \
     (BEFORE_LOSS | 1u << TIME_LOSS_NAK | 1u << TIME_LOSS_RETRANSMISSION | 1u << TIME_LOSS_RESEND |                     \
@@ -332,10 +336,12 @@ struct timeline {
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
     /* By host, which may share a place: time and bytes of the latest request; direction.pace of it; the shortest time
-     * from any request of the host to the next one, for PACE_BYTES. 0: not known. */
+     * from any request of the host to the next one, for PACE_BYTES; the shortest time from a packet that the host had
+     * to wait for to the request that it sent then, as the tap sees it. 0: not known. */
     struct {
         ns_t ts;
         ns_t pace, least;
+        ns_t loop;
         uint32_t len;
     } sent[HOSTS_SEEN];
     struct turn turns[TURNS];
@@ -419,6 +425,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 /* Response `e`, the first packet of the direction since `from`: decide whether the requester waited for it (READ depth,
  * credits). */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
+/* A request came `took` after a packet without which its requester would not have sent it. */
+void timeline_note_loop(struct timeline *t, const struct direction *d, ns_t took);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
 /* timeline_slow.c. The time up to response `e`: a response may be slow. */

@@ -24,7 +24,7 @@ static void early_was_slow(struct timeline *t, struct direction *d, uint32_t flo
     uint32_t ep = episode_new(t, flow, TROUBLE_SLOW, r->psn, from);
     struct episode *x = episode_at(t, ep);
 
-    timeline_claim(t, d, from, r->to, 1u << TIME_TRANSFER | 1u << TIME_RESPONSE, TIME_PEER_SLOW, ep);
+    timeline_claim(t, d, from, r->to, BEFORE_SLOW, TIME_PEER_SLOW, ep);
     if (x) {
         x->answer = r->answer;
         x->sent = r->sent;

@@ -235,7 +235,7 @@ static bool timer_ran_out(const struct flow *f, const struct direction *d, const
 
 /* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. A
  * NAK for another PSN came while an earlier response was missing, and was dropped. */
-static unsigned why_back(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+static unsigned why_back(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
     ns_t silence = now - d->spans.at;
@@ -246,6 +246,8 @@ static unsigned why_back(const struct timeline *t, const struct direction *d, co
 
     if (e->why == BACK_RNR && !d->rnr.open && e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         return BACK_IMPLIED; /* the RNR wait is over: a response is missing, as no NAK is for this request */
+    if (obeyed)
+        timeline_note_loop(t, d, now - d->nak.ts);
     if (obeyed && !known && silence < NAK_HEEDED)
         return e->why;
     return asked && timer_ran_out(f, d, e, now) ? BACK_SILENCE : e->why;

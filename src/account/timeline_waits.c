@@ -59,6 +59,7 @@ static bool is_at_once(struct timeline *t, const struct direction *d, const stru
 static void claim_wait(struct timeline *t, struct direction *d, const struct event *e, struct held *w, enum trouble why,
                        enum time_state state)
 {
+    uint32_t over = state == TIME_READ_DEPTH ? BEFORE_DEPTH : BEFORE_THROTTLED;
     struct episode *x;
 
     if (w->to <= w->from) {
@@ -68,8 +69,8 @@ static void claim_wait(struct timeline *t, struct direction *d, const struct eve
     if (w->ep == NO_EPISODE)
         w->ep = episode_new(t, e->flow, why, e->p->bth.psn, w->from);
     for (unsigned i = 0; i < w->n_before; i++)
-        timeline_claim(t, d, w->before[i].from, w->before[i].to, BEFORE_THROTTLED, state, w->ep);
-    timeline_claim(t, d, w->from, w->to, BEFORE_THROTTLED, state, w->ep);
+        timeline_claim(t, d, w->before[i].from, w->before[i].to, over, state, w->ep);
+    timeline_claim(t, d, w->from, w->to, over, state, w->ep);
     x = episode_at(t, w->ep);
     if (x)
         x->count++;
@@ -191,14 +192,33 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
     d->have_rsp = true;
 }
 
-#define FAR_PART 8 /* of the time from a response to the next READ or atomic: so much it may differ */
+#define FAR_PART  8 /* of the time from a response to the next READ or atomic: so much it may differ */
+#define FAR_LOOPS 2 /* a READ or atomic that comes after so many times the way to its requester and back was not held  \
+                     */
+
+/* A packet of the requester came `took` after one that it had to wait for: its way to the requester and back takes no
+ * longer. */
+void timeline_note_loop(struct timeline *t, const struct direction *d, ns_t took)
+{
+    ns_t *loop = d->host == HOSTS_SEEN ? NULL : &t->sent[d->host].loop;
+
+    if (loop && took > 0 && (!*loop || took < *loop))
+        *loop = took;
+}
+
+/* Whether `took` is far longer than the way to the requester and back. */
+static bool outlasts_loop(const struct timeline *t, const struct direction *d, ns_t took)
+{
+    return d->host != HOSTS_SEEN && t->sent[d->host].loop && took / FAR_LOOPS >= t->sent[d->host].loop;
+}
 
 /* Whether a READ or atomic at `now` follows the response that made room for it after the same time as those before, in
- * which mostly nothing came: else it was the path that was busy. */
-static bool is_in_step(struct direction *d, ns_t now)
+ * which mostly nothing came: else it was the path that was busy. What takes far longer than the way to the requester
+ * and back did not wait for that response. */
+static bool is_in_step(const struct timeline *t, struct direction *d, ns_t now)
 {
     ns_t took = now - d->far.over, least = d->far.loop - d->far.loop / FAR_PART;
-    bool quiet = now - d->last_answer >= took / 2,
+    bool quiet = now - d->last_answer >= took / 2 && !outlasts_loop(t, d, took),
          same = quiet && d->far.times && took >= least && took <= d->far.loop + d->far.loop / FAR_PART;
 
     if (!same) {
@@ -216,7 +236,7 @@ static void claim_step(struct timeline *t, struct direction *d, const struct eve
 
     if (d->depth.ep == NO_EPISODE)
         d->depth.ep = episode_new(t, e->flow, TROUBLE_DEPTH, e->p->bth.psn, from);
-    timeline_claim(t, d, from, to, SPANS_GOOD | 1u << TIME_READ_DEPTH, TIME_READ_DEPTH, d->depth.ep);
+    timeline_claim(t, d, from, to, BEFORE_DEPTH, TIME_READ_DEPTH, d->depth.ep);
     x = episode_at(t, d->depth.ep);
     if (!x)
         return;
@@ -228,7 +248,7 @@ static void claim_step(struct timeline *t, struct direction *d, const struct eve
 static void claim_far(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->depth.to ? d->depth.from : d->far.over;
-    bool in_step = is_in_step(d, now);
+    bool in_step = is_in_step(t, d, now);
     uint32_t n = d->far.times;
 
     d->far.over = 0;
@@ -249,6 +269,8 @@ static void claim_far(struct timeline *t, struct direction *d, const struct even
  * that made room for it at once, or, at a tap far from its requester, always after the same time. */
 static void claim_depth(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
+    if (d->far.over)
+        timeline_note_loop(t, d, now - d->far.over);
     if (d->depth.over && is_at_once(t, d, e, &d->depth, now)) {
         d->far.over = 0;
         d->far.near = true;

@@ -333,18 +333,87 @@ Test(timeline, a_tap_at_the_responder_tells_no_wait_for_the_depth)
     cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
 }
 
-Test(timeline, a_wait_for_the_depth_is_no_slow_peer)
+Test(timeline, a_slow_peer_is_no_wait_for_the_depth)
 {
     start(); /* depth 2 */
     talk(&t, 0, 0, mk_read(100, 0, 10));
     talk(&t, 0, 0, mk_read(101, 0, 10));
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 12; i++) {
+        talk(&t, 1, i == 9 ? 900 * US : 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
+        talk(&t, 0, 100, mk_read(102 + i, 0, 10));
+    }
+    const struct timeline_row *r = account();
+    cr_expect_gt(r->states[TIME_PEER_SLOW], 880 * US);
+    cr_expect_leq(r->states[TIME_PEER_SLOW], 900 * US);
+    cr_expect_eq(r->states[TIME_PEER_SLOW] + r->states[TIME_READ_DEPTH], 1010 * US);
+}
+
+Test(timeline, one_of_the_first_responses_is_slow_while_the_depth_is_reached)
+{
+    start(); /* depth 2 */
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk_read(101, 0, 10));
+    for (unsigned i = 0; i < 8; i++) {
         talk(&t, 1, i == 5 ? 900 * US : 10 * US, mk_aeth(OP_READ_RESP_ONLY, 100 + i, 10, 0x1f, i + 1));
         talk(&t, 0, 100, mk_read(102 + i, 0, 10));
     }
     const struct timeline_row *r = account();
-    cr_expect_eq(r->states[TIME_PEER_SLOW], 0);
-    cr_expect_eq(r->states[TIME_READ_DEPTH], 950 * US);
+    cr_expect_gt(r->states[TIME_PEER_SLOW], 880 * US);
+    cr_expect_eq(r->states[TIME_PEER_SLOW] + r->states[TIME_READ_DEPTH], 970 * US);
+}
+
+/* At a tap far from the requester: `n` READs, one at a time, each `rest` after the response before. */
+static void reads_one_by_one(uint32_t psn, unsigned n, ns_t rest)
+{
+    for (unsigned i = 0; i < n; i++) {
+        talk(&t, 0, rest, mk_read(psn + i, 0, 10));
+        talk(&t, 1, 0, mk_aeth(OP_READ_RESP_ONLY, psn + i, 10, 0x1f, psn + i - 99));
+    }
+}
+
+static void one_read_at_a_time(void)
+{
+    struct conn_known k = {.addr = {{{[15] = 1}}, {{[15] = 2}}},
+                           .qpn = {0x11, 0x11},
+                           .psn = {100, 900},
+                           .how = PAIR_CM,
+                           .params = {{.have_depth = true, .depth = 1}}};
+
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    conn_learn(observer_conns(t.observer), &k);
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 1, US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+}
+
+Test(timeline, far_from_the_requester_reads_that_come_a_round_trip_after_each_response_waited)
+{
+    one_read_at_a_time();
+    reads_one_by_one(101, 20, 500 * US);
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 20 * 500 * US + US);
+}
+
+Test(timeline, far_from_the_requester_reads_that_come_far_later_than_a_round_trip_did_not_wait)
+{
+    one_read_at_a_time();
+    reads_one_by_one(101, 2, 20 * US); /* so soon can it come */
+    reads_one_by_one(103, 20, 500 * US);
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
+}
+
+Test(timeline, a_nak_tells_how_far_the_requester_is)
+{
+    one_read_at_a_time();
+    reads_one_by_one(101, 6, 500 * US);
+    talk(&t, 0, 500 * US, mk(OP_SEND_ONLY, 107, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 108, 10)); /* lost behind the tap */
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 109, 10));
+    talk(&t, 1, US, mk_ack(108, 0x60, 8)); /* NAK, PSN sequence error */
+    talk(&t, 0, 30 * US, mk(OP_SEND_ONLY, 108, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 109, 10));
+    talk(&t, 1, 0, mk_ack(109, 0x1f, 10));
+    reads_one_by_one(110, 20, 500 * US);
+    cr_expect_eq(account()->states[TIME_READ_DEPTH], 0);
 }
 
 /* 20 packets of a WRITE of `packets`, from PSN 100 on, one each microsecond; then a CNP. */
