@@ -192,9 +192,10 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
     d->have_rsp = true;
 }
 
-#define FAR_PART  8 /* of the time from a response to the next READ or atomic: so much it may differ */
-#define FAR_LOOPS 2 /* a READ or atomic that comes after so many times the way to its requester and back was not held  \
-                     */
+#define FAR_PART 8 /* of the time from a response to the next READ or atomic: so much it may differ */
+#define FAR_LOOPS                                                                                                      \
+    2 /* a READ or atomic that comes after so many times the way to its requester and back was not held                \
+       */
 
 /* A packet of the requester came `took` after one that it had to wait for: its way to the requester and back takes no
  * longer. */

@@ -56,15 +56,21 @@ bool conn_is_known(const struct conn_table *t, const struct pkt *p)
     return known_of(t->known, &k.src, &k.dst, k.dqpn, &end) != NULL;
 }
 
-/* Apply `k` to flows seen before it. They may carry an earlier connection of the same queue pairs, so the user's state
- * of them is reset. */
+/* Whether a flow seen before `k` was learnt may carry an earlier connection of the same queue pairs. The clock of
+ * another file may be ahead: of a flow there of which nothing was learnt yet, `k` tells no more than who sends it. */
+static bool may_be_earlier(const struct flow *f, const struct conn_known *k)
+{
+    return f->have_psn || k->how != PAIR_CM || f->tap >> 16 == k->tap >> 16;
+}
+
+/* Apply `k` to flows seen before it. The user's state of those that may carry an earlier connection is reset. */
 static void learn_seen(struct conn_table *t, const struct conn_known *k, unsigned end)
 {
     uint32_t i = conn_first_with(t, &k->addr[!end], &k->addr[end], k->qpn[end]);
 
     for (; i != FLOW_NONE; i = conn_next_in(t, BY_KEY, i))
         if (known_fits(k, &t->flows[i].src, &t->flows[i].dst, t->flows[i].dqpn, end)) {
-            if (t->over)
+            if (t->over && may_be_earlier(&t->flows[i], k))
                 t->over(t->user, i, true);
             apply_known(t, i, k, end);
         }

@@ -94,12 +94,14 @@ struct incident {
     uint32_t superseded_by;
     uint32_t supersedes; /* incidents that this one explains */
     /* The packet that one tap saw and another one did not, if that proves the place: a request, or a response, by its
-     * PSN; its ICRC (0: not captured) and time at `tap`; the fact that says so. */
+     * PSN; of the first and the latest of its `n` copies at `tap`, ICRC (0: not captured) and time; the fact that says
+     * so. */
     struct {
-        bool known, response;
+        bool known, response, doubled; /* doubled: an identical copy came soon after the latest one */
         uint8_t fact;
-        uint32_t psn, icrc, tap;
-        ns_t ts;
+        uint16_t n;
+        uint32_t psn, icrc_first, icrc, tap;
+        ns_t ts_first, ts;
     } gone;
     bool has_psn;
     bool once;                         /* only one copy had been seen when it was NAKed */
@@ -109,6 +111,8 @@ struct incident {
     bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
     bool proved;                       /* what another tap saw proves the place */
     bool compared;                     /* with the other taps, before the end of the capture */
+    uint8_t sights;                    /* so many taps tell where the packet was lost; 0: not looked at */
+    uint8_t compared_with;             /* so many of them had been there when it was compared last */
     uint16_t kept;                     /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
     uint32_t next_fresh;               /* explainer.fresh: number of the next one, plus 1; 0: none */
     bool merged;                       /* another tap's incident is shown instead */

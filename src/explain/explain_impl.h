@@ -169,9 +169,11 @@ struct incident_chains {
 #define KEPT        (BEHIND_LOOK + BEHIND_COMPARED)
 #define KEPT_MOST   512 /* incidents for which that is kept */
 
-/* What a tap saw of the requests from BEHIND_LOOK before an incident on, until a tap whose clock is behind gets there.
- */
+/* What the tap of a flow saw of the requests from BEHIND_LOOK before that of an incident on, until taps whose clocks
+ * are behind get there. */
 struct kept_copies {
+    uint32_t incident, flow, psn; /* index in explainer.incidents; its flow and PSN */
+    bool compared;                /* with a tap that got there */
     struct sent sent[KEPT];
     struct noted_response responses[KEPT];
 };
@@ -183,13 +185,14 @@ struct explainer {
     struct flow_notes **notes; /* observer_flows() */
     struct incident *incidents;
     uint32_t n, cap;
-    uint32_t room;                 /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
-    uint64_t more;                 /* incidents beyond it */
-    struct incident_chains events; /* for explain_also() */
-    uint32_t fresh[FRESH_SLOTS];   /* fresh_of() */
-    struct kept_copies *kept[KEPT_MOST];
-    uint32_t first_tap; /* of the first packet, */
-    bool several_taps;  /* and whether others are of another one */
+    uint32_t room;                       /* incidents at most: INCIDENTS_EARLY, or INCIDENTS_MAX */
+    uint64_t more;                       /* incidents beyond it */
+    struct incident_chains events;       /* for explain_also() */
+    uint32_t fresh[FRESH_SLOTS];         /* fresh_of() */
+    struct kept_copies *kept[KEPT_MOST]; /* NULL: a free place */
+    unsigned n_kept;                     /* places so far */
+    uint32_t first_tap;                  /* of the first packet, */
+    bool several_taps;                   /* and whether others are of another one */
     struct cm_sent cm[CM_SENT];
     uint32_t cm_at;
     struct early_rtu rtus[EARLY_RTUS];
@@ -355,10 +358,12 @@ static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
  * replaced.
  */
 void explain_fresh(struct explainer *x, uint32_t flow);
-/* What a tap saw about an incident (compare/kept.c): keep it, if there is room; release it; put it in the place of what
- * the tap saw since, for a comparison (`in`), and back. kept_free() releases all of it. */
+/* What a tap saw about an incident (compare/kept.c): keep it, if there is room; a tap that got there was compared with
+ * it, so that it may make room; whether something is kept of what the tap of another flow saw about the incident; put
+ * all that is kept about it in the place of what the taps saw since, for a comparison (`in`), and back; release all. */
 void kept_take(struct explainer *x, struct incident *st, struct req_dir *h);
-void kept_drop(struct explainer *x, struct incident *st);
+void kept_compared(struct explainer *x, const struct incident *st);
+bool kept_at(struct explainer *x, const struct incident *st, uint32_t flow);
 void kept_swap(struct explainer *x, const struct incident *st, bool in);
 void kept_free(struct explainer *x);
 /* The same of all other incidents, at the end of the capture. */

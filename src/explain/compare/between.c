@@ -15,20 +15,20 @@ struct sight {
 };
 
 /* Whether a tap whose first copy of the packet of `st` is `c` saw that packet: `gone` has the copies of the tap that
- * did.
- */
+ * did. Where nothing but the time of the first copy tells, the next copy must have been sent longer after it than any
+ * packet is under way. */
 static enum saw same_copy(struct explainer *x, const struct incident *st, const struct seen_copies *gone,
                           const struct seen_copies *c)
 {
-    ns_t most = st->silence ? st->silence / 2 : PASSES_MOST, ts = c->ts_first, differ;
+    ns_t most = st->silence / 2, ts = c->ts_first, differ;
     enum first_copies first = c->tap == st->gone.tap ? FIRST_SAME : copies_compare(x, gone, c);
 
     if (first != FIRST_UNKNOWN)
         return first == FIRST_SAME ? SAW_IT : first == FIRST_LATER ? SAW_NOT : SAW_UNKNOWN;
-    if (!explain_convert(x, c->tap, st->gone.tap, &ts))
+    if (most < PASSES_MOST || !explain_convert(x, c->tap, st->gone.tap, &ts))
         return SAW_UNKNOWN;
-    differ = ts > st->gone.ts ? ts - st->gone.ts : st->gone.ts - ts;
-    return differ < (most < PASSES_MOST ? most : PASSES_MOST) ? SAW_IT : SAW_NOT;
+    differ = ts > st->gone.ts_first ? ts - st->gone.ts_first : st->gone.ts_first - ts;
+    return differ < most ? SAW_IT : SAW_NOT;
 }
 
 /* The copies that the tap which saw the packet of `st` has of it; as far as the incident has kept them, if the tap has
@@ -45,11 +45,12 @@ static struct seen_copies copies_of_gone(struct explainer *x, const struct incid
     return (struct seen_copies){.flow = st->flow,
                                 .tap = st->gone.tap,
                                 .psn = st->gone.psn,
-                                .n = 1,
+                                .n = st->gone.n,
                                 .response = st->gone.response,
-                                .icrc_first = st->gone.icrc,
+                                .doubled = st->gone.doubled,
+                                .icrc_first = st->gone.icrc_first,
                                 .icrc = st->gone.icrc,
-                                .ts_first = st->gone.ts,
+                                .ts_first = st->gone.ts_first,
                                 .ts = st->gone.ts};
 }
 
@@ -134,8 +135,9 @@ void explain_between(struct explainer *x, struct incident *st)
     for (unsigned i = 0; i < n; i++)
         last = taps[i].saw == SAW_IT ? i : last;
     first = last + 1;
-    if (last >= n || first >= n)
-        return;
+    if (last >= n || first >= n || n < st->sights)
+        return; /* or fewer taps know it than did before */
+    st->sights = (uint8_t)n;
     st->passed = fact_tap(taps[last].tap);
     st->missed = fact_tap(taps[first].tap);
     if (n < 3)

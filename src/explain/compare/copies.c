@@ -116,16 +116,18 @@ static bool are_told_by_icrc(const struct seen_copies *a, const struct seen_copi
 
 enum first_copies copies_compare(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b)
 {
+    bool told = are_told_by_icrc(a, b);
     struct clocks_at c;
 
-    if (are_told_by_icrc(a, b)) {
-        if (a->icrc_first == b->icrc_first)
-            return FIRST_SAME;
-        return a->ts_first < explain_clock(x, b->tap, a->tap, b->ts_first) ? FIRST_LATER : FIRST_EARLIER;
-    }
+    if (told && a->icrc_first == b->icrc_first)
+        return FIRST_SAME;
+    if (told && (a->icrc == b->icrc_first || b->icrc == a->icrc_first)) /* the latest copy of the other tap */
+        return a->icrc == b->icrc_first ? FIRST_LATER : FIRST_EARLIER;
     c = clocks_at(x, a, b);
     if (!c.known)
         return FIRST_UNKNOWN;
+    if (told)
+        return a->ts_first < b->ts_first + c.shift ? FIRST_LATER : FIRST_EARLIER;
     if (is_later_copy(a, b, c.shift, c.error))
         return FIRST_LATER;
     if (is_later_copy(b, a, -c.shift, c.error))

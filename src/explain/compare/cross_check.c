@@ -2,8 +2,7 @@
 #include "src/explain/compare/copies.h"
 
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
-#define FRESH_OLD     352 /* and it is to be compared before a tap forgets it (NOTED_RESPONSES), */
-#define FRESH_LAST    416 /* or what its tap saw is kept for another tap that is behind */
+#define FRESH_OLD     352 /* and it is to be compared, or kept, before a tap forgets it (NOTED_RESPONSES) */
 
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
 {
@@ -29,25 +28,33 @@ static void lies_between(const struct explainer *x, struct incident *st, uint32_
     st->missed = fact_tap(copies_tap(x, to));
 }
 
-/* The last fact of an incident says that one tap saw a request, or a response, which another one did not. */
-static void request_is_gone(struct incident *st, uint32_t tap, const struct sent *s)
+/* The last fact of an incident says that one tap saw a request, or a response, of which another one lacks a copy. */
+static void copy_is_gone(struct incident *st, const struct seen_copies *c)
 {
     st->gone.known = true;
-    st->gone.response = false;
+    st->gone.response = c->response;
+    st->gone.doubled = c->doubled;
     st->gone.fact = (uint8_t)(st->n_facts - 1);
-    st->gone.tap = tap;
-    st->gone.psn = s->psn;
-    st->gone.icrc = s->icrc_first;
-    st->gone.ts = s->ts_first;
+    st->gone.n = (uint16_t)c->n;
+    st->gone.tap = c->tap;
+    st->gone.psn = c->psn;
+    st->gone.icrc_first = c->icrc_first;
+    st->gone.icrc = c->icrc;
+    st->gone.ts_first = c->ts_first;
+    st->gone.ts = c->ts;
 }
-static void response_is_gone(struct incident *st, uint32_t tap, const struct noted_response *r)
+static void request_is_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s)
 {
-    st->gone.known = st->gone.response = true;
-    st->gone.fact = (uint8_t)(st->n_facts - 1);
-    st->gone.tap = tap;
-    st->gone.psn = r->psn;
-    st->gone.icrc = r->icrc_first;
-    st->gone.ts = r->ts_first;
+    const struct seen_copies c = copies_of_request(x, observer_req_dir(x->observer, flow), s);
+
+    copy_is_gone(st, &c);
+}
+static void response_is_gone(const struct explainer *x, struct incident *st, uint32_t flow,
+                             const struct noted_response *r)
+{
+    const struct seen_copies c = copies_of_response(x, flow, r);
+
+    copy_is_gone(st, &c);
 }
 
 /* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
@@ -61,6 +68,17 @@ static const struct noted_response *answer_before(struct flow_notes *t, const st
             return r;
     }
     return NULL;
+}
+
+/* Whether a tap may have seen a response to one of `n` requests from `psn` on that it has forgotten. */
+static bool may_be_answered(const struct flow_notes *t, uint32_t psn, unsigned n)
+{
+    for (unsigned i = 0; t && i < n; i++) {
+        uint32_t at = response_slot(t, psn_add(psn, i))->psn;
+        if (at != UINT32_MAX && psn_diff(at, psn_add(psn, i)) > 0)
+            return true;
+    }
+    return false;
 }
 
 /* Whether the first response with its PSN that the tap of a flow saw is the first one, `r`, of the tap of `other`. */
@@ -133,13 +151,13 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         st->place = PLACE_UNKNOWN;
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
-        response_is_gone(st, there, answer);
+        response_is_gone(x, st, other, answer);
         lies_between(x, st, other, st->flow);
         only_lost(st, there, answer->first);
         st->proved = true;
         st->cause = CAUSE_LOST_ACK;
         st->place = PLACE_BEFORE;
-    } else {
+    } else if (!may_be_answered(x->notes[other], o->psn, n)) {
         incident_add(st, SAY(TAP_UNANSWERED, .other = o->first, .tap = tap));
     }
 }
@@ -185,7 +203,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
 
     incident_add(st, copy.other ? SAY(TAP_HAS, .lost = copy.frame, .tap = tap)
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
-    request_is_gone(st, copies_tap(x, copy.other ? other : st->flow), copy.sent);
+    request_is_gone(x, st, copy.other ? other : st->flow, copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     lies_between(x, st, copy.other ? other : st->flow, copy.other ? st->flow : other);
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
@@ -296,7 +314,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     if (neither)
         return;
     if (!late)
-        request_is_gone(st, copies_tap(x, other), there);
+        request_is_gone(x, st, other, there);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     lies_between(x, st, other, st->flow);
@@ -426,7 +444,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
     if (f.sentence == SENTENCE_TAP_LOST)
-        response_is_gone(st, copies_tap(x, other), r);
+        response_is_gone(x, st, other, r);
 }
 
 /* Duplicates: find out whether the other tap saw the first of them only once. */
@@ -479,43 +497,75 @@ static bool is_comparable(const struct incident *st)
     return st->has_psn && (st->is_request || st->cause == CAUSE_LOST_READ_RESPONSE) && !failed && !st->proved;
 }
 
-/* Compare an incident with all taps at which the requests went on; false: there are none. Only a proof counts: all
- * else, and what one tap takes for reordered, depends on what else is known at the end of the capture. */
-static bool compare_early(struct explainer *x, struct incident *st)
+/* How another tap stands to an incident: it did not get there yet, or forgot it; its requests went on; they went on so
+ * far that it forgot responses, but for what was kept. */
+enum tap_stand { STANDS_BEFORE, STANDS_BEHIND, STANDS_FAR };
+static enum tap_stand stand_of(struct explainer *x, const struct incident *st, uint32_t flow)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    if (!is_past(h, st, FRESH_SETTLED))
+        return STANDS_BEFORE;
+    if (!is_past(h, st, NOTED_RESPONSES))
+        return STANDS_BEHIND;
+    return !is_past(h, st, TRACK_SENT) || kept_at(x, st, flow) ? STANDS_FAR : STANDS_BEFORE;
+}
+
+/* The taps that an incident can be compared with: how many, and how many of them are about as far as its own. */
+struct stands {
+    unsigned n, near;
+};
+static struct stands stands_of(struct explainer *x, const struct incident *st)
+{
+    struct stands s = {0};
+
+    for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
+        enum tap_stand at = stand_of(x, st, k);
+        s.n += at != STANDS_BEFORE;
+        s.near += at == STANDS_BEHIND;
+    }
+    return s;
+}
+
+/* Compare an incident with all taps that were there. Only a proof counts: all else, and what one tap takes for
+ * reordered, depends on what else is known at the end of the capture. */
+static void compare_early(struct explainer *x, struct incident *st)
 {
     const struct incident before = *st;
-    bool tried = false;
 
     st->own = st->n_frames;
     kept_swap(x, st, true);
     for (uint32_t k = 0; !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
-        if (is_past(observer_req_dir(x->observer, k), st, FRESH_SETTLED)) {
+        if (stand_of(x, &before, k) != STANDS_BEFORE)
             (st->is_request ? compare_request : compare_response)(x, st, k);
-            tried = true;
-        }
     explain_between(x, st);
     kept_swap(x, st, false);
     if (st->moot || (st->proved && (st->cause != CAUSE_REORDER || before.cause == CAUSE_PACKET_LOSS)))
         st->compared = true;
     else
         *st = before;
-    return tried;
 }
 
-/* Compare an incident if it is old enough at the tap of `flow`, its own or another one; true: it is fresh no more. */
+/* Compare an incident if it is old enough at the tap of `flow`, its own or another one; true: it is fresh no more. What
+ * its tap saw is kept while other taps are not there yet: all of them, or those behind the ones that are far ahead. */
 static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
 {
     struct req_dir *own = observer_req_dir(x->observer, st->flow);
-    bool tried;
+    struct stands at;
 
     if (!is_past(observer_req_dir(x->observer, flow), st, FRESH_OLD) || !is_past(own, st, FRESH_SETTLED))
         return false;
-    tried = is_comparable(st) && compare_early(x, st);
-    if (tried)
-        kept_drop(x, st);
-    else if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_LAST) && !is_past(own, st, TRACK_SENT))
+    at = is_comparable(st) ? stands_of(x, st) : (struct stands){0};
+    if (at.n > st->compared_with) {
+        st->compared_with = (uint8_t)at.n;
+        compare_early(x, st);
+        kept_compared(x, st);
+    }
+    if (st->compared || at.near)
+        return true;
+    if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_OLD) && !is_past(own, st, TRACK_SENT))
         kept_take(x, st, own);
-    return tried || (!st->kept && is_past(own, st, TRACK_SENT));
+    return !st->kept && is_past(own, st, TRACK_SENT);
 }
 
 void explain_fresh(struct explainer *x, uint32_t flow)
