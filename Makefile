@@ -28,7 +28,7 @@ CC_ROOM := $(wildcard src/cc/*.c)
 TRACE := $(filter-out $(BASE) $(CAP) $(TRANS) $(CONN) $(CC_ROOM) src/cli/%,$(wildcard src/*/*.c src/*/*/*.c))
 # `rdmagen agent` loads libibverbs and librdmacm when it starts; without their headers it says that it was built without them.
 IBV   := $(shell printf '\043include <infiniband/verbs.h>\n\043include <rdma/rdma_cma.h>\n' | $(CC) -fsyntax-only -xc - 2>/dev/null && echo yes)
-GEN   := $(filter-out $(if $(IBV),gen/rnic/no_ibv.c,gen/rnic/ibv_%.c),$(foreach room,verbs traffic storage endpoint cm net fabric workload live peers sim script rnic agent conform replay,$(wildcard gen/$(room)/*.c)))
+GEN   := $(filter-out $(if $(IBV),gen/rnic/no_ibv.c,gen/rnic/ibv_%.c),$(foreach room,verbs traffic storage endpoint cm net fabric workload live peers sim script rnic agent conform replay,$(wildcard gen/$(room)/*.c gen/$(room)/*/*.c)))
 CLI   := $(wildcard src/cli/*.c src/cli/*/*.c)
 GENCLI := $(wildcard gen/cli/*.c gen/cli/*/*.c)
 UNIT  := $(wildcard tests/unit/*.c)

@@ -27,7 +27,11 @@ struct workload_kind {
     bool (*tasks)(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
     /* The file that `args` name, whose text becomes that of the configuration; NULL: none. */
     const char *(*file)(const char *args);
+    /* `file` names several, NAME.N with this behind it, N from 0: each of them is text up to a WORKLOAD_NEXT_FILE;
+     * NULL: one. */
+    const char *numbered;
 };
+#define WORKLOAD_NEXT_FILE '\f'
 /* All kinds; the last row has no name. */
 extern const struct workload_kind workload_kinds[];
 /* NULL: none. `spec`: NAME or NAME:ARGS. */

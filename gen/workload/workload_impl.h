@@ -216,5 +216,6 @@ bool listed_collectives(struct workload *w, const char *args, struct text_error 
 /* Schedules. */
 bool server_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
 bool goal_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
+bool chakra_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e);
 
 #endif

@@ -190,6 +190,30 @@ static int run(struct sim_job *job, struct sim *s, const struct workload_config 
     return status;
 }
 
+/* Read the file of a workload, or its numbered files up to the first one that is not there. 0, or the exit status after
+ * a message. */
+static int read_list(const struct sim_job *job, const struct workload_kind *k, const char *path, struct buf *list)
+{
+    struct buf name = {0};
+    int r = 0;
+
+    for (unsigned n = 0; r == 0 && (n == 0 || k->numbered); n++) {
+        name.len = 0;
+        buf_puts(&name, path);
+        if (k->numbered)
+            buf_printf(&name, ".%u%s", n, k->numbered);
+        r = sim_read_file(buf_str(&name), list);
+        if (r == -ENOENT && n)
+            break;
+        if (r < 0)
+            r = cli_error("--workload %s: %s: %s", job->workload, buf_str(&name), strerror(-r));
+        else if (k->numbered)
+            buf_char(list, WORKLOAD_NEXT_FILE);
+    }
+    buf_free(&name);
+    return r == -ENOENT ? 0 : r;
+}
+
 /* Set up what the workload is told. `list`: the text of a file that it names. 0 or the exit status. */
 static int config(struct sim_job *job, struct workload_config *c, struct buf *list)
 {
@@ -210,11 +234,9 @@ static int config(struct sim_job *job, struct workload_config *c, struct buf *li
         return 0;
     if (!*path)
         return cli_error("--workload %s: expected %s%s", job->workload, c->kind->name, c->kind->args);
-    r = sim_read_file(path, list);
-    if (r < 0)
-        return cli_error("--workload %s: %s: %s", job->workload, path, strerror(-r));
+    r = read_list(job, c->kind, path, list);
     c->text = buf_str(list);
-    return 0;
+    return r;
 }
 
 /* The rules that every host of a workload breaks, in faults[0]; returns their number. */
