@@ -55,7 +55,8 @@ struct fabric_watch {
     /* It arrives at its host. */
     void (*arrived)(void *user, uint64_t serial, unsigned host, ns_t now);
     /* The port of a host, or that of the switch to which it is linked, does not send a class from `from` until `until`.
-     * The same `from` again: the pause has become longer, or shorter. */
+     * The same `from` again: the pause has become longer, or shorter. Times are those of the pause frames at the
+     * host. */
     void (*paused)(void *user, unsigned host, unsigned class, ns_t from, ns_t until);
     void *user;
 };

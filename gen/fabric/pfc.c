@@ -175,16 +175,21 @@ ns_t pfc_resumes(const struct fabric_port *p, uint8_t mask, ns_t now)
     return first;
 }
 
-/* Tell the observer of a pause between a host and its switch. */
+/* Tell the observer of a pause between a host and its switch. A pause of the host's own begins and ends when its frames
+ * leave the host: no tap sees when they arrive at the switch. */
 static void tell_watch(const struct fabric_port *p, unsigned class)
 {
     const struct fabric_watch *w = p->f->watch;
     const struct fab_queue *q = &p->q[class];
     uint16_t host = p->f->node[p->node].host;
+    ns_t way = 0;
 
-    host = host == FAB_NO_HOST ? p->f->node[p->peer->node].host : host;
+    if (host == FAB_NO_HOST) {
+        host = p->f->node[p->peer->node].host;
+        way = p->peer->delay + port_time(p->peer, PAUSE_FRAME_LEN) + p->reaction;
+    }
     if (UNLIKELY(w) && host != FAB_NO_HOST && q->stopped_until)
-        w->paused(w->user, host, class, q->stopped_from, q->stopped_until);
+        w->paused(w->user, host, class, q->stopped_from - way, q->stopped_until - way);
 }
 
 void fabric_log_pauses(struct fabric *f, struct buf *b)

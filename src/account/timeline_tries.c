@@ -75,7 +75,7 @@ static void note_blind(struct timeline *t, struct direction *d, const struct eve
     ns_t from = d->spans.at, since = s && s->ts < from ? s->ts : from;
 
     spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE);
-    if (now - since < TIMER_LEAST || now - from < (now - since) / 2)
+    if (now - since < TIMER_LEAST)
         return; /* any round trip may be as long */
     if (d->n_blind < BLIND_TIMEOUTS)
         d->blind[d->n_blind++] = (struct blind_timeout){

@@ -74,7 +74,7 @@ def small_buffer(f):
 
 def lossless(f):
     f.args.append("switch pfc=0 buffer=%s xoff=%s" % (f.rng.choice(("2M", "4M")), f.rng.choice(("10K", "20K", "50K"))))
-    f.messages = 12  # enough responses to compare the clocks of the taps by
+    f.messages = 24  # enough responses to compare the clocks of the taps by
 
 
 def incast(f):

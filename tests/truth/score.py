@@ -40,11 +40,12 @@ class Share:
     def __init__(self):
         self.lost = self.right = self.unknown = self.wrong = self.over = self.hidden = 0
 
-    def add(self, true, said, hidden=(), holds=False, undecided=None):
+    def add(self, true, said, hidden=(), holds=False, undecided=None, clocks=1):
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
         does not see what tells these states from others; it may say anything of that time. If the network `holds` frames back, a response that
         comes later than usual is late, by the definition of peer_slow, but no responder was slow. `undecided`: time in states
-        that no tap tells from the work of a program that posts no more."""
+        that no tap tells from the work of a program that posts no more. A pause that the clock of another tap dates is as exact as
+        clocks can be compared."""
         late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds else 0
         spare = max(0, min(late, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
         for s, ns in (undecided or {}).items():
@@ -53,6 +54,7 @@ class Share:
         true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
         right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
+        right += max(0, min(true.get("paused", 0) - said.get("paused", 0), SLACK, t - right)) if clocks > 1 else 0
         unknown = min(t - right, said.get("not_known", 0)) if said else t - right
         self.lost += t
         self.right += right
@@ -77,13 +79,13 @@ def row_of(rows, account):
     return same[0] if same else None
 
 
-def share(truth, explained, hidden=(), taps=None, holds=False):
-    """Of the accounts whose requester is at one of the taps (None: all)."""
+def share(truth, explained, hidden=(), taps=None, holds=False, clocks=1):
+    """Of the accounts whose requester is at one of the taps (None: all); of captures with so many clocks."""
     s = Share()
     for a in truth["account"]:
         if taps is None or captures.asked_at(a) in taps:
             r = row_of(explained["account"], a)
-            s.add(a["states"], r and r["states"], hidden, holds, next((x["states"] for x in truth["undecided"] if x["requester"] == a["requester"]), None))
+            s.add(a["states"], r and r["states"], hidden, holds, next((x["states"] for x in truth["undecided"] if x["requester"] == a["requester"]), None), clocks)
     return s
 
 

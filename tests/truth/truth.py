@@ -46,9 +46,9 @@ HELD = {"both ends": (0.99, 0.002, 0), "requester": (0.99, 0.002, 0)}
 HELD_OF = {"black_hole": (0.99, 0.98), "burst": (0.99, 0.99), "cnp": (0.99, 0.98), "corrupt": (0.99, 0.98), "credit": (0.99, 0.99), "dead": (0.99, 0.99),
            "depth": (0.99, 0.98), "every": (0.99, 0.98), "loss": (0.99, 0.99), "migrate": (0.99, 0.98), "pause": (0.99, 0.98), "rate": (0.99, 0.98),
            "reorder": (0.99, 0.98), "rnr": (0.99, 0.99), "several": (0.98, 0.97), "slow": (0.99, 0.98)}
-# Likewise, of fabrics with one trouble; those of "dcqcn" and "leafspine" differ more.
-HELD_OF |= {"classes": (0.98, 0.98), "incast": (0.99, 0.98), "link_down": (0.99, 0.98), "link_loss": (0.99, 0.98), "pauses": (0.99, 0.98),
-            "reads": (0.99, 0.98), "spray": (0.99, 0.98), "storm": (0.95, 0.93)}
+# Likewise, of fabrics with one trouble.
+HELD_OF |= {"classes": (0.98, 0.98), "dcqcn": (0.98, 0.97), "leafspine": (0.99, 0.98), "incast": (0.99, 0.98), "link_down": (0.99, 0.98), "link_loss": (0.99, 0.98), "pauses": (0.99, 0.98),
+            "reads": (0.99, 0.98), "spray": (0.99, 0.98), "storm": (0.98, 0.95)}
 # Of statements that are likely, by cause: how many are right. Other causes are named more seldom, or more often wrong.
 HELD_LIKELY = {"credit-wait": 0.9, "lost-ack": 0.9, "reorder": 0.9, "mtu-black-hole": 0.9, "lost-read-response": 0.95, "packet-loss": 0.95,
                "read-depth": 0.95, "throttled": 0.95, "silent-peer": 0.95, "retry-exceeded": 0.95}
@@ -127,6 +127,9 @@ ALSO = (
     (20, FABRICS + 13),  # the same, five times
     (1, FABRICS + 17),   # before any response a link is down: the ACK timer runs while packets are sent, and is silent for less
     (19, FABRICS + 7),   # the same, of all connections
+    (1, FABRICS + 31),   # the same, and packets are sent until just before it expires
+    (30, FABRICS + 48),  # a host pauses its switch: the clocks of the taps tell when
+    (60, 1367),          # responses that are late pass the other tap before the retransmission
 )
 # The same, of whose accounts nothing is held.
 STATED = (
@@ -209,7 +212,7 @@ class Results:
 
     def take(self, network, view, truth, explained):
         hidden = network.hidden_from(view, truth) if view.heard else score.COSTS
-        s = score.share(truth, explained, hidden, view.asked_at, view.holds)
+        s = score.share(truth, explained, hidden, view.asked_at, view.holds, len(view.paths))
         self.shares.setdefault((view.name, network.trouble), []).append(s)
         if view.asked_at == ("requester",):  # what the other side asks for is seen from its responder
             other = score.share(truth, explained, hidden, ("responder",), view.holds)

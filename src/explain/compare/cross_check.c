@@ -419,6 +419,20 @@ static bool compare_request_again(struct explainer *x, struct incident *st, uint
     return true;
 }
 
+/* The first response that this tap saw is the one that passed the other tap before the retransmission on ACK timeout:
+ * it was late. */
+static void is_late_response(struct explainer *x, struct incident *st, uint32_t other, const struct noted_response *r)
+{
+    const struct noted_response *own = response_slot(x->notes[st->flow], st->psn);
+
+    st->cause = CAUSE_EARLY_TIMEOUT;
+    st->place = PLACE_UNKNOWN;
+    st->proved = false;
+    incident_frame(st, ROLE_ANSWER, own->first);
+    incident_is(st, SAY(LATE_RESPONSE, .psn = st->psn, .answer = own->first, .other = r->first,
+                        .tap = fact_tap(copies_tap(x, other))));
+}
+
 /* The same comparison for a lost response. */
 static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
@@ -436,6 +450,10 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
         return; /* the copy that came late here may be a repeated one */
     again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
+    if (st->proved && came_later(x, st, other, r)) {
+        is_late_response(x, st, other, r);
+        return;
+    }
     f.sentence = !st->proved                  ? SENTENCE_TAP_NO_SOONER
                  : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
                                               : SENTENCE_TAP_LOST;

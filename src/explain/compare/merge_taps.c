@@ -573,8 +573,10 @@ void explain_set_clocks(struct explainer *x)
 
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
+    ns_t last = x->ended[0] ? x->ended[0] : x->last; /* other clocks may be far ahead */
+
     for (size_t file = 1; x->taps && file < o->n_files; file++) {
-        struct tap_offset c = taps_offset(x->taps, FIRST_TAP, (uint32_t)file << 16, x->last);
+        struct tap_offset c = taps_offset(x->taps, FIRST_TAP, (uint32_t)file << 16, last);
         struct buf line = {0};
         buf_printf(&line, "Clock of %s: ", o->files[file]);
         if (c.known)
