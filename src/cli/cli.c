@@ -215,7 +215,7 @@ void cli_live_report(struct cap *live, uint32_t buffer)
     if (s.dropped)
         cli_error(
             "WARNING: THE CAPTURE IS INCOMPLETE: the kernel dropped %s, for which its buffer of %u KiB had no room; "
-            "try a larger one (-B), a capture filter (-f) or a shorter snap length (-s)",
+            "try a larger one (-B; of top: --ring), a capture filter (-f) or a shorter snap length (-s)",
             count_str(s.dropped, "frame"), buffer >> 10);
     else if (s.if_dropped)
         cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
