@@ -119,6 +119,7 @@ static void put_script(struct buf *b, unsigned i, bool have_rows, unsigned opera
                "set xlabel \"time since the first frame\"\n"
                "set format x \"%%.1s %%cs\"\n"
                "set xrange [0:*]\n"
+               "set rmargin 6\n" /* half of the last label */
                "set yrange [0:*]\n"
                "CSV = \"%s.csv\"\n"
                "s(c) = column(c) * 1e-9 # ns to s\n"
