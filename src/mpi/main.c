@@ -1,0 +1,114 @@
+/* layer 4 (tool): rdmatrace-mpi: scan, merge and a command in one job of many processes, the ranks, with MPI.
+ *
+ * The process that was started watches over another one, which is the rank: a rank that is lost is named, with its
+ * shard, and its memory is released. */
+#include "src/mpi/mpi_cmd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct command commands[] = {
+    {"check", "judge captures by the rules of the transport", cmd_mpi, cmd_mpi_help},
+    {"flows", "measure connections: throughput, latencies, recovery", cmd_mpi, cmd_mpi_help},
+    {"ops", "show the work requests behind the packets", cmd_mpi, cmd_mpi_help},
+    {"explain", "say what went wrong, in plain words", cmd_mpi, cmd_mpi_help},
+    {NULL, NULL, NULL, NULL},
+};
+
+static const struct program rdmatrace_mpi = {
+    "rdmatrace-mpi",
+    "Usage: mpirun rdmatrace-mpi COMMAND [options] FILE... [-- OPTION...]\n\nAnalyzer for captures of many hosts, on "
+    "many machines.\n",
+    NULL,
+    commands,
+    NULL,
+};
+
+struct mpi_state *mpi_state;
+static volatile sig_atomic_t told_to_end;
+static volatile pid_t rank_pid;
+
+static void end_rank(int signal)
+{
+    told_to_end = signal;
+    if (rank_pid > 0)
+        kill(rank_pid, SIGKILL);
+}
+
+/* The number of this rank, as the launcher says before MPI is there. */
+static const char *rank_name(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return "0";
+}
+
+/* What the rank prints: a launcher gives each rank a terminal of its own, which is not that of the user. */
+static void pass_on(int from)
+{
+    struct buf b = {0};
+    char bytes[65536];
+    ssize_t n;
+
+    while ((n = read(from, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
+        buf_mem(&b, bytes, n > 0 ? (size_t)n : 0);
+        if (!cli_flush(&b, STDOUT_FILENO))
+            break;
+    }
+    buf_free(&b);
+    close(from);
+}
+
+static int watch(pid_t pid, int from)
+{
+    int status = 0;
+
+    pass_on(from);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    mpi_clean(mpi_state);
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    if (!told_to_end)
+        fprintf(stderr, "rdmatrace-mpi: rank %s was lost (%s)%s%s\n", rank_name(), strsignal(WTERMSIG(status)),
+                mpi_state->shard[0] ? ", its shard was " : "", mpi_state->shard);
+    return EXIT_BAD;
+}
+
+int main(int argc, char **argv)
+{
+    const struct sigaction end = {.sa_handler = end_rank};
+    pid_t parent = getpid(), pid;
+    int out[2];
+
+    mpi_state = mmap(NULL, sizeof *mpi_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mpi_state == MAP_FAILED || pipe(out) < 0)
+        return EXIT_BAD;
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGINT, &end, NULL);
+    pid = rank_pid = fork();
+    if (pid < 0)
+        return EXIT_BAD;
+    if (pid > 0) {
+        close(out[1]);
+        return watch(pid, out[0]);
+    }
+    dup2(out[1], STDOUT_FILENO);
+    close(out[0]);
+    close(out[1]);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        return EXIT_BAD;
+    return cli_main(&rdmatrace_mpi, argc, argv);
+}

@@ -1,0 +1,360 @@
+/* layer 4 (tool): what a rank of rdmatrace-mpi does. */
+#include "src/mpi/mpi_cmd.h"
+
+#include "src/scan/run.h"
+#include "src/scan/scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_SPILL = 256, KEY_TIMES };
+
+static const struct opt_def defs[] = {
+    {KEY_SPILL, "spill", "RUN",
+     "keep the digests in this folder, which all ranks share; what is there already is not\n"
+     "scanned again"},
+    {KEY_TIMES, "times", NULL, "say on standard error how long each phase took, what was moved, and the memory"},
+    {'h', "help", NULL, "show this help"},
+    {0, NULL, NULL, NULL},
+};
+
+void cmd_mpi_help(struct buf *b)
+{
+    buf_puts(b,
+             "Usage: mpirun rdmatrace-mpi COMMAND [options] FILE... [-- OPTION...]\n\n"
+             "Print what `rdmatrace COMMAND OPTION... FILE...` prints: check, explain, flows or ops. Each rank scans\n"
+             "files that it can read, rank 0 analyses what they kept.\n\n");
+    opt_help(b, defs);
+    buf_puts(b, "\nExit status: that of the command.\n");
+}
+
+/* Phases of a job. */
+enum phase { PHASE_SCAN, PHASE_MOVE, PHASE_ANALYSE, PHASES };
+
+struct job {
+    int rank, ranks;
+    const char *folder; /* where this rank keeps digests */
+    const char *spill;
+    bool times;
+    char **files;
+    int n;
+    int *owner; /* of each file: the rank that scans it */
+    double took[PHASES];
+    double bytes, packets, moved; /* scanned by this rank, in files; moved by it */
+};
+
+void mpi_clean(struct mpi_state *s)
+{
+    DIR *d = s->folder[0] ? opendir(s->folder) : NULL;
+
+    for (struct dirent *e; d && (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    if (s->folder[0])
+        rmdir(s->folder);
+    s->folder[0] = 0;
+}
+
+/* This rank cannot go on, so nobody can. */
+static void give_up(const struct job *job, const char *what, const char *why)
+{
+    cli_error("rank %d: %s: %s", job->rank, what, why);
+    mpi_clean(mpi_state);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_BAD);
+}
+
+static void at_shard(const char *shard)
+{
+    snprintf(mpi_state->shard, sizeof mpi_state->shard, "%s", shard);
+}
+
+/* --- Who scans what --------------------------------------------------------------------------- */
+
+struct sized {
+    int file;
+    long long size;
+};
+
+static int larger_first(const void *x, const void *y)
+{
+    const struct sized *a = x, *b = y;
+
+    return a->size != b->size ? (a->size < b->size ? 1 : -1) : a->file - b->file;
+}
+
+/* Each file goes to the rank with the fewest bytes of those that can read it, the largest first. The same in all ranks.
+ */
+static bool share_out(struct job *job)
+{
+    size_t n = (size_t)job->n, ranks = (size_t)job->ranks;
+    uint8_t *has = calloc(n, 1), *have = calloc(n, ranks);
+    long long *size = calloc(n, sizeof *size), *load = calloc(ranks, sizeof *load);
+    struct sized *order = calloc(n, sizeof *order);
+    bool done = has && have && size && load && order;
+    struct stat st;
+
+    for (size_t i = 0; done && i < n; i++)
+        if (access(job->files[i], R_OK) == 0 && stat(job->files[i], &st) == 0) {
+            has[i] = 1;
+            size[i] = st.st_size;
+        }
+    if (done) {
+        MPI_Allgather(has, job->n, MPI_BYTE, have, job->n, MPI_BYTE, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, size, job->n, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+    }
+    for (size_t i = 0; done && i < n; i++)
+        order[i] = (struct sized){(int)i, size[i]};
+    if (done)
+        qsort(order, n, sizeof *order, larger_first);
+    for (size_t i = 0; done && i < n; i++) {
+        size_t file = (size_t)order[i].file, best = ranks;
+        for (size_t r = 0; r < ranks; r++)
+            if (have[r * n + file] && (best == ranks || load[r] < load[best]))
+                best = r;
+        best = best == ranks ? 0 : best; /* rank 0 says that it cannot be read */
+        load[best] += order[i].size;
+        job->owner[file] = (int)best;
+    }
+    free(has);
+    free(have);
+    free(size);
+    free(load);
+    free(order);
+    return done;
+}
+
+/* --- Scan ------------------------------------------------------------------------------------- */
+
+static void scan_file(struct job *job, int i, const char *digest)
+{
+    struct digest_end e;
+    int rc;
+
+    at_shard(job->files[i]);
+    if (job->spill && scan_is_done(job->files[i], digest))
+        return;
+    rc = scan_shard(job->files[i], digest, &(struct scan_opts){false}, &e);
+    if (rc < 0) {
+        give_up(job, digest, strerror(-rc));
+        return;
+    }
+    job->bytes += (double)e.size;
+    job->packets += (double)e.info.frames;
+    digest_end_free(&e);
+}
+
+static void scan_files(struct job *job)
+{
+    for (int i = 0; i < job->n; i++) {
+        struct buf digest = {0};
+        if (job->owner[i] != job->rank)
+            continue;
+        run_digest(job->folder, (size_t)i, &digest);
+        scan_file(job, i, buf_str(&digest));
+        buf_free(&digest);
+    }
+    at_shard("");
+}
+
+/* --- Move ------------------------------------------------------------------------------------- */
+
+/* Send the digest of file `i` to rank 0, which ends with a piece that is not full. */
+static void send_digest(struct job *job, int i, const char *digest, uint8_t *piece)
+{
+    int fd = open(digest, O_RDONLY | O_CLOEXEC);
+    ssize_t n = MPI_PIECE;
+
+    while (fd >= 0 && n == MPI_PIECE) {
+        n = read(fd, piece, MPI_PIECE);
+        if (n >= 0)
+            MPI_Send(piece, (int)n, MPI_BYTE, 0, i, MPI_COMM_WORLD);
+        job->moved += n > 0 ? (double)n : 0;
+    }
+    if (fd < 0 || n < 0)
+        give_up(job, digest, strerror(errno));
+    close(fd);
+    unlink(digest);
+}
+
+static void take_digest(struct job *job, int i, const char *digest, uint8_t *piece)
+{
+    int fd = open(digest, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), n = MPI_PIECE;
+    MPI_Status status;
+
+    while (fd >= 0 && n == MPI_PIECE) {
+        MPI_Recv(piece, MPI_PIECE, MPI_BYTE, job->owner[i], i, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &n);
+        if (write(fd, piece, (size_t)n) != n) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (fd < 0)
+        give_up(job, digest, strerror(errno));
+    close(fd);
+}
+
+/* The digests of all files, to rank 0. */
+static void move_digests(struct job *job)
+{
+    uint8_t *piece = job->spill ? NULL : malloc(MPI_PIECE);
+
+    if (!piece && !job->spill)
+        give_up(job, "digests", "out of memory");
+    for (int i = 0; piece && i < job->n; i++) {
+        struct buf digest = {0};
+        if (job->owner[i] == 0 || (job->rank && job->owner[i] != job->rank))
+            continue;
+        at_shard(job->files[i]);
+        run_digest(job->folder, (size_t)i, &digest);
+        (job->rank ? send_digest : take_digest)(job, i, buf_str(&digest), piece);
+        buf_free(&digest);
+    }
+    at_shard("");
+    free(piece);
+}
+
+/* --- Analyse ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} runs[] = {{"check", cmd_check}, {"explain", cmd_explain}, {"flows", cmd_flows}, {"ops", cmd_ops}};
+
+/* The command with its options, on the run. */
+static int analyse(const struct job *job, const char *name, int n_options, char **options)
+{
+    char **words = calloc((size_t)n_options + 3, sizeof *words);
+    int status = EXIT_BAD;
+
+    if (!words)
+        return cli_error("out of memory");
+    words[0] = (char *)name;
+    memcpy(words + 1, options, (size_t)n_options * sizeof *words);
+    words[n_options + 1] = (char *)job->folder;
+    for (unsigned i = 0; i < ARRAY_LEN(runs); i++)
+        if (strcmp(runs[i].name, name) == 0)
+            status = runs[i].run(n_options + 2, words);
+    free(words);
+    return status;
+}
+
+/* --- The job ---------------------------------------------------------------------------------- */
+
+/* How long phases took, on the average and at most, and what they moved. */
+static void say_times(const struct job *job)
+{
+    static const char *const names[] = {"scan", "move", "analyse"};
+    struct rusage used;
+    double all[PHASES + 4], sum[PHASES + 4], most[PHASES + 4];
+
+    getrusage(RUSAGE_SELF, &used);
+    memcpy(all, job->took, sizeof job->took);
+    all[PHASES] = job->bytes;
+    all[PHASES + 1] = job->packets;
+    all[PHASES + 2] = job->moved;
+    all[PHASES + 3] = (double)used.ru_maxrss;
+    MPI_Reduce(all, sum, PHASES + 4, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(all, most, PHASES + 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (job->rank || !job->times)
+        return;
+    for (unsigned i = 0; i < PHASES; i++)
+        fprintf(stderr, "%s: %.3f s\n", names[i], most[i]);
+    fprintf(stderr, "%d ranks scanned %.0f packets of %.0f bytes; the most of one: %.2f of the mean\n", job->ranks,
+            sum[PHASES + 1], sum[PHASES], sum[PHASES] > 0 ? most[PHASES] * job->ranks / sum[PHASES] : 1);
+    fprintf(stderr, "%.0f bytes moved; memory of a rank at most %.0f KiB, that of its folder not counted\n",
+            sum[PHASES + 2], most[PHASES + 3]);
+}
+
+/* The folder of this rank: rank 0 makes it a run. */
+static int make_folder(struct job *job)
+{
+    int rc;
+
+    if (!job->spill) {
+        snprintf(mpi_state->folder, sizeof mpi_state->folder, "/dev/shm/rdmatrace-mpi.%ld.XXXXXX", (long)getppid());
+        if (!mkdtemp(mpi_state->folder)) {
+            mpi_state->folder[0] = 0;
+            return -errno;
+        }
+        job->folder = mpi_state->folder;
+    }
+    rc = job->rank == 0 ? run_create(job->folder, (const char *const *)job->files, (size_t)job->n) : 0;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return rc;
+}
+
+static int run_job(struct job *job, const char *name, int n_options, char **options)
+{
+    double at = MPI_Wtime();
+    int status = EXIT_OK, rc = make_folder(job);
+
+    if (rc == -EEXIST)
+        return job->rank ? EXIT_BAD : cli_error("%s: this is a run of other files, or in another order", job->spill);
+    if (rc < 0)
+        return cli_error("rank %d: no folder: %s", job->rank, strerror(-rc));
+    if (!share_out(job))
+        give_up(job, "files", "out of memory");
+    for (int i = 0; i < PHASES; i++) {
+        if (i == PHASE_SCAN)
+            scan_files(job);
+        else if (i == PHASE_MOVE)
+            move_digests(job);
+        else if (job->rank == 0)
+            status = analyse(job, name, n_options, options);
+        job->took[i] = MPI_Wtime() - at;
+        MPI_Barrier(MPI_COMM_WORLD);
+        at = MPI_Wtime();
+    }
+    say_times(job);
+    return status;
+}
+
+int cmd_mpi(int argc, char **argv)
+{
+    struct job job = {.rank = 0};
+    struct opt_state s;
+    const char *arg;
+    int key, operand, end = 1, status = EXIT_OK;
+
+    while (end < argc && strcmp(argv[end], "--") != 0)
+        end++;
+    operand = end;
+    opt_start(&s, defs, end, argv);
+    while ((key = opt_next(&s, &arg, &operand)) > 0 && key != 'h') {
+        job.spill = key == KEY_SPILL ? arg : job.spill;
+        job.times |= key == KEY_TIMES;
+    }
+    opt_end(&s);
+    if (key == 'h') {
+        struct buf out = {0};
+        cmd_mpi_help(&out);
+        return cli_show(&out);
+    }
+    if (key < 0)
+        return EXIT_BAD;
+    job.files = argv + operand;
+    job.n = end - operand;
+    job.folder = job.spill;
+    if (job.n < 1 || job.n > RUN_SHARDS)
+        return cli_error("%s: 1 to %u capture files are expected", argv[0], RUN_SHARDS);
+    job.owner = calloc((size_t)job.n, sizeof *job.owner);
+    if (!job.owner)
+        return cli_error("out of memory");
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+    status = run_job(&job, argv[0], argc - end - (end < argc), argv + end + (end < argc));
+    MPI_Finalize();
+    mpi_clean(mpi_state);
+    free(job.owner);
+    return status;
+}
