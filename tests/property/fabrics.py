@@ -19,6 +19,7 @@ import captures  # noqa: E402
 BUILD = os.environ.get("BUILD", "build")
 SCHEMES = ("none", "dcqcn", "dcqcn-cx", "timely", "timely-patched", "swift", "rocc", "rttcc", "sq", "hpcc")
 MARKING = ("dcqcn", "dcqcn-cx")
+REWRITES = ("allreduce-ring", "nccl")  # a rank writes to memory from which its neighbour may still retransmit: SEQ-13 says so, and no end is at fault
 WORKLOADS = ("incast", "incast", "incast", "permutation", "alltoall", "shuffle", "storage", "messages:auto", "server", "nccl", "allreduce-ring",
              "alltoall-bruck")
 
@@ -39,7 +40,7 @@ class Fabric:
         """Lines of the topology."""
         rng = self.rng
         lines = [rng.choice(("switch buffer=%s" % rng.choice(("60K", "100K", "500K")),
-                             "switch pfc=0 buffer=%s xoff=%s" % (rng.choice(("1M", "4M")), rng.choice(("10K", "50K")))))]
+                             "switch pfc=0 buffer=%s xoff=%s" % (rng.choice(("2M", "4M")), rng.choice(("10K", "50K")))))]
         if self.cc in MARKING or rng.random() < 0.3:
             lines.append("switch red=5K/%s/%s" % (rng.choice(("50K", "200K")), rng.choice(("1%", "10%", "100%"))))
         if self.leaves and rng.random() < 0.5:
@@ -93,7 +94,9 @@ def accused(fabric, path, tap, whole):
     r = subprocess.run([BUILD + "/rdmatrace", "check", "-T", "json", *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
     if r.returncode not in (0, 1):
         return ["exit status %d: %s" % (r.returncode, r.stderr.decode())], options
-    return [f for f in json.loads(r.stdout)["findings"] if f["verdict"] == "fail" and f["severity"] in ("error", "warning")], options
+    permitted = ("SEQ-13",) if fabric.workload in REWRITES else ()
+    return [f for f in json.loads(r.stdout)["findings"]
+            if f["verdict"] == "fail" and f["severity"] in ("error", "warning") and f["rule"] not in permitted], options
 
 
 def play(seed, number, folder, *more):
