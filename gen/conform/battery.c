@@ -192,7 +192,30 @@ static size_t placeholder(const char *text, size_t len, uint64_t *more)
     return end == text + 1 || (n.len && text[1] == '+' && token_u64(&n, more)) ? (size_t)(end + 1 - text) : 0;
 }
 
-/* Append lines with a number in place of each "{}", and with N more for "{+N}". */
+/* "{x?A|B|C}" in `len` bytes of text: how long it is, with the choice that is drawn for this number and letter
+ * appended, always the same one; 0: it is none. */
+static size_t put_choice(struct buf *b, const char *text, size_t len, uint64_t number)
+{
+    const char *end = len > 3 && *text == '{' && text[2] == '?' ? memchr(text, '}', len) : NULL;
+    struct token all = {.p = text + 3, .len = end ? (uint32_t)(end - text - 3) : 0}, one;
+    struct prng prng;
+    unsigned n = 1;
+
+    if (!end)
+        return 0;
+    for (uint32_t i = 0; i < all.len; i++)
+        n += all.p[i] == '|';
+    prng_seed(&prng, number << 8 | (uint8_t)text[1]);
+    for (uint64_t left = prng_below(&prng, n) + 1; left; left--) {
+        struct token rest = all;
+        if (!token_cut(&rest, '|', &one, &all))
+            one = rest;
+    }
+    buf_mem(b, one.p, one.len);
+    return (size_t)(end + 1 - text);
+}
+
+/* Append lines with a number in place of each "{}", with N more for "{+N}", and with one of those in "{x?A|B|C}". */
 static void put_lines(struct buf *b, const char *text, size_t len, uint64_t number)
 {
     uint64_t more;
@@ -200,7 +223,7 @@ static void put_lines(struct buf *b, const char *text, size_t len, uint64_t numb
     for (size_t i = 0, n; i < len; i += n ? n : 1)
         if ((n = placeholder(text + i, len - i, &more)) != 0)
             buf_printf(b, "%llu", (unsigned long long)(number + more));
-        else
+        else if ((n = put_choice(b, text + i, len - i, number)) == 0)
             buf_char(b, text[i]);
 }
 

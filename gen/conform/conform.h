@@ -9,7 +9,7 @@
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
 
-#define CONFORM_TESTS    256 /* most tests of a battery */
+#define CONFORM_TESTS    320 /* most tests of a battery */
 #define CONFORM_RULES    12  /* most rules of a test */
 #define CONFORM_MEASURES 4   /* most things that a test measures by its capture */
 
@@ -51,7 +51,7 @@ struct conform_battery {
  */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}";
- * "{+N}" is N more. */
+ * "{+N}" is N more, "{x?A|B|C}" one of these, drawn by the number and the letter. */
 void conform_script(const struct conform_test *t, struct buf *b);
 /* Append what a test needs of a device besides queue pairs of RC, by the words of its scenario: "atomics", "UD";
  * `before` the first one, and each between quotes. */
@@ -152,6 +152,8 @@ struct conform_score {
 };
 /* Append the line of an outcome, with the reasons below it; the sums below all of them. */
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b);
+/* Likewise, what the test goes by, and how long it took. */
+void conform_print_source(const struct conform_outcome *o, struct buf *b);
 void conform_print_sums(const struct conform_score *s, struct buf *b);
 /* Append the score card: text, one JSON object, or the XML of JUnit. */
 void conform_print_text(const struct conform_score *s, struct buf *b);

@@ -76,6 +76,28 @@ static inline bool metric_is_below_resolution(const struct metric *m, const stru
     return l->known && m->unit == METRIC_NS && s->median < 3 * l->error;
 }
 
+/* How long a device waits for an ACK, by the medians of rto_N and rto_first_N, N being the ACK timeout code. */
+enum metric_timeouts_class {
+    TIMEOUTS_UNKNOWN,  /* nothing was measured */
+    TIMEOUTS_IBTA,     /* once to four times the nominal time, 4.096 us x 2^N */
+    TIMEOUTS_FLOORED,  /* the same for several codes */
+    TIMEOUTS_ADAPTIVE, /* shorter than the nominal time, at least at first */
+    TIMEOUTS_LONG      /* longer than four times the nominal time */
+};
+struct metric_timeouts {
+    uint8_t class;       /* enum metric_timeouts_class */
+    unsigned codes;      /* that were measured */
+    unsigned floor;      /* the largest code that waits as long as a smaller one; 0: none */
+    int64_t least, most; /* of rto_N over its nominal time, permille */
+};
+struct metric_timeouts metrics_timeouts(const struct metrics *m, uint64_t seed);
+/* "unknown", "ibta", "floored", "adaptive", "long". */
+const char *metric_timeouts_str(enum metric_timeouts_class c);
+/* Append a line about them; the member `"ack_timeouts":{...}` of a JSON object, with a comma before it. Nothing if
+ * nothing was measured. */
+void metrics_timeouts_text(const struct metrics *m, uint64_t seed, struct buf *b);
+void metrics_timeouts_json(const struct metrics *m, uint64_t seed, struct buf *b);
+
 /* A published value of a metric, text of the table. */
 struct metric_published {
     struct token device, value, source;

@@ -98,6 +98,14 @@ void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
     put_below(b, "known: ", &o->known);
 }
 
+void conform_print_source(const struct conform_outcome *o, struct buf *b)
+{
+    buf_printf(b, "              source: %.*s; rules:", (int)o->test->anchor.len, o->test->anchor.p);
+    for (unsigned i = 0; i < o->test->n_rules; i++)
+        buf_printf(b, " %s", rule_str(o->test->rules[i]));
+    buf_printf(b, "%s; %.3f s\n", o->test->n_rules ? "" : " none", (double)o->took / NS_PER_S);
+}
+
 /* The rules of which not every test passed: passed and all. */
 static void put_broken_rules(const struct conform_score *s, struct buf *b)
 {

@@ -342,11 +342,16 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
         "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
         "BIND_MW",   "LOCAL_INV"};
     struct buf *b = &s->dut->line;
+    uint64_t bytes = 0;
     const char *a;
     int e = -EIO;
 
+    for (unsigned i = 0; i < w->num_sge; i++)
+        bytes += w->sg_list[i].length;
     if (w->opcode >= ARRAY_LEN(ops))
         return dut_lacks(s, "agents post no such work"), -EOPNOTSUPP;
+    if (bytes > s->dut->max_msg)
+        return dut_lacks(s, "its port carries no message of that length (max_msg_sz)"), -EOPNOTSUPP;
     dut_begin(s, "post send qp=%s op=%s wr_id=%llu", qp_name(s, c), ops[w->opcode], (unsigned long long)w->wr_id);
     put_flags(b, w->flags);
     put_pieces(b, w->sg_list, w->num_sge);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define SGE_MAX   8
+#define SGE_MAX   32
 #define TIMES_MAX 10000 /* most work requests of a line */
 
 /* A parsed "post" line. */

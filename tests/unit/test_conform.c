@@ -351,3 +351,37 @@ Test(conform, scenarios_hold_with_the_twin_as_host_b)
     globfree(&g);
     twin_dut_free(t);
 }
+
+/* The device waits `times` the nominal time with codes 8 to 20, but at least `least`; the first time `early` permille
+ * of that. */
+static struct metric_timeouts timeouts_of(ns_t least, unsigned times, unsigned early)
+{
+    struct metrics m = {.n = 0};
+    struct metric_timeouts t;
+
+    for (unsigned code = 8; code <= 20; code++) {
+        int64_t time = (INT64_C(4096) << code) * times < least ? least : (INT64_C(4096) << code) * times;
+        char name[METRIC_NAME];
+        snprintf(name, sizeof name, "rto_%u", code);
+        metrics_add(&m, &(struct token){.p = name, .len = (uint32_t)strlen(name)}, METRIC_NS, time);
+        snprintf(name, sizeof name, "rto_first_%u", code);
+        metrics_add(&m, &(struct token){.p = name, .len = (uint32_t)strlen(name)}, METRIC_NS, time * early / 1000);
+    }
+    t = metrics_timeouts(&m, 1);
+    metrics_free(&m);
+    return t;
+}
+
+Test(conform, ack_timeouts_have_a_class)
+{
+    struct metric_timeouts t = timeouts_of(0, 2, 1000);
+
+    cr_assert(t.class == TIMEOUTS_IBTA && t.codes == 13 && t.least == 2000 && t.most == 2000 && t.floor == 0);
+    /* ConnectX-6: 536.9 ms for codes up to 16, twice the nominal time above; earlier retries before */
+    t = timeouts_of(536870912, 2, 1000);
+    cr_assert(t.class == TIMEOUTS_FLOORED && t.floor == 16 && t.least == 2000 && t.most == 512000);
+    cr_assert_eq(timeouts_of(536870912, 2, 16).class, TIMEOUTS_ADAPTIVE);
+    cr_assert_eq(timeouts_of(0, 5, 1000).class, TIMEOUTS_LONG);
+    cr_assert_eq(metrics_timeouts(&(struct metrics){.n = 0}, 1).class, TIMEOUTS_UNKNOWN);
+    cr_assert_str_eq(metric_timeouts_str(TIMEOUTS_FLOORED), "floored");
+}

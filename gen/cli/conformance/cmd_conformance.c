@@ -45,6 +45,7 @@ static const struct opt_def defs[] = {
     {OPT_JUNIT, "as XML of JUnit"},
     {OPT_HTML, "as an HTML page"},
     {OPT_PING_QUIET, "no line for a test that passed"},
+    {OPT_VERBOSE, "of each test its source, rules, time and packets, too"},
     {OPT_TOKEN_FILE, "file with the token of the agent, which only its owner may read"},
     {OPT_TCP, "the agent listens at this address instead of HOST"},
     {OPT_TIMEOUT, "longest wait of an expectation (10)"},
@@ -68,6 +69,9 @@ static const struct opt_clash clashes[] = {
     {KEY_TWIN, KEY_LIST, 0, NULL},
     {KEY_TWIN, KEY_TWINS, 0, NULL},
     {KEY_QUICK, KEY_FULL, 0, NULL},
+    {'v', 'q', 0, NULL},
+    {'v', 'T', 0, NULL},
+    {'v', 0, WITH_LIST | WITH_STORED, "is for a run"},
     {KEY_EXCHANGE, KEY_BETWEEN, 0, NULL},
     {KEY_EXCHANGE, KEY_TOKEN_FILE, 0, NULL},
     {KEY_EXCHANGE, 0, WITH_TWIN | WITH_STORED, "is for a program without an agent: give HOST"},
@@ -191,7 +195,7 @@ static const struct plain_option texts[] = {
     {KEY_TOKEN_FILE, AT(token_file)},  {KEY_TCP, AT(tcp)}};
 static const struct plain_option flags[] = {
     {KEY_TWIN, AT(twin)},   {KEY_LIST, AT(list)}, {KEY_DRY_RUN, AT(list)}, {KEY_COVERAGE, AT(coverage)},
-    {KEY_QUICK, AT(quick)}, {KEY_FULL, AT(full)}, {'q', AT(quiet)}};
+    {KEY_QUICK, AT(quick)}, {KEY_FULL, AT(full)}, {'q', AT(quiet)},        {'v', AT(verbose)}};
 
 /* False: it is none of these. */
 static bool option_plain(struct conformance_job *j, int key, const char *arg)

@@ -27,7 +27,7 @@ struct conformance_job {
     const char *kept;                /* --keep, as given; NULL: not */
     struct expected expected;
     uint8_t which; /* enum conformance_keep */
-    bool quiet;
+    bool quiet, verbose;
     struct conform_run run;
     struct known_profile known;
     struct buf known_text;
@@ -68,6 +68,8 @@ int conformance_out_open(struct conformance_job *j);
 /* A test was run, and has measured and chosen *m and *ids: note it. */
 void conformance_out_note(struct conformance_job *j, const struct conform_outcome *o, const struct metrics *m,
                           const struct identities *ids);
+/* With -v: print the packets of a test, as rdmatrace shows them. */
+void conformance_out_packets(const struct conformance_job *j, const struct conform_outcome *o);
 /* Whether the files of a test stay in the directory. */
 bool conformance_out_keeps(const struct conformance_job *j, const struct conform_outcome *o);
 /* Write the reports into the directory and the files of --json, --junit and --html. 0, or the exit status after a

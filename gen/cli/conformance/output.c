@@ -112,7 +112,8 @@ static int write_file(const char *path, const struct conform_score *s,
     return status;
 }
 
-/* Run rdmatrace, with its output to `to` (NULL: none). 0, or the exit status after a message. */
+/* Run rdmatrace, with its output to `to` (NULL: none; "": that of this program). 0, or the exit status after a message.
+ */
 static int run_rdmatrace(const struct conformance_job *j, char *const argv[], const char *to)
 {
     posix_spawn_file_actions_t act;
@@ -120,7 +121,9 @@ static int run_rdmatrace(const struct conformance_job *j, char *const argv[], co
     pid_t pid;
 
     posix_spawn_file_actions_init(&act);
-    posix_spawn_file_actions_addopen(&act, STDOUT_FILENO, to ? to : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (!to || *to)
+        posix_spawn_file_actions_addopen(&act, STDOUT_FILENO, to ? to : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC,
+                                         0666);
     e = posix_spawn(&pid, j->run.judge, &act, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&act);
     while (e == 0 && waitpid(pid, &status, 0) < 0)
@@ -128,6 +131,14 @@ static int run_rdmatrace(const struct conformance_job *j, char *const argv[], co
     if (e || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
         return cli_error("conformance: rdmatrace %s: %s", argv[1], e ? strerror(e) : "it failed");
     return 0;
+}
+
+void conformance_out_packets(const struct conformance_job *j, const struct conform_outcome *o)
+{
+    char *const argv[] = {(char *)"rdmatrace", (char *)"decode", (char *)"--", (char *)o->capture, NULL};
+
+    if (j->run.judge && *o->capture && access(o->capture, R_OK) == 0)
+        run_rdmatrace(j, argv, "");
 }
 
 /* The page of the card at `card`. */

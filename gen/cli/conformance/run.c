@@ -99,16 +99,21 @@ static int show(struct conformance_job *j)
 /* A test was run: with text output its result is printed at once. */
 static void tell(struct conformance_job *j, struct conform_outcome *o)
 {
+    bool shown = j->format == 0 && !(j->quiet && o->result == CONFORM_PASS);
     struct buf b = {0};
 
+    if (shown) {
+        conform_print_outcome(o, &b);
+        if (conformance_is_failure(j, o) || conform_is_missed((enum conform_result)o->result))
+            buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
+        if (j->verbose)
+            conform_print_source(o, &b);
+        cli_flush(&b, STDOUT_FILENO);
+    }
+    if (j->verbose)
+        conformance_out_packets(j, o);
     if (!conformance_out_keeps(j, o))
         conform_forget(o);
-    if (j->format != 0 || (j->quiet && o->result == CONFORM_PASS))
-        return;
-    conform_print_outcome(o, &b);
-    if (conformance_is_failure(j, o) || conform_is_missed((enum conform_result)o->result))
-        buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
-    cli_flush(&b, STDOUT_FILENO);
     buf_free(&b);
 }
 
