@@ -318,7 +318,7 @@ static bool find_gid(struct script *s, uint32_t ports)
     dut_begin(s, "port port=%u", d->port);
     if (!(a = dut_must(s)))
         return false;
-    d->max_msg = number_or(a, "max_msg_sz", UINT64_C(1) << 31);
+    d->max_msg = number_or(a, "max_msg_sz", 0);
     d->mtu = 128u << min_u32(number_or(a, "active_mtu", 5), 5); /* enum ibv_mtu: 1 is 256 bytes */
     return true;
 }

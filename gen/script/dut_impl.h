@@ -54,7 +54,7 @@ struct dut {
     bool atomics;                    /* its capabilities: atomics */
     uint32_t flags;                  /* device_cap_flags; all ones: not known */
     uint64_t more_flags;             /* device_cap_flags_ex; all ones: not known */
-    uint64_t max_msg;                /* longest message of the port, bytes */
+    uint64_t max_msg;                /* longest message of the port, bytes; 0: not known */
     uint32_t mtu;                    /* largest path MTU of the port, bytes */
     uint32_t port;                   /* with the address of the host */
     uint32_t sgid_index;             /* of that address; on a real network only */
