@@ -7,7 +7,7 @@
 #include "buf.h"
 #include "tokens.h"
 
-#define METRICS        128                /* most metrics of a battery */
+#define METRICS        256                /* most metrics of a battery */
 #define METRIC_NAME    24                 /* bytes of a name, with its NUL */
 #define METRIC_SAMPLES 100000             /* most samples of a metric; what comes later is left out */
 #define METRIC_MOST    (INT64_C(1) << 60) /* most of a sample, either way: sums of four do not overflow */
