@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define SHOWN  16               /* regions that are printed, at most */
 #define LINGER (50 * NS_PER_MS) /* the peer may retransmit its last request: acknowledge it again */
 
 /* The connection. */
@@ -109,6 +110,17 @@ static int connect_active(struct link *l)
     return r < 0 ? r : wait_for(l, &l->connected, j->timeout);
 }
 
+/* Our memory that the peer's requests go to: a peer whose capture does not tell it is given these values. */
+static void show_memory(const struct replay_job *j)
+{
+    for (uint32_t i = 0; i < j->story.n_regions && i < SHOWN; i++) {
+        const struct story_region *g = &j->story.regions[i];
+        printf("memory 0x%llx, %llu bytes, R_Key 0x%08x (0x%08x in the capture)\n", (unsigned long long)g->from,
+               (unsigned long long)(g->to - g->from), j->replay.key[i], g->rkey);
+    }
+    fflush(stdout);
+}
+
 static int connect_passive(struct link *l)
 {
     int r = rdmacm_id_create(l->verbs->cm, l->channel, CM_PS_TCP);
@@ -117,6 +129,8 @@ static int connect_passive(struct link *l)
         r = rdmacm_listen(l->verbs->cm, r, l->j->port, 1);
     if (r >= 0 && !l->j->run.quiet)
         live_cli_ready(&l->j->run.live, l->j->port);
+    if (r >= 0 && !l->j->run.quiet)
+        show_memory(l->j);
     return r < 0 ? r : wait_for(l, &l->connected, NS_NEVER);
 }
 
@@ -127,12 +141,7 @@ static void show_own(const struct link *l)
 
     printf("local address %s, QPN 0x%06x, first PSN 0x%06x\n", live_addr_str(j->run.live.id.gid),
            verbs_qp_num(l->verbs, j->replay.qp), j->psn);
-    for (uint32_t i = 0; i < j->story.n_regions; i++) {
-        const struct story_region *g = &j->story.regions[i];
-        printf("memory 0x%llx, %llu bytes, R_Key 0x%08x (0x%08x in the capture)\n", (unsigned long long)g->from,
-               (unsigned long long)(g->to - g->from), j->replay.key[i], g->rkey);
-    }
-    fflush(stdout);
+    show_memory(j);
 }
 
 /* Without a connection manager. */
