@@ -438,6 +438,7 @@ void replay_ready(struct replay *r, ns_t now)
 {
     int e = receives_post_all(&r->recvs, now);
 
+    put_memory(r); /* the first READs may come with the message that establishes the connection */
     if (e < 0)
         failed(r, "a receive could not be posted: %s", strerror(-e));
 }
