@@ -97,6 +97,7 @@ static const struct name {
     OF_INCIDENT("qpn", FORM_HEX, qpn),
     OF_INCIDENT("sqpn", FORM_HEX, sqpn),
     OF_INCIDENT("silence", FORM_TIME, silence),
+    OF_INCIDENT("passed", FORM_COUNT, passed), /* as a condition: two taps show where it was lost */
 };
 
 void tap_put(struct buf *b, uint32_t tap, uint32_t other)
