@@ -361,6 +361,16 @@ static void files_moving(void *window)
     window_own(window);
 }
 
+static void note_unread(struct trace *t, const struct cap_error *e)
+{
+    if (!e->err)
+        return;
+    t->failed = true;
+    buf_puts(&t->unread_text, t->unread_text.len ? "; " : "");
+    cap_error_line(e, &t->unread_text);
+    t->unread = buf_str(&t->unread_text);
+}
+
 /* Deliver all frames of the open files, then the drops that the files state. */
 static int read_files(struct input *in)
 {
@@ -372,7 +382,7 @@ static int read_files(struct input *in)
     t->ifaces = 1;
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         uint64_t drops = file_drops(cap_merge_file(m, i));
-        t->failed |= cap_error(cap_merge_file(m, i))->err != 0;
+        note_unread(t, cap_error(cap_merge_file(m, i)));
         t->file_ifaces[i] = max_u32(1, cap_info(cap_merge_file(m, i))->n_ifaces);
         t->ifaces = max_u32(t->ifaces, t->file_ifaces[i]);
         if (drops && cmd->drops)
@@ -550,6 +560,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
         status = w ? run_files(cmd, t, w) : cli_error("out of memory");
     if (cmd->stop)
         cmd->stop(t);
+    buf_free(&t->unread_text);
     observer_free(t->observer);
     window_free(w);
     context_free(t->context);

@@ -95,6 +95,8 @@ struct trace {
     bool notes;           /* set by start(): pkt.note is to be filled */
     /* set before end(): a file could not be read to its end; the error is reported after end() */
     bool failed;
+    /* set before end(): which files, and why, each as on standard error; NULL: all were read to their ends */
+    const char *unread;
     uint64_t frames;       /* frames read */
     uint32_t ifaces;       /* set before end(): number of interfaces of the file that has the most, at least 1 */
     uint32_t *file_ifaces; /* the same for each file */
@@ -105,6 +107,7 @@ struct trace {
     struct anonymizer *anonymizer; /* --anonymize; NULL: packets are as they were captured */
     /* Internal. */
     struct shards shards; /* whose files these are; not of trace_other_files() */
+    struct buf unread_text;
     struct decode_opts decode;
     struct conn_known pairs[TRACE_PAIRS]; /* --pair */
     const char *pair_args[TRACE_PAIRS];   /* as given */

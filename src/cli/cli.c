@@ -221,6 +221,12 @@ void cli_live_report(struct cap *live, uint32_t buffer)
         cli_error("WARNING: THE CAPTURE IS INCOMPLETE: the interface dropped %s", count_str(s.if_dropped, "frame"));
 }
 
+void cli_unread(const char *why, struct buf *b)
+{
+    if (why)
+        buf_printf(b, "Not read to the end: %s\n", why);
+}
+
 void cli_written(const char *path)
 {
     struct stat s;

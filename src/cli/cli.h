@@ -122,6 +122,9 @@ void cli_live_report(struct cap *live, uint32_t buffer);
 /* Where somebody waits at a terminal: say on standard error that the file `path` is written, and how large it is. */
 void cli_written(const char *path);
 
+/* Append a line that says which files could not be read to their ends, and why; nothing if `why` is NULL. */
+void cli_unread(const char *why, struct buf *b);
+
 /* Whether the locale's characters are UTF-8. */
 bool cli_utf8(void);
 

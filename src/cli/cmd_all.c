@@ -123,6 +123,7 @@ static int end_part(struct trace *t, unsigned i)
     int status;
 
     p->failed = t->failed;
+    p->unread = t->unread;
     p->frames = t->frames;
     p->ifaces = t->ifaces;
     p->file_ifaces = t->file_ifaces;

@@ -384,6 +384,8 @@ static void assumptions(const struct job *job, struct buf *b)
         buf_printf(b, "%s%u:%u=%s", sep, (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
                    tap_str(job->o.taps[i].side));
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
+    if (job->t.unread)
+        buf_printf(b, "; not read to the end: %s", job->t.unread);
 }
 
 /* Whether all interfaces that --tap names exist. False after a message. */

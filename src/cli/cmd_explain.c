@@ -301,6 +301,7 @@ static void set_print_options(struct job *job)
     o->conn = job->t.conn;
     o->files = job->t.files;
     o->n_files = job->t.n_files;
+    o->unread = job->t.unread;
     o->once = job->t.iface || strcmp(job->t.files[0], "-") == 0;
     o->user = job;
     o->put_time = put_time;

@@ -280,6 +280,8 @@ static int end_sqlite(struct job *job)
     export_findings(job->x, judge_findings(job->found.judge), job->t.conn);
     export_incidents(job->x, job->found.explainer, job->t.conn);
     renumber(job);
+    if (job->t.unread)
+        export_unread(job->x, job->t.unread);
     if (!export_end(job->x))
         return failed(job);
     cli_written(job->path);

@@ -328,6 +328,8 @@ static int end(struct trace *t)
     job->no_memory |= !command_list_end(&job->commands, &t->out);
     if (job->format == ROWS_JSON)
         buf_puts(&t->out, "\n]\n");
+    else if (job->format == ROWS_TEXT)
+        cli_unread(t->unread, &t->out);
     if (job->no_memory)
         return cli_error("out of memory");
     if (job->why && !job->n && !t->failed)

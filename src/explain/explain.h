@@ -170,6 +170,7 @@ struct explain_opts {
     unsigned columns, rows;   /* of the terminal; 0: 100 and 24 */
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;
+    const char *unread; /* which files could not be read to their ends, and why; NULL: all were */
     bool once;  /* the input cannot be read a second time (a pipe): propose no command that would */
     bool color; /* text: with colour escape sequences */
     void *user;

@@ -152,11 +152,25 @@ static bool is_reportable(const struct incident *s)
     return s->n_facts && !s->moot;
 }
 
+/* Append what was not read, and, of all connections, the remarks. */
+static void put_remarks(struct explainer *x, const struct explain_opts *o, struct buf *b)
+{
+    struct buf more = {0};
+
+    if (o->unread)
+        buf_printf(b, "%sNot read to the end: %s.", b->len ? " " : "", o->unread);
+    if (!o->conn)
+        explain_remarks(x, " ", &more);
+    if (more.len)
+        buf_printf(b, "%s%s", b->len ? " " : "", buf_str(&more));
+    buf_free(&more);
+}
+
 static void remarks_print(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     struct buf text = {0};
 
-    explain_remarks(x, " ", &text);
+    put_remarks(x, o, &text);
     if (text.len)
         put_lines(o, &text, 0, b);
     buf_free(&text);
@@ -357,8 +371,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         buf_printf(b, "%llu more were not kept.\n", (unsigned long long)x->more);
     if (!s.incidents)
         nothing_print(x, o, b);
-    if (!o->conn)
-        remarks_print(x, o, b);
+    remarks_print(x, o, b);
     explain_clocks_put(x, o, b);
     if (o->more)
         o->more(o->user, b);
@@ -600,8 +613,7 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     buf_puts(b, "],\n");
     incidents_json(x, o, b);
     explain_early_put(x, &remarks);
-    buf_puts(&remarks, remarks.len ? " " : "");
-    explain_remarks(x, " ", &remarks);
+    put_remarks(x, o, &remarks);
     json_string(b, "remarks", buf_str(&remarks));
     buf_printf(b, "\"forgotten_flows\":%llu}\n", (unsigned long long)conn_counts(observer_conns(x->observer)).evicted);
     buf_free(&remarks);

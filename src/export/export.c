@@ -19,7 +19,8 @@ struct export
     struct store *s;
     struct packet_rows *packets;
     struct split_rows *requests;
-    struct store_table *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence, *interval, *pause;
+    struct store_table *meta, *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence;
+    struct store_table *interval, *pause;
     const char *const *files; /* names of the captures */
     uint64_t flows;           /* rows so far */
     struct buf text;          /* of the value at hand */
@@ -205,7 +206,8 @@ static void put_opcodes(struct export *x)
 
 static void put_origin(struct export *x, const char *const *files, size_t n)
 {
-    struct store_table *meta = TABLE(x, "meta", meta_columns, "key"), *file = TABLE(x, "file", file_columns, "file");
+    struct store_table *meta = x->meta = TABLE(x, "meta", meta_columns, "key");
+    struct store_table *file = TABLE(x, "file", file_columns, "file");
 
     store_text(meta, "program");
     store_text(meta, "rdmatrace " RDMATRACE_VERSION);
@@ -446,6 +448,13 @@ void export_renumber(struct export *x, uint32_t number, uint32_t now)
     for (unsigned i = 0; i < ARRAY_LEN(tables); i++)
         buf_printf(&x->text, "UPDATE %s SET connection = %u WHERE connection = %u;", tables[i], now, number);
     store_sql(x->s, buf_str(&x->text));
+}
+
+void export_unread(struct export *x, const char *why)
+{
+    store_text(x->meta, "unread");
+    store_text(x->meta, why);
+    store_insert(x->meta);
 }
 
 bool export_end(struct export *x)

@@ -61,6 +61,8 @@ void export_findings(struct export *x, const struct findings *r, uint32_t conn);
 void export_incidents(struct export *x, struct explainer *e, uint32_t conn);
 /* Two directions turned out to be one connection after rows with `number` were written: it is `now`. */
 void export_renumber(struct export *x, uint32_t number, uint32_t now);
+/* Which files could not be read to their ends, and why: a row of meta. Before export_end(). */
+void export_unread(struct export *x, const char *why);
 /* All is written: the file gets its name. False after any error. */
 bool export_end(struct export *x);
 

@@ -71,11 +71,12 @@ static size_t accounts(const struct report *r, const struct timeline *t)
 }
 
 /* Of the accounts and the incidents only the first ones. */
-static struct explain_opts explain_some(const struct report *r)
+static struct explain_opts explain_some(const struct report *r, const struct report_found *f)
 {
     return (struct explain_opts){.files = r->o.files,
                                  .n_files = r->o.n_files,
                                  .conn = r->o.conn,
+                                 .unread = f->unread,
                                  .top = REPORT_INCIDENTS,
                                  .accounts = REPORT_INCIDENTS};
 }
@@ -83,7 +84,7 @@ static struct explain_opts explain_some(const struct report *r)
 /* What explain -T json prints, but for the work requests. */
 static void explain_member(const struct report *r, const struct report_found *f, struct buf *b)
 {
-    const struct explain_opts o = explain_some(r);
+    const struct explain_opts o = explain_some(r, f);
 
     buf_printf(b, ",\n\"account_count\":%zu,\"explain\":", accounts(r, f->timeline));
     explain_json(f->explainer, &o, b);
@@ -419,7 +420,7 @@ static void plain_part(struct report *r, const char *heading, struct buf *text)
 
 static void plain_text(struct report *r, const struct report_found *f)
 {
-    const struct explain_opts e = explain_some(r);
+    const struct explain_opts e = explain_some(r, f);
     const struct rows_opts rows = {.format = ROWS_TEXT};
     struct chosen chosen;
     const struct findings_opts c = check_some(r, f, &chosen);
