@@ -193,6 +193,7 @@ static int run(void *job)
     int r;
 
     j->options.no_cm = !first;
+    j->options.max = j->run.parts ? 0 : j->max; /* of several processes none knows how many the others serve */
     r = serve_open(&j->serve, &j->run.live, &j->options);
     if (r < 0)
         return no_port(j, r);

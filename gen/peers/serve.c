@@ -60,9 +60,16 @@ uint64_t serve_wrong(const struct serve_session *s)
 
 /* --- Begin and end of a session --------------------------------------------------------------- */
 
+/* Whether no further client is to come. */
+static bool is_full(const struct serve *v)
+{
+    return v->config.max && v->served + v->failed + serve_active(v) >= v->config.max;
+}
+
+/* NULL: there are as many as are served at a time, or in all. */
 static struct serve_session *session_new(struct serve *v, ns_t now)
 {
-    for (unsigned i = 0; i < SERVE_SESSIONS; i++) {
+    for (unsigned i = 0; i < SERVE_SESSIONS && !is_full(v); i++) {
         struct serve_session *s = &v->session[i];
         if (!s->used) {
             memset(s, 0, sizeof *s);
@@ -184,6 +191,13 @@ int serve_open(struct serve *v, struct live *l, const struct serve_config *confi
     return r < 0 ? r : 0;
 }
 
+static void stop_listening(struct serve *v)
+{
+    if (v->listener >= 0)
+        close(v->listener);
+    v->listener = -1;
+}
+
 void serve_close(struct serve *v)
 {
     for (unsigned i = 0; i < SERVE_SESSIONS; i++)
@@ -195,9 +209,7 @@ void serve_close(struct serve *v)
     rdmacm_id_destroy(v->verbs->cm, v->perftest_id, live_now());
     rdmacm_id_destroy(v->verbs->cm, v->rping_id, live_now());
     rdmacm_channel_destroy(v->verbs->cm, v->channel);
-    if (v->listener >= 0)
-        close(v->listener);
-    v->listener = -1;
+    stop_listening(v);
 }
 
 /* --- RDMA-CM ---------------------------------------------------------------------------------- */
@@ -323,7 +335,9 @@ static bool may_accept(const struct serve *v)
 
 static void accept_clients(struct serve *v, ns_t now)
 {
-    while (may_accept(v)) {
+    if (is_full(v))
+        stop_listening(v);
+    while (may_accept(v) && !is_full(v)) {
         struct sockaddr_storage from = {0};
         socklen_t len = sizeof from;
         int fd = accept4(v->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);

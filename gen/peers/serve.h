@@ -39,6 +39,7 @@ struct serve_config {
     uint32_t size; /* bytes of a message of ib_write_lat */
     bool latency;  /* SENDs are answered; XRC: all clients are like ib_*_lat */
     ns_t wait;     /* longest silence of a client */
+    uint64_t max;  /* clients in all; a further one is refused; 0: no limit */
     /* Of one of several processes, which share a listening TCP socket, `listener`, and take clients in turn; NULL: it
      * is alone. It says whether it is this one's turn, and is told (`over`) that this one took a client, or has no
      * room for it. */

@@ -568,6 +568,8 @@ int decode_run(const struct decode_job *job)
     r.rotation = job->rotation;
     r.bounded = job->count || job->stop.kilobytes || job->stop.files || rotation_limited(&job->rotation);
     r.printer.opts = job->print;
+    r.printer.opts.files = job->files;
+    r.printer.opts.n_files = job->n_files;
     r.decode = job->decode;
     r.flush_each = job->line_buffered || (!job->ifaces.n && isatty(STDOUT_FILENO));
     r.silent = job->write && strcmp(job->write, "-") == 0;

@@ -6,6 +6,16 @@
 const char *const print_formats[] = {"text", "tree", "json", "ndjson", "fields", NULL};
 const char *const print_times[] = {"r", "d", "dd", "e", "a", "ad", "u", "ud", NULL};
 
+/* Which number each of several files has. */
+static void print_files(const struct print_opts *o, struct buf *b)
+{
+    for (size_t i = 0; i < o->n_files && o->n_files > 1; i++) {
+        buf_printf(b, "File %zu: ", i + 1);
+        buf_printable(b, o->files[i], strlen(o->files[i]));
+        buf_char(b, '\n');
+    }
+}
+
 void print_begin(struct printer *pr, struct buf *b)
 {
     print_fields_prepare(&pr->opts);
@@ -13,6 +23,8 @@ void print_begin(struct printer *pr, struct buf *b)
         buf_puts(b, "[\n");
     else if (pr->opts.format == PRINT_FIELDS && pr->opts.header)
         print_fields_header(&pr->opts, b);
+    if (pr->opts.format == PRINT_TEXT || pr->opts.format == PRINT_TREE)
+        print_files(&pr->opts, b);
 }
 
 void print_seen(struct printer *pr, struct pkt *p)

@@ -57,6 +57,8 @@ struct print_opts {
     bool color; /* with colour escape sequences */
     bool ascii; /* the terminal shows no UTF-8 */
     bool line;  /* -P: with -V also the line */
+    const char *const *files; /* text: of several files each packet says of which it is, by a number from 1 */
+    size_t n_files;           /* of `files` */
     /* -O: names of the protocols of which the tree shows the fields; of the others only the heading. NULL: of all */
     const char *protocols;
     /* called before each line of the tree is appended; `layer` and `field` NULL: a line about none. NULL: nothing is */

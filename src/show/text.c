@@ -195,6 +195,10 @@ void print_line(struct printer *pr, struct buf *b, const struct pkt *p)
 
     if (UNLIKELY(*color))
         buf_puts(b, color);
+    if (pr->opts.n_files > 1) {
+        buf_dec(b, p->frame->file + 1u);
+        buf_char(b, '/');
+    }
     buf_dec_pad(b, p->frame->number, 5);
     buf_char(b, ' ');
     print_time(pr, b, p);
@@ -354,6 +358,8 @@ void print_tree(const struct print_opts *o, struct buf *b, const struct pkt *p)
     hand_out(o, NULL, NULL);
     buf_mem(b, "Frame ", 6);
     buf_dec(b, p->frame->number);
+    if (o->n_files > 1)
+        buf_printf(b, " in file %u", p->frame->file + 1u);
     buf_mem(b, ": ", 2);
     buf_dec(b, pkt_wire_len(p));
     buf_mem(b, " bytes on wire, ", 16);
