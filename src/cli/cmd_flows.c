@@ -77,10 +77,12 @@ static int take_columns(struct job *job, const char *arg)
 {
     if (!column_names_parse(&job->columns, arg))
         return cli_error("--columns %s: expected at most %d names, separated by commas", arg, TABLE_COLUMNS);
-    for (unsigned i = 0; i < job->columns.n; i++)
+    for (unsigned i = 0; i < job->columns.n; i++) {
+        job->columns.names[i] = rows_text_name(job->columns.names[i]);
         if (!rows_text_has(job->columns.names[i]))
             return cli_error("--columns: there is no column %s; the first line of -T csv names them, and there is ends",
                              job->columns.names[i]);
+    }
     job->rows.columns = &job->columns;
     return EXIT_OK;
 }
@@ -88,11 +90,15 @@ static int take_columns(struct job *job, const char *arg)
 static int no_field(const char *name)
 {
     struct text_nearest near = text_nearest_to(name, strlen(name));
+    struct buf titles = {0};
 
     for (const struct column *c = row_columns; c->name; c++)
         text_nearest_try(&near, c->name);
-    return cli_error("--sort %s: there is no such field%s%s; the first line of -T csv names them", name,
-                     near.name ? ", the nearest is " : "", near.name ? near.name : "");
+    rows_text_titles(&titles);
+    cli_error("--sort %s: there is no such field%s%s; those shown are %s; the first line of -T csv names all", name,
+              near.name ? ", the nearest is " : "", near.name ? near.name : "", buf_str(&titles));
+    buf_free(&titles);
+    return EXIT_BAD;
 }
 
 static int option(struct trace *t, int key, const char *arg)
@@ -101,6 +107,7 @@ static int option(struct trace *t, int key, const char *arg)
 
     switch (key) {
     case KEY_SORT:
+        arg = strcmp(arg, "source > destination") == 0 ? "source" : rows_text_name(arg);
         job->sort = column_find(arg);
         return job->sort ? EXIT_OK : no_field(arg);
     case KEY_INTERVAL:

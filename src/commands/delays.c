@@ -10,6 +10,7 @@
 #define DELAY_MIN  (10 * NS_PER_US) /* a shorter wait is not reported */
 #define USUAL_MIN  8                /* commands of a kind before its usual time is known */
 #define SLOW_TIMES 8                /* slow is what takes so many times the usual time */
+#define AS_USUAL   20               /* as usual is what takes longer by less than this part of the usual time */
 
 /* What a command waits for: first what the transport lost, then its own parts. */
 enum wait {
@@ -93,8 +94,9 @@ struct delays {
     unsigned shown_failures;
     uint64_t n, failed, unanswered, delayed;
     ns_t lost_ns;
-    uint32_t first_tap; /* with n */
-    bool taps;          /* there are commands of several taps */
+    struct waited lost_for; /* of `lost_ns`: what they waited for */
+    uint32_t first_tap;     /* with n */
+    bool taps;              /* there are commands of several taps */
     bool no_memory;
 };
 
@@ -215,6 +217,8 @@ static void on_over(void *user, const struct ulp_command *c)
     if (one.cost >= DELAY_MIN) {
         d->delayed++;
         d->lost_ns = ns_sum(d->lost_ns, one.cost);
+        for (unsigned i = 0; i < WAITS_LOST; i++)
+            d->lost_for.of[i] = ns_sum(d->lost_for.of[i], one.waited.of[i]);
         keep(d, &d->lost, &one);
     }
     one.cost = took - (one.usual->n < USUAL_MIN ? 0 : hist_permille(one.usual, 500));
@@ -288,6 +292,14 @@ static void find_incident(const struct delays *d, struct delay *one)
     }
 }
 
+/* Whether it took as long as others of its kind: what it waited for, they do, too. */
+static bool is_as_usual(const struct delay *one)
+{
+    ns_t took = ns_sum(one->c.end - one->c.start, repeat_of(&one->c)), usual = usual_of(one);
+
+    return usual && took < usual + usual / AS_USUAL;
+}
+
 static bool is_kept(const struct delays *d, uint64_t number)
 {
     for (unsigned i = 0; i < d->n_worst; i++)
@@ -354,7 +366,7 @@ void delays_end(struct delays *d)
     d->refusals.shown = select_listed(d, &d->refusals.of[0].at, d->refusals.n, sizeof d->refusals.of[0]);
     d->shown_failures = select_listed(d, &d->failures.of[0].at, d->failures.n, sizeof d->failures.of[0]);
     for (unsigned i = 0; i < d->lost.n; i++)
-        if (is_wanted(d, &d->lost.of[i])) {
+        if (is_wanted(d, &d->lost.of[i]) && !is_as_usual(&d->lost.of[i])) {
             d->worst[d->n_worst++] = &d->lost.of[i];
             find_incident(d, &d->lost.of[i]);
         }
@@ -441,9 +453,11 @@ static void put_delay(struct buf *b, const struct delay *one)
 }
 
 /* "Commands of upper protocols: 34, 1 failed, 2 without a response. The transport delayed 3 of them, by 9.1 ms
- * together." */
+ * together, 8.8 ms of it waiting for an ACK timeout." */
 static void put_head(const struct delays *d, struct buf *b)
 {
+    unsigned most = 0;
+
     buf_printf(b, "Commands of upper protocols%s: %llu", d->taps ? " at all taps" : "", (unsigned long long)d->n);
     if (d->failed)
         buf_printf(b, ", %llu failed", (unsigned long long)d->failed);
@@ -456,7 +470,18 @@ static void put_head(const struct delays *d, struct buf *b)
         return;
     buf_printf(b, " The transport delayed %llu of them, by ", (unsigned long long)d->delayed);
     buf_rounded(b, d->lost_ns);
-    buf_puts(b, d->delayed == 1 ? "." : " together.");
+    buf_puts(b, d->delayed == 1 ? "" : " together");
+    for (unsigned i = 1; i < WAITS_LOST; i++)
+        most = d->lost_for.of[i] > d->lost_for.of[most] ? i : most;
+    if (d->lost_for.of[most]) {
+        buf_puts(b, ", ");
+        if (d->lost_for.of[most] == d->lost_ns)
+            buf_puts(b, "all");
+        else
+            buf_rounded(b, d->lost_for.of[most]);
+        buf_printf(b, " of it waiting %s", waits[most].text);
+    }
+    buf_char(b, '.');
 }
 
 void delays_text(struct delays *d, const struct explain_opts *o, struct buf *b)

@@ -3,6 +3,7 @@
 #define RDMATRACE_EXPLAIN_EXPLAIN_IMPL_H
 
 #include "dissect/mad/cm.h"
+#include "dissect/socket/smc.h"
 #include "src/conn/ud_gaps.h"
 #include "src/explain/explain.h"
 #include "src/explain/notes.h"
@@ -227,10 +228,11 @@ struct explainer {
     ns_t closest;                    /* the shortest time between two packets of a message; 0: not known */
     uint64_t packets;
     uint64_t rdma_packets;
-    uint64_t unknown;   /* of these, packets whose opcode is not defined, such as a vendor's own */
-    uint64_t mpa;       /* MPA requests: TCP streams that become iWARP */
-    uint32_t mpa_frame; /* the first of them */
-    ns_t first, last;   /* times of the earliest and of the latest frame; 0: none has one */
+    uint64_t unknown;              /* of these, packets whose opcode is not defined, such as a vendor's own */
+    uint64_t mpa;                  /* MPA requests: TCP streams that become iWARP */
+    uint32_t mpa_frame;            /* the first of them */
+    uint32_t clc[SMC_DECLINE + 1]; /* first frame of each CLC message, by which SMC-R is agreed on over TCP; 0: none */
+    ns_t first, last;              /* times of the earliest and of the latest frame; 0: none has one */
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
     ns_t ended[EXPLAIN_FILES]; /* likewise, the latest time of its frames */
@@ -465,7 +467,8 @@ void explain_links(struct explainer *x);
 /* Requests come behind missing PSNs; and of which connections nothing came for one time before that. */
 void explain_hush(const struct event *e, struct flow_notes *t);
 void explain_hushes(struct explainer *x);
-/* Packets that are neither request nor response (other.c). */
+/* Packets that are neither request nor response (other.c); that there are no others, and what of RDMA there is. */
+void explain_foreign_put(const struct explainer *x, struct buf *b);
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
 /* compare/merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
@@ -508,9 +511,10 @@ struct group {
     uint32_t messages;       /* and with them so many messages at least; 0: one */
     uint32_t n;              /* incidents */
     uint64_t count;          /* how often it happened: an incident may gather several occurrences */
-    uint32_t *of;            /* indices of the incidents, worst first */
+    uint32_t *of;            /* indices of the incidents, worst first: in summary.members */
     uint32_t conns;          /* connections; 0: none */
     uint32_t srcs, dsts;     /* hosts: requesters, responders */
+    bool two;                /* all are about the same two hosts, in both directions */
     ns_t bill;               /* lost time of all */
     ns_t least, most;        /* of one incident */
     ns_t first, last;        /* when the first one began, and when the last one ended */
@@ -518,6 +522,7 @@ struct group {
 
 struct summary {
     struct group *groups; /* worst first */
+    uint32_t *members;    /* the incidents of all groups */
     uint32_t n;
     uint32_t incidents;  /* in all groups */
     uint64_t count;      /* how often they happened, likewise */

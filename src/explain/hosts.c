@@ -3,6 +3,8 @@
 #include "dissect/pkt.h"
 #include "src/explain/explain_impl.h"
 
+#include <stdlib.h>
+
 #define HOST_CONNS   2               /* connections at least, of a silent host */
 #define HUSH_CONNS   2               /* connections at least that sent nothing for the same time, */
 #define HUSH_MISSING 4               /* and PSNs that they then skipped, in all */
@@ -289,13 +291,15 @@ void explain_hush(const struct event *e, struct flow_notes *t)
 
 /* A time without requests of several connections. */
 struct hush {
-    uint32_t seed;    /* flow of one of them */
-    bool to_one;      /* all that go to the same host; else all at its tap */
-    ns_t from, to;    /* the time that all share */
-    uint32_t conns;   /* connections */
-    uint32_t missing; /* PSNs that they skipped after it */
-    uint32_t frame;   /* first one that came then */
-    bool one_src;     /* they have one requester: */
+    uint32_t seed;     /* flow of one of them */
+    bool to_one;       /* all that go to the same host; else all at its tap */
+    ns_t from, to;     /* the time that all share */
+    uint32_t *numbers; /* of the connections, of each flow one; the caller's, with room for all flows */
+    uint32_t flows;    /* of `numbers` */
+    uint32_t conns;    /* connections */
+    uint32_t missing;  /* PSNs that they skipped after it */
+    uint32_t frame;    /* first one that came then */
+    bool one_src;      /* they have one requester: */
     struct conn_addr src;
 };
 
@@ -325,12 +329,12 @@ static void add_hushed(const struct explainer *x, struct hush *u, uint32_t flow)
     const struct flow_notes *t = x->notes[flow];
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
-    if (!u->conns || t->requests.hush.frame < u->frame)
+    if (!u->flows || t->requests.hush.frame < u->frame)
         u->frame = t->requests.hush.frame;
-    u->one_src = !u->conns || (u->one_src && conn_addr_eq(&f->src, &u->src));
+    u->one_src = !u->flows || (u->one_src && conn_addr_eq(&f->src, &u->src));
     u->src = f->src;
     u->missing += t->requests.hush.missing;
-    u->conns++;
+    u->numbers[u->flows++] = f->conn;
 }
 
 /* True if all connections in question that had not ended before the time of the seed, nor begun after it, sent no
@@ -349,6 +353,7 @@ static bool all_are_hushed(struct explainer *x, struct hush *u)
         else if (goes_on)
             return false;
     }
+    u->conns = explain_count_values(u->numbers, u->flows);
     return u->conns >= HUSH_CONNS && u->missing >= HUSH_MISSING;
 }
 
@@ -389,10 +394,11 @@ static void report_hush(struct explainer *x, const struct hush *u)
 
 void explain_hushes(struct explainer *x)
 {
+    uint32_t flows = conn_counts(observer_conns(x->observer)).flows, *numbers = calloc(flows + 1u, sizeof *numbers);
     unsigned tried = 0;
 
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows && tried < HUSH_SEEDS; i++) {
-        struct hush all = {.seed = i}, one = {.seed = i, .to_one = true};
+    for (uint32_t i = 0; numbers && i < flows && tried < HUSH_SEEDS; i++) {
+        struct hush all = {.seed = i, .numbers = numbers}, one = {.seed = i, .numbers = numbers, .to_one = true};
         if (!x->notes[i] || !x->notes[i]->requests.hush.to)
             continue;
         tried++;
@@ -401,4 +407,5 @@ void explain_hushes(struct explainer *x)
         else if (all_are_hushed(x, &all))
             report_hush(x, &all);
     }
+    free(numbers);
 }

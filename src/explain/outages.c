@@ -536,16 +536,18 @@ static bool spans(struct explainer *x, const struct incident *st, const struct q
 
 static void end_quiet(struct explainer *x, const struct quiet *q)
 {
-    uint32_t conns = 0, hosts = 0, number, n = x->n;
+    uint32_t conns = 0, hosts = 0, number, n = x->n, *numbers = calloc(n + 1u, sizeof *numbers);
     const struct incident *first = NULL;
     struct incident *by;
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; numbers && i < n; i++)
         if (spans(x, &x->incidents[i], q)) {
             hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
             first = first ? first : &x->incidents[i];
-            conns++;
+            numbers[conns++] = x->incidents[i].conn;
         }
+    conns = conns ? explain_count_values(numbers, conns) : 0; /* those of both directions are one */
+    free(numbers);
     if (conns < OUTAGE_CONNS || !hosts)
         return;
     number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);

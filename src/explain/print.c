@@ -280,21 +280,10 @@ static bool unselected_put(const struct explainer *x, const struct explain_opts 
     return true;
 }
 
-/* Report that the capture has no RoCE or InfiniBand packets. */
-static void foreign_put(const struct explainer *x, struct buf *b)
-{
-    buf_puts(b, "There is no RoCE or InfiniBand traffic in this capture.");
-    if (x->mpa)
-        buf_printf(b,
-                   " It has iWARP, RDMA over TCP, which ops, flows, ladder and check analyse: %s, the first in "
-                   "frame %u.",
-                   count_str(x->mpa, "MPA request"), x->mpa_frame);
-}
-
 static void nothing_put(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     if (!x->rdma_packets)
-        foreign_put(x, b);
+        explain_foreign_put(x, b);
     else if (x->unknown == x->rdma_packets)
         buf_printf(b, "None of %s has an opcode that is defined: nothing in them was analysed.",
                    count_str(x->unknown, "RDMA packet"));

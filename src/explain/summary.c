@@ -19,27 +19,46 @@ static ns_t end_of(const struct incident *i)
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-/* Whether an incident is alike: the same cause and place, which two taps show, or else lies before or after the tap. */
-static bool is_alike(const struct group *g, const struct incident *i)
-{
-    bool same_taps = g->passed == i->passed && g->missed == i->missed;
+/* What a group has in common: the cause, and the place, which two taps show, or else lies before or after the tap. */
+struct kind_of_incident {
+    uint32_t passed, missed;
+    uint8_t cause, place; /* place: only if `passed` is 0 */
+    uint32_t number;      /* of the incident */
+};
 
-    return g->cause == i->cause && same_taps && (i->passed || g->place == i->place);
+static struct kind_of_incident kind_of(const struct incident *i, uint32_t number)
+{
+    return (struct kind_of_incident){i->passed, i->missed, (uint8_t)i->cause, i->passed ? 0 : (uint8_t)i->place,
+                                     number};
 }
 
-/* The group of an incident; a new one has room for `max` incidents. NULL: no memory. */
-static struct group *group_of(struct summary *s, const struct incident *i, uint32_t max)
+static int compare(uint32_t a, uint32_t b)
 {
-    uint32_t *of;
-    struct group *g;
+    return a < b ? -1 : a > b;
+}
 
-    for (g = s->groups; g < s->groups + s->n; g++)
-        if (is_alike(g, i))
-            return g;
-    of = calloc(max, sizeof *of);
-    if (!of)
-        return NULL;
-    s->n++;
+static int by_what(const struct kind_of_incident *k, const struct kind_of_incident *l)
+{
+    int c = compare(k->cause, l->cause);
+
+    c = c ? c : compare(k->passed, l->passed);
+    c = c ? c : compare(k->missed, l->missed);
+    return c ? c : compare(k->place, l->place);
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct kind_of_incident *k = a, *l = b;
+    int c = by_what(k, l);
+
+    return c ? c : compare(k->number, l->number);
+}
+
+/* A new group, which begins with incident `i`; its members follow each other from `of` on. */
+static struct group *group_new(struct summary *s, const struct incident *i, uint32_t *of)
+{
+    struct group *g = &s->groups[s->n++];
+
     *g = (struct group){.of = of,
                         .cause = i->cause,
                         .place = i->place,
@@ -154,23 +173,41 @@ static ns_t setup_wait(const struct incident *i)
     return i->n_facts && f->sentence == SENTENCE_CM_AGAIN && f->attr != CM_DREQ ? i->lost : 0;
 }
 
+/* The incidents that are shown, those of a group behind each other. */
+static uint32_t select_all(const struct explainer *x, const struct explain_opts *o, struct kind_of_incident *kinds)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (explain_is_selected(&x->incidents[i], o))
+            kinds[n++] = kind_of(&x->incidents[i], i);
+    if (n)
+        qsort(kinds, n, sizeof *kinds, by_kind);
+    return n;
+}
+
 /* Put each incident that is shown into its group. False: no memory. */
 static bool make_groups(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
+    struct kind_of_incident *kinds = calloc(x->n + 1u, sizeof *kinds);
+    struct group *g = NULL;
+    uint32_t n = 0;
+
     s->groups = calloc(x->n + 1u, sizeof *s->groups);
-    for (uint32_t i = 0; s->groups && i < x->n; i++) {
-        struct group *g;
-        if (!explain_is_selected(&x->incidents[i], o))
-            continue;
-        g = group_of(s, &x->incidents[i], x->n);
-        if (!g)
-            return false;
-        group_add(g, x, i);
-        s->setup = ns_sum(s->setup, setup_wait(&x->incidents[i]));
-        s->incidents++;
-        s->count += occurrences(&x->incidents[i]);
+    s->members = calloc(x->n + 1u, sizeof *s->members);
+    if (kinds && s->groups && s->members)
+        n = select_all(x, o, kinds);
+    for (uint32_t k = 0; k < n; k++) {
+        const struct incident *i = &x->incidents[kinds[k].number];
+        if (!k || by_what(&kinds[k], &kinds[k - 1]))
+            g = group_new(s, i, &s->members[k]);
+        group_add(g, x, kinds[k].number);
+        s->setup = ns_sum(s->setup, setup_wait(i));
+        s->count += occurrences(i);
     }
-    return s->groups != NULL;
+    s->incidents = n;
+    free(kinds);
+    return kinds && s->groups && s->members;
 }
 
 static int by_address(const void *a, const void *b)
@@ -187,6 +224,19 @@ uint32_t explain_count_hosts(struct conn_addr *v, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         count += !conn_addr_eq(&v[i], &none) && (!i || !conn_addr_eq(&v[i], &v[i - 1]));
     return count;
+}
+
+/* Whether the incidents of a group are all about the same two hosts, in both directions. */
+static bool is_between_two(const struct explainer *x, const struct group *g)
+{
+    const struct incident *a = &x->incidents[g->of[0]];
+    bool two = g->srcs == 2 && g->dsts == 2;
+
+    for (uint32_t k = 1; two && k < g->n; k++) {
+        const struct incident *i = &x->incidents[g->of[k]];
+        two = is_same_way(&i->src, &i->dst, &a->src, &a->dst) || is_same_way(&i->src, &i->dst, &a->dst, &a->src);
+    }
+    return two;
 }
 
 /* How many connections and hosts each group is about. False: no memory. */
@@ -206,6 +256,7 @@ static bool count_spread(struct summary *s, const struct explainer *x)
         for (uint32_t i = 0; i < g->n; i++)
             hosts[i] = x->incidents[g->of[i]].dst;
         g->dsts = explain_count_hosts(hosts, g->n);
+        g->two = is_between_two(x, g);
     }
     free(conns);
     free(hosts);
@@ -242,7 +293,6 @@ bool explain_cause_places(struct explainer *x, const struct explain_opts *o,
 
 void summary_free(struct summary *s)
 {
-    for (uint32_t i = 0; s->groups && i < s->n; i++)
-        free(s->groups[i].of);
+    free(s->members);
     free(s->groups);
 }

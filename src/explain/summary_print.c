@@ -308,6 +308,8 @@ static void put_worst(const struct summary *s, const struct explainer *x, const 
         buf_printf(&line, ", %s", cause_table[shown[k]->cause].name);
         if (shown[k]->n_frames)
             buf_printf(&line, ", frame %u", shown[k]->frames[0]);
+        if (shown[k]->n_frames && o->n_files > 1)
+            buf_printf(&line, " in file %u", shown[k]->files[0] + 1u);
         buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
         buf_free(&line);
     }
@@ -327,12 +329,20 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
     buf_char(b, '\n');
 }
 
-/* ", 10.0.0.1 > 10.0.0.2", ", all from 10.0.0.1 to 3 hosts", ", all to 10.0.0.2 from 12 hosts", ", from 12 hosts to 3".
+/* ", 10.0.0.1 > 10.0.0.2", ", between 10.0.0.1 and 10.0.0.2", ", all from 10.0.0.1 to 3 hosts", ", all to 10.0.0.2 from
+ * 12 hosts", ", from 12 hosts to 3".
  */
 static void put_spread(struct buf *b, const struct group *g, const struct incident *one)
 {
     if (!g->srcs || !g->dsts)
         return;
+    if (g->two) {
+        buf_puts(b, ", between ");
+        conn_addr_put(b, &one->src);
+        buf_puts(b, " and ");
+        conn_addr_put(b, &one->dst);
+        return;
+    }
     buf_puts(b, g->srcs > 1 && g->dsts > 1 ? ", " : g->dsts > 1 ? ", all from " : g->srcs > 1 ? ", all to " : ", ");
     if (g->srcs > 1 && g->dsts > 1) {
         buf_printf(b, "from %u hosts to %u", g->srcs, g->dsts);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ARROW_MIN 40 /* fewest columns for arrows; with fewer, incidents get lines of their own */
+#define ARROW_MIN 40 /* fewest columns for arrows (WITH_TAPS); with fewer, incidents get lines of their own */
 #define BELOW_MIN 24 /* fewest columns for such a line: the longest name of a cause and "| " */
 #define BETWEEN   12 /* columns between two taps */
 #define WITH_TAPS 76 /* fewest columns for arrows through two taps; with fewer the taps are not drawn */
@@ -56,6 +56,7 @@ static struct columns columns_of(const struct ladder *l, const struct part *part
 {
     struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
     const struct row *first = NULL, *last = NULL; /* in time: the longest texts */
+    unsigned least;
     char text[64];
 
     for (uint32_t i = part->from; i < part->to; i++)
@@ -71,7 +72,8 @@ static struct columns columns_of(const struct ladder *l, const struct part *part
         c.seconds = max_u32(c.seconds, (unsigned)put_seconds(text, sizeof text, l, last));
     }
     c.left = c.frame + c.seconds + 2;
-    if (c.left + ARROW_MIN + c.what > width)
+    least = l->n_taps > 1 && c.left + WITH_TAPS <= width ? WITH_TAPS : ARROW_MIN;
+    if (c.left + least + c.what > width)
         c.what = 0;
     c.arrow = width - c.left - c.what;
     if (l->n_taps > 1 && c.arrow >= WITH_TAPS) {

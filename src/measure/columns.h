@@ -50,6 +50,10 @@ void rows_print(struct buf *b, const struct rows_opts *o, struct meter_row *cons
                 const struct meter_totals *t);
 /* Whether text output can have a column of this name: one of row_columns, or "ends". */
 bool rows_text_has(const char *name);
+/* The name of the column that text output shows with this title, "retrans"; `title` itself if there is none. */
+const char *rows_text_name(const char *title);
+/* Append the titles of the columns of text output, separated by commas. */
+void rows_text_titles(struct buf *b);
 
 /* Append the ends of a row: "10.0.0.1 0x000011 > 10.0.0.2 0x000012". */
 void row_ends(struct buf *b, const struct meter_row *r);

@@ -32,6 +32,20 @@ bool rows_text_has(const char *name)
     return strcmp(name, "ends") == 0 || column_find(name);
 }
 
+const char *rows_text_name(const char *title)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(text_columns); i++)
+        if (strcmp(text_columns[i].title, title) == 0)
+            return text_columns[i].name;
+    return title;
+}
+
+void rows_text_titles(struct buf *b)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(text_columns); i++)
+        buf_printf(b, "%s%s", i ? ", " : "", text_columns[i].title);
+}
+
 static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn, bool stream)
 {
     conn_addr_put(b, a);
