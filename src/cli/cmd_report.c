@@ -91,9 +91,10 @@ static void pass_drops(struct trace *t, uint16_t file, uint64_t n)
 static int pass_end(struct trace *t)
 {
     struct pass *s = pass_of(t);
-    struct report_found f = {
-        .explainer = s->found.explainer, .findings = judge_findings(s->found.judge), .ifaces = t->ifaces,
-        .unread = t->unread};
+    struct report_found f = {.explainer = s->found.explainer,
+                             .findings = judge_findings(s->found.judge),
+                             .ifaces = t->ifaces,
+                             .unread = t->unread};
 
     analyses_end(&s->found);
     f.timeline = observer_timeline(t->observer);

@@ -171,8 +171,8 @@ struct explain_opts {
     const char *const *files; /* file names; with several, each frame is printed with its file */
     size_t n_files;
     const char *unread; /* which files could not be read to their ends, and why; NULL: all were */
-    bool once;  /* the input cannot be read a second time (a pipe): propose no command that would */
-    bool color; /* text: with colour escape sequences */
+    bool once;          /* the input cannot be read a second time (a pipe): propose no command that would */
+    bool color;         /* text: with colour escape sequences */
     void *user;
     /* Append a time, ns since 1970; NULL: no times are printed. */
     void (*put_time)(void *user, struct buf *b, ns_t t);

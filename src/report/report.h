@@ -42,7 +42,7 @@ struct report_found {
     struct meter_row **rows;
     size_t n_rows;
     struct meter_totals totals;
-    uint32_t ifaces; /* largest number of interfaces of a file */
+    uint32_t ifaces;    /* largest number of interfaces of a file */
     const char *unread; /* which files could not be read to their ends, and why; NULL: all were */
 };
 

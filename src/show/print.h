@@ -52,11 +52,11 @@ struct print_map {
 struct print_opts {
     enum print_format format;
     enum print_time time;
-    bool tree;  /* -V: print the tree, besides (text) or in place of the line */
-    bool hex;   /* -x: also print the bytes */
-    bool color; /* with colour escape sequences */
-    bool ascii; /* the terminal shows no UTF-8 */
-    bool line;  /* -P: with -V also the line */
+    bool tree;                /* -V: print the tree, besides (text) or in place of the line */
+    bool hex;                 /* -x: also print the bytes */
+    bool color;               /* with colour escape sequences */
+    bool ascii;               /* the terminal shows no UTF-8 */
+    bool line;                /* -P: with -V also the line */
     const char *const *files; /* text: of several files each packet says of which it is, by a number from 1 */
     size_t n_files;           /* of `files` */
     /* -O: names of the protocols of which the tree shows the fields; of the others only the heading. NULL: of all */
