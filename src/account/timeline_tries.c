@@ -83,6 +83,13 @@ static void note_blind(struct timeline *t, struct direction *d, const struct eve
     resend_from(t, d, e, NO_EPISODE);
 }
 
+/* True if the peer counts as dead: retransmissions that follow each other sooner than any ACK timer expires were
+ * overtaken on their way, and are no tries. */
+static bool seems_dead(const struct direction *d, ns_t now)
+{
+    return d->tail >= TAIL_DEAD && !d->dead && now - d->expired >= (ns_t)(d->tail - 1) * ack_timeout(1);
+}
+
 /* The ACK timer of the requester ran out. */
 static void back_by_timeout(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
@@ -112,7 +119,7 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
     timeline_bill(t, d, now, d->dead ? TIME_PEER_DEAD : TIME_ACK_TIMEOUT, ep);
     if (UNLIKELY(e->moved))
         d->tail = 0; /* it tries along another path */
-    else if (d->tail == TAIL_DEAD)
+    else if (seems_dead(d, now))
         timeline_peer_failed(t, d, e->h);
     resend_from(t, d, e, ep);
 }
