@@ -186,6 +186,22 @@ def has_pause_frames(view):
     return any(data[12:14] == b"\x88\x08" for c in view.captures for _, _, data in c.frames)
 
 
+def class_of(frame):
+    """The class of a frame with a BTH: the priority of its VLAN tag, else the upper bits of its DSCP."""
+    if frame[12:14] == b"\x81\x00":
+        return frame[14] >> 5
+    return frame[15] >> 5 if frame[12:14] == b"\x08\x00" else (frame[14] & 15) >> 1
+
+
+def lost_in_other_classes(truth, view):
+    """Whether frames were dropped, none of which is of a class for which a capture has pause frames (IEEE 802.1Qbb)."""
+    dropped = {(f["psn"], f["opcode"], f.get("ip_id")) for f in truth["lost_frames"] if "dropped" in f["fates"]}
+    frames = [data for c in view.captures for _, _, data in c.frames]
+    paused = {i for data in frames if data[12:16] == b"\x88\x08\x01\x01" for i in range(8) if data[17] >> i & 1}
+    lost = {class_of(data) for data in frames if data[12:14] != b"\x88\x08" and bth(data) in dropped}
+    return bool(lost and paused) and not lost & paused
+
+
 def clock_of(truth, explained, incident, view):
     """The clock by which an explanation gives the times of an incident: that of the first tap, or that of its own tap where the clocks could not
     be compared: then those of fabrics are a second or more apart."""
@@ -215,6 +231,8 @@ def judge(truth, explained, incident, view, slack):
         return None, ""
     if cause == "rnr" and has_rnr_nak(incident, view):
         return True, ""
+    if cause == "wrong-class":  # the truth names the losses, not why their packets were not protected
+        return lost_in_other_classes(truth, view), "packets of a class with pause frames were lost"
     if cause == "link-down":  # the truth names each loss of an outage by itself
         return view.down and any(x["cause"] in LOST | DEAD for x in near), "no path was down"
     if cause == "pause" and not incident["bill_ns"]:  # it says no more than that pause frames passed

@@ -51,7 +51,8 @@ HELD_OF |= {"classes": (0.98, 0.98), "dcqcn": (0.98, 0.97), "leafspine": (0.99, 
             "reads": (0.99, 0.98), "spray": (0.99, 0.98), "storm": (0.98, 0.95)}
 # Of statements that are likely, by cause: how many are right. Other causes are named more seldom, or more often wrong.
 HELD_LIKELY = {"credit-wait": 0.9, "lost-ack": 0.9, "reorder": 0.9, "mtu-black-hole": 0.9, "lost-read-response": 0.95, "packet-loss": 0.95,
-               "read-depth": 0.95, "throttled": 0.95, "silent-peer": 0.95, "retry-exceeded": 0.95}
+               "read-depth": 0.95, "throttled": 0.95, "silent-peer": 0.95, "retry-exceeded": 0.95,
+               "wrong-class": 0.95}
 # Networks of other seeds, each held by itself: seed and number. 98% of the lost time is in its true state, 2% at most are billed above it, and
 # no statement that is certain is refuted.
 ALSO = (
