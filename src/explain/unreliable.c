@@ -31,28 +31,41 @@ static void state_missing(struct incident *st)
 }
 
 /* The first packet of the message that goes on behind the latest one; NULL: the latest one ends a message, or a packet
- * of it is missing. *again: one is, so that the message is known to be lost. */
-static const struct sent *open_message(const struct event *e, bool *again)
+ * of it is missing, or is remembered no more. *again: one is missing, so that the message is known to be lost; *far: it
+ * began so long ago that this is not known. */
+static const struct sent *open_message(const struct event *e, bool *again, bool *far)
 {
     uint32_t psn = psn_prev(e->h->next);
     const struct sent *s = req_dir_sent(e->h, psn);
 
-    *again = false;
+    *again = *far = false;
     if (!s || opcode_table[s->opcode].flags & OPF_END)
         return NULL;
     for (unsigned n = 0; s && !(opcode_table[s->opcode].flags & OPF_START) && n < TRACK_SENT; n++)
         s = req_dir_sent(e->h, psn = psn_prev(psn));
-    *again = !s;
+    *far = !s && ((e->h->next - psn) & PSN_MASK) >= TRACK_SENT;
+    *again = !s && !*far;
     return s;
 }
 
-/* What is lost with the packets of a gap: nothing repeats them, and a receiver drops what came of the message. */
-static void state_message(struct incident *st, const struct event *e)
+/* Whether packets of the flow were lost before the incident `now`, the latest one. */
+static bool was_gap(const struct explainer *x, const struct incident *now)
 {
-    bool again, goes_on = !(e->p->op->flags & OPF_START);
-    const struct sent *first = open_message(e, &again);
+    for (const struct incident *st = now; st > x->incidents && now - st < GAP_LOOK;)
+        if ((--st)->flow == now->flow && st->cause == CAUSE_PACKET_LOSS && !st->moot)
+            return true;
+    return false;
+}
 
-    st->messages = !again;
+/* What is lost with the packets of a gap: nothing repeats them, and a receiver drops what came of the message. */
+static void state_message(struct explainer *x, struct incident *st, const struct event *e)
+{
+    bool again, far, goes_on = !(e->p->op->flags & OPF_START);
+    const struct sent *first = open_message(e, &again, &far);
+
+    st->messages = far ? !was_gap(x, st) : !again; /* an earlier gap may be of the same message */
+    if (far)
+        return;
     if (first)
         incident_add(st, SAY(LOST_WITH_FIRST, .other = first->first));
     else if (goes_on && !again)
@@ -74,7 +87,7 @@ static void report_gap(struct explainer *x, const struct event *e, const struct 
     st->missing = n - bad;
     incident_concerns(st, missing_from(e, t, e->h->next, end), 0, true);
     state_missing(st);
-    state_message(st, e);
+    state_message(x, st, e);
 }
 
 /* The incident about the gap that includes `psn`; NULL: none. */
