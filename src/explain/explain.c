@@ -245,7 +245,7 @@ static void on_request(struct explainer *x, const struct event *e)
         note_spacing(x, &t->marks, e->p->frame->ts, e->p->frame->ts - e->h->last_ts);
     if (e->p->have & (H_RETH | H_ATOMICETH))
         note_keys(t, e->p);
-    if (e->as == SEEN_COPY) {
+    if (e->as == SEEN_COPY && !explain_copy_is_sent(x, e, t)) {
         on_copy(x, e, t);
         return;
     }

@@ -316,6 +316,9 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* Whether a copy without IP ID, identical to a request that came late, is the one that its requester sent for a NAK:
+ * the late one came far sooner behind the NAK. */
+bool explain_copy_is_sent(struct explainer *x, const struct event *e, const struct flow_notes *t);
 /* A response, while a retransmission has had none: it may end it. And one more, while its other copies may get theirs:
  * if each copy has one, neither a request nor a response was lost. */
 void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t);

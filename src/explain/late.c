@@ -156,6 +156,20 @@ static int order_of(const struct event *e, const struct incident *st, uint32_t d
     return late && before ? sent_order(late->ip_id, before->ip_id) : 0;
 }
 
+#define FAR_SOONER                                                                                                     \
+    8 /* a packet that came so many times sooner behind a NAK than the next copy was not sent for the NAK */
+
+bool explain_copy_is_sent(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    const struct incident *st = incident_at(x, t->hypotheses.late);
+    const struct sent *s = st ? req_dir_sent(e->h, st->psn) : NULL;
+    const struct nak *nak = &e->h->seq;
+
+    if (!s || s->ip_id || e->p->bth.psn != st->psn || !nak->have || nak->psn != st->psn)
+        return false;
+    return s->ts >= nak->ts && s->ts - nak->ts < (e->p->frame->ts - s->ts) / FAR_SOONER;
+}
+
 /* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now; or it
  * continues the go-back-N to which the late PSN belongs. So the packet was reordered, and the NAK came before it.
  *
