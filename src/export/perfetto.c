@@ -42,6 +42,8 @@ void perfetto_request(struct perfetto *x, const struct wqe_row *q)
     event_text(&x->t, "status", wqe_status_str(w));
     if (answers)
         event_flow(&x->t, w->id);
+    if (q->row->conn && !q->row->stream)
+        event_flow(&x->t, flow_of_message(&e, w->psn));
     event_put(&x->t, w->start);
     event_begin(&x->t, SLICE_END, lane);
     event_put(&x->t, end > w->start ? end : w->start);

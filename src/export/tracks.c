@@ -141,6 +141,13 @@ static uint64_t uuid_of(enum track_kind kind, const struct ends *e)
     return hash | 1;
 }
 
+uint64_t flow_of_message(const struct ends *e, uint32_t psn)
+{
+    const struct ends anywhere = {0, e->conn, e->src, e->dst, e->dqpn};
+
+    return mix(uuid_of(OF_REQUESTS, &anywhere), psn) | FLOW_OF_MESSAGE;
+}
+
 static struct track *place_of(struct track *tracks, uint32_t cap, uint64_t uuid)
 {
     uint32_t i = (uint32_t)(uuid >> 20) & (cap - 1);

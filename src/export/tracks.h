@@ -50,6 +50,9 @@ void event_number(struct tracks *x, const char *name, uint64_t v);
 void event_text(struct tracks *x, const char *name, const char *text);
 /* Events with the same number are joined by arrows, in the order of time. */
 void event_flow(struct tracks *x, uint64_t flow);
+/* The flow of a message with this PSN, the same at all taps; all of them have the bit FLOW_OF_MESSAGE. */
+#define FLOW_OF_MESSAGE (UINT64_C(1) << 63)
+uint64_t flow_of_message(const struct ends *e, uint32_t psn);
 void event_put(struct tracks *x, ns_t at);
 /* The event of a counter. */
 void event_value(struct tracks *x, struct track *t, ns_t at, uint64_t v);
