@@ -36,7 +36,8 @@ void perfetto_request(struct perfetto *x, const struct wqe_row *q)
     event_name(&x->t, "request", wqe_op_str((enum wqe_op)w->op));
     event_number(&x->t, "number", w->id);
     event_number(&x->t, "bytes", w->bytes);
-    event_number(&x->t, "psn", w->psn);
+    if (!q->row->stream)
+        event_number(&x->t, "psn", w->psn);
     event_number(&x->t, "first_frame", w->first_frame);
     event_number(&x->t, "retransmitted_packets", w->again);
     event_text(&x->t, "status", wqe_status_str(w));
