@@ -132,3 +132,14 @@ bool beside_replaces(const char *path, const char *const *files, size_t n)
             return true;
     return false;
 }
+
+FILE *beside_nameless(void)
+{
+    const char *dir = getenv("TMPDIR");
+    int fd = dir && *dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    FILE *file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+
+    if (fd >= 0 && !file)
+        close(fd);
+    return file ? file : tmpfile();
+}

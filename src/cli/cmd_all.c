@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace all`: check, explain, flows, ops and ladder in one reading of the files. */
+#include "beside.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 
@@ -56,7 +57,7 @@ static int start_part(struct trace *t, unsigned i)
     struct job *job = job_of(t);
     struct trace *p = job->part[i] = trace_new(parts[i]);
 
-    if (!p || !(p->spool = tmpfile()))
+    if (!p || !(p->spool = beside_nameless()))
         return cli_error("%s: cannot keep its output: no memory, or no temporary file", parts[i]->name);
     p->files = t->files;
     p->n_files = t->n_files;

@@ -1,4 +1,5 @@
 /* layer 4 (tool): `rdmatrace explain`: what went wrong, in plain words. */
+#include "beside.h"
 #include "bitset.h"
 #include "dissect/pkt.h"
 #include "room.h"
@@ -177,7 +178,7 @@ static int subscribe_requests(struct job *job)
     job->parts = t ? request_parts_new(t) : NULL;
     if (!job->parts)
         return cli_error("out of memory");
-    job->requests = tmpfile();
+    job->requests = beside_nameless();
     if (!job->requests)
         return cli_error("cannot keep the work requests: no temporary file");
     job->meter = meter_new(job->t.observer, &o);

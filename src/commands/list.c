@@ -1,12 +1,14 @@
 /* layer 3 (commands): the commands of upper protocols in a capture, written. */
 #include "src/commands/list.h"
 
+#include "beside.h"
+
 #include <stdlib.h>
 
 /* Keep the row in m->text to the end. */
 static bool keep(struct command_list *m, uint64_t number)
 {
-    if (!m->kept && !(m->kept = tmpfile()))
+    if (!m->kept && !(m->kept = beside_nameless()))
         return false;
     if (m->n_rows == m->cap_rows) {
         size_t cap = m->cap_rows ? 2 * m->cap_rows : 256;

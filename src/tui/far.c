@@ -1,6 +1,8 @@
 /* layer 3b (tui): a growing array, the rest of which is in a file. */
 #include "src/tui/far.h"
 
+#include "beside.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -39,7 +41,7 @@ static uint8_t *map_chunk(struct far *f)
     off_t at = (off_t)((f->n_chunks - f->near) * chunk_bytes(f));
     void *p;
 
-    if (!f->file && !(f->file = tmpfile()))
+    if (!f->file && !(f->file = beside_nameless()))
         return NULL;
     /* blocks are taken now: a full disk is an error here, and no signal later */
     if (posix_fallocate(fileno(f->file), at, (off_t)chunk_bytes(f)) != 0)

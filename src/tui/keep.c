@@ -1,6 +1,8 @@
 /* layer 3b (tui): packets kept: an index in memory, rows in a temporary file, bytes in the capture files. */
 #include "src/tui/keep.h"
 
+#include "beside.h"
+
 #include "buf.h"
 #include "src/tui/far.h"
 #include "src/tui/groups.h"
@@ -235,7 +237,7 @@ static void part_end(struct part *p)
 /* `memory`: bytes; a quarter is for the numbers by key. */
 static bool part_begin(struct part *p, uint64_t first, uint32_t keys, uint64_t memory)
 {
-    *p = (struct part){.first = first, .file = tmpfile()};
+    *p = (struct part){.first = first, .file = beside_nameless()};
     far_init(&p->index, sizeof(uint64_t), memory - memory / 4);
     return groups_init(&p->groups, keys, memory / 4) && p->file;
 }
