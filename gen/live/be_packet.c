@@ -1,6 +1,7 @@
 /* layer 3 (live): backend: an interface of this host through AF_PACKET: a ring shared with the kernel for receiving,
  * batches for sending. The ring is of TPACKET_V2: version 3 hands out frames by the block, at the earliest after a
- * timer of 1 ms. */
+ * timer of 1 ms. A batch is one call of sendmmsg(): batches of 256 frames gain 1 % over 64, a ring for sending nothing
+ * (measured over veth with 64 and 1090 bytes a frame). */
 #include "gen/endpoint/rewrite.h"
 #include "gen/live/be_filter.h"
 #include "gen/live/be_ring.h"
