@@ -8,13 +8,9 @@ from case_rdmagen import OWN, RDMAGEN, link
 from lab import SLOW
 
 # What soft-RoCE does otherwise than it should: rows of the profile rxe.
-PATIENCE = (10 if LENGTH == "--full" else 3) * SLOW  # seconds of the guest that a test has, once it has reached the program
-# ibv_rc_pingpong does not end by itself when a test has left it; it listens until a test comes.
-LISTENS = "netstat -ltn | grep -q :18515"
+PATIENCE = (12 if LENGTH == "--full" else 5) * SLOW  # seconds after which a program is ended that a test has left
 PROGRAMS = {"perftest": "ib_write_bw -d rxe0 -x %d -F -s 65536 -m 1024 -n 1000",
-            "pingpong": "ibv_rc_pingpong -g %%d -n 1000 & p=$!; until %s; do kill -0 $p || break; sleep 0.1; done; while %s; do sleep 0.1; done; sleep %d; "
-                        "kill -9 $p; wait" % (LISTENS, LISTENS, PATIENCE),
-            "rping": "rping -s -P -a 10.77.0.1 -p 18515; : %d"}
+            "pingpong": "timeout -s KILL %d ibv_rc_pingpong -g %%d -n 1000" % PATIENCE, "rping": "rping -s -P -a 10.77.0.1 -p 18515; : %d"}
 
 # A sample of the tests; `make soak` plays all of them.
 SOME = {"perftest": "seg/write-too-long psn/far-ahead ack/asked-for rto/device-misses-several mem/unknown-key wire/migreq cc/unmarked time/link",
