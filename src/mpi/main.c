@@ -69,9 +69,6 @@ static void pass_on(int from)
     close(from);
 }
 
-/* At a status other than 0 a launcher ends the job at once, and drops what it has not read yet of what was printed. */
-static const struct timespec launcher_reads = {.tv_sec = 1};
-
 static int watch(pid_t pid, int from)
 {
     int status = 0;
@@ -80,8 +77,6 @@ static int watch(pid_t pid, int from)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     mpi_clean(mpi_state);
-    if (!WIFSIGNALED(status) && status)
-        nanosleep(&launcher_reads, NULL);
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     if (!told_to_end)
