@@ -103,6 +103,8 @@ void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of
     ns_t now = p->frame->ts;
 
     (void)flow;
+    if (!(p->have & H_UDP))
+        return; /* CNPs are those of RoCEv2 */
     conn_addr_of(p, &src, &dst);
     m = marked_path_of(j, conn_tap_of(p->frame), &dst, &src);
     check_answer(j, m, now);
