@@ -72,8 +72,8 @@ static void compare_taps(struct judge *j, uint32_t x, uint32_t y)
     bool comparable = a && b && a->copies == 1 && b->copies == 1, ecn_known = ect->have && !ect->pending;
     bool cleared;
 
-    if (!comparable || !ecn_known || g->ce)
-        return;
+    if (!comparable || !ecn_known || g->ce || conn_has_paths(j->conns))
+        return; /* along another path a flow may have another codepoint */
     cleared = is_upstream(j, x, y);
     if (!cleared && ect->value)
         return; /* marked between the two, as it should be */
