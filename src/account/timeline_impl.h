@@ -350,6 +350,7 @@ struct timeline {
     uint32_t n_cnps; /* so far, likewise */
     struct paused pauses[PAUSES];
     uint64_t unpaused[PAUSE_CLASSES]; /* by class: DSCPs of which requests passed while it was paused, a mask */
+    uint64_t dscps;                   /* of requests without a VLAN tag, a mask */
     uint32_t n_pauses;                /* so far; the latest is at (n_pauses - 1) % PAUSES */
     struct silence *silences;         /* NULL: there is one tap only */
     uint32_t n_silences;              /* so far, likewise */

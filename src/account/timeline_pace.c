@@ -334,7 +334,8 @@ static bool is_window(const struct timeline *t, struct direction *d, const struc
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(t, d, d->last_new) + own;
-    bool wide = now - due > own / 4, full = d->cut.first && d->cut.answers && d->cut.answered > due;
+    bool wide = now - due > own / 4, fast = d->cut.first && d->cut.answers && !d->cut.gap;
+    bool full = fast && d->cut.answered > due;
 
     if (e->p->op->flags & OPF_START) {
         if (wide)
@@ -343,7 +344,7 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
     }
     if (wide ? is_window(t, d, e, from, now, own) : is_filled(d, now, own, due))
         return;
-    if (wide) /* until the first response of all, the window may have been full */
+    if (wide) /* until the first response of all, the window of a requester that was not slow yet may have been full */
         claim_throttled(t, d, e, full ? d->cut.answered : due, now);
     if (now - d->last_new > PACE_MOST)
         return;

@@ -85,6 +85,7 @@ void timeline_note_class(struct timeline *t, struct direction *d, const struct p
     d->pcp = (uint8_t)(p->vlan >> 13);
     d->dscp = p->addr_len ? p->tos >> 2 : 0;
     dscp = UINT64_C(1) << d->dscp;
+    t->dscps |= d->tagged ? 0 : dscp;
     for (uint32_t i = 0; i < PAUSES_AT_ONCE && i < t->n_pauses; i++) {
         struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
         if (x->tap != tap || now <= x->since + PAUSE_REACTION || now >= x->until)
@@ -95,17 +96,35 @@ void timeline_note_class(struct timeline *t, struct direction *d, const struct p
     }
 }
 
-/* Whether a pause may hold back a direction: its class is that of its VLAN tag; without one a capture does not tell how
- * hosts and switches map DSCPs to classes. By their usual map it is the upper three bits of the DSCP; a DSCP of another
- * class that passed while the class was paused does not belong to it. */
+/* Whether a DSCP is of another class than `class`: by the usual map of hosts and switches its upper three bits are its
+ * class. A capture does not tell which map they have: it is the usual one if requests have a DSCP that the usual map
+ * gives that class; without such requests the others are of another class only if some passed while it was paused. */
+static bool is_of_other(const struct timeline *t, unsigned dscp, unsigned class)
+{
+    bool usual = t->dscps >> (class << 3) & 0xff, passed = t->unpaused[class] >> dscp & 1;
+
+    return dscp >> 3 != class && (usual || passed);
+}
+
+/* Whether a pause may hold back a direction: its class is that of its VLAN tag, or of its DSCP. */
 static bool may_hold(const struct timeline *t, const struct direction *d, const struct paused *x)
 {
     for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
-        bool passes = d->tagged ? d->pcp != i : d->dscp >> 3 != i && t->unpaused[i] >> d->dscp & 1;
+        bool passes = d->tagged ? d->pcp != i : is_of_other(t, d->dscp, i);
         if (x->classes >> i & 1 && !passes)
             return true;
     }
     return false;
+}
+
+/* A pause goes on behind a response, until a request passes: CNPs did not hold that request back. */
+static void settle_throttled(struct direction *d, ns_t from, ns_t to)
+{
+    ns_t states[TIME_STATES];
+
+    spans_between(&d->spans, from - 1, from, states);
+    if (states[TIME_PAUSED])
+        spans_change(&d->spans, from, to, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
 }
 
 /* Time goes to a pause that other causes explain as well: nothing could pass. */
@@ -114,8 +133,10 @@ static bool may_hold(const struct timeline *t, const struct direction *d, const 
 static void claim_pause(struct timeline *t, struct direction *d, uint32_t flow, const struct paused *x, ns_t from,
                         ns_t to, uint32_t over)
 {
-    if (to - from < PAUSE_LEAST)
+    if (to - from < PAUSE_LEAST) {
+        settle_throttled(d, from, to);
         return;
+    }
     if (d->pause_ep == NO_EPISODE || d->pause_since != x->since) {
         d->pause_ep = episode_new(t, flow, TROUBLE_PAUSE, 0, from);
         d->pause_since = x->since;

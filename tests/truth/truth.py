@@ -128,7 +128,9 @@ ALSO = (
     (20, FABRICS + 13),  # the same, five times
     (1, FABRICS + 17),   # before any response a link is down: the ACK timer runs while packets are sent, and is silent for less
     (19, FABRICS + 7),   # the same, of all connections
-    (1, FABRICS + 31),   # the same, and packets are sent until just before it expires
+    (1, FABRICS + 31),   # CNPs slow requesters down before any response
+    (30, FABRICS + 41),  # a response passes while its requester is paused, which CNPs name as well
+    (31, FABRICS + 23),  # no packet of the class that is not paused is sent during a pause
     (30, FABRICS + 48),  # a host pauses its switch: the clocks of the taps tell when
     (60, 1367),          # responses that are late pass the other tap before the retransmission
 )
