@@ -529,7 +529,8 @@ static enum tap_stand stand_of(struct explainer *x, const struct incident *st, u
     return !is_past(h, st, TRACK_SENT) || kept_at(x, st, flow) ? STANDS_FAR : STANDS_BEFORE;
 }
 
-/* The taps that an incident can be compared with: how many, and how many of them are about as far as its own. */
+/* The taps that an incident can be compared with: how many, up to what incident.compared_with can hold, and how many of
+ * them are about as far as its own. */
 struct stands {
     unsigned n, near;
 };
@@ -539,7 +540,7 @@ static struct stands stands_of(struct explainer *x, const struct incident *st)
 
     for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
         enum tap_stand at = stand_of(x, st, k);
-        s.n += at != STANDS_BEFORE;
+        s.n += at != STANDS_BEFORE && s.n < UINT8_MAX;
         s.near += at == STANDS_BEHIND;
     }
     return s;
