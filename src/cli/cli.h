@@ -31,6 +31,8 @@ int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
 int cmd_merge(int argc, char **argv);
 void cmd_merge_help(struct buf *b);
+/* Run the command `name` with `n` options on the files of the run; its exit status. */
+int merge_run(const char *name, char *const *options, size_t n, const char *run);
 int cmd_report(int argc, char **argv);
 void cmd_report_help(struct buf *b);
 int cmd_rules(int argc, char **argv);

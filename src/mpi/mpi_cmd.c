@@ -222,31 +222,6 @@ static void move_digests(struct job *job)
     free(piece);
 }
 
-/* --- Analyse ---------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} runs[] = {{"check", cmd_check}, {"explain", cmd_explain}, {"flows", cmd_flows}, {"ops", cmd_ops}};
-
-/* The command with its options, on the run. */
-static int analyse(const struct job *job, const char *name, int n_options, char **options)
-{
-    char **words = calloc((size_t)n_options + 3, sizeof *words);
-    int status = EXIT_BAD;
-
-    if (!words)
-        return cli_error("out of memory");
-    words[0] = (char *)name;
-    memcpy(words + 1, options, (size_t)n_options * sizeof *words);
-    words[n_options + 1] = (char *)job->folder;
-    for (unsigned i = 0; i < ARRAY_LEN(runs); i++)
-        if (strcmp(runs[i].name, name) == 0)
-            status = runs[i].run(n_options + 2, words);
-    free(words);
-    return status;
-}
-
 /* --- The job ---------------------------------------------------------------------------------- */
 
 /* How long phases took, on the average and at most, and what they moved. */
@@ -309,7 +284,7 @@ static int run_job(struct job *job, const char *name, int n_options, char **opti
         else if (i == PHASE_MOVE)
             move_digests(job);
         else if (job->rank == 0)
-            status = analyse(job, name, n_options, options);
+            status = merge_run(name, options, (size_t)n_options, job->folder);
         job->took[i] = MPI_Wtime() - at;
         MPI_Barrier(MPI_COMM_WORLD);
         at = MPI_Wtime();

@@ -30,22 +30,23 @@ void cmd_merge_help(struct buf *b)
     buf_puts(b, "\nExit status: that of the command; 2 also if a file of the run was not scanned.\n");
 }
 
-static int merge(int argc, char **argv)
+int merge_run(const char *name, char *const *options, size_t n, const char *run)
 {
-    char **words = calloc((size_t)argc + 2, sizeof *words);
+    char **words = calloc(n + 3, sizeof *words);
     int status = EXIT_BAD;
     unsigned i = 0;
 
-    while (i < ARRAY_LEN(merged) && strcmp(merged[i].name, argv[2]) != 0)
+    while (i < ARRAY_LEN(merged) && strcmp(merged[i].name, name) != 0)
         i++;
     if (!words) {
         status = cli_error("out of memory");
     } else if (i == ARRAY_LEN(merged)) {
-        status = cli_error("merge: %s is none of check, explain, flows, ops", argv[2]);
+        status = cli_error("merge: %s is none of check, explain, flows, ops", name);
     } else {
-        memcpy(words, argv + 2, (size_t)(argc - 2) * sizeof *words);
-        words[argc - 2] = argv[1];
-        status = merged[i].run(argc - 1, words);
+        words[0] = (char *)name;
+        memcpy(words + 1, options, n * sizeof *words);
+        words[n + 1] = (char *)run;
+        status = merged[i].run((int)n + 2, words);
     }
     free(words);
     return status;
@@ -103,5 +104,5 @@ int cmd_merge(int argc, char **argv)
         return cli_error("merge: expected RUN and a command: check, explain, flows or ops");
     if (!run_is(argv[1]))
         return cli_error("%s: this is no run of `rdmatrace scan`", argv[1]);
-    return merge(argc, argv);
+    return merge_run(argv[2], argv + 3, (size_t)argc - 3, argv[1]);
 }
