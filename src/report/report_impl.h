@@ -107,7 +107,7 @@ struct share {
     uint32_t tap;
     struct conn_addr src; /* of a host */
     uint8_t dscp;         /* of a class; DSCP_NONE: it is a host */
-    uint64_t *bytes;      /* REPORT_INTERVALS: on the wire; as many behind them: payload got for the first time */
+    uint64_t *bytes;      /* REPORT_INTERVALS: on the wire; as many behind them: payload, of requests sent again none */
     uint32_t intervals;   /* up to the last one with packets */
 };
 struct shares {
