@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- Pairs of addresses ----------------------------------------------------------------------- */
@@ -25,18 +26,23 @@ void digest_pairs_sort(struct digest_pairs *s)
         if (!n || s->of[n - 1] != s->of[i])
             s->of[n++] = s->of[i];
     s->n = n;
+    if (n > DIGEST_PAIRS)
+        s->any = true;
+    if (s->any)
+        s->n = 0;
 }
 
 void digest_pairs_add(struct digest_pairs *s, uint64_t pair)
 {
+    if (s->any)
+        return;
     if (!s->of)
-        s->of = malloc(DIGEST_PAIRS * sizeof *s->of);
-    if (s->of && s->n == DIGEST_PAIRS)
+        s->of = malloc(2 * DIGEST_PAIRS * sizeof *s->of);
+    s->any = !s->of;
+    if (s->n == (size_t)2 * DIGEST_PAIRS)
         digest_pairs_sort(s);
-    if (s->of && s->n < DIGEST_PAIRS)
+    if (!s->any)
         s->of[s->n++] = pair;
-    else
-        s->any = true;
 }
 
 bool digest_pairs_has(const struct digest_pairs *s, uint64_t pair)
@@ -130,9 +136,10 @@ static void pack_text(struct digest_pack *k, char **s, size_t most)
         return;
     }
     k->bad |= n > most + 1;
-    if (!n || k->bad || !(*s = calloc(1, n)))
-        return;
-    pack_bytes(k, *s, n - 1);
+    *s = n && !k->bad ? calloc(1, n) : NULL;
+    if (*s)
+        pack_bytes(k, *s, n - 1);
+    k->bad |= n && !*s;
 }
 
 static void pack_pairs(struct digest_pack *k, struct digest_pairs *s)
@@ -184,6 +191,8 @@ static void pack_ifaces(struct digest_pack *k, struct cap_info *info)
         pack_iface(k, &ifaces[i]);
 }
 
+#define ERRNO_MOST 4095 /* the kernel has none beyond it */
+
 static void pack_error(struct digest_pack *k, struct cap_error *e)
 {
     e->err = (int)(int64_t)pack_number(k, (uint64_t)(int64_t)e->err);
@@ -193,7 +202,7 @@ static void pack_error(struct digest_pack *k, struct cap_error *e)
     PACK(k, e->unpacked);
     pack_bytes(k, e->msg, sizeof e->msg);
     e->msg[sizeof e->msg - 1] = 0;
-    k->bad |= e->err > 0;
+    k->bad |= e->err > 0 || e->err < -ERRNO_MOST;
 }
 
 void digest_pack_end(struct digest_pack *k, struct digest_end *e)
@@ -232,6 +241,20 @@ void digest_end_free(struct digest_end *e)
     free(e->left_out.of);
     free(e->shard);
     *e = (struct digest_end){0};
+}
+
+void digest_stamp(struct digest_end *e, const struct stat *st)
+{
+    e->size = (uint64_t)st->st_size;
+    e->mtime = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+bool digest_is_of(const struct digest_end *e, const struct stat *st)
+{
+    struct digest_end now;
+
+    digest_stamp(&now, st);
+    return e->size == now.size && e->mtime == now.mtime;
 }
 
 #define END_MAX (UINT32_C(64) << 20) /* bytes of an end */

@@ -18,6 +18,8 @@
 
 #include "src/cap/cap.h"
 
+struct stat;
+
 #define DIGEST_OWNERS  256                   /* packets of an owner are in a section of a block ... */
 #define DIGEST_CONTROL DIGEST_OWNERS         /* ... and what concerns all owners is in another one */
 #define DIGEST_FRAMES  4096                  /* of a block, at most */
@@ -26,13 +28,13 @@
 #define DIGEST_RING    64                    /* frames of a reader that are valid at a time */
 
 /* A set of numbers: pairs of addresses by hash. Zero-initialise; release with free(of). */
-#define DIGEST_PAIRS 65536 /* numbers kept, at most */
+#define DIGEST_PAIRS 65536 /* numbers of a sorted set, at most */
 struct digest_pairs {
-    uint64_t *of; /* in ascending order once sorted */
+    uint64_t *of; /* room for twice DIGEST_PAIRS; in ascending order once sorted */
     size_t n;
-    bool any; /* there were more than could be kept: any may be meant */
+    bool any; /* there were more than could be kept: any may be meant, and none is kept */
 };
-/* Add a number. */
+/* Add a number. On the average of many it takes the same time, however many there are. */
 void digest_pairs_add(struct digest_pairs *s, uint64_t pair);
 /* Sort, and keep each number once. */
 void digest_pairs_sort(struct digest_pairs *s);
@@ -51,6 +53,9 @@ struct digest_end {
     struct digest_pairs left_out;   /* pairs with packets whose payload was left out */
     uint64_t bytes_kept, bytes_all; /* captured bytes that are in the digest, and all of the shard */
 };
+/* Note the size and the time of the shard; whether they are still the same. */
+void digest_stamp(struct digest_end *e, const struct stat *st);
+bool digest_is_of(const struct digest_end *e, const struct stat *st);
 /* Read the end of the digest `path`. 0, or a negative errno: -EINVAL if it is no digest. */
 int digest_end_read(struct digest_end *e, const char *path);
 void digest_end_free(struct digest_end *e);

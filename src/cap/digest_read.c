@@ -147,7 +147,7 @@ static int get_block(struct cap *c)
         return cap_fail(c, source_offset(&c->src), "a block of a scan of %u bytes, which is not there", n);
     r->n = load_le32(h + 4);
     r->at = 0;
-    if (r->n > DIGEST_FRAMES)
+    if (!r->n || r->n > DIGEST_FRAMES)
         return cap_fail(c, source_offset(&c->src), "a block of a scan with %u frames", r->n);
     memset(r->records, 0, r->n * sizeof *r->records);
     if (!get_sections(c, h + 8, h + 4 + n))

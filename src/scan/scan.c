@@ -17,7 +17,7 @@
 
 /* One reading of a shard. */
 struct scan {
-    const struct scan_opts *o;
+    bool whole; /* all payload is kept */
     struct digest_writer *w;
     const struct digest_pairs *known; /* asked for in an earlier reading; NULL: none */
     struct digest_pairs asked, left_out;
@@ -87,7 +87,7 @@ static void leave_out(struct scan *s, const struct pkt *p, uint64_t pair, struct
     uint32_t head = head_of(p), n = p->payload_cap - head;
     uint64_t *recent = &s->recent[pair % RECENT];
 
-    if (s->o->payload || (s->known && digest_pairs_has(s->known, pair)) || !is_data(p) || !is_verified(p))
+    if (s->whole || (s->known && digest_pairs_has(s->known, pair)) || !is_data(p) || !is_verified(p))
         return;
     part->gap_at = p->payload_off + head;
     part->gap = n;
@@ -171,6 +171,17 @@ static int finish(struct scan *s, struct digest_end *e, const char *aside)
     return rc < 0 ? rc : digest_end_read(e, aside);
 }
 
+/* Note what the file is like. Whether it can be read again: not a pipe. */
+static bool note_file(const char *shard, struct digest_end *e)
+{
+    struct stat st;
+
+    if (strcmp(shard, "-") == 0 || stat(shard, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    digest_stamp(e, &st);
+    return true;
+}
+
 /* Read the shard once; `known`: what is kept whole. */
 static int scan_once(const char *shard, const char *aside, const struct scan_opts *o, const struct digest_pairs *known,
                      struct digest_end *end)
@@ -179,22 +190,17 @@ static int scan_once(const char *shard, const char *aside, const struct scan_opt
     struct digest_end e = {.shard = (char *)shard};
     struct cap *c = NULL;
     struct frame f;
-    struct stat st;
     int rc;
 
     if (!s)
         return -ENOMEM;
-    s->o = o;
     s->known = known;
     if (!(s->w = digest_create(aside))) {
         rc = -errno;
         free(s);
         return rc;
     }
-    if (stat(shard, &st) == 0) {
-        e.size = (uint64_t)st.st_size;
-        e.mtime = (uint64_t)(st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
-    }
+    s->whole = !note_file(shard, &e) || o->payload;
     if (cap_open(&c, shard, 0, NULL, &e.error) == 0) {
         while (cap_next(c, &f) > 0)
             take_frame(s, &f);
@@ -237,10 +243,9 @@ bool scan_is_done(const char *shard, const char *path)
     struct stat st;
     bool is;
 
-    if (stat(shard, &st) != 0 || digest_end_read(&e, path) != 0)
+    if (stat(shard, &st) != 0 || !S_ISREG(st.st_mode) || digest_end_read(&e, path) != 0)
         return false;
-    is = strcmp(e.shard, shard) == 0 && e.size == (uint64_t)st.st_size && !e.error.err &&
-         e.mtime == (uint64_t)(st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
+    is = strcmp(e.shard, shard) == 0 && digest_is_of(&e, &st) && !e.error.err;
     digest_end_free(&e);
     return is;
 }

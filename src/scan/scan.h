@@ -8,7 +8,8 @@
  *
  * An upper protocol may ask for payload if a packet of its pair of addresses, taken alone, may make it known
  * (ulp_asks()). Where that packet is behind payload that was left out, the shard is read a second time; where it is in
- * another shard, the shard itself is read in place of its digest later (struct digest_end). */
+ * another shard, the shard itself is read in place of its digest later (struct digest_end). A pipe can be read once
+ * only: all payload of it is kept. */
 #ifndef RDMATRACE_SCAN_SCAN_H
 #define RDMATRACE_SCAN_SCAN_H
 

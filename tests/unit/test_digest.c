@@ -4,8 +4,10 @@
 #include "src/cap/digest.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 Test(digest, stand_in_has_the_effect_of_the_payload_on_the_icrc)
@@ -120,4 +122,86 @@ Test(digest, frames_are_read_as_they_were)
     cr_assert_eq(cap_info(c)->ifaces[0].dropped, 5);
     cap_close(c);
     unlink(path);
+}
+
+/* A digest without frames, with the `n` bytes at `block` in front of its end. */
+static void make_digest(char *path, const char *block, size_t n, struct digest_end *e)
+{
+    uint8_t bytes[4096];
+    struct digest_writer *w;
+    size_t len;
+    FILE *f;
+    int fd = mkstemp(path);
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    cr_assert((w = digest_create(path)));
+    cr_assert_eq(digest_finish(w, e), 0);
+    cr_assert((f = fopen(path, "r+")));
+    cr_assert_gt((len = fread(bytes, 1, sizeof bytes, f)), 16);
+    cr_assert_lt(len, sizeof bytes);
+    rewind(f);
+    cr_assert_eq(fwrite(bytes, 1, 16, f) + fwrite(block, 1, n, f) + fwrite(bytes + 16, 1, len - 16, f), len + n);
+    cr_assert_eq(fclose(f), 0);
+}
+
+Test(digest, a_block_without_frames_is_refused)
+{
+    struct digest_end e = {.shard = (char *)"some.pcap"};
+    char path[] = "/tmp/digest.XXXXXX";
+    struct cap_error err;
+    struct frame f;
+    struct cap *c;
+
+    make_digest(path, "\4\0\0\0\0\0\0\0", 8, &e);
+    cr_assert_eq(cap_open(&c, path, 0, NULL, &err), 0);
+    cr_assert_lt(cap_next(c, &f), 0);
+    cr_assert(strstr(cap_error(c)->msg, "0 frames"), "%s", cap_error(c)->msg);
+    cap_close(c);
+    unlink(path);
+}
+
+Test(digest, an_error_that_no_kernel_has_is_refused)
+{
+    static const int errors[] = {INT_MIN, -4096, 1};
+
+    for (unsigned i = 0; i < ARRAY_LEN(errors); i++) {
+        struct digest_end e = {.shard = (char *)"some.pcap", .error = {.err = errors[i]}}, again;
+        char path[] = "/tmp/digest.XXXXXX";
+        make_digest(path, "", 0, &e);
+        cr_assert_lt(digest_end_read(&again, path), 0, "%d", errors[i]);
+        unlink(path);
+    }
+}
+
+/* Also that the time for many does not grow with their square: this test would take hours. */
+Test(digest, pairs_are_kept_up_to_a_number, .timeout = 60)
+{
+    struct digest_pairs s = {0}, other = {0};
+
+    for (uint64_t i = 0; i < UINT64_C(20) * DIGEST_PAIRS; i++)
+        digest_pairs_add(&s, i % DIGEST_PAIRS * 3);
+    digest_pairs_sort(&s);
+    cr_assert_eq(s.n, DIGEST_PAIRS);
+    cr_assert(!s.any && digest_pairs_has(&s, 3 * DIGEST_PAIRS - 3) && !digest_pairs_has(&s, 4));
+    digest_pairs_add(&other, 4);
+    cr_assert(!digest_pairs_meet(&s, &other) && !digest_pairs_meet(&other, &s));
+    for (uint64_t i = 0; i < UINT64_C(20) * DIGEST_PAIRS; i++)
+        digest_pairs_add(&s, i * 5 + 1);
+    digest_pairs_sort(&s);
+    cr_assert(s.any && s.n == 0 && digest_pairs_has(&s, 4));
+    cr_assert(digest_pairs_meet(&s, &other) && digest_pairs_meet(&other, &s));
+    free(s.of);
+    free(other.of);
+}
+
+Test(digest, a_time_beyond_those_of_captures_is_noted)
+{
+    struct stat st = {.st_size = 7, .st_mtim = {.tv_sec = INT64_MAX / 2, .tv_nsec = 5}};
+    struct digest_end e = {.size = 0};
+
+    digest_stamp(&e, &st);
+    cr_assert(digest_is_of(&e, &st));
+    st.st_mtim.tv_nsec++;
+    cr_assert(!digest_is_of(&e, &st));
 }

@@ -65,8 +65,7 @@ static bool has_changed(const struct digest_end *e)
 {
     struct stat st;
 
-    return stat(e->shard, &st) == 0 && ((uint64_t)st.st_size != e->size ||
-                                        (uint64_t)(st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec) != e->mtime);
+    return stat(e->shard, &st) == 0 && S_ISREG(st.st_mode) && !digest_is_of(e, &st);
 }
 
 /* Read the ends of all digests into `ends`. */
