@@ -4,13 +4,16 @@
  *                                         captures lack
  *     property N...                       the same for these conversations
  *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
- *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap */
+ *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap
+ *
+ * SIGTERM ends it behind the conversation at hand, with the line of totals. */
 #include "tests/property/play.h"
 #include "tests/property/sweep.h"
 
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -450,6 +453,29 @@ static uint64_t number(const char *s)
     return v;
 }
 
+static volatile sig_atomic_t ended; /* the signal that ended it; 0: none */
+
+static void on_signal(int sig)
+{
+    ended = sig;
+}
+
+/* The seeds that the command line names or counts, until a signal ends it. */
+static void converse_all(const struct options *opt, char **seeds, struct totals *n)
+{
+    for (uint64_t i = 0; i < opt->count && !ended; i++) {
+        converse(opt, seeds ? number(seeds[i]) : opt->seed + i, n);
+        if (opt->progress && (n->conversations % 100 == 0 || n->conversations == 1))
+            fprintf(stderr, "\r%llu conversations, %llu accused %s", (unsigned long long)n->conversations,
+                    (unsigned long long)n->accused, n->conversations % 10000 ? "" : "\n");
+    }
+    if (opt->progress)
+        fputs("\r\33[K", stderr);
+    printf("%llu conversations (%llu not finished, %llu given up), %llu traces of %llu frames judged, %llu wrongly\n",
+           (unsigned long long)n->conversations, (unsigned long long)n->unfinished, (unsigned long long)n->gave_up,
+           (unsigned long long)n->traces, (unsigned long long)n->frames, (unsigned long long)n->accused);
+}
+
 int main(int argc, char **argv)
 {
     static const struct option longs[] = {{"seed", required_argument, NULL, 's'},
@@ -479,16 +505,10 @@ int main(int argc, char **argv)
         return sweep(opt.dir) ? 1 : 0;
     if (optind < argc)
         opt.count = (uint64_t)(argc - optind);
-    for (uint64_t i = 0; i < opt.count; i++) {
-        converse(&opt, optind < argc ? number(argv[optind + (int)i]) : opt.seed + i, &n);
-        if (opt.progress && i % 100 == 0)
-            fprintf(stderr, "\r%llu conversations, %llu accused ", (unsigned long long)n.conversations,
-                    (unsigned long long)n.accused);
-    }
-    if (opt.progress)
-        fputs("\r\33[K", stderr);
-    printf("%llu conversations (%llu not finished, %llu given up), %llu traces of %llu frames judged, %llu wrongly\n",
-           (unsigned long long)n.conversations, (unsigned long long)n.unfinished, (unsigned long long)n.gave_up,
-           (unsigned long long)n.traces, (unsigned long long)n.frames, (unsigned long long)n.accused);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is there, however it ends */
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART}, NULL);
+    converse_all(&opt, optind < argc ? argv + optind : NULL, &n);
+    if (ended)
+        raise(ended);
     return n.accused || !n.conversations ? 1 : 0;
 }
