@@ -191,13 +191,19 @@ static bool read_start(struct place *f)
 
 /* --- FPDUs ------------------------------------------------------------------------------------ */
 
-void fpdu_lost(struct side *s)
+/* An FPDU passed whose headers are not known: neither are the numbers and offsets of what follows. */
+static void forget_messages(struct side *s)
 {
     s->unsure = true;
-    s->seek = 0;
     memset(s->have_msn, 0, sizeof s->have_msn);
     memset(s->message, 0, sizeof s->message);
     memset(s->tagged, 0, sizeof s->tagged);
+}
+
+void fpdu_lost(struct side *s)
+{
+    forget_messages(s);
+    s->seek = 0;
     if (s->framing == FRAMING_FPDUS)
         s->framing = FRAMING_SEEK;
     else if (s->framing != FRAMING_SEEK && s->framing != FRAMING_OFF)
@@ -307,6 +313,8 @@ static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu)
     iwarp_hand_out(f->w, u);
     if (u->readable && !u->wrong)
         rdmap_take(f->w, f->t, u);
+    else
+        forget_messages(f->s);
     return true;
 }
 

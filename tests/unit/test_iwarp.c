@@ -223,6 +223,31 @@ Test(iwarp, segments_that_were_cut_still_tell_their_operations)
     tcp_run_free(r);
 }
 
+/* Two FPDUs in a segment that was cut at each byte: the headers of the second are there, in part, or missing. */
+Test(iwarp, numbers_behind_headers_that_were_cut_are_not_wrong)
+{
+    static uint8_t b[4096];
+    struct ddp first = a_send(1, 0, true), begun = a_send(2, 0, false), rest = a_send(2, 100, true),
+               next = a_send(3, 0, true), wrong = a_send(5, 0, true);
+
+    for (uint32_t cap = 1; cap < 80; cap++) {
+        struct tcp_run *r = tcp_run_new();
+        uint32_t n;
+        tcp_start(r, FLAG_CRC);
+        n = make_fpdu(b, &first, 20, true);
+        n += make_fpdu(b + n, &begun, 100, true);
+        tcp_segment(r, CLIENT, r->seq[CLIENT], b, n, cap);
+        r->seq[CLIENT] += n;
+        tcp_ack(r, SERVER);
+        send_fpdu(r, CLIENT, &rest, 50);
+        send_fpdu(r, CLIENT, &next, 50);
+        cr_expect_eq(all_faults(r), 0, "%u bytes: %u", cap, all_faults(r));
+        send_fpdu(r, CLIENT, &wrong, 50);
+        cr_expect_eq(r->faults[IWARP_BAD_MSN], 1, "%u bytes", cap);
+        tcp_run_free(r);
+    }
+}
+
 Test(iwarp, a_capture_that_begins_later_is_recognised_by_three_fpdus)
 {
     for (unsigned crc = 0; crc < 2; crc++) {
