@@ -439,7 +439,8 @@ static void share_out(struct job *j)
     unsigned parts = parts_count(j->run.parts), part = j->run.part.part;
     uint32_t own = c->qps / parts + (part < c->qps % parts);
 
-    c->rate = c->rate * own / c->qps;
+    if (c->rate) /* 0 is no limit */
+        c->rate = (uint64_t)((unsigned __int128)c->rate * own / c->qps) + (c->rate < c->qps);
     c->qps = own;
     parts_await_turn(j->run.parts, part);
 }

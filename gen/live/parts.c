@@ -19,6 +19,7 @@
 /* Memory of all processes. */
 struct meeting {
     atomic_uint turn, met, over, failed;
+    atomic_ullong gone; /* a bit for each that has ended */
 };
 
 struct parts {
@@ -123,6 +124,7 @@ static unsigned reap(struct parts *p, int *worst)
             continue;
         p->pid[i] = 0;
         n++;
+        atomic_fetch_or(&p->all->gone, 1ull << i);
         if (!WIFEXITED(status)) {
             atomic_fetch_add(&p->all->failed, 1);
             atomic_fetch_add(&p->all->over, 1);
@@ -168,7 +170,12 @@ int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user
 
 bool parts_turn(const struct parts *p, unsigned i)
 {
-    return atomic_load(&p->all->turn) % p->n == i;
+    unsigned turn = atomic_load(&p->all->turn);
+    unsigned long long gone = atomic_load(&p->all->gone);
+
+    for (unsigned k = 0; k < p->n && gone >> turn % p->n & 1; k++)
+        turn++;
+    return turn % p->n == i;
 }
 
 void parts_next(struct parts *p)

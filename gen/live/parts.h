@@ -25,7 +25,7 @@ int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user
 
 /* In the process of part `i`: what its backend has to know. */
 struct backend_part parts_of(const struct parts *p, unsigned i);
-/* Whether it is the turn of part `i`: at first that of part 0. */
+/* Whether it is the turn of part `i`: at first that of part 0; parts that have ended are passed over. */
 bool parts_turn(const struct parts *p, unsigned i);
 /* It is the next part's turn. */
 void parts_next(struct parts *p);
