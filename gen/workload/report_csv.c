@@ -17,9 +17,9 @@ void workload_messages_csv(struct buf *b, const struct workload *w)
 #define FCT_PORT  100 /* of destinations, if no list says one: that of ordinary flows there */
 #define FCT_FIRST 10000
 
-static uint32_t address_of(unsigned host)
+static uint32_t address_of(const struct workload *w, unsigned host)
 {
-    return load_be32(fabric_addr(host, false).gid + 12);
+    return load_be32(w->s->addr[host].gid + 12);
 }
 
 void workload_fct(struct buf *b, const struct workload *w)
@@ -28,7 +28,7 @@ void workload_fct(struct buf *b, const struct workload *w)
         const struct workload_message *m = &w->message[i];
         uint16_t port = m->flow < w->n_flows && w->flow[m->flow].port ? w->flow[m->flow].port : FCT_PORT;
         if (m->done)
-            buf_printf(b, "%08x %08x %u %u %llu %lld %lld %lld\n", address_of(m->src), address_of(m->dst),
+            buf_printf(b, "%08x %08x %u %u %llu %lld %lld %lld\n", address_of(w, m->src), address_of(w, m->dst),
                        FCT_FIRST + m->flow % (UINT16_MAX - FCT_FIRST), port, (unsigned long long)m->bytes,
                        (long long)m->posted, (long long)(m->done - m->posted), (long long)workload_ideal(w, m));
     }

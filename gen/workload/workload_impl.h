@@ -141,7 +141,7 @@ bool workload_lines(struct workload *w, struct text_error *e,
                     bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
                               struct text_error *e));
 
-/* matrix.c: a flow has arrived, or is done: others may begin. */
+/* files/matrix.c: a flow has arrived, or is done: others may begin. */
 void matrix_arrived(struct workload *w, uint32_t flow, ns_t now);
 void matrix_done(struct workload *w, uint32_t flow, ns_t now);
 void matrix_free(struct matrix *m);

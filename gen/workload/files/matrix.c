@@ -87,9 +87,11 @@ static bool fired(struct matrix *m, const struct token *t, uint32_t *number, str
 static bool wait_for(struct matrix *m, const struct token *t, struct matrix_flow *own, uint32_t flow,
                      struct text_error *e)
 {
-    struct trigger *g = trigger_of(m, t, &own->waits, e);
+    struct trigger *g;
 
-    if (!g)
+    if (own->waits)
+        return text_fail(e, t, "a connection waits for one trigger");
+    if (!(g = trigger_of(m, t, &own->waits, e)))
         return false;
     *(g->last ? &m->flow[g->last - 1].next : &g->first) = flow + 1;
     g->last = flow + 1;
