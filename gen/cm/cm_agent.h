@@ -14,7 +14,7 @@ struct cm_answer {
     unsigned reason;      /* if rejected: enum cm_rej_reason, or enum cm_sidr_status */
     struct ep_peer peer;  /* parameters that the CM does not negotiate: access, RNR timer, MAC address, port */
     struct cm_params own; /* what the REP (or SIDR_REP) announces; of a REJ: the private data */
-    ns_t ask_again;       /* of a REQ: it is not answered yet, and the caller is asked again at this time; 0: now */
+    ns_t ask_again;       /* of a REQ: not answered yet: the caller is asked again at this time; 0: answered */
     uint8_t mra;          /* with `ask_again`: exponent of the MRA to send; 0: none */
 };
 

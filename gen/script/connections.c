@@ -16,6 +16,11 @@ static bool conn_and_host(struct script *s, const struct token *t, unsigned n, s
     return script_conn_of(s, t, c) && (*used == 1 || script_host_of(s, &t[2], host));
 }
 
+static bool not_understood(struct script *s, const char *what, const struct token *t)
+{
+    return text_fail(&s->err, t, "%s: '%.*s' is not understood", what, (int)t->len, t->p);
+}
+
 /* A line about the connection manager of one end of a connection, which `call` carries out; `what` is its first word.
  */
 static bool call_cm(struct script *s, const struct token *t, unsigned n, const char *what,
@@ -28,7 +33,7 @@ static bool call_cm(struct script *s, const struct token *t, unsigned n, const c
     if (!conn_and_host(s, t, n, &c, &host, &used))
         return false;
     if (used < n)
-        return text_fail(&s->err, &t[used], "%s: '%.*s' is not understood", what, (int)t[used].len, t[used].p);
+        return not_understood(s, what, &t[used]);
     err = call(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "%s: %s", what, strerror(-err));
 }
@@ -46,21 +51,34 @@ static bool connect_word(struct script *s, const struct token *t, unsigned activ
     if (token_is(t, "refused"))
         return cm->refuses = true;
     if (!token_key(t, &key, &v))
-        return text_fail(&s->err, t, "connect: '%.*s' is not understood", (int)t->len, t->p);
+        return not_understood(s, "connect", t);
     if (token_is(&key, "hold"))
         return token_time(&v, &cm->hold) || text_fail(&s->err, &v, "hold: expected a time such as 5s");
     if (token_is(&key, "mra")) {
-        cm->mra = script_num(s, &v, 31, &u) ? (uint8_t)u : 0;
-        return !*s->err.msg;
+        bool good = script_num(s, &v, 31, &u);
+        cm->mra = (uint8_t)u;
+        return good;
     }
     if (!token_is(&key, "data") && !token_is(&key, "reply"))
-        return text_fail(&s->err, &key, "connect: '%.*s' is not understood", (int)key.len, key.p);
+        return not_understood(s, "connect", &key);
     h = token_is(&key, "data") ? active : active ^ 1;
     if (!script_num(s, &v, sizeof cm->told[h], &u))
         return false;
     cm->gives[h] = true;
     cm->len[h] = (uint8_t)u;
     return true;
+}
+
+/* The private data that host `h` is to send fits its message. */
+static bool private_fits(struct script *s, const struct token *t, const struct sim_conn *c, unsigned h, bool active)
+{
+    bool ud = c->type == QPT_UD;
+    enum cm_attr passive = c->cm->refuses ? CM_REJ : CM_REP;
+    unsigned most =
+        active ? cm_private_max(ud ? CM_SIDR_REQ : CM_REQ) - CM_IP_LEN : cm_private_max(ud ? CM_SIDR_REP : passive);
+
+    return c->cm->len[h] <= most || text_fail(&s->err, t, "connect: %s takes at most %u bytes of private data",
+                                              active ? "a request" : "its answer", most);
 }
 
 /* The words of "connect" that say more than who connects; the peer of a live run without agents would not know them. */
@@ -77,6 +95,8 @@ static bool connect_words(struct script *s, const struct token *t, unsigned n, u
             return false;
     if (c->cm->mra && !c->cm->hold)
         return text_fail(&s->err, t, "connect: mra needs hold");
+    if (!private_fits(s, t, c, active, true) || !private_fits(s, t, c, active ^ 1, false))
+        return false;
     return !(c->cm->hold && script_is_dut(s, active ^ 1)) || dut_lacks(s, "librdmacm sends no MRA");
 }
 
@@ -153,6 +173,8 @@ bool script_disconnect(struct script *s, const struct token *t, unsigned n)
 
     if (!conn_and_host(s, t, n, &c, &host, &used))
         return false;
+    if (used < n)
+        return not_understood(s, "disconnect", &t[used]);
     return script_is_dut(s, host) ? dut_disconnect(s, c) : call_cm(s, t, n, "disconnect", sim_conn_disconnect);
 }
 

@@ -126,9 +126,7 @@ static void measure_wc(struct script *s, unsigned host, const struct token *t, u
             s->o->measured(s->o->user, &v, (ns_t)((uint64_t)wc->when - (uint64_t)s->posted[host]));
 }
 
-/* "wc CONN STATUS[|STATUS ...] [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh] [metric=NAME]
- * [times=N]" and "wc CONN none TIME".
- */
+/* The next completion is as the words of "wc" say. */
 static bool expect_one_wc(struct script *s, unsigned host, const struct token *t, unsigned n, struct wc_wait *w)
 {
     if (!script_until(s, wc_arrived, w, script_patience(s)))
@@ -146,6 +144,8 @@ static bool expect_one_wc(struct script *s, unsigned host, const struct token *t
     return true;
 }
 
+/* "wc CONN STATUS[|STATUS ...] [OPCODE] [id=N] [len=N] [imm[=N]] [inv[=NAME]] [solicited] [grh] [metric=NAME]
+ * [times=N]" and "wc CONN none TIME". */
 static bool expect_wc(struct script *s, unsigned host, const struct token *t, unsigned n)
 {
     struct wc_wait w = {.ep = s->sim.ep[host]};
