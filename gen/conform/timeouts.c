@@ -10,7 +10,7 @@
 #define MOST         4000 /* the timer expires between once and four times the nominal time: C9-140 */
 #define SAME_PERCENT 5    /* times that differ by less are the same */
 
-/* The median of rto_N or rto_first_N, ns; 0: it was not measured. */
+/* The median of rto_N or rto_first_N, ns, so small that its permille do not overflow; 0: it was not measured. */
 static int64_t median_of(const struct metrics *m, const char *kind, unsigned code, uint64_t seed)
 {
     struct metric_summary s = {.n = 0};
@@ -20,7 +20,9 @@ static int64_t median_of(const struct metrics *m, const char *kind, unsigned cod
     for (unsigned i = 0; i < m->n; i++)
         if (strcmp(m->metric[i].name, name) == 0)
             metric_summarise(&m->metric[i], seed, &s);
-    return s.n ? s.median : 0;
+    if (!s.n || s.median < 0)
+        return 0;
+    return s.median < INT64_MAX / 1000 ? s.median : INT64_MAX / 1000;
 }
 
 static bool is_same(int64_t a, int64_t b)

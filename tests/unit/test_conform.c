@@ -383,5 +383,6 @@ Test(conform, ack_timeouts_have_a_class)
     cr_assert_eq(timeouts_of(536870912, 2, 16).class, TIMEOUTS_ADAPTIVE);
     cr_assert_eq(timeouts_of(0, 5, 1000).class, TIMEOUTS_LONG);
     cr_assert_eq(metrics_timeouts(&(struct metrics){.n = 0}, 1).class, TIMEOUTS_UNKNOWN);
+    cr_assert_eq(timeouts_of(METRIC_MOST, 1, 0).class, TIMEOUTS_FLOORED); /* as long as a sample may be */
     cr_assert_str_eq(metric_timeouts_str(TIMEOUTS_FLOORED), "floored");
 }
