@@ -21,6 +21,19 @@ unsigned smc_clc_type(const uint8_t *b, uint32_t len)
     return n >= CLC_LEN + CLC_TRAILER && n <= len && load_be32(b + n - CLC_TRAILER) == EYECATCHER ? b[4] : 0;
 }
 
+/* 0 SMC-R, 1 SMC-D, 2 none, 3 both */
+static bool is_rdma(unsigned kind)
+{
+    return kind == 0 || kind == 3;
+}
+
+bool smc_clc_is_rdma(const uint8_t *b)
+{
+    if (b[4] == SMC_DECLINE)
+        return true;
+    return is_rdma(b[7] & 3) || (b[4] == SMC_PROPOSAL && b[7] >> 4 > 1 && is_rdma(b[7] >> 2 & 3));
+}
+
 const uint8_t *smc_clc_end(const uint8_t *b, uint32_t len, const uint8_t **gid)
 {
     unsigned type = smc_clc_type(b, len);

@@ -31,6 +31,8 @@ struct smc_end {
 void smc_end_get(struct smc_end *e, const uint8_t *b);
 /* The type of the CLC message at `b`; 0: there is none, or not all of it. */
 unsigned smc_clc_type(const uint8_t *b, uint32_t len);
+/* Whether this message, whose type is known, is about SMC-R; SMC-D uses the same messages. A Decline does not say. */
+bool smc_clc_is_rdma(const uint8_t *b);
 /* Accept or Confirm of SMC-R at `b` that sets up a link: where its SMC_END_LEN bytes are, and its GID (16 bytes); NULL:
  * it is another message. */
 const uint8_t *smc_clc_end(const uint8_t *b, uint32_t len, const uint8_t **gid);

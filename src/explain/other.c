@@ -6,7 +6,7 @@
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
-/* A TCP segment: CLC messages of SMC-R are noted. */
+/* A TCP segment: CLC messages about SMC-R are noted. */
 static void note_clc(struct explainer *x, const struct pkt *p)
 {
     struct tcp h;
@@ -14,7 +14,11 @@ static void note_clc(struct explainer *x, const struct pkt *p)
     const uint8_t *b = tcp_payload(p, &h, &len);
     unsigned type = b && len && b[0] == SMC_CLC_FIRST ? smc_clc_type(b, len) : 0;
 
-    if (type && type < ARRAY_LEN(x->clc) && !x->clc[type])
+    if (!type || type >= ARRAY_LEN(x->clc) || !smc_clc_is_rdma(b))
+        return;
+    if (type == SMC_DECLINE && !x->clc[SMC_PROPOSAL] && !x->clc[SMC_ACCEPT])
+        return; /* it may be SMC-D that was declined */
+    if (!x->clc[type])
         x->clc[type] = frame_u32(p);
 }
 
@@ -32,7 +36,7 @@ static void put_clc(const struct explainer *x, struct buf *b)
                    "sent, or they passed elsewhere.",
                    x->clc[SMC_CONFIRM]);
     else if (x->clc[SMC_PROPOSAL] || x->clc[SMC_ACCEPT])
-        buf_printf(b, " SMC-R was proposed over TCP (CLC, frame %u), and not agreed on.",
+        buf_printf(b, " SMC-R was proposed over TCP (CLC, frame %u); no CLC Confirm followed.",
                    x->clc[SMC_PROPOSAL] ? x->clc[SMC_PROPOSAL] : x->clc[SMC_ACCEPT]);
 }
 
