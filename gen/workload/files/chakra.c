@@ -271,6 +271,9 @@ static bool join(struct chakra *c, struct text_error *e)
 {
     if (c->n_nodes)
         qsort(c->node, c->n_nodes, sizeof *c->node, by_id);
+    for (uint32_t i = 1; i < c->n_nodes; i++)
+        if (c->node[i].id == c->node[i - 1].id)
+            return text_fail(e, NULL, "there are two nodes %llu", (unsigned long long)c->node[i].id);
     for (uint32_t i = 0; i < c->n_deps; i++) {
         struct node key = {.id = c->dep[i].id};
         const struct node *n = c->n_nodes ? bsearch(&key, c->node, c->n_nodes, sizeof key, by_id) : NULL;
