@@ -165,6 +165,8 @@ static bool expect_wc(struct script *s, unsigned host, const struct token *t, un
     for (unsigned i = 2; i < n; i++)
         if (token_key(&t[i], &key, &v) && token_is(&key, "times") && !script_num(s, &v, UINT32_MAX, &times))
             return false;
+    if (!times)
+        return text_fail(&s->err, &t[0], "wc: times=0 expects nothing");
     for (uint64_t i = 0; i < times; i++)
         if (!expect_one_wc(s, host, t, n, &w))
             return false;
