@@ -185,11 +185,13 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     uint32_t instead = d->stuck.open ? d->stuck.frame : 0;
     ns_t since = d->stuck.open ? d->stuck.ts : came_too_early(d, e->p->bth.psn, &instead);
+    bool at_once = since >= d->last_request; /* a retransmission under way ends: nothing more of it was sent */
 
     timeline_chain(t, d, ep);
     timeline_pass(t, d, e->h, now, false);
     if (since)
-        timeline_claim(t, d, since, now, BEFORE_LOSS, TIME_LOSS_RETRANSMISSION, ep);
+        timeline_claim(t, d, since, now, BEFORE_LOSS | (at_once ? 1u << TIME_LOSS_RESEND : 0), TIME_LOSS_RETRANSMISSION,
+                       ep);
     if (x) {
         x->sent = s ? s->last : 0;
         x->instead = instead;

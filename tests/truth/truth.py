@@ -130,6 +130,7 @@ ALSO = (
     (19, FABRICS + 7),   # the same, of all connections
     (1, FABRICS + 31),   # CNPs slow requesters down before any response
     (30, FABRICS + 41),  # a response passes while its requester is paused, which CNPs name as well
+    (30, FABRICS + 39),  # while READ responses are repeated one is lost, and the port that asks for it again is busy
     (31, FABRICS + 23),  # no packet of the class that is not paused is sent during a pause
     (30, FABRICS + 48),  # a host pauses its switch: the clocks of the taps tell when
     (60, 1367),          # responses that are late pass the other tap before the retransmission
