@@ -303,13 +303,16 @@ static void on_request(struct timeline *t, const struct event *e)
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* A response that acknowledges more than the retransmitted packet ends the row of episodes about that packet. */
-static void end_row(struct timeline *t, struct direction *d, const struct event *e)
+/* A response that acknowledges more than the retransmitted packet ends the row of episodes about that packet. Nothing
+ * passed for `quiet` between the latest request and it. */
+static void end_row(struct timeline *t, struct direction *d, const struct event *e, ns_t quiet)
 {
     struct episode *x = episode_at(t, d->row);
 
     if (psn_diff(response_proves(e->p), x->psn) <= 0)
         return;
+    if (x->why == TROUBLE_TIMEOUT && x->root == d->row && timeline_is_long(quiet, d->usual))
+        x->slow = quiet;
     x->answer = x->answer ? x->answer : frame_u32(e->p);
     d->row = NO_EPISODE;
 }
@@ -337,11 +340,12 @@ static void on_response(struct timeline *t, const struct event *e)
 {
     struct direction *d = t->dirs[e->flow];
     ns_t now = e->p->frame->ts;
-    ns_t from, over;
+    ns_t from, over, quiet;
 
     if (!d)
         return;
     from = d->spans.at;
+    quiet = d->waits ? now - from : 0;
     over = timeline_latest_over(t, d);
     if (UNLIKELY(d->n_blind))
         timeline_sees_responses(t, d, e->flow);
@@ -367,7 +371,7 @@ static void on_response(struct timeline *t, const struct event *e)
     d->tail = 0;
     d->last_rsp = d->spans.at;
     if (UNLIKELY(d->row != NO_EPISODE))
-        end_row(t, d, e);
+        end_row(t, d, e, quiet);
     if (!(e->p->op->flags & OPF_ACK)) {
         timeline_note_read_response(d, e);
         return;

@@ -55,7 +55,10 @@ struct episode {
     uint32_t back;   /* frame of the retransmission */
     uint32_t answer; /* frame of the response that ended it */
     ns_t rtt;        /* TIMEOUT: no response came sooner after the first copy of its request; 0: not known */
-    uint32_t count;  /* RNR NAKs, CNPs or waits in it */
+    /* TIMEOUT without a further try: the response that ended it came so long after the latest retransmission, far
+     * longer than responses usually take; 0: no longer, or none came */
+    ns_t slow;
+    uint32_t count; /* RNR NAKs, CNPs or waits in it */
     /* PAUSE: how often nothing was outstanding, and the requester sent when the pause ended, far later than usual; that
      * time */
     uint32_t rests;

@@ -4,12 +4,11 @@
 
 #include <stdlib.h>
 
-#define NOT_FOUND  UINT32_MAX
-#define FIT_LOOK   64             /* incidents of a connection that an episode is compared with */
-#define FIT_WITHIN (2 * NS_PER_S) /* they begin at most this long before the episode */
-#define SAME_TROUBLE                                                                                                   \
-    (10 * NS_PER_US) /* trouble that begins so soon after other trouble of the connection belongs to it */
-#define TIMER_LEAST          (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
+#define NOT_FOUND            UINT32_MAX
+#define FIT_LOOK             64               /* incidents of a connection that an episode is compared with */
+#define FIT_WITHIN           (2 * NS_PER_S)   /* they begin at most this long before the episode */
+#define SAME_TROUBLE         (10 * NS_PER_US) /* trouble that begins so soon after other trouble belongs to it */
+#define TIMER_LEAST          (8 * NS_PER_US)  /* no ACK timer expires sooner: code 1 is 8.192 us */
 #define SLOWED_PART          4 /* CNPs that cost more than this part of CNP_LOOK slowed the requester down */
 #define LOST_AGAIN_SENTENCES 2 /* failed retransmissions that get a sentence each */
 
@@ -280,6 +279,7 @@ static const struct kind *kind_of(const struct explainer *x, const struct episod
 {
     static const struct kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
                              early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false},
+                             late = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_LATE, false},
                              spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false},
                              far = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH_FAR, true};
     ns_t rtt;
@@ -288,10 +288,12 @@ static const struct kind *kind_of(const struct explainer *x, const struct episod
         return has_spent(x, e) ? &spent : &kinds[TROUBLE_DEAD];
     if (e->why == TROUBLE_DEPTH && e->wait)
         return &far;
-    if (e->why == TROUBLE_TIMEOUT && e->wait < TIMER_LEAST)
+    if (e->why != TROUBLE_TIMEOUT)
+        return &kinds[e->why];
+    if (e->wait < TIMER_LEAST)
         return &no_reason;
     rtt = least_trip(x, e);
-    return e->why == TROUBLE_TIMEOUT && e->wait < rtt - rtt / 8 ? &early : &kinds[e->why];
+    return e->wait < rtt - rtt / 8 ? &early : e->slow ? &late : &kinds[e->why];
 }
 
 /* The values for the sentence about an episode. */
@@ -306,6 +308,7 @@ static struct fact fact_of(const struct explainer *x, const struct episode *e, c
                          .answer = e->answer,
                          .time = e->wait ? e->wait : e->bill,
                          .time2 = e->why == TROUBLE_DEPTH ? e->wait : least_trip(x, e),
+                         .time3 = e->slow,
                          .n = is_failure(e) ? e->tries + 1 : 0,
                          .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
 }
@@ -367,8 +370,7 @@ static uint32_t rest_of(const struct billing *w, const struct episode *e)
     return i;
 }
 
-/* The incident of the row of episodes that `e` belongs to. What was retransmitted after an RNR NAK and was lost then is
- * another trouble. */
+/* The incident of the row of episodes of `e`. What is lost when retransmitted after an RNR NAK is other trouble. */
 static uint32_t *of_the_row(const struct billing *w, const struct episode *e)
 {
     bool other = e->why == TROUBLE_TIMEOUT && timeline_episode(w->x->timeline, e->root)->why == TROUBLE_RNR;
@@ -514,13 +516,25 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
     from->episodes = 0;
 }
 
+/* Whether no packet shows the loss that `s` reports. `slow`: the response to the retransmission came late. */
+static bool is_guess(const struct incident *s, bool slow)
+{
+    static const bool unseen[SENTENCES] = {[SENTENCE_RESPONSE_BROKEN_OFF] = true,
+                                           [SENTENCE_RESPONSE_NOT_SEEN] = true,
+                                           [SENTENCE_ANSWER_BY_MSN] = true,
+                                           [SENTENCE_ANSWER_NOT_SEEN] = true};
+
+    return (s->certainty == POSSIBLE && s->cause == CAUSE_LOST_LAST_PACKET) ||
+           (slow && s->certainty != CERTAIN && s->n_facts == 1 && unseen[s->facts[0].sentence]);
+}
+
 /* A spurious ACK timeout was taken for the loss of a last packet, or of its response. */
 static void revise(const struct explainer *x, struct incident *s, const struct episode *e)
 {
     const struct kind *kind = kind_of(x, e);
     struct fact f = fact_of(x, e, kind);
 
-    if (kind->cause != CAUSE_EARLY_TIMEOUT || s->cause != CAUSE_LOST_LAST_PACKET || s->certainty != POSSIBLE)
+    if (kind->cause != CAUSE_EARLY_TIMEOUT || !is_guess(s, e->slow))
         return;
     s->cause = CAUSE_EARLY_TIMEOUT;
     s->place = PLACE_UNKNOWN;
