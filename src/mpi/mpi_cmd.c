@@ -192,10 +192,9 @@ static void take_digest(struct job *job, int i, const char *digest, uint8_t *pie
     while (fd >= 0 && n == MPI_PIECE) {
         MPI_Recv(piece, MPI_PIECE, MPI_BYTE, job->owner[i], i, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &n);
-        if (write(fd, piece, (size_t)n) != n) {
-            close(fd);
-            fd = -1;
-        }
+        errno = ENOSPC; /* of what is written in part, too */
+        if (write(fd, piece, (size_t)n) != n)
+            give_up(job, digest, strerror(errno));
     }
     if (fd < 0)
         give_up(job, digest, strerror(errno));
