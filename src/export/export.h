@@ -54,7 +54,7 @@ void export_request(struct export *x, const struct wqe_row *q, const ns_t states
 void export_flow(struct export *x, const struct meter_row *r);
 /* What an interval that begins at `begin` (ns since 1970) added to a flow. */
 void export_interval(struct export *x, const struct meter_row *r, ns_t begin, const struct meter_counts *added);
-/* A frame that may pause a port: a row for each class that it names, with a BTH or without. */
+/* A packet of the capture: of a pause frame there is a row for each class that it names. */
 void export_pause(struct export *x, const struct pkt *p);
 /* Those of connection `conn`; 0: all. */
 void export_findings(struct export *x, const struct findings *r, uint32_t conn);
