@@ -240,30 +240,16 @@ static int parse_rotation(struct rotation *r, const char *arg)
     return cli_error("-b %s: expected filesize:KB, duration:SECONDS, packets:N or files:N", arg);
 }
 
-/* Options that only set a value. Returns 0, or the exit status of an error. */
-static int parse_simple(struct decode_job *job, int key, const char *arg)
+/* Options of live captures. Returns 0, or the exit status of an error. */
+static int parse_live(struct decode_job *job, int key, const char *arg)
 {
     uint64_t v = 0;
-    int r = 0;
 
     switch (key) {
-    case 'r':
-        job->files[job->n_files++] = arg;
-        break;
     case 'i':
         return cli_iface_option(&job->ifaces, arg);
     case 'f':
         job->capture_filter = arg;
-        break;
-    case 'Y':
-        job->display_filter = arg;
-        break;
-    case 'w':
-        job->write = arg;
-        break;
-    case KEY_ANONYMIZE:
-        job->anonymize = true;
-        job->anonymize_key = arg;
         break;
     case 'p':
         job->no_promisc = true;
@@ -278,15 +264,41 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
         return cli_stop_option(arg, &job->stop);
     case 'b':
         return parse_rotation(&job->rotation, arg);
-    case 's':
-        r = parse_number("-s", arg, 1, FRAME_MAX, &v);
-        job->snaplen = (uint32_t)v;
-        break;
     case 'B':
         if (!opt_number(arg, 1, INT32_MAX >> 20, &v))
             return cli_error("-B %s: expected MiB, from 1 to %d, as tshark has it (earlier versions took KiB)", arg,
                              INT32_MAX >> 20);
         job->buffer = (uint32_t)v << 20;
+        break;
+    default:
+        break; /* -n */
+    }
+    return 0;
+}
+
+/* Options that only set a value. Returns 0, or the exit status of an error. */
+static int parse_simple(struct decode_job *job, int key, const char *arg)
+{
+    uint64_t v = 0;
+    int r = 0;
+
+    switch (key) {
+    case 'r':
+        job->files[job->n_files++] = arg;
+        break;
+    case 'Y':
+        job->display_filter = arg;
+        break;
+    case 'w':
+        job->write = arg;
+        break;
+    case KEY_ANONYMIZE:
+        job->anonymize = true;
+        job->anonymize_key = arg;
+        break;
+    case 's':
+        r = parse_number("-s", arg, 1, FRAME_MAX, &v);
+        job->snaplen = (uint32_t)v;
         break;
     case 'c':
         r = parse_number("-c", arg, 1, UINT64_MAX, &v);
@@ -319,7 +331,7 @@ static int parse_simple(struct decode_job *job, int key, const char *arg)
     case KEY_FAIL_ON:
         return parse_fail_on(job, arg);
     default:
-        break; /* -n */
+        return parse_live(job, key, arg);
     }
     return r;
 }
