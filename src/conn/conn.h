@@ -237,6 +237,9 @@ uint32_t conn_number_now(struct conn_table *t, uint32_t number);
 uint32_t conn_first_between(const struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst);
 /* Whether alternate paths were learnt: packets of a flow may have other addresses than the flow. */
 bool conn_has_paths(const struct conn_table *t);
+/* Whether packets of this flow may have other addresses than the flow: an alternate path of its connection was learnt,
+ * or paths were forgotten, of whatever connection. Looks at all paths. */
+bool conn_flow_has_paths(const struct conn_table *t, uint32_t flow);
 /* Whether any flow of the other direction exists between the addresses of `flow`, at its tap. */
 bool conn_has_reverse(const struct conn_table *t, uint32_t flow);
 /* Whether another flow of the same direction exists between the addresses of `flow`, at its tap. */

@@ -15,6 +15,7 @@ struct paths {
     struct path_entry entries[PATHS_MAX]; /* a ring */
     uint32_t chains[PATHS_MAX];           /* by hash of both addresses and the receiver's queue pair */
     uint32_t n, at;                       /* entries in use; the oldest once all are */
+    bool forgotten;                       /* some paths are not known any more */
 };
 
 struct paths *paths_new(void)
@@ -97,6 +98,19 @@ bool conn_has_paths(const struct conn_table *t)
     return t->paths->n;
 }
 
+bool conn_flow_has_paths(const struct conn_table *t, uint32_t flow)
+{
+    const struct flow *f = &t->flows[flow];
+    bool any = t->paths->forgotten;
+
+    for (uint32_t i = 0; i < t->paths->n && !any; i++) {
+        const struct conn_path *p = &t->paths->entries[i].p;
+        for (unsigned end = 0; end < 2; end++)
+            any |= p->qpn[end] == f->dqpn && addr_eq(&p->addr[end], &f->dst) && addr_eq(&p->addr[!end], &f->src);
+    }
+    return any;
+}
+
 uint8_t paths_timeout(const struct paths *t, uint32_t path)
 {
     return t->entries[entry_of(path)].p.timeout[!end_of(path)];
@@ -109,6 +123,7 @@ void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_
         if (link == NONE)
             continue;
         unlink_path(t, entry_of(link));
+        t->forgotten = true;
         t->entries[entry_of(link)].p = (struct conn_path){0};
         link_path(t, entry_of(link));
     }
@@ -151,6 +166,7 @@ void conn_learn_path(struct conn_table *t, const struct conn_path *p)
         entry = x->at;
         x->at = (x->at + 1) % PATHS_MAX;
         unlink_path(x, entry);
+        x->forgotten = true;
     }
     x->entries[entry].p = *p;
     link_path(x, entry);

@@ -72,7 +72,7 @@ static void compare_taps(struct judge *j, uint32_t x, uint32_t y)
     bool comparable = a && b && a->copies == 1 && b->copies == 1, ecn_known = ect->have && !ect->pending;
     bool cleared;
 
-    if (!comparable || !ecn_known || g->ce || conn_has_paths(j->conns))
+    if (!comparable || !ecn_known || g->ce || conn_flow_has_paths(j->conns, x))
         return; /* along another path a flow may have another codepoint */
     cleared = is_upstream(j, x, y);
     if (!cleared && ect->value)

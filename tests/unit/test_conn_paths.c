@@ -136,6 +136,21 @@ Test(conn_paths, the_latest_paths_are_kept)
     cr_expect_eq(seen(2, 2, 0x11), seen(1, 2, 0x11));
 }
 
+Test(conn_paths, only_the_flows_of_its_connection_have_a_path)
+{
+    struct conn_known k = known(2);
+    uint32_t there = seen(1, 1, 0x22), back = seen(1, 2, 0x11), another = seen(1, 1, 0x23);
+
+    cr_expect_not(conn_flow_has_paths(table, there));
+    learn(2, CONN_TIMEOUT_KEPT);
+    cr_expect(conn_flow_has_paths(table, there));
+    cr_expect(conn_flow_has_paths(table, back));
+    cr_expect_not(conn_flow_has_paths(table, another));
+    conn_learn(table, &k);
+    cr_expect(conn_flow_has_paths(table, there), "it had one");
+    cr_expect(conn_flow_has_paths(table, another), "whose path was forgotten is not known");
+}
+
 /* --pair names no network; connection management does. */
 Test(conn_paths, an_address_that_a_user_names_is_of_any_network)
 {
