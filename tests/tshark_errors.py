@@ -136,6 +136,8 @@ KNOWN = [
           "a CNP is an unknown opcode: what follows its BTH is vendor data, the ICRC included"),
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and "31" in p.opcodes(),
           "behind an undefined opcode everything is vendor data, the ICRC included"),
+    Known("(ipoib|ip|ipv6|udp|tcp|icmp|icmpv6|arp)[.].*|frame[.]protocols", lambda a, b, p: p.has("ipoib.type") and (b == "" or "infiniband:data" in b),
+          "IP over InfiniBand is not taken out of datagrams, as heuristics are not tried first here; tests/tunnels.test compares it"),
     Known("infiniband[.]payload", lost, "payload is handed on to other dissectors and has this name only when it might be Ethernet or IPoIB"),
     Known("frame[.]protocols", lambda a, b, p: a != "" and b != "" and (a.startswith(b) or b.startswith(a)),
           "what a payload is handed on to, and whether a cut or a repeated one is data, depends on guesses and on packets before it"),
