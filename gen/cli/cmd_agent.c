@@ -19,7 +19,8 @@ static const struct opt_def defs[] = {
     {OPT_BIND, "address, and port, to listen at (127.0.0.1:18517; port 0: any)"},
     {OPT_ANY, "listen at all addresses of this host"},
     {OPT_ALLOW, "serve clients from these addresses only, such as 10.0.0.0/24"},
-    {OPT_TOKEN_FILE, "file with the token that clients know; without it, one is drawn and printed"},
+    {OPT_TOKEN_FILE, "file with the token that clients know; made with a token drawn if there is none; without it, one "
+                     "is drawn and printed"},
     {OPT_DEVICE, "the only RDMA device that clients may open, such as mlx5_0"},
     {OPT_MAX_MEM, "memory that a client may allocate (256M); K, M and G are powers of 1024"},
     {OPT_MAX_QP, "queue pairs that a client may have (4096)"},
