@@ -28,6 +28,8 @@ bool retries_gave_up(const struct observer *w, const struct req_dir *h, const st
 
     if (!tries || (!h->rsp_packets && !is_unanswered(w, h, c, silence)))
         return false;
+    if (now > h->last_ts && now - h->back_ts < timer_earliest(silence))
+        return false; /* others were captured on, and the ACK timer of the last try had not expired */
     if (tries >= RETRIES_MAX || (c->retry_known == PARAM_STATED && tries >= c->retry_cnt))
         return true;
     if (silence <= 0)

@@ -11,7 +11,8 @@ uint32_t retries_used(const struct observer *w, const struct req_dir *h);
 /* Whether the requester has given up at `now`: its ACK timeouts without progress reached the retry count that CM
  * states, or RETRIES_MAX; or they reached the retry count that its REQ sets for its peer, and it has sent nothing for
  * `silence` since, the time that passed before one of the timeouts (0: not known); or it has sent nothing for several
- * times `silence`. False if the capture may only lack the responses. */
+ * times `silence`. False if the capture may only lack the responses, and if it goes on behind the last try (to `now`)
+ * for less than the ACK timeout: a response may still come. */
 bool retries_gave_up(const struct observer *w, const struct req_dir *h, const struct conn_params *c, ns_t silence,
                      ns_t now);
 /* Whether the requester used its last retry and sent nothing new: responses that the tap saw meanwhile did not reach it

@@ -82,10 +82,18 @@ static bool sees_other_direction(struct explainer *x, uint32_t flow)
     return false;
 }
 
+/* The requester closed the connection after its last request. */
+static bool has_left(const struct flow_notes *t, const struct req_dir *h)
+{
+    return t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+}
+
 /* True if the requester fell silent for good: nothing follows the last retry, and the other direction was captured. */
-static bool is_without_end(struct explainer *x, uint32_t flow, const struct incident *st, struct req_dir *h)
+static bool is_without_end(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct incident *st,
+                           struct req_dir *h)
 {
     const struct flow *c = conn_flow_at(observer_conns(x->observer), flow);
+    ns_t end = explain_end_of(x, c->tap);
     bool progress = h->have_una && psn_diff(h->una, h->back_psn) > 0;
 
     if (!st || h->why != BACK_SILENCE || !st->has_psn || progress)
@@ -95,7 +103,9 @@ static bool is_without_end(struct explainer *x, uint32_t flow, const struct inci
     if (!sees_other_direction(x, flow) && !explain_is_unreached(x, st))
         return false;
     /* else the capture may have ended before the next try */
-    return retries_gave_up(x->observer, h, &c->params, st->silence, explain_end_of(x, c->tap));
+    if (has_left(t, h) && end < h->last_ts + st->silence)
+        end = h->last_ts + st->silence; /* it closed the connection: no further try comes */
+    return retries_gave_up(x->observer, h, &c->params, st->silence, end);
 }
 
 /* True if the requester stopped before its retries were exhausted: some were left, or it closed the connection before
@@ -105,17 +115,16 @@ static bool stopped_early(struct explainer *x, uint32_t flow, const struct flow_
                           const struct req_dir *h)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
-    bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
 
     return (c->retry_known && retries_used(x->observer, h) < c->retry_cnt) ||
-           (left && t->closing.left_ts - h->back_ts < timer_earliest(st->silence));
+           (has_left(t, h) && t->closing.left_ts - h->back_ts < timer_earliest(st->silence));
 }
 
 /* The requester stopped without any response: nothing more is known. */
 static void report_stopped(struct incident *st, const struct flow_notes *t, const struct req_dir *h,
                            const struct sent *s)
 {
-    bool left = t->closing.left_frame && t->closing.left_ts >= h->last_ts;
+    bool left = has_left(t, h);
     uint32_t tries = s ? s->copies : h->retries + 1, first = s ? s->first : st->frames[0];
 
     if (st->cause != CAUSE_HALF_OPEN)
@@ -141,7 +150,7 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
     const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
 
     doubt_lost_response(st, h);
-    if (!is_without_end(x, flow, st, h))
+    if (!is_without_end(x, flow, t, st, h))
         return;
     st->lost = h->last_ts - st->start;
     if (burst && burst->psn != st->psn)
