@@ -294,7 +294,7 @@ int digest_end_read(struct digest_end *e, const char *path)
     if (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, DIGEST_MAGIC, sizeof magic) == 0)
         b = end_bytes(fd, &n);
     close(fd);
-    k = (struct digest_pack){.p = b, .end = b + n, .bad = !b};
+    k = (struct digest_pack){.p = b, .end = b ? b + n : NULL, .bad = !b};
     if (b)
         digest_pack_end(&k, e);
     free(b);
