@@ -220,14 +220,21 @@ static bool is_of_flood(const struct dut_cm_event *e)
     return e->qpn >= SIM_FLOOD_QPN && e->qpn < SIM_FLOOD_QPN + SCRIPT_FLOOD_MAX;
 }
 
+/* Whether `n` requests were turned away, and still others come: no line "flood" sends so many. */
+static bool is_endless(struct script *s, unsigned n)
+{
+    return n >= SCRIPT_FLOOD_MAX &&
+           !script_fail(s, "more than %d requests of RDMA-CM come from the device under test", SCRIPT_FLOOD_MAX);
+}
+
 bool dut_refuse_flood(struct script *s, const struct sim_conn *c)
 {
     static const char *const asked[] = {"CONNECT_REQUEST", NULL};
     struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
 
     s->dut->awaits = true;
-    while (!s->failed && script_until(s, arrived, &w, FLOOD_QUIET))
-        if (!turn_away(s, &w.got))
+    for (unsigned n = 0; !s->failed && script_until(s, arrived, &w, FLOOD_QUIET); n++)
+        if (is_endless(s, n) || !turn_away(s, &w.got))
             return false;
     s->dut->awaits = false;
     return !s->failed;
@@ -239,12 +246,11 @@ bool dut_accept(struct script *s, struct sim_conn *c)
     struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
     bool ud = c->type == QPT_UD;
 
-    do
-        if (!await(s, &w))
-            return false;
-    while (is_of_flood(&w.got) && turn_away(s, &w.got));
-    if (s->failed)
+    if (!await(s, &w))
         return false;
+    for (unsigned n = 0; is_of_flood(&w.got); n++)
+        if (is_endless(s, n) || !turn_away(s, &w.got) || !await(s, &w))
+            return false;
     strcpy(s->dut->conn[c->number - 1].cm, w.got.made);
     keep_told(s, c, &w.got);
     if (c->cm && c->cm->refuses)
