@@ -20,7 +20,7 @@ LACKED = {"atom/device-write8", "atom/write8", "xrc/device-sends", "wire/rocev1"
 # and not every packet that is changed at random comes behind an RNR NAK.
 SOMETIMES = {"cm/dreq-lost", "wire/changed-million"}
 # The tests cause every error that the guest counts.
-ERRORS = {name: range(0, 100000 if LENGTH == "--full" else 1000) for name in ZERO if name != "link_downed"}
+ERRORS = {name: range(0, 1000) for name in ZERO if name != "link_downed"}
 
 
 def guests(lab):
