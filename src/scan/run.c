@@ -30,7 +30,7 @@ static char *list_read(const char *folder, size_t *n)
     int fd;
 
     list_path(folder, &path);
-    fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC);
+    fd = open(buf_str(&path), O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe of that name is no list */
     buf_free(&path);
     if (fd < 0)
         return NULL;
@@ -123,11 +123,15 @@ int run_open(struct run *r, const char *folder)
         run_close(r);
         return -EINVAL;
     }
-    for (size_t i = 0; i < n; i++)
-        lines += text[i] == '\n';
+    for (const char *c = text + strlen(FIRST_LINE); *c; c++)
+        lines += *c == '\n';
+    if (!lines || lines > RUN_SHARDS) {
+        run_close(r);
+        return -EINVAL;
+    }
     r->shards = calloc(lines, sizeof *r->shards);
     r->folder = strdup(folder);
-    for (char *line = text + strlen(FIRST_LINE); r->shards && *line && r->n < RUN_SHARDS;) {
+    for (char *line = text + strlen(FIRST_LINE); r->shards && *line;) {
         char *end = strchr(line, '\n');
         *end = 0;
         r->shards[r->n++] = line;
