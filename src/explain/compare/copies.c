@@ -198,3 +198,33 @@ struct missing_copy copies_first_missing(const struct explainer *x, struct req_d
         copy = copies_lost_between(x, a, b, psn_add(psn, i));
     return copy;
 }
+
+/* The last fact of an incident says that one tap saw a request, or a response, of which another one lacks a copy. */
+static void copy_is_gone(struct incident *st, const struct seen_copies *c)
+{
+    st->gone.known = true;
+    st->gone.response = c->response;
+    st->gone.doubled = c->doubled;
+    st->gone.fact = (uint8_t)(st->n_facts - 1);
+    st->gone.n = (uint16_t)c->n;
+    st->gone.tap = c->tap;
+    st->gone.psn = c->psn;
+    st->gone.icrc_first = c->icrc_first;
+    st->gone.icrc = c->icrc;
+    st->gone.ts_first = c->ts_first;
+    st->gone.ts = c->ts;
+}
+
+void copies_request_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s)
+{
+    const struct seen_copies c = copies_of_request(x, observer_req_dir(x->observer, flow), s);
+
+    copy_is_gone(st, &c);
+}
+
+void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct noted_response *r)
+{
+    const struct seen_copies c = copies_of_response(x, flow, r);
+
+    copy_is_gone(st, &c);
+}

@@ -53,5 +53,10 @@ bool copies_are_alike(const struct sent *s);
 /* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
  * so that it was only late. False, too, if copies are identical, or cut, and times do not tell. */
 bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn);
+/* The last fact of an incident says that the tap of `flow` saw request `s`, or response `r`, of which another tap lacks
+ * a copy: keep what it saw. */
+void copies_request_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s);
+void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow,
+                          const struct noted_response *r);
 
 #endif

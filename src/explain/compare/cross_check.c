@@ -28,35 +28,6 @@ static void lies_between(const struct explainer *x, struct incident *st, uint32_
     st->missed = fact_tap(copies_tap(x, to));
 }
 
-/* The last fact of an incident says that one tap saw a request, or a response, of which another one lacks a copy. */
-static void copy_is_gone(struct incident *st, const struct seen_copies *c)
-{
-    st->gone.known = true;
-    st->gone.response = c->response;
-    st->gone.doubled = c->doubled;
-    st->gone.fact = (uint8_t)(st->n_facts - 1);
-    st->gone.n = (uint16_t)c->n;
-    st->gone.tap = c->tap;
-    st->gone.psn = c->psn;
-    st->gone.icrc_first = c->icrc_first;
-    st->gone.icrc = c->icrc;
-    st->gone.ts_first = c->ts_first;
-    st->gone.ts = c->ts;
-}
-static void request_is_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s)
-{
-    const struct seen_copies c = copies_of_request(x, observer_req_dir(x->observer, flow), s);
-
-    copy_is_gone(st, &c);
-}
-static void response_is_gone(const struct explainer *x, struct incident *st, uint32_t flow,
-                             const struct noted_response *r)
-{
-    const struct seen_copies c = copies_of_response(x, flow, r);
-
-    copy_is_gone(st, &c);
-}
-
 /* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
  * request; NULL: none. A sequence NAK for the PSN itself is not such a response. */
 static const struct noted_response *answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
@@ -151,7 +122,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
         st->place = PLACE_UNKNOWN;
     } else if (answer) {
         incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
-        response_is_gone(x, st, other, answer);
+        copies_response_gone(x, st, other, answer);
         lies_between(x, st, other, st->flow);
         only_lost(st, there, answer->first);
         st->proved = true;
@@ -203,7 +174,7 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
 
     incident_add(st, copy.other ? SAY(TAP_HAS, .lost = copy.frame, .tap = tap)
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
-    request_is_gone(x, st, copy.other ? other : st->flow, copy.sent);
+    copies_request_gone(x, st, copy.other ? other : st->flow, copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
     lies_between(x, st, copy.other ? other : st->flow, copy.other ? st->flow : other);
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
@@ -314,7 +285,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     if (neither)
         return;
     if (!late)
-        request_is_gone(x, st, other, there);
+        copies_request_gone(x, st, other, there);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     lies_between(x, st, other, st->flow);
@@ -462,7 +433,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
     if (f.sentence == SENTENCE_TAP_LOST)
-        response_is_gone(x, st, other, r);
+        copies_response_gone(x, st, other, r);
 }
 
 /* Duplicates: find out whether the other tap saw the first of them only once. */
