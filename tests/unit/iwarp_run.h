@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Flags of an MPA request and reply (RFC 5044). */
+#define FLAG_CRC     0x40
+#define FLAG_MARKERS 0x80
+
 #define CLIENT   0 /* the end that sends the request; 1: the other one */
 #define SERVER   1
 #define TCP_HEAD (20 + TCP_LEN)

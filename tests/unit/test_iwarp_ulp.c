@@ -1,0 +1,139 @@
+/* layer 2b tests: upper protocols over iWARP: commands, and the memory that they name. */
+#include "tests/unit/iwarp_run.h"
+
+#include "src/ulp/ulp.h"
+
+#include <stdio.h>
+
+static struct ulp_command the_command;
+static unsigned commands_over;
+
+static void on_command(void *user, const struct ulp_command *c)
+{
+    (void)user;
+    the_command = *c;
+    commands_over++;
+}
+
+/* A SEND with these bytes. */
+static void send_bytes(struct tcp_run *r, unsigned from, uint32_t msn, const void *bytes, uint32_t n)
+{
+    static uint8_t b[512];
+    struct ddp d = a_send(msn, 0, true);
+    uint32_t all = make_fpdu(b, &d, n, false);
+
+    memcpy(b + 2 + DDP_UNTAGGED_LEN, bytes, n);
+    store_be32(b + all - 4, mpa_crc(b, all - 4));
+    tcp_send(r, from, b, all, 200);
+}
+
+/* The READ of the controller, and its response in two segments. */
+static void read_data(struct tcp_run *r, uint32_t key, uint64_t addr, uint32_t len)
+{
+    struct ddp d = {.last = true, .version = 1, .rdmap_version = 1, .opcode = RDMAP_READ_REQUEST, .qn = 1, .msn = 1},
+               answer = a_write(0x55, 0x900, false);
+    static uint8_t b[256];
+    uint32_t n = make_fpdu(b, &d, RDMAP_READ_LEN, false);
+    uint8_t *q = b + 2 + DDP_UNTAGGED_LEN;
+
+    store_be32(q, 0x55);
+    store_be64(q + 4, 0x900);
+    store_be32(q + 12, len);
+    store_be32(q + 16, key);
+    store_be64(q + 20, addr);
+    store_be32(b + n - 4, mpa_crc(b, n - 4));
+    tcp_send(r, SERVER, b, n, 4096);
+    answer.opcode = RDMAP_READ_RESPONSE;
+    send_fpdu(r, CLIENT, &answer, len / 2);
+    answer.to += len / 2;
+    answer.last = true;
+    send_fpdu(r, CLIENT, &answer, len - len / 2);
+}
+
+/* A connection of an NVMe queue whose host has sent a Write of 1024 bytes at 0x4000, key 0x99. */
+static void nvme_write(struct tcp_run *r)
+{
+    uint8_t start[64], capsule[64] = {1, 0x40, 7, 0, 1};
+
+    commands_over = 0;
+    make_start(start, false, FLAG_CRC, 1);
+    store_be16(start + 18, 32);
+    memset(start + 20, 0, 32);
+    start[22] = 1;  /* queue 1 */
+    start[24] = 32; /* its sizes */
+    start[26] = 31;
+    tcp_send(r, CLIENT, start, 52, 1000);
+    tcp_send(r, SERVER, start, make_start(start, true, FLAG_CRC, 1), 1000);
+    capsule[24 + 1] = 0x40; /* keyed data: address 0x4000, 1024 bytes, key 0x99 */
+    capsule[32 + 1] = 0x04;
+    capsule[35] = 0x99;
+    capsule[39] = 0x40;
+    capsule[48] = 1; /* blocks - 1 */
+    send_bytes(r, CLIENT, 1, capsule, 64);
+}
+
+Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
+{
+    struct tcp_run *r = tcp_run_new();
+    struct ulp *u = ulp_new(r->observer, &(struct ulp_opts){.over = on_command}, false);
+    uint8_t done[16] = {[12] = 7};
+
+    cr_assert(u != NULL);
+    nvme_write(r);
+    read_data(r, 0x99, 0x4000, 1024);
+    send_bytes(r, SERVER, 1, done, 16);
+    ulp_finish(u);
+    cr_assert_eq(commands_over, 1, "%u", commands_over);
+    cr_expect_eq(the_command.ended, ULP_COMPLETED);
+    cr_expect_eq(the_command.requested[ULP_FROM_CLIENT], 1024);
+    cr_expect_eq(the_command.moved[ULP_FROM_CLIENT], 1024);
+    cr_expect_eq(the_command.stream, 1);
+    cr_expect_eq(ulp_sums(u)->untied, 0);
+    cr_expect_eq(all_faults(r), 0);
+    ulp_free(u);
+    tcp_run_free(r);
+}
+
+/* The host terminates the connection: the controller asked for more than it was offered. `write`: by a WRITE of 512
+ * bytes, the Terminate quotes its DDP header; else by a READ, whose RDMAP header comes with it. */
+static void terminate(struct tcp_run *r, bool write)
+{
+    struct ddp d = {.last = true, .version = 1, .rdmap_version = 1, .opcode = RDMAP_TERMINATE, .qn = 2, .msn = 1};
+    uint8_t b[256], *q = b + 2 + DDP_UNTAGGED_LEN;
+    uint32_t n = make_fpdu(b, &d, write ? 4 + 2 + 14 : 4 + 2 + 18 + RDMAP_READ_LEN, false);
+    uint8_t *head = q + 6, *read = head + 18;
+
+    memset(q, 0, n - 4 - 2 - DDP_UNTAGGED_LEN);
+    store_be16(q, write ? 0x1101 : 0x0101); /* DDP tagged buffer error, or RDMAP remote protection error: bounds */
+    q[2] = write ? 0xc0 : 0xe0;
+    store_be16(q + 4, 512 + 14);
+    head[0] = write ? 0xc1 : 0x41;
+    head[1] = write ? 0x40 : 0x41;
+    if (write) {
+        store_be32(head + 2, 0x99);
+        store_be64(head + 6, 0x4000);
+    } else {
+        store_be32(read + 12, 2048);
+        store_be32(read + 16, 0x99);
+        store_be64(read + 20, 0x4000);
+    }
+    store_be32(b + n - 4, mpa_crc(b, n - 4));
+    tcp_send(r, CLIENT, b, n, 4096);
+}
+
+Test(iwarp, a_terminate_names_the_command_whose_memory_it_refuses)
+{
+    for (unsigned write = 0; write < 2; write++) {
+        struct tcp_run *r = tcp_run_new();
+        struct ulp *u = ulp_new(r->observer, &(struct ulp_opts){.over = on_command}, false);
+        nvme_write(r);
+        terminate(r, write);
+        ulp_finish(u);
+        cr_assert_eq(commands_over, 1, "%u", commands_over);
+        cr_expect_eq(the_command.refusal.fault, write ? ULP_DIRECTION : ULP_RANGE, "%u", the_command.refusal.fault);
+        cr_expect_eq(the_command.refusal.len, write ? 512 : 2048);
+        cr_expect_eq(the_command.refusal.va, 0x4000);
+        ulp_free(u);
+        tcp_run_free(r);
+    }
+}
