@@ -7,6 +7,7 @@
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
+#include "src/cli/input/arguments.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/filter/filter.h"
@@ -17,139 +18,6 @@
 
 /* trace_flush() writes from this many bytes on. */
 #define FLUSH_AT 65536
-
-/* --- Options ---------------------------------------------------------------------------------- */
-
-static int parse_pair(struct trace *t, const char *arg)
-{
-    const char *comma = strchr(arg, ',');
-    struct conn_known *k = &t->pairs[t->n_pairs];
-
-    if (t->n_pairs == TRACE_PAIRS)
-        return cli_error("--pair %s: at most %d pairs", arg, TRACE_PAIRS);
-    *k = (struct conn_known){.how = PAIR_USER, .any_psn = {true, true}};
-    if (!comma || !conn_end_parse(arg, (size_t)(comma - arg), &k->addr[0], &k->qpn[0]) ||
-        !conn_end_parse(comma + 1, strlen(comma + 1), &k->addr[1], &k->qpn[1]))
-        return cli_error("--pair %s: expected ADDRESS:QPN,ADDRESS:QPN, such as 10.0.0.1:0x12,10.0.0.2:0x15", arg);
-    t->pair_args[t->n_pairs++] = arg;
-    return EXIT_OK;
-}
-
-static int parse_udp_port(struct decode_opts *o, const char *arg)
-{
-    uint64_t v;
-
-    if (!opt_number(arg, 1, 65535, &v))
-        return cli_error("--udp-port %s: expected a number from 1 to 65535", arg);
-    if (o->n_udp_ports == ARRAY_LEN(o->udp_ports))
-        return cli_error("--udp-port %s: at most %zu ports", arg, ARRAY_LEN(o->udp_ports));
-    o->udp_ports[o->n_udp_ports++] = (uint16_t)v;
-    return EXIT_OK;
-}
-
-#define MEMORY_MIN (UINT64_C(1) << 20)
-#define MEMORY_MAX (UINT64_C(1) << 40)
-
-static int parse_memory(struct trace *t, const char *arg)
-{
-    const struct token size = {arg, (uint32_t)strlen(arg), 0};
-
-    if (!token_size(&size, &t->memory) || t->memory < MEMORY_MIN || t->memory > MEMORY_MAX)
-        return cli_error("--memory %s: expected a size from 1M to 1024G", arg);
-    return EXIT_OK;
-}
-
-static int take_anonymize(struct trace *t, const char *key)
-{
-    free(t->anonymizer);
-    t->anonymizer = calloc(1, sizeof *t->anonymizer);
-    if (!t->anonymizer)
-        return cli_error("out of memory");
-    return pseudonyms_init(&t->anonymizer->names, key) < 0 ? cli_error("--anonymize: libsodium does not start")
-                                                           : EXIT_OK;
-}
-
-static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, const char *arg)
-{
-    switch (key) {
-    case 'r':
-        return shards_add(&t->shards, arg);
-    case 'i':
-        t->iface = t->ifaces_given.all;
-        return cli_iface_option(&t->ifaces_given, arg);
-    case 'a':
-        if (cli_stop_option(arg, &t->stop) != EXIT_OK)
-            return EXIT_BAD;
-        return t->stop.kilobytes + t->stop.files ? cli_error("-a %s: only `decode -w` writes a file", arg) : EXIT_OK;
-    case 'Y':
-        t->filter_text = arg;
-        return EXIT_OK;
-    case 'h':
-        cmd->help(&t->out);
-        t->answered = true;
-        return EXIT_OK;
-    case 'j':
-        return cli_cores_option(arg, &t->cores);
-    case TRACE_KEY_PAIR:
-        return parse_pair(t, arg);
-    case TRACE_KEY_UDP_PORT:
-        return parse_udp_port(&t->decode, arg);
-    case TRACE_KEY_CONN:
-        return cli_conn_option(arg, &t->conn);
-    case TRACE_KEY_MEMORY:
-        return parse_memory(t, arg);
-    case TRACE_KEY_JOIN:
-        return joins_option(&t->joins, arg);
-    case TRACE_KEY_ANONYMIZE:
-        return take_anonymize(t, arg);
-    case TRACE_KEY_NO_ICRC:
-        t->decode.verify = false;
-        return EXIT_OK;
-    case 'T':
-        if (cmd->rows && strcmp(arg, "ndjson") == 0) {
-            t->ndjson = true;
-            t->lines = (struct json_lines){.rows = cmd->rows, .rest = cmd->name};
-            arg = "json";
-        }
-        return cmd->option(t, key, arg);
-    default:
-        return key < 0 ? EXIT_BAD : cmd->option(t, key, arg);
-    }
-}
-
-/* Options and operands. */
-static int take_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
-{
-    struct opt_state s;
-    const char *arg;
-    int key, operand = argc, status = EXIT_OK;
-    bool ulp;
-
-    opt_start(&s, cmd->defs, argc, argv);
-    while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
-        status = take_option(cmd, t, key, arg);
-    if (status == EXIT_OK && !t->answered)
-        status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
-    ulp = opt_named_given(&s, "ulp");
-    opt_end(&s);
-    while (status == EXIT_OK && operand < argc)
-        status = shards_add(&t->shards, argv[operand++]);
-    t->files = t->shards.files;
-    t->n_files = t->shards.n;
-    if (status == EXIT_OK && !t->answered && cmd->instead)
-        status = cmd->instead(t);
-    if (status != EXIT_OK || t->answered)
-        return status;
-    if (t->iface && t->n_files)
-        return cli_error("%s: -i and files exclude each other", cmd->name);
-    if (t->stop.seconds + t->stop.packets && !t->iface)
-        return cli_error("%s: -a needs -i", cmd->name);
-    if (t->iface && shards_add(&t->shards, t->iface) != EXIT_OK)
-        return EXIT_BAD;
-    if (!t->shards.n)
-        return cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
-    return shards_choose(&t->shards, !cmd->digests || t->filter_text || ulp);
-}
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
@@ -619,7 +487,7 @@ int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
     if (!t)
         return cli_error("out of memory");
     t->decode.verify = true;
-    status = take_arguments(cmd, t, argc, argv);
+    status = capture_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered)
         status = run_on(cmd, t, t->shards.files, t->shards.paths, t->shards.n);
     write_out(t);

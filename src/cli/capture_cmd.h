@@ -8,7 +8,7 @@
 #include "opt.h"
 #include "src/analyses/analyses.h"
 #include "src/cli/cli.h"
-#include "src/cli/first_frames.h"
+#include "src/cli/input/first_frames.h"
 #include "src/cli/runs/shards.h"
 #include "src/conn/observer.h"
 #include "src/show/marks.h"

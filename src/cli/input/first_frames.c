@@ -1,6 +1,6 @@
 /* layer 4 (tool): the beginning of the files: interfaces that have one direction each, the longest RoCE frames,
  * networks of tenants. */
-#include "src/cli/first_frames.h"
+#include "src/cli/input/first_frames.h"
 
 #include "dissect/pkt.h"
 #include "src/cap/merge.h"

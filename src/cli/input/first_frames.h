@@ -3,7 +3,7 @@
 #define RDMATRACE_CLI_FIRST_FRAMES_H
 
 #include "dissect/decode_opts.h"
-#include "src/cli/join.h"
+#include "src/cli/input/join.h"
 #include "src/taps/longest.h"
 #include "src/taps/networks.h"
 

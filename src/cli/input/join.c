@@ -1,5 +1,5 @@
 /* layer 4 (tool): interfaces that count as one tap: --join, and those that have one direction each. */
-#include "src/cli/join.h"
+#include "src/cli/input/join.h"
 
 #include "dissect/pkt.h"
 #include "src/cli/cli.h"
