@@ -31,6 +31,12 @@ int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
 int cmd_merge(int argc, char **argv);
 void cmd_merge_help(struct buf *b);
+/* The commands that read what a scan has kept, and what they are for, in the order of the help. */
+#define MERGED_COMMANDS(X)                                                                                             \
+    X("check", cmd_check, "judge captures by the rules of the transport"),                                             \
+        X("flows", cmd_flows, "measure connections: throughput, latencies, recovery"),                                 \
+        X("ops", cmd_ops, "show the work requests behind the packets"),                                                \
+        X("explain", cmd_explain, "say what went wrong, in plain words")
 /* Run the command `name` with `n` options on the files of the run; its exit status. */
 int merge_run(const char *name, char *const *options, size_t n, const char *run);
 int cmd_report(int argc, char **argv);

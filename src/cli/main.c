@@ -1,12 +1,15 @@
 /* layer 4 (tool): rdmatrace, which dispatches to its subcommands. */
 #include "src/cli/cli.h"
 
+/* A row: the command, and its help. */
+#define COMMAND_ROW(name, run, what)                                                                                   \
+    {                                                                                                                  \
+        name, what, run, run##_help                                                                                    \
+    }
+
 static const struct command commands[] = {
     {"decode", "show the packets of captures: lines, trees, JSON or columns", cmd_decode, cmd_decode_help},
-    {"check", "judge captures by the rules of the transport", cmd_check, cmd_check_help},
-    {"flows", "measure connections: throughput, latencies, recovery", cmd_flows, cmd_flows_help},
-    {"ops", "show the work requests behind the packets", cmd_ops, cmd_ops_help},
-    {"explain", "say what went wrong, in plain words", cmd_explain, cmd_explain_help},
+    MERGED_COMMANDS(COMMAND_ROW),
     {"ladder", "draw a connection as a sequence diagram", cmd_ladder, cmd_ladder_help},
     {"top", "show what the connections do now, updated periodically", cmd_top, cmd_top_help},
     {"tui", "look around in a capture on the terminal", cmd_tui, cmd_tui_help},

@@ -13,11 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define COMMAND_ROW(name, run, what)                                                                                   \
+    {                                                                                                                  \
+        name, what, cmd_mpi, cmd_mpi_help                                                                              \
+    }
+
 static const struct command commands[] = {
-    {"check", "judge captures by the rules of the transport", cmd_mpi, cmd_mpi_help},
-    {"flows", "measure connections: throughput, latencies, recovery", cmd_mpi, cmd_mpi_help},
-    {"ops", "show the work requests behind the packets", cmd_mpi, cmd_mpi_help},
-    {"explain", "say what went wrong, in plain words", cmd_mpi, cmd_mpi_help},
+    MERGED_COMMANDS(COMMAND_ROW),
     {NULL, NULL, NULL, NULL},
 };
 

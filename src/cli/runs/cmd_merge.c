@@ -13,11 +13,15 @@ static const struct opt_def defs[] = {
     {0, NULL, NULL, NULL},
 };
 
-/* The commands that read what a scan has kept. */
+#define COMMAND_ROW(name, run, what)                                                                                   \
+    {                                                                                                                  \
+        name, run                                                                                                      \
+    }
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} merged[] = {{"check", cmd_check}, {"explain", cmd_explain}, {"flows", cmd_flows}, {"ops", cmd_ops}};
+} merged[] = {MERGED_COMMANDS(COMMAND_ROW)};
 
 void cmd_merge_help(struct buf *b)
 {
