@@ -1,7 +1,7 @@
 /* layer 3b (analyses): judge, explainer and meter together. */
 #include "src/analyses/analyses.h"
 
-#include "src/account/timeline.h"
+#include "src/commands/waits.h"
 
 static bool begin_judge(struct analyses *a, const struct analyses_opts *opts)
 {
@@ -25,10 +25,17 @@ static void on_command(void *user, const struct ulp_command *c)
     a->command(a->user, &q);
 }
 
+static void on_timed(void *user, struct ulp_command *c)
+{
+    const struct analyses *a = user;
+
+    waits_timed(a->timeline, c);
+}
+
 /* Before the meter: when a connection ends, its commands do while the meter still has its row. */
 static bool begin_commands(struct analyses *a, struct observer *o, const struct analyses_opts *opts)
 {
-    const struct ulp_opts u = {.user = a, .over = on_command};
+    const struct ulp_opts u = {.user = a, .over = on_command, .timed = on_timed};
 
     a->command = opts->command;
     a->user = opts->user;
@@ -39,7 +46,7 @@ bool analyses_begin(struct analyses *a, struct observer *o, const struct analyse
 {
     struct timeline *timeline = timeline_of(o);
 
-    *a = (struct analyses){.judge = NULL};
+    *a = (struct analyses){.timeline = timeline};
     if (!timeline || !begin_judge(a, opts) || !begin_commands(a, o, opts))
         return false;
     a->explainer = explain_new(o);

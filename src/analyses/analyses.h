@@ -29,6 +29,7 @@ struct analyses {
     struct request_parts *parts; /* the account of each work request */
     struct ulp *ulp;             /* with analyses_opts.command */
     /* internal */
+    struct timeline *timeline;
     void (*command)(void *user, const struct command_row *q);
     void *user;
     ns_t first; /* time of the first packet, valid with `begun` */

@@ -3,6 +3,7 @@
 
 #include "src/commands/failures.h"
 #include "src/commands/refusals.h"
+#include "src/commands/waits.h"
 
 #include <stdlib.h>
 
@@ -11,57 +12,6 @@
 #define USUAL_MIN  8                /* commands of a kind before its usual time is known */
 #define SLOW_TIMES 8                /* slow is what takes so many times the usual time */
 #define AS_USUAL   20               /* as usual is what takes longer by less than this part of the usual time */
-
-/* What a command waits for: first what the transport lost, then its own parts. */
-enum wait {
-    WAIT_LOSS,
-    WAIT_TIMEOUT,
-    WAIT_RNR,
-    WAIT_CREDIT,
-    WAIT_DEPTH,
-    WAIT_ACK,
-    WAIT_PAUSE,
-    WAIT_PACE,
-    WAIT_DEAD,
-    WAITS_LOST,
-    WAIT_DATA = WAITS_LOST, /* until its data begin */
-    WAIT_MOVE,              /* until they end */
-    WAIT_RESPONSE,
-    WAITS
-};
-
-static const struct {
-    const char *name, *text;
-} waits[WAITS] = {
-    [WAIT_LOSS] = {"loss", "for lost packets to be retransmitted"},
-    [WAIT_TIMEOUT] = {"ack_timeout", "for an ACK timeout"},
-    [WAIT_RNR] = {"rnr", "after RNR NAKs"},
-    [WAIT_CREDIT] = {"credit", "for end-to-end credits"},
-    [WAIT_DEPTH] = {"read_depth", "for earlier READs, as many as may be outstanding"},
-    [WAIT_ACK] = {"peer_slow", "for a slow response of the transport"},
-    [WAIT_PAUSE] = {"paused", "in pauses of the link"},
-    [WAIT_PACE] = {"throttled", "because CNPs slowed its sender down"},
-    [WAIT_DEAD] = {"peer_dead", "for a peer that does not respond"},
-    [WAIT_DATA] = {"data_begin", "for its data to begin"},
-    [WAIT_MOVE] = {"data", "for its data to be moved"},
-    [WAIT_RESPONSE] = {"response", "for its response"},
-};
-
-/* Which wait a state of the account is. Others are no lost time. */
-static const uint8_t wait_of[TIME_STATES] = {
-    [TIME_LOSS_NAK] = WAIT_LOSS,    [TIME_LOSS_RETRANSMISSION] = WAIT_LOSS,
-    [TIME_LOSS_RESEND] = WAIT_LOSS, [TIME_ACK_TIMEOUT] = WAIT_TIMEOUT,
-    [TIME_RNR] = WAIT_RNR,          [TIME_CREDIT] = WAIT_CREDIT,
-    [TIME_READ_DEPTH] = WAIT_DEPTH, [TIME_PEER_SLOW] = WAIT_ACK,
-    [TIME_PAUSED] = WAIT_PAUSE,     [TIME_THROTTLED] = WAIT_PACE,
-    [TIME_GIVEN_UP] = WAIT_DEAD,    [TIME_PEER_DEAD] = WAIT_DEAD,
-};
-
-/* The mark of a command: how long it waited for what; together its time. */
-struct waited {
-    ns_t of[WAITS];
-};
-_Static_assert(sizeof(struct waited) <= ULP_MARK, "mark of a command");
 
 /* A command that is kept. */
 struct delay {
@@ -102,59 +52,11 @@ struct delays {
 
 /* --- While packets pass ----------------------------------------------------------------------- */
 
-/* Add what the account of a flow lost between two times; at most `limit`. Returns how much. */
-static ns_t add_lost(const struct delays *d, uint32_t flow, ns_t from, ns_t to, ns_t limit, struct waited *w)
-{
-    ns_t states[TIME_STATES], lost = 0;
-
-    if (flow == FLOW_NONE || to <= from)
-        return 0;
-    timeline_between(d->timeline, flow, from, to, states);
-    for (unsigned i = 0; i < TIME_STATES; i++)
-        if (states[i] > 0 && time_state_costs((enum time_state)i)) {
-            ns_t part = states[i] < limit - lost ? states[i] : limit - lost;
-            w->of[wait_of[i]] += part;
-            lost += part;
-        }
-    return lost;
-}
-
-/* A part of a command's time: lost time, and what is left. `asks`: the flow of its message, if that matters. */
-static void add_part(const struct delays *d, const struct ulp_command *c, enum wait own, ns_t from, ns_t to, bool asks,
-                     struct waited *w)
-{
-    ns_t left = to - from;
-
-    if (left <= 0)
-        return;
-    if (asks)
-        left -= add_lost(d, ulp_command_flow(c, c->by_server), from, to, left, w);
-    left -= add_lost(d, ulp_command_flow(c, !c->by_server), from, to, left, w);
-    w->of[own] += left;
-}
-
 static void on_timed(void *user, struct ulp_command *c)
 {
     const struct delays *d = user;
-    struct waited w = {{0}};
 
-    if (c->response_again) /* its times are those of the first copy */
-        return;
-    if (c->data_first) {
-        add_part(d, c, WAIT_DATA, c->start, c->data_start, true, &w);
-        add_part(d, c, WAIT_MOVE, c->data_start, c->data_end, false, &w);
-    }
-    add_part(d, c, WAIT_RESPONSE, c->data_first ? c->data_end : c->start, c->end, !c->data_first, &w);
-    memcpy(c->mark, &w, sizeof w);
-}
-
-static ns_t lost_of(const struct waited *w)
-{
-    ns_t lost = 0;
-
-    for (unsigned i = 0; i < WAITS_LOST; i++)
-        lost += w->of[i];
-    return lost;
+    waits_timed(d->timeline, c);
 }
 
 /* Until its response came again, if it did. */
@@ -212,8 +114,8 @@ static void on_over(void *user, const struct ulp_command *c)
     d->no_memory |= !(one.usual = command_sums_add(&d->sums, c));
     if (!one.usual || !c->response || took < 0)
         return;
-    memcpy(&one.waited, c->mark, sizeof one.waited);
-    one.cost = ns_sum(lost_of(&one.waited), repeat_of(c));
+    one.waited = waits_of(c);
+    one.cost = ns_sum(waits_lost(&one.waited), repeat_of(c));
     if (one.cost >= DELAY_MIN) {
         d->delayed++;
         d->lost_ns = ns_sum(d->lost_ns, one.cost);
@@ -408,7 +310,7 @@ static uint32_t frame_within(const struct delay *one)
 /* ", 2 ms of it waiting for lost packets to be retransmitted (packet-loss, frame 14)". */
 static void put_wait(struct buf *b, const struct delay *one)
 {
-    ns_t took = one->c.end - one->c.start, lost = lost_of(&one->waited);
+    ns_t took = one->c.end - one->c.start, lost = waits_lost(&one->waited);
     enum wait w = longest(one);
 
     /* of a delayed command say what the transport lost, even if other waits were longer */
@@ -419,7 +321,7 @@ static void put_wait(struct buf *b, const struct delay *one)
         return;
     buf_puts(b, ", ");
     buf_rounded(b, one->waited.of[w]);
-    buf_printf(b, " of it waiting %s", waits[w].text);
+    buf_printf(b, " of it waiting %s", wait_table[w].text);
     if (one->incident && w < WAITS_LOST) {
         uint32_t frame = frame_within(one);
         buf_printf(b, " (%s", cause_table[one->incident->cause].name);
@@ -479,7 +381,7 @@ static void put_head(const struct delays *d, struct buf *b)
             buf_puts(b, "all");
         else
             buf_rounded(b, d->lost_for.of[most]);
-        buf_printf(b, " of it waiting %s", waits[most].text);
+        buf_printf(b, " of it waiting %s", wait_table[most].text);
     }
     buf_char(b, '.');
 }
@@ -523,7 +425,7 @@ static void put_waits(struct buf *b, const struct waited *w)
     buf_puts(b, ",\"waits\":{");
     for (unsigned i = 0; i < WAITS; i++)
         if (w->of[i] > 0) {
-            buf_printf(b, "%s\"%s\":%lld", sep, waits[i].name, (long long)w->of[i]);
+            buf_printf(b, "%s\"%s\":%lld", sep, wait_table[i].name, (long long)w->of[i]);
             sep = ",";
         }
     buf_puts(b, "}}");
@@ -547,7 +449,7 @@ static void put_json(struct buf *b, const struct delay *one)
     put_number(&to, "start_ns", (uint64_t)c->start, true);
     put_number(&to, "end_ns", (uint64_t)c->end, true);
     put_number(&to, "usual_ns", (uint64_t)usual_of(one), usual_of(one) != 0);
-    put_number(&to, "lost_ns", (uint64_t)lost_of(&one->waited), true);
+    put_number(&to, "lost_ns", (uint64_t)waits_lost(&one->waited), true);
     put_number(&to, "incident", one->incident ? one->incident->number : 0, one->incident != NULL);
     cell_row_json(&to, &(struct cell){.name = "text", .kind = CELL_TEXT, .known = true, .text = buf_str(&text)});
     put_waits(b, &one->waited);

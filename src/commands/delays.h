@@ -3,7 +3,8 @@
  * A command's time, from the first packet of its message to its response, has up to three parts: until its data begin,
  * until they end, and until the response. In each of them the accounts of the connection (src/account) tell how much
  * was lost: time of recovery, or in which a packet could not be sent. Of the direction in which the command was sent it
- * counts until the other end reacts, of the other direction all the time. What is left of a part is its own wait. */
+ * counts until the other end reacts, losses until the command was sent last; of the other direction all the time. What
+ * is left of a part is its own wait. */
 #ifndef RDMATRACE_COMMANDS_DELAYS_H
 #define RDMATRACE_COMMANDS_DELAYS_H
 

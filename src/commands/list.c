@@ -2,6 +2,7 @@
 #include "src/commands/list.h"
 
 #include "beside.h"
+#include "src/commands/waits.h"
 
 #include <stdlib.h>
 
@@ -53,12 +54,21 @@ static void on_over(void *user, const struct ulp_command *c)
         m->no_memory |= !keep(m, c->number);
 }
 
+static void on_timed(void *user, struct ulp_command *c)
+{
+    const struct command_list *m = user;
+
+    waits_timed(m->timeline, c);
+}
+
 bool command_list_start(struct command_list *m, struct observer *o, unsigned width)
 {
-    const struct ulp_opts opts = {.users = &m->users, .user = m, .over = on_over};
+    const struct ulp_opts opts = {.users = &m->users, .user = m, .over = on_over, .timed = on_timed};
 
     if (!m->only && m->format != ROWS_TEXT)
         return true;
+    if (!(m->timeline = timeline_of(o)))
+        return false;
     command_table(&m->table, width);
     m->ulp = ulp_new(o, &opts, false);
     return m->ulp != NULL;

@@ -21,6 +21,7 @@ struct command_list {
     void *user;
     /* internal */
     struct ulp *ulp;
+    struct timeline *timeline;
     struct table table;
     struct buf text;
     FILE *kept;  /* rows of ROWS_TEXT; NULL: none so far */

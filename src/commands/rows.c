@@ -1,6 +1,8 @@
 /* layer 3 (commands): commands of upper protocols as rows. */
 #include "src/commands/rows.h"
 
+#include "src/commands/waits.h"
+
 /* --- For programs ----------------------------------------------------------------------------- */
 
 /* A text that a function appends; "" for the row of which only the names are wanted. */
@@ -37,7 +39,8 @@ static struct parts parts_of(const struct ulp_command *c)
 static void give_parts(const struct cell_to *t, const struct ulp_command *c)
 {
     const struct parts p = parts_of(c);
-    const struct ulp_shares s = ulp_command_shares(c);
+    const struct ulp_shares s = waits_shares(c);
+    const struct waited w = waits_of(c);
 
     cell_number(t, "latency_ns", (uint64_t)p.all, p.response && p.all >= 0);
     cell_number(t, "before_data_ns", (uint64_t)p.before, p.data && p.before >= 0);
@@ -47,6 +50,7 @@ static void give_parts(const struct cell_to *t, const struct ulp_command *c)
     cell_number(t, "client_ns", (uint64_t)s.client, s.known);
     cell_number(t, "network_ns", (uint64_t)s.network, s.known);
     cell_number(t, "transfer_ns", (uint64_t)s.transfer, s.known);
+    cell_number(t, "retransmission_ns", (uint64_t)(w.of[WAIT_LOSS] + w.of[WAIT_TIMEOUT]), s.known);
 }
 
 static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
@@ -234,14 +238,14 @@ static void put_status(struct buf *b, const struct command_row *q)
 
 static void put_server(struct buf *b, const struct command_row *q)
 {
-    const struct ulp_shares s = ulp_command_shares(q->c);
+    const struct ulp_shares s = waits_shares(q->c);
 
     put_part(b, s.known, s.server);
 }
 
 static void put_network(struct buf *b, const struct command_row *q)
 {
-    const struct ulp_shares s = ulp_command_shares(q->c);
+    const struct ulp_shares s = waits_shares(q->c);
 
     put_part(b, s.known, s.network);
 }

@@ -1,5 +1,6 @@
 /* layer 3 (commands): commands of upper protocols, summed by name and size. */
 #include "src/commands/rows.h"
+#include "src/commands/waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static struct command_sum *find(struct command_sums *s, const struct ulp_proto *
 const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c)
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
-    const struct ulp_shares share = ulp_command_shares(c);
+    const struct ulp_shares share = waits_shares(c);
     struct command_sum *m;
     struct buf name = {0};
 

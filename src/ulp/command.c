@@ -367,6 +367,7 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
                                 .key = key,
                                 .frame = m->frame,
                                 .start = m->start,
+                                .sent = m->now,
                                 .packets = m->packets,
                                 .by_server = m->side == ULP_SERVER,
                                 .flow = c->flow[ULP_CLIENT],
@@ -402,6 +403,21 @@ struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key)
     return d ? &d->c : NULL;
 }
 
+static void timed(const struct ulp_conn *c, struct ulp_command *cmd)
+{
+    if (c->ulp->opts.timed)
+        c->ulp->opts.timed(c->ulp->opts.user, cmd);
+}
+
+/* Whether packets that a side sent before its latest one are missing: the other end drops the latest one then, or keeps
+ * it until they have come. */
+static bool is_early(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
+
+    return h && psn_diff(h->gbn, h->cursor) < 0;
+}
+
 void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, uint16_t status,
                   bool failed)
 {
@@ -410,14 +426,30 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
     cmd->packets += m->packets;
     cmd->status = status;
     cmd->failed = failed;
+    cmd->early = is_early(c, m->side);
     close_command(c, whole(cmd), ULP_COMPLETED);
-    if (c->ulp->opts.timed)
-        c->ulp->opts.timed(c->ulp->opts.user, cmd);
+    timed(c, cmd);
 }
 
 void *ulp_state(const struct ulp_conn *c)
 {
     return c->state;
+}
+
+/* The response of a command came again: the first copy was early, or its receiver may have had it. */
+static void response_again(struct ulp_flow *f, struct ulp_command *cmd, const struct pkt *p)
+{
+    if (cmd->early && !(p->op->flags & OPF_END))
+        return;
+    if (cmd->early) {
+        cmd->early = is_early(f->conn, (enum ulp_side)f->side);
+        cmd->response = p->frame->number;
+        cmd->end = p->frame->ts;
+    } else {
+        cmd->response_again = p->frame->number;
+        cmd->end_again = p->frame->ts;
+    }
+    timed(f->conn, cmd);
 }
 
 void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p)
@@ -426,12 +458,18 @@ void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p)
 
     d->c.packets++;
     d->c.again++;
-    if (!d->c.response || !answers)
+    if (!answers)
+        d->c.sent = p->frame->ts;
+    else if (d->c.response)
+        response_again(f, &d->c, p);
+}
+
+void command_late(const struct ulp_conn *c, struct command *d, ns_t now)
+{
+    if (!d->c.early || now <= d->c.end)
         return;
-    d->c.response_again = p->frame->number;
-    d->c.end_again = p->frame->ts;
-    if (f->conn->ulp->opts.timed)
-        f->conn->ulp->opts.timed(f->conn->ulp->opts.user, &d->c);
+    d->c.end = now;
+    timed(c, &d->c);
 }
 
 uint32_t ulp_command_flow(const struct ulp_command *c, bool server)

@@ -23,31 +23,43 @@ void trip_note(struct ulp_flow *f, const struct event *e)
         *trip = took;
 }
 
-/* From a packet of `from` to the next one, of `to`, it took so long. */
-static void add(struct ulp_shares *s, const struct ulp_conn *c, enum ulp_side from, enum ulp_side to, ns_t took,
-                bool data)
-{
-    ns_t away = from == to ? 0 : c->trip[to], *own = data ? &s->transfer : to == ULP_SERVER ? &s->server : &s->client;
+/* A part of a command's time. */
+struct part {
+    enum ulp_side from, to; /* from a packet of one to the next one, of the other */
+    ns_t took, lost;        /* of `took` it was lost on the way */
+    bool data;              /* packets of its data follow each other */
+};
 
-    s->known &= away >= 0 && took >= 0;
-    away = away < took ? away : took;
-    s->network += away;
-    *own += took - away;
+static void add(struct ulp_shares *s, const struct ulp_conn *c, const struct part *p)
+{
+    ns_t lost = p->lost < p->took ? p->lost : p->took, left = p->took - lost,
+         away = p->from == p->to ? 0 : c->trip[p->to],
+         *own = p->data               ? &s->transfer
+                : p->to == ULP_SERVER ? &s->server
+                                      : &s->client;
+
+    s->known &= away >= 0 && p->took >= 0;
+    away = away < left ? away : left;
+    s->network += away + lost;
+    *own += left - away;
 }
 
-struct ulp_shares ulp_command_shares(const struct ulp_command *c)
+struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t lost[ULP_PARTS])
 {
     enum ulp_side asks = c->by_server ? ULP_SERVER : ULP_CLIENT, first = (enum ulp_side)c->first_by,
                   last = (enum ulp_side)c->last_by;
     struct ulp_shares s = {.known = c->response && c->at && !c->stream};
+    bool data = c->data_first != 0;
+    const struct part parts[ULP_PARTS] = {
+        [ULP_BEFORE_DATA] = {asks, first, c->data_start - c->start, lost[ULP_BEFORE_DATA], false},
+        [ULP_DATA] = {first, last, c->data_end - c->data_start, lost[ULP_DATA], true},
+        [ULP_AFTER_DATA] = {data ? last : asks, ulp_other_side(asks), c->end - (data ? c->data_end : c->start),
+                            lost[ULP_AFTER_DATA], false},
+    };
 
     if (!s.known)
         return s;
-    if (c->data_first) {
-        add(&s, c->at, asks, first, c->data_start - c->start, false);
-        add(&s, c->at, first, last, c->data_end - c->data_start, true);
-    }
-    add(&s, c->at, c->data_first ? last : asks, ulp_other_side(asks), c->end - (c->data_first ? c->data_end : c->start),
-        false);
+    for (unsigned i = data ? ULP_BEFORE_DATA : ULP_AFTER_DATA; i < ULP_PARTS; i++)
+        add(&s, c->at, &parts[i]);
     return s.known ? s : (struct ulp_shares){0};
 }

@@ -105,8 +105,10 @@ void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct 
     d->c.moved[s->dir] += fresh;
     d->c.packets++;
     d->c.again += m->len && !fresh;
-    if (fresh)
+    if (fresh) {
         data_time(&d->c, m->by, m->frame, m->now);
+        command_late(c, d, m->now);
+    }
     if (keep(d, s, at, m) && (!d->keep_handed_out || show)) {
         if (at + m->len >= d->keep)
             show_kept(c->ulp, d, &data);

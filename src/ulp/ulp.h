@@ -77,8 +77,8 @@ struct ulp_refusal {
 /* Append "WRITE of 512 bytes at 0x1000 with R_Key 0x1235: wrong R_Key, the command offered 0x1234". */
 void ulp_refusal_text(struct buf *b, const struct ulp_refusal *r);
 
-#define ULP_OWN  96 /* bytes of a command that belong to its protocol */
-#define ULP_MARK 96 /* bytes of a command that belong to ulp_opts.timed() */
+#define ULP_OWN  96  /* bytes of a command that belong to its protocol */
+#define ULP_MARK 120 /* bytes of a command that belong to ulp_opts.timed() */
 
 /* A command, call or request, and what belongs to it. Frames are those of the capture, 0: none. */
 struct ulp_command {
@@ -87,6 +87,7 @@ struct ulp_command {
     uint64_t frame;  /* its message: the last packet of it */
     uint64_t data_first, data_last, response;
     ns_t start;                   /* first packet of its message */
+    ns_t sent;                    /* latest packet of its message, retransmissions included */
     ns_t data_start, data_end;    /* first and last packet of its data; with data_first */
     ns_t end;                     /* with `response` */
     uint64_t response_again;      /* the latest frame in which its response was retransmitted; 0: it was not */
@@ -103,7 +104,8 @@ struct ulp_command {
     uint32_t conn;             /* number of the connection */
     uint16_t status;           /* of the response, as the protocol has it; with `response` */
     bool failed;               /* the response says so */
-    bool idle;      /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
+    bool early; /* packets before its response were missing: it counts when these have come, or when it comes again */
+    bool idle;  /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
     bool by_server; /* the server sent it, and the client answers: a callback */
     uint8_t ended;  /* enum ulp_end */
     const struct ulp_proto *proto;
@@ -198,18 +200,21 @@ void ulp_command_text(struct buf *b, const struct ulp_command *c);
 void ulp_status_text(struct buf *b, const struct ulp_command *c);
 /* Its values for programs. */
 void ulp_command_values(const struct ulp_command *c, ulp_take *take, void *user);
+/* Parts of a command's time, from the first packet of its message to its response; without data only the last one. */
+enum ulp_part { ULP_BEFORE_DATA, ULP_DATA, ULP_AFTER_DATA, ULP_PARTS };
 /* Whose time the latency of a command was: together that is end - start. */
 struct ulp_shares {
-    bool known;    /* it has a response, and the round trips that it needs were seen */
-    ns_t server;   /* between what came to the server and what it sent next, without the network */
-    ns_t client;   /* likewise of the client, in which the server waited: before the responses to its READs */
-    ns_t network;  /* on the way from the tap to an end and back, as often as an end had to react */
+    bool known;   /* it has a response, and the round trips that it needs were seen */
+    ns_t server;  /* between what came to the server and what it sent next, without the network */
+    ns_t client;  /* likewise of the client, in which the server waited: before the responses to its READs */
+    ns_t network; /* on the way from the tap to an end and back, as often as an end had to react; what was lost there */
     ns_t transfer; /* packets of the data followed each other */
 };
 /* The way from the tap to an end and back is the shortest time from a request of the transport to its response (ACK, or
  * READ response) of the connection so far, with the time in which the adapter of that end makes the response. At a tap
- * next to the server it is short, and `network` has only what its READs wait for. Only in the functions of ulp_opts. */
-struct ulp_shares ulp_command_shares(const struct ulp_command *c);
+ * next to the server it is short, and `network` has only what its READs wait for. `lost`: of each part, the time that
+ * was lost on the way, such as that of a retransmission. Only in the functions of ulp_opts. */
+struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t lost[ULP_PARTS]);
 enum ulp_how ulp_command_how(const struct ulp_command *c);
 /* What the client of its connection sends, or the server; FLOW_NONE: none was seen, or it is iWARP. Only in the
  * functions of ulp_opts. */

@@ -175,6 +175,8 @@ struct segment *segments_of(const struct ulp_conn *c, uint32_t rkey);
 struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len);
 /* The side of `f` retransmitted a packet of a message that belongs to the command. */
 void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p);
+/* Bytes of its data came only now. */
+void command_late(const struct ulp_conn *c, struct command *d, ns_t now);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
