@@ -5,8 +5,11 @@
 
 static bool begin_judge(struct analyses *a, const struct analyses_opts *opts)
 {
-    const struct judge_opts o = {.ack_timeout = -1, .retry_cnt = -1, .memory = opts->memory, .no_icrc = opts->no_icrc};
+    struct judge_opts o = {.ack_timeout = -1, .retry_cnt = -1, .memory = opts->memory, .no_icrc = opts->no_icrc};
 
+    o.n_hosts = opts->n_hosts;
+    for (unsigned i = 0; i < opts->n_hosts; i++)
+        o.hosts[i] = opts->hosts[i];
     if (!(a->judge = judge_new(&o)))
         return false;
     conn_learn_all(judge_conns(a->judge), opts->pairs, opts->n_pairs);

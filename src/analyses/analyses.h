@@ -15,6 +15,8 @@ struct analyses_opts {
     bool no_icrc;                   /* ICRCs mean nothing */
     const struct conn_known *pairs; /* connections that the user named (--pair); used by analyses_begin() alone */
     unsigned n_pairs;
+    const struct judge_host *hosts; /* with known counters, as in judge_opts; used by analyses_begin() alone */
+    unsigned n_hosts;               /* at most JUDGE_HOSTS */
     struct meter_opts meter;
     /* a command of an upper protocol is over; its times in text count from the first packet. NULL: nobody asks */
     void (*command)(void *user, const struct command_row *q);

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { KEY_SQLITE = 256, KEY_PERFETTO, KEY_CSV, KEY_INTERVAL };
+enum { KEY_SQLITE = 256, KEY_PERFETTO, KEY_CSV, KEY_INTERVAL, KEY_PACKETS, KEY_COUNTERS };
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS,
@@ -24,6 +24,12 @@ static const struct opt_def defs[] = {
     {KEY_PERFETTO, "perfetto", "FILE", "write the trace FILE for ui.perfetto.dev"},
     {KEY_CSV, "csv", "DIR", "write a CSV file for each figure, and scripts for gnuplot, to directory DIR"},
     {KEY_INTERVAL, "interval", "TIME", "length of the intervals of rates: a time such as 10ms, 500us or 1s (1ms)"},
+    {KEY_PACKETS, "packets", "WHICH",
+     "packets that have a row in the database: all, flagged (retransmissions, NAKs, CNPs, packets out of\n"
+     "order, marked CE or with a wrong ICRC), none (all)"},
+    {KEY_COUNTERS, "counters", "HOST=FILES",
+     "write what the adapter of the host with this address has counted, FILE or BEFORE,AFTER, beside\n"
+     "the trace, to the database; may be repeated"},
     TRACE_ANONYMIZE,
     TRACE_OPTIONS_END,
 };
@@ -38,16 +44,23 @@ void cmd_export_help(struct buf *b)
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read; also if FILE was not written.\n");
 }
 
+/* Packets that have a row. */
+enum packets { PACKETS_ALL, PACKETS_FLAGGED, PACKETS_NONE };
+
 struct job {
     struct trace t;
     const char *path;          /* --sqlite; NULL: not given */
     const char *trace;         /* --perfetto; NULL: not given */
     const char *dir;           /* --csv; NULL: not given */
     ns_t interval;             /* of rates; 0: not given */
+    enum packets packets;      /* --packets */
+    struct judge_opts known;   /* its hosts: --counters */
     struct export *x;          /* with `path` */
     struct perfetto *perfetto; /* with `trace` */
     struct figures *figures;   /* with `dir` */
     struct analyses found;
+    struct taps *clocks;         /* with `path`, of several taps */
+    bool begun;                  /* the first packet came */
     struct export_packet packet; /* the current one */
     bool match;                  /* it passes -Y */
 };
@@ -57,12 +70,28 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static int packets_option(struct job *job, const char *arg)
+{
+    static const char *const names[] = {[PACKETS_ALL] = "all", [PACKETS_FLAGGED] = "flagged", [PACKETS_NONE] = "none"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(arg, names[i]) == 0) {
+            job->packets = (enum packets)i;
+            return EXIT_OK;
+        }
+    return cli_error("export: --packets %s: expected all, flagged or none", arg);
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
     if (key == KEY_INTERVAL)
         return when_interval(arg, &job->interval);
+    if (key == KEY_COUNTERS)
+        return counters_option(&job->known, arg);
+    if (key == KEY_PACKETS)
+        return packets_option(job, arg);
     *(key == KEY_SQLITE ? &job->path : key == KEY_CSV ? &job->dir : &job->trace) = arg;
     return EXIT_OK;
 }
@@ -97,6 +126,12 @@ static void draw_packet(struct job *job, const struct event *e)
         figures_outstanding(job->figures, e->p, conn_flow_at(conns, e->flow), e->h);
 }
 
+/* Whether the packet at hand has a row in the database. */
+static bool has_row(const struct job *job)
+{
+    return job->packets == PACKETS_ALL || (job->packets == PACKETS_FLAGGED && export_is_flagged(&job->packet));
+}
+
 /* The observer and the meter are done with the packet: write its row. */
 static void on_done(void *user, const struct event *e)
 {
@@ -108,7 +143,7 @@ static void on_done(void *user, const struct event *e)
         return;
     job->packet.kind = e->kind;
     job->packet.as = e->as;
-    if (job->x)
+    if (job->x && has_row(job))
         export_packet(job->x, &job->packet);
     if (job->perfetto)
         trace_packet(job, e);
@@ -206,10 +241,12 @@ static int open_files(struct job *job)
         return cli_error("export: --perfetto %s is one of the captures", job->trace);
     if (job->path && cap_is_capture(job->path))
         return cli_error("export: --sqlite %s is a capture, and would be replaced", job->path);
-    if (job->trace && cap_is_capture(job->trace))
+    if (job->trace && cap_is_capture(job->trace) && !perfetto_is_trace(job->trace))
         return cli_error("export: --perfetto %s is a capture, and would be replaced", job->trace);
     if (!job->interval)
         job->interval = EXPORT_INTERVAL;
+    if (!job->path && (job->packets || job->known.n_hosts))
+        return cli_error("export: --packets and --counters are of the database, --sqlite FILE");
     if (job->path && !(job->x = export_new(job->path, t->files, t->n_files, t->cores)))
         return cli_error("out of memory");
     if (job->path && export_error(job->x))
@@ -234,20 +271,37 @@ static int start(struct trace *t)
     o.meter.work = (struct wqe_user){job, on_work_packet, on_over};
     o.meter.user = job;
     o.command = job->x ? on_command : NULL;
+    o.hosts = job->known.hosts;
+    o.n_hosts = job->known.n_hosts;
     o.user = job;
     if (!analyses_begin(&job->found, t->observer, &o) || !observer_subscribe(t->observer, &s))
         return cli_error("out of memory");
     return EXIT_OK;
 }
 
+/* At the first packet, when the interfaces are known: compare the clocks of several taps. Without memory they are not
+ * known. */
+static void compare_clocks(struct job *job)
+{
+    const struct trace *t = &job->t;
+
+    job->begun = true;
+    if (job->x && (t->n_files > 1 || t->ifaces_given.n > 1 || t->first.several))
+        job->clocks = taps_new(t->observer);
+}
+
 static void packet(struct trace *t, struct pkt *p, bool match)
 {
     struct job *job = job_of(t);
 
+    if (!job->begun)
+        compare_clocks(job);
     job->match = match;
     job->packet.request = 0;
     if (job->x)
-        export_pause(job->x, p);
+        export_frame(job->x, p);
+    if (job->perfetto)
+        perfetto_pause(job->perfetto, p);
     if (job->figures)
         figures_frame(job->figures, p);
     analyses_packet(&job->found, p);
@@ -277,6 +331,11 @@ static int end_sqlite(struct job *job)
     n = rows_of_conn(rows, n, job->t.conn);
     for (size_t i = 0; i < n; i++)
         export_flow(job->x, rows[i]);
+    if (job->clocks)
+        taps_end(job->clocks);
+    export_taps(job->x, job->clocks);
+    for (unsigned i = 0; i < job->known.n_hosts; i++)
+        export_counters(job->x, judge_host(job->found.judge, i));
     export_findings(job->x, judge_findings(job->found.judge), job->t.conn);
     export_incidents(job->x, job->found.explainer, job->t.conn);
     renumber(job);
@@ -331,6 +390,7 @@ static void stop(struct trace *t)
     struct job *job = job_of(t);
 
     analyses_free(&job->found);
+    taps_free(job->clocks);
     export_free(job->x);
     perfetto_free(job->perfetto);
     figures_free(job->figures);

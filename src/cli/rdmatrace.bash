@@ -75,6 +75,7 @@ _rdmatrace() {
             ;;
         --profile) _rdmatrace_words "strict rxe nv" ;;
         --severity) _rdmatrace_words "error warning" ;;
+        --packets) _rdmatrace_words "all flagged none" ;;
         --tap) _rdmatrace_words "requester responder middle unknown" ;;
         --rule | --no-rule) _rdmatrace_rules "$program" ;;
         --align) _rdmatrace_words "auto off" ;;

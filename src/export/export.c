@@ -7,6 +7,7 @@
 #include "src/export/packet_rows.h"
 #include "src/export/split_rows.h"
 #include "src/export/store.h"
+#include "src/export/tap_rows.h"
 #include "src/measure/columns.h"
 
 #include <stdio.h>
@@ -19,8 +20,9 @@ struct export
     struct store *s;
     struct packet_rows *packets;
     struct split_rows *requests;
+    struct tap_rows *taps;
     struct store_table *meta, *flow, *flow_time, *request_states, *command, *finding, *incident, *evidence;
-    struct store_table *interval, *pause;
+    struct store_table *interval, *pause, *counter;
     const char *const *files; /* names of the captures */
     uint64_t flows;           /* rows so far */
     struct buf text;          /* of the value at hand */
@@ -47,6 +49,10 @@ static const struct store_column flow_time_columns[] = {INTEGER("flow"), TEXT("s
 static const struct store_column pause_columns[] = {
     INTEGER("file"), INTEGER("interface"), INTEGER("time_ns"), INTEGER("frame"),
     TEXT("source"),  INTEGER("priority"),  INTEGER("quanta"),
+};
+/* with the names of check -T json */
+static const struct store_column counter_columns[] = {
+    TEXT("host"), TEXT("counters"), INTEGER("counted"), INTEGER("traced"), TEXT("verdict"),
 };
 /* before the counts */
 static const struct store_column interval_columns[] = {
@@ -162,6 +168,7 @@ static void create_measures(struct export *x)
         add_other(&k, (struct store_column)INTEGER(count_name(i)));
     x->interval = cells_table(x, "interval", &k, NULL);
     x->pause = TABLE(x, "pause", pause_columns, NULL);
+    x->counter = TABLE(x, "counter", counter_columns, NULL);
     x->flow_time = TABLE(x, "flow_time", flow_time_columns, "flow, state");
 }
 
@@ -239,7 +246,8 @@ struct export *export_new(const char *path, const char *const *files, size_t n, 
         return NULL;
     }
     x->requests = split_rows_new(x->s, "request", request_cells, request_common);
-    if (!x->requests) {
+    x->taps = tap_rows_new(x->s, files);
+    if (!x->requests || !x->taps) {
         export_free(x);
         return NULL;
     }
@@ -255,6 +263,7 @@ void export_free(struct export *x)
     store_free(x->s);
     packet_rows_free(x->packets);
     split_rows_free(x->requests);
+    tap_rows_free(x->taps);
     buf_free(&x->text);
     free(x);
 }
@@ -285,6 +294,27 @@ const char *export_seen_str(const struct export_packet *e)
         [SEEN_OLD] = "retransmitted"};
 
     return e->kind == EVENT_REQUEST ? names[e->as] : NULL;
+}
+
+const char *export_event_str(const struct export_packet *e)
+{
+    const struct pkt *p = e->p;
+    bool aeth = e->kind == EVENT_RESPONSE && p->have & H_AETH;
+
+    if (e->kind == EVENT_REQUEST && (e->as == SEEN_AGAIN || e->as == SEEN_OLD))
+        return "retransmission";
+    if (aeth && response_type(p) == AETH_RNR)
+        return "RNR NAK";
+    if (aeth && response_type(p) == AETH_NAK)
+        return "NAK";
+    if (e->kind == EVENT_CNP)
+        return "CNP";
+    return p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3 ? "CE" : NULL;
+}
+
+bool export_is_flagged(const struct export_packet *e)
+{
+    return (e->kind == EVENT_REQUEST && e->as != SEEN_NEW) || e->p->icrc == CRC_BAD || export_event_str(e);
 }
 
 void export_packet(struct export *x, const struct export_packet *e)
@@ -356,11 +386,12 @@ void export_interval(struct export *x, const struct meter_row *r, ns_t begin, co
     store_insert(t);
 }
 
-void export_pause(struct export *x, const struct pkt *p)
+void export_frame(struct export *x, const struct pkt *p)
 {
     struct pause_frame f;
     struct store_table *t = x->pause;
 
+    tap_rows_frame(x->taps, p->frame);
     if (!pause_frame_of(&f, p) || !f.whole)
         return;
     for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
@@ -377,6 +408,30 @@ void export_pause(struct export *x, const struct pkt *p)
         store_number(t, f.quanta[i]);
         store_insert(t);
     }
+}
+
+void export_taps(struct export *x, const struct taps *clocks)
+{
+    tap_rows_end(x->taps, clocks);
+}
+
+/* Rows of one host, whose address is in x->text. */
+static void put_counted(void *user, const struct judge_counted *c)
+{
+    struct export *x = user;
+
+    store_text(x->counter, buf_str(&x->text));
+    store_text(x->counter, c->names);
+    store_number(x->counter, c->counted);
+    store_if(x->counter, c->comparable, c->seen);
+    store_word(x->counter, c->verdict);
+    store_insert(x->counter);
+}
+
+void export_counters(struct export *x, const struct judge_host *h)
+{
+    addr_str(x, &h->addr);
+    judge_counted(h, put_counted, x);
 }
 
 /* --- Findings and incidents ------------------------------------------------------------------- */

@@ -10,9 +10,11 @@
 #include "src/conn/observer.h"
 #include "src/explain/explain.h"
 #include "src/findings/findings.h"
+#include "src/judge/judge.h"
 #include "src/measure/wqe_print.h"
+#include "src/taps/taps.h"
 
-#define EXPORT_VERSION  "3"       /* of the tables: PRAGMA user_version */
+#define EXPORT_VERSION  "4"       /* of the tables: PRAGMA user_version */
 #define EXPORT_INTERVAL NS_PER_MS /* of rates, unless another is asked for */
 
 /* Bits per second of `bytes` in `interval` ns. */
@@ -36,6 +38,10 @@ struct export_packet {
 const char *export_kind_str(const struct export_packet *e);
 /* What was seen of a request before, in the words of the columns of flows; NULL: nothing of it, nor is it known. */
 const char *export_seen_str(const struct export_packet *e);
+/* What a packet tells of trouble or congestion: "retransmission", "NAK", "RNR NAK", "CNP" or "CE"; NULL: nothing. */
+const char *export_event_str(const struct export_packet *e);
+/* Whether it is worth a look: it tells of trouble, is not the next request in sequence, or has a wrong ICRC. */
+bool export_is_flagged(const struct export_packet *e);
 
 /* Begin the database at `path`. `files`: names of the captures, `n` of them, which must outlive it; `threads`: as in
  * store_new(). NULL without memory; any other error is that of export_error(). */
@@ -54,8 +60,12 @@ void export_request(struct export *x, const struct wqe_row *q, const ns_t states
 void export_flow(struct export *x, const struct meter_row *r);
 /* What an interval that begins at `begin` (ns since 1970) added to a flow. */
 void export_interval(struct export *x, const struct meter_row *r, ns_t begin, const struct meter_counts *added);
-/* A packet of the capture: of a pause frame there is a row for each class that it names. */
-void export_pause(struct export *x, const struct pkt *p);
+/* Any packet of the captures: its tap saw it; of a pause frame there is a row for each class that it names. */
+void export_frame(struct export *x, const struct pkt *p);
+/* After the last packet: the taps. `clocks`: as in tap_rows_end(). */
+void export_taps(struct export *x, const struct taps *clocks);
+/* After judge_end(): the counters of a host beside what the captures show. */
+void export_counters(struct export *x, const struct judge_host *h);
 /* Those of connection `conn`; 0: all. */
 void export_findings(struct export *x, const struct findings *r, uint32_t conn);
 void export_incidents(struct export *x, struct explainer *e, uint32_t conn);

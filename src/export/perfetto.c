@@ -2,10 +2,12 @@
 #include "src/export/perfetto.h"
 
 #include "beside.h"
+#include "dissect/link/macc.h"
 #include "dissect/pkt.h"
 #include "src/export/tracks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -57,23 +59,6 @@ void perfetto_request(struct perfetto *x, const struct wqe_row *q)
     event_put(&x->t, w->done > w->start ? w->done : w->start);
 }
 
-/* What is worth an event; NULL: nothing. */
-static const char *name_of(const struct export_packet *e)
-{
-    const struct pkt *p = e->p;
-    bool aeth = e->kind == EVENT_RESPONSE && p->have & H_AETH;
-
-    if (e->kind == EVENT_REQUEST && (e->as == SEEN_AGAIN || e->as == SEEN_OLD))
-        return "retransmission";
-    if (aeth && response_type(p) == AETH_RNR)
-        return "RNR NAK";
-    if (aeth && response_type(p) == AETH_NAK)
-        return "NAK";
-    if (e->kind == EVENT_CNP)
-        return "CNP";
-    return p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3 ? "CE" : NULL;
-}
-
 static struct ends ends_of_flow(const struct flow *f)
 {
     return (struct ends){f->tap, f->conn, &f->src, &f->dst, f->dqpn};
@@ -91,7 +76,7 @@ void perfetto_outstanding(struct perfetto *x, const struct flow *f, const struct
 
 void perfetto_packet(struct perfetto *x, const struct export_packet *e, const struct flow *f)
 {
-    const char *name = name_of(e);
+    const char *name = export_event_str(e);
     const struct ends ends = ends_of_flow(f);
     struct track *t = name ? track_of(&x->t, OF_EVENTS, &ends) : NULL;
 
@@ -115,6 +100,65 @@ void perfetto_rate(struct perfetto *x, const struct meter_row *r, ns_t start, co
         event_value(&x->t, t, t->value_at, 0); /* nothing passed in between */
     event_value(&x->t, t, start, rate_bps(added->payload, x->interval));
     t->value_at = start + x->interval;
+}
+
+/* --- Pauses ----------------------------------------------------------------------------------- */
+
+/* The longest time for which a frame pauses, at 10 Gbit/s: no RDMA port is slower. In ns. */
+#define PAUSED_FOR(quanta) ((ns_t)(quanta)*PAUSE_QUANTUM_BITS / 10)
+
+/* The pause ends at `at`. */
+static void end_pause(struct perfetto *x, struct track *t, ns_t at)
+{
+    t->value = 0;
+    event_begin(&x->t, SLICE_END, t->uuid);
+    event_number(&x->t, "last_frame", t->frame);
+    event_put(&x->t, at);
+}
+
+static void begin_pause(struct perfetto *x, const struct track *t, unsigned quanta, ns_t at)
+{
+    event_begin(&x->t, SLICE_BEGIN, t->uuid);
+    event_name(&x->t, "pause", "paused");
+    event_number(&x->t, "first_frame", t->frame);
+    event_number(&x->t, "quanta", quanta);
+    event_put(&x->t, at);
+}
+
+static void put_pause(struct perfetto *x, const struct pkt *p, const struct ends *e, unsigned quanta)
+{
+    struct track *t = track_of(&x->t, OF_PAUSES, e);
+    ns_t at = p->frame->ts;
+
+    if (!t || at < t->value_at)
+        return;
+    if (t->value && at - t->value_at > PAUSED_FOR(t->value)) /* nothing ended it: it is over */
+        end_pause(x, t, t->value_at);
+    t->frame = p->frame->number;
+    if (t->value && !quanta)
+        end_pause(x, t, at);
+    if (!t->value && quanta)
+        begin_pause(x, t, quanta, at);
+    t->value = quanta;
+    t->value_at = at;
+}
+
+void perfetto_pause(struct perfetto *x, const struct pkt *p)
+{
+    static const struct conn_addr none;
+    struct pause_frame f;
+    struct conn_addr port = {.network = 0};
+    struct ends e = {0, 0, &port, &none, PAUSE_CLASSES};
+
+    if (!pause_frame_of(&f, p) || !f.whole)
+        return;
+    e.tap = conn_tap_of(p->frame);
+    memcpy(port.b + 10, p->data + 6, 6);
+    if (f.opcode == MACC_PAUSE)
+        put_pause(x, p, &e, f.quanta[0]);
+    for (e.dqpn = 0; f.opcode != MACC_PAUSE && e.dqpn < PAUSE_CLASSES; e.dqpn++)
+        if (f.classes >> e.dqpn & 1)
+            put_pause(x, p, &e, f.quanta[e.dqpn]);
 }
 
 /* --- Incidents and findings ------------------------------------------------------------------- */
@@ -228,14 +272,29 @@ struct perfetto *perfetto_new(const char *path, const char *const *files, ns_t i
     return x;
 }
 
+bool perfetto_is_trace(const char *path)
+{
+    uint8_t begin[16];
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(begin, 1, sizeof begin, f) : 0;
+
+    if (f)
+        fclose(f);
+    return tracks_are(begin, n);
+}
+
 bool perfetto_end(struct perfetto *x)
 {
     struct tracks *t = &x->t;
     char *name = x->unfinished;
 
-    for (uint32_t i = 0; i < t->cap; i++)
-        if (t->rows[i].value_at && t->rows[i].value) /* a rate: nothing passes any more */
-            event_value(t, &t->rows[i], t->rows[i].value_at, 0);
+    for (uint32_t i = 0; i < t->cap; i++) {
+        struct track *row = &t->rows[i];
+        if (row->kind == OF_RATE && row->value) /* nothing passes any more */
+            event_value(t, row, row->value_at, 0);
+        if (row->kind == OF_PAUSES && row->value)
+            end_pause(x, row, row->value_at);
+    }
     tracks_flush(t);
     if (close(t->fd) < 0 && !t->error)
         t->error = errno;

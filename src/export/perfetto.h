@@ -13,6 +13,8 @@ struct perfetto;
 /* Begin the trace at `path`; `files`: names of the captures, which must outlive it; `interval`: of rates, ns. NULL with
  * errno set. */
 struct perfetto *perfetto_new(const char *path, const char *const *files, ns_t interval);
+/* Whether `path` is a file that this program has written: a capture it may only seem to be. */
+bool perfetto_is_trace(const char *path);
 /* Release it; without perfetto_end() no file is left. */
 void perfetto_free(struct perfetto *x);
 
@@ -23,6 +25,8 @@ void perfetto_packet(struct perfetto *x, const struct export_packet *e, const st
 void perfetto_outstanding(struct perfetto *x, const struct flow *f, const struct req_dir *h, ns_t at);
 /* A work request, and the response that completes it. Those of a direction come in the order of their beginnings. */
 void perfetto_request(struct perfetto *x, const struct wqe_row *q);
+/* A packet of the capture: a pause frame begins, holds up or ends the pauses of the classes that it names. */
+void perfetto_pause(struct perfetto *x, const struct pkt *p);
 /* What a row added in the interval that begins at `start`. */
 void perfetto_rate(struct perfetto *x, const struct meter_row *r, ns_t start, const struct meter_counts *added);
 /* After the last packet: the time that incidents cost; the findings. Those of connection `conn`; 0: all. */

@@ -2,6 +2,7 @@
 #include "src/export/tracks.h"
 
 #include "bits.h"
+#include "dissect/link/macc.h"
 #include "program.h"
 #include "src/conn/conn.h"
 #include "src/export/proto.h"
@@ -40,6 +41,7 @@ static const struct {
              {" lost time", false},
              {" payload bit/s", true},
              {" outstanding PSNs", true},
+             {" paused", false},
              {"check", false}};
 
 /* --- Packets of the trace --------------------------------------------------------------------- */
@@ -50,6 +52,18 @@ void tracks_flush(struct tracks *x)
         x->error = errno;
     x->error = x->error ? x->error : x->out.err || x->event.err ? ENOMEM : 0;
     x->out.len = 0;
+}
+
+bool tracks_are(const uint8_t *p, size_t n)
+{
+    static const uint8_t begin[] = {PACKET_SEQUENCE << 3, SEQUENCE}; /* of the first packet, a description */
+    size_t at = 1;
+
+    if (!n || p[0] != (TRACE_PACKET << 3 | 2)) /* its length follows */
+        return false;
+    while (at < n && p[at] & 0x80)
+        at++;
+    return at + sizeof begin < n && memcmp(p + at + 1, begin, sizeof begin) == 0;
 }
 
 /* Append the packet whose content, field `field`, is in x->event. */
@@ -177,7 +191,7 @@ static bool make_room(struct tracks *x)
 }
 
 /* The track with this number, to be described if *fresh; NULL: there is no room. */
-static struct track *track_at(struct tracks *x, uint64_t uuid, bool *fresh)
+static struct track *track_at(struct tracks *x, enum track_kind kind, uint64_t uuid, bool *fresh)
 {
     struct track *t;
 
@@ -188,6 +202,7 @@ static struct track *track_at(struct tracks *x, uint64_t uuid, bool *fresh)
     *fresh = !t->uuid;
     x->n += *fresh;
     t->uuid = uuid;
+    t->kind = (uint8_t)kind;
     return t;
 }
 
@@ -203,20 +218,26 @@ static void describe(struct tracks *x, uint64_t uuid, uint64_t parent, const cha
     put_packet(x, PACKET_TRACK, false, 0);
 }
 
+/* Where it was seen, if there are several taps. */
+static void put_tap(struct tracks *x, const struct ends *e)
+{
+    if (e->tap || x->files[1]) {
+        buf_puts(&x->text, " at ");
+        conn_tap_put(&x->text, x->files, e->tap);
+    }
+}
+
 /* The process of a host, as a tap sees it. */
 static uint64_t host_of(struct tracks *x, const struct ends *e)
 {
     bool fresh;
-    struct track *t = track_at(x, uuid_of(OF_HOST, e), &fresh);
+    struct track *t = track_at(x, OF_HOST, uuid_of(OF_HOST, e), &fresh);
 
     if (!t || !fresh)
         return t ? t->uuid : 0;
     x->text.len = x->event.len = x->part.len = 0;
     conn_addr_put(&x->text, e->src);
-    if (e->tap || x->files[1]) {
-        buf_puts(&x->text, " at ");
-        conn_tap_put(&x->text, x->files, e->tap);
-    }
+    put_tap(x, e);
     proto_number(&x->part, PROCESS_PID, ++x->pids);
     proto_text(&x->part, PROCESS_NAME, buf_str(&x->text));
     proto_number(&x->event, TRACK_UUID, t->uuid);
@@ -228,7 +249,13 @@ static uint64_t host_of(struct tracks *x, const struct ends *e)
 static void put_track_name(struct tracks *x, enum track_kind kind, const struct ends *e)
 {
     x->text.len = 0;
-    if (kind != OF_CHECK) {
+    if (kind == OF_PAUSES) {
+        buf_puts(&x->text, "port ");
+        buf_mac(&x->text, e->src->b + 10);
+        put_tap(x, e);
+        if (e->dqpn < PAUSE_CLASSES)
+            buf_printf(&x->text, " priority %u", e->dqpn);
+    } else if (kind != OF_CHECK) {
         buf_printf(&x->text, "conn %u > ", e->conn);
         conn_addr_put(&x->text, e->dst);
         buf_printf(&x->text, " QP 0x%x", e->dqpn);
@@ -238,10 +265,10 @@ static void put_track_name(struct tracks *x, enum track_kind kind, const struct 
 
 struct track *track_of(struct tracks *x, enum track_kind kind, const struct ends *e)
 {
-    bool fresh, hosted = kind != OF_CHECK;
+    bool fresh, hosted = kind != OF_CHECK && kind != OF_PAUSES;
     const struct ends far = {e->tap, e->conn, e->dst, e->src, e->dqpn};
     uint64_t host = hosted ? host_of(x, kind == OF_ANSWERS ? &far : e) : 0;
-    struct track *t = track_at(x, uuid_of(kind, e), &fresh);
+    struct track *t = track_at(x, kind, uuid_of(kind, e), &fresh);
 
     if (t && fresh) {
         put_track_name(x, kind, e);

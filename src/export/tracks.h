@@ -7,18 +7,31 @@
 enum event_type { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER }; /* as TrackEvent.Type */
 
 /* Kinds of tracks: a process for each host; for each direction of a connection requests, answers to them, events, lost
- * time, and the counters rate and outstanding; findings. */
-enum track_kind { OF_HOST, OF_REQUESTS, OF_ANSWERS, OF_EVENTS, OF_STALLS, OF_RATE, OF_OUTSTANDING, OF_CHECK };
+ * time, and the counters rate and outstanding; for each port that is paused and each priority the pauses; findings. */
+enum track_kind {
+    OF_HOST,
+    OF_REQUESTS,
+    OF_ANSWERS,
+    OF_EVENTS,
+    OF_STALLS,
+    OF_RATE,
+    OF_OUTSTANDING,
+    OF_PAUSES,
+    OF_CHECK
+};
 
 struct track {
     uint64_t uuid; /* 0: the row of the table is free */
+    uint8_t kind;  /* enum track_kind */
     ns_t *lanes;   /* ends of the slices of each lane: those that overlap are on several tracks of one name */
     unsigned n_lanes;
-    ns_t value_at;  /* of a rate: the end of its latest interval; else 0 */
-    uint64_t value; /* of a counter: the latest */
+    ns_t value_at;  /* of a rate: the end of its latest interval; of pauses: of the latest frame; else 0 */
+    uint64_t value; /* of a counter: the latest; of pauses: the quanta of the latest frame, 0: not paused */
+    uint64_t frame; /* of pauses: the number of the latest frame */
 };
 
-/* One direction of a connection at a tap. */
+/* One direction of a connection at a tap. OF_PAUSES: `src` is the MAC address of the port that asks for them, in its
+ * last six bytes, `dqpn` the priority or PAUSE_CLASSES for all. */
 struct ends {
     uint32_t tap, conn;
     const struct conn_addr *src, *dst;
@@ -34,6 +47,8 @@ struct tracks {
     uint32_t n, cap, pids;
 };
 
+/* Whether a file begins as such a trace; `n`: bytes at `p`. */
+bool tracks_are(const uint8_t *p, size_t n);
 /* Write what is kept. */
 void tracks_flush(struct tracks *x);
 void tracks_free(struct tracks *x);

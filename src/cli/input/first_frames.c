@@ -27,11 +27,14 @@ static void read_first(struct cap_merge *m, const struct decode_opts *o, const s
 {
     struct networks *n = first->networks;
     struct frame f;
+    uint32_t tap = 0; /* of the first frame */
 
     for (unsigned i = 0;
          (i < FIRST_FRAMES || (i < MOST_FRAMES && networks_are_several(n))) && cap_merge_next(m, &f) > 0; i++) {
         struct pkt p;
         joins_apply(j, &f);
+        tap = i ? tap : conn_tap_of(&f);
+        first->several |= conn_tap_of(&f) != tap;
         pkt_decode(&p, &f, o);
         networks_note(n, &p);
         if (i >= FIRST_FRAMES)
@@ -53,6 +56,7 @@ void first_frames_read(const char *const *files, size_t n, const struct decode_o
     unverified.verify = false;
     unverified.headers_only = false; /* packets are distinguished by their ICRCs */
     first->networks = w ? networks_new() : NULL;
+    first->several = !w;
     if (first->networks && cap_merge_open(&m, files, n, NULL, &err) >= 0) {
         read_first(m, &unverified, j, first, w);
         cap_merge_close(m);

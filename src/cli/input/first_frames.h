@@ -11,6 +11,7 @@
 struct first_frames {
     struct longest longest;
     struct networks *networks; /* those of tenants, NULL: there is only one network; networks_free() */
+    bool several;              /* there are frames of several taps, or it is not known */
 };
 
 /* Whether all files are regular ones, not pipes. */
