@@ -72,14 +72,13 @@ static struct job *job_of(struct trace *t)
 
 static int packets_option(struct job *job, const char *arg)
 {
-    static const char *const names[] = {[PACKETS_ALL] = "all", [PACKETS_FLAGGED] = "flagged", [PACKETS_NONE] = "none"};
+    static const char *const names[] = {"all", "flagged", "none", NULL}; /* enum packets */
+    unsigned which;
+    int status = opt_choice("--packets", arg, names, &which);
 
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(arg, names[i]) == 0) {
-            job->packets = (enum packets)i;
-            return EXIT_OK;
-        }
-    return cli_error("export: --packets %s: expected all, flagged or none", arg);
+    if (status == EXIT_OK)
+        job->packets = (enum packets)which;
+    return status;
 }
 
 static int option(struct trace *t, int key, const char *arg)

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL, KEY_LINK };
+enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL, KEY_LINK, KEY_DETAIL };
 
 #define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
 #define FROM_MAX   16                   /* files of --from */
@@ -29,6 +29,9 @@ static const struct opt_def defs[] = {
     {KEY_LINK, "link-rate", "RATE",
      "rate of the link, such as 100G: the line in the figures of rates; else what the captures state of their "
      "interfaces"},
+    {KEY_DETAIL, "detail", "N",
+     "draw N times as many points, and N times as many packets around each incident: 1 to 100 (1); the page grows "
+     "accordingly"},
     {KEY_TUTORIAL, "tutorial", NULL,
      "without captures: the page of rdma-on-the-wire(7), what verbs become on the wire"},
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
@@ -149,8 +152,9 @@ struct job {
     const char *other[2];       /* --baseline; NULL: not given; and NULL */
     const char *from[FROM_MAX]; /* --from */
     unsigned n_from;
-    bool tutorial; /* --tutorial */
-    uint64_t link; /* --link-rate, bits per second; 0: not given */
+    bool tutorial;   /* --tutorial */
+    unsigned detail; /* --detail; 0: not given */
+    uint64_t link;   /* --link-rate, bits per second; 0: not given */
     struct report *report, *baseline;
     struct meter *meter;
 };
@@ -169,12 +173,24 @@ static int take_link(struct job *job, const char *arg)
     return EXIT_OK;
 }
 
+static int take_detail(struct job *job, const char *arg)
+{
+    uint64_t n;
+
+    if (!opt_number(arg, 1, REPORT_DETAIL, &n))
+        return cli_error("--detail %s: expected 1 to %d", arg, REPORT_DETAIL);
+    job->detail = (unsigned)n;
+    return EXIT_OK;
+}
+
 static int option(struct trace *t, int key, const char *arg)
 {
     struct job *job = job_of(t);
 
     if (key == KEY_LINK)
         return take_link(job, arg);
+    if (key == KEY_DETAIL)
+        return take_detail(job, arg);
     if (key == KEY_FROM && job->n_from == FROM_MAX)
         return cli_error("--from %s: more than %d files", arg, FROM_MAX);
     if (key == KEY_TUTORIAL)
@@ -288,7 +304,7 @@ static int instead(struct trace *t)
 /* Read the capture of --baseline. */
 static int read_baseline(struct job *job)
 {
-    const struct report_opts o = {.files = job->other, .n_files = 1, .decode = job->t.decode};
+    const struct report_opts o = {.files = job->other, .n_files = 1, .decode = job->t.decode, .detail = 1};
 
     if (!(job->baseline = report_new(&o)))
         return cli_error("out of memory");
@@ -299,7 +315,11 @@ static int read_baseline(struct job *job)
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
-    const struct report_opts o = {.files = t->files, .n_files = t->n_files, .conn = t->conn, .decode = t->decode};
+    const struct report_opts o = {.files = t->files,
+                                  .n_files = t->n_files,
+                                  .conn = t->conn,
+                                  .decode = t->decode,
+                                  .detail = job->detail ? job->detail : 1};
     struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
 
     if (t->iface)

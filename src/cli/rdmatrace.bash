@@ -97,7 +97,7 @@ _rdmatrace() {
         --device) _rdmatrace_words "$(ls /sys/class/infiniband 2>/dev/null)" ;;
         --color) _rdmatrace_words "auto always never" ;;
         -i | --interface) _rdmatrace_words "$(ls /sys/class/net 2>/dev/null)" ;;
-        -f | --capture-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | -j | --cores | --udp-port | --anonymize | --conn | --pair | --memory | --interval | --top | --iterations | --delay | --ring | --since | --until | --keys | --screen | --slice | --part) ;;
+        -f | --capture-filter | -c | --count | -s | --snapshot-length | -B | --buffer-size | -j | --cores | --udp-port | --anonymize | --conn | --pair | --memory | --interval | --detail | --top | --iterations | --delay | --ring | --since | --until | --keys | --screen | --slice | --part) ;;
         *)
             if [[ $cur == -* ]]; then
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"

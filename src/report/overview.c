@@ -344,7 +344,20 @@ static void choose_drawn(struct report *r, const struct report_found *f)
             }
 }
 
-#define NEAR (20 * NS_PER_US) /* before and behind an incident, where every point is kept */
+#define NEAR       (20 * NS_PER_US) /* before and behind an incident, where every point is kept */
+#define ROOM_LEAST 50               /* packets of an incident, however many there are */
+
+/* The incidents of a connection at a tap share the points that are kept as they are. */
+static void share_room(struct report *r)
+{
+    for (unsigned i = 0; i < r->n_windows; i++) {
+        struct window *w = &r->windows[i];
+        uint32_t n = 0, all = THIN_EXACT * r->o.detail;
+        for (unsigned k = 0; k < r->n_windows; k++)
+            n += r->windows[k].conn == w->conn && r->windows[k].tap == w->tap;
+        w->room = all / n > ROOM_LEAST ? all / n : ROOM_LEAST;
+    }
+}
 
 static void choose_windows(struct report *r, const struct explainer *x)
 {
@@ -359,6 +372,7 @@ static void choose_windows(struct report *r, const struct explainer *x)
                                                          .from = report_time(r, row.start - NEAR),
                                                          .to = report_time(r, row.end + NEAR)};
     }
+    share_room(r);
 }
 
 static void windows_json(const struct report *r, struct buf *b)

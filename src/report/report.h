@@ -24,6 +24,8 @@
 #define REPORT_INCIDENTS 200 /* incidents, findings, rows of flows and of accounts in tables, at most */
 #define REPORT_INTERVALS 400 /* of rates, at least half of it */
 
+#define REPORT_DETAIL 100
+
 struct report;
 
 struct report_opts {
@@ -31,6 +33,7 @@ struct report_opts {
     size_t n_files;
     uint32_t conn;             /* only this connection; 0: all */
     struct decode_opts decode; /* how packets are decoded */
+    unsigned detail;           /* how many times as many points are drawn as would do, 1 to REPORT_DETAIL */
 };
 
 /* What the first reading found. All analyses have ended. */

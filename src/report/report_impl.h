@@ -84,6 +84,7 @@ struct ladder_of {
 struct window {
     uint32_t number, conn, tap;
     ns_t from, to; /* since the first frame */
+    uint32_t room; /* packets of which every point may still be kept */
 };
 
 #define ALIASES      64

@@ -20,13 +20,15 @@ static const struct {
     [SERIES_CREDITS] = {"credits", false},
 };
 
-/* Whether the packet is within the time of an incident of its connection: then every point is kept. */
-static bool is_near(const struct report *r, const struct drawn *d, ns_t t)
+/* Whether the packet is within the time of an incident of its connection that still has room: every point is kept. */
+static bool is_near(struct report *r, const struct drawn *d, ns_t t)
 {
     for (unsigned i = 0; i < r->n_windows; i++) {
-        const struct window *w = &r->windows[i];
-        if (w->conn == d->conn && w->tap == d->tap && t >= w->from && t <= w->to)
+        struct window *w = &r->windows[i];
+        if (w->conn == d->conn && w->tap == d->tap && t >= w->from && t <= w->to && w->room) {
+            w->room--;
             return true;
+        }
     }
     return false;
 }
@@ -43,8 +45,11 @@ struct spot {
 static void put(const struct spot *at, enum series i, int64_t v)
 {
     const struct thin_point p = {at->t, v, at->p->frame->number};
+    struct thin *s = &at->s->series[i];
+    uint32_t events = THIN_EVENTS * at->r->o.detail;
 
-    thin_add(&at->s->series[i], at->r->length, p, series_table[i].event ? THIN_EVENTS : at->near ? THIN_EXACT : 0);
+    s->detail = at->r->o.detail;
+    thin_add(s, at->r->length, p, series_table[i].event ? events : at->near ? UINT32_MAX : 0);
 }
 
 static void put_outstanding(const struct spot *at, struct req_dir *h)

@@ -11,6 +11,11 @@ struct thin_bucket {
     bool used;
 };
 
+static unsigned n_buckets(const struct thin *s)
+{
+    return THIN_BUCKETS * (s->detail ? s->detail : 1);
+}
+
 static bool keep_exact(struct thin *s, struct thin_point p, uint32_t most)
 {
     if (s->n_exact >= most)
@@ -49,12 +54,12 @@ void thin_add(struct thin *s, ns_t length, struct thin_point p, uint32_t exact)
         p.t = 0;
     if (exact && keep_exact(s, p, exact))
         return;
-    if (!s->buckets && !(s->buckets = calloc(THIN_BUCKETS, sizeof *s->buckets))) {
+    if (!s->buckets && !(s->buckets = calloc(n_buckets(s), sizeof *s->buckets))) {
         s->failed = true;
         return;
     }
-    at = (double)p.t / (double)s->length * THIN_BUCKETS;
-    keep_extremes(&s->buckets[at < THIN_BUCKETS ? (unsigned)at : THIN_BUCKETS - 1], p);
+    at = (double)p.t / (double)s->length * n_buckets(s);
+    keep_extremes(&s->buckets[at < n_buckets(s) ? (unsigned)at : n_buckets(s) - 1], p);
 }
 
 void thin_free(struct thin *s)
@@ -82,7 +87,7 @@ static uint32_t collect(const struct thin *s, struct thin_point *all)
 
     if (n)
         memcpy(all, s->exact, n * sizeof *all);
-    for (unsigned i = 0; s->buckets && i < THIN_BUCKETS; i++)
+    for (unsigned i = 0; s->buckets && i < n_buckets(s); i++)
         for (unsigned k = FIRST; s->buckets[i].used && k < KEPT; k++)
             all[n++] = s->buckets[i].p[k];
     qsort(all, n, sizeof *all, by_time);
@@ -114,7 +119,7 @@ static void put_column(struct buf *b, const struct thin_point *p, uint32_t n, ch
 
 void thin_json(struct buf *b, const struct thin *s)
 {
-    struct thin_point *all = malloc((s->n_exact + (s->buckets ? KEPT * THIN_BUCKETS : 0) + 1) * sizeof *all);
+    struct thin_point *all = malloc((s->n_exact + (s->buckets ? KEPT * n_buckets(s) : 0) + 1) * sizeof *all);
     uint32_t n = all ? collect(s, all) : 0;
 
     b->err |= !all || s->failed;

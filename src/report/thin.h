@@ -5,6 +5,7 @@
 
 #include "buf.h"
 
+/* All of them are multiplied by thin.detail. */
 #define THIN_BUCKETS 400  /* of a series */
 #define THIN_EXACT   1000 /* points of a series within the time of incidents that are kept as they are */
 #define THIN_EVENTS  5000 /* events of a series that are kept so: each of them matters */
@@ -17,9 +18,10 @@ struct thin_point {
 
 /* Zero-initialise; release it with thin_free(). */
 struct thin {
+    unsigned detail;             /* before the first point: how many times as much is kept; 0: once */
     ns_t length;                 /* of the capture, above 0; set by the first point */
     uint64_t n;                  /* points added */
-    struct thin_bucket *buckets; /* THIN_BUCKETS; NULL: none was needed */
+    struct thin_bucket *buckets; /* THIN_BUCKETS * detail; NULL: none was needed */
     struct thin_point *exact;    /* points kept as they came */
     uint32_t n_exact, cap;       /* of `exact` */
     bool failed;                 /* no memory: points are missing */
