@@ -69,6 +69,14 @@ int cli_no_conn(uint32_t conn)
     return cli_error("--conn %u: there is no such connection; `rdmatrace flows` lists them", conn);
 }
 
+/* Whether the terminal shows colours, and they are wanted. */
+static bool is_coloured(void)
+{
+    const char *term = getenv("TERM"), *unwanted = getenv("NO_COLOR");
+
+    return term && *term && strcmp(term, "dumb") != 0 && (!unwanted || !*unwanted);
+}
+
 int cli_color(const char *when, bool *color)
 {
     static const char *const whens[] = {"auto", "always", "never", NULL};
@@ -77,7 +85,7 @@ int cli_color(const char *when, bool *color)
 
     if (opt_choice("--color", when, whens, &i) != EXIT_OK)
         return EXIT_BAD;
-    *color = i == WHEN_ALWAYS || (i == WHEN_AUTO && isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
+    *color = i == WHEN_ALWAYS || (i == WHEN_AUTO && isatty(STDOUT_FILENO) && is_coloured());
     return EXIT_OK;
 }
 

@@ -73,6 +73,14 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static int no_column(const char *name)
+{
+    const char *near = column_nearest(name);
+
+    return cli_error("--columns: there is no column %s%s%s; the first line of -T csv names them, and there is ends",
+                     name, near ? ", the nearest is " : "", near ? near : "");
+}
+
 static int take_columns(struct job *job, const char *arg)
 {
     if (!column_names_parse(&job->columns, arg))
@@ -80,8 +88,7 @@ static int take_columns(struct job *job, const char *arg)
     for (unsigned i = 0; i < job->columns.n; i++) {
         job->columns.names[i] = rows_text_name(job->columns.names[i]);
         if (!rows_text_has(job->columns.names[i]))
-            return cli_error("--columns: there is no column %s; the first line of -T csv names them, and there is ends",
-                             job->columns.names[i]);
+            return no_column(job->columns.names[i]);
     }
     job->rows.columns = &job->columns;
     return EXIT_OK;
@@ -89,14 +96,12 @@ static int take_columns(struct job *job, const char *arg)
 
 static int no_field(const char *name)
 {
-    struct text_nearest near = text_nearest_to(name, strlen(name));
+    const char *near = column_nearest(name);
     struct buf titles = {0};
 
-    for (const struct column *c = row_columns; c->name; c++)
-        text_nearest_try(&near, c->name);
     rows_text_titles(&titles);
     cli_error("--sort %s: there is no such field%s%s; those shown are %s; the first line of -T csv names all", name,
-              near.name ? ", the nearest is " : "", near.name ? near.name : "", buf_str(&titles));
+              near ? ", the nearest is " : "", near ? near : "", buf_str(&titles));
     buf_free(&titles);
     return EXIT_BAD;
 }

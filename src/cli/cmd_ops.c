@@ -4,7 +4,7 @@
 #include "src/cli/cli.h"
 #include "src/commands/list.h"
 #include "src/measure/request_parts.h"
-#include "src/measure/wqe_print.h"
+#include "src/measure/wqe_sort.h"
 #include "src/show/print.h"
 
 #include <stdlib.h>
@@ -16,6 +16,7 @@ enum {
     KEY_COMMANDS,
     KEY_GROUPS,
     KEY_ULP,
+    KEY_SORT,
 };
 
 static const struct opt_def defs[] = {
@@ -24,6 +25,9 @@ static const struct opt_def defs[] = {
     TRACE_FILTER("take"),
     {KEY_FOLLOW, "follow", "N", "show work request N with all its packets"},
     {KEY_WHY, "why", "N", "say where the time of work request N went"},
+    {KEY_SORT, "sort", "FIELD",
+     "order work requests by this field, largest first: a name of -T csv, such as latency_ns, bytes or\n"
+     "lost_ns, or a title of the table"},
     {KEY_COLUMNS, "columns", "NAMES",
      "with -T text: these columns, separated by commas; default: those that fit the terminal"},
     {KEY_COMMANDS, "commands", NULL, "show only the commands of upper protocols, not the work requests"},
@@ -65,11 +69,20 @@ struct job {
     struct column_names columns; /* of --columns; none: the usual ones */
     struct table table;
     struct command_list commands;
+    struct wqe_sort sort; /* --sort */
 };
 
 static struct job *job_of(struct trace *t)
 {
     return (struct job *)t;
+}
+
+static int no_column(const char *name, const char *names)
+{
+    const char *near = wqe_text_nearest(name);
+
+    return cli_error("--columns: there is no column %s%s%s; there are %s", name, near ? ", the nearest is " : "",
+                     near ? near : "", names);
 }
 
 static int take_columns(struct job *job, const char *arg)
@@ -80,12 +93,23 @@ static int take_columns(struct job *job, const char *arg)
     wqe_text_names(&names);
     if (!column_names_parse(&job->columns, arg))
         status = cli_error("--columns %s: expected at most %d names, separated by commas", arg, TABLE_COLUMNS);
-    for (unsigned i = 0; status == EXIT_OK && i < job->columns.n; i++)
+    for (unsigned i = 0; status == EXIT_OK && i < job->columns.n; i++) {
+        job->columns.names[i] = wqe_text_name(job->columns.names[i]);
         if (!wqe_text_has(job->columns.names[i]))
-            status =
-                cli_error("--columns: there is no column %s; there are %s", job->columns.names[i], buf_str(&names));
+            status = no_column(job->columns.names[i], buf_str(&names));
+    }
     buf_free(&names);
     return status;
+}
+
+static int take_sort(struct job *job, const char *arg)
+{
+    const char *near;
+
+    job->sort.by = wqe_sort_column(arg, &near);
+    return job->sort.by ? EXIT_OK
+                        : cli_error("--sort %s: there is no such field%s%s; the first line of -T csv names all", arg,
+                                    near ? ", the nearest is " : "", near ? near : "");
 }
 
 static int option(struct trace *t, int key, const char *arg)
@@ -94,6 +118,8 @@ static int option(struct trace *t, int key, const char *arg)
 
     if (key == KEY_COLUMNS)
         return take_columns(job, arg);
+    if (key == KEY_SORT)
+        return take_sort(job, arg);
     if (key == KEY_ULP)
         return ulp_option(&job->commands.users, arg);
     if (key == KEY_COMMANDS || key == KEY_GROUPS) {
@@ -164,6 +190,7 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
 {
     struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow), .origin = job->origin};
     ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
+    size_t off = job->late_text.len;
 
     q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
     q.lost = states_lost(states);
@@ -172,6 +199,10 @@ static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
     wqe_print(&job->late_text, job->format, &job->table, &q);
     if (job->format != ROWS_CSV)
         put_states(job, states, end - w->start);
+    if (job->sort.by) {
+        wqe_sort_put(&job->sort, &q, job->late_text.p + off, job->late_text.len - off);
+        job->late_text.len = off;
+    }
 }
 
 /* Whether the row of request `id`, of connection `conn`, is written. */
@@ -197,9 +228,9 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
         job->late_text.len -= 1; /* the closing brace: one more member follows */
         buf_printf(&job->late_text, ",\"frames\":[%s]}", buf_str(&job->frames));
     }
-    if (job->ending)
+    if (job->ending && !job->sort.by)
         put_late(job, w->id, off);
-    else
+    else if (!job->sort.by)
         put_row(job, job->late_text.p, job->late_text.len);
 }
 
@@ -323,6 +354,10 @@ static int end(struct trace *t)
         qsort(job->late, job->n_late, sizeof *job->late, by_id);
     for (size_t i = 0; i < job->n_late; i++)
         put_row(job, job->late_text.p + job->late[i].off, job->late[i].len);
+    wqe_sort_end(&job->sort, put_row, job);
+    if (job->sort.left_out && job->format == ROWS_TEXT)
+        buf_printf(&t->out, "%llu more come behind them\n", (unsigned long long)job->sort.left_out);
+    job->no_memory |= job->sort.failed;
     if (job->format == ROWS_TEXT && !job->why && !job->follow && !job->commands.only)
         put_migrations(job, &t->out);
     job->no_memory |= !command_list_end(&job->commands, &t->out);
@@ -346,16 +381,17 @@ static void stop(struct trace *t)
     command_list_stop(&job->commands);
     meter_free(job->meter);
     request_parts_free(job->parts);
+    wqe_sort_free(&job->sort);
     free(job->late);
     buf_free(&job->late_text);
     buf_free(&job->frames);
 }
 
 static const struct opt_clash clashes[] = {
-    {KEY_COMMANDS, KEY_FOLLOW, 0, NULL},
-    {KEY_COMMANDS, KEY_WHY, 0, NULL},
-    {KEY_COMMANDS, KEY_COLUMNS, 0, NULL},
-    {0, 0, 0, NULL},
+    {KEY_COMMANDS, KEY_FOLLOW, 0, NULL},  {KEY_COMMANDS, KEY_WHY, 0, NULL},
+    {KEY_COMMANDS, KEY_COLUMNS, 0, NULL}, {KEY_SORT, KEY_COMMANDS, 0, NULL},
+    {KEY_SORT, KEY_GROUPS, 0, NULL},      {KEY_SORT, KEY_FOLLOW, 0, NULL},
+    {KEY_SORT, KEY_WHY, 0, NULL},         {0, 0, 0, NULL},
 };
 
 TRACE_CMD(ops, .digests = true, .rows = "request", .option = option, .packet = packet, .stop = stop, .clashes = clashes)

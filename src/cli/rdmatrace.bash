@@ -6,7 +6,7 @@ _rdmatrace_words() {
 
 # The fields of flows: of a capture without packets, -T csv prints them alone.
 _rdmatrace_fields() {
-    printf '\xd4\xc3\xb2\xa1\2\0\4\0\0\0\0\0\0\0\0\0\0\0\4\0\1\0\0\0' | "$1" flows -T csv - 2>/dev/null | tr , ' '
+    printf '\xd4\xc3\xb2\xa1\2\0\4\0\0\0\0\0\0\0\0\0\0\0\4\0\1\0\0\0' | "$1" "${2:-flows}" -T csv - 2>/dev/null | tr , ' '
 }
 
 # Lines "name..." of standard input, each a value of a list separated by commas, of which the last one is completed.
@@ -64,7 +64,7 @@ _rdmatrace() {
             case $command in
                 explain) _rdmatrace_words "time count" ;;
                 top) _rdmatrace_words "payload_1s_bps payload_10s_bps payload_60s_bps packets retransmitted_packets message_latency_p99_ns state connection" ;;
-                *) _rdmatrace_words "$(_rdmatrace_fields "$program")" ;;
+                *) _rdmatrace_words "$(_rdmatrace_fields "$program" "$command")" ;;
             esac
             ;;
         --columns)

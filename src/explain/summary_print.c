@@ -152,9 +152,17 @@ void summary_verdict(const struct summary *s, const struct explainer *x, const s
     put_setup(s, b);
 }
 
-/* "1: 10.0.0.1 > 10.0.0.2"; the addresses alone if it is not about one connection. */
+/* "1: 10.0.0.1 > 10.0.0.2"; the addresses alone if it is not about one connection; the port that sends pause frames. */
 static void put_end(struct buf *b, const struct incident *i)
 {
+    bool pauses = i->cause == CAUSE_PAUSE || i->cause == CAUSE_PAUSE_STORM;
+    uint8_t mac[8];
+
+    if (!is_address(&i->dst) && pauses && i->n_facts) {
+        store_be64(mac, i->facts[0].address);
+        buf_mac(b, mac + 2);
+        return;
+    }
     if (!is_address(&i->dst)) {
         buf_char(b, '-');
         return;

@@ -1,6 +1,8 @@
 /* layer 3 (measure): the columns of measurements and how they are written. */
 #include "src/measure/columns_impl.h"
+
 #include "src/taps/networks.h"
+#include "tokens.h"
 
 #include <stdlib.h>
 
@@ -129,6 +131,15 @@ const struct column *column_find(const char *name)
         if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
+}
+
+const char *column_nearest(const char *name)
+{
+    struct text_nearest near = text_nearest_to(name, strlen(name));
+
+    for (const struct column *c = row_columns; c->name; c++)
+        text_nearest_try(&near, c->name);
+    return near.name;
 }
 
 static const void *value_at(const struct meter_row *r, const struct column *c)

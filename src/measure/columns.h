@@ -50,6 +50,8 @@ void rows_print(struct buf *b, const struct rows_opts *o, struct meter_row *cons
                 const struct meter_totals *t);
 /* Whether text output can have a column of this name: one of row_columns, or "ends". */
 bool rows_text_has(const char *name);
+/* The name of row_columns nearest to `name`; NULL: none is near. */
+const char *column_nearest(const char *name);
 /* The name of the column that text output shows with this title, "retrans"; `title` itself if there is none. */
 const char *rows_text_name(const char *title);
 /* Append the titles of the columns of text output, separated by commas. */

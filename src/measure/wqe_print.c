@@ -2,6 +2,7 @@
 #include "src/measure/wqe_print.h"
 
 #include "dissect/ib/opcode.h"
+#include "tokens.h"
 
 const char *wqe_status_str(const struct wqe *w)
 {
@@ -209,6 +210,35 @@ static const struct text_column *column_named(const char *name)
         if (strcmp(text_columns[i].name, name) == 0)
             return &text_columns[i];
     return NULL;
+}
+
+const char *wqe_text_name(const char *title)
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        if (strcmp(text_columns[i].title, title) == 0)
+            return text_columns[i].name;
+    return title;
+}
+
+const char *wqe_text_sorts_by(const char *name)
+{
+    static const char *const others[][2] = {
+        {"start", "start_ns"}, {"ends", "source"}, {"remote", "remote_va"}, {"frames", "first_frame"}};
+
+    name = wqe_text_name(name);
+    for (unsigned i = 0; i < ARRAY_LEN(others); i++)
+        if (strcmp(others[i][0], name) == 0)
+            return others[i][1];
+    return name;
+}
+
+const char *wqe_text_nearest(const char *name)
+{
+    struct text_nearest near = text_nearest_to(name, strlen(name));
+
+    for (unsigned i = 0; i < COLUMNS; i++)
+        text_nearest_try(&near, text_columns[i].name);
+    return near.name;
 }
 
 bool wqe_text_has(const char *name)

@@ -17,6 +17,13 @@ struct wqe_row {
  * `width` characters (0: all). */
 void wqe_table(struct table *t, const struct column_names *named, unsigned width);
 bool wqe_text_has(const char *name);
+/* The name of the column of ROWS_TEXT with this title, "time lost"; `title` itself if there is none. */
+const char *wqe_text_name(const char *title);
+/* The name of the cell by which the column of ROWS_TEXT with this name or title is sorted; `name` itself if there is
+ * none. */
+const char *wqe_text_sorts_by(const char *name);
+/* The column of ROWS_TEXT whose name is nearest to `name`; NULL: none is near. */
+const char *wqe_text_nearest(const char *name);
 /* Append the names of all columns of ROWS_TEXT. */
 void wqe_text_names(struct buf *b);
 

@@ -187,12 +187,24 @@ static unsigned lines_in(const struct buf *b, size_t from)
     return n;
 }
 
+/* Keep the first `n` lines from `from` on. */
+static void keep_lines(struct buf *b, size_t from, unsigned n)
+{
+    size_t to = from;
+
+    while (n && to < b->len)
+        n -= b->p[to++] == '\n';
+    b->len = to;
+}
+
 void top_text(struct buf *b, const struct top *t, const struct top_look *look)
 {
     size_t at = b->len, shown = t->n;
     struct table table;
 
     put_above(b, t, look);
+    if (look->rows) /* on a small screen the table matters more */
+        keep_lines(b, at, look->rows / 3);
     table_of(&table, text_columns, ARRAY_LEN(text_columns));
     measure(&table, t);
     table_fit(&table, look->width);

@@ -205,8 +205,12 @@ void go_to_time(struct tui *t, ns_t ts)
 
 void show_place(struct tui *t, const struct spot *p)
 {
-    if (p->frame && p->conn) {
-        to_ladder(t, p);
+    struct spot of = *p;
+
+    if (p->frame && !p->conn)
+        of.conn = ladder_conn_of(t, p); /* what is said of a host has frames of its connections */
+    if (p->frame && of.conn) {
+        to_ladder(t, &of);
     } else if (p->frame) {
         go_to(t, SCREEN_PACKETS, true);
         packets_go(t, p->file, p->frame);

@@ -103,6 +103,13 @@ static uint32_t conn_of(struct tui *t, uint64_t i)
     return conn_flow_at(conns, s->flow)->conn;
 }
 
+uint32_t ladder_conn_of(struct tui *t, const struct spot *p)
+{
+    uint64_t i = keep_find(t->keep, p->file, p->frame);
+
+    return i < keep_end(t->keep) ? conn_of(t, i) : 0;
+}
+
 /* The connection with the worst incident, else the first one. */
 static uint32_t any_conn(struct tui *t)
 {

@@ -350,6 +350,8 @@ void account_bar(struct tui *t, struct buf *b, unsigned columns);
 
 /* --- diagram.c: the ladder -------------------------------------------------------------------- */
 void ladder_make(struct tui *t);
+/* The connection of a frame; 0: it has none, or is not kept. */
+uint32_t ladder_conn_of(struct tui *t, const struct spot *p);
 /* Draw the ladder of connection `conn`, or of that of a frame (`at` not NULL), which has a line of its own unless
  * `in_run`. */
 void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run);
