@@ -128,6 +128,11 @@ bool command_list_end(struct command_list *m, struct buf *out)
         command_sums_print(out, &m->sums);
         put_rest(m, out);
     }
+    if (m->format == ROWS_TEXT && ulp_sums(m->ulp)->zeroed)
+        buf_printf(out,
+                   "%s of upper protocols with nothing but zeros, as --anonymize leaves them: their commands are "
+                   "not known.\n",
+                   count_str(ulp_sums(m->ulp)->zeroed, "message"));
     return ok && !m->no_memory;
 }
 

@@ -5,6 +5,19 @@
 
 /* --- Delivery --------------------------------------------------------------------------------- */
 
+#define ZEROED_LEAST 16 /* bytes; a shorter message says little */
+
+bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
+{
+    const uint8_t *b = m->body.b;
+
+    if (m->side != ULP_CLIENT || m->body.len < ZEROED_LEAST || b[0] || memcmp(b, b + 1, m->body.len - 1) != 0)
+        return false;
+    u->zeroed = m->frame;
+    u->sums.zeroed += !m->again;
+    return true;
+}
+
 /* Deliver a message. Returns what it belongs to. */
 static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
 {
@@ -12,6 +25,8 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
     bool taken;
 
     m->side = (enum ulp_side)f->side;
+    if (ulp_is_zeroed(c->ulp, m))
+        return NULL;
     taken = c->proto->message(c, m);
     if (m->again)
         return (struct command *)m->command;

@@ -67,10 +67,12 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
     }
 }
 
-/* A refusal of memory that no command offered. */
+/* A message whose bytes were replaced by zeros; a refusal of memory that no command offered. */
 static void note_unexplained(struct ulp *u, struct pkt *p)
 {
-    if (u->refused.frame != p->frame->number)
+    bool zeroed = u->zeroed == p->frame->number && !(p->note.have & NOTE_ULP);
+
+    if (u->refused.frame != p->frame->number && !zeroed)
         return;
     if (p->note.have & NOTE_ULP) {
         buf_puts(&u->text, "; ");
@@ -80,8 +82,9 @@ static void note_unexplained(struct ulp *u, struct pkt *p)
         p->note.ulp_queue = 0;
     }
     buf_puts(&u->text, p->note.upper);
-    buf_puts(&u->text, " refused");
-    put_refusal(&u->text, p, &u->refused);
+    buf_puts(&u->text, zeroed ? ": payload zeroed" : " refused");
+    if (!zeroed)
+        put_refusal(&u->text, p, &u->refused);
     p->note.ulp = buf_str(&u->text);
     p->note.have |= NOTE_ULP;
 }

@@ -177,6 +177,8 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
     m->side = side_of(s, w->side);
     m->frame = w->frame;
     m->now = w->now;
+    if (ulp_is_zeroed(c->ulp, m))
+        return NULL;
     taken = c->proto->message(c, m);
     c->ulp->sums.holes += m->hole;
     if (taken || !(m->hole || m->cut)) {

@@ -144,6 +144,7 @@ struct ulp_sums {
     uint64_t messages;     /* SENDs of which the protocol made nothing */
     uint64_t holes;        /* messages decoded up to a hole only */
     uint64_t refused;      /* requests for memory that no command offered, refused */
+    uint64_t zeroed;       /* messages of clients of which every byte is zero, as --anonymize makes them */
 };
 
 /* A connection whose protocol the user states: a queue pair of either end. */

@@ -146,6 +146,7 @@ struct ulp {
     struct ulp_stream *streams[STREAM_BUCKETS]; /* by their connections */
     uint64_t numbers;
     struct ulp_refusal refused; /* the latest that no command's memory explains */
+    uint64_t zeroed;            /* the frame of the latest message of ulp_sums.zeroed */
     struct ulp_sums sums;
     struct known_req *reqs;  /* NULL unless packets are shown */
     struct rmpp_state *rmpp; /* likewise */
@@ -251,6 +252,9 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why);
 struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
 /* The flow is another one from now on. */
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
+/* Whether every byte of a client's message is zero, which no protocol knows: what it was is not known. Then it is
+ * noted. */
+bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
 /* The protocol took a message, or did not: the guess may have been wrong (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
 /* Payload: forget the connection, and do not guess again. */
