@@ -23,7 +23,8 @@
  *                       requester goes back again; if later responses of a READ had arrived already: until the last of
  *                       them arrives again, too
  *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission on ACK
- *                       timeout; or, if none followed, to the error completion or the end of the capture
+ *                       timeout; or, if none followed, to the error completion or the end of the capture; likewise to
+ *                       a packet of the message that is new to the tap, if its first copy was lost before
  *   rnr                 from an RNR NAK to the retransmission
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
  *                       for 2 us or longer

@@ -31,6 +31,7 @@ enum trouble {
     TROUBLE_THROTTLED, /* CNPs */
     TROUBLE_CREDIT,    /* no end-to-end credits */
     TROUBLE_DEPTH,     /* as many READs and atomics outstanding as agreed on */
+    TROUBLE_STOPPED,   /* nothing came within a message; then a packet of it came for the first time */
     TROUBLES
 };
 
@@ -59,6 +60,9 @@ struct episode {
      * longer than responses usually take; 0: no longer, or none came */
     ns_t slow;
     uint32_t count; /* RNR NAKs, CNPs or waits in it */
+    /* STOPPED: other queue pairs of the requester's host sent meanwhile; the silence is that of its ACK timeout, which
+     * is known or was the same before. With neither its time is not_known. */
+    bool others, timed;
     /* PAUSE: how often nothing was outstanding, and the requester sent when the pause ended, far later than usual; that
      * time */
     uint32_t rests;

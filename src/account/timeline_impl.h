@@ -205,6 +205,7 @@ struct direction {
     unsigned n_blind;
     uint32_t tail;    /* ACK timeouts since the latest response */
     ns_t wait;        /* silence before the latest of them */
+    ns_t stopped;     /* the latest silence within a message that may have been an ACK timeout; 0: none */
     ns_t expired;     /* time of the retransmission that the first of them brought about */
     ns_t last_rsp;    /* time of the latest response; 0: none */
     ns_t usual;       /* usual time from a request to the response that follows it; 0: not known, else at least 1 */
@@ -309,6 +310,8 @@ struct silence {
 #define SILENCES    16384           /* the latest ones */
 #define PAUSE_LEAST (2 * NS_PER_US) /* shorter ones are not explained by pauses, and not kept */
 
+#define STOP_LEAST NS_PER_MS /* a shorter silence within a message is none that is looked at */
+
 #define LAST_FILES 64 /* further files share places */
 
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
@@ -342,6 +345,7 @@ struct timeline {
         ns_t ts;
         ns_t pace, least;
         ns_t loop;
+        ns_t still, awake; /* the latest time in which the host sent no request for STOP_LEAST or longer */
         uint32_t len;
     } sent[HOSTS_SEEN];
     struct turn turns[TURNS];
@@ -430,6 +434,16 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 void timeline_note_loop(struct timeline *t, const struct direction *d, ns_t took);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
+/* timeline_stops.c. What is known of a silence before a new request `e` that goes on with a message, before that one
+ * counts as the latest of its host. */
+struct stop {
+    bool on, others; /* it is a stop; as in struct episode */
+    ns_t from;
+};
+struct stop timeline_stop(struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
+/* What that silence was lost to, unless what the requester waited for explains it. */
+void timeline_claim_stop(struct timeline *t, struct direction *d, const struct event *e, const struct stop *s,
+                         ns_t now);
 /* timeline_slow.c. The time up to response `e`: a response may be slow. */
 void timeline_pass_response(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 

@@ -166,6 +166,10 @@ static inline ns_t take_turn(struct timeline *t, struct direction *d, const stru
     if (UNLIKELY(d->host == HOSTS_SEEN))
         d->host = timeline_host(&f->src, f->tap);
     near = now - t->sent[d->host].ts;
+    if (UNLIKELY(near >= STOP_LEAST)) {
+        t->sent[d->host].still = t->sent[d->host].ts;
+        t->sent[d->host].awake = now;
+    }
     *len = t->sent[d->host].len;
     if (near > 0 && near < PACE_MOST) {
         ns_t took = near * PACE_BYTES / (*len + FRAME_EXTRA) + 1, *least = &t->sent[d->host].least;

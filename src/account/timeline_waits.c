@@ -287,8 +287,11 @@ static void claim_depth(struct timeline *t, struct direction *d, const struct ev
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
+    struct stop stop = {0};
     bool held;
 
+    if (UNLIKELY(now - from >= STOP_LEAST))
+        stop = timeline_stop(t, d, e, now);
     if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_outstanding(d, e->h) &&
         timeline_is_silence(flow_of(t, e), d, now - from))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
@@ -315,6 +318,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_START))
         note_window(t, d, e, now);
     timeline_pace(t, d, e, from, now, held);
+    if (UNLIKELY(stop.on))
+        timeline_claim_stop(t, d, e, &stop, now);
 }
 
 /* Half a round trip, or half of the time that response `e` took if it is the first. */

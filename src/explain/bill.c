@@ -1,5 +1,4 @@
 /* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
-#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -8,7 +7,6 @@
 #define FIT_LOOK             64               /* incidents of a connection that an episode is compared with */
 #define FIT_WITHIN           (2 * NS_PER_S)   /* they begin at most this long before the episode */
 #define SAME_TROUBLE         (10 * NS_PER_US) /* trouble that begins so soon after other trouble belongs to it */
-#define TIMER_LEAST          (8 * NS_PER_US)  /* no ACK timer expires sooner: code 1 is 8.192 us */
 #define SLOWED_PART          4 /* CNPs that cost more than this part of CNP_LOOK slowed the requester down */
 #define LOST_AGAIN_SENTENCES 2 /* failed retransmissions that get a sentence each */
 
@@ -162,25 +160,6 @@ static uint32_t of_the_same_trouble(const struct billing *w, const struct episod
     return nearest;
 }
 
-/* The cause of an episode that no incident names; `gathers`: one incident for all episodes of a direction. */
-static const struct kind {
-    enum cause cause;
-    enum sentence sentence;
-    bool gathers;
-} kinds[TROUBLES] = {
-    [TROUBLE_SEQ_NAK] = {CAUSE_PACKET_LOSS, SENTENCE_TIME_NAK, false},
-    [TROUBLE_IMPLIED] = {CAUSE_LOST_READ_RESPONSE, SENTENCE_TIME_IMPLIED, false},
-    [TROUBLE_RNR] = {CAUSE_RNR, SENTENCE_TIME_RNR, false},
-    [TROUBLE_TIMEOUT] = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_TIMEOUT, false},
-    [TROUBLE_DEAD] = {CAUSE_SILENT_PEER, SENTENCE_TIME_DEAD, false},
-    [TROUBLE_REFUSED] = {CAUSE_OPERATION_ERROR, SENTENCE_TIME_REFUSED, false},
-    [TROUBLE_SLOW] = {CAUSE_PEER_SLOW, SENTENCE_TIME_SLOW, true},
-    [TROUBLE_PAUSE] = {CAUSE_PAUSE, SENTENCE_TIME_PAUSE, true},
-    [TROUBLE_THROTTLED] = {CAUSE_THROTTLED, SENTENCE_TIME_THROTTLED, true},
-    [TROUBLE_CREDIT] = {CAUSE_CREDIT_WAIT, SENTENCE_TIME_CREDIT, true},
-    [TROUBLE_DEPTH] = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH, true},
-};
-
 /* --- Incidents by their kind ------------------------------------------------------------------ */
 
 static bool is_failure_cause(unsigned cause)
@@ -231,7 +210,7 @@ static void note_cause(const struct billing *w, uint32_t number)
 /* The incident that gathers episodes of this kind and direction. */
 static uint32_t gathered(const struct billing *w, const struct episode *e)
 {
-    return place_of(w, key_of(kinds[e->why].cause, e->conn, e->tap, e->flow))->number;
+    return place_of(w, key_of(bill_kinds[e->why].cause, e->conn, e->tap, e->flow))->number;
 }
 
 /* The incident that reports the failure of the connection, by its requests or by connection management. */
@@ -245,94 +224,12 @@ static uint32_t failure_of(const struct billing *w, const struct episode *e)
 
 /* --- Incidents made for lost time ------------------------------------------------------------- */
 
-static uint32_t depth_agreed(const struct explainer *x, uint32_t flow)
-{
-    const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), flow)->params;
-
-    return c->have_depth ? c->depth : 0;
-}
-
-static bool is_failure(const struct episode *e)
-{
-    return e->why == TROUBLE_DEAD || (e->why == TROUBLE_TIMEOUT && e->states[TIME_GIVEN_UP] > 0);
-}
-
-/* True if the requester used its last retry for the packet that the episode is about. */
-static bool has_spent(const struct explainer *x, const struct episode *e)
-{
-    const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
-    const struct req_dir *h = observer_req_dir(x->observer, e->flow);
-
-    return h && f->conn == e->conn && retries_spent(x->observer, h, &f->params);
-}
-
-/* No response comes sooner: to the request of this flow, or of others to that host. */
-static ns_t least_trip(const struct explainer *x, const struct episode *e)
-{
-    const struct flow_notes *t = x->notes[e->flow];
-    ns_t path = t ? t->responses.path_trip : -1;
-
-    return path >= 0 && path < e->rtt ? path : e->rtt;
-}
-
-static const struct kind *kind_of(const struct explainer *x, const struct episode *e)
-{
-    static const struct kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
-                             early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false},
-                             late = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_LATE, false},
-                             spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false},
-                             far = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH_FAR, true};
-    ns_t rtt;
-
-    if (is_failure(e))
-        return has_spent(x, e) ? &spent : &kinds[TROUBLE_DEAD];
-    if (e->why == TROUBLE_DEPTH && e->wait)
-        return &far;
-    if (e->why != TROUBLE_TIMEOUT)
-        return &kinds[e->why];
-    if (e->wait < TIMER_LEAST)
-        return &no_reason;
-    rtt = least_trip(x, e);
-    return e->wait < rtt - rtt / 8 ? &early : e->slow ? &late : &kinds[e->why];
-}
-
-/* The values for the sentence about an episode. */
-static struct fact fact_of(const struct explainer *x, const struct episode *e, const struct kind *kind)
-{
-    return (struct fact){.sentence = (uint8_t)kind->sentence,
-                         .psn = e->psn,
-                         .lost = e->sent,
-                         .instead = e->instead,
-                         .nak = e->nak,
-                         .again = e->back,
-                         .answer = e->answer,
-                         .time = e->wait ? e->wait : e->bill,
-                         .time2 = e->why == TROUBLE_DEPTH ? e->wait : least_trip(x, e),
-                         .time3 = e->slow,
-                         .n = is_failure(e) ? e->tries + 1 : 0,
-                         .m = e->why == TROUBLE_DEPTH ? depth_agreed(x, e->flow) : 0};
-}
-
-/* The frames of an episode become those of the incident. */
-static void take_frames(struct incident *s, const struct episode *e)
-{
-    bool late = e->why >= TROUBLE_SLOW; /* nothing was lost */
-
-    s->n_frames = 0;
-    incident_frame(s, late ? ROLE_EVIDENCE : ROLE_LOST, e->sent);
-    incident_frame(s, ROLE_INSTEAD, e->instead);
-    incident_frame(s, late ? ROLE_EVIDENCE : ROLE_NAK, e->nak);
-    incident_frame(s, ROLE_RETRANSMISSION, e->back);
-    incident_frame(s, ROLE_ANSWER, e->answer);
-    s->own = s->n_frames;
-}
-
 /* A new incident for this episode alone. */
 static uint32_t new_incident(const struct billing *w, const struct episode *e)
 {
-    const struct kind *kind = kind_of(w->x, e);
+    const struct bill_kind *kind = bill_kind_of(w->x, e);
     struct incident *s = incident_new(w->x, kind->cause, e->flow, NULL);
-    struct fact f = fact_of(w->x, e, kind);
+    struct fact f = bill_fact(w->x, e, kind);
     uint32_t number;
 
     if (!s)
@@ -342,14 +239,18 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
     s->conn = e->conn;
     s->tap = e->tap;
     s->psn = e->psn;
-    s->has_psn = !kinds[e->why].gathers;
+    s->has_psn = !bill_kinds[e->why].gathers;
     s->is_request = true;
     incident_is(s, &f);
-    if (is_failure(e) && !explain_knows_answers(w->x, e->flow))
+    if (bill_is_failure(e) && !explain_knows_answers(w->x, e->flow))
         s->certainty = POSSIBLE; /* responses may have come that are taken for those of another queue pair */
-    take_frames(s, e);
+    bill_take_frames(s, e);
     s->of_time = true;
-    s->silence = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD ? e->wait : 0;
+    s->silence = e->why == TROUBLE_TIMEOUT || e->why == TROUBLE_DEAD || e->timed || e->others ? e->wait : 0;
+    if (e->why == TROUBLE_STOPPED) {
+        s->place = PLACE_BEFORE;
+        s->arrived = e->back; /* the responder is alive */
+    }
     note_cause(w, number);
     return number;
 }
@@ -357,7 +258,7 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
 /* Without room for an incident of each episode, one gathers those of a cause and direction. */
 static uint32_t rest_of(const struct billing *w, const struct episode *e)
 {
-    unsigned kind = REST + kind_of(w->x, e)->cause;
+    unsigned kind = REST + bill_kind_of(w->x, e)->cause;
     uint32_t i = place_of(w, key_of(kind, e->conn, e->tap, e->flow))->number;
 
     if (i != NOT_FOUND) {
@@ -383,15 +284,15 @@ static uint32_t incident_of(const struct billing *w, const struct episode *e)
 {
     uint32_t i = NOT_FOUND;
 
-    if (is_failure(e)) {
+    if (bill_is_failure(e)) {
         i = failure_of(w, e);
         return i == NOT_FOUND ? new_incident(w, e) : i;
     }
-    if (kinds[e->why].gathers)
+    if (bill_kinds[e->why].gathers)
         i = gathered(w, e);
-    else if ((i = best_fit(w, e)) == NOT_FOUND)
+    else if (e->why != TROUBLE_STOPPED && (i = best_fit(w, e)) == NOT_FOUND)
         i = of_the_same_trouble(w, e);
-    if (i == NOT_FOUND && !kinds[e->why].gathers && w->x->n >= INCIDENTS_EARLY)
+    if (i == NOT_FOUND && !bill_kinds[e->why].gathers && w->x->n >= INCIDENTS_EARLY)
         return rest_of(w, e);
     return i == NOT_FOUND ? new_incident(w, e) : i;
 }
@@ -410,7 +311,7 @@ static void gather(struct incident *s, const struct episode *e)
         f->time = took;
         f->answer = e->answer;
         if (e->why == TROUBLE_SLOW && s->n_frames == s->own)
-            take_frames(s, e);
+            bill_take_frames(s, e);
     }
 }
 
@@ -467,25 +368,26 @@ static void report_rests(struct incident *s, uint32_t n, ns_t time)
 static void charge(struct explainer *x, uint32_t number, const struct episode *e, const struct episode *root)
 {
     struct incident *s = &x->incidents[number];
+    ns_t lost = states_lost(e->states);
 
-    s->bill = ns_sum(s->bill, e->bill);
+    s->bill = ns_sum(s->bill, lost);
     if (s->conn != e->conn)
         s->conn = 0; /* pause frames stop several connections */
     for (unsigned i = 0; i < TIME_STATES; i++)
-        s->states[i] = ns_sum(s->states[i], e->states[i]);
+        s->states[i] = ns_sum(s->states[i], time_state_costs(i) ? e->states[i] : 0);
     if (!s->episodes++ || e->start < s->from)
         s->from = e->start;
-    if (e->bill > s->worst_bill) {
-        s->worst_bill = e->bill;
+    if (lost > s->worst_bill) {
+        s->worst_bill = lost;
         s->worst = e->start;
     }
     if (e->end > s->stop)
         s->stop = e->end;
-    if (kinds[e->why].gathers && s->facts[0].sentence == kind_of(x, e)->sentence)
+    if (bill_kinds[e->why].gathers && s->facts[0].sentence == bill_kind_of(x, e)->sentence)
         gather(s, e);
     if (e->rests)
         report_rests(s, e->rests, e->rest);
-    if (e->why == TROUBLE_TIMEOUT && e->wait >= TIMER_LEAST && e != root &&
+    if (e->why == TROUBLE_TIMEOUT && e->wait >= BILL_TIMER_LEAST && e != root &&
         (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
         report_lost_again(s, e, root);
 }
@@ -531,8 +433,8 @@ static bool is_guess(const struct incident *s, bool slow)
 /* A spurious ACK timeout was taken for the loss of a last packet, or of its response. */
 static void revise(const struct explainer *x, struct incident *s, const struct episode *e)
 {
-    const struct kind *kind = kind_of(x, e);
-    struct fact f = fact_of(x, e, kind);
+    const struct bill_kind *kind = bill_kind_of(x, e);
+    struct fact f = bill_fact(x, e, kind);
 
     if (kind->cause != CAUSE_EARLY_TIMEOUT || !is_guess(s, e->slow))
         return;
@@ -559,7 +461,7 @@ static void bill_all(struct billing *w)
         if (e->bill <= 0 || is_reported_elsewhere(w->x, e))
             continue;
         row = of_the_row(w, e);
-        w->of[i] = *row == NOT_FOUND || is_failure(e) ? incident_of(w, e) : *row;
+        w->of[i] = *row == NOT_FOUND || bill_is_failure(e) ? incident_of(w, e) : *row;
         if (w->of[i] == NOT_FOUND)
             continue;
         if (*row == NOT_FOUND)

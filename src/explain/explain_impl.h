@@ -488,6 +488,21 @@ void explain_set_clocks(struct explainer *x);
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* bill.c: put each episode of the accounts on the bill of one incident. */
 void explain_bill(struct explainer *x);
+/* bill_kinds.c: the cause of an episode that no incident names, by enum trouble, and its sentence; `gathers`: one
+ * incident for all episodes of a direction. bill_kind_of(): likewise, by all that is known of the episode. */
+extern const struct bill_kind {
+    enum cause cause;
+    enum sentence sentence;
+    bool gathers;
+} bill_kinds[TROUBLES];
+const struct bill_kind *bill_kind_of(const struct explainer *x, const struct episode *e);
+/* Whether the requester has given up. */
+bool bill_is_failure(const struct episode *e);
+/* The values for the sentence about an episode. */
+struct fact bill_fact(const struct explainer *x, const struct episode *e, const struct bill_kind *kind);
+/* The frames of an episode become those of the incident. */
+void bill_take_frames(struct incident *s, const struct episode *e);
+#define BILL_TIMER_LEAST (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
 /* compare/merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
 void explain_share_bills(struct explainer *x);
 /* True if the account of a direction counts. Accounts are from the requester's view: of several taps the one with the

@@ -255,7 +255,7 @@ static const char *const trouble_names[TROUBLES] = {
     [TROUBLE_SEQ_NAK] = "sequence NAK", [TROUBLE_IMPLIED] = "implied NAK", [TROUBLE_RNR] = "RNR",
     [TROUBLE_TIMEOUT] = "ACK timeout",  [TROUBLE_DEAD] = "peer dead",      [TROUBLE_REFUSED] = "refused",
     [TROUBLE_SLOW] = "peer slow",       [TROUBLE_PAUSE] = "paused",        [TROUBLE_THROTTLED] = "throttled",
-    [TROUBLE_CREDIT] = "no credits",    [TROUBLE_DEPTH] = "READ depth",
+    [TROUBLE_CREDIT] = "no credits",    [TROUBLE_DEPTH] = "READ depth",    [TROUBLE_STOPPED] = "message stopped",
 };
 
 /* The cost from which on an episode is drawn, so that there are not too many. */

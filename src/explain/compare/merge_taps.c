@@ -392,7 +392,7 @@ static void share_bills(struct explainer *x)
     struct incident_chains events;
 
     for (uint32_t i = 0; i < x->n; i++)
-        if (x->incidents[i].bill && is_billed_elsewhere(x, &x->incidents[i]))
+        if ((x->incidents[i].bill || x->incidents[i].of_time) && is_billed_elsewhere(x, &x->incidents[i]))
             drop_bill(&x->incidents[i]);
     if (!chains_of_events(&events, x))
         return;
