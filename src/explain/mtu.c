@@ -44,6 +44,14 @@ static bool is_to(struct explainer *x, uint32_t i, const struct flow *f)
     return g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst);
 }
 
+/* 0: not known. */
+static uint32_t pmtu_of(struct explainer *x, uint32_t flow)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    return h && h->pmtu ? h->pmtu : conn_flow_at(observer_conns(x->observer), flow)->pmtu;
+}
+
 /* --- Requests --------------------------------------------------------------------------------- */
 
 /* The requester of `h` sent `s` again and again in vain. */
@@ -97,14 +105,20 @@ static struct req_dir *requests_to(struct explainer *x, uint32_t i, const struct
     return h && h->have_next ? h : NULL;
 }
 
-/* Packets as large as those that do not arrive did arrive before: count those alone that were sent since then. One
- * queue pair that does not respond any more does not show that the path changed. */
+/* Whether packets as large as those that do not arrive did arrive before: then those alone count that were sent since.
+ * One queue pair that does not respond any more does not show that the path changed. */
+static bool is_narrowed(struct sizes *z)
+{
+    z->narrowed = z->stuck >= BLACK_HOLE_STUCK && z->size && z->arrived_max >= z->size;
+    if (z->narrowed)
+        z->arrived = z->arrived_max = 0;
+    return z->narrowed;
+}
+
 static void count_since(struct explainer *x, struct sizes *z, const struct flow *f)
 {
-    z->narrowed = z->stuck >= BLACK_HOLE_STUCK && z->arrived_max >= z->size;
-    if (!z->narrowed)
+    if (!is_narrowed(z))
         return;
-    z->arrived = z->arrived_max = 0;
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct req_dir *h = requests_to(x, i, f);
         if (h)
@@ -217,6 +231,15 @@ static bool is_cut(struct explainer *x, uint32_t flow)
     return cut_message(observer_req_dir(x->observer, flow)) != NULL;
 }
 
+/* Whether packets of full size, `size` (0: not known), do not come any more, and enough shorter ones do: the last ones
+ * of the same messages, or others. */
+static bool is_cut_hole(const struct sizes *z)
+{
+    uint32_t shorter = z->narrowed ? z->arrived + z->asked : z->arrived;
+
+    return z->stuck && shorter >= BLACK_HOLE_SMALLER && (!z->size || z->arrived_max < z->size);
+}
+
 /* The path before the tap drops the large packets of messages to a host: only the last, shorter ones come. */
 static void end_mtu_before(struct explainer *x, uint32_t flow)
 {
@@ -232,7 +255,10 @@ static void end_mtu_before(struct explainer *x, uint32_t flow)
         if (s)
             add_stuck(x, &z, h, s);
     }
-    if (!first || z.arrived < BLACK_HOLE_SMALLER)
+    z.size = pmtu_of(x, flow);
+    if (first)
+        count_since(x, &z, f);
+    if (!is_cut_hole(&z))
         return;
     by = cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts);
     st = incident_at(x, by);
@@ -243,18 +269,13 @@ static void end_mtu_before(struct explainer *x, uint32_t flow)
     incident_frame(st, ROLE_INSTEAD, z.frame);
     incident_is(
         st, SAY(BLACK_HOLE_BEFORE, .instead = z.frame, .n = z.asked, .nak = z.nak, .k = z.arrived, .m = z.arrived_max));
+    if (z.narrowed)
+        incident_add(st, SAY(BLACK_HOLE_BEFORE_THAT, .lost = z.frame));
     say_spent(st, &z);
     supersede_requests(x, by, f);
 }
 
 /* --- READ responses --------------------------------------------------------------------------- */
-
-static uint32_t pmtu_of(struct explainer *x, uint32_t flow)
-{
-    const struct req_dir *h = observer_req_dir(x->observer, flow);
-
-    return h && h->pmtu ? h->pmtu : conn_flow_at(observer_conns(x->observer), flow)->pmtu;
-}
 
 /* Bytes of the largest response to READ `a`; of the whole READ, if the path MTU is not known. */
 static uint32_t largest_response(const struct read_req *a, uint32_t pmtu)
@@ -310,8 +331,9 @@ static bool is_read_stuck(struct explainer *x, uint32_t flow)
     return stuck_read(x, flow, &passed) != NULL;
 }
 
-/* Count the responses to the READs of a flow before `stuck`, NULL: all: its requester received them. */
-static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, const struct read_req *stuck)
+/* Count the responses to the READs of a flow, requested after `since` and before `stuck` (NULL: to the end): its
+ * requester received them. */
+static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, const struct read_req *stuck, ns_t since)
 {
     const struct req_dir *h = observer_req_dir(x->observer, flow);
 
@@ -320,7 +342,7 @@ static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, co
         uint32_t size = largest_response(a, pmtu_of(x, flow));
         if (a == stuck)
             return;
-        if (!a->answered || a->again || a->opcode != OP_READ_REQUEST)
+        if (!a->answered || a->again || a->opcode != OP_READ_REQUEST || a->ts <= since)
             continue;
         z->arrived += a->span;
         z->arrived_max = size > z->arrived_max ? size : z->arrived_max;
@@ -365,11 +387,21 @@ static struct sizes sizes_back(struct explainer *x, const struct flow *f)
             add_stuck_read(x, &z, i, a, passed);
         z.other |= !a && is_stuck(x, i);
         if (a && passed)
-            add_received(x, &z, i, a);
+            add_received(x, &z, i, a, INT64_MIN);
         else
             add_came(&z, x->notes[i]);
     }
     return z;
+}
+
+/* Likewise of READ responses: see count_since(). */
+static void count_back_since(struct explainer *x, struct sizes *z, const struct flow *f)
+{
+    if (!is_narrowed(z))
+        return;
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
+        if (is_to(x, i, f) && x->notes[i])
+            add_received(x, z, i, NULL, z->ts);
 }
 
 /* True if only the size distinguishes the READ responses that came from those that did not; and, if nothing at all came
@@ -424,6 +456,8 @@ static void say_back(struct explainer *x, struct incident *st, const struct size
         incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .m = z->tries, .k = z->arrived));
     else
         incident_is(st, SAY(BLACK_HOLE_READS, .n = z->read, .m = z->asked, .k = z->arrived, .address = z->arrived_max));
+    if (z->narrowed)
+        incident_add(st, SAY(BLACK_HOLE_BEFORE_THAT, .lost = z->frame));
     if (alive)
         incident_add(st, SAY(BLACK_HOLE_ALIVE, .answer = alive));
     else if (z->unseen)
@@ -437,9 +471,13 @@ static void end_mtu_back(struct explainer *x, uint32_t flow)
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     bool first = is_read_stuck(x, flow) && is_first_to(x, flow, is_read_stuck);
     struct sizes z = first ? sizes_back(x, f) : (struct sizes){0};
-    uint32_t by = is_black_hole_back(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
-    struct incident *st = incident_at(x, by);
+    struct incident *st;
+    uint32_t by;
 
+    if (first)
+        count_back_since(x, &z, f);
+    by = is_black_hole_back(&z) ? cross_new(x, CAUSE_MTU_BLACK_HOLE, f->tap, z.ts) : NO_INCIDENT;
+    st = incident_at(x, by);
     if (!st)
         return;
     say_back(x, st, &z, f);
