@@ -35,7 +35,7 @@ const char *ulp_of_service(uint64_t service_id)
 /* What private data say of a protocol. */
 enum proof {
     PROOF_MAGIC, /* they identify it on any port */
-    PROOF_SHAPE, /* only where the port is its own, or not a well-known one */
+    PROOF_SHAPE, /* likewise, by lengths that fit and bytes that are zero */
     PROOF_PORT,  /* only the port identifies it; they are shown if they fit */
 };
 static const struct {
@@ -50,11 +50,9 @@ static const struct {
 };
 
 /* Whether private data that fit the protocol are believed at a port of `name`. */
-static bool is_believed(enum proof proof, const char *protocol, const char *name, bool vague)
+static bool is_believed(enum proof proof, const char *protocol, const char *name)
 {
-    bool own = name && strcmp(name, protocol) == 0;
-
-    return proof == PROOF_MAGIC || own || (proof == PROOF_SHAPE && (vague || !name));
+    return proof != PROOF_PORT || (name && strcmp(name, protocol) == 0);
 }
 
 struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len)
@@ -63,7 +61,7 @@ struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len)
     bool vague = name && strcmp(name, APPLICATION) == 0;
 
     for (unsigned i = 0; i < ARRAY_LEN(privates); i++)
-        if (privates[i].fits(b, len) && is_believed(privates[i].proof, privates[i].name, name, vague))
+        if (privates[i].fits(b, len) && is_believed(privates[i].proof, privates[i].name, name))
             return (struct ulp_named){
                 .name = privates[i].name, .by_private = privates[i].proof != PROOF_PORT, .fits = true};
     return (struct ulp_named){.name = name, .vague = vague};

@@ -19,8 +19,7 @@ struct ulp_named {
     bool vague;       /* only that it uses the RDMA-CM */
 };
 /* The protocol of a REQ with `len` bytes of the consumer's private data at `b` (behind the header of the RDMA IP CM
- * service). Private data with a magic number decide, then well-known ports; private data without one only at other
- * ports. */
+ * service). Private data that identify a protocol decide, on any port, then well-known ports. */
 struct ulp_named ulp_of_req(uint64_t service_id, const uint8_t *b, uint32_t len);
 
 #endif

@@ -256,6 +256,23 @@ static int unknown_protocol(const char *arg)
     return status;
 }
 
+/* "ADDRESS:NUMBER", or "PORT" of any address. */
+static bool ulp_end_parse(const char *arg, size_t n, struct ulp_user *s)
+{
+    char text[8];
+    uint64_t port;
+
+    if (conn_end_parse(arg, n, &s->addr, &s->number))
+        return true;
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, arg, n);
+    text[n] = '\0';
+    s->any = opt_number(text, 1, UINT16_MAX, &port);
+    s->number = s->any ? (uint32_t)port : 0;
+    return s->any;
+}
+
 int ulp_option(struct ulp_users *u, const char *arg)
 {
     const char *equal = strchr(arg, '=');
@@ -264,8 +281,8 @@ int ulp_option(struct ulp_users *u, const char *arg)
     if (u->n == ULP_USERS)
         return cli_error("--ulp %s: at most %d", arg, ULP_USERS);
     *s = (struct ulp_user){0};
-    if (!equal || !conn_end_parse(arg, (size_t)(equal - arg), &s->addr, &s->qpn))
-        return cli_error("--ulp %s: expected ADDRESS:QPN=PROTOCOL, such as 10.0.0.2:0x15=nvme", arg);
+    if (!equal || !ulp_end_parse(arg, (size_t)(equal - arg), s))
+        return cli_error("--ulp %s: expected ADDRESS:QPN=PROTOCOL, such as 10.0.0.2:0x15=nvme, or PORT=PROTOCOL", arg);
     s->proto = ulp_named(equal + 1, strlen(equal + 1));
     if (!s->proto)
         return unknown_protocol(arg);

@@ -144,6 +144,7 @@ struct terminal terminal_size(void);
 
 #define ULP_HELP                                                                                                       \
     "ADDRESS:QPN=PROTOCOL: what the connections of this queue pair carry, such as 10.0.0.2:0x15=nvme;\n"               \
+    "ADDRESS:PORT=PROTOCOL, PORT=PROTOCOL: those to this port of RDMA-CM, or of TCP (iWARP), such as 5000=nvme;\n"     \
     "else CM tells, or the first bytes of messages; may be repeated"
 
 /* Parse an argument of --ulp. EXIT_OK, or EXIT_BAD after a message. */

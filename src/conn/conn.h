@@ -126,6 +126,7 @@ struct conn_known {
     const char *upper;               /* NULL: not known */
     bool upper_by_private;           /* the private data of the REQ fit `upper` */
     bool upper_vague;                /* `upper` means only that the RDMA-CM is used, not which protocol */
+    uint16_t port;                   /* RDMA-CM: at which end 1 listens; 0: not known */
     uint8_t greeting_len;            /* bytes of `greeting`; 0: not CM */
     uint8_t greeting[CONN_GREETING]; /* the consumer's private data of the REQ, from their first byte */
     /* where it was learnt from */

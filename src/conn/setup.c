@@ -181,6 +181,7 @@ static void learn_upper(struct setup_req *r, const struct cm_msg *msg)
     r->upper = upper.name;
     r->upper_by_private = upper.by_private;
     r->upper_vague = upper.vague;
+    r->port = cm_service_is_ip(m->service_id) ? (uint16_t)m->service_id : 0;
     r->greeting_len = (uint8_t)len;
     memcpy(r->greeting, m->private_data + from, len);
 }
@@ -365,6 +366,7 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.upper = req->upper;
     k.upper_by_private = req->upper_by_private;
     k.upper_vague = req->upper_vague;
+    k.port = req->port;
     k.greeting_len = req->greeting_len;
     memcpy(k.greeting, req->greeting, sizeof k.greeting);
     k.params[1] = req->peer;

@@ -70,6 +70,7 @@ struct setup_req {
     uint32_t pmtu;                      /* bytes */
     const char *upper;                  /* upper protocol; NULL: not known */
     bool upper_by_private, upper_vague; /* as in conn_known */
+    uint16_t port;                      /* likewise */
     uint8_t greeting_len;               /* likewise */
     uint8_t greeting[CONN_GREETING];
     struct conn_params peer; /* parameters that the REQ states for the requests of the passive side */

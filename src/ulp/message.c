@@ -7,11 +7,14 @@
 
 #define ZEROED_LEAST 16 /* bytes; a shorter message says little */
 
+bool ulp_zeroes(const uint8_t *b, uint32_t len)
+{
+    return len >= ZEROED_LEAST && !b[0] && memcmp(b, b + 1, len - 1) == 0;
+}
+
 bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
 {
-    const uint8_t *b = m->body.b;
-
-    if (m->side != ULP_CLIENT || m->body.len < ZEROED_LEAST || b[0] || memcmp(b, b + 1, m->body.len - 1) != 0)
+    if (m->side != ULP_CLIENT || !ulp_zeroes(m->body.b, m->body.len))
         return false;
     u->zeroed = m->frame;
     u->sums.zeroed += !m->again;

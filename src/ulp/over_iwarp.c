@@ -112,14 +112,15 @@ static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *
         proto->open(s->c, greeting, n);
 }
 
-/* --ulp: the address and port of either end. */
+/* --ulp: the address and port of either end, or the port alone. */
 static const struct ulp_proto *by_user(const struct ulp *u, const struct iwarp_conn *c)
 {
     for (unsigned i = 0; u->opts.users && i < u->opts.users->n; i++)
         for (unsigned k = 0; k < IWARP_SIDES; k++) {
-            const struct ulp_user *s = &u->opts.users->user[i];
-            if (s->qpn == c->port[k] && memcmp(s->addr.b, c->addr[k], 16) == 0)
-                return s->proto;
+            struct conn_addr end = {0};
+            memcpy(end.b, c->addr[k], 16);
+            if (ulp_user_means(&u->opts.users->user[i], &end, c->port[k]))
+                return u->opts.users->user[i].proto;
         }
     return NULL;
 }
@@ -141,7 +142,14 @@ static void take_request(struct ulp *u, struct ulp_stream *s, const struct iwarp
     s->given_up = named.name && !named.vague && !s->c;
 }
 
-/* A SEND of a connection whose protocol is not known: two in a row of one end must look alike, unless one tells. */
+static void detach(struct ulp_stream *s)
+{
+    ulp_conn_free(s->c, ULP_LEFT);
+    s->c = NULL;
+}
+
+/* A SEND of a connection whose protocol is not known, or not sure: two in a row of one end must look alike, unless one
+ * tells. */
 static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const uint8_t *b, uint32_t n)
 {
     struct stream_side *d = &s->side[side];
@@ -149,13 +157,17 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     enum ulp_looks looks = LOOKS_OTHER;
     const struct ulp_proto *user = by_user(u, s->conn);
     unsigned i = 0;
+    bool told;
 
     if (s->given_up || s->tries++ > 4 * MARKED)
         return;
     for (; ulp_protos[i]; i++)
         if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(b, n, true)))
             break;
-    if (looks != LOOKS_OTHER && (user || looks == LOOKS_FIRST || (d->proto == i + 1 && d->looks == looks)))
+    told = looks != LOOKS_OTHER && (user || looks == LOOKS_FIRST || (d->proto == i + 1 && d->looks == looks));
+    if (s->c && (told || ulp_doubted(s->c)))
+        detach(s);
+    if (told)
         attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, looks == LOOKS_SERVER ? other : side, NULL, 0);
     d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
     d->looks = (uint8_t)looks;
@@ -166,6 +178,18 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
 static enum ulp_side side_of(const struct ulp_stream *s, enum iwarp_side side)
 {
     return side == s->client ? ULP_CLIENT : ULP_SERVER;
+}
+
+/* Whether a message agrees with what the setup of the connection said, or says nothing. */
+static bool believe(struct ulp_stream *s, enum iwarp_side side, const struct ulp_message *m)
+{
+    return s->c->sure || m->cut || ulp_confirm(s->c, side_of(s, side), m->body.b, m->body.len, true);
+}
+
+/* Whether one is delivered that looks like none of the protocol. */
+static bool is_taken(const struct ulp_stream *s, enum iwarp_side side)
+{
+    return !s->side[side].proto && ulp_trusted(s->c, side_of(s, side));
 }
 
 /* A whole message, or what there is of it. */
@@ -279,9 +303,9 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
         m = (struct ulp_message){
             .body = {d->bytes, d->len, LAYER_MESSAGE}, .packets = d->fpdus, .start = d->start, .cut = d->cut};
     }
-    if (!s->c)
+    if (!s->c || !believe(s, w->side, &m))
         guess(u, s, w->side, m.body.b, m.body.len);
-    if (!s->c || (!m.body.len && m.cut))
+    if (!s->c || (!m.body.len && m.cut) || !(s->c->sure || is_taken(s, w->side)))
         return NULL;
     if (show && make_room(u, show))
         m.show = show;
@@ -405,9 +429,8 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
     if (show && s->c)
         ulp_note_stream(s->c, show, d, side_of(s, w->side), is_send(w->ddp.opcode));
     if (s->c && s->c->wrong) {
-        ulp_conn_free(s->c, ULP_LEFT);
-        s->c = NULL;
-        s->given_up = true;
+        s->given_up = s->c->how == ULP_BY_BYTES;
+        detach(s);
     }
 }
 

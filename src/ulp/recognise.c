@@ -49,6 +49,7 @@ struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enu
     c->ulp = u;
     c->proto = proto;
     c->how = (uint8_t)how;
+    c->sure = how == ULP_BY_USER || how == ULP_BY_BYTES || !proto->looks;
     c->trip[ULP_CLIENT] = c->trip[ULP_SERVER] = -1;
     c->flow[ULP_CLIENT] = c->flow[ULP_SERVER] = FLOW_NONE;
     c->next = u->conns;
@@ -103,7 +104,8 @@ void ulp_drop(struct ulp_conn *c)
 
     for (unsigned i = 0; i < ULP_SIDES; i++)
         if (c->flow[i] != FLOW_NONE) {
-            u->guesses[c->flow[i]].tries = GUESS_TRIES;
+            u->guesses[c->flow[i]].unnamed = u->guesses[c->flow[i]].refuted = true;
+            u->guesses[c->flow[i]].tries = c->how == ULP_BY_BYTES ? GUESS_TRIES : 0;
             conn_flow_at(observer_conns(u->observer), c->flow[i])->upper = NULL;
         }
     ulp_conn_free(c, ULP_LEFT);
@@ -116,23 +118,52 @@ void ulp_drop_all(struct ulp *u)
         ulp_conn_free(u->conns, ULP_OPEN);
 }
 
-#define WRONG 3 /* messages that a guessed protocol does not take, before it is given up */
+/* --- Second thoughts -------------------------------------------------------------------------- */
+
+#define WRONG 3 /* messages that a protocol does not take, or that do not look like it, before it is given up */
 
 void ulp_judge(struct ulp_conn *c, bool taken)
 {
     c->good += taken;
     c->refused += !taken;
-    c->wrong = c->how == ULP_BY_BYTES && c->refused >= WRONG && c->refused > c->good;
+    c->wrong = c->how != ULP_BY_USER && c->refused >= WRONG && c->refused > c->good;
+}
+
+bool ulp_confirm(struct ulp_conn *c, enum ulp_side side, const uint8_t *b, uint32_t len, bool whole)
+{
+    if (ulp_zeroes(b, len)) /* nothing is known of it */
+        return true;
+    c->sure = c->sure || c->proto->looks(b, len, whole) != LOOKS_OTHER;
+    c->doubts += !c->sure && side == ULP_CLIENT && c->doubts < WRONG;
+    return c->sure;
+}
+
+bool ulp_doubted(const struct ulp_conn *c)
+{
+    return !c->sure && c->doubts == WRONG;
+}
+
+/* A server's may be too short to be told; private data tell more than a port. */
+bool ulp_trusted(const struct ulp_conn *c, enum ulp_side side)
+{
+    return side == ULP_SERVER || c->how == ULP_BY_PRIVATE || c->how == ULP_BY_MPA;
 }
 
 /* --- Learning --------------------------------------------------------------------------------- */
 
-static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f)
+bool ulp_user_means(const struct ulp_user *s, const struct conn_addr *listener, uint32_t port)
+{
+    return s->number == port && port && (s->any || conn_addr_alike(&s->addr, listener));
+}
+
+/* `k`: what is known of the setup; NULL: nothing. */
+static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f, const struct conn_known *k)
 {
     for (unsigned i = 0; u->opts.users && i < u->opts.users->n; i++) {
         const struct ulp_user *s = &u->opts.users->user[i];
-        if ((s->qpn == f->dqpn && conn_addr_alike(&s->addr, &f->dst)) ||
-            (f->have_sqpn && s->qpn == f->sqpn && conn_addr_alike(&s->addr, &f->src)))
+        bool to = !s->any && s->number == f->dqpn && conn_addr_alike(&s->addr, &f->dst),
+             from = !s->any && f->have_sqpn && s->number == f->sqpn && conn_addr_alike(&s->addr, &f->src);
+        if (to || from || (k && ulp_user_means(s, &k->addr[1], k->port)))
             return s->proto;
     }
     return NULL;
@@ -178,7 +209,7 @@ static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp
 static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const struct pkt *p, const struct conn_known *k,
                                         enum ulp_side *side, enum ulp_how *how)
 {
-    const struct ulp_proto *proto = by_user(u, conn_flow_at(observer_conns(u->observer), flow));
+    const struct ulp_proto *proto = by_user(u, conn_flow_at(observer_conns(u->observer), flow), k);
 
     u->guesses[flow].unnamed = true;
     *how = ULP_BY_USER;
@@ -223,19 +254,47 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
     return first;
 }
 
-struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
+/* A packet of a flow whose protocol is not sure. False: it is not one of that protocol's messages, as it looks. */
+static bool believe(struct ulp *u, uint32_t flow, const struct pkt *p)
 {
-    struct ulp_flow *f = u->flows[flow];
+    struct ulp_conn *c = u->flows[flow]->conn;
+    enum ulp_side side = (enum ulp_side)u->flows[flow]->side, other;
+    const struct ulp_proto *proto;
+
+    if (!(p->op->flags & OPF_SEND && p->op->flags & OPF_START) || p->payload_cap < p->payload_len)
+        return true;
+    if (ulp_confirm(c, side, p->data + p->payload_off, p->payload_cap, p->op->flags & OPF_ONLY))
+        return true;
+    proto = by_bytes(&u->guesses[flow], p, &other);
+    if (!proto && !ulp_doubted(c))
+        return !u->guesses[flow].proto && ulp_trusted(c, side);
+    ulp_drop(c);
+    return false;
+}
+
+static struct ulp_flow *flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
+{
     uint32_t peer;
 
-    if (LIKELY(f != NULL))
-        return f;
     if (!u->conns && u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND))
         return NULL; /* nothing carries a known protocol, so the peer does not */
     peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     if (peer != FLOW_NONE && u->flows[peer])
         return attach(u->flows[peer]->conn, flow, ulp_other_side((enum ulp_side)u->flows[peer]->side));
+    if (peer != FLOW_NONE && u->guesses[peer].refuted)
+        u->guesses[flow].unnamed = true;
     if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND)))
         return NULL;
     return recognise(u, flow, p);
+}
+
+struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p)
+{
+    struct ulp_flow *f = u->flows[flow];
+
+    if (!f)
+        f = flow_of(u, flow, p);
+    if (LIKELY(!f || f->conn->sure) || believe(u, flow, p))
+        return f;
+    return u->flows[flow] ? NULL : flow_of(u, flow, p);
 }

@@ -147,10 +147,12 @@ struct ulp_sums {
     uint64_t zeroed;       /* messages of clients of which every byte is zero, as --anonymize makes them */
 };
 
-/* A connection whose protocol the user states: a queue pair of either end. */
+/* Connections whose protocol the user states. */
 struct ulp_user {
-    struct conn_addr addr;
-    uint32_t qpn;
+    bool any;              /* of any address, by `number` as a port */
+    struct conn_addr addr; /* of an end; unless `any` */
+    /* its QPN; or the port at which it listens: that of the RDMA IP CM service, or of TCP (iWARP) */
+    uint32_t number;
     const struct ulp_proto *proto;
 };
 

@@ -70,7 +70,9 @@ struct ulp_conn {
     uint64_t good, refused;   /* messages that the protocol took, and that it did not */
     ns_t trip[ULP_SIDES];     /* shortest time from a request of the transport to this side's response; -1: not known */
     unsigned walks;           /* refusals that were compared with the memory of all commands */
-    bool wrong;               /* it was guessed, and is another protocol */
+    bool wrong;               /* it is another protocol */
+    bool sure;                /* the user said it, or a message looked like it; also if no message can tell */
+    uint8_t doubts;           /* until then: the client's messages that did not */
     struct command_list open, done;
     struct command *keys[BUCKETS];
     struct segment *rkeys[BUCKETS];
@@ -124,10 +126,11 @@ struct ulp_flow {
 
 /* What was seen of a flow whose protocol is not known. */
 struct guess {
-    uint8_t tries; /* messages looked at; GUESS_TRIES: no more are */
-    uint8_t proto; /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
-    uint8_t side;  /* enum ulp_looks */
-    bool unnamed;  /* neither --ulp nor the setup of its connection names a protocol */
+    uint8_t tries;    /* messages looked at; GUESS_TRIES: no more are */
+    uint8_t proto;    /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
+    uint8_t side;     /* enum ulp_looks */
+    bool unnamed : 1; /* neither --ulp nor the setup of its connection names a protocol */
+    bool refuted : 1; /* likewise: what they named is not what the messages look like */
 };
 #define GUESS_TRIES 32
 
@@ -255,9 +258,21 @@ void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
 /* Whether every byte of a client's message is zero, which no protocol knows: what it was is not known. Then it is
  * noted. */
 bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
-/* The protocol took a message, or did not: the guess may have been wrong (ulp_conn.wrong). */
+/* Likewise of bytes. */
+bool ulp_zeroes(const uint8_t *b, uint32_t len);
+/* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
-/* Payload: forget the connection, and do not guess again. */
+/* Whether a message, or its first packet if it is not `whole`, looks as the protocol of `c` says: then that is sure.
+ * Zeroes do. */
+bool ulp_confirm(struct ulp_conn *c, enum ulp_side side, const uint8_t *b, uint32_t len, bool whole);
+/* The protocol of `c` is not sure, and it is not likely either: too many messages looked otherwise. */
+bool ulp_doubted(const struct ulp_conn *c);
+/* Whether a message of `side` that looks like none is one of the protocol anyway, as long as that is not sure. */
+bool ulp_trusted(const struct ulp_conn *c, enum ulp_side side);
+/* Whether the user means the connections to port `port` of `listener`; 0: it is not known. */
+bool ulp_user_means(const struct ulp_user *s, const struct conn_addr *listener, uint32_t port);
+/* Payload: forget the connection. One that was guessed is not guessed again, another one is from its next messages on.
+ */
 void ulp_drop(struct ulp_conn *c);
 /* Forget all connections. */
 void ulp_drop_all(struct ulp *u);

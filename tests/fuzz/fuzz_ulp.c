@@ -49,7 +49,7 @@ static struct ulp_users users(void)
 
     for (unsigned i = 0; i < u.n; i++) {
         u.user[i].addr = (struct conn_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}};
-        u.user[i].qpn = 7 + 32 * i;
+        u.user[i].number = 7 + 32 * i;
         u.user[i].proto = ulp_named(words[i], strlen(words[i]));
     }
     return u;

@@ -510,7 +510,10 @@ Test(ulp, private_data_decide_before_ports)
     n = ulp_of_req(any + 3260 - 999, nfs, sizeof nfs);
     cr_expect_str_eq(n.name, "NFS/RDMA", "a magic number is stronger than a port");
     n = ulp_of_req(any + 3260 - 999, nvme, sizeof nvme);
-    cr_expect_str_eq(n.name, "iSER", "private data without one are not");
+    cr_expect_str_eq(n.name, "NVMe/RDMA", "so are bytes that only NVMe sends");
+    cr_expect(n.by_private);
+    n = ulp_of_req(any + 3260 - 999, none, sizeof none);
+    cr_expect_str_eq(n.name, "iSER");
     n = ulp_of_req(any, none, sizeof none);
     cr_expect(n.vague);
 }

@@ -50,7 +50,7 @@ static inline struct run *run_new(const char *word)
     if (word) {
         r->users.n = 1;
         r->users.user[0].addr = (struct conn_addr){.b = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = TARGET}};
-        r->users.user[0].qpn = TARGET_QP;
+        r->users.user[0].number = TARGET_QP;
         r->users.user[0].proto = ulp_named(word, strlen(word));
     }
     cr_assert(ulp_of_context(r->context, &(struct ulp_opts){.users = &r->users, .user = r, .over = on_over}));
