@@ -296,6 +296,18 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
     return o->to != INT64_MAX || o->dsts > 1;
 }
 
+/* True if an incident is about packets without a response. */
+static bool may_follow(const struct incident *st)
+{
+    static const bool without[CAUSE_COUNT] = {
+        [CAUSE_RETRY_EXCEEDED] = true,   [CAUSE_SILENT_PEER] = true, [CAUSE_CANNOT_TELL] = true,
+        [CAUSE_LOST_LAST_PACKET] = true, [CAUSE_PACKET_LOSS] = true, [CAUSE_LOST_READ_RESPONSE] = true,
+        [CAUSE_LOST_ACK] = true,
+    };
+
+    return incident_stands(st) && st->flow != FLOW_NONE && without[st->cause];
+}
+
 /* True if an incident is a consequence of the outage: it is about packets without a response, and most of its time lies
  * in the outage. */
 static bool follows(const struct search *w, const struct outage *o, const struct incident *st)
@@ -305,20 +317,8 @@ static bool follows(const struct search *w, const struct outage *o, const struct
     ns_t from = st->episodes ? st->from : st->start, to = st->episodes ? st->stop : st->start + st->lost;
     ns_t early = o->from - (to - from) / OUTAGE_PART;
 
-    if (!incident_stands(st) || st->flow == FLOW_NONE || !in_scope(x, &o->scope, st->flow))
+    if (!may_follow(st) || !in_scope(x, &o->scope, st->flow))
         return false;
-    switch (st->cause) {
-    case CAUSE_RETRY_EXCEEDED:
-    case CAUSE_SILENT_PEER:
-    case CAUSE_CANNOT_TELL:
-    case CAUSE_LOST_LAST_PACKET:
-    case CAUSE_PACKET_LOSS:
-    case CAUSE_LOST_READ_RESPONSE:
-    case CAUSE_LOST_ACK:
-        break;
-    default:
-        return false;
-    }
     if (st->cause == CAUSE_SILENT_PEER && !st->episodes && w->in[st->flow])
         return st->start < o->to; /* its start is the last response */
     if ((from >= early && from < o->to) || (st->start >= o->from && st->start < o->to))
@@ -425,6 +425,50 @@ static void report_migrations(struct explainer *x, uint32_t by)
         incident_add(incident_at(x, by), &f);
 }
 
+/* True if incident `st`, of whichever tap, is about requests of the host that did not respond to one of its requesters,
+ * and most of its time lies in the outage. */
+static bool is_way_back(const struct search *w, const struct outage *o, const struct incident *st)
+{
+    const struct flow *f = flow_at(w->x, o->scope.flow), *g = may_follow(st) ? flow_at(w->x, st->flow) : NULL;
+    ns_t from, to;
+
+    if (!g || !st->episodes || o->dsts != 1 || !conn_addr_eq(&g->src, &f->dst) || !is_requester(w, &g->dst))
+        return false;
+    from = explain_clock(w->x, st->tap, f->tap, st->from);
+    to = explain_clock(w->x, st->tap, f->tap, st->stop);
+    return (to < o->to ? to : o->to) - (from > o->from ? from : o->from) > (to - from) / 2;
+}
+
+/* What both directions lost, and between which two taps, if those that know agree. */
+static void report_place(struct search *w, uint32_t by, uint32_t n, const struct outage *o)
+{
+    struct incident *st = incident_at(w->x, by);
+    uint32_t back = 0, passed = 0, missed = 0;
+    bool differ = false;
+
+    for (uint32_t i = 0; i < n && back < flows_of(w->x); i++) {
+        const struct incident *s = &w->x->incidents[i];
+        bool other = is_way_back(w, o, s);
+        if (other) {
+            w->conns[back++] = s->conn;
+            cross_supersede(w->x, by, i);
+        }
+        if (s->superseded_by != by + 1 || !s->passed || !s->missed)
+            continue;
+        differ |= passed && (passed != (other ? s->missed : s->passed) || missed != (other ? s->passed : s->missed));
+        passed = other ? s->missed : s->passed;
+        missed = other ? s->passed : s->missed;
+    }
+    if (back)
+        incident_add(st, SAY(OUTAGE_BACK, .n = explain_count_values(w->conns, back)));
+    if (!passed || differ)
+        return;
+    st->place = PLACE_AFTER;
+    st->passed = passed;
+    st->missed = missed;
+    incident_add(st, SAY(OUTAGE_BETWEEN, 0));
+}
+
 /* Report the outage, if at least two incidents are its consequences. */
 static void report_outage(struct search *w, const struct outage *o)
 {
@@ -442,6 +486,7 @@ static void report_outage(struct search *w, const struct outage *o)
         if (follows(w, o, &x->incidents[i]) || cm_follows(x, o, &x->incidents[i]))
             cross_supersede(x, number, i);
     incident_frame(incident_at(x, number), ROLE_ANSWER, o->frame);
+    report_place(w, number, n, o);
     spent = spent_conns(w, number);
     if (spent)
         incident_add(incident_at(x, number), SAY(SPENT_ON, .n = spent));
