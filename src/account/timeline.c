@@ -426,6 +426,17 @@ static void on_after(void *user, const struct event *e)
         d->resend.requests = d->again.on ? timeline_outstanding(d, e->h) : !knows_delivered(d, e->h, d->resend.psn);
 }
 
+void timeline_unheard(struct timeline *t, uint32_t flow)
+{
+    struct direction *d = t->dirs[flow];
+
+    if (!d || !d->n_blind)
+        return;
+    d->unheard = true;
+    d->tail = d->n_blind;
+    timeline_sees_responses(t, d, flow);
+}
+
 /* --- From start to end ------------------------------------------------------------------------ */
 
 static void release(struct timeline *t)

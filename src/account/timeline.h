@@ -92,6 +92,9 @@ typedef bool timeline_clock(void *user, uint32_t from, uint32_t to, ns_t *ts);
 /* Before timeline_end(): pause frames that one tap saw explain silences of the same connections at other taps, as far
  * as both are still kept. */
 void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user);
+/* Before timeline_end(): the requester of `flow` heard no response to its requests, although the tap may have seen some
+ * that it drops: its silences were ACK timeouts. */
+void timeline_unheard(struct timeline *t, uint32_t flow);
 /* After the last packet: what is open gets its states. May be called again. */
 void timeline_end(struct timeline *t);
 

@@ -203,6 +203,7 @@ struct direction {
     uint32_t rsp_latest; /* PSN of the latest one */
     struct blind_timeout blind[BLIND_TIMEOUTS];
     unsigned n_blind;
+    bool unheard;     /* timeline_unheard() */
     uint32_t tail;    /* ACK timeouts since the latest response */
     ns_t wait;        /* silence before the latest of them */
     ns_t stopped;     /* the latest silence within a message that may have been an ACK timeout; 0: none */

@@ -413,7 +413,7 @@ static void finish_tries(struct timeline *t, struct direction *d, const struct r
 {
     ns_t expiry = d->spans.at + d->wait;
     ns_t last = *timeline_last(t, conn_flow_at(observer_conns(t->observer), h->flow)->tap);
-    bool silent = is_silent(t, d, h->flow);
+    bool silent = !d->unheard && is_silent(t, d, h->flow);
 
     if (expiry > last)
         expiry = last;
@@ -478,7 +478,7 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
     bool usual = (left - 1) / USUAL_TIMES < d->usual || left <= USUAL_LEAST;
     bool ran_out = d->wait && left > d->wait; /* and nothing was sent again: no retry was left */
 
-    if (!h->rsp_packets && !observer_sees_responses(t->observer, h->flow))
+    if (!d->unheard && !h->rsp_packets && !observer_sees_responses(t->observer, h->flow))
         spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
     else if (d->refused != NO_EPISODE)
         timeline_bill(t, d, end, TIME_GIVEN_UP, d->refused);

@@ -534,6 +534,8 @@ void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h)
     bool last = h && st == incident_at(x, x->notes[st->flow]->hypotheses.open);
 
     st->cause = CAUSE_CANNOT_TELL;
+    for (unsigned i = 0; i < st->n_frames && !st->back; i++)
+        st->back = st->roles[i] == ROLE_RETRANSMISSION ? st->frames[i] : 0;
     incident_is(st, SAY(ONE_DIRECTION, .psn = st->psn, .lost = st->frames[0], .again = st->back, .time = st->silence));
     if (last)
         note_not_received(x, st, h);

@@ -438,6 +438,8 @@ void explain_cross(struct explainer *x);
 /* Paths (paths.c): an ICMP error; a response without captured requests; the end of the capture. */
 void explain_icmp(struct explainer *x, const struct pkt *p);
 void explain_unmatched(struct explainer *x, const struct pkt *p, uint32_t conn);
+/* Before timeline_end(): tell the timeline which requesters drop their responses because of where they come from. */
+void explain_unheard(struct explainer *x);
 /* Report NAKs whose requests were not captured at any tap. Call it before moot incidents are dropped. */
 void explain_unmatched_naks(struct explainer *x);
 /* The cause of a NAK that moves the requester's queue pair to the error state, by its code. */

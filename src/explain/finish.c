@@ -289,6 +289,7 @@ void explain_end(struct explainer *x)
         taps_end(x->taps);
         timeline_share_pauses(x->timeline, explain_convert, x);
     }
+    explain_unheard(x);
     timeline_end(x->timeline);
     for (uint32_t i = 0; i < x->n; i++)
         x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);

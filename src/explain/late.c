@@ -51,6 +51,14 @@ static bool is_requested_by_nak(const struct event *e)
     return e->h->seq.have && !e->h->seq.resent && e->h->seq.psn == e->p->bth.psn;
 }
 
+/* Request `e`, seen after later ones, is the good copy of one that was damaged, in frame `bad`. */
+static void came_for_damaged(struct incident *st, const struct event *e, uint32_t bad)
+{
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    incident_concerns(st, e->p->bth.psn, 0, true);
+    incident_is(st, SAY(DAMAGED_BEFORE, .psn = e->p->bth.psn, .lost = bad, .again = frame_u32(e->p)));
+}
+
 static void report_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     bool nak = is_requested_by_nak(e);
@@ -73,6 +81,10 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
         report_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back &&
                t->hypotheses.late_single == NO_INCIDENT) {
+        if (damaged_frame(t, e->p->bth.psn) && (st = damaged_incident(x, t, damaged_frame(t, e->p->bth.psn), e->p))) {
+            came_for_damaged(st, e, damaged_frame(t, e->p->bth.psn));
+            return;
+        }
         st = incident_overtaken(x, e);
         if (!st)
             return;

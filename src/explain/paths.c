@@ -13,7 +13,9 @@ enum {
     ICMP_UNREACHABLE = 3, /* type of ICMP */
     ICMP6_UNREACHABLE = 1,
     ICMP6_TOO_BIG = 2,
-    CODE_FRAGMENT = 4, /* of ICMP_UNREACHABLE: the packet is too big */
+    CODE_PORT = 3,     /* of ICMP_UNREACHABLE: no program takes packets to that port; */
+    CODE_FRAGMENT = 4, /* the packet is too big */
+    CODE6_PORT = 4,    /* of ICMP6_UNREACHABLE: as CODE_PORT */
     IPPROTO_OF_UDP = 17,
 };
 
@@ -124,6 +126,15 @@ static bool has_sent_since(struct explainer *x, const struct icmp_error *e)
     return false;
 }
 
+/* True if the destination itself says that nothing takes packets to that port. */
+static bool is_closed(const struct icmp_error *e)
+{
+    bool port =
+        e->code == (ICMP_UNREACHABLE << 8 | CODE_PORT) || e->code == (0x8000 | ICMP6_UNREACHABLE << 8 | CODE6_PORT);
+
+    return port && conn_addr_eq(&e->router, &e->dst);
+}
+
 /* Router or host `e->router` reported why packets did not arrive. */
 static void end_icmp(struct explainer *x, const struct icmp_error *e)
 {
@@ -142,6 +153,8 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
         incident_is(st, SAY(TOO_BIG, .end = e->router, .n = e->mtu, .other = e->frame));
     else
         incident_is(st, SAY(REFUSED_BY, .end = e->router, .op = e->code, .other = e->frame, .n = e->n > 1 ? e->n : 0));
+    if (is_closed(e))
+        incident_add(st, SAY(NOTHING_LISTENS, 0));
     for (uint32_t i = 0; i < by; i++)
         if (has_no_response(&x->incidents[i]) && is_between(&x->incidents[i], &e->src, &e->dst))
             cross_supersede(x, by, i);
@@ -264,6 +277,15 @@ void explain_unmatched_naks(struct explainer *x)
         for (unsigned kind = 0; kind < UNMATCHED_NAK_KINDS; kind++)
             if (x->unmatched[i].naks[kind] && is_known(x, &x->unmatched[i]))
                 x->incidents[x->unmatched[i].naks[kind] - 1].moot = true;
+}
+
+void explain_unheard(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n_unmatched; i++) {
+        uint32_t flow = flow_of_unmatched(x, &x->unmatched[i]);
+        if (flow != FLOW_NONE)
+            timeline_unheard(x->timeline, flow);
+    }
 }
 
 static void end_unmatched(struct explainer *x, const struct unmatched *k)
