@@ -152,6 +152,19 @@ static bool is_in_chunk(struct walk *w, uint32_t n)
     return false;
 }
 
+/* Data of a file that are here, as far as they passed. */
+static void take_inside(struct walk *w, uint32_t n)
+{
+    const struct ulp_body data = ulp_part(w->m, w->at, n);
+
+    if (n <= w->m->len && take(w, (n + 3) / 4 * 4)) {
+        *w->inside += n;
+        return;
+    }
+    w->lost = true;
+    *w->inside += data.more ? data.len + data.more : 0;
+}
+
 /* Data of a file: here, or in a chunk without their padding. */
 static void take_data(struct walk *w)
 {
@@ -162,10 +175,8 @@ static void take_data(struct walk *w)
         return;
     if (is_in_chunk(w, n))
         w->moved += n > UINT32_MAX - 3 ? n : (n + 3) / 4 * 4;
-    else if (n > w->m->len)
-        w->lost = true;
-    else if (take(w, (n + 3) / 4 * 4))
-        *w->inside += n;
+    else
+        take_inside(w, n);
 }
 
 /* --- Items that depend on a word before them -------------------------------------------------- */

@@ -114,9 +114,7 @@ bool iser_private_fits(const uint8_t *b, uint32_t len)
 
 struct ulp_body iser_data(const struct iser *m, const struct ulp_body *body)
 {
-    uint32_t at = min_u32(m->data, body->len);
-
-    return (struct ulp_body){body->b + at, min_u32(m->n_data, body->len - at), body->off + at};
+    return ulp_part(body, m->data, m->n_data);
 }
 
 bool iscsi_next_key(const struct ulp_body *data, uint32_t *at, struct iscsi_key *k)

@@ -30,7 +30,17 @@ struct ulp_body {
     const uint8_t *b; /* the first byte */
     uint32_t len;     /* bytes that are there */
     uint32_t off;     /* of the first byte, as layer.off: in the frame, or in pkt.message with LAYER_MESSAGE */
+    uint32_t more;    /* bytes behind them that passed, and were not captured (or not kept) */
 };
+/* The bytes of `m` from `at` on, at most `n`, and what of these was not captured. */
+static inline struct ulp_body ulp_part(const struct ulp_body *m, uint32_t at, uint32_t n)
+{
+    uint32_t from = at < m->len ? at : m->len, len = m->len - from < n ? m->len - from : n;
+    uint64_t passed = (uint64_t)m->len + m->more, left = passed > at ? passed - at : 0;
+
+    left = left < n ? left : n;
+    return (struct ulp_body){m->b + from, len, m->off + from, (uint32_t)(left - len)};
+}
 
 /* Add a layer for the header `hdr` of `len` bytes at byte `off` of the body; it gets what there is of them. Without any
  * of them, or if `p` is NULL, nothing is added. */

@@ -62,16 +62,24 @@ static void message_begin(struct place *w, const struct pkt *p)
     w->in_message = p->op->flags & OPF_FIRST;
 }
 
+/* Whether the packet may be one of the next message, as `skipped` packets before it were not seen: the end of the
+ * current one, and the beginning of that. Of one packet that is missing between them, none was either. */
+static bool is_of_next(const struct place *w, uint32_t skipped)
+{
+    return w->packets ? w->packet + skipped >= w->packets : skipped > 1;
+}
+
 /* The next packet of the current message; `skipped` packets before it were not seen. */
 static void message_continue(struct place *w, const struct pkt *p, uint32_t skipped)
 {
-    if (!w->in_message) {
+    if (!w->in_message || is_of_next(w, skipped)) {
         w->msg++; /* its beginning was not seen */
         w->packet = 0;
         w->packets = 0;
+        w->bytes = 0;
         w->in_message = true;
         w->first_len = 0;
-    } else {
+    } else if (w->packet) {
         w->packet += skipped + 1;
     }
     if (p->op->flags & OPF_END) {

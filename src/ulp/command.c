@@ -190,6 +190,11 @@ struct ulp_body ulp_kept(const struct ulp_command *cmd)
     return (struct ulp_body){d->kept, d->kept ? (uint32_t)cover_prefix(&d->kept_cover) : 0, LAYER_MESSAGE};
 }
 
+bool ulp_kept_cut(const struct ulp_command *cmd)
+{
+    return ((const struct command *)cmd)->kept_cut;
+}
+
 struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uint32_t len)
 {
     struct ulp_body m = {b, 0, LAYER_MESSAGE};
@@ -389,6 +394,8 @@ struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key)
 {
     struct command *d = find(c, key, true);
 
+    if (!d && messages_settle(c))
+        d = find(c, key, true);
     if (d && is_doubtful(c, d)) {
         close_command(c, d, ULP_DOUBTFUL);
         d = NULL;

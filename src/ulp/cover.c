@@ -54,3 +54,11 @@ uint64_t cover_add(struct cover *c, uint64_t from, uint64_t to)
     c->n++;
     return fresh;
 }
+
+void cover_cut(struct cover *c, uint64_t to)
+{
+    while (c->n && c->span[c->n - 1].from >= to)
+        c->n--;
+    if (c->n && c->span[c->n - 1].to > to)
+        c->span[c->n - 1].to = to;
+}

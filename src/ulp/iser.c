@@ -93,7 +93,7 @@ static void begin(struct ulp_conn *c, struct ulp_message *m, const struct iser *
     o->scsi.lun = p->lun;
     if (p->opcode == ISCSI_COMMAND) {
         memcpy(o->scsi.cdb, p->cdb, SCSI_CDB_LEN);
-        offer(c, cmd, p, data.len);
+        offer(c, cmd, p, data.len + data.more);
     } else if (p->opcode == ISCSI_LOGIN || p->opcode == ISCSI_TEXT) {
         keep_name(o, &data);
     }

@@ -82,7 +82,7 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
     struct transfer *t = is_copy(as) ? send_at(f, p->bth.psn) : NULL;
     struct command *d;
     uint32_t at;
-    struct ulp_message m = {.body = {p->data + p->payload_off, p->payload_cap, p->payload_off},
+    struct ulp_message m = {.body = ulp_payload(p),
                             .cut = p->payload_cap < p->payload_len,
                             .frame = p->frame->number,
                             .start = p->frame->ts,
@@ -111,30 +111,39 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
 
 /* --- Messages of several packets -------------------------------------------------------------- */
 
-/* `rkey`: that its last packet invalidates; 0: none. */
-static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, uint32_t rkey, struct pkt *show)
+/* What is there of a message. */
+static struct ulp_message message_of(const struct ulp_flow *f, const struct assembly *a, struct pkt *show)
 {
-    uint64_t prefix = cover_prefix(&a->cover);
+    struct command *d = command_of(f->conn, a->command);
+    uint64_t passed = cover_prefix(&a->wire), there = cover_prefix(&a->cover), more = passed - there;
+
+    return (struct ulp_message){
+        .body = {a->bytes, (uint32_t)there, LAYER_MESSAGE, more < INT32_MAX ? (uint32_t)more : INT32_MAX},
+        .hole = !a->total || passed < a->total,
+        .again = a->delivered,
+        .cut = a->clipped,
+        .frame = a->frame,
+        .start = a->start,
+        .now = a->now,
+        .packets = a->packets,
+        .show = show,
+        .command = d ? &d->c : NULL};
+}
+
+/* Deliver a message, whole or not. */
+static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, struct pkt *show)
+{
+    struct ulp_message m = message_of(f, a, show);
     struct command *d = command_of(f->conn, a->command);
     struct transfer *t;
-    struct ulp_message m = {.body = {a->bytes, (uint32_t)prefix, LAYER_MESSAGE},
-                            .again = a->delivered,
-                            .cut = a->clipped,
-                            .frame = a->frame,
-                            .start = a->start,
-                            .now = a->now,
-                            .packets = a->packets,
-                            .show = show,
-                            .command = d ? &d->c : NULL};
 
-    m.hole = !a->total || prefix < (a->total < ULP_MESSAGE_MAX ? a->total : ULP_MESSAGE_MAX);
     a->whole = !m.hole;
-    if (!prefix)
+    if (!m.body.len)
         return d;
     a->delivered = true;
     if (show) {
         show_bytes(f->conn->ulp, &m);
-        show->note.ulp_missing = prefix;
+        show->note.ulp_missing = m.body.len;
         show->note.have |= m.hole ? NOTE_ULP_HOLE : 0;
     }
     d = deliver(f, &m);
@@ -143,50 +152,134 @@ static struct command *deliver_assembly(struct ulp_flow *f, struct assembly *a, 
         t = send_at(f, a->psn);
         if (t) {
             t->command = a->command;
-            t->rkey = rkey;
+            t->rkey = a->rkey;
         }
     }
     return d;
 }
 
-static void assembly_end(struct ulp_flow *f, struct assembly *a)
+/* Its last packet came, and others are missing: show what is there; nothing else is made of it now. */
+static struct command *show_part(struct ulp_flow *f, const struct assembly *a, struct pkt *show)
 {
-    if (a->used && !a->delivered)
-        deliver_assembly(f, a, 0, NULL);
+    struct ulp_message m = message_of(f, a, show);
+
+    if (!show || !m.body.len)
+        return NULL;
+    show_bytes(f->conn->ulp, &m);
+    show->note.ulp_missing = m.body.len;
+    show->note.have |= NOTE_ULP_HOLE;
+    m.again = true;
+    deliver(f, &m);
+    return NULL;
 }
 
-/* A message begins. One that is retransmitted when its bytes are forgotten is still the command that it was. */
-static struct assembly *assembly_begin(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
+static void assembly_end(struct ulp_flow *f, struct assembly *a)
 {
-    struct assembly *a = &f->assembly[f->next_assembly++ % ASSEMBLIES], fresh = {.used = true};
-    struct transfer *t = is_copy(as) ? send_at(f, p->bth.psn) : NULL;
+    if (a->used && !a->delivered && !a->headless)
+        deliver_assembly(f, a, NULL);
+    a->used = false;
+}
 
-    fresh.bytes = a->bytes;
-    fresh.cap = a->cap;
-    fresh.psn = p->bth.psn;
-    fresh.mtu = p->payload_len;
-    fresh.start = p->frame->ts;
+/* Whether the tap sees the responses to what the flow sends: they tell whether a packet that is missing arrived. */
+static bool sees_responses(const struct ulp_flow *f)
+{
+    return observer_sees_rdma_responses(f->conn->ulp->observer, f->conn->flow[f->side]);
+}
+
+/* Whether its last packet came, and others are missing. */
+static bool is_held(const struct assembly *a)
+{
+    return a->used && !a->delivered && !a->headless && a->total;
+}
+
+void messages_acked(struct ulp_flow *f, const struct req_dir *h)
+{
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        struct assembly *a = &f->assembly[i];
+        if (!a->used || a->delivered || a->headless || !a->mtu || !h->have_una)
+            continue;
+        if (psn_diff(h->una, psn_add(a->psn, (uint32_t)(cover_prefix(&a->wire) / a->mtu))) > 0)
+            deliver_assembly(f, a, NULL);
+    }
+}
+
+bool messages_settle(struct ulp_conn *c)
+{
+    bool any = false;
+
+    for (unsigned side = 0; side < ULP_SIDES; side++) {
+        struct ulp_flow *f = c->flow[side] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[side]];
+        for (unsigned i = 0; f && i < ASSEMBLIES; i++)
+            if (is_held(&f->assembly[i])) {
+                any = true;
+                deliver_assembly(f, &f->assembly[i], NULL);
+            }
+    }
+    return any;
+}
+
+/* --- Assemblies ------------------------------------------------------------------------------- */
+
+/* The place of a new one: that of the oldest delivered one of two or more, a free one, or that of the oldest. */
+static struct assembly *assembly_place(struct ulp_flow *f)
+{
+    struct assembly *done = NULL, *unused = NULL, *oldest = NULL;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        struct assembly *a = &f->assembly[i];
+        if (!a->used) {
+            unused = unused ? unused : a;
+            continue;
+        }
+        n++;
+        oldest = !oldest || a->age < oldest->age ? a : oldest;
+        if (a->delivered)
+            done = !done || a->age < done->age ? a : done;
+    }
+    return n >= 2 && done ? done : unused ? unused : oldest;
+}
+
+/* A message begins, or its first packet is missing (`headless`). One that is retransmitted when its bytes are forgotten
+ * is still the command that it was. */
+static struct assembly *assembly_begin(struct ulp_flow *f, const struct pkt *p, enum seen_as as, bool headless)
+{
+    struct assembly *a = assembly_place(f);
+    struct transfer *t = is_copy(as) && !headless ? send_at(f, p->bth.psn) : NULL;
+
+    assembly_end(f, a);
+    *a = (struct assembly){.used = true,
+                           .headless = headless,
+                           .age = f->ages++,
+                           .bytes = a->bytes,
+                           .cap = a->cap,
+                           .psn = p->bth.psn,
+                           .mtu = p->payload_len,
+                           .start = p->frame->ts};
     if (t && command_of(f->conn, t->command)) {
-        fresh.command = t->command;
-        fresh.delivered = true;
-    } else {
+        a->command = t->command;
+        a->delivered = true;
+    } else if (!headless) {
         t = transfer_new(f, TRANSFER_SEND, p->bth.psn);
         t->span = 0;
     }
-    *a = fresh;
     return a;
 }
 
-/* The assembly that a packet belongs to; NULL: its beginning was not seen. */
+/* The assembly that a packet belongs to; NULL: its beginning was not seen. Where two packets or more are missing before
+ * it, one of them may have ended the message. */
 static struct assembly *assembly_of(struct ulp_flow *f, const struct pkt *p)
 {
+    const struct transfer *t = transfer_find(f, p->bth.psn);
     struct assembly *best = NULL;
 
     for (unsigned i = 0; i < ASSEMBLIES; i++) {
         struct assembly *a = &f->assembly[i];
         uint32_t n = (p->bth.psn - a->psn) & PSN_MASK;
         uint64_t at = (uint64_t)n * a->mtu;
-        if (!a->used || (a->total ? at >= a->total : n >= PSN_MASK / 2))
+        bool apart = !a->total && a->wire.n && at > a->wire.span[a->wire.n - 1].to + a->mtu;
+        bool later = t && psn_diff(t->psn, a->psn) > 0 && psn_diff(p->bth.psn, t->psn) >= 0;
+        if (!a->used || apart || later || (a->total ? at >= a->total : n >= PSN_MASK / 2))
             continue;
         if (!best || psn_diff(a->psn, best->psn) > 0)
             best = a;
@@ -216,57 +309,130 @@ static bool reserve(struct ulp_conn *c, uint8_t **bytes, uint32_t *had, uint32_t
     return true;
 }
 
-/* Put the bytes of a packet into their place. Returns whether any of them are new. */
+/* Put `n` bytes, of which `cap` were captured, into their place. Returns whether any of them are new. */
+static bool put_bytes(struct ulp_conn *c, struct assembly *a, uint64_t at, const uint8_t *b, uint32_t cap, uint32_t n)
+{
+    uint32_t keep = at >= ULP_MESSAGE_MAX ? 0 : min_u32(cap, (uint32_t)(ULP_MESSAGE_MAX - at));
+    bool fresh = cover_add(&a->wire, at, at + n) > 0;
+
+    a->clipped |= keep < n;
+    if (keep && reserve(c, &a->bytes, &a->cap, (uint32_t)at + keep) && cover_add(&a->cover, at, at + keep))
+        memcpy(a->bytes + at, b, keep);
+    return fresh;
+}
+
+/* A packet of a message. Returns whether any of its bytes are new. */
 static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
 {
     uint64_t at = (uint64_t)((p->bth.psn - a->psn) & PSN_MASK) * a->mtu;
-    uint32_t n = at >= ULP_MESSAGE_MAX ? 0 : min_u32(p->payload_cap, (uint32_t)(ULP_MESSAGE_MAX - at));
 
-    a->clipped |= n < p->payload_len;
-    if (p->op->flags & OPF_END && !a->total)
+    if (p->op->flags & OPF_END && (!a->total || at + p->payload_len < a->total)) {
         a->total = at + p->payload_len;
-    if (!n || !reserve(c, &a->bytes, &a->cap, (uint32_t)at + n))
+        a->rkey = invalidated(p);
+    }
+    if (!put_bytes(c, a, at, p->data + p->payload_off, p->payload_cap, p->payload_len))
         return false;
-    if (!cover_add(&a->cover, at, at + n))
-        return false;
-    memcpy(a->bytes + at, p->data + p->payload_off, n);
     a->packets++;
     a->frame = p->frame->number;
     a->now = p->frame->ts;
     return true;
 }
 
+/* The bytes of `from` at `cut` and beyond are those of `to`, at `at` and beyond. */
+static void move_bytes(struct ulp_conn *c, struct assembly *to, uint64_t at, struct assembly *from, uint64_t cut)
+{
+    for (unsigned i = 0; i < from->wire.n; i++) {
+        uint64_t a = from->wire.span[i].from > cut ? from->wire.span[i].from : cut, b = from->wire.span[i].to;
+        if (b > a && b - a <= UINT32_MAX)
+            put_bytes(c, to, at + (a - cut), from->bytes + a, a < from->cap ? from->cap - (uint32_t)a : 0,
+                      (uint32_t)(b - a));
+    }
+    if (from->total > cut) {
+        to->total = at + (from->total - cut);
+        to->rkey = from->rkey;
+        from->total = 0;
+    }
+    cover_cut(&from->wire, cut);
+    cover_cut(&from->cover, cut);
+    to->clipped |= from->clipped;
+    to->start = from->start < to->start ? from->start : to->start;
+}
+
+/* A message whose first packet comes now: what was taken for the end of the one before it belongs to it. */
+static void split(struct ulp_flow *f, struct assembly *a, struct assembly *before)
+{
+    if (before != a && before->used && !before->delivered && !a->delivered)
+        move_bytes(f->conn, a, 0, before, (uint64_t)((a->psn - before->psn) & PSN_MASK) * before->mtu);
+}
+
+/* Packets behind this one that came before it, without the beginning of their message. */
+static void join_headless(struct ulp_flow *f, struct assembly *a, const struct pkt *p)
+{
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        struct assembly *h = &f->assembly[i];
+        if (!h->used || !h->headless || h == a || h->psn != psn_add(p->bth.psn, 1))
+            continue;
+        move_bytes(f->conn, a, (uint64_t)((h->psn - a->psn) & PSN_MASK) * a->mtu, h, 0);
+        a->packets += h->packets;
+        h->used = false;
+    }
+}
+
+/* The assembly of a packet that belongs to several; NULL: there is none. */
+static struct assembly *assembly_for(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
+{
+    struct assembly *a = assembly_of(f, p), *before = a;
+
+    if (!(p->op->flags & OPF_FIRST))
+        return a ? a : assembly_begin(f, p, as, true);
+    if (a && a->psn == p->bth.psn && as != SEEN_RESTART && !a->headless)
+        return a;
+    a = assembly_begin(f, p, as, false);
+    if (before)
+        split(f, a, before);
+    return a;
+}
+
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct assembly *a;
-    bool fresh, last, more;
+    bool fresh, complete;
 
     if (p->op->flags & OPF_ONLY)
         return only_packet(f, p, as, show);
-    a = assembly_of(f, p);
-    if (p->op->flags & OPF_FIRST && (!a || a->psn != p->bth.psn || as == SEEN_RESTART)) {
-        assembly_end(f, &f->assembly[f->next_assembly % ASSEMBLIES]);
-        a = assembly_begin(f, p, as);
-    }
-    if (!a)
-        return NULL;
+    a = assembly_for(f, p, as);
     fresh = put(f->conn, a, p);
-    if ((!fresh || (a->delivered && is_copy(as))) && p->payload_cap)
+    if (fresh && !(p->op->flags & OPF_END))
+        join_headless(f, a, p);
+    if ((!fresh || (a->delivered && is_copy(as))) && p->payload_len)
         count_again(f, command_of(f->conn, a->command), p, as);
-    last = p->op->flags & OPF_END;
-    more = a->delivered && fresh && !a->whole; /* a packet that was missing when the last one came */
-    if (last || more)
-        return deliver_assembly(f, a, invalidated(p), show);
+    if (a->headless)
+        return NULL;
+    complete = a->total && cover_prefix(&a->wire) >= a->total;
+    if (a->delivered ? p->op->flags & OPF_END || (fresh && !a->whole) : complete)
+        return deliver_assembly(f, a, show);
+    if (!a->delivered && p->op->flags & OPF_END) {
+        if (sees_responses(f))
+            return show_part(f, a, show);
+        return deliver_assembly(f, a, show);
+    }
     return command_of(f->conn, a->command);
 }
 
 void messages_end(struct ulp_flow *f)
 {
     for (unsigned i = 0; i < ASSEMBLIES; i++) {
-        struct assembly *a = &f->assembly[(f->next_assembly + i) % ASSEMBLIES];
-        assembly_end(f, a);
-        memory_give(f->conn, a->cap);
-        free(a->bytes);
+        struct assembly *oldest = NULL;
+        for (unsigned k = 0; k < ASSEMBLIES; k++) {
+            struct assembly *a = &f->assembly[k];
+            oldest = a->used && (!oldest || a->age < oldest->age) ? a : oldest;
+        }
+        if (oldest)
+            assembly_end(f, oldest);
+    }
+    for (unsigned i = 0; i < ASSEMBLIES; i++) {
+        memory_give(f->conn, f->assembly[i].cap);
+        free(f->assembly[i].bytes);
     }
 }
 

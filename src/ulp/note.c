@@ -67,6 +67,19 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
     }
 }
 
+/* A message that lacks packets, of which nothing is made yet. */
+static void note_part(struct ulp *u, struct pkt *p)
+{
+    struct pkt_note *n = &p->note;
+
+    u->text.len = 0;
+    buf_printf(&u->text, "%s message (packets missing from byte %llu)", n->upper, (unsigned long long)n->ulp_missing);
+    n->ulp = buf_str(&u->text);
+    n->ulp_command = n->ulp_command_in = 0;
+    n->ulp_queue = 0;
+    n->have |= NOTE_ULP;
+}
+
 /* A message whose bytes were replaced by zeros; a refusal of memory that no command offered. */
 static void note_unexplained(struct ulp *u, struct pkt *p)
 {
@@ -96,6 +109,8 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     n->upper = c->proto->name;
     n->ulp_how = ulp_how_str((enum ulp_how)c->how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+    if (!d && n->have & NOTE_ULP_HOLE)
+        note_part(c->ulp, p);
     if (!d) {
         note_unexplained(c->ulp, p);
         return;
@@ -172,7 +187,7 @@ static void show_setup(const struct ulp_proto *proto, struct pkt *p, const struc
         at += CM_IP_LEN;
     if (at >= end || !proto->setup)
         return;
-    s.body = (struct ulp_body){p->data + at, end - at, at};
+    s.body = (struct ulp_body){p->data + at, end - at, at, 0};
     proto->setup(p, &s);
 }
 

@@ -100,8 +100,8 @@ static bool is_admin(const struct queue *q)
 
 /* --- Messages --------------------------------------------------------------------------------- */
 
-/* The memory that a command offers: a keyed descriptor, or bytes of its capsule. */
-static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, uint32_t capsule)
+/* The memory that a command offers: a keyed descriptor, or bytes of its capsule, which has `capsule` bytes. */
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, uint64_t capsule)
 {
     enum ulp_dir dir = nvme_is_to_host(n) ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     uint32_t len = nvme_data_len(n);
@@ -113,8 +113,9 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme
         if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
             ulp_keep(c, cmd, dir, len);
     } else if (n->sgl.type == 0 && n->sgl.subtype == 1) {
-        ulp_inline(cmd, dir, min_u32(len, capsule - NVME_SQE_LEN));
-        cmd->requested[dir] += len - min_u32(len, capsule - NVME_SQE_LEN);
+        uint32_t inside = capsule - NVME_SQE_LEN < len ? (uint32_t)(capsule - NVME_SQE_LEN) : len;
+        ulp_inline(cmd, dir, inside);
+        cmd->requested[dir] += len - inside;
     }
 }
 
@@ -148,13 +149,14 @@ static bool take_command(struct ulp_conn *c, struct ulp_message *m)
             memcpy(o->sqe, m->body.b, NVME_SQE_LEN);
             o->qid = q->known ? q->id : UINT16_MAX;
             o->admin = is_admin(q);
-            offer(c, cmd, &n, m->body.len);
+            offer(c, cmd, &n, (uint64_t)m->body.len + m->body.more);
         }
     }
-    if (m->show && cmd) {
+    if (m->show) {
+        bool admin = cmd ? own_of(cmd)->admin : is_admin(q);
         nvme_queue_layer(m->show);
-        nvme_command_layers(m->show, &m->body, own_of(cmd)->admin);
-        show_inline(m, &n, own_of(cmd)->admin);
+        nvme_command_layers(m->show, &m->body, admin);
+        show_inline(m, &n, admin);
     }
     return true;
 }

@@ -12,7 +12,8 @@ ULP_OWN_AS(struct own)
 /* Data in the message, as far as it is there. */
 static void count_data(struct ulp_command *cmd, const struct ulp_message *m, const struct p9 *p, enum ulp_dir dir)
 {
-    uint32_t head = P9_LEN + (dir == ULP_FROM_CLIENT ? 16 : 4), n = m->body.len > head ? m->body.len - head : 0;
+    uint32_t head = P9_LEN + (dir == ULP_FROM_CLIENT ? 16 : 4), all = m->body.len + m->body.more,
+             n = all > head ? all - head : 0;
 
     cmd->requested[dir] += p->count;
     cmd->moved[dir] += min_u32(n, p->count);

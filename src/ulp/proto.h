@@ -30,11 +30,11 @@
 
 /* A message, or the part of it that is there. */
 struct ulp_message {
-    struct ulp_body body;        /* from its first byte, without holes */
+    struct ulp_body body;        /* from its first byte, without holes; `more`: what was not captured */
     enum ulp_side side;          /* who sent it */
     bool hole;                   /* packets after `body` are missing so far */
     bool cut;                    /* it is longer than what is kept, or than what was captured */
-    bool again;                  /* it was delivered before: nothing of it is new */
+    bool again;                  /* nothing of it is new: it was delivered before, or will be when it is whole */
     bool has_imm;                /* `imm`: immediate data; of a SEND of one packet, and of a WRITE */
     uint32_t imm;                /* likewise, in host order */
     uint64_t frame;              /* of its last packet */
@@ -59,7 +59,8 @@ struct ulp_data {
 struct ulp_write {
     bool first, last; /* of the WRITE */
     bool tied;        /* it lies in memory of a command, and was given to data() */
-    uint64_t va;      /* of the packet's first byte */
+    uint32_t psn;     /* the first one of the WRITE */
+    uint64_t va, at;  /* of the packet's first byte: its address, its place in the WRITE */
     uint32_t len;     /* of the WRITE: bytes */
 };
 
@@ -112,6 +113,8 @@ void ulp_inline(struct ulp_command *cmd, enum ulp_dir dir, uint32_t len);
 void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uint32_t len);
 /* The bytes that are kept of `cmd`, from the first one up to the first that was not seen; none: len 0. */
 struct ulp_body ulp_kept(const struct ulp_command *cmd);
+/* Whether bytes of those were not captured. */
+bool ulp_kept_cut(const struct ulp_command *cmd);
 /* The body of `m` is a part of what its sender says in several SENDs: it is put behind those before it, or begins anew
  * (`begin`). Then `m` has all parts so far as its body, and the start and the packets of all of them; of more than
  * ULP_MESSAGE_MAX bytes the first ones. The bytes are valid until the next call. False without memory. */

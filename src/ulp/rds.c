@@ -49,7 +49,7 @@ static void take_datagram(struct ulp_conn *c, struct ulp_message *m, const struc
     struct sockets *s = ulp_state(c);
     enum ulp_dir dir = m->side == ULP_CLIENT ? ULP_FROM_CLIENT : ULP_TO_CLIENT;
     struct ulp_command *cmd = ulp_find(c, key_of(m->side, r->seq));
-    uint32_t n = m->body.len - RDS_LEN;
+    uint32_t n = m->body.len + m->body.more - RDS_LEN;
 
     if (cmd) {
         cmd->packets += m->packets;
@@ -75,7 +75,7 @@ static bool rds_message(struct ulp_conn *c, struct ulp_message *m)
         return false;
     if (!m->again) {
         acknowledge(c, m, r.ack);
-        if (r.sport || r.dport || m->body.len > RDS_LEN)
+        if (r.sport || r.dport || m->body.len + m->body.more > RDS_LEN)
             take_datagram(c, m, &r);
     }
     if (m->show)

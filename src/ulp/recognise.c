@@ -77,6 +77,7 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
         if (!f)
             continue;
         messages_end(f);
+        transfers_end(f);
         u->flows[c->flow[i]] = NULL;
         flow_free(u, f);
     }

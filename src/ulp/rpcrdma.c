@@ -12,6 +12,8 @@ struct own {
     uint8_t rdma_error;             /* of RDMA_ERROR; 0: none */
     bool known;                     /* the RPC header was there */
     bool denied, accepted, replied; /* the RPC header of the reply was there (`replied`), and says */
+    bool cut;                       /* it was not captured */
+    uint32_t in_chunk;              /* bytes of the reply in the reply chunk, which were not all there */
 };
 ULP_OWN_AS(struct own)
 
@@ -27,7 +29,7 @@ static struct rpc called_by(const struct own *o)
 /* The RPC message that follows the header. */
 static struct ulp_body behind(const struct ulp_message *m, const struct rpcrdma *h)
 {
-    return (struct ulp_body){m->body.b + h->len, m->body.len - h->len, m->body.off + h->len};
+    return ulp_part(&m->body, h->len, UINT32_MAX);
 }
 
 /* --- Chunks ----------------------------------------------------------------------------------- */
@@ -167,18 +169,25 @@ static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const 
     return end;
 }
 
-/* The RPC message of a reply without one: what was written to the reply chunk. */
-static struct ulp_body reply_chunk(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m,
-                                   const struct rpcrdma *h)
+/* Bytes that were written to the reply chunk, as the reply says. */
+static uint32_t reply_len(const struct ulp_message *m, const struct rpcrdma *h)
 {
     struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
-    struct ulp_body kept = ulp_kept(cmd);
     struct rpcrdma_segment s;
     uint64_t n = 0;
 
     while (rpcrdma_next(&w, &s))
         n += s.list == RPCRDMA_REPLY ? s.length : 0;
-    kept.len = n < kept.len ? (uint32_t)n : kept.len;
+    return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
+}
+
+/* The RPC message of a reply without one: what was written to the reply chunk. */
+static struct ulp_body reply_chunk(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m,
+                                   const struct rpcrdma *h)
+{
+    struct ulp_body kept = ulp_kept(cmd);
+
+    kept.len = min_u32(kept.len, reply_len(m, h));
     return m->show ? ulp_show(c, m->show, kept.b, kept.len) : kept;
 }
 
@@ -194,6 +203,14 @@ static uint32_t written_by(const struct ulp_message *m, const struct rpcrdma *h)
     return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
+static void keep_outcome(struct own *o, const struct outcome *end)
+{
+    o->n_done = end->n_done;
+    o->replied = end->replied;
+    o->denied = end->denied;
+    o->accepted = end->accepted;
+}
+
 static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h, struct ulp_command *cmd,
                      const struct outcome *end)
 {
@@ -203,10 +220,9 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpc
         ulp_inline(cmd, ULP_TO_CLIENT, end->inside);
     o->written = written_by(m, h);
     o->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
-    o->n_done = end->n_done;
-    o->replied = end->replied;
-    o->denied = end->denied;
-    o->accepted = end->accepted;
+    o->cut = h->proc == RPCRDMA_NOMSG ? ulp_kept_cut(cmd) : m->cut;
+    o->in_chunk = h->proc == RPCRDMA_NOMSG ? reply_len(m, h) : 0;
+    keep_outcome(o, end);
     ulp_complete(c, cmd, m, end->status, end->failed);
     m->command = cmd;
 }
@@ -260,12 +276,32 @@ static bool rpcrdma_message(struct ulp_conn *c, struct ulp_message *m)
     return true;
 }
 
-/* The RPC message of a call in a chunk is complete. */
+/* What was written to the reply chunk came only after the message that says so. */
+static void read_late(struct ulp_conn *c, struct ulp_command *cmd)
+{
+    static const struct nfs_chunks none;
+    struct own *o = own_of(cmd);
+    struct ulp_body body = ulp_kept(cmd);
+    struct outcome end;
+
+    if (body.len < o->in_chunk)
+        return;
+    body.len = o->in_chunk;
+    end = read_reply(c, o, &body, &none, NULL);
+    keep_outcome(o, &end);
+    cmd->status = end.status;
+    cmd->failed = end.failed;
+}
+
+/* The RPC message of a call in a chunk is complete, or that of a reply. */
 static void rpcrdma_data(struct ulp_conn *c, const struct ulp_data *d)
 {
-    (void)c;
+    const struct own *o = own_const(d->command);
+
     if (d->all.len && d->dir == ULP_FROM_CLIENT)
         read_call(d->command, &d->all, NULL, d->show);
+    if (d->dir == ULP_TO_CLIENT && o->in_chunk && !o->replied)
+        read_late(c, d->command);
 }
 
 static void rpcrdma_setup(struct pkt *show, const struct ulp_setup *s)
@@ -330,7 +366,7 @@ static void rpcrdma_status(struct buf *b, const struct ulp_command *c)
     if (o->rdma_error) {
         buf_puts(b, o->rdma_error < ARRAY_LEN(errors) ? errors[o->rdma_error] : "RDMA_ERROR");
     } else if (!o->replied) {
-        buf_puts(b, "answered, the reply is not known");
+        buf_puts(b, o->cut ? "answered, the reply was cut by the snap length" : "answered, the reply is not known");
     } else if (!o->accepted) {
         name ? buf_puts(b, name) : buf_printf(b, "RPC status %u", c->status);
     } else if ((r.program != RPC_NFS && r.program != RPC_NFSACL) || r.procedure == 0) {

@@ -2,6 +2,7 @@
 #include "dissect/ulp/rtrs.h"
 
 #include "dissect/mad/cm.h"
+#include "src/ulp/cover.h"
 #include "src/ulp/proto.h"
 
 #include <stdio.h>
@@ -9,16 +10,26 @@
 #define DEPTH_BITS                                                                                                     \
     19 /* bits of an immediate below the number of the chunk, with 512 chunks: what Linux has by default */
 
+#define WRITES 4 /* WRITEs of the client that are followed at a time: several if packets of some are missing */
+
+/* A WRITE of the client that is under way. */
+struct under_way {
+    bool used, cut;    /* cut: bytes were not captured */
+    bool has_imm;      /* its last packet came, with `imm` */
+    uint32_t psn, imm; /* psn: its first one */
+    uint32_t len, n;   /* bytes; those of them in `tail`, which are the last ones */
+    uint32_t packets;
+    uint64_t va; /* address of tail[0] */
+    ns_t start;
+    struct cover cover; /* bytes of it that came */
+    uint8_t tail[RTRS_TAIL];
+};
+
 /* A connection. */
 struct session {
     uint8_t bits; /* of the immediate data of a request below the number of its chunk */
-    /* the end of a WRITE of the client that is under way */
-    uint64_t va;     /* address of tail[0] */
-    uint64_t next;   /* address of the next byte that belongs to it; 0: none does */
-    uint32_t n, all; /* bytes in `tail`; of the whole WRITE so far */
-    uint32_t packets;
-    ns_t start;
-    uint8_t tail[RTRS_TAIL];
+    uint32_t at;  /* WRITEs begun */
+    struct under_way write[WRITES];
 };
 
 enum kind { KIND_INFO, KIND_REQUEST, KIND_HEARTBEAT };
@@ -61,11 +72,11 @@ static void keep_user(struct own *o, const uint8_t *b, uint32_t len)
         snprintf(o->name, sizeof o->name, "%.*s", (int)min_u32(m.name_len, sizeof o->name), m.name);
 }
 
-/* A request is complete: its end is in s->tail. */
-static void request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs *r, const struct rtrs_imm *imm)
+/* A request is complete. */
+static void request(struct ulp_conn *c, struct ulp_message *m, const struct under_way *s, const struct rtrs *r,
+                    const struct rtrs_imm *imm)
 {
-    struct session *s = ulp_state(c);
-    uint32_t chunk = imm->payload >> s->bits;
+    uint32_t chunk = imm->payload >> ((const struct session *)ulp_state(c))->bits;
     struct ulp_command *cmd = ulp_begin(c, m, chunk);
 
     if (!cmd)
@@ -73,7 +84,7 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs
     *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .read = r->type == RTRS_READ};
     keep_user(own_of(cmd), s->tail + r->user, r->at - r->user);
     if (r->type == RTRS_WRITE)
-        ulp_inline(cmd, ULP_FROM_CLIENT, s->all - (s->n - r->user));
+        ulp_inline(cmd, ULP_FROM_CLIENT, s->len - (s->n - r->user));
     for (uint32_t i = 0; i < r->n; i++) {
         struct rtrs_memory mem = rtrs_memory(r, s->tail, i);
         if (!ulp_offer(c, cmd, ULP_TO_CLIENT, mem.rkey, mem.va, mem.len))
@@ -81,47 +92,62 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs
     }
 }
 
-/* Keep the last bytes of what is written. */
-static void keep_tail(struct session *s, const struct ulp_write *w, const struct ulp_body *body)
+/* The WRITE that a packet belongs to. */
+static struct under_way *write_of(struct session *s, const struct ulp_write *w)
 {
-    uint32_t n = min_u32(body->len, RTRS_TAIL), keep = min_u32(s->n, RTRS_TAIL - n);
+    struct under_way *u = NULL;
 
-    memmove(s->tail, s->tail + s->n - keep, keep);
-    memcpy(s->tail + keep, body->b + body->len - n, n);
-    s->n = keep + n;
-    s->next = w->va + body->len;
-    s->va = s->next - s->n;
-    s->all += body->len;
+    for (unsigned i = 0; i < WRITES; i++)
+        if (s->write[i].used && s->write[i].psn == w->psn && s->write[i].len == w->len)
+            return &s->write[i];
+    for (unsigned i = 0; i < WRITES && !u; i++)
+        u = s->write[i].used ? NULL : &s->write[i];
+    u = u ? u : &s->write[s->at++ % WRITES];
+    *u = (struct under_way){.used = true, .psn = w->psn, .len = w->len, .start = INT64_MAX};
+    u->n = min_u32(w->len, RTRS_TAIL);
+    u->va = w->va - w->at + w->len - u->n;
+    return u;
+}
+
+/* Keep those of the last bytes of a WRITE that a packet has. Returns whether the WRITE is complete. */
+static bool keep_tail(struct under_way *u, const struct ulp_message *m, const struct ulp_write *w)
+{
+    uint64_t tail = u->len - u->n, from = w->at > tail ? w->at : tail, to = w->at + m->body.len;
+
+    if (from < to && to <= u->len)
+        memcpy(u->tail + (from - tail), m->body.b + (from - w->at), to - from);
+    cover_add(&u->cover, w->at, w->at + m->body.len + m->body.more);
+    u->cut |= m->cut;
+    u->packets++;
+    u->start = m->start < u->start ? m->start : u->start;
+    if (w->last) {
+        u->has_imm = m->has_imm;
+        u->imm = m->imm;
+    }
+    return cover_prefix(&u->cover) >= u->len;
 }
 
 /* A packet of a WRITE of the client, into a chunk. */
 static bool take_write(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w)
 {
-    struct session *s = ulp_state(c);
+    struct under_way *u = write_of(ulp_state(c), w);
     struct rtrs_imm imm;
     struct ulp_body shown;
     struct rtrs r;
 
-    if (w->first) {
-        s->n = s->all = s->packets = 0;
-        s->start = m->start;
-    } else if (s->next != w->va) {
-        s->next = 0;
+    if (!keep_tail(u, m, w))
         return true;
-    }
-    keep_tail(s, w, &m->body);
-    s->packets++;
-    if (!w->last)
+    u->used = false;
+    rtrs_imm_get(&imm, u->imm);
+    if (u->cut) /* its end says what it is */
         return true;
-    s->next = 0;
-    rtrs_imm_get(&imm, m->imm);
-    if (!m->has_imm || imm.kind != RTRS_IMM_REQUEST || m->cut || !rtrs_get(&r, s->tail, s->n, s->va, imm.payload))
+    if (!u->has_imm || imm.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, u->tail, u->n, u->va, imm.payload))
         return false;
-    m->start = s->start;
-    m->packets = s->packets;
-    request(c, m, &r, &imm);
+    m->start = u->start;
+    m->packets = u->packets;
+    request(c, m, u, &r, &imm);
     if (m->show) {
-        shown = ulp_show(c, m->show, s->tail, s->n);
+        shown = ulp_show(c, m->show, u->tail, u->n);
         rtrs_request_layers(m->show, &shown, &r);
     }
     return true;

@@ -23,14 +23,14 @@ ULP_OWN_AS(struct own)
 /* --- Requests and responses of SMB2 ----------------------------------------------------------- */
 
 /* The data of READ and WRITE: in messages, or in memory. */
-static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2 *s, const uint8_t *b)
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2 *s, const struct ulp_body *body)
 {
     enum ulp_dir dir = s->command == SMB2_READ ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
 
     if (s->inside)
-        ulp_inline(cmd, dir, min_u32(s->inside, s->len));
+        ulp_inline(cmd, dir, min_u32(s->inside, s->len + body->more));
     for (uint32_t i = 0; i < s->n_info; i++) {
-        struct smb2_memory m = smb2_memory(s, b, i);
+        struct smb2_memory m = smb2_memory(s, body->b, i);
         if (!ulp_offer(c, cmd, dir, m.token, m.va, m.len))
             break;
     }
@@ -52,7 +52,7 @@ static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *
                                 .count = s->count,
                                 .channel = s->channel,
                                 .command = s->command};
-    offer(c, cmd, s, m->body.b);
+    offer(c, cmd, s, &m->body);
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool complete(struct ulp_conn *c, struct ulp_message *m, const struct smb
     own_of(cmd)->status = s->status;
     own_of(cmd)->done = s->count;
     if (s->inside)
-        ulp_inline(cmd, ULP_TO_CLIENT, min_u32(s->inside, s->len));
+        ulp_inline(cmd, ULP_TO_CLIENT, min_u32(s->inside, s->len + m->body.more));
     ulp_complete(c, cmd, m, (uint16_t)s->status, smb2_is_error(s->status));
     return true;
 }
@@ -101,7 +101,7 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     struct ulp_message whole = *m;
     bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected;
 
-    whole.body = (struct ulp_body){m->body.b + at, min_u32(d->n_data, m->body.len - at), m->body.off + at};
+    whole.body = ulp_part(&m->body, at, d->n_data);
     *expected = whole.body.len < d->n_data ? 0 : d->remaining;
     if ((more || d->remaining) && (whole.body.len < d->n_data || !ulp_join(c, &whole, !more) || d->remaining))
         return;

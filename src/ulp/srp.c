@@ -30,7 +30,8 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
         enum ulp_dir to = dir ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
         struct srp_memory mem;
         if (s->format[dir] == SRP_IMMEDIATE) /* they end the unit */
-            ulp_inline(cmd, to, min_u32(srp_data_len(s, m->body.b, m->body.len, dir), m->body.len - SRP_CMD_LEN));
+            ulp_inline(cmd, to,
+                       min_u32(srp_data_len(s, m->body.b, m->body.len, dir), m->body.len + m->body.more - SRP_CMD_LEN));
         for (unsigned i = 0; srp_memory(s, m->body.b, m->body.len, dir, i, &mem); i++)
             if (!ulp_offer(c, cmd, to, mem.rkey, mem.va, mem.len))
                 break;

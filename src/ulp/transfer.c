@@ -1,6 +1,8 @@
 /* layer 2b (ulp): READs and WRITEs, tied to the commands whose memory they access. */
 #include "src/ulp/ulp_impl.h"
 
+#include <stdlib.h>
+
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn)
 {
     for (uint32_t i = 1; i <= f->cap; i++) {
@@ -62,11 +64,13 @@ static uint64_t offset_of(const struct transfer *t, const struct pkt *p)
 
 void data_time(struct ulp_command *c, enum ulp_side by, uint64_t frame, ns_t now)
 {
-    if (!c->data_first) {
+    if (!c->data_first || now < c->data_start) {
         c->first_by = (uint8_t)by;
         c->data_first = frame;
         c->data_start = now;
     }
+    if (c->data_last && now < c->data_end)
+        return;
     c->last_by = (uint8_t)by;
     c->data_last = frame;
     c->data_end = now;
@@ -83,6 +87,7 @@ static bool keep(struct command *d, const struct segment *s, uint64_t at, const 
     if (n)
         memcpy(d->kept + at, m->b, n);
     cover_add(&d->kept_cover, at, at + n);
+    d->kept_cut |= m->cap < m->len && at + m->cap < d->keep;
     return cover_prefix(&d->kept_cover) == d->keep;
 }
 
@@ -163,7 +168,7 @@ static struct command *request_packet(struct ulp_flow *f, struct transfer *t, co
     struct command *d = t ? command_of(f->conn, t->command) : NULL;
     bool again = as == SEEN_AGAIN || as == SEEN_COPY || as == SEEN_OLD, taken;
     struct ulp_write w = {.first = p->have & H_RETH, .last = p->op->flags & OPF_END, .tied = t && memory_of(f, t)};
-    struct ulp_message m = {.body = {p->data + p->payload_off, p->payload_cap, p->payload_off},
+    struct ulp_message m = {.body = ulp_payload(p),
                             .side = (enum ulp_side)f->side,
                             .cut = p->payload_cap < p->payload_len,
                             .again = again,
@@ -180,7 +185,9 @@ static struct command *request_packet(struct ulp_flow *f, struct transfer *t, co
         d = data_packet(f, t, p, show);
     if (!t)
         return NULL;
-    w.va = t->va + offset_of(t, p);
+    w.psn = t->psn;
+    w.at = offset_of(t, p);
+    w.va = t->va + w.at;
     w.len = t->len;
     taken = f->conn->proto->write(f->conn, &m, &w);
     if (!w.tied)
@@ -192,20 +199,97 @@ static struct command *request_packet(struct ulp_flow *f, struct transfer *t, co
     return (struct command *)m.command;
 }
 
+static struct command *take_write(struct ulp_flow *f, struct transfer *t, const struct pkt *p, enum seen_as as,
+                                  struct pkt *show)
+{
+    return f->conn->proto->write ? request_packet(f, t, p, as, show) : data_packet(f, t, p, show);
+}
+
+/* --- WRITEs whose first packet comes last ----------------------------------------------------- */
+
+static uint32_t stray_size(const struct pkt *p)
+{
+    return (uint32_t)sizeof(struct stray) + p->payload_cap;
+}
+
+static void stray_free(struct ulp_flow *f, struct stray *s)
+{
+    memory_give(f->conn, stray_size(&s->p));
+    free(s);
+}
+
+/* Forget the oldest of those that are kept. */
+static void forget_stray(struct ulp_flow *f)
+{
+    stray_free(f, f->stray[0]);
+    memmove(f->stray, f->stray + 1, --f->n_strays * sizeof f->stray[0]);
+}
+
+static void keep_stray(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
+{
+    struct stray *s;
+
+    if (f->n_strays == STRAYS)
+        forget_stray(f);
+    if (!memory_take(f->conn, stray_size(p)))
+        return;
+    s = malloc(stray_size(p));
+    if (!s) {
+        memory_give(f->conn, stray_size(p));
+        return;
+    }
+    s->p = *p;
+    s->frame = *p->frame;
+    s->as = (uint8_t)as;
+    memcpy(s->bytes, p->data + p->payload_off, p->payload_cap);
+    s->p.frame = &s->frame;
+    s->p.data = s->bytes;
+    s->p.payload_off = 0;
+    f->stray[f->n_strays++] = s;
+}
+
+/* The first packet of WRITE `t` came: those behind it that came before belong to it. */
+static void take_strays(struct ulp_flow *f, struct transfer *t)
+{
+    uint32_t n = f->n_strays, left = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct stray *s = f->stray[i];
+        if (!t->span || !psn_in(s->p.bth.psn, t->psn, t->span)) {
+            f->stray[left++] = s;
+            continue;
+        }
+        f->conn->ulp->sums.untied -= s->p.payload_len;
+        take_write(f, t, &s->p, (enum seen_as)s->as, NULL);
+        stray_free(f, s);
+    }
+    f->n_strays = left;
+}
+
+void transfers_end(struct ulp_flow *f)
+{
+    while (f->n_strays)
+        stray_free(f, f->stray[--f->n_strays]);
+}
+
 struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct transfer *t;
+    struct command *d;
 
-    if (p->have & H_RETH) {
-        t = transfer_begin(f, p, TRANSFER_WRITE);
-        t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
-    } else {
+    if (!(p->have & H_RETH)) {
         t = transfer_find(f, p->bth.psn);
         t = t && t->kind == TRANSFER_WRITE ? t : NULL;
+        if (!t && p->payload_len)
+            keep_stray(f, p, as);
+        return take_write(f, t, p, as, show);
     }
-    if (f->conn->proto->write)
-        return request_packet(f, t, p, as, show);
-    return data_packet(f, t, p, show);
+    t = transfer_begin(f, p, TRANSFER_WRITE);
+    t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
+    d = take_write(f, t, p, as, show);
+    if (f->n_strays)
+        take_strays(f, t);
+    return d;
 }
 
 struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)

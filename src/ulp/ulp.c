@@ -54,8 +54,10 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     if (LIKELY(!f))
         return;
     c = f->conn;
-    if (e->kind == EVENT_RESPONSE)
+    if (e->kind == EVENT_RESPONSE) {
         trip_note(f, e);
+        messages_acked(f, e->h);
+    }
     u->n_shown = 0;
     d = e->kind == EVENT_REQUEST ? take_request(f, e, show) : take_response(f, e, show);
     if (show)

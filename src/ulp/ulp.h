@@ -77,7 +77,7 @@ struct ulp_refusal {
 /* Append "WRITE of 512 bytes at 0x1000 with R_Key 0x1235: wrong R_Key, the command offered 0x1234". */
 void ulp_refusal_text(struct buf *b, const struct ulp_refusal *r);
 
-#define ULP_OWN  96  /* bytes of a command that belong to its protocol */
+#define ULP_OWN  104 /* bytes of a command that belong to its protocol */
 #define ULP_MARK 120 /* bytes of a command that belong to ulp_opts.timed() */
 
 /* A command, call or request, and what belongs to it. Frames are those of the capture, 0: none. */

@@ -10,7 +10,8 @@
 #define STREAM_BUCKETS  1024 /* of iWARP connections; a power of two */
 #define TRANSFERS       512  /* latest messages, WRITEs and READs of a flow; a power of two */
 #define TRANSFERS_FIRST 16   /* likewise at first */
-#define ASSEMBLIES      2    /* messages of several packets of a flow that are kept */
+#define ASSEMBLIES      4  /* messages of several packets of a flow that are kept: more than two if some lack packets */
+#define STRAYS          64 /* packets of WRITEs of a flow that are kept until their first packet comes */
 
 struct command;
 
@@ -44,6 +45,7 @@ struct command {
     uint32_t keep;
     uint8_t keep_dir;
     bool keep_handed_out; /* they were complete */
+    bool kept_cut;        /* some of them passed, and were not captured */
     struct cover kept_cover;
 };
 
@@ -84,19 +86,24 @@ struct ulp_conn {
     void *state; /* proto->size bytes */
 };
 
-/* A message of several packets. */
+/* A message of several packets. One that lacks packets is delivered when they come, or when it is known that they do
+ * not: they were acknowledged, or a response to it was seen. */
 struct assembly {
-    bool used, delivered; /* delivered: as far as it was there */
-    bool whole;           /* delivered whole */
-    bool clipped;         /* bytes were not captured, or are beyond ULP_MESSAGE_MAX */
+    bool used, delivered;
+    bool whole;    /* delivered whole */
+    bool clipped;  /* bytes were not captured, or are beyond ULP_MESSAGE_MAX */
+    bool headless; /* its first packet was not seen: it begins with a later one, at `psn` */
+    uint32_t age;  /* ulp_flow.ages when it began */
     uint32_t psn, mtu;
     uint32_t packets;
     uint32_t cap;
+    uint32_t rkey;  /* that its last packet invalidates; 0: none */
     uint64_t total; /* bytes; 0: its last packet was not seen */
     uint64_t frame;
     ns_t start, now;
-    uint8_t *bytes; /* `cap` */
-    struct cover cover;
+    uint8_t *bytes;     /* `cap` */
+    struct cover cover; /* bytes that are there */
+    struct cover wire;  /* bytes that passed, captured or not */
     struct command_ref command;
 };
 
@@ -113,6 +120,14 @@ struct transfer {
     struct command_ref command;
 };
 
+/* A packet of a WRITE whose first packet, with its address, was not seen so far. */
+struct stray {
+    struct pkt p; /* with its payload only; it is shown no more */
+    struct frame frame;
+    uint8_t as; /* enum seen_as */
+    uint8_t bytes[];
+};
+
 /* What one side sends. */
 struct ulp_flow {
     struct ulp_conn *conn;
@@ -121,7 +136,9 @@ struct ulp_flow {
     uint32_t cap; /* a power of two, up to TRANSFERS */
     struct transfer *transfer;
     struct assembly assembly[ASSEMBLIES];
-    uint32_t next_assembly;
+    uint32_t ages; /* messages of several packets so far */
+    struct stray *stray[STRAYS];
+    uint32_t n_strays;
 };
 
 /* What was seen of a flow whose protocol is not known. */
@@ -184,17 +201,30 @@ void command_late(const struct ulp_conn *c, struct command *d, ns_t now);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
+/* The payload of a packet. */
+static inline struct ulp_body ulp_payload(const struct pkt *p)
+{
+    return (struct ulp_body){p->data + p->payload_off, p->payload_cap, p->payload_off, p->payload_len - p->payload_cap};
+}
+
 /* --- message.c -------------------------------------------------------------------------------- */
 
 /* A packet of a SEND. Returns the command that it belongs to; NULL: none is known. */
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 /* Deliver messages whose last packets did not come, and release what is kept. */
 void messages_end(struct ulp_flow *f);
+/* A response to requests of the flow: messages that lack packets which it acknowledges are delivered as they are. */
+void messages_acked(struct ulp_flow *f, const struct req_dir *h);
+/* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
+ * arrived. Returns whether there were any. */
+bool messages_settle(struct ulp_conn *c);
 /* Release what ulp_join() keeps. */
 void joined_free(struct ulp_conn *c);
 
 /* --- transfer.c ------------------------------------------------------------------------------- */
 
+/* Release what is kept. */
+void transfers_end(struct ulp_flow *f);
 /* The latest transfer with this PSN; NULL: none. */
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn);
 struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn);

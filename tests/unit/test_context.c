@@ -62,6 +62,24 @@ static struct pkt *reth(unsigned from, uint8_t opcode, uint32_t dqpn, uint32_t p
     return packet(from, opcode, dqpn, psn, b, 16, payload);
 }
 
+/* The end of a message and the beginning of the next one are lost, or only the beginning: of the next one neither place
+ * nor size is known, and they are not those of the message before. */
+Test(context, a_message_without_its_beginning_has_no_size)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct context *c = context_new(0);
+        struct pkt *p;
+        note(c, packet(1, OP_SEND_FIRST, 7, 1, NULL, 0, 1024));
+        if (i)
+            note(c, packet(1, OP_SEND_LAST, 7, 2, NULL, 0, 100));
+        p = note(c, packet(1, OP_SEND_MIDDLE, 7, 4, NULL, 0, 1024));
+        cr_expect_not(p->note.have & (NOTE_MSG | NOTE_MSG_BYTES));
+        p = note(c, packet(1, OP_SEND_LAST, 7, 5, NULL, 0, 50));
+        cr_expect_not(p->note.have & (NOTE_MSG | NOTE_MSG_PACKETS | NOTE_MSG_BYTES));
+        context_free(c);
+    }
+}
+
 Test(context, first_middle_last_are_one_message)
 {
     struct context *c = context_new(0);
