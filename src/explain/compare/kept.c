@@ -63,6 +63,8 @@ static bool is_about(struct explainer *x, const struct kept_copies *k, const str
 {
     int behind = psn_diff(k->psn, st->psn);
 
+    if (st->flow == FLOW_NONE)
+        return false;
     if (st->kept && k == x->kept[st->kept - 1])
         return true;
     return behind > -BEHIND_COMPARED && behind < BEHIND_COMPARED && k->flow != st->flow &&
