@@ -396,7 +396,7 @@ static uint64_t headroom_of(const struct fabric_port *p, uint64_t most)
     return bytes < most ? (uint64_t)bytes : most;
 }
 
-/* What is left of the buffer behind the headroom of all ports. False: nothing. */
+/* What is left of the buffer behind the headroom and the reserves of all ports. False: nothing. */
 static bool share_buffer(struct fab_node *n)
 {
     const struct topo_switch *c = &n->sw->c;
@@ -405,9 +405,9 @@ static bool share_buffer(struct fab_node *n)
     for (uint32_t i = 0; i < n->n_ports && classes; i++) {
         struct fabric_port *p = &n->port[i];
         p->headroom = c->headroom == TOPO_AUTO ? headroom_of(p, left) : c->headroom;
-        if (p->headroom > left / classes)
+        if (p->headroom > left / classes || c->reserve > left / classes - p->headroom)
             return false;
-        left -= p->headroom * classes;
+        left -= (p->headroom + c->reserve) * classes;
     }
     n->sw->shared = left;
     return left > 0;

@@ -40,7 +40,7 @@ struct fab_queue {
 
 /* What a port of a switch holds of a class that came in by it. */
 struct fab_ingress {
-    uint64_t used;     /* bytes in the shared buffer */
+    uint64_t used;     /* bytes in the reserve, and above it in the shared buffer */
     uint64_t headroom; /* bytes in the headroom */
     bool pausing;      /* the neighbour was told to pause */
     ns_t refresh;      /* when it is told again */
@@ -80,7 +80,7 @@ struct fab_switch {
     struct timer watch;   /* of pause frames that are to be repeated */
     ns_t tell_period;     /* of its congestion points */
     struct timer tell;    /* of fair rates, while a queue has frames or holds its flows back */
-    uint64_t shared;      /* bytes of the buffer without headroom */
+    uint64_t shared;      /* bytes of the buffer without headroom and reserves */
     uint64_t shared_used; /* of these */
     uint64_t seed;        /* of the choice of paths */
     uint32_t *route;      /* by node of the last switch: first of its ports in `hop`, and behind them the next one's */
@@ -187,6 +187,8 @@ void tell_hop(const struct fabric_port *p, struct fab_frame *m, ns_t now);
 void port_mac(const struct fabric_port *p, uint8_t mac[6]);
 /* Bytes of a port and class from which it pauses its neighbour. */
 uint64_t pfc_xoff(const struct fab_switch *s);
+/* Of the bytes that a port holds of a class, those that are taken from the shared buffer: what is above the reserve. */
+uint64_t pfc_shared(const struct fab_switch *s, uint64_t used);
 /* The port holds more, or less, of the class than before: pause or resume the neighbour if it is time. */
 void pfc_check(struct fabric_port *in, unsigned class, ns_t now);
 /* A pause frame arrives at the port. */

@@ -68,12 +68,12 @@ void pfc_check(struct fabric_port *in, unsigned class, ns_t now)
 {
     const struct fab_switch *s = switch_at(in);
     struct fab_ingress *g = &in->in[class];
-    uint64_t xoff = pfc_xoff(s);
+    uint64_t xoff = pfc_xoff(s), shared = pfc_shared(s, g->used);
 
     if (!g->pausing) {
-        if (g->headroom || g->used >= xoff)
+        if (g->headroom || shared >= xoff)
             pause_neighbour(in, class, now);
-    } else if (!g->headroom && (g->used == 0 || g->used + s->c.xon <= xoff)) {
+    } else if (!g->headroom && (shared == 0 || shared + s->c.xon <= xoff)) {
         g->pausing = false;
         tell(in, class, 0, now);
     }

@@ -31,15 +31,21 @@ uint64_t pfc_xoff(const struct fab_switch *s)
 
 /* --- The buffer ------------------------------------------------------------------------------- */
 
-/* Take room for a frame of a lossless class: shared as long as the neighbour is not to pause, then headroom, of `most`
- * bytes. */
+uint64_t pfc_shared(const struct fab_switch *s, uint64_t used)
+{
+    return used > s->c.reserve ? used - s->c.reserve : 0;
+}
+
+/* Take room for a frame of a lossless class: reserved, then shared as long as the neighbour is not to pause, then
+ * headroom, of `most` bytes. */
 static bool admit_lossless(struct fab_switch *s, struct fab_ingress *in, uint64_t most, uint32_t room)
 {
-    bool shared = s->shared_used + room <= s->shared;
+    uint64_t all = pfc_shared(s, in->used + room), more = all - pfc_shared(s, in->used);
+    bool good = !in->pausing && all <= pfc_xoff(s) && s->shared_used + more <= s->shared;
 
-    if (shared && !in->pausing && !in->headroom && in->used + room <= pfc_xoff(s)) {
+    if (!in->headroom && (good || !all)) {
         in->used += room;
-        s->shared_used += room;
+        s->shared_used += more;
         return true;
     }
     if (in->headroom + room > most)
@@ -70,8 +76,8 @@ static void release(struct fab_node *n, const struct fab_frame *m, ns_t now)
     }
     head = room < g->headroom ? room : g->headroom;
     g->headroom -= head;
+    s->shared_used -= pfc_shared(s, g->used) - pfc_shared(s, g->used - (room - head));
     g->used -= room - head;
-    s->shared_used -= room - head;
     pfc_check(in, m->class, now);
 }
 

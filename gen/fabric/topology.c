@@ -304,6 +304,8 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
         good = token_size(&v, &s->xon);
     else if (token_is(&key, "headroom"))
         good = token_size(&v, &s->headroom);
+    else if (token_is(&key, "reserve"))
+        good = token_size(&v, &s->reserve);
     else if (token_is(&key, "quanta"))
         good = parse_quanta(&v, &s->quanta);
     else if (token_is(&key, "watchdog"))

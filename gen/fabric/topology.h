@@ -7,7 +7,7 @@
  * Words of a switch: buffer=BYTES, alpha=A[/B] (a queue of a lossy class takes at most this share of what is free),
  * pfc=CLASSES (lossless ones, such as 3,4), xoff=BYTES|A/B (a port that holds so much of a class pauses its neighbour;
  * a share: of what is free), xon=BYTES (less than xoff by which it resumes), headroom=BYTES (for each port and lossless
- * class), quanta=N, watchdog=TIME[/TIME], red=KMIN/KMAX/P
+ * class), reserve=BYTES (likewise, before the shared buffer), quanta=N, watchdog=TIME[/TIME], red=KMIN/KMAX/P
  * or mark=PARAM=VALUE,... (ECN marks, see mp_parse()), fair=PARAM=VALUE,... (fair rates, see fair_parse()),
  * strict=CLASSES, weight=CLASS:N,..., paths=ecmp|spray, reroute=TIME. Words of a link: rate=BPS, delay=TIME,
  * reaction=TIME, loss=P, down=TIME[/TIME], storm=TIME[/TIME].
@@ -42,6 +42,7 @@ struct topo_switch {
     struct topo_share xoff_share;  /* of the free shared buffer */
     uint64_t xon;                  /* it resumes when there are so many bytes less than xoff */
     uint64_t headroom;             /* bytes reserved for each port and lossless class; TOPO_AUTO: what its link needs */
+    uint64_t reserve;              /* bytes of each port and lossless class that are not taken from what is shared */
     uint16_t quanta;               /* of the pause frames */
     ns_t watchdog;                 /* a queue stopped this long is emptied; 0: never */
     ns_t restore;                  /* and its frames are dropped until it was not stopped for so long */

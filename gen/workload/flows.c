@@ -10,13 +10,42 @@ static bool add(struct workload *w, unsigned src, unsigned dst, struct text_erro
     return workload_flow(w, &f, e);
 }
 
+/* Again and again at random times, so often that they make a load of the link to the first host: that of `ppb`. */
+static bool incasts(struct workload *w, unsigned senders, uint32_t ppb, struct text_error *e)
+{
+    uint64_t bits = senders * w->c.size * 8, gap = poisson_gap(bits, fabric_host_rate(w->s->fabric, 0), ppb);
+    ns_t start = 0;
+
+    for (uint64_t i = 0; i < w->c.iters; i++) {
+        if (!poisson_next(w, gap, &start, e))
+            return false;
+        for (unsigned k = 0; k < senders; k++) {
+            struct workload_flow f = workload_flow_between(w, w->n - 1 - k, 0);
+            f.start += start;
+            f.count = 1;
+            f.own = true;
+            if (!workload_flow(w, &f, e))
+                return false;
+        }
+    }
+    return true;
+}
+
 bool incast_flows(struct workload *w, const char *args, struct text_error *e)
 {
-    struct token t = token_of(args);
+    struct token t, key, value;
     uint64_t senders = w->n - 1;
+    uint32_t ppb = 0;
 
-    if (*args && (!token_u64(&t, &senders) || senders < 1 || senders > w->n - 1))
-        return text_fail(e, &t, "expected 1 to %u senders", w->n - 1);
+    for (bool first = true; workload_word(&args, &t); first = false)
+        if (token_key(&t, &key, &value) && token_is(&key, "load")) {
+            if (!token_ppb(&value, &ppb) || !ppb)
+                return text_fail(e, &value, "expected a load, such as 2%%");
+        } else if (!first || !token_u64(&t, &senders) || senders < 1 || senders > w->n - 1) {
+            return text_fail(e, &t, "expected 1 to %u senders, or load=PERCENT", w->n - 1);
+        }
+    if (ppb)
+        return incasts(w, (unsigned)senders, ppb, e);
     for (unsigned i = 0; i < senders; i++)
         if (!add(w, w->n - 1 - i, 0, e))
             return false;

@@ -12,12 +12,16 @@ static const char *file_if_any(const char *args)
 }
 
 const struct workload_kind workload_kinds[] = {
-    {"incast", "[:SENDERS]", "the last hosts (all but the first) send to the first one at once", .flows = incast_flows},
+    {"incast", "[:[SENDERS][,load=PERCENT]]",
+     "the last hosts (all but the first) send to the first one at once, or again and again at random times",
+     .flows = incast_flows},
     {"permutation", "", "each host sends to one other host, by chance, none to the same", .flows = permutation_flows},
     {"alltoall", "", "each host sends to each other host at once", .flows = alltoall_flows},
     {"flows", ":FILE",
      "flows of a file: lines 'SRC DST BYTES [START [CLASS]]', or flow.txt of ns3-rdma or the HPCC simulator",
      .flows = listed_flows, .file = file},
+    {"requests", ":FILE", "the work requests of a capture, as `rdmatrace ops -T csv` prints them, at their times",
+     .flows = requests_flows, .file = file},
     {"htsim", ":FILE", "flows of a connection matrix (.cm) of htsim, some of which start others", .flows = matrix_flows,
      .file = file},
     {"poisson", ":LOAD[,DISTRIBUTION]",
@@ -34,8 +38,8 @@ const struct workload_kind workload_kinds[] = {
     {"goal", ":FILE", "a schedule in GOAL: sends, receives and computation that require each other",
      .tasks = goal_tasks, .file = file},
     {"chakra", ":PREFIX",
-     "execution traces of Chakra, in JSON: the files PREFIX.0.json, PREFIX.1.json ... of the ranks",
-     .tasks = chakra_tasks, .file = file, .numbered = ".json"},
+     "execution traces of Chakra: the files PREFIX.0.json, PREFIX.1.json ... of the ranks, or PREFIX.0.et ...",
+     .tasks = chakra_tasks, .file = file, .numbered = ".json", .binary = ".et", .to_text = chakra_et_text},
     {"collectives", ":FILE", "collectives one after the other: a line COLLECTIVE,BYTES[,ROUNDS] each",
      .prepare = listed_collectives, .file = file},
     {"allreduce-ring", "", "all-reduce around a ring, 2(N - 1) steps", .collective = &allreduce_ring},

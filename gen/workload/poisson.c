@@ -126,6 +126,23 @@ static uint64_t exponential(struct workload *w)
     return (uint64_t)((unsigned __int128)log2 * 2977044472u >> 32); /* ln(2) of 2^32 */
 }
 
+bool poisson_next(struct workload *w, uint64_t gap, ns_t *start, struct text_error *e)
+{
+    unsigned __int128 pause = (unsigned __int128)exponential(w) * gap >> 32;
+
+    if (pause > (uint64_t)TOPO_TIME_MAX || *start + (ns_t)pause > TOPO_TIME_MAX)
+        return text_fail(e, NULL, "so low a load would last longer than %lld s", (long long)(TOPO_TIME_MAX / NS_PER_S));
+    *start += (ns_t)pause;
+    return true;
+}
+
+uint64_t poisson_gap(uint64_t bits, uint64_t rate, uint32_t ppb)
+{
+    unsigned __int128 gap = (unsigned __int128)bits * NS_PER_S * 1000000000u / ((unsigned __int128)rate * ppb);
+
+    return gap < INT64_MAX ? (uint64_t)gap : INT64_MAX;
+}
+
 /* The flows of one host: `gap` ns between them on the average. */
 static bool add_flows(struct workload *w, unsigned src, const struct sizes *s, uint64_t gap, struct text_error *e)
 {
@@ -134,12 +151,8 @@ static bool add_flows(struct workload *w, unsigned src, const struct sizes *s, u
     for (uint64_t i = 0; i < w->c.iters; i++) {
         unsigned dst = prng_below(&w->prng, w->n - 1);
         struct workload_flow f = workload_flow_between(w, src, dst + (dst >= src));
-        unsigned __int128 pause;
-        pause = (unsigned __int128)exponential(w) * gap >> 32;
-        if (pause > (uint64_t)TOPO_TIME_MAX || start + (ns_t)pause > TOPO_TIME_MAX)
-            return text_fail(e, NULL, "so low a load would last longer than %lld s",
-                             (long long)(TOPO_TIME_MAX / NS_PER_S));
-        start += (ns_t)pause;
+        if (!poisson_next(w, gap, &start, e))
+            return false;
         f.start = start;
         f.count = 1;
         f.own = true;
@@ -166,11 +179,8 @@ bool poisson_flows(struct workload *w, const char *args, struct text_error *e)
             return false;
         s = w->sizes;
     }
-    for (unsigned h = 0; h < w->n; h++) { /* bits of a flow / (rate * load) */
-        unsigned __int128 bits = (unsigned __int128)twice_mean(s) * 4 * NS_PER_S * 1000000000u;
-        unsigned __int128 gap = bits / ((unsigned __int128)fabric_host_rate(w->s->fabric, h) * ppb);
-        if (!add_flows(w, h, s, gap < INT64_MAX ? (uint64_t)gap : INT64_MAX, e))
+    for (unsigned h = 0; h < w->n; h++)
+        if (!add_flows(w, h, s, poisson_gap(twice_mean(s) * 4, fabric_host_rate(w->s->fabric, h), ppb), e))
             return false;
-    }
     return true;
 }

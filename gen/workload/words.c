@@ -1,6 +1,8 @@
 /* layer 3 (workload): the words behind the name of a workload: WORD,KEY=VALUE,... */
 #include "gen/workload/workload_impl.h"
 
+#define LINE_BYTES 1024 /* of a line of a file, with its NUL */
+
 bool workload_word(const char **args, struct token *t)
 {
     size_t len = strcspn(*args, ",");
@@ -49,7 +51,7 @@ bool workload_lines(struct workload *w, struct text_error *e,
 
     for (unsigned number = 1; *text; number++) {
         size_t len = strcspn(text, "\n");
-        char copy[256];
+        char copy[LINE_BYTES];
         struct token t[WORKLOAD_WORDS];
         unsigned n;
         if (len >= sizeof copy)

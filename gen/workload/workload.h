@@ -30,10 +30,16 @@ struct workload_kind {
     /* `file` names several, NAME.N with this behind it, N from 0: each of them is text up to a WORKLOAD_NEXT_FILE;
      * NULL: one. */
     const char *numbered;
+    /* Likewise, if the first of these files is not there: other files, which `to_text` makes such text of; false: it
+     * cannot. NULL: none. */
+    const char *binary;
+    bool (*to_text)(const struct buf *file, struct buf *text);
 };
 #define WORKLOAD_NEXT_FILE '\f'
 /* All kinds; the last row has no name. */
 extern const struct workload_kind workload_kinds[];
+/* A trace of Chakra, as protobuf, as the JSON of its jsonizer, without what no workload needs. False: it is none. */
+bool chakra_et_text(const struct buf *et, struct buf *text);
 /* NULL: none. `spec`: NAME or NAME:ARGS. */
 const struct workload_kind *workload_find(const char *spec);
 /* True if its hosts read the data that they get: collectives. */

@@ -12,7 +12,7 @@
 #define WORKLOAD_HEAD       58 /* bytes around the payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 */
 #define WORKLOAD_ACK        62 /* of an ACK: with its AETH, 4 */
 #define WORKLOAD_HEADER     64 /* bytes of the SENDs of protocols, at most; an eager message has those of the message */
-#define WORKLOAD_WORDS      14 /* of a line of a file, at most */
+#define WORKLOAD_WORDS      32 /* of a line of a file, at most */
 #define WORKLOAD_TIME       (NS_NEVER / 2) /* a run ends here at the latest */
 #define WORKLOAD_NONE       UINT32_MAX
 #define WORKLOAD_SEND_DEPTH 48                  /* work requests of a queue pair */
@@ -69,6 +69,7 @@ struct workload {
     struct schedule *schedule; /* NULL: none */
     struct nccl *nccl;         /* NULL: not this workload */
     struct goal *goal;         /* being read */
+    struct requests *requests; /* being read */
     struct matrix *matrix;     /* NULL: not this workload */
     uint32_t triggered;        /* flows that others have started */
     struct sizes *sizes;       /* read from a file; NULL: none */
@@ -203,11 +204,17 @@ bool incast_flows(struct workload *w, const char *args, struct text_error *e);
 bool permutation_flows(struct workload *w, const char *args, struct text_error *e);
 bool alltoall_flows(struct workload *w, const char *args, struct text_error *e);
 bool matrix_flows(struct workload *w, const char *args, struct text_error *e);
+bool requests_flows(struct workload *w, const char *args, struct text_error *e);
 bool listed_flows(struct workload *w, const char *args, struct text_error *e);
 bool messages_flows(struct workload *w, const char *args, struct text_error *e);
 bool shuffle_flows(struct workload *w, const char *args, struct text_error *e);
 bool storage_flows(struct workload *w, const char *args, struct text_error *e);
 bool poisson_flows(struct workload *w, const char *args, struct text_error *e);
+/* Time by chance until the next of events that are `gap` ns apart on the average, in an open loop: added to *start.
+ * False with *e filled: that is beyond the end of all time. */
+bool poisson_next(struct workload *w, uint64_t gap, ns_t *start, struct text_error *e);
+/* ns between events that bring `bits` each, if they are to make a load of `ppb` parts per billion of `rate` (bit/s). */
+uint64_t poisson_gap(uint64_t bits, uint64_t rate, uint32_t ppb);
 const char *poisson_file(const char *args);
 
 /* Collectives of a list. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* --- The network ------------------------------------------------------------------------------ */
 
@@ -190,23 +191,54 @@ static int run(struct sim_job *job, struct sim *s, const struct workload_config 
     return status;
 }
 
+/* Read a file of a workload, as text. 0 or a negative errno; -EBADMSG: it is not what it should be. */
+static int read_as_text(const char *name, bool text(const struct buf *file, struct buf *text), struct buf *list)
+{
+    struct buf file = {0};
+    int r = sim_read_file(name, text ? &file : list);
+
+    if (r == 0 && text && !text(&file, list))
+        r = -EBADMSG;
+    buf_free(&file);
+    return r;
+}
+
+/* Whether the first of the numbered files is there as a binary file only. */
+static bool is_binary(const struct workload_kind *k, const char *path)
+{
+    struct buf name = {0};
+    bool text, binary = false;
+
+    if (k->binary) {
+        buf_printf(&name, "%s.0%s", path, k->numbered);
+        text = access(buf_str(&name), F_OK) == 0;
+        name.len = 0;
+        buf_printf(&name, "%s.0%s", path, k->binary);
+        binary = !text && access(buf_str(&name), F_OK) == 0;
+    }
+    buf_free(&name);
+    return binary;
+}
+
 /* Read the file of a workload, or its numbered files up to the first one that is not there. 0, or the exit status after
  * a message. */
 static int read_list(const struct sim_job *job, const struct workload_kind *k, const char *path, struct buf *list)
 {
     struct buf name = {0};
+    bool binary = is_binary(k, path);
     int r = 0;
 
     for (unsigned n = 0; r == 0 && (n == 0 || k->numbered); n++) {
         name.len = 0;
         buf_puts(&name, path);
         if (k->numbered)
-            buf_printf(&name, ".%u%s", n, k->numbered);
-        r = sim_read_file(buf_str(&name), list);
+            buf_printf(&name, ".%u%s", n, binary ? k->binary : k->numbered);
+        r = read_as_text(buf_str(&name), binary ? k->to_text : NULL, list);
         if (r == -ENOENT && n)
             break;
         if (r < 0)
-            r = cli_error("--workload %s: %s: %s", job->workload, buf_str(&name), strerror(-r));
+            r = cli_error("--workload %s: %s: %s", job->workload, buf_str(&name),
+                          r == -EBADMSG ? "it is damaged" : strerror(-r));
         else if (k->numbered)
             buf_char(list, WORKLOAD_NEXT_FILE);
     }
@@ -283,8 +315,9 @@ static int play(struct sim_job *job, struct topology *t, const struct workload_c
     job->sim.ep[0].no_payload = job->sim.ep[0].no_icrc && !workload_reads_data(c->kind);
     err = sim_init(&s, &job->sim, &none);
     if (err == -ENOBUFS)
-        r = cli_error("--topology %s: the headroom of the ports of a switch leaves nothing of its buffer",
-                      job->topology);
+        r = cli_error(
+            "--topology %s: the headroom and the reserves of the ports of a switch leave nothing of its buffer",
+            job->topology);
     else
         r = err < 0 ? cli_error("sim: %s", strerror(-err)) : open_taps(job, s.fabric, sets, at);
     if (r == 0)

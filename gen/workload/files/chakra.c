@@ -149,10 +149,22 @@ static bool ring_step(const struct chakra *c, unsigned i, unsigned steps, uint64
     return i < steps;
 }
 
+/* A step of a gather or scatter, between ranks that are `far` apart: the farther one has the blocks of so many ranks.
+ */
+static struct step tree_step(const struct chakra *c, unsigned far, bool gather, uint64_t block)
+{
+    unsigned r = c->rank, leaf = r % (2 * far) == far ? r : r % (2 * far) == 0 && r + far < c->ranks ? r + far : 0;
+    unsigned blocks = far < c->ranks - leaf ? far : c->ranks - leaf;
+    int peer = !leaf ? -1 : leaf == r ? (int)(r - far) : (int)leaf;
+    bool sends = (leaf == r) == gather;
+
+    return (struct step){sends ? peer : -1, sends ? -1 : peer, blocks * block};
+}
+
 /* Step `i` of a collective over `size` bytes; false: there are fewer. */
 static bool step_of(const struct chakra *c, uint64_t kind, uint64_t size, unsigned i, struct step *s)
 {
-    unsigned n = c->ranks, r = c->rank, far = i < 31 ? 1u << i : n;
+    unsigned n = c->ranks, r = c->rank, far = i < 31 ? 1u << i : n, tree = coll_log2(n);
     uint64_t block = (size + n - 1) / n;
 
     switch (kind) {
@@ -169,6 +181,16 @@ static bool step_of(const struct chakra *c, uint64_t kind, uint64_t size, unsign
         *s = (struct step){r < far && r + far < n ? (int)(r + far) : -1, r >= far && r < 2 * far ? (int)(r - far) : -1,
                            size};
         return far < n;
+    case REDUCE: /* the same tree, to rank 0 */
+        far = i < tree ? 1u << (tree - 1 - i) : n;
+        *s = (struct step){r >= far && r < 2 * far ? (int)(r - far) : -1, r < far && r + far < n ? (int)(r + far) : -1,
+                           size};
+        return i < tree;
+    case GATHER: /* a tree to rank 0: each sends the blocks of all that it has */
+    case SCATTER:
+        far = i >= tree ? n : kind == GATHER ? 1u << i : 1u << (tree - 1 - i);
+        *s = tree_step(c, far, kind == GATHER, block);
+        return i < tree;
     default: /* BARRIER, by dissemination */
         *s = (struct step){(int)((r + far) % n), (int)((r + n - far % n) % n), 0};
         return far < n;
@@ -181,7 +203,7 @@ static bool add_collective(struct chakra *c, const struct said *s, struct node *
     uint32_t tag = COLL_TAG + c->colls++, before, t;
     struct step step;
 
-    if (s->kind == REDUCE || s->kind == GATHER || s->kind == SCATTER || s->kind > BARRIER)
+    if (s->kind > BARRIER)
         return text_fail(e, NULL, "node %llu: collective %llu is not played", (unsigned long long)s->id,
                          (unsigned long long)s->kind);
     if (s->group && c->group[0] && strcmp(s->group, c->group) != 0)
