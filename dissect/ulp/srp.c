@@ -318,6 +318,13 @@ static void command_layers(struct pkt *p, const struct ulp_body *body, const str
                       s->at[way] + (s->format[way] == SRP_INDIRECT ? MEMORY_LEN + 4 + i * MEMORY_LEN : 0), MEMORY_LEN);
 }
 
+const char *srp_refusal_str(const struct ulp_body *body)
+{
+    if (body->len < 32 || body->b[0] != SRP_LOGIN_REJ)
+        return NULL;
+    return vname_find(reasons, ARRAY_LEN(reasons), load_be32(body->b + 4));
+}
+
 void srp_layers(struct pkt *p, const struct ulp_body *body, const struct srp *s)
 {
     const struct unit *u = unit_of(s->type);

@@ -73,6 +73,9 @@ const char *srp_function_str(uint8_t function);
 /* "SRP_CMD"; NULL: no name is known. */
 const char *srp_type_str(uint8_t type);
 
+/* The reason of a refused login, the private data of a REJ; NULL: they are none, or it has no name. */
+const char *srp_refusal_str(const struct ulp_body *body);
+
 /* The unit as layers; private data of a REQ, REP or REJ. */
 void srp_layers(struct pkt *p, const struct ulp_body *body, const struct srp *s);
 void srp_private_layers(struct pkt *p, const struct ulp_body *body);

@@ -21,6 +21,14 @@ bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
     return true;
 }
 
+void message_say(struct ulp *u, const struct ulp_message *m)
+{
+    if (m->command || !m->says[0])
+        return;
+    memcpy(u->said, m->says, sizeof u->said);
+    u->said_in = m->frame;
+}
+
 /* Deliver a message. Returns what it belongs to. */
 static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
 {
@@ -31,6 +39,7 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
     if (ulp_is_zeroed(c->ulp, m))
         return NULL;
     taken = c->proto->message(c, m);
+    message_say(c->ulp, m);
     if (m->again)
         return (struct command *)m->command;
     c->ulp->sums.holes += m->hole;
@@ -393,13 +402,24 @@ static struct assembly *assembly_for(struct ulp_flow *f, const struct pkt *p, en
     return a;
 }
 
+/* The command whose memory the packet invalidates, though its message belongs to none; NULL: none offered such. */
+static struct command *invalidates(const struct ulp_flow *f, const struct pkt *p)
+{
+    for (struct segment *s = p->have & H_IETH ? segments_of(f->conn, p->ieth.rkey) : NULL; s; s = s->next)
+        if (s->rkey == p->ieth.rkey && s->owner != f->side)
+            return s->command;
+    return NULL;
+}
+
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct assembly *a;
     bool fresh, complete;
 
-    if (p->op->flags & OPF_ONLY)
-        return only_packet(f, p, as, show);
+    if (p->op->flags & OPF_ONLY) {
+        struct command *d = only_packet(f, p, as, show);
+        return d ? d : invalidates(f, p);
+    }
     a = assembly_for(f, p, as);
     fresh = put(f->conn, a, p);
     if (fresh && !(p->op->flags & OPF_END))

@@ -61,6 +61,8 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
         put_refusal(b, p, &c->refusal);
     } else if (p->op->flags & OPF_READ_REQ) {
         buf_puts(b, " data requested");
+    } else if (send && !first && !last && p->have & H_IETH) {
+        buf_puts(b, " memory invalidated");
     } else if ((send || last) && !call && (last || c->ended != ULP_OPEN)) {
         buf_puts(b, ": ");
         ulp_status_text(b, c);
@@ -80,12 +82,33 @@ static void note_part(struct ulp *u, struct pkt *p)
     n->have |= NOTE_ULP;
 }
 
-/* A message whose bytes were replaced by zeros; a refusal of memory that no command offered. */
+static bool is_part(const struct pkt *p)
+{
+    return p->have & H_BTH && p->op->flags & OPF_SEND && !(p->op->flags & OPF_END);
+}
+
+/* What is said of a packet that belongs to no command so far; NULL: nothing. */
+static const char *unexplained(const struct ulp *u, const struct pkt *p)
+{
+    bool refused = u->refused.frame == p->frame->number;
+
+    if (p->note.have & NOTE_ULP)
+        return refused ? " refused" : NULL;
+    if (u->zeroed == p->frame->number)
+        return ": payload zeroed";
+    if (refused)
+        return " refused";
+    if (u->said_in == p->frame->number)
+        return u->said;
+    return is_part(p) ? ": part of a message" : NULL;
+}
+
+/* Of a message whose bytes were replaced by zeros, or that has no command; a refusal of memory that none offered. */
 static void note_unexplained(struct ulp *u, struct pkt *p)
 {
-    bool zeroed = u->zeroed == p->frame->number && !(p->note.have & NOTE_ULP);
+    const char *text = unexplained(u, p);
 
-    if (u->refused.frame != p->frame->number && !zeroed)
+    if (!text)
         return;
     if (p->note.have & NOTE_ULP) {
         buf_puts(&u->text, "; ");
@@ -95,8 +118,8 @@ static void note_unexplained(struct ulp *u, struct pkt *p)
         p->note.ulp_queue = 0;
     }
     buf_puts(&u->text, p->note.upper);
-    buf_puts(&u->text, zeroed ? ": payload zeroed" : " refused");
-    if (!zeroed)
+    buf_puts(&u->text, text);
+    if (u->refused.frame == p->frame->number)
         put_refusal(&u->text, p, &u->refused);
     p->note.ulp = buf_str(&u->text);
     p->note.have |= NOTE_ULP;
@@ -177,11 +200,12 @@ bool ulp_note_init(struct ulp *u)
     return u->reqs != NULL;
 }
 
-static void show_setup(const struct ulp_proto *proto, struct pkt *p, const struct cm_msg *m)
+static void show_setup(struct ulp *u, const struct ulp_proto *proto, struct pkt *p, const struct cm_msg *m)
 {
+    const char *why = NULL;
     uint32_t at = p->payload_off + MAD_HDR_LEN + CM_BODY_LEN - cm_private_max(m->mad.attr_id),
              end = p->payload_off + min_u32(p->payload_cap, MAD_LEN);
-    struct ulp_setup s = {.attr = m->mad.attr_id};
+    struct ulp_setup s = {.attr = m->mad.attr_id, .why = &why};
 
     if (m->mad.attr_id == CM_REQ && cm_service_is_ip(m->req.service_id))
         at += CM_IP_LEN;
@@ -189,6 +213,13 @@ static void show_setup(const struct ulp_proto *proto, struct pkt *p, const struc
         return;
     s.body = (struct ulp_body){p->data + at, end - at, at, 0};
     proto->setup(p, &s);
+    if (!why)
+        return;
+    u->text.len = 0;
+    buf_printf(&u->text, "%s refused: %s", proto->name, why);
+    p->note.ulp = buf_str(&u->text);
+    p->note.ulp_command = p->note.ulp_command_in = 0;
+    p->note.have |= NOTE_ULP;
 }
 
 static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
@@ -207,7 +238,7 @@ static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
     conn_addr_of(p, &r->src, &r->dst);
     u->reqs->next = next;
     if (n.fits)
-        show_setup(proto, p, m);
+        show_setup(u, proto, p, m);
 }
 
 /* The REQ that a REP or REJ answers; NULL: none is known. */
@@ -239,5 +270,5 @@ void ulp_note_setup(struct ulp *u, struct pkt *p)
     else if (m.mad.attr_id == CM_REJ && m.rej.reason == CM_REJ_CONSUMER_DEFINED)
         r = req_of(u, p, m.rej.remote_id);
     if (r)
-        show_setup(r->proto, p, &m);
+        show_setup(u, r->proto, p, &m);
 }

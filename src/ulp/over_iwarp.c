@@ -204,6 +204,7 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
     if (ulp_is_zeroed(c->ulp, m))
         return NULL;
     taken = c->proto->message(c, m);
+    message_say(c->ulp, m);
     c->ulp->sums.holes += m->hole;
     if (taken || !(m->hole || m->cut)) {
         c->ulp->sums.messages += !taken;

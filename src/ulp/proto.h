@@ -28,6 +28,8 @@
         return (const type *)(const void *)c->own;                                                                     \
     }
 
+#define ULP_SAYS 64 /* bytes of ulp_message.says */
+
 /* A message, or the part of it that is there. */
 struct ulp_message {
     struct ulp_body body;        /* from its first byte, without holes; `more`: what was not captured */
@@ -42,6 +44,7 @@ struct ulp_message {
     uint32_t packets;            /* packets of it */
     struct pkt *show;            /* add layers to it; NULL: nothing is shown */
     struct ulp_command *command; /* `again`: what it was tied to; else message() sets it. NULL: none */
+    char says[ULP_SAYS]; /* without a command: what it is, such as " CDC"; message() sets it, empty: not known */
 };
 
 /* Bytes that a packet moved, in memory of a command. */
@@ -68,6 +71,7 @@ struct ulp_write {
 struct ulp_setup {
     uint16_t attr; /* CM_REQ, CM_REP or CM_REJ */
     struct ulp_body body;
+    const char **why; /* a REJ: setup() sets what it says in words, if that is known */
 };
 
 struct ulp_proto {

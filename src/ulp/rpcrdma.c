@@ -3,6 +3,8 @@
 #include "dissect/mad/cm.h"
 #include "src/ulp/proto.h"
 
+#include <stdio.h>
+
 /* What a call keeps. Its key is the xid, of a callback with CALLBACK. */
 struct own {
     struct nfs_call nfs;
@@ -238,6 +240,7 @@ static void take_reply(struct ulp_conn *c, struct ulp_message *m, const struct r
     if (!m->again)
         cmd = ulp_find(c, h->xid | (m->side == ULP_CLIENT ? CALLBACK : 0));
     rpcrdma_layers(m->show, &m->body, h);
+    snprintf(m->says, sizeof m->says, " reply xid 0x%x, its call was not seen", h->xid);
     if (h->proc == RPCRDMA_NOMSG)
         body = cmd ? reply_chunk(c, cmd, m, h) : (struct ulp_body){0};
     if (body.len && h->proc != RPCRDMA_ERROR)

@@ -3,6 +3,8 @@
 
 #include "src/ulp/proto.h"
 
+#include <stdio.h>
+
 /* A connection. */
 struct peer {
     bool greeted;                 /* both negotiated */
@@ -149,6 +151,11 @@ static bool smbd_message(struct ulp_conn *c, struct ulp_message *m)
 
     if (!smbd_get(&d, m->body.b, m->body.len, !peer->greeted || m->again, !m->hole && !m->cut))
         return false;
+    if (d.kind == SMBD_DATA && d.n_data)
+        snprintf(m->says, sizeof m->says, " %u bytes of a message, %u follow", d.n_data, d.remaining);
+    else if (d.kind == SMBD_DATA)
+        snprintf(m->says, sizeof m->says, " credits: %u requested, %u granted", (unsigned)load_le16(m->body.b),
+                 (unsigned)load_le16(m->body.b + 2));
     if (m->show)
         smbd_layers(m->show, &m->body, &d);
     if (m->again)

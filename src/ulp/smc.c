@@ -6,6 +6,8 @@
 
 #include "src/ulp/proto.h"
 
+#include <stdio.h>
+
 #define RINGS    16
 #define RING_MAX (UINT32_C(1) << 29) /* bytes of a ring whose size is not known: the largest there is */
 #define DATA                                                                                                           \
@@ -221,6 +223,10 @@ static bool smc_message(struct ulp_conn *c, struct ulp_message *m)
         else
             take_request(c, m, &s);
     }
+    if (s.type == SMC_CDC)
+        snprintf(m->says, sizeof m->says, " CDC token 0x%x cursor %u:%u", s.token, s.producer.wrap, s.producer.count);
+    else
+        snprintf(m->says, sizeof m->says, " %s %s", smc_type_str(s.type), s.response ? "response" : "request");
     if (m->show)
         smc_layers(m->show, &m->body, &s);
     return true;

@@ -1,5 +1,6 @@
 /* layer 2b (ulp): SRP: SCSI commands, their data and responses. */
 #include "dissect/ulp/srp.h"
+#include "dissect/mad/cm.h"
 
 #include "src/ulp/proto.h"
 #include "src/ulp/scsi.h"
@@ -107,6 +108,8 @@ static bool srp_message(struct ulp_conn *c, struct ulp_message *m)
 static void srp_setup(struct pkt *show, const struct ulp_setup *s)
 {
     srp_private_layers(show, &s->body);
+    if (s->attr == CM_REJ)
+        *s->why = srp_refusal_str(&s->body);
 }
 
 /* --- Text and values -------------------------------------------------------------------------- */

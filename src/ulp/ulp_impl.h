@@ -173,6 +173,8 @@ struct ulp {
     struct buf text;         /* of pkt_note.ulp */
     uint8_t *shown_bytes;    /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
     uint32_t n_shown;        /* bytes of it in use */
+    uint64_t said_in;        /* frame of the latest message with ulp_message.says */
+    char said[ULP_SAYS];
 };
 
 /* --- command.c -------------------------------------------------------------------------------- */
@@ -218,6 +220,8 @@ void messages_acked(struct ulp_flow *f, const struct req_dir *h);
 /* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
  * arrived. Returns whether there were any. */
 bool messages_settle(struct ulp_conn *c);
+/* Keep what a message of no command says, for its note. */
+void message_say(struct ulp *u, const struct ulp_message *m);
 /* Release what ulp_join() keeps. */
 void joined_free(struct ulp_conn *c);
 
@@ -293,7 +297,8 @@ bool ulp_zeroes(const uint8_t *b, uint32_t len);
 /* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
 /* Whether a message, or its first packet if it is not `whole`, looks as the protocol of `c` says: then that is sure.
- * Zeroes do. */
+ * Of
+ * zeroes nothing is known: true. */
 bool ulp_confirm(struct ulp_conn *c, enum ulp_side side, const uint8_t *b, uint32_t len, bool whole);
 /* The protocol of `c` is not sure, and it is not likely either: too many messages looked otherwise. */
 bool ulp_doubted(const struct ulp_conn *c);
