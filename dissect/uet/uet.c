@@ -202,6 +202,9 @@ TYPE_IS(is_rudi, type == UET_RUDI_REQ || type == UET_RUDI_RESP)
 TYPE_IS(has_next, is_request_type(type) || is_ack_type(type))
 TYPE_IS(has_psn, IS_PDC_REQUEST || type == UET_CONTROL)
 TYPE_IS(has_pdc, IS_PDC_REQUEST || IS_ACK || IS_NACK || type == UET_CONTROL)
+#define OPENS (IS_PDC_REQUEST && p[1] & 0x04) /* SYN: the PDC of the receiver is not known yet */
+TYPE_IS(opens, OPENS)
+TYPE_IS(has_dpdcid, (IS_PDC_REQUEST && !OPENS) || IS_ACK || IS_NACK || type == UET_CONTROL)
 TYPE_IS(has_syn, (IS_PDC_REQUEST || type == UET_CONTROL))
 TYPE_IS(has_retransmit, type != UET_TSS && type != UET_UUD_REQ)
 
@@ -224,7 +227,10 @@ static const struct field uet_pds_fields[] = {
     WORD(is_nack, 4, "rdma.uet.nack.psn", "NACK PSN", "The packet that is meant."),
     WORD(is_rudi, 4, "uet.pds.rudi.pkt_id", "Packet ID", "Identifier of the packet."),
     HALF(has_pdc, 8, "uet.pds.spdcid", "SPDCID", "Context of the sender."),
-    HALF(has_pdc, 10, "uet.pds.dpdcid", "DPDCID", "Context of the receiver; with SYN: where the PSNs begin."),
+    HALF(has_dpdcid, 10, "uet.pds.dpdcid", "DPDCID", "Context of the receiver."),
+    FLAG(opens, 80, "rdma.uet.pds.use_rsv", "Reserved PDC", "The sender asks for a reserved context."),
+    ROW(opens, 84, 12, FT_UINT16, BASE_DEC, NULL, "rdma.uet.pds.psn_offset", "PSN Offset",
+        "With SYN, in place of the DPDCID: packets since the first PSN of the context."),
     ROW(is_nack, 96, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.nack.payload", "Payload", "Depends on the code."),
     ROW(is_control, 96, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.control.payload", "Payload",
         "Depends on the control."),
@@ -234,20 +240,48 @@ static const struct field uet_pds_fields[] = {
     ROW(is_ack_cc, 128, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ack.sack_bitmap", "SACK Bitmap",
         "Packets that have arrived."),
 };
+static void put_name(struct buf *b, const struct vname *names, size_t n, uint64_t v)
+{
+    const char *name = vname_find(names, n, v);
+
+    if (name)
+        buf_printf(b, " (%s)", name);
+}
+/* What the layer behind that of PDS asks for. */
+static void put_request(struct buf *b, const struct pkt *p, const struct layer *l)
+{
+    const struct layer *next = l + 1;
+    const char *name;
+
+    if (next == p->layers + p->n_layers || next->hdr != &uet_request_hdr)
+        return;
+    name = vname_find(opcodes, ARRAY_LEN(opcodes), p->data[next->off] & 0x3f);
+    if (name)
+        buf_printf(b, " | %s", name);
+}
 static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const uint8_t *q = p->data + l->off;
     const char *name = vname_find(types, ARRAY_LEN(types), type_of(q));
 
     buf_printf(b, "UET %s", name ? name : "");
+    if (is_control(q, l->len))
+        put_name(b, controls, ARRAY_LEN(controls), next_of(q));
+    if (has_syn(q, l->len) && q[1] & 0x04)
+        buf_puts(b, " SYN");
     if (is_pdc_request(q, l->len) || is_control(q, l->len))
         buf_printf(b, " PSN %u", load_be32(q + 4));
     else if (is_ack(q, l->len))
         buf_printf(b, " CACK PSN %u", load_be32(q + 4));
     else if (is_nack(q, l->len))
         buf_printf(b, " PSN %u code 0x%02x", load_be32(q + 4), q[2]);
-    if (has_pdc(q, l->len))
+    if (is_nack(q, l->len))
+        put_name(b, nacks, ARRAY_LEN(nacks), q[2]);
+    if (opens(q, l->len))
+        buf_printf(b, " PDC %u PSN offset %u", load_be16(q + 8), load_be16(q + 10) & 0xfff);
+    else if (has_pdc(q, l->len))
         buf_printf(b, " PDC %u > %u", load_be16(q + 8), load_be16(q + 10));
+    put_request(b, p, l);
 }
 #define UET_HDR(id, filter_name, title, bytes, write)                                                                  \
     const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \

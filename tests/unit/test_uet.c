@@ -78,7 +78,7 @@ Test(uet, a_request_and_what_it_asks_for)
 
     request(b);
     packet(UET_PORT, b, sizeof b, sizeof b);
-    cr_expect_str_eq(info(), "UET RUD_REQ PSN 1000 PDC 5 > 6");
+    cr_expect_str_eq(info(), "UET RUD_REQ PSN 1000 PDC 5 > 6 | write");
     cr_expect_str_eq(pkt_column(&p), "UET");
     cr_expect_eq(value_of("uet.pds.clear_psn"), -3);
     cr_expect_eq(value_of("uet.pds.flags.ar"), 1);
@@ -112,10 +112,29 @@ Test(uet, acknowledgements_and_refusals)
     b[2] = 0x0b;
     store_be32(b + 4, 7);
     packet(UET_PORT, b, 16, 16);
-    cr_expect_str_eq(info(), "UET NACK PSN 7 code 0x0b PDC 0 > 0");
+    cr_expect_str_eq(info(), "UET NACK PSN 7 code 0x0b (PSN outside the window) PDC 0 > 0");
     store_be16(b, UET_CONTROL << 11 | 4 << 7);
     packet(UET_PORT, b, 16, 16);
     cr_expect_eq(value_of("uet.pds.ctl_type"), 4);
+    cr_expect_str_eq(info(), "UET CTRL (close) PSN 7 PDC 0 > 0");
+}
+
+Test(uet, a_request_that_opens_a_context_has_a_psn_offset_in_place_of_the_peers)
+{
+    uint8_t b[56];
+
+    request(b);
+    b[1] |= 0x04;
+    store_be16(b + 10, 0x8000 | 2);
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_str_eq(info(), "UET RUD_REQ SYN PSN 1000 PDC 5 PSN offset 2 | write");
+    cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), 2);
+    cr_expect_eq(value_of("rdma.uet.pds.use_rsv"), 1);
+    cr_expect_eq(value_of("uet.pds.dpdcid"), INT64_MIN);
+    b[1] &= (uint8_t)~0x04;
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.pds.dpdcid"), 0x8002);
+    cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), INT64_MIN);
 }
 
 Test(uet, what_does_not_fit_stays_udp)
