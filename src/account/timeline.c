@@ -123,6 +123,7 @@ void direction_reset(struct direction *d)
 
     memset((char *)d + sizeof *s, 0, sizeof *d - sizeof *s);
     d->nak.ep = d->rnr.ep = d->resend.ep = d->row = d->refused = NO_EPISODE;
+    d->stop_ep = NO_EPISODE;
     d->host = d->peer = HOSTS_SEEN;
     d->pause_ep = d->cnp.ep = d->depth.ep = d->credit.ep = NO_EPISODE;
 }

@@ -206,6 +206,7 @@ struct direction {
     bool unheard;     /* timeline_unheard() */
     uint32_t tail;    /* ACK timeouts since the latest response */
     ns_t wait;        /* silence before the latest of them */
+    uint32_t stop_ep; /* episode of the latest stop, if nothing explained it */
     ns_t stopped;     /* the latest silence within a message that may have been an ACK timeout; 0: none */
     ns_t expired;     /* time of the retransmission that the first of them brought about */
     ns_t last_rsp;    /* time of the latest response; 0: none */

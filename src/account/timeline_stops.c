@@ -62,6 +62,18 @@ static bool may_be_timer(const struct flow *f, const struct direction *d, ns_t s
     return known ? silence >= timer_earliest(ack_timeout(f->params.timeout)) : timeline_is_silence(f, d, silence);
 }
 
+/* The latest stop that nothing explained was as long as this one, or as an ACK timeout: it was one, too. */
+static void settle_stop(struct timeline *t, struct direction *d)
+{
+    struct episode *x = episode_at(t, d->stop_ep);
+
+    d->stop_ep = NO_EPISODE;
+    if (!x || !(is_same_time(x->wait, d->wait) || is_same_time(x->wait, d->stopped)))
+        return;
+    timeline_claim(t, d, x->start, x->end, 1u << TIME_NOT_KNOWN, TIME_ACK_TIMEOUT, (uint32_t)(x - t->episodes));
+    x->timed = x->states[TIME_ACK_TIMEOUT] > 0; /* else its time is not kept any more */
+}
+
 void timeline_claim_stop(struct timeline *t, struct direction *d, const struct event *e, const struct stop *s, ns_t now)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
@@ -76,10 +88,13 @@ void timeline_claim_stop(struct timeline *t, struct direction *d, const struct e
     d->stopped = lost ? silence : d->stopped;
     if ((!told && silence < STOP_LONG) || states[TIME_TRANSFER] + states[TIME_NOT_KNOWN] < silence / 2)
         return;
+    if (timed)
+        settle_stop(t, d);
     ep = episode_new(t, e->flow, TROUBLE_STOPPED, e->p->bth.psn, s->from);
     x = episode_at(t, ep);
     if (!x)
         return;
+    d->stop_ep = lost && !told ? ep : NO_EPISODE;
     x->others = told && s->others;
     x->timed = timed;
     x->wait = silence;
