@@ -15,6 +15,7 @@
  * the second one only for what is outstanding. */
 struct room {
     uint64_t used;  /* bytes of tables beyond the size that they begin with */
+    uint64_t most;  /* the most that `used` was */
     uint64_t limit; /* bytes: half of all memory */
     bool refused;   /* a table did not grow, so something outstanding was forgotten */
 };
@@ -44,6 +45,8 @@ static inline bool room_take(struct room *r, uint64_t bytes, bool outstanding)
         return false;
     }
     r->used += bytes;
+    if (r->used > r->most)
+        r->most = r->used;
     return true;
 }
 

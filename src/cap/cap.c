@@ -139,6 +139,7 @@ int cap_open(struct cap **out, const char *path, uint16_t file_index, const stru
     }
     c->file = file_index;
     c->error.file = name;
+    c->owners = opts ? opts->owners : NULL;
     int rc = source_open(&c->src, path, opts ? opts : &none);
     bool opened = rc == 0;
     if (opened)

@@ -35,6 +35,9 @@ struct cap_opts {
     int idle_ms;
     /* Argument of idle(). */
     void *idle_user;
+    /* Of a digest (src/cap/digest.h): the owners whose frames are read, a bit each, beside those that concern all of
+     * them; none: no frame is read at all, only its end. NULL: all frames are read. */
+    const uint64_t *owners;
 };
 
 /* Why a file could not be opened or read further. */

@@ -25,6 +25,7 @@ struct cap {
     uint32_t section_first; /* pcapng: first interface of the section */
     uint8_t erf_ports[4];   /* ERF: interface of each port of the capturing card, plus 1; 0: not seen yet */
     void *live;             /* state of a live capture, or of a digest */
+    const uint64_t *owners; /* cap_opts.owners */
     struct cap_info info;
     struct cap_error error; /* error.err is 0 until cap_next() fails */
 };

@@ -101,48 +101,7 @@ void digest_meta_get(const uint8_t *meta, struct frame *f, struct digest_part *p
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* `n` bytes at `p`. */
-static void pack_bytes(struct digest_pack *k, void *p, size_t n)
-{
-    if (k->out) {
-        buf_mem(k->out, p, n);
-    } else if (!k->bad && n <= (size_t)(k->end - k->p)) {
-        memcpy(p, k->p, n);
-        k->p += n;
-    } else {
-        k->bad = true;
-        memset(p, 0, n);
-    }
-}
-
-static uint64_t pack_number(struct digest_pack *k, uint64_t v)
-{
-    uint8_t b[8];
-
-    store_le32(b, (uint32_t)v);
-    store_le32(b + 4, (uint32_t)(v >> 32));
-    pack_bytes(k, b, sizeof b);
-    return load_le64(b);
-}
-#define PACK(k, member) ((member) = (__typeof__(member))pack_number(k, (uint64_t)(member)))
-
-/* A text of at most `most` bytes; NULL is one of its own. */
-static void pack_text(struct digest_pack *k, char **s, size_t most)
-{
-    uint64_t n = pack_number(k, *s ? strlen(*s) + 1 : 0);
-
-    if (k->out) {
-        buf_mem(k->out, *s, n ? n - 1 : 0);
-        return;
-    }
-    k->bad |= n > most + 1;
-    *s = n && !k->bad ? calloc(1, n) : NULL;
-    if (*s)
-        pack_bytes(k, *s, n - 1);
-    k->bad |= n && !*s;
-}
-
-static void pack_pairs(struct digest_pack *k, struct digest_pairs *s)
+static void pack_pairs(struct pack *k, struct digest_pairs *s)
 {
     PACK(k, s->any);
     PACK(k, s->n);
@@ -155,7 +114,7 @@ static void pack_pairs(struct digest_pack *k, struct digest_pairs *s)
         PACK(k, s->of[i]);
 }
 
-static void pack_iface(struct digest_pack *k, struct cap_iface *i)
+static void pack_iface(struct pack *k, struct cap_iface *i)
 {
     PACK(k, i->linktype);
     PACK(k, i->fcs_len);
@@ -176,7 +135,7 @@ static void pack_iface(struct digest_pack *k, struct cap_iface *i)
     pack_text(k, &i->os, CAP_TEXT_MAX);
 }
 
-static void pack_ifaces(struct digest_pack *k, struct cap_info *info)
+static void pack_ifaces(struct pack *k, struct cap_info *info)
 {
     struct cap_iface *ifaces = (struct cap_iface *)info->ifaces;
 
@@ -193,7 +152,7 @@ static void pack_ifaces(struct digest_pack *k, struct cap_info *info)
 
 #define ERRNO_MOST 4095 /* the kernel has none beyond it */
 
-static void pack_error(struct digest_pack *k, struct cap_error *e)
+static void pack_error(struct pack *k, struct cap_error *e)
 {
     e->err = (int)(int64_t)pack_number(k, (uint64_t)(int64_t)e->err);
     PACK(k, e->offset);
@@ -205,7 +164,7 @@ static void pack_error(struct digest_pack *k, struct cap_error *e)
     k->bad |= e->err > 0 || e->err < -ERRNO_MOST;
 }
 
-void digest_pack_end(struct digest_pack *k, struct digest_end *e)
+void digest_pack_end(struct pack *k, struct digest_end *e)
 {
     pack_text(k, &e->shard, 65536);
     PACK(k, e->size);
@@ -224,6 +183,12 @@ void digest_pack_end(struct digest_pack *k, struct digest_end *e)
     pack_pairs(k, &e->left_out);
     pack_ifaces(k, &e->info);
     k->bad |= e->longest > FRAME_MAX;
+    PACK(k, e->may_share);
+    if (!k->out)
+        e->last = k->bad ? NULL : calloc(e->info.n_ifaces + 1, sizeof *e->last);
+    k->bad |= !e->last && !k->out;
+    for (uint32_t i = 0; i < e->info.n_ifaces && !k->bad; i++)
+        e->last[i] = (int64_t)pack_number(k, (uint64_t)e->last[i]);
 }
 
 void digest_end_free(struct digest_end *e)
@@ -239,6 +204,7 @@ void digest_end_free(struct digest_end *e)
     free((void *)e->info.ifaces);
     free(e->asked.of);
     free(e->left_out.of);
+    free(e->last);
     free(e->shard);
     *e = (struct digest_end){0};
 }
@@ -286,7 +252,7 @@ int digest_end_read(struct digest_end *e, const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint8_t *b = NULL;
     size_t n = 0;
-    struct digest_pack k;
+    struct pack k;
 
     *e = (struct digest_end){0};
     if (fd < 0)
@@ -294,7 +260,7 @@ int digest_end_read(struct digest_end *e, const char *path)
     if (pread(fd, magic, sizeof magic, 0) == sizeof magic && memcmp(magic, DIGEST_MAGIC, sizeof magic) == 0)
         b = end_bytes(fd, &n);
     close(fd);
-    k = (struct digest_pack){.p = b, .end = b ? b + n : NULL, .bad = !b};
+    k = (struct pack){.p = b, .end = b ? b + n : NULL, .bad = !b};
     if (b)
         digest_pack_end(&k, e);
     free(b);

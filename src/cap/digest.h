@@ -11,8 +11,9 @@
  *
  * A string is what struct frame has of the frame (META bytes), and the bytes that were kept. Integers are
  * little-endian. The frames of a block follow each other in the file; its sections, in the order of owners, can be
- * read without each other. Memory of a writer or reader: DIGEST_STRINGS plus a frame, and DIGEST_FRAMES records; a
- * reader also has DIGEST_RING frames of the longest captured length. */
+ * read without each other: whoever follows some owners reads theirs, and those of DIGEST_CONTROL. Memory of a writer or
+ * reader: DIGEST_STRINGS plus a frame, and DIGEST_FRAMES records; a reader also has DIGEST_RING frames of the longest
+ * captured length. */
 #ifndef RDMATRACE_CAP_DIGEST_H
 #define RDMATRACE_CAP_DIGEST_H
 
@@ -52,6 +53,9 @@ struct digest_end {
     struct digest_pairs asked;      /* pairs whose payload an upper protocol may ask for */
     struct digest_pairs left_out;   /* pairs with packets whose payload was left out */
     uint64_t bytes_kept, bytes_all; /* captured bytes that are in the digest, and all of the shard */
+    /* The frames follow each other in time, all have one, and DIGEST_CONTROL has all that tells of a whole tap. */
+    bool may_share;
+    int64_t *last; /* by interface: time of its latest frame; INT64_MIN: it has none */
 };
 /* Note the size and the time of the shard; whether they are still the same. */
 void digest_stamp(struct digest_end *e, const struct stat *st);

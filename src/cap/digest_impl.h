@@ -2,9 +2,10 @@
 #ifndef RDMATRACE_CAP_DIGEST_IMPL_H
 #define RDMATRACE_CAP_DIGEST_IMPL_H
 
+#include "pack.h"
 #include "src/cap/digest.h"
 
-#define DIGEST_MAGIC      "rdmatrace-scan1\n" /* 16 bytes */
+#define DIGEST_MAGIC      "rdmatrace-scan2\n" /* 16 bytes */
 #define DIGEST_END_MAGIC  "scan-end"          /* 8 bytes */
 #define DIGEST_MAGIC_LEN  16
 #define DIGEST_TAIL       16 /* length of the end, and its magic */
@@ -42,17 +43,10 @@ static inline void digest_now(struct digest_slots *s, unsigned slot, uint32_t at
     s->n[slot] = s->last_n = n;
 }
 
-/* The numbers of a frame and of an end are written and read by the same functions: `out`, or the bytes from p to end.
- */
-struct digest_pack {
-    struct buf *out;
-    const uint8_t *p, *end;
-    bool bad; /* the bytes ended too early, or make no sense */
-};
 /* The META bytes at `meta`: from *f and *part, or into them. */
 void digest_meta_put(uint8_t *meta, const struct frame *f, const struct digest_part *part);
 void digest_meta_get(const uint8_t *meta, struct frame *f, struct digest_part *part);
 /* The end, in either direction. */
-void digest_pack_end(struct digest_pack *k, struct digest_end *e);
+void digest_pack_end(struct pack *k, struct digest_end *e);
 
 #endif

@@ -9,13 +9,15 @@
 struct reader {
     struct digest_end end;
     uint8_t *strings;                            /* of the block */
-    struct digest_record records[DIGEST_FRAMES]; /* of the block, in the order of numbers; n 0: not there */
+    struct digest_record records[DIGEST_FRAMES]; /* of the block, in the order of numbers; n 0: not read */
     uint32_t n, at;                              /* frames of the block; the next one */
+    uint64_t before;                             /* frames of the blocks before it */
     uint8_t *ring;                               /* DIGEST_RING places for frames, all zeros but what they hold */
     struct held {
         uint32_t head, behind, n; /* bytes before the gap, where those behind it begin, and where they end */
     } held[DIGEST_RING];
     unsigned turn; /* the next place */
+    bool none;     /* no frame is read */
 };
 
 /* The bytes of a section. */
@@ -87,7 +89,7 @@ static bool is_sound(const struct cap *c, const uint8_t *s, uint32_t n)
 static bool get_section(struct cap *cap, struct cursor *c, uint32_t n, uint32_t *used)
 {
     struct reader *r = cap->live;
-    uint64_t first = cap->frames + 1;
+    uint64_t first = r->before + 1;
     struct digest_slots slots = {.last_n = 0};
     uint64_t number = 0, since;
     ns_t ts = 0;
@@ -117,16 +119,25 @@ static bool get_section(struct cap *cap, struct cursor *c, uint32_t n, uint32_t 
     return true;
 }
 
+/* Whether the frames of an owner are read. */
+static bool is_wanted(const struct cap *c, uint32_t owner)
+{
+    return !c->owners || owner >= DIGEST_OWNERS || c->owners[owner / 64] >> owner % 64 & 1;
+}
+
 static bool get_sections(struct cap *c, const uint8_t *p, const uint8_t *end)
 {
     struct reader *r = c->live;
     uint32_t used = 0, all = 0, n, len;
 
     while (end - p >= DIGEST_SECTION) {
+        bool wanted = is_wanted(c, load_le32(p));
         n = load_le32(p + 4);
         len = load_le32(p + 8);
         p += DIGEST_SECTION;
-        if (len > (size_t)(end - p) || n > r->n - all || !get_section(c, &(struct cursor){p, p + len, false}, n, &used))
+        if (len > (size_t)(end - p) || n > r->n - all)
+            return false;
+        if (wanted && !get_section(c, &(struct cursor){p, p + len, false}, n, &used))
             return false;
         all += n;
         p += len;
@@ -143,6 +154,7 @@ static int get_block(struct cap *c)
 
     if (h && !n)
         return 0;
+    r->before += r->n;
     if (n > DIGEST_BLOCK_MAX || !(h = source_peek(&c->src, 4 + n)) || n < 4)
         return cap_fail(c, source_offset(&c->src), "a block of a scan of %u bytes, which is not there", n);
     r->n = load_le32(h + 4);
@@ -177,15 +189,29 @@ static const uint8_t *restore(struct cap *c, const uint8_t *bytes, const struct 
     return to;
 }
 
+/* Go to the next record that was read: 1; 0: there is none; a negative errno. */
+static int find_record(struct cap *c)
+{
+    struct reader *r = c->live;
+    int rc = r->none ? 0 : 1;
+
+    while (rc > 0) {
+        while (r->at < r->n && !r->records[r->at].n)
+            r->at++;
+        if (r->at < r->n)
+            break;
+        rc = get_block(c);
+    }
+    return rc;
+}
+
 static int digest_next(struct cap *c, struct frame *f)
 {
     struct reader *r = c->live;
     const struct digest_record *k;
     struct digest_part part;
-    int rc = 1;
+    int rc = find_record(c);
 
-    if (r->at == r->n)
-        rc = get_block(c);
     if (rc == 0 && r->end.error.err) { /* so ended the reading of the shard */
         r->end.error.file = c->error.file;
         c->error = r->end.error;
@@ -227,6 +253,9 @@ static int adopt(struct cap *c, struct reader *r)
     r->strings = malloc(DIGEST_STRINGS + DIGEST_STRING_MAX);
     r->ring = calloc(DIGEST_RING, (size_t)r->end.longest + 1);
     c->next = digest_next;
+    r->none = c->owners != NULL;
+    for (unsigned i = 0; c->owners && i < DIGEST_OWNERS / 64; i++)
+        r->none &= !c->owners[i];
     if (!r->strings || !r->ring)
         return cap_fail(c, 0, "out of memory");
     c->error.file = r->end.shard;

@@ -196,7 +196,7 @@ void digest_put(struct digest_writer *w, const struct frame *f, const struct dig
 
 static void put_end(struct digest_writer *w, struct digest_end *e)
 {
-    struct digest_pack k = {.out = &w->out};
+    struct pack k = {.out = &w->out};
     size_t from;
 
     put_block(w);

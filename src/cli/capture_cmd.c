@@ -378,7 +378,8 @@ static int open_input(struct input *i)
                                   .user = i->w,
                                   .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
                                   .idle_ms = i->cmd->pipes ? 0 : CLI_PIPE_MS,
-                                  .idle_user = i};
+                                  .idle_user = i,
+                                  .owners = t->share ? t->share->owners.of : NULL};
     struct cap_error err;
 
     if (t->iface)
@@ -479,21 +480,54 @@ int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **
     return t->failed ? EXIT_OK : status;
 }
 
-int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
+/* Of a run of which several processes have found something: that. */
+static int open_parts(const struct trace_cmd *cmd, struct trace *t, struct parts *parts)
+{
+    const struct run *r = t->shards.runs;
+    int status;
+
+    if (!cmd->shares || t->shards.n_runs != 1 || t->shards.n != r->n)
+        return EXIT_OK;
+    status = parts_open(parts, r, cmd->name);
+    if (status == EXIT_OK && parts->share.n_parts)
+        t->share = &parts->share;
+    return status;
+}
+
+/* `share` NULL: one process, or what several have found. */
+static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read)
 {
     struct trace *t = trace_new(cmd);
+    struct parts parts = {0};
     int status;
 
     if (!t)
         return cli_error("out of memory");
     t->decode.verify = true;
+    t->share = share;
+    t->silent = share != NULL;
     status = capture_arguments(cmd, t, argc, argv);
+    if (status == EXIT_OK && !t->answered && !share)
+        status = open_parts(cmd, t, &parts);
     if (status == EXIT_OK && !t->answered)
         status = run_on(cmd, t, t->shards.files, t->shards.paths, t->shards.n);
     write_out(t);
+    if (read)
+        *read = t->frames;
     free(t->anonymizer);
     status = t->broken ? EXIT_BAD : status;
+    parts_close(&parts, t->shards.runs);
     shards_free(&t->shards);
     free(t);
     return status;
+}
+
+int trace_part(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read)
+{
+    return run_arguments(cmd, argc, argv, share, read);
+}
+
+int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
+{
+    return run_arguments(cmd, argc, argv, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "src/analyses/analyses.h"
 #include "src/cli/cli.h"
 #include "src/cli/input/first_frames.h"
+#include "src/cli/runs/parts.h"
 #include "src/cli/runs/shards.h"
 #include "src/conn/observer.h"
 #include "src/show/marks.h"
@@ -105,6 +106,9 @@ struct trace {
     struct observer *observer;
     uint64_t memory;               /* --memory in bytes, 0: not given; as in observer_opts */
     struct anonymizer *anonymizer; /* --anonymize; NULL: packets are as they were captured */
+    /* one of several processes that share out the packets, or what all of them have found; NULL: there is one process.
+     * start() may set it to NULL: then all is read */
+    struct trace_share *share;
     /* Internal. */
     struct shards shards; /* whose files these are; not of trace_other_files() */
     struct buf unread_text;
@@ -166,6 +170,8 @@ struct trace_cmd {
     unsigned (*cases)(struct trace *t);
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
+    /* it can be one of several processes: t->share */
+    bool shares;
     /* of a run it reads what a scan has kept of the shards: it looks at payload for upper protocols only */
     bool digests;
 };
@@ -182,6 +188,8 @@ int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **
                      const struct decode_opts *decode);
 /* Run a command: options, files, output. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
+/* The same for one of several processes: `share`. *read: packets that it read. */
+int trace_part(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read);
 /* Allocate the state of a command, to be released by free(). NULL without memory. */
 struct trace *trace_new(const struct trace_cmd *cmd);
 

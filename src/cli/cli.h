@@ -31,6 +31,8 @@ int cmd_top(int argc, char **argv);
 void cmd_top_help(struct buf *b);
 int cmd_merge(int argc, char **argv);
 void cmd_merge_help(struct buf *b);
+int cmd_reduce(int argc, char **argv);
+void cmd_reduce_help(struct buf *b);
 /* The commands that read what a scan has kept, and what they are for, in the order of the help. */
 #define MERGED_COMMANDS(X)                                                                                             \
     X("check", cmd_check, "judge captures by the rules of the transport"),                                             \
@@ -79,6 +81,10 @@ int cli_color(const char *when, bool *color);
  * EXIT_BAD after a message. */
 struct judge_opts;
 int counters_option(struct judge_opts *o, const char *arg);
+/* What the judge says of the counters of `n_hosts` hosts: paragraphs, or a member of JSON behind a comma. */
+struct judge;
+void counters_text(const struct judge *j, unsigned n_hosts, struct buf *b);
+void counters_json(const struct judge *j, unsigned n_hosts, struct buf *b);
 
 /* A limit of -a or -b: what it is called, such as "packets:", its largest number, and where that goes. */
 struct limit {

@@ -315,6 +315,97 @@ static unsigned cases(struct trace *t)
     return (f != FORMAT_TEXT ? NO_TEXT : 0) | (f == FORMAT_JUNIT ? JUNIT : 0);
 }
 
+/* --- One of several processes ----------------------------------------------------------------- */
+
+/* What decides what is found, beside the packets. */
+static void pack_options(struct pack *k, const struct job *job)
+{
+    const struct decode_opts *d = &job->t.decode;
+
+    judge_pack_options(k, &job->o);
+    pack_number(k, d->n_udp_ports);
+    for (unsigned i = 0; i < d->n_udp_ports; i++)
+        pack_number(k, d->udp_ports[i]);
+}
+
+/* Whether packets can be shared out with these options: --tap asks which hosts open connections, of all; the others
+ * concern packets that a part does not read, or name taps anew. */
+static const char *options_not_shared(const struct job *job)
+{
+    const struct trace *t = &job->t;
+    bool more =
+        job->annotate || t->filter_text || job->o.n_hosts || t->n_pairs || job->o.cnp.interval || job->o.cnp.per_ce;
+    bool side = job->o.n_taps != 0;
+
+    for (unsigned i = 0; i < JUDGE_TAPS; i++)
+        side |= job->o.tap[i] == TAP_REQUESTER || job->o.tap[i] == TAP_RESPONDER;
+    for (size_t i = 0; i < t->n_files; i++)
+        more |= t->paths[i] != t->shards.digests[i];
+    if (side)
+        return "--tap names the end of a tap";
+    return more || job->o.recovery.period || t->joins.n || t->joins.all ? "an option needs all packets" : NULL;
+}
+
+/* Take what several processes have found. Else: this one reads all. */
+static bool absorb(struct job *job)
+{
+    struct trace_share *s = job->t.share;
+    struct buf wanted = {0};
+    struct pack k = {.out = &wanted};
+    bool same;
+
+    pack_options(&k, job);
+    same = !wanted.err && !options_not_shared(job);
+    for (uint32_t i = 0; i < s->n_parts && same; i++) {
+        struct pack *p = &s->parts[i];
+        same = (size_t)(p->end - p->p) > wanted.len && memcmp(p->p, wanted.p, wanted.len) == 0;
+        p->p += same ? wanted.len : 0;
+        job->begun |= pack_number(p, 0) != 0;
+        job->first = (ns_t)pack_number(p, 0);
+    }
+    buf_free(&wanted);
+    if (same && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files)) {
+        job->t.frames = s->packets;
+        return true;
+    }
+    job->begun = false;
+    job->t.share = NULL;
+    judge_free(job->judge);
+    job->judge = judge_new(&job->o);
+    return job->judge;
+}
+
+static bool share(struct job *job)
+{
+    struct trace_share *s = job->t.share;
+
+    if (!s->found)
+        return absorb(job);
+    s->why = options_not_shared(job);
+    if (s->why)
+        job->t.enough = true;
+    return judge_share(job->judge, &s->owners, s->leads);
+}
+
+/* Write what this process has found. */
+static int save(struct job *job)
+{
+    struct trace_share *s = job->t.share;
+    struct pack k = {.out = s->found};
+
+    if (s->why)
+        return EXIT_OK;
+    for (size_t i = 0; i < s->n_ends; i++)
+        for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
+            judge_last_frame(job->judge, n, s->ends[i].last[n]);
+    judge_part_end(job->judge);
+    pack_options(&k, job);
+    pack_number(&k, job->begun);
+    pack_number(&k, (uint64_t)job->first);
+    s->why = judge_save(job->judge, &k);
+    return s->found->err ? cli_error("out of memory") : EXIT_OK;
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -324,6 +415,8 @@ static int start(struct trace *t)
     job->o.no_icrc = !t->decode.verify;
     job->o.memory = t->memory;
     job->judge = judge_new(&job->o);
+    if (job->judge && t->share && !share(job))
+        return cli_error("out of memory");
     job->matching = calloc(t->n_files, sizeof *job->matching);
     if (!job->judge || !job->matching)
         return cli_error("out of memory");
@@ -451,71 +544,11 @@ static void put_time(void *user, struct buf *b, ns_t t)
     when_put(b, t, job->first, job->time);
 }
 
-/* --- Counters --------------------------------------------------------------------------------- */
-
-static void host_address(struct buf *b, const struct judge_host *h)
-{
-    conn_addr_put(b, &h->addr);
-}
-
-static void put_counted(void *user, const struct judge_counted *c)
-{
-    struct buf *b = user;
-
-    buf_printf(b, "  %s %llu", c->names, (unsigned long long)c->counted);
-    if (c->comparable)
-        buf_printf(b, ", %llu in the capture", (unsigned long long)c->seen);
-    buf_printf(b, ": %s\n", c->verdict);
-}
-
-static void counters_text(const struct job *job, struct buf *b)
-{
-    for (unsigned i = 0; i < job->o.n_hosts; i++) {
-        const struct judge_host *h = judge_host(job->judge, i);
-        buf_puts(b, "Counters of ");
-        host_address(b, h);
-        buf_puts(b, ":\n");
-        judge_counted(h, put_counted, b);
-    }
-}
-
-/* Rows of one host. */
-struct counter_rows {
-    struct buf *b;
-    const struct judge_host *host;
-};
-
-static void put_counted_json(void *user, const struct judge_counted *c)
-{
-    struct counter_rows *r = user;
-    struct buf host = {0};
-
-    host_address(&host, r->host);
-    buf_puts(r->b, r->b->p[r->b->len - 1] == '[' ? "{\"host\":" : ",{\"host\":");
-    buf_json(r->b, buf_str(&host), host.len);
-    buf_printf(r->b, ",\"counters\":");
-    buf_json(r->b, c->names, strlen(c->names));
-    buf_printf(r->b, ",\"counted\":%llu,\"traced\":", (unsigned long long)c->counted);
-    if (c->comparable)
-        buf_printf(r->b, "%llu", (unsigned long long)c->seen);
-    else
-        buf_puts(r->b, "null");
-    buf_printf(r->b, ",\"verdict\":\"%s\"}", c->verdict);
-    buf_free(&host);
-}
-
-static void counters_json(void *user, struct buf *b)
+static void put_counters(void *user, struct buf *b)
 {
     const struct job *job = user;
 
-    if (!job->o.n_hosts)
-        return;
-    buf_puts(b, ",\"counters\":[");
-    for (unsigned i = 0; i < job->o.n_hosts; i++) {
-        struct counter_rows r = {.b = b, .host = judge_host(job->judge, i)};
-        judge_counted(r.host, put_counted_json, &r);
-    }
-    buf_char(b, ']');
+    counters_json(job->judge, job->o.n_hosts, b);
 }
 
 static int annotate(struct job *job)
@@ -538,7 +571,7 @@ static int end(struct trace *t)
                               .quiet = job->quiet,
                               .color = job->color,
                               .user = job,
-                              .more = counters_json,
+                              .more = put_counters,
                               .put_time = job->format == FORMAT_TEXT ? put_time : NULL,
                               .wanted = is_wanted};
     struct findings_totals sums;
@@ -547,7 +580,9 @@ static int end(struct trace *t)
         return EXIT_BAD;
     if (t->failed)
         judge_unread(job->judge);
-    judge_end(job->judge);
+    if (t->share && t->share->found)
+        return save(job);
+    (t->share ? judge_parts_end : judge_end)(job->judge);
     sums = findings_totals(r);
     assumptions(job, &said);
     o.assumptions = buf_str(&said);
@@ -558,7 +593,7 @@ static int end(struct trace *t)
     else
         findings_text(r, &o, &t->out);
     if (job->format == FORMAT_TEXT && !job->quiet)
-        counters_text(job, &t->out);
+        counters_text(job->judge, job->o.n_hosts, &t->out);
     buf_free(&said);
     if (job->annotate && annotate(job) != EXIT_OK)
         return EXIT_BAD;
@@ -581,5 +616,5 @@ static void init(struct trace *t)
     cli_color("auto", &job_of(t)->color);
 }
 
-TRACE_CMD(check, .digests = true, .rows = "finding", .init = init, .option = option, .conns = conns, .expect = expect,
-          .packet = packet, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(check, .digests = true, .shares = true, .rows = "finding", .init = init, .option = option, .conns = conns,
+          .expect = expect, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)

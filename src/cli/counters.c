@@ -81,3 +81,68 @@ int counters_option(struct judge_opts *o, const char *arg)
     o->n_hosts++;
     return status;
 }
+
+/* --- Counters --------------------------------------------------------------------------------- */
+
+static void host_address(struct buf *b, const struct judge_host *h)
+{
+    conn_addr_put(b, &h->addr);
+}
+
+static void put_counted(void *user, const struct judge_counted *c)
+{
+    struct buf *b = user;
+
+    buf_printf(b, "  %s %llu", c->names, (unsigned long long)c->counted);
+    if (c->comparable)
+        buf_printf(b, ", %llu in the capture", (unsigned long long)c->seen);
+    buf_printf(b, ": %s\n", c->verdict);
+}
+
+void counters_text(const struct judge *j, unsigned n_hosts, struct buf *b)
+{
+    for (unsigned i = 0; i < n_hosts; i++) {
+        const struct judge_host *h = judge_host(j, i);
+        buf_puts(b, "Counters of ");
+        host_address(b, h);
+        buf_puts(b, ":\n");
+        judge_counted(h, put_counted, b);
+    }
+}
+
+/* Rows of one host. */
+struct counter_rows {
+    struct buf *b;
+    const struct judge_host *host;
+};
+
+static void put_counted_json(void *user, const struct judge_counted *c)
+{
+    struct counter_rows *r = user;
+    struct buf host = {0};
+
+    host_address(&host, r->host);
+    buf_puts(r->b, r->b->p[r->b->len - 1] == '[' ? "{\"host\":" : ",{\"host\":");
+    buf_json(r->b, buf_str(&host), host.len);
+    buf_printf(r->b, ",\"counters\":");
+    buf_json(r->b, c->names, strlen(c->names));
+    buf_printf(r->b, ",\"counted\":%llu,\"traced\":", (unsigned long long)c->counted);
+    if (c->comparable)
+        buf_printf(r->b, "%llu", (unsigned long long)c->seen);
+    else
+        buf_puts(r->b, "null");
+    buf_printf(r->b, ",\"verdict\":\"%s\"}", c->verdict);
+    buf_free(&host);
+}
+
+void counters_json(const struct judge *j, unsigned n_hosts, struct buf *b)
+{
+    if (!n_hosts)
+        return;
+    buf_puts(b, ",\"counters\":[");
+    for (unsigned i = 0; i < n_hosts; i++) {
+        struct counter_rows r = {.b = b, .host = judge_host(j, i)};
+        judge_counted(r.host, put_counted_json, &r);
+    }
+    buf_char(b, ']');
+}

@@ -19,6 +19,7 @@ static const struct command commands[] = {
     {"diff", "compare two captures by what they mean", cmd_diff, cmd_diff_help},
     {"extract", "write what SENDs, WRITEs and READs carried into files", cmd_extract, cmd_extract_help},
     {"scan", "keep what analyses need of many files, for merge", cmd_scan, cmd_scan_help},
+    {"reduce", "judge a part of the connections that scans have kept, for merge", cmd_reduce, cmd_reduce_help},
     {"merge", "analyse what scans have kept, as one reading of all files", cmd_merge, cmd_merge_help},
     {"rules", "list the rules of check, or explain one", cmd_rules, cmd_rules_help},
     {NULL, NULL, NULL, NULL},

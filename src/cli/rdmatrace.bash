@@ -103,6 +103,8 @@ _rdmatrace() {
                 _rdmatrace_words "$("$program" "$command" --help 2>/dev/null | grep -oE '^ +(-[A-Za-z0-9], )?--[a-z][a-z-]*' | tr -d ' ,' | sed 's/^-[A-Za-z0-9]-/-/')"
             elif [[ $command == merge && $COMP_CWORD -eq 3 ]]; then
                 _rdmatrace_words "check explain flows ops"
+            elif [[ $command == reduce && $COMP_CWORD -gt 4 ]]; then
+                _rdmatrace_words "check"
             elif [[ $command == rules ]]; then
                 _rdmatrace_rules "$program"
             elif [[ $prev == -r || $prev == --read-file || $prev != -* ]]; then

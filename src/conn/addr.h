@@ -32,6 +32,29 @@ static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_AD
     memcpy(v, a->b, sizeof a->b);
     v[0] ^= a->network * HASH_MULTIPLIER;
 }
+/* A hash of a pair of addresses, the same in both orders, whatever their network. Its upper 8 bits are the *owner* of
+ * the pair: what is shared out among processes is shared out by owners, of which there are always as many. */
+#define CONN_OWNERS 256
+static inline uint64_t conn_addr_hash(const struct conn_addr *a)
+{
+    uint64_t v[CONN_ADDR_WORDS], h;
+
+    memcpy(v, a->b, sizeof a->b);
+    h = (v[0] * HASH_MULTIPLIER ^ v[1]) * HASH_MULTIPLIER;
+    return (h ^ h >> 32) * HASH_MULTIPLIER;
+}
+static inline unsigned conn_owner(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return (unsigned)((conn_addr_hash(a) + conn_addr_hash(b)) >> 56);
+}
+/* A set of owners. */
+struct conn_owners {
+    uint64_t of[CONN_OWNERS / 64];
+};
+static inline bool conn_owners_has(const struct conn_owners *s, unsigned owner)
+{
+    return s->of[owner / 64] >> owner % 64 & 1;
+}
 /* Append an address without its network: IPv4, IPv6, or "lid 5". */
 void conn_addr_put(struct buf *b, const struct conn_addr *a);
 /* The same as a JSON string with its quotes. */

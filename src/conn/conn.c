@@ -307,6 +307,7 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     bool has_newest = t->newest != FLOW_NONE && (a == t->newest || b == t->newest);
 
     if (two_numbers && has_newest && high == t->flows[t->newest].conn) {
+        conn_numbered(t, NUMBER_GIVEN_UP, t->conns, 0);
         t->conns--; /* the number is still unused: it goes to the next connection */
     } else if (two_numbers) {
         t->unused++;
@@ -550,7 +551,7 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn)
 
 struct conn_counts conn_counts(const struct conn_table *t)
 {
-    return (struct conn_counts){t->n, t->conns, t->evicted};
+    return (struct conn_counts){t->n, t->conns, t->evicted, psn_index_count(t->psns)};
 }
 
 /* Whether a flow other than `but` goes from `src` to `dst` at `tap`. */
@@ -589,6 +590,7 @@ bool conn_has_other(const struct conn_table *t, uint32_t flow)
 uint32_t conn_number_take(struct conn_table *t)
 {
     bitset_add(&t->taken, ++t->conns);
+    conn_numbered(t, NUMBER_TAKEN, t->conns, 0);
     return t->conns;
 }
 
@@ -597,5 +599,5 @@ bool conn_exists(const struct conn_table *t, uint32_t conn)
     for (uint32_t i = 0; i < t->n; i++)
         if (t->flows[i].conn == conn)
             return true;
-    return bitset_has(&t->taken, conn);
+    return conn <= t->conns && bitset_has(&t->taken, conn);
 }

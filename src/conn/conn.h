@@ -78,7 +78,8 @@ struct conn_setup {
 #define SETUP_TAPS 4
 
 /* Index of a flow in its table; FLOW_NONE for none. */
-#define FLOW_NONE UINT32_MAX
+#define FLOW_NONE   UINT32_MAX
+#define CONN_SIGHTS (1u << 17)
 
 /* The chains of flows, each for a hash of: addresses and queue pair; both addresses; queue pair and tap. */
 enum flow_chain { BY_KEY, BY_PAIR, BY_QPN, FLOW_CHAINS };
@@ -223,11 +224,24 @@ void conn_note_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
  * requested this PSN. Does nothing if `flow` has a peer, or none or several fit. */
 void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 
+/* What happens to the numbers of connections. */
+enum conn_numbered {
+    NUMBER_GIVEN,    /* `a`, the next one, to a new connection */
+    NUMBER_TAKEN,    /* conn_number_take() */
+    NUMBER_GIVEN_UP, /* `a`, the latest one: it is the next one again */
+    NUMBER_CHANGED,  /* connection `a` has number `b` from now on, which is lower */
+};
+/* Call `fn` whenever it happens. */
+void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_numbered what, uint32_t a, uint32_t b),
+                      void *user);
+/* Let it happen, as it did to connections of another table; NUMBER_GIVEN returns the number, which then exists. */
+uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b);
 /* Counts. */
 struct conn_counts {
     uint32_t flows;   /* kept now */
     uint32_t conns;   /* numbers given */
     uint64_t evicted; /* flows evicted */
+    uint32_t sights;  /* blocks of PSNs noted, conn_note_psn(); only the latest CONN_SIGHTS are known */
 };
 struct conn_counts conn_counts(const struct conn_table *t);
 /* The number that the connection with `number` has now: two flows that turn out to be one connection later keep the

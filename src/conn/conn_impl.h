@@ -34,6 +34,8 @@ struct conn_table {
     conn_flow_over *over;
     conn_has_psn *has_psn;
     conn_goes_on *goes_on;
+    void (*numbered)(void *user, enum conn_numbered what, uint32_t a, uint32_t b); /* NULL: nobody asks */
+    void *numbered_user;
 };
 
 /* Hash of two addresses (of their lower halves) and a number. */
@@ -87,6 +89,12 @@ uint32_t conn_find(const struct conn_table *t, const struct conn_key *k);
 void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how);
 /* Apply to a new flow what was learnt of its connection (conn_known.c). */
 void conn_recall(struct conn_table *t, uint32_t flow);
+
+static inline void conn_numbered(const struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
+{
+    if (t->numbered)
+        t->numbered(t->numbered_user, what, a, b);
+}
 
 /* --- Numbers ------------------------------------------------------------------------------------- */
 
@@ -144,6 +152,8 @@ enum psn_sight {
 
 struct psn_index *psn_index_new(void);
 void psn_index_free(struct psn_index *x);
+/* How often psn_index_add() was called. */
+uint32_t psn_index_count(const struct psn_index *x);
 /* `flow` from `src` to `dst` has requests in the block of `psn`. The latest SIGHTS are kept. */
 void psn_index_add(struct psn_index *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t psn,
                    uint32_t flow);

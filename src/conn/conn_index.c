@@ -167,7 +167,7 @@ struct conn_known *known_at_end(struct known *t, uint32_t tap, const struct conn
 
 /* --- PSNs ------------------------------------------------------------------------------------- */
 
-#define SIGHTS (1u << 17) /* kept; memory that is not used is not touched */
+#define SIGHTS CONN_SIGHTS /* kept; memory that is not used is not touched */
 
 /* A flow that has requested PSNs of a block; link 0: none, else its number plus 1. */
 struct sight {
@@ -204,6 +204,11 @@ static void drop(struct psn_index *x, struct sight *s)
 static uint32_t block_hash(const struct conn_addr *src, const struct conn_addr *dst, uint32_t psn)
 {
     return hash_of(src, dst, psn / PSN_BLOCK);
+}
+
+uint32_t psn_index_count(const struct psn_index *x)
+{
+    return x->n;
 }
 
 void psn_index_add(struct psn_index *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t psn,

@@ -35,6 +35,7 @@ void conn_note_renumbered(struct conn_table *t, uint32_t from, uint32_t to)
     uint32_t cap = t->renumbered_cap ? t->renumbered_cap * 2 : 64;
     struct renumbered *more;
 
+    conn_numbered(t, NUMBER_CHANGED, from, to);
     if (t->n_renumbered == t->renumbered_cap) {
         more = cap > RENUMBERED ? NULL : realloc(t->renumbered, cap * sizeof *more);
         if (!more)
@@ -120,11 +121,39 @@ __attribute__((noinline)) void conn_number_give(struct conn_table *t, uint32_t f
     uint32_t elsewhere = number_elsewhere(t, f);
 
     f->conn = elsewhere ? elsewhere : ++t->conns;
+    if (!elsewhere)
+        conn_numbered(t, NUMBER_GIVEN, t->conns, 0);
     t->newest = elsewhere ? FLOW_NONE : flow;
     if (f->peer == FLOW_NONE)
         return;
     t->flows[f->peer].conn = f->conn;
     conn_number_as_elsewhere(t, flow);
+}
+
+void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_numbered what, uint32_t a, uint32_t b),
+                      void *user)
+{
+    t->numbered = fn;
+    t->numbered_user = user;
+}
+
+uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
+{
+    switch (what) {
+    case NUMBER_GIVEN:
+    case NUMBER_TAKEN:
+        return conn_number_take(t);
+    case NUMBER_GIVEN_UP:
+        t->conns--;
+        return 0;
+    case NUMBER_CHANGED:
+        t->unused++;
+        conn_note_renumbered(t, a, b);
+        if (bitset_has(&t->taken, a))
+            t->taken.bits[a / 8] &= (uint8_t) ~(1u << a % 8);
+        return b;
+    }
+    return 0;
 }
 
 uint32_t conn_number(const struct conn_table *t)

@@ -1,34 +1,11 @@
 /* layer 2b (findings): findings, counts and totals, and the headline of a finding. */
-#include "src/findings/findings.h"
+#include "src/findings/findings_impl.h"
 
 #include "bits.h"
 #include "src/conn/conn.h"
 #include "zeros.h"
 
 #include <stdlib.h>
-
-#define TALLIES 65536 /* size of the hash table of tallies, a power of two */
-
-/* Number of findings with the same rule, verdict and connection. */
-struct tally {
-    uint64_t key; /* 0: free */
-    uint32_t n;
-    uint32_t first; /* index of the first of them + 1; 0: none is kept */
-};
-
-struct findings {
-    struct finding *findings;
-    size_t n, cap;
-    struct tally *tallies;
-    uint32_t n_tallies;
-    struct buf strings;
-    bool judged[RULE_COUNT], lost[RULE_COUNT];
-    uint64_t fails[RULE_COUNT], warns[RULE_COUNT], unsure[RULE_COUNT];
-    uint64_t packets, rdma_packets, unjudged[UNJUDGED_KINDS];
-    uint32_t connections, highest;
-    void (*left_out)(void *user, const struct finding *f); /* NULL: no callback */
-    void *user;
-};
 
 struct findings *findings_new(void)
 {
@@ -65,8 +42,7 @@ void findings_lost(struct findings *r, enum rule rule)
     r->lost[rule] = true;
 }
 
-/* The tally of findings like `f`; NULL: the table is full. */
-static struct tally *tally_of(struct findings *r, const struct finding *f)
+struct tally *findings_tally(struct findings *r, const struct finding *f)
 {
     uint64_t tap = ((uint64_t)f->file * 31 + f->tap) & 0x7f;
     uint64_t key = UINT64_C(1) << 63 | tap << 56 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 |
@@ -87,7 +63,6 @@ static struct tally *tally_of(struct findings *r, const struct finding *f)
 /* Count a finding. True if it is to be kept. */
 static bool count(struct findings *r, const struct finding *f)
 {
-    struct tally *t;
 
     r->judged[f->rule] = true;
     if (f->result == V_INCONCLUSIVE)
@@ -96,7 +71,13 @@ static bool count(struct findings *r, const struct finding *f)
         r->fails[f->rule]++;
     else if (f->result == V_FAIL && f->severity == SEV_W)
         r->warns[f->rule]++;
-    t = tally_of(r, f);
+    return findings_is_kept(r, f);
+}
+
+bool findings_is_kept(struct findings *r, const struct finding *f)
+{
+    struct tally *t = findings_tally(r, f);
+
     if (!t)
         return false;
     t->n++;
@@ -107,7 +88,7 @@ static bool count(struct findings *r, const struct finding *f)
     return t->first && t->n <= FINDINGS_EACH && r->n < FINDINGS_MAX;
 }
 
-static uint32_t string_put(struct findings *r, const char *s)
+uint32_t findings_string_put(struct findings *r, const char *s)
 {
     uint32_t at = (uint32_t)r->strings.len;
 
@@ -117,8 +98,7 @@ static uint32_t string_put(struct findings *r, const char *s)
     return r->strings.err ? 0 : at;
 }
 
-/* A new entry for a finding; NULL: out of memory. */
-static struct finding *grow(struct findings *r)
+struct finding *findings_grow(struct findings *r)
 {
     size_t cap = r->cap ? r->cap * 2 : 64;
     struct finding *grown;
@@ -141,7 +121,7 @@ void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struc
 
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t)
 {
-    struct finding *to = count(r, f) ? grow(r) : NULL;
+    struct finding *to = count(r, f) ? findings_grow(r) : NULL;
 
     if (!to) {
         if (r->left_out)
@@ -150,10 +130,10 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
     }
     *to = *f;
     to->times = 1;
-    to->wrong = string_put(r, t->wrong);
-    to->expected = string_put(r, t->expected);
-    to->seen = string_put(r, t->seen);
-    to->text = string_put(r, t->text);
+    to->wrong = findings_string_put(r, t->wrong);
+    to->expected = findings_string_put(r, t->expected);
+    to->seen = findings_string_put(r, t->seen);
+    to->text = findings_string_put(r, t->text);
 }
 
 void findings_follows(struct findings *r, size_t i, uint64_t frame)

@@ -57,6 +57,19 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
 /* What frame `frame` shows follows from the fault of finding `i`: it is no finding of its own. */
 void findings_follows(struct findings *r, size_t i, uint64_t frame);
 
+/* Write what there is, or read it into new findings; what is read was written by anybody: k->bad if it makes no sense.
+ */
+struct pack;
+void findings_pack(struct findings *r, struct pack *k);
+/* Findings of several processes, which have judged a part of the packets each, made one. findings_take(): add finding
+ * `i` of `from`, of connection `conn`; of all parts in the order in which one process would have found them. False:
+ * that many are kept, it was only counted. Then findings_sum(), once for each part: what it has counted. */
+bool findings_take(struct findings *r, const struct findings *from, size_t i, uint32_t conn);
+void findings_sum(struct findings *r, const struct findings *from);
+/* After the last findings_take(): what is counted with finding `i` of `from`, as so many like it are kept. */
+void findings_count_more(struct findings *r, const struct findings *from, size_t i, uint32_t conn);
+/* Whether so many parts can be made one: else it would depend on their order what is kept. */
+bool findings_fit(const struct findings *const *parts, size_t n);
 /* Why packets were not judged, or only in part. */
 enum unjudged {
     UNJUDGED_ICRC,   /* their ICRCs were not inserted yet: no rule was */

@@ -109,6 +109,7 @@ void judge_wrong_qpns(struct judge *j)
 
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
+        judge_share_flow(j, PHASE_QPNS, i);
         if (f->dir && f->dir->have_next && f->packets < 16 && j->flow[i].peer == FLOW_NONE)
             check_wrong_qpn(j, i, f);
     }
@@ -279,12 +280,15 @@ void judge_wrong_flows(struct judge *j)
     for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
         const struct jflow *f = &j->flows[i];
         const struct flow *c = &j->flow[i];
+        judge_share_flow(j, PHASE_WRONG_FLOWS, i);
         if (c->peer != FLOW_NONE || c->dqpn <= 1 || !f->packets) /* QP 0 and 1: SVC-02 */
             continue;
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm && !c->have_sqpn)
             check_first_qpn(j, i, f);
-        else if (!f->dir && f->unmatched)
+        else if (!f->dir && f->unmatched) {
+            judge_share_not(j, "responses to requests that were not captured may be those to another address");
             check_unmatched(j, i, f);
+        }
     }
 }
 

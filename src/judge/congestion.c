@@ -42,11 +42,21 @@ static struct notifier *notifier_of(struct judge *j, uint32_t tap, const struct 
     return n;
 }
 
+/* The same, if it has sent any; what is known of it changes nothing. */
+static struct notifier notifier_find(const struct judge *j, uint32_t tap, const struct conn_addr *addr)
+{
+    struct notifier n = j->notifier[hash_of(addr, tap) % NOTIFIERS];
+
+    n.shared |= n.used && (n.tap != tap || !conn_addr_eq(&n.addr, addr));
+    return n;
+}
+
 /* The marks on the way from `to` to `from`, which sends CNPs back. */
 static struct marked_path *marked_path_of(struct judge *j, uint32_t tap, const struct conn_addr *from,
                                           const struct conn_addr *to)
 {
-    struct marked_path *m = &j->marked_path[hash_of(from, hash_of(to, tap)) % MARKED_PATHS];
+    unsigned each = MARKED_PATHS / CONN_OWNERS, owner = conn_owner(from, to);
+    struct marked_path *m = &j->marked_path[owner * each + hash_of(from, hash_of(to, tap)) % each];
 
     if (!m->used)
         *m = (struct marked_path){.used = true, .tap = tap, .from = *from, .to = *to};
@@ -69,8 +79,8 @@ static bool was_delivered(const struct judge *j, const struct ce_mark *m)
  * for all of the adapter. */
 static void unanswered(struct judge *j, struct marked_path *m)
 {
-    const struct notifier *n = notifier_of(j, m->tap, &m->from);
-    bool notified = n->cnps && n->cnp_ts >= m->first.ts, node_unknown = m->shared || n->shared;
+    const struct notifier n = notifier_find(j, m->tap, &m->from);
+    bool notified = n.cnps && n.cnp_ts >= m->first.ts, node_unknown = m->shared || n.shared;
     struct found f = found_of(RULE_CC_03, m->first.of);
 
     if (j->o.profile == PROFILE_RXE) /* it sends none */
@@ -140,6 +150,7 @@ void judge_marks_end(struct judge *j)
 {
     for (unsigned i = 0; i < MARKED_PATHS; i++) {
         uint32_t iface = j->marked_path[i].tap & 0xffff;
+        judge_share_at(j, PHASE_MARKS, i, 0, 0);
         if (iface < JUDGE_TAPS)
             check_answer(j, &j->marked_path[i], j->last_ts[iface]);
     }
@@ -166,8 +177,11 @@ static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
     struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS];
     uint32_t iface = p->frame->iface;
 
+    if (j->silent)
+        return;
     j->n_unknown_cnp++;
-    *c = (struct unknown_cnp){.frame = frame_u32(p), .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
+    *c = (struct unknown_cnp){
+        .frame = frame_u32(p), .ts = p->frame->ts, .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
     c->early = iface >= JUDGE_TAPS || !p->frame->has_ts || p->frame->ts - j->first_ts[iface] < CNP_LATE;
     conn_addr_of(p, &c->src, &c->dst);
 }
@@ -209,8 +223,8 @@ static struct np_adapter *adapter_of(struct judge *j, const struct pkt *p)
         j->spacing = zeros_new(1, sizeof *j->spacing);
     if (!j->spacing || j->n_np_adapters == NP_ADAPTERS)
         return NULL;
-    j->np_adapter[j->n_np_adapters] =
-        (struct np_adapter){.id = id, .tap = tap, .frame = frame_u32(p), .tos = p->tos, .tag = judge_tag_of(p)};
+    j->np_adapter[j->n_np_adapters] = (struct np_adapter){
+        .id = id, .tap = tap, .ts = p->frame->ts, .frame = frame_u32(p), .tos = p->tos, .tag = judge_tag_of(p)};
     j->np_adapter[j->n_np_adapters].times = calloc(1, sizeof(struct spacing_times));
     return j->np_adapter[j->n_np_adapters].times ? &j->np_adapter[j->n_np_adapters++] : NULL;
 }
@@ -307,11 +321,15 @@ void judge_notifiers_end(struct judge *j)
     for (unsigned i = 0; i < j->n_np_adapters; i++) {
         struct np_adapter *a = &j->np_adapter[i];
         j->file = (uint16_t)(a->tap >> 16);
+        j->at_ts = a->ts;
         note_spacing(j, a);
+        if (classes_paused(j, a->tap))
+            judge_share_not(j, "classes in which CNPs travel are paused");
         if (a->as_data & classes_paused(j, a->tap))
             judge_note_as(j, RULE_CC_09, FLOW_NONE, a->frame, "CNPs in the class of the data, which is paused: {seen}",
                           class_str(j, a->tos, a->tag), "A CNP can be paused with the data that it should slow down.");
     }
+    j->at_ts = 0;
 }
 
 void judge_notifiers_free(struct judge *j)
@@ -329,6 +347,8 @@ static void take_spacing(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (!a)
         return;
+    if (a->tos >> 2 != p->tos >> 2 || a->tag >> 13 != judge_tag_of(p) >> 13)
+        judge_share_not(j, "CNPs of one adapter travel in several classes");
     c.adapter = a->id ^ a->tap;
     memcpy(c.src, p->src, min_u32(p->addr_len, sizeof c.src));
     memcpy(c.dst, p->dst, min_u32(p->addr_len, sizeof c.dst));
@@ -533,9 +553,13 @@ void judge_unknown_cnps(struct judge *j)
     for (unsigned i = 0; i < UNKNOWN_CNPS; i++) {
         const struct unknown_cnp *c = &j->unknown_cnp[i];
         unsigned lacks = c->early ? N_START : 0;
+        judge_share_at(j, PHASE_CNPS, c->ts, c->tap >> 16, c->frame);
+        j->silent = false;
+        j->at_ts = c->ts;
         if (c->frame && !qp_is_known(j, c, &lacks))
             report_unknown_cnp(j, c, lacks);
     }
+    j->at_ts = 0;
 }
 
 /* --- At the end ------------------------------------------------------------------------------- */

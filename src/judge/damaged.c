@@ -113,7 +113,9 @@ static void check_cut(struct judge *j, const struct pkt *p)
 void judge_icrc(struct judge *j, const struct pkt *p)
 {
     bool request = p->op->flags & OPF_REQUEST && !(p->op->ext & H_DETH) && p->bth.opcode >> 5 != SVC_UC;
-    struct bad_icrc b = {frame_u32(p), conn_tap_of(p->frame), 0, FLOW_NONE, p->bth.psn, p->icrc_got, p->icrc_want, 0};
+    struct bad_icrc b = {
+        frame_u32(p), conn_tap_of(p->frame), 0, FLOW_NONE,           p->bth.psn,
+        p->icrc_got,  p->icrc_want,          0, .silent = j->silent, .ts = p->frame->has_ts ? p->frame->ts : 0};
     struct icrc_source *s;
 
     check_cut(j, p);
@@ -180,9 +182,13 @@ void judge_icrc_end(struct judge *j)
 
     for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
         const struct bad_icrc *b = &j->bad_icrc[i];
+        judge_share_at(j, PHASE_ICRC, b->ts, b->tap >> 16, b->frame);
+        j->silent = b->silent;
+        j->at_ts = b->ts;
         if (!b->settled && !is_before_insertion(j, &j->icrc_sources.of[b->source]))
             icrc_found(j, b, icrc_needs(j, &j->icrc_sources.of[b->source]));
     }
+    j->at_ts = 0;
     for (unsigned i = 0; i < ICRC_SOURCES; i++) {
         const struct icrc_source *s = &j->icrc_sources.of[i];
         if (!is_before_insertion(j, s))
@@ -192,6 +198,9 @@ void judge_icrc_end(struct judge *j)
         first = min_u32(first, s->first);
     }
     findings_unjudged(j->findings, UNJUDGED_ICRC, packets);
+    if (senders)
+        judge_share_not(j, "no ICRC of some senders is right");
+    j->file = 0;
     if (senders)
         judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
                       say(j, "none of %s from %llu address%s", count_str(packets, "packet"),
@@ -223,6 +232,8 @@ void judge_short(struct judge *j, const struct pkt *p)
                                                    .len = len,
                                                    .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
                                                    .first = frame_u32(p),
+                                                   .silent = j->silent,
+                                                   .ts = p->frame->ts,
                                                    .n = 1};
 }
 
@@ -234,6 +245,9 @@ void judge_short_end(struct judge *j)
 
         if (s->n > 1 || s->len >= j->longest[s->slot])
             continue;
+        judge_share_at(j, PHASE_SHORT, s->ts, s->owner, s->first);
+        j->silent = s->silent;
+        j->at_ts = s->ts;
         f.frame = s->first;
         f.wrong = "the lengths in the headers contradict the packet: {seen}";
         f.expected = "lengths that agree";
@@ -243,4 +257,5 @@ void judge_short_end(struct judge *j)
             "ones are in the capture, and no other one ends there.";
         judge_found(j, NULL, f);
     }
+    j->at_ts = 0;
 }

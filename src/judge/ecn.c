@@ -4,54 +4,69 @@
 
 #include <stdlib.h>
 
+struct flow_fact judge_flow_fact(const struct judge *j, uint32_t i)
+{
+    const struct jflow *f = &j->flows[i];
+    const struct flow *c = &j->flow[i];
+    const struct req_dir *h = f->dir;
+    const struct kind_state *k = &f->kind[KIND_REQ];
+    struct flow_fact x = {.src = c->src, .dst = c->dst, .tap = c->tap, .dqpn = c->dqpn, .conn = c->conn};
+
+    x.first_frame = f->first_frame;
+    x.first_frame_ts = f->first_ts;
+    x.has_ecn = h && h->bytes && k->seen && k->ect.have && !k->ect.pending;
+    x.capable = x.has_ecn && k->ect.value;
+    x.dscp = x.has_ecn ? k->dscp.value : 0;
+    x.has_share = h && h->bytes && h->last_ts > h->first_ts;
+    if (x.has_share) {
+        x.first = h->first_ts;
+        x.last = h->last_ts;
+        x.bytes = h->bytes;
+    }
+    return x;
+}
+
 /* Requests with data in one class at a tap: how many flows are ECN-capable, and how many are not. */
 struct ecn_class {
     uint32_t tap, dscp, capable, incapable;
-    uint32_t flow; /* the first that is not */
+    const struct flow_fact *first; /* the first that is not */
 };
 #define ECN_CLASSES 64
 
 /* Count a flow in its class; false: there are more classes than are kept. */
-static bool count_ecn(struct ecn_class *c, unsigned *n, const struct jflow *f, const struct flow *a, uint32_t flow)
+static bool count_ecn(struct ecn_class *c, unsigned *n, const struct flow_fact *f)
 {
-    const struct kind_state *k = &f->kind[KIND_REQ];
     unsigned i = 0;
 
-    while (i < *n && (c[i].tap != a->tap || c[i].dscp != k->dscp.value))
+    while (i < *n && (c[i].tap != f->tap || c[i].dscp != f->dscp))
         i++;
     if (i == ECN_CLASSES)
         return false;
     if (i == *n)
-        c[(*n)++] = (struct ecn_class){.tap = a->tap, .dscp = k->dscp.value, .flow = FLOW_NONE};
-    if (k->ect.value) {
+        c[(*n)++] = (struct ecn_class){.tap = f->tap, .dscp = f->dscp};
+    if (f->capable) {
         c[i].capable++;
     } else if (c[i].incapable++ == 0) {
-        c[i].flow = flow;
+        c[i].first = f;
     }
     return true;
 }
 
-/* Queue pairs whose data is not ECN-capable, among others of the same class that are. */
-static void note_ecn(struct judge *j)
+void judge_ecn_classes(struct judge *j, const struct flow_fact *facts, uint32_t n_facts)
 {
     struct ecn_class classes[ECN_CLASSES];
-    struct conn_counts c = conn_counts(j->conns);
     unsigned n = 0;
 
-    for (uint32_t i = 0; i < c.flows; i++) {
-        const struct jflow *f = &j->flows[i];
-        const struct kind_state *k = &f->kind[KIND_REQ];
-        bool has_data = f->dir && f->dir->bytes, ecn_known = k->seen && k->ect.have && !k->ect.pending;
-        if (has_data && ecn_known && !count_ecn(classes, &n, f, &j->flow[i], i))
+    for (uint32_t i = 0; i < n_facts; i++)
+        if (facts[i].has_ecn && !count_ecn(classes, &n, &facts[i]))
             return;
-    }
     for (unsigned i = 0; i < n; i++)
         if (classes[i].capable && classes[i].incapable)
-            judge_note(j, RULE_CC_10, classes[i].flow, j->flows[classes[i].flow].first_frame,
-                       say(j, "%u of %u with DSCP %u", classes[i].incapable, classes[i].incapable + classes[i].capable,
-                           classes[i].dscp),
-                       "A congested switch drops their packets where it marks those of the others, unless it changed "
-                       "the field before the tap.");
+            judge_note_fact(j, RULE_CC_10, classes[i].first,
+                            say(j, "%u of %u with DSCP %u", classes[i].incapable,
+                                classes[i].incapable + classes[i].capable, classes[i].dscp),
+                            "A congested switch drops their packets where it marks those of the others, unless it "
+                            "changed the field before the tap.");
 }
 
 /* True if requests pass the tap of flow `x` before that of `y`. Time stamps do not tell: a file may be merged of those
@@ -88,28 +103,17 @@ static void compare_taps(struct judge *j, uint32_t x, uint32_t y)
     judge_found(j, NULL, found);
 }
 
-void judge_ecn_end(struct judge *j)
+void judge_marked_taps(struct judge *j)
 {
     struct conn_counts c = conn_counts(j->conns);
-    uint32_t taps[JUDGE_TAPS];
-    unsigned n = 0;
 
-    note_ecn(j);
     for (uint32_t i = 0; i < c.flows; i++) {
-        unsigned k = 0;
-        while (k < n && taps[k] != j->flow[i].tap)
-            k++;
-        if (k == n && n < JUDGE_TAPS)
-            taps[n++] = j->flow[i].tap;
-    }
-    for (uint32_t i = 0; i < c.flows && n > 1; i++)
-        for (unsigned k = 0; k < n && j->flows[i].ce_frame; k++) {
-            const struct flow *f = &j->flow[i];
-            uint32_t other =
-                taps[k] == f->tap ? FLOW_NONE : conn_flow_named(j->conns, taps[k], &f->src, &f->dst, f->dqpn);
-            if (other != FLOW_NONE)
+        uint32_t other = j->flows[i].ce_frame ? conn_flow_alike(j->conns, i, 0) : FLOW_NONE;
+        judge_share_flow(j, PHASE_TAPS, i);
+        for (; other != FLOW_NONE; other = conn_flow_alike(j->conns, i, other + 1))
+            if (other != i)
                 compare_taps(j, i, other);
-        }
+    }
 }
 
 /* --- Fairness --------------------------------------------------------------------------------- */
@@ -124,7 +128,7 @@ static double gbps(uint64_t bytes, ns_t time)
 }
 
 /* The payload that one queue pair sent to a destination. */
-struct share {
+struct sent_to {
     uint32_t tap;
     struct conn_addr dst;
     ns_t first, last;
@@ -133,14 +137,14 @@ struct share {
 
 static int by_destination(const void *x, const void *y)
 {
-    const struct share *a = x, *b = y;
+    const struct sent_to *a = x, *b = y;
     int d = a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : memcmp(&a->dst, &b->dst, 16);
 
     return d ? d : (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
 /* True if `a` sent during at least half of the time in which `b` sent. */
-static bool together(const struct share *a, const struct share *b)
+static bool together(const struct sent_to *a, const struct sent_to *b)
 {
     ns_t from = a->first > b->first ? a->first : b->first, to = a->last < b->last ? a->last : b->last;
     ns_t all = b->last - b->first;
@@ -150,7 +154,7 @@ static bool together(const struct share *a, const struct share *b)
 
 /* Jain's index of the senders `s` (`n`, sorted by bytes, most first) to one destination that sent at the same time
  * as the first. */
-static void note_shares(struct judge *j, const struct share *s, uint32_t n)
+static void note_shares(struct judge *j, const struct sent_to *s, uint32_t n)
 {
     double sum = 0, squares = 0, low = 0, high = 0;
     uint32_t count = 0;
@@ -176,18 +180,15 @@ static void note_shares(struct judge *j, const struct share *s, uint32_t n)
                "want as much.");
 }
 
-void judge_fairness(struct judge *j)
+void judge_fairness(struct judge *j, const struct flow_fact *facts, uint32_t n_facts)
 {
-    struct conn_counts c = conn_counts(j->conns);
-    struct share *s = judge_wants(j, RULE_CC_08) && c.flows > 1 ? malloc(c.flows * sizeof *s) : NULL;
+    struct sent_to *s = judge_wants(j, RULE_CC_08) && n_facts > 1 ? malloc(n_facts * sizeof *s) : NULL;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; s && i < c.flows; i++) {
-        const struct req_dir *h = j->flows[i].dir;
-        const struct flow *f = &j->flow[i];
-        if (h && h->bytes && h->last_ts > h->first_ts)
-            s[n++] = (struct share){
-                .tap = f->tap, .dst = f->dst, .first = h->first_ts, .last = h->last_ts, .bytes = h->bytes};
+    for (uint32_t i = 0; s && i < n_facts; i++) {
+        const struct flow_fact *f = &facts[i];
+        if (f->has_share)
+            s[n++] = (struct sent_to){f->tap, f->dst, f->first, f->last, f->bytes};
     }
     if (n)
         qsort(s, n, sizeof *s, by_destination);

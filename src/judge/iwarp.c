@@ -52,6 +52,7 @@ static void on_bad(void *user, const struct pkt *p, const struct iwarp_bad *b)
 static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
 {
     (void)p;
+    judge_share_not(user, "there are iWARP connections");
     judge_applies(user, u->start ? 0 : ON_FPDU);
 }
 

@@ -66,6 +66,8 @@ static void flow_over(void *user, uint32_t flow, bool restart)
     ns_t unsolicited_ts = f->unsolicited_ts;
     uint8_t bit, *place;
 
+    if (UNLIKELY(j->share && !restart))
+        judge_share_born(j, flow);
     if (restart && h && h->have_next)
         before = (struct before_rep){true, h->start};
     if (UNLIKELY(!restart && j->flows[flow].packets)) {
@@ -111,7 +113,7 @@ struct judge *judge_new(const struct judge_opts *o)
     j->usual = j->observer ? zeros_new(judge_usual_places(j), sizeof *j->usual) : NULL;
     j->findings = findings_new();
     j->sides = judge_sides_new();
-    j->recent = zeros_new(RECENT_FRAMES, sizeof *j->recent);
+    j->recent = zeros_new((size_t)RECENT_FRAMES * CONN_OWNERS, sizeof *j->recent);
     bool have_memory = j->flows && j->histories.all && j->usual && j->findings && j->sides && j->recent;
     if (!have_memory || !observer_subscribe(j->observer, &s) || !judge_iwarp_begin(j)) {
         judge_free(j);
@@ -141,7 +143,8 @@ void judge_free(struct judge *j)
     free(j->choices);
     judge_sides_free(j->sides);
     zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
-    zeros_free(j->recent, RECENT_FRAMES, sizeof *j->recent);
+    zeros_free(j->recent, (size_t)RECENT_FRAMES * CONN_OWNERS, sizeof *j->recent);
+    judge_share_free(j);
     judge_notifiers_free(j);
     observer_free(j->observer);
     findings_free(j->findings);
@@ -159,35 +162,19 @@ struct findings *judge_findings(struct judge *j)
 
 /* --- The resolution of time stamps ------------------------------------------------------------ */
 
-#define STEP_STAMPS 1024 /* time stamps examined per interface */
-#define STEP_TICKS  16   /* so many differences show the unit of a clock */
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 void judge_step_learn_more(struct judge *j, const struct frame *f)
 {
-    struct ts_step *s = &j->step[ts_slot(f)];
+    uint32_t owner = ts_owner(f);
 
-    if (s->owner != ts_owner(f))
-        *s = (struct ts_step){.owner = ts_owner(f), .decimal = STEP_MAX, .last = f->ts};
-    if (s->stamps == STEP_STAMPS)
+    for (unsigned i = 0; i < STEP_TRIES; i++) {
+        struct ts_step *s = &j->step[step_place(owner, i)];
+        if (!s->owner)
+            *s = ts_step_new(owner, f->ts);
+        if (s->owner != owner)
+            continue;
+        ts_step_learn(s, f->ts);
         return;
-    s->stamps++;
-    while (f->ts % s->decimal)
-        s->decimal /= 10;
-    s->ticks += f->ts != s->last;
-    s->tick = common_divisor(s->tick, (uint64_t)(f->ts > s->last ? f->ts - s->last : s->last - f->ts));
-    s->last = f->ts;
-    s->ns =
-        s->ticks < STEP_TICKS ? s->decimal : max_u32(s->decimal, (uint32_t)(s->tick < STEP_MAX ? s->tick : STEP_MAX));
+    }
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -206,8 +193,11 @@ static void note_capture(struct judge *j, const struct pkt *p)
 {
     const struct frame *f = p->frame;
 
-    if (UNLIKELY(p->flags & PKT_CUT) && j->cut++ == 0)
+    if (UNLIKELY(p->flags & PKT_CUT) && j->cut++ == 0) {
         j->cut_frame = frame_u32(p);
+        j->cut_file = f->file;
+        j->cut_ts = f->has_ts ? f->ts : 0;
+    }
     if (UNLIKELY(f->len > j->longest[ts_slot(f)]))
         j->longest[ts_slot(f)] = f->len;
     j->drops += f->drops;
@@ -221,8 +211,10 @@ static void note_capture(struct judge *j, const struct pkt *p)
         if (UNLIKELY(j->last_ts[f->iface] == INT64_MIN))
             j->first_ts[f->iface] = f->ts;
         if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
-            if (j->backwards++ == 0)
+            if (j->backwards++ == 0) {
                 j->backwards_frame = frame_u32(p);
+                j->backwards_file = f->file;
+            }
             judge_treat_as_incomplete(j); /* the order of frames is unknown */
         }
         j->last_ts[f->iface] = f->ts;
@@ -270,6 +262,7 @@ static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     j->flows[flow].first_frame = frame_u32(p);
     j->flows[flow].first_ts = p->frame->ts;
+    j->flows[flow].owner = j->owner;
     check_forgotten(j, flow);
     judge_ud_flow(j, flow);    /* did its queue pair receive datagrams before? */
     judge_cm_path(j, p, flow); /* does it use an alternate path that was not accepted? */
@@ -279,9 +272,12 @@ static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
 static void judge_connected(struct judge *j, const struct pkt *p)
 {
     uint32_t flow = conn_flow(j->conns, p);
+    bool is_new = j->flows[flow].packets++ == 0;
 
-    if (UNLIKELY(j->flows[flow].packets++ == 0))
+    if (UNLIKELY(is_new))
         begin_flow(j, p, flow);
+    if (UNLIKELY(j->share != NULL) && p->op->flags & OPF_REQUEST)
+        judge_share_migreq(j, is_new, p->bth.migreq);
     for (unsigned i = 0; i < ARRAY_LEN(connected_checks); i++)
         connected_checks[i](j, p, flow);
 }
@@ -322,10 +318,16 @@ static enum kind kind_of(const struct pkt *p)
     return p->op->ext & H_DETH ? DATAGRAM : CONNECTED;
 }
 
+static void unjudged(struct judge *j, enum unjudged why, uint64_t packets)
+{
+    if (!j->silent)
+        findings_unjudged(j->findings, why, packets);
+}
+
 /* The headers were not captured completely: treat the packet as one that was not captured. */
 static void judge_incomplete(struct judge *j, const struct pkt *p)
 {
-    findings_unjudged(j->findings, UNJUDGED_CUT, 1);
+    unjudged(j, UNJUDGED_CUT, 1);
     if (!(p->op->ext & H_DETH) && !(p->op->flags & OPF_CNP))
         conn_flow(j->conns, p); /* the connection gets its number at its first packet, also at this one */
     judge_treat_as_incomplete(j);
@@ -334,7 +336,7 @@ static void judge_incomplete(struct judge *j, const struct pkt *p)
 /* A packet that was cut before the end of its BTH: its flow is not known. */
 static void judge_headless(struct judge *j, const struct pkt *p)
 {
-    findings_unjudged(j->findings, UNJUDGED_CUT, (p->flags & PKT_CUT) != 0);
+    unjudged(j, UNJUDGED_CUT, (p->flags & PKT_CUT) != 0);
     if (p->flags & PKT_CUT && !j->incomplete)
         judge_treat_as_incomplete(j);
 }
@@ -342,7 +344,7 @@ static void judge_headless(struct judge *j, const struct pkt *p)
 static void judge_undefined(struct judge *j, const struct pkt *p)
 {
     (void)p;
-    findings_unjudged(j->findings, UNJUDGED_OPCODE, 1);
+    unjudged(j, UNJUDGED_OPCODE, 1);
 }
 
 /* Not RDMA, as far as can be told from the packet alone. */
@@ -393,11 +395,40 @@ static const struct {
     {KIND(CONNECTED), judge_connected},   /* RC, UC, XRC: connected_checks[] */
 };
 
+/* Remember the time of the packet at hand. */
+static inline void note_time(struct judge *j, const struct pkt *p, uint8_t owner)
+{
+    uint32_t at = j->n_recent[owner]++ % RECENT_FRAMES;
+
+    j->owner = owner;
+    if (LIKELY(p->frame->has_ts))
+        j->recent[(size_t)owner * RECENT_FRAMES + at] = (struct recent){p->frame->number, p->frame->ts, p->frame->file};
+}
+
+/* A packet of a connection that another process follows: what it tells of its tap. */
+static void overhear(struct judge *j, const struct pkt *p, unsigned kind)
+{
+    j->have_cm |= p->bth.dqpn == 1;
+    note_unreadable(j, p);
+    judge_icrc(j, p);
+    judge_short(j, p);
+    judge_class(j, p);
+    if (kind & KIND(INCOMPLETE))
+        judge_treat_as_incomplete(j);
+}
+
 /* The slow path: every rule is checked. */
 static void judge_by_all_rules(struct judge *j, const struct pkt *p)
 {
     unsigned kind = KIND(kind_of(p));
+    struct conn_addr src, dst;
 
+    conn_addr_of(p, &src, &dst);
+    note_time(j, p, (uint8_t)conn_owner(&src, &dst));
+    if (UNLIKELY(j->share != NULL) && judge_is_others(j, p, kind & (KIND(CONNECTED) | KIND(INCOMPLETE)))) {
+        overhear(j, p, kind);
+        return;
+    }
     j->n_found_before = j->n_found;
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].kinds & kind)
@@ -412,14 +443,16 @@ void judge_packet(struct judge *j, const struct pkt *p)
 
     j->packets++;
     j->file = p->frame->file;
-    if (LIKELY(p->frame->has_ts))
-        j->recent[recent_slot(j->file, p->frame->number)] = (struct recent){p->frame->number, p->frame->ts, j->file};
+    j->now = p->frame;
+    if (UNLIKELY(j->share != NULL))
+        judge_share_packet(j, p);
     note_capture(j, p);
     flow = LIKELY(!slow_path) ? judge_usual_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow == FLOW_NONE)) {
         judge_by_all_rules(j, p);
         return;
     }
+    note_time(j, p, j->flows[flow].owner);
     j->flows[flow].packets++;
     j->flow[flow].used = true;
     judge_transport(j, p, flow);
@@ -429,18 +462,24 @@ void judge_packet(struct judge *j, const struct pkt *p)
 
 static void note_capture_end(struct judge *j)
 {
+    j->file = j->cut_file;
+    j->at_ts = j->cut_ts;
     if (j->cut)
         judge_note(j, RULE_CAP_01, FLOW_NONE, j->cut_frame, count_str(j->cut, "packet"),
                    "The snap length, or a switch that mirrors frames, cut packets, first this one: their ICRC and what "
                    "lies in the missing bytes was not judged.");
+    j->at_ts = 0;
+    j->file = 0;
     if (j->drops)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "the capture lost frames: {seen}",
                       say(j, "%s dropped", count_str(j->drops, "frame")),
                       "The capture says that it lost frames: what is missing in it may have been on the wire.");
+    j->file = j->backwards_file;
     if (j->backwards)
         judge_note(j, RULE_CAP_03, FLOW_NONE, j->backwards_frame, count_str(j->backwards, "frame"),
                    "Time runs backwards at frames of one interface: what depends on time, or on the order of frames, "
                    "is not decided from there on.");
+    j->file = 0;
     if (j->untimed)
         judge_note_as(j, RULE_CAP_03, FLOW_NONE, 0, "{seen} without a time stamp", count_str(j->untimed, "frame"),
                       "Frames carry no time: nothing that depends on time can be decided.");
@@ -476,14 +515,17 @@ static void lose_rules(struct judge *j)
             findings_lost(j->findings, (enum rule)i);
 }
 
-void judge_end(struct judge *j)
+/* After all packets, what this process alone can judge; first part: in the order of one process what compares all flows
+ * comes between the two. */
+static void judge_own_flows(struct judge *j)
 {
-    struct conn_counts n = conn_counts(j->conns);
+    uint32_t n = conn_counts(j->conns).flows;
 
     judge_applies(j, ON_CAPTURE);
     judge_iwarp_end(j);
-    for (uint32_t i = 0; i < n.flows; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (j->flows[i].packets) {
+            judge_share_flow(j, PHASE_FLOWS, i);
             pending_review(j, NULL, i, true);
             judge_flow_end(j, i);
         }
@@ -494,11 +536,39 @@ void judge_end(struct judge *j)
     judge_wrong_flows(j);
     judge_unknown_cnps(j);
     judge_marks_end(j);
+    judge_share_at(j, PHASE_NOTIFIERS, 0, 0, 0);
     judge_notifiers_end(j);
-    judge_ecn_end(j);
+}
+
+static void judge_own_taps(struct judge *j)
+{
+    judge_marked_taps(j);
+    judge_share_at(j, PHASE_REST, 0, 0, 0);
     judge_pause_end(j);
+}
+
+/* After all that was found: numbers and counts are final. */
+static void finish(struct judge *j)
+{
+    struct conn_counts n = conn_counts(j->conns);
+
+    judge_doubt_sides(j);
+    findings_renumber(j->findings, j->conns);
+    findings_set(j->findings, j->packets, j->packets - j->foreign, conn_number(j->conns), n.conns);
+}
+
+void judge_end(struct judge *j)
+{
+    struct conn_counts n = conn_counts(j->conns);
+    uint32_t n_facts;
+    struct flow_fact *facts = judge_flow_facts(j, &n_facts);
+
+    judge_own_flows(j);
+    judge_ecn_classes(j, facts, n_facts);
+    judge_own_taps(j);
     judge_counters_end(j);
-    judge_fairness(j);
+    judge_fairness(j, facts, n_facts);
+    free(facts);
     judge_qpn_sweeps(j);
     judge_chosen_end(j);
     judge_cm_end(j);
@@ -508,7 +578,36 @@ void judge_end(struct judge *j)
     if (n.evicted)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "{seen} evicted", count_str(n.evicted, "flow"),
                       "There were more flows at a time than are kept: those unused for longest were forgotten.");
-    judge_doubt_sides(j);
-    findings_renumber(j->findings, j->conns);
-    findings_set(j->findings, j->packets, j->packets - j->foreign, conn_number(j->conns), n.conns);
+    finish(j);
+}
+
+void judge_part_end(struct judge *j)
+{
+    uint64_t found;
+
+    judge_own_flows(j);
+    judge_own_taps(j);
+    found = j->n_found;
+    judge_qpn_sweeps(j);
+    if (j->n_found != found)
+        judge_share_not(j, "somebody tries queue pair numbers");
+    judge_cm_end(j);
+    judge_share_at(j, PHASE_LAST, 0, 0, 0);
+    note_capture_end(j);
+}
+
+void judge_parts_end(struct judge *j)
+{
+    uint32_t n;
+    struct flow_fact *facts = judge_flow_facts(j, &n);
+
+    judge_parts_replay(j, PHASE_ECN);
+    judge_ecn_classes(j, facts, n);
+    judge_parts_replay(j, PHASE_REST);
+    judge_fairness(j, facts, n);
+    judge_chosen_end(j);
+    judge_parts_replay(j, PHASE_LAST);
+    free(facts);
+    judge_parts_sum(j);
+    finish(j);
 }

@@ -108,4 +108,21 @@ void judge_unread(struct judge *j);
 void judge_end(struct judge *j);
 struct findings *judge_findings(struct judge *j);
 
+/* One of several processes that share out the pairs of addresses (share.c). Before the first packet: it follows those
+ * of `owners`, and gets packets of others only if they tell more than their two addresses (src/scan/first.h); one
+ * process `leads`. False without memory. */
+bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads);
+/* After the last packet, before the end: when the latest frame of an interface was captured, whoever got it. */
+void judge_last_frame(struct judge *j, uint32_t iface, ns_t ts);
+/* In place of judge_end(); then write what was found. A text, and nothing is written: why it cannot be shared out. */
+void judge_part_end(struct judge *j);
+struct pack;
+const char *judge_save(struct judge *j, struct pack *k);
+/* What `n` processes have found of `packets` packets of `n_files` files, in place of packets; then judge_parts_end() in
+ * place of judge_end(). A text: why one process would find something else; then this judge is of no more use. */
+const char *judge_absorb(struct judge *j, struct pack *parts, uint32_t n, uint64_t packets, size_t n_files);
+void judge_parts_end(struct judge *j);
+/* What of the options decides what is found: parts with other options are not of one capture. */
+void judge_pack_options(struct pack *k, const struct judge_opts *o);
+
 #endif

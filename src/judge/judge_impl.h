@@ -25,13 +25,10 @@ struct recent {
     ns_t ts;
     uint16_t file;
 };
-#define RECENT_FRAMES 32768 /* a power of two */
-static inline uint32_t recent_slot(uint16_t file, uint64_t number)
-{
-    return (uint32_t)(number + file * (RECENT_FRAMES / 4)) % RECENT_FRAMES;
-}
+#define RECENT_FRAMES 4096 /* of each owner of pairs of addresses */
 
 #define FORGOTTEN_BYTES (1u << 21)
+#define STEP_PLACES     1024
 #define USUAL_BITS      11 /* of the hash for the fast path, with few flows */
 
 struct judge {
@@ -72,6 +69,9 @@ struct judge {
     uint32_t lap_at;
     uint64_t packets, foreign, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
+    uint16_t cut_file, backwards_file;
+    ns_t cut_ts;
+    ns_t at_ts; /* at the end: time of the frame about which something is found next; 0: time_of() finds it */
     uint64_t last_found_frame; /* number of the latest frame with a failure, and its file; 0: none */
     uint16_t last_found_file;
     uint64_t last_unreadable; /* latest frame damaged or not decodable, so of no flow; 0: none */
@@ -84,7 +84,7 @@ struct judge {
     uint32_t n_bad_icrc;     /* wrong ICRCs kept */
     bool skewed[JUDGE_TAPS]; /* by ts_slot(): the clocks of the directions differ: a response was stamped shortly before
                               * its request, or an RTU before the REP that it answers */
-    struct ts_step step[JUDGE_TAPS]; /* by ts_slot(): interfaces of several files share the table */
+    struct ts_step step[STEP_PLACES]; /* by step_place(); beyond them the resolution is not known */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
@@ -94,18 +94,24 @@ struct judge {
     struct refuser refuser[REFUSERS];
     struct choice *choices; /* in the order in which they were seen */
     uint32_t n_choices;
+    uint32_t last_choice[CONN_OWNERS], choices_of[CONN_OWNERS]; /* by owner: number of the latest one; how many */
     struct marked_path marked_path[MARKED_PATHS];
     struct np_adapter np_adapter[NP_ADAPTERS];
     unsigned n_np_adapters;
     struct spacing *spacing; /* NULL: there was no CNP */
     uint8_t dscp_class[64];  /* by DSCP: 1 + the priority with which its packets were tagged; 0: none were */
     uint32_t n_unknown_cnp;
-    struct sides *sides;   /* what is known of the hosts (sides.c) */
-    struct recent *recent; /* RECENT_FRAMES, by recent_slot() */
+    struct sides *sides;            /* what is known of the hosts (sides.c) */
+    struct recent *recent;          /* for each owner a ring of RECENT_FRAMES */
+    uint32_t n_recent[CONN_OWNERS]; /* frames that were put there */
     uint16_t file;
-    bool incomplete;  /* the capture is incomplete: headers were cut, or time stamps run backwards */
-    bool have_cm;     /* CM messages were captured, or packets to QP 1 that may be CM messages */
-    unsigned applied; /* ON_*: rules for these kinds of packets count as judged */
+    const struct frame *now; /* that of the packet at hand */
+    uint8_t owner;           /* of the packet at hand: conn_owner() of its addresses */
+    bool silent;             /* with `share`: what is found is another one's to report, unless it is of a flow */
+    struct share *share;     /* what several processes have each a part of (share.c); NULL: there is one process */
+    bool incomplete;         /* the capture is incomplete: headers were cut, or time stamps run backwards */
+    bool have_cm;            /* CM messages were captured, or packets to QP 1 that may be CM messages */
+    unsigned applied;        /* ON_*: rules for these kinds of packets count as judged */
     char said[10][256];
     unsigned said_at;
 };
@@ -177,12 +183,16 @@ static inline void judge_run_checks(struct judge *j, const struct judged *a, con
 
 /* --- judge.c: the resolution of time stamps --------------------------------------------------- */
 
-#define STEP_MAX (1000 * NS_PER_MS) /* ns; the coarsest resolution that is recognised */
+#define STEP_TRIES 8 /* places where an interface may be */
+static inline unsigned step_place(uint32_t owner, unsigned nth)
+{
+    return ((owner >> 16) * 8 + owner - 1 + nth) % STEP_PLACES;
+}
 void judge_step_learn_more(struct judge *j, const struct frame *f);
 /* Learn the time stamp resolution of an interface from a frame of one of the first JUDGE_TAPS interfaces. */
 static inline void judge_step_learn(struct judge *j, const struct frame *f)
 {
-    const struct ts_step *s = &j->step[ts_slot(f)];
+    const struct ts_step *s = &j->step[step_place(ts_owner(f), 0)];
 
     if (UNLIKELY(s->ns != 1 || s->owner != ts_owner(f)))
         judge_step_learn_more(j, f);
@@ -191,9 +201,16 @@ static inline void judge_step_learn(struct judge *j, const struct frame *f)
  * wrong by this much. */
 static inline ns_t judge_step(const struct judge *j, const struct pkt *p)
 {
-    const struct ts_step *s = &j->step[ts_slot(p->frame)];
-    ns_t ns = p->frame->iface < JUDGE_TAPS && s->owner == ts_owner(p->frame) ? s->ns : STEP_MAX;
+    uint32_t owner = ts_owner(p->frame);
+    ns_t ns = STEP_MAX;
 
+    for (unsigned i = 0; i < STEP_TRIES && p->frame->iface < JUDGE_TAPS; i++) {
+        const struct ts_step *s = &j->step[step_place(owner, i)];
+        if (s->owner == owner) {
+            ns = s->ns;
+            break;
+        }
+    }
     return ns > 1 ? ns : 0;
 }
 /* Tolerance for timers of an end, ns: time stamp resolution, the difference of the clocks of the two directions, and
@@ -202,6 +219,75 @@ static inline ns_t judge_slack(const struct judge *j, const struct pkt *p)
 {
     return judge_step(j, p) + CROSSES_WITHIN + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : 0);
 }
+
+/* --- share.c: one of several processes ---------------------------------------------------------- */
+
+/* Where something is found, in the order of one process: first what packets show, then what the end shows, phase by
+ * phase; a, b, c: of a packet its time, file and frame, of a flow those of its first packet, else by the phase. */
+enum phase {
+    PHASE_PACKETS,
+    PHASE_FLOWS,
+    PHASE_ICRC,
+    PHASE_SHORT,
+    PHASE_QPNS,
+    PHASE_WRONG_FLOWS,
+    PHASE_CNPS,
+    PHASE_MARKS,
+    PHASE_NOTIFIERS,
+    PHASE_ECN,
+    PHASE_TAPS,
+    PHASE_REST,
+    PHASE_CM,
+    PHASE_LAST,
+};
+struct order {
+    uint32_t phase;
+    ns_t a;
+    uint64_t b, c;
+};
+int order_compare(const struct order *x, const struct order *y);
+
+/* What parts have found up to `phase`, and not before, as if it were found now; then what they have counted. */
+void judge_parts_replay(struct judge *j, enum phase phase);
+void judge_parts_sum(struct judge *j);
+/* What the end of the capture needs of a flow to compare it with those of other addresses. */
+struct flow_fact {
+    struct order born;
+    struct conn_addr src, dst;
+    uint32_t tap, dqpn, conn, first_frame, dscp;
+    ns_t first_frame_ts;
+    bool has_ecn, capable; /* its requests have data, and one ECN codepoint: that of a capable flow */
+    bool has_share;        /* it sent `bytes` from `first` to `last` */
+    ns_t first, last;
+    uint64_t bytes;
+};
+
+/* The next packet, which concerns two addresses alone: true if these are another one's, and nothing more is to be done
+ * with it. Only with j->share, before anything else is. */
+bool judge_is_others(struct judge *j, const struct pkt *p, bool of_pair);
+void judge_share_packet(struct judge *j, const struct pkt *p);
+/* At the end: what is found now. */
+void judge_share_at(struct judge *j, enum phase phase, ns_t a, uint64_t b, uint64_t c);
+/* The same, about the flow, or about two addresses: then it is that of the owner of them. */
+void judge_share_flow(struct judge *j, enum phase phase, uint32_t flow);
+void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct conn_addr *x, const struct conn_addr *y);
+/* A place of the table of flows is given to a new one. */
+void judge_share_born(struct judge *j, uint32_t flow);
+/* The finding that was kept last is the one at hand. */
+void judge_share_found(struct judge *j);
+/* This cannot be shared out, for this reason. */
+void judge_share_not(struct judge *j, const char *why);
+/* A failure compares both directions at a tap, by its place in j->skewed. */
+void judge_share_compares(struct judge *j, unsigned place);
+/* A request of a flow, which is new or not, with its MigReq. */
+void judge_share_migreq(struct judge *j, bool is_new, bool migreq);
+/* The flows there are, or were in all parts: an array of *n that the caller frees; NULL: none, or no memory. */
+struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n);
+/* Those of one flow, but for `born` (ecn.c). */
+struct flow_fact judge_flow_fact(const struct judge *j, uint32_t i);
+void judge_share_free(struct judge *j);
+/* A note about a flow of which only this is known. */
+void judge_note_fact(struct judge *j, enum rule rule, const struct flow_fact *f, const char *seen, const char *text);
 
 /* --- fast_path.c ------------------------------------------------------------------------------ */
 
@@ -240,6 +326,8 @@ void judge_flow(struct judge *j, const struct pkt *p, uint32_t flow);
  * together.
  */
 void judge_flow_values(struct judge *j, uint32_t flow);
+/* Note with which priority packets of its DSCP are tagged. */
+void judge_class(struct judge *j, const struct pkt *p);
 /* Judge the service of a packet: it must not change within a flow. */
 void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 
@@ -252,7 +340,8 @@ void judge_sides_free(struct sides *s);
 /* --- ecn.c ------------------------------------------------------------------------------------ */
 
 /* At the end: who is not ECN-capable, and what happened to marks between two taps. */
-void judge_ecn_end(struct judge *j);
+void judge_ecn_classes(struct judge *j, const struct flow_fact *facts, uint32_t n);
+void judge_marked_taps(struct judge *j);
 
 /* --- damaged.c: frames shorter than their packets ---------------------------------------------- */
 
@@ -431,7 +520,7 @@ void judge_marks_end(struct judge *j);
 void judge_notifiers_end(struct judge *j);
 void judge_notifiers_free(struct judge *j);
 void judge_unknown_cnps(struct judge *j);
-void judge_fairness(struct judge *j);
+void judge_fairness(struct judge *j, const struct flow_fact *facts, uint32_t n);
 /* At the end: CNPs in a flow, and for its sender. */
 void judge_congestion(struct judge *j, uint32_t flow);
 

@@ -74,7 +74,7 @@ static struct pauser *pauser_of(struct judge *j, const struct pkt *p)
     if (s || j->n_pauser == PAUSERS)
         return s;
     s = &j->pauser[j->n_pauser++];
-    *s = (struct pauser){.tap = conn_tap_of(p->frame), .first_frame = frame_u32(p)};
+    *s = (struct pauser){.tap = conn_tap_of(p->frame), .first_frame = frame_u32(p), .first_ts = p->frame->ts};
     memcpy(s->mac, p->data + 6, 6);
     return s;
 }
@@ -212,6 +212,7 @@ void judge_pause_end(struct judge *j)
     for (unsigned i = 0; i < j->n_pauser; i++) {
         const struct pauser *s = &j->pauser[i];
         j->file = (uint16_t)(s->tap >> 16);
+        j->at_ts = s->first_ts;
         judge_note(j, RULE_CC_07, FLOW_NONE, s->first_frame,
                    say(j, "%s of %02x:%02x:%02x:%02x:%02x:%02x, quanta: %llu", count_str(s->frames, "pause frame"),
                        s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4], s->mac[5], (unsigned long long)s->quanta),
@@ -223,4 +224,5 @@ void judge_pause_end(struct judge *j)
                                            (double)s->repeat_max / 1e3)
                                      : ""));
     }
+    j->at_ts = 0;
 }

@@ -155,14 +155,36 @@ static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
     return 0;
 }
 
+/* The time of a frame of the owner whose packet is at hand, or of which something is found now; FINDING_NO_TIME: it is
+ * too long ago. */
+static ns_t time_of(const struct judge *j, uint8_t owner, uint16_t file, uint64_t frame)
+{
+    const struct recent *ring = &j->recent[(size_t)owner * RECENT_FRAMES];
+    uint32_t n = j->n_recent[owner];
+
+    for (uint32_t i = 1; frame && i <= n && i <= RECENT_FRAMES; i++) {
+        const struct recent *at = &ring[(n - i) % RECENT_FRAMES];
+        if (at->number == frame && at->file == file)
+            return at->ts;
+    }
+    return FINDING_NO_TIME;
+}
+
 /* Set the time of a finding, and keep it. */
-static void keep(struct judge *j, struct finding *f, const struct finding_text *t)
+static void keep(struct judge *j, struct finding *f, const struct finding_text *t, uint32_t flow)
 {
     uint64_t frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
-    const struct recent *at = &j->recent[recent_slot(f->file, frame)];
+    size_t n = findings_n(j->findings);
 
-    f->ts = frame && at->number == frame && at->file == f->file ? at->ts : FINDING_NO_TIME;
+    if (UNLIKELY(j->silent) && flow == FLOW_NONE)
+        return;
+    if (!f->ts)
+        f->ts = j->at_ts;
+    if (!f->ts)
+        f->ts = time_of(j, flow == FLOW_NONE ? j->owner : j->flows[flow].owner, f->file, frame);
     findings_add(j->findings, f, t);
+    if (UNLIKELY(j->share != NULL) && findings_n(j->findings) > n)
+        judge_share_found(j);
 }
 
 unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
@@ -206,7 +228,11 @@ static unsigned needs_of_skew(struct judge *j, const struct found *f)
 {
     unsigned needs = rule_table[f->rule].needs;
 
-    return f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP && clocks_differ(j, f->flow) ? N_CLOCK : 0;
+    if (f->flow == FLOW_NONE || !(needs & N_REQ) || !(needs & N_RSP))
+        return 0;
+    if (UNLIKELY(j->share != NULL))
+        judge_share_compares(j, j->flow[f->flow].tap % JUDGE_TAPS);
+    return clocks_differ(j, f->flow) ? N_CLOCK : 0;
 }
 
 /* The needs `missing` of failure `f`, by what would provide them: what the capture has in general does not count here
@@ -287,7 +313,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.n_frames = g.frames[0] != 0;
     g.causes[0] = f.cause;
     g.n_causes = f.cause != 0;
-    keep(j, &g, &t);
+    keep(j, &g, &t, f.flow);
 }
 
 /* True if a failure of `rule` breaks CM-10 as well: the limit is a parameter that CM states for the requests in
@@ -336,41 +362,65 @@ void judge_warn(struct judge *j, const struct pkt *p, enum rule rule, const char
     judge_bad_as(j, p, (struct found){rule, SEV_W, .expected = expected, .seen = seen, .text = text});
 }
 
-/* Write which of the two directions of a connection is meant. */
-static void put_direction(struct judge *j, uint32_t flow, struct buf *b)
-{
-    const struct flow *f = &j->flow[flow];
+/* A note about a flow: where it is, and which of the two directions of a connection is meant; dst NULL: about none. */
+struct about {
+    const struct conn_addr *src, *dst;
+    uint32_t dqpn, conn, tap, flow;
+    ns_t ts; /* of the frame; 0: not known */
+};
 
+static void put_direction(const struct about *a, struct buf *b)
+{
     buf_puts(b, b->len ? " Direction: " : "Direction: ");
-    conn_addr_put(b, &f->src);
+    conn_addr_put(b, a->src);
     buf_puts(b, " > ");
-    conn_addr_put(b, &f->dst);
-    buf_printf(b, " QP 0x%x.", f->dqpn);
+    conn_addr_put(b, a->dst);
+    buf_printf(b, " QP 0x%x.", a->dqpn);
 }
 
-void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
-                   const char *text)
+static void note_about(struct judge *j, enum rule rule, const struct about *a, uint64_t frame,
+                       const struct finding_text *said)
 {
-    struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file};
-    struct finding_text t = {.wrong = wrong, .expected = "", .seen = seen};
+    struct finding g = {.rule = (uint8_t)rule, .severity = SEV_I, .result = V_PASS, .file = j->file, .ts = a->ts};
+    struct finding_text t = *said;
     struct buf b = {0};
 
     j->n_found++;
     if (!judge_wants(j, rule))
         return;
-    if (flow != FLOW_NONE) {
-        g.conn = j->flow[flow].conn;
-        g.file = (uint16_t)(j->flow[flow].tap >> 16);
-        g.tap = (uint16_t)j->flow[flow].tap;
+    if (a->dst) {
+        g.conn = a->conn;
+        g.file = (uint16_t)(a->tap >> 16);
+        g.tap = (uint16_t)a->tap;
     }
-    buf_puts(&b, text);
-    if (flow != FLOW_NONE)
-        put_direction(j, flow, &b);
+    buf_puts(&b, said->text);
+    if (a->dst)
+        put_direction(a, &b);
     t.text = buf_str(&b);
     g.frames[0] = frame;
     g.n_frames = frame != 0;
-    keep(j, &g, &t);
+    keep(j, &g, &t, a->flow);
     buf_free(&b);
+}
+
+void judge_note_as(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *wrong, const char *seen,
+                   const char *text)
+{
+    const struct flow *f = flow == FLOW_NONE ? NULL : &j->flow[flow];
+    struct about a = {.flow = FLOW_NONE};
+
+    if (f)
+        a = (struct about){&f->src, &f->dst, f->dqpn, f->conn, f->tap, flow, 0};
+    note_about(j, rule, &a, frame, &(struct finding_text){.wrong = wrong, .expected = "", .seen = seen, .text = text});
+}
+
+void judge_note_fact(struct judge *j, enum rule rule, const struct flow_fact *f, const char *seen, const char *text)
+{
+    const struct about a = {&f->src, &f->dst, f->dqpn, f->conn, f->tap, FLOW_NONE, f->first_frame_ts};
+
+    j->owner = (uint8_t)conn_owner(&f->src, &f->dst);
+    note_about(j, rule, &a, f->first_frame,
+               &(struct finding_text){rule_table[rule].severity == SEV_I ? NULL : "{seen}", "", seen, text});
 }
 
 void judge_note(struct judge *j, enum rule rule, uint32_t flow, uint64_t frame, const char *seen, const char *text)

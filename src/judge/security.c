@@ -19,7 +19,7 @@
 
 static struct psn_sweep *sweep_of(struct judge *j, uint32_t flow)
 {
-    return &j->psn_sweep[flow % PSN_SWEEPS];
+    return &j->psn_sweep[j->flows[flow].owner];
 }
 
 static bool is_near(const struct psn_sweep *w, uint32_t psn)
@@ -121,7 +121,7 @@ void judge_refused(struct judge *j, const struct judged *a)
     const struct flow *c = &j->flow[a->flow];
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
     uint64_t key = (load_le64(c->src.b + 8) ^ load_le64(c->dst.b + 8) << 1 ^ c->tap) * HASH_MULTIPLIER;
-    struct refuser *r = &j->refuser[(key >> 32) % REFUSERS];
+    struct refuser *r = &j->refuser[j->flows[a->flow].owner];
     struct found f = found_of(RULE_SEC_02, FLOW_NONE);
 
     if (aeth_value(a->p->aeth.syndrome) != NAK_REMOTE_ACCESS || !s || !s->reth)
@@ -264,7 +264,7 @@ bool judge_forged(struct judge *j, const struct judged *a, struct found *f)
 
 /* --- What hosts choose: R_Keys, queue pair numbers, starting PSNs ---------------------------------- */
 
-#define CHOSEN_MOST  8192 /* values that are kept */
+#define CHOSEN_MOST  1024 /* values that are kept of each owner of pairs of addresses */
 #define CHOSEN_AGAIN 16   /* an R_Key is used again and again: one of so many latest values is not new */
 #define CHOSEN_LEAST 8    /* values of a host below which nothing is said */
 
@@ -283,13 +283,22 @@ static bool is_same_host(const struct choice *a, const struct choice *b)
 
 void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value)
 {
-    struct choice c = {.tap = tap, .what = what, .value = value, .number = j->n_choices, .by = *by};
+    uint32_t *last = &j->last_choice[j->owner], k = *last;
+    struct choice c = {.tap = tap, .what = what, .value = value, .number = j->n_choices, .before = *last, .by = *by};
 
-    for (uint32_t i = 1; what == CHOSE_RKEY && i <= CHOSEN_AGAIN && i <= j->n_choices; i++)
-        if (j->choices[j->n_choices - i].value == value && is_same_host(&j->choices[j->n_choices - i], &c))
+    c.ts = j->now->ts;
+    c.file = j->now->file;
+    c.frame = j->now->number;
+    for (uint32_t i = 1; what == CHOSE_RKEY && i <= CHOSEN_AGAIN && k; i++, k = j->choices[k - 1].before)
+        if (j->choices[k - 1].value == value && is_same_host(&j->choices[k - 1], &c))
             return;
-    if (j->n_choices < CHOSEN_MOST && grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
-        j->choices[j->n_choices++] = c;
+    if (j->silent || j->choices_of[j->owner] == CHOSEN_MOST)
+        return;
+    if (!grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
+        return;
+    j->choices[j->n_choices++] = c;
+    *last = j->n_choices;
+    j->choices_of[j->owner]++;
 }
 
 static int by_host(const void *x, const void *y)

@@ -5,6 +5,7 @@
 #include "src/cc/spacing.h"
 #include "src/conn/conn.h"
 #include "src/judge/judge.h"
+#include "src/taps/step.h"
 #include "src/transport/cm.h"
 
 /* --- Connection management, datagrams (cm.c, header.c) ---------------------------------------- */
@@ -132,6 +133,7 @@ struct unknown_cnp {
     uint32_t tap, qpn;
     struct conn_addr src, dst; /* addresses of the CNP */
     bool early;                /* it may answer packets from before the capture */
+    ns_t ts;
 };
 #define UNKNOWN_CNPS 64
 
@@ -163,12 +165,13 @@ struct marked_path {
     uint64_t marks;
     ns_t latest, due; /* of the latest mark; when a CNP is there at the latest, 0: not yet known */
 };
-#define MARKED_PATHS 16384
+#define MARKED_PATHS 16384 /* a number of them for each owner of pairs of addresses */
 
 /* An adapter that sends CNPs. */
 struct np_adapter {
     uint64_t id; /* its MAC address, or its address as a hash */
     uint32_t tap, frame;
+    ns_t ts; /* of `frame` */
     struct spacing_times *times;
     uint32_t tag; /* judge_tag_of() of its first CNP */
     uint8_t tos;  /* likewise */
@@ -188,6 +191,7 @@ struct pause {
 /* A station that sends pause frames. */
 struct pauser {
     uint32_t tap, first_frame;
+    ns_t first_ts;
     uint8_t mac[6];
     uint64_t frames, quanta;
     uint64_t begun, ended;       /* pauses; those that a frame with no quanta ended */
@@ -206,6 +210,8 @@ struct short_frames {
     uint32_t len;   /* bytes of the frame */
     uint32_t flow;  /* of the first one, FLOW_NONE: none */
     uint32_t first; /* the first one; 0: unused */
+    bool silent;    /* of the first one: another process reports it */
+    ns_t ts;        /* of the first one */
     uint64_t n;
 };
 #define SHORT_LENS 64
@@ -222,6 +228,8 @@ struct bad_icrc {
     uint32_t got, want;
     uint32_t next; /* number of the next one of its flow that is not settled; 0: none */
     bool settled;
+    bool silent; /* another process reports it */
+    ns_t ts;
 };
 #define BAD_ICRCS 4096
 
@@ -236,7 +244,7 @@ struct psn_sweep {
     uint32_t tries, home_packets;
     ns_t ts; /* of `frame` */
 };
-#define PSN_SWEEPS 64
+#define PSN_SWEEPS CONN_OWNERS /* by the owner of its addresses */
 
 /* A requester whose R_Keys or addresses were refused by one host. */
 #define REFUSED_MANY 16 /* so many different ones are a sweep */
@@ -247,15 +255,19 @@ struct refuser {
     ns_t ts, last_ts;            /* of the first and the latest NAK that counts */
     uint32_t reth[REFUSED_MANY]; /* request_reth() of the requests refused */
 };
-#define REFUSERS 64
+#define REFUSERS CONN_OWNERS /* by the owner of the two addresses */
 
 /* A value that a host has chosen. */
 enum chosen { CHOSE_RKEY, CHOSE_QPN, CHOSE_PSN };
 struct choice {
     uint32_t tap, value;
     uint32_t number; /* in the order in which they were seen */
+    uint32_t before; /* number + 1 of the one before it of the same owner; 0: none */
     enum chosen what;
     struct conn_addr by;
+    ns_t ts; /* of its packet, with file and frame: to find that order */
+    uint16_t file;
+    uint64_t frame;
 };
 
 /* --- Time stamps (judge.c) -------------------------------------------------------------------- */
@@ -271,23 +283,13 @@ struct choice {
 /* after this time no packet of a closed connection is in flight */
 #define CLOSED_FOR (1000 * NS_PER_MS)
 
-/* Resolution of the time stamps of an interface: the largest power of ten ns that divides all of them so far. */
-struct ts_step {
-    uint32_t owner;   /* ts_owner() of the interface; 0: unused */
-    uint32_t ns;      /* resolution, ns: `decimal`, or `tick` if that is coarser and certain */
-    uint32_t decimal; /* the largest power of ten ns that divides all time stamps */
-    uint32_t stamps;  /* time stamps examined */
-    uint32_t ticks;   /* of these, how many differed from the previous time stamp */
-    uint64_t tick;    /* divides all their differences: a clock may count 15.625 ms, or 4 ms from any beginning */
-    ns_t last;        /* the latest time stamp */
-};
-
 /* Number of an interface, unique over all files; never 0. */
 static inline uint32_t ts_owner(const struct frame *f)
 {
     return (uint32_t)f->file << 16 | (f->iface + 1);
 }
-/* Index in judge.step[] of an interface; unique as long as no file has more than 8 interfaces, up to 8 files. */
+/* Index in judge.skewed[] and judge.longest[] of an interface; unique as long as no file has more than 8 interfaces, up
+ * to 8 files. */
 static inline uint32_t ts_slot(const struct frame *f)
 {
     return (f->file * 8 + f->iface) % JUDGE_TAPS;

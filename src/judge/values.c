@@ -286,16 +286,20 @@ static const char *tag_str(struct judge *j, uint32_t tag)
     return tag ? say(j, "VLAN %u priority %u", tag & 0xfff, (tag & 0xffff) >> 13) : "no VLAN tag";
 }
 
+void judge_class(struct judge *j, const struct pkt *p)
+{
+    uint8_t *class = &j->dscp_class[p->tos >> 2], now = 1 + (uint8_t)(p->vlan >> 13);
+
+    if (p->have & H_VLAN && p->addr_len)
+        *class = *class && *class != now ? CLASS_VARIES : now;
+}
+
 static void check_vlan(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     uint32_t tag = judge_tag_of(p);
-    unsigned dscp = p->tos >> 2;
 
     (void)same;
-    if (tag && p->addr_len) {
-        uint8_t seen = j->dscp_class[dscp], class = 1 + (uint8_t)(p->vlan >> 13);
-        j->dscp_class[dscp] = seen && seen != class ? CLASS_VARIES : class;
-    }
+    judge_class(j, p);
     if (UNLIKELY(k->tagged && tag != k->vlan && !k->hops_vary && !j->flows[flow].noted_vlan)) {
         j->flows[flow].noted_vlan = true;
         judge_note(j, RULE_FMT_22, flow, p->frame->number,

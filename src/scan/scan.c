@@ -3,6 +3,7 @@
 
 #include "dissect/pkt.h"
 #include "src/conn/addr.h"
+#include "src/scan/first.h"
 #include "src/ulp/ulp.h"
 
 #include <errno.h>
@@ -22,17 +23,11 @@ struct scan {
     const struct digest_pairs *known; /* asked for in an earlier reading; NULL: none */
     struct digest_pairs asked, left_out;
     uint64_t recent[RECENT]; /* of left_out */
+    struct first first;
+    ns_t ts;                 /* of the latest frame */
+    bool may_share;          /* digest_end.may_share, so far */
     uint8_t sham[FRAME_MAX]; /* a payload of which bytes are left out; all zeros in between */
 };
-
-static uint64_t hash_of(const struct conn_addr *a)
-{
-    uint64_t v[CONN_ADDR_WORDS], h;
-
-    conn_addr_words(a, v);
-    h = (v[0] * HASH_MULTIPLIER ^ v[1]) * HASH_MULTIPLIER;
-    return (h ^ h >> 32) * HASH_MULTIPLIER;
-}
 
 /* --- What is left out ------------------------------------------------------------------------- */
 
@@ -108,12 +103,14 @@ static void leave_out(struct scan *s, const struct pkt *p, uint64_t pair, struct
 
 /* --- A frame ---------------------------------------------------------------------------------- */
 
-/* Whether the packet concerns its two addresses only. */
+/* Whether the packet concerns its two addresses only. CNPs concern all to whom their sender may send some. */
 static bool is_of_pair(const struct pkt *p)
 {
-    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & (PKT_MALFORMED | PKT_CUT) || !p->op->name)
+    unsigned odd = PKT_MALFORMED | PKT_CUT | PKT_SHORT;
+
+    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & odd || !p->op->name || p->bth.dqpn <= 1)
         return false;
-    return !(p->op->ext & (H_DETH | ~p->have));
+    return !(p->op->ext & (H_DETH | ~p->have)) && !(p->op->flags & OPF_CNP);
 }
 
 static void take_frame(struct scan *s, const struct frame *f)
@@ -125,19 +122,24 @@ static void take_frame(struct scan *s, const struct frame *f)
     enum ulp_asks asks;
     struct pkt p;
     uint64_t pair;
+    bool tells;
 
     pkt_decode(&p, f, &decode);
     conn_addr_of(&p, &src, &dst);
-    pair = hash_of(&src) + hash_of(&dst);
+    pair = conn_addr_hash(&src) + conn_addr_hash(&dst);
     asks = ulp_asks(&p);
     if (asks == ULP_ASKS_PAIR)
         digest_pairs_add(&s->asked, pair);
     s->asked.any |= asks == ULP_ASKS_ANY;
+    tells = first_seen(&s->first, &p, conn_addr_hash(&src));
     if (is_of_pair(&p)) {
-        part.owner = (uint16_t)(pair >> 56);
-        part.like = (uint32_t)((hash_of(&src) + p.bth.dqpn * HASH_MULTIPLIER + p.bth.opcode * 7919) >> 40);
+        if (!tells)
+            part.owner = (uint16_t)(pair >> 56);
+        part.like = (uint32_t)((conn_addr_hash(&src) + p.bth.dqpn * HASH_MULTIPLIER + p.bth.opcode * 7919) >> 40);
         leave_out(s, &p, pair, &part, stand_in);
     }
+    s->may_share &= f->has_ts && (f->number == 1 || f->ts >= s->ts);
+    s->ts = f->ts;
     part.icrc_good = p.icrc == CRC_GOOD;
     digest_put(s->w, f, &part);
 }
@@ -155,19 +157,28 @@ static void drop(struct scan *s)
 {
     free(s->asked.of);
     free(s->left_out.of);
+    first_free(&s->first);
     free(s);
 }
 
 /* The end of a scan, written and as it is read again. */
 static int finish(struct scan *s, struct digest_end *e, const char *aside)
 {
+    int64_t *last;
     int rc;
 
     digest_pairs_sort(&s->asked);
     digest_pairs_sort(&s->left_out);
     e->asked = s->asked;
     e->left_out = s->left_out;
+    e->may_share = s->may_share && !s->first.lost;
+    e->last = last = first_last(&s->first, e->info.n_ifaces);
+    if (!last) {
+        digest_finish(s->w, NULL);
+        return -ENOMEM;
+    }
     rc = digest_finish(s->w, e);
+    free(last);
     return rc < 0 ? rc : digest_end_read(e, aside);
 }
 
@@ -195,6 +206,7 @@ static int scan_once(const char *shard, const char *aside, const struct scan_opt
     if (!s)
         return -ENOMEM;
     s->known = known;
+    s->may_share = true;
     if (!(s->w = digest_create(aside))) {
         rc = -errno;
         free(s);

@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmatrace scan`: what analyses need of each of many capture files, for `merge`. */
 #include "src/cli/cli.h"
+#include "src/cli/runs/parts.h"
 #include "src/scan/run.h"
 #include "src/scan/scan.h"
 
@@ -41,19 +42,6 @@ struct job {
     uint64_t frames, kept, all, written, skipped, again;
 };
 
-/* "K/N" */
-static int take_part(struct job *job, const char *arg)
-{
-    const char *slash = strchr(arg, '/');
-    char k[24] = "";
-
-    if (slash && (size_t)(slash - arg) < sizeof k)
-        memcpy(k, arg, (size_t)(slash - arg));
-    if (slash && opt_number(slash + 1, 1, RUN_SHARDS, &job->parts) && opt_number(k, 1, job->parts, &job->part))
-        return EXIT_OK;
-    return cli_error("--part %s: expected K/N, such as 3/8, with K from 1 to N", arg);
-}
-
 static int take_option(struct job *job, int key, const char *arg)
 {
     switch (key) {
@@ -61,7 +49,7 @@ static int take_option(struct job *job, int key, const char *arg)
         job->run = arg;
         return EXIT_OK;
     case KEY_PART:
-        return take_part(job, arg);
+        return part_option(arg, RUN_SHARDS, &job->part, &job->parts);
     case KEY_RESUME:
         job->resume = true;
         return EXIT_OK;

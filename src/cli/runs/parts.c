@@ -1,0 +1,245 @@
+/* layer 4 (tool): parts of a run: files RUN/COMMAND-K-of-N.part. */
+#include "src/cli/runs/parts.h"
+
+#include "dissect/ib/icrc.h"
+#include "opt.h"
+#include "program.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PART_MAGIC     "rdmatrace-part1\n" /* 16 bytes */
+#define PART_MAGIC_LEN 16
+#define PART_MAX       ((off_t)1 << 32) /* bytes of a part */
+#define WORDS_MAX      65536
+
+int part_option(const char *arg, uint64_t most, uint64_t *k, uint64_t *n)
+{
+    const char *slash = strchr(arg, '/');
+    char first[24] = "";
+
+    if (slash && (size_t)(slash - arg) < sizeof first)
+        memcpy(first, arg, (size_t)(slash - arg));
+    if (slash && opt_number(slash + 1, 1, most, n) && opt_number(first, 1, *n, k))
+        return EXIT_OK;
+    return cli_error("--part %s: expected K/N, such as 3/8, with K from 1 to N", arg);
+}
+
+struct conn_owners part_owners(unsigned k, unsigned n)
+{
+    struct conn_owners s = {{0}};
+
+    for (unsigned i = 0; i < CONN_OWNERS; i++)
+        if (i * n / CONN_OWNERS == k - 1)
+            s.of[i / 64] |= UINT64_C(1) << i % 64;
+    return s;
+}
+
+int part_ends(const struct run *r, struct digest_end **ends)
+{
+    int status = EXIT_OK;
+
+    *ends = calloc(r->n, sizeof **ends);
+    if (!*ends)
+        return cli_error("out of memory");
+    for (size_t i = 0; i < r->n && status == EXIT_OK; i++) {
+        struct buf path = {0};
+        run_digest(r->folder, i, &path);
+        if (digest_end_read(&(*ends)[i], buf_str(&path)) < 0)
+            status = cli_error("%s was not scanned: there is no %s", r->shards[i], buf_str(&path));
+        buf_free(&path);
+    }
+    return status;
+}
+
+void part_ends_free(const struct run *r, struct digest_end *ends)
+{
+    for (size_t i = 0; ends && i < r->n; i++)
+        digest_end_free(&ends[i]);
+    free(ends);
+}
+
+void part_path(const struct run *r, const char *command, unsigned k, unsigned n, struct buf *path)
+{
+    buf_printf(path, "%s/%s-%u-of-%u.part", r->folder, command, k, n);
+}
+
+uint64_t part_scans(const struct digest_end *ends, size_t n)
+{
+    uint64_t h = n;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t v[] = {ends[i].size, ends[i].mtime, ends[i].info.frames, ends[i].bytes_kept};
+        for (unsigned k = 0; k < ARRAY_LEN(v); k++)
+            h = ((h ^ v[k]) * HASH_MULTIPLIER ^ h >> 29) * HASH_MULTIPLIER;
+    }
+    return h;
+}
+
+/* --- A part ----------------------------------------------------------------------------------- */
+
+static void pack_head(struct pack *k, struct part_head *h)
+{
+    PACK(k, h->scans);
+    PACK(k, h->k);
+    PACK(k, h->n);
+    pack_text(k, &h->words, WORDS_MAX);
+    pack_text(k, &h->why, WORDS_MAX);
+}
+
+/* Write all of it; 0 or a negative errno. */
+static int write_all(int fd, const struct buf *b)
+{
+    for (size_t at = 0; at < b->len;) {
+        ssize_t n = write(fd, b->p + at, b->len - at);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+int part_write(const char *path, const struct part_head *h, const struct buf *found)
+{
+    struct buf aside = {0}, all = {0};
+    struct pack k = {.out = &all};
+    struct part_head head = *h;
+    uint8_t sum[4];
+    int fd, rc;
+
+    buf_mem(&all, PART_MAGIC, PART_MAGIC_LEN);
+    pack_head(&k, &head);
+    buf_mem(&all, found->p ? found->p : "", found->len);
+    store_le32(sum, crc32_of((const uint8_t *)all.p, all.len));
+    buf_mem(&all, sum, sizeof sum);
+    buf_printf(&aside, "%s.%ld", path, (long)getpid());
+    rc = all.err || aside.err || found->err ? -ENOMEM : 0;
+    fd = rc ? -1 : open(buf_str(&aside), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (!rc)
+        rc = fd < 0 ? -errno : write_all(fd, &all);
+    if (fd >= 0 && close(fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0 && rename(buf_str(&aside), path) < 0)
+        rc = -errno;
+    if (rc < 0 && fd >= 0)
+        unlink(buf_str(&aside));
+    buf_free(&aside);
+    buf_free(&all);
+    return rc;
+}
+
+/* The bytes of a file. */
+static bool read_file(const char *path, struct buf *b)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= PART_MAX;
+    ssize_t n = 0;
+
+    if (is)
+        is = buf_need(b, (size_t)st.st_size + 1);
+    while (is && b->len < (size_t)st.st_size && (n = read(fd, b->p + b->len, (size_t)st.st_size - b->len)) > 0)
+        b->len += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+    return is && b->len == (size_t)st.st_size;
+}
+
+bool part_read(const char *path, struct part_head *h, struct buf *bytes, struct pack *body)
+{
+    const size_t least = PART_MAGIC_LEN + 4;
+
+    *h = (struct part_head){0};
+    if (!read_file(path, bytes) || bytes->len < least || memcmp(bytes->p, PART_MAGIC, PART_MAGIC_LEN) != 0)
+        return false;
+    *body = (struct pack){.p = (const uint8_t *)bytes->p + PART_MAGIC_LEN,
+                          .end = (const uint8_t *)bytes->p + bytes->len - 4};
+    body->bad = load_le32(body->end) != crc32_of((const uint8_t *)bytes->p, bytes->len - 4);
+    pack_head(body, h);
+    return !body->bad;
+}
+
+/* --- All parts -------------------------------------------------------------------------------- */
+
+/* Into how many parts a run is shared out: of which most are there; 0: there are none. */
+static unsigned parts_there(const struct run *r, const char *command)
+{
+    unsigned count[PARTS_MAX + 1] = {0}, best = 0, k, n;
+    DIR *d = opendir(r->folder);
+    size_t len = strlen(command);
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        int end = 0;
+        if (strncmp(e->d_name, command, len) != 0 || sscanf(e->d_name + len, "-%u-of-%u.part%n", &k, &n, &end) != 2)
+            continue;
+        if (end && !e->d_name[len + (size_t)end] && n >= 1 && n <= PARTS_MAX)
+            count[n]++;
+    }
+    if (d)
+        closedir(d);
+    for (n = 1; n <= PARTS_MAX; n++)
+        if (count[n] && (!best || count[n] * best > count[best] * n))
+            best = n;
+    return best;
+}
+
+/* Read part `k`. `*use`: so far all are of these scans, and were shared out. */
+static int open_part(struct parts *p, const struct run *r, const char *command, unsigned k, bool *use)
+{
+    struct trace_share *s = &p->share;
+    struct buf path = {0};
+    struct part_head h = {0};
+    int status = EXIT_OK;
+    bool is;
+
+    part_path(r, command, k, s->n_parts, &path);
+    is = part_read(buf_str(&path), &h, &p->bytes[k - 1], &s->parts[k - 1]);
+    if (!is)
+        status = cli_error("%s: part %u of %u is missing or damaged: `rdmatrace reduce %s --part %u/%u %s` makes it",
+                           buf_str(&path), k, s->n_parts, r->folder, k, s->n_parts, command);
+    *use &= is && !h.why && h.k == k && h.n == s->n_parts && h.scans == part_scans(s->ends, s->n_ends);
+    free(h.words);
+    free(h.why);
+    buf_free(&path);
+    return status;
+}
+
+int parts_open(struct parts *p, const struct run *r, const char *command)
+{
+    struct trace_share *s = &p->share;
+    unsigned n = parts_there(r, command);
+    int status;
+    bool use = true;
+
+    *p = (struct parts){0};
+    if (!n)
+        return EXIT_OK;
+    status = part_ends(r, &p->ends);
+    p->n = n;
+    p->bytes = calloc(n, sizeof *p->bytes);
+    *s = (struct trace_share){.ends = p->ends, .n_ends = r->n, .parts = calloc(n, sizeof *s->parts), .n_parts = n};
+    if (status == EXIT_OK && (!p->bytes || !s->parts))
+        status = cli_error("out of memory");
+    for (size_t i = 0; i < r->n && status == EXIT_OK; i++)
+        s->packets += p->ends[i].info.frames;
+    for (unsigned k = 1; k <= n && status == EXIT_OK; k++)
+        status = open_part(p, r, command, k, &use);
+    if (!use)
+        s->n_parts = 0;
+    return status;
+}
+
+void parts_close(struct parts *p, const struct run *r)
+{
+    for (unsigned i = 0; p->bytes && i < p->n; i++)
+        buf_free(&p->bytes[i]);
+    free(p->bytes);
+    free(p->share.parts);
+    part_ends_free(r, p->ends);
+    *p = (struct parts){0};
+}

@@ -1,0 +1,61 @@
+/* layer 4 (tool): what each of several processes has found of a run: `reduce` writes it, `merge` makes it one. */
+#ifndef RDMATRACE_CLI_PARTS_H
+#define RDMATRACE_CLI_PARTS_H
+
+#include "pack.h"
+#include "src/conn/addr.h"
+#include "src/scan/run.h"
+
+#define PARTS_MAX CONN_OWNERS /* processes, at most: each has an owner of pairs of addresses */
+
+/* One of several processes that share out a run, or all of them. */
+struct trace_share {
+    const struct digest_end *ends; /* of all shards */
+    size_t n_ends;
+    uint64_t packets; /* of all shards */
+    /* `reduce`: the packets of these owners are read, and what is found goes into `found`, unless it cannot be shared
+     * out: `why` */
+    struct conn_owners owners;
+    bool leads; /* it reports what is found of no pair of addresses */
+    struct buf *found;
+    const char *why;
+    /* `merge`: what each process has found; no packet is read. found is NULL */
+    struct pack *parts;
+    uint32_t n_parts;
+};
+
+/* --part: "K/N", N at most `most`. EXIT_OK, or EXIT_BAD after a message. */
+int part_option(const char *arg, uint64_t most, uint64_t *k, uint64_t *n);
+/* The owners of part k of n: 1/1 has all. */
+struct conn_owners part_owners(unsigned k, unsigned n);
+/* Read the ends of all digests of a run. EXIT_OK, or EXIT_BAD after a message; the caller releases them in any case. */
+int part_ends(const struct run *r, struct digest_end **ends);
+void part_ends_free(const struct run *r, struct digest_end *ends);
+/* Append the path of a part. */
+void part_path(const struct run *r, const char *command, unsigned k, unsigned n, struct buf *path);
+
+/* What a part is, beside what was found. */
+struct part_head {
+    uint64_t scans; /* a hash of the ends of all digests */
+    unsigned k, n;
+    char *words; /* the options of the command */
+    char *why;   /* NULL: it was shared out */
+};
+uint64_t part_scans(const struct digest_end *ends, size_t n);
+/* Write a part: aside, and renamed. 0 or a negative errno. */
+int part_write(const char *path, const struct part_head *h, const struct buf *found);
+/* Read a part; *body is in *bytes, which the caller releases, as h->words and h->why. False: it is none, or damaged. */
+bool part_read(const char *path, struct part_head *h, struct buf *bytes, struct pack *body);
+
+/* The parts of a run, all of them. */
+struct parts {
+    struct trace_share share; /* n_parts 0: there are none, or they are of other scans, or it was not shared out */
+    struct digest_end *ends;
+    struct buf *bytes; /* n */
+    unsigned n;
+};
+/* EXIT_OK, or EXIT_BAD after a message: parts are missing. */
+int parts_open(struct parts *p, const struct run *r, const char *command);
+void parts_close(struct parts *p, const struct run *r);
+
+#endif
