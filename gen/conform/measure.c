@@ -40,6 +40,8 @@ struct seen {
     uint32_t answer;    /* with it: PSN of the device's latest ACK; at first that before the request */
     ns_t atomic[2];     /* first and latest ATOMIC ACK of the device, */
     uint32_t n_atomics; /* of so many */
+    ns_t answered[2];   /* first and latest response of the device, */
+    uint32_t n_answers; /* of so many */
     bool throttled;     /* the tester has sent a CNP */
     ns_t cnp;           /* with it: the first one */
     uint64_t quanta;    /* of pause frames */
@@ -60,7 +62,7 @@ static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t va
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-enum { WINDOW_OF, ACK_RATIO, GOODPUT, REQUESTS, ATOMICS, RATE_CUT, RATE_REC, FAIRNESS, PAUSE, CNPS, KINDS };
+enum { WINDOW_OF, ACK_RATIO, GOODPUT, REQUESTS, ATOMICS, RATE_CUT, RATE_REC, FAIRNESS, PAUSE, CNPS, ANSWERS, KINDS };
 
 static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
 {
@@ -112,6 +114,7 @@ static void device_answers(struct seen *s, const struct pkt *p)
 {
     int32_t n = psn_diff(p->bth.psn, s->answer);
 
+    s->answered[s->n_answers++ > 0] = s->now;
     if (p->op->flags & OPF_ATOMIC_ACK)
         s->atomic[s->n_atomics++ > 0] = s->now;
     if (response_type(p) != AETH_ACK || !s->asked || n <= 0)
@@ -267,6 +270,7 @@ static void end(struct seen *s)
     if (s->n)
         add_rate(s, REQUESTS, s->n, s->point[0].t, s->point[s->n - 1].t);
     add_rate(s, ATOMICS, s->n_atomics, s->atomic[0], s->atomic[1]);
+    add_rate(s, ANSWERS, s->n_answers, s->answered[0], s->answered[1]);
     add_rate(s, PAUSE, s->quanta + 1, s->begin, s->now);
     add(s, CNPS, METRIC_COUNT, s->cnps);
     end_rate(s);
@@ -278,7 +282,7 @@ static void end(struct seen *s)
 int measure_find(const struct token *name)
 {
     static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
-                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps"};
+                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",      "answers"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))

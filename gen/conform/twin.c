@@ -14,7 +14,7 @@ struct twin_dut {
 };
 
 /* As agents on a host with little memory. */
-static const struct agent_limits limits = {.max_mem = 256u << 20, .max_qp = 256, .max_objs = 4096};
+static const struct agent_limits limits = {.max_mem = 256u << 20, .max_qp = 1024, .max_objs = 8192};
 
 static ns_t now_of(void *user)
 {

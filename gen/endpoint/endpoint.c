@@ -195,6 +195,7 @@ static const struct {
     COUNTER(rnr_nak_retry_err),
     COUNTER(out_of_buffer),
     COUNTER(nak_sent),
+    COUNTER(seq_nak_sent),
     COUNTER(rnr_nak_sent),
     COUNTER(acks_sent),
     COUNTER(rp_cnp_handled),

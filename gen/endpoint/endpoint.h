@@ -121,6 +121,7 @@ struct ep_stats {
     uint64_t rnr_nak_retry_err;      /* RNR NAKs received */
     uint64_t out_of_buffer;          /* requests for which no receive was posted */
     uint64_t nak_sent;               /* all NAKs but RNR */
+    uint64_t seq_nak_sent;           /* of these: sequence NAKs */
     uint64_t rnr_nak_sent;
     uint64_t acks_sent;            /* plain ACKs */
     uint64_t rp_cnp_handled;       /* CNPs received */

@@ -112,6 +112,7 @@ struct ep_qp {
     uint8_t waits;           /* enum ep_wait: why the requester sent nothing when it last could */
     bool comm_est;           /* EP_EV_COMM_EST was raised */
     bool last_wqe;           /* EP_EV_LAST_WQE was raised */
+    bool cq_overflowed;      /* a completion of it had no room: it fails */
     bool mig_err;            /* EP_EV_PATH_MIG_ERR was raised since it rearmed */
     bool draining;           /* SQD: EP_EV_SQ_DRAINED is not raised yet */
     bool repeat_again;       /* fault: send the response in `again` */
@@ -222,7 +223,8 @@ static inline uint32_t recv_pd(const struct ep_qp *q)
 }
 
 /* resources.c */
-void ep_complete(struct endpoint *ep, int cq, const struct wc *wc, bool solicited);
+/* False: the queue had no room. */
+bool ep_complete(struct endpoint *ep, int cq, const struct wc *wc, bool solicited);
 void ep_raise(struct endpoint *ep, enum ep_event_type type, int handle, ns_t now);
 /* A shared receive queue; NULL: no such handle, or destroyed. */
 struct ep_srq *ep_srq_of(const struct endpoint *ep, int handle);

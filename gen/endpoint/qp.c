@@ -289,7 +289,7 @@ static void send_complete(struct ep_qp *q, uint32_t n, enum wc_status status, ns
         q->ep->st.messages++;
     }
     if (status != WC_SUCCESS || q->sig_all || w->flags & SEND_SIGNALED)
-        ep_complete(q->ep, q->send_cq, &wc, false);
+        q->cq_overflowed |= !ep_complete(q->ep, q->send_cq, &wc, false);
 }
 
 void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now)
@@ -302,7 +302,8 @@ void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now)
 {
     wc->qpn = q->qp.qpn;
     wc->when = now;
-    ep_complete(q->ep, q->xrcd ? q->ep->srq[q->srq]->cq : q->recv_cq, wc, wc->flags & WC_SOLICITED);
+    q->cq_overflowed |=
+        !ep_complete(q->ep, q->xrcd ? q->ep->srq[q->srq]->cq : q->recv_cq, wc, wc->flags & WC_SOLICITED);
 }
 
 void ep_flush_recv(struct ep_qp *q, ns_t now)
@@ -365,7 +366,7 @@ static void forget_work(struct ep_qp *q)
 {
     q->sq_tail = 0;
     q->rq.head = q->rq.tail;
-    q->comm_est = q->last_wqe = q->draining = q->paced = false;
+    q->comm_est = q->last_wqe = q->draining = q->paced = q->cq_overflowed = false;
     q->ps = (struct policy_state){.ack_due = NS_NEVER};
     q->data_waits = false;
     q->cnps_due = 0;

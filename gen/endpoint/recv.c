@@ -540,6 +540,8 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         COUNT(q, other_service);
     if (UNLIKELY(q->kept[0] || q->kept[1]))
         ep_reorder_go_on(q, now); /* `p` is another packet then */
+    if (UNLIKELY(q->cq_overflowed))
+        ep_qp_fail(q, WC_SUCCESS, now);
     if (!used) {
         q->st.dropped++;
         ep->st.dropped++;

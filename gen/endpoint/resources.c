@@ -110,7 +110,7 @@ int ep_cq_arm(struct endpoint *ep, int cq, bool solicited_only)
     return 0;
 }
 
-void ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool solicited)
+bool ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool solicited)
 {
     struct ep_cq *cq = ep->cq[handle];
 
@@ -118,7 +118,7 @@ void ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool soli
         if (!cq->overflowed)
             ep_raise(ep, EP_EV_CQ_ERR, handle, wc->when);
         cq->overflowed = true;
-        return;
+        return false;
     }
     cq->wc[cq->tail++ & cq->mask] = *wc;
     ep->cq_full[handle] = 1;
@@ -126,6 +126,7 @@ void ep_complete(struct endpoint *ep, int handle, const struct wc *wc, bool soli
         cq->armed = false;
         ep_raise(ep, EP_EV_CQ_NOTIFY, handle, wc->when);
     }
+    return true;
 }
 
 int ep_poll(struct endpoint *ep, int handle, struct wc *wc, int n)

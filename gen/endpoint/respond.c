@@ -55,6 +55,8 @@ static void count_response(struct ep_qp *q, const struct rsp_due *o)
         } else {
             a->nak_sent++;
             b->nak_sent++;
+            a->seq_nak_sent += aeth_value(o->syndrome) == NAK_PSN_SEQ;
+            b->seq_nak_sent += aeth_value(o->syndrome) == NAK_PSN_SEQ;
         }
         break;
     default:

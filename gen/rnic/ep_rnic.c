@@ -56,7 +56,7 @@ static void twin_counters(struct rnic *r, struct buf *out)
                (unsigned long long)s->tx_packets, (unsigned long long)s->rx_packets,
                (unsigned long long)s->packet_seq_err, (unsigned long long)s->rnr_nak_retry_err);
     buf_printf(out, " rdma.send_rnr_err=%llu rdma.out_of_seq_request=%llu rdma.duplicate_request=%llu",
-               (unsigned long long)s->rnr_nak_sent, (unsigned long long)s->out_of_sequence,
+               (unsigned long long)s->rnr_nak_sent, (unsigned long long)s->seq_nak_sent,
                (unsigned long long)s->duplicate_request);
 }
 static int twin_query(struct rnic *r, struct buf *out)

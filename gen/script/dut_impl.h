@@ -4,7 +4,7 @@
 
 #include "gen/script/script_impl.h"
 
-#define CONNS    256        /* connections that a scenario may have */
+#define CONNS    1024       /* connections that a scenario may have */
 #define DUT_NAME 16         /* of an object, with its NUL */
 #define PIECE    (1u << 20) /* bytes of memory that one line carries, at most */
 #define CELLS    4096       /* most entries of a completion queue */

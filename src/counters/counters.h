@@ -26,6 +26,7 @@ enum counter_concept {
     COUNTED_ACK_TIMEOUT,
     COUNTED_RNR_NAK_RECEIVED,
     COUNTED_RNR_NAK_SENT,
+    COUNTED_SEQ_NAK_SENT,
     COUNTED_OUT_OF_SEQUENCE, /* requests ahead of the PSN expected */
     COUNTED_DUPLICATE_REQUEST,
     COUNTED_NO_RECEIVE,    /* dropped because no receive was posted */

@@ -12,6 +12,7 @@ enum {
     C_SEQ_NAK_RECEIVED,
     C_RNR_NAK_RECEIVED,
     C_RNR_NAK_SENT,
+    C_SEQ_NAK_SENT,
     C_READ_RECEIVED,
     C_ATOMIC_RECEIVED,
     C_COUNT
@@ -32,6 +33,7 @@ static const struct {
     [C_SEQ_NAK_RECEIVED] = {"sequence NAK", "received", false},
     [C_RNR_NAK_RECEIVED] = {"RNR NAK", "received", false},
     [C_RNR_NAK_SENT] = {"RNR NAK", "sent", true},
+    [C_SEQ_NAK_SENT] = {"sequence NAK", "sent", true},
     [C_READ_RECEIVED] = {"READ request", "received", false},
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
@@ -49,6 +51,7 @@ static unsigned count_of(enum counter_concept concept)
         [COUNTED_SEQ_NAK_RECEIVED] = C_SEQ_NAK_RECEIVED + 1,
         [COUNTED_RNR_NAK_RECEIVED] = C_RNR_NAK_RECEIVED + 1,
         [COUNTED_RNR_NAK_SENT] = C_RNR_NAK_SENT + 1,
+        [COUNTED_SEQ_NAK_SENT] = C_SEQ_NAK_SENT + 1,
         [COUNTED_READ_RECEIVED] = C_READ_RECEIVED + 1,
         [COUNTED_ATOMIC_RECEIVED] = C_ATOMIC_RECEIVED + 1,
     };
@@ -58,11 +61,17 @@ static unsigned count_of(enum counter_concept concept)
 
 /* --- The capture ------------------------------------------------------------------------------ */
 
+static bool is_sequence_nak(const struct pkt *p)
+{
+    return p->have & H_AETH && response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
+}
+
 static void count_sent(struct judge_host *h, const struct pkt *p)
 {
     h->seen[C_SENT]++;
     h->seen[C_CNP_SENT] += !!(p->op->flags & OPF_CNP);
     h->seen[C_RNR_NAK_SENT] += p->have & H_AETH && response_type(p) == AETH_RNR;
+    h->seen[C_SEQ_NAK_SENT] += is_sequence_nak(p);
 }
 
 static void count_received(struct judge_host *h, const struct pkt *p)
@@ -76,10 +85,8 @@ static void count_received(struct judge_host *h, const struct pkt *p)
     h->seen[C_CE_RECEIVED] += p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3;
     h->seen[C_READ_RECEIVED] += !!(p->op->flags & OPF_READ_REQ);
     h->seen[C_ATOMIC_RECEIVED] += !!(p->op->flags & OPF_ATOMIC_REQ);
-    if (!(p->have & H_AETH))
-        return;
-    h->seen[C_RNR_NAK_RECEIVED] += response_type(p) == AETH_RNR;
-    h->seen[C_SEQ_NAK_RECEIVED] += response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
+    h->seen[C_RNR_NAK_RECEIVED] += p->have & H_AETH && response_type(p) == AETH_RNR;
+    h->seen[C_SEQ_NAK_RECEIVED] += is_sequence_nak(p);
 }
 
 void judge_count(struct judge *j, const struct pkt *p)

@@ -23,6 +23,7 @@ static const struct {
                              "retransmitted for another reason than the ACK timer"},
     [COUNTED_RNR_NAK_RECEIVED] = {"rnr_nak_retry_err", false, LACKS, BEHIND},
     [COUNTED_RNR_NAK_SENT] = {"rnr_nak_retry_err", true, LACKS, NULL},
+    [COUNTED_SEQ_NAK_SENT] = {"packet_seq_err", true, LACKS, NULL},
     [COUNTED_OUT_OF_SEQUENCE] = {"out_of_sequence", true, BETWEEN, "the adapter counts gaps, not packets"},
     [COUNTED_DUPLICATE_REQUEST] = {"duplicate_request", true, "the copies before are not in the capture", BEHIND},
     [COUNTED_NO_RECEIVE] = {NULL, true, "no receive was posted when a SEND came", NULL},

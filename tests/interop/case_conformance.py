@@ -35,6 +35,13 @@ def listed():
         return sorted({line.split("\t")[0] for line in f.read().splitlines() if line and line[0] != "#"})
 
 
+def load_again(guest):
+    """Soft-RoCE, and its device."""
+    module = guest.run("grep rdma_rxe /lib/modules/order")[1].strip()
+    status, said = guest.run("rdma link delete rxe0 && busybox rmmod rdma_rxe && insmod /lib/modules/%s && rdma link add rxe0 type rxe netdev eth0" % module)
+    assert status == 0 and "ACTIVE" in guest.run("rdma link show")[1], said
+
+
 def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170):
     """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it."""
     lab.expect(**ERRORS)
@@ -61,6 +68,15 @@ def groups():
     return list(dict.fromkeys(line.split()[1].split("/")[0] for line in r.stdout.splitlines()))
 
 
+def sequence_naks(lab, card):
+    """One is sent, and counted, for each gap: in each test as many as its capture shows, in all as many as that and in what was played again."""
+    rows = {t["id"]: [c for c in t["counters"] if c["counters"] == "out_of_seq_request"][0] for t in card["tests"] if t["counters"]}
+    wrong = {t: c for t, c in rows.items() if c["verdict"] != "exact"}
+    assert rows and not wrong, wrong
+    counted = sum(c["counted"] for c in rows.values())
+    lab.expect(out_of_seq_request=range(counted, 2 * counted + 100))
+
+
 def quick(lab, guest, port, chosen):
     status, card, said = conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *chosen)
     assert card, said
@@ -76,6 +92,7 @@ def quick(lab, guest, port, chosen):
     # What soft-RoCE drops at once it does not count as received; of what it sends it counts less in some tests.
     assert "rcvd_pkts" in counted and counted["sent_pkts"]["exact"] > 0.6 * len(card["tests"]), counted
     assert all(counted[c]["exact"] > 0.8 * len(card["tests"]) for c in ("rcvd_seq_err", "rcvd_rnr_err", "send_rnr_err")), counted
+    sequence_naks(lab, card)
     device = card["devices"][0]
     assert device["device"] == "rxe0" and device["kernel"].startswith("6.") and device["settings"]["eth0.mtu"] == MTU and card["tester"]["backend"] == "unix", (device, card["tester"])
     assert card["dut"].startswith(guest.ip + ": rxe0") and "Linux 6" in card["dut"], card["dut"]
@@ -108,6 +125,26 @@ def case_conformance_quick_times(lab, wire, guest, port):
 
 def case_conformance_quick_rest(lab, wire, guest, port):
     quick(lab, guest, port, [g for g in groups() if not any(g in part for part in PARTS)])
+
+
+def case_conformance_driver_that_is_loaded_again(lab, wire, guest, port):
+    """What the device chooses, before and after: --baseline says whether it is the same again."""
+    path = [lab.path("first.json"), lab.path("second.json")]
+    for n, p in enumerate(path):
+        if n:
+            guest.run("killall rdmagen")
+            gone(guest)
+            load_again(guest)
+        card = conformance(lab, guest, port, "mem/unknown-key", "mem/range", "mem/far-end", "mem/rights", "cm/accepts", "cm/connects", "psn", "seg", "--profile", "rxe")[1]
+        with open(p, "w") as f:
+            json.dump(card, f)
+    lab.expect(**{name: range(-10**6, 10**6) for name in ZERO})  # the driver counts from 0 again
+    first, second = ({row["id"]: row["first"] for row in json.load(open(p))["identities"]} for p in path)
+    same = {i for i in first if first[i] == second[i]}
+    r = subprocess.run([RDMAGEN, "conformance", "--stored", path[1], "--baseline", path[0]], capture_output=True, text=True)
+    assert {line.split()[1] for line in r.stdout.splitlines() if line.startswith("repeated ")} == same, (r.stdout, first, second)
+    # Soft-RoCE of Linux 6.1: numbers of queue pairs begin anew, keys have a part that is drawn.
+    assert "qpn" in same and "rkey" not in same and "psn" not in same, (first, second)
 
 
 def case_conformance_deviation_that_is_not_known(lab, wire, guest, port):
