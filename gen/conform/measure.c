@@ -281,8 +281,8 @@ static void end(struct seen *s)
 
 int measure_find(const struct token *name)
 {
-    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
-                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",      "answers"};
+    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput", "requests", "atomics", "rate_cut",
+                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))
