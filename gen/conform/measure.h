@@ -11,8 +11,9 @@ struct measure {
     struct token metric;
 };
 
-/* The kind of this name: `window`, `ack_ratio`, `goodput`, `requests` (of the device, a second), `atomics` and `answers`
- * (of it, a second), `rate_cut`, `rate_rec`, `fairness`, `pause` (quanta a second) or `cnps`; -1: there is none. */
+/* The kind of this name: `window`, `ack_ratio`, `goodput`, `requests` (of the device, a second), `atomics` and
+ * `answers` (of it, a second), `rate_cut`, `rate_rec`, `fairness`, `pause` (quanta a second) or `cnps`; -1: there is
+ * none. */
 int measure_find(const struct token *name);
 
 /* Read `capture`, in which the device has MAC address `mac`, and add what measures `m` tell to *to. What the
