@@ -222,6 +222,12 @@ static void note_gap(const struct event *e, struct flow_notes *t)
     explain_hush(e, t);
 }
 
+/* READs take the PSNs of all their responses: of them few bring a tap so far that it forgets. */
+static bool is_fresh_due(const struct event *e)
+{
+    return e->h->packets % FRESH_EVERY == 0 || e->p->op->flags & OPF_READ_REQ;
+}
+
 static void on_request(struct explainer *x, const struct event *e)
 {
     struct flow_notes *t = notes_of(x, e->flow);
@@ -232,7 +238,7 @@ static void on_request(struct explainer *x, const struct event *e)
         assign_bad_packets(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
-    if (UNLIKELY((x->taps || x->several_taps) && e->h->packets % FRESH_EVERY == 0))
+    if (UNLIKELY((x->taps || x->several_taps) && is_fresh_due(e)))
         explain_fresh(x, e->flow);
     rounds_request(&t->rounds, e);
     note_flow(x, t, e->p);

@@ -503,7 +503,7 @@ static enum tap_stand stand_of(struct explainer *x, const struct incident *st, u
 /* The taps that an incident can be compared with: how many, up to what incident.compared_with can hold, and how many of
  * them are about as far as its own. */
 struct stands {
-    unsigned n, near;
+    unsigned n, near, all; /* all: there, or not yet */
 };
 static struct stands stands_of(struct explainer *x, const struct incident *st)
 {
@@ -513,6 +513,7 @@ static struct stands stands_of(struct explainer *x, const struct incident *st)
         enum tap_stand at = stand_of(x, st, k);
         s.n += at != STANDS_BEFORE && s.n < UINT8_MAX;
         s.near += at == STANDS_BEHIND;
+        s.all++;
     }
     return s;
 }
@@ -551,7 +552,7 @@ static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
         compare_early(x, st);
         kept_compared(x, st);
     }
-    if (st->compared || at.near)
+    if (st->compared || (at.near && at.n == at.all))
         return true;
     if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_OLD) && !is_past(own, st, TRACK_SENT))
         kept_take(x, st, own);
