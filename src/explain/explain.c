@@ -4,6 +4,7 @@
 #include "src/conn/packet.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
+#include "src/iwarp/iwarp.h"
 
 #include <stdlib.h>
 
@@ -511,7 +512,7 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
     uint32_t file;
 
     x->packets++;
-    x->rdma_packets += (p->have & H_BTH) != 0;
+    x->rdma_packets += (p->have & H_BTH) != 0 || iwarp_has(observer_iwarp(x->observer));
     x->unknown += p->have & H_BTH && !p->op->name;
     if (UNLIKELY(p->frame->has_ts && (!x->first || p->frame->ts < x->first)))
         x->first = p->frame->ts;
@@ -575,7 +576,7 @@ struct explainer *explain_new(struct observer *o)
     x->room = INCIDENTS_EARLY;
     x->timeline = timeline_of(o);
     x->notes = calloc(observer_flows(o), sizeof(struct flow_notes *));
-    if (!x->timeline || !x->notes || !observer_subscribe(o, &s)) {
+    if (!x->timeline || !x->notes || !observer_subscribe(o, &s) || !explain_streams(x)) {
         explain_free(x);
         return NULL;
     }

@@ -119,6 +119,7 @@ struct incident {
     bool merged_here;                  /* with `merged`: that incident is of the same connection */
     bool of_time;                      /* made for lost time that no other incident explains */
     bool is_request;                   /* psn is of a request (else of a response) */
+    bool stream;                       /* of iWARP: a TCP segment; qpn is the port of its receiver */
     struct fact facts[INCIDENT_FACTS]; /* in the order of their sentences; the first one is the hypothesis */
 };
 

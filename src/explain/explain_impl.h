@@ -329,6 +329,11 @@ void explain_resent(struct explainer *x, const struct event *e, struct flow_note
 void explain_skips(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* Any request of an unreliable connection that is not SEEN_NEW (unreliable.c). */
 void explain_unreliable(struct explainer *x, const struct event *e, const struct flow_notes *t);
+/* iWARP (streams.c): take what TCP repairs, false: without memory; the end of the capture; and the time of the
+ * connections, of each direction, of connection `conn` (0: of all): *n grows by their number. */
+bool explain_streams(struct explainer *x);
+void explain_streams_end(struct explainer *x);
+ns_t explain_streams_time(const struct explainer *x, uint32_t conn, uint32_t *n);
 /* A datagram; and the end of the capture. */
 void explain_datagram(struct explainer *x, const struct pkt *p);
 void explain_datagrams_end(struct explainer *x);

@@ -291,6 +291,7 @@ void explain_end(struct explainer *x)
     }
     explain_unheard(x);
     timeline_end(x->timeline);
+    explain_streams_end(x);
     for (uint32_t i = 0; i < x->n; i++)
         x->incidents[i].conn = conn_number_now(conns, x->incidents[i].conn);
     share_round_trips(x, flows);

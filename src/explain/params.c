@@ -239,6 +239,8 @@ static bool has_ladder(const struct incident *s)
 
 void explain_counters(const struct incident *s, struct buf *b)
 {
+    if (s->stream) /* of RDMA: nothing of TCP counts there */
+        return;
     counters_for_cause_put(b, (enum cause)s->cause, true);
     if (!b->len)
         counters_for_cause_put(b, (enum cause)s->cause, false);

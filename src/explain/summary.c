@@ -165,6 +165,22 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
     }
 }
 
+/* Those of iWARP, whose lost time is that of their incidents. */
+static void add_streams(struct summary *s, const struct explainer *x, const struct explain_opts *o)
+{
+    uint32_t hit = 0;
+
+    s->time = ns_sum(s->time, explain_streams_time(x, o->conn, &s->conns));
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *at = &x->incidents[i];
+        if (!at->stream || !at->bill || !explain_is_selected(at, o))
+            continue;
+        s->lost = ns_sum(s->lost, at->bill);
+        s->hit += at->conn != hit;
+        hit = at->conn;
+    }
+}
+
 /* How long a lost message delayed the setup of a connection. */
 static ns_t setup_wait(const struct incident *i)
 {
@@ -270,6 +286,7 @@ bool summary_make(struct summary *s, struct explainer *x, const struct explain_o
         return false;
     qsort(s->groups, s->n, sizeof *s->groups, o->by_count ? by_count : by_cost);
     add_times(s, x, o);
+    add_streams(s, x, o);
     if (o->since || o->until)
         s->lost = 0;
     for (uint32_t i = 0; (o->since || o->until) && i < s->n; i++)

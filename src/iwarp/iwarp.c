@@ -207,6 +207,13 @@ static bool more(void **list, uint32_t n, uint32_t *cap, size_t size)
     return true;
 }
 
+void iwarp_repair_over(struct iwarp *w, const struct iwarp_repair *r)
+{
+    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
+        if (w->sub[i].repaired)
+            w->sub[i].repaired(w->sub[i].user, r);
+}
+
 /* The number of the same connection at another tap; 0: none. */
 static uint32_t number_elsewhere(const struct iwarp *w, const struct iwarp_conn *c)
 {
@@ -267,6 +274,7 @@ struct arrival {
     struct tcp tcp;
     struct segment g;
     uint32_t off; /* of its payload in the frame */
+    uint16_t id;  /* IP identification; 0: none */
 };
 
 /* The segment; false: it is none that can be read. */
@@ -279,6 +287,7 @@ static bool arrival_of(struct arrival *a, const struct pkt *p)
         return false;
     tcp_get(&a->tcp, p->data + l->off);
     a->off = l->off + a->tcp.doff * 4u;
+    a->id = p->have & H_IP4 ? load_be16(p->data + p->ip_off + 4) : 0;
     end = p->end > a->off ? p->end : a->off;
     there = min_u32(end, p->caplen);
     a->g = (struct segment){.seq = a->tcp.seq + a->tcp.syn,
@@ -420,12 +429,15 @@ static void take_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side si
     enum iwarp_side other = side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
 
     if (a->tcp.ackf) {
+        repairs_ack(w, t, other, a->tcp.ack, !a->g.len && !a->tcp.fin);
         stream_ack(&t->side[other].stream, a->tcp.ack);
         if (t->known)
             rdmap_acked(w, t, other, a->tcp.ack);
     }
-    if (a->g.len)
+    if (a->g.len) {
+        repairs_segment(w, t, side, &a->g, a->id);
         take_payload(w, t, side, a);
+    }
     if (t->known)
         give_up(w, t, side, false);
     t->fin[side] |= a->tcp.fin;
@@ -497,6 +509,11 @@ static void tell_open(const struct tcp_conn *t, const struct iwarp_sub *s)
             if (s->over && !op.muted)
                 s->over(s->user, &op);
         }
+    for (unsigned k = 0; k < IWARP_SIDES; k++) {
+        struct iwarp_repair r;
+        if (repairs_open(t, (enum iwarp_side)k, &r) && s->repaired)
+            s->repaired(s->user, &r);
+    }
 }
 
 void iwarp_finish(struct iwarp *w, const void *user)
@@ -571,6 +588,11 @@ void iwarp_show(const struct iwarp *w, struct pkt *p)
             mpa_fpdu_layers(p, &body, u->crc);
         show_markers(p, u, &body);
     }
+}
+
+bool iwarp_has(const struct iwarp *w)
+{
+    return w->conn != 0;
 }
 
 uint32_t iwarp_count(const struct iwarp *w)

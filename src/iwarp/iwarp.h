@@ -44,6 +44,7 @@ struct iwarp_sent {
     uint64_t segments;       /* TCP segments with payload, retransmissions included */
     uint64_t bytes;          /* of them on the wire, with all headers */
     uint64_t again;          /* segments that were seen before */
+    uint64_t retransmitted;  /* segments that TCP sent again, whether or not the first copy was captured */
     uint64_t reordered;      /* segments that came behind a later one */
     uint64_t lacking;        /* bytes of the stream that were not captured */
     uint64_t fpdus, payload; /* and bytes of payload in them */
@@ -147,12 +148,35 @@ struct iwarp_op {
     ns_t start, last, done;           /* first byte, last byte of the message; with done_frame */
 };
 
+/* What became of a segment that came again, or out of its order: TCP's recovery, as far as a tap sees it. */
+enum iwarp_repaired {
+    IWARP_LOST_BEFORE, /* a later one came first, and this one was sent after that */
+    IWARP_LOST_AFTER,  /* it was seen, not acknowledged, and retransmitted */
+    IWARP_NEEDLESS,    /* it was retransmitted although it had been acknowledged */
+    IWARP_DUPLICATED,  /* the same packet came twice */
+    IWARP_OVERTAKEN,   /* a later one came first, and was sent after this one */
+};
+struct iwarp_repair {
+    const struct iwarp_conn *conn;
+    enum iwarp_side side; /* who sent the segment */
+    enum iwarp_repaired kind;
+    uint32_t segments; /* retransmitted in a row, from 1 */
+    uint32_t dups;     /* duplicate ACKs before the first retransmission */
+    uint64_t lost;     /* frame of the first copy; 0: not captured */
+    uint64_t instead;  /* frame of the later one that came first; 0: none */
+    uint64_t again;    /* frame of the retransmission, or of the duplicate */
+    uint64_t ack;      /* frame of the ACK that ended it; 0: none was captured */
+    ns_t start;        /* of the first copy, or of the segment that came instead */
+    ns_t sent, end;    /* of the retransmission; of the ACK, or else likewise */
+};
+
 struct iwarp_sub {
     void *user;
     void (*fpdu)(void *user, const struct pkt *p, const struct iwarp_unit *u); /* likewise a request or reply */
     void (*bad)(void *user, const struct pkt *p, const struct iwarp_bad *b);
     uint64_t (*begun)(void *user); /* an operation begins: its number; all that have this must give the same */
     void (*over)(void *user, const struct iwarp_op *op);
+    void (*repaired)(void *user, const struct iwarp_repair *r);
     /* the connection is forgotten: it is valid for the last time */
     void (*gone)(void *user, const struct iwarp_conn *c);
 };
@@ -170,7 +194,7 @@ void iwarp_no_packet(struct iwarp *w);
 /* What the packets from now on complete or begin is not handed out, but followed. */
 void iwarp_mute(struct iwarp *w, bool muted);
 /* All packets are there: gaps are given up, and the subscriber with this `user` gets the operations that are open, by
- * over(), once for each call. Connections stay valid. */
+ * over(), and what TCP had not repaired, by repaired(), once for each call. Connections stay valid. */
 void iwarp_finish(struct iwarp *w, const void *user);
 /* The packet shows the number of its connection, from its MPA request on, and what it completed: layers are added to
  * it. After iwarp_packet() for the same packet. */
@@ -178,6 +202,8 @@ void iwarp_show(const struct iwarp *w, struct pkt *p);
 /* Request, reply or FPDU number `i` of those that iwarp_show() shows in the packet; false: there are no more. *u is
  * valid until the next packet. */
 bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct iwarp_unit *u);
+/* Whether the latest packet belongs to an iWARP connection. */
+bool iwarp_has(const struct iwarp *w);
 /* Connections so far; number `i` of those kept, NULL behind the last one. */
 uint32_t iwarp_count(const struct iwarp *w);
 const struct iwarp_conn *iwarp_at(const struct iwarp *w, uint32_t i);

@@ -36,9 +36,29 @@ struct open_op {
     bool done;   /* it lingers: a Terminate may still refuse it */
 };
 
+/* A segment that was sent. */
+struct sent_segment {
+    uint32_t seq, len; /* len 0: none */
+    uint16_t id;       /* IP identification; 0: it has none */
+    uint64_t frame;
+    ns_t ts;
+};
+#define SENT_SEGMENTS 64 /* the latest ones of a direction */
+
+/* What TCP repairs of one direction. */
+struct repairs {
+    struct sent_segment sent[SENT_SEGMENTS];
+    uint32_t at;   /* segments so far */
+    uint32_t dups; /* duplicate ACKs of the other end in a row */
+    uint32_t end;  /* with `open`: the sequence number that is to be acknowledged */
+    bool open;     /* `repair` waits for its ACK */
+    struct iwarp_repair repair;
+};
+
 /* One direction. */
 struct side {
     struct stream stream;
+    struct repairs repairs;
     enum framing framing;
     unsigned tries;     /* segments that looked like FPDUs and were not */
     uint64_t frames_at; /* place in the stream of the first byte behind request or reply; markers are counted from it */
@@ -117,6 +137,16 @@ void rdmap_acked(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint
 /* Hand over all open operations of both sides. */
 void rdmap_flush(struct iwarp *w, struct tcp_conn *t, enum iwarp_end why);
 
+/* --- repairs.c -------------------------------------------------------------------------------- */
+
+/* Before the stream takes a segment of its side with this IP identification. */
+void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id);
+/* Before the stream of `side` learns that the other end has acknowledged everything before `ack`; `bare`: in a segment
+ * without payload. */
+void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack, bool bare);
+/* The repair of a side that is open; false: none is. */
+bool repairs_open(const struct tcp_conn *t, enum iwarp_side side, struct iwarp_repair *r);
+
 /* --- iwarp.c ---------------------------------------------------------------------------------- */
 
 void iwarp_hand_out(struct iwarp *w, const struct iwarp_unit *u);
@@ -124,6 +154,7 @@ void iwarp_report(struct iwarp *w, const struct iwarp_bad *b);
 /* The number of an operation that begins. */
 uint64_t iwarp_number(const struct iwarp *w);
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op);
+void iwarp_repair_over(struct iwarp *w, const struct iwarp_repair *r);
 /* The TCP connection is iWARP. */
 void iwarp_recognised(struct iwarp *w, struct tcp_conn *t, enum iwarp_how how);
 

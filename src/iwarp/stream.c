@@ -222,6 +222,13 @@ void stream_ack(struct stream *s, uint32_t ack)
     s->have_acked = true;
 }
 
+bool stream_behind(const struct stream *s, uint32_t *seq)
+{
+    if (s->late)
+        *seq = s->late->seq;
+    return s->late != NULL;
+}
+
 bool stream_give_up(struct stream *s, bool end)
 {
     uint32_t gap;

@@ -66,6 +66,8 @@ enum stream_got { STREAM_NEW, STREAM_AGAIN, STREAM_BEHIND, STREAM_BROKEN };
 /* Take a segment. After STREAM_NEW and STREAM_BROKEN there are new bytes in order: *from is the place of the first one
  * that came from this segment. */
 enum stream_got stream_take(struct stream *s, const struct segment *g, uint64_t *from);
+/* Sequence number of the first segment behind the gap; false: there is no gap. */
+bool stream_behind(const struct stream *s, uint32_t *seq);
 /* The other end has acknowledged everything before `ack`. */
 void stream_ack(struct stream *s, uint32_t ack);
 /* Whether the first gap will not be filled any more; `end`: there are no more packets. If so it is filled with zeros,

@@ -28,7 +28,7 @@ static void sync_counts(struct meter *m, struct stream_row *s)
     r->c.packets = sent->packets;
     r->c.bytes = sent->bytes;
     r->c.payload = r->request_bytes = sent->payload;
-    r->c.again = sent->again;
+    r->c.again = sent->retransmitted;
     r->requests = sent->fpdus;
     r->late = sent->reordered;
     r->last_frame = s->conn->last_frame;

@@ -1,0 +1,152 @@
+/* layer 2b (iwarp): what TCP repairs under iWARP: segments that were lost and retransmitted, came twice, or out of
+ * their order.
+ *
+ *     tap before the loss                    tap behind it
+ *     segment 1  2  3     2'    ACK 4        segment 1  3     2'    ACK 4
+ *                |--------------|                       |-----------|
+ *
+ * A segment that fills a gap was overtaken if its IP identification lies before that of the one behind the gap; else it
+ * was sent after it. */
+#include "src/iwarp/iwarp_impl.h"
+
+#define FAST_DUPS 3         /* duplicate ACKs after which TCP retransmits */
+#define OVERTAKES NS_PER_MS /* without IP identifications: what comes sooner behind a later one was overtaken */
+
+static int32_t seq_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+/* The latest segment that had this byte; NULL: it is not known. */
+static const struct sent_segment *sent_with(const struct repairs *r, uint32_t seq)
+{
+    uint32_t n = r->at < SENT_SEGMENTS ? r->at : SENT_SEGMENTS;
+
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct sent_segment *s = &r->sent[(r->at - i) % SENT_SEGMENTS];
+        if (seq - s->seq < s->len)
+            return s;
+    }
+    return NULL;
+}
+
+static bool is_acked(const struct stream *s, uint32_t seq)
+{
+    return s->have_acked && seq_diff(s->acked, seq) >= 0;
+}
+
+/* Whether the segment that fills a gap was sent before the one behind it. */
+static bool is_overtaken(const struct repairs *r, const struct sent_segment *later, const struct segment *g,
+                         uint16_t id)
+{
+    if (id && later->id)
+        return (int16_t)(id - later->id) < 0;
+    return r->dups < FAST_DUPS && g->ts - later->ts < OVERTAKES;
+}
+
+/* Whether it is the same packet as an earlier one. */
+static bool is_same(const struct sent_segment *first, const struct segment *g, uint16_t id)
+{
+    bool alike = first->seq == g->seq && first->len == g->len && first->id == id;
+
+    return alike && (id || g->ts - first->ts < OVERTAKES);
+}
+
+/* A retransmission: it waits for its ACK. One that follows before that belongs to the same repair. */
+static void begin(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct iwarp_repair *found,
+                  uint32_t end)
+{
+    struct repairs *r = &t->side[side].repairs;
+    bool waits = found->kind == IWARP_LOST_BEFORE || found->kind == IWARP_LOST_AFTER;
+
+    t->c.sent[side].retransmitted += waits || found->kind == IWARP_NEEDLESS;
+    if (!waits) {
+        iwarp_repair_over(w, found);
+        return;
+    }
+    if (!r->open) {
+        r->repair = *found;
+        r->end = end;
+    } else {
+        r->repair.segments++;
+        r->repair.sent = r->repair.end = found->sent;
+        r->end = seq_diff(end, r->end) > 0 ? end : r->end;
+    }
+    r->open = true;
+}
+
+/* A segment that was seen before. */
+static void take_again(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id,
+                       struct iwarp_repair *found)
+{
+    const struct side *s = &t->side[side];
+    const struct sent_segment *first = sent_with(&s->repairs, g->seq);
+
+    if (!first)
+        return;
+    found->lost = first->frame;
+    found->start = first->ts;
+    found->kind = is_same(first, g, id)                   ? IWARP_DUPLICATED
+                  : is_acked(&s->stream, g->seq + g->len) ? IWARP_NEEDLESS
+                                                          : IWARP_LOST_AFTER;
+    begin(w, t, side, found, g->seq + g->len);
+}
+
+/* A segment that fills the gap before the one with `behind`. */
+static void take_late(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id,
+                      uint32_t behind, struct iwarp_repair *found)
+{
+    const struct repairs *r = &t->side[side].repairs;
+    const struct sent_segment *later = sent_with(r, behind);
+
+    if (!later)
+        return;
+    found->instead = later->frame;
+    found->start = later->ts;
+    found->kind = is_overtaken(r, later, g, id) ? IWARP_OVERTAKEN : IWARP_LOST_BEFORE;
+    begin(w, t, side, found, g->seq + g->len);
+}
+
+void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id)
+{
+    struct side *s = &t->side[side];
+    struct iwarp_repair found = {.conn = &t->c,
+                                 .side = side,
+                                 .segments = 1,
+                                 .dups = s->repairs.dups,
+                                 .again = g->frame,
+                                 .sent = g->ts,
+                                 .end = g->ts};
+    uint32_t behind;
+
+    if (t->known && s->stream.begun) {
+        if (seq_diff(g->seq + g->len, s->stream.next) <= 0)
+            take_again(w, t, side, g, id, &found);
+        else if (g->seq == s->stream.next && stream_behind(&s->stream, &behind))
+            take_late(w, t, side, g, id, behind, &found);
+    }
+    s->repairs.sent[s->repairs.at++ % SENT_SEGMENTS] = (struct sent_segment){g->seq, g->len, id, g->frame, g->ts};
+}
+
+void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack, bool bare)
+{
+    struct repairs *r = &t->side[side].repairs;
+    const struct stream *s = &t->side[side].stream;
+
+    if (s->have_acked && ack == s->acked)
+        r->dups += bare;
+    else if (!s->have_acked || seq_diff(ack, s->acked) > 0)
+        r->dups = 0;
+    if (!r->open || seq_diff(ack, r->end) < 0)
+        return;
+    r->open = false;
+    r->repair.ack = w->p->frame->number;
+    r->repair.end = w->p->frame->ts;
+    iwarp_repair_over(w, &r->repair);
+}
+
+bool repairs_open(const struct tcp_conn *t, enum iwarp_side side, struct iwarp_repair *r)
+{
+    *r = t->side[side].repairs.repair;
+    return t->side[side].repairs.open;
+}
