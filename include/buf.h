@@ -106,14 +106,15 @@ void buf_rounded(struct buf *b, ns_t t);
 /* A number and its noun, with an s unless the number is 1: "1 packet", "0 packets". The text stays valid for the next
  * seven calls of the same thread. */
 const char *count_str(uint64_t n, const char *noun);
-/* `n` bytes of text for a terminal: control characters and invalid UTF-8 become \xNN. */
+/* `n` bytes of text for a terminal: invalid UTF-8, and characters that a terminal does not show but obeys (controls,
+ * also those of the direction of text), become \xNN. */
 void buf_printable(struct buf *b, const char *p, size_t n);
-/* `n` bytes of text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
+/* `n` bytes of text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD, those characters \uNNNN. */
 void buf_json(struct buf *b, const char *p, size_t n);
 /* Append a text in which nothing is markup of HTML or XML: `<` as `&lt;` and so on, control characters but the end of a
  * line as `?`. */
 void buf_markup(struct buf *b, const char *text);
-/* A field of a CSV file (RFC 4180), quoted where necessary. */
+/* A field of a CSV file (RFC 4180), quoted where necessary; the characters that buf_printable() replaces become \xNN. */
 void buf_csv(struct buf *b, const char *s);
 
 #endif

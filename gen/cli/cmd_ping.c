@@ -296,13 +296,18 @@ static int client(struct job *p)
 {
     ns_t end = live_now() + p->timeout;
     int r = start_client(p);
+    const char *told = NULL;
 
     if (r != 0)
         return r;
-    while (r == 0 && !p->connected && !p->gone && live_now() < end)
+    while (r == 0 && !p->connected && !p->gone && !told && live_now() < end) {
         r = step(p, end);
+        told = live_unreachable(&p->run.live, p->run.gid);
+    }
     if (r == 0 && p->connected)
         r = run_pings(p);
+    else if (r == 0 && told)
+        snprintf(p->why, sizeof p->why, "%s does not take RoCE packets: %s", p->run.host, told);
     else if (r == 0 && !p->gone)
         snprintf(p->why, sizeof p->why,
                  "%s does not answer the request to connect within %.0f s: is rping -s running there?", p->run.host,

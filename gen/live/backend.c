@@ -4,9 +4,11 @@
 #include "buf.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 const struct backend_ops *const backends[] = {
@@ -40,18 +42,33 @@ const struct backend_ops *backend_find(const char *spec)
     return NULL;
 }
 
-/* Say which interfaces can be given. */
+/* Append the names of the interfaces with the flag, but for loopback; returns how many they are. */
+static unsigned put_ifaces(struct buf *b, const struct ifaddrs *all, unsigned flag)
+{
+    unsigned n = 0;
+
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_PACKET && (i->ifa_flags & (flag | IFF_LOOPBACK)) == flag)
+            buf_printf(b, "%s%s", n++ ? ", " : "", i->ifa_name);
+    return n;
+}
+
+/* Say which interfaces can be given: those that are up, else any. */
 static int needs_iface(struct backend_error *err)
 {
-    struct if_nameindex *all = if_nameindex();
+    struct ifaddrs *all = NULL;
     struct buf names = {0};
+    unsigned n = getifaddrs(&all) == 0 ? put_ifaces(&names, all, IFF_UP) : 0;
 
-    for (struct if_nameindex *i = all; i && i->if_index; i++)
-        if (strcmp(i->if_name, "lo") != 0)
-            buf_printf(&names, "%s%s", names.len ? ", " : ", one of ", i->if_name);
+    if (!n)
+        n = put_ifaces(&names, all, 0);
     if (all)
-        if_freenameindex(all);
-    backend_fail(err, -EINVAL, "-I needed: the interface to use%.120s", buf_str(&names));
+        freeifaddrs(all);
+    backend_fail(err, -EINVAL, "-I needed: the interface to use%s%.120s",
+                 n > 1 ? ", one of "
+                 : n   ? ", here -I "
+                       : "",
+                 buf_str(&names));
     buf_free(&names);
     return -EINVAL;
 }

@@ -10,13 +10,15 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define ND_SOLICIT 135
-#define ND_ADVERT  136
+#define ICMP_UNREACHABLE  3
+#define ICMP6_UNREACHABLE 1
+#define ND_SOLICIT        135
+#define ND_ADVERT         136
 
 /* Jumps count from the instruction that follows; the targets are numbers of instructions. */
 #define JEQ(k, at, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, (yes) - (at)-1, (no) - (at)-1)
 #define LOAD(size, offset)  BPF_STMT(BPF_LD | (size) | BPF_ABS, offset)
-enum { IPV4 = 7, NOT_IPV4 = 14, IPV6 = 15, ICMP6 = 19, V1 = 23, V4 = 25, V6 = 27, PART = 28, PASS = 31, DROP = 32 };
+enum { IPV4 = 7, NOT_IPV4 = 17, IPV6 = 18, ICMP6 = 22, V1 = 27, V4 = 29, V6 = 31, PART = 32, PASS = 35, DROP = 36 };
 #define GO(at, to) BPF_STMT(BPF_JMP | BPF_JA, (to) - (at)-1)
 
 /* The part is that of qpn_part(): by the lowest byte of the destination QP, 7 bytes into the BTH. */
@@ -32,38 +34,42 @@ static const struct sock_filter all[BE_FILTER_LEN] = {
     /* 7 */ LOAD(BPF_H, 14 + 6),
     /* 8 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, DROP - 9, 0),
     /* 9 */ LOAD(BPF_B, 14 + 9),
-    /* 10 */ JEQ(IPPROTO_UDP, 10, 11, DROP),
-    /* 11 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
+    /* 10 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
+    /* 11 */ JEQ(IPPROTO_UDP, 11, 12, 14),
     /* 12 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 14 + 2),
     /* 13 */ JEQ(UDP_PORT_ROCEV2, 13, V4, DROP),
+    /* 14 */ JEQ(IPPROTO_ICMP, 14, 15, DROP),
+    /* 15 */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14),
+    /* 16 */ JEQ(ICMP_UNREACHABLE, 16, PASS, DROP),
     /* NOT_IPV4 */
-    /* 14 */ JEQ(ETH_P_IPV6, 14, IPV6, DROP),
+    /* 17 */ JEQ(ETH_P_IPV6, 17, IPV6, DROP),
     /* IPV6, without extension headers */
-    /* 15 */ LOAD(BPF_B, 14 + 6),
-    /* 16 */ JEQ(IPPROTO_UDP, 16, 17, ICMP6),
-    /* 17 */ LOAD(BPF_H, 14 + 40 + 2),
-    /* 18 */ JEQ(UDP_PORT_ROCEV2, 18, V6, DROP),
+    /* 18 */ LOAD(BPF_B, 14 + 6),
+    /* 19 */ JEQ(IPPROTO_UDP, 19, 20, ICMP6),
+    /* 20 */ LOAD(BPF_H, 14 + 40 + 2),
+    /* 21 */ JEQ(UDP_PORT_ROCEV2, 21, V6, DROP),
     /* ICMP6 */
-    /* 19 */ JEQ(IPPROTO_ICMPV6, 19, 20, DROP),
-    /* 20 */ LOAD(BPF_B, 14 + 40),
-    /* 21 */ JEQ(ND_SOLICIT, 21, PASS, 22),
-    /* 22 */ JEQ(ND_ADVERT, 22, PASS, DROP),
+    /* 22 */ JEQ(IPPROTO_ICMPV6, 22, 23, DROP),
+    /* 23 */ LOAD(BPF_B, 14 + 40),
+    /* 24 */ JEQ(ND_SOLICIT, 24, PASS, 25),
+    /* 25 */ JEQ(ND_ADVERT, 25, PASS, 26),
+    /* 26 */ JEQ(ICMP6_UNREACHABLE, 26, PASS, DROP),
     /* V1 */
-    /* 23 */ LOAD(BPF_B, 14 + 40 + 7),
-    /* 24 */ GO(24, PART),
+    /* 27 */ LOAD(BPF_B, 14 + 40 + 7),
+    /* 28 */ GO(28, PART),
     /* V4 */
-    /* 25 */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14 + 8 + 7),
-    /* 26 */ GO(26, PART),
+    /* 29 */ BPF_STMT(BPF_LD | BPF_B | BPF_IND, 14 + 8 + 7),
+    /* 30 */ GO(30, PART),
     /* V6 */
-    /* 27 */ LOAD(BPF_B, 14 + 40 + 8 + 7),
+    /* 31 */ LOAD(BPF_B, 14 + 40 + 8 + 7),
     /* PART: of how many, and which, be_filter() says */
-    /* 28 */ BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 1),
-    /* 29 */ BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, 1),
-    /* 30 */ JEQ(0, 30, PASS, DROP),
+    /* 32 */ BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 1),
+    /* 33 */ BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, 1),
+    /* 34 */ JEQ(0, 34, PASS, DROP),
     /* PASS */
-    /* 31 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    /* 35 */ BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
     /* DROP */
-    /* 32 */ BPF_STMT(BPF_RET | BPF_K, 0),
+    /* 36 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 
 void be_filter(struct sock_filter out[BE_FILTER_LEN], unsigned part, unsigned parts)

@@ -6,10 +6,10 @@
 
 #include <linux/filter.h>
 
-/* Passes ARP, neighbour solicitations and advertisements, RoCEv1, and UDP to port 4791 over IPv4 (first fragment or
- * whole) and IPv6. VLAN tags are expected to be out of the frame, as they are at AF_PACKET's sockets. Frames that this
- * host sends do not pass. */
-#define BE_FILTER_LEN 33 /* instructions */
+/* Passes ARP, neighbour solicitations and advertisements, ICMP and ICMPv6 "destination unreachable", RoCEv1, and UDP to
+ * port 4791 over IPv4 (first fragment or whole) and IPv6. VLAN tags are expected to be out of the frame, as they are at
+ * AF_PACKET's sockets. Frames that this host sends do not pass. */
+#define BE_FILTER_LEN 37 /* instructions */
 /* The program for part `part` of `parts` (gen/live/parts.h), which takes RoCE packets for its queue pairs only; 0 of 1:
  * all of them. */
 void be_filter(struct sock_filter out[BE_FILTER_LEN], unsigned part, unsigned parts);

@@ -394,6 +394,9 @@ static int take_frames(struct live *l, bool *busy)
     for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         ns_t when = l->record || l->frame ? when_taken(l, &f) : 0;
         live_record_in(l, f.data, f.len, f.ts);
+        *busy = true;
+        if (unreachable_rx(&l->unreachable, l->id.gid, f.data, f.len)) /* an error quotes a packet, and is none */
+            continue;
         send_frame(l, answer, identity_rx(&l->id, f.data, f.len, answer));
         if (l->frame)
             l->frame(l->user, f.data, f.len, when);
@@ -401,7 +404,6 @@ static int take_frames(struct live *l, bool *busy)
             live_net_pass(l->net, l, false, f.data, f.len, live_now());
         else
             ep_rx(l->ep, f.data, f.len, live_now());
-        *busy = true;
     }
     if (l->net)
         live_net_run(l->net, l, live_now());
@@ -528,6 +530,17 @@ int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end)
     while (r == 0 && !rdmacm_get_event(ep_verbs(l->ep)->cm, channel, e))
         r = live_now() > end ? -ETIMEDOUT : live_step(l, end);
     return r;
+}
+
+const char *live_unreachable(const struct live *l, const uint8_t gid[16])
+{
+    static char text[100];
+    const struct unreachable *u = &l->unreachable;
+
+    if (!u->known || memcmp(u->gid, gid, 16) != 0)
+        return NULL;
+    snprintf(text, sizeof text, "%s, says %s", unreachable_str(u), live_addr_str(u->from));
+    return text;
 }
 
 int live_cm_resolve(struct live *l, int channel, const uint8_t gid[16], uint16_t port)

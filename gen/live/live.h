@@ -4,6 +4,7 @@
 #define RDMATRACE_GEN_LIVE_LIVE_H
 
 #include "gen/cm/cm_agent.h"
+#include "gen/endpoint/unreach.h"
 #include "gen/live/backend.h"
 #include "gen/live/clock_sync.h"
 #include "gen/live/impair.h"
@@ -71,10 +72,11 @@ struct live {
     bool has_via;
     uint8_t peer_mac[6]; /* of the next hop, when has_peer_mac */
     bool has_peer_mac;
-    uint8_t tclass, hop_limit; /* live_config */
-    uint16_t mtu;              /* path MTU: the configured one, or the largest that the interface carries */
-    int udp;                   /* socket that holds UDP port 4791, or -1 */
-    ns_t epoch;                /* time of the day at live_now() 0 */
+    uint8_t tclass, hop_limit;      /* live_config */
+    uint16_t mtu;                   /* path MTU: the configured one, or the largest that the interface carries */
+    struct unreachable unreachable; /* the latest ICMP error about a packet of ours */
+    int udp;                        /* socket that holds UDP port 4791, or -1 */
+    ns_t epoch;                     /* time of the day at live_now() 0 */
     /* set by the caller: frames that a step receives at most; 0: the default */
     unsigned burst;
     bool blocked;    /* the backend's queue is full */
@@ -143,6 +145,9 @@ int live_resolve(struct live *l, const uint8_t gid[16], ns_t timeout);
 /* Likewise without waiting: true if the address is known. If not, a request is sent whenever the time is *again (0 at
  * first), which then becomes the time of the next one; live_step() receives the reply. */
 bool live_ask(struct live *l, const uint8_t gid[16], ns_t *again);
+/* What an ICMP error says of packets to the host at `gid`, and who: "port unreachable, says 10.0.0.2". NULL: there was
+ * none. Returns a static buffer. */
+const char *live_unreachable(const struct live *l, const uint8_t gid[16]);
 /* Path to a host that was resolved, or that has sent something. False: not known. */
 bool live_path(struct live *l, const uint8_t gid[16], struct av *av);
 

@@ -449,14 +449,39 @@ static unsigned utf8_len(const uint8_t *p, size_t n)
     return overlong || surrogate || too_large ? 0 : len;
 }
 
+/* The code point of the valid UTF-8 character at `p`, `len` bytes. */
+static uint32_t utf8_code(const uint8_t *p, unsigned len)
+{
+    uint32_t code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+
+    for (unsigned i = 1; i < len; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    return code;
+}
+
+/* Whether a terminal does something else than to show the character: controls, C0, DEL and C1; line and paragraph
+ * separators; marks, embeddings and isolates that change the direction of the text around them; the byte order mark. */
+static bool is_control(uint32_t code)
+{
+    static const struct {
+        uint32_t from, to;
+    } ranges[] = {{0x7f, 0x9f}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
+
+    if (code < 0x20)
+        return true;
+    for (unsigned i = 0; i < ARRAY_LEN(ranges); i++)
+        if (code >= ranges[i].from && code <= ranges[i].to)
+            return true;
+    return false;
+}
+
 void buf_printable(struct buf *b, const char *s, size_t n)
 {
     const uint8_t *p = (const uint8_t *)s;
 
     for (size_t i = 0; i < n;) {
         unsigned len = utf8_len(p + i, n - i);
-        bool control = len == 1 ? p[i] < 0x20 || p[i] == 0x7f : len == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0;
-        if (len && !control) {
+        if (len && !is_control(utf8_code(p + i, len))) {
             buf_mem(b, p + i, len);
             i += len;
         } else {
@@ -479,18 +504,20 @@ void buf_json(struct buf *b, const char *s, size_t n)
         } else if (p[i] == '"' || p[i] == '\\') {
             buf_char(b, '\\');
             buf_char(b, (char)p[i++]);
-        } else if (p[i] < 0x20 || p[i] == 0x7f) {
-            buf_mem(b, "\\u", 2);
-            buf_hex(b, p[i++], 4);
         } else {
-            buf_mem(b, p + i, len);
+            uint32_t code = utf8_code(p + i, len);
+            bool control = is_control(code);
+            buf_mem(b, control ? "\\u" : (const char *)p + i, control ? 2 : len);
+            if (control)
+                buf_hex(b, code, 4);
             i += len;
         }
     }
     buf_char(b, '"');
 }
 
-void buf_csv(struct buf *b, const char *s)
+/* A field without controls. */
+static void put_csv(struct buf *b, const char *s)
 {
     if (!strpbrk(s, ",\"\r\n")) {
         buf_puts(b, s);
@@ -503,6 +530,16 @@ void buf_csv(struct buf *b, const char *s)
         buf_char(b, *s);
     }
     buf_char(b, '"');
+}
+
+void buf_csv(struct buf *b, const char *s)
+{
+    struct buf text = {0};
+
+    buf_printable(&text, s, strlen(s));
+    put_csv(b, buf_str(&text));
+    b->err |= text.err;
+    buf_free(&text);
 }
 
 void buf_markup(struct buf *b, const char *text)

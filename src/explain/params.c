@@ -136,15 +136,37 @@ void explain_setting(struct explainer *x, const struct incident *st, struct buf 
 
 /* --- What to do next -------------------------------------------------------------------------- */
 
+/* A word for a shell whose bytes are not all printed: each that is no printable ASCII as three octal digits. */
+static void put_coded(struct buf *b, const char *s)
+{
+    buf_puts(b, "$'");
+    for (; *s; s++)
+        if (*s == '\'' || *s == '\\')
+            buf_printf(b, "\\%c", *s);
+        else if (*s >= 0x20 && *s < 0x7f)
+            buf_char(b, *s);
+        else
+            buf_printf(b, "\\%03o", (unsigned)(uint8_t)*s);
+    buf_char(b, '\'');
+}
+
 /* A word, quoted for a shell. */
 static void put_quoted(struct buf *b, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,+:@%=";
+    struct buf shown = {0};
 
     if (*s && s[strspn(s, plain)] == '\0') {
         buf_puts(b, s);
         return;
     }
+    buf_printable(&shown, s, strlen(s));
+    if (strcmp(buf_str(&shown), s) != 0) { /* a terminal would obey it: $'...' of bash, ksh and zsh */
+        put_coded(b, s);
+        buf_free(&shown);
+        return;
+    }
+    buf_free(&shown);
     buf_char(b, '\'');
     for (; *s; s++)
         if (*s == '\'')

@@ -94,16 +94,19 @@ static void put_family(struct buf *b, const char *name, const char *type, const 
     buf_printf(b, "# HELP %s %s\n", name, help);
 }
 
-/* A value of a label: backslashes, quotes and line ends are escaped. */
+/* A value of a label: what a terminal would obey becomes \xNN; backslashes and quotes are escaped. */
 static void put_escaped(struct buf *b, const char *s)
 {
-    for (; *s; s++)
-        if (*s == '\n')
-            buf_puts(b, "\\n");
-        else if (*s == '"' || *s == '\\')
-            buf_printf(b, "\\%c", *s);
+    struct buf text = {0};
+
+    buf_printable(&text, s, strlen(s));
+    for (const char *p = buf_str(&text); *p; p++)
+        if (*p == '"' || *p == '\\')
+            buf_printf(b, "\\%c", *p);
         else
-            buf_char(b, *s);
+            buf_char(b, *p);
+    b->err |= text.err;
+    buf_free(&text);
 }
 
 /* The cells that identify the connection of a metric. */

@@ -272,7 +272,7 @@ Test(backend, kernel_filter_passes_what_libpcap_passes_for_the_same_words)
     cr_assert_eq(setsockopt(filtered[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog), 0);
     cr_assert_eq(cap_filter_compile(&words,
                                     "arp or ether proto 0x8915 or ether proto 0x8808 or udp dst port 4791 or"
-                                    " (icmp6 and (ip6[40] = 135 or ip6[40] = 136))",
+                                    " (icmp6 and (ip6[40] = 135 or ip6[40] = 136 or ip6[40] = 1)) or icmp[0] = 3",
                                     LINK_ETHERNET, 0, &err),
                  0, "%s", err.msg);
     for (unsigned i = 0; i < ARRAY_LEN(files); i++) {
