@@ -114,7 +114,7 @@ void buf_json(struct buf *b, const char *p, size_t n);
 /* Append a text in which nothing is markup of HTML or XML: `<` as `&lt;` and so on, control characters but the end of a
  * line as `?`. */
 void buf_markup(struct buf *b, const char *text);
-/* A field of a CSV file (RFC 4180), quoted where necessary; the characters that buf_printable() replaces become \xNN. */
+/* A field of a CSV file (RFC 4180), quoted where necessary; what buf_printable() replaces becomes \xNN. */
 void buf_csv(struct buf *b, const char *s);
 
 #endif
