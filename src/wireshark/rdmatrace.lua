@@ -35,7 +35,7 @@ local function text_of(line, name)
     end
     local out, i = {}, at + 1
     while i <= #line and line:sub(i, i) ~= '"' do
-        if line:sub(i, i) == "\\" then
+        if line:sub(i, i) == "\\" and line:sub(i + 1, i + 1) ~= "u" then -- \uNNNN: a control character, which stays so
             i = i + 1
         end
         out[#out + 1] = line:sub(i, i)
