@@ -187,8 +187,11 @@ void digest_pack_end(struct pack *k, struct digest_end *e)
     if (!k->out)
         e->last = k->bad ? NULL : calloc(e->info.n_ifaces + 1, sizeof *e->last);
     k->bad |= !e->last && !k->out;
-    for (uint32_t i = 0; i < e->info.n_ifaces && !k->bad; i++)
-        e->last[i] = (int64_t)pack_number(k, (uint64_t)e->last[i]);
+    for (uint32_t i = 0; i < e->info.n_ifaces && !k->bad; i++) {
+        uint64_t last = pack_number(k, (uint64_t)(e->last ? e->last[i] : INT64_MIN));
+        if (!k->out)
+            e->last[i] = (int64_t)last;
+    }
 }
 
 void digest_end_free(struct digest_end *e)

@@ -55,7 +55,7 @@ struct digest_end {
     uint64_t bytes_kept, bytes_all; /* captured bytes that are in the digest, and all of the shard */
     /* The frames follow each other in time, all have one, and DIGEST_CONTROL has all that tells of a whole tap. */
     bool may_share;
-    int64_t *last; /* by interface: time of its latest frame; INT64_MIN: it has none */
+    int64_t *last; /* by interface: time of its latest frame; INT64_MIN: it has none. NULL: none has any */
 };
 /* Note the size and the time of the shard; whether they are still the same. */
 void digest_stamp(struct digest_end *e, const struct stat *st);
