@@ -36,7 +36,7 @@ void cmd_mpi_help(struct buf *b)
 }
 
 /* Phases of a job. */
-enum phase { PHASE_SCAN, PHASE_MOVE, PHASE_ANALYSE, PHASES };
+enum phase { PHASE_SCAN, PHASE_MOVE, PHASE_REDUCE, PHASE_ANALYSE, PHASES };
 
 struct job {
     int rank, ranks;
@@ -226,7 +226,7 @@ static void move_digests(struct job *job)
 /* How long phases took, on the average and at most, and what they moved. */
 static void say_times(const struct job *job)
 {
-    static const char *const names[] = {"scan", "move", "analyse"};
+    static const char *const names[] = {"scan", "move", "reduce", "analyse"};
     struct rusage used;
     double all[PHASES + 4], sum[PHASES + 4], most[PHASES + 4];
 
@@ -266,6 +266,15 @@ static int make_folder(struct job *job)
     return rc;
 }
 
+/* With --spill each rank follows the connections of a part. */
+static void reduce(const struct job *job, const char *name, char **options, size_t n)
+{
+    unsigned k = (unsigned)job->rank + 1, ranks = (unsigned)job->ranks;
+
+    if (job->spill && ranks > 1 && reduce_run(name, options, n, job->folder, k, ranks) != EXIT_OK)
+        give_up(job, "reduce", "see above");
+}
+
 static int run_job(struct job *job, const char *name, int n_options, char **options)
 {
     double at = MPI_Wtime();
@@ -282,6 +291,8 @@ static int run_job(struct job *job, const char *name, int n_options, char **opti
             scan_files(job);
         else if (i == PHASE_MOVE)
             move_digests(job);
+        else if (i == PHASE_REDUCE)
+            reduce(job, name, options, (size_t)n_options);
         else if (job->rank == 0)
             status = merge_run(name, options, (size_t)n_options, job->folder);
         job->took[i] = MPI_Wtime() - at;

@@ -3,9 +3,10 @@
  *     every rank:  scans its shards into memory: a folder of /dev/shm, or that of --spill
  *     rank 0:      gets the digests of the others, and runs the command on all of them, as `rdmatrace merge` does
  *
- * The command is run by one rank: connections cannot be shared out without changing what is printed, as rates of hosts,
- * pauses, outages, the clocks of taps and what is doubted of a damaged packet cross them. What the others do is what
- * grows with bytes: reading, unpacking, verifying.
+ * With --spill, where all ranks can read all digests, each rank follows the connections of a part for `check`
+ * (src/judge/share.c), and rank 0 puts together what they have found. Else, and for the other commands, one rank runs
+ * it: rates of hosts, pauses, outages and the clocks of taps cross connections. What the others do is what grows with
+ * bytes: reading, unpacking, verifying.
  *
  * Memory: a rank has SCAN bytes (rdmatrace-scan(1)), MPI_PIECE bytes, and the digests of its shards; rank 0 has those
  * of all, and what the command takes. */

@@ -164,6 +164,28 @@ static int run(struct job *job, int argc, char **argv)
     return status;
 }
 
+int reduce_run(const char *name, char *const *options, size_t n, const char *folder, unsigned k, unsigned parts)
+{
+    struct job job = {.folder = folder, .k = k, .n = parts, .resume = true};
+    int status = EXIT_OK;
+
+    for (unsigned i = 0; i < ARRAY_LEN(shared) && parts <= PARTS_MAX; i++)
+        if (strcmp(shared[i]->name, name) == 0)
+            job.cmd = shared[i];
+    if (job.cmd) {
+        char **words = calloc(n + 1, sizeof *words);
+        if (!words)
+            return cli_error("out of memory");
+        words[0] = (char *)name;
+        memcpy(words + 1, options, n * sizeof *words);
+        status = run(&job, (int)n + 1, words);
+        free(words);
+    }
+    buf_free(&job.out);
+    buf_free(&job.words);
+    return status;
+}
+
 int cmd_reduce(int argc, char **argv)
 {
     struct job job = {.n = 0};
