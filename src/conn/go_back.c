@@ -50,14 +50,19 @@ static bool is_naked(const struct req_dir *h)
 }
 
 /* Whether the RNR NAK that waits for its retransmission demands `psn`: at its PSN or at the start of its message; or
- * after it, if it has been acknowledged since, and no sequence NAK demands that. */
-static bool is_for_rnr(const struct req_dir *h, uint32_t psn)
+ * after it, if it has been acknowledged since, and no sequence NAK demands that. What was first sent behind the NAK
+ * shows that the requester did not wait. */
+static bool is_for_rnr(struct req_dir *h, uint32_t psn)
 {
+    const struct sent *s = req_dir_sent(h, psn);
+
     if (!h->rnr.have || h->rnr.resent)
         return false;
     if (psn_in(h->rnr.psn, psn, TRACK_SENT))
         return true;
-    return h->have_una && h->una == psn && psn_diff(psn, h->rnr.psn) > 0 && !(is_naked(h) && h->seq.psn == psn);
+    if (!h->have_una || h->una != psn || psn_diff(psn, h->rnr.psn) <= 0 || (s && s->ts_first > h->rnr.ts))
+        return false;
+    return !is_naked(h) || h->seq.psn != psn;
 }
 
 /* The reason that the evidence about requests and responses gives. */

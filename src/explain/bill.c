@@ -327,6 +327,10 @@ static void report_lost_again(struct incident *s, const struct episode *e, const
                      .time = e->wait};
     struct fact *last = &s->facts[s->n_facts - 1];
 
+    if (!f.lost && s->cause == CAUSE_REORDER && f.psn == s->psn) { /* what came late was its retransmission */
+        s->cause = CAUSE_PACKET_LOSS;
+        s->certainty = PROBABLE;
+    }
     incident_frame(s, ROLE_LOST, f.lost);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
     if (e->tries <= LOST_AGAIN_SENTENCES) {
@@ -392,10 +396,20 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         report_lost_again(s, e, root);
 }
 
+/* A time of incident `from` by the clock of the tap of `to`, which is about the same. If their clocks could not be
+ * compared, both begin at the same moment. */
+static ns_t time_at(const struct explainer *x, const struct incident *to, const struct incident *from, ns_t ts)
+{
+    ns_t error;
+
+    return from->tap == to->tap || explain_clock_known(x, from->tap, to->tap, &ts, &error) || !to->start
+               ? ts
+               : to->start + (ts - from->from);
+}
+
 void bill_move(const struct explainer *x, struct incident *to, struct incident *from)
 {
-    ns_t begin = explain_clock(x, from->tap, to->tap, from->from),
-         end = explain_clock(x, from->tap, to->tap, from->stop);
+    ns_t begin = time_at(x, to, from, from->from), end = time_at(x, to, from, from->stop);
     const struct fact *rests = find_fact(from, SENTENCE_PAUSE_RESTS);
 
     to->bill = ns_sum(to->bill, from->bill);
@@ -409,7 +423,7 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
         to->from = begin;
     if (from->worst_bill > to->worst_bill) {
         to->worst_bill = from->worst_bill;
-        to->worst = explain_clock(x, from->tap, to->tap, from->worst);
+        to->worst = time_at(x, to, from, from->worst);
     }
     if (rests)
         report_rests(to, rests->n, rests->time);

@@ -207,7 +207,11 @@ def clock_of(truth, explained, incident, view):
     be compared: then those of fabrics are a second or more apart."""
     row = next((r for r in explained["account"] if r["connection"] == incident["connection"] and r["tap"] == incident.get("tap")), None)
     true = next((a for a in truth["account"] if row and a["requester"] == row["requester"] and a["responder"] == row["responder"]), None)
-    if len(view.captures) <= 2 or not true or abs(view.clock.true(incident["start_ns"]) - true["first_ns"]) < COMPARED:
+    if len(view.captures) == 2:
+        first = next((r for r in explained["account"] if r["connection"] == incident["connection"] and (r["tap"] or "").startswith(os.path.basename(view.paths[0]) + ":")), row)
+        known = not row or first["first_ns"] - COMPARED <= incident["start_ns"] <= first["last_ns"] + COMPARED
+        return view.clock if known else captures.Clock(view.clock.offset + row["first_ns"] - first["first_ns"], view.clock.skew)
+    if len(view.captures) < 2 or not true or abs(view.clock.true(incident["start_ns"]) - true["first_ns"]) < COMPARED:
         return view.clock
     return captures.Clock(row["first_ns"] - true["first_ns"])
 

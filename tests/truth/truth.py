@@ -138,12 +138,20 @@ ALSO = (
 )
 # The same, of whose accounts nothing is held.
 STATED = (
+    (30, FABRICS + 20),  # times of an incident that another tap, whose clock is not comparable, bills
+    (50, FABRICS + 30),  # the same
+    (1, 4464),  # an RNR NAK is overtaken by an ACK, and much later a packet is retransmitted on ACK timeout
+    (1, 7494),  # an incident of the second of two taps whose clocks cannot be compared
     (1, 3736),  # an incident of a connection that carries nothing, and one of which another tap saw more
     (19, FABRICS + 3),  # between two reports about one lost packet come those about other connections
     (1, 1112),  # responses that came twice are lost, and asked for, as well
 )
 # The same, at all taps, of captures that lack frames as well.
 STATED_ANYWHERE = (
+    (1, 3378),   # what comes late, on ACK timeout, is the retransmission of a packet that came damaged
+    (1, 12202),  # sliced READs that ask for the rest of others
+    (1, 1896),   # the same, of a dead responder
+    (1, 13925),  # a sliced retransmission is the first copy at the other tap
     (1, 5069),  # a sequence NAK behind an RNR NAK that was not captured
     (1, 1712),  # a copy that was held back since before an RNR wait comes first behind it
     (1, 9692),  # an RNR NAK that is over when its requester goes back for another reason

@@ -97,6 +97,12 @@ static void only_lost(struct incident *st, uint32_t tap, uint32_t frame)
     }
 }
 
+/* A READ whose length was not captured: it may ask for the rest of an earlier one, again. */
+static bool may_be_rest(const struct sent *s)
+{
+    return (s->opcode & 31) == OP_READ_REQUEST && !s->reth;
+}
+
 /* The other tap has request `s` as well, as `o`: find out whether it saw the response. */
 static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                            uint32_t other, unsigned n)
@@ -106,7 +112,7 @@ static void compare_answer(struct explainer *x, struct incident *st, const struc
     uint32_t there = copies_tap(x, other), tap = fact_tap(there);
 
     incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
-    if (o->late && !copies_are_one(x, st->flow, other, o, st->psn))
+    if (o->late && (may_be_rest(o) || !copies_are_one(x, st->flow, other, o, st->psn)))
         return; /* it is late as a retransmission is */
     if (o->late) {
         incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
@@ -317,7 +323,9 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
         compare_late(x, st, a, s, other);
     } else if (st->place == PLACE_BEFORE && st->cause == CAUSE_LOST_LAST_PACKET) {
         compare_unseen(x, st, a, b, other);
-    } else if (st->place == PLACE_AFTER && s && s->late && st->cause == CAUSE_REORDER) {
+    } else if (st->place == PLACE_AFTER && st->cause == CAUSE_REORDER) {
+        if (!s || !s->late || !copies_are_one(x, st->flow, other, s, st->psn))
+            return;
         incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(copies_tap(x, other))));
         incident_frame_at(st, ROLE_LOST, copies_tap(x, other), s->first);
         lies_between(x, st, st->flow, other);
