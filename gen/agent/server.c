@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -53,18 +54,32 @@ int agent_server_listen(struct agent_server *s)
 
 struct place {
     struct agent_server *server;
-    int listener;     /* -1: closed */
-    pid_t client;     /* 0: none */
+    int listener;  /* -1: closed */
+    pid_t *served; /* shared with the clients' processes: that of the client that is served; 0: none */
+    struct {
+        pid_t pid; /* 0: none */
+        uint8_t from[16];
+    } client[AGENT_WAITING];
     unsigned refused; /* in succession */
     ns_t closed;      /* CLOCK_MONOTONIC: when the port opens again */
 };
 
-static enum session_end serve(struct agent_server *s, int fd)
+/* A client has proved to know the token: it is served, unless another one is. */
+static bool claim(void *user)
 {
+    pid_t none = 0;
+
+    return __atomic_compare_exchange_n((pid_t *)user, &none, getpid(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static enum session_end serve(const struct place *p, int fd)
+{
+    const struct session_claim c = {.take = claim, .user = p->served};
+    const struct agent_server *s = p->server;
     char why[RNIC_WHY] = "";
     struct rnic *r = NULL;
 
-    return s->device(&r, why) < 0 ? SESSION_BROKEN : session_run(fd, r, &s->token, &s->limits, s->only);
+    return s->device(&r, why) < 0 ? SESSION_BROKEN : session_run(fd, r, &s->token, &s->limits, s->only, &c);
 }
 
 /* A host that has crashed, or is no longer reached, is noticed within half a minute. */
@@ -80,21 +95,33 @@ static void watch_peer(int fd)
 }
 
 /* In a process that ends with the server. */
-static void begin_client(struct place *p, int fd)
+static void begin_client(struct place *p, unsigned i, int fd, const uint8_t from[16])
 {
-    pid_t parent = getpid();
+    pid_t parent = getpid(), pid = fork();
 
-    p->client = fork();
-    if (p->client == 0) {
+    if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGTERM, SIG_DFL);
         signal(SIGINT, SIG_DFL);
         close(p->listener);
-        _exit(getppid() == parent ? (int)serve(p->server, fd) : SESSION_BROKEN);
+        _exit(getppid() == parent ? (int)serve(p, fd) : SESSION_BROKEN);
     }
-    if (p->client < 0)
-        p->client = 0;
+    p->client[i].pid = pid < 0 ? 0 : pid;
+    memcpy(p->client[i].from, from, 16);
     close(fd);
+}
+
+/* Where a client from this address has room; AGENT_WAITING: nowhere. */
+static unsigned room_for(const struct place *p, const uint8_t from[16])
+{
+    unsigned room = AGENT_WAITING, alike = 0;
+
+    for (unsigned i = AGENT_WAITING; i-- > 0;)
+        if (!p->client[i].pid)
+            room = i;
+        else
+            alike += memcmp(p->client[i].from, from, 16) == 0;
+    return *p->served || alike >= AGENT_ALIKE ? AGENT_WAITING : room;
 }
 
 static void take_client(struct place *p)
@@ -103,18 +130,20 @@ static void take_client(struct place *p)
     struct sockaddr_in6 from = {0};
     socklen_t n = sizeof from;
     int fd = accept4(p->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC);
+    unsigned room;
 
     if (fd < 0)
         return;
+    room = room_for(p, from.sin6_addr.s6_addr);
     if (!agent_server_allows(p->server, from.sin6_addr.s6_addr)) {
         close(fd);
-    } else if (p->client) {
+    } else if (room == AGENT_WAITING) {
         if (send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             p->server->tell(p->server, "a client came while another is served");
         close(fd);
     } else {
         watch_peer(fd);
-        begin_client(p, fd);
+        begin_client(p, room, fd, from.sin6_addr.s6_addr);
     }
 }
 
@@ -127,23 +156,35 @@ static void close_port(struct place *p)
     p->server->tell(p->server, "the port is closed for 10 s: three clients did not know the token");
 }
 
-/* The client's process may have ended. */
-static void end_client(struct place *p)
+/* A client's process has ended. */
+static void end_client(struct place *p, pid_t pid, int status)
 {
     char text[80];
-    int status;
 
-    if (!p->client || waitpid(p->client, &status, WNOHANG) != p->client)
-        return;
-    p->client = 0;
+    for (unsigned i = 0; i < AGENT_WAITING; i++)
+        if (p->client[i].pid == pid)
+            p->client[i].pid = 0;
+    if (*p->served == pid)
+        *p->served = 0;
     if (WIFSIGNALED(status)) {
         snprintf(text, sizeof text, "a session was ended by signal %d", WTERMSIG(status));
         p->server->tell(p->server, text);
         return;
     }
+    if (WEXITSTATUS(status) == SESSION_SILENT)
+        return;
     p->refused = WEXITSTATUS(status) == SESSION_REFUSED ? p->refused + 1 : 0;
-    if (p->refused >= AGENT_FAILURES)
+    if (p->refused >= AGENT_FAILURES && p->listener >= 0)
         close_port(p);
+}
+
+static void end_clients(struct place *p)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        end_client(p, pid, status);
 }
 
 static void on_child(int signal)
@@ -158,7 +199,7 @@ static void step(struct place *p, const sigset_t *signals)
 
     if (ppoll(&fd, 1, &t, signals) > 0)
         take_client(p);
-    end_client(p);
+    end_clients(p);
     if (p->listener < 0 && agent_now() >= p->closed)
         p->listener = agent_server_listen(p->server); /* again in a second if it cannot be had */
 }
@@ -169,6 +210,10 @@ int agent_server_run(struct agent_server *s, int listener)
     struct place p = {.server = s, .listener = listener};
     sigset_t block, old;
 
+    p.served = mmap(NULL, sizeof *p.served, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p.served == MAP_FAILED)
+        return -errno;
+
     sigemptyset(&block);
     sigaddset(&block, SIGCHLD);
     sigaddset(&block, SIGTERM);
@@ -178,10 +223,12 @@ int agent_server_run(struct agent_server *s, int listener)
     s->tell(s, NULL);
     while (!stopped)
         step(&p, &old);
-    if (p.client) {
-        kill(p.client, SIGKILL);
-        waitpid(p.client, NULL, 0);
-    }
+    for (unsigned i = 0; i < AGENT_WAITING; i++)
+        if (p.client[i].pid) {
+            kill(p.client[i].pid, SIGKILL);
+            waitpid(p.client[i].pid, NULL, 0);
+        }
+    munmap(p.served, sizeof *p.served);
     if (p.listener >= 0)
         close(p.listener);
     sigprocmask(SIG_SETMASK, &old, NULL);

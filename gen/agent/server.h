@@ -1,4 +1,5 @@
-/* layer 3 (agent): the port of the agent: one client at a time, each in its own process: its objects end with the
+/* layer 3 (agent): the port of the agent: one client at a time, the first that proves to know the token, each in its
+ * own process: its objects end with the
  * process, and a crash of a provider ends one session only. */
 #ifndef RDMATRACE_GEN_AGENT_SERVER_H
 #define RDMATRACE_GEN_AGENT_SERVER_H
@@ -6,6 +7,8 @@
 #include "gen/agent/session.h"
 
 #define AGENT_PORT     18517
+#define AGENT_WAITING  16              /* most clients that have not proved to know the token, ... */
+#define AGENT_ALIKE    4               /* ... of them from one address */
 #define AGENT_FAILURES 3               /* clients in succession without the token, and the port is closed ... */
 #define AGENT_CLOSED   (10 * NS_PER_S) /* ... for so long */
 

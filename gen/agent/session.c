@@ -13,6 +13,7 @@
 struct session {
     struct agent agent;
     const struct auth_token *token;
+    const struct session_claim *claim; /* NULL: there is no other client */
     int fd;
     bool proved, gone;
     uint8_t nonce[AUTH_NONCE];
@@ -125,6 +126,11 @@ static void prove(struct session *s, const char *line, size_t len)
         s->end = SESSION_REFUSED;
         return;
     }
+    if (s->claim && !s->claim->take(s->claim->user)) {
+        buf_printf(&s->agent.out, "%s err EBUSY another client is served\n", r.id);
+        s->end = SESSION_SILENT;
+        return;
+    }
     buf_printf(&s->agent.out, "%s ok", r.id);
     if (n == AUTH_NONCE) {
         auth_proof(s->token, nonce, "agent", own);
@@ -207,7 +213,7 @@ static void step(struct session *s)
     if (s->proved)
         agent_events(&s->agent);
     else if (agent_now() >= s->deadline)
-        s->end = SESSION_REFUSED;
+        s->end = SESSION_SILENT;
     if (what)
         receive(s);
     take_lines(s);
@@ -215,9 +221,10 @@ static void step(struct session *s)
 }
 
 enum session_end session_run(int fd, struct rnic *r, const struct auth_token *token, const struct agent_limits *limits,
-                             const char *only)
+                             const char *only, const struct session_claim *claim)
 {
-    struct session s = {.token = token, .fd = fd, .in = malloc(IN_BYTES), .deadline = agent_now() + SESSION_PROVE_NS};
+    struct session s = {
+        .token = token, .claim = claim, .fd = fd, .in = malloc(IN_BYTES), .deadline = agent_now() + SESSION_PROVE_NS};
     const struct agent_driver driver = {.user = &s, .pause = pause_agent};
 
     agent_begin(&s.agent, r, limits, &driver);

@@ -190,7 +190,7 @@ static int prove(struct remote_dut *r, const char *greeting)
     uint8_t nonce[AUTH_NONCE], own[AUTH_NONCE], proof[AUTH_PROOF], theirs[AUTH_PROOF];
     struct buf line = {0}, said = {0}, bulk = {0};
     unsigned version = 0;
-    bool good;
+    bool good, busy;
 
     if (sscanf(greeting, "rdmagen-agent %3u ", &version) != 1 || !hex(greeting, "nonce", nonce, sizeof nonce))
         return fails(r, "this is no `rdmagen agent`", 0), -EPROTO;
@@ -203,7 +203,10 @@ static int prove(struct remote_dut *r, const char *greeting)
     put_hex(&line, "nonce", own, sizeof own);
     auth_proof(r->c->token, own, "agent", proof);
     good = ask(r, buf_str(&line), NULL, 0, &said, &bulk);
-    if (good && strncmp(buf_str(&said), "0 ok", 4) != 0)
+    busy = good && strncmp(buf_str(&said), "0 err EBUSY", 11) == 0;
+    if (busy)
+        good = false;
+    else if (good && strncmp(buf_str(&said), "0 ok", 4) != 0)
         good = fails(r, "the agent does not take this token", 0);
     else if (good && !(hex(buf_str(&said), "hmac", theirs, sizeof theirs) && auth_same(proof, theirs)))
         good = fails(r, "the agent does not know this token", 0);
@@ -212,7 +215,7 @@ static int prove(struct remote_dut *r, const char *greeting)
     buf_free(&line);
     buf_free(&said);
     buf_free(&bulk);
-    return good ? 0 : -EACCES;
+    return good ? 0 : busy ? -EBUSY : -EACCES;
 }
 
 /* --- Sessions --------------------------------------------------------------------------------- */

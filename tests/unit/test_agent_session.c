@@ -61,7 +61,7 @@ static void *run_session(void *user)
 {
     struct talk *t = user;
 
-    t->end = session_run(t->fd[1], &t->device.base, &t->token, &limits, "");
+    t->end = session_run(t->fd[1], &t->device.base, &t->token, &limits, "", NULL);
     close(t->fd[1]);
     return NULL;
 }
@@ -212,15 +212,23 @@ static void tell_nobody(const struct agent_server *s, const char *text)
     (void)text;
 }
 
-static int dial(uint16_t port)
+/* From 127.0.0.`from`; from others than 127.0.0.1 without a wait until the server takes the connection. */
+static int dial_from(uint16_t port, unsigned from)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK - 1 + from)}};
+    int fd = socket(AF_INET, SOCK_STREAM | (from > 1 ? SOCK_NONBLOCK : 0), 0);
 
-    if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
+    if (bind(fd, (struct sockaddr *)&own, sizeof own) == 0 &&
+        (connect(fd, (struct sockaddr *)&at, sizeof at) == 0 || errno == EINPROGRESS))
         return fd;
     close(fd);
     return -1;
+}
+
+static int dial(uint16_t port)
+{
+    return dial_from(port, 1);
 }
 
 /* Connect until a session greets; then say something that proves nothing, and wait for its end. */
@@ -244,32 +252,145 @@ static void intrude(uint16_t port)
     }
 }
 
-Test(agent_session, three_intruders_close_the_port)
+static const struct agent_server local = {.addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                                          .limits = {.max_mem = 1 << 20, .max_qp = 2, .max_objs = 20},
+                                          .token = {.text = "0123456789abcdef", .len = 16},
+                                          .device = none_device,
+                                          .tell = tell_nobody};
+
+/* A server in a process of its own, at *port. */
+static pid_t server_begin(uint16_t *port)
 {
-    struct agent_server s = {.addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
-                             .limits = limits,
-                             .token = {.text = "0123456789abcdef", .len = 16},
-                             .device = none_device,
-                             .tell = tell_nobody};
-    int fd = agent_server_listen(&s), closed = 0;
+    struct agent_server s = local;
+    int fd = agent_server_listen(&s);
     pid_t server;
 
-    hangs_after(30);
     cr_assert_geq(fd, 0);
+    *port = s.port;
     server = fork();
     if (server == 0)
         _exit(agent_server_run(&s, fd) ? 1 : 0);
     close(fd);
+    return server;
+}
+
+static void server_end(pid_t server)
+{
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+}
+
+Test(agent_session, three_intruders_close_the_port)
+{
+    int closed = 0;
+    uint16_t port;
+    pid_t server;
+
+    hangs_after(30);
+    server = server_begin(&port);
     for (unsigned i = 0; i < AGENT_FAILURES; i++)
-        intrude(s.port);
+        intrude(port);
     for (unsigned i = 0; i < 1000 && !closed; i++) {
-        int again = dial(s.port);
+        int again = dial(port);
         closed = again < 0;
         if (again >= 0)
             close(again);
         usleep(2000);
     }
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
+    server_end(server);
     cr_assert(closed, "the port is closed");
+}
+
+/* Connect from 127.0.0.1 and prove to know the token: what is answered to the proof. */
+static void know(uint16_t port, char *said, size_t size, int *fd)
+{
+    struct auth_token t = local.token;
+    uint8_t nonce[AUTH_NONCE], proof[AUTH_PROOF];
+    struct buf b = {0};
+    ssize_t n;
+
+    *fd = dial(port);
+    cr_assert_geq(*fd, 0);
+    n = recv(*fd, said, size - 1, 0);
+    said[n < 0 ? 0 : n] = '\0';
+    cr_assert(strstr(said, "nonce="), "%s", said);
+    for (unsigned i = 0; i < sizeof nonce; i++)
+        sscanf(strstr(said, "nonce=") + 6 + 2 * (size_t)i, "%2hhx", &nonce[i]);
+    auth_proof(&t, nonce, "client", proof);
+    buf_puts(&b, "p auth hmac=");
+    buf_bytes(&b, proof, sizeof proof, 0);
+    buf_char(&b, '\n');
+    send(*fd, b.p, b.len, MSG_NOSIGNAL);
+    buf_free(&b);
+    n = recv(*fd, said, size - 1, 0);
+    said[n < 0 ? 0 : n] = '\0';
+}
+
+/* Processes whose parent is the server. */
+static unsigned children(pid_t server)
+{
+    char path[64], text[512];
+    unsigned n = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)server, (int)server);
+    f = fopen(path, "r");
+    cr_assert(f != NULL);
+    n = fgets(text, sizeof text, f) ? 1 : 0;
+    for (const char *p = text; n && *p; p++)
+        n += *p == ' ';
+    fclose(f);
+    return n;
+}
+
+Test(agent_session, ten_thousand_connections_keep_nobody_out)
+{
+    enum { ALL = 10000, OPEN = 200 };
+    int open[OPEN], fd, other;
+    char said[400];
+    unsigned most = 0;
+    uint16_t port;
+    pid_t server;
+
+    hangs_after(60);
+    server = server_begin(&port);
+    memset(open, -1, sizeof open);
+    for (unsigned i = 0; i < ALL; i++) {
+        int *at = &open[i % OPEN];
+        if (*at >= 0)
+            close(*at);
+        *at = dial_from(port, 2 + i % 2);
+        if (*at >= 0)
+            send(*at, "1 auth hm", i % 10, MSG_NOSIGNAL | MSG_DONTWAIT); /* half a line; nothing is read */
+        if (i % 100 == 0 && children(server) > most)
+            most = children(server);
+    }
+    cr_assert(most > 0 && most <= 2 * AGENT_ALIKE + 1, "%u processes at a time", most);
+    know(port, said, sizeof said, &fd);
+    cr_assert_eq(strncmp(said, "p ok", 4), 0, "while connections of others are open: %s", said);
+    send(fd, "1 clock\n", 8, MSG_NOSIGNAL);
+    cr_assert(recv(fd, said, sizeof said, 0) > 5 && memcmp(said, "1 ok ", 5) == 0);
+    other = dial(port);
+    cr_assert(recv(other, said, sizeof said, 0) == 19 && memcmp(said, "rdmagen-agent busy\n", 19) == 0);
+    server_end(server);
+}
+
+Test(agent_session, who_proves_it_first_is_served)
+{
+    int early, fd;
+    char said[400];
+    uint16_t port;
+    pid_t server;
+
+    hangs_after(30);
+    server = server_begin(&port);
+    early = dial(port);
+    cr_assert(recv(early, said, sizeof said, 0) > 16 && memcmp(said, "rdmagen-agent 1 ", 16) == 0);
+    know(port, said, sizeof said, &fd);
+    cr_assert_eq(strncmp(said, "p ok", 4), 0, "a client before it says nothing: %s", said);
+    send(early, "1 pd\n", 5, MSG_NOSIGNAL);
+    cr_assert(recv(early, said, sizeof said, 0) > 12 && memcmp(said, "1 err EACCES", 12) == 0);
+    send(fd, "1 clock\n", 8, MSG_NOSIGNAL);
+    cr_assert(recv(fd, said, sizeof said, 0) > 5 && memcmp(said, "1 ok ", 5) == 0, "it is served on");
+    server_end(server);
 }
