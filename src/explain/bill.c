@@ -1,5 +1,6 @@
 /* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
 #include "src/explain/explain_impl.h"
+#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -224,6 +225,14 @@ static uint32_t failure_of(const struct billing *w, const struct episode *e)
 
 /* --- Incidents made for lost time ------------------------------------------------------------- */
 
+/* The capture ends before the ACK timer of the last try expires. */
+static bool is_cut_off(const struct explainer *x, const struct episode *e)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, e->flow);
+
+    return h && explain_end_of(x, e->tap) - h->last_ts < timer_earliest(e->wait);
+}
+
 /* A new incident for this episode alone. */
 static uint32_t new_incident(const struct billing *w, const struct episode *e)
 {
@@ -241,7 +250,10 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
     s->psn = e->psn;
     s->has_psn = !bill_kinds[e->why].gathers;
     s->is_request = true;
+    f.code = kind->cause == CAUSE_RETRY_EXCEEDED && is_cut_off(w->x, e);
     incident_is(s, &f);
+    if (f.code)
+        incident_add(s, SAY(TRY_OPEN, 0));
     if (bill_is_failure(e) && !explain_knows_answers(w->x, e->flow))
         s->certainty = POSSIBLE; /* responses may have come that are taken for those of another queue pair */
     bill_take_frames(s, e);
@@ -253,6 +265,19 @@ static uint32_t new_incident(const struct billing *w, const struct episode *e)
     }
     note_cause(w, number);
     return number;
+}
+
+/* The requester gave up: if its retries were used up, what was told of them so far is part of that. */
+static uint32_t new_failure(const struct billing *w, const struct episode *e)
+{
+    uint32_t before = best_fit(w, e), i = new_incident(w, e);
+    const struct incident *s = before == NOT_FOUND ? NULL : &w->x->incidents[before];
+
+    bool same = i != NOT_FOUND && s && has_no_response(s) && s->has_psn && s->psn == e->psn;
+
+    if (same && w->x->incidents[i].cause == CAUSE_RETRY_EXCEEDED)
+        cross_supersede(w->x, i, before);
+    return i;
 }
 
 /* Without room for an incident of each episode, one gathers those of a cause and direction. */
@@ -286,7 +311,7 @@ static uint32_t incident_of(const struct billing *w, const struct episode *e)
 
     if (bill_is_failure(e)) {
         i = failure_of(w, e);
-        return i == NOT_FOUND ? new_incident(w, e) : i;
+        return i == NOT_FOUND ? new_failure(w, e) : i;
     }
     if (bill_kinds[e->why].gathers)
         i = gathered(w, e);

@@ -143,6 +143,16 @@ static void doubt_lost_response(struct incident *st, const struct req_dir *h)
         st->certainty = POSSIBLE;
 }
 
+/* The capture ends before the ACK timer of the last try expires, and its requester did not close the connection. */
+static void doubt_last_try(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h,
+                           struct incident *st)
+{
+    ns_t end = explain_end_of(x, conn_flow_at(observer_conns(x->observer), flow)->tap);
+
+    if (!has_left(t, h) && end - h->last_ts < timer_earliest(st->silence))
+        incident_add(st, SAY(TRY_OPEN, 0));
+}
+
 /* The requester received no further response until the end of the capture. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h)
 {
@@ -164,12 +174,14 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
         st->cause = CAUSE_RETRY_EXCEEDED;
     if (st->is_request && !t->requests.unanswered && s) {
         suppose_cut(st, s, h->next);
+        doubt_last_try(x, flow, t, h, st);
         return;
     }
     if (st->is_request)
         suppose_used_up(x, st, h, s);
     else
         incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0]));
+    doubt_last_try(x, flow, t, h, st);
     if (st->cause != CAUSE_HALF_OPEN)
         report_silent(x, flow, t, h);
 }

@@ -3,6 +3,7 @@
 #include "dissect/ib/opcode.h"
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
+#include "src/transport/verbs.h"
 
 #define BLACK_HOLE_TRIES   3         /* copies of large packets that did not arrive */
 #define BLACK_HOLE_SMALLER 8         /* smaller packets that arrived, */
@@ -15,7 +16,8 @@
  * it. */
 struct sizes {
     uint32_t size;                 /* bytes of the packets retransmitted that never arrived; 0: none */
-    uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries */
+    uint32_t tries, stuck, spent;  /* copies of them; their connections; of these, how many used up their retries, */
+    uint32_t last_try;             /* or sent the last one before the capture ended */
     uint32_t arrived, arrived_max; /* packets acknowledged; bytes of the largest */
     uint32_t naks, nak;            /* connections with a NAK for a large packet; the frame of one such NAK */
     uint32_t frame;                /* the first large one, or the READ that requests it */
@@ -34,6 +36,14 @@ static bool is_spent(struct explainer *x, const struct req_dir *h, const struct 
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), h->flow)->params;
 
     return s->copies > (c->retry_known && c->retry_cnt < RETRIES_MAX ? c->retry_cnt : RETRIES_MAX);
+}
+
+/* True if the capture ends before the ACK timer of the latest copy of a packet expires. */
+static bool is_cut_off(struct explainer *x, const struct req_dir *h, const struct sent *s)
+{
+    ns_t end = explain_end_of(x, conn_flow_at(observer_conns(x->observer), h->flow)->tap);
+
+    return s->copies > 1 && end - s->ts < timer_earliest((s->ts - s->ts_first) / (s->copies - 1));
 }
 
 /* True if flow `i` has the same tap and responder as `f`. */
@@ -63,7 +73,8 @@ static void add_stuck(struct explainer *x, struct sizes *z, const struct req_dir
     }
     z->stuck++;
     z->asked += s->copies;
-    z->spent += is_spent(x, h, s);
+    if (is_spent(x, h, s))
+        *(is_cut_off(x, h, s) ? &z->last_try : &z->spent) += 1;
     if (h->seq.have && h->have_una && h->seq.psn == h->una) {
         z->naks++;
         z->nak = !z->nak || h->seq.frame < z->nak ? h->seq.frame : z->nak;
@@ -171,6 +182,8 @@ static void say_spent(struct incident *st, const struct sizes *z)
 {
     if (z->spent)
         incident_add(st, SAY(SPENT_ON, .n = z->spent));
+    if (z->last_try)
+        incident_add(st, SAY(SPENT_SOON, .n = z->last_try));
 }
 
 /* Incident `by` explains why requests to that host at the tap are lost or have no response. */
