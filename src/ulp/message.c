@@ -84,7 +84,42 @@ static uint32_t invalidated(const struct pkt *p)
     return p->have & H_IETH ? p->ieth.rkey : 0;
 }
 
+/* Whether the tap sees the responses to what the flow sends: they tell whether a packet that is missing arrived. */
+static bool sees_responses(const struct ulp_flow *f)
+{
+    return observer_sees_rdma_responses(f->conn->ulp->observer, f->conn->flow[f->side]);
+}
+
 /* --- Messages of one packet ------------------------------------------------------------------- */
+
+/* Whether packets before it are missing, so that its receiver drops it, or keeps it until they come. */
+static bool is_behind_gap(const struct ulp_flow *f, uint32_t psn)
+{
+    const struct req_dir *h = observer_req_dir(f->conn->ulp->observer, f->conn->flow[f->side]);
+
+    return h && !f->over && psn_diff(h->gbn, psn) <= 0;
+}
+
+/* The SEND with this PSN that waits; n_strays: none does. */
+static uint32_t waiting(const struct ulp_flow *f, uint32_t psn)
+{
+    uint32_t i = 0;
+
+    while (i < f->n_strays && !(f->stray[i]->p.op->flags & OPF_SEND && f->stray[i]->p.bth.psn == psn))
+        i++;
+    return i;
+}
+
+/* Let a SEND wait, and show it. */
+static struct command *wait_for_gap(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct ulp_message *m)
+{
+    if (waiting(f, p->bth.psn) == f->n_strays)
+        stray_keep(f, p, as);
+    m->again = true;
+    if (m->show)
+        deliver(f, m);
+    return NULL;
+}
 
 static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
@@ -102,6 +137,10 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
                             .show = show};
 
     m.again = t;
+    if (!t && f->conn->proto->in_order && is_behind_gap(f, p->bth.psn) && sees_responses(f))
+        return wait_for_gap(f, p, as, &m);
+    if (!t && (at = waiting(f, p->bth.psn)) < f->n_strays)
+        m.start = f->stray[at]->frame.ts;
     if (t) {
         d = command_of(f->conn, t->command);
         count_again(f, d, p, as);
@@ -187,12 +226,6 @@ static void assembly_end(struct ulp_flow *f, struct assembly *a)
     if (a->used && !a->delivered && !a->headless)
         deliver_assembly(f, a, NULL);
     a->used = false;
-}
-
-/* Whether the tap sees the responses to what the flow sends: they tell whether a packet that is missing arrived. */
-static bool sees_responses(const struct ulp_flow *f)
-{
-    return observer_sees_rdma_responses(f->conn->ulp->observer, f->conn->flow[f->side]);
 }
 
 /* Whether its last packet came, and others are missing. */
@@ -439,8 +472,34 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
     return command_of(f->conn, a->command);
 }
 
+/* The SEND that waits and has the lowest PSN; n_strays: none does. */
+static uint32_t first_waiting(const struct ulp_flow *f)
+{
+    uint32_t at = f->n_strays;
+
+    for (uint32_t i = 0; i < f->n_strays; i++)
+        if (f->stray[i]->p.op->flags & OPF_SEND &&
+            (at == f->n_strays || psn_diff(f->stray[i]->p.bth.psn, f->stray[at]->p.bth.psn) < 0))
+            at = i;
+    return at;
+}
+
+void messages_release(struct ulp_flow *f)
+{
+    uint32_t i;
+
+    while ((i = first_waiting(f)) < f->n_strays && !is_behind_gap(f, f->stray[i]->p.bth.psn)) {
+        const struct stray *s = f->stray[i];
+        if (!send_at(f, s->p.bth.psn))
+            only_packet(f, &s->p, (enum seen_as)s->as, NULL);
+        stray_forget(f, i);
+    }
+}
+
 void messages_end(struct ulp_flow *f)
 {
+    f->over = true;
+    messages_release(f);
     for (unsigned i = 0; i < ASSEMBLIES; i++) {
         struct assembly *oldest = NULL;
         for (unsigned k = 0; k < ASSEMBLIES; k++) {

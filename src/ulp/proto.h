@@ -78,6 +78,8 @@ struct ulp_proto {
     const char *name; /* as ulp_of_setup() (dissect/ulp/service.h) names it */
     const char *word; /* of --ulp */
     size_t size;      /* bytes of its state in a connection, zeroed at first */
+    /* a message tells of those before it: one behind a gap waits until its receiver has what is missing */
+    bool in_order;
     /* a strict test of a message whose protocol is not known, or of its first packet if it is not `whole`; NULL: it
      * cannot be told by its bytes */
     enum ulp_looks (*looks)(const uint8_t *b, uint32_t len, bool whole);

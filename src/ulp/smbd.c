@@ -237,6 +237,7 @@ const struct ulp_proto ulp_smbd = {
     .name = "SMB Direct",
     .word = "smbdirect",
     .size = sizeof(struct peer),
+    .in_order = true,
     .looks = smbd_looks,
     .message = smbd_message,
     .name_text = smbd_name_text,

@@ -300,6 +300,7 @@ const struct ulp_proto ulp_smc = {
     .name = "SMC-R",
     .word = "smcr",
     .size = sizeof(struct link),
+    .in_order = true,
     .looks = smc_looks,
     .open = smc_open,
     .message = smc_message,

@@ -218,19 +218,18 @@ static void stray_free(struct ulp_flow *f, struct stray *s)
     free(s);
 }
 
-/* Forget the oldest of those that are kept. */
-static void forget_stray(struct ulp_flow *f)
+void stray_forget(struct ulp_flow *f, uint32_t i)
 {
-    stray_free(f, f->stray[0]);
-    memmove(f->stray, f->stray + 1, --f->n_strays * sizeof f->stray[0]);
+    stray_free(f, f->stray[i]);
+    memmove(f->stray + i, f->stray + i + 1, (--f->n_strays - i) * sizeof f->stray[0]);
 }
 
-static void keep_stray(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
+void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
 {
     struct stray *s;
 
     if (f->n_strays == STRAYS)
-        forget_stray(f);
+        stray_forget(f, 0);
     if (!memory_take(f->conn, stray_size(p)))
         return;
     s = malloc(stray_size(p));
@@ -255,7 +254,7 @@ static void take_strays(struct ulp_flow *f, struct transfer *t)
 
     for (uint32_t i = 0; i < n; i++) {
         struct stray *s = f->stray[i];
-        if (!t->span || !psn_in(s->p.bth.psn, t->psn, t->span)) {
+        if (s->p.op->flags & OPF_SEND || !t->span || !psn_in(s->p.bth.psn, t->psn, t->span)) {
             f->stray[left++] = s;
             continue;
         }
@@ -281,7 +280,7 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
         t = transfer_find(f, p->bth.psn);
         t = t && t->kind == TRANSFER_WRITE ? t : NULL;
         if (!t && p->payload_len)
-            keep_stray(f, p, as);
+            stray_keep(f, p, as);
         return take_write(f, t, p, as, show);
     }
     t = transfer_begin(f, p, TRANSFER_WRITE);

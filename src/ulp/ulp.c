@@ -57,11 +57,14 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     if (e->kind == EVENT_RESPONSE) {
         trip_note(f, e);
         messages_acked(f, e->h);
+        messages_release(f);
     }
     u->n_shown = 0;
     d = e->kind == EVENT_REQUEST ? take_request(f, e, show) : take_response(f, e, show);
     if (show)
         ulp_note(c, show, d, e);
+    if (UNLIKELY(f->n_strays))
+        messages_release(f);
     if (UNLIKELY(c->wrong)) {
         if (show)
             show->note.have &=

@@ -120,7 +120,8 @@ struct transfer {
     struct command_ref command;
 };
 
-/* A packet of a WRITE whose first packet, with its address, was not seen so far. */
+/* A packet of a WRITE whose first packet, with its address, was not seen so far; or a SEND of one packet that waits
+ * (ulp_proto.in_order). */
 struct stray {
     struct pkt p; /* with its payload only; it is shown no more */
     struct frame frame;
@@ -139,6 +140,7 @@ struct ulp_flow {
     uint32_t ages; /* messages of several packets so far */
     struct stray *stray[STRAYS];
     uint32_t n_strays;
+    bool over; /* no more packets come: nothing waits */
 };
 
 /* What was seen of a flow whose protocol is not known. */
@@ -215,6 +217,8 @@ static inline struct ulp_body ulp_payload(const struct pkt *p)
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 /* Deliver messages whose last packets did not come, and release what is kept. */
 void messages_end(struct ulp_flow *f);
+/* Messages that waited for packets before them are delivered, if these have come. */
+void messages_release(struct ulp_flow *f);
 /* A response to requests of the flow: messages that lack packets which it acknowledges are delivered as they are. */
 void messages_acked(struct ulp_flow *f, const struct req_dir *h);
 /* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
@@ -229,6 +233,9 @@ void joined_free(struct ulp_conn *c);
 
 /* Release what is kept. */
 void transfers_end(struct ulp_flow *f);
+/* Keep a packet; if there are STRAYS, the oldest is forgotten. Forget number `i`. */
+void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as);
+void stray_forget(struct ulp_flow *f, uint32_t i);
 /* The latest transfer with this PSN; NULL: none. */
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn);
 struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn);
