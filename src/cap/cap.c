@@ -213,6 +213,11 @@ uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f)
     }
 }
 
+bool cap_keeps(const struct cap *c)
+{
+    return c->src.chunks && !c->live;
+}
+
 void cap_close(struct cap *c)
 {
     if (!c)

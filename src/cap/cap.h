@@ -18,6 +18,8 @@ enum cap_format {
 /* How a file is packed. */
 enum cap_compression { CAP_PLAIN, CAP_GZIP, CAP_ZSTD };
 
+struct chunks;
+
 /* Bytes of a file that are read at a time by default. */
 #define CAP_BUFFER ((size_t)256 << 10)
 
@@ -29,6 +31,9 @@ struct cap_opts {
     void (*moving)(void *user);
     /* Argument of moving(). */
     void *user;
+    /* If not NULL: whence memory for the bytes of files comes, and where data of frames stay, with comments and
+     * options; moving() is then called by readers that make frames' data themselves. It must outlive the cap. */
+    struct chunks *chunks;
     /* If not NULL: called repeatedly while a pipe has no bytes to read, each time after `idle_ms` milliseconds or a
      * signal. False: the file ends here. */
     bool (*idle)(void *idle_user);
@@ -126,6 +131,9 @@ const struct cap_info *cap_info(struct cap *c);
 
 /* Byte of the uncompressed file at which the data of a frame of a pcap, pcapng or ERF file begin. */
 uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f);
+
+/* Whether data of frames stay in the chunks of cap_opts. */
+bool cap_keeps(const struct cap *c);
 
 /* Release everything; NULL is allowed. */
 void cap_close(struct cap *c);

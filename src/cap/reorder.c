@@ -121,6 +121,21 @@ void window_own(struct window *w)
         slot_own(w, &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]]);
 }
 
+bool window_holds(const struct window *w, const uint8_t *p, size_t n)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct slot *s = &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]];
+        if (!s->own && (size_t)((uintptr_t)s->f.data - (uintptr_t)p) < n)
+            return true;
+    }
+    return false;
+}
+
+bool window_copied(const struct window *w)
+{
+    return w->has_out && w->slots[w->out].own;
+}
+
 /* Time of a frame as if the clock of its interface had never been set back. */
 static ns_t steady_time(struct window *w, const struct frame *f)
 {

@@ -22,6 +22,10 @@ void window_free(struct window *w);
 bool window_put(struct window *w, const struct frame *f);
 /* Copy the data of the frames held: afterwards the callers' memory may move or vanish. */
 void window_own(struct window *w);
+/* Whether a frame's data are among the `n` bytes at `p`, of those held without a copy. */
+bool window_holds(const struct window *w, const uint8_t *p, size_t n);
+/* Whether the data of the frame taken out last are a copy, which lasts until the next call. */
+bool window_copied(const struct window *w);
 /* Whether the earliest frame must be taken out first. */
 bool window_full(const struct window *w);
 /* Take out the earliest frame; NULL if there is none. Frames are ordered by their time plus all steps back of their

@@ -1,6 +1,8 @@
 /* layer 1 (io): the bytes of a file in order: a buffer that read() or a decompressor fills. */
 #include "src/cap/source.h"
 
+#include "src/cap/chunks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -56,36 +58,51 @@ ssize_t source_read_fd(struct source *s, void *p, size_t n)
     return got;
 }
 
-/* Make room for `n` bytes from s->p on: the unread bytes move to the front, and the buffer grows if it must. */
-static bool source_room(struct source *s, size_t n)
+/* Other memory for `n` bytes and more: *to with *size bytes. False without memory. */
+static bool source_memory(struct source *s, size_t n, uint8_t **to, size_t *size)
 {
-    size_t left = source_left(s);
-    uint8_t *to = s->buf;
-
-    if (s->moving)
-        s->moving(s->user);
-    if (n > s->buf_cap && !(to = malloc(n * 2))) {
+    *size = n > s->at_a_time ? n * 2 : s->at_a_time;
+    *to = s->chunks ? chunks_get(s->chunks, s->buf, *size, size) : malloc(*size);
+    if (!*to) {
         s->err = -ENOMEM;
         snprintf(s->why, sizeof s->why, "out of memory");
-        return false;
     }
+    return *to != NULL;
+}
+
+/* Make room for `n` bytes from s->p on: the unread bytes move to the front, of other memory if the buffer must grow, or
+ * has to stay as it is. */
+static bool source_room(struct source *s, size_t n)
+{
+    size_t left = source_left(s), size = s->buf_cap;
+    uint8_t *to = s->buf;
+
+    if (s->moving && !s->chunks)
+        s->moving(s->user);
+    if ((s->chunks || n > s->buf_cap) && !source_memory(s, n, &to, &size))
+        return false;
     s->base = source_offset(s);
     memmove(to, s->p, left);
-    if (to != s->buf) {
+    if (to != s->buf && !s->chunks)
         free(s->buf);
-        s->buf = to;
-        s->buf_cap = n * 2;
-    }
+    s->buf = to;
+    s->buf_cap = size;
     s->p = to;
     s->end = to + left;
     return true;
+}
+
+/* Whether the buffer has no place for `n` bytes from s->p on, or none of its bytes is needed. */
+static bool source_is_full(const struct source *s, size_t n)
+{
+    return (size_t)(s->buf + s->buf_cap - s->p) < n || (s->p == s->end && !s->chunks);
 }
 
 const uint8_t *source_fill(struct source *s, size_t n)
 {
     if (s->eof || s->err)
         return NULL;
-    if (((size_t)(s->buf + s->buf_cap - s->p) < n || s->p == s->end) && !source_room(s, n))
+    if (source_is_full(s, n) && !source_room(s, n))
         return NULL;
     while (source_left(s) < n) {
         uint8_t *to = s->buf + (s->end - s->buf);
@@ -106,14 +123,15 @@ const uint8_t *source_fill(struct source *s, size_t n)
 static uint64_t source_jump(struct source *s, uint64_t n)
 {
     uint64_t rest = s->size > s->raw && !s->unpacker ? s->size - s->raw : 0;
+    uint8_t *to = s->chunks ? s->buf + s->buf_cap : s->buf; /* what chunks have stays as it is */
 
     if (n > rest)
         n = rest;
     if (n < s->buf_cap || lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
         return 0;
     s->raw += n;
-    s->base = source_offset(s) + n;
-    s->p = s->end = s->buf;
+    s->base = source_offset(s) + n - (uint64_t)(to - s->buf);
+    s->p = s->end = to;
     return n;
 }
 
@@ -145,10 +163,9 @@ static enum cap_compression compression_of(const uint8_t *p, size_t n)
 /* Read the first bytes into the buffer, and start a decompressor if they are packed. */
 static int source_begin(struct source *s, size_t size)
 {
-    s->buf_cap = size;
-    s->buf = malloc(size);
-    if (!s->buf)
-        return -ENOMEM;
+    s->at_a_time = size;
+    if (!source_memory(s, 1, &s->buf, &s->buf_cap))
+        return s->err;
     s->p = s->end = s->buf;
     source_peek(s, MAGIC_SIZE);
     if (s->err)
@@ -168,6 +185,7 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
 
     memset(s, 0, sizeof *s);
     s->moving = opts->moving;
+    s->chunks = opts->chunks;
     s->idle = opts->idle;
     s->idle_ms = opts->idle_ms;
     s->idle_user = opts->idle_user;
@@ -193,7 +211,10 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
 void source_close(struct source *s)
 {
     unpack_stop(s);
-    free(s->buf);
+    if (s->chunks)
+        chunks_put(s->chunks, s->buf);
+    else
+        free(s->buf);
     if (s->own_fd && s->fd >= 0)
         close(s->fd);
     memset(s, 0, sizeof *s);

@@ -25,8 +25,10 @@ struct source {
     /* bytes of a regular file from where reading began (it may have grown since); 0: unknown */
     uint64_t size;
     uint64_t raw;               /* bytes read from fd */
-    uint8_t *buf;               /* allocated buffer */
+    uint8_t *buf;               /* allocated buffer, of `chunks` if that is set */
     size_t buf_cap;             /* its size */
+    size_t at_a_time;           /* its size unless a record is larger */
+    struct chunks *chunks;      /* as in struct cap_opts */
     bool eof;                   /* no more bytes follow */
     struct unpacker *unpacker;  /* decompressor, NULL for plain files */
     void (*moving)(void *user); /* as in struct cap_opts */

@@ -2,6 +2,7 @@
 #include "src/cli/capture_cmd.h"
 
 #include "dissect/pkt.h"
+#include "src/cap/chunks.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/reorder.h"
@@ -10,6 +11,7 @@
 #include "src/cli/input/arguments.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
+#include "src/cores/turns.h"
 #include "src/filter/filter.h"
 #include "src/show/anonymize.h"
 #include "tokens.h"
@@ -85,11 +87,12 @@ struct input {
     const struct trace_cmd *cmd;
     struct trace *t;
     struct cap_merge *m;
-    struct window *w; /* sorts the frames by time */
-    struct cores *cores;
-    bool as_one; /* one thread reads, dissects and analyses */
-    /* Of the thread that reads, which uses nothing that the others write for each packet: a cache line that two
-     * threads write costs each of them more than the packet. */
+    struct window *w;      /* sorts the frames by time */
+    struct cores *cores;   /* with `as_one` */
+    struct chunks *chunks; /* else */
+    bool as_one;           /* one thread reads, dissects and analyses */
+    /* Of the thread that reads, which uses nothing that the one that takes writes for each packet: a cache line that
+     * two threads write costs each of them more than the packet. */
     struct reading {
         _Alignas(64) struct cap_merge *m;
         struct window *w;
@@ -164,18 +167,33 @@ static void put_next(struct reading *r)
 }
 
 /* The next frame in the order of time. */
-static bool read_frame(void *user, struct frame *f, uint32_t *tag)
+static const struct frame *next_frame(struct reading *r)
 {
-    struct reading *r = user;
-    const struct frame *out;
-
-    (void)tag;
     while (!r->ended && !window_full(r->w))
         put_next(r);
-    out = window_get(r->w);
+    return window_get(r->w);
+}
+
+static bool read_frame(void *user, struct frame *f, uint32_t *tag)
+{
+    const struct frame *out = next_frame(user);
+
+    (void)tag;
     if (out)
         *f = *out;
     return out != NULL;
+}
+
+static bool read_for_turns(void *user, struct frame *f, bool *stays)
+{
+    const struct reading *r = user;
+    const struct frame *out = next_frame(user);
+
+    if (!out)
+        return false;
+    *f = *out;
+    *stays = !window_copied(r->w) && cap_keeps(cap_merge_file(r->m, f->file));
+    return true;
 }
 
 static void on_ahead(void *user, const struct frame *f)
@@ -185,18 +203,51 @@ static void on_ahead(void *user, const struct frame *f)
     i->cmd->expect(i->t, f);
 }
 
+/* By this thread alone. */
+static bool as_one(struct input *i)
+{
+    const struct cores_opts o = {.threads = 1,
+                                 .decode = i->t->decode,
+                                 .longest = i->t->first.longest,
+                                 .read = read_frame,
+                                 .reader = &i->reading};
+    struct pkt *p;
+
+    i->cores = cores_new(&o);
+    while (i->cores && !i->t->enough && (p = cores_next(i->cores)))
+        deliver(i->cmd, i->t, p);
+    cores_free(i->cores);
+    return i->cores != NULL;
+}
+
+static bool on_turn(void *user, struct pkt *p)
+{
+    const struct input *i = user;
+
+    deliver(i->cmd, i->t, p);
+    return !i->t->enough;
+}
+
+static bool by_turns(struct input *i)
+{
+    const struct turns_opts o = {.threads = i->t->cores,
+                                 .decode = i->t->decode,
+                                 .longest = i->t->first.longest,
+                                 .read = read_for_turns,
+                                 .reader = &i->reading,
+                                 .chunks = i->chunks,
+                                 .ahead = i->cmd->expect ? on_ahead : NULL,
+                                 .take = on_turn,
+                                 .user = i};
+
+    return turns_run(&o);
+}
+
 /* Deliver all frames. */
 static int read_frames(struct input *i)
 {
     struct trace *t = i->t;
-    const struct cores_opts o = {.threads = i->as_one ? 1 : t->cores,
-                                 .decode = t->decode,
-                                 .longest = t->first.longest,
-                                 .read = read_frame,
-                                 .reader = &i->reading,
-                                 .ahead = i->cmd->expect ? on_ahead : NULL,
-                                 .user = i};
-    struct pkt *p;
+    bool ok;
 
     i->reading = (struct reading){.m = i->m,
                                   .w = i->w,
@@ -204,13 +255,8 @@ static int read_frames(struct input *i)
                                   .joins = t->joins,
                                   .most = t->stop.packets ? t->stop.packets : UINT64_MAX,
                                   .own = t->iface != NULL};
-    i->cores = cores_new(&o);
-    if (!i->cores)
-        return cli_error("out of memory");
-    while (!t->enough && (p = cores_next(i->cores)))
-        deliver(i->cmd, t, p);
-    cores_free(i->cores);
-    return i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
+    ok = i->as_one ? as_one(i) : by_turns(i);
+    return !ok || i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
 }
 
 /* Packets that the interfaces of a file dropped, as the file states. */
@@ -376,6 +422,7 @@ static int open_input(struct input *i)
     const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
     const struct cap_opts opts = {.moving = files_moving,
                                   .user = i->w,
+                                  .chunks = i->chunks,
                                   .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
                                   .idle_ms = i->cmd->pipes ? 0 : CLI_PIPE_MS,
                                   .idle_user = i,
@@ -399,8 +446,11 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || cores_is_one(t->cores)};
     int status, end = EXIT_BAD;
 
+    if (!in.as_one && !(in.chunks = chunks_new(w)))
+        return cli_error("out of memory");
     if (open_input(&in) != EXIT_OK) {
         t->out.len = 0;
+        chunks_free(in.chunks);
         return EXIT_BAD;
     }
     t->in = in.m;
@@ -417,6 +467,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     if (t->live)
         cli_live_report(t->live, t->ring ? t->ring : CLI_LIVE_BUFFER);
     cap_merge_close(in.m);
+    chunks_free(in.chunks);
     return status;
 }
 

@@ -2,54 +2,44 @@
 #include "src/cores/cores.h"
 
 #include "scratch.h"
-#include "src/cap/source.h"
+#include "src/cores/batch.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#define FETCH     4  /* packets from fetch() until one is handed out */
-#define PKT_LINES 8  /* lines of struct pkt that are fetched: those before the upper protocols' */
-#define AHEAD     64 /* packets from ahead() until one is handed out */
-
-/* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
- * among them. Pages that no frame needs are not touched. */
-#define COPIES_MAX (CORES_BYTES + 2 * SOURCE_PEEK_MAX)
+#define FETCH 4 /* packets from batch_fetch() until one is handed out */
 
 /* How a packet is shown. */
 enum shows { SHOWS_NOT, SHOWS_LATER, SHOWS_TEXT };
 
-struct batch {
-    struct frame frames[CORES_FRAMES];
-    struct pkt pkts[CORES_FRAMES];
-    uint32_t tags[CORES_FRAMES];
-    uint8_t shows[CORES_FRAMES]; /* enum shows */
-    uint32_t ends[CORES_FRAMES]; /* of SHOWS_TEXT: where its text ends in `said` */
-    struct longest longest;      /* what was known when the batch was read */
-    uint8_t *copies;             /* what the frames point to */
-    uint32_t used;               /* bytes of it */
-    uint32_t n;
-    struct buf said, text; /* of SHOWS_TEXT; of all */
-    void *scratch;         /* of show() */
-    bool ready;            /* read and dissected */
-    bool shown;            /* `text` is there */
+/* A batch of the ring. */
+struct page {
+    struct batch b;
+    uint32_t tags[BATCH_FRAMES];
+    uint8_t shows[BATCH_FRAMES]; /* enum shows */
+    uint32_t ends[BATCH_FRAMES]; /* of SHOWS_TEXT: where its text ends in `said` */
+    struct buf said, text;       /* of SHOWS_TEXT; of all */
+    void *scratch;               /* of show() */
+    bool ready;                  /* read and dissected */
+    bool shown;                  /* `text` is there */
 };
 
 struct cores {
     struct cores_opts o;
     /* Of the caller's thread. */
     _Alignas(64) struct longest longest; /* of the packets handed out */
-    struct batch *batch;                 /* of which packets are handed out; NULL: none */
+    struct page *page;                   /* of which packets are handed out; NULL: none */
     uint32_t at;                         /* the next one of it */
     struct frame frame;                  /* with one thread: the frame at hand, its tag and its packet */
     uint32_t tag;
     struct pkt pkt;
 
-    _Alignas(64) pthread_mutex_t lock; /* of all that follows, and of batch.ready and batch.shown */
+    _Alignas(64) pthread_mutex_t lock; /* of all that follows, and of page.ready and page.shown */
     pthread_cond_t room;               /* the reader may go on */
     pthread_cond_t work;               /* there is something for a helper */
     pthread_cond_t done;               /* something was done: for the caller */
-    struct batch **ring;               /* n_ring; batch i is ring[i % n_ring] */
+    struct page **ring;                /* n_ring; batch i is ring[i % n_ring] */
     uint32_t n_ring;
     /* the oldest batch, that is the next one to write; the next ones to show, to hand out, to dissect, and to read */
     uint64_t head, show, given, next, tail;
@@ -76,72 +66,46 @@ bool cores_is_one(unsigned threads)
     return (threads ? threads : processors()) == 1;
 }
 
+unsigned cores_threads(unsigned asked, unsigned most)
+{
+    return asked ? asked : max_u32(2, min_u32(processors(), most));
+}
+
 /* --- A batch ---------------------------------------------------------------------------------- */
 
-static const void *copy(struct batch *b, const void *p, uint32_t n)
-{
-    void *to = b->copies + b->used;
-
-    if (n)
-        memcpy(to, p, n);
-    b->used += n;
-    return to;
-}
-
-/* Copy what the frame points to into the batch. Options that do not fit are those of no reader. */
-static void keep(struct batch *b, struct frame *f)
-{
-    f->data = copy(b, f->data, f->caplen);
-    if (!f->comment || f->comment_len > COPIES_MAX - b->used)
-        f->comment_len = 0;
-    f->comment = f->comment_len ? copy(b, f->comment, f->comment_len) : NULL;
-    if (!f->options || f->options_len > COPIES_MAX - b->used)
-        f->options_len = 0;
-    f->options = f->options_len ? copy(b, f->options, f->options_len) : NULL;
-}
-
 /* Read frames into a batch. False if there are no more. */
-static bool fill(struct cores *c, struct batch *b)
+static bool fill(struct cores *c, struct page *g)
 {
-    b->n = b->used = 0;
-    while (b->n < CORES_FRAMES && b->used < CORES_BYTES) {
-        struct frame *f = &b->frames[b->n];
-        if (!c->o.read(c->o.reader, f, &b->tags[b->n]))
+    struct batch *b = &g->b;
+
+    while (!batch_is_full(b)) {
+        if (!c->o.read(c->o.reader, &b->frames[b->n], &g->tags[b->n]))
             return false;
-        keep(b, f);
-        b->n++;
+        batch_add(b, false);
     }
     return true;
 }
 
-static void dissect(struct cores *c, struct batch *b)
-{
-    for (uint32_t i = 0; i < b->n; i++) {
-        longest_apply(&b->longest, &b->frames[i]);
-        pkt_decode(&b->pkts[i], &b->frames[i], &c->o.decode);
-    }
-}
-
 /* Make the text of a batch. */
-static void show(struct cores *c, struct batch *b)
+static void show(struct cores *c, struct page *g)
 {
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < b->n; i++) {
-        if (b->shows[i] == SHOWS_LATER)
-            c->o.show(c->o.user, b->scratch, &b->text, &b->pkts[i], b->tags[i]);
-        if (b->shows[i] == SHOWS_TEXT) {
-            buf_mem(&b->text, b->said.p + at, b->ends[i] - at);
-            at = b->ends[i];
+    for (uint32_t i = 0; i < g->b.n; i++) {
+        if (g->shows[i] == SHOWS_LATER)
+            c->o.show(c->o.user, g->scratch, &g->text, &g->b.pkts[i], g->tags[i]);
+        if (g->shows[i] == SHOWS_TEXT) {
+            buf_mem(&g->text, g->said.p + at, g->ends[i] - at);
+            at = g->ends[i];
         }
     }
-    b->text.err |= b->said.err;
-    b->said.len = 0;
+    g->text.err |= g->said.err;
+    g->said.len = 0;
 }
 
 /* --- The ring --------------------------------------------------------------------------------- */
 
-static struct batch *batch_of(const struct cores *c, uint64_t i)
+static struct page *page_of(const struct cores *c, uint64_t i)
 {
     return c->ring[i % c->n_ring];
 }
@@ -154,12 +118,12 @@ static bool has_room(const struct cores *c)
 /* Read a batch. Called and left with the lock. */
 static void read_one(struct cores *c)
 {
-    struct batch *b = batch_of(c, c->tail);
+    struct page *g = page_of(c, c->tail);
     bool more;
 
-    b->longest = c->known;
+    batch_clear(&g->b, &c->known);
     pthread_mutex_unlock(&c->lock);
-    more = fill(c, b);
+    more = fill(c, g);
     pthread_mutex_lock(&c->lock);
     c->ended = !more;
     c->tail++;
@@ -170,24 +134,24 @@ static void read_one(struct cores *c)
 /* Dissect a batch. Called and left with the lock. */
 static void dissect_one(struct cores *c)
 {
-    struct batch *b = batch_of(c, c->next++);
+    struct page *g = page_of(c, c->next++);
 
     pthread_mutex_unlock(&c->lock);
-    dissect(c, b);
+    batch_dissect(&g->b, &c->o.decode);
     pthread_mutex_lock(&c->lock);
-    b->ready = true;
+    g->ready = true;
     pthread_cond_signal(&c->done);
 }
 
 /* Show a batch. Called and left with the lock. */
 static void show_one(struct cores *c)
 {
-    struct batch *b = batch_of(c, c->show++);
+    struct page *g = page_of(c, c->show++);
 
     pthread_mutex_unlock(&c->lock);
-    show(c, b);
+    show(c, g);
     pthread_mutex_lock(&c->lock);
-    b->shown = true;
+    g->shown = true;
     pthread_cond_signal(&c->done);
 }
 
@@ -244,29 +208,26 @@ static void start(struct cores *c)
 /* All packets of the batch were handed out. */
 static void give_on(struct cores *c)
 {
-    c->batch->shown = !c->o.show;
-    c->show += !c->o.show;
-    c->batch = NULL;
+    c->page->shown = false;
+    c->page = NULL;
     c->given++;
     c->known = c->longest;
-    if (c->o.show) {
-        pthread_cond_signal(&c->work);
-        pthread_cond_signal(&c->room);
-    }
+    pthread_cond_signal(&c->work);
+    pthread_cond_signal(&c->room);
 }
 
 /* Write the oldest batch, and give it back. The reader is not woken up for each: it may have to sleep again at once. */
 static void write_one(struct cores *c)
 {
-    struct batch *b = batch_of(c, c->head);
+    struct page *g = page_of(c, c->head);
 
-    if (c->o.write && b->text.len) {
+    if (g->text.len) {
         pthread_mutex_unlock(&c->lock);
-        c->o.write(c->o.user, &b->text);
-        b->text.len = 0;
+        c->o.write(c->o.user, &g->text);
+        g->text.len = 0;
         pthread_mutex_lock(&c->lock);
     }
-    b->ready = b->shown = false;
+    g->ready = g->shown = false;
     c->head++;
     if (c->tail - c->head <= c->n_ring / 2)
         pthread_cond_signal(&c->room);
@@ -275,19 +236,19 @@ static void write_one(struct cores *c)
 /* Whether there is a batch to hand out. */
 static bool has_next(const struct cores *c)
 {
-    return c->given < c->tail && batch_of(c, c->given)->ready;
+    return c->given < c->tail && page_of(c, c->given)->ready;
 }
 
 /* Take the next batch; false at the end. */
 static bool take(struct cores *c)
 {
     pthread_mutex_lock(&c->lock);
-    if (c->batch)
+    if (c->page)
         give_on(c);
     if (!c->started && (c->at_once || c->tail > c->n_ring))
         start(c);
     for (;;) {
-        if (c->head < c->given && batch_of(c, c->head)->shown)
+        if (c->head < c->given && page_of(c, c->head)->shown)
             write_one(c);
         else if (has_next(c) || (c->ended && c->head == c->tail))
             break;
@@ -298,10 +259,10 @@ static bool take(struct cores *c)
         else
             pthread_cond_wait(&c->done, &c->lock);
     }
-    c->batch = has_next(c) ? batch_of(c, c->given) : NULL;
+    c->page = has_next(c) ? page_of(c, c->given) : NULL;
     pthread_mutex_unlock(&c->lock);
     c->at = 0;
-    return c->batch != NULL;
+    return c->page != NULL;
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -315,112 +276,74 @@ struct pkt *cores_dissect(struct cores *c, const struct frame *f)
     return &c->pkt;
 }
 
-/* What is known of longer frames is what the packets before this one show, not what was known when it was read. */
-static void settle(struct cores *c, struct pkt *p, struct frame *f)
-{
-    bool longer = f->longer;
-
-    longest_apply(&c->longest, f);
-    if (UNLIKELY(f->longer != longer))
-        pkt_decode(p, f, &c->o.decode);
-    longest_note(&c->longest, p);
-}
-
-static void tell_ahead(const struct cores *c)
-{
-    const struct batch *b = c->batch;
-
-    for (uint32_t i = c->at ? c->at + AHEAD - 1 : 0; i < b->n && i < c->at + AHEAD; i++)
-        c->o.ahead(c->o.user, &b->frames[i]);
-}
-
-/* Another thread has written them: fetch what most packets need ahead. */
-static inline void fetch(const struct batch *b, uint32_t i)
-{
-    const char *p, *f;
-
-    if (UNLIKELY(i >= b->n))
-        return;
-    p = (const char *)&b->pkts[i];
-    f = (const char *)&b->frames[i];
-    for (unsigned line = 0; line < PKT_LINES; line++)
-        __builtin_prefetch(p + line * 64);
-    __builtin_prefetch(f);
-    __builtin_prefetch(f + 64);
-    __builtin_prefetch(b->frames[i].data);
-}
-
 uint32_t cores_tag(const struct cores *c)
 {
-    return c->o.threads == 1 ? c->tag : c->batch->tags[c->at - 1];
+    return c->o.threads == 1 ? c->tag : c->page->tags[c->at - 1];
 }
 
 void cores_show(struct cores *c, uint32_t tag)
 {
-    c->batch->tags[c->at - 1] = tag;
-    c->batch->shows[c->at - 1] = SHOWS_LATER;
+    c->page->tags[c->at - 1] = tag;
+    c->page->shows[c->at - 1] = SHOWS_LATER;
 }
 
 struct buf *cores_text(struct cores *c)
 {
-    c->batch->shows[c->at - 1] = SHOWS_TEXT;
-    return &c->batch->said;
+    c->page->shows[c->at - 1] = SHOWS_TEXT;
+    return &c->page->said;
 }
 
 struct pkt *cores_next(struct cores *c)
 {
-    struct batch *b = c->batch;
+    struct page *g = c->page;
 
     if (c->o.threads == 1)
         return c->o.read(c->o.reader, &c->frame, &c->tag) ? cores_dissect(c, &c->frame) : NULL;
-    if (b && c->at)
-        b->ends[c->at - 1] = (uint32_t)b->said.len;
-    while (!c->batch || c->at == c->batch->n)
+    if (g && c->at)
+        g->ends[c->at - 1] = (uint32_t)g->said.len;
+    while (!c->page || c->at == c->page->b.n)
         if (!take(c))
             return NULL;
-    b = c->batch;
-    fetch(b, c->at + FETCH);
-    if (c->o.ahead)
-        tell_ahead(c);
-    settle(c, &b->pkts[c->at], &b->frames[c->at]);
-    b->shows[c->at] = SHOWS_NOT;
-    return &b->pkts[c->at++];
+    g = c->page;
+    batch_fetch(&g->b, c->at + FETCH);
+    batch_settle(&g->b, c->at, &c->longest, &c->o.decode);
+    g->shows[c->at] = SHOWS_NOT;
+    return &g->b.pkts[c->at++];
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-static void batch_free(struct batch *b)
+static void page_free(struct page *g)
 {
-    if (!b)
+    if (!g)
         return;
-    buf_free(&b->said);
-    buf_free(&b->text);
-    free(b->copies);
-    free(b->scratch);
-    free(b);
+    buf_free(&g->said);
+    buf_free(&g->text);
+    batch_end(&g->b);
+    free(g->scratch);
+    free(g);
 }
 
-/* NULL without memory. Pages of what a batch does not need are not touched. */
-static struct batch *batch_new(const struct cores_opts *o)
+/* NULL without memory. Pages that a batch does not need are not touched. */
+static struct page *page_new(const struct cores_opts *o)
 {
-    struct batch *b = calloc(1, sizeof *b);
+    struct page *g = calloc(1, sizeof *g);
 
-    if (!b)
+    if (!g)
         return NULL;
-    b->copies = malloc(COPIES_MAX);
-    b->scratch = calloc(1, o->scratch_size + 1);
-    if (b->copies && b->scratch)
-        return b;
-    batch_free(b);
+    g->scratch = calloc(1, o->scratch_size + 1);
+    if (batch_begin(&g->b) && g->scratch)
+        return g;
+    page_free(g);
     return NULL;
 }
 
 static bool ring_new(struct cores *c)
 {
     c->n_ring = c->o.threads + CORES_SPARE;
-    c->ring = calloc(c->n_ring, sizeof(struct batch *));
+    c->ring = calloc(c->n_ring, sizeof(struct page *));
     for (uint32_t i = 0; c->ring && i < c->n_ring; i++)
-        if (!(c->ring[i] = batch_new(&c->o)))
+        if (!(c->ring[i] = page_new(&c->o)))
             return false;
     return c->ring != NULL;
 }
@@ -434,8 +357,7 @@ struct cores *cores_new(const struct cores_opts *o)
     memset(c, 0, sizeof *c);
     c->o = *o;
     c->at_once = o->threads;
-    if (!o->threads)
-        c->o.threads = max_u32(2, o->show ? processors() : min_u32(processors(), CORES_TAKE));
+    c->o.threads = cores_threads(o->threads, CORES_MAX);
     c->longest = c->known = o->longest;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->room, NULL);
@@ -459,7 +381,7 @@ void cores_free(struct cores *c)
     while (c->n_threads)
         pthread_join(c->thread[--c->n_threads], NULL);
     for (uint32_t i = 0; c->ring && i < c->n_ring; i++)
-        batch_free(c->ring[i]);
+        page_free(c->ring[i]);
     free(c->ring);
     pthread_cond_destroy(&c->done);
     pthread_cond_destroy(&c->work);

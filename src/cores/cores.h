@@ -17,15 +17,12 @@
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
-#define CORES_MAX    256                   /* threads, at most */
-#define CORES_TAKE   4                     /* threads of use where nothing is shown: one takes all packets */
-#define CORES_FRAMES 256                   /* frames of a batch, at most */
-#define CORES_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
-#define CORES_SPARE  6                     /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+#define CORES_MAX   256 /* threads, at most */
+#define CORES_SPARE 6   /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
     /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are
-     * processors, at least two, and without show() at most CORES_TAKE; they are started when files are not small */
+     * processors, at least two; they are started when files are not small */
     unsigned threads;
     struct decode_opts decode;
     struct longest longest; /* what is known of the longest frames of each interface before the first one */
@@ -34,20 +31,20 @@ struct cores_opts {
     bool (*read)(void *reader, struct frame *f, uint32_t *tag);
     void
         *reader; /* its argument; a cache line that the caller's thread writes, too, for each packet, makes both slow */
-    /* With more than one thread, by the thread of the caller: this frame is handed out soon. NULL: that is of no use.
-     */
-    void (*ahead)(void *user, const struct frame *f);
     /* Append a packet for which cores_show() was called, by any thread. Its frame, note and times are as the caller
-     * left them. `scratch`: `scratch_size` bytes, zero at first, for one thread at a time. NULL: nothing is shown. */
+     * left them. `scratch`: `scratch_size` bytes, zero at first, for one thread at a time. With one
+     * thread it is not called. */
     void (*show)(void *user, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag);
     size_t scratch_size;
     /* The text of a batch, by the thread of the caller, in the order of the packets. It may be taken away. */
     void (*write)(void *user, struct buf *text);
-    void *user; /* argument of ahead(), show() and write() */
+    void *user; /* argument of show() and write() */
 };
 
 /* Whether one thread is to do all: it is asked for, or -- `threads` is 0 -- there is one processor. */
 bool cores_is_one(unsigned threads);
+/* Threads, where `asked` is as `threads` above, not 1: with 0 at most `most`. */
+unsigned cores_threads(unsigned asked, unsigned most);
 
 struct cores;
 

@@ -1,0 +1,160 @@
+/* layer 1 (io): memory for the bytes of capture files that stays until nobody uses it. */
+#include "src/cap/chunks.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Chunks of one size are kept for the next bytes: what was used last is in the processor's caches. */
+#define KEPT_MAX 64
+/* Chunks that the window may hold, at most: beyond that its frames are copied. */
+#define HELD_MAX 16
+
+struct chunk {
+    struct chunk *next;
+    size_t size;
+    uint64_t until; /* of `left`: the last batch that may have frames here */
+    _Alignas(64) uint8_t bytes[];
+};
+
+struct chunks {
+    struct window *w;
+    struct chunk *held; /* no longer read to, the window may have frames there; the latest one first */
+    struct chunk *left; /* batches may have frames there */
+    struct chunk *kept; /* unused, the one used last first */
+    unsigned n_held, n_kept;
+    uint64_t batch;
+    size_t size; /* of those in `kept` */
+    _Alignas(64) _Atomic uint64_t done;
+};
+
+static struct chunk *chunk_of(uint8_t *bytes)
+{
+    return (struct chunk *)(void *)(bytes - offsetof(struct chunk, bytes));
+}
+
+static void push(struct chunk **list, struct chunk *k)
+{
+    k->next = *list;
+    *list = k;
+}
+
+/* Nobody uses it. */
+static void keep(struct chunks *c, struct chunk *k)
+{
+    if (k->size != c->size || c->n_kept == KEPT_MAX) {
+        free(k);
+        return;
+    }
+    push(&c->kept, k);
+    c->n_kept++;
+}
+
+/* Those that the window does not hold any more are left to the batches. */
+static void leave(struct chunks *c)
+{
+    if (c->n_held > HELD_MAX)
+        window_own(c->w);
+    for (struct chunk **at = &c->held, *k; (k = *at);)
+        if (window_holds(c->w, k->bytes, k->size)) {
+            at = &k->next;
+        } else {
+            *at = k->next;
+            c->n_held--;
+            k->until = c->batch;
+            push(&c->left, k);
+        }
+}
+
+/* Those whose batches are done are kept. */
+static void collect(struct chunks *c)
+{
+    uint64_t done = atomic_load_explicit(&c->done, memory_order_acquire);
+
+    for (struct chunk **at = &c->left, *k; (k = *at);)
+        if (k->until >= done) {
+            at = &k->next;
+        } else {
+            *at = k->next;
+            keep(c, k);
+        }
+}
+
+static struct chunk *fresh(struct chunks *c, size_t n)
+{
+    struct chunk *k = c->kept;
+
+    if (!c->size)
+        c->size = n;
+    if (n > c->size || !k) {
+        n = n > c->size ? n : c->size;
+        k = aligned_alloc(64, sizeof *k + (n + 63) / 64 * 64);
+        if (k)
+            k->size = n;
+        return k;
+    }
+    c->kept = k->next;
+    c->n_kept--;
+    return k;
+}
+
+uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
+{
+    struct chunk *k;
+
+    leave(c);
+    collect(c);
+    k = fresh(c, n);
+    if (!k)
+        return NULL;
+    chunks_put(c, old);
+    *size = k->size;
+    return k->bytes;
+}
+
+void chunks_put(struct chunks *c, uint8_t *old)
+{
+    if (!old)
+        return;
+    push(&c->held, chunk_of(old));
+    c->n_held++;
+}
+
+void chunks_begin(struct chunks *c, uint64_t batch)
+{
+    c->batch = batch;
+}
+
+void chunks_done(struct chunks *c, uint64_t batch)
+{
+    atomic_store_explicit(&c->done, batch, memory_order_release);
+}
+
+struct chunks *chunks_new(struct window *w)
+{
+    struct chunks *c = aligned_alloc(64, sizeof *c);
+
+    if (!c)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    c->w = w;
+    return c;
+}
+
+static void free_all(struct chunk *k)
+{
+    while (k) {
+        struct chunk *next = k->next;
+        free(k);
+        k = next;
+    }
+}
+
+void chunks_free(struct chunks *c)
+{
+    if (!c)
+        return;
+    free_all(c->held);
+    free_all(c->left);
+    free_all(c->kept);
+    free(c);
+}

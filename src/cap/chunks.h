@@ -1,0 +1,24 @@
+/* layer 1 (io): memory for the bytes of capture files that stays as it is until several threads are done with it, so
+ * that no frame has to be copied. All but chunks_done() are called by who reads, one thread at a time. */
+#ifndef RDMATRACE_CAP_CHUNKS_H
+#define RDMATRACE_CAP_CHUNKS_H
+
+#include "src/cap/reorder.h"
+
+struct chunks;
+
+/* `w`: the window through which the frames go. NULL without memory. */
+struct chunks *chunks_new(struct window *w);
+/* After the files are closed; NULL is allowed. */
+void chunks_free(struct chunks *c);
+/* The frames that leave the window from now on belong to batch `batch`: each number is one more than the one before. */
+void chunks_begin(struct chunks *c, uint64_t batch);
+/* By any thread: nothing of batches before `batch` is used any more. */
+void chunks_done(struct chunks *c, uint64_t batch);
+/* Memory for at least `n` bytes, *size bytes, in place of `old`, which stays as it is while the window or a batch that
+ * is not done has frames there. `old` NULL: of a file that is opened. NULL without memory: `old` stays in use. */
+uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size);
+/* A file is closed: `old` is not read to any more. NULL is allowed. */
+void chunks_put(struct chunks *c, uint8_t *old);
+
+#endif

@@ -1,0 +1,41 @@
+/* layer 3 (cores): frames that are read together, and the packets that one thread makes of them. */
+#ifndef RDMATRACE_CORES_BATCH_H
+#define RDMATRACE_CORES_BATCH_H
+
+#include "dissect/pkt.h"
+#include "src/taps/longest.h"
+
+#define BATCH_FRAMES 256                   /* frames of a batch, at most */
+#define BATCH_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
+
+struct batch {
+    struct frame frames[BATCH_FRAMES];
+    struct pkt pkts[BATCH_FRAMES];
+    struct longest longest; /* what was known when the batch was read */
+    uint8_t *copies;        /* of what does not stay where it is */
+    uint32_t copied;        /* bytes of it */
+    uint32_t bytes;         /* of the frames */
+    uint32_t n;
+};
+
+/* Allocate; pages that no frame needs are not touched. False without memory; batch_end() is allowed then, too. */
+bool batch_begin(struct batch *b);
+void batch_end(struct batch *b);
+/* Forget the frames; `known`: the longest frames so far, as far as the reader knows. */
+void batch_clear(struct batch *b, const struct longest *known);
+
+static inline bool batch_is_full(const struct batch *b)
+{
+    return b->n == BATCH_FRAMES || b->bytes >= BATCH_BYTES;
+}
+
+/* Add the frame that was written to frames[n]. `stays`: its data stay where they are until the batch is done. */
+void batch_add(struct batch *b, bool stays);
+void batch_dissect(struct batch *b, const struct decode_opts *o);
+/* What is known of longer frames is what the packets before this one show, not what was known when it was read: `l` is
+ * what they showed, and what this one shows afterwards. */
+void batch_settle(struct batch *b, uint32_t i, struct longest *l, const struct decode_opts *o);
+/* Fetch ahead what most packets need: another thread, or this one some time ago, has written them. */
+void batch_fetch(const struct batch *b, uint32_t i);
+
+#endif
