@@ -178,6 +178,7 @@ int cap_next(struct cap *c, struct frame *f)
     rc = c->next(c, f);
     if (UNLIKELY(rc != 1))
         return rc;
+    c->src.has_frames = !c->live;
     f->file_name = c->error.file;
     f->iface_name = f->iface < c->n_ifaces ? c->ifaces[f->iface].name : NULL;
     return 1;

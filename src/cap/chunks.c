@@ -8,6 +8,8 @@
 #define KEPT_MAX 64
 /* Chunks that the window may hold, at most: beyond that its frames are copied. */
 #define HELD_MAX 16
+/* Bytes of chunks that are got for a batch, at most, but for the last one. */
+#define BATCH_MAX ((size_t)2 << 20)
 
 struct chunk {
     struct chunk *next;
@@ -23,6 +25,7 @@ struct chunks {
     struct chunk *kept; /* unused, the one used last first */
     unsigned n_held, n_kept;
     uint64_t batch;
+    size_t got;  /* bytes of those got for the batch */
     size_t size; /* of those in `kept` */
     _Alignas(64) _Atomic uint64_t done;
 };
@@ -107,6 +110,7 @@ uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
     if (!k)
         return NULL;
     chunks_put(c, old);
+    c->got += k->size;
     *size = k->size;
     return k->bytes;
 }
@@ -122,6 +126,12 @@ void chunks_put(struct chunks *c, uint8_t *old)
 void chunks_begin(struct chunks *c, uint64_t batch)
 {
     c->batch = batch;
+    c->got = 0;
+}
+
+bool chunks_are_many(const struct chunks *c)
+{
+    return c->got > BATCH_MAX;
 }
 
 void chunks_done(struct chunks *c, uint64_t batch)

@@ -13,6 +13,8 @@ struct chunks *chunks_new(struct window *w);
 void chunks_free(struct chunks *c);
 /* The frames that leave the window from now on belong to batch `batch`: each number is one more than the one before. */
 void chunks_begin(struct chunks *c, uint64_t batch);
+/* Whether a batch has so much memory that it must end, however few frames it has: what is between them is in it. */
+bool chunks_are_many(const struct chunks *c);
 /* By any thread: nothing of batches before `batch` is used any more. */
 void chunks_done(struct chunks *c, uint64_t batch);
 /* Memory for at least `n` bytes, *size bytes, in place of `old`, which stays as it is while the window or a batch that

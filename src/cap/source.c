@@ -75,11 +75,12 @@ static bool source_memory(struct source *s, size_t n, uint8_t **to, size_t *size
 static bool source_room(struct source *s, size_t n)
 {
     size_t left = source_left(s), size = s->buf_cap;
+    bool stays = s->chunks && s->has_frames;
     uint8_t *to = s->buf;
 
     if (s->moving && !s->chunks)
         s->moving(s->user);
-    if ((s->chunks || n > s->buf_cap) && !source_memory(s, n, &to, &size))
+    if ((stays || n > s->buf_cap) && !source_memory(s, n, &to, &size))
         return false;
     s->base = source_offset(s);
     memmove(to, s->p, left);
@@ -87,6 +88,7 @@ static bool source_room(struct source *s, size_t n)
         free(s->buf);
     s->buf = to;
     s->buf_cap = size;
+    s->has_frames = false;
     s->p = to;
     s->end = to + left;
     return true;

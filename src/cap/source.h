@@ -29,6 +29,7 @@ struct source {
     size_t buf_cap;             /* its size */
     size_t at_a_time;           /* its size unless a record is larger */
     struct chunks *chunks;      /* as in struct cap_opts */
+    bool has_frames;            /* data of frames are in `buf` */
     bool eof;                   /* no more bytes follow */
     struct unpacker *unpacker;  /* decompressor, NULL for plain files */
     void (*moving)(void *user); /* as in struct cap_opts */

@@ -33,9 +33,8 @@ struct turns {
     _Alignas(64) struct longest longest; /* of the packets taken */
     bool enough;
     /* Of who reads. */
-    _Alignas(64) atomic_flag reading;
-    atomic_bool busy;  /* as `reading`, to look at */
-    atomic_bool ended; /* there are no more frames */
+    _Alignas(64) atomic_bool reading; /* somebody does */
+    atomic_bool ended;                /* there are no more frames */
     uint64_t n_read;
     _Alignas(64) _Atomic uint64_t taken; /* the batch whose turn it is */
     _Alignas(64) atomic_uint sleeping;   /* threads that wait for `change` */
@@ -65,7 +64,7 @@ static bool fill(struct turns *t, struct batch *b)
     known = t->known;
     pthread_mutex_unlock(&t->lock);
     batch_clear(b, &known);
-    while (!batch_is_full(b)) {
+    while (!batch_is_full(b) && !chunks_are_many(t->o.chunks)) {
         if (!t->o.read(t->o.reader, &b->frames[b->n], &stays))
             return false;
         batch_add(b, stays);
@@ -80,9 +79,8 @@ static bool read_one(struct thread *me)
     unsigned at = (me->first + me->n) % TURNS_BATCHES;
     struct batch *b = me->own[at];
 
-    if (me->n == TURNS_BATCHES || atomic_load(&t->ended) || atomic_flag_test_and_set(&t->reading))
+    if (me->n == TURNS_BATCHES || atomic_load(&t->ended) || atomic_exchange(&t->reading, true))
         return false;
-    atomic_store(&t->busy, true);
     if (!atomic_load(&t->ended)) {
         me->number[at] = t->n_read;
         chunks_begin(t->o.chunks, t->n_read++);
@@ -92,8 +90,7 @@ static bool read_one(struct thread *me)
     } else {
         b = NULL;
     }
-    atomic_store(&t->busy, false);
-    atomic_flag_clear(&t->reading);
+    atomic_store(&t->reading, false);
     tell(t);
     if (b)
         batch_dissect(b, &t->o.decode);
@@ -153,7 +150,7 @@ static bool can_go_on(const struct thread *me)
 
     if (me->n && atomic_load(&t->taken) == me->number[me->first])
         return true;
-    return is_over(me) || (me->n < TURNS_BATCHES && !atomic_load(&t->ended) && !atomic_load(&t->busy));
+    return is_over(me) || (me->n < TURNS_BATCHES && !atomic_load(&t->ended) && !atomic_load(&t->reading));
 }
 
 static inline void look_away(void)
@@ -260,7 +257,6 @@ bool turns_run(const struct turns_opts *o)
     t->o = *o;
     t->o.threads = cores_threads(o->threads, TURNS_THREADS);
     t->longest = t->known = o->longest;
-    atomic_flag_clear(&t->reading);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);
     ok = threads_new(t);

@@ -29,7 +29,7 @@ struct turns_opts {
     struct chunks *chunks; /* they are told of batches */
     /* This frame is taken soon, by the thread that takes. NULL: that is of no use. */
     void (*ahead)(void *user, const struct frame *f);
-    /* Take a packet, by one thread at a time, any; it may be used until the next one is taken. False: enough. */
+    /* Take a packet, by one thread at a time, any; it is gone when the function returns. False: enough. */
     bool (*take)(void *user, struct pkt *p);
     void *user; /* argument of ahead() and take() */
 };

@@ -1,0 +1,223 @@
+/* layer 1 (io) tests: bytes of files that stay where they are until the batches with their frames are done. */
+#include "src/cap/chunks.h"
+#include "src/cap/merge.h"
+#include "tests/unit/capfile.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#define FRAMES 400
+#define BATCH  9  /* frames of a batch */
+#define LATE   11 /* batches that are not done at a time */
+
+/* Frames read through a window, in batches, the oldest of which are looked at, and done, LATE batches later. */
+struct reading {
+    struct window *w;
+    struct chunks *c;
+    struct cap_merge *m;
+    struct frame frames[FRAMES];
+    unsigned n, done; /* frames */
+    bool ended;
+};
+
+static uint32_t size_of(uint64_t number)
+{
+    return 1 + (uint32_t)number * 37 % 3000;
+}
+
+/* Times run back within the window: frame 4 comes before 3, and so on. */
+static const struct made *capture(bool pcapng)
+{
+    static struct made m;
+
+    m.len = 0;
+    if (pcapng) {
+        put_section(&m);
+        put_interface(&m, LINK_ETHERNET, 0, "eth0", 9, 0);
+    } else {
+        put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
+    }
+    for (unsigned k = 1; m.len + 4000 < sizeof m.p; k++)
+        if (pcapng)
+            put_packet(&m, 0, 1000 + (k ^ 7), k, size_of(k), size_of(k));
+        else
+            put_pcap_record(&m, 1, k ^ 7, k, size_of(k), size_of(k), false);
+    return &m;
+}
+
+static void moving(void *window)
+{
+    window_own(window);
+}
+
+static void begin(struct reading *r, const char *const *names, size_t n, size_t buffer)
+{
+    struct cap_opts o = {.buffer = buffer, .moving = moving};
+    struct cap_error e;
+
+    *r = (struct reading){.w = window_new()};
+    o.user = r->w;
+    o.chunks = r->c = chunks_new(r->w);
+    cr_assert(r->w && r->c);
+    cr_assert_eq(cap_merge_open(&r->m, names, n, &o, &e), 0, "%s", e.msg);
+}
+
+static void end(struct reading *r)
+{
+    cap_merge_close(r->m);
+    chunks_free(r->c);
+    window_free(r->w);
+}
+
+static const struct frame *next(struct reading *r)
+{
+    struct frame f;
+
+    while (!r->ended && !window_full(r->w)) {
+        r->ended = cap_merge_next(r->m, &f) != 1;
+        if (!r->ended)
+            cr_assert(window_put(r->w, &f));
+    }
+    return window_get(r->w);
+}
+
+/* A copy in the window does not stay: then the frame is looked at now. */
+static void expect_data(const struct frame *f)
+{
+    cr_assert_eq(f->caplen, size_of(f->number));
+    for (uint32_t i = 0; i < f->caplen; i++)
+        cr_assert_eq(f->data[i], (uint8_t)(f->number * 31 + i), "frame %u byte %u", (unsigned)f->number, i);
+}
+
+/* Look at the frames before frame `end`, and tell that their batches are done. */
+static void look(struct reading *r, unsigned end)
+{
+    for (; r->done < end; r->done++)
+        if (r->frames[r->done].data)
+            expect_data(&r->frames[r->done]);
+    chunks_done(r->c, r->done / BATCH);
+}
+
+static unsigned read_all(struct reading *r)
+{
+    const struct frame *f;
+    unsigned stay = 0;
+
+    for (;; r->n++) {
+        if (r->n % BATCH == 0) {
+            chunks_begin(r->c, r->n / BATCH);
+            look(r, r->n > LATE * BATCH ? r->n - LATE * BATCH : 0);
+        }
+        f = next(r);
+        if (!f)
+            break;
+        cr_assert_lt(r->n, FRAMES);
+        expect_data(f);
+        r->frames[r->n] = *f;
+        stay += !window_copied(r->w);
+        if (window_copied(r->w))
+            r->frames[r->n].data = NULL;
+    }
+    look(r, r->n);
+    return stay;
+}
+
+Test(chunks, frames_stay_until_their_batch_is_done)
+{
+    for (unsigned pcapng = 0; pcapng < 2; pcapng++) {
+        const struct made *m = capture(pcapng);
+        const char *name = file_of(m->p, m->len);
+        for (size_t buffer = 256; buffer <= 65536; buffer *= 16) {
+            struct reading r;
+            begin(&r, &name, 1, buffer);
+            unsigned stay = read_all(&r);
+            cr_expect_gt(r.n, 150);
+            cr_expect(buffer < 65536 || stay == r.n, "%u of %u frames stay", stay, r.n);
+            end(&r);
+        }
+        unlink(name);
+    }
+}
+
+Test(chunks, frames_of_several_files_stay_packed_or_not)
+{
+    const struct made *m = capture(true);
+    const char *names[3] = {file_of(m->p, m->len), NULL, NULL};
+    struct reading r;
+    gzFile z;
+
+    names[1] = file_of(m->p, 60000);
+    names[2] = file_of("", 0);
+    z = gzopen(names[2], "wb1");
+    cr_assert(z && gzwrite(z, m->p, 50000) == 50000 && gzclose(z) == Z_OK);
+    for (size_t buffer = 512; buffer <= 32768; buffer *= 8) {
+        begin(&r, names, 3, buffer);
+        read_all(&r);
+        cr_expect_gt(r.n, 200);
+        cr_expect_eq(cap_error(cap_merge_file(r.m, 0))->err, 0);
+        cr_expect_eq(cap_error(cap_merge_file(r.m, 1))->err, -EINVAL, "the file that was cut");
+        end(&r);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        unlink(names[i]);
+}
+
+/* A file of `n` times the same bytes between its head and a last packet. */
+static const char *much(const void *p, size_t len, unsigned n)
+{
+    static struct made m;
+    const char *name;
+    int fd;
+
+    m.len = 0;
+    put_section(&m);
+    put_interface(&m, LINK_ETHERNET, 0, NULL, 9, 0);
+    name = file_of(m.p, m.len);
+    fd = open(name, O_WRONLY | O_APPEND);
+    while (n--)
+        cr_assert_eq(write(fd, p, len), (ssize_t)len);
+    m.len = 0;
+    put_packet(&m, 0, 1, 1, size_of(1), size_of(1));
+    cr_assert_eq(write(fd, m.p, m.len), (ssize_t)m.len);
+    close(fd);
+    return name;
+}
+
+Test(chunks, what_is_between_frames_takes_no_memory)
+{
+    static struct made m;
+    size_t at = block_open(&m, 0x0bad);
+    struct reading r;
+    const char *name;
+
+    put_data(&m, 0, 60000);
+    block_close(&m, at);
+    name = much(m.p, m.len, 200);
+    begin(&r, &name, 1, 0);
+    chunks_begin(r.c, 0);
+    cr_assert_not_null(next(&r));
+    cr_expect(!chunks_are_many(r.c), "12 MB were kept, without a frame among them");
+    end(&r);
+    unlink(name);
+}
+
+Test(chunks, a_batch_ends_before_its_frames_hold_much_memory)
+{
+    static struct made m;
+    size_t at = packet_open(&m, 0, 1, 1, size_of(1), size_of(1));
+    static uint8_t comment[60000];
+    struct reading r;
+    const char *name;
+    unsigned n = 0;
+
+    put_option(&m, 1, comment, sizeof comment);
+    block_close(&m, at);
+    name = much(m.p, m.len, 300);
+    begin(&r, &name, 1, 0);
+    for (chunks_begin(r.c, 0); next(&r); n++)
+        if (chunks_are_many(r.c))
+            break;
+    cr_expect(n < 60, "a batch of %u frames, with 60 KB around each", n);
+    end(&r);
+    unlink(name);
+}
