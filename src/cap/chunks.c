@@ -14,6 +14,7 @@
 struct chunk {
     struct chunk *next;
     size_t size;
+    uint64_t since; /* frames that had been taken out of the window when it was got: those are elsewhere */
     uint64_t until; /* of `left`: the last batch that may have frames here */
     _Alignas(64) uint8_t bytes[];
 };
@@ -52,7 +53,8 @@ static void keep(struct chunks *c, struct chunk *k)
     c->n_kept++;
 }
 
-/* Those that the window does not hold any more are left to the batches. */
+/* Those that the window does not hold any more are left to the batches; no batch has any frame of those that were got
+ * after the window gave the latest one away. */
 static void leave(struct chunks *c)
 {
     if (c->n_held > HELD_MAX)
@@ -64,7 +66,10 @@ static void leave(struct chunks *c)
             *at = k->next;
             c->n_held--;
             k->until = c->batch;
-            push(&c->left, k);
+            if (k->since == window_taken(c->w))
+                keep(c, k);
+            else
+                push(&c->left, k);
         }
 }
 
@@ -111,6 +116,7 @@ uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
         return NULL;
     chunks_put(c, old);
     c->got += k->size;
+    k->since = window_taken(c->w);
     *size = k->size;
     return k->bytes;
 }

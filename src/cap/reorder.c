@@ -28,6 +28,7 @@ struct window {
     uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
     uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
     uint32_t head, n, n_free;
+    uint64_t taken; /* frames taken out */
     uint64_t bytes; /* bytes of all slots' memory, and of the frames held without a copy */
     ns_t key;       /* of the frame added last */
     struct clock clock[CLOCKS];
@@ -131,6 +132,11 @@ bool window_holds(const struct window *w, const uint8_t *p, size_t n)
     return false;
 }
 
+uint64_t window_taken(const struct window *w)
+{
+    return w->taken;
+}
+
 bool window_copied(const struct window *w)
 {
     return w->has_out && w->slots[w->out].own;
@@ -186,6 +192,7 @@ const struct frame *window_get(struct window *w)
         return NULL;
     w->out = w->order[w->head++ % WINDOW_FRAMES];
     w->n--;
+    w->taken++;
     w->has_out = true;
     return &w->slots[w->out].f;
 }

@@ -24,6 +24,8 @@ bool window_put(struct window *w, const struct frame *f);
 void window_own(struct window *w);
 /* Whether a frame's data are among the `n` bytes at `p`, of those held without a copy. */
 bool window_holds(const struct window *w, const uint8_t *p, size_t n);
+/* Frames that were taken out so far. */
+uint64_t window_taken(const struct window *w);
 /* Whether the data of the frame taken out last are a copy, which lasts until the next call. */
 bool window_copied(const struct window *w);
 /* Whether the earliest frame must be taken out first. */

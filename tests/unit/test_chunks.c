@@ -4,6 +4,7 @@
 #include "tests/unit/capfile.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <zlib.h>
 
 #define FRAMES 400
@@ -197,6 +198,29 @@ Test(chunks, what_is_between_frames_takes_no_memory)
     chunks_begin(r.c, 0);
     cr_assert_not_null(next(&r));
     cr_expect(!chunks_are_many(r.c), "12 MB were kept, without a frame among them");
+    end(&r);
+    unlink(name);
+}
+
+/* Long records fill the window before a frame leaves it. */
+Test(chunks, a_window_that_fills_holds_no_more_memory_than_its_frames)
+{
+    static struct made m;
+    size_t at = packet_open(&m, 0, 1, 1, size_of(1), size_of(1));
+    static uint8_t comment[60000];
+    struct reading r;
+    const char *name;
+    size_t before = mallinfo2().uordblks;
+
+    for (unsigned i = 0; i < 4; i++)
+        put_option(&m, 2988, comment, sizeof comment);
+    block_close(&m, at);
+    name = much(m.p, m.len, 300);
+    begin(&r, &name, 1, 0);
+    chunks_begin(r.c, 0);
+    cr_assert_not_null(next(&r));
+    size_t held = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+    cr_expect_lt(held, (size_t)16 << 20, "%zu bytes", held);
     end(&r);
     unlink(name);
 }
