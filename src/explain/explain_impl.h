@@ -229,8 +229,6 @@ struct explainer {
     uint64_t packets;
     uint64_t rdma_packets;
     uint64_t unknown;              /* of these, packets whose opcode is not defined, such as a vendor's own */
-    uint64_t mpa;                  /* MPA requests: TCP streams that become iWARP */
-    uint32_t mpa_frame;            /* the first of them */
     uint32_t clc[SMC_DECLINE + 1]; /* first frame of each CLC message, by which SMC-R is agreed on over TCP; 0: none */
     ns_t first, last;              /* times of the earliest and of the latest frame; 0: none has one */
     bool begun[EXPLAIN_FILES];

@@ -1,5 +1,4 @@
 /* layer 3 (explain): packets that are neither request nor response, each to where it is explained. */
-#include "dissect/ip/mpa.h"
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
 #include "dissect/socket/smc.h"
@@ -42,12 +41,7 @@ static void put_clc(const struct explainer *x, struct buf *b)
 
 void explain_foreign_put(const struct explainer *x, struct buf *b)
 {
-    buf_puts(b, "There is no RoCE or InfiniBand traffic in this capture.");
-    if (x->mpa)
-        buf_printf(b,
-                   " It has iWARP, RDMA over TCP, which ops, flows, ladder and check analyse: %s, the first in "
-                   "frame %u.",
-                   count_str(x->mpa, "MPA request"), x->mpa_frame);
+    buf_puts(b, "There is no RoCE, InfiniBand or iWARP traffic in this capture.");
     put_clc(x, b);
 }
 
@@ -58,14 +52,12 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
         explain_host(x, p);
     }
     if (!(p->have & H_BTH)) {
-        if (p->addr_len)
+        if (p->addr_len) {
             note_clc(x, p);
-        if (p->addr_len && mpa_is_request(p))
-            x->mpa_frame = x->mpa++ ? x->mpa_frame : frame_u32(p);
-        else if (p->addr_len)
             explain_icmp(x, p);
-        else
+        } else {
             explain_pause(x, p);
+        }
     } else if (p->op->flags & OPF_CNP) {
         explain_cnp(x, p, flow);
     } else if (p->have & H_MAD) {
