@@ -237,5 +237,7 @@ enum session_end session_run(int fd, struct rnic *r, const struct auth_token *to
     agent_end(&s.agent);
     r->ops->close(r);
     free(s.in);
+    if (!s.proved && s.end == SESSION_OVER)
+        s.end = SESSION_SILENT;
     return s.end;
 }

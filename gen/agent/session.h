@@ -10,7 +10,7 @@
 
 /* How it ended; also the exit status of the process that ran it. */
 enum session_end {
-    SESSION_OVER,    /* the client has gone, or said `quit` */
+    SESSION_OVER,    /* the client has gone, or said `quit`; it had proved to know the token */
     SESSION_REFUSED, /* what it said proves nothing */
     SESSION_SILENT,  /* it did not try to prove that it knows the token, or another client was faster */
     SESSION_BROKEN,  /* it broke the protocol, or took nothing any more */

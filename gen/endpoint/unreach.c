@@ -6,10 +6,8 @@
 #include "dissect/link/eth.h"
 #include "gen/endpoint/build.h"
 
-#define ICMP_UNREACHABLE  3
-#define ICMP6_UNREACHABLE 1
-#define ICMP_HEAD         8 /* bytes before the packet quoted */
-#define IP4_HEAD          20
+#define ICMP_HEAD 8 /* bytes before the packet quoted */
+#define IP4_HEAD  20
 
 enum { PROTO_ICMP = 1, PROTO_UDP = 17, PROTO_ICMP6 = 58 };
 

@@ -2,10 +2,14 @@
  *
  * No I/O: frames go in. Anybody on the way can send such a message, so it is believed only while nothing has come from
  * the host yet: that is the caller's to know. */
-#ifndef RDMATRACE_GEN_LIVE_UNREACH_H
-#define RDMATRACE_GEN_LIVE_UNREACH_H
+#ifndef RDMATRACE_GEN_ENDPOINT_UNREACH_H
+#define RDMATRACE_GEN_ENDPOINT_UNREACH_H
 
 #include "types.h"
+
+/* Types of ICMP and ICMPv6 messages: destination unreachable. */
+#define ICMP_UNREACHABLE  3
+#define ICMP6_UNREACHABLE 1
 
 struct unreachable {
     bool known;       /* there was one; of several the latest */

@@ -3,6 +3,7 @@
 
 #include "dissect/ib/ib.h"
 #include "dissect/link/eth.h"
+#include "gen/endpoint/unreach.h"
 
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -10,10 +11,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define ICMP_UNREACHABLE  3
-#define ICMP6_UNREACHABLE 1
-#define ND_SOLICIT        135
-#define ND_ADVERT         136
+#define ND_SOLICIT 135
+#define ND_ADVERT  136
 
 /* Jumps count from the instruction that follows; the targets are numbers of instructions. */
 #define JEQ(k, at, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, (yes) - (at)-1, (no) - (at)-1)

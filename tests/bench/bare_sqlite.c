@@ -37,9 +37,10 @@ static void check(sqlite3 *db, int result)
 
 static sqlite3 *open_db(const char *name)
 {
-    sqlite3 *db;
+    sqlite3 *db = NULL;
+    int result = sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
-    check(db, sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
+    check(db, result);
     return db;
 }
 

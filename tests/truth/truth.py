@@ -186,7 +186,12 @@ class View:
         self.heard = network.is_heard(self) if network else True
 
 
+def too_long(*_):
+    raise TimeoutError("a program takes longer than %d s" % RUN_MAX)
+
+
 def run(*args, allowed=(0, 1)):
+    signal.signal(signal.SIGALRM, too_long)  # it ends the program, too
     signal.alarm(RUN_MAX)  # a timeout of subprocess.run() would poll
     r = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     signal.alarm(0)

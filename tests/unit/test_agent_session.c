@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -231,8 +232,8 @@ static int dial(uint16_t port)
     return dial_from(port, 1);
 }
 
-/* Connect until a session greets; then say something that proves nothing, and wait for its end. */
-static void intrude(uint16_t port)
+/* Connect until a session greets; then say something that proves nothing, or nothing (NULL), and wait for its end. */
+static void intrude(uint16_t port, const char *what)
 {
     char text[200];
 
@@ -241,8 +242,9 @@ static void intrude(uint16_t port)
         cr_assert_geq(fd, 0);
         ssize_t n = recv(fd, text, sizeof text, 0);
         bool greeted = n > 16 && memcmp(text, "rdmagen-agent 1 ", 16) == 0;
-        if (greeted)
-            send(fd, "1 pd\n", 5, MSG_NOSIGNAL);
+        if (greeted && what)
+            send(fd, what, strlen(what), MSG_NOSIGNAL);
+        shutdown(fd, SHUT_WR);
         while (recv(fd, text, sizeof text, 0) > 0)
             continue;
         close(fd);
@@ -268,8 +270,10 @@ static pid_t server_begin(uint16_t *port)
     cr_assert_geq(fd, 0);
     *port = s.port;
     server = fork();
-    if (server == 0)
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
         _exit(agent_server_run(&s, fd) ? 1 : 0);
+    }
     close(fd);
     return server;
 }
@@ -288,8 +292,10 @@ Test(agent_session, three_intruders_close_the_port)
 
     hangs_after(30);
     server = server_begin(&port);
-    for (unsigned i = 0; i < AGENT_FAILURES; i++)
-        intrude(port);
+    for (unsigned i = 0; i < AGENT_FAILURES; i++) {
+        intrude(port, NULL); /* who leaves does not make them fewer */
+        intrude(port, "1 pd\n");
+    }
     for (unsigned i = 0; i < 1000 && !closed; i++) {
         int again = dial(port);
         closed = again < 0;
