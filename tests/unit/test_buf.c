@@ -86,6 +86,7 @@ Test(buf, json_is_valid_for_any_bytes)
     EXPECT_TEXT(buf_json(&b, "\xff\xc3\xa9\xc0\x80", 5), "\"\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\"");
     EXPECT_TEXT(buf_printable(&b, "x\x1b[31m\xc2\x9b", 8), "x\\x1b[31m\\xc2\\x9b");
     EXPECT_TEXT(buf_printable(&b, "\xe2\x80\xaex\xe2\x80\xa6", 7), "\\xe2\\x80\\xaex\xe2\x80\xa6"); /* U+202E; U+2026 */
+    EXPECT_TEXT(buf_printable(&b, "\xd8\x9cx\xd8\x9b", 5), "\\xd8\\x9cx\xd8\x9b");                  /* U+061C; U+061B */
     EXPECT_TEXT(buf_json(&b, "\xe2\x80\xaex\xc2\x9b\xf0\x9f\x98\x80", 10), "\"\\u202ex\\u009b\xf0\x9f\x98\x80\"");
     EXPECT_TEXT(buf_csv(&b, "a\x1b,\n"), "\"a\\x1b,\\x0a\"");
 }
