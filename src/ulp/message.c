@@ -163,7 +163,8 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
 static struct ulp_message message_of(const struct ulp_flow *f, const struct assembly *a, struct pkt *show)
 {
     struct command *d = command_of(f->conn, a->command);
-    uint64_t passed = cover_prefix(&a->wire), there = cover_prefix(&a->cover), more = passed - there;
+    uint64_t passed = cover_prefix(&a->wire), there = cover_prefix(&a->cover),
+             more = passed > there ? passed - there : 0;
 
     return (struct ulp_message){
         .body = {a->bytes, (uint32_t)there, LAYER_MESSAGE, more < INT32_MAX ? (uint32_t)more : INT32_MAX},
@@ -351,16 +352,14 @@ static bool reserve(struct ulp_conn *c, uint8_t **bytes, uint32_t *had, uint32_t
     return true;
 }
 
-/* Put `n` bytes, of which `cap` were captured, into their place. Returns whether any of them are new. */
-static bool put_bytes(struct ulp_conn *c, struct assembly *a, uint64_t at, const uint8_t *b, uint32_t cap, uint32_t n)
+/* Put `n` captured bytes into their place. */
+static void put_bytes(struct ulp_conn *c, struct assembly *a, uint64_t at, const uint8_t *b, uint32_t n)
 {
-    uint32_t keep = at >= ULP_MESSAGE_MAX ? 0 : min_u32(cap, (uint32_t)(ULP_MESSAGE_MAX - at));
-    bool fresh = cover_add(&a->wire, at, at + n) > 0;
+    uint32_t keep = at >= ULP_MESSAGE_MAX ? 0 : min_u32(n, (uint32_t)(ULP_MESSAGE_MAX - at));
 
     a->clipped |= keep < n;
     if (keep && reserve(c, &a->bytes, &a->cap, (uint32_t)at + keep) && cover_add(&a->cover, at, at + keep))
         memcpy(a->bytes + at, b, keep);
-    return fresh;
 }
 
 /* A packet of a message. Returns whether any of its bytes are new. */
@@ -372,7 +371,9 @@ static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
         a->total = at + p->payload_len;
         a->rkey = invalidated(p);
     }
-    if (!put_bytes(c, a, at, p->data + p->payload_off, p->payload_cap, p->payload_len))
+    a->clipped |= p->payload_cap < p->payload_len;
+    put_bytes(c, a, at, p->data + p->payload_off, p->payload_cap);
+    if (!cover_add(&a->wire, at, at + p->payload_len))
         return false;
     a->packets++;
     a->frame = p->frame->number;
@@ -380,14 +381,23 @@ static bool put(struct ulp_conn *c, struct assembly *a, const struct pkt *p)
     return true;
 }
 
+/* What `from` has at `cut` and beyond, `to` has at `at` and beyond. */
+static void move_cover(struct cover *to, uint64_t at, const struct cover *from, uint64_t cut)
+{
+    for (unsigned i = 0; i < from->n; i++)
+        if (from->span[i].to > cut)
+            cover_add(to, at + (from->span[i].from > cut ? from->span[i].from - cut : 0),
+                      at + (from->span[i].to - cut));
+}
+
 /* The bytes of `from` at `cut` and beyond are those of `to`, at `at` and beyond. */
 static void move_bytes(struct ulp_conn *c, struct assembly *to, uint64_t at, struct assembly *from, uint64_t cut)
 {
-    for (unsigned i = 0; i < from->wire.n; i++) {
-        uint64_t a = from->wire.span[i].from > cut ? from->wire.span[i].from : cut, b = from->wire.span[i].to;
-        if (b > a && b - a <= UINT32_MAX)
-            put_bytes(c, to, at + (a - cut), from->bytes + a, a < from->cap ? from->cap - (uint32_t)a : 0,
-                      (uint32_t)(b - a));
+    move_cover(&to->wire, at, &from->wire, cut);
+    for (unsigned i = 0; i < from->cover.n; i++) { /* at most ULP_MESSAGE_MAX bytes */
+        uint64_t a = from->cover.span[i].from > cut ? from->cover.span[i].from : cut, b = from->cover.span[i].to;
+        if (b > a)
+            put_bytes(c, to, at + (a - cut), from->bytes + a, (uint32_t)(b - a));
     }
     if (from->total > cut) {
         to->total = at + (from->total - cut);

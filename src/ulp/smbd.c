@@ -9,6 +9,8 @@
 struct peer {
     bool greeted;                 /* both negotiated */
     uint32_t expected[ULP_SIDES]; /* bytes that an SMB2 message of each side lacks; 0: none is under way */
+    /* a joined message of the side is read: what ulp_find() delivers meanwhile must not be joined to it */
+    bool busy[ULP_SIDES];
 };
 
 /* What a request keeps. */
@@ -101,18 +103,22 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     struct peer *peer = ulp_state(c);
     uint32_t *expected = &peer->expected[m->side], at = min_u32(d->at, m->body.len);
     struct ulp_message whole = *m;
-    bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected;
+    bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected, part = more || d->remaining;
+    bool busy = peer->busy[m->side], joined;
 
     whole.body = ulp_part(&m->body, at, d->n_data);
-    *expected = whole.body.len < d->n_data ? 0 : d->remaining;
-    if ((more || d->remaining) && (whole.body.len < d->n_data || !ulp_join(c, &whole, !more) || d->remaining))
+    joined = whole.body.len == d->n_data && (!part || (!busy && ulp_join(c, &whole, !more)));
+    *expected = joined ? d->remaining : 0;
+    if (part && (!joined || d->remaining))
         return;
+    peer->busy[m->side] |= part;
     take_compound(c, &whole);
     m->command = whole.command;
     if (m->show && more)
         whole.body = ulp_show(c, m->show, whole.body.b, whole.body.len);
     if (m->show)
         smb2_layers(m->show, &whole.body);
+    peer->busy[m->side] = busy;
 }
 
 static void take_negotiation(struct ulp_conn *c, struct ulp_message *m, const struct smbd *d)

@@ -304,8 +304,7 @@ bool ulp_zeroes(const uint8_t *b, uint32_t len);
 /* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
 /* Whether a message, or its first packet if it is not `whole`, looks as the protocol of `c` says: then that is sure.
- * Of
- * zeroes nothing is known: true. */
+ * Of zeroes nothing is known: true. */
 bool ulp_confirm(struct ulp_conn *c, enum ulp_side side, const uint8_t *b, uint32_t len, bool whole);
 /* The protocol of `c` is not sure, and it is not likely either: too many messages looked otherwise. */
 bool ulp_doubted(const struct ulp_conn *c);

@@ -124,6 +124,34 @@ Test(smbd, a_request_in_parts_is_put_together)
     run_free(r);
 }
 
+/* A response of no request asks for what is held back: of that nothing is put behind the message at hand. */
+Test(smbd, a_joined_message_stays_what_it_is)
+{
+    struct run *r = run_new("smbdirect");
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    uint8_t held[1024] = {255, 0, 1};
+    struct msg m = {.len = 0};
+
+    smb2(&m, 13, 23, 0, 0, 4);
+    first(r, &m);
+    put(r, TARGET, OP_SEND_ONLY, 99, NULL, 0, held, SMBD_DATA_LEN);
+    put(r, HOST, OP_ACKNOWLEDGE, 99, ack, 4, NULL, 0);
+    le(held + 8, 4, 5000);
+    le(held + 12, 4, SMBD_DATA_LEN);
+    le(held + 16, 4, 900);
+    put(r, TARGET, OP_SEND_FIRST, 100, NULL, 0, held, sizeof held);
+    put(r, TARGET, OP_SEND_LAST, 102, NULL, 0, held, 64);
+    m.len = 0;
+    le(smb2(&m, 13, 99, 1, 0, 8) - SMB2_LEN + 20, 4, SMB2_LEN + 8);
+    smb2(&m, 13, 23, 1, 0, 8);
+    part(r, TARGET, 103, &m, 0, 100);
+    part(r, TARGET, 104, &m, 100, m.len);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].response, r->frame);
+    run_free(r);
+}
+
 Test(smbd, a_request_that_lacks_a_part_is_none)
 {
     struct run *r = run_new("smbdirect");
