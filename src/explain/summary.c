@@ -1,4 +1,5 @@
 /* layer 3 (explain): incidents that are alike as one statement, and what they cost together. */
+#include "bitset.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -168,7 +169,7 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
 /* Those of iWARP, whose lost time is that of their incidents. */
 static void add_streams(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
-    uint32_t hit = 0;
+    struct bitset hit = {0};
 
     s->time = ns_sum(s->time, explain_streams_time(x, o->conn, &s->conns));
     for (uint32_t i = 0; i < x->n; i++) {
@@ -176,9 +177,10 @@ static void add_streams(struct summary *s, const struct explainer *x, const stru
         if (!at->stream || !at->bill || !explain_is_selected(at, o))
             continue;
         s->lost = ns_sum(s->lost, at->bill);
-        s->hit += at->conn != hit;
-        hit = at->conn;
+        s->hit += !bitset_has(&hit, at->conn);
+        bitset_add(&hit, at->conn);
     }
+    bitset_free(&hit);
 }
 
 /* How long a lost message delayed the setup of a connection. */

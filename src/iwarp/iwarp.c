@@ -150,6 +150,11 @@ static void forget(struct iwarp *w, struct tcp_conn *t)
     w->n_conns--;
     w->bytes -= bytes_of(t);
     rdmap_flush(w, t, end_of(t));
+    for (unsigned k = 0; k < IWARP_SIDES; k++) {
+        struct iwarp_repair r;
+        if (repairs_open(t, (enum iwarp_side)k, &r))
+            iwarp_repair_over(w, &r);
+    }
     if (t->known) {
         for (unsigned k = 0; k < w->n_subs; k++)
             if (w->sub[k].gone)
