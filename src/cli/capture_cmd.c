@@ -402,14 +402,17 @@ static void report_notes(const struct trace *t, struct conn_table *conns)
             cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);
 }
 
-/* Report the results; nothing but a message if connection --conn does not exist. */
+/* Report the results; nothing but a message if connection --conn does not exist: one of several processes does not know
+ * which there are. */
 static int report(const struct trace_cmd *cmd, struct trace *t)
 {
+    bool part = t->share && t->share->found;
+
     if (!t->failed && joins_check(&t->joins, t->iface ? 1 : t->n_files, t->file_ifaces) != EXIT_OK) {
         t->out.len = 0;
         return EXIT_BAD;
     }
-    if (!t->conn || conn_exists(conns_of(cmd, t), t->conn))
+    if (!t->conn || part || conn_exists(conns_of(cmd, t), t->conn))
         return cmd->end(t);
     t->out.len = 0;
     return t->failed ? EXIT_OK : cli_no_conn(t->conn);

@@ -307,8 +307,9 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     bool has_newest = t->newest != FLOW_NONE && (a == t->newest || b == t->newest);
 
     if (two_numbers && has_newest && high == t->flows[t->newest].conn) {
-        conn_numbered(t, NUMBER_GIVEN_UP, t->conns, 0);
+        conn_numbered(t, NUMBER_GIVEN_UP, high, low);
         t->conns--; /* the number is still unused: it goes to the next connection */
+        t->newest = FLOW_NONE;
     } else if (two_numbers) {
         t->unused++;
         conn_note_renumbered(t, high, low);
@@ -590,6 +591,7 @@ bool conn_has_other(const struct conn_table *t, uint32_t flow)
 uint32_t conn_number_take(struct conn_table *t)
 {
     bitset_add(&t->taken, ++t->conns);
+    t->newest = FLOW_NONE;
     conn_numbered(t, NUMBER_TAKEN, t->conns, 0);
     return t->conns;
 }

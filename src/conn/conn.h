@@ -78,7 +78,8 @@ struct conn_setup {
 #define SETUP_TAPS 4
 
 /* Index of a flow in its table; FLOW_NONE for none. */
-#define FLOW_NONE   UINT32_MAX
+#define FLOW_NONE UINT32_MAX
+/* Blocks of PSNs that a table remembers: conn_note_psn(). */
 #define CONN_SIGHTS (1u << 17)
 
 /* The chains of flows, each for a hash of: addresses and queue pair; both addresses; queue pair and tap. */
@@ -228,13 +229,15 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 enum conn_numbered {
     NUMBER_GIVEN,    /* `a`, the next one, to a new connection */
     NUMBER_TAKEN,    /* conn_number_take() */
-    NUMBER_GIVEN_UP, /* `a`, the latest one: it is the next one again */
+    NUMBER_GIVEN_UP, /* likewise NUMBER_CHANGED; `a` is the latest one, and the next one again */
+    NUMBER_REPEATED, /* the flow of a connection that has one already, at another tap: the latest is not given up */
     NUMBER_CHANGED,  /* connection `a` has number `b` from now on, which is lower */
 };
 /* Call `fn` whenever it happens. */
 void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_numbered what, uint32_t a, uint32_t b),
                       void *user);
-/* Let it happen, as it did to connections of another table; NUMBER_GIVEN returns the number, which then exists. */
+/* Let it happen, as it did to connections of another table, among those of others: what was the latest number there may
+ * not be it here. NUMBER_GIVEN returns the number, which then exists. */
 uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b);
 /* Counts. */
 struct conn_counts {

@@ -36,6 +36,7 @@ struct conn_table {
     conn_goes_on *goes_on;
     void (*numbered)(void *user, enum conn_numbered what, uint32_t a, uint32_t b); /* NULL: nobody asks */
     void *numbered_user;
+    uint32_t replayed; /* conn_number_replay(): the latest number, as long as it may be given up; 0: it may not */
 };
 
 /* Hash of two addresses (of their lower halves) and a number. */

@@ -121,8 +121,7 @@ __attribute__((noinline)) void conn_number_give(struct conn_table *t, uint32_t f
     uint32_t elsewhere = number_elsewhere(t, f);
 
     f->conn = elsewhere ? elsewhere : ++t->conns;
-    if (!elsewhere)
-        conn_numbered(t, NUMBER_GIVEN, t->conns, 0);
+    conn_numbered(t, elsewhere ? NUMBER_REPEATED : NUMBER_GIVEN, f->conn, 0);
     t->newest = elsewhere ? FLOW_NONE : flow;
     if (f->peer == FLOW_NONE)
         return;
@@ -137,22 +136,32 @@ void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_num
     t->numbered_user = user;
 }
 
-uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
+/* Number `a` is no more that of a connection. */
+static void replay_change(struct conn_table *t, bool latest, uint32_t a, uint32_t b)
 {
-    switch (what) {
-    case NUMBER_GIVEN:
-    case NUMBER_TAKEN:
-        return conn_number_take(t);
-    case NUMBER_GIVEN_UP:
+    if (latest) {
         t->conns--;
-        return 0;
-    case NUMBER_CHANGED:
+    } else {
         t->unused++;
         conn_note_renumbered(t, a, b);
-        if (bitset_has(&t->taken, a))
-            t->taken.bits[a / 8] &= (uint8_t) ~(1u << a % 8);
-        return b;
     }
+    if (bitset_has(&t->taken, a))
+        t->taken.bits[a / 8] &= (uint8_t) ~(1u << a % 8);
+}
+
+uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
+{
+    uint32_t latest = t->replayed;
+
+    t->replayed = 0;
+    if (what == NUMBER_GIVEN)
+        return t->replayed = conn_number_take(t);
+    if (what == NUMBER_TAKEN)
+        return conn_number_take(t);
+    if (what == NUMBER_CHANGED)
+        t->replayed = latest;
+    if (what != NUMBER_REPEATED && b && b < a)
+        replay_change(t, what == NUMBER_GIVEN_UP && latest && a == latest, a, b);
     return 0;
 }
 

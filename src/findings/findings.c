@@ -63,7 +63,6 @@ struct tally *findings_tally(struct findings *r, const struct finding *f)
 /* Count a finding. True if it is to be kept. */
 static bool count(struct findings *r, const struct finding *f)
 {
-
     r->judged[f->rule] = true;
     if (f->result == V_INCONCLUSIVE)
         r->unsure[f->rule]++;

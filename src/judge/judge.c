@@ -425,7 +425,7 @@ static void judge_by_all_rules(struct judge *j, const struct pkt *p)
 
     conn_addr_of(p, &src, &dst);
     note_time(j, p, (uint8_t)conn_owner(&src, &dst));
-    if (UNLIKELY(j->share != NULL) && judge_is_others(j, p, kind & (KIND(CONNECTED) | KIND(INCOMPLETE)))) {
+    if (UNLIKELY(j->share != NULL) && judge_is_others(j, kind & (KIND(CONNECTED) | KIND(INCOMPLETE)))) {
         overhear(j, p, kind);
         return;
     }

@@ -264,7 +264,7 @@ struct flow_fact {
 
 /* The next packet, which concerns two addresses alone: true if these are another one's, and nothing more is to be done
  * with it. Only with j->share, before anything else is. */
-bool judge_is_others(struct judge *j, const struct pkt *p, bool of_pair);
+bool judge_is_others(struct judge *j, bool of_pair);
 void judge_share_packet(struct judge *j, const struct pkt *p);
 /* At the end: what is found now. */
 void judge_share_at(struct judge *j, enum phase phase, ns_t a, uint64_t b, uint64_t c);

@@ -45,7 +45,7 @@ struct share {
     uint32_t n_numbers;
     struct order *born; /* by flow */
     uint32_t n_born;
-    const char * not ;   /* why it cannot be shared out; NULL: it can */
+    const char *why_not; /* why it cannot be shared out; NULL: it can */
     bool arrives, stays; /* the first request of a flow had MigReq set; a request had it clear */
     bool compares[JUDGE_TAPS];
     bool no_memory;
@@ -135,9 +135,8 @@ void judge_share_packet(struct judge *j, const struct pkt *p)
         judge_share_not(j, "there is native InfiniBand, whose hosts have LIDs and GIDs");
 }
 
-bool judge_is_others(struct judge *j, const struct pkt *p, bool of_pair)
+bool judge_is_others(struct judge *j, bool of_pair)
 {
-    (void)p;
     j->silent = !conn_owners_has(&j->share->owners, j->owner);
     return of_pair && j->silent;
 }
@@ -191,8 +190,8 @@ void judge_share_found(struct judge *j)
 
 void judge_share_not(struct judge *j, const char *why)
 {
-    if (j->share && !j->share->not )
-        j->share->not = why;
+    if (j->share && !j->share->why_not)
+        j->share->why_not = why;
 }
 
 void judge_share_compares(struct judge *j, unsigned place)
@@ -362,7 +361,7 @@ static void pack_part(struct pack *k, struct part *p)
 }
 
 /* What cannot be shared out by what the end shows. */
-static const char *why_not(struct judge *j)
+static const char *why_not_alone(struct judge *j)
 {
     struct conn_counts n = conn_counts(j->conns);
 
@@ -377,7 +376,7 @@ static const char *why_not(struct judge *j)
     for (unsigned i = 0; i < ICRC_SOURCES; i++)
         if (j->icrc_sources.of[i].bad && !j->icrc_sources.of[i].good)
             return "no ICRC of some senders is right";
-    return j->share->not ;
+    return j->share->why_not;
 }
 
 const char *judge_save(struct judge *j, struct pack *k)
@@ -397,7 +396,7 @@ const char *judge_save(struct judge *j, struct pack *k)
                      .cnps = j->n_unknown_cnp,
                      .arrives = s->arrives,
                      .stays = s->stays};
-    const char *why = why_not(j);
+    const char *why = why_not_alone(j);
 
     if (why)
         return why;
@@ -523,8 +522,7 @@ static uint32_t number_of(const struct part *p, uint32_t number)
 
 static void replay_number(struct judge *j, struct part *p, const struct numbering *e)
 {
-    uint32_t a = e->what == NUMBER_GIVEN ? 0 : number_of(p, e->a);
-    uint32_t now = conn_number_replay(j->conns, (enum conn_numbered)e->what, a, number_of(p, e->b));
+    uint32_t now = conn_number_replay(j->conns, (enum conn_numbered)e->what, number_of(p, e->a), number_of(p, e->b));
 
     if (e->what == NUMBER_GIVEN && e->a < p->most)
         p->number[e->a] = now;

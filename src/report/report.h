@@ -23,8 +23,7 @@
 #define REPORT_LADDERS   16  /* incidents with a ladder */
 #define REPORT_INCIDENTS 200 /* incidents, findings, rows of flows and of accounts in tables, at most */
 #define REPORT_INTERVALS 400 /* of rates, at least half of it */
-
-#define REPORT_DETAIL 100
+#define REPORT_DETAIL    100 /* report_opts.detail, at most */
 
 struct report;
 

@@ -130,7 +130,8 @@ static int reduce(struct job *job, const struct run *r, const struct digest_end 
         rc = status == EXIT_OK ? part_write(buf_str(&path), &h, &found) : 0;
         if (rc < 0)
             status = cli_error("%s: %s", buf_str(&path), strerror(-rc));
-        say(job, &s, read);
+        if (status == EXIT_OK)
+            say(job, &s, read);
     }
     buf_free(&found);
     buf_free(&path);
