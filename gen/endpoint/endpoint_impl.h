@@ -265,6 +265,12 @@ void ep_send_done(struct ep_qp *q, uint32_t first, uint32_t n, ns_t now);
 /* Move the queue pair to the error state: its oldest send completes with `status` (WC_SUCCESS: no send failed), all
  * other work requests are flushed. */
 void ep_qp_fail(struct ep_qp *q, enum wc_status status, ns_t now);
+/* A packet was received or sent: a queue pair whose completion had no room fails. */
+static inline void ep_check_overflow(struct ep_qp *q, ns_t now)
+{
+    if (UNLIKELY(q->cq_overflowed))
+        ep_qp_fail(q, WC_SUCCESS, now);
+}
 void ep_recv_complete(struct ep_qp *q, struct wc *wc, ns_t now);
 /* The queue pair is in error: complete its receives with WC_WR_FLUSH_ERR, those of its own queue. */
 void ep_flush_recv(struct ep_qp *q, ns_t now);

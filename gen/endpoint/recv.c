@@ -471,8 +471,10 @@ static bool rx_multicast(struct endpoint *ep, const struct pkt *p, ns_t now)
         return false;
     for (uint32_t i = 0; i < ep->n_group; i++) {
         struct ep_qp *q = qp_of(ep, ep->group[i].qp);
-        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p))
+        if (q && in_group(p, &ep->group[i]) && qp_can_receive(&q->qp) && pkey_ok(q, p)) {
             used |= rx_request(q, p, now);
+            ep_check_overflow(q, now);
+        }
     }
     return used;
 }
@@ -540,8 +542,7 @@ bool ep_rx(struct endpoint *ep, const uint8_t *data, uint32_t len, ns_t now)
         COUNT(q, other_service);
     if (UNLIKELY(q->kept[0] || q->kept[1]))
         ep_reorder_go_on(q, now); /* `p` is another packet then */
-    if (UNLIKELY(q->cq_overflowed))
-        ep_qp_fail(q, WC_SUCCESS, now);
+    ep_check_overflow(q, now);
     if (!used) {
         q->st.dropped++;
         ep->st.dropped++;

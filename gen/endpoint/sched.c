@@ -105,6 +105,7 @@ int ep_tx(struct endpoint *ep, uint8_t *buf, uint32_t cap, ns_t now)
         n = ep_tx_response(q, buf, cap, now);
         if (!n)
             n = ep_tx_request(q, buf, cap, now);
+        ep_check_overflow(q, now);
         if (n)
             ep_ready(q);
         if (n > 0) {
