@@ -123,6 +123,7 @@ static void put_script(struct buf *b, unsigned i, bool have_rows, unsigned opera
                "set yrange [0:*]\n"
                "CSV = \"%s.csv\"\n"
                "s(c) = column(c) * 1e-9 # ns to s\n"
+               "s_log(c) = column(c) > 0 ? s(c) : column(c) == 0 ? 1e-9 : NaN # a logarithmic axis has no 0\n"
                "is(c, value) = strcol(c) eq value ? 1 : NaN\n"
                "within(c, from, to) = column(c) >= from && column(c) <= to ? 1 : NaN\n"
                "here(c) = !exists(\"connection\") || column(c) == connection ? 1 : NaN\n"
