@@ -399,6 +399,9 @@ void explain_early_put(const struct explainer *x, struct buf *b);
 /* Append what is open about connections without any packet, or without any response (unused_conns.c): sentences
  * separated by `sep`; nothing if there are none. */
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
+/* iWARP connections that were rejected, that a Terminate ended, or of which an FPDU had a wrong CRC (unused_conns.c).
+ */
+uint32_t explain_iwarp_failed(const struct explainer *x);
 /* Taps on one path (compare/merge_taps.c): a packet of no connection; and requests that failed and reached only one of
  * two taps. */
 void explain_at_taps(struct explainer *x, const struct pkt *p);

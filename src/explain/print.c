@@ -282,11 +282,16 @@ static bool unselected_put(const struct explainer *x, const struct explain_opts 
 
 static void nothing_put(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
+    uint32_t failed = explain_iwarp_failed(x);
+
     if (!x->rdma_packets)
         explain_foreign_put(x, b);
     else if (x->unknown == x->rdma_packets)
         buf_printf(b, "None of %s has an opcode that is defined: nothing in them was analysed.",
                    count_str(x->unknown, "RDMA packet"));
+    else if (failed && !x->n)
+        buf_printf(b, "%s failed, as the remarks say; nothing else went wrong that this capture shows.",
+                   count_str(failed, "iWARP connection"));
     else if (!unselected_put(x, o, b))
         buf_printf(b, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
                    x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");

@@ -200,6 +200,18 @@ static void put_sent(struct buf *b, const struct iwarp_conn *c, unsigned side)
     buf_char(b, '.');
 }
 
+uint32_t explain_iwarp_failed(const struct explainer *x)
+{
+    const struct iwarp *w = observer_iwarp(x->observer);
+    const struct iwarp_conn *c;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; (c = iwarp_at(w, i)) != NULL; i++)
+        n += c->refused || c->sent[IWARP_INITIATOR].terminated || c->sent[IWARP_RESPONDER].terminated ||
+             c->sent[IWARP_INITIATOR].bad_crc || c->sent[IWARP_RESPONDER].bad_crc;
+    return n;
+}
+
 /* What is known of iWARP connections, whose recovery is TCP's: how they ended, and what was sent again. */
 static void put_iwarp(const struct explainer *x, const char *sep, struct buf *b)
 {
