@@ -577,6 +577,10 @@ void explain_counters(const struct incident *s, struct buf *b);
 void explain_tools(const struct incident *s, struct buf *b);
 /* Append what to look at next, these two, and the command that shows the place: lines. */
 void explain_next(const struct explain_opts *o, const struct incident *s, struct buf *b);
+/* Append the first `n` frame numbers of an incident, separated by commas (print.c). */
+void incident_frames_put(struct buf *b, const struct incident *s, unsigned n);
+/* Append what was not read, and, of all connections, the remarks (print.c). */
+void explain_remarks_put(struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* Append "67.1 ms: 67.1 ms ACK timeout, 5 us until the NAK". */
 void bill_put(struct buf *b, ns_t all, const ns_t states[TIME_STATES]);
 
