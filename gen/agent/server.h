@@ -1,6 +1,5 @@
 /* layer 3 (agent): the port of the agent: one client at a time, the first that proves to know the token, each in its
- * own process: its objects end with the
- * process, and a crash of a provider ends one session only. */
+ * own process: its objects end with the process, and a crash of a provider ends one session only. */
 #ifndef RDMATRACE_GEN_AGENT_SERVER_H
 #define RDMATRACE_GEN_AGENT_SERVER_H
 
