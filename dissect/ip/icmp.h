@@ -4,6 +4,13 @@
 
 #include "dissect/field.h"
 
+/* Types of errors. */
+enum {
+    ICMP_UNREACHABLE = 3,
+    ICMP6_UNREACHABLE = 1,
+    ICMP6_TOO_BIG = 2,
+};
+
 extern const struct hdr icmp_hdr, icmp6_hdr;
 
 #endif

@@ -6,7 +6,7 @@
 #include "dissect/ip/ip.h"
 #include "dissect/ip/tcp.h"
 
-enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_ICMP6 = 58 };
+#define PROTO_TCP 6
 
 /* Bytes of the TCP header at `off`, with options, up to `limit`. */
 static uint32_t tcp_len(const struct pkt *p, uint32_t off, uint32_t limit)
@@ -29,10 +29,10 @@ static void transport_layers(struct pkt *p, uint32_t off, uint32_t limit, uint8_
     case PROTO_TCP:
         pkt_layer(p, &tcp_hdr, off, tcp_len(p, off, limit));
         break;
-    case PROTO_ICMP:
+    case IPPROTO_ICMP_:
         pkt_layer(p, &icmp_hdr, off, 8);
         break;
-    case PROTO_ICMP6:
+    case IPPROTO_ICMP6_:
         pkt_layer(p, &icmp6_hdr, off, 8);
         break;
     default:

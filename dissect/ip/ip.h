@@ -4,9 +4,13 @@
 
 #include "dissect/field.h"
 
-#define IPPROTO_IPIP_ 4
-#define IPPROTO_UDP_  17
-#define ECN_CE        3 /* congestion experienced */
+/* The protocol behind a header (ip.proto, ipv6.nxt). */
+#define IPPROTO_ICMP_  1
+#define IPPROTO_IPIP_  4
+#define IPPROTO_UDP_   17
+#define IPPROTO_ICMP6_ 58
+
+#define ECN_CE 3 /* congestion experienced */
 
 extern const struct vdesc ipproto_desc, ecn_desc;
 

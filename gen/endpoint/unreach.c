@@ -2,14 +2,12 @@
 #include "gen/endpoint/unreach.h"
 
 #include "dissect/ib/ib.h"
+#include "dissect/ip/icmp.h"
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 #include "gen/endpoint/build.h"
 
 #define ICMP_HEAD 8 /* bytes before the packet quoted */
-#define IP4_HEAD  20
-
-enum { PROTO_ICMP = 1, PROTO_UDP = 17, PROTO_ICMP6 = 58 };
 
 /* An IP packet, or the beginning of one. */
 struct ip_part {
@@ -21,9 +19,9 @@ struct ip_part {
 
 static bool ip4_part(struct ip_part *o, const uint8_t *p, uint32_t len)
 {
-    uint32_t head = len >= IP4_HEAD ? (p[0] & 15u) * 4 : 0;
+    uint32_t head = len >= IP4_LEN ? (p[0] & 15u) * 4 : 0;
 
-    if (head < IP4_HEAD || head > len || p[0] >> 4 != 4)
+    if (head < IP4_LEN || head > len || p[0] >> 4 != 4)
         return false;
     gid_from_ipv4(o->src, load_be32(p + 12));
     gid_from_ipv4(o->dst, load_be32(p + 16));
@@ -67,13 +65,13 @@ bool unreachable_rx(struct unreachable *u, const uint8_t own[16], const uint8_t 
     struct ip_part ip, of;
     bool v6;
 
-    if (!frame_part(&ip, &v6, frame, len) || ip.proto != (v6 ? PROTO_ICMP6 : PROTO_ICMP) || ip.len < ICMP_HEAD)
+    if (!frame_part(&ip, &v6, frame, len) || ip.proto != (v6 ? IPPROTO_ICMP6_ : IPPROTO_ICMP_) || ip.len < ICMP_HEAD)
         return false;
     if (ip.body[0] != (v6 ? ICMP6_UNREACHABLE : ICMP_UNREACHABLE))
         return false;
     if (!(v6 ? ip6_part : ip4_part)(&of, ip.body + ICMP_HEAD, ip.len - ICMP_HEAD))
         return true;
-    if (of.proto != PROTO_UDP || of.len < 4 || load_be16(of.body + 2) != UDP_PORT_ROCEV2 ||
+    if (of.proto != IPPROTO_UDP_ || of.len < 4 || load_be16(of.body + 2) != UDP_PORT_ROCEV2 ||
         memcmp(of.src, own, 16) != 0)
         return true;
     *u = (struct unreachable){.known = true, .v6 = v6, .code = ip.body[1]};

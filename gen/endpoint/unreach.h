@@ -7,10 +7,6 @@
 
 #include "types.h"
 
-/* Types of ICMP and ICMPv6 messages: destination unreachable. */
-#define ICMP_UNREACHABLE  3
-#define ICMP6_UNREACHABLE 1
-
 struct unreachable {
     bool known;       /* there was one; of several the latest */
     uint8_t gid[16];  /* whom we had sent to; IPv4 as IPv4-mapped */

@@ -2,8 +2,8 @@
 #include "gen/live/be_filter.h"
 
 #include "dissect/ib/ib.h"
+#include "dissect/ip/icmp.h"
 #include "dissect/link/eth.h"
-#include "gen/endpoint/unreach.h"
 
 #include <linux/filter.h>
 #include <linux/if_ether.h>

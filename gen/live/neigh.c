@@ -9,7 +9,6 @@
 #define ARP_LEN     28
 #define ARP_REQUEST 1
 #define ARP_REPLY   2
-#define ICMP6       58
 #define ND_LEN      32 /* solicitation or advertisement with one option */
 #define ND_SOLICIT  135
 #define ND_ADVERT   136
@@ -146,7 +145,7 @@ static uint32_t put_arp(const struct identity *id, uint8_t *out, const uint8_t d
 /* Sum of RFC 1071 over an ICMPv6 message of `n` bytes (even) and the pseudo header; 0xffff if its checksum is right. */
 static uint16_t icmp6_sum(const uint8_t *ip, const uint8_t *msg, uint32_t n)
 {
-    uint64_t sum = n + ICMP6;
+    uint64_t sum = n + IPPROTO_ICMP6_;
 
     for (unsigned i = 8; i < IP6_LEN; i += 2)
         sum += load_be16(ip + i);
@@ -163,7 +162,7 @@ static uint32_t put_nd(const struct identity *id, uint8_t *out, const uint8_t dm
                        uint8_t type, uint8_t flags, const uint8_t target[16])
 {
     uint8_t *ip = put_link(id, out, dmac, ETHERTYPE_IPV6), *q = ip + IP6_LEN;
-    struct ip6 h = {.version = 6, .plen = ND_LEN, .nxt = ICMP6, .hlim = ND_HOP};
+    struct ip6 h = {.version = 6, .plen = ND_LEN, .nxt = IPPROTO_ICMP6_, .hlim = ND_HOP};
 
     memcpy(h.src, id->gid, 16);
     memcpy(h.dst, dst, 16);
@@ -305,7 +304,7 @@ static uint32_t rx_ip6(struct identity *id, const uint8_t src_mac[6], const uint
     if (len < IP6_LEN)
         return 0;
     n = min_u32(load_be16(p + 4), len - IP6_LEN);
-    if (p[6] == ICMP6)
+    if (p[6] == IPPROTO_ICMP6_)
         return rx_nd(id, src_mac, p, p + IP6_LEN, n, out);
     if (p[6] == IPPROTO_UDP_)
         see_udp(id, src_mac, p + 8, p + 24, p + IP6_LEN, n);

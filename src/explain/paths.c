@@ -2,6 +2,7 @@
  * address, or in another VLAN. That it drops large ones: mtu.c. */
 #include "dissect/ib/opcode.h"
 #include "dissect/ip/icmp.h"
+#include "dissect/ip/ip.h"
 #include "dissect/pkt.h"
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
@@ -10,13 +11,9 @@
  * ------------------------------------------------------------------------------------------------------ */
 
 enum {
-    ICMP_UNREACHABLE = 3, /* type of ICMP */
-    ICMP6_UNREACHABLE = 1,
-    ICMP6_TOO_BIG = 2,
     CODE_PORT = 3,     /* of ICMP_UNREACHABLE: no program takes packets to that port; */
     CODE_FRAGMENT = 4, /* the packet is too big */
     CODE6_PORT = 4,    /* of ICMP6_UNREACHABLE: as CODE_PORT */
-    IPPROTO_OF_UDP = 17,
 };
 
 /* True for codes that mean that a router or host rejected the packet: type << 8 | code. */
@@ -51,13 +48,13 @@ static bool quoted_ends(const struct pkt *p, uint32_t off, struct icmp_error *e)
 
     if (left >= 20 && q[0] >> 4 == 4) {
         len = (q[0] & 15u) * 4;
-        if (q[9] != IPPROTO_OF_UDP || left < len + 4)
+        if (q[9] != IPPROTO_UDP_ || left < len + 4)
             return false;
         map_ipv4(&e->src, q + 12);
         map_ipv4(&e->dst, q + 16);
         return load_be16(q + len + 2) == UDP_PORT_ROCEV2;
     }
-    if (left < 44 || q[0] >> 4 != 6 || q[6] != IPPROTO_OF_UDP)
+    if (left < 44 || q[0] >> 4 != 6 || q[6] != IPPROTO_UDP_)
         return false;
     memcpy(e->src.b, q + 8, 16);
     memcpy(e->dst.b, q + 24, 16);
