@@ -203,21 +203,16 @@ static int read_as_text(const char *name, bool text(const struct buf *file, stru
     return r;
 }
 
-/* Whether the first of the numbered files is there as a binary file only. */
-static bool is_binary(const struct workload_kind *k, const char *path)
+/* Whether there is a first one of the files that are numbered and end like this. */
+static bool is_there(const char *path, const char *end)
 {
     struct buf name = {0};
-    bool text, binary = false;
+    bool there;
 
-    if (k->binary) {
-        buf_printf(&name, "%s.0%s", path, k->numbered);
-        text = access(buf_str(&name), F_OK) == 0;
-        name.len = 0;
-        buf_printf(&name, "%s.0%s", path, k->binary);
-        binary = !text && access(buf_str(&name), F_OK) == 0;
-    }
+    buf_printf(&name, "%s.0%s", path, end);
+    there = access(buf_str(&name), F_OK) == 0;
     buf_free(&name);
-    return binary;
+    return there;
 }
 
 /* Read the file of a workload, or its numbered files up to the first one that is not there. 0, or the exit status after
@@ -225,7 +220,7 @@ static bool is_binary(const struct workload_kind *k, const char *path)
 static int read_list(const struct sim_job *job, const struct workload_kind *k, const char *path, struct buf *list)
 {
     struct buf name = {0};
-    bool binary = is_binary(k, path);
+    bool binary = k->binary && !is_there(path, k->numbered) && is_there(path, k->binary);
     int r = 0;
 
     for (unsigned n = 0; r == 0 && (n == 0 || k->numbered); n++) {
