@@ -40,7 +40,7 @@ static void on_repaired(void *user, const struct iwarp_repair *r)
 {
     struct explainer *x = user;
     struct incident *s;
-    enum iwarp_side other = r->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(r->side);
 
     if (r->kind == IWARP_NEEDLESS) /* a timer may expire, or a probe be sent, just before the ACK comes */
         return;

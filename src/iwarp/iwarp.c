@@ -408,7 +408,7 @@ static struct tcp_conn *conn_of(struct iwarp *w, const struct iwarp_ends *e, con
     other_way = *side == IWARP_RESPONDER ? key == MPA_REQUEST : key == MPA_REPLY;
     if (t && !t->known && other_way) {
         turn_round(t);
-        *side = *side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+        *side = iwarp_other(*side);
     }
     return t;
 }
@@ -431,7 +431,7 @@ static void count(struct tcp_conn *t, enum iwarp_side side, const struct pkt *p,
 
 static void take_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct arrival *a)
 {
-    enum iwarp_side other = side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(side);
 
     if (a->tcp.ackf) {
         repairs_ack(w, t, other, a->tcp.ack, !a->g.len && !a->tcp.fin);

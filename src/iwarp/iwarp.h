@@ -32,6 +32,10 @@ struct iwarp_ends {
 
 /* The ends of a connection: the initiator sends the MPA request. Without one, it is the end with the higher port. */
 enum iwarp_side { IWARP_INITIATOR, IWARP_RESPONDER, IWARP_SIDES };
+static inline enum iwarp_side iwarp_other(enum iwarp_side side)
+{
+    return side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+}
 
 /* How a connection was recognised. */
 enum iwarp_how { IWARP_BY_START, IWARP_BY_FPDUS };

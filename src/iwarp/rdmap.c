@@ -13,11 +13,6 @@ struct taken {
     struct iwarp_sent *sent;
 };
 
-static enum iwarp_side other_side(enum iwarp_side s)
-{
-    return s == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
-}
-
 /* --- Operations that are not over ------------------------------------------------------------- */
 
 static bool has_answer(const struct iwarp_op *op)
@@ -409,7 +404,7 @@ static void take_response(const struct taken *k)
 
 void rdmap_take(struct iwarp *w, struct tcp_conn *t, const struct iwarp_unit *u)
 {
-    const struct taken k = {w, t, u, &t->side[u->side], &t->side[other_side(u->side)], &t->c.sent[u->side]};
+    const struct taken k = {w, t, u, &t->side[u->side], &t->side[iwarp_other(u->side)], &t->c.sent[u->side]};
 
     if (k.sent->terminated && k.sent->terminate_frame)
         report(&k, IWARP_AFTER_TERMINATE, rdmap_opcode_str(u->ddp.opcode), "nothing", k.sent->terminate_frame);

@@ -12,11 +12,6 @@
 #define FAST_DUPS 3         /* duplicate ACKs after which TCP retransmits */
 #define OVERTAKES NS_PER_MS /* without IP identifications: what comes sooner behind a later one was overtaken */
 
-static int32_t seq_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b);
-}
-
 /* The latest segment that had this byte; NULL: it is not known. */
 static const struct sent_segment *sent_with(const struct repairs *r, uint32_t seq)
 {
@@ -28,11 +23,6 @@ static const struct sent_segment *sent_with(const struct repairs *r, uint32_t se
             return s;
     }
     return NULL;
-}
-
-static bool is_acked(const struct stream *s, uint32_t seq)
-{
-    return s->have_acked && seq_diff(s->acked, seq) >= 0;
 }
 
 /* Whether the segment that fills a gap was sent before the one behind it. */
@@ -86,9 +76,9 @@ static void take_again(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side
         return;
     found->lost = first->frame;
     found->start = first->ts;
-    found->kind = is_same(first, g, id)                   ? IWARP_DUPLICATED
-                  : is_acked(&s->stream, g->seq + g->len) ? IWARP_NEEDLESS
-                                                          : IWARP_LOST_AFTER;
+    found->kind = is_same(first, g, id)                          ? IWARP_DUPLICATED
+                  : stream_is_acked(&s->stream, g->seq + g->len) ? IWARP_NEEDLESS
+                                                                 : IWARP_LOST_AFTER;
     begin(w, t, side, found, g->seq + g->len);
 }
 

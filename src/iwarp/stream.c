@@ -16,11 +16,6 @@ struct late {
     uint8_t b[];
 };
 
-static int32_t seq_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b);
-}
-
 static void drop_late(struct stream *s)
 {
     while (s->late) {
@@ -176,11 +171,6 @@ static enum stream_got begin_again(struct stream *s, const struct segment *g, ui
     return STREAM_BROKEN;
 }
 
-static bool is_acked(const struct stream *s, uint32_t seq)
-{
-    return s->have_acked && seq_diff(s->acked, seq) >= 0;
-}
-
 enum stream_got stream_take(struct stream *s, const struct segment *g, uint64_t *from)
 {
     int32_t ahead = seq_diff(g->seq, s->next);
@@ -199,7 +189,7 @@ enum stream_got stream_take(struct stream *s, const struct segment *g, uint64_t 
     s->strange = 0;
     if (ahead > 0) {
         s->reordered++;
-        s->waited += is_acked(s, s->late ? s->late->seq : g->seq);
+        s->waited += stream_is_acked(s, s->late ? s->late->seq : g->seq);
         if (keep(s, g))
             return STREAM_BEHIND;
         stream_give_up(s, true);
@@ -233,7 +223,7 @@ bool stream_give_up(struct stream *s, bool end)
 {
     uint32_t gap;
 
-    if (!s->late || (!end && (s->waited < PATIENCE || !is_acked(s, s->late->seq))))
+    if (!s->late || (!end && (s->waited < PATIENCE || !stream_is_acked(s, s->late->seq))))
         return false;
     gap = s->late->seq - s->next;
     if (gap > STREAM_FILL || !append_hole(s, gap)) {

@@ -58,6 +58,17 @@ struct segment {
     ns_t ts;
 };
 
+/* How far sequence number `a` lies behind `b`; below 0: before it. */
+static inline int32_t seq_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+/* Whether the other end has acknowledged everything before `seq`. */
+static inline bool stream_is_acked(const struct stream *s, uint32_t seq)
+{
+    return s->have_acked && seq_diff(s->acked, seq) >= 0;
+}
+
 void stream_free(struct stream *s);
 /* The stream begins at sequence number `seq`: what was kept of an earlier one is forgotten. */
 void stream_begin(struct stream *s, uint32_t seq);

@@ -39,7 +39,7 @@ static void sync_counts(struct meter *m, struct stream_row *s)
 static struct stream_row *stream_new(struct meter *m, const struct iwarp_conn *c, enum iwarp_side side)
 {
     struct stream_row *s = calloc(1, sizeof *s);
-    enum iwarp_side other = side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(side);
 
     if (!s)
         return NULL;
@@ -156,7 +156,7 @@ static void name_end(struct wqe *w, const struct iwarp_op *op)
 {
     static const uint8_t reasons[] = {
         [IWARP_OPEN_STILL] = WQE_CAPTURE_ENDS, [IWARP_LEFT] = WQE_LEFT, [IWARP_GIVEN_UP] = WQE_TOO_MANY};
-    enum iwarp_side other = op->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(op->side);
 
     w->status = WQE_STATUS_UNKNOWN;
     if (op->ended == IWARP_DONE)

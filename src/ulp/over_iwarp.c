@@ -153,7 +153,7 @@ static void detach(struct ulp_stream *s)
 static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const uint8_t *b, uint32_t n)
 {
     struct stream_side *d = &s->side[side];
-    enum iwarp_side other = side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(side);
     enum ulp_looks looks = LOOKS_OTHER;
     const struct ulp_proto *user = by_user(u, s->conn);
     unsigned i = 0;
@@ -353,7 +353,7 @@ static struct command *take_terminate(struct ulp_stream *s, const struct iwarp_u
 static struct command *take_read_request(struct ulp_stream *s, const struct iwarp_unit *w)
 {
     struct stream_side *d = &s->side[w->side];
-    enum iwarp_side other = w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR;
+    enum iwarp_side other = iwarp_other(w->side);
     struct segment *g;
     struct rdmap_read r;
 
@@ -376,7 +376,7 @@ static struct command *take_read_request(struct ulp_stream *s, const struct iwar
 
 static struct command *take_read_response(struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
 {
-    struct stream_side *d = &s->side[w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR];
+    struct stream_side *d = &s->side[iwarp_other(w->side)];
     struct command *cmd = NULL;
 
     for (unsigned i = 0; i < d->n_reads; i++) {
@@ -420,7 +420,7 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
     else if (!s->c)
         return;
     else if (w->ddp.opcode == RDMAP_WRITE)
-        d = moved(s, w->side == IWARP_INITIATOR ? IWARP_RESPONDER : IWARP_INITIATOR, w->ddp.stag, w->ddp.to, w, show);
+        d = moved(s, iwarp_other(w->side), w->ddp.stag, w->ddp.to, w, show);
     else if (w->ddp.opcode == RDMAP_READ_REQUEST)
         d = take_read_request(s, w);
     else if (w->ddp.opcode == RDMAP_READ_RESPONSE)
