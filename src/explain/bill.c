@@ -1,6 +1,5 @@
 /* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
 #include "src/explain/explain_impl.h"
-#include "src/transport/verbs.h"
 
 #include <stdlib.h>
 
@@ -230,7 +229,7 @@ static bool is_cut_off(const struct explainer *x, const struct episode *e)
 {
     const struct req_dir *h = observer_req_dir(x->observer, e->flow);
 
-    return h && explain_end_of(x, e->tap) - h->last_ts < timer_earliest(e->wait);
+    return h && explain_ends_before(x, e->tap, h->last_ts, e->wait);
 }
 
 /* A new incident for this episode alone. */

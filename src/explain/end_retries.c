@@ -147,9 +147,9 @@ static void doubt_lost_response(struct incident *st, const struct req_dir *h)
 static void doubt_last_try(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h,
                            struct incident *st)
 {
-    ns_t end = explain_end_of(x, conn_flow_at(observer_conns(x->observer), flow)->tap);
+    uint32_t tap = conn_flow_at(observer_conns(x->observer), flow)->tap;
 
-    if (!has_left(t, h) && end - h->last_ts < timer_earliest(st->silence))
+    if (!has_left(t, h) && explain_ends_before(x, tap, h->last_ts, st->silence))
         incident_add(st, SAY(TRY_OPEN, 0));
 }
 

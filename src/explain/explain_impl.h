@@ -9,6 +9,7 @@
 #include "src/explain/notes.h"
 #include "src/taps/icrc_sources.h"
 #include "src/taps/taps.h"
+#include "src/transport/verbs.h"
 
 /* A CM message as captured; frame 0: none. */
 struct cm_seen {
@@ -279,6 +280,12 @@ struct incident *incident_overtaken(struct explainer *x, const struct event *e);
 static inline ns_t explain_end_of(const struct explainer *x, uint32_t tap)
 {
     return tap >> 16 < EXPLAIN_FILES ? x->ended[tap >> 16] : x->last;
+}
+/* Whether the file of a tap ends before an ACK timer of `timer` (ns), started at `ts` by its clock, can have expired.
+ */
+static inline bool explain_ends_before(const struct explainer *x, uint32_t tap, ns_t ts, ns_t timer)
+{
+    return explain_end_of(x, tap) - ts < timer_earliest(timer);
 }
 /* Notes of a flow, made on first use. NULL: no memory. */
 struct flow_notes *notes_of(struct explainer *x, uint32_t flow);

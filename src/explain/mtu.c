@@ -3,7 +3,6 @@
 #include "dissect/ib/opcode.h"
 #include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
-#include "src/transport/verbs.h"
 
 #define BLACK_HOLE_TRIES   3         /* copies of large packets that did not arrive */
 #define BLACK_HOLE_SMALLER 8         /* smaller packets that arrived, */
@@ -41,9 +40,9 @@ static bool is_spent(struct explainer *x, const struct req_dir *h, const struct 
 /* True if the capture ends before the ACK timer of the latest copy of a packet expires. */
 static bool is_cut_off(struct explainer *x, const struct req_dir *h, const struct sent *s)
 {
-    ns_t end = explain_end_of(x, conn_flow_at(observer_conns(x->observer), h->flow)->tap);
+    uint32_t tap = conn_flow_at(observer_conns(x->observer), h->flow)->tap;
 
-    return s->copies > 1 && end - s->ts < timer_earliest((s->ts - s->ts_first) / (s->copies - 1));
+    return s->copies > 1 && explain_ends_before(x, tap, s->ts, (s->ts - s->ts_first) / (s->copies - 1));
 }
 
 /* True if flow `i` has the same tap and responder as `f`. */
