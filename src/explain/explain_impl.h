@@ -306,6 +306,13 @@ static inline uint16_t op_of(const struct sent *s)
 /* A MAC address in the lower 48 bits; an unsigned number of 1, 2, 4 or 8 bytes (render.c). */
 void explain_mac_put(struct buf *b, uint64_t mac);
 uint64_t explain_value(const void *at, size_t size);
+/* Whether an address of an incident was filled in: those about pause frames, or about many hosts, have none. */
+static inline bool explain_has_address(const struct conn_addr *a)
+{
+    static const struct conn_addr none;
+
+    return !conn_addr_eq(a, &none);
+}
 /* A tap as a fact has it. */
 static inline uint32_t fact_tap(uint32_t tap)
 {

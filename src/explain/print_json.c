@@ -105,14 +105,6 @@ static void give_incident(const struct incident *s, const struct incident_row *r
     cell_number(&t, "superseded_by", s->superseded_by, true);
 }
 
-/* Whether an address was filled in: incidents about pause frames, or about many hosts, have none. */
-static bool is_known(const struct conn_addr *a)
-{
-    static const struct conn_addr none;
-
-    return !conn_addr_eq(a, &none);
-}
-
 void explain_cells(struct explainer *x, const struct incident *s, const char *const *files, cell_take *take, void *user)
 {
     struct buf passed = {0}, missed = {0}, text = {0}, setting = {0}, tap = {0}, src = {0}, dst = {0}, counters = {0},
@@ -131,8 +123,8 @@ void explain_cells(struct explainer *x, const struct incident *s, const char *co
     explain_counters(s, &counters);
     explain_tools(s, &type);
     texts = (struct incident_texts){.tap = buf_str(&tap),
-                                    .source = is_known(&s->src) ? buf_str(&src) : NULL,
-                                    .destination = is_known(&s->dst) ? buf_str(&dst) : NULL,
+                                    .source = explain_has_address(&s->src) ? buf_str(&src) : NULL,
+                                    .destination = explain_has_address(&s->dst) ? buf_str(&dst) : NULL,
                                     .counters = buf_str(&counters),
                                     .tools = buf_str(&type)};
     if (s->passed && s->missed) {

@@ -41,13 +41,6 @@ static void put_cause(struct buf *b, const struct group *g)
     place_put(b, (enum place)g->place, g->passed, g->missed);
 }
 
-static bool is_address(const struct conn_addr *a)
-{
-    static const struct conn_addr none;
-
-    return !conn_addr_eq(a, &none);
-}
-
 /* The host that an incident about no connection is about: who refuses one, or who does not answer. */
 static const struct conn_addr *host_of(const struct incident *i)
 {
@@ -61,7 +54,7 @@ static void put_where(struct buf *b, const struct group *g, const struct explain
 
     if (g->conns) {
         buf_printf(b, " on %s", count_str(g->conns, "connection"));
-    } else if (is_address(host)) {
+    } else if (explain_has_address(host)) {
         buf_puts(b, ": ");
         conn_addr_put(b, host);
     }
@@ -156,21 +149,19 @@ void summary_verdict(const struct summary *s, const struct explainer *x, const s
 static void put_end(struct buf *b, const struct incident *i)
 {
     bool pauses = i->cause == CAUSE_PAUSE || i->cause == CAUSE_PAUSE_STORM;
-    uint8_t mac[8];
 
-    if (!is_address(&i->dst) && pauses && i->n_facts) {
-        store_be64(mac, i->facts[0].address);
-        buf_mac(b, mac + 2);
+    if (!explain_has_address(&i->dst) && pauses && i->n_facts) {
+        explain_mac_put(b, i->facts[0].address);
         return;
     }
-    if (!is_address(&i->dst)) {
+    if (!explain_has_address(&i->dst)) {
         buf_char(b, '-');
         return;
     }
     if (i->conn)
         buf_printf(b, "%u: ", i->conn);
-    conn_addr_put(b, is_address(&i->src) ? &i->src : &i->dst);
-    if (!is_address(&i->src))
+    conn_addr_put(b, explain_has_address(&i->src) ? &i->src : &i->dst);
+    if (!explain_has_address(&i->src))
         return;
     buf_puts(b, " > ");
     conn_addr_put(b, &i->dst);
