@@ -12,9 +12,8 @@
 #include "src/account/timeline_impl.h"
 #include "src/transport/verbs.h"
 
-#define STOP_LONG  (10 * NS_PER_MS) /* a silence within a message that is told even if nothing explains it */
-#define SAME_PART  16               /* ACK timeouts of one requester differ by at most such a part */
-#define TIMER_RUNS 4                /* an ACK timer runs for at most so many times its code (9.7.6.1.3) */
+#define STOP_LONG (10 * NS_PER_MS) /* a silence within a message that is told even if nothing explains it */
+#define SAME_PART 16               /* ACK timeouts of one requester differ by at most such a part */
 
 /* Whether other queue pairs of the requester's host sent most of the time since `from`. */
 static bool others_sent(const struct timeline *t, const struct direction *d, ns_t from, ns_t now)
@@ -50,7 +49,7 @@ static bool is_timed(const struct flow *f, const struct direction *d, ns_t silen
     ns_t timer = c->timeout_known && c->timeout ? ack_timeout(c->timeout) : 0;
 
     if (timer)
-        return silence >= timer_earliest(timer) && silence <= TIMER_RUNS * timer;
+        return silence >= timer_earliest(timer) && silence <= timer_latest(timer);
     return is_same_time(silence, d->wait) || is_same_time(silence, d->stopped);
 }
 

@@ -51,13 +51,12 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
     ns_t timer = ack_timeout(c->timeout);
 
     return c->timeout_known && c->timeout && c->retry_known && c->retry_cnt == 0 &&
-           waited >= (closed ? timer_earliest(timer) : timer * 4);
+           waited >= (closed ? timer_earliest(timer) : timer_latest(timer));
 }
 
-#define RNR_TICKS  (10 * NS_PER_MS) /* a host that counts in ticks may wait so much longer than the RNR timer */
-#define RNR_TIMES  4                /* and no host waits for so many times the RNR timer */
-#define TIMER_RUNS 4                /* an ACK timer runs for at most so many times its code (9.7.6.1.3) */
-#define NEAR_CODE  16               /* an ACK timer that expires differs from its code by at most such a part */
+#define RNR_TICKS (10 * NS_PER_MS) /* a host that counts in ticks may wait so much longer than the RNR timer */
+#define RNR_TIMES 4                /* and no host waits for so many times the RNR timer */
+#define NEAR_CODE 16               /* an ACK timer that expires differs from its code by at most such a part */
 
 bool retries_outlast_rnr(const struct req_dir *h, ns_t now)
 {
@@ -71,7 +70,7 @@ ns_t retries_timer_of_rnr(const struct req_dir *h, unsigned timeout, ns_t now)
     if (!retries_outlast_rnr(h, now))
         return 0;
     if (timeout)
-        return waited >= timer_earliest(timer) && waited <= TIMER_RUNS * timer + RNR_TICKS ? timer : 0;
+        return waited >= timer_earliest(timer) && waited <= timer_latest(timer) + RNR_TICKS ? timer : 0;
     for (unsigned code = 1; code <= 31; code++) {
         timer = ack_timeout(code);
         if (waited >= timer - timer / NEAR_CODE && waited <= timer + timer / NEAR_CODE)

@@ -232,7 +232,7 @@ ns_t longest_timer(const struct conn_params *c)
 {
     bool known = c->timeout_known && c->timeout;
 
-    return (ns_t)(4096 * 4) << (known ? c->timeout : USUAL_TIMEOUT);
+    return timer_latest(ack_timeout(known ? c->timeout : USUAL_TIMEOUT));
 }
 
 /* How long nothing has followed a request that solicits a response and has none; 0: there is none, or another incident

@@ -576,7 +576,7 @@ static bool spans(struct explainer *x, const struct incident *st, const struct q
         return false;
     c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
     timer = c->timeout_known && c->timeout ? (ns_t)4096 << c->timeout : 0;
-    return quiet > (timer ? 4 * timer : QUIET_UNKNOWN);
+    return quiet > (timer ? timer_latest(timer) : QUIET_UNKNOWN);
 }
 
 static void end_quiet(struct explainer *x, const struct quiet *q)

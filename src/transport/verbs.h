@@ -278,5 +278,10 @@ static inline ns_t timer_earliest(ns_t t)
 {
     return t - t / 8;
 }
+/* The longest time for which an ACK timer of `t` may run: four times that of its code (9.7.6.1.3). */
+static inline ns_t timer_latest(ns_t t)
+{
+    return 4 * t;
+}
 
 #endif
