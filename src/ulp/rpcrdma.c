@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { WRITE_LIST = 1u << RPCRDMA_WRITES, REPLY_CHUNK = 1u << RPCRDMA_REPLY };
+
 /* What a call keeps. Its key is the xid, of a callback with CALLBACK. */
 struct own {
     struct nfs_call nfs;
@@ -171,15 +173,16 @@ static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const 
     return end;
 }
 
-/* Bytes that were written to the reply chunk, as the reply says. */
-static uint32_t reply_len(const struct ulp_message *m, const struct rpcrdma *h)
+/* Bytes that were written to the chunks of these lists, bits of enum rpcrdma_list: the lists of a reply are those of
+ * the call, with the bytes that were written. */
+static uint32_t written_to(const struct ulp_message *m, const struct rpcrdma *h, unsigned lists)
 {
     struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
     struct rpcrdma_segment s;
     uint64_t n = 0;
 
     while (rpcrdma_next(&w, &s))
-        n += s.list == RPCRDMA_REPLY ? s.length : 0;
+        n += lists >> s.list & 1 ? s.length : 0;
     return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
@@ -189,20 +192,8 @@ static struct ulp_body reply_chunk(struct ulp_conn *c, struct ulp_command *cmd, 
 {
     struct ulp_body kept = ulp_kept(cmd);
 
-    kept.len = min_u32(kept.len, reply_len(m, h));
+    kept.len = min_u32(kept.len, written_to(m, h, REPLY_CHUNK));
     return m->show ? ulp_show(c, m->show, kept.b, kept.len) : kept;
-}
-
-/* The lists of a reply are those of the call, with the bytes that were written. */
-static uint32_t written_by(const struct ulp_message *m, const struct rpcrdma *h)
-{
-    struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
-    struct rpcrdma_segment s;
-    uint64_t n = 0;
-
-    while (rpcrdma_next(&w, &s))
-        n += s.list == RPCRDMA_READS ? 0 : s.length;
-    return (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
 static void keep_outcome(struct own *o, const struct outcome *end)
@@ -220,10 +211,10 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpc
 
     if (h->proc != RPCRDMA_NOMSG)
         ulp_inline(cmd, ULP_TO_CLIENT, end->inside);
-    o->written = written_by(m, h);
+    o->written = written_to(m, h, WRITE_LIST | REPLY_CHUNK);
     o->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
     o->cut = h->proc == RPCRDMA_NOMSG ? ulp_kept_cut(cmd) : m->cut;
-    o->in_chunk = h->proc == RPCRDMA_NOMSG ? reply_len(m, h) : 0;
+    o->in_chunk = h->proc == RPCRDMA_NOMSG ? written_to(m, h, REPLY_CHUNK) : 0;
     keep_outcome(o, end);
     ulp_complete(c, cmd, m, end->status, end->failed);
     m->command = cmd;
