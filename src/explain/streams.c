@@ -1,4 +1,4 @@
-/* layer 3 (explain): iWARP: what TCP repaired: segments lost, doubled, overtaken. */
+/* layer 3 (explain): iWARP: what TCP repaired: segments that were lost, duplicated or reordered. */
 #include "src/explain/explain_impl.h"
 #include "src/iwarp/iwarp.h"
 

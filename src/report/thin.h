@@ -5,10 +5,10 @@
 
 #include "buf.h"
 
-/* All of them are multiplied by thin.detail. */
+/* Each of them times thin.detail. */
 #define THIN_BUCKETS 400  /* of a series */
-#define THIN_EXACT   1000 /* points of a series within the time of incidents that are kept as they are */
-#define THIN_EVENTS  5000 /* events of a series that are kept so: each of them matters */
+#define THIN_EXACT   1000 /* packets of a connection, within the time of its incidents, of which every point is kept */
+#define THIN_EVENTS  5000 /* events of a series that are all kept: each of them matters */
 
 struct thin_point {
     ns_t t;         /* since the first frame, 0 or more */

@@ -205,7 +205,7 @@ static struct command *take_write(struct ulp_flow *f, struct transfer *t, const 
     return f->conn->proto->write ? request_packet(f, t, p, as, show) : data_packet(f, t, p, show);
 }
 
-/* --- WRITEs whose first packet comes last ----------------------------------------------------- */
+/* --- Packets that wait for earlier ones: see struct stray ------------------------------------- */
 
 static uint32_t stray_size(const struct pkt *p)
 {

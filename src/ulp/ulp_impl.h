@@ -11,7 +11,7 @@
 #define TRANSFERS       512  /* latest messages, WRITEs and READs of a flow; a power of two */
 #define TRANSFERS_FIRST 16   /* likewise at first */
 #define ASSEMBLIES      4  /* messages of several packets of a flow that are kept: more than two if some lack packets */
-#define STRAYS          64 /* packets of WRITEs of a flow that are kept until their first packet comes */
+#define STRAYS          64 /* packets of a flow that wait: see struct stray */
 
 struct command;
 
@@ -224,6 +224,10 @@ void messages_acked(struct ulp_flow *f, const struct req_dir *h);
 /* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
  * arrived. Returns whether there were any. */
 bool messages_settle(struct ulp_conn *c);
+/* Whether bytes, not few, are all zero: --anonymize replaces payload so, and nothing is known of what it was. */
+bool ulp_zeroes(const uint8_t *b, uint32_t len);
+/* Likewise of a client's message; it is counted, and its note says so. */
+bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
 /* Keep what a message of no command says, for its note. */
 void message_say(struct ulp *u, const struct ulp_message *m);
 /* Release what ulp_join() keeps. */
@@ -296,11 +300,6 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why);
 struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
 /* The flow is another one from now on. */
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
-/* Whether every byte of a client's message is zero, which no protocol knows: what it was is not known. Then it is
- * noted. */
-bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
-/* Likewise of bytes. */
-bool ulp_zeroes(const uint8_t *b, uint32_t len);
 /* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
 /* Whether a message, or its first packet if it is not `whole`, looks as the protocol of `c` says: then that is sure.
