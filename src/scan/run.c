@@ -1,6 +1,8 @@
 /* layer 3 (scan): the folder of a run, and its list of shards. */
 #include "src/scan/run.h"
 
+#include "program.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,23 +67,33 @@ bool run_is(const char *path)
     return is;
 }
 
-static int list_write(const char *folder, const struct buf *list)
+int run_write(const char *path, struct buf *b)
 {
-    struct buf aside = {0}, path = {0};
-    int fd, rc = 0;
+    struct buf aside = {0};
+    int fd, rc;
 
-    list_path(folder, &path);
-    buf_printf(&aside, "%s/shards.%ld", folder, (long)getpid());
-    fd = open(buf_str(&aside), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0 || write(fd, list->p, list->len) != (ssize_t)list->len)
-        rc = fd < 0 ? -errno : -EIO;
+    buf_printf(&aside, "%s.%ld", path, (long)getpid());
+    rc = b->err || aside.err ? -ENOMEM : 0;
+    fd = rc ? -1 : open(buf_str(&aside), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (!rc && (fd < 0 || !cli_flush(b, fd)))
+        rc = -errno;
     if (fd >= 0 && close(fd) < 0 && rc == 0)
         rc = -errno;
-    if (rc == 0 && rename(buf_str(&aside), buf_str(&path)) < 0)
+    if (rc == 0 && rename(buf_str(&aside), path) < 0)
         rc = -errno;
     if (rc < 0 && fd >= 0)
         unlink(buf_str(&aside));
     buf_free(&aside);
+    return rc;
+}
+
+static int list_write(const char *folder, struct buf *list)
+{
+    struct buf path = {0};
+    int rc;
+
+    list_path(folder, &path);
+    rc = run_write(buf_str(&path), list);
     buf_free(&path);
     return rc;
 }
@@ -105,7 +117,7 @@ int run_create(const char *folder, const char *const *shards, size_t n)
     if (there)
         rc = there_n == list.len && memcmp(there, list.p, list.len) == 0 ? 0 : -EEXIST;
     else if (rc == 0)
-        rc = list.err ? -ENOMEM : list_write(folder, &list);
+        rc = list_write(folder, &list);
     free(there);
     buf_free(&list);
     return rc;

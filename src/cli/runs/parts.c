@@ -6,7 +6,6 @@
 #include "program.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,43 +91,21 @@ static void pack_head(struct pack *k, struct part_head *h)
     pack_text(k, &h->why, WORDS_MAX);
 }
 
-/* Write all of it; 0 or a negative errno. */
-static int write_all(int fd, const struct buf *b)
-{
-    for (size_t at = 0; at < b->len;) {
-        ssize_t n = write(fd, b->p + at, b->len - at);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 int part_write(const char *path, const struct part_head *h, const struct buf *found)
 {
-    struct buf aside = {0}, all = {0};
+    struct buf all = {0};
     struct pack k = {.out = &all};
     struct part_head head = *h;
     uint8_t sum[4];
-    int fd, rc;
+    int rc;
 
     buf_mem(&all, PART_MAGIC, PART_MAGIC_LEN);
     pack_head(&k, &head);
     buf_mem(&all, found->p ? found->p : "", found->len);
     store_le32(sum, crc32_of((const uint8_t *)all.p, all.len));
     buf_mem(&all, sum, sizeof sum);
-    buf_printf(&aside, "%s.%ld", path, (long)getpid());
-    rc = all.err || aside.err || found->err ? -ENOMEM : 0;
-    fd = rc ? -1 : open(buf_str(&aside), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (!rc)
-        rc = fd < 0 ? -errno : write_all(fd, &all);
-    if (fd >= 0 && close(fd) < 0 && rc == 0)
-        rc = -errno;
-    if (rc == 0 && rename(buf_str(&aside), path) < 0)
-        rc = -errno;
-    if (rc < 0 && fd >= 0)
-        unlink(buf_str(&aside));
-    buf_free(&aside);
+    all.err |= found->err;
+    rc = run_write(path, &all);
     buf_free(&all);
     return rc;
 }
