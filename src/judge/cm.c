@@ -425,7 +425,7 @@ static void learn_skew(struct judge *j, const struct cm_packet *c)
     if (c->m->mad.attr_id == CM_RTU && !c->s->rep.copies)
         c->s->rtu_names = c->m->rtu.remote_id;
     if (c->m->mad.attr_id == CM_REP && c->s->rtu_names && c->s->rtu_names == c->m->rep.local_id)
-        j->skewed[ts_slot(c->p->frame)] = true;
+        j->skewed[tap_slot(conn_tap_of(c->p->frame))] = true;
 }
 
 void judge_cm(struct judge *j, const struct pkt *p)

@@ -82,8 +82,8 @@ struct judge {
     struct bad_icrc bad_icrc[BAD_ICRCS];
     struct icrc_sources icrc_sources;
     uint32_t n_bad_icrc;     /* wrong ICRCs kept */
-    bool skewed[JUDGE_TAPS]; /* by ts_slot(): the clocks of the directions differ: a response was stamped shortly before
-                              * its request, or an RTU before the REP that it answers */
+    bool skewed[JUDGE_TAPS]; /* by tap_slot(): the clocks of the directions differ: a response was stamped shortly
+                              * before its request, or an RTU before the REP that it answers */
     struct ts_step step[STEP_PLACES]; /* by step_place(); beyond them the resolution is not known */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;

@@ -256,7 +256,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
 
     j->flows[flow].has_early = false;
     if (w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0))
-        j->skewed[j->flow[flow].tap % JUDGE_TAPS] |= later <= CROSSES_WITHIN + judge_step(j, p);
+        j->skewed[tap_slot(j->flow[flow].tap)] |= later <= CROSSES_WITHIN + judge_step(j, p);
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);
     if (later <= 0)

@@ -212,7 +212,7 @@ static bool clocks_differ(struct judge *j, uint32_t flow)
     const struct jflow *f = &j->flows[flow], *peer = c->peer == FLOW_NONE ? NULL : &j->flows[c->peer];
     const struct sent *s;
     const struct read_req *k;
-    bool *skewed = &j->skewed[c->tap % JUDGE_TAPS];
+    bool *skewed = &j->skewed[tap_slot(c->tap)];
     ns_t later;
 
     if (*skewed || !f->dir || !peer || !peer->unsolicited_ts)
@@ -231,7 +231,7 @@ static unsigned needs_of_skew(struct judge *j, const struct found *f)
     if (f->flow == FLOW_NONE || !(needs & N_REQ) || !(needs & N_RSP))
         return 0;
     if (UNLIKELY(j->share != NULL))
-        judge_share_compares(j, j->flow[f->flow].tap % JUDGE_TAPS);
+        judge_share_compares(j, tap_slot(j->flow[f->flow].tap));
     return clocks_differ(j, f->flow) ? N_CLOCK : 0;
 }
 

@@ -288,11 +288,15 @@ static inline uint32_t ts_owner(const struct frame *f)
 {
     return (uint32_t)f->file << 16 | (f->iface + 1);
 }
-/* Index in judge.skewed[] and judge.longest[] of an interface; unique as long as no file has more than 8 interfaces, up
- * to 8 files. */
+/* Index in judge.longest[] of an interface; unique as long as no file has more than 8 interfaces, up to 8 files. */
 static inline uint32_t ts_slot(const struct frame *f)
 {
     return (f->file * 8 + f->iface) % JUDGE_TAPS;
+}
+/* Index in judge.skewed[] of a tap, conn_tap_of(); as unique. */
+static inline uint32_t tap_slot(uint32_t tap)
+{
+    return ((tap >> 16) * 8 + (tap & 0xffff)) % JUDGE_TAPS;
 }
 
 #endif
