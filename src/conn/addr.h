@@ -32,9 +32,7 @@ static inline void conn_addr_words(const struct conn_addr *a, uint64_t v[CONN_AD
     memcpy(v, a->b, sizeof a->b);
     v[0] ^= a->network * HASH_MULTIPLIER;
 }
-/* A hash of a pair of addresses, the same in both orders, whatever their network. Its upper 8 bits are the *owner* of
- * the pair: what is shared out among processes is shared out by owners, of which there are always as many. */
-#define CONN_OWNERS 256
+/* A hash of an address, whatever its network. */
 static inline uint64_t conn_addr_hash(const struct conn_addr *a)
 {
     uint64_t v[CONN_ADDR_WORDS], h;
@@ -43,9 +41,16 @@ static inline uint64_t conn_addr_hash(const struct conn_addr *a)
     h = (v[0] * HASH_MULTIPLIER ^ v[1]) * HASH_MULTIPLIER;
     return (h ^ h >> 32) * HASH_MULTIPLIER;
 }
+/* A hash of a pair of addresses, the same in both orders. */
+static inline uint64_t conn_pair_hash(const struct conn_addr *a, const struct conn_addr *b)
+{
+    return conn_addr_hash(a) + conn_addr_hash(b);
+}
+/* The owner of a pair of addresses: connections are shared out among processes by owners, 0 to CONN_OWNERS - 1. */
+#define CONN_OWNERS 256
 static inline unsigned conn_owner(const struct conn_addr *a, const struct conn_addr *b)
 {
-    return (unsigned)((conn_addr_hash(a) + conn_addr_hash(b)) >> 56);
+    return (unsigned)(conn_pair_hash(a, b) >> 56);
 }
 /* A set of owners. */
 struct conn_owners {

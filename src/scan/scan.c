@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Static_assert(DIGEST_OWNERS == CONN_OWNERS, "sections of a digest are of owners of pairs of addresses");
+
 #define LEFT_OUT_LEAST 16  /* bytes of payload that are left out */
 #define SEND_HEAD      64  /* bytes of payload of a SEND that are kept: protocols are recognised by them */
 #define RECENT         256 /* pairs that were added lately */
@@ -126,7 +128,7 @@ static void take_frame(struct scan *s, const struct frame *f)
 
     pkt_decode(&p, f, &decode);
     conn_addr_of(&p, &src, &dst);
-    pair = conn_addr_hash(&src) + conn_addr_hash(&dst);
+    pair = conn_pair_hash(&src, &dst);
     asks = ulp_asks(&p);
     if (asks == ULP_ASKS_PAIR)
         digest_pairs_add(&s->asked, pair);
@@ -134,7 +136,7 @@ static void take_frame(struct scan *s, const struct frame *f)
     tells = first_seen(&s->first, &p, conn_addr_hash(&src));
     if (is_of_pair(&p)) {
         if (!tells)
-            part.owner = (uint16_t)(pair >> 56);
+            part.owner = (uint16_t)conn_owner(&src, &dst);
         part.like = (uint32_t)((conn_addr_hash(&src) + p.bth.dqpn * HASH_MULTIPLIER + p.bth.opcode * 7919) >> 40);
         leave_out(s, &p, pair, &part, stand_in);
     }
