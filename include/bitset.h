@@ -16,6 +16,12 @@ static inline bool bitset_has(const struct bitset *s, uint64_t n)
 {
     return n / 8 < s->size && s->bits[n / 8] >> n % 8 & 1;
 }
+/* Remove a number, if it is there. */
+static inline void bitset_remove(struct bitset *s, uint64_t n)
+{
+    if (bitset_has(s, n))
+        s->bits[n / 8] &= (uint8_t) ~(1u << n % 8);
+}
 /* Release the memory: the set is empty. */
 void bitset_free(struct bitset *s);
 

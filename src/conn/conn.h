@@ -229,8 +229,8 @@ void conn_pair_by_psn(struct conn_table *t, uint32_t flow, uint32_t psn);
 enum conn_numbered {
     NUMBER_GIVEN,    /* `a`, the next one, to a new connection */
     NUMBER_TAKEN,    /* conn_number_take() */
-    NUMBER_GIVEN_UP, /* likewise NUMBER_CHANGED; `a` is the latest one, and the next one again */
-    NUMBER_REPEATED, /* the flow of a connection that has one already, at another tap: the latest is not given up */
+    NUMBER_GIVEN_UP, /* like NUMBER_CHANGED; `a`, the latest number, is given to the next connection */
+    NUMBER_REPEATED, /* a flow gets number `a`, which its connection has at another tap; the latest is not given up */
     NUMBER_CHANGED,  /* connection `a` has number `b` from now on, which is lower */
 };
 /* Call `fn` whenever it happens. */

@@ -136,7 +136,7 @@ void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_num
     t->numbered_user = user;
 }
 
-/* Number `a` is no more that of a connection. */
+/* Number `a` is no longer that of a connection. */
 static void replay_change(struct conn_table *t, bool latest, uint32_t a, uint32_t b)
 {
     if (latest) {
@@ -145,8 +145,7 @@ static void replay_change(struct conn_table *t, bool latest, uint32_t a, uint32_
         t->unused++;
         conn_note_renumbered(t, a, b);
     }
-    if (bitset_has(&t->taken, a))
-        t->taken.bits[a / 8] &= (uint8_t) ~(1u << a % 8);
+    bitset_remove(&t->taken, a);
 }
 
 uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
