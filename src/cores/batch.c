@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#define FETCH     4 /* packets from batch_fetch() until one is used */
 #define PKT_LINES 8 /* lines of struct pkt that are fetched: those before the upper protocols' */
 
 /* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
@@ -79,6 +80,7 @@ void batch_fetch(const struct batch *b, uint32_t i)
 {
     const char *p, *f;
 
+    i += FETCH;
     if (UNLIKELY(i >= b->n))
         return;
     p = (const char *)&b->pkts[i];

@@ -8,8 +8,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define FETCH 4 /* packets from batch_fetch() until one is handed out */
-
 /* How a packet is shown. */
 enum shows { SHOWS_NOT, SHOWS_LATER, SHOWS_TEXT };
 
@@ -305,7 +303,7 @@ struct pkt *cores_next(struct cores *c)
         if (!take(c))
             return NULL;
     g = c->page;
-    batch_fetch(&g->b, c->at + FETCH);
+    batch_fetch(&g->b, c->at);
     batch_settle(&g->b, c->at, &c->longest, &c->o.decode);
     g->shows[c->at] = SHOWS_NOT;
     return &g->b.pkts[c->at++];

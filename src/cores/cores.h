@@ -32,8 +32,8 @@ struct cores_opts {
     void
         *reader; /* its argument; a cache line that the caller's thread writes, too, for each packet, makes both slow */
     /* Append a packet for which cores_show() was called, by any thread. Its frame, note and times are as the caller
-     * left them. `scratch`: `scratch_size` bytes, zero at first, for one thread at a time. With one
-     * thread it is not called. */
+     * left them. `scratch`: `scratch_size` bytes, zero at first, for one thread at a time. With one thread it is not
+     * called. */
     void (*show)(void *user, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag);
     size_t scratch_size;
     /* The text of a batch, by the thread of the caller, in the order of the packets. It may be taken away. */

@@ -10,10 +10,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define FETCH 4  /* packets from batch_fetch() until one is taken */
-#define AHEAD 64 /* packets from ahead() until one is taken */
-#define LOOKS 3000
-#define ALONE 8 /* batches that are taken before other threads are started, if their number was not given */
+#define AHEAD 64   /* packets from ahead() until one is taken */
+#define LOOKS 3000 /* how often a thread looks for work before it sleeps: to be woken up takes longer */
+#define ALONE 8    /* batches that are taken before other threads are started, if their number was not given */
 
 struct turns;
 
@@ -106,7 +105,7 @@ static void look_ahead(const struct turns *t, const struct batch *b, uint32_t at
 static void take_packets(struct turns *t, struct batch *b)
 {
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
-        batch_fetch(b, i + FETCH);
+        batch_fetch(b, i);
         if (t->o.ahead)
             look_ahead(t, b, i);
         batch_settle(b, i, &t->longest, &t->o.decode);
