@@ -9,10 +9,8 @@
  *
  * What is found has its place in the order of one process (struct order), and so have the changes of the numbers of
  * connections: they are replayed in this order. What compares all connections -- ECN of one class, fairness, what hosts
- * choose -- is judged from facts of each flow. Where that does not do, judge_share_not() says why: then one process
- * judges all. Those are: alternate paths, iWARP, native InfiniBand, senders without any right ICRC, clocks of the two
- * directions that differ at a tap of several processes, CNPs of several classes, memory that would not do for one
- * process, responses whose requests were not captured. */
+ * choose -- is judged from facts of each flow. Where that does not do, judge_share_not() or why_not_together() says
+ * why, and one process judges all; rdmatrace-reduce(1) lists the reasons. */
 #include "grow.h"
 #include "pack.h"
 #include "src/judge/judge_impl.h"
@@ -209,7 +207,9 @@ void judge_share_free(struct judge *j)
 {
     struct share *s = j->share;
 
-    for (uint32_t i = 0; s && i < s->n_parts; i++) {
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
         findings_free(s->part[i].findings);
         free(s->part[i].found);
         free(s->part[i].numbers);
@@ -217,8 +217,6 @@ void judge_share_free(struct judge *j)
         free(s->part[i].choices);
         free(s->part[i].number);
     }
-    if (!s)
-        return;
     zeros_free(s->born, s->n_born, sizeof *s->born);
     free(s->found);
     free(s->numbers);

@@ -23,8 +23,8 @@ void cmd_reduce_help(struct buf *b)
     buf_puts(b,
              "Usage: rdmatrace reduce [options] RUN --part K/N check [options of check]\n\n"
              "Judge the connections of one part of all pairs of addresses of a run of `rdmatrace scan`. Parts may run\n"
-             "at a time, and on several machines that share the folder; `rdmatrace merge RUN check` with the same\n"
-             "options then prints what one process would, to the byte.\n\n");
+             "at the same time, on machines that share the folder; `rdmatrace merge RUN check` with the same options\n"
+             "then prints what one process would, to the byte.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }

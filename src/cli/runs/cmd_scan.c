@@ -25,10 +25,10 @@ static const struct opt_def defs[] = {
 
 void cmd_scan_help(struct buf *b)
 {
-    buf_puts(
-        b, "Usage: rdmatrace scan [options] FILE... -o RUN\n\n"
-           "Keep of each file what analyses look at, with ICRCs verified; `rdmatrace merge RUN COMMAND` prints what\n"
-           "COMMAND prints of the files. Parts may run at a time, and on several machines that share the folder.\n\n");
+    buf_puts(b,
+             "Usage: rdmatrace scan [options] FILE... -o RUN\n\n"
+             "Keep of each file what analyses look at, with ICRCs verified; `rdmatrace merge RUN COMMAND` prints what\n"
+             "COMMAND prints of the files. Parts may run at the same time, on machines that share the folder.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read; then the other files were scanned.\n");
 }
