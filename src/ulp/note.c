@@ -69,17 +69,31 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
     }
 }
 
-/* A message that lacks packets, of which nothing is made yet. */
-static void note_part(struct ulp *u, struct pkt *p)
+static uint32_t queue_of(const struct ulp_conn *c)
+{
+    return c->proto->queue ? c->proto->queue(c) : 0;
+}
+
+/* The text so far is the note of a packet that belongs to no command. */
+static void note_alone(struct ulp *u, struct pkt *p, uint32_t queue)
 {
     struct pkt_note *n = &p->note;
 
-    u->text.len = 0;
-    buf_printf(&u->text, "%s message (packets missing from byte %llu)", n->upper, (unsigned long long)n->ulp_missing);
     n->ulp = buf_str(&u->text);
     n->ulp_command = n->ulp_command_in = 0;
-    n->ulp_queue = 0;
+    n->ulp_queue = queue;
     n->have |= NOTE_ULP;
+}
+
+/* A message that lacks packets, of which nothing is made yet. */
+static void note_part(struct ulp_conn *c, struct pkt *p)
+{
+    struct buf *b = &c->ulp->text;
+
+    b->len = 0;
+    buf_printf(b, "%s message (packets missing from byte %llu)", p->note.upper,
+               (unsigned long long)p->note.ulp_missing);
+    note_alone(c->ulp, p, queue_of(c));
 }
 
 static bool is_part(const struct pkt *p)
@@ -104,25 +118,26 @@ static const char *unexplained(const struct ulp *u, const struct pkt *p)
 }
 
 /* Of a message whose bytes were replaced by zeros, or that has no command; a refusal of memory that none offered. */
-static void note_unexplained(struct ulp *u, struct pkt *p)
+static void note_unexplained(struct ulp_conn *c, struct pkt *p)
 {
+    struct ulp *u = c->ulp;
     const char *text = unexplained(u, p);
+    bool more = p->note.have & NOTE_ULP;
 
     if (!text)
         return;
-    if (p->note.have & NOTE_ULP) {
+    if (more)
         buf_puts(&u->text, "; ");
-    } else {
+    else
         u->text.len = 0;
-        p->note.ulp_command = p->note.ulp_command_in = 0;
-        p->note.ulp_queue = 0;
-    }
     buf_puts(&u->text, p->note.upper);
     buf_puts(&u->text, text);
     if (u->refused.frame == p->frame->number)
         put_refusal(&u->text, p, &u->refused);
-    p->note.ulp = buf_str(&u->text);
-    p->note.have |= NOTE_ULP;
+    if (more)
+        p->note.ulp = buf_str(&u->text);
+    else
+        note_alone(u, p, queue_of(c));
 }
 
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const struct event *e)
@@ -133,9 +148,9 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     n->ulp_how = ulp_how_str((enum ulp_how)c->how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
     if (!d && n->have & NOTE_ULP_HOLE)
-        note_part(c->ulp, p);
+        note_part(c, p);
     if (!d) {
-        note_unexplained(c->ulp, p);
+        note_unexplained(c, p);
         return;
     }
     c->ulp->text.len = 0;
@@ -143,7 +158,7 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     n->ulp = buf_str(&c->ulp->text);
     n->ulp_command = d->c.number;
     n->ulp_command_in = d->c.frame;
-    n->ulp_queue = c->proto->queue ? c->proto->queue(c) : 0;
+    n->ulp_queue = queue_of(c);
     n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
     n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
 }
@@ -157,7 +172,7 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     n->ulp_how = ulp_how_str((enum ulp_how)c->how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
     if (!d) {
-        note_unexplained(c->ulp, p);
+        note_unexplained(c, p);
         return;
     }
     if (n->have & NOTE_ULP)
@@ -177,7 +192,7 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     n->ulp = buf_str(b);
     n->ulp_command = d->c.number;
     n->ulp_command_in = d->c.frame;
-    n->ulp_queue = c->proto->queue ? c->proto->queue(c) : 0;
+    n->ulp_queue = queue_of(c);
     n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
     n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
 }
@@ -217,9 +232,7 @@ static void show_setup(struct ulp *u, const struct ulp_proto *proto, struct pkt 
         return;
     u->text.len = 0;
     buf_printf(&u->text, "%s refused: %s", proto->name, why);
-    p->note.ulp = buf_str(&u->text);
-    p->note.ulp_command = p->note.ulp_command_in = 0;
-    p->note.have |= NOTE_ULP;
+    note_alone(u, p, 0);
 }
 
 static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
