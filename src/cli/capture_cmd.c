@@ -427,7 +427,7 @@ static int open_input(struct input *i)
                                   .user = i->w,
                                   .chunks = i->chunks,
                                   .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
-                                  .idle_ms = i->cmd->pipes ? 0 : CLI_PIPE_MS,
+                                  .idle_ms = i->cmd->pipes ? CLI_KEYS_MS : CLI_PIPE_MS,
                                   .idle_user = i,
                                   .owners = t->share ? t->share->owners.of : NULL};
     struct cap_error err;

@@ -156,7 +156,7 @@ struct trace_cmd {
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* -i: no packet is left that has arrived; called at least ten times a second */
     void (*idle)(struct trace *t);
-    /* idle() is called for a pipe, too, and waits a little */
+    /* idle() is called for a pipe, too, when it had no bytes for CLI_KEYS_MS */
     bool pipes;
     /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);

@@ -127,8 +127,9 @@ void cli_pipe_open(const char *const *files, size_t n);
 /* For cap_opts.idle: whether to wait longer for a pipe. After the signal its writer, which may have got the signal too,
  * has a second to send the rest. */
 bool cli_pipe_waits(void);
-/* cap_opts.idle_ms with it. */
+/* cap_opts.idle_ms with it; and of a command that takes keys meanwhile, below what a user notices. */
 #define CLI_PIPE_MS 100
+#define CLI_KEYS_MS 10
 /* Report the kernel's counters of a live capture on standard error, with a warning if it dropped frames. `buffer`: its
  * size in bytes. */
 void cli_live_report(struct cap *live, uint32_t buffer);

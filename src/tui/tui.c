@@ -12,7 +12,7 @@
 #define DRAW_EVERY (100 * NS_PER_MS) /* while something goes on: between screens */
 #define POLL_CHECK 16                /* packets between looks at the clock */
 #define FIRST_ROWS 200               /* packets before the first screen: more than it has lines */
-#define IDLE_MS    50                /* to wait for a key while there is no packet */
+#define IDLE_MS    50                /* to wait for a key while no packet is captured */
 #define MAKE_EVERY (500 * NS_PER_MS) /* while packets come: between two versions of a screen that grows */
 
 const struct screen screens[SCREENS] = {
@@ -283,10 +283,12 @@ static void between(struct tui *t)
 
 bool tui_idle(struct tui *t)
 {
+    int ms = t->o.live ? IDLE_MS : 0; /* for bytes of a pipe its reader has waited */
+
     if ((t->seen || t->o.live) && !t->script && turn_on(t))
-        look(t, IDLE_MS);
+        look(t, ms);
     else
-        poll(NULL, 0, IDLE_MS);
+        poll(NULL, 0, ms);
     return !t->quit && !t->enough;
 }
 

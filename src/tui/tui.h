@@ -49,7 +49,8 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o);
 void tui_free(struct tui *t);
 /* A packet, before `o` gets it; `decoded`: its layers of pkt_decode(). False: the user quits. */
 bool tui_packet(struct tui *t, struct pkt *p, unsigned decoded);
-/* There is no packet yet: take keys for a moment. False as above; *end: the capture is to end. */
+/* There is no packet yet: take keys; of a live capture, wait for one a moment. False: the user quits, or ends the
+ * capture. */
 bool tui_idle(struct tui *t);
 /* File `file` states that `n` frames were dropped. */
 void tui_drops(struct tui *t, uint16_t file, uint64_t n);
