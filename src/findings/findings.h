@@ -133,6 +133,9 @@ struct findings_opts {
     void (*put_time)(void *user, struct buf *b, ns_t ts);
     /* whether text and JSON show a finding; NULL: they show all */
     bool (*wanted)(void *user, const struct finding *f);
+    /* before the line of the text that says of a rule how often it is inconclusive; `f`: the first such finding; and
+     * behind these lines, with NULL. NULL: nobody asks */
+    void (*undecided)(void *user, const struct finding *f);
 };
 /* All values of finding `i`, from 0, but its frames and needs: those of JSON and of tables. `files`: names of the
  * captures. */

@@ -182,17 +182,26 @@ static void unsure_print(const struct findings *r, const struct findings_opts *o
 {
     for (unsigned i = 1; i < RULE_COUNT; i++)
         if (findings_unsure(r, (enum rule)i) && findings_worst(r, (enum rule)i) == WORST_UNSURE) {
+            const struct finding *first = NULL;
             unsigned missing = 0;
             uint64_t ifaces = 0;
             for (size_t k = 0; k < findings_n(r); k++) {
-                missing |= findings_at(r, k)->rule == i ? findings_at(r, k)->missing : 0;
-                ifaces |= findings_at(r, k)->rule == i ? findings_at(r, k)->iface : 0;
+                const struct finding *f = findings_at(r, k);
+                if (f->rule != i)
+                    continue;
+                first = first ? first : f;
+                missing |= f->missing;
+                ifaces |= f->iface;
             }
+            if (first && o->undecided)
+                o->undecided(o->user, first);
             buf_printf(b, "%s undecided %s: ", rule_table[i].id, count_str(findings_unsure(r, (enum rule)i), "time"));
             lacks_text(b, (enum rule)i, missing, o->complete);
             ifaces_text(b, ifaces);
             buf_char(b, '\n');
         }
+    if (o->undecided)
+        o->undecided(o->user, NULL);
 }
 
 /* Whether the user asked for this finding. */

@@ -416,20 +416,38 @@ static enum look role_of_finding(const struct finding *f)
                                                                  : LOOK_FAIL;
 }
 
+/* What follows in the text is about this finding; `event` as of lines_item(). */
+static void add_finding(struct tui *t, const struct finding *f, bool event)
+{
+    struct lines *l = &t->views[SCREEN_VERDICTS].lines;
+    struct spot p = {.file = f->file, .conn = f->conn, .ts = f->ts == FINDING_NO_TIME ? 0 : f->ts};
+
+    p.frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
+    p.rule = (uint8_t)f->rule;
+    lines_item(l, l->text.len, &p, role_of_finding(f), event);
+}
+
 static bool on_finding(void *user, const struct finding *f)
 {
     struct shown_findings *a = user;
-    struct lines *l = &a->t->views[SCREEN_VERDICTS].lines;
     bool listed = a->t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
-    struct spot p = {.file = f->file, .conn = f->conn, .ts = f->ts == FINDING_NO_TIME ? 0 : f->ts};
 
     if (!listed || (a->last && f <= a->last))
         return true;
     a->last = f;
-    p.frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
-    p.rule = (uint8_t)f->rule;
-    lines_item(l, l->text.len, &p, role_of_finding(f), true);
+    add_finding(a->t, f, true);
     return true;
+}
+
+static void on_undecided(void *user, const struct finding *f)
+{
+    struct tui *t = ((struct shown_findings *)user)->t;
+    struct lines *l = &t->views[SCREEN_VERDICTS].lines;
+
+    if (f)
+        add_finding(t, f, false);
+    else
+        lines_item(l, l->text.len, NULL, LOOK_NORMAL, false);
 }
 
 static void put_finding_time(void *user, struct buf *b, ns_t ts)
@@ -450,7 +468,8 @@ void verdicts_make(struct tui *t)
         .columns = t->columns,
         .user = &a,
         .put_time = put_finding_time,
-        .wanted = on_finding};
+        .wanted = on_finding,
+        .undecided = on_undecided};
 
     t->views[SCREEN_VERDICTS].lines.wrap = t->columns;
     t->n_findings = findings_n(judge_findings(t->analyses.judge));
