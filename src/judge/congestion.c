@@ -55,11 +55,13 @@ static struct notifier notifier_find(const struct judge *j, uint32_t tap, const 
 static struct marked_path *marked_path_of(struct judge *j, uint32_t tap, const struct conn_addr *from,
                                           const struct conn_addr *to)
 {
-    unsigned each = MARKED_PATHS / CONN_OWNERS, owner = conn_owner(from, to);
-    struct marked_path *m = &j->marked_path[owner * each + hash_of(from, hash_of(to, tap)) % each];
+    unsigned owner = conn_owner(from, to), of_owner = hash_of(from, hash_of(to, tap)) % PATHS_OF_OWNER;
+    struct marked_path *m = &j->marked_path[owner][of_owner];
+    uint64_t bit = UINT64_C(1) << of_owner;
 
-    if (!m->used)
-        *m = (struct marked_path){.used = true, .tap = tap, .from = *from, .to = *to};
+    if (!(j->marked[owner] & bit))
+        *m = (struct marked_path){.tap = tap, .from = *from, .to = *to};
+    j->marked[owner] |= bit;
     m->shared |= m->tap != tap || !conn_addr_eq(&m->from, from) || !conn_addr_eq(&m->to, to);
     return m;
 }
@@ -148,12 +150,15 @@ static void notified(struct judge *j, const struct pkt *p)
 
 void judge_marks_end(struct judge *j)
 {
-    for (unsigned i = 0; i < MARKED_PATHS; i++) {
-        uint32_t iface = j->marked_path[i].tap & 0xffff;
-        judge_share_at(j, PHASE_MARKS, i, 0, 0);
-        if (iface < JUDGE_TAPS)
-            check_answer(j, &j->marked_path[i], j->last_ts[iface]);
-    }
+    for (unsigned owner = 0; owner < CONN_OWNERS; owner++)
+        for (uint64_t left = j->marked[owner]; left; left &= left - 1) {
+            unsigned of_owner = (unsigned)__builtin_ctzll(left);
+            struct marked_path *m = &j->marked_path[owner][of_owner];
+            uint32_t iface = m->tap & 0xffff;
+            judge_share_at(j, PHASE_MARKS, owner * PATHS_OF_OWNER + of_owner, 0, 0);
+            if (iface < JUDGE_TAPS)
+                check_answer(j, m, j->last_ts[iface]);
+        }
 }
 
 /* --- CNPs ------------------------------------------------------------------------------------- */

@@ -158,14 +158,14 @@ struct notifier {
 
 /* Packets marked CE between two addresses, since the latest CNP in return. */
 struct marked_path {
-    bool used, shared, reported; /* shared: as in struct notifier */
+    bool shared, reported; /* shared: as in struct notifier */
     uint32_t tap;
     struct conn_addr from, to; /* of the CNPs */
     struct ce_mark first;
     uint64_t marks;
     ns_t latest, due; /* of the latest mark; when a CNP is there at the latest, 0: not yet known */
 };
-#define MARKED_PATHS 16384 /* a number of them for each owner of pairs of addresses */
+#define PATHS_OF_OWNER 64 /* for each owner of pairs of addresses: bits of a word */
 
 /* An adapter that sends CNPs. */
 struct np_adapter {
