@@ -346,32 +346,45 @@ static const char *options_not_shared(const struct job *job)
     return more || job->o.recovery.period || t->joins.n || t->joins.all ? "an option needs all packets" : NULL;
 }
 
+/* Take what these parts have found. False: they do not serve. */
+static bool absorb_these(struct job *job, const struct buf *wanted)
+{
+    struct trace_share *s = job->t.share;
+    bool same = true;
+
+    for (uint32_t i = 0; i < s->n_parts && same; i++) {
+        struct pack *p = &s->parts[i];
+        same = (size_t)(p->end - p->p) > wanted->len && memcmp(p->p, wanted->p, wanted->len) == 0;
+        p->p += same ? wanted->len : 0;
+        job->begun |= pack_number(p, 0) != 0;
+        job->first = (ns_t)pack_number(p, 0);
+    }
+    if (same && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files)) {
+        job->t.frames = s->packets;
+        return true;
+    }
+    job->begun = false;
+    judge_free(job->judge);
+    job->judge = judge_new(&job->o);
+    return false;
+}
+
 /* Take what several processes have found. Else: this one reads all. */
 static bool absorb(struct job *job)
 {
     struct trace_share *s = job->t.share;
     struct buf wanted = {0};
     struct pack k = {.out = &wanted};
-    bool same;
+    bool taken = false;
 
     pack_options(&k, job);
-    same = !wanted.err && !options_not_shared(job);
-    for (uint32_t i = 0; i < s->n_parts && same; i++) {
-        struct pack *p = &s->parts[i];
-        same = (size_t)(p->end - p->p) > wanted.len && memcmp(p->p, wanted.p, wanted.len) == 0;
-        p->p += same ? wanted.len : 0;
-        job->begun |= pack_number(p, 0) != 0;
-        job->first = (ns_t)pack_number(p, 0);
-    }
+    if (!wanted.err && !options_not_shared(job))
+        do
+            taken = absorb_these(job, &wanted);
+        while (!taken && job->judge && s->next(s));
     buf_free(&wanted);
-    if (same && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files)) {
-        job->t.frames = s->packets;
-        return true;
-    }
-    job->begun = false;
-    job->t.share = NULL;
-    judge_free(job->judge);
-    job->judge = judge_new(&job->o);
+    if (!taken)
+        job->t.share = NULL;
     return job->judge;
 }
 

@@ -189,16 +189,47 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     judge_found(j, NULL, g);
 }
 
-/* True if all responses of `f` have PSNs of the requests in flow `of`, which were sent before. */
-static bool has_answered(const struct judge *j, const struct jflow *f, uint32_t of)
+void judge_psn_fact(const struct judge *j, uint32_t i, struct flow_fact *x)
 {
-    const struct req_dir *h = j->flows[of].dir;
+    const struct flow *c = &j->flow[i];
+    const struct jflow *f = &j->flows[i];
+    const struct req_dir *h = f->dir;
 
-    if (h && h->have_una && psn_diff(h->una, f->unmatched_first) > 0 && j->flow[of].paired_by != PAIR_CM)
+    x->src = c->src;
+    x->dst = c->dst;
+    x->tap = c->tap;
+    x->dqpn = c->dqpn;
+    x->first_frame = f->first_frame;
+    x->have_sqpn = c->have_sqpn;
+    x->sqpn = c->sqpn;
+    x->paired = c->peer != FLOW_NONE;
+    x->by_cm = c->paired_by == PAIR_CM;
+    x->asks = h && h->have_next && h->service == SVC_RC;
+    x->orphan = !x->paired && c->dqpn > 1 && f->packets && !h && f->unmatched;
+    x->psn = x->orphan ? f->unmatched_first : x->asks ? h->start : 0;
+    x->psn_to = x->orphan ? f->unmatched_last : x->asks ? h->next : 0;
+    x->have_una = x->asks && h->have_una;
+    x->una = x->have_una ? h->una : 0;
+}
+
+/* True if all responses of `r` have PSNs of the requests of `q`, which were sent before. */
+static bool has_answered(const struct flow_fact *r, const struct flow_fact *q)
+{
+    uint32_t n = (q->psn_to - q->psn) & PSN_MASK;
+
+    if (q->have_una && psn_diff(q->una, r->psn) > 0 && !q->by_cm)
         return false; /* these requests were answered by their own peer */
-    return h && h->have_next && h->service == SVC_RC && j->flows[of].first_frame < f->first_frame &&
-           psn_in(f->unmatched_first, h->start, (h->next - h->start) & PSN_MASK) &&
-           psn_in(f->unmatched_last, h->start, (h->next - h->start) & PSN_MASK);
+    return q->asks && q->first_frame < r->first_frame && psn_in(r->psn, q->psn, n) && psn_in(r->psn_to, q->psn, n);
+}
+
+bool judge_may_answer(const struct flow_fact *r, const struct flow_fact *q)
+{
+    bool same_host = conn_addr_eq(&q->dst, &r->src), same_qp = q->have_sqpn && q->sqpn == r->dqpn;
+    bool from_here = q->tap == r->tap && conn_addr_eq(&q->src, &r->dst);
+    /* one of the two is another, the address or the queue pair */
+    bool may_be_its_own = q->have_sqpn ? same_qp != same_host : same_host || !q->paired;
+
+    return from_here && may_be_its_own && has_answered(r, q);
 }
 
 /* True if a connection is known of which both directions were captured at `tap`. */
@@ -213,12 +244,15 @@ static bool sees_both_directions(const struct judge *j, uint32_t tap)
 /* True if the responses in `flow` certainly answer the requests of `of`. Their PSNs alone do not prove it: another
  * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do:
  * that requester received none of these responses. */
-static bool is_sure(const struct judge *j, uint32_t flow, uint32_t of, bool address)
+static bool is_sure(struct judge *j, uint32_t flow, uint32_t of, bool address)
 {
     const struct flow *q = &j->flow[of];
     bool again = j->flows[of].dir->again && j->flows[flow].unmatched > 1;
 
-    return address && (q->have_sqpn || again || sees_both_directions(j, q->tap));
+    if (!address || q->have_sqpn || again || sees_both_directions(j, q->tap))
+        return address;
+    judge_share_not(j, "responses to requests that were not captured may be those to another address");
+    return false;
 }
 
 /* Responses in `flow` whose requests go to another host, or come from another queue pair, which `of` is. */
@@ -252,20 +286,20 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
 }
 
 /* Responses in `flow`, whose requests are not known: those that have their PSNs. */
-static void check_unmatched(struct judge *j, uint32_t flow, const struct jflow *f)
+static void check_orphan(struct judge *j, uint32_t flow, const struct flow_fact *r)
 {
     const struct flow *c = &j->flow[flow];
     uint32_t found = FLOW_NONE, n = conn_counts(j->conns).flows;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *q = &j->flow[i];
-        bool same_host = conn_addr_eq(&q->dst, &c->src), same_qp = q->have_sqpn && q->sqpn == c->dqpn;
-        bool from_here = q->tap == c->tap && conn_addr_eq(&q->src, &c->dst);
-        /* one of the two is another, the address or the queue pair */
-        bool may_be_its_own = q->have_sqpn ? same_qp != same_host : same_host || q->peer == FLOW_NONE;
-        if (!from_here || !may_be_its_own || !has_answered(j, f, i))
+        struct flow_fact of;
+        if (q->tap != c->tap || !conn_addr_eq(&q->src, &c->dst))
             continue;
-        if (found != FLOW_NONE || (same_host && !q->have_sqpn))
+        judge_psn_fact(j, i, &of);
+        if (!judge_may_answer(r, &of))
+            continue;
+        if (found != FLOW_NONE || (conn_addr_eq(&q->dst, &c->src) && !q->have_sqpn))
             return; /* which one is not certain */
         found = i;
     }
@@ -280,15 +314,15 @@ void judge_wrong_flows(struct judge *j)
     for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
         const struct jflow *f = &j->flows[i];
         const struct flow *c = &j->flow[i];
+        struct flow_fact r;
         judge_share_flow(j, PHASE_WRONG_FLOWS, i);
         if (c->peer != FLOW_NONE || c->dqpn <= 1 || !f->packets) /* QP 0 and 1: SVC-02 */
             continue;
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm && !c->have_sqpn)
             check_first_qpn(j, i, f);
-        else if (!f->dir && f->unmatched) {
-            judge_share_not(j, "responses to requests that were not captured may be those to another address");
-            check_unmatched(j, i, f);
-        }
+        judge_psn_fact(j, i, &r);
+        if (r.orphan)
+            check_orphan(j, i, &r);
     }
 }
 

@@ -261,6 +261,10 @@ struct flow_fact {
     bool has_share;        /* it sent `bytes` from `first` to `last` */
     ns_t first, last;
     uint64_t bytes;
+    /* It has responses whose requests were not captured, with PSNs `psn` and `psn_to`; or it has requests of RC from
+     * `psn` on to before `psn_to`, of which its own peer has acknowledged those before `una` (have_una). */
+    bool orphan, asks, have_sqpn, paired, by_cm, have_una;
+    uint32_t sqpn, psn, psn_to, una;
 };
 
 /* The next packet, which concerns two addresses alone: true if these are another one's, and nothing more is to be done
@@ -284,8 +288,11 @@ void judge_share_compares(struct judge *j, unsigned place);
 void judge_share_migreq(struct judge *j, bool is_new, bool migreq);
 /* The flows there are, or were in all parts: an array of *n that the caller frees; NULL: none, or no memory. */
 struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n);
-/* Those of one flow, but for `born` (ecn.c). */
+/* Those of one flow, but for `born` (ecn.c), which calls the second one (cm_params.c): requests and responses. */
 struct flow_fact judge_flow_fact(const struct judge *j, uint32_t i);
+void judge_psn_fact(const struct judge *j, uint32_t i, struct flow_fact *x);
+/* Whether the responses of `r`, an orphan, may answer the requests of `q`. */
+bool judge_may_answer(const struct flow_fact *r, const struct flow_fact *q);
 void judge_share_free(struct judge *j);
 /* A note about a flow of which only this is known. */
 void judge_note_fact(struct judge *j, enum rule rule, const struct flow_fact *f, const char *seen, const char *text);

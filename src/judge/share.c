@@ -244,7 +244,7 @@ struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n)
     facts = flows ? malloc(flows * sizeof *facts) : NULL;
     for (uint32_t i = 0; facts && i < flows; i++) {
         struct flow_fact f = judge_flow_fact(j, i);
-        if (!f.has_ecn && !f.has_share)
+        if (!f.has_ecn && !f.has_share && !f.orphan && !f.asks)
             continue;
         if (j->share)
             f.born = j->share->born[i];
@@ -303,6 +303,16 @@ static void pack_fact(struct pack *k, struct flow_fact *f)
     PACK(k, f->first);
     PACK(k, f->last);
     PACK(k, f->bytes);
+    PACK(k, f->orphan);
+    PACK(k, f->asks);
+    PACK(k, f->have_sqpn);
+    PACK(k, f->sqpn);
+    PACK(k, f->paired);
+    PACK(k, f->by_cm);
+    PACK(k, f->have_una);
+    PACK(k, f->una);
+    PACK(k, f->psn);
+    PACK(k, f->psn_to);
 }
 
 static void pack_choice(struct pack *k, struct choice *c)
@@ -442,6 +452,62 @@ static bool are_clocks_shared(const struct share *s)
     return false;
 }
 
+/* A flow of a part with requests that responses of another part may answer. */
+struct asking {
+    const struct flow_fact *f;
+    uint32_t part;
+};
+
+static int by_end(const void *x, const void *y)
+{
+    const struct flow_fact *a = ((const struct asking *)x)->f, *b = ((const struct asking *)y)->f;
+
+    return a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : memcmp(&a->src, &b->src, sizeof a->src);
+}
+
+/* Whether responses of part `i`, without requests, may answer some of the `n` flows of another one. */
+static bool answers_others(const struct share *s, uint32_t i, const struct asking *asking, size_t n)
+{
+    for (uint32_t k = 0; k < s->part[i].n_facts; k++) {
+        const struct flow_fact *r = &s->part[i].facts[k];
+        struct flow_fact end = {.tap = r->tap, .src = r->dst};
+        const struct asking key = {&end, i};
+        size_t low = 0, high = r->orphan ? n : 0;
+        while (low < high) {
+            size_t mid = low + (high - low) / 2;
+            low = by_end(&asking[mid], &key) < 0 ? mid + 1 : low;
+            high = by_end(&asking[mid], &key) < 0 ? high : mid;
+        }
+        for (; r->orphan && low < n && by_end(&asking[low], &key) == 0; low++)
+            if (asking[low].part != i && judge_may_answer(r, asking[low].f))
+                return true;
+    }
+    return false;
+}
+
+/* Whether responses without requests may answer those of another part; true without memory. */
+static bool are_answers_shared(const struct share *s)
+{
+    size_t n = 0;
+    struct asking *asking;
+    bool are = false;
+
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        n += s->part[i].n_facts;
+    asking = malloc((n + 1) * sizeof *asking);
+    n = 0;
+    for (uint32_t i = 0; i < s->n_parts && asking; i++)
+        for (uint32_t k = 0; k < s->part[i].n_facts; k++)
+            if (s->part[i].facts[k].asks)
+                asking[n++] = (struct asking){&s->part[i].facts[k], i};
+    if (n)
+        qsort(asking, n, sizeof *asking, by_end);
+    for (uint32_t i = 0; i < s->n_parts && asking && !are; i++)
+        are = answers_others(s, i, asking, n);
+    free(asking);
+    return are || !asking;
+}
+
 /* Why one process would have found something else; NULL: it would not. */
 static const char *why_not_together(struct judge *j)
 {
@@ -467,6 +533,8 @@ static const char *why_not_together(struct judge *j)
         return "there are too many CNPs for unknown queue pairs";
     if (sum.arrives && sum.stays && s->n_parts > 1)
         return "queue pairs may have migrated";
+    if (are_answers_shared(s))
+        return "responses to requests that were not captured may be those to another address";
     return are_clocks_shared(s) ? "the clocks of the two directions differ at a tap" : NULL;
 }
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART_MAGIC     "rdmatrace-part2\n" /* 16 bytes */
+#define PART_MAGIC     "rdmatrace-part3\n" /* 16 bytes */
 #define PART_MAGIC_LEN 16
 #define PART_MAX       ((off_t)1 << 32) /* bytes of a part */
 #define WORDS_MAX      65536
@@ -143,80 +143,123 @@ bool part_read(const char *path, struct part_head *h, struct buf *bytes, struct 
 
 /* --- All parts -------------------------------------------------------------------------------- */
 
-/* Into how many parts a run is shared out: of which most are there; 0: there are none. */
-static unsigned parts_there(const struct run *r, const char *command)
+/* How many parts of each number there are. */
+static void count_parts(struct parts *p)
 {
-    unsigned count[PARTS_MAX + 1] = {0}, best = 0, k, n;
-    DIR *d = opendir(r->folder);
-    size_t len = strlen(command);
+    DIR *d = opendir(p->r->folder);
+    size_t len = strlen(p->command);
+    unsigned k, n;
 
     for (struct dirent *e; d && (e = readdir(d));) {
         int end = 0;
-        if (strncmp(e->d_name, command, len) != 0 || sscanf(e->d_name + len, "-%u-of-%u.part%n", &k, &n, &end) != 2)
+        if (strncmp(e->d_name, p->command, len) != 0 || sscanf(e->d_name + len, "-%u-of-%u.part%n", &k, &n, &end) != 2)
             continue;
-        if (end && !e->d_name[len + (size_t)end] && n >= 1 && n <= PARTS_MAX)
-            count[n]++;
+        if (end && !e->d_name[len + (size_t)end] && n >= 1 && n <= PARTS_MAX && k >= 1 && k <= n)
+            p->there[n]++;
     }
     if (d)
         closedir(d);
-    for (n = 1; n <= PARTS_MAX; n++)
-        if (count[n] && (!best || count[n] * best > count[best] * n))
+}
+
+/* The number of parts of which most are there, of several the smallest; 0: there are none. */
+static unsigned most_there(const struct parts *p)
+{
+    unsigned best = 0;
+
+    for (unsigned n = 1; n <= PARTS_MAX; n++)
+        if (p->there[n] && (!best || p->there[n] * best > p->there[best] * n))
             best = n;
     return best;
 }
 
-/* Read part `k`. `*use`: so far all are of these scans, and were shared out. */
-static int open_part(struct parts *p, const struct run *r, const char *command, unsigned k, bool *use)
-{
-    struct trace_share *s = &p->share;
-    struct buf path = {0};
-    struct part_head h = {0};
-    int status = EXIT_OK;
-    bool is;
-
-    part_path(r, command, k, s->n_parts, &path);
-    is = part_read(buf_str(&path), &h, &p->bytes[k - 1], &s->parts[k - 1]);
-    if (!is)
-        status = cli_error("%s: part %u of %u is missing or damaged: `rdmatrace reduce %s --part %u/%u %s` makes it",
-                           buf_str(&path), k, s->n_parts, r->folder, k, s->n_parts, command);
-    *use &= is && !h.why && h.k == k && h.n == s->n_parts && h.scans == part_scans(s->ends, s->n_ends);
-    free(h.words);
-    free(h.why);
-    buf_free(&path);
-    return status;
-}
-
-int parts_open(struct parts *p, const struct run *r, const char *command)
-{
-    struct trace_share *s = &p->share;
-    unsigned n = parts_there(r, command);
-    int status;
-    bool use = true;
-
-    *p = (struct parts){0};
-    if (!n)
-        return EXIT_OK;
-    status = part_ends(r, &p->ends);
-    p->n = n;
-    p->bytes = calloc(n, sizeof *p->bytes);
-    *s = (struct trace_share){.ends = p->ends, .n_ends = r->n, .parts = calloc(n, sizeof *s->parts), .n_parts = n};
-    if (status == EXIT_OK && (!p->bytes || !s->parts))
-        status = cli_error("out of memory");
-    for (size_t i = 0; i < r->n && status == EXIT_OK; i++)
-        s->packets += p->ends[i].info.frames;
-    for (unsigned k = 1; k <= n && status == EXIT_OK; k++)
-        status = open_part(p, r, command, k, &use);
-    if (!use)
-        s->n_parts = 0;
-    return status;
-}
-
-void parts_close(struct parts *p, const struct run *r)
+static void free_parts(struct parts *p)
 {
     for (unsigned i = 0; p->bytes && i < p->n; i++)
         buf_free(&p->bytes[i]);
     free(p->bytes);
     free(p->share.parts);
+    p->bytes = NULL;
+    p->share.parts = NULL;
+    p->share.n_parts = 0;
+}
+
+/* Read part `k`. `*use`: so far all are of these scans, and were shared out. False: it is missing or damaged. */
+static bool open_part(struct parts *p, unsigned k, bool *use)
+{
+    struct trace_share *s = &p->share;
+    struct buf path = {0};
+    struct part_head h = {0};
+    bool is;
+
+    part_path(p->r, p->command, k, p->n, &path);
+    is = part_read(buf_str(&path), &h, &p->bytes[k - 1], &s->parts[k - 1]);
+    *use &= is && !h.why && h.k == k && h.n == p->n && h.scans == part_scans(s->ends, s->n_ends);
+    free(h.words);
+    free(h.why);
+    buf_free(&path);
+    return is;
+}
+
+/* Read all of `n` parts: how many are whole, up to the first that is not. share.n_parts remains 0 if they do not serve.
+ */
+static unsigned read_parts(struct parts *p, unsigned n)
+{
+    bool use = true;
+    unsigned k = 0;
+
+    free_parts(p);
+    p->there[n] = 0;
+    p->n = n;
+    p->bytes = calloc(n, sizeof *p->bytes);
+    p->share.parts = calloc(n, sizeof *p->share.parts);
+    while (p->bytes && p->share.parts && k < n && open_part(p, k + 1, &use))
+        k++;
+    p->share.n_parts = use && k == n ? n : 0;
+    return k;
+}
+
+static bool next_parts(struct trace_share *s)
+{
+    struct parts *p = (struct parts *)s;
+    unsigned n;
+
+    s->n_parts = 0;
+    while (!s->n_parts && (n = most_there(p)) && p->there[n] == n)
+        read_parts(p, n);
+    return s->n_parts;
+}
+
+int parts_open(struct parts *p, const struct run *r, const char *command)
+{
+    struct trace_share *s = &p->share;
+    struct buf path = {0};
+    unsigned n, k;
+    int status;
+
+    *p = (struct parts){.r = r, .command = command};
+    count_parts(p);
+    n = most_there(p);
+    if (!n)
+        return EXIT_OK;
+    status = part_ends(r, &p->ends);
+    *s = (struct trace_share){.ends = p->ends, .n_ends = r->n, .next = next_parts};
+    for (size_t i = 0; i < r->n && status == EXIT_OK; i++)
+        s->packets += p->ends[i].info.frames;
+    if (status != EXIT_OK)
+        return status;
+    k = read_parts(p, n);
+    if (s->n_parts || next_parts(s) || k == n)
+        return EXIT_OK;
+    part_path(r, command, k + 1, n, &path);
+    status = cli_error("%s: part %u of %u is missing or damaged: `rdmatrace reduce %s --part %u/%u %s` makes it",
+                       buf_str(&path), k + 1, n, r->folder, k + 1, n, command);
+    buf_free(&path);
+    return status;
+}
+
+void parts_close(struct parts *p, const struct run *r)
+{
+    free_parts(p);
     part_ends_free(r, p->ends);
     *p = (struct parts){0};
 }

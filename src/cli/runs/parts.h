@@ -22,6 +22,9 @@ struct trace_share {
     /* `merge`: what each process has found; no packet is read. found is NULL */
     struct pack *parts;
     uint32_t n_parts;
+    /* `merge`: these parts do not serve: read those of the next number of parts that is there. False: there are no
+     * more, and all is to be read */
+    bool (*next)(struct trace_share *s);
 };
 
 /* --part: "K/N", N at most `most`. EXIT_OK, or EXIT_BAD after a message. */
@@ -47,14 +50,19 @@ int part_write(const char *path, const struct part_head *h, const struct buf *fo
 /* Read a part; *body is in *bytes, which the caller releases, as h->words and h->why. False: it is none, or damaged. */
 bool part_read(const char *path, struct part_head *h, struct buf *bytes, struct pack *body);
 
-/* The parts of a run, all of them. */
+/* The parts of a run, all of them. A run may have been shared out several times, into other numbers of parts. */
 struct parts {
-    struct trace_share share; /* n_parts 0: there are none, or they are of other scans, or it was not shared out */
+    struct trace_share
+        share; /* first. n_parts 0: there are none, or they are of other scans, or it was not shared out */
     struct digest_end *ends;
     struct buf *bytes; /* n */
     unsigned n;
+    const struct run *r;
+    const char *command;
+    uint16_t there[PARTS_MAX + 1]; /* by the number of parts: how many are there; 0: none, or they were tried */
 };
-/* EXIT_OK, or EXIT_BAD after a message: parts are missing. */
+/* Read the first parts that serve: the smallest number of which all are there. EXIT_OK, or EXIT_BAD after a message:
+ * parts are missing. */
 int parts_open(struct parts *p, const struct run *r, const char *command);
 void parts_close(struct parts *p, const struct run *r);
 
