@@ -36,7 +36,11 @@ static uint8_t mem[PARTS][2][PART];
 static const uint8_t canary[8] = {0x8e, 0x3b, 0xc7, 0x14, 0xf2, 0x69, 0xa5, 0xd0};
 
 /* The fuzzer must not learn the canary from comparisons. */
+#ifdef __clang__
 #define UNSEEN __attribute__((no_sanitize("coverage")))
+#else
+#define UNSEEN
+#endif
 
 static UNSEEN void fill(void)
 {
