@@ -410,7 +410,7 @@ static int save(struct job *job)
         return EXIT_OK;
     for (size_t i = 0; i < s->n_ends; i++)
         for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
-            judge_last_frame(job->judge, n, s->ends[i].last[n]);
+            judge_last_frame(job->judge, (uint32_t)i << 16 | n, s->ends[i].last[n]);
     judge_part_end(job->judge);
     pack_options(&k, job);
     pack_number(&k, job->begun);

@@ -54,12 +54,13 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
 static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
+    ns_t began = 0;
 
     if (s->established)
         return 0;
     if (!CM_HAS(&s->req.m, req, remote_timeout))
         return N_COMPLETE;
-    return s->iface >= JUDGE_TAPS || s->begun - j->first_ts[s->iface] <= doubt ? N_COMPLETE : 0;
+    return !stamps_began(&j->stamps, s->tap, &began) || s->begun - began <= doubt ? N_COMPLETE : 0;
 }
 
 /* True if the tap is at the sender of the message. */
@@ -149,7 +150,7 @@ static void take_req(struct judge *j, struct cm_packet *c)
     if (!c->s->key)
         j->cm_used[j->n_cm_used++] = (uint16_t)(c->s - j->cm);
     *c->s = (struct cm_exchange){
-        .key = key, .file = c->p->frame->file, .iface = c->p->frame->iface, .begun = c->p->frame->ts};
+        .key = key, .file = c->p->frame->file, .tap = conn_tap_of(c->p->frame), .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
     if (CM_HAS(c->m, req, qpn))

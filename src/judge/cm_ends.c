@@ -362,9 +362,10 @@ static ns_t may_lack_req(const struct judge *j, const struct cm_packet *c)
 /* True if the message was sent so late in the capture that this would have the REQ that it follows. */
 static bool is_of_this_capture(const struct judge *j, const struct cm_packet *c)
 {
-    uint32_t iface = c->p->frame->iface;
+    ns_t began = 0;
 
-    return follows_req(c->m) && iface < JUDGE_TAPS && c->p->frame->ts - j->first_ts[iface] > may_lack_req(j, c);
+    return follows_req(c->m) && stamps_began(&j->stamps, conn_tap_of(c->p->frame), &began) &&
+           c->p->frame->ts - began > may_lack_req(j, c);
 }
 
 /* A message with ids of no captured REQ. A REQ that was sent during the capture would have been captured, or been

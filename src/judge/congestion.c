@@ -154,10 +154,10 @@ void judge_marks_end(struct judge *j)
         for (uint64_t left = j->marked[owner]; left; left &= left - 1) {
             unsigned of_owner = (unsigned)__builtin_ctzll(left);
             struct marked_path *m = &j->marked_path[owner][of_owner];
-            uint32_t iface = m->tap & 0xffff;
+            ns_t end = 0;
             judge_share_at(j, PHASE_MARKS, owner * PATHS_OF_OWNER + of_owner, 0, 0);
-            if (iface < JUDGE_TAPS)
-                check_answer(j, m, j->last_ts[iface]);
+            if (stamps_ended(&j->stamps, m->tap, &end))
+                check_answer(j, m, end);
         }
 }
 
@@ -180,14 +180,14 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
 static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
 {
     struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS];
-    uint32_t iface = p->frame->iface;
+    ns_t began = 0;
 
     if (j->silent)
         return;
     j->n_unknown_cnp++;
     *c = (struct unknown_cnp){
         .frame = frame_u32(p), .ts = p->frame->ts, .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
-    c->early = iface >= JUDGE_TAPS || !p->frame->has_ts || p->frame->ts - j->first_ts[iface] < CNP_LATE;
+    c->early = !p->frame->has_ts || !stamps_began(&j->stamps, c->tap, &began) || p->frame->ts - began < CNP_LATE;
     conn_addr_of(p, &c->src, &c->dst);
 }
 

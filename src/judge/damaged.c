@@ -228,7 +228,6 @@ void judge_short(struct judge *j, const struct pkt *p)
     }
     if (j->short_frames[i].n++ == 0)
         j->short_frames[i] = (struct short_frames){.owner = owner,
-                                                   .slot = ts_slot(p->frame),
                                                    .len = len,
                                                    .flow = p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE,
                                                    .first = frame_u32(p),
@@ -241,9 +240,10 @@ void judge_short_end(struct judge *j)
 {
     for (unsigned i = 0; i < SHORT_LENS && j->short_frames[i].first && !j->short_lost; i++) {
         const struct short_frames *s = &j->short_frames[i];
+        const struct stamps *from = stamps_at(&j->stamps, s->owner);
         struct found f = found_of(RULE_FMT_07, s->flow);
 
-        if (s->n > 1 || s->len >= j->longest[s->slot])
+        if (s->n > 1 || !from || s->len >= from->longest)
             continue;
         judge_share_at(j, PHASE_SHORT, s->ts, s->owner, s->first);
         j->silent = s->silent;

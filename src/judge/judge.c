@@ -123,8 +123,6 @@ struct judge *judge_new(const struct judge_opts *o)
     j->conns = observer_conns(j->observer);
     j->flow = conn_flows(j->conns);
     judge_use_header_rules(j, header_rules, n_header_rules);
-    for (unsigned i = 0; i < JUDGE_TAPS; i++)
-        j->last_ts[i] = INT64_MIN;
     return j;
 }
 
@@ -160,23 +158,6 @@ struct findings *judge_findings(struct judge *j)
     return j->findings;
 }
 
-/* --- The resolution of time stamps ------------------------------------------------------------ */
-
-void judge_step_learn_more(struct judge *j, const struct frame *f)
-{
-    uint32_t owner = ts_owner(f);
-
-    for (unsigned i = 0; i < STEP_TRIES; i++) {
-        struct ts_step *s = &j->step[step_place(owner, i)];
-        if (!s->owner)
-            *s = ts_step_new(owner, f->ts);
-        if (s->owner != owner)
-            continue;
-        ts_step_learn(s, f->ts);
-        return;
-    }
-}
-
 /* --- Packets ---------------------------------------------------------------------------------- */
 
 /* From now on treat the capture as incomplete. */
@@ -198,28 +179,17 @@ static void note_capture(struct judge *j, const struct pkt *p)
         j->cut_file = f->file;
         j->cut_ts = f->has_ts ? f->ts : 0;
     }
-    if (UNLIKELY(f->len > j->longest[ts_slot(f)]))
-        j->longest[ts_slot(f)] = f->len;
     j->drops += f->drops;
     if (UNLIKELY(f->drops))
         observer_incomplete(j->observer);
-    if (UNLIKELY(!f->has_ts)) {
-        j->untimed++;
+    j->untimed += !f->has_ts;
+    if (LIKELY(stamps_take(&j->stamps, f)))
         return;
+    if (j->backwards++ == 0) {
+        j->backwards_frame = frame_u32(p);
+        j->backwards_file = f->file;
     }
-    if (f->iface < JUDGE_TAPS) {
-        if (UNLIKELY(j->last_ts[f->iface] == INT64_MIN))
-            j->first_ts[f->iface] = f->ts;
-        if (UNLIKELY(f->ts < j->last_ts[f->iface])) {
-            if (j->backwards++ == 0) {
-                j->backwards_frame = frame_u32(p);
-                j->backwards_file = f->file;
-            }
-            judge_treat_as_incomplete(j); /* the order of frames is unknown */
-        }
-        j->last_ts[f->iface] = f->ts;
-        judge_step_learn(j, f);
-    }
+    judge_treat_as_incomplete(j); /* the order of frames is unknown */
 }
 
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops)

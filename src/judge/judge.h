@@ -112,8 +112,9 @@ struct findings *judge_findings(struct judge *j);
  * of `owners`, and gets packets of others only if they tell more than their two addresses (src/scan/first.h); one
  * process `leads`. False without memory. */
 bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads);
-/* After the last packet, before the end: when the latest frame of an interface was captured, whoever got it. */
-void judge_last_frame(struct judge *j, uint32_t iface, ns_t ts);
+/* After the last packet, before the end: when the latest frame of a tap (conn_tap_of()) was captured, whoever got it.
+ */
+void judge_last_frame(struct judge *j, uint32_t tap, ns_t ts);
 /* In place of judge_end(); then write what was found. A text, and nothing is written: why it cannot be shared out. */
 void judge_part_end(struct judge *j);
 struct pack;

@@ -16,6 +16,7 @@
 #include "src/judge/tables.h"
 #include "src/shadow/shadow.h"
 #include "src/taps/icrc_sources.h"
+#include "src/taps/stamps.h"
 
 #define CLASS_VARIES UINT8_MAX /* judge.dscp_class: several priorities */
 
@@ -28,7 +29,6 @@ struct recent {
 #define RECENT_FRAMES 4096 /* of each owner of pairs of addresses */
 
 #define FORGOTTEN_BYTES (1u << 21)
-#define STEP_PLACES     1024
 #define USUAL_BITS      11 /* of the hash for the fast path, with few flows */
 
 struct judge {
@@ -75,8 +75,6 @@ struct judge {
     uint64_t last_found_frame; /* number of the latest frame with a failure, and its file; 0: none */
     uint16_t last_found_file;
     uint64_t last_unreadable; /* latest frame damaged or not decodable, so of no flow; 0: none */
-    ns_t first_ts[JUDGE_TAPS], last_ts[JUDGE_TAPS];
-    uint32_t longest[JUDGE_TAPS]; /* bytes of the longest frame, by ts_slot() */
     struct short_frames short_frames[SHORT_LENS];
     bool short_lost; /* there were more lengths */
     struct bad_icrc bad_icrc[BAD_ICRCS];
@@ -84,7 +82,7 @@ struct judge {
     uint32_t n_bad_icrc;     /* wrong ICRCs kept */
     bool skewed[JUDGE_TAPS]; /* by tap_slot(): the clocks of the directions differ: a response was stamped shortly
                               * before its request, or an RTU before the REP that it answers */
-    struct ts_step step[STEP_PLACES]; /* by step_place(); beyond them the resolution is not known */
+    struct stamps_table stamps;
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
@@ -182,37 +180,12 @@ static inline void judge_run_checks(struct judge *j, const struct judged *a, con
     }
 }
 
-/* --- judge.c: the resolution of time stamps --------------------------------------------------- */
+/* --- Times ------------------------------------------------------------------------------------ */
 
-#define STEP_TRIES 8 /* places where an interface may be */
-static inline unsigned step_place(uint32_t owner, unsigned nth)
-{
-    return ((owner >> 16) * 8 + owner - 1 + nth) % STEP_PLACES;
-}
-void judge_step_learn_more(struct judge *j, const struct frame *f);
-/* Learn the time stamp resolution of an interface from a frame of one of the first JUDGE_TAPS interfaces. */
-static inline void judge_step_learn(struct judge *j, const struct frame *f)
-{
-    const struct ts_step *s = &j->step[step_place(ts_owner(f), 0)];
-
-    if (UNLIKELY(s->ns != 1 || s->owner != ts_owner(f)))
-        judge_step_learn_more(j, f);
-}
-/* Resolution of the time stamps at the interface of `p`, ns; 0: exact to 1 ns. A time between two packets may be
- * wrong by this much. */
+/* stamps_step() at the interface of `p`. */
 static inline ns_t judge_step(const struct judge *j, const struct pkt *p)
 {
-    uint32_t owner = ts_owner(p->frame);
-    ns_t ns = STEP_MAX;
-
-    for (unsigned i = 0; i < STEP_TRIES && p->frame->iface < JUDGE_TAPS; i++) {
-        const struct ts_step *s = &j->step[step_place(owner, i)];
-        if (s->owner == owner) {
-            ns = s->ns;
-            break;
-        }
-    }
-    return ns > 1 ? ns : 0;
+    return stamps_step(&j->stamps, p->frame);
 }
 /* Tolerance for timers of an end, ns: time stamp resolution, the difference of the clocks of the two directions, and
  * with PROFILE_RXE the clock tick of its host. */

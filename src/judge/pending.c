@@ -148,7 +148,7 @@ static bool may_cross(const struct judge *j, const struct pkt *p, const struct p
 /* True if no later packet shows that the capture went on behind the response: its request may come after the end. */
 static bool ends_behind(const struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
-    return !has_waited(&j->flows[flow], w, false) && j->last_ts[j->flow[flow].tap % JUDGE_TAPS] - w->ts < CLOCK_SLACK;
+    return !has_waited(&j->flows[flow], w, false) && !stamps_go_on(&j->stamps, j->flow[flow].tap, w->ts, CLOCK_SLACK);
 }
 
 /* The failures that are reported at once: the functions below write them to `out`, and return their number. */

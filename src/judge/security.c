@@ -177,11 +177,10 @@ static bool is_probe(const struct judge *j, uint32_t i)
 {
     const struct flow *c = &j->flow[i];
     const struct jflow *f = &j->flows[i];
-    uint32_t iface = c->tap % JUDGE_TAPS;
     bool alone = c->peer == FLOW_NONE && c->paired_by == PAIR_NONE && !f->has_rsp && !c->have_sqpn;
 
     return alone && f->dir && f->dir->service == SVC_RC && f->packets <= PROBE_MOST && !f->dir->rsp_packets &&
-           j->last_ts[iface] - f->dir->last_ts > PROBE_WAITS;
+           stamps_go_on(&j->stamps, c->tap, f->dir->last_ts, PROBE_WAITS + 1);
 }
 
 /* The first SWEEP_MANY of `n` probes of one sender that came within SWEEP_WITHIN. */

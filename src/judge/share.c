@@ -117,10 +117,9 @@ bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads)
     return s->born != NULL;
 }
 
-void judge_last_frame(struct judge *j, uint32_t iface, ns_t ts)
+void judge_last_frame(struct judge *j, uint32_t tap, ns_t ts)
 {
-    if (iface < JUDGE_TAPS && ts > j->last_ts[iface])
-        j->last_ts[iface] = ts;
+    stamps_last(&j->stamps, tap, ts);
 }
 
 void judge_share_packet(struct judge *j, const struct pkt *p)

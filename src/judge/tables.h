@@ -32,8 +32,8 @@ struct cm_copies {
 struct cm_exchange {
     uint64_t key; /* of tap, addresses and the active side's communication id; 0: unused */
     uint16_t file;
-    uint32_t iface;
-    ns_t begun; /* time stamp of its first REQ */
+    uint32_t tap; /* conn_tap_of() of its first REQ */
+    ns_t begun;   /* time stamp of its first REQ */
     struct cm_watch watch;
     uint32_t passive_id; /* communication id of the passive side; 0: not known */
     uint32_t rtu_names;  /* that which an RTU before any REP names; 0: there was none */
@@ -206,7 +206,6 @@ struct pauser {
  * a frame that is alone in this has wrong lengths in its headers. */
 struct short_frames {
     uint32_t owner; /* the interface, by ts_owner() */
-    uint32_t slot;  /* likewise, by ts_slot() */
     uint32_t len;   /* bytes of the frame */
     uint32_t flow;  /* of the first one, FLOW_NONE: none */
     uint32_t first; /* the first one; 0: unused */
@@ -283,17 +282,8 @@ struct choice {
 /* after this time no packet of a closed connection is in flight */
 #define CLOSED_FOR (1000 * NS_PER_MS)
 
-/* Number of an interface, unique over all files; never 0. */
-static inline uint32_t ts_owner(const struct frame *f)
-{
-    return (uint32_t)f->file << 16 | (f->iface + 1);
-}
-/* Index in judge.longest[] of an interface; unique as long as no file has more than 8 interfaces, up to 8 files. */
-static inline uint32_t ts_slot(const struct frame *f)
-{
-    return (f->file * 8 + f->iface) % JUDGE_TAPS;
-}
-/* Index in judge.skewed[] of a tap, conn_tap_of(); as unique. */
+/* Index in judge.skewed[] of a tap, conn_tap_of(); unique as long as no file has more than 8 interfaces, up to 8 files.
+ */
 static inline uint32_t tap_slot(uint32_t tap)
 {
     return ((tap >> 16) * 8 + (tap & 0xffff)) % JUDGE_TAPS;

@@ -282,24 +282,6 @@ Test(judge_trace, time_stamps_may_be_rounded_to_what_all_of_them_are_multiples_o
     cr_expect_eq(VERDICT(early, TAP_REQUESTER, true, false, RULE_RTX_02), V_FAIL);
 }
 
-Test(judge_trace, how_fine_time_stamps_are_is_known_of_each_file_though_two_are_read_together)
-{
-    struct judge *j = judge_new(&(struct judge_opts){.ack_timeout = -1, .retry_cnt = -1});
-    struct frame fine = {.ts = 1234567891, .has_ts = true}, coarse = {.ts = 5 * NS_PER_US, .has_ts = true, .file = 1};
-    struct pkt a = {.frame = &fine}, b = {.frame = &coarse};
-
-    cr_expect_eq(judge_step(j, &a), 1000 * NS_PER_MS, "nothing was seen yet");
-    for (int i = 0; i < 3; i++) {
-        judge_step_learn(j, &fine);
-        judge_step_learn(j, &coarse);
-        cr_expect_eq(judge_step(j, &a), 0);
-        cr_expect_eq(judge_step(j, &b), NS_PER_US);
-        coarse.ts = 7 * NS_PER_MS; /* an accident: the step stays what it was */
-        fine.ts = 8 * NS_PER_MS;
-    }
-    judge_free(j);
-}
-
 Test(judge_trace, silence_is_judged_once_the_responder_goes_on)
 {
     static const struct line late[] = {SEND(0, 10, 1), ACK(US, 10, 1, 1), SEND(2 * US, 11, 2), SEND(5 * MS, 11, 3),

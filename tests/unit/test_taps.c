@@ -1,4 +1,5 @@
 /* layer 5 (test): clocks of taps from the packets that both saw. */
+#include "src/taps/stamps.h"
 #include "src/taps/taps.h"
 #include "tests/unit/mkpkt.h"
 
@@ -136,4 +137,53 @@ Test(taps, an_offset_is_written_for_people)
     tap_offset_put(&b, &o);
     cr_assert_str_eq(buf_str(&b), "-123 ns +0.0 ppm +-80 ns");
     buf_free(&b);
+}
+
+Test(taps, how_fine_time_stamps_are_is_known_of_each_file_though_two_are_read_together)
+{
+    struct stamps_table *t = calloc(1, sizeof *t);
+    struct frame fine = {.ts = 1234567891, .has_ts = true}, coarse = {.ts = 5 * NS_PER_US, .has_ts = true, .file = 1};
+
+    cr_expect_eq(stamps_step(t, &fine), 1000 * NS_PER_MS, "nothing was seen yet");
+    for (int i = 0; i < 3; i++) {
+        stamps_take(t, &fine);
+        stamps_take(t, &coarse);
+        cr_expect_eq(stamps_step(t, &fine), 0);
+        cr_expect_eq(stamps_step(t, &coarse), NS_PER_US);
+        coarse.ts = 7 * NS_PER_MS; /* an accident: the step stays what it was */
+        fine.ts = 8 * NS_PER_MS;
+    }
+    fine.ts -= 1;
+    cr_expect(!stamps_take(t, &fine), "the order of frames is unknown");
+    coarse.ts += 1;
+    cr_expect(stamps_take(t, &coarse), "that of another file is not");
+    free(t);
+}
+
+Test(taps, the_beginning_and_the_end_of_a_capture_are_those_of_the_tap)
+{
+    struct stamps_table *t = calloc(1, sizeof *t);
+    struct frame f[] = {{.ts = 100, .has_ts = true, .len = 9000},
+                        {.ts = 500, .has_ts = true, .file = 1},
+                        {.ts = 700, .has_ts = true, .file = 64, .len = 60},
+                        {.ts = 800, .has_ts = true, .file = 2, .counts_for = (2u << 16) + 1},
+                        {.ts = 900, .has_ts = true, .file = 3, .counts_for = (2u << 16) + 1},
+                        {.ts = 950, .has_ts = true, .file = 2, .iface = 1, .counts_for = (2u << 16) + 1}};
+    ns_t began = 0, ended = 0;
+
+    for (unsigned i = 0; i < 4; i++)
+        stamps_take(t, &f[i]);
+    f[0].ts = 1000;
+    stamps_take(t, &f[0]);
+    cr_expect(stamps_began(t, 0, &began) && began == 100 && stamps_ended(t, 0, &ended) && ended == 1000);
+    cr_expect(stamps_began(t, 1u << 16, &began) && began == 500 && stamps_ended(t, 1u << 16, &ended) && ended == 500);
+    cr_expect(stamps_go_on(t, 0, 100, 900) && !stamps_go_on(t, 0, 100, 901) && !stamps_go_on(t, 1u << 16, 500, 1));
+    cr_expect(!stamps_began(t, 5, &began) && !stamps_ended(t, 5, &ended) && !stamps_go_on(t, 5, 0, 0));
+    cr_expect_eq(stamps_at(t, (64u << 16) + 1)->longest, 60, "file 64 does not share what is known of file 0");
+    cr_expect(!stamps_began(t, 2u << 16, &began), "nothing is heard of the interface of the other direction");
+    for (unsigned i = 4; i < 6; i++)
+        stamps_take(t, &f[i]);
+    cr_expect(stamps_began(t, 2u << 16, &began) && began == 900, "the file of the other direction began last");
+    cr_expect(stamps_ended(t, 2u << 16, &ended) && ended == 950);
+    free(t);
 }

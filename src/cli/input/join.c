@@ -92,7 +92,7 @@ void joins_apply(const struct joins *j, struct frame *f)
         return;
     tap = conn_tap_of(f);
     for (unsigned i = 0; i < j->n; i++)
-        if (j->join[i].of == tap)
+        if (j->join[i].of == tap || j->join[i].to == tap)
             f->counts_for = j->join[i].to + 1;
 }
 
