@@ -14,6 +14,34 @@ static void report(struct judge *j, const struct pkt *p, struct found f)
     judge_found(j, p, f);
 }
 
+/* --- Hosts whose packets a tap has captured ----------------------------------------------------- */
+
+static unsigned heard_bit(uint32_t tap, const struct conn_addr *host)
+{
+    uint64_t h = (conn_addr_hash(host) ^ tap) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (unsigned)(h >> 32) % HEARD_BITS;
+}
+
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *host)
+{
+    unsigned bit = heard_bit(tap, host);
+
+    j->heard[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer, bool passive)
+{
+    unsigned bit = heard_bit(tap, peer), need = passive ? N_RSP : N_REQ;
+
+    if (j->heard[bit / 64] >> bit % 64 & 1)
+        return;
+    f->needs |= need;
+    f->lacks |= need;
+    if (UNLIKELY(j->share != NULL))
+        judge_share_not(j, "whether a tap has both directions is known by all connections of a host");
+}
+
 /* --- Exchanges -------------------------------------------------------------------------------- */
 
 /* Set c->s, the exchange of a message between c->src and c->dst, and c->from_active. */
@@ -287,15 +315,17 @@ static void take_apr(struct judge *j, struct cm_packet *c)
             any = true;
             j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS; /* also if it was not captured: 0 */
         }
-    if (!any)
-        report(j, c->p,
-               (struct found){.rule = RULE_CM_14,
-                              .needs = N_COMPLETE,
-                              .lacks = lacks_of(j, c->s),
-                              .cause = c->s->req.frame,
-                              .expected = "a LAP first",
-                              .seen = "APR",
-                              .text = "The message answers another one, which was never sent."});
+    if (any)
+        return;
+    struct found f = {.rule = RULE_CM_14,
+                      .needs = N_COMPLETE,
+                      .lacks = lacks_of(j, c->s),
+                      .cause = c->s->req.frame,
+                      .expected = "a LAP first",
+                      .seen = "APR",
+                      .text = "The message answers another one, which was never sent."};
+    judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, c->from_active);
+    report(j, c->p, f);
 }
 
 static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
@@ -340,6 +370,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
         f.needs = N_COMPLETE;
         f.lacks = lacks_of(j, s);
         f.frame = s->early.frame;
+        judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active], s->early.from_active);
         j->file = s->file;
         report(j, NULL, f);
     }
@@ -383,6 +414,8 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
     f = cm_found_of(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
+    if (out_of_order)
+        judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, c->from_active);
     report(j, c->p, f);
     return wrong_side || out_of_order || c->m->mad.attr_id == CM_REJ;
 }
@@ -445,6 +478,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
     }
     check_message(j, p, &m, CM_MSG_CHECKS);
     conn_addr_of(p, &c.src, &c.dst);
+    judge_hear(j, conn_tap_of(p->frame), &c.src);
     if (m.mad.attr_id == CM_REQ)
         take_req(j, &c);
     if (m.mad.attr_id == CM_SIDR_REQ)
@@ -558,20 +592,21 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
 
     if (o->copies < 2 || s->drep[!from_active])
         return;
+    struct found f = {.rule = RULE_CM_13,
+                      .frame = o->frame,
+                      .cause = s->req.frame,
+                      .wrong = "a DREQ was not answered: {seen}",
+                      .expected = "a DREP",
+                      .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
+                      .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
+                      .has = side == TAP_RESPONDER   ? N_TAP_RSP
+                             : side == TAP_REQUESTER ? N_TAP_REQ
+                                                     : 0,
+                      .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
+                              "retries are used up."};
     j->file = s->file;
-    report(j, NULL,
-           (struct found){.rule = RULE_CM_13,
-                          .frame = o->frame,
-                          .cause = s->req.frame,
-                          .wrong = "a DREQ was not answered: {seen}",
-                          .expected = "a DREP",
-                          .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
-                          .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
-                          .has = side == TAP_RESPONDER   ? N_TAP_RSP
-                                 : side == TAP_REQUESTER ? N_TAP_REQ
-                                                         : 0,
-                          .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
-                                  "retries are used up."});
+    judge_needs_peer(j, &f, s->tap, end[from_active], from_active);
+    report(j, NULL, f);
 }
 
 void judge_cm_end(struct judge *j)

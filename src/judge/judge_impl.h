@@ -29,6 +29,7 @@ struct recent {
 #define RECENT_FRAMES 4096 /* of each owner of pairs of addresses */
 
 #define FORGOTTEN_BYTES (1u << 21)
+#define HEARD_BITS      65536
 #define USUAL_BITS      11 /* of the hash for the fast path, with few flows */
 
 struct judge {
@@ -83,6 +84,7 @@ struct judge {
     bool skewed[JUDGE_TAPS]; /* by tap_slot(): the clocks of the directions differ: a response was stamped shortly
                               * before its request, or an RTU before the REP that it answers */
     struct stamps_table stamps;
+    uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap and address: hosts whose packets were captured there */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
@@ -416,6 +418,11 @@ void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool no
 
 /* --- cm.c, cm_params.c: connection management ------------------------------------------------- */
 
+/* A packet of `host` was captured at a tap, conn_tap_of(). */
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *host);
+/* A failure that a message of `peer` at the tap would refute, which was not captured: it needs other packets of `peer`
+ * there, as a tap may have one direction only. `passive`: it is the passive end of the exchange. */
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer, bool passive);
 /* A REP, before it changes the connection table. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
 /* Judge a MAD, if it is a CM message. */
