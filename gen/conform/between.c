@@ -39,10 +39,15 @@ static int record_end(void *user, uint64_t *lost)
     return forward_record_end(&((struct between *)user)->forward, lost, &err);
 }
 
+static struct late *late(void *user)
+{
+    return &((struct between *)user)->forward.late;
+}
+
 void between_init(struct between *b, struct script_live *peer)
 {
     b->middle = (struct script_middle){
-        .begin = begin, .step = step, .end = end, .record = record, .record_end = record_end, .user = b};
+        .begin = begin, .step = step, .end = end, .record = record, .record_end = record_end, .late = late, .user = b};
     b->forward.seen = seen;
     b->forward.user = b;
     b->peer = peer;

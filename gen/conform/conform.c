@@ -1,5 +1,6 @@
 /* layer 3 (conform): a test is run: the scenario with the device as host b, its capture, and what the judge says. */
 #include "gen/conform/conform.h"
+#include "gen/conform/in_time.h"
 #include "gen/conform/known.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRIES 3 /* of a test in which frames are lost at this side */
+#define TRIES 5 /* of a test in which frames are lost at this side, or this side is late */
 
 /* Append what a scenario has reported about `id`, "ID:LINE: TEXT" a line, as one line. */
 static void put_reason(struct buf *b, const char *id, const char *text)
@@ -73,6 +74,14 @@ static int keep_text(const struct conform_outcome *o, const char *end, const cha
 static const struct script_middle *middle_of(const struct conform_run *r)
 {
     return r->live ? r->live->middle : NULL;
+}
+
+/* How late this side is on a real network; NULL: time is virtual. */
+static struct late *late_of(const struct conform_run *r)
+{
+    const struct script_middle *between = middle_of(r);
+
+    return between ? between->late(between->user) : r->live ? &r->live->live->late : NULL;
 }
 
 static int begin_capture(const struct conform_run *r, const char *path, struct tap_set *tap)
@@ -294,6 +303,8 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     uint64_t lost = 0;
     int e = begin_capture(r, o->capture, &tap), closed;
 
+    if (late_of(r))
+        late_begin(late_of(r));
     if (e == 0)
         e = keep_text(o, ".rdma", text, strlen(text));
     if (e == 0) {
@@ -331,6 +342,49 @@ static int take_metrics(const struct conform_run *r, const struct conform_outcom
     return e;
 }
 
+/* The tester was late, as far as the test is concerned: that shows nothing about the device. */
+static void was_late(struct conform_outcome *o, const struct late *l)
+{
+    struct buf saw = o->reason;
+
+    o->reason = (struct buf){0};
+    o->result = CONFORM_INCONCLUSIVE;
+    o->judge_alone = false;
+    buf_printf(&o->reason, "not measured: in every try this side was late, now by %.1f ms, as its host is busy",
+               (double)l->most / NS_PER_MS);
+    if (saw.len)
+        buf_printf(&o->reason, "; it saw: %s", buf_str(&saw));
+    buf_free(&saw);
+}
+
+/* Whether an expectation, or the judge alone, may have been let down by a tester that was so late. */
+static bool may_be_late(const struct conform_outcome *o, const char *text, const struct late *l)
+{
+    bool missed_one =
+        conform_is_missed((enum conform_result)o->result) || (o->result == CONFORM_ERROR && o->judge_alone);
+
+    return l && missed_one && l->most >= in_time_least(text);
+}
+
+/* Take what the test has measured, if this side was in time for it. */
+static int measure(const struct conform_run *r, struct conform_outcome *o, const struct device_seen *d,
+                   struct metrics *m, const struct late *l, ns_t took)
+{
+    struct metrics all = {0};
+    struct conform_run own = *r;
+    int e;
+
+    own.metrics = &all;
+    e = take_metrics(&own, o, d->mac, m);
+    if (e == 0 && l && !in_time_for(&all, l, took)) {
+        if (o->result == CONFORM_PASS)
+            was_late(o, l);
+        metrics_free(&all);
+    }
+    metrics_move(r->metrics, &all);
+    return e;
+}
+
 /* Run the test once, the `number`th time. */
 static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
@@ -338,6 +392,8 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     struct taken taken = {.identities = r->identities};
     char end[32] = ".pcapng";
     struct device_seen d = {.mac = {0}};
+    struct late late = {0}, *l = NULL;
+    ns_t begin = live_now(), took;
     int e;
 
     once.seed += number;
@@ -347,10 +403,17 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     if (!name_file(r, o->test, end, o->capture, sizeof o->capture))
         return -ENAMETOOLONG;
     e = run_script(&once, text, o, &d, &taken);
+    took = live_now() - begin;
+    if (late_of(r)) {
+        late = *late_of(r);
+        l = &late;
+    }
     if (e == 0)
         weigh(o, r, &d);
+    if (e == 0 && may_be_late(o, text, l))
+        was_late(o, l);
     if (e == 0 && r->metrics && (o->result == CONFORM_PASS || o->result == CONFORM_KNOWN))
-        e = take_metrics(r, o, d.mac, &taken.metrics);
+        e = measure(r, o, &d, &taken.metrics, l, took);
     metrics_free(&taken.metrics);
     buf_free(&d.before);
     buf_free(&d.after);
@@ -362,7 +425,7 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     return e == 0 && live_stopped() ? -EINTR : e; /* its judge, too, may have met the signal */
 }
 
-/* Likewise, and again if frames were lost at this side, which says nothing about the device. */
+/* Likewise, and again if frames were lost at this side, or this side was late, which says nothing about the device. */
 static int run_conclusive(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
     int e = run_once(r, number, text, o);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define QUEUE       64
@@ -66,7 +67,7 @@ static int unix_open(struct backend **out, const char *args, const char *iface, 
     size_t peer_len = second ? (size_t)(second - comma - 1) : comma ? strlen(comma + 1) : 0;
     struct unix_backend *u;
     uint64_t mtu = MTU_DEFAULT;
-    int size = 1 << 20, r;
+    int size = 1 << 20, on = 1, r;
 
     (void)iface;
     if (!comma)
@@ -92,6 +93,8 @@ static int unix_open(struct backend **out, const char *args, const char *iface, 
         return r;
     }
     setsockopt(u->b.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    if (setsockopt(u->b.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0)
+        u->b.stamps = BACKEND_STAMPS_KERNEL;
     *out = &u->b;
     return 0;
 }
@@ -128,15 +131,32 @@ static int unix_flush(struct backend *b)
     return 0;
 }
 
+/* When the kernel took the datagram from its sender, ns since 1970; 0: it does not say. */
+static ns_t stamp_of(struct msghdr *m)
+{
+    struct timespec t;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS && c->cmsg_len >= CMSG_LEN(sizeof t)) {
+            memcpy(&t, CMSG_DATA(c), sizeof t);
+            return t.tv_sec * NS_PER_S + t.tv_nsec;
+        }
+    return 0;
+}
+
 static int unix_rx(struct backend *b, struct backend_frame *f)
 {
     struct unix_backend *u = (struct unix_backend *)b;
-    ssize_t n = recv(b->fd, u->frame, sizeof u->frame, 0);
+    char said[CMSG_SPACE(sizeof(struct timespec))] __attribute__((aligned(8)));
+    struct iovec v = {.iov_base = u->frame, .iov_len = sizeof u->frame};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = said, .msg_controllen = sizeof said};
+    ssize_t n = recvmsg(b->fd, &m, 0);
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
     b->stats.received++;
-    *f = (struct backend_frame){.data = u->frame, .len = (uint32_t)n};
+    *f = (struct backend_frame){
+        .data = u->frame, .len = (uint32_t)n, .ts = stamp_of(&m), .stamp = BACKEND_STAMPS_KERNEL};
     return 1;
 }
 

@@ -195,7 +195,10 @@ static int wait_for_work(struct forward *w, bool blocked, ns_t end)
         fds[i] = (struct pollfd){.fd = bridge_ready(w->bridge, i) ? w->backend[i]->fd : -1, .events = POLLIN};
     if (blocked && w->now + BLOCKED_WAIT < next)
         next = w->now + BLOCKED_WAIT;
-    r = live_wait(fds, NET_HOSTS, next < end ? next : end);
+    next = next < end ? next : end;
+    r = live_wait(fds, NET_HOSTS, next);
+    if (!fds[0].revents && !fds[1].revents)
+        late_waited(&w->late, w->now, next, live_now());
     for (unsigned i = 0; i < NET_HOSTS; i++)
         backend_polled(w->backend[i], fds[i].revents);
     return r;
@@ -207,6 +210,7 @@ int forward_step(struct forward *w, ns_t end)
     int n[NET_HOSTS], r;
 
     w->now = live_now();
+    late_enter(&w->late, w->now);
     bridge_run(w->bridge, w->now);
     for (unsigned i = 0; i < NET_HOSTS; i++)
         if ((n[i] = backend_check(w->backend[i])) < 0 || (n[i] = take(w, i)) < 0)
@@ -219,5 +223,7 @@ int forward_step(struct forward *w, ns_t end)
         w->record_err = cap_writer_flush(w->record);
         w->flush_at = w->now + NS_PER_S;
     }
-    return wait_for_work(w, blocked, n[0] || n[1] ? w->now : end);
+    r = wait_for_work(w, blocked, n[0] || n[1] ? w->now : end);
+    late_leave(&w->late, live_now());
+    return r;
 }

@@ -27,6 +27,7 @@ struct forward {
     ns_t flush_at;                                            /* live_now() of the next flush of the capture */
     ns_t epoch;                                               /* ns since 1970 at live_now() = 0 */
     uint64_t received;                                        /* frames */
+    struct late late;                                         /* since the caller's late_begin() */
 };
 
 /* Open both ports. 0, or a negative errno with *err filled; forward_close() has to follow in any case. */

@@ -393,6 +393,8 @@ static int take_frames(struct live *l, bool *busy)
 
     for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         ns_t when = l->record || l->frame ? when_taken(l, &f) : 0;
+        if (when)
+            late_note(&l->late, when, live_now());
         live_record_in(l, f.data, f.len, f.ts);
         *busy = true;
         if (unreachable_rx(&l->unreachable, l->id.gid, f.data, f.len)) /* an error quotes a packet, and is none */
@@ -479,13 +481,16 @@ int live_wait(struct pollfd *fds, unsigned n, ns_t when)
 static int wait_until(struct live *l, ns_t when)
 {
     struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
+    ns_t begin = live_now();
     int r = live_wait(&p, p.fd >= 0, when);
 
+    if (!p.revents)
+        late_waited(&l->late, begin, when, live_now());
     backend_polled(l->backend, p.revents);
     return r;
 }
 
-int live_step(struct live *l, ns_t deadline)
+static int step(struct live *l, ns_t deadline)
 {
     bool busy = false;
     ns_t next, now;
@@ -521,6 +526,16 @@ int live_step(struct live *l, ns_t deadline)
     if (l->blocked && now + BLOCKED_WAIT < next)
         next = now + BLOCKED_WAIT;
     return wait_until(l, next < deadline ? next : deadline);
+}
+
+int live_step(struct live *l, ns_t deadline)
+{
+    int r;
+
+    late_enter(&l->late, live_now());
+    r = step(l, deadline);
+    late_leave(&l->late, live_now());
+    return r;
 }
 
 int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end)

@@ -8,6 +8,7 @@
 #include "gen/live/backend.h"
 #include "gen/live/clock_sync.h"
 #include "gen/live/impair.h"
+#include "gen/live/late.h"
 #include "gen/live/neigh.h"
 #include "gen/verbs/rdmacm.h"
 #include "src/cap/write.h"
@@ -79,11 +80,12 @@ struct live {
     ns_t epoch;                     /* time of the day at live_now() 0 */
     /* set by the caller: frames that a step receives at most; 0: the default */
     unsigned burst;
-    bool blocked;    /* the backend's queue is full */
-    uint64_t unsent; /* frames dropped because it stayed full */
-    bool progressed; /* `net` delivered a frame in this step: return before waiting */
-    uint64_t raised; /* cm_agent_raised() when a step returned last: if there are more events, return before waiting */
-    void *user;      /* config's */
+    bool blocked;     /* the backend's queue is full */
+    uint64_t unsent;  /* frames dropped because it stayed full */
+    bool progressed;  /* `net` delivered a frame in this step: return before waiting */
+    struct late late; /* since the caller's late_begin() */
+    uint64_t raised;  /* cm_agent_raised() when a step returned last: if there are more events, return before waiting */
+    void *user;       /* config's */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);
 };
 

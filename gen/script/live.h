@@ -22,6 +22,8 @@ struct script_middle {
      * errno. */
     int (*record)(void *user, const char *path);
     int (*record_end)(void *user, uint64_t *lost);
+    /* How late it was, since the caller's late_begin(). */
+    struct late *(*late)(void *user);
     void *user;
 };
 

@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-/* Local ACK timeout of queue pairs without timeout=, 4.096 us * 2^18 = 1.1 s: a tester or a device that the scheduler
- * lets wait must not look like one that has lost packets. */
-#define LIVE_TIMEOUT 18
-
 bool script_seed(struct script *s, const struct token *t, unsigned n)
 {
     if (n != 1)
@@ -399,7 +395,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         c.pd[h] = script_pd(s, h, 0);
         if (s->o->live && (s->dut || s->o->live->lenient))
-            c.peer[h].timeout = LIVE_TIMEOUT;
+            c.peer[h].timeout = SCRIPT_LIVE_TIMEOUT;
         c.psn[h] = s->o->has_psn ? s->o->psn : (uint32_t)prng_next(&s->prng) & 0xffffff;
     }
     if (!qp_words(s, &c, &l, t + 2, n - 2))

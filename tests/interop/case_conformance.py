@@ -1,15 +1,19 @@
 """rdmagen conformance against rdmagen agent in a guest: soft-RoCE fails exactly the tests that the profile rxe lists, in the way it says."""
 import json
 import os
+import signal
 import subprocess
+import threading
 
 from agent_client import TOKEN, Agent, initrd, start
 from case_agent import gone
 from case_pingpong import free_port
 from case_rdmagen import OWN, RDMAGEN, behind_wire, link
 from counters import ZERO
+from frames import opcode
 from lab import SLOW, is_rdma
 
+WRITE_ONLY = 10
 MTU = 4200  # so that the path MTU may be 4096
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gen", "conform", "known_rxe.tsv")
 # --full also plays the tests that take long; `make soak` does.
@@ -42,17 +46,23 @@ def load_again(guest):
     assert status == 0 and "ACTIVE" in guest.run("rdma link show")[1], said
 
 
-def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170):
-    """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it."""
+def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170, begun=lambda pid: None):
+    """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it.
+    `begun`: is told the process."""
     lab.expect(**ERRORS)
     if guest.run("netstat -ltn | grep -q :18517")[0] != 0:
         start(guest)
     path = lab.path("token")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
         f.write(token + "\n")
-    r = subprocess.run([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, *link(guest, MTU),
-                        "--timeout", "%d" % ((25 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout * SLOW)
-    return r.returncode, json.loads(r.stdout) if r.stdout else None, r.stderr
+    us = subprocess.Popen([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, *link(guest, MTU),
+                        "--timeout", "%d" % ((25 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun(us.pid)
+    try:
+        out, said = us.communicate(timeout=timeout * SLOW)
+    finally:
+        us.kill()
+    return us.returncode, json.loads(out) if out else None, said
 
 
 def told(card):
@@ -64,7 +74,7 @@ PARTS = (("seg", "psn", "ack", "nak"), ("rnr", "rto", "read", "atom"), ("mem", "
 
 
 def groups():
-    r = subprocess.run([RDMAGEN, "conformance", "--list"], capture_output=True, text=True, check=True)
+    us = subprocess.Popen([RDMAGEN, "conformance", "--list"], capture_output=True, text=True, check=True)
     return list(dict.fromkeys(line.split()[1].split("/")[0] for line in r.stdout.splitlines()))
 
 
@@ -142,7 +152,7 @@ def case_conformance_driver_that_is_loaded_again(lab, wire, guest, port):
     lab.expect(**{name: range(-10**6, 10**6) for name in ZERO})  # the driver counts from 0 again
     first, second = ({row["id"]: row["first"] for row in json.load(open(p))["identities"]} for p in path)
     same = {i for i in first if first[i] == second[i]}
-    r = subprocess.run([RDMAGEN, "conformance", "--stored", path[1], "--baseline", path[0]], capture_output=True, text=True)
+    us = subprocess.Popen([RDMAGEN, "conformance", "--stored", path[1], "--baseline", path[0]], capture_output=True, text=True)
     assert {line.split()[1] for line in r.stdout.splitlines() if line.startswith("repeated ")} == same, (r.stdout, first, second)
     # Soft-RoCE of Linux 6.1: numbers of queue pairs begin anew, keys have a part that is drawn.
     assert "qpn" in same and "rkey" not in same and "psn" not in same, (first, second)
@@ -180,6 +190,34 @@ def case_conformance_device_that_falls_silent(lab, wire, guest, port):
     assert status == 1 and told(card) == {"psn/gap": "crash"} and "2 tests not run: the device serves nothing any more" in said, (card, said)
     assert "the device serves no new queue pair" in card["tests"][0]["reason"], card["tests"]
     gone(guest)
+
+
+def late(lab, wire, guest, port, times):
+    """The result of a test in which the tester stands still for 0.8 s when a WRITE of the device arrives, so often: its ACK, which it holds back
+    for 0.5 s, comes behind the ACK timeout."""
+    held, pid = [], []
+
+    def hook(side, frame):
+        if side == 0 and is_rdma(frame) and len(held) < times and opcode(frame) == WRITE_ONLY and pid:
+            held.append(1)
+            os.kill(pid[0], signal.SIGSTOP)
+            threading.Timer(0.8, os.kill, (pid[0], signal.SIGCONT)).start()
+        return (frame,)
+    wire.hook = hook
+    try:
+        status, card, said = conformance(lab, guest, port, "ack/late", begun=pid.append)
+    finally:
+        wire.hook = None
+    assert card and len(held) >= min(times, 5), (said, held)
+    return status, card["tests"][0]
+
+
+def case_conformance_tester_that_is_late(lab, wire, guest, port):
+    """What the device does because the tester's host is busy is no fault of the device: the test is played again, or shows nothing."""
+    status, test = late(lab, wire, guest, port, 1)
+    assert status == 0 and test["result"] == "pass", test
+    status, test = late(lab, wire, guest, port, 1000)
+    assert status == 1 and test["result"] == "inconclusive" and "in every try this side was late" in test["reason"], test
 
 
 def case_conformance_without_an_agent(lab, wire, guest, port):

@@ -31,7 +31,7 @@ def play(lab, guest, port, index, name, text=None, status=0):
         return us, out
     got, seen = peer.wait()
     assert got == 0 and "1 iters in" in seen, "%s\n%s" % (seen, out)
-    assert "all as expected (times by the program" in out, out
+    assert "all as expected (times by the kernel" in out, out
     return us, out
 
 

@@ -1,4 +1,5 @@
 /* layer 3 tests: backends: each carries frames unchanged; the kernel's filter passes what libpcap's compiler passes. */
+#include "clock.h"
 #include "dissect/pkt.h"
 #include "gen/endpoint/policy.h"
 #include "gen/live/be_filter.h"
@@ -140,6 +141,24 @@ Test(backend, unix_sockets_carry_frames_both_ways, .init = begin, .fini = end)
 
     send_and_compare(a, b);
     send_and_compare(b, a);
+    backend_close(a);
+    backend_close(b);
+}
+
+Test(backend, unix_frames_have_the_time_at_which_they_were_sent, .init = begin, .fini = end)
+{
+    struct backend *a = must_open(spec_a, NULL), *b = must_open(spec_b, NULL);
+    struct backend_frame f = {0};
+    ns_t sent;
+
+    cr_assert_eq(backend_send(a, (const uint8_t *)TEXT, 60), 0);
+    cr_assert_eq(a->ops->flush(a), 0);
+    sent = clock_ns(CLOCK_REALTIME);
+    usleep(20000);
+    cr_assert_eq(take(b, &f), 1);
+    cr_expect_eq(b->stamps, BACKEND_STAMPS_KERNEL);
+    cr_expect_eq(f.stamp, BACKEND_STAMPS_KERNEL);
+    cr_expect(f.ts <= sent && f.ts > sent - NS_PER_S, "%lld and %lld", (long long)f.ts, (long long)sent);
     backend_close(a);
     backend_close(b);
 }

@@ -1,5 +1,6 @@
 /* layer 5 (test): the battery of conformance tests as text, and scenarios played against the agent's twin. */
 #include "gen/conform/conform.h"
+#include "gen/conform/in_time.h"
 #include "gen/conform/twin.h"
 #include "steps.h"
 
@@ -385,4 +386,54 @@ Test(conform, ack_timeouts_have_a_class)
     cr_assert_eq(metrics_timeouts(&(struct metrics){.n = 0}, 1).class, TIMEOUTS_UNKNOWN);
     cr_assert_eq(timeouts_of(METRIC_MOST, 1, 0).class, TIMEOUTS_FLOORED); /* as long as a sample may be */
     cr_assert_str_eq(metric_timeouts_str(TIMEOUTS_FLOORED), "floored");
+}
+
+Test(conform, a_scenario_tells_how_late_the_tester_may_be)
+{
+    static const struct {
+        const char *script;
+        ns_t least;
+    } all[] = {{"qp 1 rc\na post send 1 src\nb > a ACK psn=0 msn=1\n", (INT64_C(4096) << 18) / 2},
+               {"qp 1 rc timeout=14\n", (INT64_C(4096) << 14) / 2},
+               {"qp 1 rc timeout=14\n# qp 2 rc timeout=9\n", (INT64_C(4096) << 14) / 2},
+               {"qp 1 rc timeout=0\n", (INT64_C(4096) << 18) / 2},
+               {"b > a none 50ms\n", 5 * NS_PER_MS},
+               {"b > a SEND_ONLY psn=0 after=40ms-\n", 4 * NS_PER_MS},
+               {"b > a SEND_ONLY psn=0 after=0-30ms\n", 3 * NS_PER_MS},
+               {"+20ms a post send 1 src\n", 2 * NS_PER_MS},
+               {"wait 100us\n", LATE_LEAST},
+               {"qp 1 rc timeout=8\n", LATE_LEAST}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++)
+        cr_expect_eq(in_time_least(all[i].script), all[i].least, "%s: %lld", all[i].script,
+                     (long long)in_time_least(all[i].script));
+}
+
+static void samples(struct metrics *m, const char *name, enum metric_unit u, unsigned n, int64_t value)
+{
+    struct token t = token_of(name);
+
+    while (n--)
+        cr_assert(metrics_add(m, &t, u, value));
+}
+
+Test(conform, samples_count_if_the_tester_was_in_time_for_them)
+{
+    struct late none = {.most = 900 * NS_PER_US}, once = {.most = 5 * NS_PER_MS, .sum = 5 * NS_PER_MS, .n = 1};
+    struct metrics one = {0}, many = {0}, slow = {0}, rate = {0};
+
+    samples(&one, "a", METRIC_NS, 1, 10 * NS_PER_MS);
+    samples(&many, "a", METRIC_NS, 5, 10 * NS_PER_MS);
+    samples(&slow, "a", METRIC_NS, 1, 100 * NS_PER_MS);
+    samples(&rate, "a", METRIC_PER_S, 1, 1000);
+    cr_expect(in_time_for(&one, &none, NS_PER_S));
+    cr_expect_not(in_time_for(&one, &once, NS_PER_S), "one sample, which may have the delay in it");
+    cr_expect(in_time_for(&many, &once, NS_PER_S), "a median of five does not");
+    cr_expect(in_time_for(&slow, &once, NS_PER_S), "a long time");
+    cr_expect(in_time_for(&rate, &once, NS_PER_S), "a rate in a second");
+    cr_expect_not(in_time_for(&rate, &once, 40 * NS_PER_MS), "a rate in 40 ms");
+    metrics_free(&one);
+    metrics_free(&many);
+    metrics_free(&slow);
+    metrics_free(&rate);
 }

@@ -467,3 +467,24 @@ Test(live, it_is_said_who_stamped_the_frames_and_how_well)
     b.stats.late_stamps = 0;
     cr_assert_str_eq(live_stamps_str(&l), "the interface, whose clock is not this host's and was brought into step");
 }
+
+Test(live, the_loop_tells_how_late_it_is, .init = open_both, .fini = close_both)
+{
+    struct late *l = &client.l.late;
+
+    late_begin(l);
+    for (ns_t end = live_now() + 20 * NS_PER_MS; live_now() < end;)
+        cr_assert_eq(live_step(&client.l, end), 0);
+    unsigned before = l->n; /* this host may be busy */
+    usleep(30000);
+    cr_assert_eq(live_step(&client.l, 0), 0);
+    cr_expect_eq(l->n, before + 1);
+    cr_expect(l->most >= 30 * NS_PER_MS && l->sum >= l->most, "%lld", (long long)l->most);
+    late_begin(l);
+    usleep(5000); /* before the first turn nobody waits */
+    cr_assert_eq(live_step(&client.l, 0), 0);
+    cr_expect(l->most < 5 * NS_PER_MS, "%lld", (long long)l->most);
+    late_waited(l, 10, 20, 15);                                                  /* woken before its time */
+    late_waited(l, 10 * NS_PER_S, 99 * NS_PER_S, 11 * NS_PER_S + 7 * NS_PER_MS); /* it waits a second at most */
+    cr_expect_eq(l->most, 7 * NS_PER_MS);
+}
