@@ -87,6 +87,33 @@ static int cmd_mr(struct agent *a, struct request *r)
     return e;
 }
 
+#define LOOP_NS   (10 * NS_PER_S) /* longest time of a loop */
+#define LOOP_LOOK 64              /* after so many turns it is looked whether the client is still there */
+
+/* Register memory and deregister it, again and again: what a program does that registers each buffer anew. */
+static int cmd_mr_loop(struct agent *a, struct request *r)
+{
+    ns_t begin = agent_time(a);
+    struct rnic_mr mr = {0};
+    struct object *mem;
+    uint32_t n = 1, done = 0;
+    void *handle;
+    int e = 0;
+
+    if (!region(a, r, &mr, &mem) || !request_u32(r, "n", 1, 1000000, &n))
+        return -EINVAL;
+    while (done < n && e == 0 && agent_time(a) - begin < LOOP_NS) {
+        e = reg(a, &mr, mem, &handle);
+        if (e == 0)
+            e = a->rnic->ops->mr_dereg(a->rnic, handle);
+        if (++done % LOOP_LOOK == 0 && !a->driver.pause(a->driver.user, a, agent_now()))
+            e = -ECANCELED;
+    }
+    if (e == 0)
+        buf_printf(&a->reply, " n=%u t=%lld", done, (long long)agent_time(a));
+    return e;
+}
+
 static int cmd_rereg(struct agent *a, struct request *r)
 {
     struct object *o, *mem;
@@ -144,6 +171,8 @@ const struct agent_command agent_regions[] = {
     {"pd", "", "allocate a protection domain", cmd_pd, AGENT_DEVICE},
     {"xrcd", "", "open an XRC domain", cmd_xrcd, AGENT_DEVICE},
     {"mr", "pd=PD mem=MEM [off=N] [len=N] [access=RIGHTS] [iova=ADDR]", "register memory", cmd_mr, AGENT_DEVICE},
+    {"mr loop", "pd=PD mem=MEM n=N [off=N] [len=N] [access=RIGHTS]",
+     "register and deregister memory so often, for 10 s at most", cmd_mr_loop, AGENT_DEVICE},
     {"mr rereg", "mr=MR [pd=PD] [mem=MEM] [off=N] [len=N] [access=RIGHTS]",
      "change a region: its memory, its protection domain or its rights", cmd_rereg, AGENT_DEVICE},
     {"mw", "pd=PD [type=1|2]", "allocate a memory window", cmd_mw, AGENT_DEVICE},

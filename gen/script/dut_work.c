@@ -144,6 +144,23 @@ int dut_dereg(struct script *s, const struct script_mem *m)
     return dut_say(s, NULL, 0, &e) ? e : -EIO;
 }
 
+bool dut_register(struct script *s, const struct script_mem *m, uint32_t times)
+{
+    const char *domain = pd_name(s, script_pd(s, m->host, 0)), *a;
+    uint64_t done = 0;
+
+    while (domain && done < times) { /* the agent ends a loop that takes long */
+        dut_begin(s, "mr loop pd=%s mem=%s n=%llu", domain, s->dut->mem[m - s->mem].mem,
+                  (unsigned long long)(times - done));
+        if (!(a = dut_must(s)))
+            return false;
+        if (!dut_number(a, "n"))
+            return script_fail(s, "the agent does not tell how often it has registered memory");
+        done += dut_number(a, "n");
+    }
+    return domain != NULL;
+}
+
 bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit)
 {
     struct dut *d = s->dut;

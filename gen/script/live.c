@@ -333,7 +333,8 @@ static enum script_part part_of_host(struct script *s, const struct token *t, un
 static enum script_part part_of(struct script *s, const struct token *t, unsigned n)
 {
     static const char *const ours[] = {"net", "event", "inject", "flood", "none", "wait", "run", NULL};
-    static const char *const both[] = {"seed", "host", "qp", "mem", "srq", "mw", "mr", "dereg", "join", NULL};
+    static const char *const both[] = {"seed", "host",  "qp",       "mem",  "srq", "mw",
+                                       "mr",   "dereg", "register", "join", NULL};
     static const char *const cm[] = {"connect", "disconnect", "load", NULL};
 
     if (is_one_of(t, ours))
@@ -385,7 +386,7 @@ static bool asks_other(const struct script *s, const struct token *t, unsigned n
 static enum script_part foreign_part(struct script *s, const struct token *t, unsigned n, enum script_part part)
 {
     static const char *const places[] = {"to", "from", "at", NULL};
-    static const char *const theirs[] = {"srq", "mw", "mr", "dereg", NULL};
+    static const char *const theirs[] = {"srq", "mw", "mr", "dereg", "register", NULL};
     struct script_live *v = s->o->live;
 
     for (unsigned i = 3; i + 1 < n && token_is(&t[1], "post") && part == PART_OURS; i++)

@@ -177,3 +177,28 @@ bool script_dereg(struct script *s, const struct token *t, unsigned n)
         return script_fail(s, "dereg %.*s: expected %s", (int)t->len, t->p, strerror(fails));
     return r == -fails || script_fail(s, "dereg %.*s: %s", (int)t->len, t->p, strerror(-r));
 }
+
+/* "register HOST.NAME times=N": the memory is registered once more and deregistered, so often. */
+bool script_register(struct script *s, const struct token *t, unsigned n)
+{
+    const uint8_t access = ACCESS_LOCAL_WRITE;
+    struct script_place p;
+    struct token key, v;
+    uint64_t times = 0;
+    uint32_t other;
+    int r = 0;
+
+    if (n != 2 || !token_key(&t[1], &key, &v) || !token_is(&key, "times") || !script_num(s, &v, 1000000, &times))
+        return text_fail(&s->err, NULL, "register: expected HOST.NAME times=N");
+    if (!script_place_of(s, 0, t, &p))
+        return false;
+    if (!p.m->p)
+        return text_fail(&s->err, t, "register: this is no memory");
+    if (script_is_dut(s, p.m->host))
+        return dut_register(s, p.m, (uint32_t)times);
+    for (uint64_t i = 0; i < times && r == 0; i++) {
+        r = ep_mr_reg(s->sim.ep[p.m->host], script_pd(s, p.m->host, 0), p.m->p, p.m->len, p.m->iova, access, &other);
+        r = r == 0 ? ep_mr_dereg(s->sim.ep[p.m->host], other) : r;
+    }
+    return r == 0 || text_fail(&s->err, t, "register: %s", strerror(-r));
+}

@@ -130,13 +130,16 @@ static const struct {
     script_fn *run;
     bool setup; /* allowed only before the hosts exist */
 } statements[] = {
-    {"seed", script_seed, true},      {"host", script_host, true},        {"net", script_net, true},
-    {"event", script_event, true},    {"qp", script_qp, false},           {"mem", script_mem_add, false},
-    {"srq", script_srq_add, false},   {"mw", script_mw_add, false},       {"dereg", script_dereg, false},
-    {"join", script_join, false},     {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
-    {"inject", script_inject, false}, {"none", script_none, false},       {"wait", script_wait, false},
-    {"run", script_run_all, false},   {"mr", script_mr_add, false},       {"load", script_load, false},
-    {"flood", script_flood, false},
+    {"seed", script_seed, true},        {"host", script_host, true},
+    {"net", script_net, true},          {"event", script_event, true},
+    {"qp", script_qp, false},           {"mem", script_mem_add, false},
+    {"srq", script_srq_add, false},     {"mw", script_mw_add, false},
+    {"dereg", script_dereg, false},     {"join", script_join, false},
+    {"connect", script_connect, false}, {"disconnect", script_disconnect, false},
+    {"inject", script_inject, false},   {"none", script_none, false},
+    {"wait", script_wait, false},       {"run", script_run_all, false},
+    {"mr", script_mr_add, false},       {"load", script_load, false},
+    {"flood", script_flood, false},     {"register", script_register, false},
 };
 
 /* A statement that begins with a host. */

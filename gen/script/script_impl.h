@@ -89,7 +89,7 @@ bool script_take_pd(struct script *s, const struct token *v, unsigned *pd);
 /* Create the hosts, unless they exist. False with s->err set. */
 bool script_start(struct script *s);
 /* Memory (memory.c). */
-script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg;
+script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg, script_register;
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "arm"; words after the host and "arm". */
@@ -199,6 +199,8 @@ bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned acces
 bool dut_window(struct script *s, struct script_mem *m, uint32_t pd, unsigned type);
 /* Deregister or deallocate it: 0 or a negative errno. */
 int dut_dereg(struct script *s, const struct script_mem *m);
+/* Have it register memory and deregister it, so often. */
+bool dut_register(struct script *s, const struct script_mem *m, uint32_t times);
 /* The L_Key of a region of either host. */
 uint32_t script_lkey(struct script *s, const struct script_mem *m);
 /* The address of its memory, for inline data. */

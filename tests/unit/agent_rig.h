@@ -27,6 +27,7 @@ struct noted {
     struct rnic_ece ece;
     struct rnic_wc wc; /* a completion that is there, if n_wc */
     unsigned n_wc;
+    unsigned requests; /* CONNECT_REQUESTs that have not been told */
 };
 static inline struct noted *noted_of(struct rnic *r)
 {
@@ -287,10 +288,20 @@ static int noted_fds(struct rnic *r, int fd[RNIC_FDS])
 }
 static int noted_event(struct rnic *r, void *channel, struct rnic_event *e)
 {
+    struct noted *d = noted_of(r);
+
+    if (channel || !d->requests)
+        return 0;
+    d->requests--;
+    *e = (struct rnic_event){.what = RNIC_CM, .name = "CONNECT_REQUEST", .n_private = RNIC_PRIVATE - 1};
+    noted_made(r, &e->id);
+    return 1;
+}
+static void noted_own(struct rnic *r, void *id, void *user)
+{
     (void)r;
-    (void)channel;
-    (void)e;
-    return 0;
+    (void)id;
+    (void)user;
 }
 static int noted_id(struct rnic *r, uint32_t ps, void *user, void **id)
 {
@@ -404,6 +415,7 @@ static const struct rnic_ops noted_ops = {
     .next_event = noted_event,
     .cm_create = noted_id,
     .cm_destroy = noted_cm_destroy,
+    .cm_own = noted_own,
     .cm_bind = noted_cm_address,
     .cm_listen = noted_cm_number,
     .cm_resolve = noted_cm_resolve,

@@ -231,6 +231,48 @@ Test(agent, a_client_has_so_much_and_no_more)
     end();
 }
 
+Test(agent, memory_is_registered_and_deregistered_in_a_loop)
+{
+    set_up();
+    SAYS("1 mr loop pd=pd1 mem=mem2 n=1000", "1 err ECANCELED "); /* the client has gone */
+    cr_assert_eq(device.order.len, 64);
+    device.order.len = 0;
+    agent.driver.pause = noted_patience;
+    SAYS("1 mr loop pd=pd1 mem=mem2 n=1000", "1 ok n=1000 t=");
+    cr_assert_eq(device.objects, 4, "%d objects", device.objects); /* pd1, mr3, cq4, qp5 */
+    cr_assert_eq(device.order.len, 1000);
+    SAYS("1 mr loop pd=pd1 mem=mem2 n=0", "1 err EINVAL ");
+    SAYS("1 mr loop pd=pd1 mem=mem2", "1 err EINVAL ");
+    SAYS("1 mr loop pd=pd1 mem=mem2 n=1 len=99999999", "1 err EINVAL ");
+    end();
+}
+
+Test(agent, a_flood_of_connect_requests_takes_no_more_than_a_client_may_have)
+{
+    unsigned answered = 0, most = 0;
+
+    set_up();
+    device.requests = 10000;
+    while (device.requests) {
+        agent.out.len = 0;
+        agent_events(&agent);
+        most = agent.out.len > most ? (unsigned)agent.out.len : most;
+        answered += strncmp(ask("1 clock"), "1 ok ", 5) == 0;
+        cr_assert_leq(agent.objects.total, limits.max_objs);
+    }
+    cr_assert_eq(agent.objects.total, limits.max_objs, "requests are told while there is room");
+    cr_assert_eq(device.objects, (int)limits.max_objs - 1, "the others are refused: %d",
+                 device.objects); /* mem2 is ours */
+    cr_expect(answered >= 100, "lines are served meanwhile: %u", answered);
+    cr_expect_leq(most, 64u << 10, "%u bytes at a time", most);
+    SAYS("1 destroy object=id6", "1 ok\n");
+    device.requests = 1;
+    agent.out.len = 0;
+    agent_events(&agent);
+    cr_expect(strstr(buf_str(&agent.out), " new=id6 "), "room again: %s", buf_str(&agent.out));
+    end();
+}
+
 /* --- Queue pairs and posts -------------------------------------------------------------------- */
 
 Test(agent, attributes_go_to_the_device_as_they_are_given)

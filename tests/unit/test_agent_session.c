@@ -400,3 +400,62 @@ Test(agent_session, who_proves_it_first_is_served)
     cr_assert(recv(fd, said, sizeof said, 0) > 5 && memcmp(said, "1 ok ", 5) == 0, "it is served on");
     server_end(server);
 }
+
+/* Most memory that a process has had, kB, by /proc; the child of the server that is served. */
+static unsigned peak_of_child(pid_t server)
+{
+    char path[64], line[200];
+    unsigned kb = 0;
+    int child = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)server, (int)server);
+    f = fopen(path, "r");
+    cr_assert(f && fscanf(f, "%d", &child) == 1);
+    fclose(f);
+    snprintf(path, sizeof path, "/proc/%d/status", child);
+    f = fopen(path, "r");
+    cr_assert(f != NULL);
+    while (fgets(line, sizeof line, f))
+        sscanf(line, "VmHWM: %u", &kb);
+    fclose(f);
+    return kb;
+}
+
+/* Say it `times` times, or until the agent takes nothing for 0.1 s. */
+static void say_often(int fd, const char *text, size_t len, unsigned times)
+{
+    for (size_t at = 0, all = len * times, stuck = 0; at < all && stuck < 100;) {
+        ssize_t n = send(fd, text + at % len, len - at % len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        at += n > 0 ? (size_t)n : 0;
+        stuck = n > 0 ? 0 : stuck + 1;
+        if (n <= 0)
+            usleep(1000);
+    }
+}
+
+/* Who knows the token, and takes no answer. */
+Test(agent_session, a_client_takes_so_much_memory_and_no_more)
+{
+    static char text[LINE_BYTES], said[400];
+    static const char help[] = "1 help\n2 mem len=1M\n3 batch n=1024\n", get[] = "4 mem read mem=mem1 len=1M\n";
+    unsigned before;
+    uint16_t port;
+    pid_t server;
+    int fd;
+
+    hangs_after(60);
+    server = server_begin(&port);
+    know(port, said, sizeof said, &fd);
+    before = peak_of_child(server);
+    say_often(fd, help, sizeof help - 1, 1);
+    memset(text, 'x', sizeof text);
+    memcpy(text, "5 post send qp=", 15);
+    text[sizeof text - 1] = '\n';
+    say_often(fd, text, sizeof text, 1024); /* the lines of the batch: 64 MiB */
+    say_often(fd, get, sizeof get - 1, 1000);
+    say_often(fd, help, 7, 100000);
+    cr_expect_leq(peak_of_child(server), before + (12u << 10), "%u kB before, %u kB", before, peak_of_child(server));
+    server_end(server);
+    close(fd);
+}
