@@ -43,7 +43,7 @@ READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
 # The tests of `rdmagen conformance`, and what is known of devices.
-BATTERY := $(BUILD)/gen/conform/battery_text.o
+BATTERY := $(BUILD)/gen/conform/battery/battery_text.o
 
 HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/shadow/% src/findings/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
@@ -110,7 +110,7 @@ $(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/cards.html $(BUILD)/
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DCARDS='"$(BUILD)/cards.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
-$(BATTERY): gen/conform/battery_text.S gen/conform/battery.rdma $(wildcard gen/conform/*.tsv)
+$(BATTERY): gen/conform/battery/battery_text.S gen/conform/battery/battery.rdma $(wildcard gen/conform/*/*.tsv)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -c -o $@ $<
 

@@ -4,8 +4,8 @@
 #ifndef RDMATRACE_GEN_CONFORM_CONFORM_H
 #define RDMATRACE_GEN_CONFORM_CONFORM_H
 
-#include "gen/conform/identities.h"
-#include "gen/conform/measure.h"
+#include "gen/conform/measures/identities.h"
+#include "gen/conform/measures/measure.h"
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
 

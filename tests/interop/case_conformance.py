@@ -15,7 +15,7 @@ from lab import SLOW, is_rdma
 
 WRITE_ONLY = 10
 MTU = 4200  # so that the path MTU may be 4096
-PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gen", "conform", "known_rxe.tsv")
+PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "gen", "conform", "battery", "known_rxe.tsv")
 # --full also plays the tests that take long; `make soak` does.
 LENGTH = "--full" if os.environ.get("CONFORMANCE_FULL") else "--quick"
 # What neither the guest's soft-RoCE nor its libibverbs has.

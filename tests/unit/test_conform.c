@@ -1,7 +1,7 @@
 /* layer 5 (test): the battery of conformance tests as text, and scenarios played against the agent's twin. */
 #include "gen/conform/conform.h"
-#include "gen/conform/in_time.h"
-#include "gen/conform/twin.h"
+#include "gen/conform/measures/in_time.h"
+#include "gen/conform/devices/twin.h"
 #include "steps.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen conformance`: two score cards compared. */
 #include "gen/cli/conformance/conformance_cli.h"
-#include "gen/conform/card.h"
+#include "gen/conform/card/card.h"
 #include "gen/sim/traffic.h"
 
 /* NULL: what is wrong was said. */

@@ -1,6 +1,6 @@
 /* layer 4 (tool): `rdmagen conformance`: the directory of a run, its reports, and what was done in it already. */
 #include "gen/cli/conformance/conformance_cli.h"
-#include "gen/conform/progress.h"
+#include "gen/conform/card/progress.h"
 #include "gen/sim/traffic.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* layer 4 (tool): `rdmagen conformance`: the tests are played, against a device, between two, a program without an
  * agent, or a twin; the score card. */
 #include "gen/cli/conformance/conformance_cli.h"
-#include "gen/conform/twin.h"
+#include "gen/conform/devices/twin.h"
 
 #include <errno.h>
 #include <sodium.h>

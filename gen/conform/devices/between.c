@@ -1,5 +1,5 @@
 /* layer 3 (conform): this program between two devices under test. */
-#include "gen/conform/between.h"
+#include "gen/conform/devices/between.h"
 
 #include <errno.h>
 

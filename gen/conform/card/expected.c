@@ -1,5 +1,5 @@
 /* layer 3 (conform): results that are expected, read and written. */
-#include "gen/conform/expected.h"
+#include "gen/conform/card/expected.h"
 
 #include <stdio.h>
 #include <string.h>

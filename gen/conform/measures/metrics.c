@@ -1,5 +1,5 @@
 /* layer 3 (conform): samples of metrics, and their order statistics. */
-#include "gen/conform/metrics.h"
+#include "gen/conform/measures/metrics.h"
 
 #include "prng.h"
 

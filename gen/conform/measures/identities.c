@@ -1,6 +1,6 @@
 /* layer 3 (conform): how predictable are the keys and numbers that a device chooses. */
-#include "gen/conform/identities.h"
-#include "gen/conform/metrics.h"
+#include "gen/conform/measures/identities.h"
+#include "gen/conform/measures/metrics.h"
 #include "steps.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* layer 3 (conform): of which class a device's ACK timeouts are, by the metrics rto_N and rto_first_N: as the standard
  * says, with a least value, or adaptive. */
-#include "gen/conform/metrics.h"
+#include "gen/conform/measures/metrics.h"
 
 #include <stdio.h>
 #include <string.h>

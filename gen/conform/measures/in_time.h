@@ -3,7 +3,7 @@
 #ifndef RDMATRACE_GEN_CONFORM_IN_TIME_H
 #define RDMATRACE_GEN_CONFORM_IN_TIME_H
 
-#include "gen/conform/metrics.h"
+#include "gen/conform/measures/metrics.h"
 #include "gen/live/late.h"
 
 /* By how much the tester may be late in a scenario without a difference, ns: half of the shortest ACK timeout, a tenth

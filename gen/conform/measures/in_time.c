@@ -1,5 +1,5 @@
 /* layer 3 (conform): whether the tester was in time for what a test asks. */
-#include "gen/conform/in_time.h"
+#include "gen/conform/measures/in_time.h"
 
 #include "gen/script/script.h"
 

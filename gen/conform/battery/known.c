@@ -1,7 +1,7 @@
 /* layer 3 (conform): profiles: deviations of a device that are known, read from text, and found in an outcome. */
-#include "gen/conform/known.h"
+#include "gen/conform/battery/known.h"
 
-#include "gen/conform/table.h"
+#include "gen/conform/battery/table.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* layer 3 (conform): progress of a run as lines of JSON, and read again by jansson. */
-#include "gen/conform/progress.h"
+#include "gen/conform/card/progress.h"
 
 #include <jansson.h>
 #include <stdio.h>

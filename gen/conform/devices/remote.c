@@ -1,6 +1,6 @@
 /* layer 3 (conform): an agent on another host as a device under test: its sessions over TCP. What it says is not
  * trusted: lines, answers and bytes are bounded, and so is every wait. */
-#include "gen/conform/remote.h"
+#include "gen/conform/devices/remote.h"
 #include "gen/agent/agent.h"
 #include "gen/peers/oob_tcp.h"
 

@@ -1,39 +1,39 @@
-/* layer 3 (conform): gen/conform/battery.rdma, the profiles of known deviations and published values as a part of the program. */
+/* layer 3 (conform): gen/conform/battery/battery.rdma, the profiles of known deviations and published values as a part of the program. */
     .section .rodata
     .global conform_battery_text
 conform_battery_text:
-    .incbin "gen/conform/battery.rdma"
+    .incbin "gen/conform/battery/battery.rdma"
     .byte 0
     .global known_rxe_text
 known_rxe_text:
-    .incbin "gen/conform/known_rxe.tsv"
+    .incbin "gen/conform/battery/known_rxe.tsv"
     .byte 0
     .global known_mlx5_text
 known_mlx5_text:
-    .incbin "gen/conform/known_mlx5.tsv"
+    .incbin "gen/conform/battery/known_mlx5.tsv"
     .byte 0
     .global known_mlx4_text
 known_mlx4_text:
-    .incbin "gen/conform/known_mlx4.tsv"
+    .incbin "gen/conform/battery/known_mlx4.tsv"
     .byte 0
     .global known_irdma_text
 known_irdma_text:
-    .incbin "gen/conform/known_irdma.tsv"
+    .incbin "gen/conform/battery/known_irdma.tsv"
     .byte 0
     .global known_bnxt_re_text
 known_bnxt_re_text:
-    .incbin "gen/conform/known_bnxt_re.tsv"
+    .incbin "gen/conform/battery/known_bnxt_re.tsv"
     .byte 0
     .global known_efa_text
 known_efa_text:
-    .incbin "gen/conform/known_efa.tsv"
+    .incbin "gen/conform/battery/known_efa.tsv"
     .byte 0
     .global conform_coverage_text
 conform_coverage_text:
-    .incbin "gen/conform/coverage.tsv"
+    .incbin "gen/conform/battery/coverage.tsv"
     .byte 0
     .global conform_published_text
 conform_published_text:
-    .incbin "gen/conform/published.tsv"
+    .incbin "gen/conform/measures/published.tsv"
     .byte 0
     .section .note.GNU-stack, "", %progbits

@@ -1,5 +1,5 @@
 /* layer 3 (conform): a capture is measured: packets of the device and of the tester, and what they come to. */
-#include "gen/conform/measure.h"
+#include "gen/conform/measures/measure.h"
 
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"

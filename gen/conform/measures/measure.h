@@ -3,7 +3,7 @@
 #ifndef RDMATRACE_GEN_CONFORM_MEASURE_H
 #define RDMATRACE_GEN_CONFORM_MEASURE_H
 
-#include "gen/conform/metrics.h"
+#include "gen/conform/measures/metrics.h"
 
 /* A line of the battery, `measure KIND METRIC`. */
 struct measure {

@@ -1,5 +1,5 @@
 /* layer 3 (conform): a simulated device behind the agent's commands, as a device under test. */
-#include "gen/conform/twin.h"
+#include "gen/conform/devices/twin.h"
 
 #include "gen/agent/agent.h"
 #include "gen/rnic/ep_rnic.h"

@@ -1,6 +1,6 @@
 /* layer 3 (conform): stored score cards are read by jansson, and compared. */
-#include "gen/conform/card.h"
-#include "gen/conform/metrics.h"
+#include "gen/conform/card/card.h"
+#include "gen/conform/measures/metrics.h"
 
 #include "types.h"
 
