@@ -1,7 +1,7 @@
 /* layer 3 (conform): a test is run: the scenario with the device as host b, its capture, and what the judge says. */
 #include "gen/conform/conform.h"
-#include "gen/conform/measures/in_time.h"
 #include "gen/conform/battery/known.h"
+#include "gen/conform/measures/in_time.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* layer 5 (test): the battery of conformance tests as text, and scenarios played against the agent's twin. */
 #include "gen/conform/conform.h"
-#include "gen/conform/measures/in_time.h"
 #include "gen/conform/devices/twin.h"
+#include "gen/conform/measures/in_time.h"
 #include "steps.h"
 
 #include <criterion/criterion.h>
@@ -135,6 +135,14 @@ Test(conform, a_capture_is_measured)
             &m);
     cr_expect(measured(&m, "n")->sample[0] == 0 || measured(&m, "n")->sample[0] == 1, "2 answers in 2 s");
     cr_expect_null(measured(&m, "w"), "the device sends nothing: there is no window");
+    metrics_free(&m);
+    /* behind PSN 31 and some more comes a NAK of PSN 60, which is not sent yet */
+    measure("test a/b I T\nmeasure drain d\nqp 1 rc\nmem b.src 65536\nmem a.dst 65536\nb post write 1 src to dst\n"
+            "b > a until WRITE_MIDDLE conn=1 psn=31\ninject a > b ACK psn=60 msn=0 credit=0x60\nb wc 1 SUCCESS\n",
+            &m);
+    cr_expect(measured(&m, "d")->n == 1 && measured(&m, "d")->sample[0] > 0 && measured(&m, "d")->sample[0] < 28,
+              "%lld", (long long)measured(&m, "d")->sample[0]);
+    cr_expect_eq(measured(&m, "d")->unit, METRIC_COUNT);
     metrics_free(&m);
 }
 

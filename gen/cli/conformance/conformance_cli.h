@@ -3,10 +3,10 @@
 #define RDMATRACE_GEN_CLI_CONFORMANCE_H
 
 #include "gen/cli/live_options.h"
-#include "gen/conform/devices/between.h"
-#include "gen/conform/conform.h"
-#include "gen/conform/card/expected.h"
 #include "gen/conform/battery/known.h"
+#include "gen/conform/card/expected.h"
+#include "gen/conform/conform.h"
+#include "gen/conform/devices/between.h"
 #include "gen/conform/devices/remote.h"
 
 /* Of which tests a capture is kept in the directory of -o. */

@@ -150,14 +150,16 @@ static int write_page(const struct conformance_job *j, const char *card, const c
     return run_rdmatrace(j, argv, NULL);
 }
 
-/* The ladder of each test that did not pass, beside its capture. */
+/* The ladder of each test that did not pass, beside its capture: of both hosts, as a test may end before its packets
+ * show which queue pairs belong together. */
 static int write_ladders(const struct conformance_job *j)
 {
     int status = 0;
 
     for (unsigned i = 0; i < j->n && !status; i++) {
         const char *capture = j->outcome[i].capture;
-        char *const argv[] = {(char *)"rdmatrace", (char *)"ladder", (char *)"--", (char *)capture, NULL};
+        char *const argv[] = {(char *)"rdmatrace", (char *)"ladder", (char *)"--hosts",
+                              (char *)"--",        (char *)capture,  NULL};
         char to[sizeof j->outcome[i].capture + 8];
         if (!*capture || j->outcome[i].result == CONFORM_PASS || access(capture, R_OK) < 0)
             continue;

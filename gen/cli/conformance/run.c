@@ -106,6 +106,8 @@ static void tell(struct conformance_job *j, struct conform_outcome *o)
         conform_print_outcome(o, &b);
         if (conformance_is_failure(j, o) || conform_is_missed((enum conform_result)o->result))
             buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
+        if (o->result != CONFORM_PASS && *o->capture && conformance_out_keeps(j, o))
+            buf_printf(&b, "              capture: %s\n", o->capture);
         if (j->verbose)
             conform_print_source(o, &b);
         cli_flush(&b, STDOUT_FILENO);

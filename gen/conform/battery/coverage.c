@@ -1,7 +1,7 @@
 /* layer 3 (conform): what can be asked of a device, which tests ask it, and what is not asked: coverage.tsv; and how
  * much of it a run shows. */
-#include "gen/conform/conform.h"
 #include "gen/conform/battery/table.h"
+#include "gen/conform/conform.h"
 
 #include <string.h>
 

@@ -87,7 +87,7 @@ static void put_below(struct buf *b, const char *what, const struct buf *text)
 
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
 {
-    buf_printf(b, "%-12s  %s  %-22s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
+    buf_printf(b, "%-12s  %s  %-24s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
                o->test->id, (int)o->test->title.len, o->test->title.p);
     if (o->result == CONFORM_PASS)
         return;
@@ -122,6 +122,23 @@ static void put_broken_rules(const struct conform_score *s, struct buf *b)
         buf_char(b, '\n');
 }
 
+/* What a stranger on the network achieves: the tests of the group "sec". */
+static void put_attacks(const struct conform_score *s, struct buf *b)
+{
+    const char *before = "\nsecurity: what a host achieves that takes no part\n";
+
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct conform_outcome *o = &s->o[i];
+        if (strncmp(o->test->id, "sec/", 4) != 0)
+            continue;
+        buf_printf(b, "%s%-12s  %-24s  %.*s\n", before, conform_result_str((enum conform_result)o->result), o->test->id,
+                   (int)o->test->title.len, o->test->title.p);
+        before = "";
+        if (o->result != CONFORM_PASS)
+            put_below(b, "", &o->reason);
+    }
+}
+
 void conform_print_sums(const struct conform_score *s, struct buf *b)
 {
     struct conform_coverage c = conform_coverage(s);
@@ -140,6 +157,7 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
     buf_printf(b, "coverage: %u of the %u rows of --coverage are shown by these tests\n", c.shown, c.rows);
     conform_print_groups(s, b);
     metrics_print_text(s->metrics, s->seed, b);
+    put_attacks(s, b);
     identities_print_text(s->identities, b);
     conform_print_counters(s, b);
 }

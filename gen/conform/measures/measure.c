@@ -44,6 +44,9 @@ struct seen {
     uint32_t n_answers; /* of so many */
     bool throttled;     /* the tester has sent a CNP */
     ns_t cnp;           /* with it: the first one */
+    bool naked;         /* the tester has sent a sequence NAK, and the packet of its PSN has not come yet: */
+    uint32_t nak;       /* the PSN, */
+    int64_t drained;    /* packets of the device since */
     uint64_t quanta;    /* of pause frames */
     int64_t cnps;       /* of the device */
     struct point *point;
@@ -62,7 +65,21 @@ static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t va
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-enum { WINDOW_OF, ACK_RATIO, GOODPUT, REQUESTS, ATOMICS, RATE_CUT, RATE_REC, FAIRNESS, PAUSE, CNPS, ANSWERS, KINDS };
+enum {
+    WINDOW_OF,
+    ACK_RATIO,
+    GOODPUT,
+    REQUESTS,
+    ATOMICS,
+    RATE_CUT,
+    RATE_REC,
+    FAIRNESS,
+    PAUSE,
+    CNPS,
+    ANSWERS,
+    DRAIN,
+    KINDS
+};
 
 static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
 {
@@ -78,6 +95,16 @@ static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
     s->point[s->n++] = (struct point){.t = s->now > before ? s->now : before, .bytes = bytes, .flow = (uint8_t)flow};
 }
 
+/* A request of the device behind a NAK: those that were under way are counted. */
+static void device_drains(struct seen *s, uint32_t psn)
+{
+    if (s->naked && psn == s->nak) {
+        s->naked = false;
+        add(s, DRAIN, METRIC_COUNT, s->drained);
+    }
+    s->drained += s->naked;
+}
+
 /* A request of the device. */
 static void device_requests(struct seen *s, const struct pkt *p)
 {
@@ -85,6 +112,7 @@ static void device_requests(struct seen *s, const struct pkt *p)
     unsigned i = 0;
     struct flow *f;
 
+    device_drains(s, psn);
     while (i < s->n_flows && s->flow[i].qpn != p->bth.dqpn)
         i++;
     if (i == FLOWS)
@@ -103,6 +131,11 @@ static void device_requests(struct seen *s, const struct pkt *p)
 /* An answer of the tester: it is known which requests it is for if there is one flow only. */
 static void device_is_answered(struct seen *s, const struct pkt *p)
 {
+    if (response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ && !s->naked) {
+        s->naked = true;
+        s->nak = p->bth.psn;
+        s->drained = 0;
+    }
     if (response_type(p) != AETH_ACK || s->n_flows != 1 || psn_diff(p->bth.psn, s->flow->una) < 0)
         return;
     s->flow->una = psn_add(p->bth.psn, 1);
@@ -282,7 +315,7 @@ static void end(struct seen *s)
 int measure_find(const struct token *name)
 {
     static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput", "requests", "atomics", "rate_cut",
-                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers"};
+                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers", "drain"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))

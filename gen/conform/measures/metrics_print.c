@@ -1,6 +1,6 @@
 /* layer 3 (conform): metrics as a table, with published values below, and as JSON. */
-#include "gen/conform/measures/metrics.h"
 #include "gen/conform/battery/table.h"
+#include "gen/conform/measures/metrics.h"
 
 #include <string.h>
 
