@@ -65,6 +65,14 @@ bool coll_is_data(const struct coll *c, unsigned rank, uint64_t at, unsigned of,
     return true;
 }
 
+bool coll_is_gathered(const struct coll *c, unsigned rank, unsigned first, unsigned blocks)
+{
+    for (unsigned of = first; of < first + blocks && of < c->n; of++)
+        if (!coll_is_data(c, rank, of * c->block, of, of * c->block, c->block))
+            return false;
+    return true;
+}
+
 /* --- Setup ------------------------------------------------------------------------------------ */
 
 static void init_sums(struct coll *c)
@@ -118,6 +126,7 @@ bool coll_append(struct workload *w, const struct workload_kind *kind, uint64_t 
         last = &(*last)->next;
     *last = c;
     *c = (struct coll){.k = k, .name = kind->name, .n = w->n, .steps = k->steps(w->n), .iters = rounds};
+    c->ordered = k->in_order ? k->in_order(w->n) : 0;
     c->bytes = k->empty ? 0 : (size + cut - 1) / cut * cut;
     c->block = c->bytes / w->n;
     if (k->power_of_two && w->n & (w->n - 1))
@@ -200,7 +209,7 @@ static void go_on(struct workload *w, unsigned rank, ns_t now)
         uint32_t step = c->step[rank];
         size_t at = (size_t)rank * c->steps + step;
         struct coll_move m;
-        if (!c->begun[rank] && c->k->in_order && c->sends[rank])
+        if (!c->begun[rank] && step < c->ordered && c->sends[rank])
             return;
         if (!c->begun[rank]) {
             c->begun[rank] = 1;
@@ -256,7 +265,7 @@ void coll_done(struct workload *w, const struct workload_message *m, ns_t now)
     struct coll *c = w->coll;
 
     c->sends[m->src]--;
-    if (c->k->in_order && c->step[m->src] < c->steps)
+    if (c->step[m->src] < c->ordered)
         go_on(w, m->src, now);
     if (--c->under_way || c->left)
         return;

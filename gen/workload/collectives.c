@@ -1,6 +1,24 @@
 /* layer 3 (workload): collectives of a list, one after the other. */
 #include "gen/workload/workload_impl.h"
 
+#include <ctype.h>
+
+/* True if `name` is that of a collective, or what stands before the algorithm in it: letters and digits count alone, as
+ * in ALL_REDUCE. */
+static bool is_named(const struct workload_kind *kind, const struct token *name)
+{
+    const char *k = kind->name;
+
+    for (size_t i = 0; i < name->len; i++) {
+        if (name->p[i] == '_' || name->p[i] == '-')
+            continue;
+        k += *k == '-';
+        if (*k++ != tolower((unsigned char)name->p[i]))
+            return false;
+    }
+    return name->len && (*k == '\0' || *k == '-');
+}
+
 /* A row of CSV: "NAME,BYTES[,ROUNDS]"; the first one may be the names of the columns. */
 static bool row(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
 {
@@ -13,7 +31,7 @@ static bool row(struct workload *w, unsigned number, const struct token *t, unsi
     has_rounds = more && token_cut(&rest, ',', &bytes, &rounds);
     if (number == 1 && token_is(&name, "collective"))
         return true;
-    while (kind->name && !(token_is(&name, kind->name) && kind->collective && !kind->prepare))
+    while (kind->name && !(kind->collective && !kind->prepare && is_named(kind, &name)))
         kind++;
     if (n != 1 || !more)
         return text_fail(e, NULL, "expected 'COLLECTIVE,BYTES[,ROUNDS]'");

@@ -3,13 +3,31 @@
  */
 #include "gen/workload/collective.h"
 
+static unsigned steps(unsigned n)
+{
+    return coll_folded(n, coll_log2(coll_power(n)));
+}
+
+/* The sum of step k is the one behind k others; then what is folded in. */
+static struct coll_places places(const struct coll *c)
+{
+    uint64_t last = coll_log2(coll_power(c->n)) * c->bytes;
+
+    return (struct coll_places){.in = last + c->bytes, .result = last, .out = last};
+}
+
 static uint64_t memory(const struct coll *c)
 {
-    return c->bytes * (c->steps + 1);
+    return places(c).in + (coll_power(c->n) == c->n ? 0 : c->bytes);
 }
 
 static bool move(const struct coll *c, unsigned rank, unsigned step, struct coll_move *m)
 {
+    struct coll_places at = places(c);
+    bool sends;
+
+    if (coll_fold(c, rank, &step, &at, m, &sends))
+        return sends;
     *m = (struct coll_move){
         .to = rank ^ 1u << step, .from_at = step * c->bytes, .to_at = (step + 1) * c->bytes, .bytes = c->bytes};
     return true;
@@ -17,18 +35,16 @@ static bool move(const struct coll *c, unsigned rank, unsigned step, struct coll
 
 static void finish(struct coll *c, unsigned rank, unsigned step)
 {
-    coll_add(c, rank, (step + 1) * c->bytes, step * c->bytes, c->bytes);
+    if (!coll_fold_finish(c, rank, &step, places(c).in))
+        coll_add(c, rank, (step + 1) * c->bytes, step * c->bytes, c->bytes);
 }
 
 static bool right(const struct coll *c, unsigned rank)
 {
-    return coll_is_sum(c, rank, c->steps * c->bytes, 0, c->bytes);
+    struct coll_places at = places(c);
+
+    return coll_fold_right(c, rank, &at);
 }
 
-const struct collective allreduce_doubling = {.steps = coll_log2,
-                                              .power_of_two = true,
-                                              .factor = coll_factor_allreduce,
-                                              .memory = memory,
-                                              .move = move,
-                                              .finish = finish,
-                                              .right = right};
+const struct collective allreduce_doubling = {
+    .steps = steps, .factor = coll_factor_allreduce, .memory = memory, .move = move, .finish = finish, .right = right};

@@ -70,10 +70,7 @@ static bool gather_move(const struct coll *c, unsigned rank, unsigned step, stru
 
 static bool gather_right(const struct coll *c, unsigned rank)
 {
-    for (unsigned of = 0; of < c->n; of++)
-        if (!coll_is_data(c, rank, of * c->block, of, of * c->block, c->block))
-            return false;
-    return true;
+    return coll_is_gathered(c, rank, 0, c->n);
 }
 
 const struct collective allgather_ring = {
