@@ -148,8 +148,8 @@ soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 mill
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
 	@BUILD=$(BUILD) CONFORMANCE_FULL=1 INTEROP_CASE_SECONDS=1500 tests/interop/run.py 'conformance_quick.*' 'bare_.*' || [ $$? -eq 77 ]
 
-reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write
-	@mkdir -p build/reproducible && tests/reproducible
+reproducible: ## build rdmagen with gcc and clang, optimised or not, and compare what they write; ten minutes on two cores
+	@tests/reproducible
 
 # The tests start thousands of processes: what UBSan would print of each place, and the relocations of a PIE, would be half of the start of
 # each. UBSan traps instead, and ASan reports the trap with its file and line.
