@@ -285,6 +285,44 @@ static bool parse_paths(const struct token *v, bool *spray)
     return *spray || token_is(v, "ecmp");
 }
 
+/* What is expected of a word, by its key. */
+static const struct {
+    const char *key, *form;
+} forms[] = {
+    {"buffer", "bytes, such as 12M"},
+    {"alpha", "A/B, such as 1/8"},
+    {"pfc", "classes from 0 to 7, such as 3,4, or none"},
+    {"xoff", "bytes, such as 100K, or a share A/B of what is free"},
+    {"xon", "bytes, such as 3K"},
+    {"headroom", "bytes, such as 50K"},
+    {"reserve", "bytes, such as 4K"},
+    {"quanta", "1 to 65535"},
+    {"watchdog", "TIME[/TIME], such as 200ms/400ms"},
+    {"red", "KMIN/KMAX/P, such as 5K/200K/1%, or none"},
+    {"mark", "PARAM=VALUE,... as `rdmagen cc` lists them"},
+    {"fair", "PARAM=VALUE,... as `rdmagen cc` lists them"},
+    {"strict", "classes from 0 to 7, such as 6,7, or none"},
+    {"weight", "CLASS:N,... with N from 1 to 1000, such as 0:1,3:3"},
+    {"paths", "ecmp or spray"},
+    {"reroute", "a time, such as 50us"},
+    {"rate", "bits per second, such as 40G"},
+    {"delay", "a time below a second, such as 2us"},
+    {"reaction", "a time, such as 1us"},
+    {"loss", "a probability, such as 0.1%"},
+    {"down", "TIME[/TIME], such as 1ms/50us"},
+    {"storm", "TIME[/TIME], such as 1ms/50us"},
+};
+
+static bool is_no_value(const struct token *t, const struct token *key, const struct token *v, struct text_error *e)
+{
+    const char *form = "";
+
+    for (unsigned i = 0; i < ARRAY_LEN(forms); i++)
+        if (token_is(key, forms[i].key))
+            form = forms[i].form;
+    return text_fail(e, t, "'%.*s' is no value of %.*s: expected %s", (int)v->len, v->p, (int)key->len, key->p, form);
+}
+
 /* A word of a switch; false with *e filled. */
 static bool switch_word(struct topo_switch *s, const struct token *t, struct text_error *e)
 {
@@ -326,7 +364,7 @@ static bool switch_word(struct topo_switch *s, const struct token *t, struct tex
         good = parse_time(&v, &s->reroute);
     else
         return text_fail(e, t, "a switch has no '%.*s'", (int)key.len, key.p);
-    return good || text_fail(e, t, "'%.*s' is no value of %.*s", (int)v.len, v.p, (int)key.len, key.p);
+    return good || is_no_value(t, &key, &v, e);
 }
 
 /* TIME[/LENGTH]: from when until when; without a length for good. */
@@ -364,7 +402,7 @@ static bool link_word(struct topo_link *l, const struct token *t, struct text_er
         good = parse_span(&v, &l->storm, &l->calm);
     else
         return text_fail(e, t, "a link has no '%.*s'", (int)key.len, key.p);
-    return good || text_fail(e, t, "'%.*s' is no value of %.*s", (int)v.len, v.p, (int)key.len, key.p);
+    return good || is_no_value(t, &key, &v, e);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -457,9 +495,12 @@ static struct topo_link *link_of(struct topology *t, const struct token w[2], st
             (l->end[0] == (uint32_t)end[1] && l->end[1] == (uint32_t)end[0]))
             return l;
     }
-    l = end[0] == end[1] ? NULL : add_link(t, (uint32_t)end[0], (uint32_t)end[1]);
-    if (!l)
-        text_fail(e, &w[1], "a link joins two nodes, and there are at most %d of them", TOPO_LINKS_MAX);
+    if (end[0] == end[1]) {
+        text_fail(e, &w[1], "a link joins two nodes, not '%.*s' with itself", (int)w[1].len, w[1].p);
+        return NULL;
+    }
+    if (!(l = add_link(t, (uint32_t)end[0], (uint32_t)end[1])))
+        text_fail(e, &w[1], "more than %d links, or out of memory", TOPO_LINKS_MAX);
     return l;
 }
 
@@ -507,8 +548,35 @@ bool topology_line(struct topology *t, const char *line, struct text_error *e)
     return text_fail(e, &w[0], "expected host, switch or link");
 }
 
+/* The first host that none of the links leads to from the first one; NULL: there is none, or no memory to tell. */
+static const struct topo_node *unreachable(const struct topology *t)
+{
+    bool *there = calloc(t->n_nodes, 1), more = there != NULL;
+    const struct topo_node *host = NULL;
+    uint32_t first = 0;
+
+    while (t->node[first].is_switch)
+        first++;
+    if (there)
+        there[first] = true;
+    while (more) {
+        more = false;
+        for (uint32_t i = 0; i < t->n_links; i++) {
+            const uint32_t *end = t->link[i].end;
+            if (there[end[0]] != there[end[1]])
+                more = there[end[0]] = there[end[1]] = true;
+        }
+    }
+    for (uint32_t i = 0; there && i < t->n_nodes && !host; i++)
+        host = !there[i] && !t->node[i].is_switch ? &t->node[i] : NULL;
+    free(there);
+    return host;
+}
+
 bool topology_check(const struct topology *t, struct text_error *e)
 {
+    const struct topo_node *alone;
+
     if (t->n_hosts < 2)
         return text_fail(e, NULL, "a network has two hosts or more");
     for (uint32_t i = 0; i < t->n_links; i++)
@@ -521,5 +589,7 @@ bool topology_check(const struct topology *t, struct text_error *e)
     for (uint32_t i = 0; i < t->n_nodes; i++)
         if (!t->node[i].is_switch && t->node[i].links != 1)
             return text_fail(e, NULL, "host %s has %u links, expected one", t->node[i].name, t->node[i].links);
+    if ((alone = unreachable(t)))
+        return text_fail(e, NULL, "no links lead from the first host to %s", alone->name);
     return true;
 }

@@ -83,7 +83,7 @@ static void text_failures(struct buf *b, const struct workload *w)
     const struct workload_result *r = &w->r;
 
     if (r->failed)
-        buf_printf(b, " %s failed, the first with %s\n", count_str(r->failed, "message"),
+        buf_printf(b, " %s failed, the first with %s\n", count_str(r->failed, "work request"),
                    wc_status_str(r->first_error));
     if (r->wrong)
         buf_printf(b, " the result of %s was wrong\n", count_str(r->wrong, "rank"));
@@ -143,9 +143,11 @@ void workload_text(struct buf *b, const struct workload *w)
                (unsigned long long)w->c.seed);
     buf_printf(b, " messages %llu, completed %llu, bytes %llu", (unsigned long long)r->posted,
                (unsigned long long)r->completed, (unsigned long long)r->bytes);
-    time_us(b, "in", r->end - r->start);
-    buf_puts(b, " usec, ");
-    gbit(b, "together", fig_bandwidth(r->bytes, r->end - r->start, 1, 1));
+    if (r->completed) {
+        time_us(b, "in", r->end - r->start);
+        buf_puts(b, " usec, ");
+        gbit(b, "together", fig_bandwidth(r->bytes, r->end - r->start, 1, 1));
+    }
     buf_char(b, '\n');
     for (const struct coll *c = w->colls; c; c = c->next)
         text_collective(b, c, w->colls->next != NULL);

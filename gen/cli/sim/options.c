@@ -481,6 +481,18 @@ static int parse_stats(struct sim_job *job, const char *arg)
     return 0;
 }
 
+static int no_workload(const char *arg)
+{
+    struct text_nearest near = text_nearest_to(arg, strcspn(arg, ":"));
+
+    for (const struct workload_kind *k = workload_kinds; k->name; k++)
+        text_nearest_try(&near, k->name);
+    return cli_error(
+        "--workload %s: there is no such workload, or nothing may follow its name%s%s%s; `rdmagen workloads` "
+        "lists them",
+        arg, near.name ? "; is '" : "", near.name ? near.name : "", near.name ? "' meant?" : "");
+}
+
 static int parse_fabric(struct sim_job *job, int key, const char *arg)
 {
     if (key == KEY_STATS)
@@ -496,9 +508,7 @@ static int parse_fabric(struct sim_job *job, int key, const char *arg)
     if (key == KEY_WORKLOAD) {
         job->workload = arg;
         if (!workload_find(arg))
-            return cli_error("--workload %s: there is no such workload, or nothing may follow its name; `rdmagen "
-                             "workloads` lists them",
-                             arg);
+            return no_workload(arg);
     }
     if (key == KEY_FABRIC && job->n_lines == SIM_LINES_MAX)
         return cli_error("--fabric %s: more than %d lines", arg, SIM_LINES_MAX);

@@ -127,6 +127,32 @@ struct gathered {
     struct truth *truth; /* NULL: not wanted */
 };
 
+/* What was asked for and cannot have had an effect. */
+static void remarks(struct buf *b, const struct sim_job *job)
+{
+    const struct topology *t = job->sim.topology;
+    const char *scheme = job->cc.given ? job->cc.cc.scheme->name : "none";
+    bool marks = false, capable = (job->conn.peer[0].av.tclass & 3) != 0;
+
+    for (uint32_t i = 0; i < t->n_nodes; i++) {
+        const struct mp_config *m = &t->node[i].sw.mark;
+        marks |= t->node[i].is_switch && m->kind != MP_OFF && !m->drop;
+        capable |= m->all != 0;
+    }
+    if (!marks && strncmp(scheme, "dcqcn", 5) == 0)
+        buf_printf(b, " no switch marks packets, so that %s does nothing: --fabric 'switch red=KMIN/KMAX/P'\n", scheme);
+    if (marks && !capable)
+        buf_puts(b, " packets are not ECN-capable, so that no switch marks them: -T 2\n");
+    for (uint32_t i = 0; i < t->n_links; i++) {
+        const struct topo_link *l = &t->link[i];
+        const struct topo_node *a = &t->node[l->end[0]], *host = a->is_switch ? &t->node[l->end[1]] : a;
+        const struct topo_node *at = a->is_switch ? a : &t->node[l->end[1]];
+        if (l->storm != NS_NEVER && !host->is_switch && !at->sw.lossless)
+            buf_printf(b, " the storm of %s pauses nothing: %s has no lossless class: --fabric 'switch pfc=CLASSES'\n",
+                       host->name, at->name);
+    }
+}
+
 static int report(struct sim_job *job, const struct workload *w, struct gathered *g)
 {
     struct buf b = {0};
@@ -134,6 +160,7 @@ static int report(struct sim_job *job, const struct workload *w, struct gathered
 
     if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
         workload_text(&b, w);
+        remarks(&b, job);
         status = cli_show(&b);
     }
     if (job->json.wanted && status == 0) {
