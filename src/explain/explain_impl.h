@@ -545,19 +545,19 @@ static inline unsigned explain_columns(const struct explain_opts *o)
 /* Incidents of one cause and place. */
 struct group {
     uint8_t cause, place;
-    uint32_t passed, missed; /* as in struct incident: with them, `place` is that of one of the taps */
-    int failure;             /* incident_failure() of the worst one */
-    bool missing;            /* packets of unreliable connections are, */
-    uint32_t messages;       /* and with them so many messages at least; 0: one */
-    uint32_t n;              /* incidents */
-    uint64_t count;          /* how often it happened: an incident may gather several occurrences */
-    uint32_t *of;            /* indices of the incidents, worst first: in summary.members */
-    uint32_t conns;          /* connections; 0: none */
-    uint32_t srcs, dsts;     /* hosts: requesters, responders */
-    bool two;                /* all are about the same two hosts, in both directions */
-    ns_t bill;               /* lost time of all */
-    ns_t least, most;        /* of one incident */
-    ns_t first, last;        /* when the first one began, and when the last one ended */
+    uint32_t passed, missed;  /* as in struct incident: with them, `place` is that of one of the taps */
+    int failure;              /* incident_failure() of the worst one */
+    bool missing;             /* packets of unreliable connections are, */
+    uint32_t messages;        /* and with them so many messages at least; 0: one */
+    uint32_t n;               /* incidents */
+    uint64_t count;           /* how often it happened: an incident may gather several occurrences */
+    uint32_t *of;             /* indices of the incidents, worst first: in summary.members */
+    uint32_t conns;           /* connections; 0: none */
+    uint32_t srcs, dsts, met; /* hosts: requesters, responders; requesters that lost packets to one within a ms */
+    bool two;                 /* all are about the same two hosts, in both directions */
+    ns_t bill;                /* lost time of all */
+    ns_t least, most;         /* of one incident */
+    ns_t first, last;         /* when the first one began, and when the last one ended */
 };
 
 struct summary {

@@ -257,12 +257,61 @@ static bool is_between_two(const struct explainer *x, const struct group *g)
     return two;
 }
 
+#define MET_WITHIN NS_PER_MS
+#define MET_MAX    32 /* losses that are compared with each other */
+
+struct loss {
+    ns_t at;
+    const struct conn_addr *src;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct loss *v = a, *w = b;
+
+    return v->at < w->at ? -1 : v->at > w->at;
+}
+
+static uint32_t count_senders(const struct loss *v, uint32_t n)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < i && !conn_addr_eq(v[k].src, v[i].src))
+            k++;
+        count += k == i;
+    }
+    return count;
+}
+
+/* How many hosts lost requests to the one that all of the group are for, at the same time. `v`: room for all. */
+static uint32_t count_met(const struct explainer *x, const struct group *g, struct loss *v)
+{
+    uint32_t most = 0, from = 0;
+
+    if (g->dsts != 1 || g->srcs < 2 || (g->cause != CAUSE_PACKET_LOSS && g->cause != CAUSE_LOST_LAST_PACKET))
+        return 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        v[i] = (struct loss){x->incidents[g->of[i]].start, &x->incidents[g->of[i]].src};
+    qsort(v, g->n, sizeof *v, by_time);
+    for (uint32_t to = 0; to < g->n && most < g->srcs; to++) {
+        uint32_t n;
+        while (v[to].at - v[from].at >= MET_WITHIN || to - from >= MET_MAX)
+            from++;
+        n = to - from < most ? 0 : count_senders(v + from, to - from + 1);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /* How many connections and hosts each group is about. False: no memory. */
 static bool count_spread(struct summary *s, const struct explainer *x)
 {
     uint32_t *conns = calloc(x->n + 1u, sizeof *conns);
     struct conn_addr *hosts = calloc(x->n + 1u, sizeof *hosts);
-    bool room = conns && hosts;
+    struct loss *losses = calloc(x->n + 1u, sizeof *losses);
+    bool room = conns && hosts && losses;
 
     for (struct group *g = s->groups; room && g < s->groups + s->n; g++) {
         for (uint32_t i = 0; i < g->n; i++)
@@ -275,9 +324,11 @@ static bool count_spread(struct summary *s, const struct explainer *x)
             hosts[i] = x->incidents[g->of[i]].dst;
         g->dsts = explain_count_hosts(hosts, g->n);
         g->two = is_between_two(x, g);
+        g->met = count_met(x, g, losses);
     }
     free(conns);
     free(hosts);
+    free(losses);
     return room;
 }
 
