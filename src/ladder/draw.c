@@ -14,9 +14,18 @@
 #define WITH_TAPS 76 /* fewest columns for arrows through two taps; with fewer the taps are not drawn */
 #define LATE_ROWS 64 /* rows searched for a missing packet */
 
-/* Seconds since the first frame of the capture. */
+/* Its time, by default seconds since the first frame of the capture. */
 static int put_seconds(char *s, size_t size, const struct ladder *l, const struct row *row)
 {
+    struct buf b = {0};
+    int n;
+
+    if (l->o.put_time) {
+        l->o.put_time(l->o.user, &b, row->ts, row > l->rows ? row[-1].ts : 0);
+        n = snprintf(s, size, "%s", buf_str(&b));
+        buf_free(&b);
+        return n;
+    }
     return snprintf(s, size, "%.*f", l->nanoseconds ? 9 : 6, (double)(row->ts - l->origin) / 1e9);
 }
 
@@ -54,17 +63,20 @@ static unsigned frame_columns(const struct ladder *l, const struct row *row)
 /* Columns needed by the rows; the rest is for arrows: at LADDER_WIDTH_MIN still more than `|- .. >|`. */
 static struct columns columns_of(const struct ladder *l, const struct part *part, unsigned width)
 {
-    struct columns c = {.width = width, .frame = strlen("frame"), .seconds = strlen("seconds")};
+    struct columns c = {.width = width, .frame = strlen("frame"), .time = l->o.put_time ? l->o.time_name : "seconds"};
     const struct row *first = NULL, *last = NULL; /* in time: the longest texts */
     unsigned least;
     char text[64];
 
+    c.seconds = (unsigned)strlen(c.time);
     for (uint32_t i = part->from; i < part->to; i++)
         for (uint32_t k = 0; k < l->lines[i].n; k++) {
             const struct row *row = &l->rows[l->lines[i].row + k];
             first = !first || row->ts < first->ts ? row : first;
             last = !last || row->ts > last->ts ? row : last;
             c.frame = max_u32(c.frame, frame_columns(l, row));
+            if (l->o.put_time)
+                c.seconds = max_u32(c.seconds, (unsigned)put_seconds(text, sizeof text, l, row));
             c.what = row->what ? max_u32(c.what, (unsigned)strlen(row->what) + 1) : c.what;
         }
     if (first) {
@@ -370,7 +382,7 @@ static void ends_draw(const char *left, const char *right, const struct columns 
         right = "|";
     }
     at = b->len;
-    buf_printf(b, "%*s %*s %s", (int)c->frame, "frame", (int)c->seconds, "seconds", left);
+    buf_printf(b, "%*s %*s %s", (int)c->frame, "frame", (int)c->seconds, c->time, left);
     for (unsigned k = 0; taps && k < 2; k++) {
         buf_fill(b, ' ', c->left + c->tap[k] - 2 - (b->len - at));
         buf_printf(b, "tap %u", k);

@@ -52,7 +52,11 @@ struct ladder_opts {
     const ns_t *ahead;        /* with `unaligned`: how much the clock of each file is ahead, ns; NULL: not at all */
     /* called before what is drawn of each line is appended to the buffer; NULL: nothing is */
     void (*line)(void *user, const struct ladder_line *l);
-    void *user; /* of line */
+    /* Append the time of a packet; `before`: that of the one before it, 0: there is none. NULL: seconds since the first
+     * frame */
+    void (*put_time)(void *user, struct buf *b, ns_t ts, ns_t before);
+    const char *time_name; /* with put_time: head of its column */
+    void *user;            /* of line and put_time */
 };
 
 struct ladder;

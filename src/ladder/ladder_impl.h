@@ -63,6 +63,7 @@ struct line {
 struct columns {
     unsigned width;
     unsigned frame, seconds; /* widths of the numbers, each with a space after it */
+    const char *time;        /* head of the second one */
     unsigned left;           /* both together */
     unsigned arrow;          /* with its ends */
     unsigned what;           /* width of the incident, with the space before it; 0: on a line of its own */

@@ -69,7 +69,9 @@ uint64_t count_value(const struct meter_counts *c, unsigned i);
 /* Intervals, printed as they end: head, intervals, totals. */
 struct ticks {
     enum rows_format format;
-    unsigned width;     /* of ROWS_TEXT, as in rows_opts */
+    unsigned width; /* of ROWS_TEXT, as in rows_opts */
+    /* of ROWS_TEXT: the sums of all intervals; columns in which they are 0 are left out first. NULL: not known yet */
+    const struct meter_counts *sums;
     struct table table; /* of ROWS_TEXT; internal */
     uint64_t n;         /* printed so far */
     struct buf *b;

@@ -52,6 +52,8 @@ static const struct text_column text_columns[] = {
     {"np_cnp_sent", "CNP", 3, false, 4},
 };
 
+#define FIRST_COUNT 4 /* the columns before name the row */
+
 void ticks_begin(struct ticks *t)
 {
     if (t->format == ROWS_JSON) {
@@ -65,12 +67,14 @@ void ticks_begin(struct ticks *t)
         buf_char(t->b, '\n');
     } else {
         table_of(&t->table, text_columns, ARRAY_LEN(text_columns));
+        for (unsigned i = FIRST_COUNT; t->sums && i < ARRAY_LEN(text_columns); i++)
+            t->table.idle[i] = !count_value(t->sums, i - FIRST_COUNT);
         table_fit(&t->table, t->width);
         table_head(&t->table, t->b);
     }
 }
 
-/* Column `i` of text_columns; the first four name the row of the counts. */
+/* Column `i` of text_columns. */
 static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t since, const struct meter_counts *c)
 {
     if (i == 0)
@@ -84,7 +88,7 @@ static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t 
     else if (i == 3)
         row_ends(b, r);
     else
-        buf_dec(b, count_value(c, i - 4));
+        buf_dec(b, count_value(c, i - FIRST_COUNT));
 }
 
 static void tick_text(struct ticks *t, const struct meter_row *r, ns_t since, const struct meter_counts *c)

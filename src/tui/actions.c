@@ -1,8 +1,6 @@
 /* layer 3b (tui): what keys do: actions, and the prompts for filter, search and command. */
 #include "src/tui/tui_impl.h"
 
-#include <signal.h>
-
 /* --- Moving ----------------------------------------------------------------------------------- */
 
 static struct view *view(struct tui *t)
@@ -11,7 +9,7 @@ static struct view *view(struct tui *t)
 }
 
 /* Move in the pane that has the cursor. */
-static void move_by(struct tui *t, int64_t by)
+void move_by(struct tui *t, int64_t by)
 {
     uint64_t at = view(t)->at;
 
@@ -21,7 +19,7 @@ static void move_by(struct tui *t, int64_t by)
         move_to(t, by < 0 && at < (uint64_t)-by ? 0 : at + (uint64_t)by);
 }
 
-static unsigned page(const struct tui *t)
+unsigned page(const struct tui *t)
 {
     const struct area *a = t->pane == PANE_TREE    ? &t->layout.tree
                            : t->pane == PANE_BYTES ? &t->layout.bytes
@@ -203,6 +201,12 @@ void go_to_time(struct tui *t, ns_t ts)
     move_to(t, packets_row(t, i));
 }
 
+void show_frame(struct tui *t, uint16_t file, uint64_t number)
+{
+    go_to(t, SCREEN_PACKETS, true);
+    packets_go(t, file, number);
+}
+
 void show_place(struct tui *t, const struct spot *p)
 {
     struct spot of = *p;
@@ -212,8 +216,7 @@ void show_place(struct tui *t, const struct spot *p)
     if (p->frame && of.conn) {
         to_ladder(t, &of);
     } else if (p->frame) {
-        go_to(t, SCREEN_PACKETS, true);
-        packets_go(t, p->file, p->frame);
+        show_frame(t, p->file, p->frame);
     } else if (p->ts) {
         go_to_time(t, p->ts);
     } else {
@@ -304,9 +307,14 @@ static void on_time(struct tui *t)
                                            [TIME_DELTA] = TIME_DELTA_DISPLAYED,
                                            [TIME_DELTA_DISPLAYED] = TIME_ABSOLUTE_DATE,
                                            [TIME_ABSOLUTE_DATE] = TIME_RELATIVE};
+    static const char *const names[] = {[TIME_RELATIVE] = "since the first frame",
+                                        [TIME_DELTA] = "since the frame before",
+                                        [TIME_DELTA_DISPLAYED] = "since the frame before that is shown",
+                                        [TIME_ABSOLUTE_DATE] = "of day"};
 
     t->printer.opts.time = next[t->printer.opts.time];
-    t->views[SCREEN_VERDICTS].made = t->views[SCREEN_INCIDENTS].made = false;
+    t->views[SCREEN_VERDICTS].made = t->views[SCREEN_INCIDENTS].made = t->views[SCREEN_LADDER].made = false;
+    tui_say(t, LOOK_KEY, "time: %s", names[t->printer.opts.time]);
 }
 
 static void fold(struct tui *t, const struct spot *p)
@@ -376,80 +384,13 @@ static void on_help(struct tui *t)
     t->ruled = (struct spot){.frame = 0};
 }
 
-/* --- Copying and filtering -------------------------------------------------------------------- */
-
-/* A filter for what is selected: the field, else the frame. */
-static bool selected_filter(struct tui *t, struct buf *b)
+/* Of a live capture: the last packet stays selected while packets come. */
+void on_follow(struct tui *t)
 {
-    struct spot p;
-
-    if (screens[t->screen].place & IN_PACKETS && t->pane != PANE_LIST)
-        return detail_filter(t, b);
-    if (!row_about(t, view(t)->at, &p) || (!p.frame && !p.conn))
-        return false;
-    if (p.frame)
-        buf_printf(b, "frame.number == %llu", (unsigned long long)p.frame);
-    else
-        buf_printf(b, "rdma.conn == %u", p.conn);
-    return true;
-}
-
-/* Give the text to the user's command, else to the terminal. */
-static void copy(struct tui *t, struct buf *text)
-{
-    void (*was)(int);
-    struct buf command = {0};
-    FILE *to;
-
-    if (!t->o.copy) {
-        term_copy(text->p, text->len);
-        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(text));
-        return;
-    }
-    was = signal(SIGPIPE, SIG_IGN);
-    buf_printf(&command, "{ %s\n} >/dev/null 2>&1", t->o.copy);
-    to = popen(buf_str(&command), "we");
-    if (to)
-        fwrite(text->p, 1, text->len, to);
-    if (to && pclose(to) == 0)
-        tui_say(t, LOOK_GOOD, "copied: %s", buf_str(text));
-    else
-        tui_say(t, LOOK_FAIL, "%s failed: nothing was copied.", t->o.copy);
-    signal(SIGPIPE, was);
-    buf_free(&command);
-}
-
-static void on_copy(struct tui *t)
-{
-    struct buf text = {0};
-
-    if (selected_filter(t, &text))
-        copy(t, &text);
-    else
-        tui_say(t, LOOK_NOTE, "There is no filter for this line.");
-    buf_free(&text);
-}
-
-static void on_copy_line(struct tui *t)
-{
-    if (view(t)->at >= row_count(t))
-        return;
-    text_of_row(t, view(t)->at, &t->row);
-    copy(t, &t->row);
-}
-
-static void on_field_filter(struct tui *t)
-{
-    struct buf text = {0};
-
-    t->pane = t->pane == PANE_LIST ? PANE_TREE : t->pane;
-    if (!selected_filter(t, &text)) {
-        tui_say(t, LOOK_NOTE, "There is no filter for this line.");
-    } else if (packets_filter(t, buf_str(&text))) {
-        t->pane = PANE_LIST;
-        go_to(t, SCREEN_PACKETS, true);
-    }
-    buf_free(&text);
+    on_bottom(t);
+    if (t->paused)
+        on_pause(t);
+    tui_say(t, LOOK_GOOD, "following: the last packet stays selected; any move up stops that, f goes on");
 }
 
 static void (*const act[ACTIONS])(struct tui *t) = {
@@ -572,6 +513,8 @@ void press(struct tui *t, uint32_t key)
         help_key(t, a);
     else if (key == KEYS_MOUSE)
         mouse(t);
-    else
+    else if (key >= '0' && key <= '9')
+        count_digit(t, key, a);
+    else if (!count_taken(t, a))
         perform(t, a);
 }

@@ -153,9 +153,24 @@ static void on_ladder_line(void *user, const struct ladder_line *l)
     lines_item(lines, lines->text.len, &p, (enum look)role[l->role], event);
 }
 
+/* The time of day, or microseconds since the packet before. */
+static void put_time(void *user, struct buf *b, ns_t ts, ns_t before)
+{
+    const struct tui *t = user;
+    ns_t delta = before && ts > before ? ts - before : 0;
+
+    if (t->printer.opts.time == TIME_ABSOLUTE_DATE)
+        print_stamp(b, ts, t->first, TIME_ABSOLUTE, 6);
+    else if (t->printer.digits < 9)
+        buf_printf(b, "%lld", (long long)(delta / NS_PER_US));
+    else
+        buf_printf(b, "%lld.%03lld", (long long)(delta / NS_PER_US), (long long)(delta % NS_PER_US));
+}
+
 /* A ladder of the packets around `at`, none of them put yet. False without memory. */
 static bool begin(struct tui *t, struct diagram *d, uint64_t at, uint32_t each, struct lines *lines)
 {
+    enum print_time how = t->printer.opts.time;
     const struct ladder_found found = {t->observer, t->analyses.explainer, t->taps, t->first};
     const struct ladder_opts o = {.conn = t->ladder_conn,
                                   .hosts = t->hosts,
@@ -169,6 +184,8 @@ static bool begin(struct tui *t, struct diagram *d, uint64_t at, uint32_t each, 
                                   .part = true,
                                   .files = t->o.files,
                                   .line = on_ladder_line,
+                                  .put_time = how == TIME_RELATIVE ? NULL : put_time,
+                                  .time_name = how == TIME_ABSOLUTE_DATE ? "time" : "delta us",
                                   .user = t};
     struct numbers s = numbers_near(t, t->ladder_conn, at, each, d->more);
 
@@ -315,7 +332,10 @@ void ladder_make(struct tui *t)
     if (!t->ladder_conn)
         t->ladder_conn = any_conn(t);
     t->ladder_conn = conn_number_now(observer_conns(t->observer), t->ladder_conn);
-    draw_near(t, at, &v->lines);
+    if (none_so_far(t))
+        put_so_far(t, &v->lines.text, "");
+    else
+        draw_near(t, at, &v->lines);
     lines_end(&v->lines);
     if (!v->was.frame) {
         v->at = lines_find(&v->lines, t->ladder_at.file, t->ladder_at.frame);

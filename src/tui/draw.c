@@ -17,7 +17,7 @@ static void put_progress(struct tui *t, struct buf *b)
     double part = t->ended ? 1 : t->o.progress(t->o.user);
 
     if (!t->ended && t->o.live)
-        buf_puts(b, t->paused ? "  live, paused" : "  live");
+        buf_puts(b, t->paused ? "  live, paused" : t->follow ? "  live, following" : "  live");
     else if (!t->ended && part >= 0)
         buf_printf(b, "  reading %.0f %%", 100 * part);
     else if (!t->ended)
@@ -104,7 +104,8 @@ static void draw_prompt(struct tui *t)
 {
     static const char *const names[] = {
         [PROMPT_NONE] = "",     [PROMPT_FILTER] = "filter: ", [PROMPT_SEARCH] = "/",
-        [PROMPT_COMMAND] = ":", [PROMPT_SAVE] = "save as: ",  [PROMPT_SAVE_LINES] = "save these lines as: "};
+        [PROMPT_COMMAND] = ":", [PROMPT_SAVE] = "save as: ",  [PROMPT_SAVE_LINES] = "save these rows as: ",
+        [PROMPT_OVERWRITE] = ""};
     const struct area *a = &t->layout.status;
     const char *name = names[t->prompt], *text = buf_str(&t->input);
     unsigned x = (unsigned)strlen(name), room = a->columns - x - 1;
@@ -112,6 +113,12 @@ static void draw_prompt(struct tui *t)
     struct filter_error e;
     struct filter *f = t->prompt == PROMPT_FILTER ? filter_compile(text, &e) : NULL;
 
+    if (t->prompt == PROMPT_OVERWRITE) {
+        t->row.len = 0;
+        buf_printf(&t->row, "%s is there: overwrite it? y: yes, any other key: no", buf_str(&t->save_as));
+        put(a, 0, buf_str(&t->row), LOOK_KEY);
+        return;
+    }
     put(a, 0, name, LOOK_KEY);
     x += term_put(a->y, x, room, text, t->input.len, skip,
                   t->prompt != PROMPT_FILTER ? LOOK_NORMAL

@@ -40,8 +40,7 @@ static void jump(struct tui *t, unsigned letter)
     if (t->screen == SCREEN_LADDER && to.conn) {
         show_place(t, &to);
     } else {
-        go_to(t, SCREEN_PACKETS, true);
-        packets_go(t, to.file, to.frame);
+        show_frame(t, to.file, to.frame);
     }
 }
 

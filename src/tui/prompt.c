@@ -117,8 +117,7 @@ static bool command_with(struct tui *t, const char *name, size_t n, const char *
         return true;
     }
     if (n == 1 && *name == 'f' && opt_number(arg, 1, UINT32_MAX, &number)) {
-        go_to(t, SCREEN_PACKETS, true);
-        packets_go(t, 0, number);
+        show_frame(t, 0, number);
         return true;
     }
     if (n == 4 && memcmp(name, "conn", n) == 0 && opt_number(arg, 1, UINT32_MAX, &number)) {
@@ -141,8 +140,7 @@ static void command(struct tui *t, const char *text)
     uint64_t number;
 
     if (opt_number(text, 1, UINT32_MAX, &number)) {
-        go_to(t, SCREEN_PACKETS, true);
-        packets_go(t, 0, number);
+        show_frame(t, 0, number);
     } else if (strcmp(text, "q") == 0) {
         t->quit = true;
     } else if (a != ACTION_NONE && !*arg) {
@@ -219,7 +217,9 @@ void prompt_key(struct tui *t, uint32_t key)
 {
     struct buf *b = &t->input;
 
-    if (key == KEYS_ENTER) {
+    if (t->prompt == PROMPT_OVERWRITE) {
+        overwrite_key(t, key);
+    } else if (key == KEYS_ENTER) {
         answer(t);
     } else if (key == KEYS_ESC || key == 3) {
         t->prompt = PROMPT_NONE;

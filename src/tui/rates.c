@@ -198,25 +198,32 @@ static ns_t nice_interval(struct tui *t)
     return unit;
 }
 
+/* The row of a rate, as far as its line names it. */
+static struct meter_row row_of(const struct tui *t, const struct rated *of)
+{
+    return (struct meter_row){.src = of->src,
+                              .dst = of->dst,
+                              .files = t->o.files,
+                              .file = of->file,
+                              .iface = of->iface,
+                              .conn = of->conn,
+                              .sqpn = of->sqpn,
+                              .dqpn = of->dqpn,
+                              .service = of->service,
+                              .stream = of->stream};
+}
+
 static void put_rate(struct tui *t, struct ticks *ticks, ns_t interval, const struct rate *x)
 {
     struct lines *l = &t->views[SCREEN_RATES].lines;
     const struct rated *of = &t->rates->rated[x->of];
-    const struct meter_row row = {.src = of->src,
-                                  .dst = of->dst,
-                                  .files = t->o.files,
-                                  .file = of->file,
-                                  .iface = of->iface,
-                                  .conn = of->conn,
-                                  .sqpn = of->sqpn,
-                                  .dqpn = of->dqpn,
-                                  .service = of->service,
-                                  .stream = of->stream};
+    const struct meter_row row = row_of(t, of);
     ns_t since = (ns_t)x->bin * interval, begin = t->rates->origin + since;
     const struct spot p = {.conn = (uint32_t)of->conn, .ts = begin, .file = (uint16_t)of->file};
     bool trouble = x->added.again || x->added.seq_naks || x->added.rnr_naks || x->added.timeouts;
 
-    lines_item(l, l->text.len, &p, trouble ? LOOK_AGAIN : LOOK_NORMAL, trouble);
+    if (ticks->format == ROWS_TEXT)
+        lines_item(l, l->text.len, &p, trouble ? LOOK_AGAIN : LOOK_NORMAL, trouble);
     ticks_add(ticks, &row, begin, since, &x->added);
 }
 
@@ -237,23 +244,52 @@ static bool joined(const struct rates_so_far *r, unsigned times, ns_t from, stru
     return true;
 }
 
-void rates_make(struct tui *t)
+/* Columns of the longest name of a tap behind a line. */
+static unsigned tap_columns(const struct tui *t)
 {
-    struct lines *l = &t->views[SCREEN_RATES].lines;
-    struct ticks ticks = {.format = ROWS_TEXT, .width = t->columns, .b = &l->text};
+    struct buf text = {0};
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < t->rates->n_rated; i++) {
+        const struct meter_row row = row_of(t, &t->rates->rated[i]);
+        text.len = 0;
+        row_tap_after(&text, &row);
+        most = text.len > most ? text.len : most;
+    }
+    buf_free(&text);
+    return (unsigned)most;
+}
+
+uint64_t rates_put(struct tui *t, enum rows_format format, unsigned width, struct buf *b)
+{
+    unsigned taps = tap_columns(t);
+    struct meter_counts all = {0};
+    struct ticks ticks = {.format = format, .width = width > taps ? width - taps : width, .sums = &all, .b = b};
+    const struct meter_totals sums = meter_totals(t->analyses.meter);
     ns_t interval = nice_interval(t);
     struct rates_so_far shown;
 
-    lines_item(l, 0, NULL, LOOK_KEY, false);
+    for (uint32_t i = 0; i < t->rates->n; i++)
+        meter_counts_add(&all, &t->rates->rates[i].added);
     ticks_begin(&ticks);
     if (joined(t->rates, (unsigned)(interval / t->rates->interval), kept_since(t), &shown))
         for (uint32_t i = 0; i < shown.n; i++)
             put_rate(t, &ticks, interval, &shown.rates[i]);
+    ticks_end(&ticks, &sums);
+    free(shown.rated);
+    free(shown.rates);
+    return ticks.n;
+}
+
+void rates_make(struct tui *t)
+{
+    struct lines *l = &t->views[SCREEN_RATES].lines;
+
+    lines_item(l, 0, NULL, LOOK_KEY, false);
+    rates_put(t, ROWS_TEXT, t->columns, &l->text);
     lines_item(l, l->text.len, NULL, LOOK_NOTE, false);
     if (t->rates->left_out)
         buf_printf(&l->text, "%s left out.\n", count_str(t->rates->left_out, "further line"));
     if (!t->ended)
         put_so_far(t, &l->text, "the last interval is complete");
-    free(shown.rated);
-    free(shown.rates);
 }

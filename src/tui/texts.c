@@ -1,4 +1,4 @@
-/* layer 3b (tui): connections, requests, verdicts and incidents: the text of flows, ops, check and explain. */
+/* layer 3b (tui): connections, verdicts and incidents: the text of flows, check and explain. */
 #include "src/tui/tui_impl.h"
 
 #include <stdlib.h>
@@ -39,14 +39,14 @@ static size_t behind_line(const struct buf *b, size_t n)
 static const char *const conn_orders[] = {
     NULL, "bytes", "lost_ns", "retransmitted_packets", "message_latency_p99_ns", "goodput_bps"};
 
-/* The rows in the chosen order; to be released. NULL without memory. */
-static struct meter_row **conns_sorted(struct tui *t)
+struct meter_row **conns_rows(struct tui *t, size_t *n)
 {
     const struct view *v = &t->views[SCREEN_CONNS];
     struct meter_row **rows = malloc((t->n_rows + 1) * sizeof *rows), *other;
 
     if (!rows)
         return NULL;
+    *n = t->n_rows;
     for (size_t i = 0; i < t->n_rows; i++)
         rows[i] = t->rows[i];
     if (conn_orders[v->order])
@@ -101,11 +101,20 @@ static void take_rows(struct tui *t)
     t->so_far->left_out = n - t->n_rows;
 }
 
+bool none_so_far(const struct tui *t)
+{
+    return !t->ended && !meter_totals(t->analyses.meter).counted && !conn_counts(observer_conns(t->observer)).conns;
+}
+
 void put_so_far(const struct tui *t, struct buf *b, const char *what)
 {
     struct buf text = {0};
 
-    buf_printf(&text, "So far; %s when %s.", what, t->o.live ? "the capture has ended" : "all packets were read");
+    if (none_so_far(t))
+        buf_puts(&text, t->o.live ? "No RoCE, InfiniBand or iWARP packet has come on this interface so far."
+                                  : "No RoCE, InfiniBand or iWARP packet has been read so far.");
+    else
+        buf_printf(&text, "So far; %s when %s.", what, t->o.live ? "the capture has ended" : "all packets were read");
     buf_paragraph(b, buf_str(&text), 0, t->columns);
     buf_free(&text);
 }
@@ -116,8 +125,8 @@ static void conns_print(struct tui *t)
     struct lines *l = &t->views[SCREEN_CONNS].lines;
     const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
     struct meter_totals sums = meter_totals(t->analyses.meter);
-    struct meter_row **rows = conns_sorted(t);
-    size_t at;
+    size_t at, n;
+    struct meter_row **rows = conns_rows(t, &n);
 
     if (!rows)
         return;
@@ -150,162 +159,7 @@ void conns_make(struct tui *t)
     put_so_far(t, &t->views[SCREEN_CONNS].lines.text, "the time lost is final");
 }
 
-/* --- Requests --------------------------------------------------------------------------------- */
-
-/* A request that is over; its line is in requests_text. */
-struct request {
-    uint64_t id;
-    size_t at;
-    uint32_t len;
-    bool failed, trouble;
-    struct spot place;
-    uint64_t latency, lost, bytes, again; /* ns, ns; what requests can be sorted by */
-    uint64_t last_frame;                  /* of its packets and of the response that completes it */
-    uint32_t psn, end;                    /* its PSNs, `end` is behind the last one */
-    struct conn_addr src;
-};
-
-static struct request *new_request(struct requests *l)
-{
-    if (l->n == REQUESTS_MAX)
-        return NULL;
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 256;
-        struct request *grown = realloc(l->v, cap * sizeof *grown);
-        if (!grown)
-            return NULL;
-        l->v = grown;
-        l->cap = cap;
-    }
-    return &l->v[l->n++];
-}
-
-void requests_free(struct tui *t)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(t->requests); i++) {
-        buf_free(&t->requests[i].text);
-        free(t->requests[i].v);
-    }
-}
-
-/* A place of `l`, whose line begins now; NULL: there is no room. */
-static struct request *begin_request(struct tui *t, struct requests *l)
-{
-    struct request *r = new_request(l);
-
-    t->views[SCREEN_REQUESTS].made = false;
-    if (r)
-        *r = (struct request){.at = l->text.len};
-    else
-        l->left_out++;
-    return r;
-}
-
-void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
-{
-    struct requests *l = &t->requests[0];
-    struct wqe_row q = {.w = w, .row = meter_row_of(t->analyses.meter, flow), .origin = t->first};
-    struct request *r = begin_request(t, l);
-    ns_t states[TIME_STATES], end;
-
-    if (!r)
-        return;
-    end = request_parts_over(t->analyses.parts, w, flow, states);
-    q.accounted = request_parts_known(t->observer, flow, states, end - w->start);
-    q.lost = states_lost(states);
-    r->id = w->id;
-    r->place = (struct spot){
-        .frame = w->first_frame, .file = (uint16_t)q.row->file, .conn = (uint32_t)q.row->conn, .ts = w->start};
-    r->failed = w->status != WQE_STATUS_UNKNOWN && w->status != WC_SUCCESS;
-    r->trouble = r->failed || w->again || (q.accounted && q.lost);
-    r->latency = w->done_frame && w->done > w->start ? (uint64_t)(w->done - w->start) : 0;
-    r->lost = q.accounted && q.lost > 0 ? (uint64_t)q.lost : 0;
-    r->bytes = w->bytes;
-    r->again = w->again;
-    r->last_frame = w->done_frame > w->last_frame ? w->done_frame : w->last_frame;
-    r->psn = w->psn;
-    r->end = w->end;
-    r->src = q.row->src;
-    wqe_print(&l->text, ROWS_TEXT, &l->table, &q);
-    r->len = (uint32_t)(l->text.len - r->at);
-}
-
-void commands_add(struct tui *t, const struct command_row *q)
-{
-    struct requests *l = &t->requests[1];
-    const struct ulp_command *c = q->c;
-    struct request *r = begin_request(t, l);
-
-    if (!r)
-        return;
-    r->id = c->number;
-    r->place = (struct spot){
-        .frame = c->frame, .file = (uint16_t)q->row->file, .conn = (uint32_t)q->row->conn, .ts = c->start};
-    r->failed = c->failed;
-    r->trouble = c->failed || c->again || c->naks || c->ended != ULP_COMPLETED;
-    r->latency = c->response && c->end > c->start ? (uint64_t)(c->end - c->start) : 0;
-    r->bytes = c->moved[ULP_TO_CLIENT] + c->moved[ULP_FROM_CLIENT];
-    r->again = c->again;
-    command_print(&l->text, ROWS_TEXT, &l->table, q);
-    r->len = (uint32_t)(l->text.len - r->at);
-}
-
-void on_commands(struct tui *t)
-{
-    t->commands = !t->commands;
-    t->views[SCREEN_REQUESTS].made = false;
-    go_to(t, SCREEN_REQUESTS, true);
-}
-
-uint64_t requests_first_of(struct tui *t, uint32_t conn)
-{
-    const struct pkt *p = &t->pkt;
-    bool answer = t->stored.kind == KIND_RESPONSE || t->stored.kind == KIND_NAK;
-    struct conn_addr src, dst;
-
-    if (!(p->have & H_BTH))
-        return 0;
-    conn_addr_of(p, &src, &dst);
-    for (size_t i = 0; i < t->requests[0].n; i++) {
-        const struct request *r = &t->requests[0].v[i];
-        bool then = p->frame->number >= r->place.frame && p->frame->number <= r->last_frame;
-        bool of_it = ((p->bth.psn - r->psn) & PSN_MASK) < ((r->end - r->psn) & PSN_MASK);
-        if (then && of_it && r->place.conn == conn && r->place.file == p->frame->file &&
-            conn_addr_eq(&r->src, answer ? &dst : &src))
-            return r->place.frame;
-    }
-    return 0;
-}
-
-/* What requests can be sorted by: by number, else the largest first. */
-static const struct {
-    const char *name;
-    size_t off;
-} request_orders[] = {
-    {"number", offsetof(struct request, id)},
-    {"latency", offsetof(struct request, latency)},
-    {"lost time", offsetof(struct request, lost)},
-    {"bytes", offsetof(struct request, bytes)},
-    {"retransmissions", offsetof(struct request, again)},
-};
-
-static uint64_t order_value(const struct request *r, unsigned order)
-{
-    uint64_t v;
-
-    memcpy(&v, (const uint8_t *)r + request_orders[order].off, sizeof v);
-    return v;
-}
-
-static int by_order(const void *a, const void *b, void *user)
-{
-    const struct request *x = a, *y = b;
-    const struct view *v = user;
-    uint64_t p = order_value(x, v->order), q = order_value(y, v->order);
-    int by = p != q ? (p < q) == (v->order == 0) ? -1 : 1 : x->id < y->id ? -1 : x->id > y->id;
-
-    return v->inverted ? -by : by;
-}
+/* --- Order ------------------------------------------------------------------------------------- */
 
 static void sorted(struct tui *t)
 {
@@ -316,7 +170,7 @@ static void sorted(struct tui *t)
         tui_say(t, LOOK_KEY, "sorted by %s%s", conn_orders[v->order] ? conn_orders[v->order] : "connection",
                 v->inverted ? ", the other way around" : "");
     else
-        tui_say(t, LOOK_KEY, "sorted by %s%s", request_orders[v->order].name,
+        tui_say(t, LOOK_KEY, "sorted by %s%s", requests_order_name(v->order),
                 v->inverted ? ", the other way around" : "");
 }
 
@@ -330,7 +184,7 @@ static bool can_sort(struct tui *t)
 
 static void sort_by(struct tui *t, bool back)
 {
-    unsigned n = (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : ARRAY_LEN(request_orders));
+    unsigned n = (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : REQUEST_ORDERS);
     struct view *v = &t->views[t->screen];
 
     if (!can_sort(t))
@@ -357,57 +211,9 @@ void sort_other_way(struct tui *t)
     sorted(t);
 }
 
-/* The other ones that there are, and how they come to the screen. */
-static void put_others(struct tui *t, struct buf *b)
-{
-    size_t n = t->requests[!t->commands].n;
-
-    if (n && t->commands)
-        buf_printf(b, "Commands of upper protocols; %s: C\n", count_str(n, "work request"));
-    else if (n)
-        buf_printf(b, "Work requests; %s of upper protocols: C\n", count_str(n, "command"));
-}
-
-void requests_make(struct tui *t)
-{
-    struct lines *l = &t->views[SCREEN_REQUESTS].lines;
-    struct requests *of = &t->requests[t->commands];
-
-    if (of->n)
-        qsort_r(of->v, of->n, sizeof *of->v, by_order, &t->views[SCREEN_REQUESTS]);
-    lines_item(l, 0, NULL, LOOK_KEY, false);
-    put_others(t, &l->text);
-    lines_item(l, l->text.len, NULL, LOOK_KEY, false);
-    if (t->commands)
-        command_print_head(&l->text, ROWS_TEXT, &of->table);
-    else
-        wqe_print_head(&l->text, ROWS_TEXT, &of->table);
-    for (size_t i = 0; i < of->n; i++) {
-        const struct request *r = &of->v[i];
-        lines_item(l, l->text.len, &r->place,
-                   r->failed    ? LOOK_FAIL
-                   : r->trouble ? LOOK_UNSURE
-                                : LOOK_NORMAL,
-                   r->trouble);
-        buf_mem(&l->text, of->text.p + r->at, r->len);
-    }
-    lines_item(l, l->text.len, NULL, LOOK_NOTE, false);
-    if (of->left_out)
-        buf_printf(&l->text, "%s not kept: `rdmatrace ops` lists all.\n",
-                   count_str(of->left_out, t->commands ? "further command" : "further request"));
-    if (!t->ended)
-        buf_printf(&l->text, "%s come here when they are over.\n", t->commands ? "Commands" : "Requests");
-}
-
 _Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit into struct spot");
 
 /* --- Verdicts --------------------------------------------------------------------------------- */
-
-/* Called by findings_text() before it appends each finding, and before the totals. */
-struct shown_findings {
-    struct tui *t;
-    const struct finding *last;
-};
 
 static enum look role_of_finding(const struct finding *f)
 {
@@ -427,12 +233,16 @@ static void add_finding(struct tui *t, const struct finding *f, bool event)
     lines_item(l, l->text.len, &p, role_of_finding(f), event);
 }
 
+bool verdict_is_listed(const struct tui *t, const struct finding *f)
+{
+    return t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
+}
+
 static bool on_finding(void *user, const struct finding *f)
 {
     struct shown_findings *a = user;
-    bool listed = a->t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
 
-    if (!listed || (a->last && f <= a->last))
+    if (!verdict_is_listed(a->t, f) || (a->last && f <= a->last))
         return true;
     a->last = f;
     add_finding(a->t, f, true);
@@ -441,11 +251,12 @@ static bool on_finding(void *user, const struct finding *f)
 
 static void on_undecided(void *user, const struct finding *f)
 {
-    struct tui *t = ((struct shown_findings *)user)->t;
-    struct lines *l = &t->views[SCREEN_VERDICTS].lines;
+    struct shown_findings *a = user;
+    struct lines *l = &a->t->views[SCREEN_VERDICTS].lines;
 
+    a->totals = l->text.len;
     if (f)
-        add_finding(t, f, false);
+        add_finding(a->t, f, false);
     else
         lines_item(l, l->text.len, NULL, LOOK_NORMAL, false);
 }
@@ -455,10 +266,10 @@ static void put_finding_time(void *user, struct buf *b, ns_t ts)
     put_time(((struct shown_findings *)user)->t, b, ts);
 }
 
-void verdicts_make(struct tui *t)
+struct findings_opts verdicts_opts(struct tui *t, struct shown_findings *a)
 {
-    struct shown_findings a = {.t = t};
-    const struct findings_opts o = {
+    *a = (struct shown_findings){.t = t};
+    return (struct findings_opts){
         .files = t->o.files,
         .n_files = t->o.n_files,
         .ifaces = t->ifaces,
@@ -466,14 +277,26 @@ void verdicts_make(struct tui *t)
                                   : "profile strict; tap unknown; a shows notes and inconclusive verdicts",
         .verbose = t->verbose,
         .columns = t->columns,
-        .user = &a,
+        .user = a,
         .put_time = put_finding_time,
         .wanted = on_finding,
         .undecided = on_undecided};
+}
 
-    t->views[SCREEN_VERDICTS].lines.wrap = t->columns;
-    t->n_findings = findings_n(judge_findings(t->analyses.judge));
-    findings_text(judge_findings(t->analyses.judge), &o, &t->views[SCREEN_VERDICTS].lines.text);
+void verdicts_make(struct tui *t)
+{
+    struct lines *l = &t->views[SCREEN_VERDICTS].lines;
+    struct shown_findings a;
+    const struct findings_opts o = verdicts_opts(t, &a);
+
+    l->wrap = t->columns;
+    if (!none_so_far(t))
+        findings_text(judge_findings(t->analyses.judge), &o, &l->text);
+    if (t->ended)
+        return;
+    l->text.len = a.totals; /* nothing is counted yet */
+    lines_item(l, a.totals, NULL, LOOK_NOTE, false);
+    put_so_far(t, &l->text, "verdicts that need the end, and the totals, come");
 }
 
 /* --- Incidents -------------------------------------------------------------------------------- */
@@ -503,6 +326,8 @@ static void incidents_so_far(struct tui *t, const struct explain_opts *o)
     uint32_t n;
 
     put_so_far(t, &l->text, "what incidents cost, and what only the end shows, is known");
+    if (none_so_far(t))
+        return;
     buf_char(&l->text, '\n');
     lines_item(l, 0, NULL, LOOK_NOTE, false);
     n = explain_so_far(t->analyses.explainer, o, INCIDENTS_SO_FAR, &l->text);

@@ -26,7 +26,7 @@ const struct screen screens[SCREENS] = {
                         .event = packets_event,
                         .text = packets_text},
     [SCREEN_REQUESTS] = {.name = "Requests", .place = IN_TEXT, .make = requests_make},
-    [SCREEN_VERDICTS] = {.name = "Verdicts", .place = IN_TEXT, .make = verdicts_make},
+    [SCREEN_VERDICTS] = {.name = "Verdicts", .place = IN_TEXT, .grows = true, .make = verdicts_make},
     [SCREEN_INCIDENTS] = {.name = "Incidents", .place = IN_TEXT, .grows = true, .make = incidents_make},
     [SCREEN_RATES] = {.name = "Rates", .place = IN_TEXT, .grows = true, .make = rates_make},
 };
@@ -117,8 +117,6 @@ static bool has_grown(const struct tui *t)
 {
     const struct view *v = &t->views[t->screen];
 
-    if (t->screen == SCREEN_VERDICTS)
-        return t->n_findings != findings_n(judge_findings(t->analyses.judge));
     if (t->screen == SCREEN_LADDER && !ladder_end_is_near(t))
         return false;
     return screens[t->screen].grows && !t->ended && !t->paused && v->seen != t->seen &&
@@ -170,6 +168,11 @@ void go_to(struct tui *t, enum screen_id s, bool back)
         memmove(t->back, t->back + 1, --t->n_back * sizeof *t->back);
     if (back)
         t->back[t->n_back++] = (struct was){(uint8_t)t->screen, t->views[t->screen].at};
+    if (t->save_lines) {
+        tui_say(t, LOOK_UNSURE, "%s: not whole, this screen was left at %.0f %%.", buf_str(&t->save_as),
+                100 * (double)t->tasks[TASK_SAVE].at / (double)(t->tasks[TASK_SAVE].to + 1));
+        save_stop(t);
+    }
     t->screen = s;
     t->pane = PANE_LIST;
     t->tasks[TASK_SEARCH].active = false;
@@ -201,7 +204,7 @@ static void take_word(struct tui *t, const char *s, size_t n)
 {
     unsigned columns, rows;
 
-    t->n_typed = t->typed_at = 0;
+    t->n_typed = t->typed_at = t->count.digits = 0; /* only digits of one word are a count */
     if (n == 5 && memcmp(s, "@dump", n) == 0) {
         if (t->o.dump)
             term_dump(t->o.dump);
@@ -458,8 +461,7 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     t->printer.digits = 9;
     t->keys = keys_new();
     t->keep = keep_new(opts->files, opts->n_files, observer_flows(o), opts->ring, opts->index_memory);
-    wqe_table(&t->requests[0].table, NULL, opts->term.columns);
-    command_table(&t->requests[1].table, opts->term.columns);
+    requests_init(t);
     if (!t->keys || !t->keep || !subscribe(t, o))
         cli_error("tui: out of memory, or no temporary file");
     else if (take_bindings(t) && (!opts->filter || packets_filter(t, opts->filter)))
@@ -494,6 +496,7 @@ void tui_free(struct tui *t)
     requests_free(t);
     save_stop(t);
     buf_free(&t->save_as);
+    save_rows_free(t);
     free(t->chosen);
     far_free(&t->passing);
     free(t);

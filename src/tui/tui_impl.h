@@ -104,6 +104,8 @@ struct requests {
     struct request *v;
     size_t n, cap;
     struct buf text; /* a line of each */
+    struct buf csv;  /* likewise of commands, in CSV: what is saved */
+    struct far kept; /* likewise of work requests: struct kept_request */
     uint64_t left_out;
 };
 
@@ -117,7 +119,15 @@ struct diagram {
     bool drawing, left;  /* the head is drawn; lines are not drawn yet */
 };
 
-enum prompt_kind { PROMPT_NONE, PROMPT_FILTER, PROMPT_SEARCH, PROMPT_COMMAND, PROMPT_SAVE, PROMPT_SAVE_LINES };
+enum prompt_kind {
+    PROMPT_NONE,
+    PROMPT_FILTER,
+    PROMPT_SEARCH,
+    PROMPT_COMMAND,
+    PROMPT_SAVE,
+    PROMPT_SAVE_LINES,
+    PROMPT_OVERWRITE, /* the file save_as is there: y or not */
+};
 
 /* What the colours of packets tell. */
 enum color_by { COLOR_ROLE, COLOR_CONN, COLOR_MESSAGE, COLORS_BY };
@@ -133,6 +143,23 @@ struct was {
     uint64_t at;
 };
 
+/* Digits that were typed: a count, if a motion follows. Each has opened its screen by then, so what was shown before
+ * the first one is kept. */
+struct count {
+    unsigned digits; /* 0: none */
+    uint64_t n;
+    bool plain;      /* the first one opened no screen */
+    uint64_t latest; /* when the latest one was typed, ns */
+    uint8_t screen;  /* the members that follow: what was before */
+    uint8_t pane;    /* enum pane */
+    unsigned n_back; /* of `back` */
+    struct was back[BACK_MAX];
+    uint64_t at[SCREENS], top[SCREENS]; /* of the views */
+    uint32_t ladder_conn;
+    struct spot ladder_at;
+    bool ladder_in_run;
+};
+
 struct tui {
     struct tui_opts o;
     struct observer *observer;
@@ -145,7 +172,6 @@ struct tui {
     struct analyses analyses;
     struct requests requests[2]; /* work requests that are over; commands of upper protocols */
     bool commands;               /* the latter are shown */
-    size_t n_findings;           /* on the screen of verdicts */
     struct meter_row **rows;
     size_t n_rows;
     struct rows_so_far *so_far; /* before the end, `rows` are these */
@@ -180,6 +206,7 @@ struct tui {
     struct pkt pkt;     /* scratch */
     struct kept stored; /* of `pkt` */
     struct detail detail;
+    struct count count;
     enum action awaits; /* ACTION_MARK or ACTION_TO_MARK: the next key is its letter */
     struct spot marked[MARKED_LETTERS + 1];
     /* the prompt */
@@ -200,8 +227,10 @@ struct tui {
     struct cap_writer *save;
     FILE *save_lines; /* likewise, of lines */
     struct buf save_as;
-    uint64_t saved;   /* packets or lines in it */
-    uint64_t *chosen; /* numbers of packets kept, ascending */
+    enum rows_format save_format; /* of save_lines */
+    struct printer save_printer;  /* of packets in it */
+    uint64_t saved;               /* packets or lines in it */
+    uint64_t *chosen;             /* numbers of packets kept, ascending */
     size_t n_chosen, cap_chosen;
     /* the ladder that is shown */
     struct ladder_run opened[OPENED_MAX]; /* runs that are not folded */
@@ -244,8 +273,29 @@ void press(struct tui *t, uint32_t key);
 void perform(struct tui *t, enum action a);
 /* Show a frame: in the ladder of its connection, or among the packets. */
 void show_place(struct tui *t, const struct spot *p);
+/* Show a frame among the packets. */
+void show_frame(struct tui *t, uint16_t file, uint64_t number);
 /* Show the first packet at `ts` or later. */
 void go_to_time(struct tui *t, ns_t ts);
+
+/* Move in the pane that has the cursor, by lines; lines of a page of it. */
+void move_by(struct tui *t, int64_t by);
+unsigned page(const struct tui *t);
+
+/* Of a live capture: the last packet stays selected while packets come. */
+void on_follow(struct tui *t);
+
+/* --- copy.c --- */
+void on_copy(struct tui *t);
+void on_copy_line(struct tui *t);
+void on_field_filter(struct tui *t);
+
+/* --- count.c: counts before motions ------------------------------------------------------------------- */
+/* A digit was typed, which does `a`. */
+void count_digit(struct tui *t, uint32_t key, enum action a);
+/* A key that is no digit was pressed, which does `a`: if digits were typed before it and it is a motion, do it so
+ * often, or go to that frame, from what was shown before the digits. False: it is to be done as it is. */
+bool count_taken(struct tui *t, enum action a);
 
 /* --- jumps.c ------------------------------------------------------------------------------------ */
 void on_mark(struct tui *t);
@@ -278,9 +328,23 @@ void text_of_row(struct tui *t, uint64_t row, struct buf *b);
 /* --- save.c --- */
 /* Save the packets that pass the filter to `path`, which must not be there. */
 void on_save_as(struct tui *t, const char *path);
+/* Save the rows of the screen to `path`: as CSV or JSON if its name ends so, else as the text that is shown. The user
+ * is asked first if there is such a file. */
 void save_lines_as(struct tui *t, const char *path);
+/* The key behind that question. */
+void overwrite_key(struct tui *t, uint32_t key);
 /* What was saved so far stays. */
 void save_stop(struct tui *t);
+
+/* --- save_rows.c: rows of the screen as CSV and JSON -------------------------------------------------- */
+/* The format of a file by the end of its name; ROWS_TEXT: neither CSV nor JSON. */
+enum rows_format save_format_of(const char *path);
+/* Append what precedes the rows, row `row` of the present screen, and what follows, as t->save_format; count them in
+ * t->saved. What a screen shows but as rows (verdicts, incidents) all follows. */
+void save_rows_begin(struct tui *t, struct buf *b);
+void save_rows_put(struct tui *t, uint64_t row, struct buf *b);
+void save_rows_end(struct tui *t, struct buf *b);
+void save_rows_free(struct tui *t);
 
 /* --- draw.c ------------------------------------------------------------------------------------- */
 void draw(struct tui *t);
@@ -324,29 +388,51 @@ bool detail_comment(struct tui *t, struct buf *b);
 /* Append a filter that the packet passes because of the selected field; false: there is none. */
 bool detail_filter(struct tui *t, struct buf *b);
 
-/* --- texts.c: screens of text: connections, requests, verdicts, incidents ------------------------------ */
+/* --- texts.c: screens of text: connections, verdicts, incidents ------------------------------------------- */
 void conns_make(struct tui *t);
 void verdicts_make(struct tui *t);
 void incidents_make(struct tui *t);
-void requests_make(struct tui *t);
-/* Before the end: append that the screen is of the packets so far, and `what` follows. */
+/* Whether packets come, and none of RDMA came so far. */
+bool none_so_far(const struct tui *t);
+/* Before the end: append that the screen is of the packets so far, and `what` follows, or that there are none. */
 void put_so_far(const struct tui *t, struct buf *b, const char *what);
 void rows_so_far_free(struct rows_so_far *r);
-/* A work request is over. */
-void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
-/* So is a command of an upper protocol. */
-void commands_add(struct tui *t, const struct command_row *q);
-void on_commands(struct tui *t);
-void requests_free(struct tui *t);
-/* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
- */
-uint64_t requests_first_of(struct tui *t, uint32_t conn);
+/* The connections in the order of the screen, to be released; *n of them. NULL without memory. */
+struct meter_row **conns_rows(struct tui *t, size_t *n);
+/* What the screen of verdicts shows of findings, and how. */
+struct shown_findings {
+    struct tui *t;
+    const struct finding *last; /* internal */
+    size_t totals;              /* byte of the text where the totals begin */
+};
+bool verdict_is_listed(const struct tui *t, const struct finding *f);
+/* Options for the findings that it shows; *a must outlive them. */
+struct findings_opts verdicts_opts(struct tui *t, struct shown_findings *a);
 /* Sort the present screen by the next of its columns, or the other way around. */
 void sort_by_next(struct tui *t);
 void sort_by_last(struct tui *t);
 void sort_other_way(struct tui *t);
 /* The account of all connections as a bar of `columns`, and what its letters mean. */
 void account_bar(struct tui *t, struct buf *b, unsigned columns);
+
+/* --- requests.c ------------------------------------------------------------------------------- */
+void requests_make(struct tui *t);
+/* A work request is over. */
+void requests_add(struct tui *t, const struct wqe *w, uint32_t flow);
+/* So is a command of an upper protocol. */
+void commands_add(struct tui *t, const struct command_row *q);
+void on_commands(struct tui *t);
+/* The name of an order of requests, below REQUEST_ORDERS. */
+#define REQUEST_ORDERS 5
+const char *requests_order_name(unsigned order);
+/* Append the command of a row of the screen in CSV, with the line end, or the work request in `format`. False: there is
+ * none. */
+bool requests_row(struct tui *t, uint64_t row, enum rows_format format, struct buf *b);
+void requests_init(struct tui *t);
+void requests_free(struct tui *t);
+/* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
+ */
+uint64_t requests_first_of(struct tui *t, uint32_t conn);
 
 /* --- diagram.c: the ladder -------------------------------------------------------------------- */
 void ladder_make(struct tui *t);
@@ -377,6 +463,8 @@ meter_tick rates_so_far_tick;
 /* t->rows are final: so are the names of connections. */
 void rates_so_far_end(struct tui *t);
 void rates_make(struct tui *t);
+/* Append what the screen shows as `format`, or as text in lines of `width`. Returns how many rows. */
+uint64_t rates_put(struct tui *t, enum rows_format format, unsigned width, struct buf *b);
 
 /* --- tasks.c ---------------------------------------------------------------------------------- */
 void task_start(struct tui *t, enum task_id id, const struct task *task);

@@ -1,9 +1,9 @@
-/* layer 3b (tui): packets that are chosen or shown, as a capture file; lines of a screen, as text. */
+/* layer 3b (tui): packets that are chosen or shown, as a capture file; rows of a screen. */
 #include "src/cap/write.h"
 #include "src/tui/tui_impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void end(struct tui *t)
@@ -63,45 +63,94 @@ void on_save_as(struct tui *t, const char *path)
     buf_free(&text);
 }
 
-/* --- Lines ------------------------------------------------------------------------------------ */
+/* --- Rows of a screen ------------------------------------------------------------------------- */
 
-static bool line_step(struct tui *t, uint64_t row)
+static bool row_step(struct tui *t, uint64_t row)
 {
-    text_of_row(t, row, &t->row);
-    buf_char(&t->row, '\n');
-    t->saved++;
+    t->row.len = 0;
+    if (t->save_format != ROWS_TEXT) {
+        save_rows_put(t, row, &t->row);
+    } else {
+        text_of_row(t, row, &t->row);
+        buf_char(&t->row, '\n');
+        t->saved++;
+    }
     return fwrite(t->row.p, 1, t->row.len, t->save_lines) == t->row.len;
 }
 
-static void lines_end_of_file(struct tui *t)
+static void rows_end_of_file(struct tui *t)
 {
-    bool bad = ferror(t->save_lines);
+    bool bad;
 
+    t->row.len = 0;
+    save_rows_end(t, &t->row);
+    fwrite(t->row.p, 1, t->row.len, t->save_lines);
+    bad = ferror(t->save_lines);
     if (fclose(t->save_lines) == 0 && !bad)
-        tui_say(t, LOOK_GOOD, "%s: %s.", buf_str(&t->save_as), count_str(t->saved, "line"));
+        tui_say(t, LOOK_GOOD, "%s: %s.", buf_str(&t->save_as),
+                count_str(t->saved, t->save_format == ROWS_TEXT ? "line" : "row"));
     else
         tui_say(t, LOOK_FAIL, "%s: %s", buf_str(&t->save_as), strerror(errno));
     t->save_lines = NULL;
 }
 
-void save_lines_as(struct tui *t, const char *path)
+/* Save to save_as: "wx": only if there is no such file. */
+static void save_rows(struct tui *t, const char *how)
 {
     const struct task task = {
-        .rows = true, .doing = "saving", .to = row_count(t), .step = line_step, .done = lines_end_of_file};
+        .rows = true, .doing = "saving", .to = row_count(t), .step = row_step, .done = rows_end_of_file};
+    const char *path = buf_str(&t->save_as);
 
+    t->saved = 0;
+    t->save_format = save_format_of(path);
+    t->save_lines = fopen(path, how);
+    if (!t->save_lines && errno == EEXIST) {
+        t->prompt = PROMPT_OVERWRITE;
+        t->input.len = 0;
+        return;
+    }
+    if (!t->save_lines) {
+        tui_say(t, LOOK_FAIL, "%s: %s", path, strerror(errno));
+        return;
+    }
+    t->row.len = 0;
+    save_rows_begin(t, &t->row);
+    fwrite(t->row.p, 1, t->row.len, t->save_lines);
+    task_start(t, TASK_SAVE, &task);
+}
+
+void save_lines_as(struct tui *t, const char *path)
+{
     if (!*path)
         return;
     save_stop(t);
-    t->saved = 0;
     t->save_as.len = 0;
     buf_puts(&t->save_as, path);
-    t->save_lines = fopen(path, "wxe");
-    if (t->save_lines)
-        task_start(t, TASK_SAVE, &task);
-    else if (errno == EEXIST)
-        tui_say(t, LOOK_FAIL, "There is a file %s: nothing is overwritten here.", path);
+    save_rows(t, "wxe");
+}
+
+/* Whether a file is one of the captures that are shown. */
+static bool is_capture(const struct tui *t, const char *path)
+{
+    struct stat s, of;
+
+    if (stat(path, &s) != 0)
+        return false;
+    for (size_t i = 0; i < t->o.n_files; i++)
+        if (stat(t->o.files[i], &of) == 0 && s.st_dev == of.st_dev && s.st_ino == of.st_ino)
+            return true;
+    return false;
+}
+
+void overwrite_key(struct tui *t, uint32_t key)
+{
+    t->prompt = PROMPT_NONE;
+    if (key != 'y' && key != 'Y')
+        tui_say(t, LOOK_NOTE, "%s: not overwritten.", buf_str(&t->save_as));
+    else if (is_capture(t, buf_str(&t->save_as)))
+        tui_say(t, LOOK_FAIL, "%s is the capture that is shown: not overwritten.", buf_str(&t->save_as));
     else
-        tui_say(t, LOOK_FAIL, "%s: %s", path, strerror(errno));
+        save_rows(t, "we");
 }
 
 void save_stop(struct tui *t)
