@@ -57,6 +57,8 @@ const char *rows_text_name(const char *title);
 /* Append the titles of the columns of text output, separated by commas. */
 void rows_text_titles(struct buf *b);
 
+/* Append the value of a column as text output has it; "-" if it is not known. */
+void row_text_cell(struct buf *b, const struct meter_row *r, const struct column *c);
 /* Append the ends of a row: "10.0.0.1 0x000011 > 10.0.0.2 0x000012". */
 void row_ends(struct buf *b, const struct meter_row *r);
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */

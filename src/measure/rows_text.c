@@ -111,6 +111,11 @@ static void put_cell(struct buf *b, const struct meter_row *r, const struct colu
         buf_char(b, '-');
 }
 
+void row_text_cell(struct buf *b, const struct meter_row *r, const struct column *c)
+{
+    put_cell(b, r, c);
+}
+
 /* --- Details ---------------------------------------------------------------------------------- */
 
 /* True if some values of a column say more than others. */

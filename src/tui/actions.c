@@ -13,7 +13,9 @@ void move_by(struct tui *t, int64_t by)
 {
     uint64_t at = view(t)->at;
 
-    if (t->pane != PANE_LIST)
+    if (t->pane >= PANE_SIDE)
+        side_move(t, (enum side)(t->pane - PANE_SIDE), by);
+    else if (t->pane != PANE_LIST)
         detail_move(t, by, 0);
     else
         move_to(t, by < 0 && at < (uint64_t)-by ? 0 : at + (uint64_t)by);
@@ -21,9 +23,7 @@ void move_by(struct tui *t, int64_t by)
 
 unsigned page(const struct tui *t)
 {
-    const struct area *a = t->pane == PANE_TREE    ? &t->layout.tree
-                           : t->pane == PANE_BYTES ? &t->layout.bytes
-                                                   : &t->layout.list;
+    const struct area *a = pane_area(t, t->pane);
 
     return a->rows > 1 ? a->rows - 1 : 1;
 }
@@ -224,26 +224,54 @@ void show_place(struct tui *t, const struct spot *p)
     }
 }
 
+const struct area *pane_area(const struct tui *t, enum pane p)
+{
+    static const struct area none;
+
+    if (p == PANE_RATES) /* it has nothing to select */
+        return &none;
+    return p >= PANE_SIDE    ? &t->layout.side[p - PANE_SIDE]
+           : p == PANE_TREE  ? &t->layout.tree
+           : p == PANE_BYTES ? &t->layout.bytes
+                             : &t->layout.list;
+}
+
+/* The next pane that there is, `by` 1 or PANES - 1. */
+static void next_pane(struct tui *t, unsigned by)
+{
+    unsigned p = t->pane;
+
+    if (!t->layout.rule.rows)
+        return;
+    do
+        p = (p + by) % PANES;
+    while (t->split && !pane_area(t, (enum pane)p)->rows);
+    t->pane = t->split || p < PANE_SIDE ? (enum pane)p : PANE_LIST;
+}
+
 static void on_pane(struct tui *t)
 {
-    if (t->layout.rule.rows)
-        t->pane = (t->pane + 1) % PANES;
+    next_pane(t, 1);
 }
 
 static void on_pane_back(struct tui *t)
 {
-    if (t->layout.rule.rows)
-        t->pane = (t->pane + PANES - 1) % PANES;
+    next_pane(t, PANES - 1);
 }
 
 static void on_enter(struct tui *t)
 {
     struct spot p;
 
-    if (screens[t->screen].place & IN_PACKETS) {
+    if (t->pane >= PANE_SIDE) {
+        bool about = cursor_about(t, &p);
+        t->pane = PANE_LIST;
+        if (about)
+            show_place(t, &p);
+    } else if (screens[t->screen].place & IN_PACKETS) {
         t->split = true;
-        t->layout = layout_of(t->columns, t->lines, true, t->more);
-        on_pane(t);
+        lay_out(t);
+        t->pane = t->pane == PANE_BYTES ? PANE_LIST : t->pane + 1;
     } else if (row_about(t, view(t)->at, &p)) {
         show_place(t, &p);
     } else {
@@ -267,17 +295,21 @@ static void on_quit(struct tui *t)
 static void on_split(struct tui *t)
 {
     t->split = !t->split;
-    t->pane = PANE_LIST;
+    if (t->pane >= PANE_SIDE)
+        t->pane = PANE_LIST;
 }
 
 /* The pane with the cursor gets `by` more rows, as far as there is room. */
 static void grow(struct tui *t, int by)
 {
     int more = t->more + (t->pane == PANE_LIST ? by : -by);
-    const struct layout l = layout_of(t->columns, t->lines, true, more);
+    int was = t->more;
+    unsigned rows = t->layout.list.rows;
 
-    if (l.list.rows != t->layout.list.rows)
-        t->more = more;
+    t->more = more;
+    lay_out(t);
+    if (t->layout.list.rows == rows)
+        t->more = was;
 }
 
 static void on_larger(struct tui *t)
@@ -470,9 +502,20 @@ static bool is_in(const struct area *a, unsigned y, unsigned x)
     return y >= a->y && y < a->y + a->rows && x >= a->x && x < a->x + a->columns;
 }
 
+/* The pane beside that has the cell; PANES: none. */
+static enum pane side_at(const struct tui *t, unsigned y, unsigned x)
+{
+    unsigned p = PANE_SIDE;
+
+    while (p < PANES && !is_in(pane_area(t, (enum pane)p), y, x))
+        p++;
+    return (enum pane)p;
+}
+
 /* A click selects a row, the wheel moves. */
 static void mouse(struct tui *t)
 {
+    const struct view *s;
     unsigned y, x;
     int wheel;
 
@@ -482,6 +525,11 @@ static void mouse(struct tui *t)
     } else if (is_in(&t->layout.list, y, x)) {
         t->pane = PANE_LIST;
         move_to(t, view(t)->top + y - t->layout.list.y);
+    } else if (side_at(t, y, x) < PANES) {
+        t->pane = side_at(t, y, x);
+        s = &t->sides[t->pane - PANE_SIDE];
+        side_move(t, (enum side)(t->pane - PANE_SIDE),
+                  (int64_t)(s->top + y - pane_area(t, t->pane)->y) - (int64_t)s->at);
     } else if (is_in(&t->layout.tree, y, x)) {
         t->pane = PANE_TREE;
         detail_move(t, (int64_t)t->detail.top + y - t->layout.tree.y - t->detail.at, 0);

@@ -13,9 +13,9 @@ static bool selected_filter(struct tui *t, struct buf *b)
 {
     struct spot p;
 
-    if (screens[t->screen].place & IN_PACKETS && t->pane != PANE_LIST)
+    if (t->pane == PANE_TREE || t->pane == PANE_BYTES)
         return detail_filter(t, b);
-    if (!row_about(t, view_of(t)->at, &p) || (!p.frame && !p.conn))
+    if (!cursor_about(t, &p) || (!p.frame && !p.conn))
         return false;
     if (p.frame)
         buf_printf(b, "frame.number == %llu", (unsigned long long)p.frame);

@@ -114,14 +114,21 @@ static void draw_rule(struct tui *t)
     const struct area *a = &t->layout.rule;
     const struct detail *d = &t->detail;
     struct buf text = {0};
+    unsigned x = 2;
 
     term_rule(a->y, a->x, a->columns);
     if (d->index == UINT64_MAX)
         return;
     buf_printf(&text, " frame %llu, %u B ", (unsigned long long)d->stored.frame.number, d->stored.frame.len);
-    if (t->pane != PANE_LIST)
+    if (t->pane == PANE_TREE || t->pane == PANE_BYTES)
         buf_printf(&text, t->pane == PANE_TREE ? "[fields] " : "[bytes] ");
-    term_put(a->y, 2, a->columns - 2, text.p, text.len, 0, LOOK_KEY);
+    x += term_put(a->y, a->x + x, a->columns - x, text.p, text.len, 0, LOOK_KEY) + 1;
+    text.len = 0;
+    buf_char(&text, ' ');
+    if (said_put(t, &text) && x + 1 < a->columns) {
+        buf_char(&text, ' ');
+        term_put(a->y, a->x + x, a->columns - x, text.p, text.len, 0, LOOK_LOST);
+    }
     buf_free(&text);
 }
 
@@ -190,8 +197,12 @@ void detail_draw(struct tui *t)
     draw_rule(t);
     if (!reload(t))
         return;
-    draw_tree(t);
-    draw_bytes(t);
+    if (t->layout.tree.rows)
+        draw_tree(t);
+    if (t->layout.bytes_rule.rows)
+        term_rule(t->layout.bytes_rule.y, t->layout.bytes_rule.x, t->layout.bytes_rule.columns);
+    if (t->layout.bytes.rows)
+        draw_bytes(t);
 }
 
 /* --- Cursor ----------------------------------------------------------------------------------- */

@@ -214,7 +214,7 @@ static void put_head(struct tui *t)
 
     lines_item(d->lines, 0, NULL, LOOK_KEY, false);
     d->drawing = true;
-    d->left = ladder_draw_head(d->ladder, t->columns, &d->lines->text);
+    d->left = ladder_draw_head(d->ladder, t->layout.list.columns, &d->lines->text);
     if (d->left && d->more[0])
         buf_puts(&d->lines->text, "Packets before these: up from the first line.\n");
 }

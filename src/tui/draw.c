@@ -3,12 +3,29 @@
 
 #include <stdio.h>
 
+#define READING_LEAST  1.0 /* s of reading before its speed is told */
+#define WITH_FILTER    120 /* from this width on the title has the filter */
+#define SUMMARY_LEAST  40  /* columns for what is known of the connection, at least */
 #define DIGITS_COLUMNS 100 /* from this width on times have nine decimals */
 
 static void put(const struct area *a, unsigned x, const char *s, enum look role)
 {
     if (x < a->columns)
         term_put(a->y, a->x + x, a->columns - x, s, strlen(s), 0, role);
+}
+
+/* How much was read, how fast, and how long the rest takes: "reading 62 %  1.3 M packets/s  3 s left"; a script has no
+ * time. */
+static void put_reading(const struct tui *t, struct buf *b, double part)
+{
+    double seconds = (double)(now_ns() - t->began) / 1e9;
+
+    buf_printf(b, "  reading %.0f %%", 100 * part);
+    if (t->script || seconds < READING_LEAST || part <= 0)
+        return;
+    buf_printf(b, "  %.1f M packets/s", (double)t->seen / seconds / 1e6);
+    if (t->columns >= DIGITS_COLUMNS)
+        buf_printf(b, "  %.0f s left", seconds * (1 - part) / part + 0.5);
 }
 
 /* What is being done, and how far it is: "reading 62 %". */
@@ -19,7 +36,7 @@ static void put_progress(struct tui *t, struct buf *b)
     if (!t->ended && t->o.live)
         buf_puts(b, t->paused ? "  live, paused" : t->follow ? "  live, following" : "  live");
     else if (!t->ended && part >= 0)
-        buf_printf(b, "  reading %.0f %%", 100 * part);
+        put_reading(t, b, part);
     else if (!t->ended)
         buf_puts(b, "  reading");
     for (unsigned i = 0; i < TASKS; i++) {
@@ -35,23 +52,37 @@ static void put_progress(struct tui *t, struct buf *b)
         buf_puts(b, "  packets could not be kept");
 }
 
+/* The name of the file, of which the end remains if it is too long. */
+static void put_name(const struct tui *t, struct buf *b)
+{
+    const char *name = strrchr(t->o.files[0], '/') ? strrchr(t->o.files[0], '/') + 1 : t->o.files[0];
+    size_t n = strlen(name), room = t->columns * 2 / 5;
+
+    if (n > room)
+        buf_printf(b, " ...%s", name + n - room + 3);
+    else
+        buf_printf(b, " %s", name);
+    if (t->o.n_files > 1)
+        buf_printf(b, " + %s", count_str(t->o.n_files - 1, "file"));
+}
+
 static void draw_title(struct tui *t)
 {
     const struct findings_totals sums = findings_totals(judge_findings(t->analyses.judge));
     struct buf text = {0};
-    const char *name = strrchr(t->o.files[0], '/') ? strrchr(t->o.files[0], '/') + 1 : t->o.files[0];
 
-    buf_printf(&text, " %s", name);
-    if (t->o.n_files > 1)
-        buf_printf(&text, " + %s", count_str(t->o.n_files - 1, "file"));
+    put_name(t, &text);
     buf_printf(&text, "  %s", count_str(t->seen, "packet"));
     if (t->ended) {
         size_t n = 0;
         for (size_t i = 0; i < explain_n(t->analyses.explainer); i++)
             n += explain_is_shown(explain_at(t->analyses.explainer, i), 0);
+        buf_printf(&text, "  %s", count_str(sums.connections, "connection"));
         buf_printf(&text, "  %u FAIL  %u ?  %s", sums.fail, sums.inconclusive, count_str(n, "incident"));
     }
     put_progress(t, &text);
+    if (t->filter && t->columns >= WITH_FILTER)
+        buf_printf(&text, "  filter: %s", buf_str(&t->filter_text));
     buf_fill(&text, ' ', t->columns > text.len ? t->columns - text.len : 0);
     put(&t->layout.title, 0, buf_str(&text), LOOK_TITLE);
     buf_free(&text);
@@ -70,6 +101,11 @@ static void draw_tabs(struct tui *t)
         put(&t->layout.tabs, x, text, here ? LOOK_KEY : LOOK_NORMAL);
         x += (unsigned)n;
     }
+    t->row.len = 0;
+    if (screens[t->screen].place & IN_PACKETS && x + SUMMARY_LEAST < t->columns)
+        about_conn_put(t, &t->row);
+    if (t->row.len)
+        put(&t->layout.tabs, x + 2, buf_str(&t->row), LOOK_NOTE);
 }
 
 static void draw_line(struct tui *t, const struct lines *l, uint64_t row, const struct area *a)
@@ -138,8 +174,9 @@ static void draw_status(struct tui *t)
     }
     if (t->status.len) {
         put(&t->layout.status, 1, buf_str(&t->status), t->status_role);
-    } else if (t->pane != PANE_LIST) {
-        detail_filter(t, &text);
+    } else if (t->pane == PANE_TREE || t->pane == PANE_BYTES) {
+        if (detail_filter(t, &text))
+            buf_puts(&text, "   (y copies it, f makes it the filter)");
         put(&t->layout.status, 1, buf_str(&text), LOOK_KEY);
     } else if (detail_comment(t, &text)) {
         put(&t->layout.status, 1, buf_str(&text), LOOK_CM);
@@ -194,7 +231,7 @@ void draw(struct tui *t)
     t->columns = min_u32(term_columns(), SCREEN_COLUMNS_MAX);
     t->lines = min_u32(term_rows(), SCREEN_ROWS_MAX);
     t->printer.digits = t->columns < DIGITS_COLUMNS ? 6 : 9;
-    t->layout = layout_of(t->columns, t->lines, t->split && screens[t->screen].place & IN_PACKETS && !t->help, t->more);
+    lay_out(t);
     term_clear();
     if (t->layout.too_small) {
         draw_too_small(t);
@@ -208,6 +245,8 @@ void draw(struct tui *t)
         draw_help(t);
     } else {
         draw_list(t);
+        graph_draw(t, &t->layout.graph);
+        side_draw(t);
         detail_show(t, selected(t));
         detail_draw(t);
         draw_status(t);

@@ -211,7 +211,7 @@ void on_rule(struct tui *t)
     struct spot p = {.frame = 0};
     unsigned n = 0;
 
-    if (row_about(t, t->views[t->screen].at, &p) && !p.rule && !p.cause && p.frame) {
+    if (cursor_about(t, &p) && !p.rule && !p.cause && p.frame) {
         m = marks_of(&t->marks, &(struct frame){.file = p.file, .number = p.frame}, &n);
         for (unsigned k = 0; k < n && !p.rule && !p.cause; k++) {
             if (m[k].finding)

@@ -133,8 +133,8 @@ void packets_draw(struct tui *t, uint64_t row, const struct area *a)
     sign = is_chosen(t, i) ? '*' : sign_of(keep_kind(t->keep, i));
     t->row.len = 0;
     put_line(t, i, &t->row);
-    term_put(a->y, 0, 1, &sign, 1, 0, sign == '*' ? LOOK_KEY : role);
-    term_put(a->y, 1, a->columns - 1, t->row.p, t->row.len, v->left, color_of(t, &t->pkt.note, role));
+    term_put(a->y, a->x, 1, &sign, 1, 0, sign == '*' ? LOOK_KEY : role);
+    term_put(a->y, a->x + 1, a->columns - 1, t->row.p, t->row.len, v->left, color_of(t, &t->pkt.note, role));
 }
 
 bool packets_about(struct tui *t, uint64_t row, struct spot *p)

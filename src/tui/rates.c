@@ -177,6 +177,55 @@ void rates_so_far_end(struct tui *t)
             identify(&t->rates->rated[(uintptr_t)t->rows[i]->of_user - 1], t->rows[i]);
 }
 
+/* --- Of one connection --------------------------------------------------------------------------- */
+
+/* The direction of a connection with most bytes; NO_RATE: there is none. */
+static uint32_t main_direction(const struct rates_so_far *r, uint32_t conn)
+{
+    uint64_t *bytes = calloc(r->n_rated + 1, sizeof *bytes);
+    uint32_t best = NO_RATE;
+
+    for (uint32_t i = 0; bytes && i < r->n; i++)
+        if (r->rated[r->rates[i].of].conn == conn)
+            bytes[r->rates[i].of] += r->rates[i].added.bytes;
+    for (uint32_t i = 0; bytes && i < r->n_rated; i++)
+        if (bytes[i] && (best == NO_RATE || bytes[i] > bytes[best]))
+            best = i;
+    free(bytes);
+    return best;
+}
+
+struct rates_columns rates_columns_of(struct tui *t, uint32_t conn, unsigned most)
+{
+    const struct rates_so_far *r = t->rates;
+    uint32_t dir = main_direction(r, conn);
+    struct rates_columns c = {.n = 0};
+    uint64_t first, bins, each;
+
+    if (dir == NO_RATE || !most)
+        return c;
+    first = r->rates[0].bin;
+    bins = r->rates[r->n - 1].bin - first + 1;
+    each = (bins + most - 1) / most;
+    c.n = (unsigned)((bins + each - 1) / each);
+    c.begin = r->origin + (ns_t)first * r->interval;
+    c.length = (ns_t)each * r->interval;
+    c.src = r->rated[dir].src;
+    c.dst = r->rated[dir].dst;
+    c.of = calloc(c.n, sizeof *c.of);
+    for (uint32_t i = 0; c.of && i < r->n; i++) {
+        const struct rate *x = &r->rates[i];
+        const struct rated *of = &r->rated[x->of];
+        struct meter_counts add = x->added;
+        if (of->conn != conn || of->file != r->rated[dir].file || of->iface != r->rated[dir].iface || x->bin < first)
+            continue;
+        add.bytes = x->of == dir ? add.bytes : 0;
+        if ((x->bin - first) / each < c.n)
+            meter_counts_add(&c.of[(x->bin - first) / each], &add);
+    }
+    return c;
+}
+
 /* --- Showing ---------------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten ns, so that the packets kept are about RATE_LINES intervals. */

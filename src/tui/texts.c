@@ -77,8 +77,7 @@ static int by_last(const void *a, const void *b)
     return x->last > y->last ? -1 : x->last < y->last;
 }
 
-/* The rows as they are so far, by connection; of many those with the latest packets. */
-static void take_rows(struct tui *t)
+void conns_so_far(struct tui *t)
 {
     size_t n;
     struct meter_row **rows = meter_rows(t->analyses.meter, &n);
@@ -103,7 +102,9 @@ static void take_rows(struct tui *t)
 
 bool none_so_far(const struct tui *t)
 {
-    return !t->ended && !meter_totals(t->analyses.meter).counted && !conn_counts(observer_conns(t->observer)).conns;
+    const struct meter_totals sums = meter_totals(t->analyses.meter);
+
+    return !t->ended && !sums.counted && !sums.malformed && !conn_counts(observer_conns(t->observer)).conns;
 }
 
 void put_so_far(const struct tui *t, struct buf *b, const char *what)
@@ -119,18 +120,41 @@ void put_so_far(const struct tui *t, struct buf *b, const char *what)
     buf_free(&text);
 }
 
+/* Append the lines of `text`: a head, a line for each of `rows`, totals; before each row what is wrong with its
+ * connection. */
+static void put_letters(struct tui *t, struct buf *b, const struct buf *text, struct meter_row *const *rows)
+{
+    const char *s = text->p, *end = text->p + text->len;
+    uint32_t n_letters;
+    char *letters = conn_letters(t, &n_letters);
+
+    for (size_t i = 0; s < end; i++) {
+        const char *nl = memchr(s, '\n', (size_t)(end - s));
+        size_t n = nl ? (size_t)(nl - s) + 1 : (size_t)(end - s);
+        char letter = i == 0 ? 'V' : i > t->n_rows ? ' ' : conn_letter(letters, n_letters, rows[i - 1]->conn);
+        if (i <= t->n_rows)
+            buf_printf(b, "%c ", letter);
+        buf_mem(b, s, n);
+        s += n;
+    }
+    free(letters);
+}
+
 /* A head, a line for each row, and totals. */
 static void conns_print(struct tui *t)
 {
     struct lines *l = &t->views[SCREEN_CONNS].lines;
-    const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns};
+    const struct rows_opts o = {.format = ROWS_TEXT, .width = t->columns - 2};
     struct meter_totals sums = meter_totals(t->analyses.meter);
     size_t at, n;
     struct meter_row **rows = conns_rows(t, &n);
+    struct buf text = {0};
 
     if (!rows)
         return;
-    rows_print(&l->text, &o, rows, t->n_rows, &sums);
+    rows_print(&text, &o, rows, t->n_rows, &sums);
+    put_letters(t, &l->text, &text, rows);
+    buf_free(&text);
     lines_item(l, 0, NULL, LOOK_KEY, false);
     at = behind_line(&l->text, 1);
     for (size_t i = 0; i < t->n_rows; i++) {
@@ -149,7 +173,7 @@ static void conns_print(struct tui *t)
 void conns_make(struct tui *t)
 {
     if (!t->ended)
-        take_rows(t);
+        conns_so_far(t);
     conns_print(t);
     if (t->ended)
         return;
@@ -161,12 +185,19 @@ void conns_make(struct tui *t)
 
 /* --- Order ------------------------------------------------------------------------------------- */
 
+/* What is sorted: the connections beside the packets, too. */
+static enum screen_id sorted_screen(const struct tui *t)
+{
+    return t->pane == PANE_CONNS ? SCREEN_CONNS : t->screen;
+}
+
 static void sorted(struct tui *t)
 {
-    struct view *v = &t->views[t->screen];
+    enum screen_id s = sorted_screen(t);
+    struct view *v = &t->views[s];
 
-    v->made = false;
-    if (t->screen == SCREEN_CONNS)
+    v->made = t->sides[SIDE_CONNS].made = false;
+    if (s == SCREEN_CONNS)
         tui_say(t, LOOK_KEY, "sorted by %s%s", conn_orders[v->order] ? conn_orders[v->order] : "connection",
                 v->inverted ? ", the other way around" : "");
     else
@@ -176,7 +207,9 @@ static void sorted(struct tui *t)
 
 static bool can_sort(struct tui *t)
 {
-    if (t->screen == SCREEN_CONNS || t->screen == SCREEN_REQUESTS)
+    enum screen_id s = sorted_screen(t);
+
+    if (s == SCREEN_CONNS || s == SCREEN_REQUESTS)
         return true;
     tui_say(t, LOOK_NOTE, "Only connections and requests can be sorted.");
     return false;
@@ -184,8 +217,9 @@ static bool can_sort(struct tui *t)
 
 static void sort_by(struct tui *t, bool back)
 {
-    unsigned n = (unsigned)(t->screen == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : REQUEST_ORDERS);
-    struct view *v = &t->views[t->screen];
+    enum screen_id s = sorted_screen(t);
+    unsigned n = (unsigned)(s == SCREEN_CONNS ? ARRAY_LEN(conn_orders) : REQUEST_ORDERS);
+    struct view *v = &t->views[s];
 
     if (!can_sort(t))
         return;
@@ -207,7 +241,7 @@ void sort_other_way(struct tui *t)
 {
     if (!can_sort(t))
         return;
-    t->views[t->screen].inverted = !t->views[t->screen].inverted;
+    t->views[sorted_screen(t)].inverted = !t->views[sorted_screen(t)].inverted;
     sorted(t);
 }
 
@@ -215,7 +249,7 @@ _Static_assert(RULE_COUNT <= UINT8_MAX && CAUSE_COUNT < UINT8_MAX, "they fit int
 
 /* --- Verdicts --------------------------------------------------------------------------------- */
 
-static enum look role_of_finding(const struct finding *f)
+enum look verdict_look(const struct finding *f)
 {
     return f->severity == SEV_I                                  ? LOOK_NOTE
            : f->result == V_INCONCLUSIVE || f->severity == SEV_W ? LOOK_UNSURE
@@ -230,12 +264,12 @@ static void add_finding(struct tui *t, const struct finding *f, bool event)
 
     p.frame = f->n_frames ? f->frames[0] : f->n_causes ? f->causes[0] : 0;
     p.rule = (uint8_t)f->rule;
-    lines_item(l, l->text.len, &p, role_of_finding(f), event);
+    lines_item(l, l->text.len, &p, verdict_look(f), event);
 }
 
 bool verdict_is_listed(const struct tui *t, const struct finding *f)
 {
-    return t->verbose || role_of_finding(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
+    return t->verbose || verdict_look(f) == LOOK_FAIL || (f->severity == SEV_W && f->result == V_FAIL);
 }
 
 static bool on_finding(void *user, const struct finding *f)

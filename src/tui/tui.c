@@ -131,11 +131,11 @@ static void make(struct tui *t)
     struct spot was = v->was = at ? *at : (struct spot){.frame = 0};
     bool follows = t->o.live && t->screen == SCREEN_LADDER && v->lines.n && v->at + 1 == v->lines.n;
     size_t begin = was.frame ? lines_find(&v->lines, was.file, was.frame) : 0;
-    uint64_t below = v->width == t->columns && v->at > begin ? v->at - begin : 0;
+    uint64_t below = v->width == t->layout.list.columns && v->at > begin ? v->at - begin : 0;
 
     lines_clear(&v->lines);
     v->made = true;
-    v->width = t->columns;
+    v->width = t->layout.list.columns;
     v->seen = t->seen;
     screens[t->screen].make(t);
     lines_end(&v->lines);
@@ -150,12 +150,41 @@ void prepare(struct tui *t)
 {
     struct view *v = &t->views[t->screen];
 
-    if (screens[t->screen].make && (!v->made || v->width != t->columns || has_grown(t)))
+    if (screens[t->screen].make && (!v->made || v->width != t->layout.list.columns || has_grown(t)))
         make(t);
     if (t->follow && !t->paused && t->screen == SCREEN_PACKETS && row_count(t))
         v->at = row_count(t) - 1;
     if (v->at >= row_count(t))
         v->at = row_count(t) ? row_count(t) - 1 : 0;
+}
+
+void lay_out(struct tui *t)
+{
+    unsigned place = screens[t->screen].place, what = 0;
+
+    if (t->help)
+        what = 0;
+    else if (place & IN_PACKETS && t->split)
+        what = LAYOUT_DETAIL | LAYOUT_BESIDE;
+    else if (place & IN_PACKETS)
+        what = t->pane == PANE_TREE ? LAYOUT_TREE : t->pane == PANE_BYTES ? LAYOUT_BYTES : 0;
+    else if (t->screen == SCREEN_RATES && t->split)
+        what = LAYOUT_GRAPH;
+    t->layout = layout_of(t->columns, t->lines, what, t->more);
+    if (!pane_area(t, t->pane)->rows)
+        t->pane = PANE_LIST;
+}
+
+bool cursor_about(struct tui *t, struct spot *p)
+{
+    const struct view *v = t->pane >= PANE_SIDE ? &t->sides[t->pane - PANE_SIDE] : NULL;
+    const struct spot *of = v ? lines_place(&v->lines, v->at) : NULL;
+
+    if (!v)
+        return row_about(t, t->views[t->screen].at, p);
+    if (of)
+        *p = *of;
+    return of != NULL;
 }
 
 /* --- Screens ---------------------------------------------------------------------------------- */
@@ -176,6 +205,7 @@ void go_to(struct tui *t, enum screen_id s, bool back)
     t->screen = s;
     t->pane = PANE_LIST;
     t->tasks[TASK_SEARCH].active = false;
+    lay_out(t);
     prepare(t);
 }
 
@@ -360,6 +390,8 @@ static void end_analyses(struct tui *t)
     t->detail.index = UINT64_MAX; /* it may have marks now */
     for (unsigned i = 0; i < SCREENS; i++)
         v[i].made = false;
+    for (unsigned i = 0; i < SIDES; i++)
+        t->sides[i].made = false;
 }
 
 /* The script, with all work done after each key. */
@@ -449,6 +481,7 @@ struct tui *tui_new(const struct tui_opts *opts, struct observer *o)
     if (!t)
         return NULL;
     t->o = *opts;
+    t->began = now_ns();
     t->script = opts->script;
     t->observer = o;
     t->screen = SCREEN_PACKETS;
@@ -485,6 +518,8 @@ void tui_free(struct tui *t)
     filter_free(t->filter);
     for (unsigned i = 0; i < SCREENS; i++)
         lines_free(&t->views[i].lines);
+    for (unsigned i = 0; i < SIDES; i++)
+        lines_free(&t->sides[i].lines);
     buf_free(&t->status);
     buf_free(&t->row);
     buf_free(&t->input);

@@ -40,6 +40,8 @@ struct view {
     uint64_t seen;      /* of a screen that grows: packets when they were made, */
     uint64_t next_make; /* and when they may be made again, ns */
     unsigned width;     /* columns that they were made for */
+    unsigned rows;      /* beside: likewise */
+    uint32_t conn;      /* beside: the connection that they are about */
     struct spot was;    /* while lines are made anew: what the cursor was at; frame 0: nothing */
     struct lines lines; /* of all screens but packets */
 };
@@ -81,7 +83,18 @@ struct detail {
     uint32_t byte_top;
 };
 
-enum pane { PANE_LIST, PANE_TREE, PANE_BYTES, PANES };
+/* Panes that the cursor can be in, in the order of pane-next; those from PANE_SIDE on are enum side. */
+enum pane {
+    PANE_LIST,
+    PANE_TREE,
+    PANE_BYTES,
+    PANE_SIDE,
+    PANE_CONNS = PANE_SIDE + SIDE_CONNS,
+    PANE_RATES = PANE_SIDE + SIDE_RATES,
+    PANE_INCIDENTS = PANE_SIDE + SIDE_INCIDENTS,
+    PANE_VERDICTS = PANE_SIDE + SIDE_VERDICTS,
+    PANES
+};
 
 /* Work on the packets kept, done in slices between keys. */
 enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_SAVE, TASKS };
@@ -166,6 +179,7 @@ struct tui {
     struct keys *keys;
     struct keep *keep;
     uint64_t seen;    /* packets handed over */
+    uint64_t began;   /* ns: when it was made */
     ns_t first;       /* time of the first packet, valid with `seen` */
     unsigned decoded; /* layers of the packet at hand that pkt_decode() made */
     bool full;        /* packets could not be kept */
@@ -185,6 +199,8 @@ struct tui {
     unsigned columns, lines;
     struct layout layout;
     enum screen_id screen;
+    struct view sides[SIDES]; /* beside it */
+    uint32_t side_conn;       /* the connection that they are about */
     struct view views[SCREENS];
     struct was back[BACK_MAX];
     unsigned n_back;
@@ -266,6 +282,13 @@ uint64_t row_count(struct tui *t);
 bool row_about(struct tui *t, uint64_t row, struct spot *p);
 /* The packet that the present screen has selected, as a number among those kept; UINT64_MAX: none. */
 uint64_t selected(struct tui *t);
+
+/* Lay out the present screen. */
+void lay_out(struct tui *t);
+/* What the line with the cursor is about, in whichever pane it is. */
+bool cursor_about(struct tui *t, struct spot *p);
+/* Where a pane is; no rows: nowhere. */
+const struct area *pane_area(const struct tui *t, enum pane p);
 
 /* --- actions.c ------------------------------------------------------------------------------------ */
 /* A key was pressed. */
@@ -405,6 +428,9 @@ struct shown_findings {
     const struct finding *last; /* internal */
     size_t totals;              /* byte of the text where the totals begin */
 };
+/* The rows as they are so far, by connection; of many those with the latest packets. */
+void conns_so_far(struct tui *t);
+enum look verdict_look(const struct finding *f);
 bool verdict_is_listed(const struct tui *t, const struct finding *f);
 /* Options for the findings that it shows; *a must outlive them. */
 struct findings_opts verdicts_opts(struct tui *t, struct shown_findings *a);
@@ -433,6 +459,23 @@ void requests_free(struct tui *t);
 /* The first frame of the work request that t->pkt, of connection `conn`, belongs to or answers; 0: none that is over.
  */
 uint64_t requests_first_of(struct tui *t, uint32_t conn);
+
+/* --- side/: beside ladder and packets --------------------------------------------------------------------- */
+/* The connection of the selected line, else the last one that was selected. */
+uint32_t conn_at_cursor(struct tui *t);
+void side_draw(struct tui *t);
+/* Move the cursor of a pane. */
+void side_move(struct tui *t, enum side s, int64_t by);
+/* What is wrong with each connection, by number: the worst. `n` letters, to be released; NULL without memory. */
+char *conn_letters(struct tui *t, uint32_t *n);
+/* The letter of one; "." if there is nothing. */
+char conn_letter(const char *letters, uint32_t n, uint64_t conn);
+/* Append a graph of connection `conn` in `columns` and `rows`: bytes in each moment, and what went wrong. */
+void graph_make(struct tui *t, uint32_t conn, unsigned columns, unsigned rows, struct lines *l);
+void graph_draw(struct tui *t, const struct area *a);
+/* What of the connection of the selected line is known, short; what is said of the selected frame. */
+void about_conn_put(struct tui *t, struct buf *b);
+bool said_put(struct tui *t, struct buf *b);
 
 /* --- diagram.c: the ladder -------------------------------------------------------------------- */
 void ladder_make(struct tui *t);
@@ -464,6 +507,15 @@ meter_tick rates_so_far_tick;
 void rates_so_far_end(struct tui *t);
 void rates_make(struct tui *t);
 /* Append what the screen shows as `format`, or as text in lines of `width`. Returns how many rows. */
+/* The rates of a connection in `n` columns of equal length: bytes in the direction that has most of them, all other
+ * counts of both, at one tap. */
+struct rates_columns {
+    unsigned n;                /* columns that are used: `most` at most */
+    ns_t begin, length;        /* of the first one, and of each */
+    struct conn_addr src, dst; /* the direction of the bytes */
+    struct meter_counts *of;   /* to be released; NULL: there are none */
+};
+struct rates_columns rates_columns_of(struct tui *t, uint32_t conn, unsigned most);
 uint64_t rates_put(struct tui *t, enum rows_format format, unsigned width, struct buf *b);
 
 /* --- tasks.c ---------------------------------------------------------------------------------- */

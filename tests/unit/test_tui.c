@@ -311,21 +311,39 @@ Test(lines, a_line_that_is_too_long_is_broken_at_spaces)
     lines_free(&l);
 }
 
+static bool overlap(const struct area *a, const struct area *b)
+{
+    return a->y < b->y + b->rows && b->y < a->y + a->rows && a->x < b->x + b->columns && b->x < a->x + a->columns;
+}
+
 Test(layout, everything_fits_any_screen)
 {
+    static const unsigned whats[] = {0,           LAYOUT_DETAIL, LAYOUT_DETAIL | LAYOUT_BESIDE, LAYOUT_GRAPH,
+                                     LAYOUT_TREE, LAYOUT_BYTES};
+
     for (unsigned columns = 1; columns <= SCREEN_COLUMNS_MAX; columns += 3)
         for (unsigned rows = 1; rows <= 120; rows++)
-            for (int split = 0; split < 8; split++) {
-                const struct layout l = layout_of(columns, rows, split & 1, split / 2 * 25 - 25);
-                const struct area all[] = {l.title, l.tabs, l.list, l.rule, l.tree, l.bytes, l.status, l.hint};
-                unsigned used = 0;
+            for (unsigned k = 0; k < 4 * ARRAY_LEN(whats); k++) {
+                unsigned what = whats[k / 4], cells = 0;
+                const struct layout l = layout_of(columns, rows, what, (int)(k % 4) * 25 - 25);
+                const struct area all[] = {l.title,        l.tabs,         l.list,        l.rule,    l.tree,
+                                           l.bytes,        l.bytes_rule,   l.graph,       l.divider, l.status,
+                                           l.hint,         l.side[0],      l.side[1],     l.side[2], l.side[3],
+                                           l.side_rule[1], l.side_rule[2], l.side_rule[3]};
                 for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
                     cr_assert_leq(all[i].y + all[i].rows, rows);
                     cr_assert_leq(all[i].x + all[i].columns, columns);
-                    used += l.bytes.x && i == 5 ? 0 : all[i].rows;
+                    for (unsigned j = 0; j < i && all[i].rows; j++)
+                        cr_assert(!all[j].rows || !overlap(&all[i], &all[j]));
+                    cells += all[i].rows * all[i].columns;
                 }
                 cr_assert_eq(l.too_small, columns < SCREEN_COLUMNS_MIN || rows < SCREEN_ROWS_MIN);
-                cr_assert(l.too_small || (used == rows && l.list.rows >= 5));
+                if (l.too_small)
+                    continue;
+                cells += l.bytes.rows && l.bytes.y == l.tree.y ? l.tree.rows : 0; /* the column between them */
+                cr_assert_eq(cells, rows * columns);
+                cr_assert(what & (LAYOUT_TREE | LAYOUT_BYTES) || l.list.rows >= 5);
+                cr_assert_eq(l.divider.rows > 0, what & LAYOUT_BESIDE && columns >= 170 && rows >= 40);
             }
 }
 
