@@ -61,6 +61,8 @@ void rows_text_titles(struct buf *b);
 void row_text_cell(struct buf *b, const struct meter_row *r, const struct column *c);
 /* Append the ends of a row: "10.0.0.1 0x000011 > 10.0.0.2 0x000012". */
 void row_ends(struct buf *b, const struct meter_row *r);
+/* Append its destination: "> 10.0.0.2 0x000012". */
+void row_destination(struct buf *b, const struct meter_row *r);
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */
 void row_tap_after(struct buf *b, const struct meter_row *r);
 
@@ -72,6 +74,7 @@ uint64_t count_value(const struct meter_counts *c, unsigned i);
 struct ticks {
     enum rows_format format;
     unsigned width; /* of ROWS_TEXT, as in rows_opts */
+    bool brief;     /* of ROWS_TEXT: the destination in place of both ends */
     /* of ROWS_TEXT: the sums of all intervals; columns in which they are 0 are left out first. NULL: not known yet */
     const struct meter_counts *sums;
     struct table table; /* of ROWS_TEXT; internal */

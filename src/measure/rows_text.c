@@ -65,6 +65,12 @@ void row_ends(struct buf *b, const struct meter_row *r)
     network_put(b, r->src.network);
 }
 
+void row_destination(struct buf *b, const struct meter_row *r)
+{
+    buf_puts(b, "> ");
+    put_end(b, &r->dst, r->dqpn, r->stream);
+}
+
 /* The name of a tap: the interface alone if there is one file only. */
 static void put_tap(struct buf *b, const struct meter_row *r)
 {

@@ -50,9 +50,12 @@ static const struct text_column text_columns[] = {
     {"fecn", "FECN", 8, false, 4},
     {"becn", "BECN", 8, false, 4},
     {"np_cnp_sent", "CNP", 3, false, 4},
+    {"destination", "destination", 0, true, 26},
 };
-
+#define ENDS        3 /* the place of "ends" */
 #define FIRST_COUNT 4 /* the columns before name the row */
+#define TEXT_USUAL  (ARRAY_LEN(text_columns) - 1)
+#define DESTINATION TEXT_USUAL /* in place of the ends if they must be brief */
 
 void ticks_begin(struct ticks *t)
 {
@@ -66,9 +69,13 @@ void ticks_begin(struct ticks *t)
             buf_printf(t->b, ",%s", counts[i].name);
         buf_char(t->b, '\n');
     } else {
-        table_of(&t->table, text_columns, ARRAY_LEN(text_columns));
-        for (unsigned i = FIRST_COUNT; t->sums && i < ARRAY_LEN(text_columns); i++)
+        table_of(&t->table, text_columns, TEXT_USUAL);
+        for (unsigned i = FIRST_COUNT; t->sums && i < TEXT_USUAL; i++)
             t->table.idle[i] = !count_value(t->sums, i - FIRST_COUNT);
+        if (t->brief) {
+            t->table.columns[ENDS] = &text_columns[DESTINATION];
+            t->table.widths[ENDS] = text_columns[DESTINATION].width;
+        }
         table_fit(&t->table, t->width);
         table_head(&t->table, t->b);
     }
@@ -85,8 +92,10 @@ static void put_cell(struct buf *b, unsigned i, const struct meter_row *r, ns_t 
         buf_char(b, '-');
     else if (i == 2)
         buf_puts(b, r->service);
-    else if (i == 3)
+    else if (i == ENDS)
         row_ends(b, r);
+    else if (i == DESTINATION)
+        row_destination(b, r);
     else
         buf_dec(b, count_value(c, i - FIRST_COUNT));
 }

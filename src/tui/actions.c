@@ -82,6 +82,8 @@ static void sideways(struct tui *t, int by)
 {
     if (t->pane == PANE_BYTES)
         detail_move(t, 0, by);
+    else if (t->pane == PANE_TREE)
+        detail_fold(t, by > 0 ? FOLD_OPEN : FOLD_CLOSE);
     else if (t->pane == PANE_LIST && (by > 0 || view(t)->left))
         view(t)->left = by > 0 ? min_u32(view(t)->left + 8, SCREEN_COLUMNS_MAX) : view(t)->left - 8;
 }
@@ -259,6 +261,23 @@ static void on_pane_back(struct tui *t)
     next_pane(t, PANES - 1);
 }
 
+/* From a line about nothing, such as a head: to the next event, or else to the next line about something. */
+static void to_event_or_line(struct tui *t)
+{
+    uint64_t was = view(t)->at, n = row_count(t), row = was + 1;
+    struct spot p;
+
+    to_event(t, false);
+    if (view(t)->at != was)
+        return;
+    while (row < n && !row_about(t, row, &p))
+        row++;
+    if (row < n) {
+        move_to(t, row);
+        t->status.len = 0;
+    }
+}
+
 static void on_enter(struct tui *t)
 {
     struct spot p;
@@ -275,7 +294,7 @@ static void on_enter(struct tui *t)
     } else if (row_about(t, view(t)->at, &p)) {
         show_place(t, &p);
     } else {
-        to_event(t, false);
+        to_event_or_line(t);
     }
 }
 
@@ -359,6 +378,10 @@ static void on_fold(struct tui *t)
     struct spot p = {.frame = 0};
     unsigned i = 0;
 
+    if (t->pane == PANE_TREE || t->screen != SCREEN_LADDER) {
+        detail_fold(t, FOLD_TURN);
+        return;
+    }
     row_about(t, view(t)->at, &p);
     while (i < t->n_opened &&
            !(t->opened[i].file == p.file && t->opened[i].first <= p.frame && t->opened[i].last >= p.frame))
@@ -532,7 +555,7 @@ static void mouse(struct tui *t)
                   (int64_t)(s->top + y - pane_area(t, t->pane)->y) - (int64_t)s->at);
     } else if (is_in(&t->layout.tree, y, x)) {
         t->pane = PANE_TREE;
-        detail_move(t, (int64_t)t->detail.top + y - t->layout.tree.y - t->detail.at, 0);
+        detail_move(t, (int64_t)t->detail.top + y - t->layout.tree.y - fold_row(&t->detail, t->detail.at), 0);
     }
 }
 

@@ -29,7 +29,8 @@ static void on_tree_line(void *user, const struct layer *layer, const struct fie
 
     if (d->n == TREE_LINES)
         return;
-    d->lines[d->n] = (struct tree_line){.at = d->text.len, .layer = own ? layer : NULL, .field = field};
+    d->lines[d->n] = (struct tree_line){
+        .at = d->text.len, .hdr = layer ? layer->hdr : NULL, .layer = own ? layer : NULL, .field = field};
     set_bits(&d->lines[d->n++]);
 }
 
@@ -83,7 +84,8 @@ void detail_show(struct tui *t, uint64_t i)
     }
     print_tree(&o, &d->text, &d->pkt);
     d->at = same_line(d, hdr, field);
-    d->top = d->at;
+    fold_lines(d, t->layout.tree.rows);
+    d->top = fold_row(d, d->at);
     d->byte = d->n ? d->lines[d->at].bit / 8 : 0;
 }
 
@@ -96,15 +98,6 @@ bool detail_comment(struct tui *t, struct buf *b)
     buf_puts(b, "comment: ");
     buf_printable(b, f->comment, f->comment_len);
     return true;
-}
-
-static size_t line_end(const struct detail *d, unsigned i)
-{
-    size_t end = d->lines[i].at;
-
-    while (end < d->text.len && d->text.p[end] != '\n')
-        end++;
-    return end;
 }
 
 /* --- Drawing ---------------------------------------------------------------------------------- */
@@ -136,15 +129,19 @@ static void draw_tree(struct tui *t)
 {
     struct detail *d = &t->detail;
     const struct area *a = &t->layout.tree;
+    unsigned row;
 
-    d->top = (unsigned)layout_scroll(d->top, d->at, d->n, a->rows);
-    for (unsigned y = 0; y < a->rows && d->top + y < d->n; y++) {
-        unsigned i = d->top + y;
+    fold_lines(d, a->rows);
+    row = fold_row(d, d->at);
+    d->top = (unsigned)layout_scroll(d->top, row, d->n_shown, a->rows);
+    for (unsigned y = 0; y < a->rows && d->top + y < d->n_shown; y++) {
+        unsigned i = d->shown[d->top + y], n;
         enum look role = i == d->at                                ? (t->pane == PANE_TREE ? LOOK_SELECTED : LOOK_FIELD)
                          : d->lines[i].layer && !d->lines[i].field ? LOOK_KEY
                                                                    : LOOK_NORMAL;
-        const char *s = d->text.p + d->lines[i].at;
-        unsigned n = term_put(a->y + y, a->x, a->columns, s, line_end(d, i) - d->lines[i].at, 0, role);
+        t->row.len = 0;
+        fold_text(d, i, &t->row);
+        n = term_put(a->y + y, a->x, a->columns, t->row.p, t->row.len, 0, role);
         if (i == d->at && n < a->columns)
             term_mark(a->y + y, a->x, a->columns, role);
     }
@@ -219,6 +216,7 @@ static void find_field(struct detail *d)
             d->at = i;
         }
     }
+    fold_turn(d, FOLD_OPEN);
 }
 
 /* `at` moved by `by`, from 0 to below `n`. */
@@ -240,9 +238,17 @@ void detail_move(struct tui *t, int64_t lines, int columns)
         find_field(d);
         return;
     }
-    d->at = moved(d->at, lines, d->n);
+    fold_lines(d, t->layout.tree.rows);
+    if (d->n_shown)
+        d->at = d->shown[moved(fold_row(d, d->at), lines, d->n_shown)];
     if (d->n && d->lines[d->at].bits)
         d->byte = d->lines[d->at].bit / 8;
+}
+
+void detail_fold(struct tui *t, enum fold how)
+{
+    fold_turn(&t->detail, how);
+    fold_lines(&t->detail, t->layout.tree.rows);
 }
 
 /* --- The filter ------------------------------------------------------------------------------- */

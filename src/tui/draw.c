@@ -46,10 +46,6 @@ static void put_progress(struct tui *t, struct buf *b)
             buf_printf(b, "  %s %.0f %%", k->doing,
                        100 * (double)(k->at > first ? k->at - first : 0) / (double)(end - first));
     }
-    if (t->failed)
-        buf_puts(b, "  not read to its end");
-    if (t->full)
-        buf_puts(b, "  packets could not be kept");
 }
 
 /* The name of the file, of which the end remains if it is too long. */
@@ -73,6 +69,10 @@ static void draw_title(struct tui *t)
 
     put_name(t, &text);
     buf_printf(&text, "  %s", count_str(t->seen, "packet"));
+    if (t->failed)
+        buf_puts(&text, "  not read to its end");
+    if (t->full)
+        buf_puts(&text, "  packets could not be kept");
     if (t->ended) {
         size_t n = 0;
         for (size_t i = 0; i < explain_n(t->analyses.explainer); i++)

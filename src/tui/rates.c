@@ -6,12 +6,13 @@
 
 #include <stdlib.h>
 
-#define RATE_LINES 200   /* intervals that are shown, about */
-#define RATES_BINS 2000  /* intervals that are counted: enough that RATE_LINES of a nicer length can be made of them */
-#define RATES_MAX  65536 /* rows of all intervals: they are shown within a moment */
-#define TEN        10    /* intervals that become one */
-#define NO_RATE    UINT32_MAX
-#define LONGEST    (NS_PER_S * 1000 * 1000 * 1000) /* an interval: no longer than this */
+#define RATE_LINES   200  /* intervals that are shown, about */
+#define RATES_BINS   2000 /* intervals that are counted: enough that RATE_LINES of a nicer length can be made of them */
+#define RATES_MAX    65536 /* rows of all intervals: they are shown within a moment */
+#define TEN          10    /* intervals that become one */
+#define NO_RATE      UINT32_MAX
+#define ENDS_COLUMNS 100                             /* from this width on both ends of a row are named */
+#define LONGEST      (NS_PER_S * 1000 * 1000 * 1000) /* an interval: no longer than this */
 
 /* A direction of a connection, or datagrams. */
 struct rated {
@@ -313,7 +314,11 @@ uint64_t rates_put(struct tui *t, enum rows_format format, unsigned width, struc
 {
     unsigned taps = tap_columns(t);
     struct meter_counts all = {0};
-    struct ticks ticks = {.format = format, .width = width > taps ? width - taps : width, .sums = &all, .b = b};
+    struct ticks ticks = {.format = format,
+                          .width = width > taps ? width - taps : width,
+                          .sums = &all,
+                          .brief = width && width < ENDS_COLUMNS,
+                          .b = b};
     const struct meter_totals sums = meter_totals(t->analyses.meter);
     ns_t interval = nice_interval(t);
     struct rates_so_far shown;

@@ -63,12 +63,14 @@ extern const struct screen screens[SCREENS];
 /* A line of the tree. */
 struct tree_line {
     size_t at;                 /* in detail.text */
+    const struct hdr *hdr;     /* of a heading, its header; NULL: none */
     const struct layer *layer; /* in detail.pkt; NULL: none */
     const struct field *field; /* NULL: none */
     uint32_t bit, bits;        /* in the frame; bits 0: none */
 };
 
 #define TREE_LINES 4096 /* lines of a tree, at most */
+#define TURNED_MAX 32   /* headers that the user folded or unfolded */
 
 /* Fields and bytes of the selected packet. */
 struct detail {
@@ -78,10 +80,17 @@ struct detail {
     struct buf text;
     struct tree_line lines[TREE_LINES];
     unsigned n;
-    unsigned at, top; /* line of the cursor, first one shown */
-    uint32_t byte;    /* of the cursor */
+    unsigned at, top;                     /* line of the cursor; first row shown */
+    bool small;                           /* little room: headers are folded unless the user unfolds them */
+    unsigned shown[TREE_LINES], n_shown;  /* rows: lines that are not folded away */
+    const struct hdr *turned[TURNED_MAX]; /* folded or unfolded by the user, the other way than all */
+    unsigned n_turned;
+    uint32_t byte; /* of the cursor */
     uint32_t byte_top;
 };
+
+/* What is done to a header of the tree. */
+enum fold { FOLD_OPEN, FOLD_CLOSE, FOLD_TURN };
 
 /* Panes that the cursor can be in, in the order of pane-next; those from PANE_SIDE on are enum side. */
 enum pane {
@@ -406,10 +415,22 @@ void detail_show(struct tui *t, uint64_t i);
 void detail_draw(struct tui *t);
 /* Move the cursor of the pane by lines (bytes: of 16) and columns. */
 void detail_move(struct tui *t, int64_t lines, int columns);
+/* Fold or unfold the header of the selected field. */
+void detail_fold(struct tui *t, enum fold how);
 /* Append the comment of the packet, made printable; false: it has none. */
 bool detail_comment(struct tui *t, struct buf *b);
 /* Append a filter that the packet passes because of the selected field; false: there is none. */
 bool detail_filter(struct tui *t, struct buf *b);
+
+/* --- side/fold.c: headers of the tree that are folded ----------------------------------------------------- */
+/* Find the lines that are shown in a tree of `rows`. */
+void fold_lines(struct detail *d, unsigned rows);
+/* The row of a line that is shown. */
+unsigned fold_row(const struct detail *d, unsigned line);
+/* Fold or unfold the header of the line with the cursor. */
+void fold_turn(struct detail *d, enum fold how);
+/* Append the text of a line; of a folded header with what its fields say. */
+void fold_text(const struct detail *d, unsigned line, struct buf *b);
 
 /* --- texts.c: screens of text: connections, verdicts, incidents ------------------------------------------- */
 void conns_make(struct tui *t);
