@@ -194,6 +194,17 @@ static void rates_side(struct tui *t, struct lines *l, const struct area *a)
     graph_make(t, t->side_conn, a->columns, a->rows, l);
 }
 
+/* Bytes of the sentences that fit into SENTENCE_MOST; of the first one, if it is longer. */
+static size_t whole_sentences(const struct buf *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->len; i++)
+        if (b->p[i] == '.' && (i + 1 == b->len || b->p[i + 1] == ' ') && (!n || i < SENTENCE_MOST))
+            n = i + 1;
+    return n ? n : b->len;
+}
+
 static void put_incident(struct lines *l, const struct incident *i)
 {
     struct spot p = {.conn = i->conn, .ts = i->start, .cause = (uint8_t)(i->cause + 1)};
@@ -215,9 +226,7 @@ static void put_incident(struct lines *l, const struct incident *i)
         buf_rounded(&l->text, i->bill);
     }
     explain_text_of(i, &text);
-    if (text.len > SENTENCE_MOST)
-        text.len = SENTENCE_MOST;
-    buf_printf(&l->text, "\n   %.*s\n", (int)text.len, text.len ? text.p : "");
+    buf_printf(&l->text, "\n   %.*s\n", (int)whole_sentences(&text), text.len ? text.p : "");
     buf_free(&text);
 }
 
