@@ -91,11 +91,13 @@ def sequence_naks(lab, card):
 def quick(lab, guest, port, chosen):
     status, card, said = conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *chosen)
     assert card, said
-    odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED]
-    assert not odd and status == 0, "\n".join([said, *odd])
+    # On a machine that is busy with something else a test may show nothing in five tries; few do.
+    late = {t["id"] for t in card["tests"] if t["result"] == "inconclusive" and "this side was late" in t["reason"]}
+    odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
+    assert not odd and len(late) <= 3 and status == bool(late), "\n".join([said, *late, *odd])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
     expected = [t for t in listed() if t.split("/")[0] in chosen]
-    assert set(expected) - SOMETIMES <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
+    assert set(expected) - SOMETIMES - late <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
     assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
     assert {i for i, r in told(card).items() if r == "unsupported"} == {t for t in LACKED if t.split("/")[0] in chosen}, "unsupported: %s" % told(card)
     assert card["judged"] and len(card["tests"]) > 20 and sum(card["score"][x]["pass"] for x in "MSI") > 10, card["score"]

@@ -144,6 +144,13 @@ Test(conform, a_capture_is_measured)
               "%lld", (long long)measured(&m, "d")->sample[0]);
     cr_expect_eq(measured(&m, "d")->unit, METRIC_COUNT);
     metrics_free(&m);
+    /* the NAK of the other queue pair, and of a PSN that was sent, is none of a hole */
+    measure("test a/b I T\nmeasure nack n\nevent dir=req conn=2 class=send psn=1 drop\nqp 1 rc\nqp 2 rc\n"
+            "mem a.src 4096\nmem b.dst 4096\nb post recv 1 dst\nb post recv 2 dst\na post send 1 src\n"
+            "a post send 2 src\na wc 1 SUCCESS\na wc 2 SUCCESS\n",
+            &m);
+    cr_expect(measured(&m, "n")->n == 1 && measured(&m, "n")->sample[0] >= 0 && measured(&m, "n")->sample[0] < 10000);
+    metrics_free(&m);
 }
 
 Test(conform, a_ratio_of_medians)

@@ -28,12 +28,20 @@ struct flow {
     uint32_t qpn, una, high; /* una: first PSN that is not acknowledged; high: highest one */
 };
 
+/* The requests of the tester to one queue pair of the device. */
+struct holes {
+    uint32_t qpn, next; /* next: PSN of the first packet that was not sent */
+    ns_t behind;        /* when the first packet behind that one was sent; 0: none was */
+};
+
 /* What was seen so far. */
 struct seen {
     bool device;     /* the packet at hand is the device's */
     ns_t begin, now; /* times of the first packet of the capture, and of that at hand */
     struct flow flow[FLOWS];
     unsigned n_flows;
+    struct holes holes[FLOWS];
+    unsigned n_holes;
     int32_t window;     /* most PSNs of a flow that were unacknowledged */
     ns_t done;          /* latest acknowledgement by the tester; 0: none */
     bool asked;         /* the tester has sent a request */
@@ -78,6 +86,7 @@ enum {
     CNPS,
     ANSWERS,
     DRAIN,
+    NACK,
     KINDS
 };
 
@@ -128,10 +137,15 @@ static void device_requests(struct seen *s, const struct pkt *p)
     keep_point(s, i, p->payload_len);
 }
 
+static bool is_sequence_nak(const struct pkt *p)
+{
+    return response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
+}
+
 /* An answer of the tester: it is known which requests it is for if there is one flow only. */
 static void device_is_answered(struct seen *s, const struct pkt *p)
 {
-    if (response_type(p) == AETH_NAK && aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ && !s->naked) {
+    if (is_sequence_nak(p) && !s->naked) {
         s->naked = true;
         s->nak = p->bth.psn;
         s->drained = 0;
@@ -142,11 +156,24 @@ static void device_is_answered(struct seen *s, const struct pkt *p)
     s->done = s->now;
 }
 
+/* A sequence NAK of the device: of the queue pair that lacks this PSN. */
+static void device_lacks(struct seen *s, uint32_t psn)
+{
+    for (unsigned i = 0; i < s->n_holes; i++)
+        if (s->holes[i].behind && s->holes[i].next == psn) {
+            add(s, NACK, METRIC_NS, s->now - s->holes[i].behind);
+            s->holes[i].behind = 0;
+            return;
+        }
+}
+
 /* An answer of the device. */
 static void device_answers(struct seen *s, const struct pkt *p)
 {
     int32_t n = psn_diff(p->bth.psn, s->answer);
 
+    if (is_sequence_nak(p))
+        device_lacks(s, p->bth.psn);
     s->answered[s->n_answers++ > 0] = s->now;
     if (p->op->flags & OPF_ATOMIC_ACK)
         s->atomic[s->n_atomics++ > 0] = s->now;
@@ -156,8 +183,27 @@ static void device_answers(struct seen *s, const struct pkt *p)
     add(s, ACK_RATIO, METRIC_COUNT, n);
 }
 
+/* Whether a packet of the tester to this queue pair is behind one that was not sent. READs take several PSNs: no test
+ * mixes them with holes. */
+static void note_hole(struct seen *s, uint32_t qpn, uint32_t psn)
+{
+    unsigned i = 0;
+
+    while (i < s->n_holes && s->holes[i].qpn != qpn)
+        i++;
+    if (i == FLOWS)
+        return;
+    if (i == s->n_holes)
+        s->holes[s->n_holes++] = (struct holes){.qpn = qpn, .next = psn};
+    if (psn == s->holes[i].next)
+        s->holes[i].next = psn_add(psn, 1);
+    else if (psn_diff(psn, s->holes[i].next) > 0 && !s->holes[i].behind)
+        s->holes[i].behind = s->now;
+}
+
 static void tester_requests(struct seen *s, const struct pkt *p)
 {
+    note_hole(s, p->bth.dqpn, p->bth.psn);
     if (!s->asked)
         s->answer = psn_prev(p->bth.psn);
     s->asked = true;
@@ -314,8 +360,9 @@ static void end(struct seen *s)
 
 int measure_find(const struct token *name)
 {
-    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput", "requests", "atomics", "rate_cut",
-                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers", "drain"};
+    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
+                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",
+                                             "answers",  "drain",     "nack"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))
