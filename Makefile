@@ -39,7 +39,7 @@ FUZZ  := $(wildcard tests/fuzz/fuzz_*.c)
 CORE  := $(BASE) $(WIRE) $(CAP) $(TRANS) $(CC_ROOM) $(CONN)
 READER := $(CORE) $(TRACE) $(filter-out src/cli/main.c,$(CLI))
 
-# The pages of `rdmatrace report`, and the library that draws in them: a package, see tests/deps.
+# The pages of `rdmatrace report`, and the library that draws in them: a package, see tests/deps, or of npm.
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 PAGE := $(BUILD)/src/report/page_text.o
 # The tests of `rdmagen conformance`, and what is known of devices.
@@ -97,9 +97,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)$(if $(DOTS), && printf .)
 	$(CC) $(ALL_CFLAGS) $(if $(filter $(HOT),$<),$(LTO:%=% -ffat-lto-objects)) -c -o $@ $<
 
-$(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js $(DYGRAPHS)/dygraph.min.*)
+$(BUILD)/page.html: src/report/page.sh src/report/body.html src/report/report.css src/report/dygraphs.txt $(wildcard src/report/*.js src/report/package*.json $(DYGRAPHS)/dygraph.min.*)
 	@mkdir -p $(@D)
-	src/report/page.sh report $(DYGRAPHS) >$@.part && mv $@.part $@
+	src/report/page.sh report $(DYGRAPHS) $(BUILD)/npm/report >$@.part && mv $@.part $@
 $(BUILD)/cards.html: src/report/page.sh src/report/cards.html src/report/report.css src/report/tables.js src/report/cards.js
 	@mkdir -p $(@D)
 	src/report/page.sh cards >$@.part && mv $@.part $@

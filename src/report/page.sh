@@ -1,8 +1,9 @@
 #!/bin/bash
 # Make a page of `rdmatrace report`, which may run the scripts and apply the styles that are in it, by their hashes, and load nothing:
-#   page.sh report DYGRAPHS-FOLDER > PAGE    from its parts; the program inserts the data, which are no script, in place of @DATA@
-#   page.sh cards > PAGE                     likewise, for score cards of `rdmagen conformance`
-#   page.sh tutorial MANUAL-PAGE > PAGE      a manual page, as mandoc writes it
+#   page.sh report DYGRAPHS-FOLDER NPM-FOLDER > PAGE  from its parts; the program inserts the data, which are no script, in place of @DATA@; if
+#                                                     dygraphs is not there, npm installs it into NPM-FOLDER as the lock file here says
+#   page.sh cards > PAGE                              likewise, for score cards of `rdmagen conformance`
+#   page.sh tutorial MANUAL-PAGE > PAGE               a manual page, as mandoc writes it
 set -euo pipefail
 here=$(dirname "$0")
 parts=$(mktemp -d)
@@ -48,13 +49,19 @@ check() {
 }
 
 report() {
-    local library=$1
+    local library=$1 status=0
+    if [ ! -e "$library/dygraph.min.js" ]; then
+        echo "page.sh: no dygraphs in $library: asking npm" >&2
+        "$here/../packaging/npm" "$here" "$2" >&2 || status=$?
+        [ $status -eq 0 ] || [ $status -eq 77 ] || exit $status
+        library=$2/node_modules/dygraphs/dist
+    fi
     touch "$parts/library.js" "$parts/library.css"
     if [ -e "$library/dygraph.min.js" ]; then # the source maps that it names are not there
         grep -v '^//# sourceMappingURL=' "$library/dygraph.min.js" >"$parts/library.js"
         sed 's|/\*# sourceMappingURL=.*\*/||' "$library/dygraph.min.css" >"$parts/library.css"
     else
-        echo "page.sh: no dygraphs in $library: pages of \`rdmatrace report\` will have tables in place of its figures" >&2
+        echo "page.sh: no dygraphs: pages of \`rdmatrace report\` will have tables in place of its figures" >&2
     fi
     cat "$here/tables.js" "$here/figures.js" "$here/svg.js" "$here/report.js" >"$parts/own.js"
     check

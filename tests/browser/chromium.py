@@ -1,131 +1,107 @@
-"""Debian's Chromium without a window, driven by the DevTools protocol over a pipe."""
-import base64
+"""Debian's Chromium without a window, driven by playwright-core (drive.js), which npm installs as the lock file here says."""
 import json
 import os
 import shutil
 import subprocess
-import tempfile
-import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = shutil.which("chromium") or shutil.which("chromium-browser")
 SCALE = float(os.environ.get("TIME_SCALE", "1"))
 
 
+def packages(folder, to):
+    """Have the packages there that the lock file in `folder` names; what hinders that, or None."""
+    r = subprocess.run(["src/packaging/npm", folder, to], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    if r.returncode not in (0, 77):
+        raise RuntimeError("npm: status %d" % r.returncode)
+    return r.stdout.strip() if r.returncode else None
+
+
 class Browser:
-    """One page. What it asked for is in `requests`, what it complained of in `errors`."""
+    """One page. What it asked for is in `requests`, what it complained of in `errors`. `modules`: the folder that has what npm installed."""
 
-    def __init__(self):
-        self.home = tempfile.mkdtemp()
-        to_read, self.to = os.pipe()
-        self.back, back_write = os.pipe()
-        # the browser reads commands from descriptor 3, and writes answers to 4
-        shell = ["sh", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_read, back_write), "sh"]
-        self.process = subprocess.Popen(
-            shell + [PATH, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run", "--disable-dev-shm-usage",
-                     "--disable-background-networking", "--disable-component-update", "--user-data-dir=" + self.home, "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(to_read, back_write), start_new_session=True)
-        os.close(to_read)
-        os.close(back_write)
-        self.rest = b""
-        self.number = 0
-        self.session = None
+    def __init__(self, modules):
+        self.axe = os.path.join(modules, "node_modules/axe-core/axe.min.js")
+        env = dict(os.environ, NODE_PATH=os.path.abspath(os.path.join(modules, "node_modules")))
+        self.process = subprocess.Popen(["node", os.path.join(HERE, "drive.js"), PATH, str(30000 * SCALE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.requests, self.errors = [], []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(domain + ".enable")
 
-    def _take(self):
-        while b"\0" not in self.rest:
-            part = os.read(self.back, 1 << 20)
-            if not part:
-                raise RuntimeError("the browser ended")
-            self.rest += part
-        one, self.rest = self.rest.split(b"\0", 1)
-        message = json.loads(one)
-        method, params = message.get("method"), message.get("params", {})
-        if method == "Network.requestWillBeSent":
-            self.requests.append(params["request"]["url"])
-        elif method == "Runtime.exceptionThrown":
-            details = params["exceptionDetails"]
-            self.errors.append(details.get("exception", {}).get("description") or details["text"])
-        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-            self.errors.append(params["entry"]["text"])
-        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
-            self.errors.append(json.dumps(params["args"]))
-        return message
-
-    def call(self, method, **params):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": params}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.to, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._take()
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise RuntimeError("%s: %s" % (method, answer["error"]))
-                return answer["result"]
+    def do(self, code, **values):
+        """The value of a piece of JavaScript that calls playwright-core, with `page` and these values by their names."""
+        self.process.stdin.write(json.dumps({"code": code, "values": values}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the browser ended")
+        answer = json.loads(line)
+        self.requests += answer["requests"]
+        self.errors += answer["errors"]
+        if "error" in answer:
+            raise RuntimeError("%s: %s" % (code, answer["error"]))
+        return answer.get("value")
 
     def run(self, script):
         """The value of an expression in the page; a promise is waited for."""
-        r = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in r:
-            raise RuntimeError("%s: %s" % (script, r["exceptionDetails"].get("exception", {}).get("description")))
-        return r["result"].get("value")
+        return self.do("return page.evaluate(script)", script=script)
 
     def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.do("await page.setViewportSize({width, height})", width=width, height=height)
 
     def dark(self, on):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
+        self.do("await page.emulateMedia({colorScheme})", colorScheme="dark" if on else "light")
 
-    def open(self, path):
+    def renew(self, **options):
+        """Another page in place of this one, with options of a context of playwright-core."""
+        self.do("await page.context().close(); await newPage(options)", options=options)
+
+    def open(self, path, ready="document.body && document.body.dataset.ready === 'yes'"):
+        """Open a page; False: the condition never comes true."""
         self.requests.clear()
         self.errors.clear()
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
-        return self.wait("document.body && document.body.dataset.ready === 'yes'")
+        self.do("await page.goto(url)", url="file://" + os.path.abspath(path))
+        return self.wait(ready)
 
     def wait(self, condition):
-        until = time.monotonic() + 20 * SCALE
-        while time.monotonic() < until:
-            if self.run(condition):
-                return True
-            time.sleep(0.02)
-        return False
+        """Until an expression in the page is true; False: it never is. (waitForFunction() would need `eval`, which the pages forbid.)"""
+        return self.do("for (const end = Date.now() + limit; Date.now() < end; await new Promise((next) => setTimeout(next, 20)))"
+                       " if (await page.evaluate(condition)) return true; return false;", condition=condition, limit=20000 * SCALE)
 
-    def mouse(self, kind, x, y, **more):
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+    def move(self, x, y):
+        self.do("await page.mouse.move(x, y)", x=x, y=y)
+
+    def click(self, x, y):
+        self.do("await page.mouse.click(x, y)", x=x, y=y)
 
     def drag(self, x1, y1, x2, y2):
-        self.mouse("mouseMoved", x1, y1)
-        self.mouse("mousePressed", x1, y1, button="left", clickCount=1)
-        for i in range(1, 5):
-            self.mouse("mouseMoved", x1 + (x2 - x1) * i / 4, y1 + (y2 - y1) * i / 4, button="left", buttons=1)
-        self.mouse("mouseReleased", x2, y2, button="left", clickCount=1)
+        self.do("await page.mouse.move(x1, y1); await page.mouse.down(); await page.mouse.move(x2, y2, {steps: 4}); await page.mouse.up()", x1=x1, y1=y1, x2=x2, y2=y2)
 
-    def picture(self, path, whole=False, scale=None, of=None):
-        """What is shown, or the whole page; `scale`: smaller than it is; `of`: only what is shown of the element of this selector."""
-        x, y, w, h = self.run("[scrollX, scrollY, innerWidth, innerHeight]")
+    def press(self, key):
+        self.do("await page.keyboard.press(key)", key=key)
+
+    def picture(self, path, of=None, whole=False):
+        """What is shown, or the whole page, or what is shown of the element of a selector."""
+        clip = None
         if of:
-            left, top, width, height = self.run("(() => { const r = document.querySelector('%s').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()" % of)
-            x, y, w, h = x + left, y + top, width, min(height, h - top)
-        clip = {} if scale is None else {"clip": {"x": x, "y": y, "width": w, "height": h, "scale": scale}}
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip)
-        with open(path, "wb") as f:
-            f.write(base64.b64decode(shot["data"]))
+            clip = self.run("(() => { const r = document.querySelector('%s').getBoundingClientRect();"
+                            " return {x: r.x, y: r.y, width: r.width, height: Math.min(r.height, innerHeight - r.y)}; })()" % of)
+        self.do("await page.screenshot({path, fullPage: whole, ...(clip ? {clip} : {})})", path=path, whole=whole, clip=clip)
 
     def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
+        return bytes(self.do("return [...await page.pdf({printBackground: true})]"))
+
+    def violations(self, of="html", only=None):
+        """What axe-core finds in the element of a selector; `only`: by rules with this tag."""
+        with open(self.axe, encoding="utf-8") as f:
+            axe = f.read()
+        if not self.run("typeof axe === 'object'"):
+            self.run(axe + "; 0")
+        return self.run("axe.run(%s, %s).then((r) => r.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary.slice(0, 200)]))"
+                        % (json.dumps(of), json.dumps({"resultTypes": ["violations"], **({"runOnly": [only]} if only else {})})))
 
     def close(self):
-        self.process.terminate()
+        self.process.stdin.close()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        os.close(self.to)
-        os.close(self.back)
-        shutil.rmtree(self.home, ignore_errors=True)
