@@ -1,25 +1,30 @@
 /* layer 3b (export): the taps of the captures. */
 #include "src/export/tap_rows.h"
 
+#include "bits.h"
 #include "src/conn/conn.h"
 
 #include <stdlib.h>
 
 #define TAPS_MAX 65536 /* further ones have no row */
+#define NO_ROW   UINT32_MAX
 
 /* What a tap saw. */
 struct seen {
     uint32_t tap; /* conn_tap_of() */
     uint16_t linktype;
     uint64_t frames;
-    ns_t first, last; /* the earliest and the latest time stamp */
+    bool timed;       /* a frame had a time stamp */
+    ns_t first, last; /* timed: the earliest and the latest time stamp */
 };
 
 struct tap_rows {
     struct store_table *table;
     const char *const *files;
-    struct seen *taps; /* in the order of their numbers */
-    uint32_t n, cap, at;
+    struct seen *taps; /* as they appear; tap_rows_end(): in the order of their numbers */
+    uint32_t n, cap;
+    uint32_t at;     /* row of the frame before */
+    uint32_t *index; /* 2 * cap, a power of two: rows by tap, behind taken places; NO_ROW: free */
 };
 
 static const struct store_column columns[] = {
@@ -42,62 +47,75 @@ struct tap_rows *tap_rows_new(struct store *s, const char *const *files)
 
 void tap_rows_free(struct tap_rows *r)
 {
-    if (r)
+    if (r) {
         free(r->taps);
+        free(r->index);
+    }
     free(r);
 }
 
-/* Make room for a tap at place `i`; false: there is none. */
-static bool insert(struct tap_rows *r, uint32_t i)
+/* The place in the index of a tap, or where it belongs. */
+static uint32_t *place_of(const struct tap_rows *r, uint32_t tap)
+{
+    uint32_t mask = 2 * r->cap - 1, i = (uint32_t)((tap * HASH_MULTIPLIER) >> 32) & mask;
+
+    while (r->index[i] != NO_ROW && r->taps[r->index[i]].tap != tap)
+        i = (i + 1) & mask;
+    return &r->index[i];
+}
+
+/* Make room for another tap; false: there is none. */
+static bool grow(struct tap_rows *r)
 {
     uint32_t cap = r->cap ? r->cap * 2 : 16;
-    struct seen *more;
+    struct seen *taps = realloc(r->taps, cap * sizeof *taps);
+    uint32_t *index = malloc(2 * cap * sizeof *index);
 
-    if (r->n == TAPS_MAX)
+    r->taps = taps ? taps : r->taps;
+    if (!taps || !index) {
+        free(index);
         return false;
-    if (r->n == r->cap) {
-        if (!(more = realloc(r->taps, cap * sizeof *more)))
-            return false;
-        r->taps = more;
-        r->cap = cap;
     }
-    memmove(r->taps + i + 1, r->taps + i, (r->n - i) * sizeof *r->taps);
-    r->n++;
+    free(r->index);
+    memset(index, 0xff, 2 * cap * sizeof *index);
+    r->index = index;
+    r->cap = cap;
+    for (uint32_t i = 0; i < r->n; i++)
+        *place_of(r, taps[i].tap) = i;
     return true;
 }
 
-/* The place of a tap, or where it belongs. */
-static uint32_t place_of(const struct tap_rows *r, uint32_t tap)
+/* The row of a frame's tap; NULL: there is no room for it. */
+static struct seen *row_of(struct tap_rows *r, const struct frame *f)
 {
-    uint32_t from = 0, to = r->n;
+    uint32_t tap = conn_tap_of(f), *place;
 
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (r->taps[middle].tap < tap)
-            from = middle + 1;
-        else
-            to = middle;
+    if (r->at < r->n && r->taps[r->at].tap == tap)
+        return &r->taps[r->at];
+    place = r->cap ? place_of(r, tap) : NULL;
+    if (!place || *place == NO_ROW) {
+        if (r->n == TAPS_MAX || (r->n == r->cap && !grow(r)))
+            return NULL;
+        r->taps[r->n] = (struct seen){.tap = tap, .linktype = f->linktype};
+        place = place_of(r, tap);
+        *place = r->n++;
     }
-    return from;
+    r->at = *place;
+    return &r->taps[r->at];
 }
 
 void tap_rows_frame(struct tap_rows *r, const struct frame *f)
 {
-    uint32_t tap = conn_tap_of(f);
-    struct seen *s;
+    struct seen *s = row_of(r, f);
 
-    if (r->at >= r->n || r->taps[r->at].tap != tap) {
-        r->at = place_of(r, tap);
-        if (r->at == r->n || r->taps[r->at].tap != tap) {
-            if (!insert(r, r->at))
-                return;
-            r->taps[r->at] = (struct seen){.tap = tap, .linktype = f->linktype, .first = f->ts, .last = f->ts};
-        }
-    }
-    s = &r->taps[r->at];
+    if (!s)
+        return;
     s->frames++;
-    s->first = f->ts < s->first ? f->ts : s->first;
-    s->last = f->ts > s->last ? f->ts : s->last;
+    if (!f->has_ts)
+        return;
+    s->first = !s->timed || f->ts < s->first ? f->ts : s->first;
+    s->last = !s->timed || f->ts > s->last ? f->ts : s->last;
+    s->timed = true;
 }
 
 /* The clock of a tap, in the middle of its time; that of the first tap is what it is compared with. */
@@ -105,7 +123,7 @@ static void put_clock(struct tap_rows *r, const struct taps *clocks, const struc
 {
     struct tap_offset o = {.known = false};
 
-    if (clocks && s > r->taps)
+    if (clocks && s > r->taps && s->timed)
         o = taps_offset(clocks, r->taps->tap, s->tap, s->first + (s->last - s->first) / 2);
     store_if(r->table, o.known, (uint64_t)o.offset);
     store_if(r->table, o.known, (uint64_t)o.bound);
@@ -116,10 +134,19 @@ static void put_clock(struct tap_rows *r, const struct taps *clocks, const struc
     store_if(r->table, o.known, o.steps);
 }
 
+static int by_tap(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+
+    return x->tap < y->tap ? -1 : x->tap > y->tap;
+}
+
 void tap_rows_end(struct tap_rows *r, const struct taps *clocks)
 {
     struct buf name = {0};
 
+    if (r->n)
+        qsort(r->taps, r->n, sizeof *r->taps, by_tap);
     for (const struct seen *s = r->taps; s < r->taps + r->n; s++) {
         name.len = 0;
         conn_tap_put(&name, r->files, s->tap);
@@ -128,8 +155,8 @@ void tap_rows_end(struct tap_rows *r, const struct taps *clocks)
         store_text(r->table, buf_str(&name));
         store_number(r->table, s->linktype);
         store_number(r->table, s->frames);
-        store_number(r->table, (uint64_t)s->first);
-        store_number(r->table, (uint64_t)s->last);
+        store_if(r->table, s->timed, (uint64_t)s->first);
+        store_if(r->table, s->timed, (uint64_t)s->last);
         put_clock(r, clocks, s);
         store_insert(r->table);
     }
