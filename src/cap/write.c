@@ -184,6 +184,7 @@ static void write_section(struct cap_writer *w, const char *app, const struct ca
     w64(&w->out, UINT64_MAX); /* section length not stated */
     for (size_t i = 0; i < o->n_inputs && !o->anonymous; i++)
         woption_text(&w->out, 1, cap_info(o->inputs[i])->comment);
+    woption_text(&w->out, 1, o->comment);
     woption_text(&w->out, 4, app);
     w32(&w->out, 0);
     wblock_end(&w->out, at);

@@ -25,7 +25,8 @@ struct cap_writer_opts {
     /* Bytes that wait in memory for cap_writer_flush_some() before cap_write() writes them itself, rounded up to a
      * multiple of 64 KiB: a live capture takes the frames first, and writes while none is there. 0: none */
     size_t delay;
-    bool anonymous; /* only what a reader needs of interfaces: no comments, names, filters and systems */
+    bool anonymous;      /* only what a reader needs of interfaces: no comments, names, filters and systems */
+    const char *comment; /* pcapng: of the section; NULL: none */
 };
 
 /* Create (or empty) `path`; "-" is standard output. `opts` may be NULL. 0 with *out set, or a negative errno with *err

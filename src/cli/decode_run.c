@@ -33,6 +33,7 @@ struct run {
     struct cap *live; /* live capture, one of those in `in`; NULL: none */
     struct cap_writer *out;
     struct anonymizer *anonymizer; /* --anonymize; NULL: the packets as they are */
+    struct buf icrc;               /* of anonymize_icrc_comment() */
     struct rotation rotation;      /* -b */
     uint64_t files, held;          /* files begun; packets in the one at hand */
     struct cap_filter *capture_filter;
@@ -82,7 +83,8 @@ static void write_failed(struct run *r)
 static int open_output(struct run *r)
 {
     const char *path = r->job->write;
-    struct cap_writer_opts o = {.anonymous = r->job->anonymize};
+    struct cap_writer_opts o = {.anonymous = r->job->anonymize,
+                                .comment = r->job->anonymize ? ANONYMIZE_SECTION : NULL};
     struct cap **inputs;
     struct cap_error err;
     int rc;
@@ -257,10 +259,13 @@ static unsigned digits_of(struct run *r, const struct frame *f)
 /* Write the packet to the output capture. */
 static void write_packet(struct run *r, const struct pkt *p)
 {
+    const char *icrc = r->anonymizer ? anonymize_icrc_comment(&r->icrc, p) : NULL;
     struct frame f;
 
     if (r->anonymizer)
         anonymize(r->anonymizer, p, &r->decode, &f);
+    if (icrc)
+        cap_write_comment(r->out, icrc, strlen(icrc));
     if (cap_write(r->out, r->anonymizer ? &f : p->frame, iface_of(r, p->frame)) < 0)
         write_failed(r);
 }
@@ -602,6 +607,7 @@ int decode_run(const struct decode_job *job)
     }
     cap_filter_free(r.capture_filter);
     free(r.anonymizer);
+    buf_free(&r.icrc);
     context_free(r.context);
     streams_free(r.printer.streams);
     marks_free(&r.marks);

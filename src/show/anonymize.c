@@ -17,6 +17,9 @@ enum treatment {
     TREAT_PREFIX,
     TREAT_EUI64,
     TREAT_IPOIB, /* of IP over InfiniBand (RFC 4391): flags and QPN, 4 bytes, which are kept, and the GID */
+    TREAT_KEY,   /* R_Keys */
+    TREAT_QKEY,
+    TREAT_MKEY, /* keys of management, of 8 bytes */
     TREAT_NAME,
 };
 
@@ -56,13 +59,34 @@ static const struct special {
     {"infiniband.smpdirected.initialpath", TREAT_KEEP},
     {"infiniband.smpdirected.returnpath", TREAT_KEEP},
     {"infiniband.p_keytable.p_keytableblock", TREAT_KEEP},
+    {"infiniband.reth.r_key", TREAT_KEY},
+    {"rdma.ieth.r_key", TREAT_KEY},
+    {"rdma.uet.ses.key", TREAT_MKEY},
+    {"infiniband.deth.q_key", TREAT_QKEY},
+    {"infiniband.cm.req.localqkey", TREAT_QKEY},
+    {"infiniband.cm.rep.localqkey", TREAT_QKEY},
+    {"rdma.cm.rej.ari.redirect.qkey", TREAT_QKEY},
+    {"rdma.cm.sidr_rep.qkey", TREAT_QKEY},
+    {"infiniband.mcmemberrecord.q_key", TREAT_QKEY},
+    {"infiniband.classportinfo.redirectqkey", TREAT_QKEY},
+    {"infiniband.classportinfo.trapqkey", TREAT_QKEY},
+    {"infiniband.trap.key", TREAT_QKEY},
+    {"infiniband.smplid.mkey", TREAT_MKEY},
+    {"infiniband.portinfo.m_key", TREAT_MKEY},
+    {"infiniband.sminfo.sm_key", TREAT_MKEY},
+    {"infiniband.sa.smkey", TREAT_MKEY},
+    {"infiniband.trap.mkey", TREAT_MKEY},
+    {"rdma.trap.bkey", TREAT_MKEY},
+    {"rdma.trap.cckey", TREAT_MKEY},
+    {"rdma.cc.cckey", TREAT_MKEY},
+    {"rdma.congestionkeyinfo.cckey", TREAT_MKEY},
 };
 
 static enum treatment treatment_of(const struct hdr *h, const struct field *f)
 {
     if (f->type == FT_BYTES && (h == &cnp_hdr || h == &ib_pad_hdr))
         return TREAT_MARK;
-    if (f->type == FT_UINT64 || f->type == FT_BYTES)
+    if (f->type == FT_UINT32 || f->type == FT_UINT64 || f->type == FT_BYTES)
         for (unsigned i = 0; i < ARRAY_LEN(specials); i++)
             if (strcmp(f->abbrev, specials[i].abbrev) == 0)
                 return specials[i].treatment;
@@ -72,8 +96,9 @@ static enum treatment treatment_of(const struct hdr *h, const struct field *f)
 /* Bytes of an address; 0: as many as the field has. */
 static uint32_t treated_len(enum treatment treatment)
 {
-    static const uint8_t len[] = {[TREAT_MAC] = 6,   [TREAT_IP4] = 4,    [TREAT_IP6] = 16, [TREAT_PREFIX] = 8,
-                                  [TREAT_EUI64] = 8, [TREAT_IPOIB] = 20, [TREAT_NAME] = 0};
+    static const uint8_t len[] = {
+        [TREAT_MAC] = 6,    [TREAT_IP4] = 4, [TREAT_IP6] = 16, [TREAT_PREFIX] = 8, [TREAT_EUI64] = 8,
+        [TREAT_IPOIB] = 20, [TREAT_KEY] = 4, [TREAT_QKEY] = 4, [TREAT_MKEY] = 8,   [TREAT_NAME] = 0};
     return len[treatment];
 }
 
@@ -105,6 +130,15 @@ static void put(const struct pseudonyms *s, enum treatment treatment, uint8_t *t
         break;
     case TREAT_IPOIB:
         pseudonym_ip6(s, to + 4);
+        break;
+    case TREAT_KEY:
+        pseudonym_key(s, to);
+        break;
+    case TREAT_QKEY:
+        pseudonym_qkey(s, to);
+        break;
+    case TREAT_MKEY:
+        pseudonym_mkey(s, to);
         break;
     case TREAT_NAME:
         pseudonym_name(s, to, n);
@@ -312,7 +346,20 @@ void anonymize(struct anonymizer *a, const struct pkt *p, const struct decode_op
     for (unsigned i = p->n_layers; i-- > outer;)
         put_sum(a, p, i);
     put_crcs(a, p, opts, out);
-    anonymize_iwarp(&a->streams, p, a->data);
+    anonymize_iwarp(&a->streams, &a->names, p, a->data);
     for (unsigned i = outer; i-- > 1;)
         put_sum(a, p, i);
+}
+
+const char *anonymize_icrc_comment(struct buf *b, const struct pkt *p)
+{
+    if (!(p->have & H_BTH) || p->flags & PKT_QUOTED || p->icrc == CRC_GOOD)
+        return NULL;
+    if (p->icrc == CRC_BAD)
+        return p->icrc_got ? "ICRC was wrong" : "ICRC was wrong: zero, as if not inserted yet";
+    if (p->icrc == CRC_ABSENT)
+        return "ICRC was not there";
+    b->len = 0;
+    buf_printf(b, "ICRC was not verified%s%s", p->unverified ? ": " : "", p->unverified ? p->unverified : "");
+    return buf_str(b);
 }

@@ -65,11 +65,70 @@ static void crc_begin(struct iwarp_place *s, const uint8_t *b, uint32_t n)
     s->none &= s->wrong;
 }
 
+/* Whether the DDP header whose two bytes of control are at `c` begins with an STag. */
+static bool has_stag(const uint8_t *c)
+{
+    return c[0] & 0x80 || (c[1] & 15) == RDMAP_SEND_INV || (c[1] & 15) == RDMAP_SEND_SE_INV;
+}
+
+/* Where the STags begin that the `len` bytes of a Terminate at `b` quote. Returns how many there are. */
+static unsigned quoted_stags(const uint8_t *b, uint32_t len, uint32_t stags[3])
+{
+    struct rdmap_terminate t;
+    unsigned n = 0;
+
+    if (!rdmap_terminate_get(&t, b, len))
+        return 0;
+    if (t.ddp_len > 2 && has_stag(b + t.ddp_at))
+        stags[n++] = t.ddp_at + 2;
+    if (t.rdmap_len) {
+        stags[n++] = t.rdmap_at;
+        stags[n++] = t.rdmap_at + 16;
+    }
+    return n;
+}
+
+/* Which byte of an STag byte `at` of an FPDU is, whose bytes up to it are in s->head; -1: none. */
+static int stag_byte(const struct iwarp_place *s, uint32_t at)
+{
+    static const uint32_t of_read[] = {0, 16}, of_atomic[] = {8};
+    const uint8_t *c = s->head + MPA_LENGTH_LEN, *payload = c + DDP_UNTAGGED_LEN;
+    uint32_t quoted[3], own[] = {2}, n = 0, from = MPA_LENGTH_LEN;
+    const uint32_t *stags = own;
+
+    if (s->start || at < MPA_LENGTH_LEN + 2 || at >= s->keep || at >= sizeof s->head)
+        return -1;
+    if (at < MPA_LENGTH_LEN + DDP_UNTAGGED_LEN) {
+        n = has_stag(c);
+    } else {
+        from += DDP_UNTAGGED_LEN;
+        switch (c[1] & 15) {
+        case RDMAP_READ_REQUEST:
+            stags = of_read;
+            n = ARRAY_LEN(of_read);
+            break;
+        case RDMAP_ATOMIC_REQUEST:
+            stags = of_atomic;
+            n = ARRAY_LEN(of_atomic);
+            break;
+        case RDMAP_TERMINATE:
+            stags = quoted;
+            n = quoted_stags(payload, at + 1 - from, quoted);
+            break;
+        }
+    }
+    while (n--)
+        if (at - from >= stags[n] && at - from < stags[n] + 4)
+            return (int)(at - from - stags[n]);
+    return -1;
+}
+
 /* One byte of the unit: what is written. */
-static uint8_t unit_byte(struct iwarp_place *s, uint8_t v)
+static uint8_t unit_byte(struct iwarp_place *s, const struct pseudonyms *names, uint8_t v)
 {
     uint8_t crc[MPA_CRC_LEN], w;
     uint32_t at = s->at++;
+    int of_key;
 
     if (!s->start && s->len && at >= s->len - MPA_CRC_LEN) {
         store_be32(crc, s->none ? 0 : mpa_crc_end(s->now) ^ s->wrong);
@@ -79,7 +138,10 @@ static uint8_t unit_byte(struct iwarp_place *s, uint8_t v)
         s->head[at] = v;
         unit_known(s);
     }
+    of_key = stag_byte(s, at);
     w = at < s->keep || at < (s->start ? MPA_START_LEN : MPA_LENGTH_LEN + 2) ? v : 0;
+    if (of_key >= 0)
+        w = pseudonym_stag_byte(names, s->head + at - of_key, (unsigned)of_key, v);
     s->was = mpa_crc_add(s->was, &v, 1);
     s->now = mpa_crc_add(s->now, &w, 1);
     return w;
@@ -94,7 +156,8 @@ static uint32_t zeroed(const struct iwarp_place *s, uint32_t n)
 }
 
 /* `n` bytes that follow those before. */
-static void take(struct iwarp_place *s, bool markers, const uint8_t *b, uint32_t n, uint8_t *to)
+static void take(struct iwarp_place *s, const struct pseudonyms *names, bool markers, const uint8_t *b, uint32_t n,
+                 uint8_t *to)
 {
     for (uint32_t i = 0, more; i < n && !s->unknown; i++) {
         more = zeroed(s, n - i);
@@ -106,7 +169,7 @@ static void take(struct iwarp_place *s, bool markers, const uint8_t *b, uint32_t
             break;
         if (!s->start && s->len && s->at == s->len - MPA_CRC_LEN)
             crc_begin(s, b + i, min_u32(n - i, MPA_CRC_LEN));
-        to[i] = unit_byte(s, b[i]);
+        to[i] = unit_byte(s, names, b[i]);
         if (s->len && s->at == s->len) {
             unit_begin(s);
             s->unknown |= s->start && markers;
@@ -182,7 +245,8 @@ static void set_markers(struct iwarp_names_table *t, const struct pkt *p, const 
 }
 
 /* A segment that does not follow the latest bytes: a retransmission, or one behind a gap. */
-static void take_other(struct iwarp_names *s, uint32_t seq, const uint8_t *b, uint32_t n, uint8_t *to)
+static void take_other(struct iwarp_names *s, const struct pseudonyms *names, uint32_t seq, const uint8_t *b,
+                       uint32_t n, uint8_t *to)
 {
     struct iwarp_place p = s->again;
     int32_t ahead;
@@ -192,13 +256,13 @@ static void take_other(struct iwarp_names *s, uint32_t seq, const uint8_t *b, ui
         p.start = false;
         unit_begin(&p);
     }
-    take(&p, s->markers, b, n, to);
+    take(&p, names, s->markers, b, n, to);
     p.next = seq + n;
     ahead = (int32_t)(p.next - s->front.next);
     *(ahead > 0 || (ahead == 0 && s->front.unknown) ? &s->front : &s->again) = p;
 }
 
-void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *to)
+void anonymize_iwarp(struct iwarp_names_table *t, const struct pseudonyms *names, const struct pkt *p, uint8_t *to)
 {
     struct iwarp_names *s;
     uint8_t ends[36];
@@ -223,9 +287,9 @@ void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *
         return;
     to += b - p->data;
     if (h.seq == s->front.next && !s->front.unknown) {
-        take(&s->front, s->markers, b, n, to);
+        take(&s->front, names, s->markers, b, n, to);
         s->front.next = h.seq + n;
     } else {
-        take_other(s, h.seq, b, n, to);
+        take_other(s, names, h.seq, b, n, to);
     }
 }

@@ -3,6 +3,7 @@
 #define RDMATRACE_SHOW_ANONYMIZE_IWARP_H
 
 #include "dissect/pkt.h"
+#include "src/show/pseudonym.h"
 
 #define IWARP_NAMES                                                                                                    \
     512 /* directions of TCP connections that are followed; then the one unused for longest is given up */
@@ -13,7 +14,7 @@ struct iwarp_place {
     bool unknown;      /* where in an FPDU it is, is not known */
     bool start;        /* the unit is an MPA request or reply, not an FPDU */
     uint32_t at, len;  /* bytes of the unit so far; all of it, 0: not known yet */
-    uint8_t head[20];  /* its first bytes */
+    uint8_t head[84];  /* its first bytes: headers, and payload that has headers */
     uint32_t keep;     /* so many of its first bytes remain */
     uint32_t was, now; /* CRC so far: of the unit as it was, as it is written */
     bool wrong;        /* its CRC is wrong */
@@ -35,9 +36,9 @@ struct iwarp_names_table {
 };
 
 /* Write what remains of the payload of `p`, if it is a TCP segment of iWARP, to `to`, a frame of the same length whose
- * payload is zero: the headers; the CRC of an FPDU is that of what is written, or another one if it was wrong. Of a
- * stream that began before the capture, and of FPDUs with markers, nothing remains; of a segment behind a gap only what
- * begins with an FPDU, or follows what did. */
-void anonymize_iwarp(struct iwarp_names_table *t, const struct pkt *p, uint8_t *to);
+ * payload is zero: the headers, in which STags are replaced; the CRC of an FPDU is that of what is written, or another
+ * one if it was wrong. Of a stream that began before the capture, and of FPDUs with markers, nothing remains; of a
+ * segment behind a gap only what begins with an FPDU, or follows what did. */
+void anonymize_iwarp(struct iwarp_names_table *t, const struct pseudonyms *names, const struct pkt *p, uint8_t *to);
 
 #endif

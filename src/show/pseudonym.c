@@ -12,7 +12,19 @@ _Static_assert(PSEUDONYM_KEY == crypto_shorthash_KEYBYTES, "the key of SipHash")
 #define ROUNDS 10 /* of the Feistel network; four suffice for a large block, small ones want more */
 
 /* What is permuted: the same number under two of these becomes different numbers. */
-enum kind { KIND_MAC = 1, KIND_GROUP4, KIND_GROUP6, KIND_IP4, KIND_PREFIX, KIND_EUI64, KIND_NAME };
+enum kind {
+    KIND_MAC = 1,
+    KIND_GROUP4,
+    KIND_GROUP6,
+    KIND_IP4,
+    KIND_PREFIX,
+    KIND_EUI64,
+    KIND_NAME,
+    KIND_KEY,
+    KIND_STAG,
+    KIND_QKEY,
+    KIND_MKEY
+};
 
 int pseudonyms_init(struct pseudonyms *s, const char *key)
 {
@@ -198,6 +210,54 @@ void pseudonym_ip6(const struct pseudonyms *s, uint8_t *to)
         pseudonym_prefix(s, to);
         pseudonym_eui64(s, to + 8);
     }
+}
+
+void pseudonym_key(const struct pseudonyms *s, uint8_t *to)
+{
+    uint8_t kind = KIND_KEY;
+    uint32_t v = load_be32(to), by = (uint32_t)hash(s, &kind, 1) | 1;
+
+    if (v)
+        store_be32(to, v + by ? v + by : by);
+}
+
+uint8_t pseudonym_stag_byte(const struct pseudonyms *s, const uint8_t *before, unsigned i, uint8_t v)
+{
+    uint32_t class = i << 24; /* the bytes before, and how many they are */
+
+    for (unsigned k = 0; k < i; k++)
+        class |= (uint32_t)before[k] << 8 * k;
+    return (uint8_t)permute(s, KIND_STAG, class, 8, v);
+}
+
+/* Q_Keys that protocols prescribe. */
+static bool is_known_qkey(uint32_t v)
+{
+    return v == 0 || v == UINT32_C(0x80010000) || v == UINT32_C(0x01234567);
+}
+
+void pseudonym_qkey(const struct pseudonyms *s, uint8_t *to)
+{
+    uint32_t v = load_be32(to), privileged = v >> 31 << 31;
+
+    if (is_known_qkey(v))
+        return;
+    do
+        v = privileged | (uint32_t)permute(s, KIND_QKEY, privileged, 31, v & ~privileged);
+    while (is_known_qkey(v));
+    store_be32(to, v);
+}
+
+void pseudonym_mkey(const struct pseudonyms *s, uint8_t *to)
+{
+    uint64_t v = load_be64(to);
+
+    if (v == 0)
+        return;
+    do
+        v = permute(s, KIND_MKEY, 0, 64, v);
+    while (v == 0);
+    bits_put(to, 0, 64, v);
 }
 
 void pseudonym_name(const struct pseudonyms *s, uint8_t *to, size_t len)

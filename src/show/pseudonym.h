@@ -31,6 +31,17 @@ void pseudonym_ip6(const struct pseudonyms *s, uint8_t *to);
 void pseudonym_prefix(const struct pseudonyms *s, uint8_t *to);
 /* A GUID, 8 bytes; one that was made of a MAC address follows pseudonym_mac(). Zero remains. */
 void pseudonym_eui64(const struct pseudonyms *s, uint8_t *to);
+/* An R_Key or L_Key, 4 bytes: all move by one distance, so that the step from one to the next, which says whether they
+ * can be guessed, remains; whoever knows one of them can reckon the others. Zero remains. */
+void pseudonym_key(const struct pseudonyms *s, uint8_t *to);
+/* Byte `i` (0 to 3) of an STag, whose bytes before it were those at `before`. STags that begin with the same bytes do
+ * so afterwards. */
+uint8_t pseudonym_stag_byte(const struct pseudonyms *s, const uint8_t *before, unsigned i, uint8_t v);
+/* A Q_Key, 4 bytes. Its bit of privilege is kept; zero and those that protocols prescribe (of the general service
+ * interface, of RDMA CM) remain. */
+void pseudonym_qkey(const struct pseudonyms *s, uint8_t *to);
+/* A key of management (M_Key, SM_Key, B_Key, CC_Key), 8 bytes. Zero, which is none, remains. */
+void pseudonym_mkey(const struct pseudonyms *s, uint8_t *to);
 /* A name of `len` bytes, padded with zeros: "node-" and 8 hexadecimal digits, as far as they fit. Empty remains. */
 void pseudonym_name(const struct pseudonyms *s, uint8_t *to, size_t len);
 

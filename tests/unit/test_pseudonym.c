@@ -85,3 +85,62 @@ Test(pseudonym, what_names_nobody_remains)
     pseudonym_eui64(&s, eui64);
     cr_expect_eq(load_be64(eui64), 0);
 }
+
+Test(pseudonym, r_keys_keep_their_steps_and_no_two_become_one)
+{
+    struct pseudonyms s = with_key("a");
+    uint32_t last = 0;
+
+    for (uint32_t i = 1; i < 1000; i++) {
+        uint8_t key[4];
+        store_be32(key, i << 8);
+        pseudonym_key(&s, key);
+        cr_assert_neq(load_be32(key), i << 8);
+        cr_assert(i == 1 || load_be32(key) - last == 0x100);
+        last = load_be32(key);
+    }
+    for (unsigned i = 0; i < 2; i++) { /* the one that would become 0 */
+        uint8_t key[4], back[4] = {0};
+        store_be32(key, 1);
+        pseudonym_key(&s, key);
+        store_be32(back, i ? 1 - load_be32(key) : 0);
+        pseudonym_key(&s, back);
+        cr_assert_eq(load_be32(back), i ? load_be32(key) - 1 : 0);
+    }
+}
+
+Test(pseudonym, stags_become_others_byte_by_byte)
+{
+    struct pseudonyms s = with_key("a");
+    static uint8_t seen[2][256];
+
+    for (unsigned v = 0; v < 256; v++)
+        for (unsigned other = 0; other < 2; other++) {
+            uint8_t before[3] = {1, 2, (uint8_t)other};
+            uint8_t w = pseudonym_stag_byte(&s, before, 3, (uint8_t)v);
+            cr_assert(!seen[other][w], "%u twice", w);
+            seen[other][w] = 1;
+        }
+}
+
+Test(pseudonym, q_keys_that_protocols_prescribe_remain)
+{
+    static const uint32_t known[] = {0, 0x80010000, 0x01234567};
+    struct pseudonyms s = with_key("a");
+    uint8_t key[8];
+
+    for (unsigned i = 0; i < 3; i++) {
+        store_be32(key, known[i]);
+        pseudonym_qkey(&s, key);
+        cr_expect_eq(load_be32(key), known[i]);
+    }
+    store_be32(key, 0x91111111);
+    pseudonym_qkey(&s, key);
+    cr_expect(load_be32(key) != 0x91111111 && load_be32(key) >> 31);
+    memset(key, 0, 8);
+    pseudonym_mkey(&s, key);
+    cr_expect_eq(load_be64(key), 0);
+    key[7] = 1;
+    pseudonym_mkey(&s, key);
+    cr_expect(load_be64(key) > 1);
+}
