@@ -14,8 +14,8 @@ struct tap_rows *tap_rows_new(struct store *s, const char *const *files);
 void tap_rows_free(struct tap_rows *r);
 /* Any frame of the captures. */
 void tap_rows_frame(struct tap_rows *r, const struct frame *f);
-/* After the last frame, and not before it: store the rows, in the order of files and interfaces. `clocks`: after taps_end(); NULL: clocks
- * were not compared. */
+/* After the last frame, once: store the rows, in the order of files and interfaces. `clocks`: after taps_end(); NULL:
+ * clocks were not compared. */
 void tap_rows_end(struct tap_rows *r, const struct taps *clocks);
 
 #endif
