@@ -4,7 +4,6 @@
 #include "scratch.h"
 #include "src/cores/batch.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -67,6 +66,18 @@ bool cores_is_one(unsigned threads)
 unsigned cores_threads(unsigned asked, unsigned most)
 {
     return asked ? asked : max_u32(2, min_u32(processors(), most));
+}
+
+bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)
+{
+    pthread_attr_t a;
+    bool done;
+
+    pthread_attr_init(&a);
+    pthread_attr_setstacksize(&a, CORES_STACK);
+    done = pthread_create(id, &a, run, user) == 0;
+    pthread_attr_destroy(&a);
+    return done;
 }
 
 /* --- A batch ---------------------------------------------------------------------------------- */
@@ -198,8 +209,7 @@ static void *helper(void *user)
 static void start(struct cores *c)
 {
     c->started = true;
-    while (c->n_threads + 1 < c->o.threads &&
-           pthread_create(&c->thread[c->n_threads], NULL, c->n_threads ? helper : reader, c) == 0)
+    while (c->n_threads + 1 < c->o.threads && cores_start(&c->thread[c->n_threads], c->n_threads ? helper : reader, c))
         c->n_threads++;
 }
 

@@ -17,8 +17,11 @@
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
-#define CORES_MAX   256 /* threads, at most */
-#define CORES_SPARE 6   /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+#include <pthread.h>
+
+#define CORES_MAX   256       /* threads, at most */
+#define CORES_STACK (2 << 20) /* bytes of the stack of a thread */
+#define CORES_SPARE 6         /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
     /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are
@@ -45,6 +48,8 @@ struct cores_opts {
 bool cores_is_one(unsigned threads);
 /* Threads, where `asked` is as `threads` above, not 1: with 0 at most `most`. */
 unsigned cores_threads(unsigned asked, unsigned most);
+/* Start a thread. False: the system refuses it. */
+bool cores_start(pthread_t *id, void *(*run)(void *user), void *user);
 
 struct cores;
 

@@ -194,7 +194,7 @@ static void *other(void *user)
 static void start(struct turns *t)
 {
     while (t->n_started + 1 < t->o.threads &&
-           pthread_create(&t->threads[t->n_started + 1].id, NULL, other, &t->threads[t->n_started + 1]) == 0)
+           cores_start(&t->threads[t->n_started + 1].id, other, &t->threads[t->n_started + 1]))
         t->n_started++;
 }
 
@@ -254,7 +254,7 @@ bool turns_run(const struct turns_opts *o)
         return false;
     memset(t, 0, sizeof *t);
     t->o = *o;
-    t->o.threads = cores_threads(o->threads, TURNS_THREADS);
+    t->o.threads = min_u32(cores_threads(o->threads, TURNS_THREADS), TURNS_MOST);
     t->longest = t->known = o->longest;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);

@@ -15,8 +15,9 @@
 
 struct chunks;
 
-#define TURNS_THREADS 4 /* threads of use: one takes at a time */
-#define TURNS_BATCHES 3 /* batches of a thread: while one waits for its turn, the next one is read */
+#define TURNS_THREADS 4  /* threads of use: one takes at a time */
+#define TURNS_MOST    16 /* threads, however many are asked for: more of them would wait for their turns */
+#define TURNS_BATCHES 3  /* batches of a thread: while one waits for its turn, the next one is read */
 
 struct turns_opts {
     unsigned threads; /* as in struct cores_opts, two or more, or 0: at most TURNS_THREADS */

@@ -65,7 +65,7 @@ static void await(struct worker *w, uint64_t n)
 void worker_put(struct worker *w, void *piece)
 {
     if (!w->started && !w->alone)
-        w->started = !(w->alone = pthread_create(&w->thread, NULL, run, w) != 0);
+        w->started = !(w->alone = !cores_start(&w->thread, run, w));
     if (w->alone) {
         w->work(w->user, piece);
         return;
