@@ -23,6 +23,7 @@ struct job {
 /* What a thread (-j) served. */
 struct served {
     uint64_t clients, failed, messages, bytes, wrong;
+    uint64_t active; /* clients that it is serving */
 };
 
 static const struct opt_def defs[] = {
@@ -79,6 +80,7 @@ static struct served served_by_all(const struct job *j)
         const struct served *d = parts_result(j->run.parts, i);
         all.clients += d->clients;
         all.failed += d->failed;
+        all.active += d->active;
         all.messages += d->messages;
         all.bytes += d->bytes;
         all.wrong += d->wrong;
@@ -140,6 +142,16 @@ static bool turn(void *user, bool over)
     return parts_turn(run->parts, run->part.part);
 }
 
+static bool full(void *user, unsigned active)
+{
+    struct job *j = user;
+    struct served all;
+
+    ((struct served *)parts_result(j->run.parts, j->run.part.part))->active = active;
+    all = served_by_all(j);
+    return j->max && all.clients + all.failed + all.active >= j->max;
+}
+
 static int no_port(const struct job *j, int error)
 {
     return cli_error("port %u: %s%s", j->options.port, strerror(-error),
@@ -152,6 +164,7 @@ static int share(void *job)
     struct job *j = job;
 
     j->options.turn = turn;
+    j->options.full = full;
     j->options.turns = &j->run;
     j->options.listener = serve_listen(&j->options);
     return j->options.listener < 0 ? no_port(j, j->options.listener) : 0;
@@ -193,7 +206,7 @@ static int run(void *job)
     int r;
 
     j->options.no_cm = !first;
-    j->options.max = j->run.parts ? 0 : j->max; /* of several processes none knows how many the others serve */
+    j->options.max = j->max;
     r = serve_open(&j->serve, &j->run.live, &j->options);
     if (r < 0)
         return no_port(j, r);

@@ -146,6 +146,12 @@ static int run_part(void *user, unsigned part)
     return open_and_run(t->cmd, t->run);
 }
 
+static void part_lost(void *user, unsigned part, int signal)
+{
+    (void)user;
+    cli_error("thread %u was lost (%s)%s", part, strsignal(signal), part ? "" : ", and with it management: all end");
+}
+
 /* Begin the processes, wait for them, and report all. */
 static int run_together(const struct live_cmd *cmd, struct live_run *run)
 {
@@ -162,7 +168,7 @@ static int run_together(const struct live_cmd *cmd, struct live_run *run)
         return cli_error("%s", err.msg);
     if (parts_share(run->parts, backend, *iface ? iface : NULL, &why) < 0)
         return cli_error("%s", why.msg);
-    r = parts_run(run->parts, run_part, &t);
+    r = parts_run(run->parts, &(struct parts_work){run_part, part_lost, &t});
     return r < 0 ? cli_error("-j: no further process: %s", strerror(-r)) : cmd->sum(run, r);
 }
 

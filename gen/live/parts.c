@@ -88,8 +88,7 @@ struct backend_part parts_of(const struct parts *p, unsigned i)
 /* --- Processes -------------------------------------------------------------------------------- */
 
 /* The process of a part. A signal of the terminal comes from the first process alone, so once. */
-static void begin(struct parts *p, unsigned i, int (*run)(void *user, unsigned part), void *user, const sigset_t *mask,
-                  pid_t parent)
+static void begin(struct parts *p, unsigned i, const struct parts_work *w, const sigset_t *mask, pid_t parent)
 {
     int status;
 
@@ -99,7 +98,7 @@ static void begin(struct parts *p, unsigned i, int (*run)(void *user, unsigned p
         live_stop();
     live_catch_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
-    status = run(user, i);
+    status = w->run(w->user, i);
     fflush(NULL);
     atomic_fetch_add(&p->all->failed, status != 0);
     atomic_fetch_add(&p->all->over, 1);
@@ -113,8 +112,18 @@ static void signal_all(const struct parts *p, int sig)
             kill(p->pid[i], sig);
 }
 
+/* Part `i` was ended by a signal. */
+static void was_lost(struct parts *p, const struct parts_work *w, unsigned i, int sig)
+{
+    atomic_fetch_add(&p->all->failed, 1);
+    atomic_fetch_add(&p->all->over, 1);
+    w->lost(w->user, i, sig);
+    if (i == 0)
+        signal_all(p, SIGTERM);
+}
+
 /* Take leave of the processes that have ended; their number. A process that was killed has failed. */
-static unsigned reap(struct parts *p, int *worst)
+static unsigned reap(struct parts *p, const struct parts_work *w, int *worst)
 {
     unsigned n = 0;
     int status;
@@ -125,17 +134,15 @@ static unsigned reap(struct parts *p, int *worst)
         p->pid[i] = 0;
         n++;
         atomic_fetch_or(&p->all->gone, 1ull << i);
-        if (!WIFEXITED(status)) {
-            atomic_fetch_add(&p->all->failed, 1);
-            atomic_fetch_add(&p->all->over, 1);
-        }
+        if (WIFSIGNALED(status))
+            was_lost(p, w, i, WTERMSIG(status));
         status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
         *worst = status > *worst ? status : *worst;
     }
     return n;
 }
 
-int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user)
+int parts_run(struct parts *p, const struct parts_work *w)
 {
     pid_t self = getpid();
     sigset_t wanted, mask;
@@ -151,7 +158,7 @@ int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user
     for (; running < p->n && !failed; running += p->pid[running] > 0) {
         p->pid[running] = fork();
         if (p->pid[running] == 0)
-            begin(p, running, run, user, &mask, self);
+            begin(p, running, w, &mask, self);
         if (p->pid[running] < 0)
             failed = -errno;
     }
@@ -159,7 +166,7 @@ int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user
         signal_all(p, SIGKILL);
     while (running && sigwait(&wanted, &sig) == 0)
         if (sig == SIGCHLD)
-            running -= reap(p, &worst);
+            running -= reap(p, w, &worst);
         else
             signal_all(p, sig);
     sigprocmask(SIG_SETMASK, &mask, NULL);

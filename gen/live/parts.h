@@ -19,9 +19,16 @@ unsigned parts_count(const struct parts *p);
 void *parts_result(struct parts *p, unsigned i);
 /* Prepare what the processes share of the interface, before they begin: 0 or a negative errno, *err is filled. */
 int parts_share(struct parts *p, const char *backend, const char *iface, struct backend_error *err);
+/* What a part does, and what is done when its process was ended by a signal. */
+struct parts_work {
+    int (*run)(void *user, unsigned part);
+    void (*lost)(void *user, unsigned part, int signal); /* in the first process */
+    void *user;
+};
 /* Run each part in a process of its own, and wait for all: its exit status is what run() returns. SIGINT and SIGTERM
- * are passed on to each. Returns the highest exit status; -errno: a process could not be made. */
-int parts_run(struct parts *p, int (*run)(void *user, unsigned part), void *user);
+ * are passed on to each. The others go on without one that is lost, but not without part 0: then they get SIGTERM.
+ * Returns the highest exit status; -errno: a process could not be made. */
+int parts_run(struct parts *p, const struct parts_work *w);
 
 /* In the process of part `i`: what its backend has to know. */
 struct backend_part parts_of(const struct parts *p, unsigned i);

@@ -63,6 +63,8 @@ uint64_t serve_wrong(const struct serve_session *s)
 /* Whether no further client is to come. */
 static bool is_full(const struct serve *v)
 {
+    if (v->config.full)
+        return v->config.full(v->config.turns, serve_active(v));
     return v->config.max && v->served + v->failed + serve_active(v) >= v->config.max;
 }
 
@@ -344,12 +346,16 @@ static void accept_clients(struct serve *v, ns_t now)
         struct serve_session *s;
         if (fd < 0)
             return;
-        if (v->config.turn)
-            v->config.turn(v->config.turns, true);
         s = session_new(v, now);
+        if (!s) { /* another process took the last client meanwhile */
+            close(fd);
+            return;
+        }
         s->fd = fd;
         s->stream.live = v->live;
         host_gid((struct sockaddr *)&from, s->gid); /* replaced by the address in its keys */
+        if (v->config.turn && !is_full(v))
+            v->config.turn(v->config.turns, true);
     }
 }
 
