@@ -64,6 +64,11 @@ bool digest_is_of(const struct digest_end *e, const struct stat *st);
 int digest_end_read(struct digest_end *e, const char *path);
 void digest_end_free(struct digest_end *e);
 
+/* Write a copy of a digest to `to`, for somebody who follows some of the owners (a bit each): the sections of others
+ * are empty, but for the blocks with the first `whole` frames, so whoever reads it must name these owners, or finds it
+ * damaged. Memory: a block. 0, or a negative errno: -EINVAL if it is no digest. */
+int digest_copy(const char *path, const char *to, const uint64_t *owners, uint64_t whole);
+
 /* What is kept of a frame. */
 struct digest_part {
     uint32_t gap_at, gap; /* `gap` bytes from gap_at on are left out: they are zeros when they are read */

@@ -1,8 +1,9 @@
-/* layer 1 (io): digests: the writer. */
+/* layer 1 (io): digests: the writer, and copies for somebody who follows some of the owners. */
 #include "src/cap/digest_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -225,4 +226,90 @@ int digest_finish(struct digest_writer *w, struct digest_end *e)
     free(w->strings);
     free(w);
     return err;
+}
+
+/* --- A copy ----------------------------------------------------------------------------------- */
+
+struct copy {
+    FILE *from, *to;
+    uint8_t *block;         /* DIGEST_BLOCK_MAX bytes */
+    const uint64_t *owners; /* a bit each */
+};
+
+static bool is_kept(const struct copy *c, uint32_t owner)
+{
+    return owner >= DIGEST_OWNERS || c->owners[owner / 64] >> owner % 64 & 1;
+}
+
+/* Empty the sections of other owners in the `n` bytes of a block; how many bytes are left, 0: it is damaged. */
+static uint32_t empty_sections(const struct copy *c, uint32_t n)
+{
+    uint32_t at = 4, to = 4;
+
+    while (n - at >= DIGEST_SECTION) {
+        uint8_t *s = c->block + at;
+        uint32_t len = load_le32(s + 8), kept = is_kept(c, load_le32(s)) ? len : 0;
+        if (len > n - at - DIGEST_SECTION)
+            return 0;
+        store_le32(s + 8, kept);
+        memmove(c->block + to, s, DIGEST_SECTION + kept);
+        at += DIGEST_SECTION + len;
+        to += DIGEST_SECTION + kept;
+    }
+    return at == n ? to : 0;
+}
+
+/* Copy the next block. `*whole`: frames of blocks that are still copied whole. 1; 0: there is none; a negative errno.
+ */
+static int copy_block(struct copy *c, uint64_t *whole)
+{
+    uint8_t head[4];
+    uint32_t n, frames, left;
+
+    if (fread(head, sizeof head, 1, c->from) != 1)
+        return -EINVAL;
+    n = left = load_le32(head);
+    if (n && (n < 4 || n > DIGEST_BLOCK_MAX || fread(c->block, n, 1, c->from) != 1))
+        return -EINVAL;
+    frames = n ? load_le32(c->block) : 0;
+    if (n && !*whole && !(left = empty_sections(c, n)))
+        return -EINVAL;
+    *whole -= *whole < frames ? *whole : frames;
+    store_le32(head, left);
+    if (fwrite(head, sizeof head, 1, c->to) != 1 || (n && fwrite(c->block, left, 1, c->to) != 1))
+        return -EIO;
+    return n != 0;
+}
+
+/* What follows the blocks. */
+static int copy_end(struct copy *c)
+{
+    size_t n;
+
+    while ((n = fread(c->block, 1, DIGEST_BLOCK_MAX, c->from)) > 0)
+        if (fwrite(c->block, n, 1, c->to) != 1)
+            return -EIO;
+    return ferror(c->from) ? -EIO : 0;
+}
+
+int digest_copy(const char *path, const char *to, const uint64_t *owners, uint64_t whole)
+{
+    struct copy c = {.from = fopen(path, "re"), .to = fopen(to, "we"), .owners = owners};
+    uint8_t magic[DIGEST_MAGIC_LEN];
+    int rc = c.from && c.to && (c.block = malloc(DIGEST_BLOCK_MAX)) ? 1 : -errno;
+
+    if (rc > 0 && (fread(magic, sizeof magic, 1, c.from) != 1 || memcmp(magic, DIGEST_MAGIC, sizeof magic) != 0))
+        rc = -EINVAL;
+    if (rc > 0 && fwrite(magic, sizeof magic, 1, c.to) != 1)
+        rc = -EIO;
+    while (rc > 0)
+        rc = copy_block(&c, &whole);
+    if (rc == 0)
+        rc = copy_end(&c);
+    if (c.from)
+        fclose(c.from);
+    if (c.to && fclose(c.to) != 0 && rc == 0)
+        rc = -EIO;
+    free(c.block);
+    return rc;
 }

@@ -436,9 +436,15 @@ static int open_input(struct input *i)
         return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, &i->m);
     if (!i->cmd->pipes)
         cli_pipe_open(t->files, t->n_files);
+    if (!t->share && t->shards.n_runs && run_complete && run_complete() != EXIT_OK)
+        return EXIT_BAD;
     if (cap_merge_open(&i->m, t->paths, t->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
     first_frames_read(t->paths, t->n_files, &t->decode, &t->joins, &t->first);
+    if (t->share && t->share->found && t->first.torn) {
+        t->share->why = "the beginning of a file cannot be read";
+        t->enough = true;
+    }
     return EXIT_OK;
 }
 
@@ -479,7 +485,7 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
     struct window *w = window_new();
     int status = prepare(cmd, t);
 
-    if (status == EXIT_OK)
+    if (status == EXIT_OK && !(t->share && t->share->why))
         status = w ? run_files(cmd, t, w) : cli_error("out of memory");
     if (cmd->stop)
         cmd->stop(t);

@@ -395,8 +395,6 @@ static bool share(struct job *job)
     if (!s->found)
         return absorb(job);
     s->why = options_not_shared(job);
-    if (s->why)
-        job->t.enough = true;
     return judge_share(job->judge, &s->owners, s->leads);
 }
 

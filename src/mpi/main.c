@@ -81,8 +81,8 @@ static int watch(pid_t pid, int from)
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     if (!told_to_end)
-        fprintf(stderr, "rdmatrace-mpi: rank %s was lost (%s)%s%s\n", rank_name(), strsignal(WTERMSIG(status)),
-                mpi_state->shard[0] ? ", its shard was " : "", mpi_state->shard);
+        fprintf(stderr, "rdmatrace-mpi: rank %s was lost (%s)%s\n", rank_name(), strsignal(WTERMSIG(status)),
+                mpi_state->at);
     return EXIT_BAD;
 }
 

@@ -1,7 +1,8 @@
 /* layer 4 (tool): what a rank of rdmatrace-mpi does. */
 #include "src/mpi/mpi_cmd.h"
 
-#include "src/scan/run.h"
+#include "src/cli/input/first_frames.h"
+#include "src/cli/runs/parts.h"
 #include "src/scan/scan.h"
 
 #include <dirent.h>
@@ -30,7 +31,7 @@ void cmd_mpi_help(struct buf *b)
     buf_puts(b,
              "Usage: mpirun rdmatrace-mpi COMMAND [options] FILE... [-- OPTION...]\n\n"
              "Print what `rdmatrace COMMAND OPTION... FILE...` prints: check, explain, flows or ops. Each rank scans\n"
-             "files that it can read, rank 0 analyses what they kept.\n\n");
+             "files that it can read; for check it follows a part of the connections. Rank 0 prints.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: that of the command.\n");
 }
@@ -46,9 +47,12 @@ struct job {
     char **files;
     int n;
     int *owner; /* of each file: the rank that scans it */
+    bool parts; /* each rank follows the connections of a part */
+    bool whole; /* rank 0 followed those of all */
     double took[PHASES];
     double bytes, packets, moved; /* scanned by this rank, in files; moved by it */
 };
+static struct job *job_now; /* for run_complete */
 
 void mpi_clean(struct mpi_state *s)
 {
@@ -71,10 +75,13 @@ static void give_up(const struct job *job, const char *what, const char *why)
     MPI_Abort(MPI_COMM_WORLD, EXIT_BAD);
 }
 
-static void at_shard(const char *shard)
+/* What this rank does now: `what`, and a shard or nothing. */
+static void now(const char *what, const char *shard)
 {
-    snprintf(mpi_state->shard, sizeof mpi_state->shard, "%s", shard);
+    snprintf(mpi_state->at, sizeof mpi_state->at, "%s%s", what, shard);
 }
+
+#define AT_SHARD ", its shard was "
 
 /* --- Who scans what --------------------------------------------------------------------------- */
 
@@ -138,7 +145,7 @@ static void scan_file(struct job *job, int i, const char *digest)
     struct digest_end e;
     int rc;
 
-    at_shard(job->files[i]);
+    now(AT_SHARD, job->files[i]);
     if (job->spill && scan_is_done(job->files[i], digest))
         return;
     rc = scan_shard(job->files[i], digest, &(struct scan_opts){false}, &e);
@@ -161,64 +168,157 @@ static void scan_files(struct job *job)
         scan_file(job, i, buf_str(&digest));
         buf_free(&digest);
     }
-    at_shard("");
+    now(", waiting for the other ranks", "");
 }
 
 /* --- Move ------------------------------------------------------------------------------------- */
 
-/* Send the digest of file `i` to rank 0, which ends with a piece that is not full. */
-static void send_digest(struct job *job, int i, const char *digest, uint8_t *piece)
+/* Send a file to rank `to`, which ends with a piece that is not full. */
+static void send_file(struct job *job, int to, int tag, const char *path, uint8_t *piece)
 {
-    int fd = open(digest, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = MPI_PIECE;
 
     while (fd >= 0 && n == MPI_PIECE) {
         n = read(fd, piece, MPI_PIECE);
         if (n >= 0)
-            MPI_Send(piece, (int)n, MPI_BYTE, 0, i, MPI_COMM_WORLD);
+            MPI_Send(piece, (int)n, MPI_BYTE, to, tag, MPI_COMM_WORLD);
         job->moved += n > 0 ? (double)n : 0;
     }
     if (fd < 0 || n < 0)
-        give_up(job, digest, strerror(errno));
+        give_up(job, path, strerror(errno));
     close(fd);
-    unlink(digest);
 }
 
-static void take_digest(struct job *job, int i, const char *digest, uint8_t *piece)
+static void take_file(struct job *job, int from, int tag, const char *path, uint8_t *piece)
 {
-    int fd = open(digest, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), n = MPI_PIECE;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), n = MPI_PIECE;
     MPI_Status status;
 
     while (fd >= 0 && n == MPI_PIECE) {
-        MPI_Recv(piece, MPI_PIECE, MPI_BYTE, job->owner[i], i, MPI_COMM_WORLD, &status);
+        MPI_Recv(piece, MPI_PIECE, MPI_BYTE, from, tag, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &n);
         errno = ENOSPC; /* of what is written in part, too */
         if (write(fd, piece, (size_t)n) != n)
-            give_up(job, digest, strerror(errno));
+            give_up(job, path, strerror(errno));
     }
     if (fd < 0)
-        give_up(job, digest, strerror(errno));
+        give_up(job, path, strerror(errno));
     close(fd);
 }
 
-/* The digests of all files, to rank 0. */
-static void move_digests(struct job *job)
+/* Send rank `to` what the part that it follows needs of a digest. */
+static void send_part_of(struct job *job, int to, int i, const char *digest, uint8_t *piece)
+{
+    const struct conn_owners owners = part_owners((unsigned)to + 1, (unsigned)job->ranks);
+    struct buf copy = {0};
+    int rc;
+
+    buf_printf(&copy, "%s.part", digest);
+    rc = digest_copy(digest, buf_str(&copy), owners.of, FIRST_FRAMES);
+    if (rc < 0)
+        give_up(job, digest, strerror(-rc));
+    send_file(job, to, i, buf_str(&copy), piece);
+    unlink(buf_str(&copy));
+    buf_free(&copy);
+}
+
+/* Move the digest of file `i`: what each rank needs of it to all others, or all of it to rank 0. */
+static void move_digest(struct job *job, int i, bool parts, uint8_t *piece)
+{
+    struct buf digest = {0};
+    int owner = job->owner[i];
+
+    now(AT_SHARD, job->files[i]);
+    run_digest(job->folder, (size_t)i, &digest);
+    if (job->rank != owner && (parts || job->rank == 0))
+        take_file(job, owner, i, buf_str(&digest), piece);
+    for (int to = 0; parts && job->rank == owner && to < job->ranks; to++)
+        if (to != owner)
+            send_part_of(job, to, i, buf_str(&digest), piece);
+    if (!parts && job->rank == owner && owner != 0) {
+        send_file(job, 0, i, buf_str(&digest), piece);
+        unlink(buf_str(&digest));
+    }
+    buf_free(&digest);
+}
+
+/* The digests of all files, or what parts need of them; with --spill they are in a folder of all ranks. */
+static void move_digests(struct job *job, bool parts)
 {
     uint8_t *piece = job->spill ? NULL : malloc(MPI_PIECE);
 
     if (!piece && !job->spill)
         give_up(job, "digests", "out of memory");
-    for (int i = 0; piece && i < job->n; i++) {
-        struct buf digest = {0};
-        if (job->owner[i] == 0 || (job->rank && job->owner[i] != job->rank))
-            continue;
-        at_shard(job->files[i]);
-        run_digest(job->folder, (size_t)i, &digest);
-        (job->rank ? send_digest : take_digest)(job, i, buf_str(&digest), piece);
-        buf_free(&digest);
-    }
-    at_shard("");
+    for (int i = 0; piece && i < job->n; i++)
+        move_digest(job, i, parts, piece);
+    now(", waiting for the other ranks", "");
     free(piece);
+}
+
+/* --- Parts ------------------------------------------------------------------------------------ */
+
+/* The part of rank `rank` to rank 0. */
+static void move_part(struct job *job, const char *name, int rank, uint8_t *piece)
+{
+    const struct run r = {.folder = (char *)job->folder};
+    struct buf path = {0};
+
+    part_path(&r, name, (unsigned)rank + 1, (unsigned)job->ranks, &path);
+    if (job->rank == rank)
+        send_file(job, 0, job->n, buf_str(&path), piece);
+    else if (job->rank == 0)
+        take_file(job, rank, job->n, buf_str(&path), piece);
+    buf_free(&path);
+}
+
+/* Each rank follows the connections of a part. */
+static void reduce(struct job *job, const char *name, char **options, size_t n)
+{
+    unsigned k = (unsigned)job->rank + 1, ranks = (unsigned)job->ranks;
+    uint8_t *piece = job->spill || !job->parts ? NULL : malloc(MPI_PIECE);
+
+    now(", following its part of the connections", "");
+    if (job->parts && reduce_run(name, options, n, job->folder, k, ranks) != EXIT_OK)
+        give_up(job, "reduce", "see above");
+    if (job->parts && !job->spill && !piece)
+        give_up(job, "parts", "out of memory");
+    for (int rank = 1; piece && rank < job->ranks; rank++)
+        move_part(job, name, rank, piece);
+    free(piece);
+}
+
+/* Rank 0 needs all digests after all, or (`need` 0) it does not: all ranks go through this once. */
+static void agree(struct job *job, int need)
+{
+    MPI_Bcast(&need, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (need)
+        move_digests(job, false);
+    job->parts = false;
+    job->whole = need;
+}
+
+static int complete(void)
+{
+    job_now->whole = true;
+    if (job_now->parts)
+        agree(job_now, 1);
+    return EXIT_OK;
+}
+
+static int analyse(struct job *job, const char *name, char **options, size_t n)
+{
+    int status = EXIT_OK;
+
+    job->parts &= !job->spill;
+    job_now = job;
+    run_complete = complete;
+    now(job->rank ? ", waiting for rank 0" : ", analysing what all have scanned", "");
+    if (job->rank == 0)
+        status = merge_run(name, options, n, job->folder);
+    if (job->parts)
+        agree(job, 0);
+    return status;
 }
 
 /* --- The job ---------------------------------------------------------------------------------- */
@@ -244,6 +344,8 @@ static void say_times(const struct job *job)
         fprintf(stderr, "%s: %.3f s\n", names[i], most[i]);
     fprintf(stderr, "%d ranks scanned %.0f packets of %.0f bytes; the most of one: %.2f of the mean\n", job->ranks,
             sum[PHASES + 1], sum[PHASES], sum[PHASES] > 0 ? most[PHASES] * job->ranks / sum[PHASES] : 1);
+    fprintf(stderr,
+            job->whole ? "rank 0 followed all connections\n" : "each rank followed a part of the connections\n");
     fprintf(stderr, "%.0f bytes moved; memory of a rank at most %.0f KiB, that of its folder not counted\n",
             sum[PHASES + 2], most[PHASES + 3]);
 }
@@ -261,18 +363,9 @@ static int make_folder(struct job *job)
         }
         job->folder = mpi_state->folder;
     }
-    rc = job->rank == 0 ? run_create(job->folder, (const char *const *)job->files, (size_t)job->n) : 0;
+    rc = job->rank == 0 || !job->spill ? run_create(job->folder, (const char *const *)job->files, (size_t)job->n) : 0;
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return rc;
-}
-
-/* With --spill each rank follows the connections of a part. */
-static void reduce(const struct job *job, const char *name, char **options, size_t n)
-{
-    unsigned k = (unsigned)job->rank + 1, ranks = (unsigned)job->ranks;
-
-    if (job->spill && ranks > 1 && reduce_run(name, options, n, job->folder, k, ranks) != EXIT_OK)
-        give_up(job, "reduce", "see above");
 }
 
 static int run_job(struct job *job, const char *name, int n_options, char **options)
@@ -286,15 +379,16 @@ static int run_job(struct job *job, const char *name, int n_options, char **opti
         return cli_error("rank %d: no folder: %s", job->rank, strerror(-rc));
     if (!share_out(job))
         give_up(job, "files", "out of memory");
+    job->parts = job->ranks > 1 && reduce_can(name, (unsigned)job->ranks);
     for (int i = 0; i < PHASES; i++) {
         if (i == PHASE_SCAN)
             scan_files(job);
         else if (i == PHASE_MOVE)
-            move_digests(job);
+            move_digests(job, job->parts);
         else if (i == PHASE_REDUCE)
             reduce(job, name, options, (size_t)n_options);
-        else if (job->rank == 0)
-            status = merge_run(name, options, (size_t)n_options, job->folder);
+        else
+            status = analyse(job, name, options, (size_t)n_options);
         job->took[i] = MPI_Wtime() - at;
         MPI_Barrier(MPI_COMM_WORLD);
         at = MPI_Wtime();

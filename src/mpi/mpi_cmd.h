@@ -1,15 +1,13 @@
 /* layer 4 (tool): the commands of rdmatrace-mpi.
  *
  *     every rank:  scans its shards into memory: a folder of /dev/shm, or that of --spill
- *     rank 0:      gets the digests of the others, and runs the command on all of them, as `rdmatrace merge` does
+ *     check:       each rank gets of the digests what its part of the connections needs (digest_copy()), follows them
+ *                  (src/judge/share.c), and sends rank 0 what it has found, which puts it together
+ *     rank 0:      for other commands, and where connections cannot be shared out, gets the digests of the others, and
+ *                  runs the command on all of them, as `rdmatrace merge` does: rates of hosts, pauses, outages and the
+ *                  clocks of taps cross connections
  *
- * With --spill, where all ranks can read all digests, each rank follows the connections of a part for `check`
- * (src/judge/share.c), and rank 0 puts together what they have found. Else, and for the other commands, one rank runs
- * it: rates of hosts, pauses, outages and the clocks of taps cross connections. What the others do is what grows with
- * bytes: reading, unpacking, verifying.
- *
- * Memory: a rank has SCAN bytes (rdmatrace-scan(1)), MPI_PIECE bytes, and the digests of its shards; rank 0 has those
- * of all, and what the command takes. */
+ * Memory of a rank: rdmatrace-mpi(1) states it, tests/mpi.test holds it. */
 #ifndef RDMATRACE_MPI_CMD_H
 #define RDMATRACE_MPI_CMD_H
 
@@ -19,8 +17,8 @@
 
 /* What a rank tells the process that watches over it. */
 struct mpi_state {
-    char shard[4096]; /* the shard that it scans or moves; "": none */
-    char folder[64];  /* its folder of /dev/shm, named by the watching process; "": none */
+    char at[4200];   /* what it does, behind a comma: ", its shard was FILE"; "": nothing in particular */
+    char folder[64]; /* its folder of /dev/shm, named by the watching process; "": none */
 };
 extern struct mpi_state *mpi_state;
 /* Remove the folder. */

@@ -13,6 +13,8 @@
 #define FIRST_LINE "rdmatrace run 1\n"
 #define LIST_MAX   ((size_t)256 << 20) /* bytes */
 
+int (*run_complete)(void);
+
 static void list_path(const char *folder, struct buf *path)
 {
     buf_printf(path, "%s/shards", folder);

@@ -31,6 +31,9 @@ int run_open(struct run *r, const char *folder);
 void run_close(struct run *r);
 /* Append the path of the digest of shard `i`, from 0. */
 void run_digest(const char *folder, size_t i, struct buf *path);
+/* Called before all packets of a run are read, where they may not be there yet: 0, or an exit status after a message.
+ * NULL: they are. */
+extern int (*run_complete)(void);
 /* Write a file of a run, aside, and rename it; the buffer is empty then. 0 or a negative errno. */
 int run_write(const char *path, struct buf *b);
 

@@ -4,6 +4,7 @@
 #include "src/cap/digest.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,52 @@ Test(digest, frames_are_read_as_they_were)
     cr_assert_eq(cap_info(c)->ifaces[0].dropped, 5);
     cap_close(c);
     unlink(path);
+}
+
+/* A copy for the owners of the lower half, with the first block whole: their frames and those of all, as in the digest;
+ * for somebody who names no owner it is damaged. */
+Test(digest, a_copy_has_the_frames_of_some_owners)
+{
+    const uint64_t owners[DIGEST_OWNERS / 64] = {UINT64_MAX, UINT64_MAX, 0, 0};
+    struct digest_end e = {.shard = (char *)"some.pcap", .info = {.n_ifaces = 2, .ifaces = (struct cap_iface[2]){{0}}}};
+    const struct cap_opts opts = {.owners = owners};
+    char path[] = "/tmp/digest.XXXXXX", copy[] = "/tmp/digest.XXXXXX";
+    struct digest_writer *w = NULL;
+    struct digest_part part;
+    struct cap_error err;
+    struct prng r = {3};
+    uint8_t bytes[5000];
+    struct frame f, g;
+    struct cap *c[2];
+    unsigned n = 0;
+
+    cr_assert(close(mkstemp(path)) == 0 && close(mkstemp(copy)) == 0 && (w = digest_create(path)));
+    for (unsigned i = 0; i < FRAMES; i++) {
+        make_frame(&r, i, bytes, &f, &part);
+        digest_put(w, &f, &part);
+    }
+    cr_assert_eq(digest_finish(w, &e), 0);
+    cr_assert_eq(digest_copy(path, copy, owners, 1), 0);
+    cr_assert_eq(cap_open(&c[0], path, 0, &opts, &err), 0);
+    cr_assert_eq(cap_open(&c[1], copy, 0, &opts, &err), 0);
+    for (; cap_next(c[0], &f) > 0; n++) {
+        cr_assert_eq(cap_next(c[1], &g), 1);
+        cr_assert_eq(g.number, f.number);
+        cr_assert(g.ts == f.ts && g.caplen == f.caplen && memcmp(g.data, f.data, f.caplen) == 0);
+    }
+    cr_assert_eq(cap_next(c[1], &g), 0);
+    cr_assert(n > FRAMES / 3 && n < FRAMES);
+    cap_close(c[0]);
+    cap_close(c[1]);
+    cr_assert_eq(cap_open(&c[1], copy, 0, NULL, &err), 0);
+    for (n = 0; cap_next(c[1], &g) > 0; n++)
+        cr_assert_eq(g.number, n + 1);
+    cr_assert(n > 0 && n < FRAMES && strstr(cap_error(c[1])->msg, "is damaged"), "%u frames: %s", n,
+              cap_error(c[1])->msg);
+    cap_close(c[1]);
+    cr_assert_eq(digest_copy("/dev/null", copy, owners, 1), -EINVAL);
+    unlink(path);
+    unlink(copy);
 }
 
 /* A digest without frames, with the `n` bytes at `block` in front of its end. */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define FIRST_FRAMES 4096
-#define MOST_FRAMES  (1u << 20) /* to find the networks of tenants */
+#define MOST_FRAMES (1u << 20) /* to find the networks of tenants */
 
 bool files_are_regular(const char *const *files, size_t n)
 {
@@ -28,10 +27,12 @@ static void read_first(struct cap_merge *m, const struct decode_opts *o, const s
     struct networks *n = first->networks;
     struct frame f;
     uint32_t tap = 0; /* of the first frame */
+    int rc = 1;
 
-    for (unsigned i = 0;
-         (i < FIRST_FRAMES || (i < MOST_FRAMES && networks_are_several(n))) && cap_merge_next(m, &f) > 0; i++) {
+    for (unsigned i = 0; i < FIRST_FRAMES || (i < MOST_FRAMES && networks_are_several(n)); i++) {
         struct pkt p;
+        if ((rc = cap_merge_next(m, &f)) <= 0)
+            break;
         joins_apply(j, &f);
         tap = i ? tap : conn_tap_of(&f);
         first->several |= conn_tap_of(&f) != tap;
@@ -42,6 +43,7 @@ static void read_first(struct cap_merge *m, const struct decode_opts *o, const s
         longest_note(&first->longest, &p);
         ways_note(w, &p);
     }
+    first->torn = rc < 0;
     networks_decide(n);
 }
 

@@ -12,13 +12,15 @@ struct first_frames {
     struct longest longest;
     struct networks *networks; /* those of tenants, NULL: there is only one network; networks_free() */
     bool several;              /* there are frames of several taps, or it is not known */
+    bool torn;                 /* not all of these frames could be read */
 };
+#define FIRST_FRAMES 4096 /* that are always read */
 
 /* Whether all files are regular ones, not pipes. */
 bool files_are_regular(const char *const *files, size_t n);
-/* Read the first 4096 frames of the files, and, if they have several VLANs or overlays, up to 2^20: fill `first`, and
- * join interfaces that have one direction each. `o`: how they are decoded. Does nothing if any of them is no regular
- * file, cannot be read, or without memory. */
+/* Read the first FIRST_FRAMES frames of the files, and, if they have several VLANs or overlays, up to 2^20: fill
+ * `first`, and join interfaces that have one direction each. `o`: how they are decoded. Does nothing if any of them is
+ * no regular file, cannot be read, or without memory. */
 void first_frames_read(const char *const *files, size_t n, const struct decode_opts *o, struct joins *j,
                        struct first_frames *first);
 

@@ -56,15 +56,20 @@ static int take_option(struct job *job, int key, const char *arg)
     }
 }
 
+static const struct trace_cmd *shared_cmd(const char *name)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(shared); i++)
+        if (strcmp(shared[i]->name, name) == 0)
+            return shared[i];
+    return NULL;
+}
+
 /* The first word that is a command, behind at least one that names the run; `argc`: there is none. */
 static int find_command(struct job *job, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++)
-        for (unsigned k = 0; k < ARRAY_LEN(shared); k++)
-            if (strcmp(argv[i], shared[k]->name) == 0) {
-                job->cmd = shared[k];
-                return i;
-            }
+        if ((job->cmd = shared_cmd(argv[i])))
+            return i;
     return argc;
 }
 
@@ -165,14 +170,17 @@ static int run(struct job *job, int argc, char **argv)
     return status;
 }
 
+bool reduce_can(const char *name, unsigned parts)
+{
+    return parts <= PARTS_MAX && shared_cmd(name);
+}
+
 int reduce_run(const char *name, char *const *options, size_t n, const char *folder, unsigned k, unsigned parts)
 {
     struct job job = {.folder = folder, .k = k, .n = parts, .resume = true};
     int status = EXIT_OK;
 
-    for (unsigned i = 0; i < ARRAY_LEN(shared) && parts <= PARTS_MAX; i++)
-        if (strcmp(shared[i]->name, name) == 0)
-            job.cmd = shared[i];
+    job.cmd = reduce_can(name, parts) ? shared_cmd(name) : NULL;
     if (job.cmd) {
         char **words = calloc(n + 1, sizeof *words);
         if (!words)
