@@ -354,6 +354,13 @@ static bool is_seq_nak(const struct pkt *p)
     return p->op->flags & OPF_ACK && p->have & H_AETH && p->aeth.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQ);
 }
 
+static uint8_t kind_of(const struct pkt *p)
+{
+    bool rnr = p->op->flags & OPF_ACK && response_type(p) == AETH_RNR;
+
+    return is_seq_nak(p) ? RESPONSE_SEQ_NAK : rnr ? RESPONSE_RNR_NAK : RESPONSE_OTHER;
+}
+
 static void note_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t psn = e->p->bth.psn, icrc = icrc_of(e->p);
@@ -362,7 +369,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     if (r->psn != psn) {
         r->first = frame_u32(e->p);
         r->icrc_first = icrc;
-        r->missed = is_seq_nak(e->p);
+        r->kind = kind_of(e->p);
         r->ts_first = e->p->frame->ts;
         r->answer = 0;
     } else if (UNLIKELY(icrc && r->icrc == icrc) && frame_ip_id(e->p)) {

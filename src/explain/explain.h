@@ -51,6 +51,9 @@ struct fact {
  * incidents of several connections. */
 #define INCIDENTS_EARLY 10000
 
+/* How a packet that one tap saw is missing at another one: it did not come, came damaged, or behind later ones. */
+enum gone_how { GONE_LOST, GONE_DAMAGED, GONE_LATE };
+
 /* One thing that went wrong. */
 struct incident {
     uint8_t cause;     /* enum cause */
@@ -93,11 +96,12 @@ struct incident {
     /* number of the incident that explains this one and is shown instead, plus 1 (explain_at()); 0: none */
     uint32_t superseded_by;
     uint32_t supersedes; /* incidents that this one explains */
-    /* The packet that one tap saw and another one did not, if that proves the place: a request, or a response, by its
-     * PSN; of the first and the latest of its `n` copies at `tap`, ICRC (0: not captured) and time; the fact that says
-     * so. */
+    /* The packet that one tap saw and another one did not, or not as it was, if that proves the place: a request, or a
+     * response, by its PSN; of the first and the latest of its `n` copies at `tap`, ICRC (0: not captured) and time;
+     * the fact that says so. */
     struct {
         bool known, response, doubled; /* doubled: an identical copy came soon after the latest one */
+        uint8_t how;                   /* enum gone_how */
         uint8_t fact;
         uint16_t n;
         uint32_t psn, icrc_first, icrc, tap;
@@ -115,6 +119,9 @@ struct incident {
     uint8_t compared_with;             /* so many of them had been there when it was compared last */
     uint16_t kept;                     /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
     uint32_t next_fresh;               /* explainer.fresh: number of the next one, plus 1; 0: none */
+    bool nak_gone;                     /* the NAK for nak_psn was lost between two taps */
+    uint32_t nak_psn;                  /* with has_nak: the PSN that its NAK, or RNR NAK, is for */
+    bool has_nak;                      /* the responder sent a NAK */
     bool merged;                       /* another tap's incident is shown instead */
     bool merged_here;                  /* with `merged`: that incident is of the same connection */
     bool of_time;                      /* made for lost time that no other incident explains */

@@ -395,6 +395,8 @@ void explain_taps(struct explainer *x);
 bool explain_knows_answers(const struct explainer *x, uint32_t flow);
 /* Three or more taps (compare/between.c): name the two between which the packet of a proved incident was lost. */
 void explain_between(struct explainer *x, struct incident *st);
+/* The flow of the requests of an incident; one about a damaged response has the flow of the other direction. */
+uint32_t explain_requests_of(struct explainer *x, const struct incident *s);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 /* Join the incidents of several taps about one event (compare/merge_taps.c), when all are complete. */
@@ -402,6 +404,8 @@ void explain_once(struct explainer *x);
 /* Index the events for explain_also(), when the incidents are sorted. */
 void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
+/* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
+uint32_t explain_elsewhere(struct explainer *x, uint32_t flow, uint32_t i);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* True if one of two taps of the flow lacks the first copy of a request from `psn` to before `end`. */

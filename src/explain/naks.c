@@ -208,6 +208,8 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     suppose_missing(st, &m, again);
     st->once = passed && m.s && m.s->copies == 1;
     st->renewed = passed && m.alone;
+    st->has_nak = m.nak != 0;
+    st->nak_psn = m.psn;
     st->repeated = lost && m.s && (passed ? m.copy != m.s->first : m.dropped != 0);
     if (lost && !passed) {
         t->hypotheses.missed = incident_number(x, st);
@@ -362,6 +364,7 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
         t->hypotheses.rnr = t->hypotheses.open = incident_number(x, st);
         t->hypotheses.rnr_psn = st->psn = e->p->bth.psn;
         st->has_psn = false;
+        st->nak_psn = st->psn;
         incident_frame(st, ROLE_LOST, s ? s->first : 0);
         if (s)
             st->start = s->ts_first;
@@ -369,5 +372,6 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
                     SAY(NOT_READY, .op = op_of(s), .psn = e->p->bth.psn,
                         .time = rnr_time(aeth_value(e->p->aeth.syndrome)), .code = aeth_value(e->p->aeth.syndrome)));
     }
+    st->has_nak = !st->has_nak && st->n_frames <= 1; /* of several it tells more than one NAK does */
     incident_frame(st, ROLE_NAK, frame_u32(e->p));
 }

@@ -98,6 +98,8 @@ struct response_gap {
 #define RESPONSE_GAPS      8         /* the longest ones, those in which a response was due first */
 #define RESPONSE_GAP_LEAST NS_PER_MS /* shorter ones are not noted */
 
+/* What a response says of its request: it had not arrived, its receiver was not ready, or something else. */
+enum response_kind { RESPONSE_OTHER, RESPONSE_SEQ_NAK, RESPONSE_RNR_NAK };
 /* Responses to the requests of a flow: those with one PSN. */
 struct noted_response {
     uint32_t psn;                /* UINT32_MAX: empty */
@@ -105,7 +107,7 @@ struct noted_response {
     uint32_t icrc_first;         /* ICRC of the first; 0: not captured */
     uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
     bool acked;                  /* a later PSN had been acknowledged before */
-    bool missed;                 /* the first one is a sequence NAK: the request had not arrived */
+    uint8_t kind;                /* enum response_kind of the first one */
     ns_t ts, ts_first;           /* of the latest, of the first */
 };
 #define NOTED_RESPONSES_MIN 16 /* slots at first */

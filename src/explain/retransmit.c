@@ -90,6 +90,8 @@ static struct incident *report_lost_nak(struct explainer *x, const struct event 
     st->place = PLACE_AFTER;
     st->end = e->h->next;
     incident_concerns(st, n->psn, passed ? s->icrc_first : 0, true);
+    st->has_nak = true;
+    st->nak_psn = n->psn;
     incident_is(st, SAY(LOST_NAK, .psn = n->psn, .lost = n->frame, .again = frame_u32(e->p)));
     incident_add(st,
                  passed ? SAY(NAKED_BEHIND, .op = op_of(s), .lost = s->first) : SAY(NAKED_MISSING, .instead = hole));
@@ -331,6 +333,8 @@ static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t
     st->place = both ? PLACE_UNKNOWN : PLACE_AFTER;
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, 0, true);
+    st->has_nak = true;
+    st->nak_psn = e->h->rnr.psn;
     incident_is(st, both ? SAY(RETRY_OR_NAK, .nak = nak, .psn = e->h->rnr.psn, .again = again, .time = waited)
                          : SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
 }

@@ -199,10 +199,26 @@ struct missing_copy copies_first_missing(const struct explainer *x, struct req_d
     return copy;
 }
 
-/* The last fact of an incident says that one tap saw a request, or a response, of which another one lacks a copy. */
-static void copy_is_gone(struct incident *st, const struct seen_copies *c)
+void copies_between(const struct explainer *x, struct incident *st, uint32_t from, uint32_t to)
+{
+    st->passed = fact_tap(copies_tap(x, from));
+    st->missed = fact_tap(copies_tap(x, to));
+}
+
+void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame)
+{
+    incident_frame_at(st, ROLE_LOST, tap, frame);
+    for (unsigned i = 0; i < st->n_frames; i++) {
+        bool it = st->frames[i] == frame && st->files[i] == tap >> 16;
+        if (it || st->roles[i] == ROLE_LOST)
+            st->roles[i] = it ? ROLE_LOST : ROLE_EVIDENCE;
+    }
+}
+
+void copies_gone(struct incident *st, enum gone_how how, const struct seen_copies *c)
 {
     st->gone.known = true;
+    st->gone.how = (uint8_t)how;
     st->gone.response = c->response;
     st->gone.doubled = c->doubled;
     st->gone.fact = (uint8_t)(st->n_facts - 1);
@@ -219,12 +235,19 @@ void copies_request_gone(const struct explainer *x, struct incident *st, uint32_
 {
     const struct seen_copies c = copies_of_request(x, observer_req_dir(x->observer, flow), s);
 
-    copy_is_gone(st, &c);
+    copies_gone(st, GONE_LOST, &c);
+}
+
+void copies_request_late(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s)
+{
+    const struct seen_copies c = copies_of_request(x, observer_req_dir(x->observer, flow), s);
+
+    copies_gone(st, GONE_LATE, &c);
 }
 
 void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct noted_response *r)
 {
     const struct seen_copies c = copies_of_response(x, flow, r);
 
-    copy_is_gone(st, &c);
+    copies_gone(st, GONE_LOST, &c);
 }

@@ -53,9 +53,16 @@ bool copies_are_alike(const struct sent *s);
 /* True if the first copy that the tap of `flow` saw of request `psn` is the first copy `s` that the tap of `other` saw,
  * so that it was only late. False, too, if copies are identical, or cut, and times do not tell. */
 bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct sent *s, uint32_t psn);
+/* The packet of an incident passed the tap of flow `from`, and did not come to that of `to`, or only damaged or late.
+ */
+void copies_between(const struct explainer *x, struct incident *st, uint32_t from, uint32_t to);
+/* Two taps show what was lost: frame `frame` of `tap`; the frames that one tap alone had to call lost were not. */
+void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame);
 /* The last fact of an incident says that the tap of `flow` saw request `s`, or response `r`, of which another tap lacks
- * a copy: keep what it saw. */
+ * a copy, or has it damaged or late: keep what it saw. */
+void copies_gone(struct incident *st, enum gone_how how, const struct seen_copies *c);
 void copies_request_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s);
+void copies_request_late(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s);
 void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow,
                           const struct noted_response *r);
 

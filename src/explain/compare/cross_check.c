@@ -1,4 +1,5 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
+#include "src/explain/compare/answers.h"
 #include "src/explain/compare/copies.h"
 
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
@@ -12,66 +13,11 @@ bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b)
     return g->tap != f->tap && g->dqpn == f->dqpn && is_same_way(&g->src, &g->dst, &f->src, &f->dst);
 }
 
-/* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
-static uint32_t same_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
+uint32_t explain_elsewhere(struct explainer *x, uint32_t flow, uint32_t i)
 {
     uint32_t k = conn_flow_alike(observer_conns(x->observer), flow, i);
 
     return k == flow ? conn_flow_alike(observer_conns(x->observer), flow, k + 1) : k;
-}
-
-/* The packet of an incident passed the tap of flow `from`, and did not come to that of `to`, or only damaged or late.
- */
-static void lies_between(const struct explainer *x, struct incident *st, uint32_t from, uint32_t to)
-{
-    st->passed = fact_tap(copies_tap(x, from));
-    st->missed = fact_tap(copies_tap(x, to));
-}
-
-/* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
- * request; NULL: none. A sequence NAK for the PSN itself is not such a response. */
-static const struct noted_response *answer_before(struct flow_notes *t, const struct sent *o, unsigned n)
-{
-    for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
-        uint32_t psn = psn_add(o->psn, i);
-        const struct noted_response *r = response_slot(t, psn);
-        if (r->psn == psn && r->first < o->last && !r->missed)
-            return r;
-    }
-    return NULL;
-}
-
-/* Whether a tap may have seen a response to one of `n` requests from `psn` on that it has forgotten. */
-static bool may_be_answered(const struct flow_notes *t, uint32_t psn, unsigned n)
-{
-    for (unsigned i = 0; t && i < n; i++) {
-        uint32_t at = response_slot(t, psn_add(psn, i))->psn;
-        if (at != UINT32_MAX && psn_diff(at, psn_add(psn, i)) > 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whether the first response with its PSN that the tap of a flow saw is the first one, `r`, of the tap of `other`. */
-static bool is_same_response(const struct explainer *x, uint32_t flow, uint32_t other, const struct noted_response *r)
-{
-    const struct flow_notes *t = x->notes[flow];
-    const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
-    struct seen_copies here, there;
-
-    if (!own || own->psn != r->psn)
-        return false;
-    here = copies_of_response(x, flow, own);
-    there = copies_of_response(x, other, r);
-    return copies_compare(x, &here, &there) == FIRST_SAME;
-}
-
-/* Whether this tap saw the first response `r` of another tap, too: it came, only later than the retransmission on ACK
- * timeout. */
-static bool came_later(const struct explainer *x, const struct incident *st, uint32_t other,
-                       const struct noted_response *r)
-{
-    return st->silence && is_same_response(x, st->flow, other, r);
 }
 
 bool explain_knows_answers(const struct explainer *x, uint32_t flow)
@@ -86,59 +32,6 @@ bool explain_knows_answers(const struct explainer *x, uint32_t flow)
     return x->n_unmatched < UNMATCHED;
 }
 
-/* Two taps show what was lost: frame `frame` of `tap`; the frames that one tap alone had to call lost were not. */
-static void only_lost(struct incident *st, uint32_t tap, uint32_t frame)
-{
-    incident_frame_at(st, ROLE_LOST, tap, frame);
-    for (unsigned i = 0; i < st->n_frames; i++) {
-        bool it = st->frames[i] == frame && st->files[i] == tap >> 16;
-        if (it || st->roles[i] == ROLE_LOST)
-            st->roles[i] = it ? ROLE_LOST : ROLE_EVIDENCE;
-    }
-}
-
-/* A READ whose length was not captured: it may ask for the rest of an earlier one, again. */
-static bool may_be_rest(const struct sent *s)
-{
-    return (s->opcode & 31) == OP_READ_REQUEST && !s->reth;
-}
-
-/* The other tap has request `s` as well, as `o`: find out whether it saw the response. */
-static void compare_answer(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
-                           uint32_t other, unsigned n)
-{
-    const struct noted_response *answer = answer_before(x->notes[other], o, n),
-                                *here = s ? answer_before(x->notes[st->flow], s, n) : NULL;
-    uint32_t there = copies_tap(x, other), tap = fact_tap(there);
-
-    incident_frame_at(st, ROLE_EVIDENCE, there, o->first);
-    if (o->late && (may_be_rest(o) || !copies_are_one(x, st->flow, other, o, st->psn)))
-        return; /* it is late as a retransmission is */
-    if (o->late) {
-        incident_add(st, SAY(TAP_OVERTAKEN_COPY, .other = o->first, .tap = tap));
-        lies_between(x, st, st->flow, other);
-        st->cause = CAUSE_REORDER;
-        st->proved = true;
-    } else if (here || (answer && !explain_knows_answers(x, st->flow))) {
-        incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
-    } else if (answer && came_later(x, st, other, answer)) {
-        incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
-        incident_frame_at(st, ROLE_ANSWER, there, answer->first);
-        st->cause = CAUSE_EARLY_TIMEOUT;
-        st->place = PLACE_UNKNOWN;
-    } else if (answer) {
-        incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = tap, .answer = answer->first));
-        copies_response_gone(x, st, other, answer);
-        lies_between(x, st, other, st->flow);
-        only_lost(st, there, answer->first);
-        st->proved = true;
-        st->cause = CAUSE_LOST_ACK;
-        st->place = PLACE_BEFORE;
-    } else if (!may_be_answered(x->notes[other], o->psn, n)) {
-        incident_add(st, SAY(TAP_UNANSWERED, .other = o->first, .tap = tap));
-    }
-}
-
 /* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. */
 static void compare_copy(const struct explainer *x, struct incident *st, const struct sent *o, uint32_t other)
 {
@@ -147,7 +40,7 @@ static void compare_copy(const struct explainer *x, struct incident *st, const s
     if (!comparable || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
     st->proved = true;
-    lies_between(x, st, st->flow, other);
+    copies_between(x, st, st->flow, other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = st->missed));
 }
 
@@ -167,7 +60,7 @@ static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t o
             incident_frame_at(st, ROLE_LOST, copies_tap(x, other), t->requests.bad[i].frame);
             st->cause = CAUSE_BAD_ICRC;
             st->place = PLACE_AFTER;
-            lies_between(x, st, st->flow, other);
+            copies_between(x, st, st->flow, other);
             st->proved = found = true;
         }
     return found;
@@ -182,29 +75,52 @@ static void found_between(struct explainer *x, struct incident *st, uint32_t oth
                                 : SAY(TAP_LACKS, .lost = copy.frame, .tap = tap));
     copies_request_gone(x, st, copy.other ? other : st->flow, copy.sent);
     st->place = copy.other ? PLACE_BEFORE : PLACE_AFTER;
-    lies_between(x, st, copy.other ? other : st->flow, copy.other ? st->flow : other);
+    copies_between(x, st, copy.other ? other : st->flow, copy.other ? st->flow : other);
     st->cause = st->cause == CAUSE_CANNOT_TELL ? CAUSE_PACKET_LOSS : st->cause;
-    only_lost(st, copies_tap(x, copy.other ? other : st->flow), copy.frame);
+    copies_only_lost(st, copies_tap(x, copy.other ? other : st->flow), copy.frame);
     st->proved = true;
 }
 
+/* How many requests an incident may be about: all that its tap had seen when the ACK timer expired, or one. */
+static unsigned compared_requests(const struct incident *st)
+{
+    uint32_t sent = (st->end - st->psn) & PSN_MASK;
+
+    return st->cause != CAUSE_LOST_LAST_PACKET || !sent ? 1 : sent < BEHIND_COMPARED ? sent : BEHIND_COMPARED;
+}
+
+/* The first copy that one of two taps lacks, of the requests that an incident may be about: `n`, and what the other tap
+ * saw behind them before the retransmission. */
+static struct missing_copy missing_of(const struct explainer *x, const struct incident *st, struct req_dir *a,
+                                      struct req_dir *b, unsigned n)
+{
+    struct missing_copy copy = copies_first_missing(x, a, b, st->psn, n);
+    const struct sent *again = req_dir_sent(b, st->psn);
+
+    if (copy.frame || !again || again->copies < 2 || st->cause != CAUSE_LOST_LAST_PACKET)
+        return copy;
+    copy = copies_first_missing(x, a, b, psn_add(st->psn, n), BEHIND_COMPARED - n);
+    return copy.other && copy.frame < again->last ? copy : (struct missing_copy){0};
+}
+
 /* A request was lost, or its response: find out from the other tap which. */
-static void compare_loss(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
+static void compare_loss(struct explainer *x, struct incident *st, uint32_t other)
 {
     struct req_dir *a = observer_req_dir(x->observer, st->flow), *b = observer_req_dir(x->observer, other);
+    unsigned n = compared_requests(st);
     struct missing_copy copy;
 
     if (st->repeated) {
         compare_copy(x, st, req_dir_sent(b, st->psn), other);
         return;
     }
-    copy = copies_first_missing(x, a, b, st->psn, n);
-    if (compare_damaged(x, st, other, n))
+    if (answers_compare_naks(x, st, other, n) || compare_damaged(x, st, other, n))
         return;
+    copy = missing_of(x, st, a, b, n);
     if (copy.frame)
         found_between(x, st, other, copy);
     else if (req_dir_sent(b, st->psn))
-        compare_answer(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
+        answers_compare(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other, n);
 }
 
 /* The incident about the loss of the packet of `st`; NULL if there is none. */
@@ -242,7 +158,7 @@ static void compare_late(struct explainer *x, struct incident *st, struct req_di
         return;
     st->cause = CAUSE_PACKET_LOSS;
     st->proved = true;
-    lies_between(x, st, other, st->flow);
+    copies_between(x, st, other, st->flow);
     st->moot = loss != NULL;
     if (loss)
         loss->again += st->again;
@@ -294,7 +210,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
         copies_request_gone(x, st, other, there);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
-    lies_between(x, st, other, st->flow);
+    copies_between(x, st, other, st->flow);
     st->proved = true;
 }
 
@@ -328,11 +244,11 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
             return;
         incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(copies_tap(x, other))));
         incident_frame_at(st, ROLE_LOST, copies_tap(x, other), s->first);
-        lies_between(x, st, st->flow, other);
+        copies_between(x, st, st->flow, other);
         st->proved = true;
     } else if (st->place != PLACE_BEFORE && (st->cause == CAUSE_PACKET_LOSS || st->cause == CAUSE_LOST_LAST_PACKET ||
                                              st->cause == CAUSE_CANNOT_TELL)) {
-        compare_loss(x, st, other, st->cause == CAUSE_LOST_LAST_PACKET ? BEHIND_COMPARED : 1);
+        compare_loss(x, st, other);
     }
 }
 
@@ -391,7 +307,7 @@ static bool compare_request_again(struct explainer *x, struct incident *st, uint
         return false;
     st->place = PLACE_AFTER;
     st->proved = true;
-    lies_between(x, st, st->flow, other);
+    copies_between(x, st, st->flow, other);
     incident_unframe(st, st->facts[0].other);
     incident_frame(st, ROLE_LOST, st->facts[0].other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->facts[0].other, .tap = fact_tap(copies_tap(x, other))));
@@ -425,11 +341,11 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
         return;
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
-    if (st->cause == CAUSE_REORDER && !is_same_response(x, st->flow, other, r))
+    if (st->cause == CAUSE_REORDER && !answers_are_one(x, st->flow, other, r))
         return; /* the copy that came late here may be a repeated one */
     again = read_retransmission(observer_req_dir(x->observer, other), st->psn);
     st->proved = !again || seen < again;
-    if (st->proved && came_later(x, st, other, r)) {
+    if (st->proved && answer_came_later(x, st, other, r)) {
         is_late_response(x, st, other, r);
         return;
     }
@@ -437,7 +353,7 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
                  : st->cause == CAUSE_REORDER ? SENTENCE_TAP_OVERTAKEN
                                               : SENTENCE_TAP_LOST;
     if (st->proved)
-        lies_between(x, st, other, st->flow);
+        copies_between(x, st, other, st->flow);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
     if (f.sentence == SENTENCE_TAP_LOST)
@@ -458,7 +374,7 @@ static void compare_copies(struct explainer *x, struct incident *st, uint32_t ot
 
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn)
 {
-    for (uint32_t k = 0; (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
+    for (uint32_t k = 0; (k = explain_elsewhere(x, flow, k)) != FLOW_NONE; k++) {
         struct missing_copy copy =
             copies_lost_between(x, observer_req_dir(x->observer, flow), observer_req_dir(x->observer, k), psn);
         if (copy.frame && !copy.other)
@@ -472,7 +388,7 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
     struct req_dir *a = observer_req_dir(x->observer, flow), *b;
     uint32_t n = (end - psn) & PSN_MASK;
 
-    for (uint32_t k = 0; a && (k = same_elsewhere(x, flow, k)) != FLOW_NONE; k++)
+    for (uint32_t k = 0; a && (k = explain_elsewhere(x, flow, k)) != FLOW_NONE; k++)
         if ((b = observer_req_dir(x->observer, k)) != NULL &&
             copies_first_missing(x, a, b, psn, n < BEHIND_COMPARED ? n : BEHIND_COMPARED).frame)
             return true;
@@ -517,7 +433,7 @@ static struct stands stands_of(struct explainer *x, const struct incident *st)
 {
     struct stands s = {0};
 
-    for (uint32_t k = 0; (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
+    for (uint32_t k = 0; (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
         enum tap_stand at = stand_of(x, st, k);
         s.n += at != STANDS_BEFORE && s.n < UINT8_MAX;
         s.near += at == STANDS_BEHIND;
@@ -534,7 +450,7 @@ static void compare_early(struct explainer *x, struct incident *st)
 
     st->own = st->n_frames;
     kept_swap(x, st, true);
-    for (uint32_t k = 0; !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
+    for (uint32_t k = 0; !st->proved && (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
         if (stand_of(x, &before, k) != STANDS_BEFORE)
             (st->is_request ? compare_request : compare_response)(x, st, k);
     explain_between(x, st);
@@ -596,7 +512,7 @@ void explain_taps(struct explainer *x)
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
         kept_swap(x, st, true);
-        for (uint32_t k = 0; open && !st->proved && (k = same_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
+        for (uint32_t k = 0; open && !st->proved && (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
             (silent           ? compare_silence
              : copies         ? compare_copies
              : st->is_request ? compare_request

@@ -94,16 +94,22 @@ static bool chains_of_events(struct incident_chains *c, const struct explainer *
 
 /* --- Events ------------------------------------------------------------------------------------ */
 
+/* True if both tell of the same NAK, which was lost between two taps: the one nearer to the responder saw it, and what
+ * it is for, the other one the ACK timeout that followed. */
+static bool by_same_nak(const struct incident *a, const struct incident *b)
+{
+    return a->has_nak && b->has_nak && (a->nak_gone || b->nak_gone) && a->nak_psn == b->nak_psn;
+}
+
 static bool causes_agree(const struct incident *a, const struct incident *b)
 {
     unsigned ka = kinds[a->cause], kb = kinds[b->cause];
 
-    return a->cause == b->cause || (ka & kb & REPEATS) || (incident_failure(a) && kb & VAGUE) ||
+    return a->cause == b->cause || (ka & kb & REPEATS) || by_same_nak(a, b) || (incident_failure(a) && kb & VAGUE) ||
            (incident_failure(b) && ka & VAGUE);
 }
 
-/* The flow of the requests; an incident about a response has the flow of the other direction. */
-static uint32_t requests_of(struct explainer *x, const struct incident *s)
+uint32_t explain_requests_of(struct explainer *x, const struct incident *s)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), s->flow)->peer;
 
@@ -122,7 +128,7 @@ static bool at_two_taps(struct explainer *x, const struct incident *a, const str
         return a->cause == b->cause &&
                (a->cause == CAUSE_QKEY_MISMATCH || a->cause == CAUSE_PKEY_MISMATCH || a->cause == CAUSE_BAD_ICRC);
     peer = conn_flow_at(observer_conns(x->observer), b->flow)->peer;
-    return explain_same_flow(x, requests_of(x, a), requests_of(x, b)) ||
+    return explain_same_flow(x, explain_requests_of(x, a), explain_requests_of(x, b)) ||
            (kinds[a->cause] & BOTH_WAYS && peer != FLOW_NONE && explain_same_flow(x, a->flow, peer));
 }
 
@@ -151,20 +157,27 @@ static uint64_t key_of_packet(struct explainer *x, const struct incident *s)
     (void)x;
     return s->by;
 }
-static uint64_t key_about_packet(struct explainer *x, const struct incident *s)
+/* `about` and the ends of the requests, which are the same in both directions. */
+static uint64_t key_with_ends(struct explainer *x, const struct incident *s, uint64_t about)
 {
-    const struct flow *f;
-    uint64_t ends[2 * CONN_ADDR_WORDS],
-        about = (uint64_t)s->psn << 16 | (s->has_psn ? 256u : s->cause) << 1 | s->is_request;
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), explain_requests_of(x, s));
+    uint64_t ends[2 * CONN_ADDR_WORDS];
 
-    if (s->flow == FLOW_NONE)
-        return 0;
-    f = conn_flow_at(observer_conns(x->observer), requests_of(x, s));
     conn_addr_words(&f->src, ends);
     conn_addr_words(&f->dst, ends + CONN_ADDR_WORDS);
     for (unsigned i = 0; i < ARRAY_LEN(ends); i++)
-        about += ends[i] * HASH_MULTIPLIER; /* the same in both directions */
+        about += ends[i] * HASH_MULTIPLIER;
     return kinds[s->cause] & BOTH_WAYS ? about : about + ((uint64_t)f->dqpn << 40);
+}
+static uint64_t key_about_packet(struct explainer *x, const struct incident *s)
+{
+    uint64_t about = (uint64_t)s->psn << 16 | (s->has_psn ? 256u : s->cause) << 1 | s->is_request;
+
+    return s->flow == FLOW_NONE ? 0 : key_with_ends(x, s, about);
+}
+static uint64_t key_of_nak(struct explainer *x, const struct incident *s)
+{
+    return s->flow == FLOW_NONE || !s->has_nak ? 0 : key_with_ends(x, s, s->nak_psn);
 }
 
 /* True if this tap has an incident of the event already. */
@@ -207,7 +220,8 @@ static void join(struct explainer *x, struct incident_chains *events,
             const struct incident *a = &x->incidents[i];
             if ((a->event && b->event) || !same(a, b) || !causes_agree(a, b) || !at_two_taps(x, a, b))
                 continue;
-            if (!has_incident_at(x, events, a->event, b->tap) && !has_incident_at(x, events, b->event, a->tap))
+            if (a->nak_gone || b->nak_gone ||
+                (!has_incident_at(x, events, a->event, b->tap) && !has_incident_at(x, events, b->event, a->tap)))
                 join_two(x, events, i, j);
         }
         if (key)
@@ -222,8 +236,8 @@ static unsigned precision(const struct incident *s)
     bool proved = s->proved || s->cause == CAUSE_EARLY_TIMEOUT || s->cause == CAUSE_BAD_ICRC,
          vague = kinds[s->cause] & VAGUE;
 
-    return 16u * !!incident_failure(s) + 8u * proved + 4u * !vague + 2u * (s->place != PLACE_UNKNOWN) +
-           (s->place == PLACE_AFTER);
+    return 32u * !!incident_failure(s) + 16u * s->nak_gone + 8u * proved + 4u * !vague +
+           2u * (s->place != PLACE_UNKNOWN) + (s->place == PLACE_AFTER);
 }
 
 static bool says_more(const struct incident *a, const struct incident *b)
@@ -280,6 +294,7 @@ void explain_once(struct explainer *x)
 
     if (!several_taps(x) || !chains_init(&events, x->n))
         return;
+    join(x, &events, key_of_nak, by_same_nak);
     join(x, &events, key_of_packet, by_same_packet);
     join(x, &events, key_about_packet, about_same_packet);
     choose(x, &events);
