@@ -40,6 +40,16 @@ static const struct bad_packet *damaged_response(const struct explainer *x, cons
     return NULL;
 }
 
+/* The PSN of the damaged packet in this frame. */
+static uint32_t damaged_psn(const struct flow_notes *t, uint32_t frame)
+{
+    unsigned i = 0;
+
+    while (i < NOTED_BAD - 1 && t->requests.bad[i].frame != frame)
+        i++;
+    return t->requests.bad[i].psn;
+}
+
 /* Retransmission on ACK timeout because a later packet, or a response, was corrupted before the tap; NULL: none was. */
 static struct incident *report_bad_silence(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                            const struct sent *s)
@@ -62,7 +72,7 @@ static struct incident *report_bad_silence(struct explainer *x, const struct eve
     st->by = icrc_of(e->p);
     st->start = s->ts_first;
     st->silence = silence_before(e, s);
-    incident_concerns(st, psn, 0, bad != 0);
+    incident_concerns(st, bad ? psn : stray ? stray->psn : damaged_psn(x->notes[peer], answer), 0, bad != 0);
     if (bad)
         incident_is(st, SAY(DAMAGED_REQUEST, .lost = bad, .again = frame_u32(e->p)));
     else

@@ -1,5 +1,6 @@
 /* layer 3 (explain): between which two of three or more taps a packet was lost that one of them saw. */
 #include "src/explain/compare/copies.h"
+#include "src/explain/compare/damaged.h"
 
 #include <stdlib.h>
 
@@ -37,12 +38,12 @@ static struct seen_copies copies_of_gone(struct explainer *x, const struct incid
 {
     struct conn_table *conns = observer_conns(x->observer);
     struct seen_copies c;
-    uint32_t i = conn_flow_alike(conns, st->flow, 0);
+    uint32_t flow = explain_requests_of(x, st), i = conn_flow_alike(conns, flow, 0);
 
-    for (; i != FLOW_NONE; i = conn_flow_alike(conns, st->flow, i + 1))
+    for (; i != FLOW_NONE; i = conn_flow_alike(conns, flow, i + 1))
         if (copies_tap(x, i) == st->gone.tap && copies_at(x, i, st->gone.psn, st->gone.response, &c))
             return c;
-    return (struct seen_copies){.flow = st->flow,
+    return (struct seen_copies){.flow = flow,
                                 .tap = st->gone.tap,
                                 .psn = st->gone.psn,
                                 .n = st->gone.n,
@@ -63,6 +64,18 @@ static bool is_beyond(struct explainer *x, uint32_t flow, uint32_t psn, bool res
     return (response || psn_diff(h->next, psn) > 0) && (at == UINT32_MAX || psn_diff(at, psn) < 0);
 }
 
+/* Whether the first copy of the packet came to the tap of `flow` behind later ones. */
+static bool came_late(struct explainer *x, uint32_t flow, const struct seen_copies *c)
+{
+    const struct sent *s = c->response ? NULL : req_dir_sent(observer_req_dir(x->observer, flow), c->psn);
+    struct seen_copies next;
+
+    for (unsigned i = 1; c->response && i <= BEHIND_LOOK; i++)
+        if (copies_at(x, flow, psn_add(c->psn, i), true, &next) && next.frame < c->frame)
+            return true;
+    return s && s->late;
+}
+
 /* The first request, or response, with its PSN that the tap of `flow` saw. */
 static struct sight sight_at(struct explainer *x, const struct incident *st, const struct seen_copies *gone,
                              uint32_t flow)
@@ -71,14 +84,22 @@ static struct sight sight_at(struct explainer *x, const struct incident *st, con
     const struct req_dir *h = observer_req_dir(x->observer, flow);
     struct sight o = {.tap = copies_tap(x, flow)};
     struct seen_copies c;
+    uint32_t bad;
 
     if (!t || !h || !h->have_next || t->responses.least_trip < 0)
         return o;
     o.way = st->gone.response ? t->responses.least_trip : -t->responses.least_trip;
+    bad = st->gone.how == GONE_DAMAGED ? damaged_at(x, flow, st->gone.psn, st->gone.response) : 0;
     if (copies_at(x, flow, st->gone.psn, st->gone.response, &c)) {
         o.frame = c.frame;
         o.saw = same_copy(x, st, gone, &c);
-    } else if (is_beyond(x, flow, st->gone.psn, st->gone.response)) {
+        if (st->gone.how == GONE_LATE)
+            o.saw = o.saw != SAW_IT ? SAW_UNKNOWN : came_late(x, flow, &c) ? SAW_NOT : SAW_IT;
+    }
+    if (bad && o.saw != SAW_IT) {
+        o.saw = SAW_NOT;
+        o.frame = bad;
+    } else if (!o.frame && is_beyond(x, flow, st->gone.psn, st->gone.response)) {
         o.saw = SAW_NOT;
     }
     return o;
@@ -96,10 +117,10 @@ static unsigned sights_of(struct explainer *x, const struct incident *st, struct
 {
     struct conn_table *conns = observer_conns(x->observer);
     struct seen_copies gone = copies_of_gone(x, st);
-    uint32_t i = conn_flow_alike(conns, st->flow, 0);
+    uint32_t flow = explain_requests_of(x, st), i = conn_flow_alike(conns, flow, 0);
     unsigned n = 0;
 
-    for (; i != FLOW_NONE && n < TAPS_MOST; i = conn_flow_alike(conns, st->flow, i + 1)) {
+    for (; i != FLOW_NONE && n < TAPS_MOST; i = conn_flow_alike(conns, flow, i + 1)) {
         taps[n] = sight_at(x, st, &gone, i);
         n += taps[n].saw != SAW_UNKNOWN;
     }
@@ -121,10 +142,26 @@ static void name_nearest(struct incident *st, const struct sight *last, const st
         f->answer = o->frame;
     } else if (f->sentence == SENTENCE_TAP_HAS) {
         f->lost = o->frame;
-    } else if (f->sentence == SENTENCE_TAP_LOST) {
+    } else if (f->sentence == SENTENCE_NAK_LOST_BETWEEN) {
+        f->lost = o->frame;
+    } else {
         f->other = o->frame;
     }
     incident_frame_at(st, f->sentence == SENTENCE_TAP_ANSWER ? ROLE_ANSWER : ROLE_LOST, o->tap, o->frame);
+}
+
+/* Its own tap is none of the two. */
+static void tell_taps(struct incident *st, const struct sight *last, const struct sight *first)
+{
+    static const uint8_t sentences[] = {
+        [GONE_LOST] = SENTENCE_TAPS_BETWEEN, [GONE_DAMAGED] = SENTENCE_TAPS_DAMAGED, [GONE_LATE] = SENTENCE_TAPS_LATE};
+    const struct fact f = {.sentence = sentences[st->gone.how],
+                           .tap = fact_tap(last->tap),
+                           .other = last->frame,
+                           .lost = first->frame,
+                           .m = fact_tap(first->tap)};
+
+    incident_add(st, &f);
 }
 
 void explain_between(struct explainer *x, struct incident *st)
@@ -145,6 +182,5 @@ void explain_between(struct explainer *x, struct incident *st)
     if (taps[last].tap == st->tap || taps[first].tap == st->tap)
         name_nearest(st, &taps[last], &taps[first]);
     else
-        incident_add(st, SAY(TAPS_BETWEEN, .tap = fact_tap(taps[last].tap), .other = taps[last].frame,
-                             .m = fact_tap(taps[first].tap)));
+        tell_taps(st, &taps[last], &taps[first]);
 }

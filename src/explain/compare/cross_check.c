@@ -1,6 +1,7 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/compare/answers.h"
 #include "src/explain/compare/copies.h"
+#include "src/explain/compare/damaged.h"
 
 #define FRESH_SETTLED 256 /* PSNs beyond an incident: nothing more comes about it at a tap */
 #define FRESH_OLD     352 /* and it is to be compared, or kept, before a tap forgets it (NOTED_RESPONSES) */
@@ -42,28 +43,6 @@ static void compare_copy(const struct explainer *x, struct incident *st, const s
     st->proved = true;
     copies_between(x, st, st->flow, other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = st->missed));
-}
-
-/* True if the other tap saw one of the `n` packets with a bad ICRC. */
-static bool compare_damaged(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
-{
-    const struct flow_notes *t = x->notes[other];
-    bool found = false;
-
-    for (unsigned i = 0; t && i < NOTED_BAD; i++)
-        if (t->requests.bad[i].psn != UINT32_MAX && psn_in(t->requests.bad[i].psn, st->psn, n)) {
-            struct incident *o = incident_at(x, t->requests.bad[i].incident);
-            if (o && !o->has_psn)
-                incident_concerns(o, st->psn, 0, true);
-            incident_add(st, SAY(TAP_DAMAGED, .psn = t->requests.bad[i].psn, .other = t->requests.bad[i].frame,
-                                 .tap = fact_tap(copies_tap(x, other))));
-            incident_frame_at(st, ROLE_LOST, copies_tap(x, other), t->requests.bad[i].frame);
-            st->cause = CAUSE_BAD_ICRC;
-            st->place = PLACE_AFTER;
-            copies_between(x, st, st->flow, other);
-            st->proved = found = true;
-        }
-    return found;
 }
 
 /* One tap has a copy of the packet that is missing at the other one: it was lost between them. */
@@ -114,7 +93,7 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
         compare_copy(x, st, req_dir_sent(b, st->psn), other);
         return;
     }
-    if (answers_compare_naks(x, st, other, n) || compare_damaged(x, st, other, n))
+    if (answers_compare_naks(x, st, other, n) || damaged_compare(x, st, other, n))
         return;
     copy = missing_of(x, st, a, b, n);
     if (copy.frame)
@@ -206,8 +185,7 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
     incident_add(st, &f);
     if (neither)
         return;
-    if (!late)
-        copies_request_gone(x, st, other, there);
+    (late ? copies_request_late : copies_request_gone)(x, st, other, there);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
     st->cause = late ? CAUSE_REORDER : st->cause;
     copies_between(x, st, other, st->flow);
@@ -243,6 +221,7 @@ static void compare_request(struct explainer *x, struct incident *st, uint32_t o
         if (!s || !s->late || !copies_are_one(x, st->flow, other, s, st->psn))
             return;
         incident_add(st, SAY(TAP_OVERTAKEN, .other = s->first, .tap = fact_tap(copies_tap(x, other))));
+        copies_request_late(x, st, st->flow, req_dir_sent(a, st->psn));
         incident_frame_at(st, ROLE_LOST, copies_tap(x, other), s->first);
         copies_between(x, st, st->flow, other);
         st->proved = true;
@@ -356,8 +335,10 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
         copies_between(x, st, other, st->flow);
     incident_frame_at(st, ROLE_LOST, copies_tap(x, other), seen);
     incident_add(st, &f);
-    if (f.sentence == SENTENCE_TAP_LOST)
+    if (st->proved) {
         copies_response_gone(x, st, other, r);
+        st->gone.how = f.sentence == SENTENCE_TAP_LOST ? GONE_LOST : GONE_LATE;
+    }
 }
 
 /* Duplicates: find out whether the other tap saw the first of them only once. */
@@ -395,6 +376,13 @@ bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32
     return false;
 }
 
+/* How the packet of an incident is compared with another tap. */
+typedef void comparison(struct explainer *x, struct incident *st, uint32_t other);
+static comparison *comparison_of(const struct incident *st)
+{
+    return st->cause == CAUSE_BAD_ICRC ? damaged_between : st->is_request ? compare_request : compare_response;
+}
+
 /* --- Before a tap forgets ---------------------------------------------------------------------- */
 
 /* True if requests at a tap went on by `n` PSNs from that of an incident. */
@@ -407,7 +395,9 @@ static bool is_comparable(const struct incident *st)
 {
     bool failed = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER;
 
-    return st->has_psn && (st->is_request || st->cause == CAUSE_LOST_READ_RESPONSE) && !failed && !st->proved;
+    bool response = st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_BAD_ICRC;
+
+    return st->has_psn && (st->is_request || response) && !failed && !st->proved;
 }
 
 /* How another tap stands to an incident: it did not get there yet, or forgot it; its requests went on; they went on so
@@ -433,7 +423,7 @@ static struct stands stands_of(struct explainer *x, const struct incident *st)
 {
     struct stands s = {0};
 
-    for (uint32_t k = 0; (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++) {
+    for (uint32_t k = 0; (k = explain_elsewhere(x, explain_requests_of(x, st), k)) != FLOW_NONE; k++) {
         enum tap_stand at = stand_of(x, st, k);
         s.n += at != STANDS_BEFORE && s.n < UINT8_MAX;
         s.near += at == STANDS_BEHIND;
@@ -450,9 +440,9 @@ static void compare_early(struct explainer *x, struct incident *st)
 
     st->own = st->n_frames;
     kept_swap(x, st, true);
-    for (uint32_t k = 0; !st->proved && (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
+    for (uint32_t k = 0; !st->proved && (k = explain_elsewhere(x, explain_requests_of(x, st), k)) != FLOW_NONE; k++)
         if (stand_of(x, &before, k) != STANDS_BEFORE)
-            (st->is_request ? compare_request : compare_response)(x, st, k);
+            comparison_of(st)(x, st, k);
     explain_between(x, st);
     kept_swap(x, st, false);
     if (st->moot || (st->proved && (st->cause != CAUSE_REORDER || before.cause == CAUSE_PACKET_LOSS)))
@@ -465,7 +455,8 @@ static void compare_early(struct explainer *x, struct incident *st)
  * its tap saw is kept while other taps are not there yet: all of them, or those behind the ones that are far ahead. */
 static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
 {
-    struct req_dir *own = observer_req_dir(x->observer, st->flow);
+    uint32_t requests = explain_requests_of(x, st);
+    struct req_dir *own = observer_req_dir(x->observer, requests);
     struct stands at;
 
     if (!is_past(observer_req_dir(x->observer, flow), st, FRESH_OLD) || !is_past(own, st, FRESH_SETTLED))
@@ -478,24 +469,35 @@ static bool is_done(struct explainer *x, struct incident *st, uint32_t flow)
     }
     if (st->compared || (at.near && at.n == at.all))
         return true;
-    if (is_comparable(st) && !st->kept && is_past(own, st, FRESH_OLD) && !is_past(own, st, TRACK_SENT))
+    if (is_comparable(st) && !st->kept && requests == st->flow && is_past(own, st, FRESH_OLD) &&
+        !is_past(own, st, TRACK_SENT))
         kept_take(x, st, own);
     return !st->kept && is_past(own, st, TRACK_SENT);
 }
 
-void explain_fresh(struct explainer *x, uint32_t flow)
+/* The incidents of one list that are about requests of the flow, or responses to them. */
+static void compare_list(struct explainer *x, uint32_t flow, uint32_t *at)
 {
-    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
-    uint32_t *at = fresh_of(x, f->dqpn);
-
     while (*at) {
         struct incident *st = &x->incidents[*at - 1];
-        bool concerns = st->flow == flow || (st->flow != FLOW_NONE && explain_same_flow(x, st->flow, flow));
+        uint32_t of = st->flow == FLOW_NONE ? FLOW_NONE : explain_requests_of(x, st);
+        bool concerns = of == flow || (of != FLOW_NONE && explain_same_flow(x, of, flow));
         if (concerns && is_done(x, st, flow))
             *at = st->next_fresh;
         else
             at = &st->next_fresh;
     }
+}
+
+void explain_fresh(struct explainer *x, uint32_t flow)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+    uint32_t *own = fresh_of(x, f->dqpn),
+             *back = f->peer == FLOW_NONE ? own : fresh_of(x, conn_flow_at(observer_conns(x->observer), f->peer)->dqpn);
+
+    compare_list(x, flow, own);
+    if (back != own)
+        compare_list(x, flow, back);
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */
@@ -507,16 +509,15 @@ void explain_taps(struct explainer *x)
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
              copies = st->cause == CAUSE_DUPLICATE && st->is_request,
              open = st->flow != FLOW_NONE && !st->compared && (st->has_psn || silent || copies);
+        uint32_t flow;
         if (!st->compared)
             st->own = st->n_frames;
         if (st->cause == CAUSE_RETRY_EXCEEDED && st->flow != FLOW_NONE && st->has_psn)
             explain_unreached(x, st);
         kept_swap(x, st, true);
-        for (uint32_t k = 0; open && !st->proved && (k = explain_elsewhere(x, st->flow, k)) != FLOW_NONE; k++)
-            (silent           ? compare_silence
-             : copies         ? compare_copies
-             : st->is_request ? compare_request
-                              : compare_response)(x, st, k);
+        flow = open ? explain_requests_of(x, st) : FLOW_NONE;
+        for (uint32_t k = 0; open && !st->proved && (k = explain_elsewhere(x, flow, k)) != FLOW_NONE; k++)
+            (silent ? compare_silence : copies ? compare_copies : comparison_of(st))(x, st, k);
         explain_between(x, st);
         kept_swap(x, st, false);
     }
