@@ -480,6 +480,12 @@ void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_
 void explain_paths(struct explainer *x);
 /* Paths that drop large packets (mtu.c): one incident for each host, of all taps. */
 void explain_mtu(struct explainer *x);
+/* Whether a flow has a request, or a READ response, that is sent again and again and does not arrive: its PSN. */
+bool mtu_lacks_request(struct explainer *x, uint32_t flow, uint32_t *psn);
+bool mtu_lacks_response(struct explainer *x, uint32_t flow, uint32_t *psn);
+/* Of the incidents from `from` on (compare/holes.c): say what several taps saw of one such path once, and between
+ * which two taps the packets are lost. */
+void explain_holes(struct explainer *x, uint32_t from);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);

@@ -213,10 +213,11 @@ static void end_mtu(struct explainer *x, uint32_t flow)
     st->dst = f->dst;
     incident_frame(st, ROLE_LOST, z.frame);
     if (z.narrowed)
-        incident_is(st, SAY(BLACK_HOLE_SINCE, .n = z.size, .m = z.tries, .lost = z.frame, .k = z.arrived));
+        incident_is(st, SAY(BLACK_HOLE_SINCE, .n = z.size, .m = z.tries, .lost = z.frame, .k = z.arrived,
+                            .address = z.arrived_max));
     else
         incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
-                            .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived));
+                            .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived, .address = z.arrived_max));
     if (z.arrived < BLACK_HOLE_SMALLER)
         incident_add(st, SAY(BLACK_HOLE_NAKS, .n = z.naks, .nak = z.nak));
     say_spent(st, &z);
@@ -287,6 +288,14 @@ static void end_mtu_before(struct explainer *x, uint32_t flow)
     supersede_requests(x, by, f);
 }
 
+bool mtu_lacks_request(struct explainer *x, uint32_t flow, uint32_t *psn)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, flow);
+
+    *psn = h && h->have_una ? h->una : h ? h->start : 0;
+    return h && h->have_next && (is_stuck(x, flow) || is_cut(x, flow));
+}
+
 /* --- READ responses --------------------------------------------------------------------------- */
 
 /* Bytes of the largest response to READ `a`; of the whole READ, if the path MTU is not known. */
@@ -341,6 +350,15 @@ static bool is_read_stuck(struct explainer *x, uint32_t flow)
     bool passed;
 
     return stuck_read(x, flow, &passed) != NULL;
+}
+
+bool mtu_lacks_response(struct explainer *x, uint32_t flow, uint32_t *psn)
+{
+    bool passed;
+    const struct read_req *a = stuck_read(x, flow, &passed);
+
+    *psn = a ? a->psn : 0;
+    return a != NULL;
 }
 
 /* Count the responses to the READs of a flow, requested after `since` and before `stuck` (NULL: to the end): its
@@ -463,9 +481,9 @@ static void say_back(struct explainer *x, struct incident *st, const struct size
     st->place = z->passed ? PLACE_AFTER : PLACE_BEFORE;
     incident_frame(st, ROLE_LOST, z->frame);
     if (z->passed)
-        incident_is(st, SAY(BLACK_HOLE_AFTER, .n = z->size, .m = z->tries, .k = z->arrived));
+        incident_is(st, SAY(BLACK_HOLE_AFTER, .n = z->size, .m = z->tries, .k = z->arrived, .address = z->arrived_max));
     else if (!z->unseen)
-        incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .m = z->tries, .k = z->arrived));
+        incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .m = z->tries, .k = z->arrived, .address = z->arrived_max));
     else
         incident_is(st, SAY(BLACK_HOLE_READS, .n = z->read, .m = z->asked, .k = z->arrived, .address = z->arrived_max));
     if (z->narrowed)
@@ -498,35 +516,6 @@ static void end_mtu_back(struct explainer *x, uint32_t flow)
             cross_supersede(x, by, i);
 }
 
-/* --- Several taps ----------------------------------------------------------------------------- */
-
-static bool is_of_requests(const struct incident *st)
-{
-    unsigned said = st->facts[0].sentence;
-
-    return said == SENTENCE_BLACK_HOLE || said == SENTENCE_BLACK_HOLE_SINCE || said == SENTENCE_BLACK_HOLE_BEFORE;
-}
-
-/* True if both are about the same packets, seen or missed at two taps. */
-static bool is_same_hole(const struct incident *a, const struct incident *b)
-{
-    bool both = a->cause == CAUSE_MTU_BLACK_HOLE && b->cause == CAUSE_MTU_BLACK_HOLE;
-
-    return both && a->tap != b->tap && conn_addr_eq(&a->dst, &b->dst) && is_of_requests(a) == is_of_requests(b);
-}
-
-/* Of two taps, one of which saw the large packets, they were lost between: say it once. */
-static void join_holes(struct incident *st, struct incident *o)
-{
-    struct fact f = {.sentence = o->place == PLACE_AFTER ? SENTENCE_HOLE_PASSED : SENTENCE_HOLE_MISSED,
-                     .tap = fact_tap(o->tap)};
-
-    if (st->place != o->place)
-        incident_add(st, &f);
-    o->merged = true;
-    o->merged_here = o->conn == st->conn;
-}
-
 void explain_mtu(struct explainer *x)
 {
     uint32_t flows = conn_counts(observer_conns(x->observer)).flows, n = x->n;
@@ -536,8 +525,5 @@ void explain_mtu(struct explainer *x)
         end_mtu_before(x, i);
         end_mtu_back(x, i);
     }
-    for (uint32_t i = n; i < x->n; i++)
-        for (uint32_t k = i + 1; k < x->n; k++)
-            if (!x->incidents[i].merged && is_same_hole(&x->incidents[i], &x->incidents[k]))
-                join_holes(&x->incidents[i], &x->incidents[k]);
+    explain_holes(x, n);
 }

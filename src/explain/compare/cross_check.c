@@ -508,7 +508,8 @@ void explain_taps(struct explainer *x)
         struct incident *st = &x->incidents[i];
         bool silent = st->cause == CAUSE_RETRY_EXCEEDED || st->cause == CAUSE_SILENT_PEER,
              copies = st->cause == CAUSE_DUPLICATE && st->is_request,
-             open = st->flow != FLOW_NONE && !st->compared && (st->has_psn || silent || copies);
+             open = st->flow != FLOW_NONE && !st->compared &&
+                    (st->has_psn || silent || copies || st->cause == CAUSE_BAD_ICRC);
         uint32_t flow;
         if (!st->compared)
             st->own = st->n_frames;

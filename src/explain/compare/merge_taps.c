@@ -113,7 +113,7 @@ uint32_t explain_requests_of(struct explainer *x, const struct incident *s)
 {
     uint32_t peer = conn_flow_at(observer_conns(x->observer), s->flow)->peer;
 
-    return s->cause == CAUSE_BAD_ICRC && s->has_psn && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
+    return s->cause == CAUSE_BAD_ICRC && !s->is_request && peer != FLOW_NONE ? peer : s->flow;
 }
 
 /* True if both are about the same flow, or the same datagrams, at different taps. Connection management is compared in

@@ -1,0 +1,119 @@
+/* layer 3 (explain): between which taps a path drops large packets; said once for all taps. */
+#include "src/explain/explain_impl.h"
+
+#include <stdlib.h>
+
+#define TAPS_MOST 8 /* of the packets to one host */
+
+/* A tap on the way of the packets of a hole. */
+struct hole_tap {
+    uint32_t tap;
+    ns_t way; /* the longer, the later they pass it */
+    bool saw; /* it saw one of those that were lost */
+};
+
+static bool is_of_requests(const struct incident *st)
+{
+    unsigned said = st->facts[0].sentence;
+
+    return said == SENTENCE_BLACK_HOLE || said == SENTENCE_BLACK_HOLE_SINCE || said == SENTENCE_BLACK_HOLE_BEFORE;
+}
+
+/* True if both are about the same packets, seen or missed at two taps. */
+static bool is_same_hole(const struct incident *a, const struct incident *b)
+{
+    bool both = a->cause == CAUSE_MTU_BLACK_HOLE && b->cause == CAUSE_MTU_BLACK_HOLE;
+
+    return both && a->tap != b->tap && conn_addr_eq(&a->dst, &b->dst) && is_of_requests(a) == is_of_requests(b);
+}
+
+static bool is_to(struct explainer *x, uint32_t flow, const struct conn_addr *dst)
+{
+    return conn_addr_eq(&conn_flow_at(observer_conns(x->observer), flow)->dst, dst);
+}
+
+/* Whether the tap of another flow of the same requests as `flow` saw what is lost of them. */
+static bool is_seen(struct explainer *x, const struct incident *st, uint32_t tap)
+{
+    struct conn_table *conns = observer_conns(x->observer);
+    uint32_t psn;
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        bool own = conn_flow_at(conns, i)->tap == st->tap && is_to(x, i, &st->dst) &&
+                   (is_of_requests(st) ? mtu_lacks_request : mtu_lacks_response)(x, i, &psn);
+        for (uint32_t k = own ? conn_flow_alike(conns, i, 0) : FLOW_NONE; k != FLOW_NONE;
+             k = conn_flow_alike(conns, i, k + 1)) {
+            struct req_dir *h = observer_req_dir(x->observer, k);
+            if (conn_flow_at(conns, k)->tap != tap)
+                continue;
+            if (is_of_requests(st) ? h && h->have_next && req_dir_sent(h, psn)
+                                   : x->notes[k] && answer_frame(x->notes[k], psn))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int by_way(const void *a, const void *b)
+{
+    const struct hole_tap *s = a, *o = b;
+
+    return s->way < o->way ? -1 : s->way > o->way;
+}
+
+/* The taps that saw packets to that host and responses to them, in the order of the way of those lost: how many. */
+static unsigned taps_of(struct explainer *x, const struct incident *st, struct hole_tap *taps)
+{
+    struct conn_table *conns = observer_conns(x->observer);
+    unsigned n = 0, k;
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        uint32_t tap = conn_flow_at(conns, i)->tap;
+        ns_t trip = x->notes[i] ? x->notes[i]->responses.least_trip : -1, way = is_of_requests(st) ? -trip : trip;
+        if (trip < 0 || !is_to(x, i, &st->dst))
+            continue;
+        for (k = 0; k < n && taps[k].tap != tap;)
+            k++;
+        if (k == n && n < TAPS_MOST)
+            taps[n++] = (struct hole_tap){tap, way, is_seen(x, st, tap)};
+        else if (k < n && trip < (is_of_requests(st) ? -taps[k].way : taps[k].way))
+            taps[k].way = way;
+    }
+    if (n)
+        qsort(taps, n, sizeof *taps, by_way);
+    return n;
+}
+
+/* Name the last tap that saw the packets, and the first that did not. */
+static void place(struct explainer *x, struct incident *st)
+{
+    struct hole_tap taps[TAPS_MOST];
+    unsigned n = taps_of(x, st, taps), last = n;
+
+    for (unsigned i = 0; i < n; i++)
+        last = taps[i].saw ? i : last;
+    if (last + 1 >= n)
+        return;
+    st->passed = fact_tap(taps[last].tap);
+    st->missed = fact_tap(taps[last + 1].tap);
+    if (st->tap == taps[last].tap)
+        incident_add(st, SAY(HOLE_MISSED, .tap = st->missed));
+    else if (st->tap == taps[last + 1].tap)
+        incident_add(st, SAY(HOLE_PASSED, .tap = st->passed));
+    else
+        incident_add(st, SAY(HOLE_BETWEEN, .tap = st->passed, .m = st->missed));
+}
+
+void explain_holes(struct explainer *x, uint32_t from)
+{
+    for (uint32_t i = from; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        for (uint32_t k = i + 1; k < x->n && !st->merged; k++)
+            if (is_same_hole(st, &x->incidents[k])) {
+                x->incidents[k].merged = true;
+                x->incidents[k].merged_here = x->incidents[k].conn == st->conn;
+            }
+        if (!st->merged && st->cause == CAUSE_MTU_BLACK_HOLE)
+            place(x, st);
+    }
+}
