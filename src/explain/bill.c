@@ -393,6 +393,14 @@ static void report_rests(struct incident *s, uint32_t n, ns_t time)
     }
 }
 
+/* No ACK timer of the requester expires sooner. */
+static ns_t timer_of(const struct explainer *x, const struct episode *e)
+{
+    const struct req_dir *h = observer_req_dir(x->observer, e->flow);
+
+    return h && h->timeout ? timer_earliest(ack_timeout(h->timeout)) : BILL_TIMER_LEAST;
+}
+
 static void charge(struct explainer *x, uint32_t number, const struct episode *e, const struct episode *root)
 {
     struct incident *s = &x->incidents[number];
@@ -415,7 +423,7 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
         gather(s, e);
     if (e->rests)
         report_rests(s, e->rests, e->rest);
-    if (e->why == TROUBLE_TIMEOUT && e->wait >= BILL_TIMER_LEAST && e != root &&
+    if (e->why == TROUBLE_TIMEOUT && e->wait >= timer_of(x, e) && e != root &&
         (root->why == TROUBLE_SEQ_NAK || root->why == TROUBLE_IMPLIED))
         report_lost_again(s, e, root);
 }

@@ -50,6 +50,7 @@ static ns_t least_trip(const struct explainer *x, const struct episode *e)
 const struct bill_kind *bill_kind_of(const struct explainer *x, const struct episode *e)
 {
     static const struct bill_kind no_reason = {CAUSE_CANNOT_TELL, SENTENCE_TIME_NO_REASON, false},
+                                  rnr = {CAUSE_RNR, SENTENCE_TIME_RNR_UNSEEN, false},
                                   early = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_EARLY, false},
                                   late = {CAUSE_EARLY_TIMEOUT, SENTENCE_TIME_LATE, false},
                                   spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false},
@@ -58,6 +59,8 @@ const struct bill_kind *bill_kind_of(const struct explainer *x, const struct epi
                                   unsure = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_STOPPED_UNSURE, false};
     ns_t rtt;
 
+    if (e->why == TROUBLE_RNR && !e->nak)
+        return &rnr;
     if (bill_is_failure(e))
         return has_spent(x, e) ? &spent : &bill_kinds[TROUBLE_DEAD];
     if (e->why == TROUBLE_DEPTH && e->wait)

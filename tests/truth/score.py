@@ -11,6 +11,7 @@ INCAST_HOSTS = 4  # that send to one
 COMPARED = 5 * 10**8  # ns: clocks that were compared do not differ by more
 HELD = 10 * 10**6  # ns: no queue of a network takes longer
 NEAR = 16  # packets between one that was lost and the first that came in its place, at most
+CNP = 0x81  # opcode
 SLACK = 2000  # ns of lost time that are not counted: taps and clocks are no better
 LOST = {"packet-loss", "lost-last-packet", "lost-ack", "lost-read-response", "bad-icrc", "reorder", "mtu-black-hole"}
 DEAD = {"retry-exceeded", "silent-peer", "mtu-black-hole", "host-silent", "half-open"}
@@ -143,7 +144,7 @@ def missed_one_suffered(truth, incident, view, ends, start, end):
 def answer_suffered(truth, incident, ends, start, end):
     """Whether the response to a READ or atomic that the incident says was lost, by its PSN, is one of those that suffered at that time: the truth has
     one incident for a loss and for what is lost while it is repaired."""
-    claim = re.match(r"The response to the \w+ with PSN (\d+) .* was lost", incident["text"] or "")
+    claim = re.match(r"The response (?:to the \w+ )?with PSN (\d+) .*(?: was lost| never passed)", incident["text"] or "")
     return bool(claim) and any(f["psn"] == int(claim.group(1)) and not f["request"] and start <= f["sent_ns"] <= end and
                                f["connection"] in {a["connection"] for a in truth["account"] if a["requester"] in ends} for f in truth["lost_frames"])
 
@@ -229,6 +230,8 @@ def judge(truth, explained, incident, view, slack):
     ends = {r["requester"] for r in rows}
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
             overlaps(x, clock.true(incident["start_ns"]), clock.true(incident["end_ns"]), slack)]
+    if cause == "lost-cnp":
+        return any(f["opcode"] == CNP and "dropped" in f["fates"] for f in truth["lost_frames"]), "no CNP was lost"
     if cause == "incast":
         return senders_to_one(truth) >= INCAST_HOSTS, "no host had requests of so many others"
     if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):

@@ -205,6 +205,14 @@ void copies_between(const struct explainer *x, struct incident *st, uint32_t fro
     st->missed = fact_tap(copies_tap(x, to));
 }
 
+bool copies_may_pass(const struct explainer *x, uint32_t from, uint32_t to)
+{
+    ns_t first = x->notes[from] ? x->notes[from]->responses.least_trip : -1,
+         second = x->notes[to] ? x->notes[to]->responses.least_trip : -1;
+
+    return first < 0 || second < 0 || first >= second;
+}
+
 void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame)
 {
     incident_frame_at(st, ROLE_LOST, tap, frame);

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#define LOST_LEAST 2 /* one may have been on its way when a capture ended */
+#define LOST_LEAST 2 /* one may have been on its way when a capture ended, */
+#define ROUNDS     2 /* unless requests came so many round trips after the latest one */
 
 /* --- Lost between two taps -------------------------------------------------------------------- */
 
@@ -27,15 +28,29 @@ static uint32_t cnps_of(const struct explainer *x, uint32_t flow)
     return (uint32_t)(x->notes[flow]->marks.cnps + (o ? o->marks.early_cnps : 0));
 }
 
+/* Whether a third tap lies between two taps of one flow. */
+static bool is_one_between(struct explainer *x, uint32_t near, uint32_t far)
+{
+    struct conn_table *conns = observer_conns(x->observer);
+
+    for (uint32_t k = 0; (k = conn_flow_alike(conns, near, k)) != FLOW_NONE; k++)
+        if (k != near && k != far && x->notes[k] && x->notes[k]->headers.seen && passes_first(x, near, k) &&
+            passes_first(x, k, far))
+            return true;
+    return false;
+}
+
 /* The receiver's tap `far` has CNPs that the tap `near` its sender lacks, which saw the packets of that whole time. */
 static void compare(struct explainer *x, uint32_t near, uint32_t far)
 {
     struct conn_table *conns = observer_conns(x->observer);
     const struct marks *m = &x->notes[far]->marks;
     uint32_t tap = conn_flow_at(conns, near)->tap, sent = cnps_of(x, far), came = cnps_of(x, near);
-    bool fewer = sent >= came + LOST_LEAST;
-    ns_t seen = fewer ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, x->notes[near]->headers.last_ts) : 0;
-    bool missing = fewer && seen >= m->latest_cnp && passes_first(x, near, far);
+    ns_t trip = x->notes[near]->responses.least_trip,
+         seen = sent > came ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, x->notes[near]->headers.last_ts) : 0;
+    bool settled = trip >= 0 && seen >= m->latest_cnp + ROUNDS * trip,
+         fewer = sent >= came + (settled ? 1 : LOST_LEAST),
+         missing = fewer && seen >= m->latest_cnp && passes_first(x, near, far) && !is_one_between(x, near, far);
     struct incident *st = missing ? incident_new(x, CAUSE_LOST_CNP, far, NULL) : NULL;
 
     if (!st)
@@ -43,6 +58,9 @@ static void compare(struct explainer *x, uint32_t near, uint32_t far)
     incident_frame(st, ROLE_EVIDENCE, m->cnp_frame);
     st->start = m->cnp_ts;
     st->times = sent - came - 1;
+    st->place = PLACE_AFTER;
+    st->passed = fact_tap(conn_flow_at(conns, far)->tap);
+    st->missed = fact_tap(tap);
     incident_is(st, SAY(CNP_LOST, .n = sent - came, .m = sent, .k = came, .other = m->cnp_frame, .tap = fact_tap(tap)));
 }
 
