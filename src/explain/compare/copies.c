@@ -205,12 +205,12 @@ void copies_between(const struct explainer *x, struct incident *st, uint32_t fro
     st->missed = fact_tap(copies_tap(x, to));
 }
 
-bool copies_may_pass(const struct explainer *x, uint32_t from, uint32_t to)
+bool copies_pass_first(const struct explainer *x, uint32_t first, uint32_t then)
 {
-    ns_t first = x->notes[from] ? x->notes[from]->responses.least_trip : -1,
-         second = x->notes[to] ? x->notes[to]->responses.least_trip : -1;
+    ns_t far = x->notes[first] ? x->notes[first]->responses.least_trip : -1,
+         near = x->notes[then] ? x->notes[then]->responses.least_trip : -1;
 
-    return first < 0 || second < 0 || first >= second;
+    return far >= 0 && near >= 0 && far > near;
 }
 
 void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame)

@@ -96,7 +96,7 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
     if (answers_compare_naks(x, st, other, n) || damaged_compare(x, st, other, n))
         return;
     copy = missing_of(x, st, a, b, n);
-    if (copy.frame && !copies_may_pass(x, copy.other ? other : st->flow, copy.other ? st->flow : other))
+    if (copy.frame && copies_pass_first(x, copy.other ? st->flow : other, copy.other ? other : st->flow))
         return; /* what is nearer to the responder has it: the other capture lacks it */
     if (copy.frame)
         found_between(x, st, other, copy);
@@ -349,7 +349,9 @@ static void compare_copies(struct explainer *x, struct incident *st, uint32_t ot
     struct req_dir *b = observer_req_dir(x->observer, other);
     const struct sent *o = b && b->have_next ? req_dir_sent(b, st->psn) : NULL;
 
-    if (!o || o->same || o->copies > 1 || st->facts[0].sentence == SENTENCE_REQUESTS_TWICE_OR_AGAIN)
+    bool sure = st->facts[0].sentence != SENTENCE_REQUESTS_TWICE_OR_AGAIN || copies_pass_first(x, other, st->flow);
+
+    if (!o || o->same || o->copies > 1 || !sure)
         return; /* it may have been sent twice, and one copy lost between the taps */
     st->proved = true;
     incident_add(st, SAY(TAP_ONCE, .psn = st->psn, .other = o->first, .tap = fact_tap(copies_tap(x, other))));
