@@ -425,7 +425,7 @@ static int list(const struct conformance_job *j)
         const struct conform_test *t = &j->battery.test[i];
         if (!j->chosen[i])
             continue;
-        buf_printf(&b, "%s  %-22s  %.*s [%.*s]", conform_level_str((enum conform_level)t->level), t->id,
+        buf_printf(&b, "%s  %-24s  %.*s [%.*s]", conform_level_str((enum conform_level)t->level), t->id,
                    (int)t->title.len, t->title.p, (int)t->anchor.len, t->anchor.p);
         conform_needs(t, &b, "; needs ", "", ", ");
         buf_char(&b, '\n');
