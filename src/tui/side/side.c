@@ -150,6 +150,7 @@ static void put_conn(struct lines *l, const struct table *table, const struct me
 
     lines_item(l, l->text.len, &p, letter == 'F' ? LOOK_FAIL : trouble ? LOOK_UNSURE : LOOK_NORMAL, trouble);
     table_row(table, &l->text, conn_columns, put_conn_cell, &line, &none);
+    buf_free(&none);
 }
 
 /* In the order of the screen of connections, each once. */
