@@ -9,7 +9,7 @@ from lab import PACKET, QUICK, end, head, network, row
 
 RATE, DELAY, SIZE = 100e9, 1000, 1 << 20
 # The root sends to one rank at a time, and to the next one after the ACK: the ACK's way has to be small, and alpha where messages share a link.
-LARGER = {"broadcast-binomial": 4, "reduce-binomial": 4, "scatter-binomial": 16, "broadcast-scatter": 16}
+LARGER = {"broadcast-binomial": 4, "reduce-binomial": 2, "scatter-binomial": 16, "broadcast-scatter": 16}
 
 
 def times(n, size):
