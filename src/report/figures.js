@@ -76,11 +76,13 @@ const countLabel = (v) => (Math.abs(v - Math.round(v)) < 1e-6 ? plain(Math.round
 const LEGEND_SIGNS = {dot: "M5 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0", cross: "M3 1l8 8M3 9l8-8", triangle: "M7 0l5 9h-10z", square: "M3 1h8v8h-8z",
     diamond: "M7 0l5 5l-5 5l-5-5z", line: "M0 5h14", bar: "M1 1h12v8h-12z", step: "M0 8h6v-6h8"};
 
+const FILL = 0.2; /* how dense an area is */
+
 function legend(series) {
     return make("ul", {class: "legend"}, ...series.map((s) => make("li", {},
         makeSvg("svg", {viewBox: "0 0 14 10", class: "k" + s.color, "aria-hidden": "true"},
-            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.step ? "step" : "line")], "stroke-width": 1.6, "stroke-dasharray": s.dashes || (s.dashed ? "3 2" : "none"),
-                "fill-opacity": s.sign && s.sign !== "square" && s.sign !== "cross" ? 1 : 0})), s.name)));
+            makeSvg("path", {d: LEGEND_SIGNS[s.sign || (s.fill ? "bar" : s.step ? "step" : "line")], "stroke-width": s.fill ? 1 : 1.6, "stroke-dasharray": s.dashes || (s.dashed ? "3 2" : "none"),
+                "fill-opacity": s.fill ? FILL : s.sign && s.sign !== "square" && s.sign !== "cross" ? 1 : 0})), s.name)));
 }
 
 /* The rows of all series together, by time: [t, value or null of each]; and the frame of each point. */
@@ -114,7 +116,7 @@ function drawWindows({connection, tap}) {
     };
 }
 
-/* Draw series {name, points, color, sign or line or step} into a figure; `options`: value(v), ylabel, connection, log. */
+/* Draw series {name, points, color, sign or line or step or fill} into a figure; `options`: value(v), ylabel, connection, log. */
 function plot(id, title, sentence, series, options) {
     const used = series.filter((s) => s.points && s.points.t.length);
     const canvas = make("div", {class: "plot", role: "img", "aria-label": title + ". " + sentence});
@@ -150,8 +152,8 @@ function plot(id, title, sentence, series, options) {
                 dateWindow: [view.from, view.to], colors: used.map((s) => color(s.color)), ylabel: options.ylabel,
                 gridLineColor: getComputedStyle(document.documentElement).getPropertyValue("--line").trim(), axisLineColor: color(7),
                 includeZero: !options.free, highlightCircleSize: 4, xRangePad: 4, yRangePad: 8,
-                underlayCallback: drawWindows(options),
-                series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : 1.6, strokePattern: s.dashed ? [6, 3] : null,
+                underlayCallback: drawWindows(options), fillAlpha: FILL,
+                series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : s.fill ? 1 : 1.6, fillGraph: Boolean(s.fill), strokePattern: s.dashed ? [6, 3] : null,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
                 axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
                     y: {axisLabelFormatter: (v) => (options.value || countLabel)(v), axisLabelWidth: 86}},
@@ -250,13 +252,14 @@ const CONNECTION_FIGURES = [
 
 const sumOf = (list) => (list || []).reduce((a, b) => a + b, 0);
 
+/* The rate is an area behind the counts: where every packet is marked, its line and that of the marks are one. */
 function congestion(d) {
     const list = d.sides.flatMap((s, i) => [rate(s, "np_ecn_marked_roce_packets", way(s) + " CE", i ? 5 : 3, 1), rate(s, "np_cnp_sent", way(s) + " CNP", i ? 6 : 1, 1)]);
     const highest = Math.max(1, ...list.filter((s) => s.points).flatMap((s) => s.points.v));
-    return list.concat(d.sides.map((s, i) => {
+    return d.sides.map((s, i) => {
         const most = Math.max(1, ...(s.rates.payload_bytes || [0]));
-        return rate(s, "payload_bytes", way(s) + " payload rate (of " + amount(most * bits(), "bit/s") + ")", i * 2, highest / most);
-    }));
+        return {...rate(s, "payload_bytes", way(s) + " payload rate (of " + amount(most * bits(), "bit/s") + ")", i * 2, highest / most), fill: true};
+    }).concat(list);
 }
 
 /* The row of flows about a direction. */
