@@ -78,6 +78,21 @@ unsigned xdp_queues(const char *iface)
     return ok && channels.rx_count + channels.combined_count ? channels.rx_count + channels.combined_count : 1;
 }
 
+#define TAGGED 18 /* bytes of an Ethernet header with a VLAN tag */
+
+unsigned xdp_mtu_too_large(const char *iface)
+{
+    struct ifreq r = {.ifr_mtu = 0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ok;
+
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", iface);
+    ok = fd >= 0 && ioctl(fd, SIOCGIFMTU, &r) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok && r.ifr_mtu > XDP_FRAME_MAX - TAGGED ? (unsigned)r.ifr_mtu : 0;
+}
+
 /* Frames for which the interface had no buffer, since it exists. */
 static uint64_t missed_by(const char *iface)
 {

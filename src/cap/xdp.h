@@ -26,6 +26,9 @@ bool xdp_words(struct xdp_words *w, const char *text);
 /* Receive queues of the interface, as its driver tells; 1 if it does not. */
 unsigned xdp_queues(const char *iface);
 
+/* The MTU of the interface, if its frames may be longer than XDP_FRAME_MAX bytes; 0: they are not, or it has none. */
+unsigned xdp_mtu_too_large(const char *iface);
+
 /* The program in front of the network stack, and the map by which it finds the sockets: descriptors; -1: none. */
 struct xdp_gate {
     int map, program, link;

@@ -7,6 +7,7 @@
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
+#include "src/cap/xdp.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/first_frames.h"
@@ -201,6 +202,17 @@ static bool on_idle(void *user)
     return more > 0;
 }
 
+/* Say before the capture begins what it cannot see. */
+static void tell_too_long(const struct cli_ifaces *i)
+{
+    for (unsigned k = 0; k < i->n; k++) {
+        unsigned mtu = xdp_mtu_too_large(i->names[k]);
+        if (mtu)
+            cli_error("%s: its MTU is %u, but AF_XDP takes frames of up to %u bytes: longer ones will be dropped",
+                      i->names[k], mtu, XDP_FRAME_MAX);
+    }
+}
+
 static int open_live(struct run *r)
 {
     struct cap_live_opts o = {.snaplen = r->job->snaplen,
@@ -211,6 +223,8 @@ static int open_live(struct run *r)
                               .idle = on_idle,
                               .user = r};
 
+    if (o.xdp)
+        tell_too_long(&r->job->ifaces);
     return cli_live_open(&r->job->ifaces, &o, &r->job->stop, &r->live, &r->in);
 }
 
