@@ -36,11 +36,11 @@ bool vdesc_print(struct buf *b, const struct vdesc *desc, uint64_t value)
 
 const char *ftype_str(enum ftype t)
 {
-    static const char *const names[] = {"FT_NONE",          "FT_BOOLEAN",       "FT_UINT8",   "FT_UINT16", "FT_UINT24",
-                                        "FT_UINT32",        "FT_UINT40",        "FT_UINT48",  "FT_UINT56", "FT_UINT64",
-                                        "FT_INT8",          "FT_INT16",         "FT_INT32",   "FT_INT64",  "FT_BYTES",
-                                        "FT_STRING",        "FT_ETHER",         "FT_IPv4",    "FT_IPv6",   "FT_EUI64",
-                                        "FT_ABSOLUTE_TIME", "FT_RELATIVE_TIME", "FT_FRAMENUM"};
+    static const char *const names[] = {"FT_NONE",          "FT_BOOLEAN",       "FT_UINT8",    "FT_UINT16", "FT_UINT24",
+                                        "FT_UINT32",        "FT_UINT40",        "FT_UINT48",   "FT_UINT56", "FT_UINT64",
+                                        "FT_INT8",          "FT_INT16",         "FT_INT32",    "FT_INT64",  "FT_BYTES",
+                                        "FT_STRING",        "FT_ETHER",         "FT_IPv4",     "FT_IPv6",   "FT_EUI64",
+                                        "FT_ABSOLUTE_TIME", "FT_RELATIVE_TIME", "FT_FRAMENUM", "FT_DOUBLE"};
     return names[t];
 }
 
@@ -113,7 +113,22 @@ static void print_date(struct buf *b, ns_t t)
                tm.tm_hour, tm.tm_min, tm.tm_sec, (long long)frac, tm.tm_zone);
 }
 
-/* Print a number that is signed, a time or a frame number. */
+/* Billionths, as "1.153": without zeros at the end. */
+static void print_fraction(struct buf *b, uint64_t v)
+{
+    char text[] = ".000000000";
+    size_t n = sizeof text - 1;
+
+    buf_dec(b, v / 1000000000);
+    v %= 1000000000;
+    for (size_t i = n; i-- > 1; v /= 10)
+        text[i] = (char)('0' + v % 10);
+    while (text[n - 1] == '0')
+        n--;
+    buf_mem(b, text, n > 1 ? n : 0);
+}
+
+/* Print a number that is signed, a time, a frame number or one with a fraction. */
 static void print_number(struct buf *b, const struct field *f, const struct value *v)
 {
     if (f->base == BASE_DATE)
@@ -122,6 +137,8 @@ static void print_number(struct buf *b, const struct field *f, const struct valu
         buf_sdec(b, (int64_t)v->u);
     else if (v->type == FT_ABS_TIME || v->type == FT_REL_TIME)
         buf_time(b, (ns_t)v->u);
+    else if (v->type == FT_DOUBLE)
+        print_fraction(b, v->u);
     else
         buf_dec(b, v->u);
 }

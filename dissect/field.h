@@ -35,6 +35,7 @@ enum ftype {
     FT_ABS_TIME, /* ns since the epoch */
     FT_REL_TIME, /* ns */
     FT_FRAMENUM, /* number of another frame */
+    FT_DOUBLE,   /* a number with a fraction: billionths (10^-9) */
 };
 
 /* How a number is printed. */
@@ -65,7 +66,7 @@ struct vdesc {
 /* A value of a field in a packet. */
 struct value {
     enum ftype type;
-    uint64_t u;       /* FT_BOOL, FT_UINT*, FT_FRAMENUM; FT_INT* and times (ns) as two's complement */
+    uint64_t u;       /* FT_BOOL, FT_UINT*, FT_FRAMENUM; FT_INT* and times (ns) as two's complement; FT_DOUBLE: 10^-9 */
     const uint8_t *p; /* FT_BYTES, FT_STRING and addresses: the bytes, as on the wire */
     uint32_t len;     /* bytes at p */
 };

@@ -57,6 +57,7 @@ const struct hdr *const all_headers[] = {
     &ipoib_hdr,
     &ipoib_dst_hdr,
     &ipoib_grh_hdr,
+    &ipoib_cm_hdr,
     &linktype_hdr,
     &ip4_hdr,
     &ip4_opt_hdr,

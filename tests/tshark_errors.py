@@ -62,6 +62,17 @@ def capsule(packet):
     return set(packet.opcodes()) & {"0", "1", "2", "3", "22"}
 
 
+def among(ours, theirs, _packet):
+    """Some of the values, in their order."""
+    rest = iter(theirs.split("|"))
+    return ours != "" and all(value in rest for value in ours.split("|"))
+
+
+def first(ours, theirs, _packet):
+    """The first of our values."""
+    return theirs != "" and ours.startswith(theirs + "|")
+
+
 def unanswered(_ours, theirs, packet):
     """A completion that tshark leaves undecoded."""
     return theirs == "" and packet.has("nvme.cqe.cid") and packet.theirs.get("nvme.cqe.cid", "") == ""
@@ -94,8 +105,25 @@ KNOWN = [
     Known("nvme-rdma[.]cmd[.]qid", lambda a, b, p: capsule(p) and not a,
           "the queue is shown in each packet of a capsule, the command in none; here both where its last packet came"),
     Known("nvme.*", unanswered, "the completion of a command that it did not decode is not decoded"),
-    Known("nvme[.]cmd[.]identify[.].*", lambda a, b, p: bool(set(p.opcodes()) & {"6", "7", "8"}) and (not a or not b),
+    Known(r"nvme[.]cmd[.](identify[.](ctrl[.]psds|ns[.]lbaf|nslist)|get_logpage[.](changed_nslist|cmd_and_eff|selftest[.]res|.*_agg?reg|ana[.]grp|lba_status[.]nel))([.].*)?", among,
+          "lists are shown to their end, with what is not used; here 16 of them at most: power states and formats that exist, namespaces, commands that are supported"),
+    Known(r"nvme[.]set_features[.]lbart[.]apst([.].*)?", among, "likewise, of 32 transitions"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]errinf[.].*", first, "of several entries the first one is shown"),
+    Known(r"nvme[.]cmd[.]get_logpage[.](errinf[.](nsid|rsvd[01]|sf[.].*|pel[.].*)|fw_slot[.]rsvd0)", lambda a, b, p: a != "" and b != "",
+          "the namespace has two bytes, reserved ones are read in the other order, the phase tag is bit 15 and not 0, the masks of the location overlap"),
+    Known(r"nvme[.]cmd[.]set_features[.]dword11[.]arb[.].pw|nvme[.]cqe[.]dword0[.]get_features[.]arb[.].pw", lost, "the weights are never filled in"),
+    Known(r"nvme[.]cmd[.](set_features[.]dword14([.].*)?|dword1[235])", lambda a, b, p: lost(a, b, p) and p.has("nvme.cmd.set_features.dword11.arb"), "nothing behind the value of Arbitration is shown"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]telemetry[.]rsvd0", lambda a, b, p: all(x.endswith(y[2:]) for x, y in zip(a.split("|"), b.split("|"))), "of four bytes the first one is shown"),
+    Known(r"nvme[.]cqe[.]dword0[.]aev([.].*)?", lambda a, b, p: added(a, b, p) and p.ours["nvme.cqe.dword0"] != "", "the completion of Verify, too, is taken for an event"),
+    Known(r"nvme[.]cmd[.](prinfo|dsm[.]incompressible)", lambda a, b, p: a != "" and b != "", "its mask is that of other bits"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]cmd_and_eff[.].*", lambda a, b, p: set(p.opcodes()) & {"6", "7", "8", ""} != set(),
+          "a page of several packets is malformed from the second one on"),
+    Known("nvme[.](cmd[.](identify|get_logpage)|set_features)[.].*",
+          lambda a, b, p: bool(set(p.opcodes()) & {"6", "7", "8"}) and (not a or not b or among(b, a, p) or a.endswith(b) or set(b.split("|")) == {"0x00000000"}),
           "the data of a command are shown by the packet that has the bytes; here all of them where the last packet came"),
+    Known("nvme[.]cmd[.]identify[.]ns[.]vs", lambda a, b, p: a.replace("|", "") == b.replace("|", ""), "likewise: each packet shows its part of the bytes"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]errinf[.]rsvd1", lambda a, b, p: lost(a, b, p) or first(a, b, p) or a in b, "these bytes reach beyond their entry"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]ana[.].*", lambda a, b, p: added(a, b, p) or b.startswith(a), "what is read from the middle of the page is shown as if it began there"),
     Known("infiniband[.]invariant[.]crc", lambda a, b, p: lost(a, b, p) and p.has("nvme-rdma.cmd.qid"),
           "later packets of Get Log Page, Commands Supported and Effects, are taken for malformed"),
     Known("nvme[.]cqe[.]dword0", lost, "the first dword of the result has another name for each feature"),
@@ -190,4 +218,18 @@ KNOWN = [
     Known("(eth|ip)[.].*|frame[.]protocols", lambda a, b, p: added(a, b, p) and undecoded(p), "a link type unknown to rdmatrace is decoded"),
     Known("frame[.](len|cap_len)", lambda a, b, p: undecoded(p) and number(b) == number(a) - 4,
           "the pseudo header of a link type unknown to rdmatrace is not counted"),
+]
+
+# Names that tshark has for NVMe over RDMA and that are not here, as regular expressions for whole names, and why.
+ABSENT = [
+    (r"nvme(-rdma)?[.](fabrics[.])?(data[.]tr0|data_tr\d+|cqe_pkt|data_resp)", "the frames of what follows, of which a packet that is read once cannot tell; the later packets refer to the command"),
+    (r"nvme-rdma[.](read_from|write_to)_host_(prev|next)", "the packet before or behind it in the same message: rdma.msg and rdma.msg.packet find it"),
+    (r"nvme-rdma[.](write_to_host_req|read_to_host_req|read_from_host_resp|unknown_data)|nvme[.]data", "a heading: the opcode and rdma.ulp say that the packet moves data of a command"),
+    (r"nvme[.]fabrics[.](cmd|cqe)", "a heading: the name of a header here"),
+    (r"nvme[.](fabrics[.])?data_req", "the frame of the READ request: rdma.request_in"),
+    (r"nvme[.]cmd[.]get_logpage[.](ana[.]grp|lba_status[.]nel([.]ne)?)", "a heading for things of different lengths, which are layers here"),
+    (r"nvme[.]cmd[.]get_logpage[.]sanitize[.]rsvd", "never filled in: the bytes behind the page"),
+    (r"nvme[.]cqe[.]dword0[.]set_features[.]err", "never filled in over fabrics: the failure of Set Features for interrupts"),
+    (r"nvme[.]fabrics[.]cmd[.](generic[.].*|prop_attr[.]set[.]nssr([.]nssrc)?)", "never filled in: commands that are not named, and the property of a reset"),
+    (r"nvme[.]fabrics[.]prop_get_set[.]data[.]4B", "never filled in: values of four bytes have the names of their property"),
 ]

@@ -8,6 +8,7 @@
 
 #define PSEUDO_LEN        40
 #define IPOIB_LEN         4  /* the header of RFC 4391 */
+#define IPOIB_CM_LEN      8  /* private data of connected mode */
 #define ARP_HW_INFINIBAND 32 /* IANA's hardware type; RFC 4391 */
 
 /*
@@ -55,6 +56,24 @@ const struct hdr ipoib_grh_hdr = {
 static const struct field ipoib_fields[] = {
     FIELD_ROW(NULL, 0, 16, FT_UINT16, BASE_HEX, &ethertype_desc, FLD_MEMBER, "ipoib.type", "Type", "What follows."),
     FIELD_ROW(NULL, 16, 16, FT_UINT16, BASE_HEX, NULL, FLD_MEMBER, "ipoib.reserved", "Reserved", "Zero."),
+};
+
+/* Private data of a REQ and a REP of connected mode (RFC 4755), 8 bytes: | ignored (1) | QPN (3) | MTU (4) | */
+static const struct field ipoib_cm_fields[] = {
+    FIELD_ROW(NULL, 8, 24, FT_UINT24, BASE_HEX, NULL, 0, "rdma.ipoib.cm.qpn", "UD QPN",
+              "Queue pair of the sender's datagrams, a part of its link-layer address."),
+    FIELD_ROW(NULL, 32, 32, FT_UINT32, BASE_DEC, NULL, 0, "rdma.ipoib.cm.mtu", "Receive MTU",
+              "Bytes of a message, its header of 4 bytes included, that the sender can receive."),
+};
+const struct hdr ipoib_cm_hdr = {
+    .abbrev = "rdma.ipoib.cm",
+    .name = "IP over InfiniBand, connected mode (private data)",
+    .proto = "ipoib",
+    .fields = ipoib_cm_fields,
+    .nfields = ARRAY_LEN(ipoib_cm_fields),
+    .len = IPOIB_CM_LEN,
+    .type = FT_NONE,
+    .upper = true,
 };
 
 /* Append what the layers from `l` on say of the packet inside: "192.168.77.1 > 192.168.77.2 TCP 22 > 40000 [SYN] ...".

@@ -4,9 +4,9 @@
 
 #include "dissect/field.h"
 
-extern const struct hdr llc_hdr, snap_hdr, null_hdr, sll_hdr, sll2_hdr, ipoib_dst_hdr, ipoib_grh_hdr, ipoib_hdr,
-    iblink_hdr, erf_hdr, erf_ehdr_hdr, erf_eth_hdr, linktype_hdr, ip4_opt_hdr, ip6_hopopts_hdr, ip6_dstopts_hdr,
-    ip6_routing_hdr, ip6_frag_hdr, ip6_opt_hdr, ah_hdr, mpls_hdr, mpls_cw_hdr, gre_hdr, erspan1_hdr, erspan2_hdr,
-    erspan3_hdr, erspan_platform_hdr, vxlan_hdr, vxlan_gpe_hdr, geneve_hdr, geneve_opt_hdr, arp_hdr;
+extern const struct hdr llc_hdr, snap_hdr, null_hdr, sll_hdr, sll2_hdr, ipoib_dst_hdr, ipoib_grh_hdr, ipoib_cm_hdr,
+    ipoib_hdr, iblink_hdr, erf_hdr, erf_ehdr_hdr, erf_eth_hdr, linktype_hdr, ip4_opt_hdr, ip6_hopopts_hdr,
+    ip6_dstopts_hdr, ip6_routing_hdr, ip6_frag_hdr, ip6_opt_hdr, ah_hdr, mpls_hdr, mpls_cw_hdr, gre_hdr, erspan1_hdr,
+    erspan2_hdr, erspan3_hdr, erspan_platform_hdr, vxlan_hdr, vxlan_gpe_hdr, geneve_hdr, geneve_opt_hdr, arp_hdr;
 
 #endif

@@ -16,6 +16,9 @@ enum {
     NVME_FCTYPE_PROP_SET = 0,
     NVME_FCTYPE_CONNECT = 1,
     NVME_FCTYPE_PROP_GET = 4,
+    NVME_FCTYPE_AUTH_SEND = 5,
+    NVME_FCTYPE_AUTH_RECEIVE = 6,
+    NVME_FCTYPE_DISCONNECT = 8,
     NVME_ADMIN_GET_LOG = 0x02,
     NVME_ADMIN_IDENTIFY = 0x06,
     NVME_ADMIN_ABORT = 0x08,
@@ -48,7 +51,14 @@ enum {
     NVME_DNR = 0x4000, /* do not retry */
 };
 /* Types and subtypes of SGL descriptors. */
-enum { NVME_SGL_DATA = 0, NVME_SGL_KEYED = 4, NVME_SGL_ADDRESS = 0, NVME_SGL_OFFSET = 1, NVME_SGL_INVALIDATE = 15 };
+enum {
+    NVME_SGL_DATA = 0,
+    NVME_SGL_BUCKET = 1,
+    NVME_SGL_KEYED = 4,
+    NVME_SGL_ADDRESS = 0,
+    NVME_SGL_OFFSET = 1,
+    NVME_SGL_INVALIDATE = 15
+};
 
 /* An SGL descriptor, 16 bytes:
  *   0                               8           11              15   16
@@ -127,6 +137,17 @@ void nvme_queue_layer(struct pkt *p);
 void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin);
 void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
 void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
+/* The parts of those: what Identify returns, a log page from its byte `from` on, those of few controllers from byte 0
+ * on; numbers of 4 bytes up to the first zero. At most NVME_LIST_MAX things of a list become layers. */
+#define NVME_LIST_MAX 16
+void nvme_identify_layers(struct pkt *p, const struct ulp_body *m, unsigned cns);
+void nvme_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid, uint64_t from);
+void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid);
+void nvme_list_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h);
+/* What Set Features and Get Features have in the command (`m`: the capsule), in the completion and as data. */
+void nvme_feature_command_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
+void nvme_feature_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
+void nvme_feature_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
 /* Private data of a REQ, REP or REJ. */
 enum nvme_private { NVME_REQ, NVME_REP, NVME_REJ };
 void nvme_private_layers(struct pkt *p, const struct ulp_body *m, enum nvme_private which);
@@ -135,12 +156,35 @@ extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fcty
     nvme_log_desc, nvme_cns_desc, nvme_feature_desc, nvme_sct_desc;
 
 /* clang-format off */
+/* Features whose value is one dword, the same in both commands, and which move no data: their names in filters, and
+ * their identifiers. */
+#define NVME_PLAIN_FEATURES(X) \
+    X(arb, 0x01) X(pm, 0x02) X(tt, 0x04) X(erec, 0x05) X(vwce, 0x06) X(irqc, 0x08) \
+    X(irqv, 0x09) X(wan, 0x0a) X(aec, 0x0b) X(kat, 0x0f) X(hctm, 0x10) X(nops, 0x11) \
+    X(lbasi, 0x15) X(san, 0x17) X(eg, 0x18) X(swp, 0x80) X(hid, 0x81) X(rsrvn, 0x82) \
+    X(rsrvp, 0x83) X(nswp, 0x84)
 #define NVME_HDRS(X) \
     X(nvme_rdma) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
     X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) \
-    X(nvme_id_ctrl) X(nvme_id_ns) X(nvme_ns_list) X(nvme_discovery) X(nvme_discovery_entry) \
-    X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) \
-    X(nvme_cap) X(nvme_vs)
+    X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) X(nvme_cap) X(nvme_vs) \
+    X(nvme_short) X(nvme_other) \
+    X(nvme_id_ctrl) X(nvme_id_psd) X(nvme_id_ns) X(nvme_id_lbaf) X(nvme_ns_list) \
+    X(nvme_errinf) X(nvme_smart) X(nvme_fw_slot) X(nvme_changed_ns) X(nvme_effects_page) X(nvme_effects) \
+    X(nvme_ana) X(nvme_ana_group) X(nvme_ana_ns) X(nvme_discovery) X(nvme_discovery_entry) \
+    X(nvme_selftest) X(nvme_selftest_result) X(nvme_telemetry) X(nvme_telemetry_block) X(nvme_endurance) \
+    X(nvme_latency) X(nvme_latency_sets) X(nvme_latency_set) X(nvme_endurance_events) X(nvme_endurance_event) \
+    X(nvme_lba_status) X(nvme_lba_element) X(nvme_lba_range) X(nvme_reservation) X(nvme_sanitize) \
+    X(nvme_set_arb) X(nvme_get_arb) X(nvme_set_pm) X(nvme_get_pm) X(nvme_set_lbart) X(nvme_get_lbart) \
+    X(nvme_set_tt) X(nvme_get_tt) X(nvme_set_erec) X(nvme_get_erec) X(nvme_set_vwce) X(nvme_get_vwce) \
+    X(nvme_set_nq) X(nvme_get_nq) X(nvme_set_irqc) X(nvme_get_irqc) X(nvme_set_irqv) X(nvme_get_irqv) \
+    X(nvme_set_wan) X(nvme_get_wan) X(nvme_set_aec) X(nvme_get_aec) X(nvme_set_apst) X(nvme_get_apst) \
+    X(nvme_set_kat) X(nvme_get_kat) X(nvme_set_hctm) X(nvme_get_hctm) X(nvme_set_nops) X(nvme_get_nops) \
+    X(nvme_set_lbasi) X(nvme_get_lbasi) X(nvme_set_san) X(nvme_get_san) X(nvme_set_eg) X(nvme_get_eg) \
+    X(nvme_set_swp) X(nvme_get_swp) X(nvme_set_hid) X(nvme_get_hid) X(nvme_set_rsrvn) X(nvme_get_rsrvn) \
+    X(nvme_set_rsrvp) X(nvme_get_rsrvp) X(nvme_set_nswp) X(nvme_get_nswp) X(nvme_set_rrl) X(nvme_get_rrl) \
+    X(nvme_set_plmc) X(nvme_get_plmc) X(nvme_set_plmw) X(nvme_get_plmw) \
+    X(nvme_given_nq) X(nvme_ask_rrl) X(nvme_ask_plmc) X(nvme_ask_plmw) \
+    X(nvme_lba_range_type) X(nvme_apst) X(nvme_timestamp) X(nvme_latency_config) X(nvme_host_behavior) X(nvme_event)
 /* clang-format on */
 #define NVME_DECLARE(name) extern const struct hdr name##_hdr;
 NVME_HDRS(NVME_DECLARE)

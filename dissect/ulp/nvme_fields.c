@@ -1,8 +1,5 @@
 /* layer 1 (wire): NVMe over RDMA: fields of commands and completions, private data of CM. */
-#include "dissect/ulp/nvme.h"
-#include "dissect/ulp/upper_hdr.h"
-
-#define HDR(id, filter_name, title, protocol, bytes) UPPER_HDR(id, filter_name, title, protocol, "NVMe", bytes)
+#include "dissect/ulp/nvme_rows.h"
 
 /* What the note of the packet says of the command. */
 static bool cmd_in_get(const struct pkt *p, const struct layer *l, struct value *v)
@@ -11,8 +8,17 @@ static bool cmd_in_get(const struct pkt *p, const struct layer *l, struct value 
     v->u = p->note.ulp_command_in;
     return p->note.have & NOTE_ULP && v->u;
 }
-#define CMD_IN(name)                                                                                                   \
-    FIELD_GET(cmd_in_get, FT_FRAMENUM, BASE_DEC, NULL, 0, name, "Cmd in", "Frame of the command that is completed.")
+/* Milliseconds. */
+static bool latency_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    (void)l;
+    v->u = (uint64_t)p->note.ulp_latency * 1000;
+    return p->note.have & NOTE_ULP_DONE;
+}
+#define CMD_IN(name, latency)                                                                                          \
+    FIELD_GET(cmd_in_get, FT_FRAMENUM, BASE_DEC, NULL, 0, name, "Cmd in", "Frame of the command that is completed."),  \
+        FIELD_GET(latency_get, FT_DOUBLE, BASE_NONE, NULL, 0, latency, "Cmd Latency",                                  \
+                  "Milliseconds since the command.")
 
 static bool queue_get(const struct pkt *p, const struct layer *l, struct value *v)
 {
@@ -47,28 +53,39 @@ static bool sgl_in(const uint8_t *p, uint32_t len)
     (void)p;
     return len >= 40;
 }
-/* tshark reads every descriptor but one of type 0, subtype 1 (in the capsule) as a keyed one. */
-static bool sgl_is_offset(const uint8_t *p, uint32_t len)
-{
-    return sgl_in(p, len) && p[39] == 0x01;
-}
 static bool sgl_is_keyed(const uint8_t *p, uint32_t len)
 {
-    return sgl_in(p, len) && p[39] != 0x01;
+    return sgl_in(p, len) && p[39] >> 4 == NVME_SGL_KEYED;
+}
+/* A data block, bit bucket or segment: a length of four bytes. */
+static bool sgl_is_long(const uint8_t *p, uint32_t len)
+{
+    return sgl_in(p, len) && p[39] >> 4 < NVME_SGL_KEYED;
+}
+static bool sgl_is_bucket(const uint8_t *p, uint32_t len)
+{
+    return sgl_in(p, len) && p[39] >> 4 == NVME_SGL_BUCKET;
+}
+static bool sgl_has_address(const uint8_t *p, uint32_t len)
+{
+    return sgl_is_keyed(p, len) || (sgl_is_long(p, len) && !sgl_is_bucket(p, len));
 }
 
-#define SGL_FIELDS(keyed, offset, any)                                                                                 \
-    LE_BITS(any, 39, 1, 4, 4, FT_UINT8, BASE_HEX, &sgl_type_desc, "nvme.cmd.sgl.type", "Descriptor Type",              \
-            "Type of the SGL descriptor."),                                                                            \
-        LE_BITS(any, 39, 1, 0, 4, FT_UINT8, BASE_HEX, &sgl_subtype_desc, "nvme.cmd.sgl.subtype",                       \
-                "Descriptor Sub Type", "Subtype; 15 of a keyed one: the controller invalidates the key."),             \
-        FIELD_LE(keyed, 24, 8, FT_UINT64, BASE_HEX, NULL, "nvme.cmd.sgl1.addr", "Address",                             \
-                 "Address in the host's memory."),                                                                     \
-        FIELD_LE(keyed, 32, 3, FT_UINT24, BASE_DEC, NULL, "nvme.cmd.sgl1.len", "Length", "Bytes."),                    \
-        FIELD_LE(keyed, 35, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.sgl1.key", "Key", "R_Key of the host's memory."),  \
-        FIELD_LE(offset, 24, 8, FT_UINT64, BASE_HEX, NULL, "nvme.cmd.sgl1.addr", "Offset",                             \
-                 "Offset of the data in the capsule, from its byte 64."),                                              \
-        FIELD_LE(offset, 32, 4, FT_UINT32, BASE_DEC, NULL, "nvme.cmd.sgl1.len", "Length", "Bytes in the capsule.")
+/* `whole`: the name of all of it; `in_...`: conditions of the command and of the descriptor. */
+#define SGL_FIELDS(whole, in, in_address, in_bucket, in_keyed, in_long)                                                \
+    FIELD_AT(in, 24, 16, FT_NONE, whole, "SGL1", "The SGL descriptor."),                                               \
+        LE_BITS(in, 39, 1, 4, 4, FT_UINT8, BASE_HEX, &sgl_type_desc, "nvme.cmd.sgl.type", "Descriptor Type",           \
+                "Type of the SGL descriptor."),                                                                        \
+        LE_BITS(in, 39, 1, 0, 4, FT_UINT8, BASE_HEX, &sgl_subtype_desc, "nvme.cmd.sgl.subtype", "Descriptor Sub Type", \
+                "Subtype; 15 of a keyed one: the controller invalidates the key."),                                    \
+        FIELD_LE(in_address, 24, 8, FT_UINT64, BASE_HEX, NULL, "nvme.cmd.sgl1.addr", "Address",                        \
+                 "Address in the host's memory; of subtype 1 the offset in the capsule, from its byte 64."),           \
+        FIELD_LE(in_bucket, 24, 8, FT_UINT64, BASE_HEX, NULL, "nvme.cmd.sgl1.addr_rsvd", "Reserved", "Reserved."),     \
+        FIELD_LE(in_keyed, 32, 3, FT_UINT24, BASE_DEC, NULL, "nvme.cmd.sgl1.len", "Length", "Bytes."),                 \
+        FIELD_LE(in_keyed, 35, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.sgl1.key", "Key",                               \
+                 "R_Key of the host's memory."),                                                                       \
+        FIELD_LE(in_long, 32, 4, FT_UINT32, BASE_DEC, NULL, "nvme.cmd.sgl1.len", "Length", "Bytes."),                  \
+        FIELD_AT(in_long, 36, 3, FT_BYTES, "nvme.cmd.sgl1.rsvd", "Reserved", "Reserved.")
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
@@ -83,8 +100,14 @@ static bool sgl_is_keyed(const uint8_t *p, uint32_t len)
                  "Identifier of the command in its queue."),                                                           \
         FIELD_LE(NULL, 4, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.nsid", "Namespace Id",                               \
                  "Namespace; 0xffffffff: all."),                                                                       \
+        FIELD_AT(NULL, 8, 8, FT_BYTES, "nvme.cmd.rsvd1", "Reserved", "cdw2 and cdw3."),                                \
         FIELD_LE(NULL, 16, 8, FT_UINT64, BASE_HEX, NULL, "nvme.cmd.mptr", "Metadata Pointer", "Metadata."),            \
-        SGL_FIELDS(sgl_is_keyed, sgl_is_offset, sgl_in)
+        SGL_FIELDS("nvme.cmd.sgl1", sgl_in, sgl_has_address, sgl_is_bucket, sgl_is_keyed, sgl_is_long)
+
+/* A dword of a command, as a number. */
+#define DWORD(when, n, name) FIELD_LE(when, 4 * (n), 4, FT_UINT32, BASE_HEX, NULL, name, "DWORD" #n, "cdw" #n ".")
+#define LOW_BITS(when, n, shift, bits, name, label, blurb)                                                             \
+    LE_BITS(when, 4 * (n), 4, shift, bits, FT_UINT32, BASE_HEX, NULL, name, label, blurb)
 
 #define OPCODE_IS(name, condition)                                                                                     \
     static bool name(const uint8_t *p, uint32_t len)                                                                   \
@@ -98,9 +121,17 @@ OPCODE_IS(io_is_not_rw, !io_is_rw(p, len))
 OPCODE_IS(io_is_dsm, p[0] == 9)
 OPCODE_IS(admin_is_identify, p[0] == NVME_ADMIN_IDENTIFY)
 OPCODE_IS(admin_is_get_log, p[0] == NVME_ADMIN_GET_LOG)
-OPCODE_IS(admin_is_set_features, p[0] == 9)
-OPCODE_IS(admin_is_get_features, p[0] == 0x0a)
-OPCODE_IS(admin_is_other, p[0] != NVME_ADMIN_IDENTIFY && p[0] != NVME_ADMIN_GET_LOG && p[0] != 9 && p[0] != 0x0a)
+OPCODE_IS(admin_is_set_features, p[0] == NVME_ADMIN_SET_FEATURES)
+OPCODE_IS(admin_is_get_features, p[0] == NVME_ADMIN_GET_FEATURES)
+OPCODE_IS(admin_is_other, p[0] != NVME_ADMIN_IDENTIFY && p[0] != NVME_ADMIN_GET_LOG &&
+                              p[0] != NVME_ADMIN_SET_FEATURES && p[0] != NVME_ADMIN_GET_FEATURES)
+/* Features of NVM sets have values there. */
+OPCODE_IS(feature_is_of_set, p[40] >= 0x12 && p[40] <= 0x14)
+OPCODE_IS(admin_has_plain_dword11,
+          admin_is_other(p, len) || (admin_is_get_features(p, len) && !feature_is_of_set(p, len)) ||
+              (admin_is_set_features(p, len) && (p[40] == 0x0d || p[40] == 0x0e || p[40] == 0x16)))
+OPCODE_IS(admin_has_dword12, !admin_is_get_log(p, len) && !(admin_is_set_features(p, len) && feature_is_of_set(p, len)))
+OPCODE_IS(any_admin, p[0] != NVME_FABRICS)
 
 /* cdw12 counts the blocks from 0. */
 static bool nlb_get(bool (*when)(const uint8_t *, uint32_t), const struct pkt *p, const struct layer *l,
@@ -130,18 +161,52 @@ static const struct field nvme_io_cmd_fields[] = {
     LE_BITS(io_is_rw, 50, 2, 14, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.fua", "Force Unit Access",
             "1: the data are on the medium before the completion."),
     LE_BITS(io_is_rw, 50, 2, 15, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.lr", "Limited Retry", "1: limited retry."),
+    LE_BITS(io_is_rw, 50, 2, 0, 10, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.rsvd2", "Reserved", "Reserved."),
+    LE_BITS(io_is_rw, 50, 2, 10, 4, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.prinfo", "Protection info fields",
+            "What is done with protection information."),
+    LE_BITS(io_is_rw, 50, 2, 10, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.prinfo.lbrtag",
+            "check Logical block reference tag", "1: it is checked."),
+    LE_BITS(io_is_rw, 50, 2, 11, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.prinfo.apptag", "check application tag field",
+            "1: it is checked."),
+    LE_BITS(io_is_rw, 50, 2, 12, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.prinfo.guard", "check guard field",
+            "1: it is checked."),
+    LE_BITS(io_is_rw, 50, 2, 13, 1, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.prinfo.action", "action",
+            "1: the controller inserts or removes it."),
+    FIELD_AT(io_is_rw, 52, 1, FT_NONE, "nvme.cmd.dsm", "DSM Flags", "How the blocks will be used."),
+    LE_BITS(io_is_rw, 52, 1, 0, 4, FT_UINT8, BASE_HEX, NULL, "nvme.cmd.dsm.access_freq", "Access frequency",
+            "1 typical, 2 rare, 3 rarely written, 4 rarely read, 5 often, 6 once, 7 speculative, 8 soon overwritten."),
+    LE_BITS(io_is_rw, 52, 1, 4, 2, FT_UINT8, BASE_HEX, NULL, "nvme.cmd.dsm.access_lat", "Access latency",
+            "0 not said, 1 idle, 2 normal, 3 low."),
+    LE_BITS(io_is_rw, 52, 1, 6, 1, FT_UINT8, BASE_HEX, NULL, "nvme.cmd.dsm.seq_req", "Sequential Request",
+            "1: one of several in a row."),
+    LE_BITS(io_is_rw, 52, 1, 7, 1, FT_UINT8, BASE_HEX, NULL, "nvme.cmd.dsm.incompressible", "Incompressible",
+            "1: the data cannot be compressed."),
+    FIELD_AT(io_is_rw, 53, 3, FT_BYTES, "nvme.cmd.rsvd3", "Reserved", "Reserved."),
+    FIELD_LE(io_is_rw, 56, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.eilbrt",
+             "Expected Initial Logical Block Reference Tag", "Of protection information."),
+    FIELD_LE(io_is_rw, 60, 2, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.elbat", "Expected Logical Block Application Tag",
+             "Of protection information."),
+    FIELD_LE(io_is_rw, 62, 2, FT_UINT16, BASE_HEX, NULL, "nvme.cmd.elbatm",
+             "Expected Logical Block Application Tag Mask", "Bits of it that are compared."),
     FIELD_LE(io_is_other_blocks, 40, 8, FT_UINT64, BASE_HEX, NULL, "rdma.nvme.slba", "Start LBA",
              "First logical block of a command other than Read and Write."),
     FIELD_GET(other_nlb_get, FT_UINT16, BASE_DEC, NULL, 0, "rdma.nvme.nlb", "Number of Logical Blocks",
               "Number of logical blocks, from 1, likewise."),
-    FIELD_LE(io_is_not_rw, 40, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.dword10", "DWORD10", "cdw10."),
-    FIELD_LE(io_is_not_rw, 44, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.dword11", "DWORD11", "cdw11."),
+    DWORD(io_is_not_rw, 10, "nvme.cmd.dword10"),
+    DWORD(io_is_not_rw, 11, "nvme.cmd.dword11"),
+    DWORD(io_is_not_rw, 12, "nvme.cmd.dword12"),
+    DWORD(io_is_not_rw, 13, "nvme.cmd.dword13"),
+    DWORD(io_is_not_rw, 14, "nvme.cmd.dword14"),
+    DWORD(io_is_not_rw, 15, "nvme.cmd.dword15"),
     FIELD_LE(io_is_dsm, 40, 1, FT_UINT8, BASE_DEC, NULL, "rdma.nvme.dsm.nr", "Number of Ranges",
              "Ranges of a Dataset Management command minus one."),
     LE_BITS(io_is_dsm, 44, 4, 2, 1, FT_UINT32, BASE_DEC, NULL, "rdma.nvme.dsm.ad", "Deallocate",
             "1: the ranges may be deallocated."),
 };
 HDR(nvme_io_cmd, "nvme.cmd", "NVM Express (I/O command)", "nvme", NVME_SQE_LEN);
+
+static const struct vname selects[] = {{0, "current"}, {1, "default"}, {2, "saved"}, {3, "capabilities"}};
+static const struct vdesc select_desc = VDESC_NAMES(selects);
 
 static const struct field nvme_admin_cmd_fields[] = {
     COMMON(&nvme_admin_opcode_desc),
@@ -150,6 +215,14 @@ static const struct field nvme_admin_cmd_fields[] = {
             "Controller or Namespace Structure (CNS)", "What is to be identified."),
     LE_BITS(admin_is_identify, 40, 4, 16, 16, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.identify.dword10.cntid",
             "Controller Identifier (CNTID)", "Controller, if the structure is one of a controller."),
+    LOW_BITS(admin_is_identify, 10, 8, 8, "nvme.cmd.identify.dword10.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_is_identify, 11, "nvme.cmd.identify.dword11"),
+    LOW_BITS(admin_is_identify, 11, 0, 16, "nvme.cmd.identify.dwrod11.nvmesetid", "NVM Set Identifier (NVMSETID)",
+             "Which NVM set."),
+    LOW_BITS(admin_is_identify, 11, 16, 16, "nvme.cmd.identify.dword11.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_is_identify, 14, "nvme.cmd.identify.dword14"),
+    LOW_BITS(admin_is_identify, 14, 0, 7, "nvme.cmd.identify.dword14.uuid_index", "UUID Index", "Of the UUID list."),
+    LOW_BITS(admin_is_identify, 14, 7, 25, "nvme.cmd.identify.dword14.rsvd", "Reserved", "Reserved."),
     FIELD_LE(admin_is_get_log, 40, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.get_logpage.dword10", "DWORD 10", "cdw10."),
     LE_BITS(admin_is_get_log, 40, 4, 0, 8, FT_UINT32, BASE_DEC, &nvme_log_desc, "nvme.cmd.get_logpage.dword10.id",
             "Log Page Identifier (LID)", "Which log page."),
@@ -157,6 +230,16 @@ static const struct field nvme_admin_cmd_fields[] = {
             "Retain Asynchronous Event (RAE)", "Reading the page does not clear its event."),
     LE_BITS(admin_is_get_log, 40, 4, 16, 16, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.get_logpage.dword10.numdl",
             "Number of Dwords Lower (NUMDL)", "Lower half of the number of dwords minus one."),
+    LOW_BITS(admin_is_get_log, 10, 8, 5, "nvme.cmd.get_logpage.dword10.lsp", "Log Specific Field (LSP)",
+             "Depends on the page."),
+    LOW_BITS(admin_is_get_log, 10, 13, 2, "nvme.cmd.get_logpage.dword10.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_is_get_log, 11, "nvme.cmd.get_logpage.dword11"),
+    LOW_BITS(admin_is_get_log, 11, 16, 16, "nvme.cmd.get_logpage.dword11.lsi", "Log Specific Identifier",
+             "Depends on the page."),
+    DWORD(admin_is_get_log, 14, "nvme.cmd.get_logpage.dword14"),
+    LOW_BITS(admin_is_get_log, 14, 0, 6, "nvme.cmd.identify.get_logpage.dword14.uuid_index", "UUID Index",
+             "Of the UUID list."),
+    LOW_BITS(admin_is_get_log, 14, 6, 26, "nvme.cmd.identify.get_logpage.dword14.rsvd", "Reserved", "Reserved."),
     FIELD_LE(admin_is_get_log, 42, 4, FT_UINT32, BASE_DEC, NULL, "nvme.cmd.get_logpage.numd", "Number of Dwords",
              "Number of dwords minus one."),
     LE_BITS(admin_is_get_log, 44, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.get_logpage.dword11.numdu",
@@ -169,23 +252,47 @@ static const struct field nvme_admin_cmd_fields[] = {
             "nvme.cmd.set_features.dword10.fid", "Feature Identifier", "Which feature."),
     LE_BITS(admin_is_set_features, 40, 4, 31, 1, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.set_features.dword10.sv", "Save",
             "1: the value outlasts a power cycle."),
+    LOW_BITS(admin_is_set_features, 10, 8, 23, "nvme.cmd.set_features.dword10.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_is_set_features, 14, "nvme.cmd.set_features.dword14"),
+    LOW_BITS(admin_is_set_features, 14, 0, 7, "nvme.cmd.set_features.dword14.uuid", "UUID Index", "Of the UUID list."),
+    LOW_BITS(admin_is_set_features, 14, 7, 25, "nvme.cmd.set_features.dword14.rsvd", "Reserved", "Reserved."),
     FIELD_LE(admin_is_set_features, 44, 4, FT_UINT32, BASE_HEX, NULL, "rdma.nvme.set_features.value", "Value",
              "cdw11: the value of the feature."),
     LE_BITS(admin_is_get_features, 40, 4, 0, 8, FT_UINT32, BASE_HEX, &nvme_feature_desc,
             "nvme.cmd.get_features.dword10.fid", "Feature Identifier", "Which feature."),
-    LE_BITS(admin_is_get_features, 40, 4, 8, 3, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.get_features.dword10.sel",
-            "Select", "0 current, 1 default, 2 saved value, 3 capabilities."),
-    FIELD_LE(admin_is_get_features, 44, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.dword11", "DWORD11", "cdw11."),
-    FIELD_LE(admin_is_other, 40, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.dword10", "DWORD10", "cdw10."),
-    FIELD_LE(admin_is_other, 44, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cmd.dword11", "DWORD11", "cdw11."),
+    DWORD(admin_is_get_features, 10, "nvme.cmd.get_features.dword10"),
+    LE_BITS(admin_is_get_features, 40, 4, 8, 3, FT_UINT32, BASE_HEX, &select_desc, "nvme.cmd.set_features.dword10.sel",
+            "Select", "Which value; tshark names it so."),
+    LOW_BITS(admin_is_get_features, 10, 11, 21, "nvme.cmd.get_features.dword10.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_is_get_features, 14, "nvme.cmd.get_features.dword14"),
+    LOW_BITS(admin_is_get_features, 14, 0, 7, "nvme.cmd.get_features.dword14.uuid", "UUID Index", "Of the UUID list."),
+    LOW_BITS(admin_is_get_features, 14, 7, 25, "nvme.cmd.get_features.dword14.rsvd", "Reserved", "Reserved."),
+    DWORD(admin_has_plain_dword11, 11, "nvme.cmd.dword11"),
+    DWORD(admin_is_other, 10, "nvme.cmd.dword10"),
+    DWORD(admin_has_dword12, 12, "nvme.cmd.dword12"),
+    DWORD(any_admin, 13, "nvme.cmd.dword13"),
+    DWORD(admin_is_other, 14, "nvme.cmd.dword14"),
+    DWORD(any_admin, 15, "nvme.cmd.dword15"),
 };
 HDR(nvme_admin_cmd, "nvme.cmd", "NVM Express (admin command)", "nvme", NVME_SQE_LEN);
 
 OPCODE_IS(is_connect, p[4] == NVME_FCTYPE_CONNECT)
 OPCODE_IS(is_property, p[4] == NVME_FCTYPE_PROP_GET || p[4] == NVME_FCTYPE_PROP_SET)
 OPCODE_IS(is_prop_set, p[4] == NVME_FCTYPE_PROP_SET)
-OPCODE_IS(connect_keyed, is_connect(p, len) && p[39] != 0x01)
-OPCODE_IS(connect_offset, is_connect(p, len) && p[39] == 0x01)
+OPCODE_IS(is_prop_get, p[4] == NVME_FCTYPE_PROP_GET)
+OPCODE_IS(is_short_prop_set, is_prop_set(p, len) && (p[40] & 7) == 0)
+OPCODE_IS(is_auth, p[4] == NVME_FCTYPE_AUTH_SEND || p[4] == NVME_FCTYPE_AUTH_RECEIVE)
+OPCODE_IS(is_disconnect, p[4] == NVME_FCTYPE_DISCONNECT)
+OPCODE_IS(is_connect_or_auth, is_connect(p, len) || is_auth(p, len))
+#define FABRICS_SGL(name)                                                                                              \
+    static bool fabrics_##name(const uint8_t *p, uint32_t len)                                                         \
+    {                                                                                                                  \
+        return is_connect_or_auth(p, len) && sgl_##name(p, len);                                                       \
+    }
+FABRICS_SGL(has_address)
+FABRICS_SGL(is_bucket)
+FABRICS_SGL(is_keyed)
+FABRICS_SGL(is_long)
 
 static const struct field nvme_fabrics_cmd_fields[] = {
     FIELD_AT(NULL, 0, 1, FT_BYTES, "nvme.fabrics.cmd.opc", "Opcode", "0x7f: fabrics command."),
@@ -194,7 +301,10 @@ static const struct field nvme_fabrics_cmd_fields[] = {
              "Identifier of the command in its queue."),
     FIELD_LE(NULL, 4, 1, FT_UINT8, BASE_HEX, &nvme_fctype_desc, "nvme.fabrics.cmd.fctype", "Fabric Command Type",
              "Which fabrics command."),
-    SGL_FIELDS(connect_keyed, connect_offset, is_connect),
+    FIELD_AT(is_connect, 5, 19, FT_BYTES, "nvme.fabrics.cmd.connect.rsvd1", "Reserved", "Reserved."),
+    SGL_FIELDS("rdma.nvme.fabrics.sgl1", is_connect_or_auth, fabrics_has_address, fabrics_is_bucket, fabrics_is_keyed,
+               fabrics_is_long),
+    FIELD_AT(is_connect, 24, 16, FT_NONE, "nvme.fabrics.cmd.connect.sgl1", "SGL1", "Likewise."),
     FIELD_LE(is_connect, 40, 2, FT_UINT16, BASE_DEC, NULL, "nvme.fabrics.cmd.connect.recfmt", "Record Format", "0."),
     FIELD_LE(is_connect, 42, 2, FT_UINT16, BASE_DEC, NULL, "nvme.fabrics.cmd.connect.qid", "Queue ID",
              "0: the admin queue."),
@@ -208,8 +318,36 @@ static const struct field nvme_fabrics_cmd_fields[] = {
             "Disable SQ Flow Control", "1: no flow control by the SQ head."),
     LE_BITS(is_connect, 46, 1, 3, 1, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.connect.cattr.dioq",
             "Support Deletion of IO Queues", "1: I/O queues may be deleted one by one."),
+    LE_BITS(is_connect, 46, 1, 4, 4, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.connect.cattr.rsvd", "Reserved",
+            "Reserved."),
+    FIELD_AT(is_connect, 47, 1, FT_BYTES, "nvme.fabrics.cmd.connect.rsvd2", "Reserved", "Reserved."),
+    FIELD_AT(is_connect, 52, 12, FT_BYTES, "nvme.fabrics.cmd.connect.rsvd3", "Reserved", "Reserved."),
     FIELD_LE(is_connect, 48, 4, FT_UINT32, BASE_DEC, NULL, "nvme.fabrics.cmd.connect.kato", "Keep Alive Timeout",
              "Milliseconds; 0: none."),
+    FIELD_AT(is_property, 5, 35, FT_BYTES, "nvme.fabrics.cmd.prop_get_set.rsvd0", "Reserved", "Reserved."),
+    LE_BITS(is_property, 40, 1, 0, 3, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.prop_get_set.attrib", "Attributes",
+            "The size."),
+    LE_BITS(is_property, 40, 1, 3, 5, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.prop_get_set.attrib.rsvd", "Reserved",
+            "Reserved."),
+    FIELD_AT(is_property, 41, 3, FT_BYTES, "nvme.fabrics.cmd.prop_get_set.rsvd1", "Reserved", "Reserved."),
+    FIELD_AT(is_prop_get, 48, 16, FT_BYTES, "nvme.fabrics.cmd.prop_get.rsvd2", "Reserved", "Reserved."),
+    FIELD_LE(is_short_prop_set, 52, 4, FT_UINT32, BASE_HEX, NULL, "nvme.fabrics.prop_get_set.data.rsvd", "Reserved",
+             "Of a property of 4 bytes."),
+    FIELD_AT(is_prop_set, 56, 8, FT_BYTES, "nvme.fabrics.cmd.prop_set.rsvd", "Reserved", "Reserved."),
+    FIELD_AT(is_auth, 5, 19, FT_BYTES, "nvme.fabrics.cmd.auth.rsvd1", "Reserved", "Reserved."),
+    FIELD_AT(is_auth, 24, 16, FT_NONE, "nvme.fabrics.cmd.auth.sgl1", "SGL1", "The SGL descriptor."),
+    FIELD_LE(is_auth, 40, 1, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.auth.rsvd2", "Reserved", "Reserved."),
+    FIELD_LE(is_auth, 41, 1, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.auth.spsp0", "SP Specific 0", "1."),
+    FIELD_LE(is_auth, 42, 1, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.auth.spsp1", "SP Specific 1", "1."),
+    FIELD_LE(is_auth, 43, 1, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.auth.secp", "Security Protocol",
+             "0xe9: that of NVMe."),
+    FIELD_LE(is_auth, 44, 4, FT_UINT32, BASE_DEC, NULL, "nvme.fabrics.cmd.auth.al", "Allocation Length",
+             "Bytes of the message, or room for it."),
+    FIELD_AT(is_auth, 48, 16, FT_BYTES, "nvme.fabrics.cmd.auth.rsvd3", "Reserved", "Reserved."),
+    FIELD_AT(is_disconnect, 5, 35, FT_BYTES, "nvme.fabrics.cmd.disconnect.rsvd0", "Reserved", "Reserved."),
+    FIELD_LE(is_disconnect, 40, 2, FT_UINT16, BASE_DEC, NULL, "nvme.fabrics.cmd.disconnect.recfmt", "Record Format",
+             "0."),
+    FIELD_AT(is_disconnect, 42, 22, FT_BYTES, "nvme.fabrics.cmd.disconnect.rsvd1", "Reserved", "Reserved."),
     LE_BITS(is_property, 40, 1, 0, 3, FT_UINT8, BASE_HEX, NULL, "nvme.fabrics.cmd.prop_get_set.attrib.size",
             "Property Size", "0: 4 bytes, 1: 8 bytes."),
     FIELD_LE(is_property, 44, 4, FT_UINT32, BASE_HEX, &nvme_property_desc, "nvme.fabrics.cmd.prop_get_set.offset",
@@ -241,7 +379,7 @@ HDR(nvme_fabrics_cmd, "nvme.fabrics.cmd", "NVM Express Fabrics RDMA (command)", 
                 "The same command would fail again.")
 
 static const struct field nvme_cqe_fields[] = {
-    CMD_IN("nvme.cmd_pkt"),
+    CMD_IN("nvme.cmd_pkt", "nvme.cmd_latency"),
     FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cqe.dword0", "DWORD0", "Result, lower half."),
     FIELD_LE(NULL, 4, 4, FT_UINT32, BASE_HEX, NULL, "nvme.cqe.dword1", "DWORD1", "Result, upper half."),
     CQE_FIELDS("nvme.cqe.status.p"),
@@ -249,17 +387,18 @@ static const struct field nvme_cqe_fields[] = {
 HDR(nvme_cqe, "nvme.cqe", "NVM Express (completion)", "nvme", NVME_CQE_LEN);
 
 static const struct field nvme_connect_cqe_fields[] = {
-    CMD_IN("nvme.fabrics.cmd_pkt"),
+    CMD_IN("nvme.fabrics.cmd_pkt", "nvme.fabrics.cmd_latency"),
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_HEX, NULL, "nvme.fabrics.cqe.connect.cntrlid", "Controller ID",
              "Controller; of a refused Connect the offset of the wrong parameter."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_HEX, NULL, "nvme.fabrics.cqe.connect.authreq", "Authentication Required",
              "Not 0: authentication is required; of a refused Connect: 1 if the parameter is in the data."),
+    FIELD_AT(NULL, 4, 4, FT_BYTES, "nvme.fabrics.cqe.connect.rsvd", "Reserved", "Reserved."),
     CQE_FIELDS("nvme.cqe.status.rsvd"),
 };
 HDR(nvme_connect_cqe, "nvme.fabrics.cqe", "NVM Express Fabrics RDMA (Connect completion)", "nvme-rdma", NVME_CQE_LEN);
 
 static const struct field nvme_prop_get_cqe_fields[] = {
-    CMD_IN("nvme.fabrics.cmd_pkt"),
+    CMD_IN("nvme.fabrics.cmd_pkt", "nvme.fabrics.cmd_latency"),
     FIELD_AT(NULL, 0, 8, FT_BYTES, "nvme.fabrics.prop_get_set.data", "Property Data", "The value, 8 bytes."),
     CQE_FIELDS("nvme.cqe.status.rsvd"),
 };
@@ -267,7 +406,7 @@ HDR(nvme_prop_get_cqe, "nvme.fabrics.cqe", "NVM Express Fabrics RDMA (Property G
     NVME_CQE_LEN);
 
 static const struct field nvme_prop_set_cqe_fields[] = {
-    CMD_IN("nvme.fabrics.cmd_pkt"),
+    CMD_IN("nvme.fabrics.cmd_pkt", "nvme.fabrics.cmd_latency"),
     FIELD_AT(NULL, 0, 8, FT_BYTES, "nvme.fabrics.cqe.prop_set.rsvd", "Reserved", "Zero."),
     CQE_FIELDS("nvme.cqe.status.rsvd"),
 };
@@ -275,7 +414,7 @@ HDR(nvme_prop_set_cqe, "nvme.fabrics.cqe", "NVM Express Fabrics RDMA (Property S
     NVME_CQE_LEN);
 
 static const struct field nvme_fabrics_cqe_fields[] = {
-    CMD_IN("nvme.fabrics.cmd_pkt"),
+    CMD_IN("nvme.fabrics.cmd_pkt", "nvme.fabrics.cmd_latency"),
     FIELD_LE(NULL, 0, 8, FT_UINT64, BASE_HEX, NULL, "nvme.fabrics.cqe.sts", "Command specific status", "Result."),
     CQE_FIELDS("nvme.cqe.status.rsvd"),
 };
@@ -291,6 +430,8 @@ HDR(nvme_fabrics_cqe, "nvme.fabrics.cqe", "NVM Express Fabrics RDMA (completion)
 static const struct field nvme_cc_fields[] = {
     FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, CC, "Controller Configuration", "The property CC."),
     LE_BITS(NULL, 0, 4, 0, 1, FT_UINT32, BASE_HEX, NULL, CC ".en", "Enable", "1: the controller is enabled."),
+    LE_BITS(NULL, 0, 4, 1, 3, FT_UINT32, BASE_HEX, NULL, CC ".rsvd0", "Reserved", "Reserved."),
+    LE_BITS(NULL, 0, 4, 24, 8, FT_UINT32, BASE_HEX, NULL, CC ".rsvd1", "Reserved", "Reserved."),
     LE_BITS(NULL, 0, 4, 4, 3, FT_UINT32, BASE_HEX, NULL, CC ".css", "IO Command Set Selected", "Command set."),
     LE_BITS(NULL, 0, 4, 7, 4, FT_UINT32, BASE_DEC, NULL, CC ".mps", "Memory Page Size", "2^(12 + n) bytes."),
     LE_BITS(NULL, 0, 4, 11, 3, FT_UINT32, BASE_HEX, NULL, CC ".ams", "Arbitration Mechanism Selected", "Arbitration."),
@@ -304,6 +445,7 @@ HDR(nvme_cc, "rdma.nvme.cc", "NVM Express (property CC)", "nvme-rdma", 4);
 static const struct field nvme_csts_fields[] = {
     FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, CSTS, "Controller Status", "The property CSTS."),
     LE_BITS(NULL, 0, 4, 0, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".rdy", "Ready", "1: the controller is ready."),
+    LE_BITS(NULL, 0, 4, 6, 26, FT_UINT32, BASE_HEX, NULL, CSTS ".rsvd", "Reserved", "Reserved."),
     LE_BITS(NULL, 0, 4, 1, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".cfs", "Controller Fatal Status", "1: a fatal error."),
     LE_BITS(NULL, 0, 4, 2, 2, FT_UINT32, BASE_HEX, NULL, CSTS ".shst", "Shutdown Status",
             "0 none, 1 shutting down, 2 complete."),
@@ -317,6 +459,18 @@ static const struct field nvme_cap_fields[] = {
     LE_BITS(NULL, 0, 8, 0, 16, FT_UINT64, BASE_DEC, NULL, CAP ".mqes", "Maximum Queue Entries Supported",
             "Entries minus one."),
     LE_BITS(NULL, 0, 8, 16, 1, FT_BOOL, BASE_NONE, NULL, CAP ".cqr", "Contiguous Queues Required", "Queues."),
+    LE_BITS(NULL, 0, 8, 17, 1, FT_BOOL, BASE_NONE, NULL, CAP ".ams.wrr",
+            "Weighted Round Robin with Urgent Priority Class", "1: this arbitration is supported."),
+    LE_BITS(NULL, 0, 8, 18, 1, FT_BOOL, BASE_NONE, NULL, CAP ".ams.vs", "Vendor Specific Arbitration",
+            "1: such arbitration is supported."),
+    LE_BITS(NULL, 0, 8, 19, 5, FT_UINT64, BASE_HEX, NULL, CAP ".rsvd0", "Reserved", "Reserved."),
+    LE_BITS(NULL, 0, 8, 32, 4, FT_UINT64, BASE_DEC, NULL, CAP ".dstrd", "Doorbell Stride", "2^(2 + n) bytes."),
+    LE_BITS(NULL, 0, 8, 36, 1, FT_BOOL, BASE_NONE, NULL, CAP ".nssrs", "NVM Subsystem Reset Supported", "1: yes."),
+    LE_BITS(NULL, 0, 8, 45, 1, FT_BOOL, BASE_NONE, NULL, CAP ".bps", "Boot Partition Support", "1: yes."),
+    LE_BITS(NULL, 0, 8, 46, 2, FT_UINT64, BASE_HEX, NULL, CAP ".rsdv1", "Reserved", "Reserved."),
+    LE_BITS(NULL, 0, 8, 56, 1, FT_BOOL, BASE_NONE, NULL, CAP ".pmrs", "Persistent Memory Region Supported", "1: yes."),
+    LE_BITS(NULL, 0, 8, 57, 1, FT_BOOL, BASE_NONE, NULL, CAP ".cmbs", "Controller Memory Buffer Supported", "1: yes."),
+    LE_BITS(NULL, 0, 8, 58, 6, FT_UINT64, BASE_HEX, NULL, CAP ".rsvd2", "Reserved", "Reserved."),
     LE_BITS(NULL, 0, 8, 24, 8, FT_UINT64, BASE_DEC, NULL, CAP ".to", "Timeout (to ready status)", "Units of 500 ms."),
     LE_BITS(NULL, 0, 8, 37, 8, FT_UINT64, BASE_DEC, NULL, CAP ".css", "Command Sets Supported", "A bit for each."),
     LE_BITS(NULL, 0, 8, 48, 4, FT_UINT64, BASE_DEC, NULL, CAP ".mpsmin", "Memory Page Size Minimum",
@@ -334,8 +488,18 @@ static const struct field nvme_vs_fields[] = {
 };
 HDR(nvme_vs, "rdma.nvme.vs", "NVM Express (property VS)", "nvme-rdma", 4);
 
-/* The value of property `offset`, at byte `at`. */
-static void property_layer(struct pkt *p, const struct ulp_body *m, uint32_t at, uint32_t offset)
+/* What follows a property of 4 bytes in a completion. */
+static const struct field nvme_short_fields[] = {
+    FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, "nvme.fabrics.prop_get_set.data.rsvd", "Reserved", "Reserved."),
+};
+HDR(nvme_short, "rdma.nvme.property.reserved", "NVM Express (behind a property)", "nvme-rdma", 4);
+static const struct field nvme_other_fields[] = {
+    FIELD_LE(NULL, 0, 8, FT_UINT64, BASE_HEX, NULL, "nvme.fabrics.prop_get_set.data.8B", "Value", "Its value."),
+};
+HDR(nvme_other, "rdma.nvme.property", "NVM Express (another property)", "nvme-rdma", 8);
+
+/* The value of property `offset`, at byte `at`. Returns how many bytes it has; 0: not known. */
+static unsigned property_layer(struct pkt *p, const struct ulp_body *m, uint32_t at, uint32_t offset)
 {
     static const struct {
         uint32_t offset;
@@ -343,8 +507,11 @@ static void property_layer(struct pkt *p, const struct ulp_body *m, uint32_t at,
     } known[] = {{0x00, &nvme_cap_hdr}, {0x08, &nvme_vs_hdr}, {0x14, &nvme_cc_hdr}, {0x1c, &nvme_csts_hdr}};
 
     for (unsigned i = 0; i < ARRAY_LEN(known); i++)
-        if (known[i].offset == offset)
+        if (known[i].offset == offset) {
             ulp_layer(p, known[i].hdr, m, at, known[i].hdr->len);
+            return known[i].hdr->len;
+        }
+    return 0;
 }
 
 /* --- Private data of CM ----------------------------------------------------------------------- */
@@ -369,6 +536,7 @@ static const struct field nvme_rdma_req_fields[] = {
              "Entries of the submission queue minus one."),
     FIELD_LE(NULL, 8, 2, FT_UINT16, BASE_HEX, NULL, "nvme-rdma.cm.req.cntlid", "Controller ID",
              "Controller of an I/O queue; 0 from hosts that do not state it."),
+    FIELD_AT(NULL, 10, 22, FT_BYTES, "nvme-rdma.cm.req.reserved", "Reserved", "Reserved."),
 };
 UPPER_HDR(nvme_rdma_req, "rdma.nvme.cm.req", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", NULL, 32);
 
@@ -376,6 +544,7 @@ static const struct field nvme_rdma_rep_fields[] = {
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.rsp.recfmt", "Record Format", "0."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.rsp.crqsize", "RDMA QP Controller Receive Queue Size",
              "Receives that the controller posts."),
+    FIELD_AT(NULL, 4, 28, FT_BYTES, "nvme-rdma.cm.rsp.reserved", "Reserved", "Reserved."),
 };
 UPPER_HDR(nvme_rdma_rep, "rdma.nvme.cm.rsp", "NVM Express Fabrics RDMA (private data)", "nvme-rdma", NULL, 32);
 
@@ -395,6 +564,15 @@ void nvme_queue_layer(struct pkt *p)
             (struct layer){.hdr = &nvme_rdma_hdr, .off = p->have & H_BTH ? p->payload_off : 0, .len = 0};
 }
 
+static void admin_command_layers(struct pkt *p, const struct ulp_body *m)
+{
+    struct nvme_cmd c;
+
+    nvme_cmd_get(&c, m->b);
+    if (c.opc == NVME_ADMIN_SET_FEATURES || c.opc == NVME_ADMIN_GET_FEATURES)
+        nvme_feature_command_layers(p, m, &c);
+}
+
 void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin)
 {
     const struct hdr *h = m->len && m->b[0] == NVME_FABRICS ? &nvme_fabrics_cmd_hdr
@@ -402,23 +580,44 @@ void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin)
                                                             : &nvme_io_cmd_hdr;
 
     ulp_layer(p, h, m, 0, NVME_SQE_LEN);
-    if (h == &nvme_fabrics_cmd_hdr && m->len >= NVME_SQE_LEN && m->b[4] == NVME_FCTYPE_PROP_SET)
+    if (m->len < NVME_SQE_LEN)
+        return;
+    if (h == &nvme_fabrics_cmd_hdr && m->b[4] == NVME_FCTYPE_PROP_SET)
         property_layer(p, m, 48, m->b[44]);
+    else if (h == &nvme_admin_cmd_hdr)
+        admin_command_layers(p, m);
+}
+
+/* The property that a Property Get returned. */
+static void returned_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c)
+{
+    bool ok = !(m->b[14] >> 1 | m->b[15]);
+    unsigned len = ok ? property_layer(p, m, 0, c->cdw[1]) : 0;
+
+    if (len == 0)
+        ulp_layer(p, &nvme_other_hdr, m, 0, 8);
+    else if (len == 4)
+        ulp_layer(p, &nvme_short_hdr, m, 4, 4);
 }
 
 void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin)
 {
     const struct hdr *h = &nvme_cqe_hdr;
 
-    (void)admin;
     if (c && c->opc == NVME_FABRICS)
         h = c->fctype == NVME_FCTYPE_CONNECT    ? &nvme_connect_cqe_hdr
             : c->fctype == NVME_FCTYPE_PROP_GET ? &nvme_prop_get_cqe_hdr
             : c->fctype == NVME_FCTYPE_PROP_SET ? &nvme_prop_set_cqe_hdr
                                                 : &nvme_fabrics_cqe_hdr;
     ulp_layer(p, h, m, 0, NVME_CQE_LEN);
-    if (h == &nvme_prop_get_cqe_hdr && !(m->b[14] >> 1 | m->b[15]))
-        property_layer(p, m, 0, c->cdw[1]);
+    if (m->len < NVME_CQE_LEN || !c)
+        return;
+    if (h == &nvme_prop_get_cqe_hdr)
+        returned_layers(p, m, c);
+    else if (admin && (c->opc == NVME_ADMIN_SET_FEATURES || c->opc == NVME_ADMIN_GET_FEATURES))
+        nvme_feature_response_layers(p, m, c);
+    else if (admin && c->opc == NVME_ADMIN_AER)
+        ulp_layer(p, &nvme_event_hdr, m, 0, nvme_event_hdr.len);
 }
 
 void nvme_private_layers(struct pkt *p, const struct ulp_body *m, enum nvme_private which)

@@ -8,7 +8,7 @@
 #include "src/cli/cli.h"
 #include "src/show/print.h"
 
-#define DECODE_COLUMNS_MAX 2048 /* options -e, at most */
+#define DECODE_COLUMNS_MAX 8192 /* options -e, at most */
 
 struct decode_job {
     const char **files; /* n_files names */

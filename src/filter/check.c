@@ -28,6 +28,7 @@ static enum vtype field_type(const struct node *n)
     switch ((enum ftype)f->type) {
     case FT_ABS_TIME:
     case FT_REL_TIME:
+    case FT_DOUBLE:
         return VT_TIME;
     case FT_STRING:
         return VT_STRING;

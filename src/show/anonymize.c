@@ -30,7 +30,7 @@ static const uint8_t treatments[] = {
     [FT_ETHER] = TREAT_MAC,     [FT_IPV4] = TREAT_IP4,
     [FT_IPV6] = TREAT_IP6,      [FT_EUI64] = TREAT_EUI64,
     [FT_ABS_TIME] = TREAT_KEEP, [FT_REL_TIME] = TREAT_KEEP,
-    [FT_FRAMENUM] = TREAT_ZERO,
+    [FT_FRAMENUM] = TREAT_ZERO, [FT_DOUBLE] = TREAT_KEEP,
 };
 
 /* Fields whose type, which is Wireshark's, does not say that they are addresses; and bytes that are no payload. */

@@ -1,6 +1,7 @@
 /* layer 2b (ulp): what decode shows of upper protocols: the note of a packet, private data of CM. */
 #include "src/ulp/ulp_impl.h"
 
+#include "dissect/link/link.h"
 #include "dissect/mad/cm.h"
 #include "dissect/ulp/service.h"
 
@@ -203,7 +204,8 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
 
 /* A REQ whose REP or REJ is to be shown. */
 struct known_req {
-    const struct ulp_proto *proto; /* NULL: unused */
+    bool used;
+    const struct ulp_proto *proto; /* NULL: IP over InfiniBand in connected mode */
     struct conn_addr src, dst;
     uint32_t tap, id;
     uint32_t next; /* of the first one: the place of the next REQ */
@@ -224,9 +226,13 @@ static void show_setup(struct ulp *u, const struct ulp_proto *proto, struct pkt 
 
     if (m->mad.attr_id == CM_REQ && cm_service_is_ip(m->req.service_id))
         at += CM_IP_LEN;
-    if (at >= end || !proto->setup)
+    if (at >= end)
         return;
     s.body = (struct ulp_body){p->data + at, end - at, at, 0};
+    if (!proto)
+        ulp_layer(p, &ipoib_cm_hdr, &s.body, 0, ipoib_cm_hdr.len);
+    if (!proto || !proto->setup)
+        return;
     proto->setup(p, &s);
     if (!why)
         return;
@@ -242,15 +248,17 @@ static void take_req(struct ulp *u, struct pkt *p, const struct cm_msg *m)
     const struct ulp_proto *proto = n.name ? ulp_named(n.name, strlen(n.name)) : NULL;
     struct known_req *r = &u->reqs[u->reqs->next % REQS];
     uint32_t next = u->reqs->next + 1;
+    bool ipoib = n.name == ulp_ipoib_cm;
 
-    if (!proto)
+    if (!proto && !ipoib)
         return;
+    r->used = true;
     r->proto = proto;
     r->tap = conn_tap_of(p->frame);
     r->id = m->req.local_id;
     conn_addr_of(p, &r->src, &r->dst);
     u->reqs->next = next;
-    if (n.fits)
+    if (n.fits || ipoib)
         show_setup(u, proto, p, m);
 }
 
@@ -262,7 +270,7 @@ static const struct known_req *req_of(const struct ulp *u, const struct pkt *p, 
     conn_addr_of(p, &src, &dst);
     for (unsigned i = 0; i < REQS; i++) {
         const struct known_req *r = &u->reqs[i];
-        if (r->proto && r->id == id && r->tap == conn_tap_of(p->frame) && conn_addr_eq(&r->src, &dst) &&
+        if (r->used && r->id == id && r->tap == conn_tap_of(p->frame) && conn_addr_eq(&r->src, &dst) &&
             conn_addr_eq(&r->dst, &src))
             return r;
     }
