@@ -106,12 +106,42 @@ const char *rnbd_name_str(uint16_t type, uint32_t rw)
 
 /* --- Recognition ------------------------------------------------------------------------------ */
 
+/* A path's name, up to zeros. */
+static bool is_info_request(const uint8_t *b, uint32_t len)
+{
+    uint32_t at = 2;
+
+    if (len != INFO_REQ_LEN || load_le16(b) != RTRS_INFO_REQ)
+        return false;
+    while (at < len && b[at] >= 0x20 && b[at] < 0x7f)
+        at++;
+    for (uint32_t i = at; i < len; i++)
+        if (b[i])
+            return false;
+    return at > 2 && at < len;
+}
+
+enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm)
+{
+    uint32_t n = len < RTRS_TAIL ? len : RTRS_TAIL;
+    const uint8_t *tail = b + (len - n);
+    struct rtrs_imm i;
+    struct rnbd m;
+    struct rtrs r;
+
+    rtrs_imm_get(&i, imm);
+    if (i.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, tail, n, va + (len - n), i.payload & ((1u << RTRS_DEPTH_BITS) - 1)))
+        return LOOKS_OTHER;
+    rnbd_get(&m, tail + r.user, r.at - r.user);
+    return m.known ? LOOKS_CLIENT : LOOKS_OTHER;
+}
+
 enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     if (!whole || len < RKEY_RSP_LEN)
         return LOOKS_OTHER;
-    if (len == INFO_REQ_LEN && load_le16(b) == RTRS_INFO_REQ && b[2] >= 0x20 && b[2] < 0x7f)
-        return LOOKS_CLIENT;
+    if (is_info_request(b, len))
+        return LOOKS_FIRST;
     if (load_le16(b) == RTRS_INFO_RSP && load_le32(b + 4) == 0 && load_le16(b + 2) &&
         len == INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN)
         return LOOKS_SERVER;

@@ -27,6 +27,8 @@ struct rtrs_imm {
     uint16_t error;   /* of a response: errno, 0: none */
     uint32_t id;      /* of a response: number of the chunk */
 };
+#define RTRS_DEPTH_BITS                                                                                                \
+    19 /* bits of an immediate below the number of the chunk, with 512 chunks: what Linux has by default */
 void rtrs_imm_get(struct rtrs_imm *i, uint32_t imm);
 
 /* Types of RTRS messages. */
@@ -68,6 +70,8 @@ const char *rnbd_name_str(uint16_t type, uint32_t rw);
 
 /* A strict test of a SEND's bytes: messages about chunks and keys. */
 enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Likewise of a WRITE with immediate data `imm` to `va`, of one packet: it ends with a request of RNBD. */
+enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
 /* Whether private data of a REQ are those of RTRS: two zero bytes, a magic number. */
 bool rtrs_private_fits(const uint8_t *b, uint32_t len);
 

@@ -159,6 +159,23 @@ static bool iser_message(struct ulp_conn *c, struct ulp_message *m)
     return true;
 }
 
+static void iser_begins(const struct ulp_conn *c, enum ulp_side side, const struct ulp_body *m, struct buf *b)
+{
+    struct iser p;
+    const char *name;
+
+    (void)c;
+    (void)side;
+    if (!iser_get(&p, m->b, m->len, false) || p.kind != ISER_CONTROL)
+        return;
+    name = iscsi_opcode_str(p.opcode);
+    if (p.opcode == ISCSI_COMMAND)
+        scsi_name_text(b, p.cdb);
+    else if (name)
+        buf_puts(b, name);
+    buf_printf(b, " itt 0x%x", p.itt);
+}
+
 static void iser_setup(struct pkt *show, const struct ulp_setup *s)
 {
     if (iser_private_fits(s->body.b, s->body.len))
@@ -236,6 +253,7 @@ const struct ulp_proto ulp_iser = {
     .word = "iser",
     .looks = iser_looks,
     .message = iser_message,
+    .begins = iser_begins,
     .setup = iser_setup,
     .name_text = iser_name_text,
     .key_text = iser_key_text,

@@ -1,6 +1,7 @@
 /* layer 2b (ulp): SENDs: put together from their packets, and delivered to the protocol. */
 #include "src/ulp/ulp_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- Delivery --------------------------------------------------------------------------------- */
@@ -454,6 +455,21 @@ static struct command *invalidates(const struct ulp_flow *f, const struct pkt *p
     return NULL;
 }
 
+/* A packet of a message that is not complete: what the message is, by the bytes that it begins with. */
+static void say_part(struct ulp_flow *f, const struct assembly *a, const struct pkt *p)
+{
+    const struct ulp_body b = {.b = a->bytes, .len = min_u32((uint32_t)cover_prefix(&a->cover), a->cap)};
+    struct ulp *u = f->conn->ulp;
+
+    if (!f->conn->proto->begins || !b.len || ulp_zeroes(b.b, b.len))
+        return;
+    u->text.len = 0;
+    f->conn->proto->begins(f->conn, (enum ulp_side)f->side, &b, &u->text);
+    if (u->text.len)
+        snprintf(u->said, sizeof u->said, " %.*s: part", (int)min_u32((uint32_t)u->text.len, ULP_SAYS - 8), u->text.p);
+    u->said_in = u->text.len ? p->frame->number : u->said_in;
+}
+
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct assembly *a;
@@ -479,6 +495,8 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
             return show_part(f, a, show);
         return deliver_assembly(f, a, show);
     }
+    if (show && !a->delivered)
+        say_part(f, a, p);
     return command_of(f->conn, a->command);
 }
 

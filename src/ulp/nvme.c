@@ -192,6 +192,16 @@ static bool nvme_message(struct ulp_conn *c, struct ulp_message *m)
     return m->side == ULP_CLIENT ? take_command(c, m) : take_completion(c, m);
 }
 
+static void nvme_begins(const struct ulp_conn *c, enum ulp_side side, const struct ulp_body *m, struct buf *b)
+{
+    struct nvme_cmd n;
+
+    if (side != ULP_CLIENT || m->len < NVME_SQE_LEN)
+        return;
+    nvme_cmd_get(&n, m->b);
+    nvme_command_text(b, &n, is_admin(ulp_state(c)));
+}
+
 static void nvme_data(struct ulp_conn *c, const struct ulp_data *d)
 {
     struct nvme_cmd n;
@@ -289,6 +299,7 @@ const struct ulp_proto ulp_nvme = {
     .open = nvme_open,
     .queue = nvme_queue,
     .message = nvme_message,
+    .begins = nvme_begins,
     .data = nvme_data,
     .setup = nvme_setup,
     .name_text = nvme_name_text,

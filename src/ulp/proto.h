@@ -28,7 +28,7 @@
         return (const type *)(const void *)c->own;                                                                     \
     }
 
-#define ULP_SAYS 64 /* bytes of ulp_message.says */
+#define ULP_SAYS 96 /* bytes of ulp_message.says */
 
 /* A message, or the part of it that is there. */
 struct ulp_message {
@@ -83,12 +83,17 @@ struct ulp_proto {
     /* a strict test of a message whose protocol is not known, or of its first packet if it is not `whole`; NULL: it
      * cannot be told by its bytes */
     enum ulp_looks (*looks)(const uint8_t *b, uint32_t len, bool whole);
+    /* likewise of a WRITE with immediate data `imm` to `va`, of one packet. May be NULL. */
+    enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
     /* `greeting`: private data of the REQ, `len` bytes, 0: none was seen. May be NULL. */
     void (*open)(struct ulp_conn *c, const uint8_t *greeting, uint32_t len);
     /* the number of the queue, channel or stream that the connection is; NULL: it has none */
     uint32_t (*queue)(const struct ulp_conn *c);
     /* false: the bytes are none of this protocol */
     bool (*message)(struct ulp_conn *c, struct ulp_message *m);
+    /* append what a message of several packets is, of which only its beginning `m` is there: "Write cid 0x3 nsid 1 ...".
+     * Nothing is appended if it does not tell. May be NULL. */
+    void (*begins)(const struct ulp_conn *c, enum ulp_side side, const struct ulp_body *m, struct buf *b);
     /* each packet of a WRITE: `m` has its bytes, and takes the command that it belongs to. False: they are none of this
      * protocol. May be NULL: WRITEs only move data of commands. */
     bool (*write)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w);

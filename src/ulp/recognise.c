@@ -170,17 +170,32 @@ static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f
     return NULL;
 }
 
+/* Whether the packet may tell a protocol by its bytes: a SEND, or a WRITE with immediate data of one packet. */
+static bool may_tell(const struct pkt *p)
+{
+    return p->op->flags & OPF_SEND || (p->op->flags & OPF_ONLY && p->have & H_RETH && p->have & H_IMMDT);
+}
+
+static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *p)
+{
+    const uint8_t *b = p->data + p->payload_off;
+
+    if (p->op->flags & OPF_SEND)
+        return proto->looks ? proto->looks(b, p->payload_cap, true) : LOOKS_OTHER;
+    return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
+}
+
 /* What the first messages of a flow look like: two in a row must agree, unless one tells. */
 static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, enum ulp_side *side)
 {
     enum ulp_looks looks = LOOKS_OTHER;
     unsigned i = 0;
 
-    if (g->tries >= GUESS_TRIES || !(p->op->flags & OPF_SEND) || !(p->op->flags & OPF_ONLY))
+    if (g->tries >= GUESS_TRIES || !may_tell(p) || !(p->op->flags & OPF_ONLY))
         return NULL;
     g->tries++;
     for (; ulp_protos[i]; i++)
-        if (ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(p->data + p->payload_off, p->payload_cap, true)))
+        if ((looks = looks_of(ulp_protos[i], p)))
             break;
     if (looks == LOOKS_OTHER) {
         g->proto = 0;
@@ -277,14 +292,14 @@ static struct ulp_flow *flow_of(struct ulp *u, uint32_t flow, const struct pkt *
 {
     uint32_t peer;
 
-    if (!u->conns && u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND))
+    if (!u->conns && u->guesses[flow].unnamed && !may_tell(p))
         return NULL; /* nothing carries a known protocol, so the peer does not */
     peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     if (peer != FLOW_NONE && u->flows[peer])
         return attach(u->flows[peer]->conn, flow, ulp_other_side((enum ulp_side)u->flows[peer]->side));
     if (peer != FLOW_NONE && u->guesses[peer].refuted)
         u->guesses[flow].unnamed = true;
-    if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].unnamed && !(p->op->flags & OPF_SEND)))
+    if (u->guesses[flow].tries >= GUESS_TRIES || (u->guesses[flow].unnamed && !may_tell(p)))
         return NULL;
     return recognise(u, flow, p);
 }

@@ -304,6 +304,16 @@ static void rpcrdma_setup(struct pkt *show, const struct ulp_setup *s)
         rpcrdma_private_layers(show, &s->body);
 }
 
+static void rpcrdma_begins(const struct ulp_conn *c, enum ulp_side side, const struct ulp_body *m, struct buf *b)
+{
+    struct rpcrdma h;
+
+    (void)c;
+    (void)side;
+    if (rpcrdma_get(&h, m->b, m->len))
+        buf_printf(b, "xid 0x%08x", h.xid);
+}
+
 /* --- Text and values -------------------------------------------------------------------------- */
 
 static const char *name_of(const struct own *o)
@@ -426,6 +436,7 @@ const struct ulp_proto ulp_rpcrdma = {
     .name = "NFS/RDMA",
     .word = "nfs",
     .looks = rpcrdma_looks,
+    .begins = rpcrdma_begins,
     .message = rpcrdma_message,
     .data = rpcrdma_data,
     .setup = rpcrdma_setup,

@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 
-#define DEPTH_BITS                                                                                                     \
-    19 /* bits of an immediate below the number of the chunk, with 512 chunks: what Linux has by default */
-
 #define WRITES 4 /* WRITEs of the client that are followed at a time: several if packets of some are missing */
 
 /* A WRITE of the client that is under way. */
@@ -52,7 +49,7 @@ static void rtrs_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
 {
     (void)greeting;
     (void)len;
-    ((struct session *)ulp_state(c))->bits = DEPTH_BITS;
+    ((struct session *)ulp_state(c))->bits = RTRS_DEPTH_BITS;
 }
 
 /* --- Requests --------------------------------------------------------------------------------- */
@@ -309,6 +306,7 @@ const struct ulp_proto ulp_rtrs = {
     .word = "rtrs",
     .size = sizeof(struct session),
     .looks = rtrs_looks,
+    .looks_write = rtrs_looks_write,
     .open = rtrs_open,
     .message = rtrs_message,
     .write = rtrs_write,

@@ -410,7 +410,7 @@ Test(ulp, a_capsule_is_put_together)
 
     capsule_packet(r, 5, 0);
     p = capsule_packet(r, 5, 1);
-    cr_expect(says(p, "NVMe/RDMA: part of a message"), "%s", p->note.ulp);
+    cr_expect(says(p, "NVMe/RDMA Write cid 0x3 nsid 1 slba 300 nlb 8: part"), "%s", p->note.ulp);
     p = capsule_packet(r, 5, 2);
     cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
     cr_expect_eq(p->note.ulp_command_in, 3);
