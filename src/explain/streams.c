@@ -92,7 +92,7 @@ ns_t explain_streams_time(const struct explainer *x, uint32_t conn, uint32_t *n)
     ns_t all = 0;
 
     for (uint32_t i = 0; (c = iwarp_at(w, i)) != NULL; i++) {
-        if ((conn && c->number != conn) || c->last < c->first)
+        if (c->again || (conn && c->number != conn) || c->last < c->first)
             continue;
         all = ns_sum(all, ns_sum(c->last - c->first, c->last - c->first)); /* of both directions */
         ++*n;

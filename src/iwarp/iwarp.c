@@ -243,7 +243,8 @@ void iwarp_recognised(struct iwarp *w, struct tcp_conn *t, enum iwarp_how how)
     t->known = true;
     t->c.how = how;
     t->c.number = number_elsewhere(w, &t->c);
-    if (!t->c.number) {
+    t->c.again = t->c.number != 0;
+    if (!t->c.again) {
         t->c.number = w->number(w->user);
         w->n_known++;
     }
