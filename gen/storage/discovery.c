@@ -5,7 +5,8 @@
 #include "dissect/ulp/nvme.h"
 #include "gen/storage/nvme.h"
 
-#define ENTRY(name) "rdma.nvme.discovery." name
+#define PAGE(name)  "nvme.cmd.get_logpage.identify." name
+#define ENTRY(name) PAGE("rcrd.") name
 
 static void put_entry(const struct storage *s, uint8_t *p)
 {
@@ -21,9 +22,9 @@ static void put_entry(const struct storage *s, uint8_t *p)
     layout_set(&nvme_discovery_entry_hdr, p, ENTRY("portid"), 1);
     layout_set(&nvme_discovery_entry_hdr, p, ENTRY("cntlid"), NVME_DYNAMIC);
     layout_set(&nvme_discovery_entry_hdr, p, ENTRY("asqsz"), NVME_ADMIN_QUEUE);
-    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("rdma_qptype"), CONNECTED);
-    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("rdma_prtype"), ROCE_V2);
-    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("rdma_cms"), RDMA_CM);
+    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("tsas.rdma_qptype"), CONNECTED);
+    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("tsas.rdma_prtype"), ROCE_V2);
+    layout_set(&nvme_discovery_entry_hdr, p, ENTRY("tsas.rdma_cms"), RDMA_CM);
     layout_set_text(&nvme_discovery_entry_hdr, p, ENTRY("trsvcid"), buf_str(&port), ' ');
     layout_set_text(&nvme_discovery_entry_hdr, p, ENTRY("subnqn"), s->c.nqn, 0);
     layout_set_text(&nvme_discovery_entry_hdr, p, ENTRY("traddr"), buf_str(&address), ' ');
@@ -35,8 +36,8 @@ void discovery_page(const struct storage *s, uint64_t from, uint32_t len, uint8_
 {
     uint8_t page[2 * DISCOVERY_ENTRY] = {0};
 
-    layout_set(&nvme_discovery_hdr, page, ENTRY("genctr"), 1);
-    layout_set(&nvme_discovery_hdr, page, ENTRY("numrec"), 1);
+    layout_set(&nvme_discovery_hdr, page, PAGE("genctr"), 1);
+    layout_set(&nvme_discovery_hdr, page, PAGE("numrec"), 1);
     put_entry(s, page + DISCOVERY_ENTRY);
     memset(to, 0, len);
     if (from < sizeof page)
@@ -45,7 +46,7 @@ void discovery_page(const struct storage *s, uint64_t from, uint32_t len, uint8_
 
 uint32_t discovery_entries(const uint8_t *header, uint32_t most)
 {
-    uint64_t n = layout_get(&nvme_discovery_hdr, header, ENTRY("numrec"));
+    uint64_t n = layout_get(&nvme_discovery_hdr, header, PAGE("numrec"));
 
     return n < most ? (uint32_t)n : most;
 }

@@ -302,9 +302,9 @@ static enum outcome took_shut(struct link *l, const struct host_cmd *c)
 }
 static enum outcome took_controller(struct link *l, const struct host_cmd *c)
 {
-    uint64_t capsule = layout_get(&nvme_id_ctrl_hdr, c->loan.mem, "rdma.nvme.ioccsz") * 16;
+    uint64_t capsule = layout_get(&nvme_id_ctrl_hdr, c->loan.mem, "nvme.cmd.identify.ctrl.nvmeof.ioccsz") * 16;
     bool inside = layout_get(&nvme_id_ctrl_hdr, c->loan.mem, "nvme.cmd.identify.ctrl.sgls") & NVME_SGLS_OFFSET &&
-                  layout_get(&nvme_id_ctrl_hdr, c->loan.mem, "rdma.nvme.icdoff") == 0;
+                  layout_get(&nvme_id_ctrl_hdr, c->loan.mem, "nvme.cmd.identify.ctrl.nvmeof.icdoff") == 0;
     uint64_t room = inside && capsule > NVME_SQE_LEN ? capsule - NVME_SQE_LEN : 0;
 
     host_of(l)->inline_max = room < INLINE_MAX ? (uint32_t)room : INLINE_MAX;

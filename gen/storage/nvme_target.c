@@ -276,9 +276,9 @@ static void identify_controller(const struct link *l, uint8_t *p)
         {"nvme.cmd.identify.ctrl.nn", 1},
         {"nvme.cmd.identify.ctrl.vwc", 1},
         {"nvme.cmd.identify.ctrl.sgls", NVME_SGLS_KEYED | NVME_SGLS_OFFSET},
-        {"rdma.nvme.ioccsz", (NVME_SQE_LEN + INLINE_MAX) / 16},
-        {"rdma.nvme.iorcsz", NVME_CQE_LEN / 16},
-        {"rdma.nvme.msdbd", 1},
+        {"nvme.cmd.identify.ctrl.nvmeof.ioccsz", (NVME_SQE_LEN + INLINE_MAX) / 16},
+        {"nvme.cmd.identify.ctrl.nvmeof.iorcsz", NVME_CQE_LEN / 16},
+        {"nvme.cmd.identify.ctrl.nvmeof.msdbd", 1},
     };
     const struct target_queue *q = l->user;
     const struct target *t = l->s->state;
