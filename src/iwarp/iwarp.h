@@ -61,7 +61,7 @@ struct iwarp_sent {
 
 struct iwarp_conn {
     uint32_t number; /* of the connection */
-    bool again; /* another tap saw it before */
+    bool again;      /* another tap saw it before */
     uint32_t tap;
     uint64_t network;
     uint8_t addr[IWARP_SIDES][16]; /* as in iwarp_ends */

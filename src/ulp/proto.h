@@ -91,8 +91,8 @@ struct ulp_proto {
     uint32_t (*queue)(const struct ulp_conn *c);
     /* false: the bytes are none of this protocol */
     bool (*message)(struct ulp_conn *c, struct ulp_message *m);
-    /* append what a message of several packets is, of which only its beginning `m` is there: "Write cid 0x3 nsid 1 ...".
-     * Nothing is appended if it does not tell. May be NULL. */
+    /* append what a message of several packets is, of which only its beginning `m` is there: "Write cid 0x3 nsid 1
+     * ...". Nothing is appended if it does not tell. May be NULL. */
     void (*begins)(const struct ulp_conn *c, enum ulp_side side, const struct ulp_body *m, struct buf *b);
     /* each packet of a WRITE: `m` has its bytes, and takes the command that it belongs to. False: they are none of this
      * protocol. May be NULL: WRITEs only move data of commands. */
