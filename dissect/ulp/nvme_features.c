@@ -161,7 +161,7 @@ static const struct field nvme_apst_fields[] = {
     RSVD(0, 8, 0, 3, 64, "lbart.apst.rsvd0"),
     BITS(0, 8, 3, 5, FT_UINT64, BASE_HEX, NULL, "lbart.apst.itps", "Idle Transition Power State",
          "The state it goes to."),
-    BITS(0, 8, 8, 20, FT_UINT64, BASE_HEX, NULL, "lbart.apst.itpt", "Idle Time Prior to Transition (us)",
+    BITS(0, 8, 8, 20, FT_UINT64, BASE_HEX, NULL, "lbart.apst.itpt", "Idle Time Prior to Transition (ms)",
          "Milliseconds without work."),
     RSVD(0, 8, 32, 32, 64, "lbart.apst.rsvd1"),
 };
@@ -216,6 +216,8 @@ HDR(nvme_event, "rdma.nvme.event", "NVM Express (asynchronous event)", "nvme", 4
 
 #define CDW11 44 /* of a command */
 
+#define SELECT_CAPABILITIES 3 /* in bits 10:8 of cdw10 of Get Features */
+
 /* What a feature has: the value of Set Features, what Get Features asks for, what each returns, and its data. */
 static const struct feature {
     const struct hdr *set, *ask, *given, *got, *data;
@@ -254,6 +256,12 @@ static const struct feature *feature_of(const struct nvme_cmd *c)
     return &none;
 }
 
+/* Get Features that asks what may be done with the feature: its value does not come back. */
+static bool asks_capabilities(const struct nvme_cmd *c)
+{
+    return c->opc == NVME_ADMIN_GET_FEATURES && (c->cdw[0] >> 8 & 7) == SELECT_CAPABILITIES;
+}
+
 static void value_layer(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t at)
 {
     if (h)
@@ -271,13 +279,18 @@ void nvme_feature_response_layers(struct pkt *p, const struct ulp_body *m, const
 {
     const struct feature *f = feature_of(c);
 
-    value_layer(p, m, c->opc == NVME_ADMIN_SET_FEATURES ? f->given : f->got, 0);
+    if (c->opc == NVME_ADMIN_SET_FEATURES)
+        value_layer(p, m, f->given, 0);
+    else if (!asks_capabilities(c))
+        value_layer(p, m, f->got, 0);
 }
 
 void nvme_feature_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c)
 {
     const struct feature *f = feature_of(c);
 
+    if (asks_capabilities(c))
+        return;
     for (uint32_t i = 0; f->data && i < f->n_data && i < NVME_LIST_MAX; i++)
         ulp_layer(p, f->data, m, i * f->data->len, f->data->len);
 }

@@ -564,12 +564,15 @@ void nvme_queue_layer(struct pkt *p)
             (struct layer){.hdr = &nvme_rdma_hdr, .off = p->have & H_BTH ? p->payload_off : 0, .len = 0};
 }
 
-static void admin_command_layers(struct pkt *p, const struct ulp_body *m)
+/* The value that a whole command has. */
+static void command_value_layers(struct pkt *p, const struct ulp_body *m, bool admin)
 {
     struct nvme_cmd c;
 
     nvme_cmd_get(&c, m->b);
-    if (c.opc == NVME_ADMIN_SET_FEATURES || c.opc == NVME_ADMIN_GET_FEATURES)
+    if (c.opc == NVME_FABRICS && c.fctype == NVME_FCTYPE_PROP_SET)
+        property_layer(p, m, 48, c.cdw[1]);
+    else if (admin && (c.opc == NVME_ADMIN_SET_FEATURES || c.opc == NVME_ADMIN_GET_FEATURES))
         nvme_feature_command_layers(p, m, &c);
 }
 
@@ -580,19 +583,14 @@ void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin)
                                                             : &nvme_io_cmd_hdr;
 
     ulp_layer(p, h, m, 0, NVME_SQE_LEN);
-    if (m->len < NVME_SQE_LEN)
-        return;
-    if (h == &nvme_fabrics_cmd_hdr && m->b[4] == NVME_FCTYPE_PROP_SET)
-        property_layer(p, m, 48, m->b[44]);
-    else if (h == &nvme_admin_cmd_hdr)
-        admin_command_layers(p, m);
+    if (m->len >= NVME_SQE_LEN)
+        command_value_layers(p, m, admin);
 }
 
-/* The property that a Property Get returned. */
-static void returned_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c)
+/* The property that a Property Get returned, if it was `done`. */
+static void returned_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool done)
 {
-    bool ok = !(m->b[14] >> 1 | m->b[15]);
-    unsigned len = ok ? property_layer(p, m, 0, c->cdw[1]) : 0;
+    unsigned len = done ? property_layer(p, m, 0, c->cdw[1]) : 0;
 
     if (len == 0)
         ulp_layer(p, &nvme_other_hdr, m, 0, 8);
@@ -603,6 +601,7 @@ static void returned_layers(struct pkt *p, const struct ulp_body *m, const struc
 void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin)
 {
     const struct hdr *h = &nvme_cqe_hdr;
+    bool done;
 
     if (c && c->opc == NVME_FABRICS)
         h = c->fctype == NVME_FCTYPE_CONNECT    ? &nvme_connect_cqe_hdr
@@ -612,9 +611,10 @@ void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct 
     ulp_layer(p, h, m, 0, NVME_CQE_LEN);
     if (m->len < NVME_CQE_LEN || !c)
         return;
+    done = !(m->b[14] >> 1 | m->b[15]);
     if (h == &nvme_prop_get_cqe_hdr)
-        returned_layers(p, m, c);
-    else if (admin && (c->opc == NVME_ADMIN_SET_FEATURES || c->opc == NVME_ADMIN_GET_FEATURES))
+        returned_layers(p, m, c, done);
+    else if (done && admin && (c->opc == NVME_ADMIN_SET_FEATURES || c->opc == NVME_ADMIN_GET_FEATURES))
         nvme_feature_response_layers(p, m, c);
     else if (admin && c->opc == NVME_ADMIN_AER)
         ulp_layer(p, &nvme_event_hdr, m, 0, nvme_event_hdr.len);
