@@ -231,6 +231,7 @@ ABSENT = [
     (r"nvme[.]fabrics[.](cmd|cqe)", "a heading: the name of a header here"),
     (r"nvme[.](fabrics[.])?data_req", "the frame of the READ request: rdma.request_in"),
     (r"nvme[.]cmd[.]get_logpage[.](ana[.]grp|lba_status[.]nel([.]ne)?)", "a heading for things of different lengths, which are layers here"),
+    (r"nvme[.]cqe[.]dword0[.]get_features[.]plmw[.](nvmsetid|rsvd)", "what is returned is the window, not the set: rdma.nvme.get_features.plmw.ws"),
     (r"nvme[.]cmd[.]get_logpage[.]sanitize[.]rsvd", "never filled in: the bytes behind the page"),
     (r"nvme[.]cqe[.]dword0[.]set_features[.]err", "never filled in over fabrics: the failure of Set Features for interrupts"),
     (r"nvme[.]fabrics[.]cmd[.](generic[.].*|prop_attr[.]set[.]nssr([.]nssrc)?)", "never filled in: commands that are not named, and the property of a reset"),

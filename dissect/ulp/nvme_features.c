@@ -132,9 +132,8 @@ static const struct field nvme_ask_plmw_fields[] = {
 FEATURE_HDR(plmw, ask, 4)
 static const struct field nvme_get_plmw_fields[] = {
     NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cqe.dword0.get_features.plmw", "Value", "Value."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cqe.dword0.get_features.plmw.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cqe.dword0.get_features.plmw.rsvd"),
+    LE_BITS(NULL, 0, 4, 0, 3, FT_UINT32, BASE_HEX, &window_desc, "rdma.nvme.get_features.plmw.ws", "Window Select",
+            "Window Select."),
 };
 FEATURE_HDR(plmw, get, 4)
 #undef NAME

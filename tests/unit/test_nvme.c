@@ -80,6 +80,7 @@ Test(nvme, bits_of_features)
         {&nvme_get_irqv_hdr, "nvme.cqe.dword0.get_features.irqv.cd", 1},
         {&nvme_set_hctm_hdr, "nvme.cmd.set_features.dword11.hctm.tmt2", 0x2211},
         {&nvme_get_hctm_hdr, "nvme.cqe.dword0.get_features.hctm.tmt1", 0x4433},
+        {&nvme_get_plmw_hdr, "rdma.nvme.get_features.plmw.ws", 1},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
