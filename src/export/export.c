@@ -401,7 +401,7 @@ void export_frame(struct export *x, const struct pkt *p)
         buf_mac(&x->text, p->data + 6);
         store_number(t, p->frame->file);
         store_number(t, p->frame->iface);
-        store_number(t, (uint64_t)p->frame->ts);
+        store_if(t, p->frame->has_ts, (uint64_t)p->frame->ts);
         store_number(t, p->frame->number);
         store_text(t, buf_str(&x->text));
         store_if(t, f.opcode != MACC_PAUSE, i);

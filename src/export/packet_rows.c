@@ -203,7 +203,7 @@ void packet_rows_put(struct packet_rows *r, const struct export_packet *e)
     store_number(t, p->frame->number);
     store_number(t, path_number(r, &path));
     store_number(t, type_number(r, e));
-    store_number(t, (uint64_t)p->frame->ts);
+    store_if(t, p->frame->has_ts, (uint64_t)p->frame->ts);
     store_number(t, p->bth.psn);
     store_number(t, pkt_wire_len(p));
     store_if(t, !(p->flags & PKT_MALFORMED), p->payload_len);
