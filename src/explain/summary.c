@@ -258,12 +258,17 @@ static bool is_between_two(const struct explainer *x, const struct group *g)
 }
 
 #define MET_WITHIN NS_PER_MS
-#define MET_MAX    32 /* losses that are compared with each other */
 
 struct loss {
     ns_t at;
     const struct conn_addr *src;
+    uint32_t host; /* number of `src` among those of the group */
 };
+
+static int by_sender(const void *a, const void *b)
+{
+    return by_address(((const struct loss *)a)->src, ((const struct loss *)b)->src);
+}
 
 static int by_time(const void *a, const void *b)
 {
@@ -272,35 +277,32 @@ static int by_time(const void *a, const void *b)
     return v->at < w->at ? -1 : v->at > w->at;
 }
 
-static uint32_t count_senders(const struct loss *v, uint32_t n)
+/* The losses of a group, in the order of time. */
+static void sort_losses(const struct explainer *x, const struct group *g, struct loss *v)
 {
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = 0;
-        while (k < i && !conn_addr_eq(v[k].src, v[i].src))
-            k++;
-        count += k == i;
-    }
-    return count;
+    for (uint32_t i = 0; i < g->n; i++)
+        v[i] = (struct loss){.at = x->incidents[g->of[i]].start, .src = &x->incidents[g->of[i]].src};
+    qsort(v, g->n, sizeof *v, by_sender);
+    for (uint32_t i = 1; i < g->n; i++)
+        v[i].host = v[i - 1].host + !conn_addr_eq(v[i].src, v[i - 1].src);
+    qsort(v, g->n, sizeof *v, by_time);
 }
 
-/* How many hosts lost requests to the one that all of the group are for, at the same time. `v`: room for all. */
-static uint32_t count_met(const struct explainer *x, const struct group *g, struct loss *v)
+/* How many hosts lost requests to the one that all of the group are for, at the same time. Room for all of the group:
+ * `v`, and `lost`, the losses of each host within MET_WITHIN. */
+static uint32_t count_met(const struct explainer *x, const struct group *g, struct loss *v, uint32_t *lost)
 {
-    uint32_t most = 0, from = 0;
+    uint32_t most = 0, now = 0, from = 0;
 
     if (g->dsts != 1 || g->srcs < 2 || (g->cause != CAUSE_PACKET_LOSS && g->cause != CAUSE_LOST_LAST_PACKET))
         return 0;
-    for (uint32_t i = 0; i < g->n; i++)
-        v[i] = (struct loss){x->incidents[g->of[i]].start, &x->incidents[g->of[i]].src};
-    qsort(v, g->n, sizeof *v, by_time);
-    for (uint32_t to = 0; to < g->n && most < g->srcs; to++) {
-        uint32_t n;
-        while (v[to].at - v[from].at >= MET_WITHIN || to - from >= MET_MAX)
-            from++;
-        n = to - from < most ? 0 : count_senders(v + from, to - from + 1);
-        most = n > most ? n : most;
+    sort_losses(x, g, v);
+    memset(lost, 0, g->n * sizeof *lost);
+    for (uint32_t to = 0; to < g->n; to++) {
+        now += lost[v[to].host]++ == 0;
+        for (; v[to].at - v[from].at >= MET_WITHIN; from++)
+            now -= --lost[v[from].host] == 0;
+        most = now > most ? now : most;
     }
     return most;
 }
@@ -324,7 +326,7 @@ static bool count_spread(struct summary *s, const struct explainer *x)
             hosts[i] = x->incidents[g->of[i]].dst;
         g->dsts = explain_count_hosts(hosts, g->n);
         g->two = is_between_two(x, g);
-        g->met = count_met(x, g, losses);
+        g->met = count_met(x, g, losses, conns);
     }
     free(conns);
     free(hosts);
