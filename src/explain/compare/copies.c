@@ -137,11 +137,11 @@ enum first_copies copies_compare(const struct explainer *x, const struct seen_co
 
 struct missing_copy copies_lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn)
 {
-    const struct sent *s = req_dir_sent(a, psn), *o = req_dir_sent(b, psn);
+    const struct sent *s = a ? req_dir_sent(a, psn) : NULL, *o = b ? req_dir_sent(b, psn) : NULL;
     struct seen_copies here, there;
     enum first_copies first;
 
-    if (!s || is_forgotten(b, psn))
+    if (!s || !b || is_forgotten(b, psn))
         return (struct missing_copy){0};
     if (!o)
         return (struct missing_copy){s->first, false, s};

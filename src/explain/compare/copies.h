@@ -42,7 +42,8 @@ bool copies_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool resp
 /* How the first copy of `b` stands to that of `a`, of another tap: by their ICRCs, and if these do not tell copies
  * apart (frames are cut, or the IP identification is the same), by their times. */
 enum first_copies copies_compare(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b);
-/* Of the first copies that taps `a` and `b` saw of request `psn`: the one that the other tap lacks. */
+/* Of the first copies that taps `a` and `b` saw of request `psn`: the one that the other tap lacks. None if one of them
+ * saw no requests (NULL). */
 struct missing_copy copies_lost_between(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn);
 /* The first copy that one of two taps lacks, of `n` requests from `psn` on. */
 struct missing_copy copies_first_missing(const struct explainer *x, struct req_dir *a, struct req_dir *b, uint32_t psn,
