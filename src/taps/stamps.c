@@ -78,6 +78,7 @@ static ns_t began_in(const struct stamps_table *t, uint32_t tap, uint32_t file)
 bool stamps_began(const struct stamps_table *t, uint32_t tap, ns_t *when)
 {
     const struct stamps *own = stamps_at(t, tap + 1);
+    uint32_t file = UINT32_MAX; /* of the interface before: those of a file stand together */
     bool joined = false;
     unsigned n = 0;
 
@@ -89,8 +90,11 @@ bool stamps_began(const struct stamps_table *t, uint32_t tap, ns_t *when)
         const struct stamps *s = &t->of[i];
         if (!s->timed || s->tap != tap)
             continue;
-        ns_t first = began_in(t, tap, s->step.owner >> 16);
-        *when = n++ && *when > first ? *when : first;
+        if (s->step.owner >> 16 != file) {
+            ns_t first = began_in(t, tap, file = s->step.owner >> 16);
+            *when = n && *when > first ? *when : first;
+        }
+        n++;
         joined |= s->joined;
     }
     return n > joined;

@@ -187,3 +187,15 @@ Test(taps, the_beginning_and_the_end_of_a_capture_are_those_of_the_tap)
     cr_expect(stamps_ended(t, 2u << 16, &ended) && ended == 950);
     free(t);
 }
+
+Test(taps, when_a_tap_of_many_interfaces_began_is_found_in_one_pass, .timeout = 60)
+{
+    struct stamps_table *t = calloc(1, sizeof *t);
+    ns_t began = 0;
+
+    for (uint32_t i = 0; i < STAMPS_PLACES; i++)
+        stamps_take(t, &(struct frame){.ts = 100 + i, .has_ts = true, .iface = i, .counts_for = 1});
+    for (unsigned i = 0; i < 200000; i++)
+        cr_assert(stamps_began(t, 0, &began) && began == 100);
+    free(t);
+}
