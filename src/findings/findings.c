@@ -151,7 +151,7 @@ void findings_doubt(struct findings *r, unsigned missing, bool (*is_doubted)(voi
 {
     for (size_t i = 0; i < r->n; i++) {
         struct finding *f = &r->findings[i];
-        if (!f->by_side || f->result != V_FAIL || !is_doubted(user, f))
+        if (f->result != V_FAIL || !is_doubted(user, f))
             continue;
         r->fails[f->rule] -= f->severity == SEV_E ? f->times : 0;
         r->warns[f->rule] -= f->severity == SEV_W ? f->times : 0;

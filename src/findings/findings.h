@@ -19,6 +19,7 @@ struct finding {
     uint8_t result;   /* enum result: V_FAIL or V_INCONCLUSIVE; for a note V_PASS */
     uint8_t n_frames, n_causes;
     bool by_side;                     /* the verdict rests on the end that the tap is at */
+    bool by_clock;                    /* the verdict rests on the order of packets of both directions */
     uint16_t missing;                 /* N_* that the verdict needs and the capture does not provide */
     uint16_t file;                    /* index of the file; frame numbers refer to it */
     uint16_t tap;                     /* interface of that file, from 0 */
@@ -94,7 +95,7 @@ struct findings_totals findings_totals(const struct findings *r);
 /* After the last one: connections have the numbers that they have now, see conn_number_now(). */
 struct conn_table;
 void findings_renumber(struct findings *r, struct conn_table *conns);
-/* After the last one: failures by_side that `is_doubted` are undecided, as the capture does not provide `missing`. */
+/* After the last one: failures that `is_doubted` are undecided, as the capture does not provide `missing`. */
 void findings_doubt(struct findings *r, unsigned missing, bool (*is_doubted)(void *user, const struct finding *f),
                     void *user);
 void findings_set(struct findings *r, uint64_t packets, uint64_t rdma_packets, uint32_t connections, uint32_t highest);

@@ -34,6 +34,9 @@ void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const stru
 {
     unsigned bit = heard_bit(tap, peer), need = passive ? N_RSP : N_REQ;
 
+    f->by_clock = true;
+    if (UNLIKELY(j->share != NULL))
+        judge_share_compares(j, tap_slot(tap));
     if (j->heard[bit / 64] >> bit % 64 & 1)
         return;
     f->needs |= need;
@@ -151,12 +154,13 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 static bool begins_anew(const struct judge *j, const struct cm_packet *c)
 {
     const struct cm_exchange *s = c->s;
-    ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN;
+    ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN, step = judge_step(j, c->p);
 
     if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
-    return s->ended &&
-           (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + judge_step(j, c->p));
+    if (s->closed && step > COPY_WITHIN)
+        return true; /* the time stamps do not tell, and a REQ rarely crosses a DREP */
+    return s->ended && (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + step);
 }
 
 static void take_req(struct judge *j, struct cm_packet *c)
@@ -181,6 +185,8 @@ static void take_req(struct judge *j, struct cm_packet *c)
         .key = key, .file = c->p->frame->file, .tap = conn_tap_of(c->p->frame), .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
+    if (cm_answered_before(j, c))
+        j->skewed[tap_slot(c->s->tap)] = true;
     if (CM_HAS(c->m, req, qpn))
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, c->m->req.qpn);
     if (CM_HAS(c->m, req, psn))
@@ -370,6 +376,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
         f.needs = N_COMPLETE;
         f.lacks = lacks_of(j, s);
         f.frame = s->early.frame;
+        f.at = s->tap + 1;
         judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active], s->early.from_active);
         j->file = s->file;
         report(j, NULL, f);

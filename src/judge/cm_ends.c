@@ -142,6 +142,8 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
             continue;
         struct found f = found_of(RULE_CM_13, FLOW_NONE);
         f.has = N_CM;
+        f.needs = N_CLOCK;
+        f.lacks = judge_step(j, c->p) == STEP_MAX ? N_CLOCK : 0; /* all time stamps may be the same */
         f.cause = e->closed[side].frame;
         f.wrong = "a queue pair is used again too early: {seen}, expected {expected}";
         f.expected = say(j, "another PSN, or %.3f ms of time-wait", (double)cm_time(e->ack_timeout) / 1e6);
@@ -351,6 +353,18 @@ static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *
     return false;
 }
 
+bool cm_answered_before(const struct judge *j, const struct cm_packet *req)
+{
+    for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
+        const struct cm_unmatched *u = &j->cm_unmatched[i];
+        if (u->tap == conn_tap_of(req->p->frame) && u->receiver && u->receiver == req->m->req.local_id &&
+            conn_addr_eq(&u->src, &req->dst) && conn_addr_eq(&u->dst, &req->src) &&
+            req->p->frame->ts - u->ts <= SKEW_MOST)
+            return true;
+    }
+    return false;
+}
+
 /* How long after the beginning of the capture a REP may be retransmitted for a REQ sent before it: until the REQ itself
  * would have been retransmitted, plus the time in flight. At a tap between the ends twice as long: both retransmissions
  * may have been lost once more. */
@@ -372,7 +386,7 @@ static bool is_of_this_capture(const struct judge *j, const struct cm_packet *c)
  * retransmitted by now; other messages may belong to a connection that is older than the capture. */
 static void report_unknown(struct judge *j, const struct cm_packet *c)
 {
-    struct cm_unmatched now = {.tap = conn_tap_of(c->p->frame), .src = c->src, .dst = c->dst};
+    struct cm_unmatched now = {.tap = conn_tap_of(c->p->frame), .ts = c->p->frame->ts, .src = c->src, .dst = c->dst};
     struct found f = found_of(RULE_CM_01, FLOW_NONE);
     bool known, late = is_of_this_capture(j, c), sidr = c->m->mad.attr_id == CM_SIDR_REP;
 

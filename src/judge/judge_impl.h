@@ -82,7 +82,8 @@ struct judge {
     struct icrc_sources icrc_sources;
     uint32_t n_bad_icrc;     /* wrong ICRCs kept */
     bool skewed[JUDGE_TAPS]; /* by tap_slot(): the clocks of the directions differ: a response was stamped shortly
-                              * before its request, or an RTU before the REP that it answers */
+                              * before its request, several before the first request, an RTU before the REP that it
+                              * answers, or a REP before its REQ */
     struct stamps_table stamps;
     uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap and address: hosts whose packets were captured there */
     struct pauser pauser[PAUSERS];
@@ -420,8 +421,8 @@ void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool no
 
 /* A packet of `host` was captured at a tap, conn_tap_of(). */
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *host);
-/* A failure that a message of `peer` at the tap would refute, which was not captured: it needs other packets of `peer`
- * there, as a tap may have one direction only. `passive`: it is the passive end of the exchange. */
+/* A failure that a message of `peer` at the tap would refute, which was not captured, or later: it needs other packets
+ * of `peer` there, as a tap may have one direction only. `passive`: it is the passive end of the exchange. */
 void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer, bool passive);
 /* A REP, before it changes the connection table. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
@@ -449,6 +450,10 @@ void judge_flow_transport(struct judge *j, uint32_t flow);
 struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause);
 
 /* --- cm_ends.c: the exchanges, and both ends of many of them ---------------------------------------------------- */
+
+/* Whether a message that names the id in a REQ was captured shortly before the REQ: the clocks of the directions
+ * differ. */
+bool cm_answered_before(const struct judge *j, const struct cm_packet *req);
 
 /* Key of an exchange: its tap, its addresses, and the active side's communication id. */
 uint64_t cm_key(const struct pkt *p, const struct conn_addr *active, const struct conn_addr *passive, uint32_t id);

@@ -255,7 +255,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     ns_t later = p->frame->ts - w->ts;
 
     j->flows[flow].has_early = false;
-    if (w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0))
+    if (req_dir_read(h, w->psn, 0) || (w->rule != RULE_RDA_05 && req_dir_sent(h, w->psn)))
         j->skewed[tap_slot(j->flow[flow].tap)] |= later <= CROSSES_WITHIN + judge_step(j, p);
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);
@@ -350,6 +350,13 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     judge_found(j, NULL, g);
 }
 
+/* Whether several responses were captured before the first request of PSN `psn`, and all may answer what follows it:
+ * not a lost request, but the clocks. */
+static bool precede_requests(const struct jflow *f, uint32_t psn)
+{
+    return psn_diff(f->unsolicited.psn, psn) >= 0 && psn_diff(f->unsolicited_psn, f->unsolicited.psn) > 0;
+}
+
 void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
@@ -368,6 +375,7 @@ void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
     f.cause = frame_u32(p);
     f.needs = N_COMPLETE | N_CLOCK;
     f.has = N_START | N_REQ | (u->rule == RULE_NAK_01 ? N_TAP_RSP : 0);
+    j->skewed[tap_slot(c->tap)] |= later <= SKEW_MOST && precede_requests(&j->flows[c->peer], p->bth.psn);
     f.lacks = (later <= CLOCK_SLACK + judge_step(j, p) || j->backwards ? N_CLOCK : 0) |
               (p->bth.psn == c->psn ? 0 : N_COMPLETE);
     f.expected = "silence until a request comes";

@@ -223,12 +223,14 @@ static bool clocks_differ(struct judge *j, uint32_t flow)
     return *skewed = later >= 0 && later <= CROSSES_WITHIN;
 }
 
-/* What a failure needs that compares both directions of a connection whose clocks differ. */
-static unsigned needs_of_skew(struct judge *j, const struct found *f)
+/* What a failure needs that compares both directions of a connection whose clocks differ. Sets f->by_clock. */
+static unsigned needs_of_skew(struct judge *j, struct found *f)
 {
     unsigned needs = rule_table[f->rule].needs;
+    bool after_cm = f->rule == RULE_CM_06 || f->rule == RULE_CM_12 || f->rule == RULE_CM_13; /* a message of the peer */
 
-    if (f->flow == FLOW_NONE || !(needs & N_REQ) || !(needs & N_RSP))
+    f->by_clock |= after_cm || (f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP);
+    if (f->flow == FLOW_NONE || !f->by_clock)
         return 0;
     if (UNLIKELY(j->share != NULL))
         judge_share_compares(j, tap_slot(j->flow[f->flow].tap));
@@ -299,6 +301,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.missing = (uint16_t)named_needs(j, &f, v.missing | (f.needs & ~have), doubtful);
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.by_side = rests_on_side(j, &f, p);
+    g.by_clock = f.by_clock;
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);

@@ -20,6 +20,7 @@ struct found {
     uint64_t cause;         /* frame that proves it; 0: none */
     uint32_t at;            /* without packet and flow: conn_tap_of() + 1; 0: not known */
     uint32_t conn;          /* without flow: number of the connection; 0: none */
+    bool by_clock;          /* it rests on the order of packets of both directions */
     const char *wrong;      /* headline; NULL: that of the rule */
     const char *expected, *seen, *text;
 };
@@ -52,6 +53,8 @@ enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct co
 unsigned judge_have_tap(const struct judge *j, uint32_t flow);
 /* At the end: failures that rest on the side of the tap are undecided if that turned out not to tell. */
 void judge_doubt_sides(struct judge *j);
+/* At the end: failures that rest on the order of both directions at a tap whose clocks turned out to differ. */
+void judge_doubt_clocks(struct judge *j);
 /* N_* that the capture provides for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
 /* True if the user says that the capture lost no frame, and the tap is at the responder of the requests in `flow`. */

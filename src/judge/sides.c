@@ -337,6 +337,8 @@ static bool is_doubted(void *user, const struct finding *f)
     size_t most = conn_counts(d->j->conns).flows + (size_t)d->j->n_cm_used + 1;
     uint64_t conn = doubt_key(tap, f->conn), any = doubt_key(tap, 0);
 
+    if (!f->by_side)
+        return false;
     if (!d->known) {
         d->known = true;
         d->of = malloc(most * sizeof *d->of);
@@ -355,4 +357,16 @@ void judge_doubt_sides(struct judge *j)
 
     findings_doubt(j->findings, N_OPENER, is_doubted, &d);
     free(d.of);
+}
+
+static bool is_of_skewed(void *user, const struct finding *f)
+{
+    const struct judge *j = user;
+
+    return f->by_clock && j->skewed[tap_slot((uint32_t)f->file << 16 | f->tap)];
+}
+
+void judge_doubt_clocks(struct judge *j)
+{
+    findings_doubt(j->findings, N_CLOCK, is_of_skewed, j);
 }

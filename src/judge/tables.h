@@ -110,6 +110,7 @@ struct cm_ends {
 struct cm_unmatched {
     uint32_t tap;
     uint32_t sender, receiver; /* communication ids */
+    ns_t ts;
     struct conn_addr src, dst;
 };
 #define CM_UNMATCHED 16
@@ -279,6 +280,8 @@ struct choice {
 #define CROSSES_WITHIN (3 * NS_PER_US)
 /* an adapter may go on sending for this time after a NAK has passed the tap beside it */
 #define NAK_TAKES_EFFECT NS_PER_MS
+/* the clocks of two directions may differ by this much */
+#define SKEW_MOST (10000 * NS_PER_MS)
 /* after this time no packet of a closed connection is in flight */
 #define CLOSED_FOR (1000 * NS_PER_MS)
 
