@@ -186,7 +186,7 @@ static void take_req(struct judge *j, struct cm_packet *c)
     cm_watch_start(&c->s->watch);
     first_copy(&c->s->req, c);
     if (cm_answered_before(j, c))
-        j->skewed[tap_slot(c->s->tap)] = true;
+        judge_skewed(j, c->s->tap);
     if (CM_HAS(c->m, req, qpn))
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, c->m->req.qpn);
     if (CM_HAS(c->m, req, psn))
@@ -466,7 +466,7 @@ static void learn_skew(struct judge *j, const struct cm_packet *c)
     if (c->m->mad.attr_id == CM_RTU && !c->s->rep.copies)
         c->s->rtu_names = c->m->rtu.remote_id;
     if (c->m->mad.attr_id == CM_REP && c->s->rtu_names && c->s->rtu_names == c->m->rep.local_id)
-        j->skewed[tap_slot(conn_tap_of(c->p->frame))] = true;
+        judge_skewed(j, conn_tap_of(c->p->frame));
 }
 
 void judge_cm(struct judge *j, const struct pkt *p)
@@ -534,6 +534,7 @@ static void check_data_before_rep(struct judge *j, const struct cm_packet *c, co
         return;
     if (first < c->s->begun || first >= c->p->frame->ts - may_be_late(j, c))
         return;
+    f.by_clock = true;
     f.has = N_CM;
     f.lacks = lacks_of(j, c->s);
     f.frame = j->flows[flow].first_frame;

@@ -142,6 +142,7 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
             continue;
         struct found f = found_of(RULE_CM_13, FLOW_NONE);
         f.has = N_CM;
+        f.by_clock = true;
         f.needs = N_CLOCK;
         f.lacks = judge_step(j, c->p) == STEP_MAX ? N_CLOCK : 0; /* all time stamps may be the same */
         f.cause = e->closed[side].frame;
@@ -486,6 +487,7 @@ static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of
 {
     struct found g = found_of(RULE_CM_13, of);
 
+    g.by_clock = true;
     g.needs = needs | (f->refused ? N_COMPLETE : 0); /* else a further REQ may have been accepted */
     g.has = N_CM;
     g.wrong = f->refused ? "{seen} follows a REJ, expected {expected}" : NULL;

@@ -7,6 +7,7 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     int32_t d = psn_diff(p->bth.psn, c->psn);
     struct found g = found_of(RULE_CM_06, flow);
 
+    g.by_clock = true;
     f->psn_checked = true;
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
@@ -65,6 +66,7 @@ bool judge_cm_response(struct judge *j, const struct judged *a, struct found *f)
     if (c->paired_by != PAIR_CM || !c->have_psn || !a->f->packets || psn_diff(p->bth.psn, c->psn) >= 0)
         return false;
     *f = found_of(RULE_CM_06, a->flow);
+    f->by_clock = true;
     f->cause = c->params.rep_frame;
     f->wrong = "the NAK expects PSN {seen}, announced was {expected}";
     f->expected = say(j, "PSN %u", c->psn);

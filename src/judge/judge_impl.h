@@ -84,6 +84,8 @@ struct judge {
     bool skewed[JUDGE_TAPS]; /* by tap_slot(): the clocks of the directions differ: a response was stamped shortly
                               * before its request, several before the first request, an RTU before the REP that it
                               * answers, or a REP before its REQ */
+    bool skewed_before[JUDGE_TAPS]; /* likewise, and not for a response alone whose request was not captured, but a
+                                     * later one: failures before that are undecided as well */
     struct stamps_table stamps;
     uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap and address: hosts whose packets were captured there */
     struct pauser pauser[PAUSERS];

@@ -255,8 +255,10 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     ns_t later = p->frame->ts - w->ts;
 
     j->flows[flow].has_early = false;
-    if (req_dir_read(h, w->psn, 0) || (w->rule != RULE_RDA_05 && req_dir_sent(h, w->psn)))
-        j->skewed[tap_slot(j->flow[flow].tap)] |= later <= CROSSES_WITHIN + judge_step(j, p);
+    if ((w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0)) && later <= CROSSES_WITHIN + judge_step(j, p)) {
+        j->skewed[tap_slot(j->flow[flow].tap)] = true;
+        j->skewed_before[tap_slot(j->flow[flow].tap)] |= req_dir_read(h, w->psn, 0) || req_dir_sent(h, w->psn);
+    }
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);
     if (later <= 0)
@@ -375,7 +377,8 @@ void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
     f.cause = frame_u32(p);
     f.needs = N_COMPLETE | N_CLOCK;
     f.has = N_START | N_REQ | (u->rule == RULE_NAK_01 ? N_TAP_RSP : 0);
-    j->skewed[tap_slot(c->tap)] |= later <= SKEW_MOST && precede_requests(&j->flows[c->peer], p->bth.psn);
+    if (later <= SKEW_MOST && precede_requests(&j->flows[c->peer], p->bth.psn))
+        judge_skewed(j, c->tap);
     f.lacks = (later <= CLOCK_SLACK + judge_step(j, p) || j->backwards ? N_CLOCK : 0) |
               (p->bth.psn == c->psn ? 0 : N_COMPLETE);
     f.expected = "silence until a request comes";

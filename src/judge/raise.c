@@ -205,6 +205,11 @@ static unsigned needs_of_another(const struct judge *j, const struct found *f)
     return f->flow == FLOW_NONE || !compares ? 0 : judge_needs_of_another(j, f->flow);
 }
 
+void judge_skewed(struct judge *j, uint32_t tap)
+{
+    j->skewed[tap_slot(tap)] = j->skewed_before[tap_slot(tap)] = true;
+}
+
 /* True if a response was stamped before its request, of this connection or of another one at the tap. */
 static bool clocks_differ(struct judge *j, uint32_t flow)
 {
@@ -220,16 +225,17 @@ static bool clocks_differ(struct judge *j, uint32_t flow)
     s = req_dir_sent(f->dir, peer->unsolicited_psn);
     k = req_dir_read(f->dir, peer->unsolicited_psn, 0);
     later = (k ? k->ts : s ? s->ts_first : 0) - peer->unsolicited_ts;
-    return *skewed = later >= 0 && later <= CROSSES_WITHIN;
+    if (later >= 0 && later <= CROSSES_WITHIN)
+        judge_skewed(j, c->tap);
+    return *skewed;
 }
 
 /* What a failure needs that compares both directions of a connection whose clocks differ. Sets f->by_clock. */
 static unsigned needs_of_skew(struct judge *j, struct found *f)
 {
     unsigned needs = rule_table[f->rule].needs;
-    bool after_cm = f->rule == RULE_CM_06 || f->rule == RULE_CM_12 || f->rule == RULE_CM_13; /* a message of the peer */
 
-    f->by_clock |= after_cm || (f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP);
+    f->by_clock |= f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP;
     if (f->flow == FLOW_NONE || !f->by_clock)
         return 0;
     if (UNLIKELY(j->share != NULL))

@@ -363,7 +363,7 @@ static bool is_of_skewed(void *user, const struct finding *f)
 {
     const struct judge *j = user;
 
-    return f->by_clock && j->skewed[tap_slot((uint32_t)f->file << 16 | f->tap)];
+    return f->by_clock && j->skewed_before[tap_slot((uint32_t)f->file << 16 | f->tap)];
 }
 
 void judge_doubt_clocks(struct judge *j)
