@@ -381,6 +381,30 @@ static int annotate(const struct job *job)
     return status;
 }
 
+/* Whether the captures have packets between the two ends that a complaint names. */
+static bool is_captured(const struct job *job, const struct complaint *c)
+{
+    struct conn_table *conns = observer_conns(job->t.observer);
+
+    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
+        const struct flow *f = conn_flow_at(conns, i);
+        if (complaint_matches(c, &f->src, &f->dst))
+            return true;
+    }
+    return false;
+}
+
+static void put_complaints(struct job *job)
+{
+    for (uint32_t i = 0; job->complaints && i < job->complaints->n; i++) {
+        const struct complaint *c = &job->complaints->of[i];
+        complaint_put(&job->t.out, c);
+        buf_char(&job->t.out, '\n');
+        if (!is_captured(job, c))
+            buf_puts(&job->t.out, "No packet between these two was captured: the capture cannot tell of that.\n");
+    }
+}
+
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -390,10 +414,8 @@ static int end(struct trace *t)
     set_print_options(job);
     explain_end(job->explainer);
     delays_end(job->delays);
-    for (uint32_t i = 0; job->complaints && job->format == FORMAT_TEXT && i < job->complaints->n; i++) {
-        complaint_put(&t->out, &job->complaints->of[i]);
-        buf_char(&t->out, '\n');
-    }
+    if (job->format == FORMAT_TEXT)
+        put_complaints(job);
     (job->format == FORMAT_JSON ? explain_json : explain_text)(job->explainer, &job->o, &t->out);
     if (job->format == FORMAT_JSON && put_requests(job) != EXIT_OK)
         return EXIT_BAD;
