@@ -66,8 +66,7 @@ static void report_silent(struct explainer *x, uint32_t flow, const struct flow_
     note_host(x, st, c);
 }
 
-/* True if packets of the other direction were captured: CM messages of the setup, or RDMA packets of any flow. */
-static bool sees_other_direction(struct explainer *x, uint32_t flow)
+bool explain_sees_answers(const struct explainer *x, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
@@ -100,7 +99,7 @@ static bool is_without_end(struct explainer *x, uint32_t flow, const struct flow
         return false;
     if (st->cause == CAUSE_LOST_ACK || st->cause == CAUSE_EARLY_TIMEOUT)
         return false;
-    if (!sees_other_direction(x, flow) && !explain_is_unreached(x, st))
+    if (!explain_sees_answers(x, flow) && !explain_is_unreached(x, st))
         return false;
     /* else the capture may have ended before the next try */
     if (has_left(t, h) && end < h->last_ts + st->silence)

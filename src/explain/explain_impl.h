@@ -393,6 +393,8 @@ void explain_taps(struct explainer *x);
 /* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
  * same PSNs. */
 bool explain_knows_answers(const struct explainer *x, uint32_t flow);
+/* Whether its tap captured packets of the other direction: CM messages of the setup, or RDMA packets of any flow. */
+bool explain_sees_answers(const struct explainer *x, uint32_t flow);
 /* Three or more taps (compare/between.c): name the two between which the packet of a proved incident was lost. */
 void explain_between(struct explainer *x, struct incident *st);
 /* The flow of the requests of an incident; one about a damaged response has the flow of the other direction. */

@@ -36,6 +36,12 @@ static bool may_be_answered(const struct flow_notes *t, uint32_t psn, unsigned n
     return false;
 }
 
+/* Whether a response that the tap of a flow lacks did not pass it: it captures responses, and knows whose they are. */
+static bool knows_what_it_lacks(const struct explainer *x, uint32_t flow)
+{
+    return explain_sees_answers(x, flow) && explain_knows_answers(x, flow);
+}
+
 bool answers_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct noted_response *r)
 {
     const struct flow_notes *t = x->notes[flow];
@@ -110,7 +116,7 @@ bool answers_compare_naks(struct explainer *x, struct incident *st, uint32_t oth
     const struct noted_response *nak = st->silence ? nak_before(x, st, other, n) : NULL;
     uint32_t there = copies_tap(x, other), again = frame_of(st, ROLE_RETRANSMISSION);
 
-    if (!nak || !x->notes[st->flow] || !lacks_nak(x->notes[st->flow], nak) || !explain_knows_answers(x, st->flow))
+    if (!nak || !x->notes[st->flow] || !lacks_nak(x->notes[st->flow], nak) || !knows_what_it_lacks(x, st->flow))
         return false;
     st->cause = CAUSE_LOST_ACK;
     st->place = PLACE_BEFORE;
@@ -168,7 +174,7 @@ void answers_compare(struct explainer *x, struct incident *st, const struct sent
         copies_between(x, st, st->flow, other);
         st->cause = CAUSE_REORDER;
         st->proved = true;
-    } else if (here || (answer && !explain_knows_answers(x, st->flow))) {
+    } else if (here || (answer && !knows_what_it_lacks(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (answer && answer_came_later(x, st, other, answer)) {
         incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
