@@ -68,6 +68,10 @@ struct run {
 
 static void flush_text(struct run *r)
 {
+    if (!r->broken && r->text.err) {
+        r->status = cli_error("out of memory: what follows is missing");
+        r->broken = true;
+    }
     if (!r->broken && !cli_flush(&r->text, STDOUT_FILENO)) {
         if (errno != EPIPE)
             cli_error("standard output: %s", strerror(errno));

@@ -4,6 +4,7 @@
 #include "scratch.h"
 #include "src/cores/batch.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -73,6 +74,7 @@ bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)
     pthread_attr_t a;
     bool done;
 
+    mallopt(M_ARENA_MAX, CORES_ARENAS);
     pthread_attr_init(&a);
     pthread_attr_setstacksize(&a, CORES_STACK);
     done = pthread_create(id, &a, run, user) == 0;
@@ -229,7 +231,7 @@ static void write_one(struct cores *c)
 {
     struct page *g = page_of(c, c->head);
 
-    if (g->text.len) {
+    if (g->text.len || g->text.err) {
         pthread_mutex_unlock(&c->lock);
         c->o.write(c->o.user, &g->text);
         g->text.len = 0;

@@ -19,9 +19,10 @@
 
 #include <pthread.h>
 
-#define CORES_MAX   256       /* threads, at most */
-#define CORES_STACK (2 << 20) /* bytes of the stack of a thread */
-#define CORES_SPARE 6         /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+#define CORES_MAX    256       /* threads, at most */
+#define CORES_STACK  (2 << 20) /* bytes of the stack of a thread */
+#define CORES_ARENAS 8         /* of the allocator, at most: each reserves 64 MB of addresses */
+#define CORES_SPARE  6         /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
     /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are

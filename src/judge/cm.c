@@ -14,25 +14,26 @@ static void report(struct judge *j, const struct pkt *p, struct found f)
     judge_found(j, p, f);
 }
 
-/* --- Hosts whose packets a tap has captured ----------------------------------------------------- */
+/* --- Directions that a tap has captured --------------------------------------------------------- */
 
-static unsigned heard_bit(uint32_t tap, const struct conn_addr *host)
+static unsigned heard_bit(uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
 {
-    uint64_t h = (conn_addr_hash(host) ^ tap) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t way = conn_addr_hash(from) * HASH_MULTIPLIER ^ conn_addr_hash(to);
 
-    return (unsigned)(h >> 32) % HEARD_BITS;
+    return (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % HEARD_BITS;
 }
 
-void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *host)
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
 {
-    unsigned bit = heard_bit(tap, host);
+    unsigned bit = heard_bit(tap, from, to);
 
     j->heard[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer, bool passive)
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
+                      const struct conn_addr *to, bool passive)
 {
-    unsigned bit = heard_bit(tap, peer), need = passive ? N_RSP : N_REQ;
+    unsigned bit = heard_bit(tap, peer, to), need = passive ? N_RSP : N_REQ;
 
     f->by_clock = true;
     if (UNLIKELY(j->share != NULL))
@@ -41,8 +42,6 @@ void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const stru
         return;
     f->needs |= need;
     f->lacks |= need;
-    if (UNLIKELY(j->share != NULL))
-        judge_share_not(j, "whether a tap has both directions is known by all connections of a host");
 }
 
 /* --- Exchanges -------------------------------------------------------------------------------- */
@@ -330,7 +329,7 @@ static void take_apr(struct judge *j, struct cm_packet *c)
                       .expected = "a LAP first",
                       .seen = "APR",
                       .text = "The message answers another one, which was never sent."};
-    judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, c->from_active);
+    judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, &c->src, c->from_active);
     report(j, c->p, f);
 }
 
@@ -377,7 +376,8 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
         f.lacks = lacks_of(j, s);
         f.frame = s->early.frame;
         f.at = s->tap + 1;
-        judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active], s->early.from_active);
+        judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active],
+                         &cm_ends_of(j, s)->addr[s->early.from_active], s->early.from_active);
         j->file = s->file;
         report(j, NULL, f);
     }
@@ -422,7 +422,7 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
     if (out_of_order)
-        judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, c->from_active);
+        judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, &c->src, c->from_active);
     report(j, c->p, f);
     return wrong_side || out_of_order || c->m->mad.attr_id == CM_REJ;
 }
@@ -485,7 +485,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
     }
     check_message(j, p, &m, CM_MSG_CHECKS);
     conn_addr_of(p, &c.src, &c.dst);
-    judge_hear(j, conn_tap_of(p->frame), &c.src);
+    judge_hear(j, conn_tap_of(p->frame), &c.src, &c.dst);
     if (m.mad.attr_id == CM_REQ)
         take_req(j, &c);
     if (m.mad.attr_id == CM_SIDR_REQ)
@@ -613,7 +613,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
                       .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
                               "retries are used up."};
     j->file = s->file;
-    judge_needs_peer(j, &f, s->tap, end[from_active], from_active);
+    judge_needs_peer(j, &f, s->tap, end[from_active], end[!from_active], from_active);
     report(j, NULL, f);
 }
 

@@ -400,7 +400,7 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
     f.has = N_CM | N_RSP | (late ? N_START : 0);
     f.needs = late ? N_COMPLETE : 0;
     f.lacks = j->cm_lost || j->malformed ? N_COMPLETE : 0;
-    judge_needs_peer(j, &f, now.tap, &c->dst, c->m->mad.attr_id == CM_RTU);
+    judge_needs_peer(j, &f, now.tap, &c->dst, &c->src, c->m->mad.attr_id == CM_RTU);
     f.expected = sidr ? "a SIDR_REQ first" : "a REQ first";
     f.seen = cm_attr_str(c->m->mad.attr_id);
     f.text = late ? "No REQ and no REP gave the communication ids that it names: there is no such exchange."

@@ -233,7 +233,7 @@ static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
     j->flows[flow].first_frame = frame_u32(p);
     j->flows[flow].first_ts = p->frame->ts;
     j->flows[flow].owner = j->owner;
-    judge_hear(j, j->flow[flow].tap, &j->flow[flow].src);
+    judge_hear(j, j->flow[flow].tap, &j->flow[flow].src, &j->flow[flow].dst);
     check_forgotten(j, flow);
     judge_ud_flow(j, flow);    /* did its queue pair receive datagrams before? */
     judge_cm_path(j, p, flow); /* does it use an alternate path that was not accepted? */

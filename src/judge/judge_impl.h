@@ -87,7 +87,7 @@ struct judge {
     bool skewed_before[JUDGE_TAPS]; /* likewise, and not for a response alone whose request was not captured, but a
                                      * later one: failures before that are undecided as well */
     struct stamps_table stamps;
-    uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap and address: hosts whose packets were captured there */
+    uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap, source and destination: the ways captured there */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];
@@ -421,11 +421,13 @@ void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool no
 
 /* --- cm.c, cm_params.c: connection management ------------------------------------------------- */
 
-/* A packet of `host` was captured at a tap, conn_tap_of(). */
-void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *host);
-/* A failure that a message of `peer` at the tap would refute, which was not captured, or later: it needs other packets
- * of `peer` there, as a tap may have one direction only. `passive`: it is the passive end of the exchange. */
-void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer, bool passive);
+/* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
+/* A failure that a message of `peer` to `to` at the tap would refute, which was not captured, or later: it needs other
+ * packets of `peer` to `to` there, as a tap may have one direction only. `passive`: it is the passive end of the
+ * exchange. */
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
+                      const struct conn_addr *to, bool passive);
 /* A REP, before it changes the connection table. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
 /* Judge a MAD, if it is a CM message. */
