@@ -98,9 +98,10 @@ uint32_t nvme_data_len(const struct nvme_cmd *c)
 static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
 {
     unsigned type = sqe[39];
+    uint64_t offset = load_le(sqe + 24, 8);
 
     if (type == 0x01)
-        return !whole || (load_le(sqe + 24, 8) <= len && load_le(sqe + 32, 4) <= len);
+        return !whole || (offset <= len && load_le(sqe + 32, 4) <= len - offset);
     return (type == 0x40 || type == 0x4f || type == 0x00) && whole && len == 0;
 }
 

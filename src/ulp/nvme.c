@@ -113,7 +113,8 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme
         if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
             ulp_keep(c, cmd, dir, len);
     } else if (n->sgl.type == 0 && n->sgl.subtype == 1) {
-        uint32_t inside = capsule - NVME_SQE_LEN < len ? (uint32_t)(capsule - NVME_SQE_LEN) : len;
+        uint64_t behind = capsule - NVME_SQE_LEN, room = n->sgl.address < behind ? behind - n->sgl.address : 0;
+        uint32_t inside = room < len ? (uint32_t)room : len;
         ulp_inline(cmd, dir, inside);
         cmd->requested[dir] += len - inside;
     }
@@ -122,14 +123,12 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme
 /* Data in the capsule, which begin at the offset that the descriptor states. */
 static void show_inline(const struct ulp_message *m, const struct nvme_cmd *n, bool admin)
 {
-    uint64_t at = NVME_SQE_LEN + n->sgl.address;
+    struct ulp_body data;
 
-    if (n->sgl.type != 0 || n->sgl.subtype != 1 || at >= m->body.len)
+    if (n->sgl.type != 0 || n->sgl.subtype != 1 || n->sgl.address >= m->body.len - NVME_SQE_LEN)
         return;
-    nvme_data_layers(m->show,
-                     &(struct ulp_body){m->body.b + at, min_u32(m->body.len - (uint32_t)at, nvme_data_len(n)),
-                                        m->body.off + (uint32_t)at},
-                     n, admin);
+    data = ulp_part(&m->body, NVME_SQE_LEN + (uint32_t)n->sgl.address, nvme_data_len(n));
+    nvme_data_layers(m->show, &data, n, admin);
 }
 
 static bool take_command(struct ulp_conn *c, struct ulp_message *m)

@@ -135,6 +135,41 @@ Test(ulp, a_write_of_the_target_is_data_of_the_command_whose_memory_holds_it)
     run_free(r);
 }
 
+/* At byte 512 of the 1024 that follow the command. */
+Test(ulp, data_in_a_capsule_begin_at_the_offset_of_their_descriptor)
+{
+    struct run *r = run_new("nvme");
+    uint8_t b[NVME_SQE_LEN + 1024] = {0};
+
+    memcpy(b, sqe(0x01, 3, 1, 1024), NVME_SQE_LEN);
+    le(b + 24, 8, 512);
+    cr_expect_eq(nvme_looks(b, sizeof b, true), LOOKS_OTHER, "they end behind the capsule");
+    command(r, 5, 0x02, 9, 4096); /* that is the host */
+    put(r, HOST, OP_SEND_ONLY, 6, NULL, 0, b, sizeof b);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[1].moved[ULP_FROM_CLIENT], 512);
+    cr_expect_eq(r->over[1].requested[ULP_FROM_CLIENT], 1024);
+    run_free(r);
+}
+
+Test(ulp, an_offset_that_wraps_around_is_outside_of_the_capsule)
+{
+    struct run *r = run_new("nvme");
+    uint8_t b[NVME_SQE_LEN + 1024] = {0};
+    struct pkt *p;
+
+    memcpy(b, sqe(NVME_FABRICS, 3, 1, 1024), NVME_SQE_LEN);
+    b[4] = NVME_FCTYPE_CONNECT;
+    le(b + 24, 8, UINT64_MAX - 63);
+    p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
+    for (unsigned i = 0; i < p->n_layers; i++)
+        cr_expect_neq(p->layers[i].hdr, &nvme_connect_data_hdr);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 0);
+    run_free(r);
+}
+
 Test(ulp, responses_to_a_read_are_data_of_its_command)
 {
     struct run *r = run_new("nvme");
