@@ -74,7 +74,7 @@ PARTS = (("seg", "psn", "ack", "nak"), ("rnr", "rto", "read", "atom"), ("mem", "
 
 
 def groups():
-    us = subprocess.Popen([RDMAGEN, "conformance", "--list"], capture_output=True, text=True, check=True)
+    r = subprocess.run([RDMAGEN, "conformance", "--list"], capture_output=True, text=True, check=True)
     return list(dict.fromkeys(line.split()[1].split("/")[0] for line in r.stdout.splitlines()))
 
 
@@ -154,7 +154,7 @@ def case_conformance_driver_that_is_loaded_again(lab, wire, guest, port):
     lab.expect(**{name: range(-10**6, 10**6) for name in ZERO})  # the driver counts from 0 again
     first, second = ({row["id"]: row["first"] for row in json.load(open(p))["identities"]} for p in path)
     same = {i for i in first if first[i] == second[i]}
-    us = subprocess.Popen([RDMAGEN, "conformance", "--stored", path[1], "--baseline", path[0]], capture_output=True, text=True)
+    r = subprocess.run([RDMAGEN, "conformance", "--stored", path[1], "--baseline", path[0]], capture_output=True, text=True)
     assert {line.split()[1] for line in r.stdout.splitlines() if line.startswith("repeated ")} == same, (r.stdout, first, second)
     # Soft-RoCE of Linux 6.1: numbers of queue pairs begin anew, keys have a part that is drawn.
     assert "qpn" in same and "rkey" not in same and "psn" not in same, (first, second)
