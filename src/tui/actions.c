@@ -350,6 +350,7 @@ static void on_verbose(struct tui *t)
 {
     t->verbose = !t->verbose;
     t->views[SCREEN_VERDICTS].made = false;
+    save_changed(t, SCREEN_VERDICTS);
 }
 
 static void on_time(struct tui *t)

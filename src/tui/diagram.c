@@ -350,6 +350,7 @@ void ladder_ask(struct tui *t, uint32_t conn, const struct spot *at, bool in_run
     struct view *v = &t->views[SCREEN_LADDER];
 
     diagram_stop(t);
+    save_changed(t, SCREEN_LADDER);
     t->ladder_at = at ? *at : (struct spot){.conn = conn};
     t->ladder_in_run = in_run;
     t->ladder_conn = conn;

@@ -208,6 +208,7 @@ bool packets_filter(struct tui *t, const char *text)
     filter_free(t->filter);
     t->filter = f;
     far_clear(&t->passing);
+    save_changed(t, SCREEN_PACKETS);
     t->filter_text.len = 0;
     buf_puts(&t->filter_text, text);
     t->tasks[TASK_FILTER].active = false;

@@ -152,6 +152,7 @@ void commands_add(struct tui *t, const struct command_row *q)
 void on_commands(struct tui *t)
 {
     t->commands = !t->commands;
+    save_changed(t, SCREEN_REQUESTS);
     t->views[SCREEN_REQUESTS].made = false;
     go_to(t, SCREEN_REQUESTS, true);
 }
@@ -227,6 +228,8 @@ void requests_make(struct tui *t)
     struct lines *l = &t->views[SCREEN_REQUESTS].lines;
     struct requests *of = &t->requests[t->commands];
 
+    if (!t->ended && (t->views[SCREEN_REQUESTS].order || t->views[SCREEN_REQUESTS].inverted))
+        save_changed(t, SCREEN_REQUESTS); /* new ones come between */
     if (of->n)
         qsort_r(of->v, of->n, sizeof *of->v, by_order, &t->views[SCREEN_REQUESTS]);
     lines_item(l, 0, NULL, LOOK_KEY, false);

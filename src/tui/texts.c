@@ -203,6 +203,7 @@ static void sorted(struct tui *t)
     else
         tui_say(t, LOOK_KEY, "sorted by %s%s", requests_order_name(v->order),
                 v->inverted ? ", the other way around" : "");
+    save_changed(t, s);
 }
 
 static bool can_sort(struct tui *t)

@@ -197,11 +197,7 @@ void go_to(struct tui *t, enum screen_id s, bool back)
         memmove(t->back, t->back + 1, --t->n_back * sizeof *t->back);
     if (back)
         t->back[t->n_back++] = (struct was){(uint8_t)t->screen, t->views[t->screen].at};
-    if (t->save_lines) {
-        tui_say(t, LOOK_UNSURE, "%s: not whole, this screen was left at %.0f %%.", buf_str(&t->save_as),
-                100 * (double)t->tasks[TASK_SAVE].at / (double)(t->tasks[TASK_SAVE].to + 1));
-        save_stop(t);
-    }
+    save_left(t);
     t->screen = s;
     t->pane = PANE_LIST;
     t->tasks[TASK_SEARCH].active = false;

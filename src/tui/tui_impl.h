@@ -367,6 +367,10 @@ void save_lines_as(struct tui *t, const char *path);
 void overwrite_key(struct tui *t, uint32_t key);
 /* What was saved so far stays. */
 void save_stop(struct tui *t);
+/* What is being saved of the rows of a screen ends before the last one, and that is said: the screen is left; or its
+ * rows become others, such as in another order. */
+void save_left(struct tui *t);
+void save_changed(struct tui *t, enum screen_id s);
 
 /* --- save_rows.c: rows of the screen as CSV and JSON -------------------------------------------------- */
 /* The format of a file by the end of its name; ROWS_TEXT: neither CSV nor JSON. */
@@ -527,16 +531,16 @@ meter_tick rates_so_far_tick;
 /* t->rows are final: so are the names of connections. */
 void rates_so_far_end(struct tui *t);
 void rates_make(struct tui *t);
-/* Append what the screen shows as `format`, or as text in lines of `width`. Returns how many rows. */
-/* The rates of a connection in `n` columns of equal length: bytes in the direction that has most of them, all other
+/* The rates of a connection in columns of equal length, `most` at most: bytes in the direction that has most of them, all other
  * counts of both, at one tap. */
 struct rates_columns {
-    unsigned n;                /* columns that are used: `most` at most */
+    unsigned n;                /* columns */
     ns_t begin, length;        /* of the first one, and of each */
     struct conn_addr src, dst; /* the direction of the bytes */
     struct meter_counts *of;   /* to be released; NULL: there are none */
 };
 struct rates_columns rates_columns_of(struct tui *t, uint32_t conn, unsigned most);
+/* Append what the screen shows as `format`, or as text in lines of `width`. Returns how many rows. */
 uint64_t rates_put(struct tui *t, enum rows_format format, unsigned width, struct buf *b);
 
 /* --- tasks.c ---------------------------------------------------------------------------------- */

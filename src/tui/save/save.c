@@ -153,6 +153,26 @@ void overwrite_key(struct tui *t, uint32_t key)
         save_rows(t, "we");
 }
 
+static void cut(struct tui *t, const char *why)
+{
+    if (!t->save_lines)
+        return;
+    tui_say(t, LOOK_UNSURE, "%s: not whole, %s at %.0f %%.", buf_str(&t->save_as), why,
+            100 * (double)t->tasks[TASK_SAVE].at / (double)(t->tasks[TASK_SAVE].to + 1));
+    save_stop(t);
+}
+
+void save_left(struct tui *t)
+{
+    cut(t, "this screen was left");
+}
+
+void save_changed(struct tui *t, enum screen_id s)
+{
+    if (t->screen == s)
+        cut(t, "its rows became others");
+}
+
 void save_stop(struct tui *t)
 {
     if (t->save_lines)

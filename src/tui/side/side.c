@@ -174,7 +174,7 @@ static void conns_side(struct tui *t, struct lines *l, const struct area *a)
     table_head(&table, &l->text);
     for (size_t i = 0; of && rows && i < n_rows && shown < CONNS_MOST; i++) {
         uint64_t conn = rows[i]->conn < n ? rows[i]->conn : 0;
-        if (!of[conn])
+        if (!conn || !of[conn])
             continue;
         put_conn(l, &table, of[conn], conn_letter(letters, n, conn));
         of[conn] = NULL;
