@@ -106,7 +106,7 @@ static int cmd_mr_loop(struct agent *a, struct request *r)
         e = reg(a, &mr, mem, &handle);
         if (e == 0)
             e = a->rnic->ops->mr_dereg(a->rnic, handle);
-        if (++done % LOOP_LOOK == 0 && !a->driver.pause(a->driver.user, a, agent_now()))
+        if (++done % LOOP_LOOK == 0 && !a->driver.pause(a->driver.user, a, 0))
             e = -ECANCELED;
     }
     if (e == 0)

@@ -231,13 +231,22 @@ Test(agent, a_client_has_so_much_and_no_more)
     end();
 }
 
+/* The client is there; nothing is waited for: time may be virtual. */
+static bool only_looks(void *user, struct agent *a, ns_t until)
+{
+    (void)user;
+    (void)a;
+    cr_assert_eq(until, 0);
+    return true;
+}
+
 Test(agent, memory_is_registered_and_deregistered_in_a_loop)
 {
     set_up();
     SAYS("1 mr loop pd=pd1 mem=mem2 n=1000", "1 err ECANCELED "); /* the client has gone */
     cr_assert_eq(device.order.len, 64);
     device.order.len = 0;
-    agent.driver.pause = noted_patience;
+    agent.driver.pause = only_looks;
     SAYS("1 mr loop pd=pd1 mem=mem2 n=1000", "1 ok n=1000 t=");
     cr_assert_eq(device.objects, 4, "%d objects", device.objects); /* pd1, mr3, cq4, qp5 */
     cr_assert_eq(device.order.len, 1000);
