@@ -64,6 +64,7 @@ static const struct opt_clash clashes[] = {{KEY_ONCE, KEY_MAX, 0, NULL}, {0, 0, 
 
 static void count(struct served *d, const struct serve_session *s, uint64_t messages, uint64_t wrong)
 {
+    d->active -= d->active > 0;
     d->clients += s->done;
     d->failed += !s->done;
     d->messages += messages;
@@ -168,6 +169,16 @@ static int share(void *job)
     j->options.turns = &j->run;
     j->options.listener = serve_listen(&j->options);
     return j->options.listener < 0 ? no_port(j, j->options.listener) : 0;
+}
+
+/* The clients of a thread that was lost have failed. */
+static void lost(void *job, unsigned part)
+{
+    const struct job *j = job;
+    struct served *d = parts_result(j->run.parts, part);
+
+    d->failed += d->active;
+    d->active = 0;
 }
 
 static void served_line(struct buf *b, const char *who, const struct served *d)
@@ -302,7 +313,7 @@ static void defaults(void *job)
 int cmd_serve(int argc, char **argv)
 {
     static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters,
-                                                .part_size = sizeof(struct served), .share = share, .sum = sum);
+                                                .part_size = sizeof(struct served), .share = share, .lost = lost, .sum = sum);
 
     return live_cmd_main(&cmd, argc, argv);
 }

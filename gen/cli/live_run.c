@@ -148,7 +148,10 @@ static int run_part(void *user, unsigned part)
 
 static void part_lost(void *user, unsigned part, int signal)
 {
-    (void)user;
+    const struct together *t = user;
+
+    if (t->cmd->lost)
+        t->cmd->lost(t->run, part);
     cli_error("thread %u was lost (%s)%s", part, strsignal(signal), part ? "" : ", and with it management: all end");
 }
 

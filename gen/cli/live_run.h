@@ -62,6 +62,8 @@ struct live_cmd {
     size_t part_size;
     /* Before they begin; 0, or the exit status after a message. NULL: nothing to do. */
     int (*share)(void *job);
+    /* A signal has ended that of a part; called in the first process, before sum(). NULL: nothing to do. */
+    void (*lost)(void *job, unsigned part);
     /* After they ended, with the highest exit status: report all. Returns the exit status. */
     int (*sum)(void *job, int status);
     /* Release the memory of the functions above, whichever of them were called; NULL: nothing to do. For

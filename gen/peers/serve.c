@@ -337,7 +337,7 @@ static bool may_accept(const struct serve *v)
 
 static void accept_clients(struct serve *v, ns_t now)
 {
-    if (is_full(v))
+    if (is_full(v) && !v->config.full) /* among several processes room may come again: one may be lost */
         stop_listening(v);
     while (may_accept(v) && !is_full(v)) {
         struct sockaddr_storage from = {0};
