@@ -312,8 +312,9 @@ static void defaults(void *job)
 
 int cmd_serve(int argc, char **argv)
 {
-    static const struct live_cmd cmd = LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters,
-                                                .part_size = sizeof(struct served), .share = share, .lost = lost, .sum = sum);
+    static const struct live_cmd cmd =
+        LIVE_CMD(cmd_serve_help, .clashes = clashes, .foreign = perftest_letters, .part_size = sizeof(struct served),
+                 .share = share, .lost = lost, .sum = sum);
 
     return live_cmd_main(&cmd, argc, argv);
 }
