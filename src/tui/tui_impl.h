@@ -531,8 +531,8 @@ meter_tick rates_so_far_tick;
 /* t->rows are final: so are the names of connections. */
 void rates_so_far_end(struct tui *t);
 void rates_make(struct tui *t);
-/* The rates of a connection in columns of equal length, `most` at most: bytes in the direction that has most of them, all other
- * counts of both, at one tap. */
+/* The rates of a connection in columns of equal length, `most` at most: bytes in the direction that has most of them,
+ * all other counts of both, at one tap. */
 struct rates_columns {
     unsigned n;                /* columns */
     ns_t begin, length;        /* of the first one, and of each */
