@@ -208,6 +208,7 @@ struct jflow {
     uint64_t unmatched;                       /* how many there were */
     uint32_t unsolicited_psn;                 /* the latest response before any request was seen or known */
     ns_t unsolicited_ts;                      /* its time; 0: none */
+    bool unsolicited_asks;                    /* it is a sequence NAK: the request that it names may follow it */
     struct unsolicited unsolicited;           /* the first one */
     bool two_way;                             /* its ends open connections and accept some */
     uint8_t two_way_side;                     /* with two_way: enum tap_side; at which of them the tap is */

@@ -244,9 +244,18 @@ static unsigned no_read_was_sent(struct judge *j, const struct pkt *p, uint32_t 
     return 1;
 }
 
+/* The first frame of the request that has a PSN; 0: none is known. */
+static uint32_t request_frame(struct req_dir *h, uint32_t psn)
+{
+    const struct read_req *k = req_dir_read(h, psn, 0);
+    const struct sent *s = k ? NULL : req_dir_sent(h, psn);
+
+    return k ? k->frame : s ? s->first : 0;
+}
+
 /* The acknowledged request, or a later one, was captured after its ACK: as packet `p`. Sent and received packets go
  * through different queues and are stamped separately, so two packets close together may be captured in the wrong
- * order. */
+ * order. That a request follows the sequence NAK that asks for it says nothing of the clocks. */
 static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flow, struct pending_fail *w,
                               struct found out[FAILURES])
 {
@@ -257,7 +266,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     j->flows[flow].has_early = false;
     if ((w->rule != RULE_RDA_05 || req_dir_read(h, w->psn, 0)) && later <= CROSSES_WITHIN + judge_step(j, p)) {
         j->skewed[tap_slot(j->flow[flow].tap)] = true;
-        j->skewed_before[tap_slot(j->flow[flow].tap)] |= req_dir_read(h, w->psn, 0) || req_dir_sent(h, w->psn);
+        j->skewed_before[tap_slot(j->flow[flow].tap)] |= w->rule != RULE_NAK_01 && request_frame(h, w->psn) > w->frame;
     }
     if (w->rule == RULE_RDA_05)
         return no_read_was_sent(j, p, flow, w, out);

@@ -225,9 +225,12 @@ static bool clocks_differ(struct judge *j, uint32_t flow)
     s = req_dir_sent(f->dir, peer->unsolicited_psn);
     k = req_dir_read(f->dir, peer->unsolicited_psn, 0);
     later = (k ? k->ts : s ? s->ts_first : 0) - peer->unsolicited_ts;
-    if (later >= 0 && later <= CROSSES_WITHIN)
+    if (later < 0 || later > CROSSES_WITHIN)
+        return false;
+    *skewed = true;
+    if (!peer->unsolicited_asks)
         judge_skewed(j, c->tap);
-    return *skewed;
+    return true;
 }
 
 /* What a failure needs that compares both directions of a connection whose clocks differ. Sets f->by_clock. */

@@ -257,6 +257,7 @@ static void note_unsolicited(struct jflow *f, const struct pkt *p)
 {
     f->unsolicited_psn = p->bth.psn;
     f->unsolicited_ts = p->frame->ts;
+    f->unsolicited_asks = expects_psn(p);
     if (!f->unsolicited.frame)
         f->unsolicited =
             (struct unsolicited){frame_u32(p), p->bth.psn, p->frame->ts, response_name(p), (uint8_t)pending_rule(p)};

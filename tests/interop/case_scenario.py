@@ -59,7 +59,7 @@ def case_scenario_receive_is_missing(lab, wire, guest, port, index):
 def case_scenario_not_met(lab, wire, guest, port, index):
     text = "qp 1 rc\nmem a.src 100\nmem a.dst 4096\na post recv 1 dst\na post send 1 src\nb > a until ACK psn=0 msn=7\n"
     _, out = play(lab, guest, port, index, "not_met", text.replace("until ", ""), 1)
-    assert ":6: expected  b > a ACK psn=0 msn=7" in out and "differs   msn=7" in out and "times are those of the program" in out, out
+    assert ":6: expected  b > a ACK psn=0 msn=7" in out and "differs   msn=7" in out and "times are those of the kernel" in out, out
 
 
 def case_scenario_refused(lab, wire, guest, port, index):
