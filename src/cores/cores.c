@@ -44,7 +44,7 @@ struct cores {
     bool ended;           /* there are no more frames */
     bool stop;            /* threads are to end */
     struct longest known; /* what the caller knew when it took the latest batch */
-    pthread_t thread[CORES_MAX];
+    pthread_t thread[CORES_MOST];
     unsigned n_threads; /* started; the first one is the reader */
     bool at_once;       /* start them with the first batch */
     bool started;
@@ -367,7 +367,7 @@ struct cores *cores_new(const struct cores_opts *o)
     memset(c, 0, sizeof *c);
     c->o = *o;
     c->at_once = o->threads;
-    c->o.threads = cores_threads(o->threads, CORES_MAX);
+    c->o.threads = min_u32(cores_threads(o->threads, CORES_MOST), CORES_MOST);
     c->longest = c->known = o->longest;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->room, NULL);

@@ -19,14 +19,15 @@
 
 #include <pthread.h>
 
-#define CORES_MAX    256       /* threads, at most */
+#define CORES_MAX    256       /* threads that may be asked for */
+#define CORES_MOST   64        /* threads of a ring, however many are asked for: one hands out and writes */
 #define CORES_STACK  (2 << 20) /* bytes of the stack of a thread */
 #define CORES_ARENAS 8         /* of the allocator, at most: each reserves 64 MB of addresses */
 #define CORES_SPARE  6         /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
 
 struct cores_opts {
-    /* 1 to CORES_MAX, started at once; 1: frames are not copied, and no thread is started. 0: as many as there are
-     * processors, at least two; they are started when files are not small */
+    /* 1 to CORES_MAX, of which CORES_MOST at most are started, at once; 1: frames are not copied, and no thread is
+     * started. 0: as many as there are processors, at least two; they are started when files are not small */
     unsigned threads;
     struct decode_opts decode;
     struct longest longest; /* what is known of the longest frames of each interface before the first one */
