@@ -125,6 +125,9 @@ int live_cm_resolve(struct live *l, int channel, const uint8_t gid[16], uint16_t
 int live_wait(struct pollfd *fds, unsigned n, ns_t when);
 /* With config's frame(): queue a frame. It is lost if the queue is full. */
 void live_send(struct live *l, const uint8_t *data, uint32_t len);
+/* Queue a frame of ARP or of neighbour discovery, if `len` is not 0. If the queue is full it is lost, and the next
+ * request repeats it. */
+void live_send_link(struct live *l, const uint8_t *frame, uint32_t len);
 /* True if live_send() has room for a frame now. */
 bool live_can_send(struct live *l);
 /* From now on live_step() and live_wait() return -EINTR, to end the program. live_catch_signals() makes SIGINT and

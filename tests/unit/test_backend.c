@@ -2,7 +2,7 @@
 #include "clock.h"
 #include "dissect/pkt.h"
 #include "gen/endpoint/policy.h"
-#include "gen/live/be_filter.h"
+#include "gen/live/backends/be_filter.h"
 #include "src/cap/live.h"
 
 #include <criterion/criterion.h>

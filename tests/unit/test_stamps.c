@@ -1,6 +1,6 @@
 /* layer 3 tests: time stamps of received frames: a ring made by hand, with the interface's stamps and without; clocks
  * that have nothing in common. */
-#include "gen/live/be_ring.h"
+#include "gen/live/backends/be_ring.h"
 #include "gen/live/clock_sync.h"
 
 #include <criterion/criterion.h>

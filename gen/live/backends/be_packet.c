@@ -3,8 +3,8 @@
  * timer of 1 ms. A batch is one call of sendmmsg(): batches of 256 frames gain 1 % over 64, a ring for sending nothing
  * (measured over veth with 64 and 1090 bytes a frame). */
 #include "gen/endpoint/rewrite.h"
-#include "gen/live/be_filter.h"
-#include "gen/live/be_ring.h"
+#include "gen/live/backends/be_filter.h"
+#include "gen/live/backends/be_ring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

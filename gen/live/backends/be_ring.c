@@ -1,5 +1,5 @@
 /* layer 3 (live): the ring of received frames that AF_PACKET shares with the kernel. */
-#include "gen/live/be_ring.h"
+#include "gen/live/backends/be_ring.h"
 
 struct tpacket2_hdr *ring_next(struct ring *r, struct backend_frame *f, uint32_t *status)
 {

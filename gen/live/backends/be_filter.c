@@ -1,5 +1,5 @@
 /* layer 3 (live): the filter program of the AF_PACKET backend. */
-#include "gen/live/be_filter.h"
+#include "gen/live/backends/be_filter.h"
 
 #include "dissect/ib/ib.h"
 #include "dissect/ip/icmp.h"
