@@ -88,18 +88,20 @@ def sequence_naks(lab, card):
     lab.expect(out_of_seq_request=range(counted, 2 * counted + 100))
 
 
-def were_late(card):
-    """The tests that showed nothing in five tries, as this machine is busy with something else: that is no failure, and it is said."""
+def were_late(card, most):
+    """The tests that showed nothing in five tries, as this machine is busy with something else: that is no failure of `most` * SLOW of them, and it is said."""
     late = {t["id"] for t in card["tests"] if t["result"] == "inconclusive" and "this side was late" in t["reason"]}
+    said = "not measured, as this machine is busy: %d of %d tests (at most %d may be): %s" % (len(late), len(card["tests"]), most * SLOW, " ".join(sorted(late)))
     if late:
-        print("# not measured, as this machine is busy: %d of %d tests: %s" % (len(late), len(card["tests"]), " ".join(sorted(late))))
+        print("# " + said)
+    assert len(late) <= most * SLOW, said
     return late
 
 
 def quick(lab, guest, port, chosen):
     status, card, said = conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *chosen)
     assert card, said
-    late = were_late(card)
+    late = were_late(card, 3)
     odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
     assert not odd and status == bool(late), "\n".join([said, *late, *odd])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
