@@ -329,19 +329,6 @@ static void tell_passed_over(struct script_live *v, struct conform_outcome *o)
     v->passed_over = 0;
 }
 
-/* Take what the test has measured in this run, and what its capture shows. */
-static int take_metrics(const struct conform_run *r, const struct conform_outcome *o, const uint8_t mac[6],
-                        struct metrics *m)
-{
-    const struct conform_test *t = o->test;
-    int e = t->n_measures ? measure_capture(o->capture, mac, t->measures, t->n_measures, m) : 0;
-
-    if (t->ratio[0].len)
-        metrics_ratio(m, &t->ratio[0], &t->ratio[1], &t->ratio[2]);
-    metrics_move(r->metrics, m);
-    return e;
-}
-
 /* The tester was late, as far as the test is concerned: that shows nothing about the device. */
 static void was_late(struct conform_outcome *o, const struct late *l)
 {
@@ -366,22 +353,19 @@ static bool may_be_late(const struct conform_outcome *o, const char *text, const
     return l && missed_one && l->most >= in_time_least(text);
 }
 
-/* Take what the test has measured, if this side was in time for it. */
+/* Take what the test has measured in *m, and what its capture shows, if this side was in time for it. */
 static int measure(const struct conform_run *r, struct conform_outcome *o, const struct device_seen *d,
                    struct metrics *m, const struct late *l, ns_t took)
 {
-    struct metrics all = {0};
-    struct conform_run own = *r;
-    int e;
+    const struct conform_test *t = o->test;
+    int e = t->n_measures ? measure_capture(o->capture, d->mac, t->measures, t->n_measures, m) : 0;
 
-    own.metrics = &all;
-    e = take_metrics(&own, o, d->mac, m);
-    if (e == 0 && l && !in_time_for(&all, l, took)) {
-        if (o->result == CONFORM_PASS)
-            was_late(o, l);
-        metrics_free(&all);
-    }
-    metrics_move(r->metrics, &all);
+    if (t->ratio[0].len)
+        metrics_ratio(m, &t->ratio[0], &t->ratio[1], &t->ratio[2]);
+    if (e < 0 || !l || in_time_for(m, l, took))
+        metrics_move(r->metrics, m);
+    else if (o->result == CONFORM_PASS)
+        was_late(o, l);
     return e;
 }
 
@@ -392,7 +376,7 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     struct taken taken = {.identities = r->identities};
     char end[32] = ".pcapng";
     struct device_seen d = {.mac = {0}};
-    struct late late = {0}, *l = NULL;
+    const struct late *l = late_of(r);
     ns_t begin = live_now(), took;
     int e;
 
@@ -404,10 +388,6 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
         return -ENAMETOOLONG;
     e = run_script(&once, text, o, &d, &taken);
     took = live_now() - begin;
-    if (late_of(r)) {
-        late = *late_of(r);
-        l = &late;
-    }
     if (e == 0)
         weigh(o, r, &d);
     if (e == 0 && may_be_late(o, text, l))

@@ -197,8 +197,7 @@ static int wait_for_work(struct forward *w, bool blocked, ns_t end)
         next = w->now + BLOCKED_WAIT;
     next = next < end ? next : end;
     r = live_wait(fds, NET_HOSTS, next);
-    if (!fds[0].revents && !fds[1].revents)
-        late_waited(&w->late, w->now, next, live_now());
+    late_waited(&w->late, w->now, next, live_now());
     for (unsigned i = 0; i < NET_HOSTS; i++)
         backend_polled(w->backend[i], fds[i].revents);
     return r;

@@ -7,10 +7,11 @@
 
 #define LATE_LEAST (1 * NS_PER_MS) /* less counts as in time */
 
-/* Since late_begin(). Times are those of live_now(). */
+/* Since late_begin(). Times are those of live_now(). Many frames may wait through the same delay, which is one. */
 struct late {
-    ns_t most, sum; /* longest delay; all delays of LATE_LEAST and more, ns, */
+    ns_t most, sum; /* longest delay; time within delays of LATE_LEAST and more, ns, */
     unsigned n;     /* of so many */
+    ns_t until;     /* end of the latest one of them; 0: there was none */
     ns_t left;      /* end of the latest turn of the loop; 0: there was none */
 };
 
@@ -27,11 +28,12 @@ static inline void late_note(struct late *l, ns_t from, ns_t now)
     l->most = delay > l->most ? delay : l->most;
     if (delay < LATE_LEAST)
         return;
-    l->sum += delay;
-    l->n++;
+    l->n += from >= l->until;
+    l->sum += now - (from > l->until ? from : l->until);
+    l->until = now;
 }
 
-/* From `begin` on it waited for a frame, or until `when`, a second at most; none came, and it goes on at `now`. */
+/* From `begin` on it waited for a frame, but not beyond `when`, a second at most; it goes on at `now`. */
 static inline void late_waited(struct late *l, ns_t begin, ns_t when, ns_t now)
 {
     ns_t until = when < begin + NS_PER_S ? when : begin + NS_PER_S;

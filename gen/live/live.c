@@ -52,8 +52,8 @@ void live_net_in(struct live *l, const uint8_t *data, uint32_t len, ns_t now)
     l->progressed = true;
 }
 
-/* Convert the frame's time of arrival to the time of day, whatever clock stamped it. Returns it on the clock of
- * live_now(). */
+/* Convert the frame's time of arrival to the time of day, whatever clock stamped it, and note how late it is taken.
+ * Returns it on the clock of live_now(). */
 static ns_t when_taken(struct live *l, struct backend_frame *f)
 {
     ns_t now = live_now(), today = clock_ns(CLOCK_REALTIME), age;
@@ -61,7 +61,9 @@ static ns_t when_taken(struct live *l, struct backend_frame *f)
     if (f->ts && f->stamp == BACKEND_STAMPS_HARDWARE)
         f->ts = stamps_time(&l->stamps, f->ts, today);
     age = f->ts ? today - f->ts : 0;
-    return age > 0 && age < NS_PER_S ? now - age : now;
+    age = age > 0 && age < NS_PER_S ? age : 0;
+    late_note(&l->late, now - age, now);
+    return now - age;
 }
 
 const char *live_stamps_str(const struct live *l)
@@ -86,8 +88,6 @@ static int take_frames(struct live *l, bool *busy)
 
     for (unsigned i = 0; i < most && (r = l->backend->ops->rx(l->backend, &f)) > 0; i++) {
         ns_t when = l->record || l->frame ? when_taken(l, &f) : 0;
-        if (when)
-            late_note(&l->late, when, live_now());
         live_record_in(l, f.data, f.len, f.ts);
         *busy = true;
         if (unreachable_rx(&l->unreachable, l->id.gid, f.data, f.len)) /* an error quotes a packet, and is none */
@@ -154,8 +154,7 @@ static int wait_until(struct live *l, ns_t when)
     ns_t begin = live_now();
     int r = live_wait(&p, p.fd >= 0, when);
 
-    if (!p.revents)
-        late_waited(&l->late, begin, when, live_now());
+    late_waited(&l->late, begin, when, live_now());
     backend_polled(l->backend, p.revents);
     return r;
 }

@@ -8,6 +8,7 @@
 /* Local ACK timeout of queue pairs without timeout= on a real network, 4.096 us * 2^18 = 1.1 s: a tester or a device
  * that the scheduler lets wait must not look like one that has lost packets. */
 #define SCRIPT_LIVE_TIMEOUT 18
+#define SCRIPT_WORDS        48 /* words of a line */
 
 enum script_result {
     SCRIPT_OK,

@@ -4,7 +4,6 @@
 
 #include "gen/script/live.h"
 
-#define SCRIPT_WORDS     48    /* words of a line */
 #define SCRIPT_MEMS      64    /* regions and windows, both hosts together */
 #define SCRIPT_PDS       8     /* protection domains of a host, and XRC domains */
 #define SCRIPT_SRQS      8     /* both hosts together */

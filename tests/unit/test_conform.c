@@ -424,6 +424,25 @@ Test(conform, a_scenario_tells_how_late_the_tester_may_be)
                      (long long)in_time_least(all[i].script));
 }
 
+/* A stall of 20 ms, which 64 frames wait through; then another delay. */
+Test(conform, a_delay_that_many_frames_wait_through_is_one)
+{
+    struct late l;
+
+    late_begin(&l);
+    late_leave(&l, NS_PER_S);
+    late_enter(&l, NS_PER_S + 20 * NS_PER_MS);
+    cr_expect(l.n == 1 && l.sum == 20 * NS_PER_MS);
+    for (unsigned i = 0; i < 64; i++)
+        late_note(&l, NS_PER_S + i * NS_PER_US, NS_PER_S + 20 * NS_PER_MS);
+    late_note(&l, NS_PER_S + 19 * NS_PER_MS, NS_PER_S + 22 * NS_PER_MS);
+    cr_expect(l.n == 1 && l.sum == 22 * NS_PER_MS && l.most == 20 * NS_PER_MS, "%u delays, %lld ns", l.n,
+              (long long)l.sum);
+    late_note(&l, NS_PER_S + 30 * NS_PER_MS, NS_PER_S + 31 * NS_PER_MS);
+    late_note(&l, NS_PER_S + 40 * NS_PER_MS, NS_PER_S + 40 * NS_PER_MS + LATE_LEAST - 1);
+    cr_expect(l.n == 2 && l.sum == 23 * NS_PER_MS, "%u delays, %lld ns", l.n, (long long)l.sum);
+}
+
 static void samples(struct metrics *m, const char *name, enum metric_unit u, unsigned n, int64_t value)
 {
     struct token t = token_of(name);

@@ -3,9 +3,8 @@
 
 #include "gen/script/script.h"
 
-#define PART  10 /* a delay of less than one part in so many makes no difference to a time, */
-#define WORDS 48 /* of a line that are looked at */
-#define FEW   4  /* nor do delays in less than one of so many samples to their median */
+#define PART 10 /* a delay of less than one part in so many makes no difference to a time, */
+#define FEW  4  /* nor do delays in less than one of so many samples to their median */
 
 static ns_t lesser(ns_t a, ns_t b)
 {
@@ -48,14 +47,14 @@ ns_t in_time_least(const char *script)
 
     for (size_t n; *script; script += n + (script[n] == '\n')) {
         char line[1024];
-        struct token t[WORDS], before = {.p = "", .len = 0};
+        struct token t[SCRIPT_WORDS], before = {.p = "", .len = 0};
         n = strcspn(script, "\n");
         if (n >= sizeof line || *script == '#')
             continue;
         memcpy(line, script, n);
         line[n] = '\0';
-        unsigned words = text_split(line, t, WORDS);
-        for (unsigned i = 0; i < words && i < WORDS; i++) {
+        unsigned words = text_split(line, t, SCRIPT_WORDS);
+        for (unsigned i = 0; i < words && i < SCRIPT_WORDS; i++) {
             least = lesser(least, allowed(&t[i], &before));
             before = t[i];
         }
