@@ -6,42 +6,12 @@
 #define PATHS_TRIED 16               /* first paths between other addresses that are tried for a message */
 #define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time was duplicated by the network */
 
-static void report(struct judge *j, const struct pkt *p, struct found f)
+void cm_found(struct judge *j, const struct pkt *p, struct found f)
 {
     f.severity = f.severity ? f.severity : rule_table[f.rule].severity;
     f.flow = FLOW_NONE;
     f.has |= N_CM | N_RSP | N_START;
     judge_found(j, p, f);
-}
-
-/* --- Directions that a tap has captured --------------------------------------------------------- */
-
-static unsigned heard_bit(uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
-{
-    uint64_t way = conn_addr_hash(from) * HASH_MULTIPLIER ^ conn_addr_hash(to);
-
-    return (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % HEARD_BITS;
-}
-
-void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
-{
-    unsigned bit = heard_bit(tap, from, to);
-
-    j->heard[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
-                      const struct conn_addr *to, bool passive)
-{
-    unsigned bit = heard_bit(tap, peer, to), need = passive ? N_RSP : N_REQ;
-
-    f->by_clock = true;
-    if (UNLIKELY(j->share != NULL))
-        judge_share_compares(j, tap_slot(tap));
-    if (j->heard[bit / 64] >> bit % 64 & 1)
-        return;
-    f->needs |= need;
-    f->lacks |= need;
 }
 
 /* --- Exchanges -------------------------------------------------------------------------------- */
@@ -78,10 +48,7 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
     return true;
 }
 
-/* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the
- * capture: it may be a retransmission, and messages before it were not captured. Retransmissions are one response
- * timeout apart, and no packet is in flight for longer. Once a REP and an RTU followed the REQ, nothing came before. */
-static unsigned lacks_of(const struct judge *j, const struct cm_exchange *s)
+unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s)
 {
     ns_t timeout = cm_time(s->req.m.req.remote_timeout), doubt = timeout > COPY_WITHIN ? timeout : COPY_WITHIN;
     ns_t began = 0;
@@ -142,7 +109,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     }
     if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
         f.needs |= N_COMPLETE; /* the REP may answer a duplicate REQ that was not captured */
-    report(j, c->p, f);
+    cm_found(j, c->p, f);
 }
 
 /* --- One function per message type ------------------------------------------------------------ */
@@ -209,12 +176,10 @@ static void take_rep(struct judge *j, struct cm_packet *c)
     c->s->passive_id = c->m->rep.local_id;
     v = cm_rep_check(c->m, req->mad.tid, CM_HAS(req, req, resp_res) ? req->req.resp_res : UINT8_MAX);
     if (!verdict_ok(v))
-        report(j, c->p, cm_found_of(j, c->m, v, c->s->req.frame));
+        cm_found(j, c->p, cm_found_of(j, c->m, v, c->s->req.frame));
 }
 
-/* Queue pair of the receiver of a message, where `of_active` says whether the active side sent it; CONN_NO_QPN: not
- * known, as there was no REP, or its number was not captured. */
-static uint32_t qpn_of(const struct cm_packet *c, bool of_active)
+uint32_t cm_qpn_of(const struct cm_packet *c, bool of_active)
 {
     const struct cm_msg *req = &c->s->req.m, *rep = &c->s->rep.m;
 
@@ -226,7 +191,7 @@ static uint32_t qpn_of(const struct cm_packet *c, bool of_active)
 /* The flow of the connection whose packets the sender of message `c` sends; FLOW_NONE: not known. */
 static uint32_t flow_from(struct judge *j, const struct cm_packet *c)
 {
-    uint32_t qpn = qpn_of(c, c->from_active);
+    uint32_t qpn = cm_qpn_of(c, c->from_active);
 
     /* without a REP the queue pair may still be that of another connection */
     return c->s->rep.copies ? conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn) : FLOW_NONE;
@@ -256,11 +221,11 @@ static void take_rej(struct judge *j, struct cm_packet *c)
 
 static void take_dreq(struct judge *j, struct cm_packet *c)
 {
-    uint32_t qpn = qpn_of(c, c->from_active);
+    uint32_t qpn = cm_qpn_of(c, c->from_active);
     struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_dreq_check(c->m, qpn);
 
     if (!verdict_ok(v)) {
-        report(j, c->p, cm_found_of(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
+        cm_found(j, c->p, cm_found_of(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
     } else { /* the receiver ignores the other one: no DREP is due */
         check_retransmission(j, &c->s->dreq[c->from_active], c);
     }
@@ -292,47 +257,6 @@ static void note_mra(struct judge *j, struct cm_exchange *s, const struct pkt *p
     s->mra.frame = 0;
 }
 
-static void take_lap(struct judge *j, struct cm_packet *c)
-{
-    struct lap *l = &j->lap[j->lap_at++ % LAPS];
-
-    cm_ends_of(j, c->s)->lap = true;
-    if (!c->s->rep.copies)
-        return;
-    *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
-    if (!CM_HAS(c->m, lap, rgid)) {
-        l->accepted = true; /* a path that is not known */
-        return;
-    }
-    l->addr[0].network = l->addr[1].network = c->p->network;
-    memcpy(l->addr[0].b, c->m->lap.lgid, 16);
-    memcpy(l->addr[1].b, c->m->lap.rgid, 16);
-    l->qpn[0] = qpn_of(c, !c->from_active);
-    l->qpn[1] = qpn_of(c, c->from_active);
-}
-
-static void take_apr(struct judge *j, struct cm_packet *c)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < LAPS; i++)
-        if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
-            any = true;
-            j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS; /* also if it was not captured: 0 */
-        }
-    if (any)
-        return;
-    struct found f = {.rule = RULE_CM_14,
-                      .needs = N_COMPLETE,
-                      .lacks = lacks_of(j, c->s),
-                      .cause = c->s->req.frame,
-                      .expected = "a LAP first",
-                      .seen = "APR",
-                      .text = "The message answers another one, which was never sent."};
-    judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, &c->src, c->from_active);
-    report(j, c->p, f);
-}
-
 static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
 {
     struct ud_dest *d;
@@ -356,7 +280,7 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
     for (unsigned i = 0; i < checks; i++) {
         struct verdict v = cm_msg_check_one(i, m, &w);
         if (!verdict_ok(v))
-            report(j, p, cm_found_of(j, m, v, 0));
+            cm_found(j, p, cm_found_of(j, m, v, 0));
     }
 }
 
@@ -373,13 +297,13 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     if (!verdict_ok(v) && !(s->early.m.mad.attr_id == CM_DREP && cm_ends_of(j, s)->odd_dreq)) {
         f = cm_found_of(j, &s->early.m, v, s->req.frame);
         f.needs = N_COMPLETE;
-        f.lacks = lacks_of(j, s);
+        f.lacks = cm_lacks(j, s);
         f.frame = s->early.frame;
         f.at = s->tap + 1;
         judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active],
                          &cm_ends_of(j, s)->addr[s->early.from_active], s->early.from_active);
         j->file = s->file;
-        report(j, NULL, f);
+        cm_found(j, NULL, f);
     }
     s->early.frame = 0;
     cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
@@ -420,10 +344,10 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
         return true;
     f = cm_found_of(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
-    f.lacks = out_of_order ? lacks_of(j, c->s) : 0;
+    f.lacks = out_of_order ? cm_lacks(j, c->s) : 0;
     if (out_of_order)
         judge_needs_peer(j, &f, conn_tap_of(c->p->frame), &c->dst, &c->src, c->from_active);
-    report(j, c->p, f);
+    cm_found(j, c->p, f);
     return wrong_side || out_of_order || c->m->mad.attr_id == CM_REJ;
 }
 
@@ -449,10 +373,10 @@ static void take(struct judge *j, struct cm_packet *c)
         take_mra(j, c);
         break;
     case CM_LAP:
-        take_lap(j, c);
+        cm_take_lap(j, c);
         break;
     case CM_APR:
-        take_apr(j, c);
+        cm_take_apr(j, c);
         break;
     default:
         break;
@@ -536,7 +460,7 @@ static void check_data_before_rep(struct judge *j, const struct cm_packet *c, co
         return;
     f.by_clock = true;
     f.has = N_CM;
-    f.lacks = lacks_of(j, c->s);
+    f.lacks = cm_lacks(j, c->s);
     f.frame = j->flows[flow].first_frame;
     f.cause = frame_u32(c->p);
     f.expected = "no requests before the REP";
@@ -560,32 +484,6 @@ void judge_cm_early(struct judge *j, const struct pkt *p)
         check_data_before_rep(j, &c, &c.dst, &c.src, cm_rep_qpn(&m.rep), m.rep.psn);
     if (CM_HAS(&c.s->req.m, req, psn))
         check_data_before_rep(j, &c, &c.src, &c.dst, c.s->req.m.req.qpn, c.s->req.m.req.psn);
-}
-
-/* --- Alternate paths -------------------------------------------------------------------------- */
-
-void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    const struct flow *c = &j->flow[flow];
-
-    for (unsigned i = 0; i < LAPS; i++) {
-        const struct lap *l = &j->lap[i];
-        if (!l->frame || l->accepted || l->tap != c->tap)
-            continue;
-        for (unsigned from = 0; from < 2; from++) {
-            if (!conn_addr_eq(&c->src, &l->addr[from]) || !conn_addr_eq(&c->dst, &l->addr[!from]) ||
-                c->dqpn != l->qpn[!from])
-                continue;
-            struct found f = found_of(RULE_CM_14, flow);
-            f.has = N_CM;
-            f.needs = N_COMPLETE;
-            f.cause = l->frame;
-            f.expected = "an APR first that accepts the path";
-            f.seen = "a packet on the alternate path";
-            f.text = "The LAP proposed this path, and nobody has accepted it yet.";
-            judge_found(j, p, f);
-        }
-    }
 }
 
 /* --- The end ---------------------------------------------------------------------------------- */
@@ -614,7 +512,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
                               "retries are used up."};
     j->file = s->file;
     judge_needs_peer(j, &f, s->tap, end[from_active], end[!from_active], from_active);
-    report(j, NULL, f);
+    cm_found(j, NULL, f);
 }
 
 void judge_cm_end(struct judge *j)

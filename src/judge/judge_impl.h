@@ -224,7 +224,6 @@ struct order {
     ns_t a;
     uint64_t b, c;
 };
-int order_compare(const struct order *x, const struct order *y);
 
 /* What parts have found up to `phase`, and not before, as if it were found now; then what they have counted. */
 void judge_parts_replay(struct judge *j, enum phase phase);
@@ -419,21 +418,17 @@ bool pending_nak(struct judge *j, const struct judged *a, struct found *f);
  * be NULL. */
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
 
-/* --- cm.c, cm_params.c: connection management ------------------------------------------------- */
+/* --- cm.c, cm_params.c, cm_paths.c: connection management -------------------------------------- */
 
-/* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */
-void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
-/* A failure that a message of `peer` to `to` at the tap would refute, which was not captured, or later: it needs other
- * packets of `peer` to `to` there, as a tap may have one direction only. `passive`: it is the passive end of the
- * exchange. */
-void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
-                      const struct conn_addr *to, bool passive);
 /* A REP, before it changes the connection table. */
 void judge_cm_early(struct judge *j, const struct pkt *p);
 /* Judge a MAD, if it is a CM message. */
 void judge_cm(struct judge *j, const struct pkt *p);
 /* The first packet of a flow: it must not use a path that a LAP has proposed and no APR accepted. */
 void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
+/* A LAP, and an APR, of an exchange. */
+void cm_take_lap(struct judge *j, struct cm_packet *c);
+void cm_take_apr(struct judge *j, struct cm_packet *c);
 void judge_cm_end(struct judge *j);
 /* Compare a request with the parameters of CM. keeps_cm_params(): there is nothing to report. */
 void judge_cm_request(struct judge *j, const struct judged *a);
@@ -452,6 +447,15 @@ void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* The failure `v` of message `m` with its texts (cm_texts.c); `cause`: the frame that proves it, or 0. */
 struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause);
+/* Report it: a failure that concerns no flow. `p` may be NULL. */
+void cm_found(struct judge *j, const struct pkt *p, struct found f);
+/* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the
+ * capture: it may be a retransmission, and messages before it were not captured. Retransmissions are one response
+ * timeout apart, and no packet is in flight for longer. Once a REP and an RTU followed the REQ, nothing came before. */
+unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s);
+/* Queue pair of the receiver of a message, where `of_active` says whether the active side sent it; CONN_NO_QPN: not
+ * known, as there was no REP, or its number was not captured. */
+uint32_t cm_qpn_of(const struct cm_packet *c, bool of_active);
 
 /* --- cm_ends.c: the exchanges, and both ends of many of them ---------------------------------------------------- */
 

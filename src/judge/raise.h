@@ -57,6 +57,13 @@ void judge_doubt_sides(struct judge *j);
 void judge_skewed(struct judge *j, uint32_t tap);
 /* At the end: failures that rest on the order of both directions at a tap whose clocks turned out to differ. */
 void judge_doubt_clocks(struct judge *j);
+/* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
+/* A failure that a message of `peer` to `to` at the tap would refute, which was not captured, or later: it needs other
+ * packets of `peer` to `to` there, as a tap may have one direction only. `passive`: it is the passive end of the
+ * exchange. */
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
+                      const struct conn_addr *to, bool passive);
 /* N_* that the capture provides for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
 /* True if the user says that the capture lost no frame, and the tap is at the responder of the requests in `flow`. */

@@ -1,5 +1,6 @@
-/* layer 3 (judge): at which end of a connection a tap is: the user names the side of a host, which tells only if the
- * host does not open connections and accept some. */
+/* layer 3 (judge): what a tap shows: at which end of a connection it is, which directions it has captured, and whether
+ * their clocks differ. The user names the side of a host, which tells only if the host does not open connections and
+ * accept some. */
 #include <stdlib.h>
 
 #include "src/judge/judge_impl.h"
@@ -359,6 +360,8 @@ void judge_doubt_sides(struct judge *j)
     free(d.of);
 }
 
+/* --- Clocks ----------------------------------------------------------------------------------- */
+
 static bool is_of_skewed(void *user, const struct finding *f)
 {
     const struct judge *j = user;
@@ -369,4 +372,34 @@ static bool is_of_skewed(void *user, const struct finding *f)
 void judge_doubt_clocks(struct judge *j)
 {
     findings_doubt(j->findings, N_CLOCK, is_of_skewed, j);
+}
+
+/* --- Directions that a tap has captured --------------------------------------------------------- */
+
+static unsigned heard_bit(uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
+{
+    uint64_t way = conn_addr_hash(from) * HASH_MULTIPLIER ^ conn_addr_hash(to);
+
+    return (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % HEARD_BITS;
+}
+
+void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
+{
+    unsigned bit = heard_bit(tap, from, to);
+
+    j->heard[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
+                      const struct conn_addr *to, bool passive)
+{
+    unsigned bit = heard_bit(tap, peer, to), need = passive ? N_RSP : N_REQ;
+
+    f->by_clock = true;
+    if (UNLIKELY(j->share != NULL))
+        judge_share_compares(j, tap_slot(tap));
+    if (j->heard[bit / 64] >> bit % 64 & 1)
+        return;
+    f->needs |= need;
+    f->lacks |= need;
 }

@@ -2,7 +2,7 @@
  *
  *     every rank:  scans its shards into memory: a folder of /dev/shm, or that of --spill
  *     check:       each rank gets of the digests what its part of the connections needs (digest_copy()), follows them
- *                  (src/judge/share.c), and sends rank 0 what it has found, which puts it together
+ *                  (src/judge/share/share.c), and sends rank 0 what it has found, which puts it together
  *     rank 0:      for other commands, and where connections cannot be shared out, gets the digests of the others, and
  *                  runs the command on all of them, as `rdmatrace merge` does: rates of hosts, pauses, outages and the
  *                  clocks of taps cross connections

@@ -1,0 +1,279 @@
+/* layer 3 (judge): what several processes have found made one (share.c). */
+#include "src/judge/share/part.h"
+
+#include "grow.h"
+#include <stdlib.h>
+
+/* What a part has at one place. */
+struct entry {
+    struct place at;
+    uint32_t part, index;
+    bool numbers; /* a numbering, else a finding */
+};
+
+static int order_compare(const struct order *x, const struct order *y)
+{
+    if (x->phase != y->phase)
+        return x->phase < y->phase ? -1 : 1;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return (x->c > y->c) - (x->c < y->c);
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+    int d = order_compare(&a->at.at, &b->at.at);
+
+    d = d ? d : (a->part > b->part) - (a->part < b->part);
+    return d ? d : (a->at.n > b->at.n) - (a->at.n < b->at.n);
+}
+
+static int by_birth(const void *x, const void *y)
+{
+    return order_compare(&((const struct flow_fact *)x)->born, &((const struct flow_fact *)y)->born);
+}
+
+static int by_frame(const void *x, const void *y)
+{
+    const struct choice *a = x, *b = y;
+    const struct order p = {0, a->ts, a->file, a->frame}, q = {0, b->ts, b->file, b->frame};
+    int d = order_compare(&p, &q);
+
+    return d ? d : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Whether a tap has clocks that differ by what one part has seen, and what another one found depends on that. */
+static bool are_clocks_shared(const struct share *s)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        for (uint32_t k = 0; k < s->n_parts; k++)
+            for (unsigned t = 0; t < JUDGE_TAPS; t++)
+                if (i != k && s->part[i].skewed[t] && s->part[k].compares[t])
+                    return true;
+    return false;
+}
+
+/* --- Responses whose requests another part may have ------------------------------------------- */
+
+/* A flow of a part with requests that responses of another part may answer. */
+struct asking {
+    const struct flow_fact *f;
+    uint32_t part;
+};
+
+static int by_end(const void *x, const void *y)
+{
+    const struct flow_fact *a = ((const struct asking *)x)->f, *b = ((const struct asking *)y)->f;
+
+    return a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : memcmp(&a->src, &b->src, sizeof a->src);
+}
+
+/* Whether responses of part `i`, without requests, may answer some of the `n` flows of another one. */
+static bool answers_others(const struct share *s, uint32_t i, const struct asking *asking, size_t n)
+{
+    for (uint32_t k = 0; k < s->part[i].n_facts; k++) {
+        const struct flow_fact *r = &s->part[i].facts[k];
+        struct flow_fact end = {.tap = r->tap, .src = r->dst};
+        const struct asking key = {&end, i};
+        size_t low = 0, high = r->orphan ? n : 0;
+        while (low < high) {
+            size_t mid = low + (high - low) / 2;
+            low = by_end(&asking[mid], &key) < 0 ? mid + 1 : low;
+            high = by_end(&asking[mid], &key) < 0 ? high : mid;
+        }
+        for (; r->orphan && low < n && by_end(&asking[low], &key) == 0; low++)
+            if (asking[low].part != i && judge_may_answer(r, asking[low].f))
+                return true;
+    }
+    return false;
+}
+
+/* Whether responses without requests may answer those of another part; true without memory. */
+static bool are_answers_shared(const struct share *s)
+{
+    size_t n = 0;
+    struct asking *asking;
+    bool are = false;
+
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        n += s->part[i].n_facts;
+    asking = malloc((n + 1) * sizeof *asking);
+    n = 0;
+    for (uint32_t i = 0; i < s->n_parts && asking; i++)
+        for (uint32_t k = 0; k < s->part[i].n_facts; k++)
+            if (s->part[i].facts[k].asks)
+                asking[n++] = (struct asking){&s->part[i].facts[k], i};
+    if (n)
+        qsort(asking, n, sizeof *asking, by_end);
+    for (uint32_t i = 0; i < s->n_parts && asking && !are; i++)
+        are = answers_others(s, i, asking, n);
+    free(asking);
+    return are || !asking;
+}
+
+/* --- Whether they fit together ---------------------------------------------------------------- */
+
+/* Why one process would have found something else; NULL: it would not. */
+static const char *why_not_together(struct judge *j)
+{
+    const struct share *s = j->share;
+    struct part sum = {0};
+    const struct findings **all = calloc(s->n_parts, sizeof *all);
+    bool fit;
+
+    for (uint32_t i = 0; all && i < s->n_parts; i++) {
+        all[i] = s->part[i].findings;
+        sum.flows += s->part[i].flows;
+        sum.room += s->part[i].room;
+        sum.sights += s->part[i].sights;
+        sum.cnps += s->part[i].cnps;
+        sum.arrives |= s->part[i].arrives;
+        sum.stays |= s->part[i].stays;
+    }
+    fit = all && findings_fit(all, s->n_parts);
+    free(all);
+    if (!fit || sum.flows > observer_flows(j->observer) || sum.room > j->room->limit / 2 || sum.sights > CONN_SIGHTS)
+        return "more --memory is needed";
+    if (sum.cnps > UNKNOWN_CNPS)
+        return "there are too many CNPs for unknown queue pairs";
+    if (sum.arrives && sum.stays && s->n_parts > 1)
+        return "queue pairs may have migrated";
+    if (are_answers_shared(s))
+        return "responses to requests that were not captured may be those to another address";
+    return are_clocks_shared(s) ? "the clocks of the two directions differ at a tap" : NULL;
+}
+
+/* --- All parts -------------------------------------------------------------------------------- */
+
+/* Read a part. */
+static bool read_part(struct part *p, struct pack *k, size_t n_files)
+{
+    p->findings = findings_new();
+    if (!p->findings)
+        return false;
+    part_pack(k, p);
+    for (size_t i = 0; !k->bad && i < findings_n(p->findings); i++)
+        k->bad |= findings_at(p->findings, i)->file >= n_files;
+    for (uint32_t i = 0; !k->bad && i < p->n_facts; i++)
+        k->bad |= p->facts[i].tap >> 16 >= n_files;
+    for (uint32_t i = 0; !k->bad && i < p->n_choices; i++)
+        k->bad |= p->choices[i].tap >> 16 >= n_files;
+    p->most = p->n_numbers + 1;
+    p->number = calloc(p->most, sizeof *p->number);
+    return !k->bad && p->number;
+}
+
+/* All that the parts have, in its order. */
+static bool collect(struct judge *j)
+{
+    struct share *s = j->share;
+    size_t entries = 0, facts = 0;
+
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        entries += s->part[i].n_numbers + findings_n(s->part[i].findings);
+        facts += s->part[i].n_facts;
+    }
+    s->entries = malloc((entries + 1) * sizeof *s->entries);
+    s->facts = malloc((facts + 1) * sizeof *s->facts);
+    if (!s->entries || !s->facts || entries > UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const struct part *p = &s->part[i];
+        for (uint32_t k = 0; k < p->n_numbers; k++)
+            s->entries[s->n_entries++] = (struct entry){{p->numbers[k].at, p->numbers[k].n}, i, k, true};
+        for (uint32_t k = 0; k < findings_n(p->findings); k++)
+            s->entries[s->n_entries++] = (struct entry){p->found[k], i, k, false};
+    }
+    qsort(s->entries, s->n_entries, sizeof *s->entries, by_place);
+    return true;
+}
+
+static uint32_t number_of(const struct part *p, uint32_t number)
+{
+    return number < p->most ? p->number[number] : 0;
+}
+
+static void replay_number(struct judge *j, struct part *p, const struct numbering *e)
+{
+    uint32_t now = conn_number_replay(j->conns, (enum conn_numbered)e->what, number_of(p, e->a), number_of(p, e->b));
+
+    if (e->what == NUMBER_GIVEN && e->a < p->most)
+        p->number[e->a] = now;
+}
+
+void judge_parts_replay(struct judge *j, enum phase phase)
+{
+    struct share *s = j->share;
+
+    for (; s->at_entry < s->n_entries && s->entries[s->at_entry].at.at.phase <= phase; s->at_entry++) {
+        const struct entry *e = &s->entries[s->at_entry];
+        struct part *p = &s->part[e->part];
+        if (e->numbers)
+            replay_number(j, p, &p->numbers[e->index]);
+        else
+            findings_take(j->findings, p->findings, e->index, number_of(p, findings_at(p->findings, e->index)->conn));
+    }
+}
+
+void judge_parts_sum(struct judge *j)
+{
+    for (uint32_t i = 0; i < j->share->n_parts; i++) {
+        const struct part *p = &j->share->part[i];
+        findings_sum(j->findings, p->findings);
+        for (uint32_t k = 0; k < findings_n(p->findings); k++)
+            findings_count_more(j->findings, p->findings, k, number_of(p, findings_at(p->findings, k)->conn));
+    }
+}
+
+/* Flows and choices in the order of one process; their numbers are known once those of the packets were replayed. */
+static bool gather(struct judge *j)
+{
+    struct share *s = j->share;
+
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        const struct part *p = &s->part[i];
+        for (uint32_t k = 0; k < p->n_facts; k++) {
+            s->facts[s->n_facts] = p->facts[k];
+            s->facts[s->n_facts++].conn = number_of(p, p->facts[k].conn);
+        }
+        for (uint32_t k = 0; k < p->n_choices; k++) {
+            if (!grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
+                return false;
+            j->choices[j->n_choices++] = p->choices[k];
+        }
+    }
+    qsort(s->facts, s->n_facts, sizeof *s->facts, by_birth);
+    if (j->n_choices)
+        qsort(j->choices, j->n_choices, sizeof *j->choices, by_frame);
+    for (uint32_t i = 0; i < j->n_choices; i++)
+        j->choices[i].number = i;
+    return true;
+}
+
+const char *judge_absorb(struct judge *j, struct pack *parts, uint32_t n, uint64_t packets, size_t n_files)
+{
+    struct share *s = calloc(1, sizeof *s);
+    const char *why = NULL;
+
+    if (!s)
+        return "out of memory";
+    j->share = s;
+    s->parts = true;
+    s->part = calloc(n, sizeof *s->part);
+    for (uint32_t i = 0; s->part && i < n; i++) {
+        s->n_parts++;
+        if (!read_part(&s->part[i], &parts[i], n_files))
+            return "it is damaged";
+    }
+    if (!s->part || (why = why_not_together(j)))
+        return s->part ? why : "out of memory";
+    if (!collect(j))
+        return "out of memory";
+    judge_parts_replay(j, PHASE_FLOWS);
+    j->packets = packets;
+    j->foreign = s->part[0].foreign;
+    return gather(j) ? NULL : "out of memory";
+}

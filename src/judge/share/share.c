@@ -1,0 +1,231 @@
+/* layer 3 (judge): one of several processes that share out the pairs of addresses of a capture, and what all have found
+ * made one, equal to what one process finds that reads all.
+ *
+ * Each process follows the connections of its owners (conn_owner()). It also gets all packets that concern more than
+ * two hosts, such as CM, CNPs, pause frames and damaged ones: the same in each process, so that what is known by them
+ * is the same, too; what such a packet breaks is reported by the owner of its addresses, or by the process that leads.
+ * What the judge keeps in bounded tables is bounded for each owner, so that it does not depend on who follows the
+ * others.
+ *
+ * What is found has its place in the order of one process (struct order), and so have the changes of the numbers of
+ * connections: they are replayed in this order. What compares all connections -- ECN of one class, fairness, what hosts
+ * choose -- is judged from facts of each flow. Where that does not do, judge_share_not() or why_not_together() says
+ * why, and one process judges all; rdmatrace-reduce(1) lists the reasons. */
+#include "src/judge/share/part.h"
+
+#include "grow.h"
+#include "zeros.h"
+#include <stdlib.h>
+
+/* --- A part ----------------------------------------------------------------------------------- */
+
+static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
+{
+    struct share *s = ((struct judge *)user)->share;
+
+    if (what == NUMBER_TAKEN)
+        judge_share_not(user, "there are connections of TCP");
+    if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
+        s->numbers[s->n_numbers++] = (struct numbering){s->at, s->n++, what, a, b};
+    else
+        s->no_memory = true;
+}
+
+bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads)
+{
+    struct share *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return false;
+    s->owners = *owners;
+    s->leads = leads;
+    s->n_born = observer_flows(j->observer);
+    s->born = zeros_new(s->n_born, sizeof *s->born);
+    j->share = s;
+    conn_on_numbered(j->conns, on_numbered, j);
+    return s->born != NULL;
+}
+
+void judge_last_frame(struct judge *j, uint32_t tap, ns_t ts)
+{
+    stamps_last(&j->stamps, tap, ts);
+}
+
+void judge_share_packet(struct judge *j, const struct pkt *p)
+{
+    const struct frame *f = p->frame;
+
+    j->share->at = (struct order){PHASE_PACKETS, f->ts, f->file, f->number};
+    j->silent = false; /* of a packet that takes the fast path */
+    if (p->have & H_LRH)
+        judge_share_not(j, "there is native InfiniBand, whose hosts have LIDs and GIDs");
+}
+
+bool judge_is_others(struct judge *j, bool of_pair)
+{
+    j->silent = !conn_owners_has(&j->share->owners, j->owner);
+    return of_pair && j->silent;
+}
+
+void judge_share_at(struct judge *j, enum phase phase, ns_t a, uint64_t b, uint64_t c)
+{
+    if (LIKELY(!j->share))
+        return;
+    j->share->at = (struct order){phase, a, b, c};
+    j->silent = !j->share->leads;
+}
+
+void judge_share_flow(struct judge *j, enum phase phase, uint32_t flow)
+{
+    struct order born;
+
+    if (LIKELY(!j->share))
+        return;
+    born = j->share->born[flow];
+    judge_share_at(j, phase, born.a, born.b, born.c);
+    j->silent = false;
+}
+
+void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct conn_addr *x, const struct conn_addr *y)
+{
+    unsigned owner = conn_owner(x, y);
+
+    j->owner = (uint8_t)owner;
+    if (LIKELY(!j->share))
+        return;
+    judge_share_at(j, phase, a, 0, 0);
+    j->silent = !conn_owners_has(&j->share->owners, owner);
+}
+
+void judge_share_born(struct judge *j, uint32_t flow)
+{
+    j->share->born[flow] = j->share->at;
+}
+
+void judge_share_found(struct judge *j)
+{
+    struct share *s = j->share;
+
+    if (s->parts)
+        return;
+    if (grow((void **)&s->found, s->n_found, sizeof *s->found))
+        s->found[s->n_found++] = (struct place){s->at, s->n++};
+    else
+        s->no_memory = true;
+}
+
+void judge_share_not(struct judge *j, const char *why)
+{
+    if (j->share && !j->share->why_not)
+        j->share->why_not = why;
+}
+
+void judge_share_compares(struct judge *j, unsigned place)
+{
+    j->share->compares[place] = true;
+}
+
+void judge_share_migreq(struct judge *j, bool is_new, bool migreq)
+{
+    j->share->arrives |= is_new && migreq;
+    j->share->stays |= !migreq;
+}
+
+void judge_share_free(struct judge *j)
+{
+    struct share *s = j->share;
+
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        findings_free(s->part[i].findings);
+        free(s->part[i].found);
+        free(s->part[i].numbers);
+        free(s->part[i].facts);
+        free(s->part[i].choices);
+        free(s->part[i].number);
+    }
+    zeros_free(s->born, s->n_born, sizeof *s->born);
+    free(s->found);
+    free(s->numbers);
+    free(s->part);
+    free(s->entries);
+    free(s->facts);
+    free(s);
+    j->share = NULL;
+}
+
+/* --- Flows ------------------------------------------------------------------------------------ */
+
+struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n)
+{
+    uint32_t flows = conn_counts(j->conns).flows;
+    struct flow_fact *facts;
+
+    *n = 0;
+    if (j->share && j->share->parts) {
+        facts = j->share->facts;
+        *n = j->share->n_facts;
+        j->share->facts = NULL;
+        return facts;
+    }
+    facts = flows ? malloc(flows * sizeof *facts) : NULL;
+    for (uint32_t i = 0; facts && i < flows; i++) {
+        struct flow_fact f = judge_flow_fact(j, i);
+        if (!f.has_ecn && !f.has_share && !f.orphan && !f.asks)
+            continue;
+        if (j->share)
+            f.born = j->share->born[i];
+        facts[(*n)++] = f;
+    }
+    return facts;
+}
+/* --- The end ---------------------------------------------------------------------------------- */
+
+/* What cannot be shared out by what the end shows. */
+static const char *why_not_alone(struct judge *j)
+{
+    struct conn_counts n = conn_counts(j->conns);
+
+    if (j->share->no_memory)
+        return "out of memory";
+    if (conn_has_paths(j->conns))
+        return "connections have alternate paths";
+    if (n.evicted || j->flows_lost || j->room->refused)
+        return "more --memory is needed";
+    if (j->n_bad_icrc == BAD_ICRCS)
+        return "there are too many wrong ICRCs";
+    for (unsigned i = 0; i < ICRC_SOURCES; i++)
+        if (j->icrc_sources.of[i].bad && !j->icrc_sources.of[i].good)
+            return "no ICRC of some senders is right";
+    return j->share->why_not;
+}
+
+const char *judge_save(struct judge *j, struct pack *k)
+{
+    struct share *s = j->share;
+    struct conn_counts n = conn_counts(j->conns);
+    struct part p = {.findings = j->findings,
+                     .found = s->found,
+                     .numbers = s->numbers,
+                     .n_numbers = s->n_numbers,
+                     .choices = j->choices,
+                     .n_choices = j->n_choices,
+                     .foreign = j->foreign,
+                     .flows = n.flows,
+                     .room = j->room->most,
+                     .sights = n.sights,
+                     .cnps = j->n_unknown_cnp,
+                     .arrives = s->arrives,
+                     .stays = s->stays};
+    const char *why = why_not_alone(j);
+
+    if (why)
+        return why;
+    p.facts = judge_flow_facts(j, &p.n_facts);
+    memcpy(p.skewed, j->skewed, sizeof p.skewed);
+    memcpy(p.compares, s->compares, sizeof p.compares);
+    part_pack(k, &p);
+    free(p.facts);
+    return NULL;
+}
