@@ -284,6 +284,12 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
     }
 }
 
+/* Where an exchange was captured, as found.at. */
+static uint32_t place_of(const struct cm_exchange *s)
+{
+    return ((uint32_t)s->file << 16 | (s->tap & 0xffff)) + 1;
+}
+
 /* Decide about a message that was not permitted when it was seen (s->early). The message that permits it may be
  * captured after it, as the clocks of the two directions may differ a little. `now`: time stamp of the next message of
  * the exchange; NS_NEVER: there is none. */
@@ -299,7 +305,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
         f.needs = N_COMPLETE;
         f.lacks = cm_lacks(j, s);
         f.frame = s->early.frame;
-        f.at = s->tap + 1;
+        f.at = place_of(s);
         judge_needs_peer(j, &f, s->tap, &cm_ends_of(j, s)->addr[!s->early.from_active],
                          &cm_ends_of(j, s)->addr[s->early.from_active], s->early.from_active);
         j->file = s->file;
@@ -500,6 +506,7 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
         return;
     struct found f = {.rule = RULE_CM_13,
                       .frame = o->frame,
+                      .at = place_of(s),
                       .cause = s->req.frame,
                       .wrong = "a DREQ was not answered: {seen}",
                       .expected = "a DREP",

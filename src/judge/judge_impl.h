@@ -29,8 +29,8 @@ struct recent {
 #define RECENT_FRAMES 4096 /* of each owner of pairs of addresses */
 
 #define FORGOTTEN_BYTES (1u << 21)
-#define HEARD_BITS      65536
-#define USUAL_BITS      11 /* of the hash for the fast path, with few flows */
+#define WAYS_OF_OWNER   256 /* of each owner of pairs of addresses */
+#define USUAL_BITS      11  /* of the hash for the fast path, with few flows */
 
 struct judge {
     struct judge_opts o;
@@ -87,7 +87,8 @@ struct judge {
     bool skewed_before[JUDGE_TAPS]; /* likewise, and not for a response alone whose request was not captured, but a
                                      * later one: failures before that are undecided as well */
     struct stamps_table stamps;
-    uint64_t heard[HEARD_BITS / 64]; /* by a hash of tap, source and destination: the ways captured there */
+    /* By owner of the two addresses, and a hash of tap, source and destination, a bit: the ways captured there. */
+    uint64_t heard[CONN_OWNERS][WAYS_OF_OWNER / 64];
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];

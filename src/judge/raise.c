@@ -241,8 +241,6 @@ static unsigned needs_of_skew(struct judge *j, struct found *f)
     f->by_clock |= f->flow != FLOW_NONE && needs & N_REQ && needs & N_RSP;
     if (f->flow == FLOW_NONE || !f->by_clock)
         return 0;
-    if (UNLIKELY(j->share != NULL))
-        judge_share_compares(j, tap_slot(j->flow[f->flow].tap));
     return clocks_differ(j, f->flow) ? N_CLOCK : 0;
 }
 
@@ -321,6 +319,8 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         g.tap = (uint16_t)j->flow[f.flow].tap;
         g.iface = g.missing ? iface_of_flow(j, f.flow) : 0;
     }
+    if (UNLIKELY(j->share && g.by_clock))
+        judge_share_compares(j, tap_slot(judge_tap_of(j, &g)));
     g.frames[0] = f.frame ? f.frame : p ? p->frame->number : 0;
     g.n_frames = g.frames[0] != 0;
     g.causes[0] = f.cause;

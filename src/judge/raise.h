@@ -53,6 +53,8 @@ enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct co
 unsigned judge_have_tap(const struct judge *j, uint32_t flow);
 /* At the end: failures that rest on the side of the tap are undecided if that turned out not to tell. */
 void judge_doubt_sides(struct judge *j);
+/* Where a finding was captured, conn_tap_of(): its interface may count as another one. */
+uint32_t judge_tap_of(const struct judge *j, const struct finding *f);
 /* The clocks of the directions at a tap, conn_tap_of(), differ, and did before. */
 void judge_skewed(struct judge *j, uint32_t tap);
 /* At the end: failures that rest on the order of both directions at a tap whose clocks turned out to differ. */

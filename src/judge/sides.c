@@ -330,11 +330,19 @@ static void look_at_all(struct doubt *d)
     qsort(d->of, d->n, sizeof *d->of, by_key);
 }
 
+uint32_t judge_tap_of(const struct judge *j, const struct finding *f)
+{
+    uint32_t tap = (uint32_t)f->file << 16 | f->tap;
+    const struct stamps *s = stamps_at(&j->stamps, tap + 1);
+
+    return s && s->timed ? s->tap : tap;
+}
+
 /* Whether it turned out after a failure that its ends open connections and accept some. */
 static bool is_doubted(void *user, const struct finding *f)
 {
     struct doubt *d = user;
-    uint32_t tap = (uint32_t)f->file << 16 | f->tap;
+    uint32_t tap = judge_tap_of(d->j, f);
     size_t most = conn_counts(d->j->conns).flows + (size_t)d->j->n_cm_used + 1;
     uint64_t conn = doubt_key(tap, f->conn), any = doubt_key(tap, 0);
 
@@ -366,7 +374,7 @@ static bool is_of_skewed(void *user, const struct finding *f)
 {
     const struct judge *j = user;
 
-    return f->by_clock && j->skewed_before[tap_slot((uint32_t)f->file << 16 | f->tap)];
+    return f->by_clock && j->skewed_before[tap_slot(judge_tap_of(j, f))];
 }
 
 void judge_doubt_clocks(struct judge *j)
@@ -376,29 +384,32 @@ void judge_doubt_clocks(struct judge *j)
 
 /* --- Directions that a tap has captured --------------------------------------------------------- */
 
-static unsigned heard_bit(uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
+/* The word of the way of `from` to `to` at a tap, and its bit. */
+static uint64_t *heard_word(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to,
+                            uint64_t *bit)
 {
     uint64_t way = conn_addr_hash(from) * HASH_MULTIPLIER ^ conn_addr_hash(to);
+    unsigned at = (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % WAYS_OF_OWNER;
 
-    return (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % HEARD_BITS;
+    *bit = UINT64_C(1) << at % 64;
+    return &j->heard[conn_owner(from, to)][at / 64];
 }
 
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
 {
-    unsigned bit = heard_bit(tap, from, to);
+    uint64_t bit, *word = heard_word(j, tap, from, to, &bit);
 
-    j->heard[bit / 64] |= UINT64_C(1) << bit % 64;
+    *word |= bit;
 }
 
 void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
                       const struct conn_addr *to, bool passive)
 {
-    unsigned bit = heard_bit(tap, peer, to), need = passive ? N_RSP : N_REQ;
+    uint64_t bit, *word = heard_word(j, tap, peer, to, &bit);
+    unsigned need = passive ? N_RSP : N_REQ;
 
     f->by_clock = true;
-    if (UNLIKELY(j->share != NULL))
-        judge_share_compares(j, tap_slot(tap));
-    if (j->heard[bit / 64] >> bit % 64 & 1)
+    if (*word & bit)
         return;
     f->needs |= need;
     f->lacks |= need;

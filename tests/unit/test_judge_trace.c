@@ -1,5 +1,6 @@
 /* layer 3 (judge) tests: the judge, over short captures built packet by packet: what it must not report as a failure of
  * an endpoint. */
+#include "src/judge/share/part.h"
 #include "src/transport/responder.h"
 #include "tests/unit/judge_rig.h"
 
@@ -451,4 +452,89 @@ Test(judge_trace, a_fault_in_a_frame_of_the_same_number_hides_nothing)
         cr_expect_eq(accusations(j, RULE_ACK_06), 1, "a damaged frame 3 in file %u", other);
         judge_free(j);
     }
+}
+
+/* --- Failures that rest on the clocks of a tap ------------------------------------------------ */
+
+/* A failure that concerns no flow, in a frame of file 1 that counts for interface 0 of file 0. */
+static void find_joined(struct judge *j)
+{
+    static const struct line line = SEND(0, 10, 1);
+    uint8_t buf[256];
+    struct frame f;
+    struct pkt p;
+
+    decode_line(&p, &f, &line, buf, line_frame(&line, buf), 1, true);
+    f.file = 1;
+    f.counts_for = 1;
+    stamps_take(&j->stamps, &f);
+    judge_found(j, &p,
+                (struct found){.rule = RULE_CM_13,
+                               .severity = SEV_E,
+                               .flow = FLOW_NONE,
+                               .has = ~0u,
+                               .by_clock = true,
+                               .expected = "another",
+                               .seen = "one"});
+    cr_assert_eq(findings_n(judge_findings(j)), 1);
+}
+
+Test(judge_trace, a_failure_is_doubted_by_the_clocks_of_the_tap_that_its_interface_counts_for)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+
+    find_joined(j);
+    judge_doubt_clocks(j);
+    cr_expect_eq(findings_at(judge_findings(j), 0)->result, V_FAIL);
+    judge_skewed(j, 0);
+    judge_doubt_clocks(j);
+    cr_expect_eq(findings_at(judge_findings(j), 0)->result, V_INCONCLUSIVE);
+    judge_free(j);
+}
+
+Test(judge_trace, a_failure_without_flow_that_rests_on_clocks_is_one_that_other_parts_may_refute)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+
+    cr_assert(judge_share(j, &(struct conn_owners){{1}}, true));
+    cr_expect_not(j->share->compares[0]);
+    find_joined(j);
+    cr_expect(j->share->compares[0]);
+    judge_free(j);
+}
+
+Test(judge_trace, ways_of_other_pairs_of_addresses_are_not_taken_for_a_way_that_was_captured)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    struct conn_addr a = {.b = {1}}, b = {.b = {2}}, other = b;
+    struct found f = found_of(RULE_CM_01, FLOW_NONE);
+
+    for (uint32_t i = 0; i < 1000000; i++) {
+        memcpy(other.b + 12, &i, sizeof i);
+        if (conn_owner(&a, &other) != conn_owner(&a, &b))
+            judge_hear(j, 0, &other, &a);
+    }
+    judge_needs_peer(j, &f, 0, &b, &a, false);
+    cr_expect_eq(f.needs, N_REQ);
+    judge_hear(j, 0, &b, &a);
+    f.needs = 0;
+    judge_needs_peer(j, &f, 0, &b, &a, false);
+    cr_expect_eq(f.needs, 0);
+    judge_free(j);
+}
+
+Test(judge_trace, a_dreq_without_drep_is_found_at_its_interface)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    struct cm_exchange *s = cm_exchange_place(j, 7);
+
+    cr_assert_not_null(s);
+    j->cm_used[j->n_cm_used++] = (uint16_t)(s - j->cm);
+    s->key = 7;
+    s->tap = 3;
+    s->dreq[1] = (struct cm_copies){.frame = 9, .copies = 2};
+    judge_cm_end(j);
+    cr_assert_eq(findings_n(judge_findings(j)), 1);
+    cr_expect_eq(findings_at(judge_findings(j), 0)->tap, 3);
+    judge_free(j);
 }
