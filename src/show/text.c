@@ -217,8 +217,19 @@ static void indent(struct buf *b, unsigned level)
     buf_mem(b, "                ", 4 * (level < INDENT_MAX / 4 ? level : INDENT_MAX / 4));
 }
 
+#define TREE_BYTES 36 /* bytes that the tree shows of a field or payload, as tshark does */
+
+/* Append bytes; of many the first. */
+static void tree_bytes(const struct print_opts *o, struct buf *b, const uint8_t *bytes, uint32_t len)
+{
+    buf_bytes(b, bytes, min_u32(len, TREE_BYTES), 0);
+    if (len > TREE_BYTES)
+        buf_puts(b, o->ascii ? "..." : "\xe2\x80\xa6");
+}
+
 /* Append "    Label: value". Unsigned numbers without names, the most frequent kind, are written at once. */
-static void tree_field(struct buf *b, const struct field *f, const struct value *v, unsigned level)
+static void tree_field(const struct print_opts *o, struct buf *b, const struct field *f, const struct value *v,
+                       unsigned level)
 {
     size_t n = field_label_len(f);
     char *q;
@@ -234,7 +245,10 @@ static void tree_field(struct buf *b, const struct field *f, const struct value 
         q = f->base == BASE_HEX ? fmt_hex(FMT_LITERAL(q, "0x"), v->u, ftype_digits(v->type)) : fmt_dec(q, v->u);
     } else if (v->type != FT_NONE) {
         b->len = (size_t)(q - b->p);
-        value_text(b, f, v);
+        if (v->type == FT_BYTES)
+            tree_bytes(o, b, v->p, v->len);
+        else
+            value_text(b, f, v);
         buf_char(b, '\n');
         return;
     }
@@ -242,17 +256,13 @@ static void tree_field(struct buf *b, const struct field *f, const struct value 
     b->len = (size_t)(q - b->p);
 }
 
-#define TREE_BYTES 36 /* bytes that the tree shows of a payload */
-
-/* Append the bytes of a layer without fields; of a long one the first. */
-static void tree_bytes(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l)
+/* Append the bytes of a layer without fields. */
+static void tree_payload(const struct print_opts *o, struct buf *b, const struct pkt *p, const struct layer *l)
 {
     buf_mem(b, ": ", 2);
     buf_dec(b, l->len);
     buf_mem(b, " bytes: ", 8);
-    buf_bytes(b, layer_bytes(p, l), min_u32(l->len, TREE_BYTES), 0);
-    if (l->len > TREE_BYTES)
-        buf_puts(b, o->ascii ? "..." : "\xe2\x80\xa6");
+    tree_bytes(o, b, layer_bytes(p, l), l->len);
 }
 
 /* Whether a list of names, separated by commas, has this one. */
@@ -320,7 +330,7 @@ static void tree_layer(const struct print_opts *o, struct buf *b, const struct p
     indent(b, level);
     buf_puts(b, l->hdr->name);
     if (l->hdr->nfields == 0 && l->len) {
-        tree_bytes(o, b, p, l);
+        tree_payload(o, b, p, l);
     } else if (l->len < l->hdr->len) {
         buf_printf(b, " [%u of %u bytes]", l->len, l->hdr->len);
     }
@@ -333,7 +343,7 @@ static void tree_layer(const struct print_opts *o, struct buf *b, const struct p
         if (!FIELD_PLAIN(f, p, l, &v.u) && (f->flags & FLD_HIDDEN || !field_value(f, p, l, &v)))
             continue;
         hand_out(o, l, f);
-        tree_field(b, f, &v, level + 1);
+        tree_field(o, b, f, &v, level + 1);
     }
 }
 
