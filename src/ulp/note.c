@@ -141,13 +141,32 @@ static void note_unexplained(struct ulp_conn *c, struct pkt *p)
         note_alone(u, p, queue_of(c));
 }
 
+static void note_proto(const struct ulp_conn *c, struct pkt_note *n)
+{
+    n->upper = c->proto->name;
+    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
+    n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+}
+
+/* The text so far is the note of a packet that belongs to command `d`. */
+static void note_command(const struct ulp_conn *c, struct pkt *p, const struct ulp_command *d)
+{
+    struct pkt_note *n = &p->note;
+    bool done = d->response == p->frame->number;
+
+    n->ulp = buf_str(&c->ulp->text);
+    n->ulp_command = d->number;
+    n->ulp_command_in = d->frame;
+    n->ulp_queue = queue_of(c);
+    n->ulp_latency = done ? d->end - d->start : 0;
+    n->have |= NOTE_ULP | (done ? NOTE_ULP_DONE : 0);
+}
+
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const struct event *e)
 {
     struct pkt_note *n = &p->note;
 
-    n->upper = c->proto->name;
-    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
-    n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+    note_proto(c, n);
     if (!d && n->have & NOTE_ULP_HOLE)
         note_part(c, p);
     if (!d) {
@@ -156,12 +175,7 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     }
     c->ulp->text.len = 0;
     put_note(&c->ulp->text, p, &d->c, e, (enum ulp_side)c->ulp->flows[e->flow]->side);
-    n->ulp = buf_str(&c->ulp->text);
-    n->ulp_command = d->c.number;
-    n->ulp_command_in = d->c.frame;
-    n->ulp_queue = queue_of(c);
-    n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
-    n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
+    note_command(c, p, &d->c);
 }
 
 void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d, enum ulp_side side, bool send)
@@ -169,9 +183,7 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     struct pkt_note *n = &p->note;
     struct buf *b = &c->ulp->text;
 
-    n->upper = c->proto->name;
-    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
-    n->have |= NOTE_UPPER | NOTE_ULP_HOW;
+    note_proto(c, n);
     if (!d) {
         note_unexplained(c, p);
         return;
@@ -190,12 +202,7 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     } else if (!send) {
         buf_puts(b, " data");
     }
-    n->ulp = buf_str(b);
-    n->ulp_command = d->c.number;
-    n->ulp_command_in = d->c.frame;
-    n->ulp_queue = queue_of(c);
-    n->ulp_latency = d->c.response == p->frame->number ? d->c.end - d->c.start : 0;
-    n->have |= NOTE_ULP | (d->c.response == p->frame->number ? NOTE_ULP_DONE : 0);
+    note_command(c, p, &d->c);
 }
 
 /* --- Private data of CM ----------------------------------------------------------------------- */
@@ -229,7 +236,7 @@ static void show_setup(struct ulp *u, const struct ulp_proto *proto, struct pkt 
     if (at >= end)
         return;
     s.body = (struct ulp_body){p->data + at, end - at, at, 0};
-    if (!proto)
+    if (!proto && m->mad.attr_id != CM_REJ)
         ulp_layer(p, &ipoib_cm_hdr, &s.body, 0, ipoib_cm_hdr.len);
     if (!proto || !proto->setup)
         return;
