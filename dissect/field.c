@@ -2,6 +2,7 @@
 #include "dissect/field.h"
 
 #include "dissect/pkt.h"
+#include "le.h"
 #include "tokens.h"
 
 #include <stdio.h>
@@ -44,20 +45,10 @@ const char *ftype_str(enum ftype t)
     return names[t];
 }
 
-/* Read a little-endian number of `width` bits at `p`. */
-static uint64_t le_get(const uint8_t *p, unsigned width)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = (width + 7) / 8; i-- > 0;)
-        v = v << 8 | p[i];
-    return v;
-}
-
 /* The value of a little-endian field at `p`. */
 static uint64_t le_value(const uint8_t *p, const struct field *f)
 {
-    uint64_t v = le_get(p, f->width);
+    uint64_t v = load_le(p, f->width / 8u);
 
     return f->le_bits ? v >> f->le_shift & (UINT64_MAX >> (64 - f->le_bits)) : v;
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "bits.h"
+#include "le.h"
 
 static const struct field *row_of(const struct hdr *h, const char *name)
 {
@@ -13,15 +14,6 @@ static const struct field *row_of(const struct hdr *h, const char *name)
         f++;
     assert(f < h->fields + h->nfields);
     return f;
-}
-
-static uint64_t le_get(const uint8_t *b, unsigned n)
-{
-    uint64_t v = 0;
-
-    while (n-- > 0)
-        v = v << 8 | b[n];
-    return v;
 }
 
 /* The bits of a little-endian number that the row has. */
@@ -42,9 +34,8 @@ void layout_set(const struct hdr *h, uint8_t *b, const char *name, uint64_t v)
         bits_put(b, f->bit, f->width, v);
         return;
     }
-    all = (le_get(p, f->width / 8u) & ~le_mask(f)) | (v << f->le_shift & le_mask(f));
-    for (unsigned i = 0; i < f->width / 8u; i++)
-        p[i] = (uint8_t)(all >> 8 * i);
+    all = (load_le(p, f->width / 8u) & ~le_mask(f)) | (v << f->le_shift & le_mask(f));
+    store_le(p, f->width / 8u, all);
 }
 
 uint64_t layout_get(const struct hdr *h, const uint8_t *b, const char *name)
@@ -53,7 +44,7 @@ uint64_t layout_get(const struct hdr *h, const uint8_t *b, const char *name)
 
     if (!(f->flags & FLD_LE))
         return bits_get(b, f->bit, f->width);
-    return (le_get(b + f->bit / 8, f->width / 8u) & le_mask(f)) >> f->le_shift;
+    return (load_le(b + f->bit / 8, f->width / 8u) & le_mask(f)) >> f->le_shift;
 }
 
 const uint8_t *layout_bytes(const struct hdr *h, const uint8_t *b, const char *name, uint32_t *len)

@@ -1,20 +1,7 @@
 /* layer 1 (wire): NVMe over RDMA: capsules read, recognised and as one line. */
 #include "dissect/ulp/nvme.h"
 
-static uint64_t load_le(const uint8_t *p, unsigned n)
-{
-    uint64_t v = 0;
-
-    while (n-- > 0)
-        v = v << 8 | p[n];
-    return v;
-}
-
-static void store_le(uint8_t *p, unsigned n, uint64_t v)
-{
-    for (unsigned i = 0; i < n; i++)
-        p[i] = (uint8_t)(v >> 8 * i);
-}
+#include "le.h"
 
 static void sgl_get(struct nvme_sgl *s, const uint8_t *p)
 {
@@ -204,9 +191,14 @@ static const struct vname log_pages[] = {{0x01, "Error Information"},
                                          {0x07, "Telemetry Host-Initiated"},
                                          {0x08, "Telemetry Controller-Initiated"},
                                          {0x09, "Endurance Group Information"},
+                                         {0x0a, "Predictable Latency Per NVM Set"},
+                                         {0x0b, "Predictable Latency Event Aggregate"},
                                          {0x0c, "Asymmetric Namespace Access"},
+                                         {0x0e, "LBA Status Information"},
+                                         {0x0f, "Endurance Group Event Aggregate"},
                                          {NVME_LOG_DISCOVERY, "Discovery"},
-                                         {0x80, "Reservation Notification"}};
+                                         {0x80, "Reservation Notification"},
+                                         {0x81, "Sanitize Status"}};
 const struct vdesc nvme_log_desc = VDESC_NAMES(log_pages);
 
 static const struct vname cns_values[] = {{NVME_CNS_NS, "Namespace"},
@@ -235,10 +227,13 @@ static const struct vname features[] = {{0x01, "Arbitration"},
                                         {NVME_FEATURE_KEEP_ALIVE, "Keep Alive Timer"},
                                         {0x10, "Host Controlled Thermal Management"},
                                         {0x11, "Non-Operational Power State Config"},
+                                        {0x12, "Read Recovery Level Config"},
                                         {0x13, "Predictable Latency Mode Config"},
                                         {0x14, "Predictable Latency Mode Window"},
+                                        {0x15, "LBA Status Information Report Interval"},
                                         {0x16, "Host Behavior Support"},
                                         {0x17, "Sanitize Config"},
+                                        {0x18, "Endurance Group Event Configuration"},
                                         {0x80, "Software Progress Marker"},
                                         {0x81, "Host Identifier"},
                                         {0x82, "Reservation Notification Mask"},

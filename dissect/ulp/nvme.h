@@ -138,12 +138,14 @@ void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin);
 void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
 void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
 /* The parts of those: what Identify returns, a log page from its byte `from` on, those of few controllers from byte 0
- * on; numbers of 4 bytes up to the first zero. At most NVME_LIST_MAX things of a list become layers. */
+ * on. At most NVME_LIST_MAX things of a list become layers: `n` of the length of `h` from byte `from` on, or numbers of
+ * 4 bytes up to the first zero. */
 #define NVME_LIST_MAX 16
 void nvme_identify_layers(struct pkt *p, const struct ulp_body *m, unsigned cns);
 void nvme_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid, uint64_t from);
 void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid);
-void nvme_list_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h);
+void nvme_repeated_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t from, uint64_t n);
+void nvme_listed_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h);
 /* What Set Features and Get Features have in the command (`m`: the capsule), in the completion and as data. */
 void nvme_feature_command_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
 void nvme_feature_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
@@ -153,7 +155,7 @@ enum nvme_private { NVME_REQ, NVME_REP, NVME_REJ };
 void nvme_private_layers(struct pkt *p, const struct ulp_body *m, enum nvme_private which);
 
 extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fctype_desc, nvme_property_desc,
-    nvme_log_desc, nvme_cns_desc, nvme_feature_desc, nvme_sct_desc;
+    nvme_log_desc, nvme_cns_desc, nvme_feature_desc, nvme_sct_desc, nvme_window_desc;
 
 /* clang-format off */
 /* Features whose value is one dword, the same in both commands, and which move no data: their names in filters, and

@@ -15,6 +15,21 @@ HDR(nvme_connect_data, "rdma.nvme.connect.data", "NVM Express Fabrics RDMA (Conn
 
 /* --- Layers ----------------------------------------------------------------------------------- */
 
+void nvme_repeated_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t from, uint64_t n)
+{
+    for (uint32_t i = 0; i < NVME_LIST_MAX && i < n; i++)
+        ulp_layer(p, h, m, from + i * h->len, h->len);
+}
+
+void nvme_listed_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h)
+{
+    uint32_t n = 0;
+
+    while (n < NVME_LIST_MAX && 4 * n + 4 <= m->len && load_le32(m->b + 4 * n))
+        n++;
+    nvme_repeated_layers(p, m, h, 0, n);
+}
+
 void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin)
 {
     if (c->opc == NVME_FABRICS) {

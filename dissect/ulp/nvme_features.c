@@ -14,7 +14,7 @@ static const struct vname protection_names[] = {
     {0, "none"}, {1, "protected"}, {2, "protected until the next power cycle"}, {3, "protected for ever"}};
 static const struct vdesc protection_desc = VDESC_NAMES(protection_names);
 static const struct vname window_names[] = {{1, "deterministic"}, {2, "non-deterministic"}};
-static const struct vdesc window_desc = VDESC_NAMES(window_names);
+const struct vdesc nvme_window_desc = VDESC_NAMES(window_names);
 static const struct vname event_names[] = {
     {0, "error"}, {1, "SMART / health"}, {2, "notice"}, {6, "of a command set"}, {7, "vendor specific"}};
 static const struct vdesc event_desc = VDESC_NAMES(event_names);
@@ -39,6 +39,11 @@ static const struct vdesc event_desc = VDESC_NAMES(event_names);
 
 /* Those whose values differ, or of which Get Features has one, too. */
 #define NAME "nvme."
+/* A dword that says of which NVM set the value is. */
+#define NVM_SET(name)                                                                                                  \
+    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, name, "Value", "Value."),                                                     \
+        BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, name ".nvmsetid", "NVM Set Identifier", "NVM Set Identifier."),   \
+        RSVD(0, 4, 16, 16, 32, name ".rsvd")
 static const struct field nvme_set_nq_fields[] = {
     NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.nq", "Value", "Value."),
     BITS(0, 4, 0, 16, FT_UINT32, BASE_DEC, NULL, "cmd.set_features.dword11.nq.nsqr",
@@ -64,10 +69,7 @@ static const struct field nvme_given_nq_fields[] = {
 };
 FEATURE_HDR(nq, given, 4)
 static const struct field nvme_set_rrl_fields[] = {
-    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.rrl", "Value", "0 is the best."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.rrl.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cmd.set_features.dword11.rrl.rsvd"),
+    NVM_SET("cmd.set_features.dword11.rrl"),
     NUM(4, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword12.rrl", "Second Value", "0 is the best."),
     BITS(4, 4, 0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword12.rrl.rrl", "Read Recovery Level",
          "0 is the best."),
@@ -89,20 +91,14 @@ static const struct field nvme_get_rrl_fields[] = {
 };
 FEATURE_HDR(rrl, get, 4)
 static const struct field nvme_set_plmc_fields[] = {
-    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.plmc", "Value", "Value."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.plmc.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cmd.set_features.dword11.plmc.rsvd"),
+    NVM_SET("cmd.set_features.dword11.plmc"),
     NUM(4, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword12.plmc", "Second Value", "Second Value."),
     FLAG(4, 4, 0, "cmd.set_features.dword12.plmc.ple", "Predictable Latency Enable"),
     RSVD(4, 4, 1, 31, 32, "cmd.set_features.dword12.plmc.rsvd"),
 };
 FEATURE_HDR(plmc, set, 8)
 static const struct field nvme_ask_plmc_fields[] = {
-    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.get_features.dword11.plmc", "Value", "Value."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cmd.get_features.dword11.plmc.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cmd.get_features.dword11.plmc.rsvd"),
+    NVM_SET("cmd.get_features.dword11.plmc"),
 };
 FEATURE_HDR(plmc, ask, 4)
 static const struct field nvme_get_plmc_fields[] = {
@@ -113,26 +109,20 @@ static const struct field nvme_get_plmc_fields[] = {
 };
 FEATURE_HDR(plmc, get, 4)
 static const struct field nvme_set_plmw_fields[] = {
-    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.plmw", "Value", "Value."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword11.plmw.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cmd.set_features.dword11.plmw.rsvd"),
+    NVM_SET("cmd.set_features.dword11.plmw"),
     NUM(4, 4, FT_UINT32, BASE_HEX, NULL, "cmd.set_features.dword12.plmw", "Second Value", "Second Value."),
-    BITS(4, 4, 0, 3, FT_UINT32, BASE_HEX, &window_desc, "cmd.set_features.dword12.plmw.ws", "Window Select",
+    BITS(4, 4, 0, 3, FT_UINT32, BASE_HEX, &nvme_window_desc, "cmd.set_features.dword12.plmw.ws", "Window Select",
          "Window Select."),
     RSVD(4, 4, 3, 29, 32, "cmd.set_features.dword12.plmw.rsvd"),
 };
 FEATURE_HDR(plmw, set, 8)
 static const struct field nvme_ask_plmw_fields[] = {
-    NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cmd.get_features.dword11.plmw", "Value", "Value."),
-    BITS(0, 4, 0, 16, FT_UINT32, BASE_HEX, NULL, "cmd.get_features.dword11.plmw.nvmsetid", "NVM Set Identifier",
-         "NVM Set Identifier."),
-    RSVD(0, 4, 16, 16, 32, "cmd.get_features.dword11.plmw.rsvd"),
+    NVM_SET("cmd.get_features.dword11.plmw"),
 };
 FEATURE_HDR(plmw, ask, 4)
 static const struct field nvme_get_plmw_fields[] = {
     NUM(0, 4, FT_UINT32, BASE_HEX, NULL, "cqe.dword0.get_features.plmw", "Value", "Value."),
-    LE_BITS(NULL, 0, 4, 0, 3, FT_UINT32, BASE_HEX, &window_desc, "rdma.nvme.get_features.plmw.ws", "Window Select",
+    LE_BITS(NULL, 0, 4, 0, 3, FT_UINT32, BASE_HEX, &nvme_window_desc, "rdma.nvme.get_features.plmw.ws", "Window Select",
             "Window Select."),
 };
 FEATURE_HDR(plmw, get, 4)
@@ -288,8 +278,6 @@ void nvme_feature_data_layers(struct pkt *p, const struct ulp_body *m, const str
 {
     const struct feature *f = feature_of(c);
 
-    if (asks_capabilities(c))
-        return;
-    for (uint32_t i = 0; f->data && i < f->n_data && i < NVME_LIST_MAX; i++)
-        ulp_layer(p, f->data, m, i * f->data->len, f->data->len);
+    if (f->data && !asks_capabilities(c))
+        nvme_repeated_layers(p, m, f->data, 0, f->n_data);
 }

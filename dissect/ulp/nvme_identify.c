@@ -1,8 +1,6 @@
 /* layer 1 (wire): NVMe over RDMA: the structures of Identify. */
 #include "dissect/ulp/nvme_rows.h"
 
-#include "bits.h"
-
 static const struct vname nodmmas_names[] = {{0, "not said"}, {1, "not modified"}, {2, "modified"}};
 static const struct vdesc nodmmas_desc = VDESC_NAMES(nodmmas_names);
 static const struct vname flush_all_names[] = {
@@ -389,19 +387,10 @@ HDR(nvme_ns_list, "rdma.nvme.identify.nslist", "NVM Express (Active Namespace ID
 #define NPSS  263 /* where the number of power states minus one is */
 #define PSD   2048
 
-/* Each of the `n` things of a list that has its number minus one at byte `at`. */
+/* The things from byte `first` on, whose number minus one is at byte `at`. */
 static void counted_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t at, uint32_t first)
 {
-    uint32_t n = at < m->len ? m->b[at] + 1u : 0;
-
-    for (uint32_t i = 0; i < n && i < NVME_LIST_MAX; i++)
-        ulp_layer(p, h, m, first + i * h->len, h->len);
-}
-
-void nvme_list_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h)
-{
-    for (uint32_t i = 0; i < NVME_LIST_MAX && 4 * i + 4 <= m->len && load_le32(m->b + 4 * i); i++)
-        ulp_layer(p, h, m, 4 * i, 4);
+    nvme_repeated_layers(p, m, h, first, at < m->len ? m->b[at] + 1u : 0);
 }
 
 void nvme_identify_layers(struct pkt *p, const struct ulp_body *m, unsigned cns)
@@ -413,6 +402,6 @@ void nvme_identify_layers(struct pkt *p, const struct ulp_body *m, unsigned cns)
         ulp_layer(p, &nvme_id_ctrl_hdr, m, 0, 4096);
         counted_layers(p, m, &nvme_id_psd_hdr, NPSS, PSD);
     } else if (cns == NVME_CNS_LIST) {
-        nvme_list_layers(p, m, &nvme_ns_list_hdr);
+        nvme_listed_layers(p, m, &nvme_ns_list_hdr);
     }
 }

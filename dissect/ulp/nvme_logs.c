@@ -288,24 +288,17 @@ HDR(nvme_discovery_entry, "rdma.nvme.discovery.entry", "NVM Express (Discovery L
 /* The log page from byte `from` on; a host may read its header first. */
 static void discovery_layers(struct pkt *p, const struct ulp_body *m, uint64_t from)
 {
-    uint32_t at = 0;
-
     if (from % DISCOVERY_LEN)
         return;
-    if (from == 0) {
+    if (from == 0)
         ulp_layer(p, &nvme_discovery_hdr, m, 0, DISCOVERY_LEN);
-        at = DISCOVERY_LEN;
-    }
-    for (unsigned i = 0; i < NVME_LIST_MAX && at < m->len; i++, at += DISCOVERY_LEN)
-        ulp_layer(p, &nvme_discovery_entry_hdr, m, at, DISCOVERY_LEN);
+    nvme_repeated_layers(p, m, &nvme_discovery_entry_hdr, from ? 0 : DISCOVERY_LEN, NVME_LIST_MAX);
 }
 
 static void error_layers(struct pkt *p, const struct ulp_body *m, uint64_t from)
 {
-    if (from % nvme_errinf_hdr.len)
-        return;
-    for (uint32_t i = 0; i < NVME_LIST_MAX; i++)
-        ulp_layer(p, &nvme_errinf_hdr, m, i * nvme_errinf_hdr.len, nvme_errinf_hdr.len);
+    if (from % nvme_errinf_hdr.len == 0)
+        nvme_repeated_layers(p, m, &nvme_errinf_hdr, 0, NVME_LIST_MAX);
 }
 
 /* The commands that are supported, of a page from its beginning on. */
@@ -343,7 +336,7 @@ void nvme_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid, uint
         error_layers(p, m, from);
         break;
     case 0x04:
-        nvme_list_layers(p, m, &nvme_changed_ns_hdr);
+        nvme_listed_layers(p, m, &nvme_changed_ns_hdr);
         break;
     case 0x05:
         effects_layers(p, m, from);

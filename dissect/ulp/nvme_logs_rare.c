@@ -19,8 +19,6 @@ static const struct vname selftest_result_names[] = {{0, "passed"},
                                                      {9, "aborted by Sanitize"},
                                                      {0xf, "not used"}};
 static const struct vdesc selftest_result_desc = VDESC_NAMES(selftest_result_names);
-static const struct vname window_names[] = {{1, "deterministic"}, {2, "non-deterministic"}};
-static const struct vdesc window_desc = VDESC_NAMES(window_names);
 static const struct vname notification_names[] = {
     {0, "empty"}, {1, "registration preempted"}, {2, "reservation released"}, {3, "reservation preempted"}};
 static const struct vdesc notification_desc = VDESC_NAMES(notification_names);
@@ -132,7 +130,7 @@ HDR(nvme_endurance, "rdma.nvme.log.endurance", "NVM Express (Endurance Group Inf
 static const struct field nvme_latency_fields[] = {
     NUM(0, 1, FT_UINT8, BASE_HEX, NULL, "status", "Predictable Latency NVM Set Status",
         "Predictable Latency NVM Set Status."),
-    BITS(0, 1, 0, 3, FT_UINT8, BASE_HEX, &window_desc, "status.ws", "Enabled Window Setting",
+    BITS(0, 1, 0, 3, FT_UINT8, BASE_HEX, &nvme_window_desc, "status.ws", "Enabled Window Setting",
          "Enabled Window Setting."),
     RSVD(0, 1, 3, 5, 8, "status.rsvd"),
     RSVD(1, 1, 0, 0, 8, "rsvd0"),
@@ -273,25 +271,18 @@ HDR(nvme_sanitize, "rdma.nvme.log.sanitize", "NVM Express (Sanitize Status)", "n
 
 /* --- Layers ----------------------------------------------------------------------------------- */
 
-/* Things of one size behind byte `from`, at most `n`. */
-static void repeat_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t from, uint64_t n)
-{
-    for (uint32_t i = 0; i < NVME_LIST_MAX && i < n; i++)
-        ulp_layer(p, h, m, from + i * h->len, h->len);
-}
-
 /* The number of 8 bytes that the page begins with, and as many things. */
 static void aggregate_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *head, const struct hdr *h)
 {
     ulp_layer(p, head, m, 0, 8);
-    repeat_layers(p, m, h, 8, m->len >= 8 ? load_le64(m->b) : 0);
+    nvme_repeated_layers(p, m, h, 8, m->len >= 8 ? load_le64(m->b) : 0);
 }
 
 static void lba_layers(struct pkt *p, const struct ulp_body *m)
 {
     ulp_layer(p, &nvme_lba_status_hdr, m, 0, 16);
     ulp_layer(p, &nvme_lba_element_hdr, m, 16, 16);
-    repeat_layers(p, m, &nvme_lba_range_hdr, 32, m->len >= 24 ? load_le32(m->b + 20) : 0);
+    nvme_repeated_layers(p, m, &nvme_lba_range_hdr, 32, m->len >= 24 ? load_le32(m->b + 20) : 0);
 }
 
 void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid)
@@ -307,9 +298,9 @@ void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid)
         if (plain[i].lid == lid)
             ulp_layer(p, plain[i].hdr, m, 0, plain[i].hdr->len);
     if (lid == 0x06)
-        repeat_layers(p, m, &nvme_selftest_result_hdr, 4, 20);
+        nvme_repeated_layers(p, m, &nvme_selftest_result_hdr, 4, 20);
     else if (lid == 0x07 || lid == 0x08)
-        repeat_layers(p, m, &nvme_telemetry_block_hdr, 512, UINT32_MAX);
+        nvme_repeated_layers(p, m, &nvme_telemetry_block_hdr, 512, NVME_LIST_MAX);
     else if (lid == 0x0b)
         aggregate_layers(p, m, &nvme_latency_sets_hdr, &nvme_latency_set_hdr);
     else if (lid == 0x0f)

@@ -65,6 +65,27 @@ Test(nvme, capabilities_of_a_feature_come_without_its_data)
     cr_expect_eq(capabilities.n_layers, 0);
 }
 
+/* Everything that has layers of its own has a name in the line, too. */
+Test(nvme, log_pages_features_and_structures_that_are_decoded_have_names)
+{
+    static const uint8_t opcodes[] = {NVME_ADMIN_IDENTIFY, NVME_ADMIN_GET_LOG, NVME_ADMIN_GET_FEATURES};
+    static uint8_t b[4096] = {1};
+    struct ulp_body data = {.b = b, .len = sizeof b};
+    unsigned decoded = 0;
+
+    for (unsigned i = 0; i < 3 * 256; i++) {
+        static struct pkt p;
+        struct nvme_cmd c = {.opc = opcodes[i / 256], .cdw = {i % 256}};
+        p.n_layers = 0;
+        if (c.opc == NVME_ADMIN_GET_FEATURES)
+            nvme_feature_response_layers(&p, &data, &c);
+        nvme_data_layers(&p, &data, &c, true);
+        decoded += p.n_layers > 0;
+        cr_expect(!p.n_layers || nvme_subject_str(&c, true), "opcode 0x%x, 0x%x", c.opc, i % 256);
+    }
+    cr_expect_geq(decoded, 3 + 17 + 28, "%u", decoded);
+}
+
 /* As the tools for NVMe of Linux have them. */
 Test(nvme, bits_of_features)
 {

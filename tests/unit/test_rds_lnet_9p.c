@@ -4,20 +4,15 @@
 #include "dissect/file/p9.h"
 #include "dissect/socket/rds.h"
 
+#include "le.h"
 #include "tests/unit/ulp_run.h"
-
-static void le(uint8_t *p, unsigned n, uint64_t v)
-{
-    for (; n--; v >>= 8)
-        *p++ = (uint8_t)v;
-}
 
 /* `little`: the byte order. */
 static void in(uint8_t *p, unsigned n, uint64_t v, bool little)
 {
     uint8_t b[8];
 
-    le(b, n, v);
+    store_le(b, n, v);
     for (unsigned i = 0; i < n; i++)
         p[i] = b[little ? i : n - 1 - i];
 }
@@ -232,9 +227,9 @@ Test(lnet, pieces_of_memory_are_bounded)
     struct lnet m;
 
     cr_expect(lnet_get(&m, b, n) && m.frags == 1);
-    le(b + 132, 4, 2);
+    store_le(b + 132, 4, 2);
     cr_expect_not(lnet_get(&m, b, n), "more pieces than there are bytes");
-    le(b + 132, 4, UINT32_MAX);
+    store_le(b + 132, 4, UINT32_MAX);
     cr_expect_not(lnet_get(&m, b, n));
 }
 
@@ -251,18 +246,18 @@ Test(lnet, messages_cut_and_changed)
 
 static unsigned p9(uint8_t *b, uint8_t type, uint16_t tag, unsigned body)
 {
-    le(b, 4, P9_LEN + body);
+    store_le(b, 4, P9_LEN + body);
     b[4] = type;
-    le(b + 5, 2, tag);
+    store_le(b + 5, 2, tag);
     return P9_LEN + body;
 }
 
 /* A request with a file, an offset and a count. */
 static unsigned p9_io(uint8_t *b, uint8_t type, uint16_t tag, uint32_t count, unsigned data)
 {
-    le(b + 7, 4, 3);
-    le(b + 11, 8, 4096);
-    le(b + 19, 4, count);
+    store_le(b + 7, 4, 3);
+    store_le(b + 11, 8, 4096);
+    store_le(b + 19, 4, count);
     return p9(b, type, tag, 16 + data);
 }
 
@@ -275,11 +270,11 @@ Test(p9, requests_and_responses)
     p = send(r, HOST, 1, b, p9_io(b, P9_TREAD, 5, 1000, 0));
     cr_expect(says(p, "9P read tag 5 fid 3 offset 4096 count 1000"), "%s", p->note.ulp);
     ack(r, TARGET, 1);
-    le(b + 7, 4, 600);
+    store_le(b + 7, 4, 600);
     p = send(r, TARGET, 100, b, p9(b, P9_RREAD, 5, 4 + 600));
     cr_expect(says(p, "9P read tag 5: done"), "%s", p->note.ulp);
     send(r, HOST, 2, b, p9_io(b, P9_TWRITE, 6, 500, 500));
-    le(b + 7, 4, 28);
+    store_le(b + 7, 4, 28);
     p = send(r, TARGET, 101, b, p9(b, P9_RLERROR, 6, 4));
     cr_expect(says(p, "9P write tag 6: error 28"), "%s", p->note.ulp);
     run_end(r);
@@ -306,6 +301,6 @@ Test(p9, messages_cut_and_changed)
     uint8_t b[64] = {0};
 
     cut_and_change("9p", b, p9_io(b, P9_TWRITE, 6, 20, 20));
-    le(b + 7, 4, 9);
+    store_le(b + 7, 4, 9);
     cut_and_change("9p", b, p9(b, P9_RLERROR, 6, 4));
 }

@@ -1,6 +1,7 @@
 /* layer 2b tests: RTRS and RNBD: requests that are WRITEs, their data and responses, damage. */
 #include "dissect/ulp/rtrs.h"
 
+#include "le.h"
 #include "tests/unit/ulp_run.h"
 
 #define CHUNK_RKEY 0x2154
@@ -8,20 +9,14 @@
 #define RKEY       0x2b77
 #define VA         UINT64_C(0xffff888027392000)
 
-static void le(uint8_t *p, unsigned n, uint64_t v)
-{
-    for (; n--; v >>= 8)
-        *p++ = (uint8_t)v;
-}
-
 /* An RNBD IO message. */
 static void io(uint8_t *b, unsigned rw, uint32_t size)
 {
     memset(b, 0, 32);
-    le(b, 2, RNBD_IO);
-    le(b + 8, 8, 64);
-    le(b + 16, 4, rw);
-    le(b + 20, 4, size);
+    store_le(b, 2, RNBD_IO);
+    store_le(b + 8, 8, 64);
+    store_le(b + 16, 4, rw);
+    store_le(b + 20, 4, size);
 }
 
 /* A packet of a WRITE of the client, with RETH and with immediate data, if they are wanted. */
@@ -52,10 +47,10 @@ static struct pkt *ask(struct run *r, uint32_t psn)
     uint8_t b[56];
 
     io(b, 0, 4096);
-    le(b + 32, 8, RTRS_READ | 32 << 16 | UINT64_C(1) << 32 | UINT64_C(1) << 48);
-    le(b + 40, 8, VA);
-    le(b + 48, 4, RKEY);
-    le(b + 52, 4, 4096);
+    store_le(b + 32, 8, RTRS_READ | 32 << 16 | UINT64_C(1) << 32 | UINT64_C(1) << 48);
+    store_le(b + 40, 8, VA);
+    store_le(b + 48, 4, RKEY);
+    store_le(b + 52, 4, 4096);
     p = *packet(r, OP_WRITE_ONLY_IMM, psn, true, sizeof b, true, 32, b, sizeof b);
     snprintf(text, sizeof text, "%s", p.note.have & NOTE_ULP ? p.note.ulp : "");
     p.note.ulp = text;
@@ -106,7 +101,7 @@ Test(rtrs, the_end_of_a_write_of_several_packets_says_what_it_is)
     ask(r, 5);
     packet(r, OP_WRITE_FIRST, 6, true, 1536 + 36, false, 0, data, 1024);
     io(end + 512, 1, 1536);
-    le(end + 544, 4, RTRS_WRITE | 32 << 16);
+    store_le(end + 544, 4, RTRS_WRITE | 32 << 16);
     p = packet(r, OP_WRITE_LAST_IMM, 7, false, 0, true, 1 << 19 | (1024 + 544), end, 548);
     cr_expect(says(p, "RTRS Write chunk 1 device 0 sector 64 size 1536"), "%s", p->note.ulp);
     p = respond(r, 100, 0x10000001);
@@ -127,7 +122,7 @@ Test(rtrs, a_write_that_lacks_a_packet_is_no_request)
     ask(r, 5);
     packet(r, OP_WRITE_FIRST, 6, true, 2048 + 36, false, 0, data, 1024);
     io(end, 1, 2048);
-    le(end + 32, 4, RTRS_WRITE | 32 << 16);
+    store_le(end + 32, 4, RTRS_WRITE | 32 << 16);
     p = packet(r, OP_WRITE_LAST_IMM, 8, false, 0, true, 1 << 19 | (2048 + 32), end, 36);
     cr_expect_not(p->note.have & NOTE_ULP);
     run_free(r);
@@ -155,13 +150,13 @@ Test(rtrs, lengths_that_do_not_fit_are_refused)
     struct rnbd m;
     struct rtrs r;
 
-    le(b + 60, 4, RTRS_WRITE | 61u << 16);
+    store_le(b + 60, 4, RTRS_WRITE | 61u << 16);
     cr_expect_not(rtrs_get(&r, b, sizeof b, CHUNK, 60), "a user message longer than the WRITE");
-    le(b + 60, 4, RTRS_WRITE | 60u << 16);
+    store_le(b + 60, 4, RTRS_WRITE | 60u << 16);
     cr_expect(rtrs_get(&r, b, sizeof b, CHUNK, 60) && r.user == 0 && r.at == 60);
     cr_expect_not(rtrs_get(&r, b, sizeof b, CHUNK, 61), "not where the immediate data say");
     cr_expect_not(rtrs_get(&r, b, 0, CHUNK, 0));
-    le(b, 2, RNBD_IO);
+    store_le(b, 2, RNBD_IO);
     rnbd_get(&m, b, 25);
     cr_expect_not(m.known);
 }

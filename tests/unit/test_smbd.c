@@ -1,6 +1,7 @@
 /* layer 2b tests: SMB Direct: SMB2 requests in one or several messages, the memory that they offer, damage. */
 #include "dissect/file/smbd.h"
 
+#include "le.h"
 #include "tests/unit/ulp_run.h"
 
 #define TOKEN 0x480
@@ -12,12 +13,6 @@ struct msg {
     unsigned len;
 };
 
-static void le(uint8_t *p, unsigned n, uint64_t v)
-{
-    for (; n--; v >>= 8)
-        *p++ = (uint8_t)v;
-}
-
 /* Append an SMB2 header and a body of `n` zeros. Returns the body. */
 static uint8_t *smb2(struct msg *m, uint16_t command, uint64_t id, uint32_t flags, uint32_t status, unsigned n)
 {
@@ -25,11 +20,11 @@ static uint8_t *smb2(struct msg *m, uint16_t command, uint64_t id, uint32_t flag
 
     memset(p, 0, SMB2_LEN + n);
     memcpy(p, "\xfeSMB", 4);
-    le(p + 4, 2, SMB2_LEN);
-    le(p + 8, 4, status);
-    le(p + 12, 2, command);
-    le(p + 16, 4, flags);
-    le(p + 24, 8, id);
+    store_le(p + 4, 2, SMB2_LEN);
+    store_le(p + 8, 4, status);
+    store_le(p + 12, 2, command);
+    store_le(p + 16, 4, flags);
+    store_le(p + 24, 8, id);
     m->len += SMB2_LEN + n;
     return p + SMB2_LEN;
 }
@@ -40,16 +35,16 @@ static void over_rdma(struct msg *m, bool write, uint64_t id, uint32_t len)
     uint8_t *p = smb2(m, write ? SMB2_WRITE : SMB2_READ, id, 0, 0, 48 + 16);
 
     if (!write)
-        le(p + 4, 4, len);
-    le(p + 8, 8, 8192);
-    le(p + (write ? 32 : 36), 4, 2);
+        store_le(p + 4, 4, len);
+    store_le(p + 8, 8, 8192);
+    store_le(p + (write ? 32 : 36), 4, 2);
     if (write)
-        le(p + 36, 4, len);
-    le(p + (write ? 40 : 44), 2, SMB2_LEN + 48);
-    le(p + (write ? 42 : 46), 2, 16);
-    le(p + 48, 8, VA);
-    le(p + 56, 4, TOKEN);
-    le(p + 60, 4, len);
+        store_le(p + 36, 4, len);
+    store_le(p + (write ? 40 : 44), 2, SMB2_LEN + 48);
+    store_le(p + (write ? 42 : 46), 2, 16);
+    store_le(p + 48, 8, VA);
+    store_le(p + 56, 4, TOKEN);
+    store_le(p + 60, 4, len);
 }
 
 /* Bytes [from, to) of `m` in one message. */
@@ -57,9 +52,9 @@ static struct pkt *part(struct run *r, unsigned from, uint32_t psn, const struct
 {
     uint8_t b[SMBD_DATA_LEN + sizeof m->b] = {255, 0, 1};
 
-    le(b + 8, 4, m->len - to);
-    le(b + 12, 4, SMBD_DATA_LEN);
-    le(b + 16, 4, to - at);
+    store_le(b + 8, 4, m->len - to);
+    store_le(b + 12, 4, SMBD_DATA_LEN);
+    store_le(b + 16, 4, to - at);
     memcpy(b + SMBD_DATA_LEN, m->b + at, to - at);
     return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, SMBD_DATA_LEN + to - at);
 }
@@ -92,7 +87,7 @@ Test(smbd, the_server_writes_what_is_read)
     p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, TOKEN, 11, 11);
     cr_expect(says(p, "SMB Direct Read mid 24 data 0-10 of 4096"), "%s", p->note.ulp);
     m.len = 0;
-    le(smb2(&m, SMB2_READ, 24, 1, 0, 16) + 8, 4, 11);
+    store_le(smb2(&m, SMB2_READ, 24, 1, 0, 16) + 8, 4, 11);
     p = say(r, TARGET, 101, &m);
     cr_expect(says(p, "SMB Direct Read mid 24: STATUS_SUCCESS"), "%s", p->note.ulp);
     run_end(r);
@@ -136,13 +131,13 @@ Test(smbd, a_joined_message_stays_what_it_is)
     first(r, &m);
     put(r, TARGET, OP_SEND_ONLY, 99, NULL, 0, held, SMBD_DATA_LEN);
     put(r, HOST, OP_ACKNOWLEDGE, 99, ack, 4, NULL, 0);
-    le(held + 8, 4, 5000);
-    le(held + 12, 4, SMBD_DATA_LEN);
-    le(held + 16, 4, 900);
+    store_le(held + 8, 4, 5000);
+    store_le(held + 12, 4, SMBD_DATA_LEN);
+    store_le(held + 16, 4, 900);
     put(r, TARGET, OP_SEND_FIRST, 100, NULL, 0, held, sizeof held);
     put(r, TARGET, OP_SEND_LAST, 102, NULL, 0, held, 64);
     m.len = 0;
-    le(smb2(&m, 13, 99, 1, 0, 8) - SMB2_LEN + 20, 4, SMB2_LEN + 8);
+    store_le(smb2(&m, 13, 99, 1, 0, 8) - SMB2_LEN + 20, 4, SMB2_LEN + 8);
     smb2(&m, 13, 23, 1, 0, 8);
     part(r, TARGET, 103, &m, 0, 100);
     part(r, TARGET, 104, &m, 100, m.len);
@@ -181,12 +176,12 @@ Test(smbd, each_message_of_a_compound_is_a_request)
     struct pkt *p;
 
     smb2(&m, 5, 7, 0, 0, 64);
-    le(m.b + 20, 4, m.len);
+    store_le(m.b + 20, 4, m.len);
     smb2(&m, 6, 8, 4, 0, 24);
     cr_expect_str_eq(first(r, &m), "SMB Direct Create mid 7");
     m.len = 0;
     smb2(&m, 5, 7, 1, 0xc0000034, 8);
-    le(m.b + 20, 4, m.len);
+    store_le(m.b + 20, 4, m.len);
     smb2(&m, 6, 8, 5, 0xc000000d, 8);
     p = say(r, TARGET, 100, &m);
     cr_expect(says(p, "SMB Direct Create mid 7: STATUS_OBJECT_NAME_NOT_FOUND"), "%s", p->note.ulp);
@@ -222,10 +217,10 @@ Test(smbd, data_in_the_messages)
     struct msg m = {.len = 0};
     uint8_t *p = smb2(&m, SMB2_WRITE, 9, 0, 0, 48 + 100);
 
-    le(p + 4, 4, 100);
+    store_le(p + 4, 4, 100);
     first(r, &m);
     m.len = 0;
-    le(smb2(&m, SMB2_WRITE, 9, 1, 0, 16) + 4, 4, 100);
+    store_le(smb2(&m, SMB2_WRITE, 9, 1, 0, 16) + 4, 4, 100);
     say(r, TARGET, 100, &m);
     run_end(r);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 100);
@@ -239,17 +234,17 @@ Test(smbd, lengths_that_do_not_fit_are_refused)
     struct smbd d;
     struct smb2 s;
 
-    le(b + 12, 4, SMBD_DATA_LEN);
-    le(b + 16, 4, 9);
+    store_le(b + 12, 4, SMBD_DATA_LEN);
+    store_le(b + 16, 4, 9);
     cr_expect_not(smbd_get(&d, b, sizeof b, false, true), "data that are not there");
     cr_expect(smbd_get(&d, b, sizeof b, false, false), "they may follow");
-    le(b + 12, 4, UINT32_MAX & ~7u);
+    store_le(b + 12, 4, UINT32_MAX & ~7u);
     cr_expect_not(smbd_get(&d, b, sizeof b, false, false));
     over_rdma(&m, false, 1, 4096);
     cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 1);
-    le(m.b + SMB2_LEN + 46, 2, 17);
+    store_le(m.b + SMB2_LEN + 46, 2, 17);
     cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 0, "descriptors that are not there");
-    le(m.b + 20, 4, UINT32_MAX - 7);
+    store_le(m.b + 20, 4, UINT32_MAX - 7);
     cr_expect(smb2_get(&s, m.b, m.len, 0) && !smb2_next(&s, m.b, m.len), "an offset that wraps");
     cr_expect_not(smb2_get(&s, m.b, SMB2_LEN - 1, 0));
     m.b[0] = 0xfd;

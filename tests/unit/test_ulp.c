@@ -1,70 +1,9 @@
 /* layer 2b tests: upper protocols: messages, memory, recognition, on packets made here and on a real capture. */
 #include "src/ulp/ulp.h"
 
-#include "dissect/ulp/nvme.h"
 #include "dissect/ulp/service.h"
 #include "src/ulp/cover.h"
-#include "tests/unit/ulp_run.h"
-
-static void le(uint8_t *p, unsigned n, uint64_t v)
-{
-    for (; n--; v >>= 8)
-        *p++ = (uint8_t)v;
-}
-
-#define RKEY 0x1234
-#define VA   UINT64_C(0xffff888000001000)
-
-/* A command; `sgl` is the last byte of its descriptor: 0x40 keyed, 1 in the capsule. */
-static const uint8_t *sqe(uint8_t opc, uint16_t cid, uint8_t sgl, uint32_t len)
-{
-    static uint8_t b[NVME_SQE_LEN];
-
-    memset(b, 0, sizeof b);
-    b[0] = opc;
-    b[1] = 0x40;
-    le(b + 2, 2, cid);
-    le(b + 4, 4, 1);
-    b[39] = sgl;
-    if (sgl == 1) {
-        le(b + 32, 4, len);
-    } else {
-        le(b + 24, 8, VA);
-        le(b + 32, 3, len);
-        le(b + 35, 4, RKEY);
-    }
-    le(b + 40, 8, 300);
-    le(b + 48, 2, 7);
-    return b;
-}
-
-static struct pkt *command(struct run *r, uint32_t psn, uint8_t opc, uint16_t cid, uint32_t len)
-{
-    return put(r, HOST, OP_SEND_ONLY, psn, NULL, 0, sqe(opc, cid, 0x40, len), NVME_SQE_LEN);
-}
-
-/* A command, acknowledged: its PSN pairs the two flows. */
-static struct pkt *acked(struct run *r, uint32_t psn, uint8_t opc, uint16_t cid, uint32_t len)
-{
-    static struct pkt first;
-    static char text[128];
-    uint8_t ack[4] = {0x1f, 0, 0, 1};
-
-    first = *command(r, psn, opc, cid, len);
-    snprintf(text, sizeof text, "%s", first.note.have & NOTE_ULP ? first.note.ulp : "");
-    first.note.ulp = text;
-    put(r, TARGET, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
-    return &first;
-}
-
-static struct pkt *completion(struct run *r, uint32_t psn, uint16_t cid, uint16_t status)
-{
-    uint8_t b[NVME_CQE_LEN] = {0};
-
-    le(b + 12, 2, cid);
-    le(b + 14, 2, (uint64_t)status << 1);
-    return put(r, TARGET, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
-}
+#include "tests/unit/nvme_run.h"
 
 /* --- Bytes seen ------------------------------------------------------------------------------- */
 
@@ -142,7 +81,7 @@ Test(ulp, data_in_a_capsule_begin_at_the_offset_of_their_descriptor)
     uint8_t b[NVME_SQE_LEN + 1024] = {0};
 
     memcpy(b, sqe(0x01, 3, 1, 1024), NVME_SQE_LEN);
-    le(b + 24, 8, 512);
+    store_le(b + 24, 8, 512);
     cr_expect_eq(nvme_looks(b, sizeof b, true), LOOKS_OTHER, "they end behind the capsule");
     command(r, 5, 0x02, 9, 4096); /* that is the host */
     put(r, HOST, OP_SEND_ONLY, 6, NULL, 0, b, sizeof b);
@@ -161,7 +100,7 @@ Test(ulp, an_offset_that_wraps_around_is_outside_of_the_capsule)
 
     memcpy(b, sqe(NVME_FABRICS, 3, 1, 1024), NVME_SQE_LEN);
     b[4] = NVME_FCTYPE_CONNECT;
-    le(b + 24, 8, UINT64_MAX - 63);
+    store_le(b + 24, 8, UINT64_MAX - 63);
     p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
     for (unsigned i = 0; i < p->n_layers; i++)
         cr_expect_neq(p->layers[i].hdr, &nvme_connect_data_hdr);
@@ -417,147 +356,13 @@ Test(ulp, a_command_tells_its_queue)
         struct run *r = run_new("nvme");
         uint8_t b[NVME_SQE_LEN];
         memcpy(b, sqe(told[i].opc, 3, 0x40, told[i].len), sizeof b);
-        le(b + 4, 4, told[i].nsid);
+        store_le(b + 4, 4, told[i].nsid);
         struct pkt *p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
         cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, told[i].text), "%s: %s", told[i].text,
                   p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
         run_end(r);
         run_free(r);
     }
-}
-
-/* --- Messages of several packets -------------------------------------------------------------- */
-
-/* A Write of 2000 bytes in its capsule, in three packets of at most 1024 bytes. */
-static struct pkt *capsule_packet(struct run *r, uint32_t psn, unsigned i)
-{
-    static const uint8_t opcodes[] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST};
-    uint8_t b[3 * 1024] = {0};
-
-    memcpy(b, sqe(0x01, 3, 1, 2000), NVME_SQE_LEN);
-    return put(r, HOST, opcodes[i], psn + i, NULL, 0, b + 1024 * i, i < 2 ? 1024 : 16);
-}
-
-Test(ulp, a_capsule_is_put_together)
-{
-    struct run *r = run_new("nvme");
-    struct pkt *p;
-
-    capsule_packet(r, 5, 0);
-    p = capsule_packet(r, 5, 1);
-    cr_expect(says(p, "NVMe/RDMA Write cid 0x3 nsid 1 slba 300 nlb 8: part"), "%s", p->note.ulp);
-    p = capsule_packet(r, 5, 2);
-    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
-    cr_expect_eq(p->note.ulp_command_in, 3);
-    run_end(r);
-    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 2000);
-    cr_expect_eq(r->over[0].packets, 3);
-    cr_expect_eq(r->over[0].start, NS_PER_US, "the time of the first packet");
-    run_free(r);
-}
-
-Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
-{
-    struct run *r = run_new("nvme");
-    struct pkt *p;
-
-    capsule_packet(r, 5, 0);
-    p = capsule_packet(r, 5, 2);
-    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8 (packets missing from byte 1024)"), "%s", p->note.ulp);
-    run_end(r);
-    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 960, "1024 bytes without the command");
-    cr_expect_eq(r->over[0].requested[ULP_FROM_CLIENT], 2000);
-    run_free(r);
-}
-
-Test(ulp, what_was_missing_may_come_later)
-{
-    struct run *r = run_new("nvme");
-
-    capsule_packet(r, 5, 0);
-    capsule_packet(r, 5, 2);
-    capsule_packet(r, 5, 1);
-    capsule_packet(r, 5, 2);
-    run_end(r);
-    cr_expect_eq(r->n_over, 1, "one command");
-    run_free(r);
-}
-
-/* The tap sees ACKs: a message with a hole may still get its packets, and what comes behind a hole of two packets may
- * be of the next message. */
-Test(ulp, a_capsule_interrupted_by_go_back_n_is_put_together)
-{
-    struct run *r = run_new("nvme");
-    uint8_t nak[4] = {0x60, 0, 0, 1}, ack[4] = {0x1f, 0, 0, 2};
-    struct pkt *p;
-
-    acked(r, 4, 0x02, 9, 4096);
-    capsule_packet(r, 5, 0);
-    p = capsule_packet(r, 5, 2);
-    cr_expect(says(p, "NVMe/RDMA message (packets missing from byte 1024)"), "%s", p->note.ulp);
-    put(r, TARGET, OP_ACKNOWLEDGE, 6, nak, 4, NULL, 0);
-    p = capsule_packet(r, 5, 1);
-    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
-    capsule_packet(r, 5, 2);
-    put(r, TARGET, OP_ACKNOWLEDGE, 7, ack, 4, NULL, 0);
-    run_end(r);
-    cr_expect_eq(r->n_over, 2);
-    cr_expect_eq(r->over[1].moved[ULP_FROM_CLIENT], 2000);
-    cr_expect_eq(r->over[1].start, r->over[0].start + 2 * NS_PER_US, "the time of its first packet");
-    run_free(r);
-}
-
-/* What was not captured is acknowledged: the message is what there is of it. */
-Test(ulp, a_capsule_with_a_hole_that_is_acknowledged_begins_its_command)
-{
-    for (unsigned lost = 1; lost <= 2; lost++) {
-        struct run *r = run_new("nvme");
-        uint8_t ack[4] = {0x1f, 0, 0, 2};
-        acked(r, 4, 0x02, 9, 4096);
-        capsule_packet(r, 5, 0);
-        capsule_packet(r, 5, 3 - lost);
-        command(r, 8, 0x02, 4, 4096);
-        put(r, TARGET, OP_ACKNOWLEDGE, 8, ack, 4, NULL, 0);
-        completion(r, 100, 3, 0);
-        run_end(r);
-        cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
-        cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], lost == 1 ? 960 : 1984, "%u: %llu", lost,
-                     (unsigned long long)r->over[0].moved[ULP_FROM_CLIENT]);
-        run_free(r);
-    }
-}
-
-/* The last packet of a capsule and the first one of the next are lost, and come later. */
-Test(ulp, packets_behind_a_hole_belong_to_their_own_message)
-{
-    static const uint8_t order[] = {0, 1, 4, 5, 2, 3};
-    struct run *r = run_new("nvme");
-
-    acked(r, 4, 0x02, 9, 4096);
-    for (unsigned i = 0; i < sizeof order; i++)
-        capsule_packet(r, 5 + 3 * (order[i] / 3), order[i] % 3);
-    run_end(r);
-    cr_expect_eq(r->n_over, 3);
-    for (unsigned i = 0; i < 3; i++)
-        cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].key == 3 ? 2000 : 0, "%u: %llu", i,
-                     (unsigned long long)r->over[i].moved[ULP_FROM_CLIENT]);
-    run_free(r);
-}
-
-Test(ulp, a_write_whose_first_packet_comes_last_is_data_of_its_command)
-{
-    struct run *r = run_new("nvme");
-
-    acked(r, 5, 0x02, 3, 2500);
-    put(r, TARGET, OP_WRITE_MIDDLE, 101, NULL, 0, NULL, 1024);
-    put(r, TARGET, OP_WRITE_LAST, 102, NULL, 0, NULL, 452);
-    with_reth(r, TARGET, OP_WRITE_FIRST, 100, VA, RKEY, 2500, 1024);
-    completion(r, 103, 3, 0);
-    run_end(r);
-    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 2500);
-    cr_expect_eq(r->over[0].data_first, 3);
-    cr_expect_eq(r->over[0].data_last, 5);
-    run_free(r);
 }
 
 /* --- Recognition ------------------------------------------------------------------------------ */

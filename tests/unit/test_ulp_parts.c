@@ -1,0 +1,134 @@
+/* layer 2b tests: upper protocols: messages of several packets, with holes, sent again and out of order. */
+#include "tests/unit/nvme_run.h"
+
+/* A Write of 2000 bytes in its capsule, in three packets of at most 1024 bytes. */
+static struct pkt *capsule_packet(struct run *r, uint32_t psn, unsigned i)
+{
+    static const uint8_t opcodes[] = {OP_SEND_FIRST, OP_SEND_MIDDLE, OP_SEND_LAST};
+    uint8_t b[3 * 1024] = {0};
+
+    memcpy(b, sqe(0x01, 3, 1, 2000), NVME_SQE_LEN);
+    return put(r, HOST, opcodes[i], psn + i, NULL, 0, b + 1024 * i, i < 2 ? 1024 : 16);
+}
+
+Test(ulp, a_capsule_is_put_together)
+{
+    struct run *r = run_new("nvme");
+    struct pkt *p;
+
+    capsule_packet(r, 5, 0);
+    p = capsule_packet(r, 5, 1);
+    cr_expect(says(p, "NVMe/RDMA Write cid 0x3 nsid 1 slba 300 nlb 8: part"), "%s", p->note.ulp);
+    p = capsule_packet(r, 5, 2);
+    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+    cr_expect_eq(p->note.ulp_command_in, 3);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 2000);
+    cr_expect_eq(r->over[0].packets, 3);
+    cr_expect_eq(r->over[0].start, NS_PER_US, "the time of the first packet");
+    run_free(r);
+}
+
+Test(ulp, a_capsule_with_a_hole_is_decoded_up_to_it)
+{
+    struct run *r = run_new("nvme");
+    struct pkt *p;
+
+    capsule_packet(r, 5, 0);
+    p = capsule_packet(r, 5, 2);
+    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8 (packets missing from byte 1024)"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 960, "1024 bytes without the command");
+    cr_expect_eq(r->over[0].requested[ULP_FROM_CLIENT], 2000);
+    run_free(r);
+}
+
+Test(ulp, what_was_missing_may_come_later)
+{
+    struct run *r = run_new("nvme");
+
+    capsule_packet(r, 5, 0);
+    capsule_packet(r, 5, 2);
+    capsule_packet(r, 5, 1);
+    capsule_packet(r, 5, 2);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1, "one command");
+    run_free(r);
+}
+
+/* The tap sees ACKs: a message with a hole may still get its packets, and what comes behind a hole of two packets may
+ * be of the next message. */
+Test(ulp, a_capsule_interrupted_by_go_back_n_is_put_together)
+{
+    struct run *r = run_new("nvme");
+    uint8_t nak[4] = {0x60, 0, 0, 1}, ack[4] = {0x1f, 0, 0, 2};
+    struct pkt *p;
+
+    acked(r, 4, 0x02, 9, 4096);
+    capsule_packet(r, 5, 0);
+    p = capsule_packet(r, 5, 2);
+    cr_expect(says(p, "NVMe/RDMA message (packets missing from byte 1024)"), "%s", p->note.ulp);
+    put(r, TARGET, OP_ACKNOWLEDGE, 6, nak, 4, NULL, 0);
+    p = capsule_packet(r, 5, 1);
+    cr_expect(says(p, "NVMe Write cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+    capsule_packet(r, 5, 2);
+    put(r, TARGET, OP_ACKNOWLEDGE, 7, ack, 4, NULL, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[1].moved[ULP_FROM_CLIENT], 2000);
+    cr_expect_eq(r->over[1].start, r->over[0].start + 2 * NS_PER_US, "the time of its first packet");
+    run_free(r);
+}
+
+/* What was not captured is acknowledged: the message is what there is of it. */
+Test(ulp, a_capsule_with_a_hole_that_is_acknowledged_begins_its_command)
+{
+    for (unsigned lost = 1; lost <= 2; lost++) {
+        struct run *r = run_new("nvme");
+        uint8_t ack[4] = {0x1f, 0, 0, 2};
+        acked(r, 4, 0x02, 9, 4096);
+        capsule_packet(r, 5, 0);
+        capsule_packet(r, 5, 3 - lost);
+        command(r, 8, 0x02, 4, 4096);
+        put(r, TARGET, OP_ACKNOWLEDGE, 8, ack, 4, NULL, 0);
+        completion(r, 100, 3, 0);
+        run_end(r);
+        cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+        cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], lost == 1 ? 960 : 1984, "%u: %llu", lost,
+                     (unsigned long long)r->over[0].moved[ULP_FROM_CLIENT]);
+        run_free(r);
+    }
+}
+
+/* The last packet of a capsule and the first one of the next are lost, and come later. */
+Test(ulp, packets_behind_a_hole_belong_to_their_own_message)
+{
+    static const uint8_t order[] = {0, 1, 4, 5, 2, 3};
+    struct run *r = run_new("nvme");
+
+    acked(r, 4, 0x02, 9, 4096);
+    for (unsigned i = 0; i < sizeof order; i++)
+        capsule_packet(r, 5 + 3 * (order[i] / 3), order[i] % 3);
+    run_end(r);
+    cr_expect_eq(r->n_over, 3);
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].key == 3 ? 2000 : 0, "%u: %llu", i,
+                     (unsigned long long)r->over[i].moved[ULP_FROM_CLIENT]);
+    run_free(r);
+}
+
+Test(ulp, a_write_whose_first_packet_comes_last_is_data_of_its_command)
+{
+    struct run *r = run_new("nvme");
+
+    acked(r, 5, 0x02, 3, 2500);
+    put(r, TARGET, OP_WRITE_MIDDLE, 101, NULL, 0, NULL, 1024);
+    put(r, TARGET, OP_WRITE_LAST, 102, NULL, 0, NULL, 452);
+    with_reth(r, TARGET, OP_WRITE_FIRST, 100, VA, RKEY, 2500, 1024);
+    completion(r, 103, 3, 0);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 2500);
+    cr_expect_eq(r->over[0].data_first, 3);
+    cr_expect_eq(r->over[0].data_last, 5);
+    run_free(r);
+}
