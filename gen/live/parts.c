@@ -122,7 +122,8 @@ static void was_lost(struct parts *p, const struct parts_work *w, unsigned i, in
         signal_all(p, SIGTERM);
 }
 
-/* Take leave of the processes that have ended; their number. A process that was killed has failed. */
+/* Take leave of the processes that have ended; their number. A process that was killed has failed; `w` NULL: we killed
+ * it. */
 static unsigned reap(struct parts *p, const struct parts_work *w, int *worst)
 {
     unsigned n = 0;
@@ -134,7 +135,7 @@ static unsigned reap(struct parts *p, const struct parts_work *w, int *worst)
         p->pid[i] = 0;
         n++;
         atomic_fetch_or(&p->all->gone, 1ull << i);
-        if (WIFSIGNALED(status))
+        if (w && WIFSIGNALED(status))
             was_lost(p, w, i, WTERMSIG(status));
         status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
         *worst = status > *worst ? status : *worst;
@@ -166,7 +167,7 @@ int parts_run(struct parts *p, const struct parts_work *w)
         signal_all(p, SIGKILL);
     while (running && sigwait(&wanted, &sig) == 0)
         if (sig == SIGCHLD)
-            running -= reap(p, w, &worst);
+            running -= reap(p, failed ? NULL : w, &worst);
         else
             signal_all(p, sig);
     sigprocmask(SIG_SETMASK, &mask, NULL);

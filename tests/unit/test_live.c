@@ -2,6 +2,7 @@
  * messages of strangers. */
 #include "dissect/pkt.h"
 #include "gen/live/live.h"
+#include "gen/live/parts.h"
 #include "gen/peers/rping.h"
 #include "gen/rnic/ep_rnic.h"
 
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -487,4 +489,33 @@ Test(live, the_loop_tells_how_late_it_is, .init = open_both, .fini = close_both)
     late_waited(l, 10, 20, 15);                                                  /* woken before its time */
     late_waited(l, 10 * NS_PER_S, 99 * NS_PER_S, 11 * NS_PER_S + 7 * NS_PER_MS); /* it waits a second at most */
     cr_expect_eq(l->most, 7 * NS_PER_MS);
+}
+
+static unsigned lost_parts;
+
+static int until_stopped(void *user, unsigned part)
+{
+    (void)user, (void)part;
+    while (!live_stopped())
+        usleep(1000);
+    return 0;
+}
+
+static void count_lost(void *user, unsigned part, int signal)
+{
+    (void)user, (void)part, (void)signal;
+    lost_parts++;
+}
+
+Test(live, parts_that_cannot_all_begin_are_ended_and_none_counts_as_lost)
+{
+    const struct rlimit few = {.rlim_cur = 3, .rlim_max = 3};
+    struct parts *p = parts_new(8, 64);
+
+    if (geteuid() != 0)
+        cr_skip_test("needs root: it becomes a user who may have few processes");
+    cr_assert(p && setrlimit(RLIMIT_NPROC, &few) == 0 && setuid(54321) == 0);
+    cr_expect_eq(parts_run(p, &(struct parts_work){until_stopped, count_lost, NULL}), -EAGAIN);
+    cr_expect_eq(lost_parts, 0);
+    parts_free(p);
 }
