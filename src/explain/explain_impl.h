@@ -380,13 +380,7 @@ static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
  * replaced.
  */
 void explain_fresh(struct explainer *x, uint32_t flow);
-/* What a tap saw about an incident (compare/kept.c): keep it, if there is room; a tap that got there was compared with
- * it, so that it may make room; whether something is kept of what the tap of another flow saw about the incident; put
- * all that is kept about it in the place of what the taps saw since, for a comparison (`in`), and back; release all. */
-void kept_take(struct explainer *x, struct incident *st, struct req_dir *h);
-void kept_compared(struct explainer *x, const struct incident *st);
-bool kept_at(struct explainer *x, const struct incident *st, uint32_t flow);
-void kept_swap(struct explainer *x, const struct incident *st, bool in);
+/* Release what is kept of what taps saw about incidents (compare/kept.c). */
 void kept_free(struct explainer *x);
 /* The same of all other incidents, at the end of the capture. */
 void explain_taps(struct explainer *x);
@@ -395,10 +389,6 @@ void explain_taps(struct explainer *x);
 bool explain_knows_answers(const struct explainer *x, uint32_t flow);
 /* Whether its tap captured packets of the other direction: CM messages of the setup, or RDMA packets of any flow. */
 bool explain_sees_answers(const struct explainer *x, uint32_t flow);
-/* Three or more taps (compare/between.c): name the two between which the packet of a proved incident was lost. */
-void explain_between(struct explainer *x, struct incident *st);
-/* The flow of the requests of an incident; one about a damaged response has the flow of the other direction. */
-uint32_t explain_requests_of(struct explainer *x, const struct incident *s);
 /* True if two flows are the same flow at different taps. */
 bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
 /* Join the incidents of several taps about one event (compare/merge_taps.c), when all are complete. */
@@ -406,8 +396,6 @@ void explain_once(struct explainer *x);
 /* Index the events for explain_also(), when the incidents are sorted. */
 void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
-/* The same flow at another tap, from index `i` on; FLOW_NONE if there is none. */
-uint32_t explain_elsewhere(struct explainer *x, uint32_t flow, uint32_t i);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
 /* True if one of two taps of the flow lacks the first copy of a request from `psn` to before `end`. */

@@ -1,6 +1,7 @@
 /* layer 3 (explain): compare taps: ACKs, NAKs, RNR NAKs and READ responses that one tap saw and another one lacks. */
 #include "src/explain/compare/answers.h"
 
+#include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 
 /* The first frame of the incident's own tap with a role; 0: none. */

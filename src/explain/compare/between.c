@@ -1,4 +1,5 @@
 /* layer 3 (explain): between which two of three or more taps a packet was lost that one of them saw. */
+#include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 #include "src/explain/compare/damaged.h"
 

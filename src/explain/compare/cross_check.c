@@ -1,5 +1,6 @@
 /* layer 3 (explain): compare taps: which packet another tap has or lacks tells what was lost, and where. */
 #include "src/explain/compare/answers.h"
+#include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 #include "src/explain/compare/damaged.h"
 

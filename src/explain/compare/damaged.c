@@ -1,6 +1,7 @@
 /* layer 3 (explain): compare taps: where a packet was damaged that one of them saw as it was sent. */
 #include "src/explain/compare/damaged.h"
 
+#include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 
 uint32_t damaged_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool response)

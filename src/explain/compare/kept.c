@@ -1,5 +1,5 @@
 /* layer 3 (explain): what a tap saw of requests and responses about an incident, kept until another tap gets there. */
-#include "src/explain/explain_impl.h"
+#include "src/explain/compare/compare.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* layer 3 (explain): incidents of several taps about one event become one. */
 #include "bits.h"
 #include "dissect/pkt.h"
-#include "src/explain/explain_impl.h"
+#include "src/explain/compare/compare.h"
 
 #include <stdlib.h>
 
