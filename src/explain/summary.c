@@ -1,5 +1,6 @@
 /* layer 3 (explain): incidents that are alike as one statement, and what they cost together. */
 #include "bitset.h"
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
@@ -257,8 +258,6 @@ static bool is_between_two(const struct explainer *x, const struct group *g)
     return two;
 }
 
-#define MET_WITHIN NS_PER_MS
-
 struct loss {
     ns_t at;
     const struct conn_addr *src;
@@ -289,7 +288,7 @@ static void sort_losses(const struct explainer *x, const struct group *g, struct
 }
 
 /* How many hosts lost requests to the one that all of the group are for, at the same time. Room for all of the group:
- * `v`, and `lost`, the losses of each host within MET_WITHIN. */
+ * `v`, and `lost`, the losses of each host within INCAST_WITHIN. */
 static uint32_t count_met(const struct explainer *x, const struct group *g, struct loss *v, uint32_t *lost)
 {
     uint32_t most = 0, now = 0, from = 0;
@@ -300,7 +299,7 @@ static uint32_t count_met(const struct explainer *x, const struct group *g, stru
     memset(lost, 0, g->n * sizeof *lost);
     for (uint32_t to = 0; to < g->n; to++) {
         now += lost[v[to].host]++ == 0;
-        for (; v[to].at - v[from].at >= MET_WITHIN; from++)
+        for (; v[to].at - v[from].at >= INCAST_WITHIN; from++)
             now -= --lost[v[from].host] == 0;
         most = now > most ? now : most;
     }

@@ -1,4 +1,5 @@
 /* layer 3 (explain): the ten lines above the statements, and the heading of a statement about several incidents. */
+#include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
 #include <ctype.h>
@@ -328,8 +329,6 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
     buf_char(b, '\n');
 }
 
-#define INCAST_LEAST 4 /* hosts whose packets to one are lost at the same time, which is said */
-
 /* ", 10.0.0.1 > 10.0.0.2", ", between 10.0.0.1 and 10.0.0.2", ", all from 10.0.0.1 to 3 hosts", ", all to 10.0.0.2 from
  * 12 hosts (10 of them within 1 ms, as in an incast)", ", from 12 hosts to 3".
  */
@@ -355,7 +354,7 @@ static void put_spread(struct buf *b, const struct group *g, const struct incide
         conn_addr_put(b, &one->dst);
     } else {
         buf_printf(b, g->srcs > 1 ? " from %u hosts" : " to %u hosts", g->srcs > 1 ? g->srcs : g->dsts);
-        if (g->met >= INCAST_LEAST)
+        if (g->met >= INCAST_HOSTS)
             buf_printf(b, " (%u of them within 1 ms, as in an incast)", g->met);
     }
 }

@@ -7,6 +7,10 @@
 
 struct flow_notes;
 
+/* An incast: packets of so many hosts to one are marked (CE), or lost, within so long. */
+#define INCAST_HOSTS  4
+#define INCAST_WITHIN NS_PER_MS
+
 /* What is kept of pauses, ports and incasts; made with the first pause frame or mark. NULL is allowed. */
 struct congestion;
 void congestion_free(struct congestion *c);

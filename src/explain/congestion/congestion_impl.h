@@ -51,11 +51,8 @@ struct port_load {
 
 /* --- Incast ----------------------------------------------------------------------------------- */
 
-/* Marks (CE) on packets to one host, by their senders: an incast lasts as long as those of so many come within so long.
- */
-#define INCAST_HOSTS  4
-#define INCAST_WITHIN NS_PER_MS
-#define INCAST_KEPT   64 /* senders */
+/* Marks (CE) on packets to one host, by their senders. */
+#define INCAST_KEPT 64 /* senders */
 struct incast_sender {
     struct conn_addr addr;
     ns_t latest;           /* mark */
