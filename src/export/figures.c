@@ -47,7 +47,7 @@ struct psn_lines {
 struct figures {
     struct part of[FIGURE_COUNT], script[FIGURE_COUNT];
     ns_t interval, first;
-    bool have_first;        /* first: time of the first frame */
+    bool have_first;        /* first: time of the first frame that has a time stamp */
     unsigned completed;     /* operations of work requests that were completed: bits by enum wqe_op */
     int error;              /* errno of the first error */
     struct psn_lines *psns; /* by flow */
@@ -202,12 +202,13 @@ void figures_free(struct figures *x)
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* A row: begun, values appended to what is returned, each after a comma, and ended. */
-static struct buf *row_begin(struct figures *x, enum figure f, ns_t at)
+/* A row: begun, values appended to what is returned, each after a comma, and ended. `timed`: `at` is known. */
+static struct buf *row_begin(struct figures *x, enum figure f, bool timed, ns_t at)
 {
     struct buf *b = &x->of[f].rows;
 
-    buf_sdec(b, at - x->first);
+    if (timed)
+        buf_sdec(b, at - x->first);
     return b;
 }
 
@@ -239,13 +240,22 @@ static void put_addr(struct buf *b, const struct conn_addr *a)
     conn_addr_put(b, a);
 }
 
-/* The columns from the time to the ends. */
-static void put_place(struct buf *b, ns_t at, uint32_t tap, uint64_t conn)
+/* A row whose first columns tell when it was, and at which tap. */
+static struct buf *row_at(struct figures *x, enum figure f, bool timed, ns_t at, uint32_t tap)
 {
-    put_number(b, (uint64_t)at);
+    struct buf *b = row_begin(x, f, timed, at);
+
+    buf_char(b, ',');
+    if (timed)
+        buf_dec(b, (uint64_t)at);
     put_number(b, tap >> 16);
     put_number(b, tap & 0xffff);
-    put_number(b, conn);
+    return b;
+}
+
+static struct buf *row_of_frame(struct figures *x, enum figure f, const struct frame *frame, uint32_t tap)
+{
+    return row_at(x, f, frame->has_ts, frame->ts, tap);
 }
 
 static void put_ends(struct buf *b, const struct conn_addr *src, const struct conn_addr *dst, uint32_t dqpn)
@@ -259,19 +269,17 @@ void figures_frame(struct figures *x, const struct pkt *p)
 {
     struct pause_frame f;
 
-    if (!x->have_first)
+    if (!x->have_first && p->frame->has_ts) {
         x->first = p->frame->ts;
-    x->have_first = true;
+        x->have_first = true;
+    }
     if (!pause_frame_of(&f, p) || !f.whole)
         return;
     for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
         struct buf *b;
         if (!(f.classes >> i & 1) || (f.opcode == MACC_PAUSE && i))
             continue;
-        b = row_begin(x, FIGURE_PAUSES, p->frame->ts);
-        put_number(b, (uint64_t)p->frame->ts);
-        put_number(b, p->frame->file);
-        put_number(b, p->frame->iface);
+        b = row_of_frame(x, FIGURE_PAUSES, p->frame, conn_tap_of(p->frame));
         buf_char(b, ',');
         buf_mac(b, p->data + 6);
         buf_char(b, ',');
@@ -331,9 +339,9 @@ void figures_over(struct figures *x, uint32_t flow)
 void figures_packet(struct figures *x, const struct export_packet *e, const struct flow *f)
 {
     const struct pkt *p = e->p;
-    struct buf *b = row_begin(x, FIGURE_PSN, p->frame->ts);
+    struct buf *b = row_of_frame(x, FIGURE_PSN, p->frame, f->tap);
 
-    put_place(b, p->frame->ts, f->tap, f->conn);
+    put_number(b, f->conn);
     put_ends(b, &f->src, &f->dst, f->dqpn);
     put_number(b, p->frame->number);
     put_word(b, export_kind_str(e));
@@ -351,9 +359,9 @@ void figures_packet(struct figures *x, const struct export_packet *e, const stru
 void figures_outstanding(struct figures *x, const struct pkt *p, const struct flow *f, struct req_dir *h)
 {
     struct read_req *oldest;
-    struct buf *b = row_begin(x, FIGURE_OUTSTANDING, p->frame->ts);
+    struct buf *b = row_of_frame(x, FIGURE_OUTSTANDING, p->frame, f->tap);
 
-    put_place(b, p->frame->ts, f->tap, f->conn);
+    put_number(b, f->conn);
     put_ends(b, &f->src, &f->dst, f->dqpn);
     put_number(b, p->frame->number);
     put_number(b, req_dir_in_flight(h));
@@ -378,15 +386,15 @@ static void put_latency(void *user, const struct cell *c)
 void figures_request(struct figures *x, const struct wqe_row *q)
 {
     const struct wqe *w = q->w;
-    struct buf *b = row_begin(x, FIGURE_REQUESTS, w->start);
+    struct buf *b = row_begin(x, FIGURE_REQUESTS, true, w->start);
 
     wqe_cells(q, put_cell, b);
     row_end(x, FIGURE_REQUESTS);
     if (!w->done_frame)
         return;
     x->completed |= 1u << w->op;
-    b = row_begin(x, FIGURE_LATENCY, w->start);
-    put_place(b, w->start, row_tap(q->row), q->row->conn);
+    b = row_at(x, FIGURE_LATENCY, true, w->start, row_tap(q->row));
+    put_number(b, q->row->conn);
     put_number(b, w->id);
     put_word(b, wqe_op_str((enum wqe_op)w->op));
     put_number(b, w->bytes);
@@ -396,9 +404,9 @@ void figures_request(struct figures *x, const struct wqe_row *q)
 
 static struct buf *rate_begin(struct figures *x, enum figure f, const struct meter_row *r, ns_t start, uint64_t packets)
 {
-    struct buf *b = row_begin(x, f, start);
+    struct buf *b = row_at(x, f, true, start, row_tap(r));
 
-    put_place(b, start, row_tap(r), r->conn);
+    put_number(b, r->conn);
     put_ends(b, &r->src, &r->dst, (uint32_t)r->dqpn);
     put_number(b, packets);
     return b;
@@ -430,8 +438,8 @@ void figures_incidents(struct figures *x, struct explainer *e, uint32_t conn)
         explain_row(s, &row);
         if (!explain_is_shown(s, conn))
             continue;
-        b = row_begin(x, FIGURE_STALLS, row.start);
-        put_place(b, row.start, s->tap, s->conn);
+        b = row_at(x, FIGURE_STALLS, true, row.start, s->tap);
+        put_number(b, s->conn);
         put_ends(b, &s->src, &s->dst, s->qpn);
         put_number(b, s->number);
         put_word(b, cause_table[s->cause].name);
