@@ -2,8 +2,16 @@
 
 const LANE = 18; /* height of a lane */
 
-/* A drawing that keeps its size in a narrow window, and is scrolled there. */
+/* A drawing that keeps its size in a narrow window, and is scrolled there, unless it was made for one. */
 const scrolled = (name, svg) => make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": name}, svg);
+const isNarrow = () => innerWidth < 640;
+
+/* An empty drawing as wide as the window has room for, and the box in it: around that is room for labels. */
+function chart(name, left, right, top, height, below) {
+    const width = isNarrow() ? 350 : 800;
+    return {box: {left, top, width: width - left - right, height},
+        svg: makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + height + below), class: isNarrow() ? "narrow" : "", role: "img", "aria-label": name})};
+}
 
 function chosenBy(element, frame, what) {
     const go = () => choose(frame, what);
@@ -127,11 +135,16 @@ function pauseLanes() {
 const sizes = (l) => (l.bytes_to === null ? "above " + plain(l.bytes_above) : (l.bytes_above ? plain(l.bytes_above + 1) + " to " : "up to ") + plain(l.bytes_to)) + " B";
 const at = (l, permille) => (l.latency.find(([p]) => p === permille) || [0, null])[1];
 
+const LABEL_ROOM = 52; /* of a time below an axis */
+
 /* Axes of a drawing with a logarithmic x axis from `low` to `high` ns. */
 function logAxis(svg, box, low, high) {
     const x = (ns) => box.left + (Math.log10(Math.max(ns, low)) - Math.log10(low)) / Math.max(Math.log10(high) - Math.log10(low), 1e-9) * box.width;
-    for (let ten = Math.ceil(Math.log10(low)); ten <= Math.log10(high); ten++) {
+    const first = Math.log10(low), last = Math.log10(high), step = Math.ceil(LABEL_ROOM * (last - first) / box.width);
+    for (let ten = first; ten <= last; ten++) {
         svg.append(makeSvg("line", {x1: x(10 ** ten), x2: x(10 ** ten), y1: box.top, y2: box.top + box.height, class: "grid"}));
+        if ((ten - first) % step)
+            continue;
         const label = makeSvg("text", {x: x(10 ** ten), y: box.top + box.height + 16, "text-anchor": "middle", class: "faint"});
         label.append(duration(10 ** ten));
         svg.append(label);
@@ -142,9 +155,9 @@ function logAxis(svg, box, low, high) {
 /* The distributions of `list`, which are {n, latency: [[permille, ns], ...]}; name(l): of which requests. */
 function distribution(id, title, sentence, list, name, columns) {
     const all = list.flatMap((l) => l.latency.map(([, ns]) => Math.max(ns, 1)));
-    const low = 10 ** Math.floor(Math.log10(Math.min(...all))), high = 10 ** Math.ceil(Math.log10(Math.max(...all) + 1));
-    const box = {left: 46, top: 8, width: 724, height: 200};
-    const svg = makeSvg("svg", {viewBox: "0 0 800 236", role: "img", "aria-label": title});
+    /* the decades below the shortest, unless that is 1 ns, and above the longest: no line lies on an edge */
+    const low = 10 ** Math.max(Math.ceil(Math.log10(Math.min(...all))) - 1, 0), high = 10 ** Math.ceil(Math.log10(Math.max(...all) + 1));
+    const {box, svg} = chart(title, 46, 30, 8, 200, 28);
     const x = logAxis(svg, box, low, high);
     const y = (permille) => box.top + box.height - permille / 1000 * box.height;
     for (const p of [0, 250, 500, 750, 1000]) {
@@ -179,8 +192,7 @@ function heatFigure() {
     const cells = data.heat.cells;
     const low = Math.min(...cells.map((c) => c[1])), high = Math.max(...cells.map((c) => c[1])) + 1;
     const most = Math.max(...cells.map((c) => c[2]));
-    const box = {left: 70, top: 6, width: 720, height: Math.min(Math.max((high - low) * 9, 60), 260)};
-    const svg = makeSvg("svg", {viewBox: "0 0 800 " + (box.height + 34), role: "img", "aria-label": "Latencies over time"});
+    const {box, svg} = chart("Latencies over time", 70, 10, 6, Math.min(Math.max((high - low) * 9, 60), 260), 28);
     const w = box.width / data.heat.columns, h = box.height / (high - low);
     const ns = (row) => 2 ** Math.floor(row / 2) * (row % 2 ? 1.5 : 1);
     for (let row = low; row <= high; row += Math.ceil(16 / h)) {
@@ -215,7 +227,7 @@ const roleOf = (l, role) => (role !== "lost" || l.lost ? role : l.cause === "bad
 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
-    const narrow = innerWidth < 640, width = narrow ? 350 : 820, left = narrow ? 96 : 130, right = width - (narrow ? 6 : 20), top = 30, pitch = 26;
+    const narrow = isNarrow(), width = narrow ? 350 : 820, left = narrow ? 96 : 130, right = width - (narrow ? 6 : 20), top = 30, pitch = 26;
     const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: narrow ? "ladder narrow" : "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
