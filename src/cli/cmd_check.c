@@ -7,6 +7,7 @@
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
+#include "src/cli/tap_sides.h"
 #include "src/cli/when.h"
 #include "src/judge/judge.h"
 
@@ -83,10 +84,9 @@ struct job {
     const char *annotate; /* --annotate; NULL: not given */
     struct marks marks;   /* for --annotate */
     enum format format;
-    enum tap_side tap;                     /* side of the interfaces that --tap does not name */
-    bool tap_given, tap_iface[JUDGE_TAPS]; /* --tap was given for all interfaces, for this interface */
-    bool rule_given[RULE_COUNT];           /* named by --rule or --no-rule */
-    bool only;                             /* --rule was given */
+    struct tap_sides sides;      /* --tap */
+    bool rule_given[RULE_COUNT]; /* named by --rule or --no-rule */
+    bool only;                   /* --rule was given */
     bool verbose, quiet, strict, warnings;
     bool color, begun; /* begun: a frame was read */
     enum print_time time;
@@ -125,94 +125,6 @@ static int parse_rule(struct job *job, const char *option, const char *arg, bool
     job->only |= on;
     job->o.off[rule] = !on;
     return EXIT_OK;
-}
-
-/* Set the side of an interface; iface < 0: of all interfaces that --tap does not name. */
-static void set_tap(struct job *job, int iface, enum tap_side side)
-{
-    if (iface < 0) {
-        job->tap = side;
-        job->tap_given = true;
-    } else {
-        job->o.tap[iface] = side;
-        job->tap_iface[iface] = true;
-    }
-    for (unsigned i = 0; i < JUDGE_TAPS && iface < 0; i++)
-        if (!job->tap_iface[i])
-            job->o.tap[i] = side;
-}
-
-/* Parse "FILE:IFACE", files from 1; `colon`: the colon in it. False if it is not that. */
-static bool parse_file_tap(char *item, char *colon, uint32_t *tap)
-{
-    uint64_t file, iface;
-
-    *colon = '\0';
-    if (!opt_number(item, 1, UINT16_MAX, &file) || !opt_number(colon + 1, 0, JUDGE_TAPS - 1, &iface))
-        return false;
-    *tap = (uint32_t)(file - 1) << 16 | (uint32_t)iface;
-    return true;
-}
-
-/* Set the side of one interface of one file. */
-static int set_file_tap(struct job *job, const char *arg, uint32_t tap, enum tap_side side)
-{
-    struct judge_opts *o = &job->o;
-
-    for (unsigned i = 0; i < o->n_taps; i++)
-        if (o->taps[i].tap == tap)
-            return cli_error("--tap %s: a second side of interface %u of file %u", arg, tap & 0xffff, (tap >> 16) + 1);
-    if (o->n_taps == JUDGE_TAPS)
-        return cli_error("--tap %s: at most %d interfaces of files", arg, JUDGE_TAPS);
-    o->taps[o->n_taps++] = (struct judge_tap){tap, side};
-    return EXIT_OK;
-}
-
-/* Parse "SIDE", "IFACE=SIDE" or "FILE:IFACE=SIDE". */
-static int parse_tap_item(struct job *job, const char *arg, char *item)
-{
-    char *eq = strchr(item, '='), *colon = eq ? strchr(item, ':') : NULL;
-    enum tap_side side;
-    uint64_t iface = 0;
-    uint32_t tap;
-
-    if (eq)
-        *eq = '\0';
-    if (tap_parse(eq ? eq + 1 : item, &side)) {
-        if (colon && parse_file_tap(item, colon, &tap))
-            return set_file_tap(job, arg, tap, side);
-        if (!colon && (!eq || opt_number(item, 0, JUDGE_TAPS - 1, &iface))) {
-            if (eq ? job->tap_iface[iface] : job->tap_given)
-                return cli_error("--tap %s: a second side of %s%s", arg, eq ? "interface " : "all interfaces",
-                                 eq ? item : "");
-            set_tap(job, eq ? (int)iface : -1, side);
-            return EXIT_OK;
-        }
-    }
-    return cli_error(
-        "--tap %s: expected requester, responder, middle or unknown, IFACE=SIDE or FILE:IFACE=SIDE with IFACE below %d",
-        arg, JUDGE_TAPS);
-}
-
-/* Parse the argument of --tap: items separated by commas. */
-static int parse_tap(struct job *job, const char *arg)
-{
-    const char *s = arg;
-    int status = EXIT_OK;
-    bool more = true;
-
-    while (more && status == EXIT_OK) {
-        size_t n = strcspn(s, ",");
-        char item[64];
-        if (n >= sizeof item)
-            return cli_error("--tap %s: expected SIDE, IFACE=SIDE or FILE:IFACE=SIDE", arg);
-        memcpy(item, s, n);
-        item[n] = '\0';
-        status = parse_tap_item(job, arg, item);
-        more = s[n] == ',';
-        s += n + more;
-    }
-    return status;
 }
 
 static int parse_small(const char *option, const char *arg, uint64_t max, int *to)
@@ -271,7 +183,7 @@ static int option(struct trace *t, int key, const char *arg)
         return profile_parse(arg, &job->o.profile) ? EXIT_OK
                                                    : cli_error("--profile %s: expected strict, rxe or nv", arg);
     case KEY_TAP:
-        return parse_tap(job, arg);
+        return tap_sides_option(&job->sides, &job->o, arg);
     case KEY_RULE:
         return parse_rule(job, "--rule", arg, true);
     case KEY_NO_RULE:
@@ -463,52 +375,13 @@ static void drops(struct trace *t, uint16_t file, uint64_t n)
     judge_drops(job_of(t)->judge, file, n);
 }
 
-/* Whether --tap names the side of each interface of the only file. */
-static bool is_each_named(const struct job *job)
-{
-    uint32_t named = 0;
-
-    while (named < JUDGE_TAPS && job->tap_iface[named])
-        named++;
-    return job->t.n_files == 1 && job->t.ifaces && named >= job->t.ifaces;
-}
-
 static void assumptions(const struct job *job, struct buf *b)
 {
-    bool each = is_each_named(job);
-    const char *sep = each ? "" : ", ";
-
-    buf_printf(b, "profile %s; tap %s", profile_str(job->o.profile), each ? "" : tap_str(job->tap));
-    for (unsigned i = 0; i < JUDGE_TAPS; i++)
-        if (each ? i < job->t.ifaces : job->o.tap[i] != job->tap) {
-            buf_printf(b, "%s%u=%s", sep, i, tap_str(job->o.tap[i]));
-            sep = ", ";
-        }
-    for (unsigned i = 0; i < job->o.n_taps; i++, sep = ", ")
-        buf_printf(b, "%s%u:%u=%s", sep, (job->o.taps[i].tap >> 16) + 1, job->o.taps[i].tap & 0xffff,
-                   tap_str(job->o.taps[i].side));
+    buf_printf(b, "profile %s; tap ", profile_str(job->o.profile));
+    tap_sides_put(&job->sides, &job->o, &job->t, b);
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
     if (job->t.unread)
         buf_printf(b, "; not read to the end: %s", job->t.unread);
-}
-
-/* Whether all interfaces that --tap names exist. False after a message. */
-static bool taps_exist(const struct job *job)
-{
-    const struct trace *t = &job->t;
-
-    for (uint32_t i = t->ifaces; i < JUDGE_TAPS; i++)
-        if (job->tap_iface[i])
-            return !(t->ifaces == 1 ? cli_error("--tap: there is no interface %u, only interface 0", i)
-                                    : cli_error("--tap: there is no interface %u, only 0 to %u", i, t->ifaces - 1));
-    for (unsigned i = 0; i < job->o.n_taps; i++) {
-        uint32_t file = job->o.taps[i].tap >> 16, iface = job->o.taps[i].tap & 0xffff;
-        if (file >= t->n_files)
-            return !cli_error("--tap: there is no file %u, only %s", file + 1, count_str(t->n_files, "file"));
-        if (iface >= t->file_ifaces[file])
-            return !cli_error("--tap: there is no interface %u in file %u", iface, file + 1);
-    }
-    return true;
 }
 
 /* The comment of a finding: "SEQ-01 error: PSN 7, expected 5"; of a finding that is only counted, the rule's text. */
@@ -587,7 +460,7 @@ static int end(struct trace *t)
                               .wanted = is_wanted};
     struct findings_totals sums;
 
-    if (!t->failed && !taps_exist(job))
+    if (!t->failed && !tap_sides_exist(&job->sides, &job->o, t))
         return EXIT_BAD;
     if (t->failed)
         judge_unread(job->judge);

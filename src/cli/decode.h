@@ -6,6 +6,7 @@
 #include "src/cap/cap.h"
 #include "src/cap/rotate.h"
 #include "src/cli/cli.h"
+#include "src/filter/filter.h"
 #include "src/show/print.h"
 
 #define DECODE_COLUMNS_MAX 8192 /* options -e, at most */
@@ -38,6 +39,17 @@ struct decode_job {
     struct decode_opts decode;
     struct print_opts print;
 };
+
+/* What has to be known of packets. */
+struct decode_needs {
+    bool context;      /* what earlier packets tell */
+    bool streams;      /* numbers of conversations */
+    bool marks;        /* what a first pass over the files finds */
+    bool crc;          /* whether ICRC and VCRC are right */
+    bool headers_only; /* no more than headers, up to the extended transport headers */
+};
+/* `filter`: of -Y, NULL: none. `silent`: no text is written. */
+struct decode_needs decode_needs(const struct decode_job *job, const struct filter *filter, bool silent);
 
 /* Run the job: print to stdout, report errors on stderr. Returns the exit status. */
 int decode_run(const struct decode_job *job);

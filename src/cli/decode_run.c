@@ -1,8 +1,6 @@
 /* layer 4 (tool): `rdmatrace decode`: frames in, text out. */
 #include "src/cli/decode.h"
 
-#include "dissect/ip/ip.h"
-#include "dissect/link/eth.h"
 #include "dissect/pkt.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
@@ -483,82 +481,14 @@ static void finish(struct run *r)
         r->status = EXIT_FOUND;
 }
 
-/* Whether the number of a conversation is printed, or the filter reads it. */
-static bool needs_streams(const struct run *r)
-{
-    const struct print_opts *o = &r->job->print;
-
-    if (print_names_column(o, "udp.stream") || print_names_column(o, "tcp.stream"))
-        return true;
-    return r->filter && filter_needs(r->filter) & FILTER_NEEDS_STREAM;
-}
-
-/* Whether anything that is printed depends on earlier packets. */
-static bool needs_context(const struct run *r)
-{
-    const struct decode_job *job = r->job;
-
-    if (job->no_context)
-        return false;
-    if (job->conn)
-        return true;
-    if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN))
-        return true;
-    if (job->quiet || r->silent)
-        return false;
-    return job->print.format != PRINT_FIELDS || print_shows_header_or_info(&job->print, &rdma_hdr) ||
-           print_shows_upper(&job->print);
-}
-
-/* Read the files a first time if anything that is printed depends on it. Returns an exit status. */
+/* Read the files a first time, if `marked`. Returns an exit status. */
 static int find_marks(struct run *r)
 {
     const struct decode_job *job = r->job;
 
-    r->marked = (r->filter && filter_needs(r->filter) & FILTER_NEEDS_MARKS) ||
-                (!job->quiet && print_shows_header(&job->print, &rdma_mark_hdr));
     if (!r->marked)
         return EXIT_OK;
     return found_for_fields(job->ifaces.n ? NULL : job->files, job->n_files, &job->decode, job->cores, &r->marks);
-}
-
-/* Whether decoding up to the extended transport headers is enough for all fields that are printed. */
-static bool headers_suffice(const struct run *r)
-{
-    static const struct hdr *const hdrs[] = {&frame_hdr, &eth_hdr,          &vlan_hdr,  &ip4_hdr,  &ip6_hdr,
-                                             &udp_hdr,   &lrh_hdr,          &grh_hdr,   &bth_hdr,  &rdeth_hdr,
-                                             &deth_hdr,  &xrceth_hdr,       &feth_hdr,  &reth_hdr, &atomiceth_hdr,
-                                             &aeth_hdr,  &atomicacketh_hdr, &immdt_hdr, &ieth_hdr};
-    const struct print_opts *o = &r->job->print;
-    bool only_prints = !r->job->anonymize && !r->job->quiet && o->format == PRINT_FIELDS;
-    bool looks_deeper = r->filter || r->context || r->job->fail_malformed || r->job->fail_bad_icrc;
-
-    if (!only_prints || looks_deeper)
-        return false;
-    for (unsigned i = 0; i < o->n_columns; i++)
-        for (unsigned k = 0; k < o->columns[i].n_refs; k++) {
-            unsigned h = 0;
-            while (h < ARRAY_LEN(hdrs) && hdrs[h] != o->columns[i].refs[k].hdr)
-                h++;
-            if (h == ARRAY_LEN(hdrs) || strncmp(o->columns[i].name, "_ws.", 4) == 0 ||
-                strcmp(o->columns[i].name, "frame.protocols") == 0)
-                return false;
-        }
-    return true;
-}
-
-/* Whether CRCs must be verified. The context needs that: packets with a bad ICRC must not number connections. */
-static bool needs_crc(const struct run *r)
-{
-    const struct decode_job *job = r->job;
-
-    if (!job->decode.verify)
-        return false;
-    if (job->anonymize || job->quiet || job->fail_bad_icrc || needs_context(r) || job->print.format != PRINT_FIELDS)
-        return true;
-    if (r->filter && filter_needs(r->filter) & (FILTER_NEEDS_CRC | FILTER_NEEDS_COLUMN))
-        return true;
-    return print_shows_header_or_info(&job->print, &icrc_hdr) || print_shows_header_or_info(&job->print, &vcrc_hdr);
 }
 
 /* Prepare --anonymize. Returns an exit status. */
@@ -586,6 +516,7 @@ static bool as_one(const struct run *r)
 int decode_run(const struct decode_job *job)
 {
     static struct run r; /* zero, and too large for some stacks */
+    struct decode_needs needs;
 
     r.job = job;
     r.rotation = job->rotation;
@@ -599,7 +530,9 @@ int decode_run(const struct decode_job *job)
     r.as_one = as_one(&r);
     r.progress = isatty(STDERR_FILENO) && !job->ifaces.n && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
-    r.decode.verify = needs_crc(&r);
+    needs = decode_needs(job, r.filter, r.silent);
+    r.decode.verify = needs.crc;
+    r.marked = needs.marks;
     if (r.status == EXIT_OK)
         r.status = find_marks(&r);
     if (r.status == EXIT_OK)
@@ -608,15 +541,15 @@ int decode_run(const struct decode_job *job)
         r.status = open_output(&r);
     if (r.status == EXIT_OK)
         r.status = open_anonymizer(&r);
-    if (r.status == EXIT_OK && needs_context(&r)) {
+    if (r.status == EXIT_OK && needs.context) {
         r.context = context_new(0);
         if (!r.context || !ulp_of_context(r.context, &(struct ulp_opts){.users = &job->ulp}))
             r.status = cli_error("out of memory");
     }
-    if (r.status == EXIT_OK && needs_streams(&r) && !(r.printer.streams = streams_new()))
+    if (r.status == EXIT_OK && needs.streams && !(r.printer.streams = streams_new()))
         r.status = cli_error("out of memory");
     r.noted = r.context || r.marked;
-    r.decode.headers_only = headers_suffice(&r);
+    r.decode.headers_only = needs.headers_only;
     if (r.status == EXIT_OK) {
         if (!job->quiet && !r.silent)
             print_begin(&r.printer, &r.text);
