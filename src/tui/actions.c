@@ -3,11 +3,6 @@
 
 /* --- Moving ----------------------------------------------------------------------------------- */
 
-static struct view *view(struct tui *t)
-{
-    return &t->views[t->screen];
-}
-
 /* Move in the pane that has the cursor. */
 void move_by(struct tui *t, int64_t by)
 {

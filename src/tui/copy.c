@@ -3,11 +3,6 @@
 
 #include <signal.h>
 
-static struct view *view_of(struct tui *t)
-{
-    return &t->views[t->screen];
-}
-
 /* A filter for what is selected: the field, else the frame. */
 static bool selected_filter(struct tui *t, struct buf *b)
 {
@@ -62,9 +57,9 @@ void on_copy(struct tui *t)
 
 void on_copy_line(struct tui *t)
 {
-    if (view_of(t)->at >= row_count(t))
+    if (view(t)->at >= row_count(t))
         return;
-    text_of_row(t, view_of(t)->at, &t->row);
+    text_of_row(t, view(t)->at, &t->row);
     copy(t, &t->row);
 }
 
@@ -76,7 +71,6 @@ void on_field_filter(struct tui *t)
         on_follow(t);
         return;
     }
-
     t->pane = t->pane == PANE_LIST ? PANE_TREE : t->pane;
     if (!selected_filter(t, &text)) {
         tui_say(t, LOOK_NOTE, "There is no filter for this line.");

@@ -8,11 +8,6 @@
 
 #define INPUT_MAX 4096 /* bytes of a prompt */
 
-static struct view *view(struct tui *t)
-{
-    return &t->views[t->screen];
-}
-
 /* --- Search ----------------------------------------------------------------------------------- */
 
 void text_of_row(struct tui *t, uint64_t row, struct buf *b)

@@ -282,6 +282,11 @@ bool load_into(struct tui *t, uint64_t i, struct kept *stored, struct pkt *p);
 /* Go to a screen; `back`: remember this one. */
 void go_to(struct tui *t, enum screen_id s, bool back);
 void go_back(struct tui *t);
+/* The view of the present screen. */
+static inline struct view *view(struct tui *t)
+{
+    return &t->views[t->screen];
+}
 /* Place the cursor. */
 void move_to(struct tui *t, uint64_t row);
 /* Make the lines of the present screen, if they are not. */

@@ -28,6 +28,15 @@ static bool has_fields(const struct detail *d, unsigned i)
     return !d->lines[i].field && d->lines[i].hdr && i + 1 < d->n && d->lines[i + 1].field;
 }
 
+/* The text of line `i`, *len bytes. */
+static const char *text_of(const struct detail *d, unsigned i, size_t *len)
+{
+    const char *text = d->text.p + d->lines[i].at, *end = memchr(text, '\n', d->text.len - d->lines[i].at);
+
+    *len = end ? (size_t)(end - text) : d->text.len - d->lines[i].at;
+    return text;
+}
+
 void fold_lines(struct detail *d, unsigned rows)
 {
     bool open = true;
@@ -101,10 +110,9 @@ static bool is_address(const char *s, size_t n)
 /* Append the value of field line `i` behind the end of its name; without the number behind a name. */
 static void put_field(const struct detail *d, unsigned i, bool addresses, struct buf *b)
 {
-    const char *text = d->text.p + d->lines[i].at, *end = memchr(text, '\n', d->text.len - d->lines[i].at);
-    size_t len = end ? (size_t)(end - text) : d->text.len - d->lines[i].at;
+    size_t len, n;
+    const char *text = text_of(d, i, &len);
     const char *value = memmem(text, len, ": ", 2), *name = strrchr(d->lines[i].field->abbrev, '.');
-    size_t n;
 
     if (!value || !name)
         return;
@@ -122,11 +130,12 @@ static void put_field(const struct detail *d, unsigned i, bool addresses, struct
 
 void fold_text(const struct detail *d, unsigned line, struct buf *b)
 {
-    const char *text = d->text.p + d->lines[line].at, *end = memchr(text, '\n', d->text.len - d->lines[line].at);
-    size_t len = end ? (size_t)(end - text) : d->text.len - d->lines[line].at, indent = strspn(text, " ");
+    size_t len, indent;
+    const char *text = text_of(d, line, &len);
     bool fields = has_fields(d, line), open = fields && is_open(d, d->lines[line].hdr);
 
-    indent = indent < len ? indent : len;
+    for (indent = 0; indent < len && text[indent] == ' ';)
+        indent++;
     buf_fill(b, ' ', d->small ? 0 : indent);
     buf_puts(b, d->lines[line].field ? d->small ? "    " : "  " : fields ? open ? "- " : "+ " : "  ");
     buf_mem(b, text + indent, len - indent);

@@ -134,7 +134,10 @@ void graph_make(struct tui *t, uint32_t conn, unsigned columns, unsigned rows, s
     if (conn && columns > LABEL_COLUMNS + 8 && rows > ROWS_AROUND)
         c = rates_columns_of(t, conn, columns - LABEL_COLUMNS - 1);
     if (!c.of) {
-        put_so_far(t, &l->text, "rates are shown of a connection; they are complete");
+        if (none_so_far(t))
+            put_so_far(t, &l->text, "");
+        else
+            buf_puts(&l->text, t->ended ? "No rates of a connection.\n" : "No rates of a connection so far.\n");
         return;
     }
     for (unsigned i = 0; i < c.n; i++)
