@@ -124,7 +124,7 @@ KNOWN = [
     Known("nvme[.](cmd[.](identify|get_logpage)|set_features)[.].*",
           lambda a, b, p: bool(set(p.opcodes()) & {"6", "7", "8"}) and (not a or not b or among(b, a, p) or a.endswith(b)),
           "the data of a command are shown by the packet that has the bytes; here all of them where the last packet came"),
-    Known(r"nvme[.]cmd[.]identify[.]nslist[.]nsid", lambda a, b, p: set(b.split("|")) == {"0x00000000"}, "likewise: in later packets the list has ended"),
+    Known(r"nvme[.]cmd[.]get_logpage[.]changed_nslist", lambda a, b, p: set(b.split("|")) == {"0x00000000"}, "likewise: in later packets the list has ended"),
     Known("nvme[.]cmd[.]identify[.]ns[.]vs", lambda a, b, p: a.replace("|", "") == b.replace("|", ""), "likewise: each packet shows its part of the bytes"),
     Known(r"nvme[.]cmd[.]get_logpage[.]errinf[.]rsvd1", lambda a, b, p: lost(a, b, p) or first(a, b, p) or a in b, "these bytes reach beyond their entry"),
     Known(r"nvme[.]cmd[.]get_logpage[.]ana[.].*", lambda a, b, p: added(a, b, p) or b.startswith(a), "what is read from the middle of the page is shown as if it began there"),
