@@ -146,6 +146,8 @@ void nvme_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid, uint
 void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid);
 void nvme_repeated_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t from, uint64_t n);
 void nvme_listed_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h);
+/* The value of property `offset` of the controller, at byte `at`. Returns how many bytes it has; 0: not known. */
+unsigned nvme_property_layer(struct pkt *p, const struct ulp_body *m, uint32_t at, uint32_t offset);
 /* What Set Features and Get Features have in the command (`m`: the capsule), in the completion and as data. */
 void nvme_feature_command_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
 void nvme_feature_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);

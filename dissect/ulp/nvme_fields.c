@@ -420,100 +420,6 @@ static const struct field nvme_fabrics_cqe_fields[] = {
 };
 HDR(nvme_fabrics_cqe, "nvme.fabrics.cqe", "NVM Express Fabrics RDMA (completion)", "nvme-rdma", NVME_CQE_LEN);
 
-/* --- Properties ------------------------------------------------------------------------------- */
-
-#define CC   "nvme.fabrics.prop_get_set.cc"
-#define CSTS "nvme.fabrics.prop_get_set.csts"
-#define CAP  "nvme.fabrics.prop_get.ccap"
-#define VS   "nvme.fabrics.prop_get.vs"
-
-static const struct field nvme_cc_fields[] = {
-    FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, CC, "Controller Configuration", "The property CC."),
-    LE_BITS(NULL, 0, 4, 0, 1, FT_UINT32, BASE_HEX, NULL, CC ".en", "Enable", "1: the controller is enabled."),
-    LE_BITS(NULL, 0, 4, 1, 3, FT_UINT32, BASE_HEX, NULL, CC ".rsvd0", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 4, 24, 8, FT_UINT32, BASE_HEX, NULL, CC ".rsvd1", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 4, 4, 3, FT_UINT32, BASE_HEX, NULL, CC ".css", "IO Command Set Selected", "Command set."),
-    LE_BITS(NULL, 0, 4, 7, 4, FT_UINT32, BASE_DEC, NULL, CC ".mps", "Memory Page Size", "2^(12 + n) bytes."),
-    LE_BITS(NULL, 0, 4, 11, 3, FT_UINT32, BASE_HEX, NULL, CC ".ams", "Arbitration Mechanism Selected", "Arbitration."),
-    LE_BITS(NULL, 0, 4, 14, 2, FT_UINT32, BASE_HEX, NULL, CC ".shn", "Shutdown Notification",
-            "1 normal, 2 abrupt shutdown."),
-    LE_BITS(NULL, 0, 4, 16, 4, FT_UINT32, BASE_DEC, NULL, CC ".iosqes", "IO Submission Queue Entry Size", "2^n bytes."),
-    LE_BITS(NULL, 0, 4, 20, 4, FT_UINT32, BASE_DEC, NULL, CC ".iocqes", "IO Completion Queue Entry Size", "2^n bytes."),
-};
-HDR(nvme_cc, "rdma.nvme.cc", "NVM Express (property CC)", "nvme-rdma", 4);
-
-static const struct field nvme_csts_fields[] = {
-    FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, CSTS, "Controller Status", "The property CSTS."),
-    LE_BITS(NULL, 0, 4, 0, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".rdy", "Ready", "1: the controller is ready."),
-    LE_BITS(NULL, 0, 4, 6, 26, FT_UINT32, BASE_HEX, NULL, CSTS ".rsvd", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 4, 1, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".cfs", "Controller Fatal Status", "1: a fatal error."),
-    LE_BITS(NULL, 0, 4, 2, 2, FT_UINT32, BASE_HEX, NULL, CSTS ".shst", "Shutdown Status",
-            "0 none, 1 shutting down, 2 complete."),
-    LE_BITS(NULL, 0, 4, 4, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".nssro", "NVM Subsystem Reset Occurred", "1: it was."),
-    LE_BITS(NULL, 0, 4, 5, 1, FT_UINT32, BASE_HEX, NULL, CSTS ".pp", "Processing Paused", "1: it is."),
-};
-HDR(nvme_csts, "rdma.nvme.csts", "NVM Express (property CSTS)", "nvme-rdma", 4);
-
-static const struct field nvme_cap_fields[] = {
-    FIELD_LE(NULL, 0, 8, FT_UINT64, BASE_HEX, NULL, CAP, "Controller Capabilities", "The property CAP."),
-    LE_BITS(NULL, 0, 8, 0, 16, FT_UINT64, BASE_DEC, NULL, CAP ".mqes", "Maximum Queue Entries Supported",
-            "Entries minus one."),
-    LE_BITS(NULL, 0, 8, 16, 1, FT_BOOL, BASE_NONE, NULL, CAP ".cqr", "Contiguous Queues Required", "Queues."),
-    LE_BITS(NULL, 0, 8, 17, 1, FT_BOOL, BASE_NONE, NULL, CAP ".ams.wrr",
-            "Weighted Round Robin with Urgent Priority Class", "1: this arbitration is supported."),
-    LE_BITS(NULL, 0, 8, 18, 1, FT_BOOL, BASE_NONE, NULL, CAP ".ams.vs", "Vendor Specific Arbitration",
-            "1: such arbitration is supported."),
-    LE_BITS(NULL, 0, 8, 19, 5, FT_UINT64, BASE_HEX, NULL, CAP ".rsvd0", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 8, 32, 4, FT_UINT64, BASE_DEC, NULL, CAP ".dstrd", "Doorbell Stride", "2^(2 + n) bytes."),
-    LE_BITS(NULL, 0, 8, 36, 1, FT_BOOL, BASE_NONE, NULL, CAP ".nssrs", "NVM Subsystem Reset Supported", "1: yes."),
-    LE_BITS(NULL, 0, 8, 45, 1, FT_BOOL, BASE_NONE, NULL, CAP ".bps", "Boot Partition Support", "1: yes."),
-    LE_BITS(NULL, 0, 8, 46, 2, FT_UINT64, BASE_HEX, NULL, CAP ".rsdv1", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 8, 56, 1, FT_BOOL, BASE_NONE, NULL, CAP ".pmrs", "Persistent Memory Region Supported", "1: yes."),
-    LE_BITS(NULL, 0, 8, 57, 1, FT_BOOL, BASE_NONE, NULL, CAP ".cmbs", "Controller Memory Buffer Supported", "1: yes."),
-    LE_BITS(NULL, 0, 8, 58, 6, FT_UINT64, BASE_HEX, NULL, CAP ".rsvd2", "Reserved", "Reserved."),
-    LE_BITS(NULL, 0, 8, 24, 8, FT_UINT64, BASE_DEC, NULL, CAP ".to", "Timeout (to ready status)", "Units of 500 ms."),
-    LE_BITS(NULL, 0, 8, 37, 8, FT_UINT64, BASE_DEC, NULL, CAP ".css", "Command Sets Supported", "A bit for each."),
-    LE_BITS(NULL, 0, 8, 48, 4, FT_UINT64, BASE_DEC, NULL, CAP ".mpsmin", "Memory Page Size Minimum",
-            "2^(12 + n) bytes."),
-    LE_BITS(NULL, 0, 8, 52, 4, FT_UINT64, BASE_DEC, NULL, CAP ".mpsmax", "Memory Page Size Maximum",
-            "2^(12 + n) bytes."),
-};
-HDR(nvme_cap, "rdma.nvme.cap", "NVM Express (property CAP)", "nvme-rdma", 8);
-
-static const struct field nvme_vs_fields[] = {
-    FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, VS, "Version", "The property VS."),
-    LE_BITS(NULL, 0, 4, 0, 8, FT_UINT32, BASE_DEC, NULL, VS ".ter", "Tertiary Version", "Third number."),
-    LE_BITS(NULL, 0, 4, 8, 8, FT_UINT32, BASE_DEC, NULL, VS ".mnr", "Minor Version", "Second number."),
-    LE_BITS(NULL, 0, 4, 16, 16, FT_UINT32, BASE_DEC, NULL, VS ".mjr", "Major Version", "First number."),
-};
-HDR(nvme_vs, "rdma.nvme.vs", "NVM Express (property VS)", "nvme-rdma", 4);
-
-/* What follows a property of 4 bytes in a completion. */
-static const struct field nvme_short_fields[] = {
-    FIELD_LE(NULL, 0, 4, FT_UINT32, BASE_HEX, NULL, "nvme.fabrics.prop_get_set.data.rsvd", "Reserved", "Reserved."),
-};
-HDR(nvme_short, "rdma.nvme.property.reserved", "NVM Express (behind a property)", "nvme-rdma", 4);
-static const struct field nvme_other_fields[] = {
-    FIELD_LE(NULL, 0, 8, FT_UINT64, BASE_HEX, NULL, "nvme.fabrics.prop_get_set.data.8B", "Value", "Its value."),
-};
-HDR(nvme_other, "rdma.nvme.property", "NVM Express (another property)", "nvme-rdma", 8);
-
-/* The value of property `offset`, at byte `at`. Returns how many bytes it has; 0: not known. */
-static unsigned property_layer(struct pkt *p, const struct ulp_body *m, uint32_t at, uint32_t offset)
-{
-    static const struct {
-        uint32_t offset;
-        const struct hdr *hdr;
-    } known[] = {{0x00, &nvme_cap_hdr}, {0x08, &nvme_vs_hdr}, {0x14, &nvme_cc_hdr}, {0x1c, &nvme_csts_hdr}};
-
-    for (unsigned i = 0; i < ARRAY_LEN(known); i++)
-        if (known[i].offset == offset) {
-            ulp_layer(p, known[i].hdr, m, at, known[i].hdr->len);
-            return known[i].hdr->len;
-        }
-    return 0;
-}
-
 /* --- Private data of CM ----------------------------------------------------------------------- */
 
 static const struct vname rej_statuses[] = {{1, "invalid length"},
@@ -571,7 +477,7 @@ static void command_value_layers(struct pkt *p, const struct ulp_body *m, bool a
 
     nvme_cmd_get(&c, m->b);
     if (c.opc == NVME_FABRICS && c.fctype == NVME_FCTYPE_PROP_SET)
-        property_layer(p, m, 48, c.cdw[1]);
+        nvme_property_layer(p, m, 48, c.cdw[1]);
     else if (admin && (c.opc == NVME_ADMIN_SET_FEATURES || c.opc == NVME_ADMIN_GET_FEATURES))
         nvme_feature_command_layers(p, m, &c);
 }
@@ -590,7 +496,7 @@ void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin)
 /* The property that a Property Get returned, if it was `done`. */
 static void returned_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool done)
 {
-    unsigned len = done ? property_layer(p, m, 0, c->cdw[1]) : 0;
+    unsigned len = done ? nvme_property_layer(p, m, 0, c->cdw[1]) : 0;
 
     if (len == 0)
         ulp_layer(p, &nvme_other_hdr, m, 0, 8);
