@@ -179,9 +179,11 @@ static ns_t round_trip(struct ep_cc *e, const struct pkt *p, ns_t now)
     return 0;
 }
 
-/* Rate, window or timers may have changed: schedule the queue pair again. */
+/* Rate, window or timers may have changed: schedule the queue pair again. One that never runs out of packets is not
+ * asked for its deadlines when it has sent one. */
 static void changed(struct ep_qp *q)
 {
+    ep_timer(q, cc_deadline(&q->cc->c));
     ep_ready(q);
 }
 
