@@ -350,7 +350,7 @@ static void on_response(struct timeline *t, const struct event *e)
     over = timeline_latest_over(t, d);
     if (UNLIKELY(d->n_blind))
         timeline_sees_responses(t, d, e->flow);
-    if (UNLIKELY(t->n_cnps && !d->last_rsp))
+    if (UNLIKELY(t->have_cnps && !d->last_rsp))
         timeline_early_cnps(t, d, e);
     timeline_pass_response(t, d, e, now);
     if (UNLIKELY(t->n_pauses || t->silences))

@@ -272,13 +272,15 @@ struct host_seen {
 };
 #define HOSTS_SEEN 4096 /* further ones take the place of others */
 
-/* A CNP to a queue pair whose requests are not known yet: its first packet. */
+/* The CNPs to a queue pair whose requests are not known yet, however many. */
 struct early_cnp {
-    uint32_t tap, qpn, frame;
+    uint32_t tap, qpn;
     struct conn_addr src, dst;
-    ns_t ts;
+    uint32_t frame, n; /* of the latest series: the first of them; how many, 0: the place is free */
+    ns_t ts, last;     /* of the first of those that follow each other within CNP_LASTS, and of the latest */
 };
-#define EARLY_CNPS 256 /* the latest ones */
+#define EARLY_CNPS 1024 /* queue pairs; further ones take the place of others */
+#define EARLY_NEAR 8    /* each in one of so many places */
 
 /* A request or response: queue pairs of a host send in turn. */
 struct turn {
@@ -353,7 +355,8 @@ struct timeline {
     struct turn turns[TURNS];
     uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
     struct early_cnp cnps[EARLY_CNPS];
-    uint32_t n_cnps; /* so far, likewise */
+    bool have_cnps;       /* any of them */
+    uint32_t cnp_guesses; /* flows looked at for them, GUESSES_MOST at most */
     struct paused pauses[PAUSES];
     uint64_t unpaused[PAUSE_CLASSES]; /* by class: DSCPs of which requests passed while it was paused, a mask */
     uint64_t dscps;                   /* of requests without a VLAN tag, a mask */

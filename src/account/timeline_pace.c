@@ -11,34 +11,81 @@
 #define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
 #define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
 
-static void note_cnp(struct timeline *t, struct direction *d, ns_t now, uint32_t frame)
+/* `n` CNPs of one series, from `frame` on; the latest at `now`. */
+static void note_cnps(struct timeline *t, struct direction *d, ns_t now, uint32_t frame, uint32_t n)
 {
     if (!d->cnp.ts || now - d->cnp.ts > CNP_SERIES) {
         d->cnp.ep = NO_EPISODE;
         d->cnp.frame = frame;
         d->cnp.n = 0;
     }
-    d->cnp.n++;
+    d->cnp.n += n;
     if (d->cnp.ep != NO_EPISODE)
-        t->episodes[d->cnp.ep].count++;
+        t->episodes[d->cnp.ep].count += n;
     d->cnp.ts = now;
 }
 
+#define GUESSES_MOST (1u << 24) /* more flows are not looked at: CNPs between hosts with many would take long */
+
 /* Until a response passes, the QPN of a requester is not known: a CNP from its responder's host to its own may be for
  * it, and it is if packets follow each other at greater distances from then on. */
-static void guess_cnp(struct timeline *t, const struct early_cnp *x)
+static void guess_cnp(struct timeline *t, const struct early_cnp *x, uint32_t frame)
 {
     struct conn_table *conns = observer_conns(t->observer);
+    const struct flow *f;
 
-    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
-        const struct flow *f = conn_flow_at(conns, i);
+    for (uint32_t i = conn_first_between(conns, &x->dst, &x->src); i != FLOW_NONE; i = f->in[BY_PAIR].next) {
         struct direction *d = t->dirs[i];
+        f = conn_flow_at(conns, i);
+        if (t->cnp_guesses == GUESSES_MOST)
+            return;
+        t->cnp_guesses++;
         bool may = d && f->peer == FLOW_NONE && f->tap == x->tap && conn_addr_eq(&f->src, &x->dst);
         if (!may || !conn_addr_eq(&f->dst, &x->src))
             continue;
-        note_cnp(t, d, x->ts, x->frame);
-        d->cnp.guessed = d->cnp.guessed ? d->cnp.guessed : x->ts;
+        note_cnps(t, d, x->last, frame, 1);
+        d->cnp.guessed = d->cnp.guessed ? d->cnp.guessed : x->last;
     }
+}
+
+static bool is_same(const struct early_cnp *x, const struct early_cnp *y)
+{
+    return x->tap == y->tap && x->qpn == y->qpn && conn_addr_eq(&x->src, &y->src) && conn_addr_eq(&x->dst, &y->dst);
+}
+
+/* Where the CNPs to the queue pair of `x` are kept. If it has none: a free one, else that whose CNPs are the oldest. */
+static struct early_cnp *early_place(struct timeline *t, const struct early_cnp *x)
+{
+    uint64_t h = (conn_addr_hash(&x->src) * 3 + conn_addr_hash(&x->dst) + x->tap + x->qpn) * HASH_MULTIPLIER;
+    struct early_cnp *place = NULL;
+
+    for (unsigned i = 0; i < EARLY_NEAR; i++) {
+        struct early_cnp *y = &t->cnps[((h >> 40) + i) % EARLY_CNPS];
+        if (y->n && is_same(y, x))
+            return y;
+        if (!place || (place->n && (!y->n || y->last < place->last)))
+            place = y;
+    }
+    return place;
+}
+
+/* One to the queue pair of `x`. */
+static struct early_cnp *note_early(struct timeline *t, const struct early_cnp *x, ns_t now, uint32_t frame)
+{
+    struct early_cnp *y = early_place(t, x);
+
+    if (!y->n || !is_same(y, x) || now - y->last > CNP_LASTS) {
+        *y = *x;
+        y->ts = now;
+    }
+    if (!y->n || now - y->last > CNP_SERIES) {
+        y->frame = frame;
+        y->n = 0;
+    }
+    y->n++;
+    y->last = now;
+    t->have_cnps = true;
+    return y;
 }
 
 void timeline_cnp(struct timeline *t, const struct event *e)
@@ -46,58 +93,51 @@ void timeline_cnp(struct timeline *t, const struct event *e)
     uint32_t peer = e->own == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(t->observer), e->own)->peer;
     ns_t now = e->p->frame->ts;
     struct direction *d = peer == FLOW_NONE ? NULL : t->dirs[peer];
-    struct early_cnp *x;
+    struct early_cnp x = {.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn};
+    const struct early_cnp *early;
 
     if (d)
-        note_cnp(t, d, now, frame_u32(e->p));
+        note_cnps(t, d, now, frame_u32(e->p), 1);
     if (d && !d->cnp.guessed)
         return;
-    x = &t->cnps[t->n_cnps++ % EARLY_CNPS];
-    *x =
-        (struct early_cnp){.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn, .frame = frame_u32(e->p), .ts = now};
-    conn_addr_of(e->p, &x->src, &x->dst);
-    if (!d && t->n_cnps <= EARLY_CNPS)
-        guess_cnp(t, x);
+    conn_addr_of(e->p, &x.src, &x.dst);
+    early = note_early(t, &x, now, frame_u32(e->p));
+    if (!d)
+        guess_cnp(t, early, frame_u32(e->p));
 }
 
-/* The first response shows which CNPs were for this queue pair: they are counted now. Before `own`, the first of them,
+/* The first response shows which CNPs were for this queue pair: they, `x`, are counted now. Before the first of them
  * none had slowed it down. */
-static void settle_guess(struct timeline *t, struct direction *d, ns_t own, uint32_t frame, uint32_t n)
+static void settle_guess(struct timeline *t, struct direction *d, const struct early_cnp *x)
 {
-    struct episode *x = episode_at(t, d->cnp.ep);
+    struct episode *ep = episode_at(t, d->cnp.ep);
 
-    spans_change(&d->spans, d->cnp.guessed, own, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
-    if (x) {
-        x->count = n;
-        x->nak = frame;
+    spans_change(&d->spans, d->cnp.guessed, x->n ? x->ts : d->spans.at, 1u << TIME_THROTTLED, TIME_TRANSFER,
+                 NO_EPISODE);
+    if (ep) {
+        ep->count = x->n;
+        ep->nak = x->frame;
     }
-    d->cnp.n = n;
-    d->cnp.frame = frame;
+    d->cnp.n = x->n;
+    d->cnp.frame = x->frame;
     d->cnp.guessed = 0;
-    if (!n)
-        d->cnp.ts = 0;
+    d->cnp.ts = x->n ? x->last : 0;
 }
 
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
 {
-    uint32_t tap = conn_tap_of(e->p->frame), frame = 0, n = 0;
-    struct conn_addr src, dst;
-    ns_t own = d->spans.at;
+    struct early_cnp x = {.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn};
+    ns_t since = d->cnp.guessed ? d->cnp.guessed : e->p->frame->ts;
+    const struct early_cnp *place;
 
-    conn_addr_of(e->p, &src, &dst);
-    for (uint32_t i = 0; i < EARLY_CNPS && i < t->n_cnps; i++) {
-        const struct early_cnp *x = &t->cnps[i];
-        bool same = x->tap == tap && x->qpn == e->p->bth.dqpn && conn_addr_eq(&x->src, &src);
-        if (!same || !conn_addr_eq(&x->dst, &dst))
-            continue;
-        if (!d->cnp.guessed)
-            note_cnp(t, d, x->ts, x->frame);
-        own = n ? own : x->ts;
-        frame = n ? frame : x->frame;
-        n++;
-    }
+    conn_addr_of(e->p, &x.src, &x.dst);
+    place = early_place(t, &x);
+    if (place->n && is_same(place, &x) && since - place->last < CNP_LASTS)
+        x = *place;
     if (d->cnp.guessed)
-        settle_guess(t, d, own, frame, n);
+        settle_guess(t, d, &x);
+    else if (x.n)
+        note_cnps(t, d, x.last, x.frame, x.n);
 }
 
 /* A new request was sent more than its due after CNPs. */
@@ -435,6 +475,8 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
     bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
     bool went_back = d->last_request > d->last_new; /* the gap between the new requests tells nothing */
 
+    if (after_cnp && !d->pace) /* the first CNP came before it had shown any: other queue pairs of the host have */
+        d->pace = t->sent[d->host].pace;
     if (d->last_new && after_cnp && d->pace && !held && !went_back)
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))

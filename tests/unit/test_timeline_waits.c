@@ -535,6 +535,61 @@ Test(timeline, before_the_first_cnp_for_its_queue_pair_nothing_was_throttled)
     cr_expect_gt(only_episode()->nak, 30);
 }
 
+/* CNPs to an earlier queue pair of the same number. */
+Test(timeline, a_cnp_long_before_has_slowed_down_nothing)
+{
+    talk_start(&t, false);
+    cr_assert_not_null(timeline_of(t.observer));
+    talk_to(&t, 1, 0, 0x77, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 0, 200 * NS_PER_MS, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    talk_to(&t, 1, 0, 0x77, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 0; i < 10; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 120 + i, 1024));
+    cr_expect_eq(timeline_episodes(timeline_of(t.observer)), 1); /* it may be for this one */
+    talk(&t, 1, 0, mk_ack(125, 0x1f, 0));
+    cr_expect_eq(account()->states[TIME_THROTTLED], 0);
+}
+
+/* Its first CNP comes behind its first packet: how fast the host sends, another queue pair has shown. */
+Test(timeline, a_cnp_behind_the_first_packet_of_a_queue_pair_counts)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 0; i < 20; i++)
+        talk_to(&t, 0, US, 0x12, mk(i ? OP_SEND_MIDDLE : OP_SEND_FIRST, 500 + i, 1024));
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 1; i <= 10; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    ns_t throttled = account()->states[TIME_THROTTLED];
+    cr_expect_geq(throttled, 28 * US, "%lld", (long long)throttled);
+    cr_expect_leq(throttled, 32 * US, "%lld", (long long)throttled);
+}
+
+/* In an incast, hundreds of CNPs to other hosts pass before the first response. */
+Test(timeline, many_cnps_for_others_do_not_hide_the_first_for_its_queue_pair)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    talk_to(&t, 1, 0, 0x77, mk(OPCODE_CNP, 0, 16));
+    uint64_t first = talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 0; i < 10; i++) {
+        for (unsigned k = 0; k < 200; k++)
+            talk_to(&t, 1, 0, 0x1000 + k % 50, mk(OPCODE_CNP, 0, 16));
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 120 + i, 1024));
+    }
+    talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 0, mk_ack(125, 0x1f, 0));
+    cr_expect_gt(account()->states[TIME_THROTTLED], 27 * US);
+    cr_expect_leq(account()->states[TIME_THROTTLED], 30 * US);
+    cr_expect_eq(only_episode()->count, 2);
+    cr_expect_eq(only_episode()->nak, first);
+}
+
 /* A tap at the responder: no time passes between a request and its response. `every`: between two packets. */
 static const struct timeline_row *stalled_once(ns_t every, ns_t stall)
 {
