@@ -140,7 +140,8 @@ struct direction {
         uint32_t n;         /* in the series */
         /* time of the first that went to some queue pair of the requester's host, before its QPN was known; 0: none */
         ns_t guessed;
-        ns_t ts; /* of the latest; 0: none */
+        ns_t ts;    /* of the latest; 0: none */
+        ns_t since; /* of the first of those that follow each other within CNP_LASTS */
     } cnp;
     /* The spacing of packets after CNPs, learnt within messages, where packets wait for nothing but the pacer. */
     struct {

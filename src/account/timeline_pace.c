@@ -19,6 +19,8 @@ static void note_cnps(struct timeline *t, struct direction *d, ns_t now, uint32_
         d->cnp.frame = frame;
         d->cnp.n = 0;
     }
+    if (!d->cnp.ts || now - d->cnp.ts > CNP_LASTS)
+        d->cnp.since = now;
     d->cnp.n += n;
     if (d->cnp.ep != NO_EPISODE)
         t->episodes[d->cnp.ep].count += n;
@@ -122,6 +124,17 @@ static void settle_guess(struct timeline *t, struct direction *d, const struct e
     d->cnp.frame = x->frame;
     d->cnp.guessed = 0;
     d->cnp.ts = x->n ? x->last : 0;
+    d->cnp.since = x->ts;
+}
+
+/* The requester of a direction whose CNPs so far were `x` is known. */
+static void take_early(struct timeline *t, struct direction *d, const struct early_cnp *x)
+{
+    bool first = !d->cnp.ts || d->cnp.since > x->ts;
+
+    note_cnps(t, d, x->last, x->frame, x->n);
+    if (first)
+        d->cnp.since = x->ts;
 }
 
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
@@ -137,12 +150,16 @@ void timeline_early_cnps(struct timeline *t, struct direction *d, const struct e
     if (d->cnp.guessed)
         settle_guess(t, d, &x);
     else if (x.n)
-        note_cnps(t, d, x.last, x.frame, x.n);
+        take_early(t, d, &x);
 }
 
-/* A new request was sent more than its due after CNPs. */
+/* A new request was sent more than its due after CNPs. Before the first of them none had slowed it down. */
 static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t to)
 {
+    ns_t from = due > d->cnp.since ? due : d->cnp.since;
+
+    if (from >= to)
+        return;
     if (d->cnp.ep == NO_EPISODE) {
         d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, to);
         if (d->cnp.ep != NO_EPISODE) {
@@ -150,7 +167,7 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
             t->episodes[d->cnp.ep].count = d->cnp.n;
         }
     }
-    timeline_claim(t, d, due, to, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
+    timeline_claim(t, d, from, to, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
 }
 
 /* --- How fast the host sends ------------------------------------------------------------------ */

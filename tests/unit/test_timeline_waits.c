@@ -564,7 +564,7 @@ Test(timeline, a_cnp_behind_the_first_packet_of_a_queue_pair_counts)
     for (unsigned i = 1; i <= 10; i++)
         talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
     ns_t throttled = account()->states[TIME_THROTTLED];
-    cr_expect_geq(throttled, 28 * US, "%lld", (long long)throttled);
+    cr_expect_geq(throttled, 28 * US, "%lld", (long long)throttled); /* 3 us each, and nothing before the CNP */
     cr_expect_leq(throttled, 32 * US, "%lld", (long long)throttled);
 }
 
