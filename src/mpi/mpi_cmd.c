@@ -350,33 +350,34 @@ static void say_times(const struct job *job)
             sum[PHASES + 2], most[PHASES + 3]);
 }
 
-/* The folder of this rank: rank 0 makes it a run. */
-static int make_folder(struct job *job)
+/* The folder of this rank, a run: with --spill rank 0 makes that of all. False: that is a run of other files. */
+static bool make_folder(struct job *job)
 {
-    int rc;
+    int rc = 0;
 
     if (!job->spill) {
         snprintf(mpi_state->folder, sizeof mpi_state->folder, "/dev/shm/rdmatrace-mpi.%ld.XXXXXX", (long)getppid());
         if (!mkdtemp(mpi_state->folder)) {
+            rc = -errno;
             mpi_state->folder[0] = 0;
-            return -errno;
         }
         job->folder = mpi_state->folder;
     }
-    rc = job->rank == 0 || !job->spill ? run_create(job->folder, (const char *const *)job->files, (size_t)job->n) : 0;
+    if (rc == 0 && (job->rank == 0 || !job->spill))
+        rc = run_create(job->folder, (const char *const *)job->files, (size_t)job->n);
+    if (rc < 0 && rc != -EEXIST)
+        give_up(job, job->spill ? job->spill : "no folder in /dev/shm", strerror(-rc)); /* the others wait for it */
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return rc;
+    return rc == 0;
 }
 
 static int run_job(struct job *job, const char *name, int n_options, char **options)
 {
     double at = MPI_Wtime();
-    int status = EXIT_OK, rc = make_folder(job);
+    int status = EXIT_OK;
 
-    if (rc == -EEXIST)
+    if (!make_folder(job))
         return job->rank ? EXIT_BAD : cli_error("%s: this is a run of other files, or in another order", job->spill);
-    if (rc < 0)
-        return cli_error("rank %d: no folder: %s", job->rank, strerror(-rc));
     if (!share_out(job))
         give_up(job, "files", "out of memory");
     job->parts = job->ranks > 1 && reduce_can(name, (unsigned)job->ranks);
