@@ -346,11 +346,10 @@ static void put_settings(struct buf *b, const char *line)
 }
 
 /* What the agent has said of its device, as an object of JSON: members by the keys of the lines that have them. */
-static void put_device(struct buf *b, const struct buf *open, const struct buf *query, const struct buf *info,
-                       const struct buf *settings)
+static void put_device(struct buf *b, struct buf *open, struct buf *query, struct buf *info, struct buf *settings)
 {
     const struct {
-        const struct buf *line;
+        struct buf *line;
         const char *key, *name;
         bool number;
     } members[] = {
@@ -372,7 +371,7 @@ static void put_device(struct buf *b, const struct buf *open, const struct buf *
     buf_puts(b, b->len ? ",{" : "{");
     for (unsigned i = 0; i < ARRAY_LEN(members); i++) {
         uint64_t n = 0;
-        word(members[i].line->len ? members[i].line->p : "", members[i].key, text, sizeof text);
+        word(buf_str(members[i].line), members[i].key, text, sizeof text);
         struct token t = token_of(text);
         if (!*text || (members[i].number && !token_u64(&t, &n)))
             continue;
@@ -383,7 +382,7 @@ static void put_device(struct buf *b, const struct buf *open, const struct buf *
             buf_json(b, text, strlen(text));
         before = ",";
     }
-    put_settings(b, settings->len ? settings->p : "");
+    put_settings(b, buf_str(settings));
     buf_char(b, '}');
 }
 
