@@ -93,7 +93,7 @@ static int plan(struct workload *w, struct coll *c, struct text_error *e)
             if (c->k->move(c, rank, step, &m)) {
                 c->waits[(size_t)m.to * c->steps + step] = nccl_parts(w, m.bytes);
                 if (w->nccl)
-                    nccl_expect(w, rank, nccl_parts(w, m.bytes) * (uint32_t)c->iters);
+                    nccl_expect(w, rank, m.bytes, c->iters);
                 r = workload_connect(w, rank, m.to, WORKLOAD_CLASS, e);
             }
     return r;
@@ -174,28 +174,23 @@ static void count_round(struct coll *c, ns_t took)
 /* The message of a step, in parts if it is to be cut. */
 static bool send_move(struct workload *w, unsigned rank, unsigned step, const struct coll_move *m, ns_t now)
 {
-    struct workload_message what = {.src = (uint16_t)rank,
-                                    .dst = (uint16_t)m->to,
-                                    .flow = step,
-                                    .class = WORKLOAD_CLASS,
-                                    .bytes = m->bytes,
-                                    .from = m->from_at,
-                                    .to = m->to_at};
+    const struct workload_message what = {.src = (uint16_t)rank,
+                                          .dst = (uint16_t)m->to,
+                                          .flow = step,
+                                          .class = WORKLOAD_CLASS,
+                                          .bytes = m->bytes,
+                                          .from = m->from_at,
+                                          .to = m->to_at};
     uint32_t parts = nccl_parts(w, m->bytes);
-    uint64_t left = m->bytes;
 
     w->coll->under_way += parts;
     w->coll->sends[rank] += parts;
     for (uint32_t i = 0; i < parts; i++) {
-        if (w->nccl) {
-            what.bytes = left < nccl_chunk(w) ? left : nccl_chunk(w);
-            what.protocol = nccl_protocol(w, what.bytes);
-        }
-        if (!workload_send(w, &what, now))
+        struct workload_message part = what;
+        if (w->nccl)
+            nccl_cut(w, i, &part);
+        if (!workload_send(w, &part, now))
             return false;
-        left -= what.bytes;
-        what.from += what.bytes;
-        what.to += what.bytes;
     }
     return true;
 }

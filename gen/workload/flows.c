@@ -72,14 +72,55 @@ bool permutation_flows(struct workload *w, const char *args, struct text_error *
     return good;
 }
 
+/* Hosts by chance that get more than the others, as experts of a model that many tokens are for. */
+struct hot {
+    uint64_t hosts, times;
+    uint8_t *is; /* by host */
+};
+
+static bool parse_hot(const struct workload *w, const char *args, struct hot *h, struct text_error *e)
+{
+    struct token t, key, value;
+
+    while (workload_word(&args, &t)) {
+        uint64_t *to = !token_key(&t, &key, &value) ? NULL
+                       : token_is(&key, "hot")      ? &h->hosts
+                       : token_is(&key, "times")    ? &h->times
+                                                    : NULL;
+        if (!to || !token_u64(&value, to) || h->hosts >= w->n || h->times < 1 || h->times > 1000)
+            return text_fail(e, &t, "expected hot=HOSTS, below %u, or times=N, 1 to 1000", w->n);
+    }
+    if (h->hosts && h->times == 1)
+        return text_fail(e, NULL, "expected times=N, 2 to 1000, beside hot=HOSTS");
+    return true;
+}
+
+/* What a host sends is as much as if none were hot: the bytes to one that is not. */
+static uint64_t cold_bytes(const struct workload *w, const struct hot *h, unsigned from)
+{
+    uint64_t hot = h->hosts - h->is[from];
+
+    return w->c.size * (w->n - 1) / (w->n - 1 + hot * (h->times - 1));
+}
+
 bool alltoall_flows(struct workload *w, const char *args, struct text_error *e)
 {
-    (void)args;
-    for (unsigned k = 1; k < w->n; k++)
-        for (unsigned i = 0; i < w->n; i++)
-            if (!add(w, i, (i + k) % w->n, e))
-                return false;
-    return true;
+    struct hot h = {.times = 1, .is = calloc(w->n, 1)};
+    bool good = h.is ? parse_hot(w, args, &h, e) : text_fail(e, NULL, "out of memory");
+
+    for (uint64_t left = h.hosts; good && left;) {
+        unsigned i = prng_below(&w->prng, w->n);
+        left -= !h.is[i];
+        h.is[i] = 1;
+    }
+    for (unsigned k = 1; k < w->n && good; k++)
+        for (unsigned i = 0; i < w->n && good; i++) {
+            struct workload_flow f = workload_flow_between(w, i, (i + k) % w->n);
+            f.bytes = h.hosts ? cold_bytes(w, &h, i) * (h.is[f.dst] ? h.times : 1) : f.bytes;
+            good = workload_flow(w, &f, e);
+        }
+    free(h.is);
+    return good;
 }
 
 /* --- Lists: ours, and those of other simulators ----------------------------------------------- */

@@ -10,6 +10,7 @@
 #define CHUNK     (512u << 10)
 #define BUFFERS   8
 #define THRESHOLD 8192
+#define SLICE     128 /* IB_SPLIT_DATA_ON_QPS: what each queue pair gets of a buffer is a multiple */
 
 #define ENTRY   64
 #define CTS_BIT (UINT64_C(1) << 63) /* of a wr_id; below: the rank that receives the CTS */
@@ -37,7 +38,9 @@ struct channel {
 
 struct nccl {
     bool several_paths;
+    uint32_t pieces; /* messages of a buffer: 1, or one on each queue pair */
     uint64_t chunk;
+    uint64_t *there;          /* by rank that sends, and queue pair: pieces that have arrived; NULL: one piece */
     struct channel channel[]; /* by rank */
 };
 
@@ -54,11 +57,14 @@ bool nccl_parse(struct workload *w, const char *args, struct text_error *e)
     if (!n)
         return text_fail(e, NULL, "out of memory");
     n->chunk = CHUNK;
+    n->pieces = 1;
     while (workload_word(&args, &t)) {
         if (token_is(&t, "ar"))
             n->several_paths = true;
+        else if (token_is(&t, "split"))
+            n->pieces = w->c.qps;
         else if (!token_key(&t, &key, &value) || !token_is(&key, "chunk") || !parse_chunk(&value, &n->chunk))
-            return text_fail(e, &t, "expected ar, or chunk=BYTES, a multiple of 4");
+            return text_fail(e, &t, "expected ar, split, or chunk=BYTES, a multiple of 4");
     }
     return true;
 }
@@ -70,6 +76,8 @@ uint32_t nccl_inline(const struct workload *w)
 
 int nccl_open(struct workload *w)
 {
+    if (w->nccl->pieces > 1 && !(w->nccl->there = calloc((size_t)w->n * w->nccl->pieces, sizeof *w->nccl->there)))
+        return -ENOMEM;
     for (unsigned r = 0; r < w->n; r++) {
         struct channel *c = &w->nccl->channel[r];
         int err = ep_mr_reg(w->s->ep[r], w->pd[r], c->ring, sizeof c->ring, WORKLOAD_IOVA,
@@ -81,19 +89,37 @@ int nccl_open(struct workload *w)
     return 0;
 }
 
+void nccl_free(struct nccl *n)
+{
+    if (n)
+        free(n->there);
+    free(n);
+}
+
+static uint64_t buffers(const struct nccl *n, uint64_t bytes)
+{
+    return bytes > n->chunk ? (bytes + n->chunk - 1) / n->chunk : 1;
+}
+
 uint32_t nccl_parts(const struct workload *w, uint64_t bytes)
 {
-    return w->nccl && bytes > w->nccl->chunk ? (uint32_t)((bytes + w->nccl->chunk - 1) / w->nccl->chunk) : 1;
+    return w->nccl ? (uint32_t)buffers(w->nccl, bytes) * w->nccl->pieces : 1;
 }
 
-uint64_t nccl_chunk(const struct workload *w)
+void nccl_cut(const struct workload *w, uint32_t part, struct workload_message *m)
 {
-    return w->nccl->chunk;
-}
+    const struct nccl *n = w->nccl;
+    uint64_t at = part / n->pieces * n->chunk, piece = part % n->pieces, slice, skip;
+    uint64_t bytes = m->bytes - at < n->chunk ? m->bytes - at : n->chunk;
 
-uint8_t nccl_protocol(const struct workload *w, uint64_t bytes)
-{
-    return w->nccl->several_paths && bytes > THRESHOLD ? PROTOCOL_WRITE_THEN_IMM : PROTOCOL_WRITE;
+    slice = n->pieces == 1 ? bytes : ((bytes + n->pieces - 1) / n->pieces + SLICE - 1) / SLICE * SLICE;
+    skip = piece * slice < bytes ? piece * slice : bytes;
+    m->bytes = bytes - skip < slice ? bytes - skip : slice;
+    m->from += at + skip;
+    m->to += at + skip;
+    m->protocol = n->several_paths && bytes > THRESHOLD ? PROTOCOL_WRITE_THEN_IMM : PROTOCOL_WRITE;
+    if (n->pieces > 1)
+        m->conn = *workload_pair(w, m->src, m->dst) + (uint32_t)piece;
 }
 
 /* The receiver has a buffer for the next message of rank `r`. */
@@ -127,9 +153,9 @@ static bool grant(struct workload *w, unsigned r, ns_t now)
     return true;
 }
 
-void nccl_expect(struct workload *w, unsigned src, uint32_t messages)
+void nccl_expect(struct workload *w, unsigned src, uint64_t bytes, uint64_t times)
 {
-    w->nccl->channel[src].total += messages;
+    w->nccl->channel[src].total += buffers(w->nccl, bytes) * times;
 }
 
 void nccl_start(struct workload *w, ns_t now)
@@ -146,7 +172,7 @@ bool nccl_may_send(struct workload *w, uint32_t i)
 {
     struct channel *c = &w->nccl->channel[w->message[i].src];
 
-    if (c->sent < c->seen && c->waits.head == WORKLOAD_NONE) {
+    if (c->sent < c->seen * w->nccl->pieces && c->waits.head == WORKLOAD_NONE) {
         c->sent++;
         return true;
     }
@@ -160,7 +186,7 @@ void nccl_poll(struct workload *w, unsigned host, ns_t now)
 
     while (le64toh(c->ring[c->seen % BUFFERS].idx) == c->seen + 1)
         c->seen++;
-    while (c->sent < c->seen && c->waits.head != WORKLOAD_NONE) {
+    while (c->sent < c->seen * w->nccl->pieces && c->waits.head != WORKLOAD_NONE) {
         uint32_t i = c->waits.head;
         c->waits.head = w->message[i].next;
         c->sent++;
@@ -169,10 +195,23 @@ void nccl_poll(struct workload *w, unsigned host, ns_t now)
     }
 }
 
+/* How many messages of rank `src` have arrived whole, after `m`, a piece of one. */
+static uint64_t whole(struct workload *w, const struct workload_message *m)
+{
+    uint64_t *there = w->nccl->there + (size_t)m->src * w->nccl->pieces, least = UINT64_MAX;
+
+    there[m->conn - *workload_pair(w, m->src, m->dst)]++;
+    for (uint32_t i = 0; i < w->nccl->pieces; i++)
+        least = there[i] < least ? there[i] : least;
+    return least;
+}
+
 void nccl_arrived(struct workload *w, const struct workload_message *m, ns_t now)
 {
     struct channel *c = &w->nccl->channel[m->src];
 
+    if (w->nccl->there && whole(w, m) + BUFFERS == c->granted)
+        return;
     if (c->granted < c->total)
         grant(w, m->src, now);
 }

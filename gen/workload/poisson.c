@@ -4,41 +4,84 @@
 
 #include <stdlib.h>
 
-#define POINTS 256
+#define POINTS 2048    /* of a file, at most */
 #define SCALE  1000000 /* of probabilities */
 
 /* A distribution of sizes: `bytes` or less with probability `p`, rising. */
 struct sizes {
+    bool harmonic; /* between two points the reciprocals of sizes are even, as in a Pareto distribution; else the sizes
+                    */
     unsigned n;
-    struct {
+    struct size_point {
         uint64_t bytes;
         uint32_t p; /* of SCALE */
-    } at[POINTS];
+    } at[];
 };
 
 /* Distributions that are published with the HPCC simulator (traffic_gen). */
-static const struct sizes websearch = {12,
-                                       {{0, 0},
-                                        {10000, 150000},
-                                        {20000, 200000},
-                                        {30000, 300000},
-                                        {50000, 400000},
-                                        {80000, 530000},
-                                        {200000, 600000},
-                                        {1000000, 700000},
-                                        {2000000, 800000},
-                                        {5000000, 900000},
-                                        {10000000, 970000},
-                                        {30000000, SCALE}}};
-static const struct sizes hadoop = {20, {{0, 0},           {100, 10000},      {200, 20000},      {300, 50000},
-                                         {350, 150000},    {400, 200000},     {500, 300000},     {600, 400000},
-                                         {700, 500000},    {1000, 600000},    {2000, 670000},    {7000, 700000},
-                                         {30000, 720000},  {50000, 820000},   {80000, 870000},   {120000, 900000},
-                                         {300000, 950000}, {1000000, 975000}, {2000000, 990000}, {10000000, SCALE}}};
+static const struct sizes websearch = {.n = 12,
+                                       .at = {{0, 0},
+                                              {10000, 150000},
+                                              {20000, 200000},
+                                              {30000, 300000},
+                                              {50000, 400000},
+                                              {80000, 530000},
+                                              {200000, 600000},
+                                              {1000000, 700000},
+                                              {2000000, 800000},
+                                              {5000000, 900000},
+                                              {10000000, 970000},
+                                              {30000000, SCALE}}};
+static const struct sizes hadoop = {
+    .n = 20, .at = {{0, 0},           {100, 10000},     {200, 20000},      {300, 50000},      {350, 150000},
+                    {400, 200000},    {500, 300000},    {600, 400000},     {700, 500000},     {1000, 600000},
+                    {2000, 670000},   {7000, 700000},   {30000, 720000},   {50000, 820000},   {80000, 870000},
+                    {120000, 900000}, {300000, 950000}, {1000000, 975000}, {2000000, 990000}, {10000000, SCALE}}};
+/* AliStorage2019: distributed storage of Alibaba. */
+static const struct sizes storage = {.n = 9,
+                                     .at = {{0, 0},
+                                            {4000, 229300},
+                                            {8000, 692100},
+                                            {16000, 806100},
+                                            {32000, 904700},
+                                            {64000, 935300},
+                                            {128000, 967700},
+                                            {256000, 975300},
+                                            {2000000, SCALE}}};
+/* GoogleRPC2008, RPCs of Google: from 32 bytes on, the hundreds of points between these have even reciprocals. */
+static const struct sizes rpc = {.harmonic = true,
+                                 .n = 19,
+                                 .at = {{1, 0},
+                                        {3, 64883},
+                                        {32, 97324},
+                                        {64, 155271},
+                                        {128, 351573},
+                                        {256, 497901},
+                                        {512, 784921},
+                                        {1024, 863200},
+                                        {2048, 908862},
+                                        {4096, 934955},
+                                        {8192, 964309},
+                                        {16384, 984694},
+                                        {32768, 990402},
+                                        {65536, 993256},
+                                        {131072, 997129},
+                                        {262144, 998453},
+                                        {524288, 999498},
+                                        {5368784, 999967},
+                                        {15158197, SCALE}}};
 
 static const struct sizes *built_in(const struct token *t)
 {
-    return token_is(t, "websearch") ? &websearch : token_is(t, "hadoop") ? &hadoop : NULL;
+    static const struct {
+        const char *name;
+        const struct sizes *sizes;
+    } all[] = {{"websearch", &websearch}, {"hadoop", &hadoop}, {"alistorage", &storage}, {"googlerpc", &rpc}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++)
+        if (token_is(t, all[i].name))
+            return all[i].sizes;
+    return NULL;
 }
 
 const char *poisson_file(const char *args)
@@ -76,7 +119,7 @@ static bool point_line(struct workload *w, unsigned number, const struct token *
 
 static bool read_sizes(struct workload *w, struct text_error *e)
 {
-    struct sizes *s = w->sizes = calloc(1, sizeof *s);
+    struct sizes *s = w->sizes = calloc(1, sizeof *s + POINTS * sizeof s->at[0]);
 
     if (!s || !workload_lines(w, e, point_line))
         return false;
@@ -87,13 +130,28 @@ static bool read_sizes(struct workload *w, struct text_error *e)
 
 /* -- Drawing -- */
 
-/* Twice the mean, in bytes: pieces between points are even. */
+/* The size at `p` of the piece that ends with point `i`. */
+static uint64_t size_at(const struct sizes *s, unsigned i, uint32_t p)
+{
+    const struct size_point *a = &s->at[i - 1], *b = &s->at[i];
+    uint64_t from = p - a->p, whole = b->p - a->p, wider = b->bytes - a->bytes;
+
+    if (s->harmonic)
+        return (uint64_t)((unsigned __int128)a->bytes * b->bytes * whole / (b->bytes * whole - wider * from));
+    return a->bytes + wider * from / whole;
+}
+
+/* Twice the mean, in bytes. */
 static uint64_t twice_mean(const struct sizes *s)
 {
     unsigned __int128 sum = 0;
 
     for (unsigned i = 1; i < s->n; i++)
-        sum += (unsigned __int128)(s->at[i].p - s->at[i - 1].p) * (s->at[i].bytes + s->at[i - 1].bytes);
+        if (s->harmonic)
+            for (uint32_t p = s->at[i - 1].p; p < s->at[i].p; p++)
+                sum += 2 * size_at(s, i, p);
+        else
+            sum += (unsigned __int128)(s->at[i].p - s->at[i - 1].p) * (s->at[i].bytes + s->at[i - 1].bytes);
     return (uint64_t)(sum / SCALE);
 }
 
@@ -105,8 +163,7 @@ static uint64_t draw_size(struct workload *w, const struct sizes *s)
 
     while (s->at[i].p <= p)
         i++;
-    bytes = s->at[i - 1].bytes +
-            (s->at[i].bytes - s->at[i - 1].bytes) * (p - s->at[i - 1].p) / (s->at[i].p - s->at[i - 1].p);
+    bytes = size_at(s, i, p);
     return bytes ? bytes : 1;
 }
 

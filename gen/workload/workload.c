@@ -357,7 +357,7 @@ void workload_free(struct workload *w)
     copies_free(w->copies);
     matrix_free(w->matrix);
     free(w->sizes);
-    free(w->nccl);
+    nccl_free(w->nccl);
     free(w->bounce);
     free(w->bounce_key);
     free(w->mem);

@@ -161,13 +161,13 @@ bool nccl_parse(struct workload *w, const char *args, struct text_error *e);
 uint32_t nccl_inline(const struct workload *w);
 /* Memory of the announcements. 0 or a negative errno. */
 int nccl_open(struct workload *w);
-/* Messages that `bytes` take, and bytes of each but the last; also without nccl. */
+void nccl_free(struct nccl *n);
+/* Messages that `bytes` take; also without nccl. */
 uint32_t nccl_parts(const struct workload *w, uint64_t bytes);
-uint64_t nccl_chunk(const struct workload *w);
-/* enum workload_protocol_id of a message. */
-uint8_t nccl_protocol(const struct workload *w, uint64_t bytes);
-/* `src` will send so many messages more. */
-void nccl_expect(struct workload *w, unsigned src, uint32_t messages);
+/* Make `m`, which is all that is to be sent, part number `part` of it. */
+void nccl_cut(const struct workload *w, uint32_t part, struct workload_message *m);
+/* `src` will send `bytes` so many times. */
+void nccl_expect(struct workload *w, unsigned src, uint64_t bytes, uint64_t times);
 /* The first buffers are announced. */
 void nccl_start(struct workload *w, ns_t now);
 /* Whether message `i` may go; else it waits. */
