@@ -304,13 +304,16 @@ struct paused {
 #define PAUSES         256              /* the latest ones */
 #define PAUSE_REACTION (20 * NS_PER_US) /* a sender resumes within this time after a pause */
 
-#define RESTS         8 /* so many rests tell how long they usually are */
-#define REST_OUTLASTS 4 /* a rest so many times as long as the longest of those before is not the requester's own */
+#define RESTS         8  /* so many rests tell how long they usually are */
+#define REST_OUTLASTS 4  /* a rest so many times as long as the longest of those before is not the requester's own */
+#define REST_LITTLE   32 /* a pause takes almost all of a rest if no more than such a part of it is left, */
+#define REST_LEAST    NS_PER_MS /* and it lasts so long: shorter ones begin and end with a rest by chance */
 
 /* Nothing of a direction passed. */
 struct silence {
     uint32_t flow;
     ns_t from, to;
+    ns_t usual; /* the longest usual rest before it; 0: not known */
 };
 #define SILENCES    16384           /* the latest ones */
 #define PAUSE_LEAST (2 * NS_PER_US) /* shorter ones are not explained by pauses, and not kept */

@@ -165,7 +165,8 @@ static const struct paused *pause_back(const struct timeline *t, uint32_t back)
 static void keep_silence(struct timeline *t, uint32_t flow, ns_t from, ns_t to)
 {
     if (t->silences && to - from >= PAUSE_LEAST)
-        t->silences[t->n_silences++ % SILENCES] = (struct silence){.flow = flow, .from = from, .to = to};
+        t->silences[t->n_silences++ % SILENCES] =
+            (struct silence){.flow = flow, .from = from, .to = to, .usual = timeline_rest(t->dirs[flow])};
 }
 
 /* Since when a queue pair that sends a packet of the direction at `now` had work for its port: since the first of the
@@ -197,17 +198,34 @@ ns_t timeline_rest(const struct direction *d)
 
 /* Whether a pause that lasts from `a` to `b` most likely held a request back that was due, although nothing was
  * outstanding since `from`: it began before the end of the longest usual rest, the request came at `now` many times
- * later, and no longer than such a rest behind the pause, whose exact end a capture need not show.
+ * later, and no longer than such a rest behind the pause, whose exact end a capture need not show. A pause that takes
+ * almost all of that time is no chance either: then the request may come a little later, and `usual`, the longest usual
+ * rest, need not be known (0).
  *
  *     response     due                    request
  *     |---- rest ---|                        |
  *        |--------------- pause -----------|
  */
-static bool outlasts_rest(const struct direction *d, ns_t from, ns_t a, ns_t b, ns_t now)
+static bool outlasts_rest(ns_t usual, ns_t from, ns_t a, ns_t b, ns_t now)
 {
-    ns_t usual = timeline_rest(d);
+    ns_t little = (b - a) / REST_LITTLE;
 
-    return usual && a - from <= usual && now - b <= usual && (b - from) / REST_OUTLASTS >= usual;
+    if (now - b > (usual > little ? usual : little))
+        return false;
+    return usual ? a - from <= usual && (b - from) / REST_OUTLASTS >= usual : a - from <= little && b - a >= REST_LEAST;
+}
+
+/* When the pauses began that the one from `a` on, the `back`th before the latest one, continues: each began at most
+ * PAUSE_REACTION after the one before it had ended. At most as early as `from`. */
+static ns_t row_begin(const struct timeline *t, const struct direction *d, uint32_t tap, uint32_t back, ns_t from,
+                      ns_t a)
+{
+    const struct paused *x;
+
+    while (a > from && (x = pause_back(t, ++back)) && (x->tap != tap || a - x->until < PAUSE_REACTION))
+        if (x->tap == tap && may_hold(t, d, x))
+            a = x->since > from ? x->since : from;
+    return a;
 }
 
 /* The time between `from` and `to` that nothing was outstanding is that of a pause, as a rest longer than usual. */
@@ -235,7 +253,7 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
     const struct paused *x;
-    ns_t held = busy_since(d, from, now);
+    ns_t held = busy_since(d, from, now), row = NS_NEVER; /* row: begin of the pauses that outlast a rest */
 
     if (from >= now)
         return;
@@ -248,7 +266,9 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
         claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
         if (holds)
             d->rest.latest = 0;
-        else if (outlasts_rest(d, from, a, b, now))
+        else if (a < row && outlasts_rest(timeline_rest(d), from, row_begin(t, d, tap, i, from, a), b, now))
+            row = row_begin(t, d, tap, i, from, a);
+        if (!holds && a >= row)
             claim_rest(t, d, flow, x, a, b);
         held = holds && a < held ? a : held;
         settle_slow(d, from, now);
@@ -293,6 +313,8 @@ static void share_pause(struct timeline *t, const struct silence *s, const struc
     if (b <= a || !may_hold(t, t->dirs[s->flow], p))
         return;
     claim_pause(t, t->dirs[s->flow], s->flow, &x, a, b, MAY_BE_PAUSED);
+    if (outlasts_rest(s->usual, s->from, a, b, s->to))
+        claim_rest(t, t->dirs[s->flow], s->flow, &x, a, b);
     settle_slow(t->dirs[s->flow], s->from, s->to);
 }
 

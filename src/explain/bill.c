@@ -390,6 +390,7 @@ static void report_rests(struct incident *s, uint32_t n, ns_t time)
         f->time = ns_sum(f->time, time);
     } else {
         incident_add(s, SAY(PAUSE_RESTS, .n = n, .time = time));
+        s->certainty = s->certainty == CERTAIN ? PROBABLE : s->certainty;
     }
 }
 

@@ -28,6 +28,14 @@ static void put_share(struct buf *b, ns_t part, ns_t all)
         buf_printf(b, " (%.*f %%)", p < 99.95 ? 1 : 0, p);
 }
 
+/* "85 %"; "almost 100 %" if other causes took the rest. */
+static void put_part(struct buf *b, ns_t part, ns_t all)
+{
+    double p = percent(part < all ? part : all, all);
+
+    buf_printf(b, "%s%.0f %%", part < all && p >= 99.5 ? "almost " : "", p);
+}
+
 /* How certain the cause is, by the worst incident: "most likely "; nothing if it is certain. */
 static const char *certainty_of(const struct group *g, const struct explainer *x)
 {
@@ -80,8 +88,9 @@ static void put_lost(const struct summary *s, const struct explainer *x, const s
     if (several)
         buf_printf(b, " on %u of them", s->hit);
     if (worst->bill) {
-        buf_printf(b, ", %.0f %% of that %sto ", percent(worst->bill < s->lost ? worst->bill : s->lost, s->lost),
-                   certainty_of(worst, x));
+        buf_puts(b, ", ");
+        put_part(b, worst->bill, s->lost);
+        buf_printf(b, " of that %sto ", certainty_of(worst, x));
         put_cause(b, worst);
     }
     buf_char(b, '.');

@@ -341,3 +341,60 @@ Test(timeline_taps, a_pause_that_begins_after_a_request_was_due_did_not_hold_it_
     talk(&t, 0, 100 * US, mk(OP_SEND_ONLY, 110, 10));
     cr_expect_eq(account()->states[TIME_PAUSED], 0);
 }
+
+/* A request, whose response comes 10 us later; then the port is paused for 10 ms, 100 us after that, and the next
+ * request comes `after` the end of that. */
+static void first_rest_until(ns_t after)
+{
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(100 * US, 0xffff);
+    pause_for(10000 * US, 0);
+    talk(&t, 0, after, mk(OP_SEND_ONLY, 101, 10));
+}
+
+Test(timeline_taps, a_pause_that_takes_almost_all_of_a_silence_most_likely_held_a_request_back)
+{
+    start();
+
+    first_rest_until(200 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 10000 * US);
+    cr_expect_eq(only_episode()->rest, 10000 * US);
+}
+
+Test(timeline_taps, a_silence_that_outlasts_a_pause_may_be_the_requesters_own)
+{
+    start();
+
+    first_rest_until(400 * US);
+    cr_expect_eq(account()->states[TIME_PAUSED], 0);
+}
+
+Test(timeline_taps, pauses_that_follow_each_other_closely_are_one)
+{
+    start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    for (unsigned i = 0; i < 5; i++) {
+        pause_for(10 * US, 0xffff);
+        pause_for(2000 * US, 0);
+    }
+    talk(&t, 0, 200 * US, mk(OP_SEND_ONLY, 101, 10));
+    cr_expect_eq(account()->states[TIME_PAUSED], 10000 * US);
+}
+
+Test(timeline_taps, a_pause_that_another_tap_saw_most_likely_held_a_request_back)
+{
+    struct timeline *l = start();
+
+    cr_assert(timeline_several(l));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, 10300 * US, mk(OP_SEND_ONLY, 101, 10));
+    t.file = 1;
+    t.now += AHEAD - 10310 * US;
+    first_rest_until(200 * US);
+    timeline_share_pauses(l, clock_of, l);
+    cr_expect_eq(account()->states[TIME_PAUSED], 10000 * US);
+}
