@@ -251,11 +251,12 @@ static void sent(struct truth_walk *w, const struct truth_event *e)
     complete(w, e); /* UC, UD: what is sent is complete */
 }
 
-/* Whether response `f` was sent after the retransmission had arrived, or is the next one that the requester accepts.
- * Other responses were already in flight, and the requester drops them. */
+/* Whether response `f` was sent after the retransmission had arrived, or is the next READ response or ATOMIC ACK that
+ * the requester accepts: an ACK in place of one is dropped. Other responses were already in flight, and the requester
+ * drops them. */
 static bool answers_resend(const struct truth_walk *w, const struct truth_event *e, const struct truth_frame *f)
 {
-    return f->sent >= truth_frame(w->t, w->resend.request)->arrived || f->psn == e->una;
+    return f->sent >= truth_frame(w->t, w->resend.request)->arrived || (f->class == PC_RESP && f->psn == e->una);
 }
 
 /* Whether response `f` skips the oldest missing response to a READ or atomic. Responses that were in flight at the
@@ -301,6 +302,8 @@ static void managed(struct truth_walk *w, const struct truth_event *e)
     const struct truth_frame *f = truth_frame(w->t, e->frame);
     bool closing = f->cm == CM_DREQ || f->cm == CM_DREP;
 
+    if (!closing && w->sent)
+        return; /* an RTU was lost: the requester works already */
     if (closing != w->cm_closing) {
         truth_walk_paint(w, TIME_CM, w->cm_from, w->cm_to, 0);
         w->cm_from = NS_NEVER;

@@ -4,6 +4,8 @@
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet later than this after its successors was retransmitted */
 
+#define LATE_IN_A_ROW 4 /* so many packets that follow each other may come late together; more are retransmitted */
+
 /* The NAK for the first packets of a flow, which came before its flow was known; 0: none. */
 static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint32_t psn, uint32_t since)
 {
@@ -65,6 +67,8 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
     struct incident *st = incident_at(x, t->hypotheses.open);
     bool missed = st && st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE;
 
+    if (nak && e->h->rnr.have && e->h->rnr.psn == e->p->bth.psn)
+        return; /* it had arrived when its RNR NAK was sent: part of that incident */
     if (nak && missed && st->has_psn && st->psn == e->p->bth.psn) {
         if (st->n_frames > 1 && st->frames[1] == e->h->seq.frame)
             incident_add(st, SAY(CAME, .again = frame_u32(e->p)));
@@ -106,7 +110,7 @@ static bool follows_read(const struct event *e)
 /* A PSN first seen after later ones. */
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e))
+    if (e->p->op->flags & OPF_READ_REQ && !(e->p->have & H_RETH) && follows_read(e) && !is_requested_by_nak(e))
         return; /* most likely the rest of the READ before, whose length was not captured */
     if (!e->h->pmtu && e->p->op->flags & OPF_READ_REQ && explain_rest(x, e, t))
         return;
@@ -182,6 +186,23 @@ bool explain_copy_is_sent(struct explainer *x, const struct event *e, const stru
     return s->ts >= nak->ts && s->ts - nak->ts < (e->p->frame->ts - s->ts) / FAR_SOONER;
 }
 
+/* Whether request `e`, the one behind, may have come late in the same go-back-N as the one that `st` is about: before
+ * what is `due`. */
+static bool is_late_as_well(const struct event *e, const struct incident *st, uint32_t due)
+{
+    return st->cause == CAUSE_PACKET_LOSS && e->p->bth.psn != due && psn_diff(e->p->bth.psn, st->psn) < LATE_IN_A_ROW;
+}
+
+/* Whether a go-back-N goes on with request `e`: with what was due, behind the packet that came before the late one; or
+ * behind that, and the late one was sent before that packet, by the `order` of the two. Not if all from the late one on
+ * come again: then its requester went back to that one. */
+static bool is_ahead(const struct event *e, uint32_t due, int order)
+{
+    int ahead = psn_diff(e->p->bth.psn, due);
+
+    return e->p->bth.psn != e->h->cursor && (ahead == 0 || (ahead > 0 && order < 0));
+}
+
 /* The requester did not go back to the late PSN: it continues with new PSNs, or goes back to that PSN only now; or it
  * continues the go-back-N to which the late PSN belongs. So the packet was reordered, and the NAK came before it.
  *
@@ -190,7 +211,9 @@ bool explain_copy_is_sent(struct explainer *x, const struct event *e, const stru
  *   request 5 .. 7 8 . 6 . 6 7        6 came late, then it comes again for the NAK: reordered
  *   request 5 .. 7 8 . 6 ..... 6 7    it comes again only when the ACK timeout has run out: 6 was retransmitted twice
  *   request 5 .. 7 8 . 6 . 7 8        6 came late, then 7 again: go-back-N, so 6 was retransmitted
- *   request 5 .. 20 . 5 7 8 6 9 10    6 is retransmitted, and came late, then 9, which was due: reordered */
+ *   request 5 .. 20 . 5 7 8 6 9 10    6 is retransmitted, and came late, then 9, which was due: reordered
+ *   request 5 .. 20 . 5 8 9 6 7 10    likewise
+ *   request 5 .. 20 . 5 7 8 6 10      likewise, and 9 is late, too, if IP IDs show that 6 was sent before 8 */
 void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st = incident_at(x, t->hypotheses.late);
@@ -199,15 +222,16 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     uint32_t came;
     int order;
 
-    if (st && e->as == SEEN_LATE && !again && e->p->bth.psn == e->h->cursor)
+    if (st && e->p->bth.psn == e->h->cursor &&
+        (again ? is_late_as_well(e, st, t->hypotheses.resume) : e->as == SEEN_LATE))
         return; /* the one behind it came late, too: what follows them tells */
     t->hypotheses.late = NO_INCIDENT;
     if (st && st->cause == CAUSE_REORDER && again && e->p->bth.psn == t->hypotheses.resume)
         t->hypotheses.reorder_end = e->h->next;
-    if (!st || st->cause != CAUSE_PACKET_LOSS || !(again ? e->p->bth.psn == t->hypotheses.resume : new || soon))
+    if (!st || st->cause != CAUSE_PACKET_LOSS)
         return;
     order = order_of(e, st, again ? t->hypotheses.resume : e->h->next);
-    if (order > 0)
+    if (order > 0 || !(again ? is_ahead(e, t->hypotheses.resume, order) : new || soon))
         return; /* it was retransmitted, and what followed it was lost */
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;

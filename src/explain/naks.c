@@ -173,6 +173,15 @@ static void suppose_missing(struct incident *st, const struct missing *m, uint32
     }
 }
 
+/* True if the packet may have passed before the capture began: it comes before all that were captured, and is not known
+ * to be the first one of its connection or a later one. */
+static bool may_have_passed(const struct explainer *x, const struct event *e, uint32_t psn)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
+
+    return psn_diff(psn, e->h->start) < 0 && !(f->have_psn && psn_diff(psn, f->psn) >= 0);
+}
+
 /* True if one copy of the packet passed and was acknowledged, and the NAK requests a later PSN: the packet arrived. */
 static bool is_overtaken(const struct missing *m, const struct event *e, const struct flow_notes *t)
 {
@@ -206,6 +215,8 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     st->end = e->h->next;
     incident_concerns(st, m.psn, m.s ? icrc_of_copy(m.s, m.copy) : 0, true);
     suppose_missing(st, &m, again);
+    if (st->certainty == CERTAIN && !passed && !m.bad && may_have_passed(x, e, m.psn))
+        st->certainty = PROBABLE;
     st->once = passed && m.s && m.s->copies == 1;
     st->renewed = passed && m.alone;
     st->has_nak = m.nak != 0;

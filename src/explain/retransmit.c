@@ -424,12 +424,22 @@ static void report_too_soon(struct explainer *x, const struct event *e, struct f
     t->hypotheses.hasty.ts = e->p->frame->ts;
 }
 
+/* True if nothing is said of an incident about a missing packet but what came instead of it, and of others. */
+static bool is_missing_once(const struct incident *st)
+{
+    unsigned n = st->n_facts;
+
+    while (n > 2 && st->facts[n - 1].sentence == SENTENCE_MISSING_AS_WELL)
+        n--;
+    return n <= 2;
+}
+
 /* True if a request that seems to be retransmitted for a NAK may belong to a go-back-N under way, and was overtaken by
  * more than one of its packets: it is the copy that seems to have been lost before the tap, or comes instead of that
  * one, or it is part of a reordering already reported. The next request tells (explain_reordered()). */
 static bool is_perhaps_overtaken(const struct event *e, const struct incident *st)
 {
-    bool lost = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && st->n_facts <= 2 &&
+    bool lost = st->cause == CAUSE_PACKET_LOSS && st->place == PLACE_BEFORE && is_missing_once(st) &&
                 (st->psn == e->p->bth.psn ||
                  (st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED && req_dir_span(e->h, e->p) == 1));
 

@@ -134,6 +134,8 @@ ALSO = (
     (30, FABRICS + 39),  # while READ responses are repeated one is lost, and the port that asks for it again is busy
     (31, FABRICS + 23),  # no packet of the class that is not paused is sent during a pause
     (30, FABRICS + 48),  # a host pauses its switch: the clocks of the taps tell when
+    (1, 12110),          # the first RTU is lost, while its requester works
+    (1, 11062),          # an ACK comes in place of the response to a READ that is repeated
     (60, 1367),          # responses that are late pass the other tap before the retransmission
 )
 # The same, of whose accounts nothing is held.
@@ -155,6 +157,8 @@ STATED_ANYWHERE = (
     (1, 5069),  # a sequence NAK behind an RNR NAK that was not captured
     (1, 1712),  # a copy that was held back since before an RNR wait comes first behind it
     (1, 9692),  # an RNR NAK that is over when its requester goes back for another reason
+    (1, 15368),  # a packet that passed before the capture began has an RNR NAK and a sequence NAK
+    (1, 19518),  # sliced READs, one of which is retransmitted for a NAK, and again on ACK timeout
     (1, 13912),  # the MSN of an atomic's response counts a later request that was executed meanwhile
 )
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
